@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proposal
+
+// An Analysis is what pkg/parse found in one Proposal.
+//
+// What is decided is what is run: Canonical, printed from the syntax tree, is the
+// only shell text that a sandbox may execute. For an argv proposal Canonical is
+// the argv quoted for a shell and is shown, never executed.
+type Analysis struct {
+	Canonical string    `json:"canonical"`
+	Commands  []Command `json:"commands"`
+	Unknowns  []Unknown `json:"unknowns"` // not empty: un-analysable, and denied
+}
+
+// A Command is one simple command: a program with its arguments, its assignments
+// and its redirections. Wrapped commands (timeout 5 go test) appear twice: the
+// wrapper, and what it runs with the wrapper's name in Via.
+type Command struct {
+	Index     int        `json:"index"`   // position in Analysis.Commands
+	Program   string     `json:"program"` // the literal first word; "" for assignments or redirections alone
+	Args      []Word     `json:"args"`    // all words, the program's included
+	Via       []string   `json:"via"`     // wrappers from the outermost in: "timeout", "xargs", "find -exec", "bash -c"
+	Assigns   []Assign   `json:"assigns"`
+	Redirects []Redirect `json:"redirects"`
+	Inside    []string   `json:"inside"`     // constructs from the outermost in: "pipeline", "subshell", "function f", "for", "substitution"
+	Function  bool       `json:"function"`   // Program names a function that the same text declares
+	StdinFrom string     `json:"stdin_from"` // "", "pipe", "file", "heredoc" or "herestring"
+	Span      Span       `json:"span"`
+}
+
+// Argv returns the literal values of c's words. It is what the program will see
+// only when every Word is Static.
+func (c Command) Argv() []string {
+	argv := make([]string, len(c.Args))
+	for i, w := range c.Args {
+		argv[i] = w.Value
+	}
+	return argv
+}
+
+// A Word is one word of a command as the program will see it.
+type Word struct {
+	// Value is the whole unquoted word when Static, else its longest literal prefix.
+	Value  string `json:"value"`
+	Static bool   `json:"static"`
+	// Glob means that the shell may replace the word by file names, which the
+	// pull request chooses. A word with Glob is never Static.
+	Glob bool `json:"glob"`
+}
+
+// An Assign is one NAME=value before a command, in export, declare and the like,
+// or in env's operands.
+type Assign struct {
+	Name  string `json:"name"`
+	Value Word   `json:"value"`
+	// Exported means that a program started later or by this command sees it.
+	Exported bool `json:"exported"`
+}
+
+// A Redirect is one redirection with its target.
+type Redirect struct {
+	Op     string `json:"op"` // as written: ">", ">>", "<", "2>" has Op ">" and FD 2, "&>", "<<", "<<<" …
+	FD     int    `json:"fd"`
+	Target Word   `json:"target"` // file, descriptor number, or here-document text
+	Kind   string `json:"kind"`   // "read", "write", "readwrite", "dup", "heredoc", "herestring", "process"
+}
+
+// An Unknown is something that cannot be known before the command runs, so that
+// the command is not judged but refused.
+type Unknown struct {
+	Code    string `json:"code"`    // stable, for example "parse.dynamic-program"
+	Message string `json:"message"` // what cannot be known
+	Hint    string `json:"hint"`    // how to write it plainly
+	Span    Span   `json:"span"`
+}
+
+// A Span is a place in a Proposal's text: byte offsets [Start, End), and the line
+// and column of Start, counted from 1, columns in bytes.
+type Span struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+	Line  int `json:"line"`
+	Col   int `json:"col"`
+}

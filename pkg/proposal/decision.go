@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proposal
+
+import "fmt"
+
+// An Effect is policy's answer. The zero Effect denies.
+type Effect int
+
+// The effects, strongest first: deny wins over ask, ask over allow.
+const (
+	Deny  Effect = iota
+	Ask          // a person must approve
+	Allow        //
+)
+
+var effectNames = [...]string{"deny", "ask", "allow"}
+
+func (e Effect) String() string {
+	if e < 0 || int(e) >= len(effectNames) {
+		return "deny"
+	}
+	return effectNames[e]
+}
+
+// MarshalText writes "deny", "ask" or "allow".
+func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads what MarshalText writes and refuses everything else.
+func (e *Effect) UnmarshalText(text []byte) error {
+	for i, name := range effectNames {
+		if name == string(text) {
+			*e = Effect(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("invalid effect %q", text)
+}
+
+// A Decision is policy's answer to one Proposal.
+type Decision struct {
+	Effect  Effect   `json:"effect"`
+	Rules   []string `json:"rules"`           // ids of all rules that spoke, sorted, without repetition
+	Reasons []Reason `json:"reasons"`         // why it is denied or asked; empty for allow
+	Grant   *Grant   `json:"grant,omitempty"` // only with Allow
+}
+
+// A Reason is one rule's ground for a deny or an ask.
+type Reason struct {
+	Rule       string `json:"rule"` // stable id, for example "go.exec-flag"
+	Effect     Effect `json:"effect"`
+	Message    string `json:"message"`
+	Suggestion string `json:"suggestion"` // what would be allowed instead
+	Command    int    `json:"command"`    // index into Analysis.Commands; -1 for the whole proposal
+	Text       string `json:"text"`       // the words of the proposal it speaks of; untrusted
+}
+
+// Denied returns a Decision that denies for one reason.
+func Denied(rule, message, suggestion string) Decision {
+	return Decision{
+		Effect:  Deny,
+		Rules:   []string{rule},
+		Reasons: []Reason{{Rule: rule, Effect: Deny, Message: message, Suggestion: suggestion, Command: -1}},
+	}
+}
+
+// A Grant is what an allow carries: the most that the sandbox may give.
+type Grant struct {
+	Limits  Limits            `json:"limits"`
+	Env     map[string]string `json:"env"`     // the proposal's own variables that policy lets in
+	Network []string          `json:"network"` // hosts; empty is no network at all
+	Fresh   bool              `json:"fresh"`
+}
+
+// Limits bound one command, or in a plan say what is asked for. In a plan a zero
+// field asks for the default; in a Grant every field is set and a zero grants
+// nothing.
+type Limits struct {
+	Wall   Duration `json:"wall,omitempty"`   // from start to the last process gone
+	CPUs   float64  `json:"cpus,omitempty"`   // processors' worth of time a second
+	Memory Bytes    `json:"memory,omitempty"` // of the whole sandbox
+	Pids   int      `json:"pids,omitempty"`   // processes and threads
+	Disk   Bytes    `json:"disk,omitempty"`   // everything written: workspace, HOME and /tmp
+	Files  int      `json:"files,omitempty"`  // open files of one process
+	Output Bytes    `json:"output,omitempty"` // stdout and stderr together; more ends the command
+}
+
+// Bytes is a size in bytes. JSON has it as a number.
+type Bytes int64
+
+// The sizes that limits are spoken of in.
+const (
+	KiB Bytes = 1 << 10
+	MiB Bytes = 1 << 20
+	GiB Bytes = 1 << 30
+)
+
+// String writes b in the largest unit that divides it: "2 GiB", "1536 KiB".
+func (b Bytes) String() string {
+	switch {
+	case b != 0 && b%GiB == 0:
+		return fmt.Sprintf("%d GiB", b/GiB)
+	case b != 0 && b%MiB == 0:
+		return fmt.Sprintf("%d MiB", b/MiB)
+	case b != 0 && b%KiB == 0:
+		return fmt.Sprintf("%d KiB", b/KiB)
+	}
+	return fmt.Sprintf("%d B", int64(b))
+}

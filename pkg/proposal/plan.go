@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package proposal holds fumehood's words: what an AI proposed, what was found in
+// it, what policy decided and what became of it.
+//
+// It is the bottom floor. It imports only the standard library, does no I/O and
+// takes no decision. Every zero value is the closed one: the zero Effect denies,
+// the zero Status says that nothing vouches for the run, a zero Limits grants
+// nothing.
+//
+// Everything in a Plan, and everything that a command printed or named, is
+// untrusted text. Nothing in this package makes it fit to be shown; see
+// pkg/report for that.
+package proposal
+
+import (
+	"fmt"
+	"time"
+)
+
+// PlanSchema is the value of a plan's "schema" field.
+const PlanSchema = "fumehood.plan/v1"
+
+// A Plan is an ordered list of Proposals from one proposer.
+type Plan struct {
+	Schema    string     `json:"schema"`
+	Proposer  string     `json:"proposer,omitempty"`
+	Proposals []Proposal `json:"proposals"`
+
+	// Digest is "sha256:" and the lower-case hex SHA-256 of the document that was
+	// read, byte for byte. It is set by the reader, never by the document.
+	Digest string `json:"-"`
+}
+
+// A Proposal is one thing that a proposer asks to run. Exactly one of Run, Argv
+// and Code is set.
+type Proposal struct {
+	ID       string            `json:"id"`
+	Run      string            `json:"run,omitempty"`      // shell text
+	Argv     []string          `json:"argv,omitempty"`     // program and arguments, no shell
+	Code     string            `json:"code,omitempty"`     // a snippet in Language
+	Language string            `json:"language,omitempty"` // python, javascript, bash or sh; only with Code
+	Why      string            `json:"why,omitempty"`
+	Cwd      string            `json:"cwd,omitempty"` // relative to the workspace
+	Env      map[string]string `json:"env,omitempty"`
+	Stdin    string            `json:"stdin,omitempty"`
+	Timeout  Duration          `json:"timeout,omitempty"`
+	Limits   *Limits           `json:"limits,omitempty"`
+	Network  []string          `json:"network,omitempty"` // hosts asked for
+	Outputs  []string          `json:"outputs,omitempty"` // workspace paths or globs to bring out
+	Needs    []string          `json:"needs,omitempty"`   // ids that must have succeeded before
+	Expect   string            `json:"expect,omitempty"`  // what the proposer predicts, shown beside what happened
+	Fresh    bool              `json:"fresh,omitempty"`   // ask for a new sandbox
+}
+
+// Form says how the proposal is written: "run", "argv" or "code".
+func (p Proposal) Form() string {
+	switch {
+	case p.Run != "":
+		return "run"
+	case len(p.Argv) > 0:
+		return "argv"
+	default:
+		return "code"
+	}
+}
+
+// Duration is a time.Duration written as Go writes it, for example "2m0s".
+type Duration time.Duration
+
+// MarshalText writes d as time.Duration.String does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads, except negative durations.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v < 0 {
+		return fmt.Errorf("invalid duration %q: want for example \"90s\" or \"2m\"", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Std returns d as the standard library's type.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+func (d Duration) String() string { return time.Duration(d).String() }
