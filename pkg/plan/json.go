@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// readJSON turns one JSON document into a tree. encoding/json proves the grammar
+// first; then its tokens are walked a second time with their positions, because it
+// neither tells where a value stands nor sees a name that is given twice.
+func readJSON(data []byte, ps *problems) *node {
+	var whole json.RawMessage
+	if err := json.Unmarshal(data, &whole); err != nil {
+		reportJSON(data, err, ps)
+		return nil
+	}
+	r := jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), at: position{1, 1}, problems: ps}
+	r.dec.UseNumber()
+	return r.value("", 1)
+}
+
+func reportJSON(data []byte, err error, ps *problems) {
+	at, message := position{1, 1}, err.Error()
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		end := int(syntax.Offset)
+		if end < len(data) || !strings.HasPrefix(message, "unexpected end") {
+			end-- // Offset counts the byte that is wrong
+		}
+		at = advance(at, data[:min(max(end, 0), len(data))])
+	}
+	ps.add(at, "", "invalid JSON: %s", message)
+}
+
+func advance(at position, data []byte) position {
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		at = at.after(r)
+		data = data[size:]
+	}
+	return at
+}
+
+// jsonReader walks tokens of a document whose grammar is known to be right.
+type jsonReader struct {
+	data     []byte
+	dec      *json.Decoder
+	done     int      // data[:done] is behind us,
+	at       position // and this is where data[done] stands
+	problems *problems
+}
+
+// next returns the next token, its bytes and where it begins.
+func (r *jsonReader) next() (json.Token, []byte, position) {
+	token, err := r.dec.Token()
+	if err != nil {
+		panic("plan: internal error: valid JSON has no next token: " + err.Error())
+	}
+	end := int(r.dec.InputOffset())
+	start := r.done
+	for strings.IndexByte(" \t\r\n,:", r.data[start]) >= 0 {
+		start++
+	}
+	at := advance(r.at, r.data[r.done:start])
+	r.at, r.done = advance(at, r.data[start:end]), end
+	return token, r.data[start:end], at
+}
+
+func (r *jsonReader) value(path string, depth int) *node {
+	token, raw, at := r.next()
+	n := &node{at: at, value: string(raw)}
+	switch token := token.(type) {
+	case json.Delim:
+		n.value = ""
+		r.collect(n, token, path, depth)
+	case string:
+		n.kind, n.value = text, token
+		if loneSurrogate(raw) {
+			n.kind = unreadable
+			r.problems.add(at, path, "holds half of a surrogate pair, which is no character")
+		}
+	case json.Number:
+		n.kind = number
+	case bool:
+		n.kind = boolean
+	default:
+		n.kind = null
+	}
+	return n
+}
+
+// collect reads what stands between open and its closing bracket.
+func (r *jsonReader) collect(n *node, open json.Delim, path string, depth int) {
+	if depth > MaxDepth {
+		r.problems.add(n.at, path, "stands more than %d levels deep", MaxDepth)
+		r.skip()
+		return
+	}
+	n.kind = list
+	if open == '{' {
+		n.kind = object
+	}
+	for r.dec.More() {
+		if n.kind == list {
+			n.items = append(n.items, r.value(joinIndex(path, len(n.items)), depth+1))
+			continue
+		}
+		key, raw, at := r.next()
+		m := member{name: key.(string), at: at}
+		path := joinName(path, m.name)
+		if loneSurrogate(raw) {
+			r.problems.add(at, path, "this name holds half of a surrogate pair, which is no character")
+		}
+		m.value = r.value(path, depth+1)
+		n.members = append(n.members, m)
+	}
+	r.next() // the closing bracket
+}
+
+// skip passes over the rest of a bracket that is open.
+func (r *jsonReader) skip() {
+	for open := 1; open > 0; {
+		token, _, _ := r.next()
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			open++
+		case json.Delim('}'), json.Delim(']'):
+			open--
+		}
+	}
+}
+
+var jsonEscape = regexp.MustCompile(`\\(?:u([0-9a-fA-F]{4})|.)`)
+
+// loneSurrogate reports whether a JSON string escapes a surrogate without its other
+// half, which encoding/json replaces silently by U+FFFD.
+func loneSurrogate(raw []byte) bool {
+	if !bytes.Contains(raw, []byte(`\u`)) {
+		return false
+	}
+	high := -1 // where the other half has to begin
+	for _, m := range jsonEscape.FindAllSubmatchIndex(raw, -1) {
+		class := surrogate(raw, m)
+		if (class == lowHalf) != (high == m[0]) {
+			return true
+		}
+		if high >= 0 && high != m[0] {
+			return true
+		}
+		high = -1
+		if class == highHalf {
+			high = m[1]
+		}
+	}
+	return high >= 0
+}
+
+type half int
+
+const (
+	noHalf half = iota
+	highHalf
+	lowHalf
+)
+
+// surrogate classes the escape at m, a match of jsonEscape.
+func surrogate(raw []byte, m []int) half {
+	if m[2] < 0 {
+		return noHalf
+	}
+	switch digits := strings.ToLower(string(raw[m[2]:m[3]])); {
+	case digits >= "d800" && digits <= "dbff":
+		return highHalf
+	case digits >= "dc00" && digits <= "dfff":
+		return lowHalf
+	}
+	return noHalf
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plan reads plans: bytes that an AI wrote become a proposal.Plan, or a
+// list of what is wrong with them and where.
+//
+// A plan is one JSON or YAML document of at most MaxDocument bytes:
+//
+//	schema: fumehood.plan/v1
+//	proposals:
+//	  - id: unit
+//	    run: go test ./pkg/parse -run TestHeredoc -count=1
+//	    why: the PR touches heredocs
+//	    timeout: 2m
+//
+// Both formats become one tree of nodes with positions, and one table (fields.go)
+// says what may stand in it. The same table is the published JSON Schema, so that
+// the two cannot drift apart.
+//
+// The reader promises that an accepted plan means one thing to every reader of it,
+// a person included: no unknown or repeated field, no null, no YAML word that
+// another reader takes for a boolean or a number, no anchor, alias, tag or second
+// document, nothing but valid UTF-8, no control character but newline and tab, and
+// no character that hides or reorders its neighbours. Everything is bounded before
+// it is looked into. Nothing in a rejected plan may be run.
+//
+// It does not judge what a proposal asks for: an accepted plan is as hostile as
+// before. That is for pkg/parse, policy and the sandbox.
+//
+// # Why
+//
+// YAML is read by go.yaml.in/yaml, but what its plain words mean is decided here:
+// YAML 1.1 and 1.2 disagree about on, 012 and 1:30, and a person approving a plan
+// should not need to know which one a program follows.
+package plan
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"sort"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// What a plan may hold at most.
+const (
+	MaxDocument  = 1 << 20 // bytes
+	MaxDepth     = 16      // objects and lists inside each other
+	MaxProposals = 200
+	MaxProblems  = 20 // listed; a plan with more is rejected all the same
+)
+
+// Decode reads the plan in data.
+//
+// A name that ends in .json, .yaml or .yml says the format; any other name leaves
+// it to the content: JSON begins with a brace.
+//
+// The plan is accepted only when no Problem comes back. Otherwise the Plan holds
+// nothing but the document's Digest, and the Problems, at most MaxProblems, stand
+// in the document's order. Their columns count characters from 1. Messages and
+// paths quote what they repeat of the document, so that they may be printed.
+func Decode(data []byte, name string) (proposal.Plan, []proposal.Problem) {
+	rejected := proposal.Plan{Digest: digest(data)}
+	var ps problems
+	root := read(data, name, &ps)
+	if root != nil {
+		check(root, &planShape, "", &ps)
+		checkPlan(root, &ps)
+	}
+	if len(ps.list) > 0 {
+		return rejected, ps.sorted()
+	}
+	accepted := planOf(root)
+	accepted.Digest = rejected.Digest
+	return accepted, nil
+}
+
+// read returns nil when there is no tree to look at, and then a problem says why.
+func read(data []byte, name string, ps *problems) *node {
+	if len(data) > MaxDocument {
+		ps.add(position{1, 1}, "", "the plan is %d bytes long; at most %d are allowed", len(data), MaxDocument)
+		return nil
+	}
+	if scanDocument(data, ps); len(ps.list) > 0 {
+		return nil
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		ps.add(position{1, 1}, "", "the plan is empty")
+		return nil
+	}
+	if isJSON(data, name) {
+		return readJSON(data, ps)
+	}
+	root := readYAML(data, ps)
+	if root != nil && root.kind == null {
+		ps.add(root.at, "", "the plan is empty")
+		return nil
+	}
+	return root
+}
+
+func isJSON(data []byte, name string) bool {
+	switch path.Ext(name) {
+	case ".json":
+		return true
+	case ".yaml", ".yml":
+		return false
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{"))
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Describe writes p in one line, as compilers do: "plan.yaml:7:5: proposals[0].timeout: …".
+func Describe(name string, p proposal.Problem) string {
+	if p.Path == "" {
+		return fmt.Sprintf("%s:%d:%d: %s", name, p.Line, p.Col, p.Message)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s: %s", name, p.Line, p.Col, p.Path, p.Message)
+}
+
+// problems collects what is wrong, up to MaxProblems.
+type problems struct{ list []proposal.Problem }
+
+func (ps *problems) full() bool { return len(ps.list) >= MaxProblems }
+
+func (ps *problems) add(at position, path, format string, args ...any) {
+	if ps.full() {
+		return
+	}
+	ps.list = append(ps.list, proposal.Problem{
+		Path: path, Line: at.line, Col: at.col, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+func (ps *problems) sorted() []proposal.Problem {
+	sort.SliceStable(ps.list, func(i, j int) bool {
+		a, b := ps.list[i], ps.list[j]
+		if a.Line != b.Line {
+			return a.Line < b.Line
+		}
+		return a.Col < b.Col
+	})
+	return ps.list
+}

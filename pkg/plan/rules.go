@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import "strings"
+
+// checkPlan holds proposals against each other and their fields against each other:
+// what a shape cannot say. It reports nothing about what check refused already.
+func checkPlan(root *node, ps *problems) {
+	proposals := root.get("proposals")
+	if proposals == nil || len(proposals.items) > MaxProposals {
+		return
+	}
+	defined := placesOf(proposals)
+	for i, p := range proposals.items {
+		if ps.full() {
+			return
+		}
+		if p.kind != object {
+			continue
+		}
+		path := joinIndex("proposals", i)
+		checkForm(p, path, ps)
+		checkID(p, i, path, defined, proposals, ps)
+		checkNeeds(p, i, path, defined, ps)
+	}
+}
+
+// placesOf maps each id to the first proposal that has it.
+func placesOf(proposals *node) map[string]int {
+	places := map[string]int{}
+	for i, p := range proposals.items {
+		id := p.get("id")
+		if id == nil || id.kind != text {
+			continue
+		}
+		if _, taken := places[id.value]; !taken {
+			places[id.value] = i
+		}
+	}
+	return places
+}
+
+// checkForm wants one of run, argv and code, and a language with code alone.
+func checkForm(p *node, path string, ps *problems) {
+	var given []string
+	for _, form := range []string{"run", "argv", "code"} {
+		if p.get(form) != nil {
+			given = append(given, form)
+		}
+	}
+	switch {
+	case len(given) == 0:
+		ps.add(p.at, path, "asks for nothing: give one of run (shell text), argv (a list of words) and code (with language)")
+	case len(given) > 1:
+		ps.add(p.at, path, "has %s; exactly one of run, argv and code is allowed", strings.Join(given, " and "))
+	}
+	code, language := p.get("code"), p.get("language")
+	switch {
+	case code != nil && language == nil:
+		ps.add(p.at, path, `the field "language" is missing: code needs one of "python", "javascript", "bash" and "sh"`)
+	case code == nil && language != nil:
+		ps.add(language.at, joinName(path, "language"), "goes with code alone: leave it out")
+	}
+}
+
+func checkID(p *node, i int, path string, defined map[string]int, proposals *node, ps *problems) {
+	id := p.get("id")
+	if id == nil || id.kind != text {
+		return
+	}
+	if first := defined[id.value]; first != i {
+		ps.add(id.at, joinName(path, "id"), "the id %s is taken by proposals[%d] in line %d",
+			quote(id.value), first, proposals.items[first].get("id").at.line)
+	}
+}
+
+// checkNeeds lets a proposal need earlier ones alone, so that the document's order
+// is an order in which they can run.
+func checkNeeds(p *node, i int, path string, defined map[string]int, ps *problems) {
+	needs := p.get("needs")
+	if needs == nil || needs.kind != list || len(needs.items) > maxListed {
+		return
+	}
+	for k, need := range needs.items {
+		if ps.full() {
+			return
+		}
+		if need.kind != text {
+			continue
+		}
+		path := joinIndex(joinName(path, "needs"), k)
+		switch place, known := defined[need.value]; {
+		case need.value == p.text("id"):
+			ps.add(need.at, path, "a proposal cannot need itself")
+		case !known:
+			ps.add(need.at, path, "no proposal has the id %s%s", quote(need.value), suggestID(need.value, defined))
+		case place > i:
+			ps.add(need.at, path, "%s comes later: move it before this proposal", quote(need.value))
+		}
+	}
+}
+
+func suggestID(name string, defined map[string]int) string {
+	best, least := "", len(defined)
+	for id, place := range defined {
+		if near := nearest(name, []string{id}); near != "" && place < least {
+			best, least = near, place
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return ": did you mean " + quote(best) + "?"
+}

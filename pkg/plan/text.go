@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
+// hidden are the characters that a plan may not hold anywhere: controls other than
+// newline and tab, separators that some readers take for line breaks, and what
+// reorders or hides text from the person who reads it. Joiners (U+200C, U+200D)
+// are let through: many scripts and emoji need them.
+var hidden = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x0000, Hi: 0x0008, Stride: 1},
+		{Lo: 0x000b, Hi: 0x001f, Stride: 1},
+		{Lo: 0x007f, Hi: 0x009f, Stride: 1},
+		{Lo: 0x061c, Hi: 0x061c, Stride: 1}, // bidi: Arabic letter mark
+		{Lo: 0x200b, Hi: 0x200b, Stride: 1}, // zero width space
+		{Lo: 0x200e, Hi: 0x200f, Stride: 1}, // bidi marks
+		{Lo: 0x2028, Hi: 0x2029, Stride: 1}, // line and paragraph separator
+		{Lo: 0x202a, Hi: 0x202e, Stride: 1}, // bidi embeddings and overrides
+		{Lo: 0x2060, Hi: 0x206f, Stride: 1}, // invisible operators, bidi isolates
+		{Lo: 0xfeff, Hi: 0xfeff, Stride: 1}, // byte order mark
+		{Lo: 0xfff9, Hi: 0xfffb, Stride: 1}, // interlinear annotation
+	},
+	R32: []unicode.Range32{
+		{Lo: 0xe0000, Hi: 0xe007f, Stride: 1}, // tags: text that no font shows
+	},
+	LatinOffset: 3,
+}
+
+// nameRune says what kind of hidden character r is.
+func nameRune(r rune) string {
+	switch {
+	case r == 0xfeff:
+		return "the byte order mark U+FEFF"
+	case unicode.Is(unicode.Bidi_Control, r):
+		return fmt.Sprintf("the bidirectional control %U", r)
+	case unicode.IsControl(r):
+		return fmt.Sprintf("the control character %U", r)
+	default:
+		return fmt.Sprintf("the invisible character %U", r)
+	}
+}
+
+// scanDocument reports bytes that are not UTF-8 and characters that no plan may
+// hold, before any parser sees them. A carriage return may only end a line.
+func scanDocument(data []byte, ps *problems) {
+	at := position{1, 1}
+	for i := 0; i < len(data) && !ps.full(); {
+		r, size := utf8.DecodeRune(data[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			ps.add(at, "", "the byte 0x%02X is not valid UTF-8", data[i])
+			return // columns mean nothing from here on
+		case r == '\r' && i+1 < len(data) && data[i+1] == '\n':
+			// a line end of Windows
+		case r == 0xfeff && i == 0:
+			ps.add(at, "", "%s is not allowed: save the plan without it", nameRune(r))
+		case r == '\r':
+			ps.add(at, "", "a carriage return may only end a line, before a newline")
+		case unicode.Is(hidden, r):
+			ps.add(at, "", "%s is not allowed: write it as an escape in the code that needs it", nameRune(r))
+		}
+		at = at.after(r)
+		i += size
+	}
+}
+
+// after returns the position that follows r.
+func (p position) after(r rune) position {
+	if r == '\n' {
+		return position{p.line + 1, 1}
+	}
+	return position{p.line, p.col + 1}
+}
+
+// firstHidden finds a character that an escape brought into s; count is its place
+// among the characters, from 1.
+func firstHidden(s string) (r rune, count int, found bool) {
+	for _, r := range s {
+		count++
+		if unicode.Is(hidden, r) {
+			return r, count, true
+		}
+	}
+	return 0, 0, false
+}
+
+// quote writes s for a message: in quotes, printable, and not long.
+func quote(s string) string {
+	const most = 48
+	if utf8.RuneCountInString(s) <= most {
+		return strconv.Quote(s)
+	}
+	runes := []rune(s[:min(len(s), 4*most)])
+	return strconv.Quote(string(runes[:most])) + "…"
+}
+
+// clip shortens a number for a message.
+func clip(digits string) string {
+	const most = 24
+	if len(digits) <= most {
+		return digits
+	}
+	return digits[:most] + "…"
+}
+
+// nearest returns the known name that a writer of name may have meant, or "".
+func nearest(name string, known []string) string {
+	best, least := "", 3
+	if len(name) < 4 {
+		least = 2
+	}
+	for _, k := range known {
+		if d := distance(name, k, least); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to add, drop, change or swap with their neighbour to
+// make b of a. Names that differ too much in length get limit without counting.
+func distance(a, b string, limit int) int {
+	if len(a) > len(b)+limit || len(b) > len(a)+limit {
+		return limit
+	}
+	var older, old []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		older, old, row = old, row, make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := old[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = min(change, old[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
