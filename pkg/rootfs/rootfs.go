@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rootfs says where a sandbox's root file system comes from.
+//
+// A Root is a description: which host files and folders are shown read-only, which
+// links and files are generated, and what PATH is. It starts and mounts nothing.
+// Its digest names the inventory (paths, kinds, sizes, modification times, and the
+// package database), not every byte: reading all of /usr would take longer than
+// most runs. It tells two hosts apart; it does not prove that a host is honest.
+//
+// Nothing of HOME, of the runner's own folders, of /run, /var or /root, no socket
+// and no credential is ever part of a host root.
+package rootfs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Root is what a sandbox shows outside the workspace.
+type Root struct {
+	Kind   string            // "host" or "dir"
+	Digest string            // "sha256:…" of the inventory
+	Binds  map[string]string // path inside → host path, read-only
+	Links  map[string]string // path inside → link target
+	Files  map[string][]byte // path inside → content; {uid} and {gid} are replaced by the sandbox
+	Path   string            // PATH inside
+}
+
+// String is how reports name the root.
+func (r Root) String() string { return r.Kind + "@" + r.Digest }
+
+// Open reads a --rootfs value: "host" or "dir:PATH". hostPath is the caller's PATH,
+// of which the entries that lie inside the root are kept.
+func Open(value, hostPath string) (Root, error) {
+	if value == "" || value == "host" {
+		return host("/", hostPath)
+	}
+	if dir, ok := strings.CutPrefix(value, "dir:"); ok {
+		return directory(dir)
+	}
+	return Root{}, &proposal.StopError{Code: "rootfs.unsupported",
+		Message: fmt.Sprintf("rootfs %q is not supported", value), Hint: "use host or dir:PATH"}
+}
+
+// hostFolders and hostFiles are the allow-list of a host root.
+var hostFolders = []string{"/usr", "/opt/hostedtoolcache"}
+
+var hostFiles = []string{
+	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
+	"/etc/os-release", "/etc/debian_version", "/etc/mime.types", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
+	"/etc/ca-certificates", "/etc/java-*-openjdk", "/etc/maven", "/etc/gradle", "/etc/python3", "/etc/python3.*",
+	"/etc/perl", "/etc/magic", "/etc/protocols", "/etc/services", "/etc/terminfo", "/etc/fonts", "/etc/php",
+	"/etc/bash.bashrc.d", "/etc/gitattributes",
+}
+
+// rootLinks are folders that are links into /usr on a merged-/usr host and real
+// folders elsewhere.
+var rootLinks = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+
+func host(base, hostPath string) (Root, error) {
+	r := Root{Kind: "host", Binds: map[string]string{}, Links: map[string]string{}, Files: generated()}
+	for _, pattern := range append(append([]string{}, hostFolders...), hostFiles...) {
+		found, err := filepath.Glob(filepath.Join(base, pattern))
+		if err != nil {
+			return Root{}, err
+		}
+		for _, path := range found {
+			r.Binds[inside(base, path)] = path
+		}
+	}
+	for _, path := range rootLinks {
+		if err := r.linkOrBind(base, path); err != nil {
+			return Root{}, err
+		}
+	}
+	if _, ok := r.Binds["/usr"]; !ok {
+		return Root{}, &proposal.StopError{Code: "rootfs.missing", Message: "this host has no /usr", Hint: "use --rootfs dir:PATH"}
+	}
+	r.Path = pathInside(hostPath, r)
+	digest, err := inventory(r)
+	r.Digest = digest
+	return r, err
+}
+
+func inside(base, path string) string {
+	return "/" + strings.TrimPrefix(strings.TrimPrefix(path, base), "/")
+}
+
+func (r Root) linkOrBind(base, path string) error {
+	full := filepath.Join(base, path)
+	info, err := os.Lstat(full)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		r.Binds[path] = full
+		return nil
+	}
+	target, err := os.Readlink(full)
+	r.Links[path] = target
+	return err
+}
+
+// defaultPath is used where the caller's PATH has nothing inside the root.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// pathInside keeps the entries of hostPath that the root shows, then adds the
+// usual ones that exist.
+func pathInside(hostPath string, r Root) string {
+	var kept []string
+	seen := map[string]bool{}
+	for _, dir := range filepath.SplitList(hostPath + ":" + defaultPath) {
+		if seen[dir] || !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || !r.shows(dir) {
+			continue
+		}
+		seen[dir] = true
+		kept = append(kept, dir)
+	}
+	return strings.Join(kept, ":")
+}
+
+// shows reports whether path lies in a bound folder and exists.
+func (r Root) shows(path string) bool {
+	for at, source := range r.Binds {
+		if path == at || strings.HasPrefix(path, at+"/") {
+			_, err := os.Stat(source + strings.TrimPrefix(path, at))
+			return err == nil
+		}
+	}
+	_, linked := r.Links[path]
+	return linked
+}
+
+// generated are the files that programs expect and that must not be the host's.
+func generated() map[string][]byte {
+	return map[string][]byte{
+		"/etc/passwd": []byte("root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n" +
+			"fumehood:x:{uid}:{gid}:fumehood:/home/fumehood:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"),
+		"/etc/group":         []byte("root:x:0:\nfumehood:x:{gid}:\nnogroup:x:65534:\n"),
+		"/etc/hosts":         []byte("127.0.0.1 localhost fumehood\n::1 localhost\n"),
+		"/etc/hostname":      []byte("fumehood\n"),
+		"/etc/resolv.conf":   []byte("# no name server: this sandbox has no network\n"),
+		"/etc/nsswitch.conf": []byte("passwd: files\ngroup: files\nhosts: files dns\n"),
+		"/etc/gitconfig":     []byte("[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\thooksPath = /dev/null\n\tfsmonitor = false\n[protocol \"ext\"]\n\tallow = never\n"),
+	}
+}
+
+// directory makes a root of a folder that someone prepared, such as an unpacked
+// image: all of it but the places that the sandbox provides itself.
+func directory(dir string) (Root, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil || !filepath.IsAbs(dir) {
+		return Root{}, &proposal.StopError{Code: "rootfs.missing",
+			Message: fmt.Sprintf("rootfs folder %q cannot be read", dir), Hint: "give an absolute path: --rootfs dir:/path/to/root", Err: err}
+	}
+	r := Root{Kind: "dir", Binds: map[string]string{}, Links: map[string]string{}, Files: map[string][]byte{}, Path: defaultPath}
+	own := map[string]bool{"proc": true, "sys": true, "dev": true, "tmp": true, "run": true, "home": true, "root": true, "workspace": true, ".fumehood": true, "var": true, "etc": true}
+	for _, e := range entries {
+		if own[e.Name()] {
+			continue
+		}
+		if err := r.linkOrBind(dir, "/"+e.Name()); err != nil {
+			return Root{}, err
+		}
+	}
+	if err := r.etc(dir); err != nil {
+		return Root{}, err
+	}
+	r.Digest, err = inventory(r)
+	return r, err
+}
+
+// etc binds the folder's /etc entry by entry, so that our own files can stand
+// among them.
+func (r Root) etc(dir string) error {
+	for path, data := range generated() {
+		r.Files[path] = data
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "etc"))
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		path := "/etc/" + e.Name()
+		if _, ours := r.Files[path]; ours {
+			continue
+		}
+		if err := r.linkOrBind(dir, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inventory hashes what the root shows: the package database when there is one,
+// and name, kind, size and time of what lies in the folders of PATH and at the top
+// of each bind.
+func inventory(r Root) (string, error) {
+	sum := sha256.New()
+	for _, at := range sorted(r.Binds) {
+		fmt.Fprintf(sum, "bind %q\n", at)
+		list(sum, r.Binds[at])
+	}
+	for _, at := range sorted(r.Links) {
+		fmt.Fprintf(sum, "link %q %q\n", at, r.Links[at])
+	}
+	for _, dir := range filepath.SplitList(r.Path) {
+		for at, source := range r.Binds {
+			if strings.HasPrefix(dir, at+"/") {
+				list(sum, source+strings.TrimPrefix(dir, at))
+			}
+		}
+	}
+	if r.Kind == "host" {
+		// Debian and Ubuntu name every installed version here; elsewhere it is absent.
+		status, _ := os.ReadFile("/var/lib/dpkg/status")
+		sum.Write(status)
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func list(sum hash.Hash, path string) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		entry(sum, path)
+		return
+	}
+	for _, e := range entries {
+		entry(sum, filepath.Join(path, e.Name()))
+	}
+}
+
+func entry(sum hash.Hash, path string) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		fmt.Fprintf(sum, "%q gone\n", path)
+		return
+	}
+	fmt.Fprintf(sum, "%q %s %d %d\n", path, info.Mode(), info.Size(), info.ModTime().UnixNano())
+}
+
+func sorted(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/guest"
+)
+
+// guestID is the user and group of commands when the workspace belongs to root.
+const guestID = 1000
+
+// A layout is all that the OCI spec of a sandbox is made from.
+type layout struct {
+	ID      string
+	Root    string // skeleton directory: mount points and generated files, read-only
+	Init    string // guest init on the host
+	Upper   string // private empty directory whose file system takes every write
+	Binds   []Bind // read-only
+	Trees   []Bind // read-only, with an overlay each; the first is the workspace
+	UID     int
+	GID     int
+	Limits  proposal.Limits
+	Cgroup  string
+	BinDirs string // PATH
+}
+
+// initCapabilities are what guest init needs inside the sandbox: to mount, to read
+// and own what commands wrote, and to kill. Commands get none.
+var initCapabilities = []string{"CAP_SYS_ADMIN", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL"}
+
+// spec returns the OCI runtime spec of the sandbox's only container.
+func (l layout) spec() (*specs.Spec, error) {
+	config, err := json.Marshal(l.guestConfig())
+	if err != nil {
+		return nil, err
+	}
+	caps := initCapabilities
+	return &specs.Spec{
+		Version:  "1.2.0",
+		Hostname: "fumehood",
+		Root:     &specs.Root{Path: l.Root, Readonly: true},
+		Process: &specs.Process{
+			Args:            []string{guest.Init, string(config)},
+			Env:             []string{},
+			Cwd:             "/",
+			NoNewPrivileges: true,
+			Capabilities:    &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps},
+			Rlimits:         rlimits(l.Limits),
+		},
+		Mounts:      l.mounts(),
+		Annotations: l.annotations(),
+		Linux: &specs.Linux{
+			CgroupsPath: l.Cgroup,
+			Resources:   resources(l.Limits),
+			Namespaces: []specs.LinuxNamespace{
+				{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace},
+				{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace},
+			},
+		},
+	}, nil
+}
+
+func (l layout) guestConfig() guest.Config {
+	c := guest.Config{UID: l.UID, GID: l.GID}
+	for i, t := range l.Trees {
+		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
+	}
+	return c
+}
+
+func (l layout) mounts() []specs.Mount {
+	mounts := []specs.Mount{
+		{Destination: "/proc", Type: "proc", Source: "proc"},
+		{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777", "size=64m"}},
+		{Destination: guest.Init, Type: "bind", Source: l.Init, Options: []string{"ro", "nosuid", "nodev"}},
+		{Destination: guest.Upper, Type: "bind", Source: l.Upper, Options: []string{"rw", "nosuid", "nodev"}},
+	}
+	for i, t := range l.Trees {
+		mounts = append(mounts, readOnly(t.Source, guest.Lower+"/"+strconv.Itoa(i)))
+	}
+	for _, b := range l.Binds {
+		mounts = append(mounts, readOnly(b.Source, b.Target))
+	}
+	return mounts
+}
+
+func readOnly(source, target string) specs.Mount {
+	return specs.Mount{Destination: target, Type: "bind", Source: source, Options: []string{"rbind", "ro", "nosuid", "nodev"}}
+}
+
+// annotations make Upper a tmpfs of gVisor's own whose pages lie in a file in that
+// host directory: what commands write is bounded by the disk limit and is not
+// counted as memory, and no guest file is ever a host file.
+func (l layout) annotations() map[string]string {
+	const hint = "dev.gvisor.spec.mount.upper."
+	return map[string]string{
+		hint + "source":  l.Upper,
+		hint + "type":    "tmpfs",
+		hint + "share":   "container",
+		hint + "options": "size=" + strconv.FormatInt(int64(l.Limits.Disk), 10),
+	}
+}
+
+// rlimits hold for every command: a fork bomb or a file too large fails inside the
+// sandbox long before the host's own limits are met.
+func rlimits(l proposal.Limits) []specs.POSIXRlimit {
+	return []specs.POSIXRlimit{
+		limit("RLIMIT_NPROC", uint64(l.Pids)),
+		limit("RLIMIT_NOFILE", uint64(l.Files)),
+		limit("RLIMIT_FSIZE", uint64(l.Disk)),
+		limit("RLIMIT_CORE", 0),
+	}
+}
+
+func limit(name string, n uint64) specs.POSIXRlimit {
+	return specs.POSIXRlimit{Type: name, Soft: n, Hard: n}
+}
+
+// hostPids is the host's backstop behind RLIMIT_NPROC. A guest process needs up to
+// three host tasks; meeting this limit would crash gVisor's kernel instead of
+// failing a fork, so it is far above what RLIMIT_NPROC lets through.
+func hostPids(l proposal.Limits) int64 { return int64(l.Pids)*4 + 1000 }
+
+const cpuPeriod = 100_000 // µs, the kernel's default
+
+// resources are the cgroup limits in OCI's words. fumehood writes them itself,
+// before runsc starts, and runsc is told to leave cgroups alone.
+func resources(l proposal.Limits) *specs.LinuxResources {
+	memory, pids, period := int64(l.Memory), hostPids(l), uint64(cpuPeriod)
+	quota := int64(l.CPUs * cpuPeriod)
+	return &specs.LinuxResources{
+		Memory: &specs.LinuxMemory{Limit: &memory, Swap: &memory},
+		CPU:    &specs.LinuxCPU{Quota: &quota, Period: &period},
+		Pids:   &specs.LinuxPids{Limit: pids},
+	}
+}
+
+// write puts the bundle into dir.
+func (l layout) write(dir string) error {
+	spec, err := l.spec()
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "config.json"), data, 0o600)
+}
+
+// skeleton makes the mount points under root. Everything in it is read-only to the
+// sandbox.
+func (l layout) skeleton() error {
+	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, "/run", "/var/tmp"}
+	for i, t := range l.Trees {
+		dirs = append(dirs, guest.Lower+"/"+strconv.Itoa(i), t.Target)
+	}
+	for _, b := range l.Binds {
+		info, err := os.Stat(b.Source)
+		if err != nil {
+			return fmt.Errorf("cannot bind %q: %v", b.Source, err)
+		}
+		if info.IsDir() {
+			dirs = append(dirs, b.Target)
+		} else if err := l.touch(b.Target); err != nil {
+			return err
+		}
+	}
+	for _, d := range dirs {
+		if err := os.MkdirAll(filepath.Join(l.Root, d), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(filepath.Join(l.Root, guest.Private), 0o700); err != nil {
+		return err
+	}
+	return l.touch(guest.Init)
+}
+
+func (l layout) touch(path string) error {
+	host := filepath.Join(l.Root, path)
+	if err := os.MkdirAll(filepath.Dir(host), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(host, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// cgroupMount is where distributions mount the cgroup file systems.
+const cgroupMount = "/sys/fs/cgroup"
+
+// A cgroup holds a sandbox: its kernel, the guest's processes and nothing else.
+// It is made, limited and read by us, because the limits must hold before runsc
+// runs its first instruction and the counters are needed after it is gone.
+type cgroup struct {
+	v2   bool
+	dirs map[string]string // controller → directory; on v2 all name one directory
+}
+
+// controllers are those that a limit or a figure of ours rests on.
+var controllers = []string{"memory", "cpu", "cpuacct", "pids"}
+
+// newCgroup makes the cgroup name under mount. It fails when any controller that a
+// limit needs is not there.
+func newCgroup(mount, name string) (*cgroup, error) {
+	if _, err := os.Stat(filepath.Join(mount, "cgroup.controllers")); err == nil {
+		return newCgroup2(mount, name)
+	}
+	c := &cgroup{dirs: map[string]string{}}
+	for _, controller := range controllers {
+		base := filepath.Join(mount, controller)
+		if _, err := os.Stat(base); err != nil {
+			c.remove()
+			return nil, fmt.Errorf("cgroup controller %q is not mounted under %s", controller, mount)
+		}
+		dir := filepath.Join(base, name)
+		// cpu and cpuacct are one hierarchy on many distributions.
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			c.remove()
+			return nil, err
+		}
+		c.dirs[controller] = dir
+	}
+	return c, nil
+}
+
+func newCgroup2(mount, name string) (*cgroup, error) {
+	if err := delegate(mount); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(mount, name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	c := &cgroup{v2: true, dirs: map[string]string{}}
+	for _, controller := range controllers {
+		c.dirs[controller] = dir
+	}
+	return c, nil
+}
+
+// delegate makes sure that children of the root cgroup have our controllers.
+func delegate(mount string) error {
+	path := filepath.Join(mount, "cgroup.subtree_control")
+	for _, controller := range []string{"memory", "cpu", "pids"} {
+		have, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(append([]byte(" "), bytes.ReplaceAll(have, []byte("\n"), []byte(" "))...), []byte(" "+controller+" ")) {
+			continue
+		}
+		if err := os.WriteFile(path, []byte("+"+controller), 0); err != nil {
+			return fmt.Errorf("cgroup controller %q cannot be enabled: %v", controller, err)
+		}
+	}
+	return nil
+}
+
+func (c *cgroup) put(controller, file, value string) error {
+	path := filepath.Join(c.dirs[controller], file)
+	// No O_CREATE: a control file that the kernel does not offer is an error.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return fmt.Errorf("cannot set limit: %v", err)
+	}
+	_, err = f.WriteString(value)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("cannot set limit %s to %s: %v", path, value, err)
+	}
+	return nil
+}
+
+func (c *cgroup) get(controller, file string) string {
+	data, _ := os.ReadFile(filepath.Join(c.dirs[controller], file))
+	return strings.TrimSpace(string(data))
+}
+
+// limit sets what the host's kernel enforces. It may be called again while the
+// sandbox runs.
+func (c *cgroup) limit(l proposal.Limits) error {
+	if c.v2 {
+		return c.limit2(l)
+	}
+	memory := strconv.FormatInt(int64(l.Memory), 10)
+	return errors.Join(
+		c.limitMemory1(memory),
+		c.put("cpu", "cpu.cfs_period_us", strconv.Itoa(cpuPeriod)),
+		c.put("cpu", "cpu.cfs_quota_us", strconv.FormatInt(int64(l.CPUs*cpuPeriod), 10)),
+		c.put("pids", "pids.max", strconv.FormatInt(hostPids(l), 10)),
+	)
+}
+
+// limitMemory1 sets memory and memory+swap, of which the first must never exceed
+// the second on the way.
+func (c *cgroup) limitMemory1(memory string) error {
+	const swap = "memory.memsw.limit_in_bytes"
+	if _, err := os.Stat(filepath.Join(c.dirs["memory"], swap)); err != nil {
+		// The kernel does not account for swap: keep the sandbox out of it.
+		return errors.Join(c.put("memory", "memory.limit_in_bytes", memory), c.put("memory", "memory.swappiness", "0"))
+	}
+	if c.put("memory", swap, memory) == nil { // raising
+		return c.put("memory", "memory.limit_in_bytes", memory)
+	}
+	return errors.Join(c.put("memory", "memory.limit_in_bytes", memory), c.put("memory", swap, memory))
+}
+
+func (c *cgroup) limit2(l proposal.Limits) error {
+	errs := []error{
+		c.put("memory", "memory.max", strconv.FormatInt(int64(l.Memory), 10)),
+		c.put("cpu", "cpu.max", fmt.Sprintf("%d %d", int64(l.CPUs*cpuPeriod), cpuPeriod)),
+		c.put("pids", "pids.max", strconv.FormatInt(hostPids(l), 10)),
+	}
+	if _, err := os.Stat(filepath.Join(c.dirs["memory"], "memory.swap.max")); err == nil {
+		errs = append(errs, c.put("memory", "memory.swap.max", "0"))
+	}
+	return errors.Join(errs...)
+}
+
+// enter moves the calling thread into a v1 cgroup, so that the process it starts
+// next is born there. On v2 the process is cloned into the directory instead.
+func (c *cgroup) enter() error {
+	if c.v2 {
+		return nil
+	}
+	tid := strconv.Itoa(unix.Gettid())
+	for _, controller := range controllers {
+		if err := c.put(controller, "tasks", tid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A usage is a reading of the counters.
+type usage struct {
+	oomKills int64
+	pidHits  int64
+	cpu      time.Duration
+}
+
+func (c *cgroup) usage() usage {
+	if c.v2 {
+		return usage{
+			oomKills: field(c.get("memory", "memory.events"), "oom_kill"),
+			pidHits:  field(c.get("pids", "pids.events"), "max"),
+			cpu:      time.Duration(field(c.get("cpu", "cpu.stat"), "usage_usec")) * time.Microsecond,
+		}
+	}
+	return usage{
+		oomKills: field(c.get("memory", "memory.oom_control"), "oom_kill"),
+		pidHits:  field(c.get("pids", "pids.events"), "max"),
+		cpu:      time.Duration(number(c.get("cpuacct", "cpuacct.usage"))),
+	}
+}
+
+// resetPeak starts a new measurement of the peak. Where the kernel cannot (v2
+// before Linux 6.12) the peak is that of the whole run.
+func (c *cgroup) resetPeak() {
+	if c.v2 {
+		_ = c.put("memory", "memory.peak", "reset")
+		return
+	}
+	_ = c.put("memory", "memory.max_usage_in_bytes", "0")
+}
+
+func (c *cgroup) peak() proposal.Bytes {
+	if c.v2 {
+		return proposal.Bytes(number(c.get("memory", "memory.peak")))
+	}
+	return proposal.Bytes(number(c.get("memory", "memory.max_usage_in_bytes")))
+}
+
+// kill sends SIGKILL to all that is in the cgroup and reports whether it is empty.
+func (c *cgroup) kill() bool {
+	if c.v2 && c.put("memory", "cgroup.kill", "1") == nil {
+		return c.get("pids", "cgroup.procs") == ""
+	}
+	pids := strings.Fields(c.get("pids", "cgroup.procs"))
+	empty := true
+	for _, text := range pids {
+		pid, err := strconv.Atoi(text)
+		if err != nil || pid == os.Getpid() { // our launcher's thread is listed as us
+			continue
+		}
+		empty = false
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	return empty
+}
+
+// remove removes the cgroup; a v1 directory may stay busy for a moment after its
+// last thread has gone.
+func (c *cgroup) remove() error {
+	var last error
+	for _, dir := range c.dirs {
+		last = errors.Join(last, removeDir(dir))
+	}
+	return last
+}
+
+func removeDir(dir string) error {
+	var err error
+	for range 100 {
+		if err = unix.Rmdir(dir); err == nil || err == unix.ENOENT {
+			return nil
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return fmt.Errorf("cannot remove cgroup %q: %v", dir, err)
+}
+
+func number(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// field returns the number after name in a file of "name number" lines.
+func field(text, name string) int64 {
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == name {
+			return number(f[1])
+		}
+	}
+	return 0
+}
+
+// attach makes a process that is started with attr be born in the cgroup: on v2
+// cloned into it, on v1 by its parent thread, which has entered it.
+func (c *cgroup) attach(attr *syscall.SysProcAttr) (func() error, error) {
+	if !c.v2 {
+		return func() error { return nil }, nil
+	}
+	dir, err := os.Open(c.dirs["memory"])
+	if err != nil {
+		return nil, err
+	}
+	attr.UseCgroupFD, attr.CgroupFD = true, int(dir.Fd())
+	return dir.Close, nil
+}
+
+// eachProcess calls f with every process in the cgroup but ourselves.
+func (c *cgroup) eachProcess(f func(pid string) error) error {
+	self := strconv.Itoa(os.Getpid())
+	for _, pid := range strings.Fields(c.get("pids", "cgroup.procs")) {
+		if pid == self {
+			continue
+		}
+		if err := f(pid); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package control speaks to a running sandbox over gVisor's own control socket.
+//
+// Starting runsc for each command costs 8–10 ms; a call here costs 1.3–1.6 ms. The
+// price is that the protocol is gVisor's internal one: method names and argument
+// fields below mirror runsc/boot/controller.go and pkg/sentry/control/proc.go of
+// the version pinned in go.mod. TestProtocol runs each call against the real
+// runsc, so a version that changes them fails there and not in a pull request.
+//
+// The socket belongs to the sandbox's kernel, which the host trusts less than
+// itself: answers are bounded and parsed by the client library into fixed types.
+package control
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"gvisor.dev/gvisor/pkg/unet"
+	"gvisor.dev/gvisor/pkg/urpc"
+)
+
+// A Conn is one connection. It carries one call at a time; use one for each
+// command that is under way.
+type Conn struct{ client *urpc.Client }
+
+// Dial connects to the control socket at path.
+func Dial(path string) (*Conn, error) {
+	socket, err := unet.Connect(path, false)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to control socket: %v", err)
+	}
+	return &Conn{urpc.NewClient(socket)}, nil
+}
+
+// Close closes the connection; a call under way returns an error.
+func (c *Conn) Close() error { return c.client.Close() }
+
+// A Process is what Exec starts. It gets no capability and can gain none.
+type Process struct {
+	Argv     []string
+	Env      []string
+	Dir      string
+	UID, GID uint32
+	Stdin    *os.File
+	Stdout   *os.File
+	Stderr   *os.File
+}
+
+type capabilities struct {
+	PermittedCaps, InheritableCaps, EffectiveCaps, BoundingCaps, AmbientCaps uint64
+}
+
+type execArgs struct {
+	Filename         string        `json:"filename"`
+	Argv             []string      `json:"argv"`
+	Envv             []string      `json:"envv"`
+	WorkingDirectory string        `json:"wd"`
+	KUID             uint32        // in the sandbox's root user namespace
+	KGID             uint32        //
+	NoNewPrivileges  bool          //
+	Capabilities     *capabilities // not nil: nil would be the container's own
+	urpc.FilePayload
+	GuestFDs    []int
+	ContainerID string
+}
+
+// Exec starts p in a container and returns its process id there.
+func (c *Conn) Exec(container string, p Process) (int32, error) {
+	args := execArgs{
+		Argv: p.Argv, Envv: p.Env, WorkingDirectory: p.Dir,
+		KUID: p.UID, KGID: p.GID,
+		NoNewPrivileges: true,
+		Capabilities:    &capabilities{},
+		GuestFDs:        []int{0, 1, 2},
+		ContainerID:     container,
+	}
+	args.Files = []*os.File{p.Stdin, p.Stdout, p.Stderr}
+	var pid int32
+	if err := c.client.Call("containerManager.ExecuteAsync", &args, &pid); err != nil {
+		return 0, err
+	}
+	return pid, nil
+}
+
+// Wait waits until process pid is gone and returns its wait status.
+func (c *Conn) Wait(container string, pid int32) (syscall.WaitStatus, error) {
+	args := struct {
+		PID int32
+		CID string
+	}{pid, container}
+	var status uint32
+	if err := c.client.Call("containerManager.WaitPID", &args, &status); err != nil {
+		return 0, err
+	}
+	return syscall.WaitStatus(status), nil
+}
+
+// TraceSessions returns the names of the monitoring sessions that are in force.
+// runsc starts a sandbox without the session that it was told to make when a point
+// is misspelt, so whoever relies on one has to ask.
+func (c *Conn) TraceSessions() ([]string, error) {
+	var sessions []struct {
+		Name string `json:"name"`
+	}
+	if err := c.client.Call("containerManager.ListTraceSessions", nil, &sessions); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(sessions))
+	for i, s := range sessions {
+		names[i] = s.Name
+	}
+	return names, nil
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package guest is the sandbox's process 1: it prepares the writable layers,
+// reaps what is orphaned, and answers a few questions of the host.
+//
+// It runs inside the sandbox as the guest's root. It is not part of the boundary:
+// the boundary is gVisor's kernel, and the host treats every answer as text that
+// an attacker may have written (see Client). It exists because these jobs cost
+// 1–5 ms each as commands and some 50 µs here, because a container needs a reaping
+// init, and because only inside is it known which processes are left.
+//
+// # Protocol
+//
+// One request a line on stdin, answers on stdout. Strings are quoted as Go quotes
+// them, so a file name cannot forge a line.
+//
+//	(start)            ready VERSION "PROC_VERSION"
+//	sweep              ok LEFT                     kill all other processes, wait until they are gone
+//	changes MAX        change KIND TYPE SIZE "PATH" …, ok OMITTED
+//	glob MAX "PATTERN" match TYPE SIZE "PATH" …, ok OMITTED
+//	read MAX "PATH"    data SIZE, then SIZE bytes
+//	space              ok FREE TOTAL               bytes of the writable layer
+//
+// Any request may be answered by: error "MESSAGE".
+package guest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Version is the protocol's version; both ends come from one commit.
+const Version = 1
+
+// Paths inside the sandbox.
+const (
+	Init      = "/.fumehood/init"          // this program
+	Private   = "/.fumehood/private"       // readable by the guest's root alone
+	Upper     = "/.fumehood/private/upper" // the sized, disk-backed layer that takes every write
+	Lower     = "/.fumehood/private/lower" // Lower/0, Lower/1 …: the read-only trees below the overlays
+	Workspace = "/workspace"
+	Home      = "/home/fumehood"
+)
+
+// Config says what init has to prepare. It travels as JSON in init's argv.
+type Config struct {
+	UID      int       `json:"uid"`
+	GID      int       `json:"gid"`
+	Overlays []Overlay `json:"overlays"` // the first is the workspace
+}
+
+// An Overlay is a host tree with a writable layer over it.
+type Overlay struct {
+	Lower  string `json:"lower"`
+	Target string `json:"target"`
+}
+
+// Main is init: it prepares the sandbox and serves requests from in until in is
+// closed, which ends the sandbox.
+func Main(args []string, in io.Reader, out io.Writer) error {
+	if len(args) != 2 {
+		return errors.New("usage: init CONFIG")
+	}
+	var c Config
+	if err := json.Unmarshal([]byte(args[1]), &c); err != nil {
+		return fmt.Errorf("cannot read configuration: %v", err)
+	}
+	// Ignoring SIGCHLD makes the kernel reap orphans by itself.
+	ignoreChildren()
+	if err := prepare(c); err != nil {
+		return err
+	}
+	version, err := os.ReadFile("/proc/version")
+	if err != nil {
+		return fmt.Errorf("cannot read kernel version: %v", err)
+	}
+	w := bufio.NewWriterSize(out, 64<<10)
+	fmt.Fprintf(w, "ready %d %q\n", Version, strings.TrimSpace(string(version)))
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return serve(newServer(c), in, w)
+}
+
+// prepare mounts the overlays, HOME and /tmp, all of them on the one sized layer.
+func prepare(c Config) error {
+	if err := os.Chmod(Upper, 0o700); err != nil {
+		return err
+	}
+	for i, o := range c.Overlays {
+		if err := mountOverlay(i, o, c); err != nil {
+			return err
+		}
+	}
+	if err := mountScratch("home", Home, 0o700, c); err != nil {
+		return err
+	}
+	return mountScratch("tmp", "/tmp", 0o1777, c)
+}
+
+func mountOverlay(i int, o Overlay, c Config) error {
+	upper := upperOf(i)
+	if err := os.Mkdir(upper, 0o755); err != nil {
+		return err
+	}
+	// The upper directory becomes the overlay's root: owner and mode of the tree
+	// below, or nobody could create a file in it.
+	var st syscall.Stat_t
+	if err := syscall.Stat(o.Lower, &st); err != nil {
+		return err
+	}
+	if err := os.Chown(upper, int(st.Uid), int(st.Gid)); err != nil {
+		return err
+	}
+	if err := syscall.Chmod(upper, st.Mode&0o7777|0o700); err != nil {
+		return err
+	}
+	options := "lowerdir=" + o.Lower + ",upperdir=" + upper
+	if err := syscall.Mount("overlay", o.Target, "overlay", syscall.MS_NOSUID|syscall.MS_NODEV, options); err != nil {
+		return fmt.Errorf("cannot mount overlay on %q: %v", o.Target, err)
+	}
+	return nil
+}
+
+func upperOf(overlay int) string { return Upper + "/" + strconv.Itoa(overlay) }
+
+func mountScratch(name, target string, mode uint32, c Config) error {
+	dir := Upper + "/" + name
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	if err := syscall.Chmod(dir, mode); err != nil {
+		return err
+	}
+	if name == "home" {
+		if err := os.Chown(dir, c.UID, c.GID); err != nil {
+			return err
+		}
+	}
+	if err := syscall.Mount(dir, target, "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("cannot mount %q: %v", target, err)
+	}
+	return nil
+}

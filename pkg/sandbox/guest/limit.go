@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+)
+
+const rlimitNproc = 6 // RLIMIT_NPROC, which package syscall does not name
+
+// Limit lowers this process's own limits and becomes another program:
+// limit PIDS FILES PROGRAM ARG …. It is used for a command whose grant is smaller
+// than the run's.
+func Limit(args []string) error {
+	if len(args) < 4 {
+		return errors.New("usage: init limit PIDS FILES PROGRAM [ARG …]")
+	}
+	if err := lower(rlimitNproc, args[1]); err != nil {
+		return err
+	}
+	if err := lower(syscall.RLIMIT_NOFILE, args[2]); err != nil {
+		return err
+	}
+	path, err := exec.LookPath(args[3])
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(path, args[3:], os.Environ())
+}
+
+func lower(resource int, text string) error {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n == 0 {
+		return fmt.Errorf("invalid limit %q", text)
+	}
+	return syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n})
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package guest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type server struct {
+	tree *tree
+	root string // the workspace as commands see it
+}
+
+func newServer(c Config) *server {
+	s := &server{root: Workspace}
+	if len(c.Overlays) > 0 {
+		s.tree = newTree(upperOf(0), c.Overlays[0].Lower)
+		s.root = c.Overlays[0].Target
+	}
+	return s
+}
+
+func ignoreChildren() { signal.Ignore(syscall.SIGCHLD) }
+
+func serve(s *server, in io.Reader, w *bufio.Writer) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 4096), 64<<10)
+	for lines.Scan() {
+		if err := s.answer(lines.Text(), w); err != nil {
+			fmt.Fprintf(w, "error %q\n", err.Error())
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func (s *server) answer(request string, w *bufio.Writer) error {
+	verb, rest, _ := strings.Cut(request, " ")
+	switch verb {
+	case "sweep":
+		left, err := sweep()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "ok %d\n", left)
+		return nil
+	case "changes":
+		most, _, err := cutNumber(rest)
+		if err != nil {
+			return err
+		}
+		return s.tree.changes(int(most), w)
+	case "glob":
+		return s.glob(rest, w)
+	case "read":
+		return s.read(rest, w)
+	case "space":
+		return space(w)
+	}
+	return fmt.Errorf("unknown request %q", verb)
+}
+
+func cutNumber(text string) (int64, string, error) {
+	head, rest, _ := strings.Cut(text, " ")
+	n, err := strconv.ParseInt(head, 10, 64)
+	if err != nil || n < 0 {
+		return 0, "", fmt.Errorf("invalid number %q", head)
+	}
+	return n, rest, nil
+}
+
+// sweep kills every process but this one and returns how many were alive when it
+// came. It returns only when none is left.
+func sweep() (int, error) {
+	left, err := living()
+	if err != nil || left == 0 {
+		return left, err
+	}
+	for tries := 0; tries < 2000; tries++ {
+		// -1 reaches all but the caller, so a fork in progress is caught by the next
+		// round at the latest.
+		if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+			return left, err
+		}
+		now, err := living()
+		if err != nil || now == 0 {
+			return left, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return left, fmt.Errorf("processes are left after SIGKILL")
+}
+
+// living counts the other processes that are not zombies.
+func living() (int, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return 0, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return 0, err
+	}
+	self, n := strconv.Itoa(os.Getpid()), 0
+	for _, name := range names {
+		if name[0] >= '0' && name[0] <= '9' && name != self && !zombie(name) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func zombie(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return true // gone
+	}
+	// The state follows the last ')', because a program chooses its own name.
+	end := strings.LastIndexByte(string(stat), ')')
+	return end < 0 || end+2 >= len(stat) || stat[end+2] == 'Z' || stat[end+2] == 'X'
+}
+
+func space(w *bufio.Writer) error {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(Upper, &st); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "ok %d %d\n", int64(st.Bavail)*st.Bsize, int64(st.Blocks)*st.Bsize)
+	return nil
+}

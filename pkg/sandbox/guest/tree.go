@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package guest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"syscall"
+)
+
+// A tree tells what changed in an overlay from one look to the next. It reads the
+// upper layer only, so it costs what was written and not what the tree holds.
+type tree struct {
+	upper, lower string
+	seen         map[string]node // what the upper layer held at the last look
+}
+
+type node struct {
+	kind      byte // 'f' file, 'd' directory, 'l' symlink, 'o' other, 'w' whiteout, 'D' opaque directory
+	size      int64
+	mtime     int64
+	ctime     int64
+	ino       uint64
+	copiedUp  bool // the lower layer has the path too
+	lowerKind byte
+}
+
+type change struct {
+	kind, typ, path string
+	size            int64
+}
+
+func newTree(upper, lower string) *tree {
+	return &tree{upper: upper, lower: lower, seen: map[string]node{}}
+}
+
+func (t *tree) changes(most int, w *bufio.Writer) error {
+	if t == nil {
+		return errors.New("no workspace")
+	}
+	found, err := t.look()
+	if err != nil {
+		return err
+	}
+	omitted := 0
+	for i, c := range found {
+		if i >= most {
+			omitted = len(found) - most
+			break
+		}
+		fmt.Fprintf(w, "change %s %s %d %q\n", c.kind, c.typ, c.size, c.path)
+	}
+	fmt.Fprintf(w, "ok %d\n", omitted)
+	return nil
+}
+
+// look walks the upper layer, compares it with the last walk and returns the
+// differences sorted by path.
+func (t *tree) look() ([]change, error) {
+	now := map[string]node{}
+	err := filepath.WalkDir(t.upper, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == t.upper {
+			return err
+		}
+		rel := path[len(t.upper)+1:]
+		n, err := t.stat(path, rel)
+		now[rel] = n
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := t.compare(now)
+	t.seen = now
+	sort.Slice(found, func(i, j int) bool { return found[i].path < found[j].path })
+	return found, nil
+}
+
+func (t *tree) stat(path, rel string) (node, error) {
+	var st syscall.Stat_t
+	if err := syscall.Lstat(path, &st); err != nil {
+		return node{}, err
+	}
+	n := node{kind: kindOf(st), size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), ino: st.Ino}
+	if n.kind == 'd' {
+		n.size = 0
+		if opaque(path) {
+			n.kind = 'D'
+		}
+	}
+	var low syscall.Stat_t
+	if syscall.Lstat(filepath.Join(t.lower, rel), &low) == nil {
+		n.copiedUp, n.lowerKind = true, kindOf(low)
+	}
+	return n, nil
+}
+
+func kindOf(st syscall.Stat_t) byte {
+	switch st.Mode & syscall.S_IFMT {
+	case syscall.S_IFREG:
+		return 'f'
+	case syscall.S_IFDIR:
+		return 'd'
+	case syscall.S_IFLNK:
+		return 'l'
+	case syscall.S_IFCHR:
+		if st.Rdev == 0 {
+			return 'w'
+		}
+	}
+	return 'o'
+}
+
+func opaque(path string) bool {
+	var value [1]byte
+	n, err := syscall.Getxattr(path, "trusted.overlay.opaque", value[:])
+	return err == nil && n == 1 && value[0] == 'y'
+}
+
+func (t *tree) compare(now map[string]node) []change {
+	var found []change
+	for path, n := range now {
+		if kind := t.differs(path, n); kind != "" {
+			found = append(found, change{kind, typeOf(n, kind), path, n.size})
+		}
+		if n.kind == 'D' && n.copiedUp {
+			found = append(found, t.hidden(path, now)...)
+		}
+	}
+	for path, old := range t.seen {
+		_, still := now[path]
+		// A path that is gone from the upper layer had nothing below it, or a whiteout
+		// would stand there, unless the directory around it was replaced.
+		if !still && old.kind != 'w' {
+			found = append(found, change{"removed", typeOf(old, ""), path, 0})
+		}
+	}
+	return found
+}
+
+// differs says what became of one path of the upper layer since the last look.
+func (t *tree) differs(path string, n node) string {
+	old, known := t.seen[path]
+	was := known && old.kind != 'w' || !known && n.copiedUp
+	switch {
+	case n.kind == 'w':
+		if was {
+			return "removed"
+		}
+	case !was:
+		return "added"
+	case n.kind == 'd' || n.kind == 'D':
+		if !known && n.lowerKind != 'd' {
+			return "changed"
+		}
+	case !known, old.mtime != n.mtime, old.ctime != n.ctime, old.size != n.size, old.ino != n.ino, old.kind != n.kind:
+		return "changed"
+	}
+	return ""
+}
+
+// hidden lists what an opaque directory took away from the lower layer.
+func (t *tree) hidden(dir string, now map[string]node) []change {
+	if t.seen[dir].kind == 'D' {
+		return nil // reported when it became opaque
+	}
+	var found []change
+	root := filepath.Join(t.lower, dir)
+	filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return nil
+		}
+		rel := filepath.Join(dir, path[len(root)+1:])
+		if _, stands := now[rel]; !stands {
+			found = append(found, change{"removed", typeOfMode(d.Type()), rel, 0})
+		}
+		return nil
+	})
+	return found
+}
+
+func typeOf(n node, kind string) string {
+	k := n.kind
+	if kind == "removed" {
+		k = n.lowerKind
+	}
+	switch k {
+	case 'f', 0:
+		return "file"
+	case 'd', 'D':
+		return "dir"
+	case 'l':
+		return "symlink"
+	}
+	return "other"
+}
+
+func typeOfMode(m os.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "file"
+	case m.IsDir():
+		return "dir"
+	case m&os.ModeSymlink != 0:
+		return "symlink"
+	}
+	return "other"
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/guest"
+)
+
+// An initClient asks guest init. Every answer is treated as written by an
+// attacker: line lengths, counts and sizes are bounded, strings are unquoted
+// strictly, and an answer that does not fit the question is an error.
+type initClient struct {
+	requests *os.File
+	answers  *os.File
+	read     *bufio.Reader
+}
+
+const answerLine = 32 << 10 // a quoted path of PATH_MAX bytes fits
+
+func newInitClient(requests, answers *os.File) *initClient {
+	return &initClient{requests, answers, bufio.NewReaderSize(answers, answerLine)}
+}
+
+func (c *initClient) close() error {
+	return errors.Join(c.requests.Close(), c.answers.Close())
+}
+
+// ready waits for init's first line and returns the kernel's version.
+func (c *initClient) ready(ctx context.Context, grace time.Duration) (string, error) {
+	_ = c.answers.SetReadDeadline(time.Now().Add(grace))
+	stop := context.AfterFunc(ctx, func() { _ = c.answers.SetReadDeadline(time.Now()) })
+	defer stop()
+	line, err := c.line()
+	if err != nil {
+		return "", fmt.Errorf("guest init did not come up: %v", err)
+	}
+	rest, ok := strings.CutPrefix(line, "ready "+strconv.Itoa(guest.Version)+" ")
+	if !ok {
+		return "", fmt.Errorf("guest init speaks another protocol: %q", line)
+	}
+	return strconv.Unquote(rest)
+}
+
+func (c *initClient) line() (string, error) {
+	line, err := c.read.ReadSlice('\n')
+	if err != nil {
+		return "", err
+	}
+	return string(line[:len(line)-1]), nil
+}
+
+func (c *initClient) ask(grace time.Duration, request string) error {
+	deadline := time.Now().Add(grace)
+	_ = c.requests.SetWriteDeadline(deadline)
+	_ = c.answers.SetReadDeadline(deadline)
+	_, err := io.WriteString(c.requests, request+"\n")
+	return err
+}
+
+// answer reads lines until "ok N" and hands each line before it to each.
+func (c *initClient) answer(each func(words []string) error) ([]string, error) {
+	for {
+		line, err := c.line()
+		if err != nil {
+			return nil, fmt.Errorf("guest init does not answer: %v", err)
+		}
+		words := strings.SplitN(line, " ", 5)
+		switch {
+		case words[0] == "ok":
+			return words[1:], nil
+		case words[0] == "error":
+			return nil, fmt.Errorf("guest init: %s", strings.TrimPrefix(line, "error "))
+		case each == nil:
+			return nil, fmt.Errorf("guest init answers %q", line)
+		}
+		if err := each(words); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func one(words []string, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	if len(words) == 0 {
+		return 0, errors.New("guest init's answer lacks a number")
+	}
+	n, err := strconv.ParseInt(words[0], 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("guest init's number is %q", words[0])
+	}
+	return n, nil
+}
+
+// sweep kills what a command left behind and returns how many processes it was.
+func (c *initClient) sweep(grace time.Duration) (int, error) {
+	if err := c.ask(grace, "sweep"); err != nil {
+		return 0, err
+	}
+	n, err := one(c.answer(nil))
+	return int(n), err
+}
+
+// changesMost bounds the list; the rest is counted.
+const changesMost = 500
+
+var (
+	changeKinds = map[string]bool{"added": true, "changed": true, "removed": true}
+	fileTypes   = map[string]bool{"file": true, "dir": true, "symlink": true, "other": true}
+)
+
+// changes lists what became of the workspace since the last call.
+func (c *initClient) changes() (proposal.Changes, error) {
+	list := proposal.Changes{Files: []proposal.Change{}}
+	if err := c.ask(askGrace, "changes "+strconv.Itoa(changesMost)); err != nil {
+		return list, err
+	}
+	omitted, err := one(c.answer(func(w []string) error {
+		if len(w) != 5 || w[0] != "change" || !changeKinds[w[1]] || !fileTypes[w[2]] || len(list.Files) >= changesMost {
+			return fmt.Errorf("guest init answers %q", w)
+		}
+		size, path, err := sizeAndPath(w[3], w[4])
+		list.Files = append(list.Files, proposal.Change{Kind: w[1], Type: w[2], Bytes: size, Path: path})
+		return err
+	}))
+	list.Omitted = int(omitted)
+	return list, err
+}
+
+func sizeAndPath(size, quoted string) (int64, string, error) {
+	n, err := strconv.ParseInt(size, 10, 64)
+	if err != nil || n < 0 {
+		return 0, "", fmt.Errorf("guest init's size is %q", size)
+	}
+	path, err := strconv.Unquote(quoted)
+	return n, path, err
+}
+
+// glob lists what in the workspace matches a declared output.
+func (c *initClient) glob(pattern string, most int) ([]proposal.Change, error) {
+	var found []proposal.Change
+	if err := c.ask(askGrace, fmt.Sprintf("glob %d %q", most, pattern)); err != nil {
+		return nil, err
+	}
+	_, err := c.answer(func(w []string) error {
+		w = strings.SplitN(strings.Join(w, " "), " ", 4)
+		if len(w) != 4 || w[0] != "match" || !fileTypes[w[1]] || len(found) >= most {
+			return fmt.Errorf("guest init answers %q", w)
+		}
+		size, path, err := sizeAndPath(w[2], w[3])
+		found = append(found, proposal.Change{Type: w[1], Bytes: size, Path: path})
+		return err
+	})
+	return found, err
+}
+
+// copyFile brings one regular file of at most max bytes out into w.
+func (c *initClient) copyFile(path string, most int64, w io.Writer) (int64, error) {
+	if err := c.ask(askGrace, fmt.Sprintf("read %d %q", most, path)); err != nil {
+		return 0, err
+	}
+	line, err := c.line()
+	if err != nil {
+		return 0, err
+	}
+	text, ok := strings.CutPrefix(line, "data ")
+	if !ok {
+		return 0, fmt.Errorf("guest init: %s", strings.TrimPrefix(line, "error "))
+	}
+	size, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || size < 0 || size > most {
+		return 0, fmt.Errorf("guest init's size is %q", text)
+	}
+	n, err := io.CopyN(w, c.read, size)
+	if err != nil {
+		// Keep in step with init: what it still sends is not an answer to come.
+		_, lost := io.CopyN(io.Discard, c.read, size-n)
+		err = errors.Join(err, lost)
+	}
+	return n, err
+}
+
+// A tailBuffer keeps the first 4 KiB that runsc writes to stderr.
+type tailBuffer struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (b *tailBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if room := 4096 - len(b.text); room > 0 {
+		b.text = append(b.text, p[:min(room, len(p))]...)
+	}
+	return len(p), nil
+}
+
+func (b *tailBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return string(b.text)
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A launcher starts runsc from a thread of its own, because four things that runsc
+// must inherit belong to a thread: the v1 cgroups (entering them costs 10–20 ms,
+// here off the critical path), a private mount namespace for the read-only view of
+// the workspace, no_new_privs, and the parent-death signal, which fires when the
+// *thread* that forked dies, not the process.
+//
+// The thread lives exactly as long as the sandbox.
+type launcher struct {
+	ready chan error     // one value: the thread is prepared
+	start chan *exec.Cmd // the process to start, once
+	begun chan error     // one value: it was started
+	end   chan struct{}  // closed: let the thread go
+	gone  chan struct{}  // closed: the thread has ended
+}
+
+// newLauncher begins to prepare the thread; errors arrive with the first launch.
+func newLauncher(prepare func() error) *launcher {
+	l := &launcher{
+		ready: make(chan error, 1), start: make(chan *exec.Cmd), begun: make(chan error, 1),
+		end: make(chan struct{}), gone: make(chan struct{}),
+	}
+	go l.run(prepare)
+	return l
+}
+
+func (l *launcher) run(prepare func() error) {
+	runtime.LockOSThread()
+	if unix.Gettid() == os.Getpid() {
+		// The main thread cannot end: it would stay in the cgroup. Hold it, so that
+		// the next goroutine gets another one.
+		done := make(chan struct{})
+		go func() { defer close(done); l.run(prepare) }()
+		<-done
+		runtime.UnlockOSThread()
+		return
+	}
+	defer close(l.gone) // and, the lock being held, the thread ends with this goroutine
+	l.ready <- prepare()
+	select {
+	case cmd := <-l.start:
+		l.begun <- cmd.Start()
+	case <-l.end:
+		return
+	}
+	<-l.end
+}
+
+// launch starts cmd from the prepared thread.
+func (l *launcher) launch(cmd *exec.Cmd) error {
+	if err := <-l.ready; err != nil {
+		return err
+	}
+	l.start <- cmd
+	return <-l.begun
+}
+
+func (l *launcher) close() {
+	close(l.end)
+	<-l.gone
+}
+
+// A view is how the host's trees reach the sandbox: as read-only mounts in a mount
+// namespace that only the launcher's thread and its children see. So not even
+// runsc's own processes hold a writable path to the workspace.
+type view struct {
+	trees []Bind
+	dir   string // the mounts are made at dir/0, dir/1 …
+	idmap *os.File
+}
+
+func (v view) path(i int) string { return filepath.Join(v.dir, strconv.Itoa(i)) }
+
+// enter makes the view in the calling thread.
+func (v view) enter() error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("cannot make a mount namespace: %v", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("cannot make mounts private: %v", err)
+	}
+	for i, t := range v.trees {
+		if err := v.mount(t.Source, v.path(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mount shows source read-only at target. Whatever is mounted below source stays
+// out, so a mount inside the workspace cannot leak in.
+func (v view) mount(source, target string) error {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return fmt.Errorf("cannot open tree %q: %v", source, err)
+	}
+	defer unix.Close(fd)
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	if v.idmap != nil {
+		attr.Attr_set |= unix.MOUNT_ATTR_IDMAP
+		attr.Userns_fd = uint64(v.idmap.Fd())
+	}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+		return fmt.Errorf("cannot make tree %q read-only: %v", source, err)
+	}
+	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("cannot mount tree %q: %v", source, err)
+	}
+	return nil
+}
+
+// identityMap returns a user namespace that shows root's files as guestID's and
+// the other way round. A workspace that root checked out is so writable for the
+// unprivileged user inside without changing a byte of it.
+func identityMap() (*os.File, error) {
+	maps := []syscall.SysProcIDMap{
+		{ContainerID: 0, HostID: guestID, Size: 1},
+		{ContainerID: 1, HostID: 1, Size: guestID - 1},
+		{ContainerID: guestID, HostID: 0, Size: 1},
+		{ContainerID: guestID + 1, HostID: guestID + 1, Size: 1 << 30},
+	}
+	// The child only holds the namespace open until we have it.
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer write.Close()
+	cmd := exec.Command("/bin/cat")
+	cmd.Env = []string{}
+	cmd.Stdin = read
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: maps, GidMappings: maps}
+	err = cmd.Start()
+	read.Close()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a user namespace: %v", err)
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", cmd.Process.Pid))
+	write.Close()
+	_ = cmd.Wait()
+	return f, err
+}

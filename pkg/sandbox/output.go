@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// What a command may bring out.
+const (
+	outputsMost = 100
+	outputMost  = 32 << 20
+)
+
+// bring copies what matches one declared pattern to the artifacts folder, as
+// regular files with our own modes. What is not a plain file of bounded size is
+// named and refused.
+func (c *command) bring(pattern string) []proposal.Output {
+	found, err := c.s.init.glob(pattern, outputsMost)
+	if err != nil {
+		return []proposal.Output{{Path: pattern, Refused: err.Error()}}
+	}
+	if len(found) == 0 {
+		return []proposal.Output{{Path: pattern, Refused: "no such file"}}
+	}
+	list := make([]proposal.Output, len(found))
+	for i, f := range found {
+		list[i] = c.bringOne(f)
+	}
+	return list
+}
+
+func (c *command) bringOne(f proposal.Change) proposal.Output {
+	out := proposal.Output{Path: f.Path, Bytes: f.Bytes}
+	switch {
+	case f.Type != "file":
+		out.Refused = "not a regular file: " + f.Type
+	case f.Bytes > outputMost:
+		out.Refused = "larger than " + proposal.Bytes(outputMost).String()
+	case !local(f.Path):
+		out.Refused = "not a path inside the workspace"
+	case c.s.o.Artifacts == "":
+		out.Refused = "no folder for outputs was given"
+	}
+	if out.Refused != "" {
+		return out
+	}
+	if err := c.copyOut(&out); err != nil {
+		out.Refused, out.File, out.SHA256 = err.Error(), "", ""
+	}
+	return out
+}
+
+// local reports whether a name that came from inside is a plain relative path.
+func local(name string) bool {
+	return filepath.IsLocal(name) && path.Clean(name) == name && !strings.ContainsRune(name, 0)
+}
+
+// copyOut writes below Artifacts/ID.outputs. os.Root keeps a hostile name inside,
+// O_EXCL keeps it from reaching a file that stands.
+func (c *command) copyOut(out *proposal.Output) error {
+	folder := filepath.Base(c.x.ID) + ".outputs"
+	if err := os.MkdirAll(filepath.Join(c.s.o.Artifacts, folder), 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(filepath.Join(c.s.o.Artifacts, folder))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(path.Dir(out.Path), 0o700); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(out.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	n, err := c.s.init.copyFile(out.Path, outputMost, io.MultiWriter(f, sum))
+	if err != nil {
+		return err
+	}
+	out.Bytes, out.SHA256 = n, hex.EncodeToString(sum.Sum(nil))
+	out.File = filepath.Join(folder, out.Path)
+	return f.Close()
+}

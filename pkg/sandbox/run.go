@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/control"
+	"github.com/fumehood/fumehood/pkg/sandbox/guest"
+)
+
+// shell runs decided text: no profile, no rc file, no functions or options from
+// the environment (-p), so nothing but the text says what happens.
+var shell = []string{"/bin/bash", "--noprofile", "--norc", "-p", "-c"}
+
+// A command is one Execution under way.
+type command struct {
+	s      *instance
+	x      proposal.Execution
+	conn   *control.Conn
+	stdout *drain
+	stderr *drain
+	total  atomic.Int64
+	before usage
+	began  time.Time
+
+	once  sync.Once
+	ended chan struct{} // closed when something else than the command itself ends it
+	cause proposal.Status
+}
+
+func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
+	c := &command{s: s, x: x, ended: make(chan struct{})}
+	if err := c.open(); err != nil {
+		return failed(err), s.describe(err)
+	}
+	defer c.conn.Close()
+	pid, err := c.start()
+	if err != nil {
+		return c.notStarted(err)
+	}
+	status, waitErr := c.wait(ctx, pid)
+	return c.finish(ctx, status, waitErr)
+}
+
+func (c *command) open() error {
+	var err error
+	if c.conn, err = control.Dial(c.s.socket()); err != nil {
+		return err
+	}
+	over := func() { c.end(proposal.OutputLimit) }
+	most := int64(c.x.Grant.Limits.Output)
+	if c.stdout, err = newDrain(c.artifact("stdout"), &c.total, most, over); err != nil {
+		return err
+	}
+	if c.stderr, err = newDrain(c.artifact("stderr"), &c.total, most, over); err != nil {
+		c.stdout.abandon()
+		return err
+	}
+	return c.s.cgroup.limit(c.x.Grant.Limits)
+}
+
+// artifact names the file of a stream. Proposal ids hold no separator; a file that
+// already stands is not overwritten, and then there is none.
+func (c *command) artifact(stream string) string {
+	if c.s.o.Artifacts == "" {
+		return ""
+	}
+	return filepath.Join(c.s.o.Artifacts, filepath.Base(c.x.ID)+"."+stream)
+}
+
+// end stops the command for a reason of ours. The first reason stands.
+func (c *command) end(cause proposal.Status) {
+	c.once.Do(func() { c.cause = cause; close(c.ended) })
+}
+
+func (c *command) start() (int32, error) {
+	stdin, err := c.stdin()
+	if err != nil {
+		return 0, err
+	}
+	defer stdin.Close()
+	go c.stdout.run()
+	go c.stderr.run()
+	c.s.cgroup.resetPeak()
+	c.before, c.began = c.s.cgroup.usage(), time.Now()
+	pid, err := c.conn.Exec(c.s.id, control.Process{
+		Argv: c.argv(), Env: c.env(), Dir: path.Join(guest.Workspace, c.x.Cwd),
+		UID: uint32(c.s.layout.UID), GID: uint32(c.s.layout.GID),
+		Stdin: stdin, Stdout: c.stdout.write, Stderr: c.stderr.write,
+	})
+	_ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close())
+	return pid, err
+}
+
+func (c *command) stdin() (*os.File, error) {
+	if c.x.Stdin == "" {
+		return os.Open(os.DevNull)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	go feed(w, c.x.Stdin)
+	return r, nil
+}
+
+// argv is what is started. A grant below the run's limits goes through init, which
+// lowers its own and becomes the command.
+func (c *command) argv() []string {
+	argv := c.x.Argv
+	if len(argv) == 0 {
+		argv = append(append([]string{}, shell...), c.x.Text)
+	}
+	run, l := c.s.o.Limits, c.x.Grant.Limits
+	if l.Pids < run.Pids || l.Files < run.Files {
+		argv = append([]string{guest.Init, "limit", fmt.Sprint(l.Pids), fmt.Sprint(l.Files)}, argv...)
+	}
+	return argv
+}
+
+// env is the whole environment of the command.
+func (c *command) env() []string {
+	vars := map[string]string{
+		"PATH": c.s.o.Path, "HOME": guest.Home, "TMPDIR": "/tmp", "USER": "fumehood", "LOGNAME": "fumehood",
+		"SHELL": "/bin/bash", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb",
+	}
+	for _, more := range []map[string]string{c.s.o.Env, c.x.Grant.Env} {
+		for name, value := range more {
+			vars[name] = value
+		}
+	}
+	list := make([]string, 0, len(vars))
+	for name, value := range vars {
+		list = append(list, name+"="+value)
+	}
+	sort.Strings(list)
+	return list
+}
+
+// wait waits for the command's end, or brings it about.
+func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, error) {
+	type exit struct {
+		status syscall.WaitStatus
+		err    error
+	}
+	done := make(chan exit, 1)
+	go func() {
+		status, err := c.conn.Wait(c.s.id, pid)
+		done <- exit{status, err}
+	}()
+	wall := time.AfterFunc(c.x.Grant.Limits.Wall.Std(), func() { c.end(proposal.TimedOut) })
+	defer wall.Stop()
+	select {
+	case e := <-done:
+		return e.status, e.err
+	case <-c.s.gone:
+	case <-c.ended:
+	case <-ctx.Done():
+		c.end(proposal.NotRun)
+	}
+	c.kill()
+	select {
+	case e := <-done:
+		return e.status, e.err
+	case <-time.After(killGrace):
+		return 0, errors.New("cannot learn how the command ended")
+	}
+}
+
+// kill ends every process of the command. If init cannot, the sandbox goes.
+func (c *command) kill() {
+	if _, err := c.s.init.sweep(sweepGrace); err == nil {
+		return
+	}
+	_ = c.s.end()
+}
+
+// finish sweeps, drains, and says what happened.
+func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr error) (proposal.Result, error) {
+	left, sweepErr := c.s.init.sweep(sweepGrace)
+	if sweepErr != nil {
+		_ = c.s.end()
+	}
+	r := proposal.Result{WallMS: time.Since(c.began).Milliseconds(), Leftover: left, Outputs: []proposal.Output{}}
+	after := c.s.cgroup.usage()
+	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
+	r.PeakMem = c.s.cgroup.peak()
+	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
+	r.Changes = proposal.Changes{Files: []proposal.Change{}}
+	err := c.judge(&r, status, waitErr, after)
+	if !c.s.dead() {
+		err = errors.Join(err, c.collect(&r))
+	}
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	return r, err
+}
+
+// judge tells apart what ended the command. Our own clock and counter come first,
+// because we did the killing; then what the kernels counted; the exit status last,
+// because it alone is ambiguous.
+func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage) error {
+	l := c.x.Grant.Limits
+	r.ExitCode = -1
+	if waitErr == nil && status.Exited() {
+		r.ExitCode = status.ExitStatus()
+	}
+	cause := proposal.Exited
+	select {
+	case <-c.ended:
+		cause = c.cause
+	default:
+	}
+	switch {
+	case cause == proposal.TimedOut:
+		r.Status, r.Limit = cause, "wall "+l.Wall.String()
+	case cause == proposal.OutputLimit:
+		r.Status, r.Limit = cause, "output "+l.Output.String()
+	case cause == proposal.NotRun:
+		r.Status, r.Signal, r.Detail = proposal.Signaled, "SIGKILL", "the run was interrupted"
+	case after.oomKills > c.before.oomKills:
+		r.Status, r.Limit = proposal.OutOfMemory, "memory "+l.Memory.String()
+	case after.pidHits > c.before.pidHits:
+		r.Status, r.Limit = proposal.ProcessLimit, fmt.Sprintf("processes %d", l.Pids)
+	case waitErr != nil:
+		return c.crashed(r, waitErr)
+	case status.Signaled():
+		r.Status, r.Signal = proposal.Signaled, unix.SignalName(status.Signal())
+	default:
+		r.Status = proposal.Exited
+	}
+	return nil
+}
+
+func (c *command) crashed(r *proposal.Result, err error) error {
+	err = stop("sandbox.crashed", "the sandbox ended while a command ran"+c.s.said(), "the command may have met a bug in gVisor; run it alone to see", err)
+	r.Status, r.Detail = proposal.SandboxFailed, err.Error()
+	return err
+}
+
+// notStarted is an exec that gVisor refused, such as a program that is not there:
+// the command's own failure, as long as the sandbox still answers.
+func (c *command) notStarted(cause error) (proposal.Result, error) {
+	r, err := c.finish(context.Background(), 127<<8, nil)
+	if err == nil && c.s.dead() {
+		err = stop("sandbox.crashed", "the sandbox ended"+c.s.said(), "run fumehood doctor", cause)
+	}
+	r.Detail = "cannot start: " + cause.Error()
+	return r, err
+}
+
+// collect asks init what changed and brings out the declared outputs.
+func (c *command) collect(r *proposal.Result) error {
+	var err error
+	if r.Changes, err = c.s.init.changes(); err != nil {
+		_ = c.s.end()
+		return stop("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
+	}
+	for _, pattern := range c.x.Outputs {
+		r.Outputs = append(r.Outputs, c.bring(pattern)...)
+	}
+	return nil
+}

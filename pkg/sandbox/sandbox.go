@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package sandbox runs decided commands inside gVisor. It is the only package
+// that starts runsc.
+//
+// One Runner serves one run: its commands share one sandbox and one overlay over
+// the workspace, so that npm ci and then npm test works, and nothing that one
+// command started outlives it. The host's tree is mounted read-only on the host's
+// side and is never written to.
+//
+// What holds for every command:
+//
+//   - gVisor's kernel (platform systrap) between it and the host's, checked from
+//     inside and outside before the first command; there is no other runtime and no
+//     fallback.
+//   - No network: the sandbox has a loopback device and no route. No host socket,
+//     fifo or device.
+//   - An unprivileged user, no capabilities, no_new_privs, and an environment that
+//     is built from nothing.
+//   - Limits on wall time, processor, memory, processes, disk, open files and
+//     output; the one that ended a command is told from kernel counters, gVisor's
+//     own refusals and our own clocks, never from an exit code.
+//
+// It does not protect one command of a run from another, and it is no defence
+// against a hole in gVisor or against side channels of the processor.
+//
+// # Why
+//
+// What commands write lies in a file of our own under gVisor's tmpfs, not in
+// memory, so the disk and the memory limit stay two limits. A small init inside
+// (package guest) answers in 50 µs what a command would need 5 ms for.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Bind shows a host path inside the sandbox.
+type Bind struct {
+	Source string // absolute, on the host
+	Target string // absolute, inside
+}
+
+// Options say what a Runner's sandboxes are made of. Every field without a default
+// is required; nothing is ever taken from the host's environment.
+type Options struct {
+	Runsc string // verified fumehood-runsc
+	Init  string // verified guest init
+
+	Binds []Bind            // host files and folders, read-only
+	Links map[string]string // symbolic links in the root, "/bin" → "usr/bin"
+	Files map[string][]byte // generated files in the root, "/etc/passwd" …
+	Path  string            // PATH inside
+
+	Workspace string // host folder, shown at /workspace under an overlay
+	Trees     []Bind // further host folders under overlays of their own, such as caches
+	Env       map[string]string
+
+	// Limits are the run's: no command gets more, and Disk is shared by all of them.
+	Limits proposal.Limits
+
+	// Artifacts is an existing folder that receives streams and outputs; without it
+	// they are kept only in part, or not brought out.
+	Artifacts string
+
+	// StateDir is where short-lived state goes; os.TempDir() when empty. It must be on
+	// a file system with room for Limits.Disk.
+	StateDir string
+}
+
+// A Runner runs the commands of one run, one at a time.
+type Runner struct {
+	o  Options
+	mu sync.Mutex
+	// current is nil before the first command and after a sandbox had to be killed.
+	current *instance
+	ended   error
+}
+
+// New returns a Runner and begins to prepare its first sandbox beside whatever the
+// caller does next. Close must be called. Errors arrive with the first Run.
+func New(o Options) *Runner {
+	return &Runner{o: o}
+}
+
+// Run starts x and waits until nothing of it is left running.
+//
+// A non-zero exit, a kill or a limit reached is a Result. An error means that we
+// cannot vouch for what happened: the Result's status is then SandboxFailed, and
+// every later Run fails too. When ctx ends, the command is killed, the Result says
+// so, and the error is ctx's.
+func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended != nil {
+		return failed(r.ended), r.ended
+	}
+	if err := covers(r.o.Limits, x.Grant.Limits); err != nil {
+		return failed(err), err
+	}
+	fresh, err := r.renew(ctx, x.Grant.Fresh)
+	if err != nil {
+		r.ended = err
+		return failed(err), err
+	}
+	result, err := r.current.run(ctx, x)
+	result.NewSandbox = fresh
+	if err != nil && ctx.Err() == nil {
+		r.ended = err
+	}
+	if r.current.dead() {
+		err = errors.Join(err, r.drop())
+	}
+	return result, err
+}
+
+// renew makes sure that a sandbox runs, and reports whether it is a new one.
+func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
+	if r.current != nil && !fresh && !r.current.dead() {
+		return false, nil
+	}
+	if err := r.drop(); err != nil {
+		return false, err
+	}
+	s, err := start(ctx, r.o)
+	if err != nil {
+		return false, err
+	}
+	r.current = s
+	return true, nil
+}
+
+func (r *Runner) drop() error {
+	if r.current == nil {
+		return nil
+	}
+	s := r.current
+	r.current = nil
+	return s.close()
+}
+
+// Close ends the sandbox and removes everything that it left on the host.
+func (r *Runner) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended == nil {
+		r.ended = errors.New("runner is closed")
+	}
+	return r.drop()
+}
+
+// covers refuses a grant that the sandbox was not made for, and one that leaves a
+// limit open.
+func covers(run, l proposal.Limits) error {
+	if l.Wall <= 0 || l.CPUs <= 0 || l.Memory <= 0 || l.Pids <= 0 || l.Disk <= 0 || l.Files <= 0 || l.Output <= 0 {
+		return stop("sandbox.limits", fmt.Sprintf("grant leaves a limit open: %+v", l), "set every limit", nil)
+	}
+	if l.Pids > run.Pids || l.Disk > run.Disk || l.Files > run.Files {
+		return stop("sandbox.limits", "grant exceeds the run's limits", "start the run with the largest limits that it grants", nil)
+	}
+	return nil
+}
+
+func failed(err error) proposal.Result {
+	return proposal.Result{Status: proposal.SandboxFailed, ExitCode: -1, Detail: err.Error(),
+		Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
+}
+
+func stop(code, message, hint string, err error) error {
+	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
+}
+
+// How long we wait for things that take milliseconds when all is well.
+const (
+	startGrace = 20 * time.Second
+	sweepGrace = 3 * time.Second
+	drainGrace = 3 * time.Second
+	askGrace   = 30 * time.Second
+	killGrace  = 10 * time.Second
+)
+
+// stateDir makes the sandbox's private folder.
+func stateDir(o Options) (string, error) {
+	dir, err := os.MkdirTemp(o.StateDir, "fumehood-")
+	if err != nil {
+		return "", stop("sandbox.state", "cannot make a folder for the sandbox's state", "free some space, or set TMPDIR to a folder that can be written", err)
+	}
+	return dir, nil
+}
