@@ -36,6 +36,13 @@ var hidden = &unicode.RangeTable{
 	LatinOffset: 3,
 }
 
+func isHidden(r rune) bool {
+	if r >= ' ' && r <= '~' || r == '\n' {
+		return false // nearly all of a plan, without a search in the table
+	}
+	return unicode.Is(hidden, r)
+}
+
 // nameRune says what kind of hidden character r is.
 func nameRune(r rune) string {
 	switch {
@@ -66,7 +73,7 @@ func scanDocument(data []byte, ps *problems) {
 			ps.add(at, "", "%s is not allowed: save the plan without it", nameRune(r))
 		case r == '\r':
 			ps.add(at, "", "a carriage return may only end a line, before a newline")
-		case unicode.Is(hidden, r):
+		case isHidden(r):
 			ps.add(at, "", "%s is not allowed: write it as an escape in the code that needs it", nameRune(r))
 		}
 		at = at.after(r)
@@ -87,7 +94,7 @@ func (p position) after(r rune) position {
 func firstHidden(s string) (r rune, count int, found bool) {
 	for _, r := range s {
 		count++
-		if unicode.Is(hidden, r) {
+		if isHidden(r) {
 			return r, count, true
 		}
 	}

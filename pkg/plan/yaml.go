@@ -5,6 +5,7 @@ package plan
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -18,19 +19,29 @@ import (
 // merged: what would need it is refused.
 func readYAML(data []byte, ps *problems) *node {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc yaml.Node
-	if err := dec.Decode(&doc); err != nil {
+	var doc, second yaml.Node
+	if err := decodeYAML(dec, &doc); err != nil {
 		reportYAML(data, err, ps)
 		return nil
 	}
-	var second yaml.Node
-	if err := dec.Decode(&second); err == nil {
+	if err := decodeYAML(dec, &second); err == nil {
 		ps.add(position{second.Line, second.Column}, "", "a second document begins here; a plan is one document")
 	} else if !errors.Is(err, io.EOF) {
 		reportYAML(data, err, ps)
 		return nil
 	}
 	return yamlNode(doc.Content[0], "", 1, ps)
+}
+
+// decodeYAML turns a panic of the parser, which calls some hostile documents an
+// internal error of its own, into an error: the plan is rejected, we go on.
+func decodeYAML(dec *yaml.Decoder, into *yaml.Node) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot parse: %v", r)
+		}
+	}()
+	return dec.Decode(into)
 }
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
