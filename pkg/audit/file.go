@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A file is what a Log needs of its open file.
+type file interface {
+	io.Writer
+	io.Closer
+	Sync() error
+	Stat() (fs.FileInfo, error)
+}
+
+// createFile makes a new file that nobody else may read or append to.
+func createFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, &proposal.StopError{
+			Code: "audit.exists", Message: fmt.Sprintf("the audit log %q exists already", path), Err: err,
+			Hint: "name a new file, or move the old log away",
+		}
+	}
+	if err != nil {
+		return nil, writeError(path, err)
+	}
+	return f, lock(path, f)
+}
+
+// openFile opens an existing log. A symlink is refused: it can be pointed elsewhere.
+func openFile(path string) (*os.File, error) {
+	if info, err := os.Lstat(path); err != nil {
+		return nil, writeError(path, err)
+	} else if !info.Mode().IsRegular() {
+		return nil, brokenError(path, errors.New("not a regular file"))
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, writeError(path, err)
+	}
+	if err := lock(path, f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// lock keeps a second fumehood from appending. It ends when the file is closed.
+func lock(path string, f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return nil
+	}
+	return &proposal.StopError{
+		Code: "audit.locked", Message: fmt.Sprintf("another process appends to the audit log %q", path), Err: err,
+		Hint: "wait until it has ended, or name another file",
+	}
+}
+
+// syncDir makes the file's name last through a crash, not only its content.
+func syncDir(path string) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// unchanged checks that path still names the open file and that it is as long as
+// this process has left it.
+func unchanged(path string, f file, size int64) error {
+	open, err := f.Stat()
+	if err != nil {
+		return writeError(path, err)
+	}
+	named, err := os.Lstat(path)
+	if err == nil && !os.SameFile(open, named) {
+		err = errors.New("the name belongs to another file now")
+	}
+	if err == nil && open.Size() != size {
+		err = fmt.Errorf("it has %d bytes where %d were written", open.Size(), size)
+	}
+	if err == nil {
+		return nil
+	}
+	return &proposal.StopError{
+		Code: "audit.replaced", Message: fmt.Sprintf("the audit log %q was replaced or changed while it was open", path), Err: err,
+		Hint: "find out what else writes there; keep the log where only fumehood can write",
+	}
+}
+
+func writeError(path string, err error) error {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, full) {
+			return &proposal.StopError{
+				Code: "audit.full", Message: fmt.Sprintf("no room to write the audit log %q", path), Err: err,
+				Hint: "free disk space or quota, or put the log on another file system",
+			}
+		}
+	}
+	return &proposal.StopError{
+		Code: "audit.not-writable", Message: fmt.Sprintf("cannot write the audit log %q", path), Err: err,
+		Hint: "give a path in an existing directory that this user may write to",
+	}
+}
+
+func brokenError(path string, err error) error {
+	return &proposal.StopError{
+		Code: "audit.broken", Message: fmt.Sprintf("the audit log %q does not verify, so nothing is appended to it", path), Err: err,
+		Hint: "keep it for inspection (fumehood verify says what is wrong) and name a new file",
+	}
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Signer signs checkpoints with one Ed25519 key. Printing it shows no secret.
+type Signer struct {
+	signer note.Signer
+	key    string
+}
+
+// Key returns the verifier key, as sumdb/note writes it.
+func (s *Signer) Key() string { return s.key }
+
+// String returns the verifier key.
+func (s *Signer) String() string { return s.key }
+
+// NewSigner reads a signer key as sumdb/note's GenerateKey writes it. Only Ed25519
+// keys are read. The error does not quote the key.
+func NewSigner(text string) (*Signer, error) {
+	signer, err := note.NewSigner(text)
+	if err != nil {
+		return nil, keyError("the signing key is malformed", nil)
+	}
+	if !validName(signer.Name()) {
+		return nil, keyError("the signing key's name has characters that a log cannot hold", nil)
+	}
+	// PRIVATE+KEY+name+hash+base64, and base64 may hold a plus too.
+	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(text, "+", 5)[4])
+	if err != nil || len(seed) != 1+ed25519.SeedSize {
+		return nil, keyError("the signing key is malformed", nil)
+	}
+	public := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
+	key, err := note.NewEd25519VerifierKey(signer.Name(), public)
+	if err != nil {
+		return nil, keyError("the signing key is malformed", nil)
+	}
+	return &Signer{signer: signer, key: key}, nil
+}
+
+// ReadSigner reads a signer key from a file that only its owner may read.
+func ReadSigner(path string) (*Signer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, keyError(fmt.Sprintf("cannot open the signing key %q", path), err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, keyError(fmt.Sprintf("cannot open the signing key %q", path), err)
+	}
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
+		return nil, keyError(fmt.Sprintf("the signing key %q is open to others (chmod 600)", path), nil)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	if err != nil {
+		return nil, keyError(fmt.Sprintf("cannot read the signing key %q", path), err)
+	}
+	return NewSigner(strings.TrimSuffix(string(text), "\n"))
+}
+
+// EphemeralSigner returns a Signer whose private key exists in this process only.
+func EphemeralSigner(name string) (*Signer, error) {
+	if !validName(name) {
+		return nil, keyError(fmt.Sprintf("invalid key name %q", name), nil)
+	}
+	text, _, err := note.GenerateKey(rand.Reader, name)
+	if err != nil {
+		return nil, keyError("cannot make a signing key", err)
+	}
+	return NewSigner(text)
+}
+
+func keyError(message string, cause error) error {
+	return &proposal.StopError{
+		Code: "audit.key", Message: message, Err: cause,
+		Hint: "give a file of mode 600 that holds one signer key PRIVATE+KEY+name+hash+data, or no key at all for an ephemeral one",
+	}
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Options say how a log is made. The zero Options lack an Origin and are refused.
+type Options struct {
+	// Origin is the log's identity, best unique to the log, for example
+	// "fumehood/OWNER/REPO/RUN". See the package comment for its characters.
+	Origin string
+	// Signer signs the checkpoints; nil makes an ephemeral one named like Origin,
+	// whose verifier key must then be kept elsewhere, for example in the report.
+	Signer *Signer
+	// Now is the clock of the time stamps; nil is time.Now.
+	Now func() time.Time
+}
+
+// A Log is an open log. Its methods may be called from several goroutines.
+//
+// The first error kills it: the error may have left bytes on disk that nobody can
+// vouch for, so every later call returns that error again and writes nothing.
+type Log struct {
+	path   string
+	origin string
+	signer *Signer
+	now    func() time.Time
+
+	mu         sync.Mutex
+	f          file
+	dead       error
+	tree       tree
+	size       int64
+	digest     hash.Hash // of all bytes written
+	checkpoint string
+}
+
+var (
+	errClosed = &proposal.StopError{Code: "audit.closed", Message: "the audit log is closed", Hint: "append before Close"}
+	errSealed = &proposal.StopError{Code: "audit.sealed", Message: "the audit log is sealed", Hint: "name a new file"}
+)
+
+// Create makes a new log with a signed checkpoint for no entries, and returns when
+// it is on disk. It refuses a path that exists, a dangling symlink included.
+func Create(path string, o Options) (*Log, error) {
+	l, err := newLog(path, o)
+	if err != nil {
+		return nil, err
+	}
+	f, err := createFile(l.path)
+	if err != nil {
+		return nil, err
+	}
+	l.f = f
+	head := append(header{Key: l.signer.key, Origin: l.origin, Schema: Schema}.line(), '\n')
+	if err := l.begin(head); err != nil {
+		// Nothing was acknowledged and the file is ours: O_EXCL made it.
+		return nil, errors.Join(err, f.Close(), os.Remove(l.path))
+	}
+	return l, nil
+}
+
+func newLog(path string, o Options) (*Log, error) {
+	if !validName(o.Origin) {
+		return nil, &proposal.StopError{
+			Code: "audit.origin", Message: fmt.Sprintf("invalid origin %q of an audit log", o.Origin),
+			Hint: "use 1 to 200 of A-Z a-z 0-9 . _ ~ : / @ % -",
+		}
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return nil, writeError(path, err)
+	}
+	if o.Signer == nil {
+		if o.Signer, err = EphemeralSigner(o.Origin); err != nil {
+			return nil, err
+		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Log{path: full, origin: o.Origin, signer: o.Signer, now: o.Now, digest: sha256.New()}, nil
+}
+
+func (l *Log) begin(head []byte) error {
+	if err := l.write(head, l.tree, false); err != nil {
+		return err
+	}
+	if err := syncDir(l.path); err != nil {
+		return writeError(l.path, err)
+	}
+	return nil
+}
+
+// Open verifies an existing, unsealed log as a whole and continues it. o.Origin and
+// o.Signer must be the log's own; an ephemeral log cannot be continued.
+//
+// A torn tail, never acknowledged, is cut off. The first new entry, of kind
+// "resumed", says where, how many bytes, and holds the first 64 KiB of them.
+func Open(path string, o Options) (*Log, error) {
+	if o.Signer == nil {
+		return nil, keyError("an audit log is continued with the key that began it, and none was given", nil)
+	}
+	l, err := newLog(path, o)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFile(l.path)
+	if err != nil {
+		return nil, err
+	}
+	l.f = f
+	torn, err := l.restore(f)
+	if err == nil {
+		_, err = l.Append("resumed", torn)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return l, nil
+}
+
+// Path returns the absolute path of the log's file.
+func (l *Log) Path() string { return l.path }
+
+// Origin returns the log's identity.
+func (l *Log) Origin() string { return l.origin }
+
+// Key returns the verifier key with which the log verifies.
+func (l *Log) Key() string { return l.signer.key }
+
+// Entries returns how many entries were acknowledged.
+func (l *Log) Entries() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tree.size
+}
+
+// Checkpoint returns the last acknowledged checkpoint, a signed note. A log that
+// does not hold it is not this log or was cut short.
+func (l *Log) Checkpoint() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.checkpoint
+}
+
+// Append adds one entry: v, as canonical JSON, under kind. When it returns without
+// error the entry and a checkpoint over it are on disk, and the entry's number is
+// returned. Only then may anything happen that must not go unrecorded.
+func (l *Log) Append(kind string, v any) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead != nil {
+		return -1, l.dead
+	}
+	if l.dead = l.append(kind, v); l.dead != nil {
+		return -1, l.dead
+	}
+	return l.tree.size - 1, nil
+}
+
+func (l *Log) append(kind string, v any) error {
+	body, err := encode(v)
+	if err != nil {
+		return entryError("cannot write an entry as canonical JSON", err)
+	}
+	if !kinds.MatchString(kind) {
+		return entryError(fmt.Sprintf("invalid kind of entry %q", kind), nil)
+	}
+	leaf := leafOf(kind, l.now(), body)
+	if len(leaf) > MaxEntry {
+		return entryError(fmt.Sprintf("an entry of %d bytes is larger than %d", len(leaf), MaxEntry), nil)
+	}
+	after := tree{size: l.tree.size, edges: append([]tlog.Hash(nil), l.tree.edges...)}
+	after.add(tlog.RecordHash(leaf))
+	return l.write(append(entryLine(l.tree.size, leaf), '\n'), after, false)
+}
+
+// Seal ends the log: its last checkpoint says that nothing follows. It returns that
+// checkpoint. After Seal only Close, and the methods that read, may be called.
+func (l *Log) Seal() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead != nil {
+		return "", l.dead
+	}
+	if l.dead = l.write(nil, l.tree, true); l.dead != nil {
+		return "", l.dead
+	}
+	l.dead = errSealed
+	return l.checkpoint, nil
+}
+
+// Close closes the file. A log that was not sealed stays unsealed.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead == errClosed {
+		return nil
+	}
+	l.dead = errClosed
+	if err := l.f.Close(); err != nil {
+		return writeError(l.path, err)
+	}
+	return nil
+}
+
+// write puts lines and a checkpoint for after behind them on disk, in one write,
+// and takes note of the new state only when all of it has reached the disk.
+func (l *Log) write(lines []byte, after tree, sealed bool) error {
+	if err := unchanged(l.path, l.f, l.size); err != nil {
+		return err
+	}
+	l.digest.Write(lines)
+	point := checkpoint{origin: l.origin, size: after.size, root: after.root(), bytes: l.size + int64(len(lines)), sealed: sealed}
+	l.digest.Sum(point.digest[:0])
+	signed, err := note.Sign(&note.Note{Text: point.text()}, l.signer.signer)
+	if err != nil {
+		return keyError("cannot sign a checkpoint", err)
+	}
+	line := append(checkpointLine(string(signed)), '\n')
+	l.digest.Write(line)
+	if _, err := l.f.Write(append(lines, line...)); err != nil {
+		return writeError(l.path, err)
+	}
+	if err := l.f.Sync(); err != nil {
+		return writeError(l.path, err)
+	}
+	l.tree, l.size, l.checkpoint = after, point.bytes+int64(len(line)), string(signed)
+	return nil
+}
+
+func entryError(message string, cause error) error {
+	return &proposal.StopError{
+		Code: "audit.entry", Message: message, Err: cause,
+		Hint: "an entry is JSON of at most 8 MiB with integers within ±(2^53-1); shorten what it holds",
+	}
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+const proofFirstLine = "c2sp.org/tlog-proof@v1"
+
+// ErrNoEntry says that a log holds no such signed entry.
+var ErrNoEntry = errors.New("the log holds no such entry")
+
+// Find verifies a log and returns the numbers of the signed entries that match
+// accepts, in order. match sees bytes that are not yet verified, and must not keep
+// them; only after Find has returned without error do the numbers hold.
+func Find(r io.Reader, trust Trust, match func(Entry) bool) ([]int64, Summary, error) {
+	var found []int64
+	sum, err := Scan(r, trust, func(e Entry) error {
+		if !e.Unsigned && match(e) {
+			found = append(found, e.N)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, sum, err
+	}
+	return found, sum, nil
+}
+
+// Prove verifies a log and returns a C2SP tlog-proof that entry n is in it: text
+// that holds the entry itself (as "extra"), its number, the inclusion proof and the
+// log's last checkpoint. It needs 64 bytes of memory an entry of the log.
+//
+// An n that no checkpoint covers is ErrNoEntry.
+func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
+	var hashes storedHashes
+	var leaf []byte
+	v := newVerifier(r, trust)
+	v.each = func(e Entry) error {
+		if e.Unsigned {
+			return nil
+		}
+		if e.N == n {
+			leaf = e.Leaf
+		}
+		return hashes.add(e.N, e.Leaf)
+	}
+	sum, err := v.run()
+	if err != nil {
+		return nil, err
+	}
+	if leaf == nil {
+		return nil, fmt.Errorf("cannot prove entry %d: %w (it has %d)", n, ErrNoEntry, sum.Entries)
+	}
+	path, err := tlog.ProveRecord(sum.Entries, n, hashes)
+	if err != nil {
+		return nil, fmt.Errorf("cannot prove entry %d: %v", n, err)
+	}
+	return formatProof(leaf, n, path, sum.Checkpoint), nil
+}
+
+// storedHashes holds a tree's hashes in tlog's order.
+type storedHashes []tlog.Hash
+
+func (s *storedHashes) add(n int64, leaf []byte) error {
+	more, err := tlog.StoredHashes(n, leaf, *s)
+	*s = append(*s, more...)
+	return err
+}
+
+// ReadHashes implements tlog.HashReader.
+func (s storedHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	out := make([]tlog.Hash, len(indexes))
+	for i, at := range indexes {
+		if at < 0 || at >= int64(len(s)) {
+			return nil, fmt.Errorf("no hash %d", at)
+		}
+		out[i] = s[at]
+	}
+	return out, nil
+}
+
+func formatProof(leaf []byte, n int64, path tlog.RecordProof, signed string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\nextra %s\nindex %d\n", proofFirstLine, base64.StdEncoding.EncodeToString(leaf), n)
+	for _, h := range path {
+		fmt.Fprintf(&b, "%s\n", h)
+	}
+	fmt.Fprintf(&b, "\n%s", signed)
+	return b.Bytes()
+}
+
+// A Proved is what a valid proof shows: a log with this origin and at least Size
+// entries, sealed when Sealed, holds Entry, as the holder of the key has signed.
+type Proved struct {
+	Entry      Entry
+	Origin     string
+	Size       int64
+	Sealed     bool
+	Checkpoint string
+}
+
+// CheckProof checks a proof that Prove wrote against a verifier key, which must come
+// from elsewhere. It needs no log.
+func CheckProof(proof []byte, key string) (Proved, error) {
+	verifier, err := parseKey(key)
+	if err != nil {
+		return Proved{}, err
+	}
+	p, err := parseProof(proof)
+	if err != nil {
+		return Proved{}, err
+	}
+	point, err := openCheckpoint(p.signed, verifier)
+	if err != nil {
+		return Proved{}, fmt.Errorf("invalid proof: checkpoint: %v", err)
+	}
+	if p.n >= point.size {
+		return Proved{}, fmt.Errorf("invalid proof: entry %d in a log of %d", p.n, point.size)
+	}
+	if err := tlog.CheckRecord(p.path, point.size, point.root, p.n, tlog.RecordHash(p.leaf)); err != nil {
+		return Proved{}, fmt.Errorf("invalid proof: entry %d is not in the log that was signed", p.n)
+	}
+	entry, err := parseLeaf(p.leaf)
+	if err != nil {
+		return Proved{}, fmt.Errorf("invalid proof: %v", err)
+	}
+	entry.N = p.n
+	return Proved{Entry: entry, Origin: point.origin, Size: point.size, Sealed: point.sealed, Checkpoint: p.signed}, nil
+}
+
+type parsedProof struct {
+	leaf   []byte
+	n      int64
+	path   tlog.RecordProof
+	signed string
+}
+
+// parseProof reads exactly what formatProof writes.
+func parseProof(proof []byte) (p parsedProof, err error) {
+	malformed := errors.New("invalid proof: malformed")
+	if len(proof) > 2*maxLine {
+		return p, malformed
+	}
+	head, signed, ok := strings.Cut(string(proof), "\n\n")
+	rows := strings.Split(head, "\n")
+	if !ok || len(rows) < 3 || len(rows) > 3+64 || rows[0] != proofFirstLine {
+		return p, malformed
+	}
+	var e1, e2 error
+	p.leaf, e1 = base64.StdEncoding.DecodeString(strings.TrimPrefix(rows[1], "extra "))
+	p.n, e2 = strconv.ParseInt(strings.TrimPrefix(rows[2], "index "), 10, 64)
+	if e1 != nil || e2 != nil || p.n < 0 {
+		return p, malformed
+	}
+	for _, row := range rows[3:] {
+		h, err := tlog.ParseHash(row)
+		if err != nil {
+			return p, malformed
+		}
+		p.path = append(p.path, h)
+	}
+	p.signed = signed
+	if !bytes.Equal(formatProof(p.leaf, p.n, p.path, p.signed), proof) {
+		return p, malformed
+	}
+	return p, nil
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// signatureText is the length of the base64 of a key hash and a signature.
+const signatureText = (4 + 64 + 2) / 3 * 4
+
+// parseSignature reads what stands behind signaturePrefix in a line: base64 in its
+// one spelling, a newline and the line's end.
+func parseSignature(rest []byte, keyHash uint32, signature *[64]byte) bool {
+	text, ok := bytes.CutSuffix(rest, []byte(`\n"}`))
+	if !ok || len(text) != signatureText {
+		return false
+	}
+	var raw [signatureText]byte
+	n, err := base64.StdEncoding.Strict().Decode(raw[:], text)
+	if err != nil || n != 4+len(signature) || binary.BigEndian.Uint32(raw[:]) != keyHash {
+		return false
+	}
+	copy(signature[:], raw[4:n])
+	return true
+}
+
+// check vouches for all pending checkpoints through the last one's signature, which
+// covers the lines of the others; only if it is wrong is the first wrong one sought.
+func (v *verifier) check() error {
+	if n := len(v.pending); n == 0 || v.valid(v.pending[n-1]) {
+		v.pending = v.pending[:0]
+		return nil
+	}
+	return v.first()
+}
+
+// first returns an error for the first pending checkpoint whose signature is wrong.
+func (v *verifier) first() error {
+	for _, p := range v.pending {
+		if !v.valid(p) {
+			return &VerifyError{
+				Code: CodeSignature, Line: p.line, Offset: p.offset, Entry: p.entry,
+				Message: "signature is not valid: this checkpoint was changed, or it together with lines since the checkpoint before it",
+			}
+		}
+	}
+	v.pending = v.pending[:0]
+	return nil
+}
+
+func (v *verifier) valid(p pending) bool { return v.key.Verify(p.text, p.signature[:]) }
+
+// diagnose says why line is not the checkpoint that the lines before call for.
+func (v *verifier) diagnose(line []byte, want checkpoint) error {
+	signed, ok := cutCheckpointLine(line)
+	if !ok {
+		if v.owed {
+			return v.wrong(CodeMissing, "entry %d is not followed by its checkpoint", v.tree.size-1)
+		}
+		return v.wrong(CodeCheckpoint, "line is not a checkpoint")
+	}
+	got, err := openCheckpoint(signed, v.key)
+	if err != nil {
+		return v.wrong(CodeSignature, "checkpoint fits neither the lines before it nor its signature: it was changed (%v)", err)
+	}
+	switch {
+	case got.origin != want.origin && want.size > 0:
+		return v.wrong(CodeCheckpoint, "checkpoint is of another log, with origin %s", got.origin)
+	case got.size != want.size:
+		return v.wrong(CodeCheckpoint, "checkpoint is for %d entries where one for %d belongs: lines were removed, repeated or moved", got.size, want.size)
+	case got.sealed != want.sealed && got.bytes == want.bytes && got.digest == want.digest:
+		return v.wrong(CodeMissing, "a seal stands where an entry's own checkpoint belongs")
+	case !v.owed && v.sum.Lines > 1:
+		return v.wrong(CodeCheckpoint, "checkpoint is repeated")
+	}
+	return v.before(got, want)
+}
+
+// before is the error for a genuine checkpoint that does not fit the line before it.
+// All lines before that one are vouched for by the checkpoint among them.
+func (v *verifier) before(got, want checkpoint) error {
+	e := &VerifyError{Line: v.sum.Lines, Offset: v.sum.SignedBytes, Entry: want.size - 1}
+	switch {
+	case want.size == 0:
+		e.Code, e.Message = CodeHeader, "header is not the one that was signed"
+	case got.root != want.root:
+		e.Code, e.Message = CodeChanged, "entry is not the one that was signed"
+	default:
+		e.Code, e.Message = CodeChanged, "bytes up to here are not the ones that were signed"
+	}
+	return e
+}
+
+var errSpelling = errors.New("note is not spelled as a log spells it")
+
+// openCheckpoint reads a signed note that holds one checkpoint and one signature, in
+// the one spelling that they have.
+func openCheckpoint(signed string, key note.Verifier) (checkpoint, error) {
+	n, err := note.Open([]byte(signed), note.VerifierList(key))
+	if err != nil {
+		return checkpoint{}, err
+	}
+	if signed != n.Text+signaturePrefix(key.Name())+n.Sigs[0].Base64+"\n" {
+		return checkpoint{}, errSpelling
+	}
+	var spare [64]byte
+	if !parseSignature([]byte(n.Sigs[0].Base64+`\n"}`), key.KeyHash(), &spare) {
+		return checkpoint{}, errSpelling
+	}
+	return parseCheckpoint(n.Text)
+}
+
+// end judges how the log ends.
+func (v *verifier) end() (State, error) {
+	if err := v.check(); err != nil {
+		return Broken, err
+	}
+	if v.owed || v.sum.Lines == 1 {
+		v.sum.TornBytes += v.offset - v.sum.SignedBytes
+	}
+	if v.owed {
+		v.sum.Unsigned = 1
+	}
+	if err := v.knownSeen(); err != nil {
+		return Broken, err
+	}
+	if err := v.deliver(true); err != nil {
+		return Broken, err
+	}
+	switch {
+	case v.sealed:
+		return Sealed, nil
+	case v.sum.TornBytes > 0 || v.newest == nil:
+		return Torn, nil
+	}
+	return Unsealed, nil
+}
+
+// knownSeen checks that the log held the trusted checkpoint.
+func (v *verifier) knownSeen() error {
+	if v.known == nil {
+		return nil
+	}
+	v.subject = -1
+	text, _, _ := strings.Cut(v.trust.Checkpoint, "\n\n")
+	point, err := parseCheckpoint(text + "\n")
+	switch {
+	case err != nil:
+		return v.wrong(CodeForked, "the trusted checkpoint is malformed, so the log cannot hold it")
+	case point.bytes >= v.sum.SignedBytes && (v.key == nil || point.origin == v.header.Origin):
+		return v.wrong(CodeTruncated, "log ends with %d entries, but a checkpoint was signed for %d at byte %d: it was cut short", v.sum.Entries, point.size, point.bytes)
+	}
+	return v.wrong(CodeForked, "log does not hold the trusted checkpoint for %d entries: it is another log or has another history", point.size)
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import "fmt"
+
+// A State says how a log ends. The zero State vouches for nothing.
+type State int
+
+// The states.
+const (
+	Broken   State = iota // it departs from the format: see the VerifyError
+	Torn                  // unsigned bytes follow the last checkpoint: a torn write, or the log was cut there
+	Unsealed              // it ends after a checkpoint: its writer was killed, still writes, or the log was cut there
+	Sealed                // complete
+)
+
+var stateNames = [...]string{"broken", "torn", "unsealed", "sealed"}
+
+func (s State) String() string {
+	if s < 0 || int(s) >= len(stateNames) {
+		return stateNames[Broken]
+	}
+	return stateNames[s]
+}
+
+// MarshalText writes the state as String does.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// A Trust is what the verifier knows from elsewhere, not from the log.
+type Trust struct {
+	// Key is the verifier key. "" believes the key in the log's header: then a log
+	// that was wholly made anew is not found out, and Summary.KeyTrusted is false.
+	Key string
+	// Checkpoint is a signed note of the log, for example from the report, or "".
+	// A log that does not hold it was cut short or forked.
+	Checkpoint string
+}
+
+// A Summary says what was found in a log. With an error its numbers say how far
+// verification came, and its State is Broken.
+type Summary struct {
+	State       State  `json:"state"`
+	Origin      string `json:"origin"`
+	Key         string `json:"key"`         // the header's, with which the log verifies
+	KeyTrusted  bool   `json:"key_trusted"` // it is the one in Trust
+	Entries     int64  `json:"entries"`     // covered by Checkpoint
+	Checkpoint  string `json:"checkpoint"`  // the last one, a signed note; "" when there is none
+	SignedBytes int64  `json:"signed_bytes"`
+	Lines       int64  `json:"lines"` // whole lines
+	// TornBytes follow the last checkpoint. Unsigned counts the whole entries
+	// (none or one) among them. They were never acknowledged and prove nothing.
+	TornBytes int64 `json:"torn_bytes"`
+	Unsigned  int64 `json:"unsigned_entries"`
+}
+
+// Complete reports whether the log is whole: it verifies and its seal is there.
+func (s Summary) Complete() bool { return s.State == Sealed }
+
+// String is one sentence for people. It quotes nothing from entries.
+func (s Summary) String() string {
+	switch s.State {
+	case Sealed:
+		return fmt.Sprintf("sealed and complete: %d entries", s.Entries)
+	case Unsealed:
+		return fmt.Sprintf("unsealed: ends after entry %d with a valid checkpoint and no seal (writer killed, still at work, or log cut short)", s.Entries-1)
+	case Torn:
+		return fmt.Sprintf("unsealed: %d entries verify up to byte %d; then %d unsigned bytes of a torn write, %d whole entries among them",
+			s.Entries, s.SignedBytes, s.TornBytes, s.Unsigned)
+	}
+	return "broken"
+}
+
+// The codes of a VerifyError.
+const (
+	CodeRead       = "read"               // the log cannot be read
+	CodeHeader     = "header"             // the first line is not a header, or was changed
+	CodeKey        = "key"                // the key is malformed or not the trusted one
+	CodeLineLength = "line-too-long"      // a line is longer than any can be
+	CodeEntry      = "entry-malformed"    // a line that must be an entry is none, or is not canonical
+	CodeNumber     = "entry-number"       // an entry is missing, repeated or moved
+	CodeChanged    = "entry-changed"      // an entry is not the one that was signed
+	CodeCheckpoint = "checkpoint"         // a line that must be a checkpoint is none, or is out of place
+	CodeSignature  = "signature"          // a checkpoint is not signed by the key, or was changed
+	CodeMissing    = "checkpoint-missing" // an entry is not followed by its checkpoint
+	CodeAfterSeal  = "after-seal"         // bytes follow the seal
+	CodeTruncated  = "truncated"          // the log ends before the checkpoint in Trust
+	CodeForked     = "forked"             // the log has another history than the checkpoint in Trust
+)
+
+// A VerifyError says what is wrong first in a log, and where.
+type VerifyError struct {
+	Code    string
+	Line    int64 // from 1
+	Entry   int64 // number of the entry it speaks of, -1 for none
+	Offset  int64 // of the line's first byte
+	Message string
+}
+
+func (e *VerifyError) Error() string {
+	where := fmt.Sprintf("line %d (byte %d)", e.Line, e.Offset)
+	if e.Entry >= 0 {
+		where += fmt.Sprintf(", entry %d", e.Entry)
+	}
+	return fmt.Sprintf("%s: %s (%s)", where, e.Message, e.Code)
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Verify reads a whole log and says how it ends, or with a *VerifyError what is
+// wrong first. It needs memory for one line, not for the log.
+//
+// A nil error alone does not mean complete: see Summary.State.
+func Verify(r io.Reader, trust Trust) (Summary, error) { return Scan(r, trust, nil) }
+
+// Scan is Verify, and hands each entry to each, a torn unsigned one included. What
+// each was given may be relied upon only when Scan has returned without error. An
+// error of each ends Scan and is returned. The slices in an Entry belong to each.
+func Scan(r io.Reader, trust Trust, each func(Entry) error) (Summary, error) {
+	v := newVerifier(r, trust)
+	v.each = each
+	return v.run()
+}
+
+// everyNth signature is checked on the way; see "Why" in the package comment.
+const everyNth = 64
+
+// A verifier is the state of one pass over a log.
+type verifier struct {
+	in    lines
+	trust Trust
+	each  func(Entry) error
+
+	header  header
+	key     note.Verifier
+	tree    tree
+	digest  hash.Hash // of all lines before the current one
+	offset  int64     // of the current line
+	scratch []byte
+	owed    bool  // the line before was an entry
+	last    Entry // that entry
+	pending []pending
+	known   []byte // the line of Trust.Checkpoint, until it was seen
+	newest  []byte // the line of the last checkpoint
+	sealed  bool
+	subject int64 // number of the entry that the current line speaks of, or -1
+	sum     Summary
+}
+
+// pending is a checkpoint whose text is right and whose signature was not checked.
+type pending struct {
+	line, offset, entry int64
+	text                []byte
+	signature           [64]byte
+}
+
+func newVerifier(r io.Reader, trust Trust) *verifier {
+	v := &verifier{in: lines{r: bufio.NewReaderSize(r, 64<<10)}, trust: trust, digest: sha256.New(), subject: -1}
+	if trust.Checkpoint != "" {
+		v.known = checkpointLine(trust.Checkpoint)
+	}
+	return v
+}
+
+func (v *verifier) run() (Summary, error) {
+	state, err := v.walk()
+	v.sum.Checkpoint, _ = cutCheckpointLine(v.newest)
+	if err != nil {
+		// A signature not yet checked may show that something before was wrong.
+		if earlier := v.first(); earlier != nil {
+			err = earlier
+		}
+		return v.sum, err
+	}
+	v.sum.State = state
+	return v.sum, nil
+}
+
+func (v *verifier) walk() (State, error) {
+	for {
+		line, err := v.in.next()
+		switch {
+		case err == io.EOF:
+			return v.end()
+		case errors.Is(err, errLineTooLong):
+			return Broken, v.wrong(CodeLineLength, "line is longer than %d bytes", maxLine)
+		case err != nil:
+			return Broken, v.wrong(CodeRead, "cannot read: %v", err)
+		}
+		if v.sealed {
+			return Broken, v.wrong(CodeAfterSeal, "bytes follow the seal")
+		}
+		text, whole := bytes.CutSuffix(line, []byte("\n"))
+		if !whole {
+			v.sum.TornBytes += int64(len(line))
+			return v.end()
+		}
+		if err := v.step(text); err != nil {
+			return Broken, err
+		}
+		v.digest.Write(line)
+		v.offset += int64(len(line))
+		v.sum.Lines++
+	}
+}
+
+// wrong is an error at the current line.
+func (v *verifier) wrong(code, format string, args ...any) error {
+	return &VerifyError{Code: code, Line: v.sum.Lines + 1, Entry: v.subject, Offset: v.offset, Message: fmt.Sprintf(format, args...)}
+}
+
+func (v *verifier) step(line []byte) error {
+	v.subject = -1
+	switch {
+	case v.sum.Lines == 0:
+		return v.readHeader(line)
+	case v.owed:
+		v.subject = v.tree.size - 1
+		return v.readCheckpoint(line, false)
+	case v.sum.Lines == 1:
+		return v.readCheckpoint(line, false)
+	case bytes.HasPrefix(line, []byte(`{"checkpoint":`)):
+		return v.readCheckpoint(line, true)
+	}
+	v.subject = v.tree.size
+	return v.readEntry(line)
+}
+
+func (v *verifier) readHeader(line []byte) error {
+	h, key, err := parseHeader(line)
+	if err != nil {
+		return v.wrong(CodeHeader, "%v", err)
+	}
+	if v.trust.Key != "" && v.trust.Key != h.Key {
+		return v.wrong(CodeKey, "log is signed by %s, trusted is %q", h.Key, v.trust.Key)
+	}
+	v.header, v.key = h, key
+	v.sum.Key, v.sum.Origin, v.sum.KeyTrusted = h.Key, h.Origin, v.trust.Key != ""
+	return nil
+}
+
+func (v *verifier) readEntry(line []byte) error {
+	leaf, n, err := parseEntryLine(line)
+	if err != nil {
+		return v.wrong(CodeEntry, "%v", err)
+	}
+	c := canonicaler{in: leaf}
+	if v.scratch, err = c.all(v.scratch[:0]); err != nil {
+		return v.wrong(CodeEntry, "%v", err)
+	}
+	if !bytes.Equal(v.scratch, leaf) {
+		return v.wrong(CodeEntry, "entry is not canonical JSON")
+	}
+	e, err := parseLeaf(leaf)
+	if err != nil {
+		return v.wrong(CodeEntry, "%v", err)
+	}
+	if n != v.tree.size {
+		return v.wrong(CodeNumber, "line holds entry %d where entry %d belongs", n, v.tree.size)
+	}
+	v.tree.add(tlog.RecordHash(leaf))
+	v.owed = true
+	if v.each != nil {
+		e.N, e.Leaf = n, bytes.Clone(leaf)
+		e.Body = e.Leaf[len(`{"body":`) : len(`{"body":`)+len(e.Body)]
+		v.last = e
+	}
+	return nil
+}
+
+// readCheckpoint compares a line with the only text that it can have; what remains
+// is the signature.
+func (v *verifier) readCheckpoint(line []byte, sealed bool) error {
+	point := v.expected(sealed)
+	text := point.text()
+	want := checkpointLine(text + signaturePrefix(v.key.Name()))
+	want = want[:len(want)-len(`"}`)]
+	rest, ok := bytes.CutPrefix(line, want)
+	if !ok {
+		return v.diagnose(line, point)
+	}
+	p := pending{line: v.sum.Lines + 1, offset: v.offset, entry: v.subject, text: []byte(text)}
+	if !parseSignature(rest, v.key.KeyHash(), &p.signature) {
+		return v.wrong(CodeSignature, "checkpoint's signature is malformed or of another key")
+	}
+	v.pending = append(v.pending, p)
+	if len(v.pending) >= everyNth || sealed {
+		if err := v.check(); err != nil {
+			return err
+		}
+	}
+	return v.accept(line, sealed)
+}
+
+func (v *verifier) expected(sealed bool) checkpoint {
+	point := checkpoint{origin: v.header.Origin, size: v.tree.size, root: v.tree.root(), bytes: v.offset, sealed: sealed}
+	v.digest.Sum(point.digest[:0])
+	return point
+}
+
+// accept takes note that everything up to and with line is in order.
+func (v *verifier) accept(line []byte, sealed bool) error {
+	v.sum.Entries, v.sum.SignedBytes = v.tree.size, v.offset+int64(len(line))+1
+	v.newest = append(v.newest[:0], line...)
+	v.sealed = sealed
+	if v.known != nil && bytes.Equal(v.known, line) {
+		v.known = nil
+	}
+	return v.deliver(false)
+}
+
+// deliver hands over the entry that the line before held, if it did.
+func (v *verifier) deliver(unsigned bool) error {
+	owed := v.owed
+	v.owed = false
+	if !owed || v.each == nil {
+		return nil
+	}
+	v.last.Unsigned = unsigned
+	return v.each(v.last)
+}
