@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import "testing"
+
+// The demo's plan is one that people copy from: it has to be accepted, and to stay
+// within what the schema can say.
+func TestDemoPlan(t *testing.T) {
+	const file = "../../testdata/demo/plan.yaml"
+	p := mustDecode(t, readFile(t, file), file)
+	if err := validate(t, resolvedSchema(t), encode(t, p)); err != nil {
+		t.Error(err)
+	}
+	forms := map[string]bool{}
+	for _, one := range p.Proposals {
+		forms[one.Form()] = true
+	}
+	for _, form := range []string{"run", "argv", "code"} {
+		if !forms[form] {
+			t.Errorf("the demo shows no proposal with %s", form)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+module billing.example/billing
+
+go 1.21
