@@ -9,6 +9,7 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,8 +67,7 @@ func Create(path string, o Options) (*Log, error) {
 		return nil, err
 	}
 	l.f = f
-	head := append(header{Key: l.signer.key, Origin: l.origin, Schema: Schema}.line(), '\n')
-	if err := l.begin(head); err != nil {
+	if err := l.begin(); err != nil {
 		// Nothing was acknowledged and the file is ours: O_EXCL made it.
 		return nil, errors.Join(err, f.Close(), os.Remove(l.path))
 	}
@@ -96,8 +96,13 @@ func newLog(path string, o Options) (*Log, error) {
 	return &Log{path: full, origin: o.Origin, signer: o.Signer, now: o.Now, digest: sha256.New()}, nil
 }
 
-func (l *Log) begin(head []byte) error {
-	if err := l.write(head, l.tree, false); err != nil {
+func (l *Log) head() []byte {
+	return append(header{Key: l.signer.key, Origin: l.origin, Schema: Schema}.line(), '\n')
+}
+
+// begin writes the header and a checkpoint for no entries.
+func (l *Log) begin() error {
+	if err := l.write(l.head(), l.tree, false); err != nil {
 		return err
 	}
 	if err := syncDir(l.path); err != nil {
@@ -174,20 +179,29 @@ func (l *Log) Append(kind string, v any) (int64, error) {
 }
 
 func (l *Log) append(kind string, v any) error {
+	line, after, err := l.next(kind, v)
+	if err != nil {
+		return err
+	}
+	return l.write(line, after, false)
+}
+
+// next returns the line of a new entry and the tree that holds it.
+func (l *Log) next(kind string, v any) ([]byte, tree, error) {
 	body, err := encode(v)
 	if err != nil {
-		return entryError("cannot write an entry as canonical JSON", err)
+		return nil, tree{}, entryError("cannot write an entry as canonical JSON", err)
 	}
 	if !kinds.MatchString(kind) {
-		return entryError(fmt.Sprintf("invalid kind of entry %q", kind), nil)
+		return nil, tree{}, entryError(fmt.Sprintf("invalid kind of entry %q", kind), nil)
 	}
 	leaf := leafOf(kind, l.now(), body)
 	if len(leaf) > MaxEntry {
-		return entryError(fmt.Sprintf("an entry of %d bytes is larger than %d", len(leaf), MaxEntry), nil)
+		return nil, tree{}, entryError(fmt.Sprintf("an entry of %d bytes is larger than %d", len(leaf), MaxEntry), nil)
 	}
-	after := tree{size: l.tree.size, edges: append([]tlog.Hash(nil), l.tree.edges...)}
+	after := tree{size: l.tree.size, edges: slices.Clone(l.tree.edges)}
 	after.add(tlog.RecordHash(leaf))
-	return l.write(append(entryLine(l.tree.size, leaf), '\n'), after, false)
+	return append(entryLine(l.tree.size, leaf), '\n'), after, nil
 }
 
 // Seal ends the log: its last checkpoint says that nothing follows. It returns that
@@ -225,23 +239,32 @@ func (l *Log) write(lines []byte, after tree, sealed bool) error {
 	if err := unchanged(l.path, l.f, l.size); err != nil {
 		return err
 	}
-	l.digest.Write(lines)
-	point := checkpoint{origin: l.origin, size: after.size, root: after.root(), bytes: l.size + int64(len(lines)), sealed: sealed}
-	l.digest.Sum(point.digest[:0])
-	signed, err := note.Sign(&note.Note{Text: point.text()}, l.signer.signer)
+	all, signed, err := l.sign(lines, after, sealed)
 	if err != nil {
-		return keyError("cannot sign a checkpoint", err)
+		return err
 	}
-	line := append(checkpointLine(string(signed)), '\n')
-	l.digest.Write(line)
-	if _, err := l.f.Write(append(lines, line...)); err != nil {
+	if _, err := l.f.Write(all); err != nil {
 		return writeError(l.path, err)
 	}
 	if err := l.f.Sync(); err != nil {
 		return writeError(l.path, err)
 	}
-	l.tree, l.size, l.checkpoint = after, point.bytes+int64(len(line)), string(signed)
+	l.tree, l.size, l.checkpoint = after, l.size+int64(len(all)), signed
 	return nil
+}
+
+// sign returns lines with a checkpoint for after behind them, and its note.
+func (l *Log) sign(lines []byte, after tree, sealed bool) (all []byte, signed string, err error) {
+	l.digest.Write(lines)
+	point := checkpoint{origin: l.origin, size: after.size, root: after.root(), bytes: l.size + int64(len(lines)), sealed: sealed}
+	l.digest.Sum(point.digest[:0])
+	text, err := note.Sign(&note.Note{Text: point.text()}, l.signer.signer)
+	if err != nil {
+		return nil, "", keyError("cannot sign a checkpoint", err)
+	}
+	line := append(checkpointLine(string(text)), '\n')
+	l.digest.Write(line)
+	return append(lines, line...), string(text), nil
 }
 
 func entryError(message string, cause error) error {

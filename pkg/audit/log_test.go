@@ -24,16 +24,20 @@ import (
 
 const testOrigin = "fumehood.example/test"
 
-// testSigner is fixed, so that logs are the same byte for byte.
-func testSigner(t testing.TB, name string) *Signer {
-	t.Helper()
+// testKey returns a fixed signer key, so that logs are the same byte for byte.
+func testKey(name string) string {
 	seed := sha256.Sum256([]byte("fumehood test key " + name))
 	key, err := note.NewEd25519VerifierKey(name, ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey))
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	hash := key[len(name)+1 : len(name)+9]
-	s, err := NewSigner("PRIVATE+KEY+" + name + "+" + hash + "+" + base64.StdEncoding.EncodeToString(append([]byte{1}, seed[:]...)))
+	return "PRIVATE+KEY+" + name + "+" + hash + "+" + base64.StdEncoding.EncodeToString(append([]byte{1}, seed[:]...))
+}
+
+func testSigner(t testing.TB, name string) *Signer {
+	t.Helper()
+	s, err := NewSigner(testKey(name))
 	if err != nil {
 		t.Fatal(err)
 	}
