@@ -1,20 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Command fumehood-runsc is upstream's runsc, from the gVisor version pinned in
+// go.mod, cut down to what fumehood needs of it: the OCI verbs, the processes
+// that runsc starts of itself, and what doctor and the tests look with.
+//
+// It promises upstream's behaviour for the subcommands that it has; flags, files
+// and exit statuses are runsc's. It differs in three ways only: the seccomp
+// programs of the sentry and the gofer come compiled (package filter), fumehood's
+// own sink is linked in, and the 47 MB of embedded sidecar binaries are not.
+// Hence it wants "gvisor-bin/gvisor_sentry" beside it, which may be a hard link
+// to itself; package install lays both out.
+//
+// It decides nothing about what may run: that is the gate's work, outside.
+//
+// # Why not upstream's binary
+//
+// Releases of runsc are not Go modules, so their version cannot be pinned, built
+// and checked with go.sum; and a plain "go build" of runsc starts a sandbox two
+// times slower than this does, because it compiles seccomp programs each time.
+// Without CGO_ENABLED=0 the compiled programs do not match, and it is slow again.
 package main
 
 import (
+	"os"
+
 	"github.com/google/subcommands"
 	"gvisor.dev/gvisor/runsc/cli"
 	"gvisor.dev/gvisor/runsc/cmd"
 	"gvisor.dev/gvisor/runsc/cmd/sentry/sentrycmd"
 	"gvisor.dev/gvisor/runsc/cmd/trace"
 	"gvisor.dev/gvisor/runsc/cmd/util"
+
+	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/filter"
+	_ "github.com/fumehood/fumehood/pkg/monitor/sentry" // the sink, for its side effect
 )
 
 func main() {
-	cli.Run(nil, map[util.SubCommand]string{
-		new(cmd.Create): "", new(cmd.Start): "", new(cmd.Run): "", new(cmd.Exec): "", new(cmd.Kill): "", new(cmd.Delete): "", new(cmd.Wait): "", new(cmd.State): "",
-		new(cmd.List): "", new(cmd.PS): "", new(cmd.Events): "", new(cmd.Tar): "", new(trace.Trace): "",
-		new(cmd.Gofer): "internal", new(sentrycmd.Umount): "internal", new(sentrycmd.Boot): "internal",
-	}, []subcommands.Command{})
+	filter.Register(os.Args[1:])
+	cli.Run(nil, commands(), []subcommands.Command{})
+}
+
+// commands are the subcommands that exist; any other name is a usage error.
+// There is no "do", "restore", "debug" or "install": fewer ways to start one wrong.
+func commands() map[util.SubCommand]string {
+	const user, look, internal = "", "look", "internal use only"
+	return map[util.SubCommand]string{
+		new(cmd.Create): user,
+		new(cmd.Start):  user,
+		new(cmd.Run):    user,
+		new(cmd.Exec):   user,
+		new(cmd.Kill):   user,
+		new(cmd.Delete): user,
+		new(cmd.Wait):   user,
+		new(cmd.State):  user,
+
+		new(cmd.Events):  look,
+		new(cmd.List):    look,
+		new(cmd.PS):      look,
+		new(cmd.Tar):     look,
+		new(trace.Trace): look,
+
+		new(cmd.Gofer):        internal,
+		new(sentrycmd.Boot):   internal,
+		new(sentrycmd.Umount): internal,
+	}
 }

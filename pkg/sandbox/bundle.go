@@ -110,13 +110,13 @@ func (l layout) annotations() map[string]string {
 	}
 }
 
-// rlimits hold for every command: a fork bomb or a file too large fails inside the
-// sandbox long before the host's own limits are met.
+// rlimits hold for every command: a fork bomb fails inside the sandbox long before
+// the host's own limit is met. There is none on a file's size: the layer that takes
+// the writes is sized, and SIGXFSZ would hide that it is full.
 func rlimits(l proposal.Limits) []specs.POSIXRlimit {
 	return []specs.POSIXRlimit{
 		limit("RLIMIT_NPROC", uint64(l.Pids)),
 		limit("RLIMIT_NOFILE", uint64(l.Files)),
-		limit("RLIMIT_FSIZE", uint64(l.Disk)),
 		limit("RLIMIT_CORE", 0),
 	}
 }

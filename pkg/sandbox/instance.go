@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/control"
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
 
@@ -33,6 +34,7 @@ type instance struct {
 	cmd      *exec.Cmd
 	gone     chan struct{} // closed when runsc has ended
 	init     *initClient
+	watch    *watch
 	stderr   *tailBuffer
 	undo     []func() error // in the order made; run backwards
 }
@@ -83,6 +85,10 @@ func (s *instance) prepare() error {
 	if err := s.cgroup.limit(s.o.Limits); err != nil {
 		return stop("sandbox.cgroup", "this host cannot enforce a limit", "see fumehood doctor", err)
 	}
+	if s.watch, err = newWatch(s.dir); err != nil {
+		return err
+	}
+	s.onClose(s.watch.close)
 	v, err := s.view()
 	if err != nil {
 		return err
@@ -168,6 +174,7 @@ func (s *instance) runscFlags() []string {
 		"--file-access-mounts=exclusive",
 		"--host-uds=none",
 		"--host-fifo=none",
+		"--pod-init-config=" + s.watch.config(s.dir),
 		"--log=" + filepath.Join(s.dir, "runsc.log"),
 		"--log-format=json",
 	}
@@ -209,6 +216,14 @@ func (s *instance) launch() error {
 func (s *instance) attest(version string) error {
 	if !strings.Contains(version, "-gvisor ") {
 		return stop("sandbox.not-gvisor", fmt.Sprintf("the sandbox's kernel calls itself %q, not gVisor", version), "do not replace runsc; run fumehood doctor", nil)
+	}
+	conn, err := control.Dial(s.socket())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := s.watch.confirm(conn); err != nil {
+		return err
 	}
 	return s.cgroup.eachProcess(func(pid string) error {
 		exe, err := os.Stat("/proc/" + pid + "/exe")

@@ -198,12 +198,12 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 		_ = c.s.end()
 	}
 	r := proposal.Result{WallMS: time.Since(c.began).Milliseconds(), Leftover: left, Outputs: []proposal.Output{}}
-	after := c.s.cgroup.usage()
+	after, told := c.s.cgroup.usage(), c.s.watch.hits()
 	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
 	r.PeakMem = c.s.cgroup.peak()
 	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
 	r.Changes = proposal.Changes{Files: []proposal.Change{}}
-	err := c.judge(&r, status, waitErr, after)
+	err := c.judge(&r, status, waitErr, after, told)
 	if !c.s.dead() {
 		err = errors.Join(err, c.collect(&r))
 	}
@@ -216,7 +216,7 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 // judge tells apart what ended the command. Our own clock and counter come first,
 // because we did the killing; then what the kernels counted; the exit status last,
 // because it alone is ambiguous.
-func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage) error {
+func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, told map[byte]bool) error {
 	l := c.x.Grant.Limits
 	r.ExitCode = -1
 	if waitErr == nil && status.Exited() {
@@ -237,8 +237,10 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 		r.Status, r.Signal, r.Detail = proposal.Signaled, "SIGKILL", "the run was interrupted"
 	case after.oomKills > c.before.oomKills:
 		r.Status, r.Limit = proposal.OutOfMemory, "memory "+l.Memory.String()
-	case after.pidHits > c.before.pidHits:
+	case after.pidHits > c.before.pidHits, told[sinkPids] && r.ExitCode != 0:
 		r.Status, r.Limit = proposal.ProcessLimit, fmt.Sprintf("processes %d", l.Pids)
+	case told[sinkDisk] && r.ExitCode != 0:
+		r.Status, r.Limit = proposal.DiskLimit, "disk "+c.s.o.Limits.Disk.String()
 	case waitErr != nil:
 		return c.crashed(r, waitErr)
 	case status.Signaled():

@@ -178,7 +178,8 @@ func (t *tree) hidden(dir string, now map[string]node) []change {
 			return nil
 		}
 		rel := filepath.Join(dir, path[len(root)+1:])
-		if _, stands := now[rel]; !stands {
+		_, stands := now[rel]
+		if !stands && t.seen[rel].kind != 'w' {
 			found = append(found, change{"removed", typeOfMode(d.Type()), rel, 0})
 		}
 		return nil

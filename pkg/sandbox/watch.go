@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/sandbox/control"
+)
+
+// A watch is the supervisor's end of the sink in gVisor's kernel (package
+// monitor/sentry, whose words these are; it cannot be imported here, because it
+// brings that kernel with it).
+type watch struct{ fifo *os.File }
+
+const (
+	sinkName     = "fumehood"
+	sinkHello    = 'h'
+	sinkPids     = 'p'
+	sinkDisk     = 'd'
+	traceSession = "Default" // the only name that runsc takes
+)
+
+// commonCalls are those that can meet the process or the disk limit, on every
+// architecture; archCalls adds an architecture's own.
+var commonCalls = []int{
+	unix.SYS_CLONE, unix.SYS_CLONE3,
+	unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_WRITEV, unix.SYS_PWRITEV, unix.SYS_PWRITEV2,
+	unix.SYS_OPENAT, unix.SYS_MKDIRAT, unix.SYS_FTRUNCATE, unix.SYS_FALLOCATE,
+	unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_COPY_FILE_RANGE,
+	unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_RENAMEAT2,
+}
+
+// newWatch writes the trace session's configuration for runsc and opens our end
+// of its FIFO first, so that the sink can never find it closed.
+func newWatch(dir string) (*watch, error) {
+	path := filepath.Join(dir, "watch")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		return nil, err
+	}
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(traceConfig(path))
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	w := &watch{os.NewFile(uintptr(fd), path)}
+	return w, os.WriteFile(w.config(dir), data, 0o600)
+}
+
+func (*watch) config(dir string) string { return filepath.Join(dir, "trace.json") }
+
+func traceConfig(fifo string) any {
+	type point struct {
+		Name string `json:"name"`
+	}
+	var points []point
+	for _, call := range slices.Concat(commonCalls, archCalls) {
+		points = append(points, point{fmt.Sprintf("syscall/sysno/%d/exit", call)})
+	}
+	return map[string]any{"trace_session": map[string]any{
+		"name":   traceSession,
+		"points": points,
+		"sinks":  []any{map[string]any{"name": sinkName, "config": map[string]any{"fifo": fifo}}},
+	}}
+}
+
+// confirm makes sure that the sink is in force. runsc only logs a warning when it
+// cannot set a session up, and runs the sandbox unwatched.
+func (w *watch) confirm(c *control.Conn) error {
+	sessions, err := c.TraceSessions()
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(sessions, []string{traceSession}) || !w.hits()[sinkHello] {
+		return stop("sandbox.watch", "the sink in gVisor's kernel is not in force", "use the fumehood-runsc of this version", nil)
+	}
+	return nil
+}
+
+// hits returns what the sink has told since the last call.
+func (w *watch) hits() map[byte]bool {
+	told := map[byte]bool{}
+	buf := make([]byte, 4096)
+	for {
+		_ = w.fifo.SetReadDeadline(time.Now().Add(time.Millisecond))
+		n, err := w.fifo.Read(buf)
+		for _, b := range buf[:n] {
+			told[b] = true
+		}
+		if err != nil || n < len(buf) {
+			return told
+		}
+	}
+}
+
+func (w *watch) close() error { return w.fifo.Close() }
