@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 && !race
+
+package filter
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gvisor.dev/gvisor/pkg/bpf"
+	"gvisor.dev/gvisor/pkg/seccomp"
+	"gvisor.dev/gvisor/pkg/seccomp/precompiledseccomp"
+	"gvisor.dev/gvisor/pkg/sentry/platform/systrap"
+	boot "gvisor.dev/gvisor/runsc/boot/filter"
+	bootconfig "gvisor.dev/gvisor/runsc/boot/filter/config"
+	gofer "gvisor.dev/gvisor/runsc/fsgofer/filter"
+	goferconfig "gvisor.dev/gvisor/runsc/fsgofer/filter/config"
+)
+
+// The options below are filled as runsc's loader and gofer fill them for the
+// flags that fumehood uses. What is found by their name must be the very program
+// that upstream would build on the spot for this process.
+
+func TestSentryFindsItsProgram(t *testing.T) {
+	Register([]string{"--root=/run/x", "boot", "--bundle=/b"})
+	for name, directfs := range map[string]bool{"directfs": true, "no host files": false} {
+		t.Run(name, func(t *testing.T) {
+			opt := bootconfig.Options{
+				Platform:       (*systrap.Systrap)(nil).SeccompInfo(),
+				HostFilesystem: directfs,
+				ControllerFD:   7,
+			}
+			program, ok := boot.GetPrecompiled(opt.ConfigKey())
+			if !ok {
+				t.Fatalf("no program is registered for %s", opt.ConfigKey())
+			}
+			rules, denied := bootconfig.Rules(opt)
+			compare(t, program, opt.Vars(), rules, denied, bootconfig.SeccompOptions(opt))
+		})
+	}
+}
+
+func TestGoferFindsItsProgram(t *testing.T) {
+	Register([]string{"gofer", "--bundle=/b"})
+	for name, opt := range map[string]goferconfig.Options{
+		"directfs":            {DirectFS: true},
+		"directfs and lisafs": {DirectFS: true, LisafsNeeded: true},
+		"lisafs":              {LisafsNeeded: true},
+		"neither":             {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program, ok := gofer.GetPrecompiled(opt.ConfigKey())
+			if !ok {
+				t.Fatalf("no program is registered for %s", opt.ConfigKey())
+			}
+			rules, denied := goferconfig.Rules(opt)
+			compare(t, program, opt.Vars(), rules, denied, seccomp.ProgramOptions{})
+		})
+	}
+}
+
+func TestWiderVariantsAreNotShipped(t *testing.T) {
+	Register([]string{"boot"})
+	wide := bootconfig.Options{Platform: (*systrap.Systrap)(nil).SeccompInfo(), HostNetwork: true}
+	if _, ok := boot.GetPrecompiled(wide.ConfigKey()); ok {
+		t.Errorf("a program for host networking is registered: %s", wide.ConfigKey())
+	}
+}
+
+func compare(t *testing.T, program precompiledseccomp.Program, vars precompiledseccomp.Values,
+	rules, denied seccomp.SyscallRules, options seccomp.ProgramOptions) {
+	t.Helper()
+	got, err := program.RenderInstructions(vars)
+	if err != nil {
+		t.Fatalf("cannot render the registered program: %v", err)
+	}
+	fresh := seccomp.Program{
+		RuleSets: []seccomp.RuleSet{{Rules: denied}, {Rules: rules, Action: seccomp.Allow}},
+		Options:  options,
+	}
+	want, _, err := fresh.Build()
+	if err != nil {
+		t.Fatalf("cannot compile upstream's rules: %v", err)
+	}
+	if diff := cmp.Diff([]bpf.Instruction(want), got); diff != "" {
+		t.Errorf("the registered program is not what upstream builds (-upstream +registered):\n%s", diff)
+	}
+}
