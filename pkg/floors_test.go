@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pkg holds no code, only the floor plan as a test.
+package pkg
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/fumehood/fumehood/"
+
+// floors is the house: imports go down only, never sideways on a floor. A package
+// that is not here fails the test, so whoever adds one says where it belongs.
+var floors = map[string]int{
+	"cmd/fumehood": 4, "cmd/fumehood-runsc": 4, "cmd/fumehood-init": 4,
+
+	"pkg/report": 3,
+
+	"pkg/hood": 2,
+
+	"pkg/plan": 1, "pkg/parse": 1, "pkg/policy": 1, "pkg/rootfs": 1, "pkg/sandbox": 1, "pkg/audit": 1, "pkg/monitor": 1,
+
+	"pkg/proposal": 0, "policies": 0,
+}
+
+// only says which package alone may import a dependency, prefix by prefix.
+var only = map[string][]string{
+	"github.com/open-policy-agent/opa": {"pkg/policy"},
+	"mvdan.cc/sh/v3":                   {"pkg/parse"},
+	"golang.org/x/mod/sumdb":           {"pkg/audit"},
+	"gvisor.dev/gvisor":                {"cmd/fumehood-runsc", "pkg/monitor", "pkg/sandbox"},
+	"go.yaml.in/yaml":                  {"pkg/plan"},
+	"github.com/opencontainers":        {"pkg/sandbox"},
+
+	module + "pkg/monitor/sentry":  {"cmd/fumehood-runsc"},
+	module + "pkg/sandbox/guest":   {"pkg/sandbox", "cmd/fumehood-init"},
+	module + "pkg/sandbox/control": {"pkg/sandbox"},
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatalf("cannot list packages: %v", err)
+	}
+	var list []goPackage
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for decoder.More() {
+		var p goPackage
+		if err := decoder.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// room returns the floor plan's name for a package: sub-packages belong to the
+// room that they are in.
+func room(path string) string {
+	path = strings.TrimPrefix(path, module)
+	parts := strings.SplitN(path, "/", 3)
+	if parts[0] == "pkg" || parts[0] == "cmd" {
+		return strings.Join(parts[:min(2, len(parts))], "/")
+	}
+	return parts[0]
+}
+
+func TestFloors(t *testing.T) {
+	list := packages(t)
+	if len(list) < len(floors) {
+		t.Fatalf("found %d packages, the floor plan has %d", len(list), len(floors))
+	}
+	for _, p := range list {
+		from := room(p.ImportPath)
+		if from == "pkg" || from == "pkg/internal" {
+			continue
+		}
+		if _, known := floors[from]; !known {
+			t.Errorf("%s is on no floor: add it to the floor plan", from)
+			continue
+		}
+		for _, path := range p.Imports {
+			checkFloor(t, from, path)
+			checkOnly(t, from, path)
+		}
+	}
+}
+
+func checkFloor(t *testing.T, from, path string) {
+	t.Helper()
+	if !strings.HasPrefix(path, module) {
+		if from == "pkg/proposal" && strings.Contains(path, ".") {
+			t.Errorf("%s imports %s: the bottom floor has the standard library only", from, path)
+		}
+		return
+	}
+	to := room(path)
+	if to == from || to == "pkg/internal" {
+		return
+	}
+	// The seam: runsc's sink and guest's init are linked where they run.
+	if slices.Contains([]string{"pkg/monitor", "pkg/sandbox"}, to) && strings.HasPrefix(from, "cmd/fumehood-") {
+		return
+	}
+	if floors[to] >= floors[from] {
+		t.Errorf("%s (floor %d) imports %s (floor %d): imports go down only", from, floors[from], to, floors[to])
+	}
+}
+
+func checkOnly(t *testing.T, from, path string) {
+	t.Helper()
+	for prefix, rooms := range only {
+		if path != prefix && !strings.HasPrefix(path, prefix+"/") {
+			continue
+		}
+		if !slices.Contains(rooms, from) {
+			t.Errorf("%s imports %s, which only %s may", from, path, strings.Join(rooms, ", "))
+		}
+	}
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// executionOf takes from the analysis, never from the proposal, what will run:
+// the text that was printed and parsed again, or the argv that was decided.
+func executionOf(r proposal.Record) proposal.Execution {
+	x := proposal.Execution{
+		ID: r.Proposal.ID, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin,
+		Outputs: r.Proposal.Outputs, Grant: *r.Decision.Grant,
+	}
+	if isShell(r.Proposal) {
+		x.Text = r.Analysis.Canonical
+	} else {
+		x.Argv = r.Analysis.Commands[0].Argv()
+	}
+	return x
+}
+
+func isShell(p proposal.Proposal) bool {
+	return p.Form() == "run" || p.Form() == "code" && (p.Language == "bash" || p.Language == "sh")
+}
+
+// hindrance says why an allowed proposal does not run after all, or nothing.
+func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r proposal.Record, deadline time.Time) string {
+	switch {
+	case ctx.Err() != nil:
+		return "the run was interrupted"
+	case !h.Now().Before(deadline):
+		return fmt.Sprintf("the run's budget of %s was spent", h.budget())
+	case r.Decision.Grant == nil || !runnable(r):
+		return "policy allowed it without a grant or a command"
+	}
+	for _, id := range r.Proposal.Needs {
+		if !succeeded(before, id) {
+			return fmt.Sprintf("it needs %q, which did not succeed", id)
+		}
+	}
+	return ""
+}
+
+// runnable is the last look before a start: what has no command or holds anything
+// that could not be analysed never runs, whatever a Decider says.
+func runnable(r proposal.Record) bool {
+	return len(r.Analysis.Commands) > 0 && len(r.Analysis.Unknowns) == 0 && r.Analysis.Canonical != ""
+}
+
+func succeeded(records []proposal.Record, id string) bool {
+	for _, r := range records {
+		if r.Proposal.ID == id {
+			return r.Result != nil && r.Result.Succeeded()
+		}
+	}
+	return false
+}
+
+func notRun(why string) *proposal.Result {
+	return &proposal.Result{Status: proposal.NotRun, ExitCode: -1, Detail: why,
+		Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
+}
+
+func markAll(records []proposal.Record, err error) {
+	code := proposal.FailureOf(err).Code
+	for i := range records {
+		if records[i].Decision.Effect == proposal.Allow && records[i].Result == nil {
+			records[i].Result = notRun("the run stopped: " + code)
+		}
+	}
+}
+
+// largest returns the greatest of each limit over all grants: what the run's one
+// sandbox must be made for.
+func largest(records []proposal.Record) (proposal.Limits, bool) {
+	var most proposal.Limits
+	found := false
+	for _, r := range records {
+		if r.Decision.Effect != proposal.Allow || r.Decision.Grant == nil {
+			continue
+		}
+		l := r.Decision.Grant.Limits
+		most = proposal.Limits{
+			Wall: max(most.Wall, l.Wall), CPUs: max(most.CPUs, l.CPUs), Memory: max(most.Memory, l.Memory),
+			Pids: max(most.Pids, l.Pids), Disk: max(most.Disk, l.Disk), Files: max(most.Files, l.Files), Output: max(most.Output, l.Output),
+		}
+		found = true
+	}
+	return most, found
+}

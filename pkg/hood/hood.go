@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hood is the order of the stages, written once: parse, decide, record,
+// run, record, report.
+//
+// It promises that nothing runs that was not parsed, allowed and recorded on disk
+// before, that what runs is the text that was decided and no other, and that after
+// the first thing that it cannot do it does nothing more. A denied proposal, a
+// failing test and a killed command are values in the Report, never errors.
+//
+// It holds no policy and touches no disk; the stages that it is given do.
+package hood
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Decider is policy: pkg/policy's Engine, or a test's.
+type Decider interface {
+	// Decide answers for one proposal. An error means that policy could not answer;
+	// then nothing runs.
+	Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error)
+}
+
+// A Runner is the sandbox of one run: pkg/sandbox's Runner, or a test's.
+type Runner interface {
+	// Run runs x to its end. An error means that nobody can vouch for what happened.
+	Run(ctx context.Context, x proposal.Execution) (proposal.Result, error)
+	Close() error
+}
+
+// A Log is the audit log: pkg/audit's Log, or a test's.
+type Log interface {
+	// Append returns when the entry is on disk, with its number.
+	Append(kind string, v any) (int64, error)
+}
+
+// A Hood decides and runs plans. Parse, Policy and Now are required, and for Run
+// also Sandbox and Log.
+type Hood struct {
+	Parse  func(proposal.Proposal) proposal.Analysis
+	Policy Decider
+	// Sandbox makes the Runner when the first proposal is allowed, for the largest
+	// limits that were granted.
+	Sandbox func(proposal.Limits) (Runner, error)
+	Log     Log
+	Now     func() time.Time
+	// Budget bounds the whole run's commands; DefaultBudget when zero.
+	Budget time.Duration
+	// Progress, when set, is told of each step as it begins.
+	Progress func(Step)
+}
+
+// DefaultBudget is how long the commands of one run may take together.
+const DefaultBudget = 20 * time.Minute
+
+// A Step is one thing that the hood begins or has done, for whoever watches.
+type Step struct {
+	Proposal string // id
+	Number   int    // from 1
+	Of       int
+	Result   *proposal.Result // nil when it begins
+	Decision proposal.Decision
+}
+
+// Check parses and decides every proposal of plan and runs nothing.
+func (h *Hood) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
+	records := make([]proposal.Record, len(plan.Proposals))
+	for i, p := range plan.Proposals {
+		records[i] = proposal.Record{Proposal: p, Analysis: h.Parse(p), Entry: -1}
+		var err error
+		if records[i].Decision, err = h.Policy.Decide(ctx, p, records[i].Analysis); err != nil {
+			return nil, fmt.Errorf("cannot decide proposal %q: %w", p.ID, err)
+		}
+	}
+	return records, nil
+}
+
+// Run takes plan the whole way. The Report says all that is known whether or not
+// there is an error.
+func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (proposal.Report, error) {
+	report := proposal.Report{Schema: proposal.ReportSchema, Run: run, Records: []proposal.Record{}}
+	report.Run.Start = h.Now()
+	_, err := h.Log.Append("run", report.Run)
+	var records []proposal.Record
+	if err == nil {
+		records, err = h.Check(ctx, plan)
+	}
+	if err == nil {
+		report.Records = records
+		err = h.record(records) // the decisions first: no log, no run
+	}
+	if err == nil {
+		err = h.execute(ctx, records)
+	}
+	report.Run.WallMS = h.Now().Sub(report.Run.Start).Milliseconds()
+	report.Totals = proposal.Total(report.Records)
+	report.Error = proposal.FailureOf(err)
+	return report, errors.Join(err, h.conclude(report, err))
+}
+
+// record writes every decision before anything runs.
+func (h *Hood) record(records []proposal.Record) error {
+	for i := range records {
+		n, err := h.Log.Append("decision", decisionEntry(records[i]))
+		if err != nil {
+			return err
+		}
+		records[i].Entry = n
+	}
+	return nil
+}
+
+// execute runs what is allowed, in the plan's order.
+func (h *Hood) execute(ctx context.Context, records []proposal.Record) (err error) {
+	limits, any := largest(records)
+	if !any {
+		return nil
+	}
+	runner, err := h.Sandbox(limits)
+	if err != nil {
+		markAll(records, err)
+		return err
+	}
+	defer func() { err = errors.Join(err, runner.Close()) }()
+	deadline := h.Now().Add(h.budget())
+	for i := range records {
+		if records[i].Decision.Effect != proposal.Allow {
+			continue
+		}
+		if why := h.hindrance(ctx, records[:i], records[i], deadline); why != "" {
+			records[i].Result = notRun(why)
+			continue
+		}
+		h.tell(records, i)
+		if err := h.one(ctx, runner, &records[i], deadline); err != nil {
+			markAll(records[i+1:], err)
+			return err
+		}
+		h.tell(records, i)
+	}
+	return ctx.Err()
+}
+
+// one runs one allowed proposal between two entries of the log.
+func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time) error {
+	if _, err := h.Log.Append("start", startEntry{ID: r.Proposal.ID, Decision: r.Entry}); err != nil {
+		r.Result = notRun("the audit log could not be written")
+		return err
+	}
+	x := executionOf(*r)
+	if left := deadline.Sub(h.Now()); left < x.Grant.Limits.Wall.Std() {
+		x.Grant.Limits.Wall = proposal.Duration(left)
+	}
+	result, runErr := runner.Run(ctx, x)
+	r.Result = &result
+	_, logErr := h.Log.Append("result", resultEntry(*r))
+	if ctx.Err() != nil {
+		runErr = nil // an interrupted command is a Result; execute returns ctx's error
+	}
+	return errors.Join(runErr, logErr)
+}
+
+// conclude writes the last entry, so that a log without it is seen to be cut off.
+func (h *Hood) conclude(report proposal.Report, err error) error {
+	var stopped *proposal.StopError
+	if errors.As(err, &stopped) && strings.HasPrefix(stopped.Code, "audit.") {
+		return nil // the log has failed already
+	}
+	_, logErr := h.Log.Append("end", endEntry{Totals: report.Totals, Error: report.Error})
+	return logErr
+}
+
+func (h *Hood) budget() time.Duration {
+	if h.Budget > 0 {
+		return h.Budget
+	}
+	return DefaultBudget
+}
+
+func (h *Hood) tell(records []proposal.Record, i int) {
+	if h.Progress != nil {
+		r := records[i]
+		h.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(records), Result: r.Result, Decision: r.Decision})
+	}
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A world is every stage as a fake that writes down what it was asked, in order.
+type world struct {
+	did     []string
+	decide  map[string]proposal.Effect
+	results map[string]proposal.Result
+	fail    map[string]error // by what was done, "log start a", "run a", "decide a"
+	now     time.Time
+	took    time.Duration // of each command
+	cancel  func()        // called when a command runs
+}
+
+func (w *world) do(what string) error {
+	w.did = append(w.did, what)
+	return w.fail[what]
+}
+
+func (w *world) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analysis) (proposal.Decision, error) {
+	d := proposal.Decision{Effect: w.decide[p.ID]}
+	if d.Effect == proposal.Allow {
+		d.Grant = &proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 1, Memory: 1, Pids: 1, Disk: 1, Files: 1, Output: 1}}
+	}
+	return d, w.do("decide " + p.ID)
+}
+
+func (w *world) Append(kind string, v any) (int64, error) {
+	id := ""
+	switch e := v.(type) {
+	case decisionOf:
+		id = " " + e.ID
+	case startEntry:
+		id = " " + e.ID
+	case resultOf:
+		id = " " + e.ID
+	}
+	err := w.do("log " + kind + id)
+	return int64(len(w.did)), err
+}
+
+func (w *world) Run(_ context.Context, x proposal.Execution) (proposal.Result, error) {
+	w.now = w.now.Add(w.took)
+	if w.cancel != nil {
+		w.cancel()
+	}
+	r, ok := w.results[x.ID]
+	if !ok {
+		r = proposal.Result{Status: proposal.Exited}
+	}
+	return r, w.do("run " + x.ID + ": " + x.Text + strings.Join(x.Argv, "|"))
+}
+
+func (w *world) Close() error { return w.do("close sandbox") }
+
+func (w *world) hood() *Hood {
+	return &Hood{
+		Parse: func(p proposal.Proposal) proposal.Analysis {
+			return proposal.Analysis{Canonical: "printed " + p.Run, Commands: []proposal.Command{{Args: []proposal.Word{{Value: "x", Static: true}}}}}
+		},
+		Policy: w, Log: w, Now: func() time.Time { return w.now },
+		Sandbox: func(proposal.Limits) (Runner, error) { return w, w.do("open sandbox") },
+	}
+}
+
+func planOf(ids ...string) proposal.Plan {
+	var p proposal.Plan
+	for _, id := range ids {
+		p.Proposals = append(p.Proposals, proposal.Proposal{ID: id, Run: "text of " + id})
+	}
+	return p
+}
+
+func statuses(r proposal.Report) map[string]string {
+	got := map[string]string{}
+	for _, record := range r.Records {
+		got[record.Proposal.ID] = record.Decision.Effect.String()
+		if record.Result != nil {
+			got[record.Proposal.ID] = record.Result.Status.String() + " " + record.Result.Detail
+		}
+	}
+	return got
+}
+
+func TestOrder(t *testing.T) {
+	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "c": proposal.Allow}}
+	report, err := w.hood().Run(t.Context(), planOf("a", "b", "c"), proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"log run", "decide a", "decide b", "decide c",
+		"log decision a", "log decision b", "log decision c",
+		"open sandbox",
+		"log start a", "run a: printed text of a", "log result a",
+		"log start c", "run c: printed text of c", "log result c",
+		"close sandbox", "log end",
+	}
+	if diff := cmp.Diff(want, w.did); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	if want := (proposal.Totals{Proposed: 3, Allowed: 2, Denied: 1, Succeeded: 2}); report.Totals != want {
+		t.Errorf("totals %+v, want %+v", report.Totals, want)
+	}
+}
+
+// Whatever fails before a command, the command does not run, and nothing after it.
+func TestFailClosed(t *testing.T) {
+	stopped := &proposal.StopError{Code: "test.stop", Message: "no"}
+	for _, test := range []struct {
+		fails string
+		ran   []string
+	}{
+		{"log run", nil},
+		{"decide a", nil},
+		{"decide b", nil},
+		{"log decision a", nil},
+		{"log decision b", nil},
+		{"open sandbox", nil},
+		{"log start a", nil},
+		{"run a: printed text of a", []string{"run a: printed text of a"}},
+		{"log result a", []string{"run a: printed text of a"}},
+		{"log start b", []string{"run a: printed text of a"}},
+	} {
+		t.Run(test.fails, func(t *testing.T) {
+			w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}, fail: map[string]error{test.fails: stopped}}
+			report, err := w.hood().Run(t.Context(), planOf("a", "b"), proposal.Run{})
+			if !errors.Is(err, stopped) {
+				t.Errorf("error %v, want the stop", err)
+			}
+			if report.Error == nil || report.Error.Code != "test.stop" {
+				t.Errorf("report's error %+v", report.Error)
+			}
+			var ran []string
+			for _, what := range w.did {
+				if strings.HasPrefix(what, "run ") {
+					ran = append(ran, what)
+				}
+			}
+			if diff := cmp.Diff(test.ran, ran); diff != "" {
+				t.Errorf("ran (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNothingRunsThatCannotBeAnalysed(t *testing.T) {
+	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}}
+	h := w.hood()
+	h.Parse = func(proposal.Proposal) proposal.Analysis {
+		return proposal.Analysis{Canonical: "eval x", Commands: []proposal.Command{{}}, Unknowns: []proposal.Unknown{{Code: "parse.eval"}}}
+	}
+	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "not run policy allowed it without a grant or a command"}
+	if diff := cmp.Diff(want, statuses(report)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	w := &world{
+		decide:  map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow, "c": proposal.Allow, "d": proposal.Allow},
+		results: map[string]proposal.Result{"a": {Status: proposal.Exited, ExitCode: 1}},
+	}
+	plan := planOf("a", "b", "c", "d")
+	plan.Proposals[1].Needs = []string{"a"}
+	plan.Proposals[2].Needs = []string{"b"}
+	report, err := w.hood().Run(t.Context(), plan, proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"a": "exited ", "b": `not run it needs "a", which did not succeed`,
+		"c": `not run it needs "b", which did not succeed`, "d": "exited ",
+	}
+	if diff := cmp.Diff(want, statuses(report)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}, took: 2 * time.Minute}
+	h := w.hood()
+	h.Budget = time.Minute
+	report, err := h.Run(t.Context(), planOf("a", "b"), proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "exited ", "b": "not run the run's budget of 1m0s was spent"}
+	if diff := cmp.Diff(want, statuses(report)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}, cancel: cancel}
+	report, err := w.hood().Run(ctx, planOf("a", "b"), proposal.Run{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	want := map[string]string{"a": "exited ", "b": "not run the run was interrupted"}
+	if diff := cmp.Diff(want, statuses(report)); diff != "" {
+		t.Error(diff)
+	}
+	if last := w.did[len(w.did)-1]; last != "log end" {
+		t.Errorf("last done: %q, want the log's end", last)
+	}
+}
