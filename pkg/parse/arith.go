@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Bash evaluates the text that an expression expands to, and then the text of the
+// variables it names, again and again. A subscript in any of them may hold a
+// command substitution. So an operand must be a number, or a variable of which
+// nothing but numbers is known to be assigned.
+
+func (w *walker) arithmetic(expr syntax.ArithmExpr, s scope) {
+	if expr == nil || !w.enter(expr, s) {
+		return
+	}
+	defer w.leave()
+	switch expr := expr.(type) {
+	case *syntax.BinaryArithm:
+		w.arithmetic(expr.X, s)
+		w.arithmetic(expr.Y, s)
+		w.arithmeticAssign(expr.X, expr.Op, s)
+	case *syntax.UnaryArithm:
+		w.arithmetic(expr.X, s)
+	case *syntax.ParenArithm:
+		w.arithmetic(expr.X, s)
+	case *syntax.Word:
+		w.operand(expr, s)
+	default:
+		w.unknown(unknownDialect, w.span(expr, s))
+	}
+}
+
+// arithmeticAssign notes variables that an expression sets; the value is a number.
+func (w *walker) arithmeticAssign(target syntax.ArithmExpr, op syntax.BinAritOperator, s scope) {
+	if !strings.HasSuffix(op.String(), "=") {
+		return
+	}
+	if word, ok := target.(*syntax.Word); ok && word.Lit() != "" {
+		w.assigned(word.Lit(), w.span(word, s), s)
+	}
+}
+
+// operand walks one operand of an expression.
+func (w *walker) operand(word *syntax.Word, s scope) {
+	span := w.span(word, s)
+	if len(word.Parts) == 1 {
+		if exp, ok := word.Parts[0].(*syntax.ParamExp); ok && exp.Short && !exp.Dollar.IsValid() && exp.Index != nil {
+			w.number(exp.Param.Value, span) // a[i] without a dollar
+			w.subscript(exp.Index, s)
+			return
+		}
+	}
+	w.operandParts(word.Parts, len(word.Parts) == 1, span)
+	w.word(word, s)
+}
+
+// operandParts checks the text that an operand expands to.
+func (w *walker) operandParts(parts []syntax.WordPart, alone bool, span proposal.Span) {
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			w.expression(part.Value, alone, span)
+		case *syntax.SglQuoted:
+			w.expression(part.Value, alone && !part.Dollar, span)
+		case *syntax.DblQuoted:
+			w.operandParts(part.Parts, alone && len(part.Parts) == 1, span)
+		case *syntax.ArithmExp:
+		case *syntax.ParamExp, *syntax.CmdSubst:
+			value := w.origin(nextName(span))
+			value.addParts(w, []syntax.WordPart{part})
+			w.number(nextName(span), span)
+		default:
+			w.unknown(unknownArithmetic, span)
+		}
+	}
+}
+
+// nextName names an operand's own value: no variable has such a name.
+func nextName(span proposal.Span) string {
+	return "=" + string(rune('0'+span.Line%10)) + itoa(span.Start)
+}
+
+// expression checks literal text of an expression: numbers, names and operators.
+// Letters beside an expansion could become another variable's name.
+func (w *walker) expression(text string, alone bool, span proposal.Span) {
+	for i := 0; i < len(text); {
+		c := text[i]
+		if !nameByte(c) {
+			if strings.IndexByte(" \t\n+-*/%<>=!&|^~?:(),#@.", c) < 0 {
+				w.unknown(unknownArithmetic, span)
+				return
+			}
+			i++
+			continue
+		}
+		end := i
+		for end < len(text) && nameByte(text[end]) {
+			end++
+		}
+		if name := text[i:end]; c < '0' || c > '9' {
+			if !alone {
+				w.unknown(unknownArithmetic, span)
+				return
+			}
+			w.number(name, span)
+		}
+		i = end
+	}
+}
+
+// number notes that bash evaluates the variable name as an expression.
+func (w *walker) number(name string, span proposal.Span) {
+	if _, ok := w.numbers[name]; !ok {
+		w.numbers[name] = span
+	}
+}
+
+// subscript walks a[…]. In an associative array it is only text, but whether the
+// array is one is known only when it runs.
+func (w *walker) subscript(index syntax.ArithmExpr, s scope) {
+	if word, ok := index.(*syntax.Word); ok {
+		if lit := word.Lit(); lit == "@" || lit == "*" {
+			return
+		}
+	}
+	w.arithmetic(index, s)
+}
+
+func (w *walker) paramExp(exp *syntax.ParamExp, s scope, quoted bool) {
+	span := w.span(exp, s)
+	if !w.enter(exp, s) {
+		return
+	}
+	defer w.leave()
+	if exp.Param == nil || exp.Flags != nil || exp.Width || exp.IsSet || exp.NestedParam != nil || len(exp.Modifiers) > 0 ||
+		exp.Split != 0 || exp.GlobSubst != 0 || exp.RcExpand != 0 {
+		w.unknown(unknownDialect, span)
+		return
+	}
+	if exp.Excl && exp.Names == 0 && !allKeys(exp) {
+		w.unknown(unknownIndirect, span)
+	}
+	if exp.Index != nil {
+		w.subscript(exp.Index, s)
+	}
+	if exp.Slice != nil {
+		w.arithmetic(exp.Slice.Offset, s)
+		w.arithmetic(exp.Slice.Length, s)
+	}
+	if exp.Repl != nil {
+		w.inExpansion(exp.Repl.Orig, s, quoted)
+		w.inExpansion(exp.Repl.With, s, quoted)
+	}
+	if exp.Exp != nil {
+		w.expansion(exp, s, quoted)
+	}
+}
+
+func allKeys(exp *syntax.ParamExp) bool {
+	index, ok := exp.Index.(*syntax.Word)
+	return ok && (index.Lit() == "@" || index.Lit() == "*")
+}
+
+func (w *walker) expansion(exp *syntax.ParamExp, s scope, quoted bool) {
+	span := w.span(exp, s)
+	switch exp.Exp.Op {
+	case syntax.OtherParamOps:
+		if op := exp.Exp.Word.Lit(); len(op) != 1 || !strings.Contains("QUuLEAaKk", op) {
+			w.unknown(unknownPrompt, span)
+		}
+		return
+	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		w.origin(exp.Param.Value).addWord(w, exp.Exp.Word)
+		w.assigned(exp.Param.Value, span, s)
+		value, _ := literal(exp.Exp.Word, readAssign)
+		assign := proposal.Assign{Name: exp.Param.Value, Value: value}
+		w.emit(proposal.Command{Assigns: []proposal.Assign{assign}, Via: s.via, Inside: s.inside, Span: span})
+	}
+	w.inExpansion(exp.Exp.Word, s, quoted)
+}
+
+// inExpansion walks a word inside ${…}. Inside double quotes, single quotes are
+// plain characters there, but only for some operators and some shells.
+func (w *walker) inExpansion(word *syntax.Word, s scope, quoted bool) {
+	if word == nil {
+		return
+	}
+	for _, part := range word.Parts {
+		single, ok := part.(*syntax.SglQuoted)
+		if ok && quoted && strings.ContainsAny(single.Value, "$`\"}\\") {
+			w.unknown(unknownQuoting, w.span(word, s))
+		}
+	}
+	w.parts(word.Parts, s, quoted)
+}
+
+func (w *walker) testExpr(expr syntax.TestExpr, s scope) {
+	if expr == nil || !w.enter(expr, s) {
+		return
+	}
+	defer w.leave()
+	switch expr := expr.(type) {
+	case *syntax.Word:
+		w.word(expr, s)
+	case *syntax.ParenTest:
+		w.testExpr(expr.X, s)
+	case *syntax.UnaryTest:
+		w.unaryTest(expr, s)
+	case *syntax.BinaryTest:
+		w.binaryTest(expr, s)
+	default:
+		w.unknown(unknownDialect, w.span(expr, s))
+	}
+}
+
+func (w *walker) unaryTest(expr *syntax.UnaryTest, s scope) {
+	if expr.Op == syntax.TsVarSet || expr.Op == syntax.TsRefVar {
+		word, _ := expr.X.(*syntax.Word)
+		value, _ := literal(word, readWord)
+		if word == nil || !value.Static || !syntax.ValidName(value.Value) {
+			w.unknown(unknownName, w.span(expr, s))
+		}
+	}
+	w.testExpr(expr.X, s)
+}
+
+func (w *walker) binaryTest(expr *syntax.BinaryTest, s scope) {
+	switch expr.Op {
+	case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+		for _, side := range []syntax.TestExpr{expr.X, expr.Y} {
+			if word, ok := side.(*syntax.Word); ok {
+				w.operand(word, s)
+				continue
+			}
+			w.unknown(unknownArithmetic, w.span(expr, s))
+		}
+		return
+	case syntax.TsReMatch:
+		w.origin("BASH_REMATCH").unknown = true
+	}
+	w.testExpr(expr.X, s)
+	w.testExpr(expr.Y, s)
+}

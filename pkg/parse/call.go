@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A call is what surrounds the words of one simple command.
+type call struct {
+	assigns   []proposal.Assign
+	redirects []proposal.Redirect
+	stdin     string
+	span      proposal.Span
+}
+
+// simple walks one simple command: first the command, then what its words hold.
+func (w *walker) simple(stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []proposal.Redirect, stdin string, s scope) {
+	c := call{redirects: redirects, stdin: stdin, span: w.span(stmt, s)}
+	var args []arg
+	for _, word := range expr.Args {
+		args = append(args, w.argsOf(word, s)...)
+		w.subscriptRedirect(word, s)
+	}
+	reader := len(args) > 0 && args[0].Static && (args[0].Value == "read" || args[0].Value == "mapfile" || args[0].Value == "readarray")
+	for _, assign := range expr.Assigns {
+		c.assigns = append(c.assigns, w.assign(assign, len(args) > 0, reader, s))
+	}
+	w.run(args, s, c)
+	for _, assign := range expr.Assigns {
+		w.assignWords(assign, s)
+	}
+	for _, word := range expr.Args {
+		w.word(word, s)
+	}
+	w.redirectWords(stmt.Redirs, s)
+}
+
+// subscriptRedirect refuses {a[…]}>file, in which bash evaluates the subscript.
+func (w *walker) subscriptRedirect(word *syntax.Word, s scope) {
+	lit, ok := word.Parts[0].(*syntax.Lit)
+	if !ok || !strings.HasPrefix(lit.Value, "{") {
+		return
+	}
+	if cut := strings.IndexByte(lit.Value, '['); cut > 1 && syntax.ValidName(lit.Value[1:cut]) {
+		w.unknown(unknownName, w.span(word, s))
+	}
+}
+
+// assign describes NAME=value and notes what the variable may hold.
+func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) proposal.Assign {
+	if assign.Name == nil {
+		return proposal.Assign{}
+	}
+	name := assign.Name.Value
+	value, _ := literal(assign.Value, readAssign)
+	origin := w.origin(name)
+	origin.addWord(w, assign.Value)
+	if assign.Array != nil {
+		value = proposal.Word{}
+		for _, elem := range assign.Array.Elems {
+			origin.addWord(w, elem.Value)
+		}
+	}
+	if assign.Append || assign.Index != nil {
+		value.Static = false
+	}
+	if !(reader && name == "IFS") {
+		w.assigned(name, w.span(assign, s), s)
+	}
+	w.localeValue(name, value, w.span(assign, s))
+	return proposal.Assign{Name: name, Value: value, Exported: exported}
+}
+
+func (w *walker) assignWords(assign *syntax.Assign, s scope) {
+	if assign.Index != nil {
+		w.subscript(assign.Index, s)
+	}
+	w.word(assign.Value, s)
+	if assign.Array == nil {
+		return
+	}
+	for _, elem := range assign.Array.Elems {
+		if elem.Index != nil {
+			w.subscript(elem.Index, s)
+		}
+		w.word(elem.Value, s)
+	}
+}
+
+// run records the command that args are and follows it into what it runs.
+func (w *walker) run(args []arg, s scope, c call) {
+	words := make([]proposal.Word, len(args))
+	for i, a := range args {
+		words[i] = a.Word
+	}
+	command := proposal.Command{
+		Args: words, Via: s.via, Assigns: c.assigns, Redirects: c.redirects, Inside: s.inside, StdinFrom: c.stdin, Span: c.span,
+	}
+	if len(args) == 0 {
+		w.emit(command)
+		return
+	}
+	program := args[0]
+	if program.Static {
+		command.Program = program.Value
+	}
+	index := w.emit(command)
+	if index < 0 {
+		return
+	}
+	switch {
+	case !program.Static:
+		w.unknown(unknownProgram, program.span)
+	case program.Value == "":
+		w.unknown(unknownNoProgram, program.span)
+	case s.level > maxLevels:
+		w.unknown(unknownDeep, program.span)
+	default:
+		w.follow(index, args, s, c)
+	}
+}
+
+// follow looks into the commands that run others.
+func (w *walker) follow(index int, args []arg, s scope, c call) {
+	name := args[0].Value
+	if !w.noShell || len(s.via) > 0 {
+		if w.builtin(index, args, s, c) {
+			return
+		}
+	}
+	if strings.Contains(name, "/") {
+		w.scripts[path.Clean(name)] = append(w.scripts[path.Clean(name)], c.span)
+		name = path.Base(name)
+	}
+	if shells[name] {
+		w.shell(args, s, c)
+	} else if wrap := wrapperOf(name); wrap != nil {
+		wrap(w, index, args, s, c)
+	}
+}
+
+// script reads static text that a shell will run. That text runs as it is written,
+// not as we would print it, so it must not hold what the parser and bash disagree on.
+func (w *walker) script(text string, span proposal.Span, s scope) {
+	if finding, ok := checkText(text); !ok {
+		finding.Span = span
+		w.unknowns = append(w.unknowns, finding)
+		return
+	}
+	file, err := parseText(text)
+	if err != nil {
+		finding := syntaxUnknown(text, err)
+		finding.Span = span
+		w.unknowns = append(w.unknowns, finding)
+		return
+	}
+	if _, _, ok := reprint(file); !ok {
+		w.unknown(unknownUnstable, span)
+	}
+	if hasRiskyComment(text) {
+		w.unknown(unknownComment, span)
+	}
+	s.span = &span
+	w.stmts(file.Stmts, s)
+}
+
+// hasRiskyComment reports whether text may hold one of the two kinds of comment
+// that the parser and bash read differently: one whose line ends in a backslash,
+// and one right after a closing parenthesis.
+func hasRiskyComment(text string) bool {
+	for line := range strings.SplitSeq(text, "\n") {
+		cut := strings.IndexByte(line, '#')
+		if cut >= 0 && strings.HasSuffix(line, `\`) {
+			return true
+		}
+	}
+	return strings.Contains(text, ")#") || strings.Contains(text, "\\\n#")
+}

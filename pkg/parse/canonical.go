@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+
+// parseText parses text as bash. Comments are dropped: they mean nothing, and two
+// disagreements between this parser and bash hide in them.
+func parseText(text string) (file *syntax.File, err error) {
+	defer func() {
+		if recover() != nil {
+			file, err = nil, errors.New("internal error of the parser")
+		}
+	}()
+	parser := parsers.Get().(*syntax.Parser)
+	file, err = parser.Parse(strings.NewReader(text), "")
+	if err == nil {
+		parsers.Put(parser)
+	}
+	return file, err
+}
+
+func printText(file *syntax.File) (string, error) {
+	var out strings.Builder
+	err := syntax.NewPrinter().Print(&out, file)
+	return out.String(), err
+}
+
+// analyzeText reads shell text: parse, print, parse again. The two readings must
+// agree, and only the printed text is ever run.
+func analyzeText(p proposal.Proposal, text string) proposal.Analysis {
+	if finding, ok := checkText(text); !ok {
+		return proposal.Analysis{Unknowns: []proposal.Unknown{finding}}
+	}
+	first, err := parseText(text)
+	if err != nil {
+		return proposal.Analysis{Unknowns: []proposal.Unknown{syntaxUnknown(text, err)}}
+	}
+	canonical, second, ok := reprint(first)
+	if !ok {
+		return refused(text, unknownUnstable)
+	}
+	if len(canonical) > 2*maxText {
+		return refused(text, unknownLong)
+	}
+	before := analyzeFile(p, text, first)
+	after := analyzeFile(p, canonical, second)
+	if !sameMeaning(before, after) {
+		after.Unknowns = append(after.Unknowns, unknownUnstable.at(wholeSpan(canonical)))
+	}
+	return after
+}
+
+// reprint prints file and reads it back, and checks that a second print changes
+// nothing any more.
+func reprint(file *syntax.File) (string, *syntax.File, bool) {
+	canonical, err := printText(file)
+	if err != nil {
+		return "", nil, false
+	}
+	second, err := parseText(canonical)
+	if err != nil {
+		return "", nil, false
+	}
+	again, err := printText(second)
+	return canonical, second, err == nil && again == canonical
+}
+
+func analyzeFile(p proposal.Proposal, text string, file *syntax.File) proposal.Analysis {
+	w := newWalker(text, p.Env)
+	w.stmts(file.Stmts, scope{top: true})
+	return w.finish(text)
+}
+
+// sameMeaning compares two analyses without their spans.
+func sameMeaning(a, b proposal.Analysis) bool {
+	if len(a.Commands) != len(b.Commands) || len(a.Unknowns) != len(b.Unknowns) {
+		return false
+	}
+	for i := range a.Commands {
+		x, y := a.Commands[i], b.Commands[i]
+		x.Span, y.Span = proposal.Span{}, proposal.Span{}
+		if !reflect.DeepEqual(x, y) {
+			return false
+		}
+	}
+	for i := range a.Unknowns {
+		if a.Unknowns[i].Code != b.Unknowns[i].Code {
+			return false
+		}
+	}
+	return true
+}
+
+// syntaxUnknown turns a parser error into an Unknown with its position.
+func syntaxUnknown(text string, err error) proposal.Unknown {
+	kind, start := unknownSyntax, 0
+	var parseErr syntax.ParseError
+	var langErr syntax.LangError
+	switch {
+	case errors.As(err, &parseErr):
+		kind.message = "this is not valid bash: " + parseErr.Text
+		start = int(parseErr.Pos.Offset())
+	case errors.As(err, &langErr):
+		kind, start = unknownDialect, int(langErr.Pos.Offset())
+	}
+	start = min(start, len(text))
+	return kind.at(spanIn(text, start, len(text)))
+}

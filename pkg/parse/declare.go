@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// declaration walks export, declare, local and the like as the parser sees them.
+func (w *walker) declaration(stmt *syntax.Stmt, decl *syntax.DeclClause, redirects []proposal.Redirect, stdin string, s scope) {
+	span := w.span(stmt, s)
+	variant := arg{Word: proposal.Word{Value: decl.Variant.Value, Static: true}, span: w.span(decl.Variant, s)}
+	args := []arg{variant}
+	for _, assign := range decl.Args {
+		args = append(args, w.declared(assign, s)...)
+	}
+	w.run(args, s, call{redirects: redirects, stdin: stdin, span: span})
+	for _, assign := range decl.Args {
+		w.assignWords(assign, s)
+	}
+	w.redirectWords(stmt.Redirs, s)
+}
+
+// declared turns one operand of a declaration into the word that bash sees.
+func (w *walker) declared(assign *syntax.Assign, s scope) []arg {
+	if assign.Name == nil {
+		return w.argsOf(assign.Value, s)
+	}
+	span := w.span(assign, s)
+	name := assign.Name.Value
+	if assign.Naked {
+		static := assign.Index == nil
+		return []arg{{Word: proposal.Word{Value: name, Static: static}, span: span}}
+	}
+	value := w.assign(assign, false, false, s).Value
+	static := value.Static && assign.Array == nil && assign.Index == nil
+	if assign.Value != nil && hasBrace(assign.Value) {
+		static = false
+	}
+	return []arg{{Word: proposal.Word{Value: name + "=" + value.Value, Static: static}, src: assign.Value, span: span}}
+}
+
+// checkDeclare looks at export, declare and the like by their words.
+func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
+	exported := args[0].Value == "export"
+	integer := false
+	operands := false
+	for _, a := range args[1:] {
+		if !operands && len(a.Value) > 1 && strings.IndexByte("-+", a.Value[0]) >= 0 {
+			letters := a.Value[1:]
+			switch {
+			case !a.Static || strings.Trim(letters, "aAgilruxpt-fF") != "" || letters == "-" && a.Value[0] == '+':
+				w.unknown(unknownName, a.span)
+				return
+			case strings.Contains(letters, "f") && (exported || strings.ContainsAny(letters, "xt")):
+				w.unknown(unknownExportedFunc, a.span)
+				return
+			}
+			exported = exported || strings.Contains(letters, "x")
+			integer = integer || strings.Contains(letters, "i")
+			operands = letters == "-"
+			continue
+		}
+		operands = true
+		w.declares(index, a, exported, integer, s)
+	}
+}
+
+// declares notes one NAME or NAME=value of a declaration.
+func (w *walker) declares(index int, a arg, exported, integer bool, s scope) {
+	name, value, hasValue := strings.Cut(a.Value, "=")
+	name = strings.TrimSuffix(name, "+")
+	if !syntax.ValidName(name) || (!a.Static && !hasValue) {
+		w.unknown(unknownName, a.span)
+		return
+	}
+	if integer {
+		w.number(name, a.span)
+	}
+	w.assigned(name, a.span, s)
+	if !hasValue {
+		w.exported[name] = w.exported[name] || exported
+		if !exported {
+			return
+		}
+	} else if a.src == nil {
+		w.origin(name).addText(value)
+		w.localeValue(name, proposal.Word{Value: value, Static: a.Static}, a.span)
+	} else {
+		w.origin(name).addWord(w, a.src)
+	}
+	w.exported[name] = w.exported[name] || exported
+	assign := proposal.Assign{Name: name, Value: proposal.Word{Value: value, Static: a.Static && hasValue}, Exported: exported}
+	w.commands[index].Assigns = append(w.commands[index].Assigns, assign)
+}
+
+// shellVariables change how bash itself reads or runs what follows.
+var shellVariables = map[string]bool{
+	"IFS": true, "PS0": true, "PS1": true, "PS2": true, "PS4": true, "PROMPT_COMMAND": true, "BASH_ENV": true, "ENV": true,
+	"SHELLOPTS": true, "BASHOPTS": true, "POSIXLY_CORRECT": true, "BASH_ALIASES": true, "BASH_CMDS": true, "BASH_COMPAT": true,
+	"EXECIGNORE": true, "BASH_LOADABLES_PATH": true, "TEXTDOMAIN": true, "TEXTDOMAINDIR": true, "BASH_XTRACEFD": true,
+}
+
+// assigned checks the name of a variable that the text sets, whatever the value.
+func (w *walker) assigned(name string, span proposal.Span, _ scope) {
+	if shellVariables[name] || strings.HasPrefix(name, "BASH_FUNC_") {
+		w.unknown(unknownVariable, span)
+	}
+}
+
+// localeValue refuses locales in which a backslash or quote may be half of a
+// character.
+func (w *walker) localeValue(name string, value proposal.Word, span proposal.Span) {
+	if name != "LANG" && name != "LANGUAGE" && !strings.HasPrefix(name, "LC_") {
+		return
+	}
+	text := strings.ToLower(strings.ReplaceAll(value.Value, "-", ""))
+	plain := text == "" || text == "c" || text == "posix" || strings.HasSuffix(text, ".utf8") || text == "en_us"
+	if !value.Static || !plain {
+		w.unknown(unknownVariable, span)
+	}
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A function is one that the text declares.
+type function struct {
+	top  bool // by a statement of the text itself: nothing can skip it
+	from int  // number of calls met before it
+}
+
+// A callSite is a command whose program is a plain name, which may be a function.
+type callSite struct {
+	index int
+	fn    bool // in a function's body, which runs later
+	args  []arg
+}
+
+func (w *walker) funcDecl(decl *syntax.FuncDecl, s scope) {
+	span := w.span(decl, s)
+	if decl.Name == nil || len(decl.Names) > 0 || !plainFunction(decl.Name.Value) {
+		w.unknown(unknownFunctionName, span)
+	} else {
+		name := decl.Name.Value
+		if shadows(name) {
+			w.unknown(unknownShadow, span)
+		}
+		if w.functions[name] == nil {
+			w.functions[name] = &function{top: s.top, from: len(w.called)}
+		} else {
+			w.functions[name].top = w.functions[name].top && s.top
+		}
+		s = s.in("function " + name)
+	}
+	s.fn, s.stdin = true, ""
+	w.stmt(decl.Body, s)
+}
+
+func plainFunction(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && name[0] != '-'
+}
+
+// checkFunctions marks the calls of functions and refuses those that may come
+// before the declaration, when the name would be a program's.
+func (w *walker) checkFunctions() {
+	for i, site := range w.called {
+		command := &w.commands[site.index]
+		fn := w.functions[command.Program]
+		if fn == nil {
+			continue
+		}
+		command.Function = true
+		w.positional(site.args[1:])
+		if !fn.top || (!site.fn && i < fn.from) {
+			w.unknown(unknownFunctionOrder, command.Span)
+		}
+	}
+}
+
+// checkWritten refuses files that the same text writes and runs.
+func (w *walker) checkWritten() {
+	for name, spans := range w.scripts {
+		for written := range w.written {
+			if path.Clean(written) == name || path.Base(written) == path.Base(name) {
+				for _, span := range spans {
+					w.unknown(unknownWritten, span)
+				}
+				break
+			}
+		}
+	}
+}
+
+// finish makes the checks that need the whole text.
+func (w *walker) finish(canonical string) proposal.Analysis {
+	w.checkFunctions()
+	w.checkOrigins()
+	w.checkWritten()
+	w.markExported()
+	if len(w.commands) == 0 && len(w.unknowns) == 0 {
+		w.unknown(unknownEmpty, wholeSpan(canonical))
+	}
+	slices.SortStableFunc(w.unknowns, func(a, b proposal.Unknown) int {
+		if a.Span.Start != b.Span.Start {
+			return a.Span.Start - b.Span.Start
+		}
+		return strings.Compare(a.Code, b.Code)
+	})
+	return proposal.Analysis{Canonical: canonical, Commands: w.commands, Unknowns: w.unknowns}
+}
+
+func (w *walker) markExported() {
+	if len(w.exported) == 0 {
+		return
+	}
+	for i := range w.commands {
+		for j := range w.commands[i].Assigns {
+			assign := &w.commands[i].Assigns[j]
+			assign.Exported = assign.Exported || w.exported[assign.Name]
+		}
+	}
+}
+
+func sortStrings(names []string) []string {
+	slices.Sort(names)
+	return names
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

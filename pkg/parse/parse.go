@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package parse finds every simple command in a Proposal before anything runs.
+//
+// It promises three things. Every program that bash starts because of the text
+// itself is among the Commands, or the Analysis has an Unknown. Every Word says
+// whether it is exactly what the program will see. And what is decided is what is
+// run: Canonical is printed from the syntax tree, parsed again and found to mean
+// the same, so that a disagreement between this parser and bash about the original
+// text hides nothing.
+//
+// It runs nothing, reads no file and no environment, and never fails: what it
+// cannot know becomes an Unknown, which policy denies.
+//
+// It does not protect against what a program does once it runs: a test suite, a
+// makefile or python3 -c may start anything. Judging arguments that make a known
+// tool run another one (go test -exec, tar --to-command) is policy's work, apart
+// from the wrappers and the few options listed in wrapper.go, find.go and git.go.
+// It also trusts that the environment is empty of what bash reads by itself
+// (BASH_ENV, exported functions) when the canonical text is executed.
+package parse
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Analyze finds what p would run. It never fails, never panics and never runs
+// anything; every doubt is an Unknown.
+func Analyze(p proposal.Proposal) (analysis proposal.Analysis) {
+	defer func() {
+		if recover() != nil {
+			analysis = refused("", unknownPanic)
+		}
+	}()
+	switch p.Form() {
+	case "run":
+		return analyzeText(p, p.Run)
+	case "argv":
+		return analyzeArgv(p, p.Argv)
+	}
+	return analyzeCode(p)
+}
+
+// analyzeCode reads bash and sh as shell text, since the sandbox runs both with
+// bash, and the other languages as the command that runs them.
+func analyzeCode(p proposal.Proposal) proposal.Analysis {
+	switch p.Language {
+	case "bash", "sh":
+		return analyzeText(p, p.Code)
+	case "python":
+		return analyzeArgv(p, []string{"python3", "-c", p.Code})
+	case "javascript":
+		return analyzeArgv(p, []string{"node", "-e", p.Code})
+	}
+	return refused(p.Code, unknownLanguage)
+}
+
+// analyzeArgv reads one command that no shell sees. Canonical is for people.
+func analyzeArgv(p proposal.Proposal, argv []string) proposal.Analysis {
+	if finding, ok := checkArgv(argv); !ok {
+		return proposal.Analysis{Unknowns: []proposal.Unknown{finding}}
+	}
+	quoted := make([]string, len(argv))
+	args := make([]arg, len(argv))
+	offset := 0
+	for i, word := range argv {
+		text, err := syntax.Quote(word, syntax.LangBash)
+		if err != nil {
+			return refused("", unknownControl)
+		}
+		quoted[i] = text
+		args[i] = arg{Word: proposal.Word{Value: word, Static: true}}
+		args[i].span = proposal.Span{Start: offset, End: offset + len(text), Line: 1, Col: offset + 1}
+		offset += len(text) + 1
+	}
+	canonical := strings.Join(quoted, " ")
+	w := newWalker(canonical, p.Env)
+	w.noShell = true
+	span := wholeSpan(canonical)
+	w.run(args, scope{span: &span}, call{span: span})
+	return w.finish(canonical)
+}
+
+// refused is the Analysis of text that was not read any further.
+func refused(text string, kind unknownKind) proposal.Analysis {
+	return proposal.Analysis{Unknowns: []proposal.Unknown{kind.at(wholeSpan(text))}}
+}
+
+func wholeSpan(text string) proposal.Span {
+	return proposal.Span{Start: 0, End: len(text), Line: 1, Col: 1}
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"path"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Programs that read shell text. All of it is read as bash.
+var shells = map[string]bool{
+	"bash": true, "sh": true, "dash": true, "ash": true, "rbash": true, "ksh": true, "mksh": true, "ksh93": true, "zsh": true, "hush": true,
+	"fish": true, "csh": true, "tcsh": true, "yash": true, "posh": true, "rc": true, "elvish": true, "nu": true, "pwsh": true,
+}
+
+// shell follows bash -c 'text', and the few other ways that are plain.
+func (w *walker) shell(args []arg, s scope, c call) {
+	name := path.Base(args[0].Value)
+	rest, command, ok := w.shellOptions(args[1:])
+	switch {
+	case !ok:
+	case command:
+		w.shellCommand(name, rest, s)
+	case len(rest) > 0:
+		w.shellFile(rest[0])
+	default:
+		w.shellStdin(name, args[0].span, s, c)
+	}
+}
+
+// shellOptions skips a shell's options. It reports whether -c was among them.
+func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case !a.Static:
+			if command && !a.split && a.Value != "" && a.Value[0] != '-' && a.Value[0] != '+' {
+				return args[i:], command, true
+			}
+			w.unknown(unknownScript, a.span)
+			return nil, false, false
+		case a.Value == "--" || a.Value == "-":
+			return args[i+1:], command, true
+		case a.Value == "--norc" || a.Value == "--noprofile" || a.Value == "--verbose":
+		case a.Value == "-o" || a.Value == "+o":
+			i++
+			if i == len(args) || !args[i].Static || !setOptions[args[i].Value] {
+				w.unknown(unknownShellFile, a.span)
+				return nil, false, false
+			}
+		case len(a.Value) > 1 && a.Value[0] == '-':
+			if strings.Trim(a.Value[1:], "ceuxvnf") != "" && strings.Trim(a.Value[1:], "lceuxvnf") != "" {
+				w.unknown(unknownShellFile, a.span)
+				return nil, false, false
+			}
+			command = command || strings.Contains(a.Value, "c")
+		case len(a.Value) > 1 && a.Value[0] == '+':
+			w.unknown(unknownShellFile, a.span)
+			return nil, false, false
+		default:
+			return args[i:], command, true
+		}
+	}
+	return nil, command, true
+}
+
+// shellCommand reads the text after -c; the words behind it are its parameters.
+func (w *walker) shellCommand(name string, rest []arg, s scope) {
+	if len(rest) == 0 {
+		return // bash: option requires an argument
+	}
+	if !rest[0].Static {
+		w.unknown(unknownScript, rest[0].span)
+		return
+	}
+	if !bashLike(name) {
+		w.unknown(unknownDialect, rest[0].span)
+	}
+	w.positional(rest[1:])
+	w.script(rest[0].Value, rest[0].span, s.through(name+" -c"))
+}
+
+func bashLike(name string) bool {
+	return name == "bash" || name == "sh" || name == "dash" || name == "rbash" || name == "ash"
+}
+
+// shellFile notes a script file: its text is the workspace's own, unless this text
+// wrote it.
+func (w *walker) shellFile(file arg) {
+	if !file.Static {
+		w.unknown(unknownScript, file.span)
+		return
+	}
+	name := path.Clean(file.Value)
+	if strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/") {
+		w.unknown(unknownShellStdin, file.span)
+	}
+	w.scripts[name] = append(w.scripts[name], file.span)
+}
+
+// shellStdin reads a static here-document or here-string that is fed to a shell.
+func (w *walker) shellStdin(name string, span proposal.Span, s scope, c call) {
+	for i := len(c.redirects) - 1; i >= 0; i-- {
+		r := c.redirects[i]
+		if r.FD != 0 {
+			continue
+		}
+		if (r.Kind == "heredoc" || r.Kind == "herestring") && r.Target.Static && bashLike(name) {
+			w.script(r.Target.Value, span, s.through(name+" <<"))
+			return
+		}
+		break
+	}
+	w.unknown(unknownShellStdin, span)
+}
+
+// positional notes what $1, $2 … may hold.
+func (w *walker) positional(args []arg) {
+	origin := w.origin("@")
+	for _, a := range args {
+		switch {
+		case a.Static:
+			origin.addText(a.Value)
+		case a.src != nil:
+			origin.addWord(w, a.src)
+		default:
+			origin.unknown = true
+		}
+	}
+}

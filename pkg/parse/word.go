@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// An arg is one word of a command. Split means that an unquoted expansion may make
+// it several words, or none.
+type arg struct {
+	proposal.Word
+	split bool
+	src   *syntax.Word // nil for words that a wrapper made up
+	span  proposal.Span
+}
+
+// A reading is what bash does to a word besides removing its quotes.
+type reading int
+
+const (
+	readWord   reading = iota // tildes, globs and splitting
+	readAssign                // tildes only: assignment values and here-strings
+	readQuoted                // neither: here-document bodies
+)
+
+// A quoteRemover collects the longest literal prefix of a word.
+type quoteRemover struct {
+	text   strings.Builder
+	how    reading
+	static bool
+	glob   bool
+	split  bool
+}
+
+// literal removes word's quotes as bash does.
+func literal(word *syntax.Word, how reading) (proposal.Word, bool) {
+	if word == nil {
+		return proposal.Word{Static: true}, false
+	}
+	if len(word.Parts) == 1 { // the common word, without a detour
+		if lit, ok := word.Parts[0].(*syntax.Lit); ok && plain(lit.Value) {
+			return proposal.Word{Value: lit.Value, Static: true}, false
+		}
+	}
+	q := quoteRemover{how: how, static: true}
+	for i, part := range word.Parts {
+		q.part(part, i == 0)
+	}
+	return proposal.Word{Value: q.text.String(), Static: q.static, Glob: q.glob}, q.split
+}
+
+func plain(text string) bool {
+	return text == "[" || !strings.ContainsAny(text, "\\*?[~{")
+}
+
+// stop ends the literal prefix.
+func (q *quoteRemover) stop() { q.static = false }
+
+func (q *quoteRemover) add(text string) {
+	if q.static {
+		q.text.WriteString(text)
+	}
+}
+
+func (q *quoteRemover) part(part syntax.WordPart, first bool) {
+	switch part := part.(type) {
+	case *syntax.Lit:
+		q.unquoted(part.Value, first)
+	case *syntax.SglQuoted:
+		if !part.Dollar {
+			q.add(part.Value)
+			return
+		}
+		text, ok := ansiQuoted(part.Value)
+		q.add(text)
+		if !ok {
+			q.stop()
+		}
+	case *syntax.DblQuoted:
+		if part.Dollar { // translated by the locale
+			q.stop()
+		}
+		q.doubleQuoted(part.Parts)
+	case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp:
+		q.split = q.split || q.how == readWord
+		q.stop()
+	default: // process substitutions, extended globs, braces that were not expanded
+		if _, ok := part.(*syntax.ExtGlob); ok {
+			q.glob = true
+		}
+		q.split = true
+		q.stop()
+	}
+}
+
+// unquoted adds text outside quotes: a backslash keeps the next character.
+func (q *quoteRemover) unquoted(text string, first bool) {
+	if q.how == readQuoted {
+		q.escaped(text, "$`\\")
+		return
+	}
+	tilde := first
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\':
+			i++
+			if i < len(text) && text[i] != '\n' {
+				q.add(text[i : i+1])
+			}
+		case c == '~' && tilde:
+			q.stop()
+		case q.how == readWord && (c == '*' || c == '?' || c == '['):
+			q.glob = true
+			q.stop()
+		default:
+			q.add(text[i : i+1])
+		}
+		tilde = c == '=' || c == ':'
+	}
+}
+
+func (q *quoteRemover) doubleQuoted(parts []syntax.WordPart) {
+	for _, part := range parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			q.stop()
+			q.split = q.split || severalWords(part)
+			continue
+		}
+		q.escaped(lit.Value, "$`\"\\")
+	}
+}
+
+// severalWords reports whether part may be several words even in double quotes:
+// "$@" and "${a[@]}".
+func severalWords(part syntax.WordPart) bool {
+	exp, ok := part.(*syntax.ParamExp)
+	if !ok || exp.Length {
+		return false
+	}
+	if exp.Param != nil && exp.Param.Value == "@" || exp.Names == syntax.NamesPrefixWords {
+		return true
+	}
+	index, ok := exp.Index.(*syntax.Word)
+	return ok && index.Lit() == "@"
+}
+
+// escaped adds text in which a backslash only keeps the bytes of special.
+func (q *quoteRemover) escaped(text, special string) {
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			switch next := text[i+1]; {
+			case next == '\n':
+				i++
+				continue
+			case strings.IndexByte(special, next) >= 0:
+				i++
+			}
+		}
+		q.add(text[i : i+1])
+	}
+}
+
+// ansiQuoted reads the inside of $'…'. It refuses the escapes that bash versions
+// and the parser's library read differently.
+func ansiQuoted(text string) (string, bool) {
+	if !strings.Contains(text, `\`) {
+		return text, true
+	}
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		i++
+		if strings.IndexByte(`abefnrtv\'"?xuU01234567`, text[i]) < 0 && text[i] != 'E' {
+			return "", false
+		}
+	}
+	out, _, err := expand.Format(nil, text, nil)
+	if err != nil {
+		return "", false
+	}
+	if end := strings.IndexByte(out, 0); end >= 0 {
+		return out[:end], false
+	}
+	return out, true
+}
+
+// argsOf returns the words that word becomes: several when it holds braces.
+func (w *walker) argsOf(word *syntax.Word, s scope) []arg {
+	span := w.span(word, s)
+	if !hasBrace(word) {
+		value, split := literal(word, readWord)
+		return []arg{{Word: value, split: split, src: word, span: span}}
+	}
+	var out []arg
+	for _, expanded := range w.braces(word) {
+		value, split := literal(expanded, readWord)
+		out = append(out, arg{Word: value, split: split, src: word, span: span})
+	}
+	if out == nil {
+		value, _ := literal(&syntax.Word{Parts: beforeBrace(word)}, readWord)
+		value.Static = false
+		out = []arg{{Word: value, split: true, src: word, span: span}}
+	}
+	return out
+}
+
+func hasBrace(word *syntax.Word) bool {
+	for _, part := range word.Parts {
+		if lit, ok := part.(*syntax.Lit); ok && strings.Contains(lit.Value, "{") {
+			return true
+		}
+	}
+	return false
+}
+
+// beforeBrace is the part of word before its first brace.
+func beforeBrace(word *syntax.Word) []syntax.WordPart {
+	for i, part := range word.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			if cut := strings.IndexByte(lit.Value, '{'); cut >= 0 {
+				parts := append([]syntax.WordPart{}, word.Parts[:i]...)
+				return append(parts, &syntax.Lit{Value: lit.Value[:cut]})
+			}
+		}
+	}
+	return nil
+}
+
+// braces expands word's braces; nil when there are too many or the form is not
+// one that every reader agrees on.
+func (w *walker) braces(word *syntax.Word) []*syntax.Word {
+	cloned := &syntax.Word{Parts: append([]syntax.WordPart{}, word.Parts...)}
+	if !syntax.SplitBraces(cloned) {
+		return []*syntax.Word{word}
+	}
+	var out []*syntax.Word
+	for expanded, err := range expand.BracesSeq(nil, cloned) {
+		if err != nil || len(out) == maxBraces {
+			return nil
+		}
+		copied := *expanded
+		copied.Parts = append([]syntax.WordPart{}, expanded.Parts...)
+		out = append(out, &copied)
+	}
+	return out
+}
