@@ -37,17 +37,16 @@ func child(step, path string) error {
 	if o.Signer, err = NewSigner(os.Getenv("AUDIT_TEST_KEY")); err != nil {
 		return err
 	}
+	// A write that passes the limit is cut short there, as on a full disk.
+	if limit := map[string]uint64{"full": 5000, "full-at-once": 10}[step]; limit > 0 {
+		signal.Ignore(syscall.SIGXFSZ)
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+			return err
+		}
+	}
 	l, err := Create(path, o)
 	if err != nil {
 		return err
-	}
-	if step == "full" {
-		// More than one write, less than the log: a write in the middle is cut short.
-		signal.Ignore(syscall.SIGXFSZ)
-		limit := syscall.Rlimit{Cur: 5000, Max: 5000}
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-			return err
-		}
 	}
 	for i := 0; ; i++ {
 		if i == 5 {
@@ -218,5 +217,17 @@ func TestNoRoom(t *testing.T) {
 	}
 	if sum := wantAcknowledged(t, path, count); sum.State != Torn || sum.SignedBytes+sum.TornBytes != 5000 {
 		t.Errorf("summary = %+v", sum)
+	}
+}
+
+// TestNoRoomAtOnce has none for the header: no half-made log stays behind.
+func TestNoRoomAtOnce(t *testing.T) {
+	cmd, out, path, stderr := startChild(t, "full-at-once")
+	count, err := acknowledged(t, cmd, out)
+	if err == nil || !strings.Contains(stderr.String(), "audit.full") || count != 0 {
+		t.Fatalf("%d acknowledged, %v: %s", count, err, stderr)
+	}
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("a file stays: %v", err)
 	}
 }

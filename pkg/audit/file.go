@@ -34,7 +34,10 @@ func createFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, writeError(path, err)
 	}
-	return f, lock(path, f)
+	if err := lock(path, f); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(path))
+	}
+	return f, nil
 }
 
 // openFile opens an existing log. A symlink is refused: it can be pointed elsewhere.

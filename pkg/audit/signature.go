@@ -91,7 +91,7 @@ func (v *verifier) before(got, want checkpoint) error {
 	case want.size == 0:
 		e.Code, e.Message = CodeHeader, "header is not the one that was signed"
 	case got.root != want.root:
-		e.Code, e.Message = CodeChanged, "entry is not the one that was signed"
+		e.Code, e.Message = CodeChanged, "entry is not the one that was signed (or lines before it come from another log of this key)"
 	default:
 		e.Code, e.Message = CodeChanged, "bytes up to here are not the ones that were signed"
 	}
@@ -148,7 +148,6 @@ func (v *verifier) knownSeen() error {
 	if v.known == nil {
 		return nil
 	}
-	v.subject = -1
 	text, _, _ := strings.Cut(v.trust.Checkpoint, "\n\n")
 	point, err := parseCheckpoint(text + "\n")
 	switch {

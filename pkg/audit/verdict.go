@@ -63,9 +63,9 @@ func (s Summary) String() string {
 	case Sealed:
 		return fmt.Sprintf("sealed and complete: %d entries", s.Entries)
 	case Unsealed:
-		return fmt.Sprintf("unsealed: ends after entry %d with a valid checkpoint and no seal (writer killed, still at work, or log cut short)", s.Entries-1)
+		return fmt.Sprintf("unsealed: %d entries end with a valid checkpoint and no seal (its writer was killed or is still at work, or the log was cut short)", s.Entries)
 	case Torn:
-		return fmt.Sprintf("unsealed: %d entries verify up to byte %d; then %d unsigned bytes of a torn write, %d whole entries among them",
+		return fmt.Sprintf("unsealed: %d entries verify up to byte %d; %d unsigned bytes of a torn write follow, with %d whole entries that were never acknowledged",
 			s.Entries, s.SignedBytes, s.TornBytes, s.Unsigned)
 	}
 	return "broken"

@@ -86,6 +86,7 @@ func (v *verifier) run() (Summary, error) {
 
 func (v *verifier) walk() (State, error) {
 	for {
+		v.subject = -1
 		line, err := v.in.next()
 		switch {
 		case err == io.EOF:
@@ -118,7 +119,6 @@ func (v *verifier) wrong(code, format string, args ...any) error {
 }
 
 func (v *verifier) step(line []byte) error {
-	v.subject = -1
 	switch {
 	case v.sum.Lines == 0:
 		return v.readHeader(line)
@@ -154,7 +154,7 @@ func (v *verifier) readEntry(line []byte) error {
 	}
 	c := canonicaler{in: leaf}
 	if v.scratch, err = c.all(v.scratch[:0]); err != nil {
-		return v.wrong(CodeEntry, "%v", err)
+		return v.wrong(CodeEntry, "in the entry: %v", err)
 	}
 	if !bytes.Equal(v.scratch, leaf) {
 		return v.wrong(CodeEntry, "entry is not canonical JSON")
