@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func checkDoor() *door {
+	return &door{
+		name:     "check",
+		synopsis: "parse and decide a plan's proposals, and run nothing",
+		usage: `--plan PLAN [flags]
+
+examples:
+  fumehood check --plan plan.yaml
+  fumehood check --plan - --json < plan.json | jq -r '.decision.effect'
+`,
+		run: checkPlan,
+	}
+}
+
+func checkPlan(c *call) int {
+	var path string
+	var policies list
+	var asJSON bool
+	f := c.flags()
+	f.StringVar(&path, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
+	f.Var(&policies, "policy", "folder of Rego beside the default policy; may be repeated")
+	f.BoolVar(&asJSON, "json", false, "print one Record a line")
+	if code, ok := c.parse(f); !ok {
+		return code
+	}
+	if path == "" || f.NArg() > 0 {
+		return c.misuse("check needs --plan and no other argument")
+	}
+	p, code, ok := c.readPlan(path)
+	if !ok {
+		return code
+	}
+	engine, err := policy.New(c.ctx, policy.Options{Dirs: policies})
+	if err != nil {
+		return c.stopped(err)
+	}
+	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Now: time.Now}
+	records, err := h.Check(c.ctx, p)
+	if err != nil {
+		return c.stopped(err)
+	}
+	return c.printRecords(records, asJSON)
+}
+
+func (c *call) printRecords(records []proposal.Record, asJSON bool) int {
+	code := exitOK
+	encoder := json.NewEncoder(c.stdout)
+	for _, r := range records {
+		if r.Decision.Effect != proposal.Allow {
+			code = exitRefused
+		}
+		if !asJSON {
+			printDecision(c.stdout, r)
+		} else if err := encoder.Encode(r); err != nil {
+			return c.stopped(err)
+		}
+	}
+	return code
+}
+
+func printDecision(w io.Writer, r proposal.Record) {
+	fmt.Fprintf(w, "%-5s %s\n", r.Decision.Effect, printable(r.Proposal.ID))
+	for _, reason := range r.Decision.Reasons {
+		fmt.Fprintf(w, "      %s: %s\n", printable(reason.Rule), printable(reason.Message))
+		if reason.Suggestion != "" {
+			fmt.Fprintf(w, "      instead: %s\n", printable(reason.Suggestion))
+		}
+	}
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Command fumehood decides and runs what an AI reviewer proposes on code that
+// nobody trusts. See README.md, or fumehood help.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Exit codes. Denied and failed are answers; only exitStopped is our own failure.
+const (
+	exitOK      = 0 // everything was allowed and succeeded
+	exitRefused = 1 // something was denied, asked or did not succeed
+	exitUsage   = 2 // the command line or the plan is wrong
+	exitStopped = 3 // fumehood could not do its work, and ran nothing (more)
+)
+
+// A door is one subcommand.
+type door struct {
+	name     string
+	synopsis string
+	usage    string // what follows the name, then examples
+	run      func(*call) int
+}
+
+// A call is one invocation of a door.
+type call struct {
+	ctx    context.Context
+	args   []string
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	door   *door
+}
+
+func doors() []*door {
+	return []*door{demoDoor(), runDoor(), checkDoor(), verifyDoor(), proveDoor(), doctorDoor()}
+}
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	cancel()
+	os.Exit(code)
+}
+
+// run is main without the process.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	c := &call{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	if len(args) == 0 {
+		printHelp(stderr)
+		return exitUsage
+	}
+	name := args[0]
+	switch {
+	case name == "help" && len(args) > 1:
+		name, args = args[1], []string{args[1], "--help"}
+	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
+		printHelp(stdout)
+		return exitOK
+	case slices.Contains([]string{"version", "-version", "--version"}, name):
+		printVersion(stdout)
+		return exitOK
+	}
+	for _, d := range doors() {
+		if d.name == name {
+			c.door, c.args = d, args[1:]
+			return d.run(c)
+		}
+	}
+	fmt.Fprintf(stderr, "fumehood: unknown command %q\nfumehood: hint: fumehood help lists the commands\n", name)
+	return exitUsage
+}
+
+func printHelp(w io.Writer) {
+	fmt.Fprint(w, `fumehood runs what an AI reviewer proposes on code that nobody trusts: each
+command is decided by policy, run inside gVisor without network or credentials,
+and recorded in a log that cannot be changed unseen.
+
+usage: fumehood COMMAND [flags]
+
+`)
+	for _, d := range doors() {
+		fmt.Fprintf(w, "  %-8s %s\n", d.name, d.synopsis)
+	}
+	fmt.Fprint(w, `
+examples:
+  fumehood demo                                    the whole way, on a small pull request
+  fumehood check --plan plan.yaml                  decide only, run nothing
+  fumehood run --plan plan.yaml --workspace .      decide, run, report
+  fumehood verify audit.jsonl                      is this log whole and unchanged?
+
+exit codes: 0 allowed and succeeded, 1 denied or a command failed, 2 usage,
+3 fumehood could not do its work and ran nothing (more)
+
+fumehood COMMAND --help says more about one command.
+`)
+}
+
+// flags returns the door's flag set; its usage goes where the caller reads it.
+func (c *call) flags() *flag.FlagSet {
+	f := flag.NewFlagSet(c.door.name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	return f
+}
+
+// parse reads the flags. A false means that the call is over with this exit code.
+func (c *call) parse(f *flag.FlagSet) (int, bool) {
+	err := f.Parse(c.args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		c.usage(f, c.stdout)
+		return exitOK, false
+	case err != nil:
+		return c.misuse(err.Error()), false
+	}
+	return exitOK, true
+}
+
+func (c *call) usage(f *flag.FlagSet, w io.Writer) {
+	fmt.Fprintf(w, "%s\n\nusage: fumehood %s %s\nflags:\n", c.door.synopsis, c.door.name, c.door.usage)
+	f.SetOutput(w)
+	f.PrintDefaults()
+	f.SetOutput(io.Discard)
+}
+
+func (c *call) misuse(message string) int {
+	fmt.Fprintf(c.stderr, "fumehood: %s\nfumehood: hint: fumehood %s --help\n", message, c.door.name)
+	return exitUsage
+}
+
+// stopped says why fumehood could not do its work.
+func (c *call) stopped(err error) int {
+	f := proposal.FailureOf(err)
+	fmt.Fprintf(c.stderr, "fumehood: %s: %s\n", f.Code, printable(f.Message))
+	if f.Hint != "" {
+		fmt.Fprintf(c.stderr, "fumehood: hint: %s\n", printable(f.Hint))
+	}
+	return exitStopped
+}
+
+// A list is a flag that may be given several times.
+type list []string
+
+func (l *list) String() string         { return fmt.Sprint([]string(*l)) }
+func (l *list) Set(value string) error { *l = append(*l, value); return nil }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"fumehood": main})
+}
+
+// TestScript runs testdata/script/*.txtar through the real main. Each script's
+// first comment is the promise that it keeps.
+func TestScript(t *testing.T) {
+	cache := installtest.Cache(t)
+	repo, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join(repo, "testdata/script"),
+		RequireExplicitExec: true,
+		UpdateScripts:       *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("FUMEHOOD_CACHE", cache)
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
+			env.Setenv("REPO", repo)
+			env.Setenv("PATH", env.Getenv("PATH")+":/usr/local/go/bin:/usr/sbin:/sbin")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"treesum": treesum, "lines": lines},
+	})
+}
+
+// treesum FOLDER FILE writes one digest over names, modes, sizes, times, targets and
+// contents of all that is below FOLDER, so that two of them can be compared.
+func treesum(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: treesum FOLDER FILE")
+	}
+	sum := sha256.New()
+	root := ts.MkAbs(args[0])
+	ts.Check(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(sum, "%q %s %d %d %v\n", path, info.Mode(), info.Size(), info.ModTime().UnixNano(), owner(info))
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(path)
+			sum.Write(data)
+			return err
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			fmt.Fprintln(sum, target)
+			return err
+		}
+		return nil
+	}))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), fmt.Appendf(nil, "%x\n", sum.Sum(nil)), 0o644))
+}
+
+// lines FILE PREFIX N checks that N lines of FILE begin with PREFIX, white space
+// before it left aside.
+func lines(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: lines FILE PREFIX N")
+	}
+	n := 0
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		if strings.HasPrefix(strings.TrimLeft(line, " \t"), args[1]) {
+			n++
+		}
+	}
+	if fmt.Sprint(n) != args[2] {
+		ts.Fatalf("%d lines begin with %q, want %s", n, args[1], args[2])
+	}
+}
+
+func owner(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "?"
+	}
+	return fmt.Sprint(st.Uid, ":", st.Gid)
+}

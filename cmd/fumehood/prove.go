@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+)
+
+func proveDoor() *door {
+	return &door{
+		name:     "prove",
+		synopsis: "print a proof that an entry is in an audit log, checkable without the log",
+		usage: `LOG ID [flags]
+
+ID is a proposal's id (then its result, or else its decision, is proved) or an
+entry's number.
+
+examples:
+  fumehood prove audit.jsonl unit > unit.tlog-proof
+  fumehood prove audit.jsonl 7
+`,
+		run: proveEntry,
+	}
+}
+
+func proveEntry(c *call) int {
+	var trust audit.Trust
+	f := c.flags()
+	f.StringVar(&trust.Key, "key", "", "verifier key that the log must be signed with")
+	if code, ok := c.parse(f); !ok {
+		return code
+	}
+	args := positional(f)
+	if len(args) != 2 {
+		return c.misuse("prove needs a log and an id")
+	}
+	n, err := findEntry(args[0], args[1], trust)
+	if err != nil {
+		return c.stopped(err)
+	}
+	log, err := os.Open(args[0])
+	if err != nil {
+		return c.stopped(err)
+	}
+	defer log.Close()
+	proof, err := audit.Prove(log, trust, n)
+	if err != nil {
+		return c.stopped(err)
+	}
+	if _, err := c.stdout.Write(proof); err != nil {
+		return c.stopped(err)
+	}
+	return exitOK
+}
+
+// findEntry returns the number of the last entry of kind result, else decision,
+// whose body names the proposal.
+func findEntry(path, id string, trust audit.Trust) (int64, error) {
+	if n, err := strconv.ParseInt(id, 10, 64); err == nil && n >= 0 {
+		return n, nil
+	}
+	log, err := os.Open(path)
+	if err != nil {
+		return 0, fmt.Errorf("cannot read log: %v", err)
+	}
+	defer log.Close()
+	found, _, err := audit.Find(log, trust, func(e audit.Entry) bool {
+		var body struct {
+			ID string `json:"id"`
+		}
+		return (e.Kind == "result" || e.Kind == "decision") && json.Unmarshal(e.Body, &body) == nil && body.ID == id
+	})
+	if err != nil {
+		return 0, err
+	}
+	if len(found) == 0 {
+		return 0, fmt.Errorf("the log holds no proposal %q", id)
+	}
+	return found[len(found)-1], nil
+}
+
+// parseOne reads flags that may stand before or after one positional argument.
+func (c *call) parseOne(f *flag.FlagSet, what string) (string, int, bool) {
+	if code, ok := c.parse(f); !ok {
+		return "", code, false
+	}
+	args := positional(f)
+	if len(args) != 1 {
+		return "", c.misuse(c.door.name + " needs " + what), false
+	}
+	return args[0], exitOK, true
+}
+
+// positional returns the arguments that are no flags; flags between and after them
+// are read too, which package flag alone does not do.
+func positional(f *flag.FlagSet) []string {
+	var args []string
+	for f.NArg() > 0 {
+		args = append(args, f.Arg(0))
+		if f.Parse(f.Args()[1:]) != nil {
+			return nil
+		}
+	}
+	return args
+}

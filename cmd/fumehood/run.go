@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+func runDoor() *door {
+	return &door{
+		name:     "run",
+		synopsis: "decide each proposal of a plan, run what is allowed, report",
+		usage: `--plan PLAN [flags]
+
+examples:
+  fumehood run --plan plan.yaml
+  fumehood run --plan - --workspace ~/src/pr --json < plan.json
+  fumehood run --plan plan.yaml --policy ./policy --report report.json
+  fumehood run --plan plan.yaml --mount ~/go/pkg/mod:/home/fumehood/go/pkg/mod
+`,
+		run: runPlan,
+	}
+}
+
+func runPlan(c *call) int {
+	var s setup
+	f := c.flags()
+	s.define(f)
+	if code, ok := c.parse(f); !ok {
+		return code
+	}
+	if s.plan == "" || f.NArg() > 0 {
+		return c.misuse("run needs --plan and no other argument")
+	}
+	p, code, ok := c.readPlan(s.plan)
+	if !ok {
+		return code
+	}
+	return c.gate(&s, p)
+}
+
+// gate takes a plan through the hood and leaves what is to be kept of it.
+func (c *call) gate(s *setup, p proposal.Plan) int {
+	if s.timeout > 0 {
+		var cancel context.CancelFunc
+		c.ctx, cancel = context.WithTimeout(c.ctx, s.timeout)
+		defer cancel()
+	}
+	w, err := c.wire(s, p)
+	if err != nil {
+		return c.stopped(err)
+	}
+	defer w.log.Close()
+	r, err := w.hood.Run(c.ctx, p, w.run)
+	checkpoint, sealErr := w.log.Seal()
+	if sealErr != nil && err == nil {
+		err = sealErr
+		r.Error = proposal.FailureOf(err)
+	}
+	r.Audit = &proposal.Audit{Origin: w.log.Origin(), Key: w.log.Key(), Entries: w.log.Entries(), Checkpoint: checkpoint, File: w.log.Path()}
+	if out := c.publish(s, r); out != nil {
+		return c.stopped(errors.Join(err, out))
+	}
+	if err != nil {
+		return c.stopped(err)
+	}
+	return exitOf(r)
+}
+
+// publish writes the report to where it was asked for.
+func (c *call) publish(s *setup, r proposal.Report) error {
+	data, err := report.JSON(r)
+	if err != nil {
+		return err
+	}
+	comment := report.Markdown(r)
+	for path, content := range map[string][]byte{s.report: data, s.markdown: []byte(comment)} {
+		if path == "" {
+			continue
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			return &proposal.StopError{Code: "report.not-writable", Message: "cannot write the report", Hint: "name a file in a folder that exists", Err: err}
+		}
+	}
+	if s.json {
+		_, err = c.stdout.Write(data)
+	} else {
+		_, err = fmt.Fprintln(c.stdout, comment)
+	}
+	return err
+}
+
+func exitOf(r proposal.Report) int {
+	if r.Totals.Denied+r.Totals.Asked+r.Totals.Failed > 0 {
+		return exitRefused
+	}
+	return exitOK
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/rootfs"
+	"github.com/fumehood/fumehood/pkg/sandbox"
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
+)
+
+// A setup is what the flags of run and demo say.
+type setup struct {
+	plan, workspace string
+	policies        list
+	rootfs          string
+	mounts          list
+	runsc           string
+	artifacts       string
+	auditFile       string
+	auditKey        string
+	report          string
+	markdown        string
+	json            bool
+	timeout         time.Duration
+}
+
+func (s *setup) define(f *flag.FlagSet) {
+	f.StringVar(&s.plan, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
+	f.StringVar(&s.workspace, "workspace", ".", "folder with the pull request's code; it is never written to")
+	s.defineCommon(f)
+}
+
+func (s *setup) defineCommon(f *flag.FlagSet) {
+	f.Var(&s.policies, "policy", "folder of Rego that may deny, ask and lower what the default policy allows; may be repeated")
+	f.StringVar(&s.rootfs, "rootfs", "host", "root file system inside: host, or dir:PATH")
+	f.Var(&s.mounts, "mount", "host folder to show inside as `SRC[:DST]`, such as a module cache; writes to it are thrown away; may be repeated")
+	f.StringVar(&s.runsc, "runsc", "", "use this fumehood-runsc")
+	f.StringVar(&s.artifacts, "artifacts", "", "new folder for outputs and whole streams (default: one a run, below the user's state folder)")
+	f.StringVar(&s.auditFile, "audit", "", "new file for the audit log (default: audit.jsonl among the artifacts)")
+	f.StringVar(&s.auditKey, "audit-key", "", "file with the key that signs the audit log (default: a new key a run, told in the report)")
+	f.StringVar(&s.report, "report", "", "write the report as JSON to this file")
+	f.StringVar(&s.markdown, "markdown", "", "write the comment to this file")
+	f.BoolVar(&s.json, "json", false, "print the report as JSON instead of the comment")
+	f.DurationVar(&s.timeout, "timeout", 0, "stop everything after this time, for example 10m")
+}
+
+// readPlan reads the plan and prints what is wrong with it.
+func (c *call) readPlan(path string) (proposal.Plan, int, bool) {
+	data, name, err := c.planBytes(path)
+	if err != nil {
+		return proposal.Plan{}, c.misuse(fmt.Sprintf("cannot read plan: %v", err)), false
+	}
+	p, problems := plan.Decode(data, name)
+	for _, problem := range problems {
+		fmt.Fprintf(c.stderr, "fumehood: %s\n", plan.Describe(name, problem))
+	}
+	if len(problems) > 0 {
+		fmt.Fprintln(c.stderr, "fumehood: plan.invalid: the plan was rejected as a whole; nothing runs")
+		return p, exitUsage, false
+	}
+	return p, exitOK, true
+}
+
+// planBytes reads one byte more than a plan may have, so that Decode refuses what
+// is too large and we never hold more.
+func (c *call) planBytes(path string) ([]byte, string, error) {
+	if path == "-" {
+		data, err := io.ReadAll(io.LimitReader(c.stdin, plan.MaxDocument+1))
+		return data, "stdin", err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, path, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, plan.MaxDocument+1))
+	return data, path, err
+}
+
+// wired is a hood with all that it stands on.
+type wired struct {
+	hood   *hood.Hood
+	log    *audit.Log
+	engine *policy.Engine
+	run    proposal.Run
+}
+
+// wire makes every stage, dearest last, so that a mistake is told early.
+func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
+	progress := newProgress(c.stderr)
+	engine, err := policy.New(c.ctx, policy.Options{Dirs: s.policies})
+	if err != nil {
+		return nil, err
+	}
+	root, err := rootfs.Open(s.rootfs, os.Getenv("PATH"))
+	if err != nil {
+		return nil, err
+	}
+	runsc, err := install.Find(c.ctx, install.Options{Path: s.runsc, Build: true, Progress: progress.always})
+	if err != nil {
+		return nil, err
+	}
+	id := runID()
+	if err := s.place(id); err != nil {
+		return nil, err
+	}
+	log, err := s.openLog(id)
+	if err != nil {
+		return nil, err
+	}
+	options, err := s.sandboxOptions(root, runsc)
+	if err != nil {
+		return nil, err
+	}
+	w := &wired{log: log, engine: engine, run: describeRun(id, s, p, engine, root, runsc)}
+	w.hood = &hood.Hood{
+		Parse: parse.Analyze, Policy: engine, Log: log, Now: time.Now, Progress: progress.step,
+		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
+			options.Limits = l
+			return sandbox.New(options), nil
+		},
+	}
+	return w, nil
+}
+
+func runID() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
+	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
+}
+
+// place decides where the run leaves its files. The folder must be new: what
+// another run left there is never taken for this one's.
+func (s *setup) place(id string) error {
+	if s.artifacts == "" {
+		state := os.Getenv("XDG_STATE_HOME")
+		if state == "" {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return err
+			}
+			state = filepath.Join(home, ".local", "state")
+		}
+		s.artifacts = filepath.Join(state, "fumehood", id)
+	}
+	if err := os.MkdirAll(filepath.Dir(s.artifacts), 0o700); err != nil {
+		return placeError(s.artifacts, err)
+	}
+	if err := os.Mkdir(s.artifacts, 0o700); err != nil {
+		return placeError(s.artifacts, err)
+	}
+	if s.auditFile == "" {
+		s.auditFile = filepath.Join(s.artifacts, "audit.jsonl")
+	}
+	return nil
+}
+
+func placeError(dir string, err error) error {
+	return &proposal.StopError{Code: "artifacts.not-writable", Message: fmt.Sprintf("cannot make folder %q", dir),
+		Hint: "name a new folder with --artifacts", Err: err}
+}
+
+func (s *setup) openLog(id string) (*audit.Log, error) {
+	o := audit.Options{Origin: "fumehood/" + id}
+	if s.auditKey != "" {
+		signer, err := audit.ReadSigner(s.auditKey)
+		if err != nil {
+			return nil, err
+		}
+		o.Signer = signer
+	}
+	return audit.Create(s.auditFile, o)
+}
+
+func (s *setup) sandboxOptions(root rootfs.Root, runsc install.Runsc) (sandbox.Options, error) {
+	workspace, err := filepath.Abs(s.workspace)
+	if err != nil {
+		return sandbox.Options{}, err
+	}
+	o := sandbox.Options{
+		Runsc: runsc.Path, Init: runsc.Init, Links: root.Links, Files: root.Files, Path: root.Path,
+		Workspace: workspace, Env: toolEnv(), Artifacts: s.artifacts,
+	}
+	for target, source := range root.Binds {
+		o.Binds = append(o.Binds, sandbox.Bind{Source: source, Target: target})
+	}
+	for _, m := range s.mounts {
+		bind, err := mountOf(m)
+		if err != nil {
+			return o, err
+		}
+		o.Trees = append(o.Trees, bind)
+	}
+	return o, nil
+}
+
+// mountOf reads SRC[:DST].
+func mountOf(text string) (sandbox.Bind, error) {
+	source, target, found := strings.Cut(text, ":")
+	abs, err := filepath.Abs(source)
+	if err != nil {
+		return sandbox.Bind{}, err
+	}
+	if !found {
+		target = abs
+	}
+	info, err := os.Stat(abs)
+	if err != nil || !info.IsDir() || !filepath.IsAbs(target) || filepath.Clean(target) != target {
+		return sandbox.Bind{}, &proposal.StopError{Code: "mount.invalid", Message: fmt.Sprintf("mount %q is not FOLDER or FOLDER:/PATH/INSIDE", text),
+			Hint: "for example --mount ~/go/pkg/mod:/home/fumehood/go/pkg/mod", Err: err}
+	}
+	return sandbox.Bind{Source: abs, Target: target}, nil
+}
+
+// toolEnv keeps well-known tools from waiting for a network, a pager or a person.
+func toolEnv() map[string]string {
+	return map[string]string{
+		"CI": "true", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
+		"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOTELEMETRY": "off", "GOFLAGS": "-buildvcs=false",
+		"PYTHONDONTWRITEBYTECODE": "1", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+		"npm_config_update_notifier": "false", "npm_config_fund": "false", "npm_config_audit": "false",
+		"CARGO_NET_OFFLINE": "true", "DEBIAN_FRONTEND": "noninteractive",
+	}
+}
+
+func describeRun(id string, s *setup, p proposal.Plan, engine *policy.Engine, root rootfs.Root, runsc install.Runsc) proposal.Run {
+	workspace, _ := filepath.Abs(s.workspace)
+	return proposal.Run{
+		ID: id, Proposer: p.Proposer, PlanDigest: p.Digest, Workspace: filepath.Base(workspace),
+		Policy: engine.Digest(), Rootfs: root.String(), Runsc: runsc.Version, Version: fumehoodVersion(),
+		Enforced: []string{
+			"gVisor (systrap) around every command", "no network", "no credentials, empty environment",
+			"unprivileged user without capabilities", "workspace on the host unchanged",
+			"limits on time, processor, memory, processes, disk, open files and output",
+		},
+		Unenforced: unenforced(s, runsc),
+	}
+}
+
+func unenforced(s *setup, runsc install.Runsc) []string {
+	list := []string{"policy on each program that a command starts: commands are judged by their text only"}
+	for _, m := range s.mounts {
+		list = append(list, "the host folder "+m+" can be read inside, because --mount says so")
+	}
+	return list
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A progress tells a person what goes on, on a terminal only; in CI the report is
+// enough, and a log full of progress lines hides it.
+type progress struct {
+	w  io.Writer
+	on bool
+}
+
+func newProgress(w io.Writer) progress {
+	f, ok := w.(*os.File)
+	return progress{w, ok && term.IsTerminal(int(f.Fd()))}
+}
+
+// say is for long work that a person would otherwise take for a hang.
+func (p progress) say(text string) {
+	if p.on {
+		fmt.Fprintf(p.w, "\x1b[2mfumehood: %s\x1b[0m\n", printable(text))
+	}
+}
+
+// always is say for work that takes minutes, once: it is told in CI as well.
+func (p progress) always(text string) {
+	fmt.Fprintf(p.w, "fumehood: %s\n", printable(text))
+}
+
+func (p progress) step(s hood.Step) {
+	if !p.on {
+		return
+	}
+	if s.Result == nil {
+		fmt.Fprintf(p.w, "\x1b[2mfumehood: [%d/%d] %s …\x1b[0m\r", s.Number, s.Of, printable(s.Proposal))
+		return
+	}
+	fmt.Fprintf(p.w, "\x1b[K%s [%d/%d] %s: %s in %s\n", mark(s.Result), s.Number, s.Of, printable(s.Proposal),
+		outcome(s.Result), (time.Duration(s.Result.WallMS) * time.Millisecond).Round(time.Millisecond))
+}
+
+func mark(r *proposal.Result) string {
+	if r.Succeeded() {
+		return "\x1b[32m✓\x1b[0m"
+	}
+	return "\x1b[31m✗\x1b[0m"
+}
+
+func outcome(r *proposal.Result) string {
+	switch {
+	case r.Status == proposal.Exited:
+		return fmt.Sprintf("exit code %d", r.ExitCode)
+	case r.Signal != "":
+		return r.Signal
+	}
+	return r.Status.String()
+}
+
+// printable makes untrusted text fit for one line of a terminal or a CI log.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n' || r == '\t':
+			b.WriteByte(' ')
+		case !unicode.IsPrint(r):
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

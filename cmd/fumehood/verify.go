@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+)
+
+func verifyDoor() *door {
+	return &door{
+		name:     "verify",
+		synopsis: "say whether an audit log is whole and unchanged, or what is wrong first",
+		usage: `LOG [flags]
+
+exit codes: 0 whole and sealed, 1 changed, cut off or not sealed, 3 cannot be read
+
+examples:
+  fumehood verify audit.jsonl
+  fumehood verify audit.jsonl --key "$(jq -r .audit.key report.json)"
+`,
+		run: verifyLog,
+	}
+}
+
+func verifyLog(c *call) int {
+	var trust audit.Trust
+	var asJSON bool
+	f := c.flags()
+	f.StringVar(&trust.Key, "key", "", "verifier key that the log must be signed with, from the report")
+	f.StringVar(&trust.Checkpoint, "checkpoint", "", "checkpoint that the log must hold, from the report")
+	f.BoolVar(&asJSON, "json", false, "print the finding as JSON")
+	path, code, ok := c.parseOne(f, "a log")
+	if !ok {
+		return code
+	}
+	log, err := os.Open(path)
+	if err != nil {
+		return c.stopped(fmt.Errorf("cannot read log: %v", err))
+	}
+	defer log.Close()
+	summary, err := audit.Verify(log, trust)
+	return c.printVerdict(summary, err, asJSON)
+}
+
+func (c *call) printVerdict(summary audit.Summary, err error, asJSON bool) int {
+	if asJSON {
+		finding := struct {
+			audit.Summary
+			Error string `json:"error,omitempty"`
+		}{Summary: summary}
+		if err != nil {
+			finding.Error = err.Error()
+		}
+		if err := json.NewEncoder(c.stdout).Encode(finding); err != nil {
+			return c.stopped(err)
+		}
+	} else if err != nil {
+		fmt.Fprintln(c.stdout, printable(err.Error()))
+	} else {
+		fmt.Fprintln(c.stdout, printable(summary.String()))
+	}
+	var wrong *audit.VerifyError
+	switch {
+	case errors.As(err, &wrong) && wrong.Code == audit.CodeRead:
+		return exitStopped
+	case err == nil && summary.Complete():
+		return exitOK
+	}
+	return exitRefused
+}
