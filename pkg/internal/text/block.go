@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxLine  = 2000 // units of one line that are shown
+	maxTicks = 64   // backticks in a row that are shown, so that a fence stays short
+	noteRoom = 60   // units that a note of left-out bytes may take
+)
+
+// A Block is untrusted output as lines, each ending in a newline, fit to stand
+// between two fences.
+type Block struct {
+	Text     string
+	Units    int
+	Omitted  int64 // bytes of the stream that are not shown
+	Colours  int   // colour and erase-line sequences left out of the part shown
+	Commands int   // workflow commands broken in the part shown
+}
+
+// Excerpt shows a stream of total bytes that begins with head and ends with tail,
+// in at most max units.
+//
+// When the stream does not fit, two fifths of the room go to its beginning and the
+// rest to its end, whole lines where possible, and a line between them says how
+// many bytes are left out. A line of more than 2,000 units is cut in its middle
+// and says so too. A carriage return ends a line, shown as ␍ unless a newline
+// follows it: every state of a progress bar is shown, since showing only the last
+// would let a command hide what it printed before.
+func Excerpt(head, tail []byte, total int64, max int) Block {
+	missing := total - int64(len(head)) - int64(len(tail))
+	if missing <= 0 {
+		missing = 0
+		if len(tail) > 0 {
+			head, tail = append(bytes.Clone(head), tail...), nil
+		}
+		var whole lines
+		if rest := whole.front(head, max); len(rest) == 0 {
+			return whole.block(nil, 0)
+		}
+	}
+	return excerptEnds(head, tail, missing, max-noteRoom)
+}
+
+func excerptEnds(head, tail []byte, missing int64, room int) Block {
+	var first, last lines
+	rest := first.front(head, room*2/5)
+	if tail == nil {
+		left := last.back(rest, room-first.units)
+		return first.block(&last, missing+int64(len(left)))
+	}
+	left := last.back(tail, room-first.units)
+	if len(left) == 0 && len(rest) > 0 {
+		first = lines{}
+		rest = first.front(head, room-last.units)
+	}
+	return first.block(&last, missing+int64(len(rest)+len(left)))
+}
+
+// lines collects shown lines.
+type lines struct {
+	list     []string
+	units    int
+	cut      int64 // bytes left out within lines
+	colours  int
+	commands int
+}
+
+// front takes lines from the beginning of src while they fit into max units and
+// returns what it did not take.
+func (l *lines) front(src []byte, max int) (rest []byte) {
+	for len(src) > 0 {
+		n := bytes.IndexAny(src, "\r\n")
+		if n < 0 {
+			n = len(src)
+		}
+		end := terminated(src, n)
+		if !l.add(src[:n], ending(src[n:end]), max) {
+			break
+		}
+		src = src[end:]
+	}
+	return src
+}
+
+// back takes lines from the end of src while they fit and returns what it did not
+// take.
+func (l *lines) back(src []byte, max int) (rest []byte) {
+	for len(src) > 0 {
+		end := len(src)
+		if src[end-1] == '\n' {
+			end--
+		}
+		if end > 0 && src[end-1] == '\r' {
+			end--
+		}
+		start := bytes.LastIndexAny(src[:end], "\r\n") + 1
+		if !l.add(src[start:end], ending(src[end:]), max) {
+			break
+		}
+		src = src[:start]
+	}
+	slices.Reverse(l.list)
+	return src
+}
+
+// terminated returns the offset after the line end at src[n:]: "\n", "\r\n" or
+// "\r".
+func terminated(src []byte, n int) int {
+	switch {
+	case bytes.HasPrefix(src[n:], []byte("\r\n")):
+		return n + 2
+	case n < len(src):
+		return n + 1
+	}
+	return n
+}
+
+func ending(terminator []byte) string {
+	if string(terminator) == "\r" {
+		return "␍\n"
+	}
+	return "\n"
+}
+
+// add shows one line, if it fits.
+func (l *lines) add(raw []byte, end string, max int) bool {
+	room := max - l.units - Units(end)
+	s := showLine(raw, min(room, maxLine))
+	if s.left > 0 && room < 2*noteRoom || room < 0 {
+		return false
+	}
+	l.list = append(l.list, s.text+end)
+	l.units += s.units + Units(end)
+	l.cut += int64(s.left)
+	l.colours += s.colours
+	l.commands += s.commands
+	return true
+}
+
+// block joins l, a note of gap bytes left out, and last.
+func (l *lines) block(last *lines, gap int64) Block {
+	if last == nil {
+		last = &lines{}
+	}
+	var b strings.Builder
+	units := l.units + last.units
+	for _, s := range l.list {
+		b.WriteString(s)
+	}
+	if gap > 0 {
+		note := fmt.Sprintf("⟨… %s left out here …⟩\n", Size(gap))
+		units += Units(note)
+		b.WriteString(note)
+	}
+	for _, s := range last.list {
+		b.WriteString(s)
+	}
+	return Block{
+		Text: b.String(), Units: units, Omitted: gap + l.cut + last.cut,
+		Colours: l.colours + last.colours, Commands: l.commands + last.commands,
+	}
+}
+
+// shown is one line in its visible form.
+type shown struct {
+	text     string
+	units    int
+	left     int // bytes not shown, colour sequences aside
+	colours  int
+	commands int
+}
+
+// showLine shows a line in at most limit units: whole, or its beginning and end
+// with a note between them.
+func showLine(raw []byte, limit int) shown {
+	s := showPart(raw, limit)
+	if s.left == 0 || limit < 2*noteRoom {
+		return s
+	}
+	room := limit - noteRoom
+	a := showPart(raw, room*2/3)
+	rest := raw[len(raw)-a.left:]
+	z := showEnd(rest, room-a.units)
+	left := a.left - z.read
+	note := fmt.Sprintf("⟨… %s of this line left out …⟩", Size(int64(left)))
+	return shown{
+		text: a.text + note + z.text, units: a.units + Units(note) + z.units, left: left,
+		colours: a.colours + z.colours, commands: a.commands + z.commands,
+	}
+}
+
+// showPart shows the beginning of raw, as much as fits into limit units.
+func showPart(raw []byte, limit int) shown {
+	w := writer{limit: limit, dst: make([]byte, 0, max(0, min(len(raw), limit)+8))}
+	colours, ticks := 0, 0
+	for i := 0; i < len(raw); {
+		if n := colourSequence(raw[i:]); n > 0 {
+			colours++
+			i += n
+			continue
+		}
+		before := w
+		r, size := utf8.DecodeRune(raw[i:])
+		ticks = w.output(r, size, raw[i], ticks)
+		if w.full() {
+			return shown{string(before.dst), before.units, len(raw) - i, colours, before.broken}
+		}
+		i += size
+	}
+	return shown{string(w.dst), w.units, 0, colours, w.broken}
+}
+
+// output appends one rune of a command's output, where tabs stay and no-break
+// spaces, which tree and its kin draw with, are spaces. It returns the number of
+// backticks in a row; those past maxTicks are shown as one "⟨`…⟩".
+func (w *writer) output(r rune, size int, first byte, ticks int) int {
+	if r != '`' {
+		ticks = 0
+	}
+	switch {
+	case r == '`' && ticks == maxTicks:
+		w.puts("⟨`…⟩")
+		return ticks + 1
+	case r == '`' && ticks > maxTicks:
+		return ticks
+	case r == '\t':
+		w.breakCommand(r)
+		w.put(r)
+	case r == '\u00a0':
+		w.rune(' ', 1, ' ')
+	default:
+		w.rune(r, size, first)
+	}
+	if r == '`' {
+		ticks++
+	}
+	return ticks
+}
+
+// ended is a line's end with the number of bytes it was read from.
+type ended struct {
+	shown
+	read int
+}
+
+// showEnd shows the end of raw, at most limit units of it.
+func showEnd(raw []byte, limit int) ended {
+	for n := min(len(raw), limit); n > 0; n /= 2 {
+		start := len(raw) - n
+		for start < len(raw) && !utf8.RuneStart(raw[start]) {
+			start++
+		}
+		if s := showPart(raw[start:], limit); s.left == 0 {
+			return ended{s, len(raw) - start}
+		}
+	}
+	return ended{}
+}
+
+// colourSequence returns the length of the ANSI sequence at the beginning of raw
+// when it is one that sets colours (SGR, "m") or erases to the end of a line (EL,
+// "K", which grep sends with every colour), else 0.
+func colourSequence(raw []byte) int {
+	if len(raw) < 3 || raw[0] != 0x1b || raw[1] != '[' {
+		return 0
+	}
+	for i := 2; i < len(raw) && i < 40; i++ {
+		switch c := raw[i]; {
+		case c == 'm' || c == 'K':
+			return i + 1
+		case (c < '0' || c > '9') && c != ';' && c != ':':
+			return 0
+		}
+	}
+	return 0
+}
+
+// Fence returns a line of backticks that nothing in s can close: one more than
+// the longest run of them in s, and at least three.
+func Fence(s string) string {
+	longest, run := 2, 0
+	for i := 0; i < len(s); i++ {
+		if s[i] != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return strings.Repeat("`", longest+1)
+}
+
+// Size writes a number of bytes with its unit: "1 byte", "1,234 bytes".
+func Size(n int64) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return Count(n) + " bytes"
+}
+
+// Count writes n with commas between thousands.
+func Count(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package text makes untrusted text fit to be shown to a person: in a comment, in
+// a log or on a terminal.
+//
+// It promises that no string it returns holds a control character (except the
+// newline and tab of a Block), an escape sequence, a bidirectional control, a
+// zero-width or otherwise invisible character, invalid UTF-8, a line that GitHub's
+// runner takes for a workflow command, or more than four combining marks on one
+// character.
+//
+// Format: what cannot be shown is shown by name, so that a person can tell that it
+// was there. C0 controls become their pictures (␛, ␀, ␈), any other hidden
+// character ⟨U+200B⟩, a byte that is not UTF-8 ⟨0xFF⟩. Three things are left out
+// and counted, or altered and counted: ANSI colour and erase-line sequences (left
+// out), the runner's "::" at the beginning of a line and its "##[" anywhere (one
+// space put in: ": :error::", "## [error]"). A presentation selector after a
+// symbol, which only chooses between two drawings of it, is left out and not
+// counted.
+//
+// It does not protect against look-alike letters, and it does not escape for HTML
+// or Markdown: that is the work of whoever knows where the text will stand.
+package text
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxMarks is how many combining marks one character may carry: Vietnamese and
+// Hebrew need up to three, text that climbs over its neighbours dozens.
+const maxMarks = 4
+
+// Units returns the length of s in UTF-16 code units. GitHub's limits are spoken
+// of in characters; UTF-16 units are never fewer than characters, and a text of n
+// units has at most 3n bytes.
+func Units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeUnits(r)
+	}
+	return n
+}
+
+func runeUnits(r rune) int {
+	if r > 0xFFFF {
+		return 2
+	}
+	return 1
+}
+
+// Inline returns s as one line of at most max units, max being at least 1. A
+// newline is shown as ␊ and a tab as ␉; what does not fit is cut, with "…" as the
+// last character.
+func Inline(s string, max int) string {
+	w := writer{limit: max}
+	for i := 0; i < len(s); {
+		before := w
+		r, size := utf8.DecodeRuneInString(s[i:])
+		w.rune(r, size, s[i])
+		i += size
+		if w.full() || (i < len(s) && w.units == max) {
+			before.put('…')
+			return string(before.dst)
+		}
+	}
+	return string(w.dst)
+}
+
+// A writer appends untrusted runes to dst in their visible form. Copies of a
+// writer share dst's array: only the copy that is longest, or the one used last,
+// may be continued.
+type writer struct {
+	dst   []byte
+	units int
+	limit int // units above it mean full
+
+	prev   rune // the rune before, as it was read
+	marks  int  // combining marks in a row
+	column int  // 0: only blanks on this line so far, 1: then one colon, 2: anything else
+	hashes int  // '#' in a row
+	broken int  // workflow commands broken
+}
+
+func (w *writer) full() bool { return w.units > w.limit }
+
+func (w *writer) put(r rune) {
+	w.dst = utf8.AppendRune(w.dst, r)
+	w.units += runeUnits(r)
+}
+
+func (w *writer) puts(s string) {
+	w.dst = append(w.dst, s...)
+	w.units += Units(s)
+}
+
+// rune appends r, which was size bytes of the input beginning with first.
+func (w *writer) rune(r rune, size int, first byte) {
+	w.breakCommand(r)
+	prev := w.prev
+	w.prev = r
+	if r >= 0x20 && r < 0x7f {
+		w.marks = 0
+		w.dst = append(w.dst, byte(r))
+		w.units++
+		return
+	}
+	w.special(r, prev, size, first)
+}
+
+// special appends a rune that is not printable ASCII.
+func (w *writer) special(r, prev rune, size int, first byte) {
+	if unicode.Is(unicode.M, r) {
+		w.marks++
+	} else {
+		w.marks = 0
+	}
+	switch {
+	case r == utf8.RuneError && size == 1:
+		w.puts(fmt.Sprintf("⟨0x%02X⟩", first))
+	case r < 0x20:
+		w.put('␀' + r)
+	case r == 0x7f:
+		w.put('␡')
+	case (r == 0xFE0E || r == 0xFE0F) && unicode.Is(unicode.So, prev):
+		w.marks = 0
+	case Hidden(r), w.marks > maxMarks:
+		w.puts(fmt.Sprintf("⟨U+%04X⟩", r))
+	default:
+		w.put(r)
+	}
+}
+
+// Hidden reports whether r has no ink and no fixed width of its own, or changes
+// how its neighbours are shown: controls, format and bidirectional characters,
+// separators other than the space, fillers, variation selectors, private-use and
+// unassigned characters.
+func Hidden(r rune) bool {
+	return !unicode.IsPrint(r) ||
+		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) ||
+		unicode.Is(unicode.Variation_Selector, r)
+}
+
+// breakCommand puts a space into what GitHub's runner would take for a workflow
+// command. The runner trims blanks and then wants "::"; the older "##[" counts
+// anywhere in a line. It compares by the rules of a culture, which skip invisible
+// characters, but none of those get here.
+func (w *writer) breakCommand(next rune) {
+	if (next == ':' && w.column == 1) || (next == '[' && w.hashes >= 2) {
+		w.dst = append(w.dst, ' ')
+		w.units++
+		w.broken++
+	}
+	switch {
+	case next == ':' && w.column == 0:
+		w.column = 1
+	case next != ' ' && next != '\t' || w.column != 0:
+		w.column = 2
+	}
+	if next == '#' {
+		w.hashes++
+	} else {
+		w.hashes = 0
+	}
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// maxOpen is how many blocks stand open: past that the table serves better.
+const maxOpen = 10
+
+// details has one block a proposal, worst first.
+func details(d *doc, r proposal.Report, l level, outputs [][]*output) {
+	counts := countKinds(r.Records)
+	shown, folded := 0, 0
+	for k := failed; k <= succeeded; k++ {
+		if counts[k] > 0 && l.allows(k) {
+			d.block(fmt.Sprintf("<h3>%s</h3>", sections[k]))
+		}
+		for i, rec := range r.Records {
+			if kindOf(rec) != k {
+				continue
+			}
+			count, most := &shown, l.details
+			if k == succeeded {
+				count, most = &folded, l.folded
+			}
+			if *count++; *count <= most {
+				block(d, rec, l, outputs[i], k != succeeded && *count <= maxOpen, i)
+			}
+		}
+	}
+	if left := max(0, shown-l.details) + max(0, folded-l.folded); left > 0 {
+		d.block(fmt.Sprintf("<p>Details of %d more are in the report file: no room for them here.</p>", left))
+	}
+}
+
+var sections = [...]string{"Failed", "Denied", "Waiting for approval", "Not run", "Succeeded"}
+
+func (l level) allows(k kind) bool { return k != succeeded || l.folded > 0 }
+
+// block tells the story of one record.
+func block(d *doc, r proposal.Record, l level, outputs []*output, open bool, index int) {
+	mark, words := outcome(r)
+	attr := ""
+	if open {
+		attr = " open"
+	}
+	d.block("<details"+attr+">", fmt.Sprintf("<summary>%s %s: %s</summary>", mark, code(r.Proposal.ID, l.short), words))
+	cmd, info := command(r)
+	d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), max(l.long, 200)).Text))
+	facts := append(reasons(r, l), stated(r, l)...)
+	if r.Result != nil {
+		facts = append(facts, happened(*r.Result, l, index)...)
+	}
+	if len(facts) > 0 {
+		d.block("<ul>", strings.Join(facts, "\n"), "</ul>")
+	}
+	for _, o := range outputs {
+		d.output(o)
+	}
+	d.block("</details>")
+}
+
+// reasons says by which rules a proposal was refused and what would do instead.
+func reasons(r proposal.Record, l level) []string {
+	if r.Decision.Effect == proposal.Allow {
+		return nil
+	}
+	var items []string
+	for _, reason := range r.Decision.Reasons {
+		items = append(items, reasonLine(reason, l))
+	}
+	if len(items) == 0 {
+		for _, u := range r.Analysis.Unknowns {
+			items = append(items, unknownLine(u, l))
+		}
+	}
+	if n := len(items) - l.list; n > 0 {
+		items = append(items[:l.list], fmt.Sprintf("<li>and %d more</li>", n))
+	}
+	return items
+}
+
+func reasonLine(r proposal.Reason, l level) string {
+	s := fmt.Sprintf("<li>%s %s", code(r.Rule, 80), prose(r.Message, l.long))
+	if r.Text != "" && !strings.Contains(r.Message, r.Text) {
+		s += " (" + code(r.Text, l.short) + ")"
+	}
+	return s + instead(r.Suggestion, l) + "</li>"
+}
+
+func unknownLine(u proposal.Unknown, l level) string {
+	return fmt.Sprintf("<li>%s line %d, column %d: %s%s</li>",
+		code(u.Code, 80), u.Span.Line, u.Span.Col, prose(u.Message, l.long), instead(u.Hint, l))
+}
+
+func instead(suggestion string, l level) string {
+	if suggestion == "" {
+		return ""
+	}
+	return "<br><b>Instead:</b> " + prose(suggestion, l.long)
+}
+
+// stated is what the proposer said.
+func stated(r proposal.Record, l level) []string {
+	var items []string
+	p := r.Proposal
+	if p.Why != "" {
+		items = append(items, "<li>why: "+code(p.Why, l.long)+"</li>")
+	}
+	if p.Expect != "" {
+		_, words := outcome(r)
+		items = append(items, "<li>expected: "+code(p.Expect, l.long)+"; what happened: "+words+"</li>")
+	}
+	if p.Cwd != "" && p.Cwd != "." {
+		items = append(items, "<li>in folder "+code(p.Cwd, l.short)+"</li>")
+	}
+	return items
+}
+
+// happened is what is known of a run beside its output.
+func happened(r proposal.Result, l level, index int) []string {
+	var items []string
+	add := func(format string, args ...any) {
+		items = append(items, "<li>"+fmt.Sprintf(format, args...)+"</li>")
+	}
+	if r.Detail != "" {
+		add("%s", prose(r.Detail, l.long))
+	}
+	if r.Limit != "" {
+		add("limit met: %s", limit(r.Limit))
+	}
+	if r.NewSandbox && index > 0 {
+		add("ran in a new sandbox: nothing of earlier commands was there")
+	}
+	if r.Leftover > 0 {
+		add("processes left behind and killed: %d", r.Leftover)
+	}
+	if n := len(r.Changes.Files) + r.Changes.Omitted; n > 0 {
+		add("files changed in the sandbox's workspace: %d%s", n, changes(r.Changes, l))
+	}
+	if len(r.Outputs) > 0 {
+		add("files brought out:%s", list(r.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) }))
+	}
+	if r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed {
+		add("processor time %s, peak memory of the sandbox %s", milliseconds(r.CPUMS), size(r.PeakMem))
+	}
+	return items
+}
+
+var changeMarks = map[string]string{"added": "added", "changed": "changed", "removed": "removed"}
+
+func changes(c proposal.Changes, l level) string {
+	all := list(c.Files, l.list, func(f proposal.Change) string {
+		s := changeMarks[f.Kind] + " " + code(f.Path, l.short+60)
+		if f.Type == "file" && f.Kind != "removed" {
+			s += ", " + text.Size(f.Bytes)
+		} else if f.Type != "file" {
+			s += ", " + code(f.Type, 20)
+		}
+		return s
+	})
+	if c.Omitted > 0 {
+		all = strings.TrimSuffix(all, "</ul>") + fmt.Sprintf("<li>%d not listed in the report</li></ul>", c.Omitted)
+	}
+	return all
+}
+
+func outputFile(o proposal.Output, l level) string {
+	s := code(o.Path, l.short+60)
+	if o.Refused != "" {
+		return s + " was not: " + prose(o.Refused, l.long)
+	}
+	s += ", " + text.Size(o.Bytes)
+	if o.File != "" && o.File != o.Path {
+		s += ", as " + code(o.File, l.short+60)
+	}
+	return s
+}
+
+// size writes a measured size roughly.
+func size(b proposal.Bytes) string {
+	switch {
+	case b >= proposal.GiB:
+		return fmt.Sprintf("%.1f GiB", float64(b)/float64(proposal.GiB))
+	case b >= proposal.MiB:
+		return fmt.Sprintf("%d MiB", b/proposal.MiB)
+	}
+	return fmt.Sprintf("%d KiB", b/proposal.KiB)
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// footer says under what the run was made and how to verify it.
+func footer(d *doc, r proposal.Report, l level) {
+	d.block("<details>", "<summary>How this was run, and how to verify it</summary>")
+	run := r.Run
+	lines := []string{"<table>"}
+	for _, row := range [][2]string{
+		{"run", run.ID}, {"plan", run.PlanDigest}, {"policy", run.Policy}, {"commit", run.HeadSHA}, {"base", run.BaseSHA},
+		{"root file system", run.Rootfs}, {"runsc", run.Runsc}, {"fumehood", run.Version},
+	} {
+		if row[1] != "" {
+			lines = append(lines, "<tr><th>"+row[0]+"</th><td>"+code(row[1], 160)+"</td></tr>")
+		}
+	}
+	if !run.Start.IsZero() {
+		started := run.Start.UTC().Format("2006-01-02 15:04:05") + " UTC, took " + milliseconds(run.WallMS)
+		lines = append(lines, "<tr><th>start</th><td>"+code(started, 80)+"</td></tr>")
+	}
+	d.block(append(lines, "</table>")...)
+	if len(run.Enforced) > 0 {
+		d.block("<p>Enforced:</p>", list(run.Enforced, l.run, func(s string) string { return prose(s, l.long) }))
+	}
+	audit(d, r.Audit)
+	d.block("</details>")
+}
+
+// audit names the log, its checkpoint and the command that checks them.
+func audit(d *doc, a *proposal.Audit) {
+	if a == nil {
+		d.block("<p>No audit log was written.</p>")
+		return
+	}
+	d.block("<p>Audit log " + code(a.File, 160) + " of origin " + code(a.Origin, 160) +
+		": " + text.Count(a.Entries) + " entries, and this checkpoint, signed by " + code(a.Key, 300) + "</p>",
+	)
+	note := text.Excerpt([]byte(a.Checkpoint), nil, int64(len(a.Checkpoint)), 2000).Text
+	d.block(fence("text", note))
+	d.block("<p>To verify: <code>fumehood verify</code> with the log's file says whether every entry is in this checkpoint, and if not, the first thing that is wrong.</p>")
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A kind sorts records for a reader, worst first.
+type kind int
+
+const (
+	failed kind = iota
+	denied
+	asked
+	notRun
+	succeeded
+)
+
+var kindWords = [...]string{"failed", "denied", "waiting for approval", "not run", "succeeded"}
+
+func kindOf(r proposal.Record) kind {
+	switch {
+	case r.Decision.Effect == proposal.Ask:
+		return asked
+	case r.Decision.Effect != proposal.Allow:
+		return denied
+	case r.Result == nil || r.Result.Status == proposal.NotRun:
+		return notRun
+	case r.Result.Succeeded():
+		return succeeded
+	}
+	return failed
+}
+
+func countKinds(records []proposal.Record) (counts [len(kindWords)]int) {
+	for _, r := range records {
+		counts[kindOf(r)]++
+	}
+	return counts
+}
+
+// tally counts records in words, "2 succeeded, 1 failed, 2 denied".
+func tally(records []proposal.Record) string {
+	counts := countKinds(records)
+	var list []string
+	for _, k := range []kind{succeeded, failed, denied, asked, notRun} {
+		if counts[k] > 0 {
+			list = append(list, fmt.Sprintf("%d %s", counts[k], kindWords[k]))
+		}
+	}
+	if len(list) == 0 {
+		return "nothing was proposed"
+	}
+	return strings.Join(list, ", ")
+}
+
+// heading is the verdict: the only one in the comment.
+func heading(r proposal.Report) string {
+	if r.Error != nil {
+		return "## fumehood stopped: " + tally(r.Records)
+	}
+	return "## fumehood: " + tally(r.Records)
+}
+
+// outcome says what became of a record, as HTML: a mark, and words that suffice
+// without it.
+func outcome(r proposal.Record) (mark, words string) {
+	switch kindOf(r) {
+	case denied:
+		return "⛔", "denied"
+	case asked:
+		return "✋", "waiting for approval"
+	case notRun:
+		return "➖", "not run"
+	case succeeded:
+		return "✅", "succeeded · " + milliseconds(r.Result.WallMS)
+	}
+	mark, words = ending(*r.Result)
+	return mark, words + " · " + milliseconds(r.Result.WallMS)
+}
+
+// ending says how a command that did not succeed ended.
+func ending(r proposal.Result) (mark, words string) {
+	switch r.Status {
+	case proposal.Exited:
+		return "❌", fmt.Sprintf("exit %d", r.ExitCode)
+	case proposal.Signaled:
+		return "❌", "killed by " + named(r.Signal)
+	case proposal.TimedOut:
+		return "⏱️", "killed: " + limit(r.Limit)
+	case proposal.OutOfMemory, proposal.ProcessLimit, proposal.DiskLimit, proposal.OutputLimit:
+		return "❌", r.Status.String() + ": " + limit(r.Limit)
+	}
+	return "❌", "sandbox failed"
+}
+
+var (
+	plainName  = regexp.MustCompile(`^[A-Z][A-Z0-9]{1,15}$`)
+	plainLimit = regexp.MustCompile(`^([a-z]{1,12}) ([0-9][0-9a-z.]{0,15}(?: [KMG]?i?B)?)$`)
+)
+
+func named(signal string) string {
+	if plainName.MatchString(signal) {
+		return signal
+	}
+	return code(signal, 60)
+}
+
+// limit turns "wall 2m0s" into "wall limit 2m0s".
+func limit(s string) string {
+	if m := plainLimit.FindStringSubmatch(s); m != nil {
+		return m[1] + " limit " + m[2]
+	}
+	return code(s, 60)
+}
+
+func milliseconds(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", ms)
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// smallOutput is how many units of an output are not worth a fence of their own.
+const smallOutput = 160
+
+// An output is one stream of one command, whose length is decided last.
+type output struct {
+	record  int
+	name    string // stdout or stderr
+	stream  *proposal.Stream
+	natural int // units when shown whole, or MaxComment if more
+	least   int // units of its bare label, or of all when that is less
+	share   int // units that it may take, at least least
+}
+
+// measure returns what each record wrote, with its natural length. That costs as
+// much as rendering, so it is done once for all levels of detail.
+func measure(r proposal.Report) [][]*output {
+	list := make([][]*output, len(r.Records))
+	for i := range r.Records {
+		res := r.Records[i].Result
+		if res == nil {
+			continue
+		}
+		list[i] = appendOutput(list[i], i, "stdout", &res.Stdout)
+		list[i] = appendOutput(list[i], i, "stderr", &res.Stderr)
+	}
+	return list
+}
+
+func appendOutput(list []*output, record int, name string, s *proposal.Stream) []*output {
+	if s.Bytes <= 0 && len(s.Head) == 0 && len(s.Tail) == 0 {
+		return list
+	}
+	o := &output{record: record, name: name, stream: s}
+	_, units := o.try(MaxComment)
+	o.natural = min(MaxComment, units)
+	o.least = min(o.natural, text.Units(o.bare()))
+	return append(list, o)
+}
+
+// render returns the stream in at most max units, or its bare label.
+func (o *output) render(max int) string {
+	room := max
+	for n := 0; n < 3 && (room >= smallOutput || o.natural <= max); n++ {
+		s, units := o.try(room)
+		if units <= max {
+			return s
+		}
+		room -= units - max
+	}
+	return o.bare()
+}
+
+// try returns the stream with at most room units of its lines, and the units of
+// everything.
+func (o *output) try(room int) (string, int) {
+	b := text.Excerpt(o.stream.Head, o.stream.Tail, o.stream.Bytes, room)
+	s := o.label(b, "") + "\n\n" + fence("text", b.Text) + "\n\n"
+	return s, text.Units(s)
+}
+
+func (o *output) bare() string {
+	return o.label(text.Block{Omitted: o.stream.Bytes}, ", no room for it here") + "\n\n"
+}
+
+// label says how much the stream is, what is left out, and where the whole is.
+func (o *output) label(b text.Block, note string) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "<p><b>%s</b>, %s%s", o.name, text.Size(o.stream.Bytes), note)
+	if b.Omitted > 0 {
+		if note == "" {
+			fmt.Fprintf(&s, ", %s left out here", text.Count(b.Omitted))
+		}
+		s.WriteString("; " + o.whole())
+	}
+	if b.Colours > 0 {
+		fmt.Fprintf(&s, "; colour codes left out: %d", b.Colours)
+	}
+	if b.Commands > 0 {
+		fmt.Fprintf(&s, "; <b>workflow commands broken by a space: %d</b>", b.Commands)
+	}
+	return s.String() + "</p>"
+}
+
+// whole says where all of the stream is to be found.
+func (o *output) whole() string {
+	switch {
+	case o.stream.File == "":
+		return "the whole was not kept"
+	case o.stream.FileBytes < o.stream.Bytes:
+		return fmt.Sprintf("the first %s are in %s", text.Size(o.stream.FileBytes), code(o.stream.File, 100))
+	}
+	return "the whole is in " + code(o.stream.File, 100)
+}

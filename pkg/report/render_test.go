@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer/html"
+	xhtml "golang.org/x/net/html"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// render is GitHub-flavoured Markdown with raw HTML let through, as GitHub does
+// before its own filters, and with everything that could turn text into more.
+func render(t testing.TB, md string) string {
+	t.Helper()
+	gm := goldmark.New(
+		goldmark.WithExtensions(extension.GFM, extension.Footnote, extension.DefinitionList),
+		goldmark.WithRendererOptions(html.WithUnsafe()),
+	)
+	var out bytes.Buffer
+	if err := gm.Convert([]byte(md), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// checkComment holds a comment to all that the package promises.
+func checkComment(t testing.TB, r proposal.Report, md string) {
+	t.Helper()
+	if n := text.Units(md); n > MaxComment {
+		t.Errorf("comment has %d units", n)
+	}
+	if len(md) > 4*MaxComment {
+		t.Errorf("comment has %d bytes", len(md))
+	}
+	if !strings.HasPrefix(md, Marker+"\n\n"+heading(r)+"\n\n") {
+		t.Errorf("comment begins %.200q", md)
+	}
+	checkPlain(t, "Markdown", md)
+	checkTree(t, md)
+}
+
+// checkPlain looks for what no voice may say: hidden characters and workflow
+// commands, read as the runner reads them.
+func checkPlain(t testing.TB, what, s string) {
+	t.Helper()
+	if !utf8.ValidString(s) {
+		t.Errorf("%s is not UTF-8", what)
+	}
+	for _, r := range s {
+		if r != '\n' && r != '\t' && text.Hidden(r) && r != '\ufe0f' {
+			t.Errorf("%s holds %U", what, r)
+		}
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
+			t.Errorf("%s has a workflow command: %q", what, line)
+		}
+	}
+}
+
+// ours are the elements that we write, with the attributes they may have.
+var ours = map[string][]string{
+	"html": nil, "head": nil, "body": nil, "h2": nil, "h3": nil, "p": nil, "b": nil, "br": nil, "ul": nil, "li": nil,
+	"table": nil, "tbody": nil, "tr": nil, "th": nil, "td": {"colspan"}, "details": {"open"}, "summary": nil, "code": {"class"}, "pre": nil,
+}
+
+// live is text that GitHub makes more of outside code.
+var live = regexp.MustCompile(`[@#/$<>\\*_` + "`" + `|\[\]]|www\.|://|:[a-z]+:|\b[0-9a-fA-F]{7,}\b|\bGH-`)
+
+// checkTree renders md and walks the tree: our elements and no others, one comment,
+// nothing live outside code, tables of three or two columns.
+func checkTree(t testing.TB, md string) {
+	t.Helper()
+	checkHTML(t, render(t, md))
+}
+
+func checkHTML(t testing.TB, page string) {
+	t.Helper()
+	root, err := xhtml.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	comments, headings := 0, 0
+	var walk func(n *xhtml.Node, inCode bool)
+	walk = func(n *xhtml.Node, inCode bool) {
+		switch n.Type {
+		case xhtml.CommentNode:
+			comments++
+			if n.Data != " fumehood:report " {
+				t.Errorf("foreign comment %.80q", n.Data)
+			}
+		case xhtml.TextNode:
+			if m := live.FindString(n.Data); m != "" && !inCode {
+				t.Errorf("%q outside code: %.120q", m, n.Data)
+			}
+		case xhtml.ElementNode:
+			checkElement(t, n, inCode)
+			if n.Data == "h2" {
+				headings++
+			}
+			inCode = inCode || n.Data == "code" || n.Data == "pre"
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c, inCode)
+		}
+	}
+	walk(root, false)
+	if comments != 1 || headings != 1 {
+		t.Errorf("%d comments and %d verdicts, want one of each", comments, headings)
+	}
+}
+
+func checkElement(t testing.TB, n *xhtml.Node, inCode bool) {
+	t.Helper()
+	attributes, ok := ours[n.Data]
+	if !ok || inCode && n.Data != "code" {
+		t.Errorf("element %s (in code: %v)", n.Data, inCode)
+	}
+	for _, a := range n.Attr {
+		if !slices.Contains(attributes, a.Key) || a.Key == "class" && !slices.Contains([]string{"language-text", "language-sh", "language-python", "language-javascript"}, a.Val) {
+			if n.Data == "h2" || n.Data == "h3" { // goldmark's or cmark's anchor of a heading of ours
+				continue
+			}
+			t.Errorf("attribute %s=%q of %s", a.Key, a.Val, n.Data)
+		}
+	}
+	if n.Data == "tr" {
+		cells := 0
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			if c.Type == xhtml.ElementNode {
+				cells++
+			}
+		}
+		if cells < 2 || cells > 3 {
+			t.Errorf("a row of %d cells", cells)
+		}
+	}
+	if n.Data == "details" && n.Parent.Data != "body" {
+		t.Errorf("details inside %s: a block was not closed", n.Parent.Data)
+	}
+}
+
+func FuzzMarkdown(f *testing.F) {
+	for _, a := range attacks {
+		f.Add([]byte(a), uint16(40000))
+	}
+	f.Add([]byte(strings.Join(attacks, "\n")), uint16(5000))
+	f.Fuzz(func(t *testing.T, data []byte, limit uint16) {
+		r := everywhere(string(data))
+		checkComment(t, r, Markdown(r))
+		small := max(4000, int(limit))
+		if n := text.Units(markdown(r, small)); n > small {
+			t.Errorf("%d units at limit %d", n, small)
+		}
+		checkPlain(t, "Text", Text(r))
+		doc, err := JSON(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPlain(t, "JSON", string(doc))
+	})
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report gives one run a voice: a Report becomes the Markdown of a
+// pull-request comment, JSON, or a few lines for a terminal.
+//
+// It is pure: no I/O, no clock, the same Report gives the same bytes.
+//
+// The Markdown promises, whatever a proposal, a command's output, a file name or a
+// message holds:
+//
+//   - it has at most 65,536 UTF-16 units, GitHub's limit for a comment, and each
+//     command gets a fair share of them;
+//   - every text from elsewhere stands in a code element or a fenced code block
+//     that it cannot leave, in the visible form of pkg/internal/text; only words of
+//     a policy's message that are plain words stand outside. So it is no mention,
+//     reference, link, image, HTML, comment or Markdown, and no verdict but ours
+//     stands in the comment's own voice;
+//   - no line of it is a workflow command, so that it may be printed to a job's log.
+//
+// Format: the marker comment, a heading that counts, what stopped the run if
+// anything did, a table with one row a proposal, then one block a proposal
+// (failures first and open, successes folded), then a folded footer that says what
+// was enforced and how to verify. When a report is too long, its details shrink in
+// five steps before any row of the table is given up.
+//
+// It does not protect against what a reader believes: text that a command printed
+// is shown as printed, and may lie.
+//
+// # Why
+//
+// The comment's own parts are HTML blocks, not Markdown: inside them cmark parses
+// nothing, so one escaping rule holds. A Markdown table would need "\|" inside code
+// spans, where renderers disagree about a backslash before it; entities in an
+// inline code element would still be found by the autolinker. Output stands in
+// fences because GitHub gives those a copy button, and they need no escaping.
+package report
+
+import (
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Marker is the comment's first line, by which it is found again. It proves
+// nothing: anyone can write it.
+const Marker = "<!-- fumehood:report -->"
+
+// MaxComment is the most UTF-16 units that GitHub takes as a comment.
+const MaxComment = 65536
+
+// Markdown returns r as the body of a pull-request comment.
+func Markdown(r proposal.Report) string {
+	return markdown(r, MaxComment)
+}
+
+// markdown tries the levels of detail until the fixed parts leave the outputs
+// enough room.
+func markdown(r proposal.Report, limit int) string {
+	outputs := measure(r)
+	for i, l := range levels {
+		d := compose(r, l, outputs)
+		room := limit - d.fixed
+		if room >= d.least && (room >= min(d.wanted, limit/3) || i == len(levels)-1) {
+			return d.fill(room)
+		}
+	}
+	return tooLong(r)
+}
+
+// tooLong is what remains when not even the shortest form fits, which only a
+// limit far below GitHub's can bring about.
+func tooLong(r proposal.Report) string {
+	return Marker + "\n\n" + heading(r) + "\n\nThe rest does not fit here: see the report file.\n"
+}
+
+// A level says how much detail a comment shows.
+type level struct {
+	rows    int // of the table
+	details int // blocks of proposals that did not succeed
+	folded  int // blocks of proposals that did
+	short   int // units of a command in a row
+	long    int // units of a command or text in its block
+	list    int // reasons, files and other lists
+	run     int // enforced and not enforced
+}
+
+var levels = []level{
+	{rows: 400, details: 400, folded: 400, short: 100, long: 3000, list: 12, run: 20},
+	{rows: 300, details: 300, folded: 300, short: 80, long: 600, list: 6, run: 12},
+	{rows: 250, details: 120, folded: 40, short: 60, long: 200, list: 3, run: 8},
+	{rows: 200, details: 40, folded: 0, short: 40, long: 160, list: 2, run: 6},
+	{rows: 60, details: 10, folded: 0, short: 30, long: 100, list: 2, run: 4},
+}
+
+// A doc is a comment under way: fixed text, and outputs whose length is decided
+// when everything else is known.
+type doc struct {
+	parts  []part
+	fixed  int // units of all fixed text
+	least  int // units that the outputs take at least
+	wanted int // units that the outputs would take whole
+	shares shares
+}
+
+type part struct {
+	fixed  string
+	output *output
+}
+
+func (d *doc) add(s string) {
+	d.parts = append(d.parts, part{fixed: s})
+	d.fixed += text.Units(s)
+}
+
+// block adds an HTML block or a fence: the blank line after it is what ends it.
+func (d *doc) block(lines ...string) {
+	d.add(strings.Join(lines, "\n") + "\n\n")
+}
+
+func (d *doc) output(o *output) {
+	d.parts = append(d.parts, part{output: o})
+	d.least += o.least
+	d.wanted += o.natural
+	d.shares.want(o)
+}
+
+// fill gives the outputs their shares of room and writes everything.
+func (d *doc) fill(room int) string {
+	d.shares.divide(room)
+	var b strings.Builder
+	for _, p := range d.parts {
+		if p.output != nil {
+			b.WriteString(p.output.render(p.output.share))
+			continue
+		}
+		b.WriteString(p.fixed)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// compose lays the comment out at one level of detail.
+func compose(r proposal.Report, l level, outputs [][]*output) *doc {
+	d := &doc{}
+	d.block(Marker)
+	d.block(heading(r))
+	preface(d, r, l)
+	table(d, r, l)
+	details(d, r, l, outputs)
+	footer(d, r, l)
+	return d
+}

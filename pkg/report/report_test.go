@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/report and testdata/schema")
+
+const folder = "../../testdata/report"
+
+// golden compares got with the file, or writes it.
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got); -update rewrites it:\n%s", path, diff)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, r := range cases() {
+		t.Run(name, func(t *testing.T) {
+			data, err := JSON(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := Markdown(r)
+			if len(data) <= 128<<10 { // the others would be megabytes that nobody reads
+				golden(t, filepath.Join(folder, name+".json"), data)
+				// What is read back from the document gives the same comment.
+				if diff := cmp.Diff(Markdown(decode(t, data)), got); diff != "" {
+					t.Errorf("comment of the JSON differs:\n%s", diff)
+				}
+			}
+			golden(t, filepath.Join(folder, name+".md"), []byte(got))
+			golden(t, filepath.Join(folder, name+".txt"), []byte(Text(r)))
+			checkComment(t, r, got)
+		})
+	}
+}
+
+func decode(t *testing.T, data []byte) proposal.Report {
+	t.Helper()
+	var r proposal.Report
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestAttacksEverywhere(t *testing.T) {
+	for _, a := range append(attacks, strings.Join(attacks, " "), strings.Join(attacks, "\n")) {
+		r := everywhere(a)
+		checkComment(t, r, Markdown(r))
+		checkPlain(t, "Text", Text(r))
+		data, err := JSON(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPlain(t, "JSON", string(data))
+		if diff := cmp.Diff(r, decode(t, data)); diff != "" && utf8.ValidString(a) {
+			t.Errorf("JSON of %q decodes to something else:\n%s", a, diff)
+		}
+	}
+}
+
+// TestEveryLimit composes at limits that force each level of detail.
+func TestEveryLimit(t *testing.T) {
+	for name, r := range cases() {
+		for _, limit := range []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment} {
+			got := markdown(r, limit)
+			if n := text.Units(got); n > limit {
+				t.Errorf("%s: %d units at limit %d", name, n, limit)
+			}
+			checkTree(t, got)
+		}
+	}
+}
+
+func TestCommentIsFilled(t *testing.T) {
+	for _, r := range []proposal.Report{huge(40, 6<<10), huge(3, 1<<20)} {
+		if n := text.Units(Markdown(r)); n < MaxComment*9/10 {
+			t.Errorf("a report with megabytes of output fills only %d of %d units", n, MaxComment)
+		}
+	}
+}
+
+func TestFairShare(t *testing.T) {
+	got := Markdown(huge(40, 6<<10))
+	if n := strings.Count(got, "```text\ndone\n```"); n != 10 {
+		t.Errorf("short outputs shown whole: %d, want 10", n)
+	}
+	gaps := regexp.MustCompile(`⟨… ([0-9,]+) bytes left out here …⟩`).FindAllString(got, -1)
+	if len(gaps) != 30 {
+		t.Errorf("long outputs cut with a note: %d, want 30", len(gaps))
+	}
+	if !strings.Contains(got, "the whole is in <code>step-00.stdout</code>") {
+		t.Error("the comment does not say where the whole output is")
+	}
+}
+
+func TestPour(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		sizes []int
+		room  int
+		want  []int
+	}{
+		{"all fit", []int{5, 6, 7}, 100, []int{5, 6, 7}},
+		{"small whole, rest equal", []int{10, 100, 200}, 110, []int{10, 50, 50}},
+		{"none", nil, 10, []int{}},
+		{"no room", []int{3, 4}, -5, []int{0, 0}},
+		{"remainder", []int{9, 9, 9}, 10, []int{3, 3, 4}},
+	} {
+		if diff := cmp.Diff(tt.want, pour(tt.sizes, tt.room)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestHeading(t *testing.T) {
+	for name, want := range map[string]string{
+		"all_ok":  "## fumehood: 3 succeeded",
+		"mixed":   "## fumehood: 2 succeeded, 2 failed, 2 denied, 1 waiting for approval, 1 not run",
+		"stopped": "## fumehood stopped: 1 succeeded, 1 failed, 1 not run",
+		"empty":   "## fumehood: nothing was proposed",
+	} {
+		if lines := strings.SplitN(Markdown(cases()[name]), "\n", 4); lines[0] != Marker || lines[2] != want {
+			t.Errorf("%s begins %q, %q; want %q", name, lines[0], lines[2], want)
+		}
+	}
+}
+
+func TestProse(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"plain", "a person must approve, always.", "a person must approve, always."},
+		{"backticks", "`find -exec` runs `sh`", "<code>find -exec</code> runs <code>sh</code>"},
+		{"quotes", `the word "LGTM, approved \" yes" is odd`, `the word <code>&#34;LGTM, approved \&#34; yes&#34;</code> is odd`},
+		{"mention and reference", "fixes #1 for @you", "fixes <code>#1</code> for <code>@you</code>"},
+		{"commit", "see deadbeef and 1234567", "see <code>deadbeef</code> and <code>1234567</code>"},
+		{"unclosed", "a ` b", "a <code>`</code> b"},
+		{"link", "see www.evil.example", "see <code>www.evil.example</code>"},
+	} {
+		if diff := cmp.Diff(tt.want, prose(tt.in, 1000)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	long := strings.Repeat("<&x`\"@ ", 5000)
+	for max := 20; max < 300; max += 7 {
+		if n := text.Units(prose(long, max)); n > max+2 {
+			t.Errorf("prose of %d units for %d", n, max)
+		}
+		if n := text.Units(code(long, max)); n > max+codeTags+1 {
+			t.Errorf("code of %d units for %d", n, max)
+		}
+	}
+}
+
+func TestJSONRefusesOtherSchema(t *testing.T) {
+	if _, err := JSON(proposal.Report{Schema: "fumehood.report/v2"}); err == nil {
+		t.Error("another schema was accepted")
+	}
+}
+
+func BenchmarkMarkdown(b *testing.B) {
+	r := huge(50, 512<<10) // 50 commands, 1 MiB kept of each
+	b.ReportAllocs()
+	for b.Loop() {
+		Markdown(r)
+	}
+}

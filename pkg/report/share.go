@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import "slices"
+
+// shares divides the room for outputs: first among commands, then among one
+// command's streams.
+type shares struct {
+	commands [][]*output
+}
+
+// want enters an output. Outputs of one command follow each other.
+func (s *shares) want(o *output) {
+	if n := len(s.commands); n > 0 && s.commands[n-1][0].record == o.record {
+		s.commands[n-1] = append(s.commands[n-1], o)
+		return
+	}
+	s.commands = append(s.commands, []*output{o})
+}
+
+// divide gives every output its least and its share of the room beyond.
+func (s *shares) divide(room int) {
+	wants := make([]int, len(s.commands))
+	for i, outputs := range s.commands {
+		for _, o := range outputs {
+			wants[i] += o.natural - o.least
+			room -= o.least
+		}
+	}
+	for i, share := range pour(wants, room) {
+		streams := make([]int, len(s.commands[i]))
+		for j, o := range s.commands[i] {
+			streams[j] = o.natural - o.least
+		}
+		for j, part := range pour(streams, share) {
+			s.commands[i][j].share = s.commands[i][j].least + part
+		}
+	}
+}
+
+// pour fills vessels of the given sizes with water from one tap, all at the same
+// rate: small ones are full, the others stand equally high. The sum of what it
+// returns is at most room.
+func pour(sizes []int, room int) []int {
+	order := make([]int, len(sizes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return sizes[a] - sizes[b] })
+	got := make([]int, len(sizes))
+	for n, i := range order {
+		got[i] = max(0, min(sizes[i], room/(len(order)-n)))
+		room -= got[i]
+	}
+	return got
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Text returns r as plain lines for a terminal: a line that counts, what stopped
+// the run, and one line a proposal with the first reason of a refusal. It holds no
+// colours and no output of the commands.
+func Text(r proposal.Report) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, strings.TrimPrefix(heading(r), "## "))
+	if r.Error != nil {
+		fmt.Fprintf(&b, "stopped: %s: %s\n", text.Inline(r.Error.Code, 80), text.Inline(r.Error.Message, 500))
+		if r.Error.Hint != "" {
+			fmt.Fprintf(&b, "hint: %s\n", text.Inline(r.Error.Hint, 500))
+		}
+	}
+	for _, s := range r.Run.Unenforced {
+		fmt.Fprintf(&b, "not enforced: %s\n", text.Inline(s, 200))
+	}
+	for _, rec := range r.Records {
+		fmt.Fprintf(&b, "%-20s %-10s %s\n", plainOutcome(rec), text.Inline(rec.Proposal.ID, 40), text.Inline(shortCommand(rec), 80))
+		for _, line := range plainReason(rec) {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+	}
+	return b.String()
+}
+
+// plainOutcome is outcome without mark or HTML.
+func plainOutcome(r proposal.Record) string {
+	if kindOf(r) != failed {
+		_, words := outcome(r)
+		return words
+	}
+	s := r.Result.Status.String()
+	switch r.Result.Status {
+	case proposal.Exited:
+		s = fmt.Sprintf("exit %d", r.Result.ExitCode)
+	case proposal.Signaled:
+		s = "killed by " + text.Inline(r.Result.Signal, 20)
+	}
+	return s + " · " + milliseconds(r.Result.WallMS)
+}
+
+func plainReason(r proposal.Record) []string {
+	var lines []string
+	if r.Decision.Effect != proposal.Allow && len(r.Decision.Reasons) > 0 {
+		reason := r.Decision.Reasons[0]
+		lines = append(lines, text.Inline(reason.Rule+": "+reason.Message, 300))
+		if reason.Suggestion != "" {
+			lines = append(lines, "instead: "+text.Inline(reason.Suggestion, 300))
+		}
+	}
+	if r.Result != nil && r.Result.Limit != "" {
+		lines = append(lines, "limit met: "+text.Inline(r.Result.Limit, 60))
+	}
+	if r.Result != nil && r.Result.Detail != "" {
+		lines = append(lines, text.Inline(r.Result.Detail, 300))
+	}
+	return lines
+}
