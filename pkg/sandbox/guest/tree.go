@@ -179,7 +179,8 @@ func (t *tree) hidden(dir string, now map[string]node) []change {
 		}
 		rel := filepath.Join(dir, path[len(root)+1:])
 		_, stands := now[rel]
-		if !stands && t.seen[rel].kind != 'w' {
+		_, known := t.seen[rel] // then compare tells what became of it
+		if !stands && !known {
 			found = append(found, change{"removed", typeOfMode(d.Type()), rel, 0})
 		}
 		return nil

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func testLimits() proposal.Limits {
+	return proposal.Limits{
+		Wall: proposal.Duration(20 * time.Second), CPUs: 1.5, Memory: 512 * proposal.MiB, Pids: 128,
+		Disk: 256 * proposal.MiB, Files: 1024, Output: 64 * proposal.MiB,
+	}
+}
+
+// The OCI spec is the contract with runsc: what it says is what holds, on hosts
+// with cgroup v1 and v2 alike. Any change to it must be seen in review.
+func TestSpecGolden(t *testing.T) {
+	l := layout{
+		ID: "0123456789abcdef", Root: "/state/root", Init: "/lib/fumehood-init", Upper: "/state/upper",
+		Binds: []Bind{{"/usr", "/usr"}}, Trees: []Bind{{"/state/trees/0", "/workspace"}, {"/state/trees/1", "/cache"}},
+		UID: 1001, GID: 1002, Limits: testLimits(), Cgroup: "/fumehood-0123456789abcdef",
+	}
+	spec, err := l.spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.MarshalIndent(spec, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "config.json")
+	if *update {
+		if err := os.WriteFile(golden, append(got, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)+"\n"); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+}
+
+// controlFiles makes a folder that looks like a cgroup file system, since no test
+// can have both versions of the real one.
+func controlFiles(t *testing.T, names ...string) string {
+	t.Helper()
+	mount := t.TempDir()
+	for _, name := range names {
+		path := filepath.Join(mount, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return mount
+}
+
+func readAll(t *testing.T, mount string, names ...string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(mount, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name] = string(data)
+	}
+	return got
+}
+
+func TestCgroup2Limits(t *testing.T) {
+	files := []string{"s/memory.max", "s/memory.swap.max", "s/cpu.max", "s/pids.max"}
+	mount := controlFiles(t, append(files, "cgroup.controllers", "cgroup.subtree_control")...)
+	c := &cgroup{v2: true, dirs: map[string]string{}}
+	for _, controller := range controllers {
+		c.dirs[controller] = filepath.Join(mount, "s")
+	}
+	if err := c.limit(testLimits()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"s/memory.max": "536870912", "s/memory.swap.max": "0", "s/cpu.max": "150000 100000", "s/pids.max": "1512",
+	}
+	if diff := cmp.Diff(want, readAll(t, mount, files...)); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+}
+
+// A control file that is not there is a limit that cannot be enforced.
+func TestCgroup2LimitMissing(t *testing.T) {
+	for _, missing := range []string{"memory.max", "cpu.max", "pids.max"} {
+		t.Run(missing, func(t *testing.T) {
+			mount := controlFiles(t, "memory.max", "cpu.max", "pids.max")
+			if err := os.Remove(filepath.Join(mount, missing)); err != nil {
+				t.Fatal(err)
+			}
+			c := &cgroup{v2: true, dirs: map[string]string{"memory": mount, "cpu": mount, "cpuacct": mount, "pids": mount}}
+			if err := c.limit(testLimits()); err == nil || !strings.Contains(err.Error(), missing) {
+				t.Errorf("error %v, want one that names %s", err, missing)
+			}
+		})
+	}
+}
+
+func TestCgroup2Delegation(t *testing.T) {
+	mount := controlFiles(t, "cgroup.controllers", "cgroup.subtree_control")
+	control := filepath.Join(mount, "cgroup.subtree_control")
+	if err := os.WriteFile(control, []byte("cpuset memory pids\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCgroup(mount, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.v2 {
+		t.Error("not taken for version 2")
+	}
+	// memory and pids were there already; cpu (not cpuset) had to be asked for.
+	if got := readAll(t, mount, "cgroup.subtree_control")["cgroup.subtree_control"]; got != "+cpu" {
+		t.Errorf("last written to subtree_control: %q, want +cpu", got)
+	}
+}
+
+func TestUsageFields(t *testing.T) {
+	const events = "low 0\nhigh 0\nmax 7\noom 2\noom_kill 1\noom_group_kill 0\n"
+	if got := field(events, "oom_kill"); got != 1 {
+		t.Errorf("oom_kill %d, want 1", got)
+	}
+	if got := field(events, "absent"); got != 0 {
+		t.Errorf("absent %d, want 0", got)
+	}
+}
+
+func TestCovers(t *testing.T) {
+	run := testLimits()
+	for name, change := range map[string]func(*proposal.Limits){
+		"no wall":    func(l *proposal.Limits) { l.Wall = 0 },
+		"no cpu":     func(l *proposal.Limits) { l.CPUs = 0 },
+		"no memory":  func(l *proposal.Limits) { l.Memory = 0 },
+		"no pids":    func(l *proposal.Limits) { l.Pids = 0 },
+		"no disk":    func(l *proposal.Limits) { l.Disk = 0 },
+		"no files":   func(l *proposal.Limits) { l.Files = 0 },
+		"no output":  func(l *proposal.Limits) { l.Output = 0 },
+		"more pids":  func(l *proposal.Limits) { l.Pids++ },
+		"more disk":  func(l *proposal.Limits) { l.Disk++ },
+		"more files": func(l *proposal.Limits) { l.Files++ },
+		"negative":   func(l *proposal.Limits) { l.Memory = -1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := run
+			change(&l)
+			if covers(run, l) == nil {
+				t.Errorf("limits %+v were accepted", l)
+			}
+		})
+	}
+	if err := covers(run, run); err != nil {
+		t.Error(err)
+	}
+}
