@@ -3,11 +3,11 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,12 +74,13 @@ func newCgroup2(mount, name string) (*cgroup, error) {
 // delegate makes sure that children of the root cgroup have our controllers.
 func delegate(mount string) error {
 	path := filepath.Join(mount, "cgroup.subtree_control")
+	have, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	enabled := strings.Fields(string(have))
 	for _, controller := range []string{"memory", "cpu", "pids"} {
-		have, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if bytes.Contains(append([]byte(" "), bytes.ReplaceAll(have, []byte("\n"), []byte(" "))...), []byte(" "+controller+" ")) {
+		if slices.Contains(enabled, controller) {
 			continue
 		}
 		if err := os.WriteFile(path, []byte("+"+controller), 0); err != nil {

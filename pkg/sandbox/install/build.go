@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const ldflags = "-s -w -X gvisor.dev/gvisor/runsc/version.version=" + GVisorVersion
+
+// build makes an installation of root's sources in dir, which must be empty.
+func build(ctx context.Context, root, key, dir string, progress func(string)) error {
+	if err := compile(ctx, root, dir, progress); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(dir, sidecarDir), 0o755); err != nil {
+		return buildFailure("cannot lay out the installation", err)
+	}
+	// The sentry is the same program. Upstream wants a file of its own for it as
+	// soon as there is a prewarmer; a link costs nothing and shares its pages.
+	if err := os.Link(filepath.Join(dir, runscName), filepath.Join(dir, sentryName)); err != nil {
+		return buildFailure("cannot link the sentry", err)
+	}
+	version := exec.CommandContext(ctx, filepath.Join(dir, runscName), "--version")
+	if text, err := version.Output(); err != nil || !bytes.Contains(text, []byte("runsc version "+GVisorVersion+"\n")) {
+		return buildFailure(fmt.Sprintf("the new %s says version %q", runscName, tail(text)), err)
+	}
+	m := manifest{
+		Schema: manifestSchema, GVisor: GVisorVersion, Go: runtime.Version(), Platform: platform(), Source: key,
+		Prewarmer: buildPrewarmer(ctx, dir),
+	}
+	if m.Prewarmer != "" {
+		progress(m.Prewarmer)
+	}
+	return seal(dir, m)
+}
+
+// compile runs the go command, and says every ten seconds that it still does.
+func compile(ctx context.Context, root, dir string, progress func(string)) error {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		return buildFailure("cannot find the go command", err)
+	}
+	progress("building " + runscName + " from gVisor " + GVisorVersion + "; this is done once and takes about a minute")
+	begun := time.Now()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		for tick := time.NewTicker(10 * time.Second); ; {
+			select {
+			case <-stop:
+				tick.Stop()
+				return
+			case <-tick.C:
+				progress(fmt.Sprintf("still building %s (%.0f s)", runscName, time.Since(begun).Seconds()))
+			}
+		}
+	}()
+	cmd := exec.CommandContext(ctx, goTool, "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags,
+		"-o", dir+string(filepath.Separator), "./cmd/"+runscName, "./cmd/"+initName)
+	cmd.Dir, cmd.Env = root, append(buildEnv(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off")
+	cmd.WaitDelay = 5 * time.Second
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return buildFailure("cannot build "+runscName+": "+tail(text), err)
+	}
+	progress(fmt.Sprintf("built %s in %.0f s", runscName, time.Since(begun).Seconds()))
+	return nil
+}
+
+// seal makes the files read-only and writes m, with their digests, beside them.
+func seal(dir string, m manifest) error {
+	names := []string{initName, runscName, sentryName}
+	if m.prewarmed() {
+		names = append(names, prewarmerName)
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := os.Chmod(path, 0o555); err != nil {
+			return buildFailure("cannot seal the installation", err)
+		}
+		f, err := describe(path, name)
+		if err != nil {
+			return buildFailure("cannot seal the installation", err)
+		}
+		m.Files = append(m.Files, f)
+	}
+	if err := m.write(dir); err != nil {
+		return buildFailure("cannot seal the installation", err)
+	}
+	for _, name := range []string{".", sidecarDir} { // whatever the umask
+		if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil {
+			return buildFailure("cannot seal the installation", err)
+		}
+	}
+	return nil
+}
+
+func describe(path, name string) (manifestFile, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return manifestFile{}, err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	size, err := io.Copy(sum, file)
+	return manifestFile{Name: name, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
+}
+
+// buildEnv is what compilers may see of our environment: where things are, never
+// tokens, and nothing that changes what they make.
+func buildEnv() []string {
+	kept := []string{
+		"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
+		"GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOTMPDIR", "GOTOOLCHAIN",
+		"GOPROXY", "GOSUMDB", "GONOSUMDB", "GONOPROXY", "GOPRIVATE", "GOINSECURE",
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	}
+	return slices.DeleteFunc(os.Environ(), func(assignment string) bool {
+		name, _, _ := strings.Cut(assignment, "=")
+		return !slices.Contains(kept, strings.ToUpper(name))
+	})
+}
+
+// tail is the end of a compiler's output, where the error stands.
+func tail(text []byte) string {
+	const most = 2000
+	text = bytes.TrimSpace(text)
+	if len(text) > most {
+		text = append([]byte("…"), text[len(text)-most:]...)
+	}
+	return string(text)
+}
+
+func buildFailure(message string, err error) error {
+	return &proposal.StopError{
+		Code: CodeBuild, Message: message, Err: err,
+		Hint: "building needs Go (the version in go.mod), its modules from the cache or the network, " +
+			"and 300 MB of disk; or install the release, which carries " + runscName,
+	}
+}

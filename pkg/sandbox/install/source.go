@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+const modulePath = "github.com/fumehood/fumehood"
+
+// sourceRoots hold everything of this module that goes into an installation, and
+// how it is made. A test compares them with what the go command says.
+var sourceRoots = []string{
+	"go.mod",
+	"go.sum",
+	"cmd/fumehood-init",
+	"cmd/fumehood-runsc",
+	"pkg/monitor/sentry",
+	"pkg/sandbox/guest",
+	"pkg/sandbox/install/build.go",
+	"pkg/sandbox/install/prewarmer.go",
+	"pkg/sandbox/install/prewarmer.c.txt",
+}
+
+// sourceTree returns the folder of the module that this program was compiled
+// from, if it is still there. The compiler wrote it into the program; a program
+// built with -trimpath has none. The working directory is never asked.
+func sourceTree() (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return "", errors.New("this program does not say where its source is")
+	}
+	root := filepath.Join(filepath.Dir(file), "..", "..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return "", fmt.Errorf("cannot find this program's source: %v", err)
+	}
+	if !bytes.HasPrefix(text, []byte("module "+modulePath+"\n")) {
+		return "", fmt.Errorf("%q is not the source of fumehood", root)
+	}
+	return root, nil
+}
+
+// sourceKey names what would be built from root here: it changes with our
+// sources, the versions of all modules, the compiler and the platform.
+func sourceKey(root string) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s\n%s\n", GVisorVersion, runtime.Version(), platform())
+	for _, name := range sourceRoots {
+		err := filepath.WalkDir(filepath.Join(root, name), func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) && path == filepath.Join(root, name) {
+				return nil // not every root exists in every version
+			}
+			if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(sum, "%q %d\n%s", strings.TrimPrefix(path, root), len(text), text)
+			return nil
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:32], nil
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Runsc is a verified installation.
+type Runsc struct {
+	Path      string // fumehood-runsc
+	Init      string // the guest's first process
+	Version   string // of gVisor
+	Digest    string // "sha256:…" of fumehood-runsc
+	GoVersion string // that compiled it
+	Prewarmed bool
+	// PrewarmerNote says what is lost and how to get it; empty if Prewarmed.
+	PrewarmerNote string
+
+	seen []seenFile
+}
+
+// seenFile is a file as it was when its digest was taken.
+type seenFile struct {
+	path string
+	id   identity
+}
+
+// identity changes whenever a file's content may have changed: the kernel sets
+// ctime on every write, and only root can turn its clock back.
+type identity struct {
+	dev, ino uint64
+	size     int64
+	ctime    syscall.Timespec
+}
+
+// Unchanged returns an error if any file of the installation was replaced or
+// written to since Find returned it. It takes some microseconds, against the
+// milliseconds of taking all digests again; call it before every start.
+func (r Runsc) Unchanged() error {
+	if len(r.seen) == 0 {
+		return badDigest(filepath.Dir(r.Path), "it was never verified")
+	}
+	for _, s := range r.seen {
+		info, err := os.Lstat(s.path)
+		if err != nil {
+			return badDigest(filepath.Dir(r.Path), err.Error())
+		}
+		if identify(info) != s.id {
+			return badDigest(filepath.Dir(r.Path), fmt.Sprintf("%q changed after it was verified", s.path))
+		}
+	}
+	return nil
+}
+
+// verify checks the installation in dir; with a digest, its manifest must have it.
+func verify(dir, digest string) (Runsc, error) {
+	if err := checkFolders(dir); err != nil {
+		return Runsc{}, err
+	}
+	m, err := readManifest(dir, digest)
+	if err != nil {
+		return Runsc{}, err
+	}
+	if err := checkSidecars(dir, m); err != nil {
+		return Runsc{}, err
+	}
+	r := Runsc{
+		Path: filepath.Join(dir, runscName), Init: filepath.Join(dir, initName),
+		Version: m.GVisor, GoVersion: m.Go,
+		Prewarmed: m.prewarmed(), PrewarmerNote: m.Prewarmer,
+	}
+	if r.seen, err = checkFiles(dir, m.Files); err != nil {
+		return Runsc{}, err
+	}
+	for _, f := range m.Files {
+		if f.Name == runscName {
+			r.Digest = "sha256:" + f.SHA256
+		}
+	}
+	return r, checkBuild(dir)
+}
+
+// checkFolders looks at the folders and the manifest, which hold no digest of their own.
+func checkFolders(dir string) error {
+	for _, name := range []string{".", sidecarDir, manifestName} {
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if err != nil {
+			return badDigest(dir, "it is not whole: "+err.Error())
+		}
+		if name != manifestName && !info.IsDir() {
+			return badPermissions(dir, path, "is not a folder")
+		}
+		if err := checkOwner(dir, path, info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSidecars refuses what m does not name: runsc runs what it finds there.
+func checkSidecars(dir string, m manifest) error {
+	named := map[string]bool{}
+	for _, f := range m.Files {
+		named[f.Name] = true
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, sidecarDir))
+	if err != nil {
+		return badDigest(dir, err.Error())
+	}
+	for _, entry := range entries {
+		if name := sidecarDir + "/" + entry.Name(); !named[name] {
+			return badDigest(dir, fmt.Sprintf("%q is not in its manifest", name))
+		}
+	}
+	return nil
+}
+
+// checkFiles takes all digests at once, that of hard links only once.
+func checkFiles(dir string, files []manifestFile) ([]seenFile, error) {
+	var work errgroup.Group
+	seen := make([]seenFile, len(files))
+	digests := map[identity]string{}
+	for i, f := range files {
+		path := filepath.Join(dir, f.Name)
+		file, id, err := open(dir, path, f)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		seen[i] = seenFile{path, id}
+		if sum, ok := digests[id]; ok {
+			if sum != f.SHA256 {
+				return nil, badDigest(dir, fmt.Sprintf("%q has not the digest in its manifest", f.Name))
+			}
+			continue
+		}
+		digests[id] = f.SHA256
+		work.Go(func() error { return checkDigest(dir, file, f) })
+	}
+	return seen, work.Wait()
+}
+
+func open(dir, path string, f manifestFile) (*os.File, identity, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, identity{}, badPermissions(dir, path, "is a symbolic link")
+		}
+		return nil, identity{}, badDigest(dir, "it is not whole: "+err.Error())
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = badPermissions(dir, path, "is not a regular file")
+	}
+	if err == nil {
+		err = checkOwner(dir, path, info)
+	}
+	if err == nil && info.Size() != f.Size {
+		err = badDigest(dir, fmt.Sprintf("%q has %d bytes, its manifest says %d", f.Name, info.Size(), f.Size))
+	}
+	if err != nil {
+		file.Close()
+		return nil, identity{}, err
+	}
+	return file, identify(info), nil
+}
+
+func checkDigest(dir string, file io.Reader, f manifestFile) error {
+	sum := sha256.New()
+	if _, err := io.CopyBuffer(sum, struct{ io.Reader }{file}, make([]byte, 256<<10)); err != nil {
+		return badDigest(dir, fmt.Sprintf("cannot read %q: %v", f.Name, err))
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
+		return badDigest(dir, fmt.Sprintf("%q has not the digest in its manifest", f.Name))
+	}
+	return nil
+}
+
+// checkBuild asks the binary itself what it was built from, without running it.
+func checkBuild(dir string) error {
+	info, err := buildinfo.ReadFile(filepath.Join(dir, runscName))
+	if err != nil {
+		return badVersion(dir, "cannot read what it was built from: "+err.Error())
+	}
+	if want := modulePath + "/cmd/" + runscName; info.Path != want {
+		return badVersion(dir, fmt.Sprintf("it is %q, not %s", info.Path, want))
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "CGO_ENABLED" && setting.Value != "0" {
+			return badVersion(dir, "it was built with cgo")
+		}
+	}
+	return checkModule(dir, info.Deps)
+}
+
+func checkModule(dir string, deps []*debug.Module) error {
+	for _, dep := range deps {
+		if dep.Path != "gvisor.dev/gvisor" {
+			continue
+		}
+		if dep.Version != GVisorVersion || dep.Replace != nil {
+			return badVersion(dir, fmt.Sprintf("gVisor %s (replaced: %t) is linked in, pinned is %s",
+				dep.Version, dep.Replace != nil, GVisorVersion))
+		}
+		return nil
+	}
+	return badVersion(dir, "no gVisor is linked in")
+}
+
+// checkOwner refuses what another user could change.
+func checkOwner(dir, path string, info fs.FileInfo) error {
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return badPermissions(dir, path, "is a symbolic link")
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return badPermissions(dir, path, fmt.Sprintf("is writable by others (mode %04o)", mode))
+	}
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	if owner != 0 && int(owner) != os.Geteuid() {
+		return badPermissions(dir, path, fmt.Sprintf("belongs to user %d", owner))
+	}
+	return nil
+}
+
+func badPermissions(dir, path, message string) error {
+	return refusal(CodePermissions, dir, fmt.Sprintf("%q %s", path, message),
+		"it must be a plain file of root or of the user who runs fumehood, writable by nobody else: "+
+			"remove that folder and run fumehood again, or mend it with chown and chmod go-w")
+}
+
+func identify(info fs.FileInfo) identity {
+	s := info.Sys().(*syscall.Stat_t)
+	return identity{dev: s.Dev, ino: s.Ino, size: s.Size, ctime: s.Ctim}
+}
