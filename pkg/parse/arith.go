@@ -3,6 +3,7 @@
 package parse
 
 import (
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -83,7 +84,7 @@ func (w *walker) operandParts(parts []syntax.WordPart, alone bool, span proposal
 
 // nextName names an operand's own value: no variable has such a name.
 func nextName(span proposal.Span) string {
-	return "=" + string(rune('0'+span.Line%10)) + itoa(span.Start)
+	return "=" + strconv.Itoa(span.Start)
 }
 
 // expression checks literal text of an expression: numbers, names and operators.

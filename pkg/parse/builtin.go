@@ -31,12 +31,17 @@ func init() {
 	}
 }
 
+// programsToo are builtins that also exist as programs, which evaluate nothing.
+var programsToo = map[string]bool{"test": true, "[": true, "printf": true}
+
 // builtin follows args when they call a builtin or perhaps a function.
 func (w *walker) builtin(index int, args []arg, s scope, c call) bool {
 	if !direct(s) {
 		return false
 	}
-	w.called = append(w.called, callSite{index: index, fn: s.fn, args: args})
+	if len(s.via) == 0 || (s.via[len(s.via)-1] != "command" && s.via[len(s.via)-1] != "builtin") {
+		w.called = append(w.called, callSite{index: index, shell: s.shell, fn: s.fn, args: args})
+	}
 	check := builtins[args[0].Value]
 	if check == nil {
 		return false
@@ -188,7 +193,7 @@ func checkPrintf(w *walker, index int, args []arg, s scope, _ call) {
 	}
 	if !strings.HasPrefix(first.Value, "-") || first.Value == "--" {
 		if !first.Static && first.Value == "" {
-			w.dynamicOption(first)
+			w.dynamicOption(first, unknownName)
 		}
 		return
 	}
@@ -204,14 +209,14 @@ func checkPrintf(w *walker, index int, args []arg, s scope, _ call) {
 
 // dynamicOption refuses an expansion where an option would be dangerous, unless
 // nothing in the text can make it one.
-func (w *walker) dynamicOption(a arg) {
+func (w *walker) dynamicOption(a arg, kind unknownKind) {
 	if a.src == nil {
-		w.unknown(unknownName, a.span)
+		w.unknown(kind, a.span)
 		return
 	}
-	name := nextName(a.span) + "o"
+	name := nextName(a.span)
 	w.origin(name).addWord(w, a.src)
-	w.operands[name] = a.span
+	w.operands[name] = operandUse{kind, a.span}
 }
 
 func checkUnset(w *walker, _ int, args []arg, s scope, _ call) {
@@ -221,7 +226,7 @@ func checkUnset(w *walker, _ int, args []arg, s scope, _ call) {
 		return
 	}
 	for _, a := range rest {
-		if a.Static && w.functions[a.Value] != nil {
+		if a.Static && w.functions[functionName{s.shell, a.Value}] != nil {
 			w.unknown(unknownExportedFunc, a.span)
 		}
 		w.variableName(a, s)
@@ -262,7 +267,7 @@ func (w *walker) dynamicWait(a arg) {
 		w.unknown(unknownName, a.span)
 		return
 	}
-	w.dynamicOption(a)
+	w.dynamicOption(a, unknownName)
 }
 
 var setOptions = map[string]bool{

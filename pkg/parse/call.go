@@ -129,9 +129,12 @@ func (w *walker) run(args []arg, s scope, c call) {
 // follow looks into the commands that run others.
 func (w *walker) follow(index int, args []arg, s scope, c call) {
 	name := args[0].Value
-	if !w.noShell || len(s.via) > 0 {
-		if w.builtin(index, args, s, c) {
-			return
+	if !(w.noShell && len(s.via) == 0 && programsToo[name]) && w.builtin(index, args, s, c) {
+		return
+	}
+	if writers[path.Base(name)] {
+		for _, a := range args[1:] {
+			w.written[strings.TrimPrefix(a.Value, "of=")] = true
 		}
 	}
 	if strings.Contains(name, "/") {
@@ -144,6 +147,9 @@ func (w *walker) follow(index int, args []arg, s scope, c call) {
 		wrap(w, index, args, s, c)
 	}
 }
+
+// writers are programs that write the files that they are given.
+var writers = map[string]bool{"tee": true, "cp": true, "mv": true, "ln": true, "install": true, "dd": true, "sponge": true}
 
 // script reads static text that a shell will run. That text runs as it is written,
 // not as we would print it, so it must not hold what the parser and bash disagree on.
@@ -167,6 +173,10 @@ func (w *walker) script(text string, span proposal.Span, s scope) {
 		w.unknown(unknownComment, span)
 	}
 	s.span = &span
+	if len(s.via) > 0 && s.via[len(s.via)-1] != "trap" {
+		w.shells++
+		s.shell, s.top, s.fn = w.shells, true, false
+	}
 	w.stmts(file.Stmts, s)
 }
 

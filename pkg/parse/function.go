@@ -5,7 +5,6 @@ package parse
 import (
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -13,15 +12,22 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
+// A functionName is a function in one of the shells that the text starts.
+type functionName struct {
+	shell int
+	name  string
+}
+
 // A function is one that the text declares.
 type function struct {
-	top  bool // by a statement of the text itself: nothing can skip it
+	top  bool // by a statement of its shell's text: nothing can skip it
 	from int  // number of calls met before it
 }
 
 // A callSite is a command whose program is a plain name, which may be a function.
 type callSite struct {
 	index int
+	shell int
 	fn    bool // in a function's body, which runs later
 	args  []arg
 }
@@ -35,10 +41,10 @@ func (w *walker) funcDecl(decl *syntax.FuncDecl, s scope) {
 		if shadows(name) {
 			w.unknown(unknownShadow, span)
 		}
-		if w.functions[name] == nil {
-			w.functions[name] = &function{top: s.top, from: len(w.called)}
+		if known := w.functions[functionName{s.shell, name}]; known != nil {
+			known.top = known.top && s.top
 		} else {
-			w.functions[name].top = w.functions[name].top && s.top
+			w.functions[functionName{s.shell, name}] = &function{top: s.top, from: len(w.called)}
 		}
 		s = s.in("function " + name)
 	}
@@ -55,7 +61,7 @@ func plainFunction(name string) bool {
 func (w *walker) checkFunctions() {
 	for i, site := range w.called {
 		command := &w.commands[site.index]
-		fn := w.functions[command.Program]
+		fn := w.functions[functionName{site.shell, command.Program}]
 		if fn == nil {
 			continue
 		}
@@ -110,10 +116,3 @@ func (w *walker) markExported() {
 		}
 	}
 }
-
-func sortStrings(names []string) []string {
-	slices.Sort(names)
-	return names
-}
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -3,12 +3,20 @@
 package parse
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
+
+// An operandUse is a word that a builtin may read as an option or an operator.
+type operandUse struct {
+	kind unknownKind
+	span proposal.Span
+}
 
 // An origin is everything that a variable may hold because of the text. Bash
 // evaluates variables as expressions in arithmetic, and a[$(id)] in one runs id.
@@ -93,7 +101,7 @@ func paramName(name string) string {
 var anyText = map[string]bool{
 	"_": true, "REPLY": true, "OPTARG": true, "MAPFILE": true, "PWD": true, "OLDPWD": true, "DIRSTACK": true, "BASH_REMATCH": true,
 	"BASH_COMMAND": true, "BASH_ARGV": true, "BASH_ARGV0": true, "BASH_SOURCE": true, "BASH_EXECUTION_STRING": true,
-	"FUNCNAME": true, "HOSTNAME": true, "HOME": true, "PATH": true, "READLINE_LINE": true, "COMP_LINE": true, "COMP_WORDS": true, "COPROC": true,
+	"FUNCNAME": true, "READLINE_LINE": true, "COMP_LINE": true, "COMP_WORDS": true, "COPROC": true,
 	"PS4": true, "IFS": true, "-": true,
 }
 
@@ -130,7 +138,7 @@ func (w *walker) checkOrigins() {
 	}
 	for _, name := range sorted(w.operands) {
 		if w.may(name, func(o *origin) bool { return o.special }, map[string]bool{}) {
-			w.unknown(unknownTest, w.operands[name])
+			w.unknown(w.operands[name].kind, w.operands[name].span)
 		}
 	}
 }
@@ -205,10 +213,4 @@ func numeric(argv []string, static, redirected bool) bool {
 	return false
 }
 
-func sorted(m map[string]proposal.Span) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	return sortStrings(names)
-}
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -39,6 +39,9 @@ func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
 			if command && !a.split && a.Value != "" && a.Value[0] != '-' && a.Value[0] != '+' {
 				return args[i:], command, true
 			}
+			if i == 1 && args[0].Value == "-n" && !a.split {
+				return nil, true, true // only checks the syntax of some file
+			}
 			w.unknown(unknownScript, a.span)
 			return nil, false, false
 		case a.Value == "--" || a.Value == "-":
@@ -51,7 +54,7 @@ func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
 				return nil, false, false
 			}
 		case len(a.Value) > 1 && a.Value[0] == '-':
-			if strings.Trim(a.Value[1:], "ceuxvnf") != "" && strings.Trim(a.Value[1:], "lceuxvnf") != "" {
+			if strings.Trim(a.Value[1:], "lceuxvnf") != "" {
 				w.unknown(unknownShellFile, a.span)
 				return nil, false, false
 			}

@@ -25,9 +25,9 @@ func checkTest(w *walker, _ int, args []arg, s scope, _ call) {
 		case a.Static:
 			w.nameTest(operands, i, s)
 		case a.split || a.Glob:
-			w.dynamicOption(a)
+			w.dynamicOption(a, unknownTest)
 		case !isOperand(operands, i):
-			w.dynamicOption(a)
+			w.dynamicOption(a, unknownTest)
 		}
 	}
 }

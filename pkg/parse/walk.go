@@ -21,9 +21,10 @@ type walker struct {
 
 	values    map[string]*origin         // what variables may hold
 	numbers   map[string]proposal.Span   // variables that bash evaluates as expressions
-	operands  map[string]proposal.Span   // variables that test may read as operators
+	operands  map[string]operandUse      // words that a builtin may read as an option or operator
 	exported  map[string]bool            // variables that are exported by name alone
-	functions map[string]*function       // functions that the text declares
+	functions map[functionName]*function // functions that the text declares
+	shells    int                        // shells that the text starts
 	called    []callSite                 // calls of plain names
 	written   map[string]bool            // files that redirections write
 	scripts   map[string][]proposal.Span // files that are run
@@ -36,18 +37,20 @@ type scope struct {
 	stdin  string
 	span   *proposal.Span // of everything inside a nested text
 	level  int            // nested wrappers and substitutions
-	top    bool           // a statement of the text itself, not of a construct
+	shell  int            // which shell of the text reads it: functions are not inherited
+	top    bool           // a statement of that shell's text, not of a construct
 	fn     bool           // in a function's body
 }
 
 func newWalker(text string, env map[string]string) *walker {
 	w := &walker{
-		text: text, values: map[string]*origin{}, numbers: map[string]proposal.Span{}, operands: map[string]proposal.Span{},
-		exported: map[string]bool{}, functions: map[string]*function{}, written: map[string]bool{}, scripts: map[string][]proposal.Span{},
+		text: text, values: map[string]*origin{}, numbers: map[string]proposal.Span{}, operands: map[string]operandUse{},
+		exported: map[string]bool{}, functions: map[functionName]*function{}, written: map[string]bool{}, scripts: map[string][]proposal.Span{},
 	}
 	for name, value := range env {
 		w.origin(name).addText(value)
 		w.exported[name] = true
+		w.assigned(name, wholeSpan(""), scope{})
 	}
 	return w
 }
@@ -97,21 +100,21 @@ func (w *walker) emit(c proposal.Command) int {
 	return c.Index
 }
 
-// enter guards the depth; the caller must leave when it returns true.
+// enter goes one level down, unless that is too deep or the text is given up.
+// The caller must leave when it returns true.
 func (w *walker) enter(node syntax.Node, s scope) bool {
-	w.depth++
-	if w.depth > maxDepth || s.level > maxLevels {
-		w.unknown(unknownDeep, w.span(node, s))
-		w.depth--
+	if w.full {
 		return false
 	}
-	return !w.full || w.leave()
+	if w.depth >= maxDepth || s.level > maxLevels {
+		w.unknown(unknownDeep, w.span(node, s))
+		return false
+	}
+	w.depth++
+	return true
 }
 
-func (w *walker) leave() bool {
-	w.depth--
-	return false
-}
+func (w *walker) leave() { w.depth-- }
 
 func (w *walker) stmts(stmts []*syntax.Stmt, s scope) {
 	for _, stmt := range stmts {
@@ -144,12 +147,21 @@ func (w *walker) stmt(stmt *syntax.Stmt, s scope) {
 		w.declaration(stmt, decl, redirects, stdin, s)
 		return
 	}
-	if len(redirects) > 0 || stmt.Cmd == nil {
+	if len(redirects) > 0 || evaluates(stmt.Cmd) {
 		w.emit(proposal.Command{Redirects: redirects, Via: s.via, Inside: s.inside, StdinFrom: stdin, Span: w.span(stmt, s)})
 	}
 	w.redirectWords(stmt.Redirs, s)
 	s.stdin = stdin
 	w.compound(stmt.Cmd, s)
+}
+
+// evaluates reports whether cmd is a command of its own that starts no program.
+func evaluates(cmd syntax.Command) bool {
+	switch cmd.(type) {
+	case nil, *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
+		return true
+	}
+	return false
 }
 
 // chain walks a && b | c …, which nests to the left, without going deeper.

@@ -236,7 +236,7 @@ func (w *walker) skipOperands(name string, wrap wrapper, rest []arg) ([]arg, boo
 		return nil, true
 	}
 	for _, a := range rest[:wrap.operands] {
-		if a.split || a.Glob || (!a.Static && a.Value == "" && name != "timeout") {
+		if a.split || a.Glob || (!a.Static && a.Value == "" && name != "timeout") || (name == "chrt" && strings.Trim(a.Value, "0123456789") != "") {
 			w.unknown(unknownOption, a.span)
 			return nil, false
 		}

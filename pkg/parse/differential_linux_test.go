@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"math/rand/v2"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// predicted reports whether one of the commands is what argv shows.
+func predicted(commands []proposal.Command, argv []string) bool {
+	for _, c := range commands {
+		if len(c.Args) > 0 && matches(c, argv) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(c proposal.Command, argv []string) bool {
+	if c.Function || path.Base(c.Program) != path.Base(argv[0]) {
+		return false
+	}
+	for i, word := range c.Args[1:] {
+		switch i++; {
+		case !word.Static:
+			return i >= len(argv) || strings.HasPrefix(argv[i], word.Value) || word.Value == ""
+		case i >= len(argv) || argv[i] != word.Value:
+			return false
+		}
+	}
+	return len(argv) == len(c.Args)
+}
+
+// checkAgainstBash runs the canonical text and compares. It returns how many
+// programs bash executed, -1 when the text is refused and nothing ran.
+func checkAgainstBash(t *testing.T, l lab, text string) int {
+	t.Helper()
+	analysis := Analyze(proposal.Proposal{Run: text})
+	if len(analysis.Unknowns) > 0 {
+		return -1
+	}
+	executed := l.trace(t, analysis.Canonical)
+	for _, argv := range executed {
+		if !predicted(analysis.Commands, argv) {
+			t.Errorf("bash ran %q\nwhich is not among the commands of %q\n(canonical %q)\ncommands: %+v", argv, text, analysis.Canonical, analysis.Commands)
+		}
+	}
+	return len(executed)
+}
+
+// TestRandomTextsAgainstBash makes small scripts out of tokens and compares what
+// bash really executes with what Analyze found.
+func TestRandomTextsAgainstBash(t *testing.T) {
+	l := newLab(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	compared, executed := 0, 0
+	for range 20000 {
+		if compared == 2000 {
+			break
+		}
+		if n := checkAgainstBash(t, l, randomText(random)); n >= 0 {
+			compared++
+			executed += n
+		}
+	}
+	t.Logf("%d texts compared, %d programs executed", compared, executed)
+	if compared < 2000 || executed < 1000 {
+		t.Errorf("compared %d texts and %d programs: too few to mean anything", compared, executed)
+	}
+}
+
+var tokens = strings.Fields(`id id whoami p p q r go git hidden hidden a=1 A=$x x y z $x "$x" ${x:-id} $(id) $(p) "$(q)" <(id) >(cat) 'p' "q" \p
+	$'\x70' {p,q} {a,b} ; ; ; ; && && || | | |& & ( ) { } if then else fi while do done for in case esac ! time timeout env nice xargs
+	bash sh -c 'id' 'p;q' "p|q" 'p␣#' # # ) )# \␤ \ ␤ ␤ ␤ > f 2>&1 <f <<<x <<E E <<'E' [[ ]] (( )) 1 5 -n -eq = == x=(1) x=(1)# f() { p; } ;;
+	" ' $ $( ) $(( 1+1 )) $((1+1)) ${ } ${x# ${x% ${#x} ${x//a/b} * ? [a] ~ function coproc select until && true false then elif $" $'
+	{ hidden; } (hidden) && hidden ; hidden | hidden  "a\"b" 'a\' "a\\" a\;b a#b ␤# -- exec command builtin cat <<-E >&2 &> f 3<f`)
+
+func randomText(random *rand.Rand) string {
+	var text strings.Builder
+	for range 1 + random.IntN(9) {
+		token := tokens[random.IntN(len(tokens))]
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "␤", "\n"), "␣", " ")
+		text.WriteString(token)
+		if random.IntN(8) > 0 {
+			text.WriteByte(' ')
+		}
+	}
+	return text.String()
+}
+
+// TestKnownDisagreements shows the two texts in which the parser and bash differ,
+// and that printing removes the difference: the original hides a command from
+// whoever reads it with the parser, the canonical text does not run it.
+func TestKnownDisagreements(t *testing.T) {
+	l := newLab(t)
+	for name, text := range map[string]string{
+		"comment that ends in a backslash": "p a # x \\\nhidden",
+		"hash after an array":              "x=(1)#x ; hidden\nq",
+	} {
+		t.Run(name, func(t *testing.T) {
+			analysis := Analyze(proposal.Proposal{Run: text})
+			missed := func(text string) (missed [][]string) {
+				for _, argv := range l.trace(t, text) {
+					if !predicted(analysis.Commands, argv) {
+						missed = append(missed, argv)
+					}
+				}
+				return missed
+			}
+			if len(analysis.Unknowns) > 0 {
+				t.Fatalf("refused: %+v", analysis.Unknowns)
+			}
+			if len(missed(text)) == 0 {
+				t.Error("bash and the parser now agree on the original text: retire this case")
+			}
+			if argv := missed(analysis.Canonical); len(argv) > 0 {
+				t.Errorf("bash ran %q from the canonical text", argv)
+			}
+		})
+	}
+}
