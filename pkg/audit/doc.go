@@ -63,6 +63,14 @@
 // (the report carries the last one) can: give it as Trust.Checkpoint, and a log that
 // does not hold it is VerifyError "truncated" or "forked".
 //
+// # Errors
+//
+// What keeps a log from being written is a proposal.StopError: audit.exists,
+// audit.not-writable, audit.full, audit.locked, audit.origin, audit.key,
+// audit.entry (not JSON, or too large), audit.replaced (the file is not what this
+// process left), audit.broken (Open: it does not verify), audit.sealed and
+// audit.closed. Each kills its Log.
+//
 // # What it does not protect against
 //
 // Who holds the private key, or controls the process while it writes, can write

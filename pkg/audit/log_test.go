@@ -135,6 +135,9 @@ func TestLogIsSealedAndVerifies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if l.Origin() != testOrigin || !strings.HasPrefix(seal, testOrigin+"\n150\n") {
+		t.Errorf("Origin = %q, seal = %q", l.Origin(), seal)
+	}
 	if !strings.Contains(seal, "\nsealed\n") || seal != l.Checkpoint() {
 		t.Errorf("seal = %q, Checkpoint = %q", seal, l.Checkpoint())
 	}
