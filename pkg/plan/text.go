@@ -14,26 +14,33 @@ var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
 // hidden are the characters that a plan may not hold anywhere: controls other than
 // newline and tab, separators that some readers take for line breaks, and what
-// reorders or hides text from the person who reads it. Joiners (U+200C, U+200D)
-// are let through: many scripts and emoji need them.
+// reorders or hides text from the person who reads it. Joiners (U+200C, U+200D) and
+// the selectors U+FE00 to U+FE0F are let through: scripts and emoji need them.
 var hidden = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x0000, Hi: 0x0008, Stride: 1},
 		{Lo: 0x000b, Hi: 0x001f, Stride: 1},
 		{Lo: 0x007f, Hi: 0x009f, Stride: 1},
+		{Lo: 0x00ad, Hi: 0x00ad, Stride: 1}, // soft hyphen
+		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, // grapheme joiner
 		{Lo: 0x061c, Hi: 0x061c, Stride: 1}, // bidi: Arabic letter mark
+		{Lo: 0x115f, Hi: 0x1160, Stride: 1}, // Hangul fillers: letters that show nothing
+		{Lo: 0x180b, Hi: 0x180f, Stride: 1}, // Mongolian selectors
 		{Lo: 0x200b, Hi: 0x200b, Stride: 1}, // zero width space
 		{Lo: 0x200e, Hi: 0x200f, Stride: 1}, // bidi marks
 		{Lo: 0x2028, Hi: 0x2029, Stride: 1}, // line and paragraph separator
 		{Lo: 0x202a, Hi: 0x202e, Stride: 1}, // bidi embeddings and overrides
 		{Lo: 0x2060, Hi: 0x206f, Stride: 1}, // invisible operators, bidi isolates
+		{Lo: 0x3164, Hi: 0x3164, Stride: 1}, // Hangul filler
 		{Lo: 0xfeff, Hi: 0xfeff, Stride: 1}, // byte order mark
+		{Lo: 0xffa0, Hi: 0xffa0, Stride: 1}, // Hangul filler
 		{Lo: 0xfff9, Hi: 0xfffb, Stride: 1}, // interlinear annotation
 	},
 	R32: []unicode.Range32{
 		{Lo: 0xe0000, Hi: 0xe007f, Stride: 1}, // tags: text that no font shows
+		{Lo: 0xe0100, Hi: 0xe01ef, Stride: 1}, // selectors that can carry any bytes
 	},
-	LatinOffset: 3,
+	LatinOffset: 4,
 }
 
 func isHidden(r rune) bool {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"regexp"
+	"testing"
+	"unicode"
+)
+
+// The table is in order, as unicode.Is wants it, and every control and every
+// bidirectional control is in it.
+func TestHidden(t *testing.T) {
+	shown := map[rune]bool{'\n': true, '\t': true}
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		must := (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.In(r, unicode.Zl, unicode.Zp)) && !shown[r]
+		if must && !isHidden(r) {
+			t.Errorf("%U is let through", r)
+		}
+		if isHidden(r) && unicode.IsGraphic(r) && !unicode.In(r, unicode.Lo, unicode.Mn) {
+			t.Errorf("%U is refused", r)
+		}
+	}
+	for _, r := range "\n\t aé中\u200c\u200d\ufe0f😀👩" {
+		if isHidden(r) {
+			t.Errorf("%U is refused", r)
+		}
+	}
+	for _, r := range "\u00ad\u034f\u115f\u180e\u200b\u2060\u3164\ufeff\uffa0\U000e0041\U000e0100" {
+		if !isHidden(r) {
+			t.Errorf("%U is let through", r)
+		}
+	}
+}
+
+// The schema's pattern refuses the same characters as the table.
+func TestVisiblePattern(t *testing.T) {
+	many, one := regexp.MustCompile(visible(true)), regexp.MustCompile(visible(false))
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if r >= 0xd800 && r <= 0xdfff {
+			continue // no characters
+		}
+		s := string(r)
+		if many.MatchString(s) == isHidden(r) {
+			t.Errorf("%U: pattern of long texts says %v", r, !isHidden(r))
+		}
+		if one.MatchString(s) == (isHidden(r) || r == '\n' || r == '\t') {
+			t.Errorf("%U: pattern of lines differs from the table", r)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"id", "run", "argv", "timeout", "outputs", "needs"}
+	for name, want := range map[string]string{
+		"tiemout": "timeout", "time-out": "timeout", "output": "outputs", "rnu": "run", "agrv": "argv",
+		"sudo": "", "x": "", "": "", "privileged": "",
+	} {
+		if got := nearest(name, known); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
