@@ -132,7 +132,7 @@ func happened(r proposal.Result, l level, index int) []string {
 	if r.Detail != "" {
 		add("%s", prose(r.Detail, l.long))
 	}
-	if r.Limit != "" {
+	if _, words := ending(r); r.Limit != "" && !strings.Contains(words, limit(r.Limit)) {
 		add("limit met: %s", limit(r.Limit))
 	}
 	if r.NewSandbox && index > 0 {

@@ -68,6 +68,9 @@ func heading(r proposal.Report) string {
 	return "## fumehood: " + tally(r.Records)
 }
 
+// space is a space at which a narrow table does not break a line.
+const space = "&nbsp;"
+
 // outcome says what became of a record, as HTML: a mark, and words that suffice
 // without it.
 func outcome(r proposal.Record) (mark, words string) {
@@ -75,21 +78,28 @@ func outcome(r proposal.Record) (mark, words string) {
 	case denied:
 		return "⛔", "denied"
 	case asked:
-		return "✋", "waiting for approval"
+		return "✋", "needs approval"
 	case notRun:
-		return "➖", "not run"
+		return "➖", "not" + space + "run"
 	case succeeded:
-		return "✅", "succeeded · " + milliseconds(r.Result.WallMS)
+		return "✅", "succeeded · " + took(*r.Result)
 	}
 	mark, words = ending(*r.Result)
-	return mark, words + " · " + milliseconds(r.Result.WallMS)
+	if r.Result.Status == proposal.TimedOut {
+		return mark, words // the limit says how long it took
+	}
+	return mark, words + " · " + took(*r.Result)
+}
+
+func took(r proposal.Result) string {
+	return strings.ReplaceAll(milliseconds(r.WallMS), " ", space)
 }
 
 // ending says how a command that did not succeed ended.
 func ending(r proposal.Result) (mark, words string) {
 	switch r.Status {
 	case proposal.Exited:
-		return "❌", fmt.Sprintf("exit %d", r.ExitCode)
+		return "❌", fmt.Sprintf("exit%s%d", space, r.ExitCode)
 	case proposal.Signaled:
 		return "❌", "killed by " + named(r.Signal)
 	case proposal.TimedOut:

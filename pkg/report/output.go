@@ -43,31 +43,35 @@ func appendOutput(list []*output, record int, name string, s *proposal.Stream) [
 		return list
 	}
 	o := &output{record: record, name: name, stream: s}
-	_, units := o.try(MaxComment)
-	o.natural = min(MaxComment, units)
+	whole, _ := o.try(MaxComment)
+	o.natural = min(MaxComment, text.Units(whole))
 	o.least = min(o.natural, text.Units(o.bare()))
 	return append(list, o)
 }
 
 // render returns the stream in at most max units, or its bare label.
 func (o *output) render(max int) string {
-	room := max
-	for n := 0; n < 3 && (room >= smallOutput || o.natural <= max); n++ {
-		s, units := o.try(room)
-		if units <= max {
+	if o.natural <= max {
+		s, _ := o.try(MaxComment)
+		return s
+	}
+	room := max - o.least
+	for n := 0; n < 3 && room >= smallOutput; n++ {
+		s, frame := o.try(room)
+		if text.Units(s) <= max {
 			return s
 		}
-		room -= units - max
+		room = max - frame - 4*n // a few digits more or less
 	}
 	return o.bare()
 }
 
 // try returns the stream with at most room units of its lines, and the units of
-// everything.
-func (o *output) try(room int) (string, int) {
+// what stands around them.
+func (o *output) try(room int) (s string, frame int) {
 	b := text.Excerpt(o.stream.Head, o.stream.Tail, o.stream.Bytes, room)
-	s := o.label(b, "") + "\n\n" + fence("text", b.Text) + "\n\n"
-	return s, text.Units(s)
+	s = o.label(b, "") + "\n\n" + fence("text", b.Text) + "\n\n"
+	return s, text.Units(s) - b.Units
 }
 
 func (o *output) bare() string {

@@ -115,7 +115,7 @@ func TestFairShare(t *testing.T) {
 	if n := strings.Count(got, "```text\ndone\n```"); n != 10 {
 		t.Errorf("short outputs shown whole: %d, want 10", n)
 	}
-	gaps := regexp.MustCompile(`⟨… ([0-9,]+) bytes left out here …⟩`).FindAllString(got, -1)
+	gaps := regexp.MustCompile(`⟨… [0-9,]+ bytes left out here …⟩`).FindAllString(got, -1)
 	if len(gaps) != 30 {
 		t.Errorf("long outputs cut with a note: %d, want 30", len(gaps))
 	}

@@ -70,12 +70,12 @@ func table(d *doc, r proposal.Report, l level) {
 func row(r proposal.Record, l level) string {
 	mark, words := outcome(r)
 	if by := rule(r); by != "" {
-		words += " by " + code(by, l.short)
+		words += ": " + code(by, l.short)
 	}
 	if r.Proposal.Expect != "" {
 		words += "<br>expected: " + code(r.Proposal.Expect, l.short)
 	}
-	return fmt.Sprintf("<tr><td>%s %s</td><td>%s</td><td>%s</td></tr>",
+	return fmt.Sprintf("<tr><td>%s"+space+"%s</td><td>%s</td><td>%s</td></tr>",
 		mark, words, code(r.Proposal.ID, l.short), code(shortCommand(r), l.short))
 }
 

@@ -38,7 +38,7 @@ func Text(r proposal.Report) string {
 func plainOutcome(r proposal.Record) string {
 	if kindOf(r) != failed {
 		_, words := outcome(r)
-		return words
+		return strings.ReplaceAll(words, space, " ")
 	}
 	s := r.Result.Status.String()
 	switch r.Result.Status {

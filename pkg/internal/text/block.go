@@ -53,7 +53,7 @@ func Excerpt(head, tail []byte, total int64, max int) Block {
 func excerptEnds(head, tail []byte, missing int64, room int) Block {
 	var first, last lines
 	rest := first.front(head, room*2/5)
-	if tail == nil {
+	if missing == 0 { // head is the whole stream
 		left := last.back(rest, room-first.units)
 		return first.block(&last, missing+int64(len(left)))
 	}

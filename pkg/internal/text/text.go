@@ -51,14 +51,21 @@ func runeUnits(r rune) int {
 }
 
 // Inline returns s as one line of at most max units, max being at least 1. A
-// newline is shown as ␊ and a tab as ␉; what does not fit is cut, with "…" as the
+// newline is shown as ↵ and a tab as ⇥; what does not fit is cut, with "…" as the
 // last character.
 func Inline(s string, max int) string {
 	w := writer{limit: max}
 	for i := 0; i < len(s); {
 		before := w
 		r, size := utf8.DecodeRuneInString(s[i:])
-		w.rune(r, size, s[i])
+		switch r {
+		case '\n':
+			w.mark('↵')
+		case '\t':
+			w.mark('⇥')
+		default:
+			w.rune(r, size, s[i])
+		}
 		i += size
 		if w.full() || (i < len(s) && w.units == max) {
 			before.put('…')
@@ -93,6 +100,12 @@ func (w *writer) put(r rune) {
 func (w *writer) puts(s string) {
 	w.dst = append(w.dst, s...)
 	w.units += Units(s)
+}
+
+// mark appends a sign of ours that stands for a blank.
+func (w *writer) mark(sign rune) {
+	w.column, w.hashes, w.marks, w.prev = 2, 0, 0, sign
+	w.put(sign)
 }
 
 // rune appends r, which was size bytes of the input beginning with first.

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// enum is the schema of a type that writes itself as one of its words.
+func enum[T interface{ String() string }](values ...T) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, v := range values {
+		s.Enum = append(s.Enum, v.String())
+	}
+	return s
+}
+
+// schema is what the Go types say about a report.
+func schema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	s, err := jsonschema.For[proposal.Report](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[proposal.Effect](): enum(proposal.Deny, proposal.Ask, proposal.Allow),
+		reflect.TypeFor[proposal.Status](): enum(
+			proposal.SandboxFailed, proposal.Exited, proposal.Signaled, proposal.TimedOut, proposal.OutOfMemory,
+			proposal.ProcessLimit, proposal.DiskLimit, proposal.OutputLimit, proposal.NotRun),
+		reflect.TypeFor[proposal.Duration](): {Type: "string", Description: "as Go writes it: 2m0s"},
+		reflect.TypeFor[[]byte]():            {Types: []string{"string", "null"}, ContentEncoding: "base64"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Schema = "https://json-schema.org/draft/2020-12/schema"
+	s.Title = proposal.ReportSchema
+	s.Properties["schema"] = &jsonschema.Schema{Type: "string", Enum: []any{proposal.ReportSchema}}
+	return s
+}
+
+// TestSchema holds the published schema to the Go types.
+func TestSchema(t *testing.T) {
+	data, err := json.MarshalIndent(schema(t), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "../../testdata/schema/fumehood.report.v1.json", append(data, '\n'))
+}
+
+// TestReportsFollowSchema holds every report that we write to the schema.
+func TestReportsFollowSchema(t *testing.T) {
+	resolved, err := schema(t).Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := cases()
+	all["zero"] = proposal.Report{}
+	all["everywhere"] = everywhere("x\n")
+	for name, r := range all {
+		data, err := JSON(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document any
+		if err := json.Unmarshal(data, &document); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(document); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := resolved.Validate(map[string]any{"schema": "fumehood.report/v2"}); err == nil {
+		t.Error("the schema takes anything")
+	}
+}
