@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+)
+
+func TestFindReturnsAWholeInstallation(t *testing.T) {
+	r := installtest.Runsc(t)
+	if r.Version != install.GVisorVersion {
+		t.Errorf("Version = %q, want %q", r.Version, install.GVisorVersion)
+	}
+	if !strings.HasPrefix(r.Digest, "sha256:") || len(r.Digest) != len("sha256:")+64 {
+		t.Errorf("Digest = %q, want a SHA-256", r.Digest)
+	}
+	if r.Prewarmed == (r.PrewarmerNote != "") {
+		t.Errorf("Prewarmed = %t with the note %q", r.Prewarmed, r.PrewarmerNote)
+	}
+	for _, path := range []string{r.Path, r.Init} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o555 {
+			t.Errorf("%q: mode %v, error %v; want an executable that nobody writes", path, info, err)
+		}
+	}
+	again, err := install.Find(t.Context(), install.Options{Path: r.Path})
+	if err != nil {
+		t.Fatalf("its own path is refused: %v", err)
+	}
+	if again.Digest != r.Digest {
+		t.Errorf("by path the digest is %s, by cache %s", again.Digest, r.Digest)
+	}
+}
+
+// Two at once is what "go test ./..." does; the third finds what they built.
+func TestConcurrentFindsBuildOnce(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "cache")
+	var builds atomic.Int32
+	find := func() {
+		_, err := install.Find(t.Context(), install.Options{CacheDir: cache, Build: true, Progress: func(line string) {
+			if strings.HasPrefix(line, "building") {
+				builds.Add(1)
+			}
+		}})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	var both sync.WaitGroup
+	both.Go(find)
+	both.Go(find)
+	both.Wait()
+	find()
+	if got := builds.Load(); got != 1 {
+		t.Errorf("it was built %d times, want once", got)
+	}
+}
+
+func TestNothingIsFound(t *testing.T) {
+	for name, o := range map[string]install.Options{
+		"an empty cache and no leave to build": {CacheDir: t.TempDir()},
+		"a path that does not exist":           {Path: filepath.Join(t.TempDir(), "fumehood-runsc"), Build: true},
+		"another runsc":                        {Path: "/usr/bin/runsc", Build: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := install.Find(t.Context(), o)
+			wantStop(t, err, install.CodeMissing, "")
+		})
+	}
+}
+
+func TestBuildWithoutGo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	cache := t.TempDir()
+	_, err := install.Find(t.Context(), install.Options{CacheDir: cache, Build: true})
+	wantStop(t, err, install.CodeBuild, "cannot find the go command")
+	left, err := filepath.Glob(filepath.Join(cache, "runsc", "*", "*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("a build that did not succeed left %q (%v)", left, err)
+	}
+}
+
+func TestCacheThatOthersMayWrite(t *testing.T) {
+	cache := t.TempDir()
+	builds := filepath.Join(cache, "runsc")
+	if err := os.Mkdir(builds, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(builds, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_, err := install.Find(t.Context(), install.Options{CacheDir: cache, Build: true})
+	wantStop(t, err, install.CodePermissions, "writable by others")
+}
+
+// wantStop checks that err stops fumehood with code, says part, and says a mend.
+func wantStop(t *testing.T, err error, code, part string) {
+	t.Helper()
+	var stop *proposal.StopError
+	if !errors.As(err, &stop) {
+		t.Fatalf("err = %v, want a stop with the code %s", err, code)
+	}
+	if stop.Code != code || !strings.Contains(stop.Error(), part) {
+		t.Errorf("stopped with %q, want the code %s and %q", stop.Error(), code, part)
+	}
+	if stop.Hint == "" {
+		t.Errorf("%q has no hint", stop.Error())
+	}
+}
