@@ -22,7 +22,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
+// asFumehood in the environment makes the test binary be fumehood itself.
+const asFumehood = "FUMEHOOD_TEST_AS_MAIN"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asFumehood) != "" {
+		main()
+	}
 	testscript.Main(m, map[string]func(){"fumehood": main})
 }
 
