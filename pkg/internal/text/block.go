@@ -32,7 +32,7 @@ type Block struct {
 // When the stream does not fit, two fifths of the room go to its beginning and the
 // rest to its end, whole lines where possible, and a line between them says how
 // many bytes are left out. A line of more than 2,000 units is cut in its middle
-// and says so too. A carriage return ends a line, shown as ␍ unless a newline
+// and says so too. A carriage return ends a line, shown as ⟨CR⟩ unless a newline
 // follows it: every state of a progress bar is shown, since showing only the last
 // would let a command hide what it printed before.
 func Excerpt(head, tail []byte, total int64, max int) Block {
@@ -126,7 +126,7 @@ func terminated(src []byte, n int) int {
 
 func ending(terminator []byte) string {
 	if string(terminator) == "\r" {
-		return "␍\n"
+		return "⟨CR⟩\n"
 	}
 	return "\n"
 }

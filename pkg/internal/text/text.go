@@ -10,8 +10,8 @@
 // character.
 //
 // Format: what cannot be shown is shown by name, so that a person can tell that it
-// was there. C0 controls become their pictures (␛, ␀, ␈), any other hidden
-// character ⟨U+200B⟩, a byte that is not UTF-8 ⟨0xFF⟩. Three things are left out
+// was there. A C0 control becomes its name (⟨ESC⟩, ⟨NUL⟩: not its picture, ␛, which
+// few fonts have), any other hidden character ⟨U+200B⟩, a byte that is not UTF-8 ⟨0xFF⟩. Three things are left out
 // and counted, or altered and counted: ANSI colour and erase-line sequences (left
 // out), the runner's "::" at the beginning of a line and its "##[" anywhere (one
 // space put in: ": :error::", "## [error]"). A presentation selector after a
@@ -31,6 +31,11 @@ import (
 // maxMarks is how many combining marks one character may carry: Vietnamese and
 // Hebrew need up to three, text that climbs over its neighbours dozens.
 const maxMarks = 4
+
+var controls = [0x20]string{
+	"NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL", "BS", "HT", "LF", "VT", "FF", "CR", "SO", "SI",
+	"DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US",
+}
 
 // Units returns the length of s in UTF-16 code units. GitHub's limits are spoken
 // of in characters; UTF-16 units are never fewer than characters, and a text of n
@@ -133,9 +138,9 @@ func (w *writer) special(r, prev rune, size int, first byte) {
 	case r == utf8.RuneError && size == 1:
 		w.puts(fmt.Sprintf("⟨0x%02X⟩", first))
 	case r < 0x20:
-		w.put('␀' + r)
+		w.puts("⟨" + controls[r] + "⟩")
 	case r == 0x7f:
-		w.put('␡')
+		w.puts("⟨DEL⟩")
 	case (r == 0xFE0E || r == 0xFE0F) && unicode.Is(unicode.So, prev):
 		w.marks = 0
 	case Hidden(r), w.marks > maxMarks:
