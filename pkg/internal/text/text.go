@@ -11,8 +11,8 @@
 //
 // Format: what cannot be shown is shown by name, so that a person can tell that it
 // was there. A C0 control becomes its name (⟨ESC⟩, ⟨NUL⟩: not its picture, ␛, which
-// few fonts have), any other hidden character ⟨U+200B⟩, a byte that is not UTF-8 ⟨0xFF⟩. Three things are left out
-// and counted, or altered and counted: ANSI colour and erase-line sequences (left
+// few fonts have), any other hidden character ⟨U+200B⟩, a byte that is not UTF-8
+// ⟨0xFF⟩. These are altered, and a Block counts them: ANSI colour and erase-line sequences (left
 // out), the runner's "::" at the beginning of a line and its "##[" anywhere (one
 // space put in: ": :error::", "## [error]"). A presentation selector after a
 // symbol, which only chooses between two drawings of it, is left out and not
