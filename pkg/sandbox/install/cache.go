@@ -16,48 +16,70 @@ import (
 // keptBuilds are left in the cache by a build; an installation has 36 MB.
 const keptBuilds = 5
 
+// errSourceChanged means that what was built may be of no version at all.
+var errSourceChanged = errors.New("the source changed while it was built")
+
 // cached returns the installation of our own sources, from the cache if it can.
 func cached(ctx context.Context, o Options) (Runsc, error) {
 	root, err := sourceTree()
 	if err != nil {
 		return Runsc{}, missing("no " + runscName + " lies beside this program, and " + err.Error())
 	}
-	key, err := sourceKey(root)
-	if err != nil {
-		return Runsc{}, missing("cannot read this program's source: " + err.Error())
-	}
 	builds, err := buildsDir(o.CacheDir)
 	if err != nil {
 		return Runsc{}, err
 	}
-	dir := filepath.Join(builds, key)
-	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		if !o.Build {
-			return Runsc{}, missing("no " + runscName + " lies beside this program or in the cache " + builds)
+	for tries := 1; ; tries++ {
+		dir, err := ensure(ctx, o, root, builds)
+		if errors.Is(err, errSourceChanged) && tries < 3 {
+			continue
 		}
-		if err := buildOnce(ctx, o, root, key, builds); err != nil {
+		if err != nil {
 			return Runsc{}, err
 		}
+		return verify(dir, "")
 	}
-	return verify(dir, "")
+}
+
+// ensure returns the folder in builds for the sources as they are now.
+func ensure(ctx context.Context, o Options, root, builds string) (string, error) {
+	key, err := sourceKey(root)
+	if err != nil {
+		return "", missing("cannot read this program's source: " + err.Error())
+	}
+	dir := filepath.Join(builds, key)
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		return dir, nil // whatever it is, verify says
+	}
+	if !o.Build {
+		return "", missing("no " + runscName + " lies beside this program or in the cache " + builds)
+	}
+	return dir, buildOnce(ctx, o, root, key, builds)
+}
+
+// systemCache is root's cache: the sentry runs as nobody, who may not enter /root.
+const systemCache = "/var/cache/fumehood"
+
+func cacheDir(explicit string) (string, error) {
+	if explicit == "" {
+		explicit = os.Getenv("FUMEHOOD_CACHE")
+	}
+	if explicit != "" {
+		return filepath.Abs(explicit)
+	}
+	if os.Geteuid() == 0 {
+		return systemCache, nil
+	}
+	user, err := os.UserCacheDir()
+	return filepath.Join(user, "fumehood"), err
 }
 
 // buildsDir is the folder that the cache keeps installations in. It must be as
 // trustworthy as they are: who may write it can swap them.
-func buildsDir(cache string) (string, error) {
-	if cache == "" {
-		cache = os.Getenv("FUMEHOOD_CACHE")
-	}
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", missing("cannot find the user's cache (set FUMEHOOD_CACHE): " + err.Error())
-		}
-		cache = filepath.Join(user, "fumehood")
-	}
-	cache, err := filepath.Abs(cache)
+func buildsDir(explicit string) (string, error) {
+	cache, err := cacheDir(explicit)
 	if err != nil {
-		return "", missing(err.Error())
+		return "", missing("cannot find the user's cache (set FUMEHOOD_CACHE): " + err.Error())
 	}
 	dir := filepath.Join(cache, "runsc")
 	info, err := os.Lstat(dir)
@@ -77,7 +99,7 @@ func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 	if progress == nil {
 		progress = func(string) {}
 	}
-	if err := os.MkdirAll(builds, 0o755); err != nil {
+	if err := makeBuildsDir(builds); err != nil {
 		return buildFailure("cannot make the cache", err)
 	}
 	unlock, err := lock(ctx, filepath.Join(builds, "lock"), progress)
@@ -97,10 +119,32 @@ func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 	if err := build(ctx, root, key, scratch, progress); err != nil {
 		return err
 	}
+	if now, err := sourceKey(root); err != nil || now != key {
+		return buildFailure("cannot install the build", errSourceChanged)
+	}
 	if err := os.Rename(scratch, dir); err != nil {
 		return buildFailure("cannot install the build", err)
 	}
 	prune(builds)
+	return nil
+}
+
+// makeBuildsDir makes builds and the cache around it passable, whatever the umask;
+// folders that were there before keep their modes.
+func makeBuildsDir(builds string) error {
+	cache := filepath.Dir(builds)
+	if err := os.MkdirAll(filepath.Dir(cache), 0o755); err != nil {
+		return err
+	}
+	for _, dir := range []string{cache, builds} {
+		err := os.Mkdir(dir, 0o755)
+		if err == nil {
+			err = os.Chmod(dir, 0o755)
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -14,8 +14,8 @@
 // Find promises that what it returns was, a moment ago, a whole installation: of
 // the gVisor version that this program is pinned to, every file with the digest
 // that the manifest gives, no file in gvisor-bin that the manifest does not name
-// (runsc would run it), no symbolic link, owned by root or by us and writable by
-// nobody else. Anything else is a proposal.StopError with one of the Codes below;
+// (runsc would run it), no symbolic link, owned by root or by us, writable by
+// nobody else, and within reach of the user that the sentry becomes. Anything else is a proposal.StopError with one of the Codes below;
 // there is no fallback to another runsc, and no way to skip a check.
 //
 // It does not protect against root or our own user, who can write the manifest
@@ -53,7 +53,7 @@ type Options struct {
 	// Path is an explicit fumehood-runsc. When set, nothing else is looked at.
 	Path string
 	// CacheDir holds what was built. Empty means FUMEHOOD_CACHE, or else
-	// "fumehood" in the user's cache directory.
+	// /var/cache/fumehood for root and "fumehood" in the user's cache for others.
 	CacheDir string
 	// Build allows compiling into the cache what is not there yet. It takes the
 	// go command and a minute, and the network where modules are not at hand.

@@ -43,7 +43,7 @@ func TestFindReturnsAWholeInstallation(t *testing.T) {
 
 // Two at once is what "go test ./..." does; the third finds what they built.
 func TestConcurrentFindsBuildOnce(t *testing.T) {
-	cache := filepath.Join(t.TempDir(), "cache")
+	cache := filepath.Join(openTempDir(t), "cache")
 	var builds atomic.Int32
 	find := func() {
 		_, err := install.Find(t.Context(), install.Options{CacheDir: cache, Build: true, Progress: func(line string) {

@@ -104,6 +104,9 @@ func TestReleaseUsesItsOwnInstallation(t *testing.T) {
 	wantCode(t, err, CodeMissing)
 
 	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	m := manifest{Schema: manifestSchema, GVisor: GVisorVersion, Platform: platform()}
 	if err := errors.Join(m.write(dir), os.Mkdir(filepath.Join(dir, sidecarDir), 0o755),
 		os.WriteFile(filepath.Join(dir, runscName), nil, 0o755)); err != nil {

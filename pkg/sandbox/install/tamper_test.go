@@ -73,6 +73,8 @@ var tampered = []struct {
 	{"sidecars writable by others", chmod("gvisor-bin", 0o777), install.CodePermissions, "mode 0777"},
 	{"runsc of another user", chown(runsc), install.CodePermissions, "belongs to user 12345"},
 	{"folder of another user", chown("."), install.CodePermissions, "belongs to user 12345"},
+	{"folder that only we may enter", chmod(".", 0o700), install.CodePermissions, "could not enter"},
+	{"a folder above that only we may enter", chmod("..", 0o700), install.CodePermissions, "could not enter"},
 	{"a link in runsc's place", link(runsc), install.CodePermissions, "is a symbolic link"},
 	{"a link in the sentry's place", link(sentry), install.CodePermissions, "is a symbolic link"},
 	{"a link in the sidecars' place", link("gvisor-bin"), install.CodePermissions, "is not a folder"},
@@ -129,7 +131,7 @@ func TestUnchanged(t *testing.T) {
 // clone copies the installation under test; the sentry stays a hard link.
 func clone(t *testing.T) string {
 	t.Helper()
-	from, to := filepath.Dir(installtest.Runsc(t).Path), filepath.Join(t.TempDir(), "copy")
+	from, to := filepath.Dir(installtest.Runsc(t).Path), filepath.Join(openTempDir(t), "copy")
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -151,6 +153,16 @@ func clone(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return to
+}
+
+// openTempDir is a temporary folder that every user may pass, which t's is not.
+func openTempDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // rewrite puts a new file in name's place, so that a hard link keeps the old one.

@@ -69,6 +69,9 @@ func verify(dir, digest string) (Runsc, error) {
 	if err := checkFolders(dir); err != nil {
 		return Runsc{}, err
 	}
+	if err := checkReach(dir); err != nil {
+		return Runsc{}, err
+	}
 	m, err := readManifest(dir, digest)
 	if err != nil {
 		return Runsc{}, err
@@ -108,6 +111,27 @@ func checkFolders(dir string) error {
 		}
 	}
 	return nil
+}
+
+// checkReach refuses a place that nobody, whom the sentry runs as when we are
+// root, could not start it from. runsc would only say "permission denied".
+func checkReach(dir string) error {
+	if os.Geteuid() != 0 {
+		return nil // then the sentry runs as we do
+	}
+	for path := dir; ; path = filepath.Dir(path) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return badDigest(dir, err.Error())
+		}
+		if mode := info.Mode().Perm(); mode&0o001 == 0 {
+			return refusal(CodePermissions, dir, fmt.Sprintf("the sentry could not enter %q (mode %04o)", path, mode),
+				"put it, or the cache (FUMEHOOD_CACHE), where every user may pass")
+		}
+		if path == filepath.Dir(path) {
+			return nil
+		}
+	}
 }
 
 // checkSidecars refuses what m does not name: runsc runs what it finds there.

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install_test
+
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+)
+
+// BenchmarkFind is what every fumehood process pays once: all digests.
+func BenchmarkFind(b *testing.B) {
+	installtest.Runsc(b)
+	for b.Loop() {
+		if _, err := install.Find(b.Context(), install.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkUnchanged is what every start of a sandbox pays.
+func BenchmarkUnchanged(b *testing.B) {
+	r := installtest.Runsc(b)
+	for b.Loop() {
+		if err := r.Unchanged(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
