@@ -45,7 +45,7 @@ func code(s string, max int) string {
 }
 
 var (
-	plainWord = regexp.MustCompile(`^[(]?(?:[A-Za-z](?:[A-Za-z'-]*[A-Za-z'])?|[0-9]{1,6})[)]?[,;.:!?]?$|^[–—…]$`)
+	plainWord = regexp.MustCompile(`^[(]?(?:[A-Za-z](?:[A-Za-z'-]*[A-Za-z'])?|[0-9]{1,6})[)]?[,;.:!?]?$|^[–—…,;.:)]$`)
 	hexWord   = regexp.MustCompile(`^[A-Fa-f]{7,}`) // could be read as a commit
 )
 

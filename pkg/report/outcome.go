@@ -104,8 +104,10 @@ func ending(r proposal.Result) (mark, words string) {
 		return "❌", "killed by " + named(r.Signal)
 	case proposal.TimedOut:
 		return "⏱️", "killed: " + limit(r.Limit)
-	case proposal.OutOfMemory, proposal.ProcessLimit, proposal.DiskLimit, proposal.OutputLimit:
-		return "❌", r.Status.String() + ": " + limit(r.Limit)
+	case proposal.OutOfMemory:
+		return "❌", "out of memory: " + limit(r.Limit)
+	case proposal.ProcessLimit, proposal.DiskLimit, proposal.OutputLimit:
+		return "❌", "killed: " + limit(r.Limit)
 	}
 	return "❌", "sandbox failed"
 }
