@@ -56,12 +56,8 @@ func direct(s scope) bool {
 	if len(s.via) == 0 {
 		return true
 	}
-	switch last := s.via[len(s.via)-1]; last {
-	case "command", "builtin", "trap", "watch", "flock -c", "script -c", "su -c", "git alias", "git rebase -x", "git submodule foreach":
-		return true
-	default:
-		return strings.HasSuffix(last, " -c") || strings.HasSuffix(last, " <<")
-	}
+	last := s.via[len(s.via)-1]
+	return last == "command" || last == "builtin" || last == "trap" || strings.HasSuffix(last, " -c") || strings.HasSuffix(last, " <<")
 }
 
 func checkTrap(w *walker, _ int, args []arg, s scope, _ call) {
@@ -153,6 +149,7 @@ func checkRead(w *walker, index int, args []arg, s scope, _ call) {
 		return
 	}
 	if array, has := found['a']; has {
+		w.arrays[array.Value] = true
 		rest = append(rest[:len(rest):len(rest)], array)
 	}
 	w.setsUnknown(index, rest, "REPLY", s)
@@ -166,6 +163,7 @@ func (w *walker) setsUnknown(index int, names []arg, otherwise string, s scope) 
 	for _, a := range names {
 		if w.variableName(a, s) {
 			w.origin(a.Value).unknown = true
+			w.arrays[a.Value] = w.arrays[a.Value] || otherwise == "MAPFILE"
 			w.commands[index].Assigns = append(w.commands[index].Assigns, proposal.Assign{Name: a.Value})
 		}
 	}

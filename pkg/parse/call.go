@@ -63,6 +63,7 @@ func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) p
 	origin.addWord(w, assign.Value)
 	if assign.Array != nil {
 		value = proposal.Word{}
+		w.arrays[name] = true
 		for _, elem := range assign.Array.Elems {
 			origin.addWord(w, elem.Value)
 		}

@@ -41,13 +41,14 @@ func (w *walker) declared(assign *syntax.Assign, s scope) []arg {
 	if assign.Value != nil && hasBrace(assign.Value) {
 		static = false
 	}
-	return []arg{{Word: proposal.Word{Value: name + "=" + value.Value, Static: static}, src: assign.Value, span: span}}
+	word := proposal.Word{Value: name + "=" + value.Value, Static: static}
+	return []arg{{Word: word, src: assign.Value, span: span, compound: assign.Array != nil}}
 }
 
 // checkDeclare looks at export, declare and the like by their words.
 func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
 	exported := args[0].Value == "export"
-	integer := false
+	integer, array := false, false
 	operands := false
 	for _, a := range args[1:] {
 		if !operands && len(a.Value) > 1 && strings.IndexByte("-+", a.Value[0]) >= 0 {
@@ -62,11 +63,39 @@ func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
 			}
 			exported = exported || strings.Contains(letters, "x")
 			integer = integer || strings.Contains(letters, "i")
+			array = array || strings.ContainsAny(letters, "aA")
 			operands = letters == "-"
 			continue
 		}
 		operands = true
 		w.declares(index, a, exported, integer, s)
+		w.compoundText(a, array)
+	}
+}
+
+// compoundText refuses NAME='(…)': bash expands such text once more when the
+// variable is an array.
+func (w *walker) compoundText(a arg, array bool) {
+	name, value, hasValue := strings.Cut(a.Value, "=")
+	if !hasValue || a.compound {
+		w.arrays[name] = w.arrays[name] || array || a.compound
+		return
+	}
+	w.arrays[name] = w.arrays[name] || array
+	switch {
+	case strings.HasPrefix(value, "("):
+		w.unknown(unknownArithmetic, a.span)
+	case !a.Static && value == "":
+		w.rewritten = append(w.rewritten, a)
+	}
+}
+
+// checkRewritten refuses arrays to which a declaration assigns a dynamic value.
+func (w *walker) checkRewritten() {
+	for _, a := range w.rewritten {
+		if name, _, _ := strings.Cut(a.Value, "="); w.arrays[strings.TrimSuffix(name, "+")] {
+			w.unknown(unknownArithmetic, a.span)
+		}
 	}
 }
 

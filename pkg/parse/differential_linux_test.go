@@ -124,3 +124,19 @@ func TestKnownDisagreements(t *testing.T) {
 		})
 	}
 }
+
+// TestSamplesAgainstBash runs every text that Analyze understands.
+func TestSamplesAgainstBash(t *testing.T) {
+	l := newLab(t)
+	compared, executed := 0, 0
+	for _, sample := range samples(t, "plain.txt", "nested.txt", "words.txt") {
+		if n := checkAgainstBash(t, l, sample.text); n >= 0 {
+			compared++
+			executed += n
+		}
+	}
+	t.Logf("%d texts compared, %d programs executed", compared, executed)
+	if compared < 200 || executed < 200 {
+		t.Errorf("compared %d texts and %d programs: too few to mean anything", compared, executed)
+	}
+}

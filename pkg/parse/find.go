@@ -4,6 +4,8 @@ package parse
 
 import (
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // followFind follows find's -exec and its kin.
@@ -11,6 +13,7 @@ func followFind(w *walker, _ int, args []arg, s scope, c call) {
 	for i := 1; i < len(args); i++ {
 		action := args[i].Value
 		if !args[i].Static || (action != "-exec" && action != "-execdir" && action != "-ok" && action != "-okdir") {
+			w.findWord(args, i)
 			continue
 		}
 		end := i + 1
@@ -24,6 +27,24 @@ func followFind(w *walker, _ int, args []arg, s scope, c call) {
 		c.assigns, c.redirects, c.stdin = nil, nil, ""
 		w.run(replaced(args[i+1:end], "{}"), s.through("find "+action), c)
 		i = end
+	}
+}
+
+// findWord refuses what may belong to an action that is not literal: an end
+// without a beginning, or a variable that the text sets to an option.
+func (w *walker) findWord(args []arg, i int) {
+	a := args[i]
+	if a.Static && (a.Value == ";" || a.Value == "+") {
+		w.unknown(unknownWrapped, a.span)
+	}
+	if !a.Static && a.Value == "" && a.src != nil {
+		value := &origin{}
+		value.addWord(w, a.src)
+		for _, name := range value.names {
+			if w.values[name] != nil && w.values[name].option {
+				w.unknown(unknownWrapped, a.span)
+			}
+		}
 	}
 }
 
@@ -101,7 +122,7 @@ func (w *walker) optionString(program arg, _ []arg, options map[string]arg, ok b
 		w.unknown(unknownShellStdin, program.span)
 		return
 	}
-	w.commandString([]arg{text}, program, s.through(base(program.Value)+" -c"))
+	w.commandString([]arg{text}, program, s.through(base(program.Value)))
 }
 
 // commandString reads the words that a program joins and hands to sh -c.
@@ -118,7 +139,16 @@ func (w *walker) commandString(args []arg, program arg, s scope) {
 		w.unknown(unknownShellStdin, program.span)
 		return
 	}
-	w.script(strings.Join(words, " "), args[0].span, s)
+	w.shellText(strings.Join(words, " "), args[0].span, s)
+}
+
+// shellText follows text that a program hands to sh -c.
+func (w *walker) shellText(text string, span proposal.Span, s scope) {
+	var args []arg
+	for _, word := range []string{"sh", "-c", text} {
+		args = append(args, arg{Word: proposal.Word{Value: word, Static: true}, span: span})
+	}
+	w.run(args, s, call{span: span})
 }
 
 func (w *walker) followWatch(args []arg, s scope, c call) {
@@ -187,7 +217,7 @@ func (w *walker) gitConfig(a arg, s scope) {
 		return
 	}
 	w.positional([]arg{{span: a.span}})
-	w.script(body, a.span, s.through("git alias"))
+	w.shellText(body, a.span, s.through("git alias"))
 }
 
 func (w *walker) gitRebase(rest []arg, s scope) {
@@ -208,7 +238,7 @@ func (w *walker) gitRebase(rest []arg, s scope) {
 		if found && !a.Static {
 			w.unknown(unknownScript, a.span)
 		} else if found {
-			w.script(text, a.span, s.through("git rebase -x"))
+			w.shellText(text, a.span, s.through("git rebase -x"))
 		}
 	}
 }

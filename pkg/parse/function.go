@@ -91,6 +91,7 @@ func (w *walker) checkWritten() {
 func (w *walker) finish(canonical string) proposal.Analysis {
 	w.checkFunctions()
 	w.checkOrigins()
+	w.checkRewritten()
 	w.checkWritten()
 	w.markExported()
 	if len(w.commands) == 0 && len(w.unknowns) == 0 {

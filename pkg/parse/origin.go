@@ -24,6 +24,7 @@ type origin struct {
 	unknown bool     // anything: input, output of a program
 	text    bool     // literal text that is not a number
 	special bool     // literal text that could be an expression or an operator of test
+	option  bool     // literal text with an option of find that runs something
 	names   []string // other variables
 }
 
@@ -42,6 +43,7 @@ func (o *origin) addText(text string) {
 	if strings.Trim(text, "0123456789+-. \t\n") != "" {
 		o.text = true
 	}
+	o.option = o.option || strings.Contains(text, "-exec") || strings.Contains(text, "-ok")
 	if strings.ContainsAny(text, "[$`\\") || strings.Contains(text, "-v") || strings.Contains(text, "-R") {
 		o.special = true
 	}
@@ -150,15 +152,14 @@ func printsNumbers(stmts []*syntax.Stmt) bool {
 		return false
 	}
 	stmt := stmts[0]
-	for {
-		binary, ok := stmt.Cmd.(*syntax.BinaryCmd)
-		if !ok {
-			break
-		}
+	if binary, ok := stmt.Cmd.(*syntax.BinaryCmd); ok {
 		if binary.Op != syntax.Pipe {
 			return false
 		}
-		stmt = binary.Y
+		if trims(binary.Y) {
+			return printsNumbers([]*syntax.Stmt{binary.X})
+		}
+		return printsNumbers([]*syntax.Stmt{binary.Y})
 	}
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
@@ -172,6 +173,23 @@ func printsNumbers(stmts []*syntax.Stmt) bool {
 		static = static && value.Static
 	}
 	return numeric(argv, static, redirectsOutput(stmt.Redirs))
+}
+
+// trims reports whether stmt is tr -d of blanks, or head or tail of whole lines.
+func trims(stmt *syntax.Stmt) bool {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	if !ok || len(stmt.Redirs) > 0 || len(call.Args) < 2 {
+		return false
+	}
+	name, _ := literal(call.Args[0], readWord)
+	option, _ := literal(call.Args[1], readWord)
+	switch name.Value {
+	case "tr":
+		return option.Static && option.Value == "-d" && len(call.Args) == 3
+	case "head", "tail":
+		return option.Static && len(call.Args) == 2
+	}
+	return false
 }
 
 func redirectsOutput(redirs []*syntax.Redirect) bool {
@@ -199,10 +217,12 @@ func numeric(argv []string, static, redirected bool) bool {
 	switch argv[0] {
 	case "wc":
 		return len(argv) == 2 && static && strings.HasPrefix(argv[1], "-")
-	case "nproc", "expr":
-		return argv[0] == "nproc"
+	case "nproc":
+		return true
 	case "grep", "rg":
-		return static && has("-c") && len(argv) == 3
+		return static && countsOneFile(argv[1:])
+	case "jq":
+		return static && len(argv) > 1 && strings.HasSuffix(argv[1], "length")
 	case "date":
 		return len(argv) == 2 && (argv[1] == "+%s" || argv[1] == "+%s%N" || argv[1] == "+%s%3N")
 	case "seq":
@@ -214,3 +234,19 @@ func numeric(argv []string, static, redirected bool) bool {
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// countsOneFile reports whether grep prints one number: -c and at most one file.
+func countsOneFile(words []string) bool {
+	counts, operands := false, 0
+	for _, word := range words {
+		letters, option := strings.CutPrefix(word, "-")
+		switch {
+		case !option:
+			operands++
+		case strings.Trim(letters, "ciEFvwxPs") != "":
+			return false
+		}
+		counts = counts || option && strings.Contains(letters, "c")
+	}
+	return counts && operands <= 2
+}

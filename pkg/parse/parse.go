@@ -42,6 +42,9 @@ func Analyze(p proposal.Proposal) (analysis proposal.Analysis) {
 	case "argv":
 		return analyzeArgv(p, p.Argv)
 	}
+	if p.Code == "" {
+		return refused("", unknownEmpty)
+	}
 	return analyzeCode(p)
 }
 

@@ -79,7 +79,7 @@ func (l lab) trace(t testing.TB, text string) [][]string {
 
 const (
 	traceOptions = syscall.PTRACE_O_TRACEEXEC | syscall.PTRACE_O_TRACEFORK | syscall.PTRACE_O_TRACEVFORK | syscall.PTRACE_O_TRACECLONE | 0x100000 // EXITKILL
-	waitOptions  = syscall.WALL | 0x20000000                                                                                                     // WNOTHREAD
+	waitOptions  = syscall.WALL | 0x20000000                                                                                                      // WNOTHREAD
 )
 
 // follow is a small ptrace loop over the whole process tree.

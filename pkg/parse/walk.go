@@ -26,6 +26,8 @@ type walker struct {
 	functions map[functionName]*function // functions that the text declares
 	shells    int                        // shells that the text starts
 	called    []callSite                 // calls of plain names
+	arrays    map[string]bool            // variables that are arrays
+	rewritten []arg                      // declarations with a value that is not literal
 	written   map[string]bool            // files that redirections write
 	scripts   map[string][]proposal.Span // files that are run
 }
@@ -45,7 +47,7 @@ type scope struct {
 func newWalker(text string, env map[string]string) *walker {
 	w := &walker{
 		text: text, values: map[string]*origin{}, numbers: map[string]proposal.Span{}, operands: map[string]operandUse{},
-		exported: map[string]bool{}, functions: map[functionName]*function{}, written: map[string]bool{}, scripts: map[string][]proposal.Span{},
+		exported: map[string]bool{}, functions: map[functionName]*function{}, written: map[string]bool{}, arrays: map[string]bool{}, scripts: map[string][]proposal.Span{},
 	}
 	for name, value := range env {
 		w.origin(name).addText(value)

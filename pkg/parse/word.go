@@ -18,6 +18,8 @@ type arg struct {
 	split bool
 	src   *syntax.Word // nil for words that a wrapper made up
 	span  proposal.Span
+
+	compound bool // NAME=(…) in a declaration, which the parser has read
 }
 
 // A reading is what bash does to a word besides removing its quotes.
@@ -168,31 +170,6 @@ func (q *quoteRemover) escaped(text, special string) {
 	}
 }
 
-// ansiQuoted reads the inside of $'…'. It refuses the escapes that bash versions
-// and the parser's library read differently.
-func ansiQuoted(text string) (string, bool) {
-	if !strings.Contains(text, `\`) {
-		return text, true
-	}
-	for i := 0; i+1 < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		i++
-		if strings.IndexByte(`abefnrtv\'"?xuU01234567`, text[i]) < 0 && text[i] != 'E' {
-			return "", false
-		}
-	}
-	out, _, err := expand.Format(nil, text, nil)
-	if err != nil {
-		return "", false
-	}
-	if end := strings.IndexByte(out, 0); end >= 0 {
-		return out[:end], false
-	}
-	return out, true
-}
-
 // argsOf returns the words that word becomes: several when it holds braces.
 func (w *walker) argsOf(word *syntax.Word, s scope) []arg {
 	span := w.span(word, s)
@@ -201,11 +178,15 @@ func (w *walker) argsOf(word *syntax.Word, s scope) []arg {
 		return []arg{{Word: value, split: split, src: word, span: span}}
 	}
 	var out []arg
-	for _, expanded := range w.braces(word) {
-		value, split := literal(expanded, readWord)
+	expanded := w.braces(word)
+	for _, one := range expanded {
+		value, split := literal(one, readWord)
+		if value == (proposal.Word{Static: true}) && !hasQuotes(one) {
+			continue // bash drops empty words that no quotes hold
+		}
 		out = append(out, arg{Word: value, split: split, src: word, span: span})
 	}
-	if out == nil {
+	if expanded == nil {
 		value, _ := literal(&syntax.Word{Parts: beforeBrace(word)}, readWord)
 		value.Static = false
 		out = []arg{{Word: value, split: true, src: word, span: span}}
@@ -216,6 +197,16 @@ func (w *walker) argsOf(word *syntax.Word, s scope) []arg {
 func hasBrace(word *syntax.Word) bool {
 	for _, part := range word.Parts {
 		if lit, ok := part.(*syntax.Lit); ok && strings.Contains(lit.Value, "{") {
+			return true
+		}
+	}
+	return false
+}
+
+func hasQuotes(word *syntax.Word) bool {
+	for _, part := range word.Parts {
+		switch part.(type) {
+		case *syntax.SglQuoted, *syntax.DblQuoted:
 			return true
 		}
 	}

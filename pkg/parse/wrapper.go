@@ -201,7 +201,7 @@ func followWrapper(w *walker, index int, args []arg, s scope, c call) {
 		return
 	}
 	if name == "flock" && rest[0].Static && (rest[0].Value == "-c" || rest[0].Value == "--command") {
-		w.commandString(rest[1:], args[0], s.through("flock -c"))
+		w.commandString(rest[1:], args[0], s.through("flock"))
 		return
 	}
 	c.assigns, c.redirects = nil, stdinOnly(c.redirects)
@@ -346,7 +346,7 @@ func checkBuiltin(w *walker, _ int, args []arg, s scope, c call) {
 }
 
 func checkExec(w *walker, _ int, args []arg, s scope, c call) {
-	rest, _, ok := w.inner(wrapper{flags: "cl", values: "a"}, args[1:])
+	rest, _, ok := w.inner(wrapper{flags: "c"}, args[1:]) // -a and -l change what the program thinks it is
 	if !ok {
 		w.unknown(unknownOption, args[0].span)
 		return
