@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // A log of the run below has this many lines: header and first checkpoint, two for
@@ -26,7 +25,7 @@ const killLines = 2 + 2*(1+3+3+3+1) + 1
 // THREATS 30: fumehood is killed at every step of a run. The log verifies up to a
 // marked end, nothing that ran is missing from it, and nothing runs on.
 func TestKilledAtEveryStep(t *testing.T) {
-	cache := installtest.Cache(t)
+	cache := builtCache(t)
 	for lines := 1; lines <= killLines; lines++ {
 		t.Run(fmt.Sprint(lines), func(t *testing.T) {
 			k := startKilled(t, cache)

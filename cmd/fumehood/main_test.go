@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // TestScript runs testdata/script/*.txtar through the real main. Each script's
 // first comment is the promise that it keeps.
 func TestScript(t *testing.T) {
-	cache := installtest.Cache(t)
+	cache := builtCache(t)
 	repo, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -110,4 +110,10 @@ func owner(info fs.FileInfo) string {
 		return "?"
 	}
 	return fmt.Sprint(st.Uid, ":", st.Gid)
+}
+
+// builtCache makes sure that runsc is built and returns the cache that has it.
+func builtCache(t *testing.T) string {
+	t.Helper()
+	return filepath.Dir(filepath.Dir(filepath.Dir(installtest.Runsc(t).Path))) // CACHE/runsc/KEY/fumehood-runsc
 }

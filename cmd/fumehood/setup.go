@@ -223,11 +223,24 @@ func mountOf(text string) (sandbox.Bind, error) {
 		target = abs
 	}
 	info, err := os.Stat(abs)
-	if err != nil || !info.IsDir() || !filepath.IsAbs(target) || filepath.Clean(target) != target {
+	if err != nil || !info.IsDir() || !mountTarget(target) {
 		return sandbox.Bind{}, &proposal.StopError{Code: "mount.invalid", Message: fmt.Sprintf("mount %q is not FOLDER or FOLDER:/PATH/INSIDE", text),
 			Hint: "for example --mount ~/go/pkg/mod:/home/fumehood/go/pkg/mod", Err: err}
 	}
 	return sandbox.Bind{Source: abs, Target: target}, nil
+}
+
+// mountTarget refuses the places that are the sandbox's own.
+func mountTarget(path string) bool {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
+		return false
+	}
+	for _, own := range []string{"/proc", "/sys", "/dev", "/.fumehood", "/workspace", "/etc", "/tmp"} {
+		if path == own || strings.HasPrefix(path, own+"/") {
+			return false
+		}
+	}
+	return true
 }
 
 // toolEnv keeps well-known tools from waiting for a network, a pager or a person.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 )
@@ -39,6 +40,10 @@ func verifyLog(c *call) int {
 	path, code, ok := c.parseOne(f, "a log")
 	if !ok {
 		return code
+	}
+	// A shell's $(…) takes the newline that ends a signed note.
+	if trust.Checkpoint != "" && !strings.HasSuffix(trust.Checkpoint, "\n") {
+		trust.Checkpoint += "\n"
 	}
 	log, err := os.Open(path)
 	if err != nil {

@@ -25,18 +25,21 @@ import (
 
 // An instance is one running sandbox.
 type instance struct {
-	o        Options
-	id       string
-	dir      string
-	layout   layout
-	cgroup   *cgroup
-	launcher *launcher
-	cmd      *exec.Cmd
-	gone     chan struct{} // closed when runsc has ended
-	init     *initClient
-	watch    *watch
-	stderr   *tailBuffer
-	undo     []func() error // in the order made; run backwards
+	o   Options
+	id  string
+	dir string
+	// runscRoot holds runsc's state and the control socket, whose path must have
+	// fewer than 108 bytes wherever dir is.
+	runscRoot string
+	layout    layout
+	cgroup    *cgroup
+	launcher  *launcher
+	cmd       *exec.Cmd
+	gone      chan struct{} // closed when runsc has ended
+	init      *initClient
+	watch     *watch
+	stderr    *tailBuffer
+	undo      []func() error // in the order made; run backwards
 }
 
 // start makes a sandbox and waits until its init is ready.
@@ -73,11 +76,15 @@ func (s *instance) prepare() error {
 	if s.id, err = newID(); err != nil {
 		return err
 	}
-	for _, name := range []string{"bundle", "root", "upper", "trees", "runsc"} {
+	for _, name := range []string{"bundle", "root", "upper", "trees"} {
 		if err := os.Mkdir(filepath.Join(s.dir, name), 0o755); err != nil {
 			return err
 		}
 	}
+	if s.runscRoot, err = shortDir(); err != nil {
+		return err
+	}
+	s.onClose(func() error { return os.RemoveAll(s.runscRoot) })
 	if s.cgroup, err = newCgroup(cgroupMount, "fumehood-"+s.id); err != nil {
 		return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", "run as root on a host with cgroups; see fumehood doctor", err)
 	}
@@ -96,6 +103,15 @@ func (s *instance) prepare() error {
 	s.launcher = newLauncher(func() error { return errors.Join(s.cgroup.enter(), v.enter()) })
 	s.onClose(func() error { s.launcher.close(); return nil })
 	return s.bundle()
+}
+
+// shortDir makes a private folder with a short path.
+func shortDir() (string, error) {
+	dir, err := os.MkdirTemp("/run", "fumehood-")
+	if err != nil {
+		dir, err = os.MkdirTemp("/tmp", "fumehood-")
+	}
+	return dir, err
 }
 
 // view decides as whom commands run: as the owner of the workspace, or, when that
@@ -166,7 +182,7 @@ func (s *instance) generate() error {
 // runscFlags hold for every sandbox; facts about each are in the package comment.
 func (s *instance) runscFlags() []string {
 	return []string{
-		"--root=" + filepath.Join(s.dir, "runsc"),
+		"--root=" + s.runscRoot,
 		"--platform=systrap",
 		"--network=none",
 		"--ignore-cgroups", // we made and entered them ourselves
@@ -247,7 +263,7 @@ func (s *instance) sentry() string {
 }
 
 func (s *instance) socket() string {
-	return filepath.Join(s.dir, "runsc", "runsc-"+s.id+".sock")
+	return filepath.Join(s.runscRoot, "runsc-"+s.id+".sock")
 }
 
 func (s *instance) dead() bool {
@@ -289,7 +305,11 @@ func (s *instance) describe(err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	return stop("sandbox.start", "cannot start the sandbox"+s.said(), "run fumehood doctor", err)
+	hint := "run fumehood doctor"
+	if s.cgroup != nil && s.cgroup.usage().oomKills > 0 {
+		hint = "the memory limit " + s.o.Limits.Memory.String() + " is too small for gVisor itself: grant at least 64 MiB"
+	}
+	return stop("sandbox.start", "cannot start the sandbox"+s.said(), hint, err)
 }
 
 func (s *instance) said() string {

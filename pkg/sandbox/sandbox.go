@@ -182,7 +182,7 @@ func stop(code, message, hint string, err error) error {
 // How long we wait for things that take milliseconds when all is well.
 const (
 	startGrace = 20 * time.Second
-	sweepGrace = 3 * time.Second
+	sweepGrace = 15 * time.Second
 	drainGrace = 3 * time.Second
 	askGrace   = 30 * time.Second
 	killGrace  = 10 * time.Second

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -81,47 +82,49 @@ func cutNumber(text string) (int64, string, error) {
 	return n, rest, nil
 }
 
-// sweep kills every process but this one and returns how many were alive when it
+// sweep kills every process but this one and returns how many there were when it
 // came. It returns only when none is left.
+//
+// It makes few calls before it kills: when a hundred processes spin, each call of
+// ours waits for a turn of the processor.
 func sweep() (int, error) {
-	left, err := living()
-	if err != nil || left == 0 {
-		return left, err
+	left, err := others()
+	if err != nil || len(left) == 0 {
+		return 0, err
 	}
 	for tries := 0; tries < 2000; tries++ {
 		// -1 reaches all but the caller, so a fork in progress is caught by the next
 		// round at the latest.
 		if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
-			return left, err
+			return len(left), err
 		}
-		now, err := living()
-		if err != nil || now == 0 {
-			return left, err
+		now, err := others()
+		if err != nil || !slices.ContainsFunc(now, living) {
+			return len(left), err
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return left, fmt.Errorf("processes are left after SIGKILL")
+	return len(left), fmt.Errorf("processes are left after SIGKILL")
 }
 
-// living counts the other processes that are not zombies.
-func living() (int, error) {
+// others lists the ids of the other processes, zombies included.
+func others() ([]string, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	self, n := strconv.Itoa(os.Getpid()), 0
-	for _, name := range names {
-		if name[0] >= '0' && name[0] <= '9' && name != self && !zombie(name) {
-			n++
-		}
-	}
-	return n, nil
+	self := strconv.Itoa(os.Getpid())
+	return slices.DeleteFunc(names, func(name string) bool {
+		return name[0] < '0' || name[0] > '9' || name == self
+	}), nil
 }
+
+func living(pid string) bool { return !zombie(pid) }
 
 func zombie(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
