@@ -38,6 +38,7 @@ type instance struct {
 	gone      chan struct{} // closed when runsc has ended
 	init      *initClient
 	watch     *watch
+	limited   proposal.Limits // what the cgroup has
 	stderr    *tailBuffer
 	undo      []func() error // in the order made; run backwards
 }
@@ -89,7 +90,7 @@ func (s *instance) prepare() error {
 		return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", "run as root on a host with cgroups; see fumehood doctor", err)
 	}
 	s.onClose(s.cgroup.remove)
-	if err := s.cgroup.limit(s.o.Limits); err != nil {
+	if err := s.limit(s.o.Limits); err != nil {
 		return stop("sandbox.cgroup", "this host cannot enforce a limit", "see fumehood doctor", err)
 	}
 	if s.watch, err = newWatch(s.dir); err != nil {
@@ -157,6 +158,20 @@ func (s *instance) bundle() error {
 		return err
 	}
 	return l.write(filepath.Join(s.dir, "bundle"))
+}
+
+// limit sets the cgroup's limits where they differ from what it has.
+func (s *instance) limit(l proposal.Limits) error {
+	l.Wall, l.Output = 0, 0 // ours to enforce
+	if l == s.limited {
+		return nil
+	}
+	s.limited = proposal.Limits{} // unknown if this fails half-way
+	if err := s.cgroup.limit(l); err != nil {
+		return err
+	}
+	s.limited = l
+	return nil
 }
 
 // generate writes the root's own files and links.

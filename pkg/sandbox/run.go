@@ -72,7 +72,7 @@ func (c *command) open() error {
 		c.stdout.abandon()
 		return err
 	}
-	return c.s.cgroup.limit(c.x.Grant.Limits)
+	return c.s.limit(c.x.Grant.Limits)
 }
 
 // artifact names the file of a stream. Proposal ids hold no separator; a file that

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -90,20 +89,26 @@ func (w *watch) confirm(c *control.Conn) error {
 	return nil
 }
 
-// hits returns what the sink has told since the last call.
+// hits returns what the sink has told since the last call, without waiting.
 func (w *watch) hits() map[byte]bool {
 	told := map[byte]bool{}
-	buf := make([]byte, 4096)
-	for {
-		_ = w.fifo.SetReadDeadline(time.Now().Add(time.Millisecond))
-		n, err := w.fifo.Read(buf)
-		for _, b := range buf[:n] {
-			told[b] = true
-		}
-		if err != nil || n < len(buf) {
-			return told
-		}
+	conn, err := w.fifo.SyscallConn()
+	if err != nil {
+		return told
 	}
+	buf := make([]byte, 4096)
+	_ = conn.Read(func(fd uintptr) bool {
+		for {
+			n, err := unix.Read(int(fd), buf)
+			if err != nil || n <= 0 {
+				return true // nothing (more) to read: do not wait
+			}
+			for _, b := range buf[:n] {
+				told[b] = true
+			}
+		}
+	})
+	return told
 }
 
 func (w *watch) close() error { return w.fifo.Close() }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// checkFolders looks at the folders and the manifest, which hold no digest of their own.
+func checkFolders(dir string) error {
+	for _, name := range []string{".", sidecarDir, manifestName} {
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if err != nil {
+			return badDigest(dir, "it is not whole: "+err.Error())
+		}
+		if name != manifestName && !info.IsDir() {
+			return badPermissions(dir, path, "is not a folder")
+		}
+		if err := checkOwner(dir, path, info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkReach refuses a place that nobody, whom the sentry runs as when we are
+// root, could not start it from. runsc would only say "permission denied".
+func checkReach(dir string) error {
+	if os.Geteuid() != 0 {
+		return nil // then the sentry runs as we do
+	}
+	for path := dir; ; path = filepath.Dir(path) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return badDigest(dir, err.Error())
+		}
+		if mode := info.Mode().Perm(); mode&0o001 == 0 {
+			return refusal(CodePermissions, dir, fmt.Sprintf("the sentry could not enter %q (mode %04o)", path, mode),
+				"put it, or the cache (FUMEHOOD_CACHE), where every user may pass")
+		}
+		if path == filepath.Dir(path) {
+			return nil
+		}
+	}
+}
+
+// checkSidecars refuses what m does not name: runsc runs what it finds there.
+func checkSidecars(dir string, m manifest) error {
+	named := map[string]bool{}
+	for _, f := range m.Files {
+		named[f.Name] = true
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, sidecarDir))
+	if err != nil {
+		return badDigest(dir, err.Error())
+	}
+	for _, entry := range entries {
+		if name := sidecarDir + "/" + entry.Name(); !named[name] {
+			return badDigest(dir, fmt.Sprintf("%q is not in its manifest", name))
+		}
+	}
+	return nil
+}
+
+// checkOwner refuses what another user could change.
+func checkOwner(dir, path string, info fs.FileInfo) error {
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return badPermissions(dir, path, "is a symbolic link")
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return badPermissions(dir, path, fmt.Sprintf("is writable by others (mode %04o)", mode))
+	}
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	if owner != 0 && int(owner) != os.Geteuid() {
+		return badPermissions(dir, path, fmt.Sprintf("belongs to user %d", owner))
+	}
+	return nil
+}
+
+func badPermissions(dir, path, message string) error {
+	return refusal(CodePermissions, dir, fmt.Sprintf("%q %s", path, message),
+		"it must be a plain file of root or of the user who runs fumehood, writable by nobody else: "+
+			"remove that folder and run fumehood again, or mend it with chown and chmod go-w")
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/control"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+)
+
+// testOptions are those of a sandbox of the host's /usr, as the doors make it.
+func testOptions(t testing.TB) Options {
+	t.Helper()
+	runsc := installtest.Runsc(t)
+	return Options{
+		Runsc: runsc.Path, Init: runsc.Init,
+		Binds:     []Bind{{"/usr", "/usr"}, {"/etc/alternatives", "/etc/alternatives"}},
+		Links:     map[string]string{"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"},
+		Path:      "/usr/bin:/bin",
+		Workspace: t.TempDir(), Artifacts: t.TempDir(), Limits: testLimits(),
+	}
+}
+
+func testRunner(t testing.TB, o Options) *Runner {
+	t.Helper()
+	r := New(o)
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return r
+}
+
+func runText(t testing.TB, r *Runner, text string) proposal.Result {
+	t.Helper()
+	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: testLimits()}})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return result
+}
+
+// gVisor's control protocol is its internal one. This runs every call that
+// package control makes, so that a version that changes them is found here.
+func TestProtocol(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	runText(t, r, "true")
+	conn, err := control.Dial(r.current.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	sessions, err := conn.TraceSessions()
+	if err != nil || len(sessions) != 1 || sessions[0] != traceSession {
+		t.Errorf("trace sessions %q, %v", sessions, err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	pid, err := conn.Exec(r.current.id, control.Process{
+		Argv: []string{"/bin/sh", "-c", "echo $VALUE $PWD; id -u; exit 7"}, Env: []string{"VALUE=v"}, Dir: "/usr",
+		UID: 4321, GID: 4321, Stdin: null, Stdout: write, Stderr: write,
+	})
+	write.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := conn.Wait(r.current.id, pid)
+	if err != nil || status.ExitStatus() != 7 {
+		t.Errorf("wait status %v, %v; want exit 7", status, err)
+	}
+	out := make([]byte, 100)
+	n, _ := read.Read(out)
+	if got := string(out[:n]); !strings.HasPrefix(got, "v /usr\n") {
+		t.Errorf("output %q", got)
+	}
+	if _, err := conn.Exec(r.current.id, control.Process{Argv: []string{"/no/such"}, Dir: "/", Stdin: null, Stdout: null, Stderr: null}); err == nil {
+		t.Error("a program that is not there was started")
+	}
+}
+
+// The same verdict must come back for each way of ending, with its limit's name.
+func TestStatuses(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	for _, test := range []struct {
+		name, text string
+		change     func(*proposal.Limits)
+		want       proposal.Status
+		exit       int
+		signal     string
+		limit      string
+	}{
+		{name: "zero", text: "true", want: proposal.Exited},
+		{name: "exit 2", text: "exit 2", want: proposal.Exited, exit: 2},
+		{name: "exit 137 is no kill", text: "exit 137", want: proposal.Exited, exit: 137},
+		{name: "exit 128", text: "exit 128", want: proposal.Exited, exit: 128},
+		{name: "segv", text: "kill -SEGV $$", want: proposal.Signaled, exit: -1, signal: "SIGSEGV"},
+		{name: "kills itself", text: "kill -KILL $$", want: proposal.Signaled, exit: -1, signal: "SIGKILL"},
+		{name: "wall", text: "trap '' TERM INT HUP; while :; do :; done", change: func(l *proposal.Limits) { l.Wall = proposal.Duration(300 * time.Millisecond) },
+			want: proposal.TimedOut, exit: -1, limit: "wall 300ms"},
+		{name: "output", text: "yes", change: func(l *proposal.Limits) { l.Output = proposal.MiB }, want: proposal.OutputLimit, exit: -1, limit: "output 1 MiB"},
+		{name: "processes", text: "for i in $(seq 200); do sleep 5 & done; exit 1", want: proposal.ProcessLimit, exit: -2, limit: "processes 128"},
+		{name: "fewer processes", text: "for i in $(seq 40); do sleep 5 & done; exit 1", change: func(l *proposal.Limits) { l.Pids = 20 },
+			want: proposal.ProcessLimit, exit: -2, limit: "processes 20"},
+		{name: "disk", text: "head -c 400000000 /dev/zero > big", want: proposal.DiskLimit, exit: 1, limit: "disk 256 MiB"},
+		{name: "disk freed", text: "rm -f big; echo fine > small", want: proposal.Exited},
+		{name: "fork refused but succeeded", text: "(for i in $(seq 200); do sleep 5 & done) 2>/dev/null; true", want: proposal.Exited},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := testLimits()
+			if test.change != nil {
+				test.change(&l)
+			}
+			result, err := r.Run(t.Context(), proposal.Execution{ID: test.name, Text: test.text, Grant: proposal.Grant{Limits: l}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result.Status != test.want || result.Signal != test.signal || result.Limit != test.limit {
+				t.Errorf("got %s, signal %q, limit %q; want %s, %q, %q", result.Status, result.Signal, result.Limit, test.want, test.signal, test.limit)
+			}
+			if test.exit != -2 && result.ExitCode != test.exit {
+				t.Errorf("exit code %d, want %d", result.ExitCode, test.exit)
+			}
+		})
+	}
+}
+
+// A command that eats the memory in gVisor's own process takes the sandbox with
+// it; one that eats it in its own dies alone. Both are told, and the next command
+// has a sandbox.
+func TestOutOfMemory(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	for _, text := range []string{
+		"python3 -c 'x = bytearray(1 << 30)'",
+		"head -c 900000000 /dev/zero | tail -c 800000000 | wc -c; exit 3",
+		"head -c 60000000 /dev/zero > /dev/shm/a; python3 -c 'x = bytearray(1 << 30)'",
+	} {
+		if result := runText(t, r, text); result.Status != proposal.OutOfMemory || result.Limit != "memory 512 MiB" {
+			t.Errorf("%s: %s, limit %q", text, result.Status, result.Limit)
+		}
+		if result := runText(t, r, "echo next"); !result.Succeeded() {
+			t.Errorf("after %s: %s %s", text, result.Status, result.Detail)
+		}
+	}
+}
+
+func TestNothingOutlivesItsCommand(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	result := runText(t, r, "setsid sleep 1000 & (setsid sh -c 'trap \"\" TERM HUP; sleep 1000' &) ; sleep 0.2; exit 0")
+	if !result.Succeeded() || result.Leftover == 0 {
+		t.Errorf("%s, leftover %d; want some", result.Status, result.Leftover)
+	}
+	result = runText(t, r, "grep -l sleep /proc/[0-9]*/comm | grep -v self")
+	if len(result.Stdout.Head) != 0 {
+		t.Errorf("left behind: %s", result.Stdout.Head)
+	}
+}
+
+func TestFresh(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	runText(t, r, "echo one > state")
+	if result := runText(t, r, "cat state"); !result.Succeeded() || result.NewSandbox {
+		t.Errorf("state is gone: %s %d", result.Status, result.ExitCode)
+	}
+	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "cat state", Grant: proposal.Grant{Limits: testLimits(), Fresh: true}})
+	if err != nil || result.Succeeded() || !result.NewSandbox {
+		t.Errorf("a fresh sandbox has old state: %v %+v", err, result.Status)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	runText(t, r, "true")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	result, err := r.Run(ctx, proposal.Execution{ID: "x", Text: "echo before; sleep 100", Grant: proposal.Grant{Limits: testLimits()}})
+	if !errors.Is(err, context.DeadlineExceeded) || result.Detail != "the run was interrupted" || string(result.Stdout.Head) != "before\n" {
+		t.Errorf("%v, %s %q after %s", err, result.Status, result.Detail, time.Since(begin))
+	}
+}
+
+// The kernel of the sandbox is killed from outside while a command runs: nobody
+// can vouch for the command, and nothing runs after it.
+func TestCrash(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	runText(t, r, "true")
+	time.AfterFunc(200*time.Millisecond, func() { r.current.cgroup.kill() })
+	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "sleep 100", Grant: proposal.Grant{Limits: testLimits()}})
+	var stopped *proposal.StopError
+	if !errors.As(err, &stopped) || stopped.Code != "sandbox.crashed" || result.Status != proposal.SandboxFailed {
+		t.Errorf("%v, %s", err, result.Status)
+	}
+	if _, err := r.Run(t.Context(), proposal.Execution{ID: "y", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
+		t.Error("the runner ran on")
+	}
+}
+
+// After Close nothing of the sandbox is on the host.
+func TestNothingLeft(t *testing.T) {
+	o := testOptions(t)
+	o.StateDir = t.TempDir()
+	r := New(o)
+	runText(t, r, "sleep 100 & echo x > y")
+	id := r.current.id
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, pattern := range []string{filepath.Join(o.StateDir, "*"), cgroupMount + "/*/fumehood-" + id, cgroupMount + "/fumehood-" + id, "/run/fumehood-*/*" + id + "*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, found...)
+	}
+	if len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(mounts), o.StateDir) {
+		t.Errorf("a mount of the sandbox is seen outside it: %v", err)
+	}
+}
+
+func TestNotStarted(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	for _, x := range []proposal.Execution{
+		{ID: "a", Argv: []string{"no-such-program"}},
+		{ID: "b", Argv: []string{"true"}, Cwd: "no/such/folder"},
+	} {
+		x.Grant.Limits = testLimits()
+		result, err := r.Run(t.Context(), x)
+		if err != nil || result.Status != proposal.Exited || result.ExitCode != 127 || !strings.Contains(result.Detail, "cannot start") {
+			t.Errorf("%s: %v, %s %d %q", x.ID, err, result.Status, result.ExitCode, result.Detail)
+		}
+	}
+}
+
+// Another program in the sentry's place is found before the first command.
+func TestAttest(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	runText(t, r, "true")
+	other := *r.current
+	other.o.Runsc = "/bin/true"
+	if err := other.attest("Linux version 4.19.0-gvisor #1"); err == nil {
+		t.Error("processes that are not the verified runsc were accepted")
+	}
+	if err := r.current.attest("Linux version 6.18.0-generic #1"); err == nil {
+		t.Error("a kernel that is not gVisor's was accepted")
+	}
+	r.current.watch.fifo.Write([]byte{sinkHello})
+	if err := r.current.attest("Linux version 4.19.0-gvisor #1"); err != nil {
+		t.Errorf("the real one was refused: %v", err)
+	}
+}
+
+// Next command in the same run: budget < 5 ms over the command itself.
+func BenchmarkNext(b *testing.B) {
+	r := testRunner(b, testOptions(b))
+	x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+	if _, err := r.Run(b.Context(), x); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := r.Run(b.Context(), x); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Cold sandbox, first command, and its end.
+func BenchmarkCold(b *testing.B) {
+	o := testOptions(b)
+	x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+	for b.Loop() {
+		r := New(o)
+		if _, err := r.Run(b.Context(), x); err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
