@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -68,6 +69,9 @@ func readManifest(dir, digest string) (manifest, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
 		return m, badDigest(dir, "invalid manifest: "+err.Error())
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return m, badDigest(dir, "invalid manifest: something stands after its end")
 	}
 	return m, m.check(dir)
 }

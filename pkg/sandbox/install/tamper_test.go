@@ -63,11 +63,15 @@ var tampered = []struct {
 	{"a manifest that is none", func(t *testing.T, dir string) {
 		rewrite(t, dir, manifest, func([]byte) []byte { return []byte("{") })
 	}, install.CodeDigest, "invalid manifest"},
+	{"a manifest with something after it", func(t *testing.T, dir string) {
+		rewrite(t, dir, manifest, func(b []byte) []byte { return append(b, "{}"...) })
+	}, install.CodeDigest, "after its end"},
 	{"a manifest without end", func(t *testing.T, dir string) {
 		rewrite(t, dir, manifest, func([]byte) []byte { return make([]byte, 1<<20) })
 	}, install.CodeDigest, "1048576 bytes"},
 	{"runsc writable by others", chmod(runsc, 0o757), install.CodePermissions, "mode 0757"},
 	{"init writable by its group", chmod(guest, 0o575), install.CodePermissions, "mode 0575"},
+	{"a sentry that cannot be run", chmod(sentry, 0o444), install.CodePermissions, "is not executable"},
 	{"manifest writable by others", chmod(manifest, 0o666), install.CodePermissions, "mode 0666"},
 	{"folder writable by others", chmod(".", 0o777), install.CodePermissions, "mode 0777"},
 	{"sidecars writable by others", chmod("gvisor-bin", 0o777), install.CodePermissions, "mode 0777"},

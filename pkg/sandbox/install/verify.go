@@ -135,6 +135,9 @@ func open(dir, path string, f manifestFile) (*os.File, identity, error) {
 	if err == nil {
 		err = checkOwner(dir, path, info)
 	}
+	if err == nil && info.Mode().Perm()&0o111 != 0o111 { // runsc passes over a sidecar like that
+		err = badPermissions(dir, path, fmt.Sprintf("is not executable by all (mode %04o)", info.Mode().Perm()))
+	}
 	if err == nil && info.Size() != f.Size {
 		err = badDigest(dir, fmt.Sprintf("%q has %d bytes, its manifest says %d", f.Name, info.Size(), f.Size))
 	}

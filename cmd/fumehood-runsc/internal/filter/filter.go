@@ -39,8 +39,7 @@ var goferMap map[string]precompiledseccomp.Program
 
 // Register adds the compiled programs of the process that args (the command line
 // without the program's name) is about to be. The other processes install no
-// filter and pay nothing. A container
-// that is called "boot" costs a few microseconds.
+// filter and pay nothing, unless a container of theirs is called "boot".
 //
 // It must come before runsc's own main. It cannot weaken a filter by being
 // called too often or for nothing: a program is found by its full description.
