@@ -53,7 +53,7 @@ func (w *walker) operand(word *syntax.Word, s scope) {
 	if len(word.Parts) == 1 {
 		if exp, ok := word.Parts[0].(*syntax.ParamExp); ok && exp.Short && !exp.Dollar.IsValid() && exp.Index != nil {
 			w.number(exp.Param.Value, span) // a[i] without a dollar
-			w.subscript(exp.Index, s)
+			w.arithmetic(exp.Index, s)      // evaluated twice here, whatever the array is
 			return
 		}
 	}
@@ -118,17 +118,20 @@ func (w *walker) expression(text string, alone bool, span proposal.Span) {
 // number notes that bash evaluates the variable name as an expression.
 func (w *walker) number(name string, span proposal.Span) {
 	if _, ok := w.numbers[name]; !ok {
-		w.numbers[name] = span
+		put(&w.numbers, name, span)
 	}
 }
 
-// subscript walks a[…]. In an associative array it is only text, but whether the
-// array is one is known only when it runs.
-func (w *walker) subscript(index syntax.ArithmExpr, s scope) {
-	if word, ok := index.(*syntax.Word); ok {
-		if lit := word.Lit(); lit == "@" || lit == "*" {
-			return
-		}
+// subscript walks name[…]: an expression, unless the array is surely associative.
+func (w *walker) subscript(name string, index syntax.ArithmExpr, s scope) {
+	word, ok := index.(*syntax.Word)
+	if ok && (word.Lit() == "@" || word.Lit() == "*") {
+		return
+	}
+	if ok && w.assoc[functionName{s.shell, name}] {
+		put(&w.textual, name, w.span(index, s))
+		w.word(word, s)
+		return
 	}
 	w.arithmetic(index, s)
 }
@@ -148,7 +151,7 @@ func (w *walker) paramExp(exp *syntax.ParamExp, s scope, quoted bool) {
 		w.unknown(unknownIndirect, span)
 	}
 	if exp.Index != nil {
-		w.subscript(exp.Index, s)
+		w.subscript(exp.Param.Value, exp.Index, s)
 	}
 	if exp.Slice != nil {
 		w.arithmetic(exp.Slice.Offset, s)

@@ -84,7 +84,7 @@ func checkTrap(w *walker, _ int, args []arg, s scope, _ call) {
 
 func checkHash(w *walker, _ int, args []arg, _ scope, _ call) {
 	for _, a := range args[1:] {
-		if !a.Static || a.Value != "-r" {
+		if !a.Static || (a.Value != "-r" && strings.HasPrefix(a.Value, "-")) {
 			w.unknown(unknownSetting, a.span)
 			return
 		}
@@ -149,7 +149,8 @@ func checkRead(w *walker, index int, args []arg, s scope, _ call) {
 		return
 	}
 	if array, has := found['a']; has {
-		w.arrays[array.Value] = true
+		put(&w.arrays, array.Value, true)
+		put(&w.undone, array.Value, true)
 		rest = append(rest[:len(rest):len(rest)], array)
 	}
 	w.setsUnknown(index, rest, "REPLY", s)
@@ -163,7 +164,10 @@ func (w *walker) setsUnknown(index int, names []arg, otherwise string, s scope) 
 	for _, a := range names {
 		if w.variableName(a, s) {
 			w.origin(a.Value).unknown = true
-			w.arrays[a.Value] = w.arrays[a.Value] || otherwise == "MAPFILE"
+			if otherwise == "MAPFILE" {
+				put(&w.arrays, a.Value, true)
+				put(&w.undone, a.Value, true)
+			}
 			w.commands[index].Assigns = append(w.commands[index].Assigns, proposal.Assign{Name: a.Value})
 		}
 	}
@@ -214,12 +218,16 @@ func (w *walker) dynamicOption(a arg, kind unknownKind) {
 	}
 	name := nextName(a.span)
 	w.origin(name).addWord(w, a.src)
-	w.operands[name] = operandUse{kind, a.span}
+	put(&w.operands, name, operandUse{kind, a.span})
 }
 
 func checkUnset(w *walker, _ int, args []arg, s scope, _ call) {
 	found, rest, ok := w.options(args[1:], "vfn", "")
-	if _, function := found['f']; function || !ok {
+	if !ok {
+		w.unknown(unknownName, args[0].span)
+		return
+	}
+	if _, function := found['f']; function {
 		w.unknown(unknownExportedFunc, args[0].span)
 		return
 	}
@@ -228,6 +236,7 @@ func checkUnset(w *walker, _ int, args []arg, s scope, _ call) {
 			w.unknown(unknownExportedFunc, a.span)
 		}
 		w.variableName(a, s)
+		put(&w.undone, a.Value, true)
 	}
 }
 

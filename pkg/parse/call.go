@@ -29,6 +29,9 @@ func (w *walker) simple(stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []pr
 	}
 	reader := len(args) > 0 && args[0].Static && (args[0].Value == "read" || args[0].Value == "mapfile" || args[0].Value == "readarray")
 	for _, assign := range expr.Assigns {
+		if (assign.Array != nil || assign.Index != nil) && !w.assoc[functionName{s.shell, assign.Name.Value}] {
+			put(&w.undone, assign.Name.Value, true) // an indexed array stays one
+		}
 		c.assigns = append(c.assigns, w.assign(assign, len(args) > 0, reader, s))
 	}
 	w.run(args, s, c)
@@ -63,7 +66,7 @@ func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) p
 	origin.addWord(w, assign.Value)
 	if assign.Array != nil {
 		value = proposal.Word{}
-		w.arrays[name] = true
+		put(&w.arrays, name, true)
 		for _, elem := range assign.Array.Elems {
 			origin.addWord(w, elem.Value)
 		}
@@ -80,7 +83,7 @@ func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) p
 
 func (w *walker) assignWords(assign *syntax.Assign, s scope) {
 	if assign.Index != nil {
-		w.subscript(assign.Index, s)
+		w.subscript(assign.Name.Value, assign.Index, s)
 	}
 	w.word(assign.Value, s)
 	if assign.Array == nil {
@@ -88,7 +91,7 @@ func (w *walker) assignWords(assign *syntax.Assign, s scope) {
 	}
 	for _, elem := range assign.Array.Elems {
 		if elem.Index != nil {
-			w.subscript(elem.Index, s)
+			w.subscript(assign.Name.Value, elem.Index, s)
 		}
 		w.word(elem.Value, s)
 	}
@@ -135,11 +138,11 @@ func (w *walker) follow(index int, args []arg, s scope, c call) {
 	}
 	if writers[path.Base(name)] {
 		for _, a := range args[1:] {
-			w.written[strings.TrimPrefix(a.Value, "of=")] = true
+			put(&w.written, strings.TrimPrefix(a.Value, "of="), true)
 		}
 	}
 	if strings.Contains(name, "/") {
-		w.scripts[path.Clean(name)] = append(w.scripts[path.Clean(name)], c.span)
+		put(&w.scripts, path.Clean(name), append(w.scripts[path.Clean(name)], c.span))
 		name = path.Base(name)
 	}
 	if shells[name] {

@@ -4,7 +4,7 @@ package parse
 
 import (
 	"errors"
-	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,9 +31,15 @@ func parseText(text string) (file *syntax.File, err error) {
 	return file, err
 }
 
+var printers = sync.Pool{New: func() any { return syntax.NewPrinter() }}
+
 func printText(file *syntax.File) (string, error) {
 	var out strings.Builder
-	err := syntax.NewPrinter().Print(&out, file)
+	printer := printers.Get().(*syntax.Printer)
+	err := printer.Print(&out, file)
+	if err == nil {
+		printers.Put(printer)
+	}
 	return out.String(), err
 }
 
@@ -90,8 +96,7 @@ func sameMeaning(a, b proposal.Analysis) bool {
 	}
 	for i := range a.Commands {
 		x, y := a.Commands[i], b.Commands[i]
-		x.Span, y.Span = proposal.Span{}, proposal.Span{}
-		if !reflect.DeepEqual(x, y) {
+		if !sameCommand(x, y) {
 			return false
 		}
 	}
@@ -101,6 +106,11 @@ func sameMeaning(a, b proposal.Analysis) bool {
 		}
 	}
 	return true
+}
+
+func sameCommand(x, y proposal.Command) bool {
+	return x.Program == y.Program && x.Function == y.Function && x.StdinFrom == y.StdinFrom && slices.Equal(x.Args, y.Args) &&
+		slices.Equal(x.Via, y.Via) && slices.Equal(x.Inside, y.Inside) && slices.Equal(x.Assigns, y.Assigns) && slices.Equal(x.Redirects, y.Redirects)
 }
 
 // syntaxUnknown turns a parser error into an Unknown with its position.

@@ -48,7 +48,7 @@ func (w *walker) declared(assign *syntax.Assign, s scope) []arg {
 // checkDeclare looks at export, declare and the like by their words.
 func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
 	exported := args[0].Value == "export"
-	integer, array := false, false
+	integer, array, assoc := false, false, false
 	operands := false
 	for _, a := range args[1:] {
 		if !operands && len(a.Value) > 1 && strings.IndexByte("-+", a.Value[0]) >= 0 {
@@ -64,12 +64,29 @@ func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
 			exported = exported || strings.Contains(letters, "x")
 			integer = integer || strings.Contains(letters, "i")
 			array = array || strings.ContainsAny(letters, "aA")
+			assoc = assoc || strings.Contains(letters, "A") && a.Value[0] == '-' && s.top && args[0].Value != "local"
 			operands = letters == "-"
 			continue
 		}
 		operands = true
 		w.declares(index, a, exported, integer, s)
 		w.compoundText(a, array)
+		name, _, _ := strings.Cut(a.Value, "=")
+		if assoc {
+			put(&w.assoc, functionName{s.shell, name}, true)
+		} else if args[0].Value != "export" {
+			put(&w.undone, name, true)
+		}
+	}
+}
+
+// checkTextual refuses subscripts that were taken for text of an associative
+// array, when the array may have become another variable.
+func (w *walker) checkTextual() {
+	for _, name := range sorted(w.textual) {
+		if w.undone[name] {
+			w.unknown(unknownArithmetic, w.textual[name])
+		}
 	}
 }
 
@@ -78,10 +95,10 @@ func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
 func (w *walker) compoundText(a arg, array bool) {
 	name, value, hasValue := strings.Cut(a.Value, "=")
 	if !hasValue || a.compound {
-		w.arrays[name] = w.arrays[name] || array || a.compound
+		put(&w.arrays, name, w.arrays[name] || array || a.compound)
 		return
 	}
-	w.arrays[name] = w.arrays[name] || array
+	put(&w.arrays, name, w.arrays[name] || array)
 	switch {
 	case strings.HasPrefix(value, "("):
 		w.unknown(unknownArithmetic, a.span)
@@ -112,7 +129,7 @@ func (w *walker) declares(index int, a arg, exported, integer bool, s scope) {
 	}
 	w.assigned(name, a.span, s)
 	if !hasValue {
-		w.exported[name] = w.exported[name] || exported
+		put(&w.exported, name, w.exported[name] || exported)
 		if !exported {
 			return
 		}
@@ -122,7 +139,7 @@ func (w *walker) declares(index int, a arg, exported, integer bool, s scope) {
 	} else {
 		w.origin(name).addWord(w, a.src)
 	}
-	w.exported[name] = w.exported[name] || exported
+	put(&w.exported, name, w.exported[name] || exported)
 	assign := proposal.Assign{Name: name, Value: proposal.Word{Value: value, Static: a.Static && hasValue}, Exported: exported}
 	w.commands[index].Assigns = append(w.commands[index].Assigns, assign)
 }

@@ -3,6 +3,7 @@
 package parse
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -38,14 +39,26 @@ func (w *walker) findWord(args []arg, i int) {
 		w.unknown(unknownWrapped, a.span)
 	}
 	if !a.Static && a.Value == "" && a.src != nil {
+		w.actions = append(w.actions, a)
+	}
+}
+
+// checkActions refuses expansions in find's arguments that the text sets to -exec.
+func (w *walker) checkActions() {
+	for _, a := range w.actions {
 		value := &origin{}
 		value.addWord(w, a.src)
-		for _, name := range value.names {
-			if w.values[name] != nil && w.values[name].option {
-				w.unknown(unknownWrapped, a.span)
-			}
+		if value.option || slices.ContainsFunc(value.names, w.mayAct) {
+			w.unknown(unknownWrapped, a.span)
 		}
 	}
+}
+
+func (w *walker) mayAct(name string) bool {
+	o := w.values[name]
+	return o != nil && (o.option || slices.ContainsFunc(o.names, func(other string) bool {
+		return other != name && w.values[other] != nil && w.values[other].option
+	}))
 }
 
 // endsExec reports whether args[i] ends an action: a semicolon, or a plus after {}.

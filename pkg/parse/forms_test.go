@@ -70,7 +70,9 @@ func TestForms(t *testing.T) {
 
 // TestCaps holds texts that would cost too much, or hide something from the eye.
 func TestCaps(t *testing.T) {
-	deep := func(open, closing string, n int) string { return strings.Repeat(open, n) + "p" + strings.Repeat(closing, n) }
+	deep := func(open, closing string, n int) string {
+		return strings.Repeat(open, n) + "p" + strings.Repeat(closing, n)
+	}
 	tests := []struct{ name, text, code string }{
 		{"too long", "p " + strings.Repeat("x", maxText), "too-long"},
 		{"nothing", "", "empty"},

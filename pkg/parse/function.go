@@ -44,7 +44,7 @@ func (w *walker) funcDecl(decl *syntax.FuncDecl, s scope) {
 		if known := w.functions[functionName{s.shell, name}]; known != nil {
 			known.top = known.top && s.top
 		} else {
-			w.functions[functionName{s.shell, name}] = &function{top: s.top, from: len(w.called)}
+			put(&w.functions, functionName{s.shell, name}, &function{top: s.top, from: len(w.called)})
 		}
 		s = s.in("function " + name)
 	}
@@ -92,6 +92,8 @@ func (w *walker) finish(canonical string) proposal.Analysis {
 	w.checkFunctions()
 	w.checkOrigins()
 	w.checkRewritten()
+	w.checkActions()
+	w.checkTextual()
 	w.checkWritten()
 	w.markExported()
 	if len(w.commands) == 0 && len(w.unknowns) == 0 {

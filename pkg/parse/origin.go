@@ -32,7 +32,7 @@ func (w *walker) origin(name string) *origin {
 	o := w.values[name]
 	if o == nil {
 		o = &origin{}
-		w.values[name] = o
+		put(&w.values, name, o)
 	}
 	return o
 }
@@ -153,6 +153,9 @@ func printsNumbers(stmts []*syntax.Stmt) bool {
 	}
 	stmt := stmts[0]
 	if binary, ok := stmt.Cmd.(*syntax.BinaryCmd); ok {
+		if binary.Op == syntax.OrStmt {
+			return fallsBack(binary.Y) && printsNumbers([]*syntax.Stmt{binary.X})
+		}
 		if binary.Op != syntax.Pipe {
 			return false
 		}
@@ -173,6 +176,20 @@ func printsNumbers(stmts []*syntax.Stmt) bool {
 		static = static && value.Static
 	}
 	return numeric(argv, static, redirectsOutput(stmt.Redirs))
+}
+
+// fallsBack reports whether stmt is true, or echo 0.
+func fallsBack(stmt *syntax.Stmt) bool {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	if !ok || len(stmt.Redirs) > 0 {
+		return false
+	}
+	var words []string
+	for _, word := range call.Args {
+		words = append(words, word.Lit())
+	}
+	text := strings.Join(words, " ")
+	return text == "true" || text == ":" || text == "echo 0"
 }
 
 // trims reports whether stmt is tr -d of blanks, or head or tail of whole lines.
@@ -219,6 +236,8 @@ func numeric(argv []string, static, redirected bool) bool {
 		return len(argv) == 2 && static && strings.HasPrefix(argv[1], "-")
 	case "nproc":
 		return true
+	case "id":
+		return len(argv) == 2 && (argv[1] == "-u" || argv[1] == "-g")
 	case "grep", "rg":
 		return static && countsOneFile(argv[1:])
 	case "jq":

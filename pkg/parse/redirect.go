@@ -24,7 +24,7 @@ func (w *walker) redirects(redirs []*syntax.Redirect, s scope) ([]proposal.Redir
 			stdin = stdinOf(r)
 		}
 		if r.Kind == "write" || r.Kind == "readwrite" {
-			w.written[r.Target.Value] = true
+			put(&w.written, r.Target.Value, true)
 		}
 		out = append(out, r)
 	}

@@ -100,7 +100,7 @@ func (w *walker) shellFile(file arg) {
 	if strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/") {
 		w.unknown(unknownShellStdin, file.span)
 	}
-	w.scripts[name] = append(w.scripts[name], file.span)
+	put(&w.scripts, name, append(w.scripts[name], file.span))
 }
 
 // shellStdin reads a static here-document or here-string that is fed to a shell.

@@ -28,6 +28,10 @@ type walker struct {
 	called    []callSite                 // calls of plain names
 	arrays    map[string]bool            // variables that are arrays
 	rewritten []arg                      // declarations with a value that is not literal
+	actions   []arg                      // expansions among find's arguments
+	assoc     map[functionName]bool      // arrays that the text surely declares associative
+	textual   map[string]proposal.Span   // arrays whose subscripts are taken for text, for that reason
+	undone    map[string]bool            // variables that are unset or declared as something else
 	written   map[string]bool            // files that redirections write
 	scripts   map[string][]proposal.Span // files that are run
 }
@@ -45,16 +49,21 @@ type scope struct {
 }
 
 func newWalker(text string, env map[string]string) *walker {
-	w := &walker{
-		text: text, values: map[string]*origin{}, numbers: map[string]proposal.Span{}, operands: map[string]operandUse{},
-		exported: map[string]bool{}, functions: map[functionName]*function{}, written: map[string]bool{}, arrays: map[string]bool{}, scripts: map[string][]proposal.Span{},
-	}
+	w := &walker{text: text}
 	for name, value := range env {
 		w.origin(name).addText(value)
-		w.exported[name] = true
+		put(&w.exported, name, true)
 		w.assigned(name, wholeSpan(""), scope{})
 	}
 	return w
+}
+
+// put sets m[key], making the map when it is the first.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
 }
 
 // in is s one construct further in.
