@@ -2,7 +2,9 @@
 
 package parse
 
-import "strings"
+import (
+	"strings"
+)
 
 // shadows reports whether a function of this name would hide a builtin or a
 // program that a policy may know by name.

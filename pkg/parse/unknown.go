@@ -2,7 +2,9 @@
 
 package parse
 
-import "github.com/fumehood/fumehood/pkg/proposal"
+import (
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
 
 // An unknownKind is one reason for which a text cannot be judged. Codes are
 // stable: policies, tests and people refer to them.

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func (w *walker) forClause(cmd *syntax.ForClause, s scope) {
+	name := "for"
+	if cmd.Select {
+		name = "select"
+	}
+	switch loop := cmd.Loop.(type) {
+	case *syntax.WordIter:
+		w.loopWords(cmd, loop, s)
+	case *syntax.CStyleLoop:
+		w.arithmetic(loop.Init, s)
+		w.arithmetic(loop.Cond, s)
+		w.arithmetic(loop.Post, s)
+	default:
+		w.unknown(unknownDialect, w.span(cmd, s))
+	}
+	if cmd.Braces {
+		w.unknown(unknownDialect, w.span(cmd, s))
+	}
+	w.stmts(cmd.Do, s.in(name))
+}
+
+// loopWords records what a loop's variable may hold.
+func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope) {
+	span := w.span(loop.Name, s)
+	value := proposal.Word{}
+	origin := w.origin(loop.Name.Value)
+	if !loop.InPos.IsValid() {
+		origin.from("@")
+	}
+	var items []arg
+	for _, item := range loop.Items {
+		items = append(items, w.argsOf(item, s)...)
+		origin.addWord(w, item)
+	}
+	if len(items) == 1 {
+		value = items[0].Word
+	}
+	w.assigned(loop.Name.Value, span, s)
+	assign := proposal.Assign{Name: loop.Name.Value, Value: value}
+	w.emit(proposal.Command{Assigns: []proposal.Assign{assign}, Via: s.via, Inside: s.inside, Span: span})
+	for _, item := range loop.Items {
+		w.word(item, s)
+	}
+	if cmd.Select {
+		w.origin("REPLY").unknown = true
+	}
+}
+
+func (w *walker) caseClause(cmd *syntax.CaseClause, s scope) {
+	w.notMksh(cmd, cmd.Braces, s)
+	w.word(cmd.Word, s)
+	for _, item := range cmd.Items {
+		for _, pattern := range item.Patterns {
+			w.word(pattern, s)
+		}
+		w.stmts(item.Stmts, s)
+	}
+}
+
+func (w *walker) coproc(cmd *syntax.CoprocClause, s scope) {
+	if cmd.Name != nil {
+		name, _ := literal(cmd.Name, readWord)
+		w.variableName(arg{Word: name, span: w.span(cmd.Name, s)}, s)
+		w.word(cmd.Name, s)
+	}
+	s = s.in("coproc")
+	s.stdin = "pipe"
+	w.stmt(cmd.Stmt, s)
+}

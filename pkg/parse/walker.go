@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A walker collects what it meets in one text.
+type walker struct {
+	text     string
+	noShell  bool // argv: no shell reads the outermost words
+	commands []proposal.Command
+	unknowns []proposal.Unknown
+	depth    int // levels in the syntax tree
+	full     bool
+
+	values    map[string]*origin         // what variables may hold
+	numbers   map[string]proposal.Span   // variables that bash evaluates as expressions
+	operands  map[string]operandUse      // words that a builtin may read as an option or operator
+	exported  map[string]bool            // variables that are exported by name alone
+	functions map[functionName]*function // functions that the text declares
+	shells    int                        // shells that the text starts
+	called    []callSite                 // calls of plain names
+	arrays    map[string]bool            // variables that are arrays
+	rewritten []arg                      // declarations with a value that is not literal
+	actions   []arg                      // expansions among find's arguments
+	assoc     map[functionName]bool      // arrays that the text surely declares associative
+	textual   map[string]proposal.Span   // arrays whose subscripts are taken for text, for that reason
+	undone    map[string]bool            // variables that are unset or declared as something else
+	written   map[string]bool            // files that redirections write
+	scripts   map[string][]proposal.Span // files that are run
+}
+
+// A scope is where a command stands.
+type scope struct {
+	via    []string
+	inside []string
+	stdin  string
+	span   *proposal.Span // of everything inside a nested text
+	level  int            // nested wrappers and substitutions
+	shell  int            // which shell of the text reads it: functions are not inherited
+	top    bool           // a statement of that shell's text, not of a construct
+	fn     bool           // in a function's body
+}
+
+func newWalker(text string, env map[string]string) *walker {
+	w := &walker{text: text}
+	for name, value := range env {
+		w.origin(name).addText(value)
+		put(&w.exported, name, true)
+		w.assigned(name, wholeSpan(""), scope{})
+	}
+	return w
+}
+
+// put sets m[key], making the map when it is the first.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
+}
+
+// in is s one construct further in.
+func (s scope) in(construct string) scope {
+	s.inside = append(s.inside[:len(s.inside):len(s.inside)], construct)
+	s.top = false
+	return s
+}
+
+// through is s inside a wrapper.
+func (s scope) through(wrapper string) scope {
+	s.via = append(s.via[:len(s.via):len(s.via)], wrapper)
+	s.level++
+	s.top = false
+	return s
+}
+
+func (w *walker) unknown(kind unknownKind, span proposal.Span) {
+	if len(w.unknowns) < maxCommands {
+		w.unknowns = append(w.unknowns, kind.at(span))
+	}
+}
+
+// span is where node stands in the canonical text.
+func (w *walker) span(node syntax.Node, s scope) proposal.Span {
+	if s.span != nil {
+		return *s.span
+	}
+	start, end := node.Pos(), node.End()
+	from, to := min(int(start.Offset()), len(w.text)), min(int(end.Offset()), len(w.text))
+	return proposal.Span{Start: from, End: max(from, to), Line: int(start.Line()), Col: int(start.Col())}
+}
+
+// emit records one command, unless there are too many.
+func (w *walker) emit(c proposal.Command) int {
+	if len(w.commands) >= maxCommands {
+		if !w.full {
+			w.full = true
+			w.unknown(unknownMany, c.Span)
+		}
+		return -1
+	}
+	c.Index = len(w.commands)
+	w.commands = append(w.commands, c)
+	return c.Index
+}
+
+// enter goes one level down, unless that is too deep or the text is given up.
+// The caller must leave when it returns true.
+func (w *walker) enter(node syntax.Node, s scope) bool {
+	if w.full {
+		return false
+	}
+	if w.depth >= maxDepth || s.level > maxLevels {
+		w.unknown(unknownDeep, w.span(node, s))
+		return false
+	}
+	w.depth++
+	return true
+}
+
+func (w *walker) leave() { w.depth-- }

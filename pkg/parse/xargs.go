@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func followXargs(w *walker, _ int, args []arg, s scope, c call) {
+	rest, options, ok := w.inner(wrappers["xargs"], args[1:])
+	if !ok {
+		kind := unknownOption
+		if slices.ContainsFunc(args[1:], func(a arg) bool { return strings.HasPrefix(a.Value, "-a") || strings.HasPrefix(a.Value, "--arg") }) {
+			kind = unknownFileDriven
+		}
+		w.unknown(kind, args[0].span)
+		return
+	}
+	c.assigns, c.redirects, c.stdin = nil, nil, ""
+	if len(rest) == 0 {
+		rest = []arg{{Word: proposal.Word{Value: "echo", Static: true}, span: args[0].span}}
+	}
+	if replace := xargsReplace(options); replace != "" {
+		rest = replaced(rest, replace)
+	}
+	rest = append(rest[:len(rest):len(rest)], arg{split: true, span: args[0].span})
+	w.run(rest, s.through("xargs"), c)
+}
+
+// xargsReplace is the string that xargs replaces by its input.
+func xargsReplace(options map[string]arg) string {
+	for _, name := range []string{"I", "i", "replace"} {
+		if option, ok := options[name]; ok {
+			if option.Value == "" {
+				return "{}"
+			}
+			return option.Value
+		}
+	}
+	return ""
+}
+
+// replaced marks the words that hold mark: only their beginning is known.
+func replaced(args []arg, mark string) []arg {
+	out := slices.Clone(args)
+	for i, a := range out {
+		if cut := strings.Index(a.Value, mark); cut >= 0 {
+			out[i].Value, out[i].Static, out[i].src = a.Value[:cut], false, nil
+		}
+	}
+	return out
+}
