@@ -6,11 +6,23 @@ import (
 	"slices"
 )
 
+var execActions = map[string]bool{"-exec": true, "-execdir": true, "-ok": true, "-okdir": true}
+
+// actionWord refuses what may end an action early and begin another one.
+func (w *walker) actionWord(a arg) {
+	if a.Static && execActions[a.Value] {
+		w.unknown(unknownWrapped, a.span)
+	}
+	if !a.Static && a.Value == "" && a.src != nil {
+		w.actions = append(w.actions, a)
+	}
+}
+
 // followFind follows find's -exec and its kin.
 func followFind(w *walker, _ int, args []arg, s scope, c call) {
 	for i := 1; i < len(args); i++ {
 		action := args[i].Value
-		if !args[i].Static || (action != "-exec" && action != "-execdir" && action != "-ok" && action != "-okdir") {
+		if !args[i].Static || !execActions[action] {
 			w.findWord(args, i)
 			continue
 		}
@@ -21,6 +33,9 @@ func followFind(w *walker, _ int, args []arg, s scope, c call) {
 		if end == len(args) || end == i+1 {
 			w.unknown(unknownWrapped, args[i].span)
 			return
+		}
+		for _, a := range args[i+1 : end] {
+			w.actionWord(a)
 		}
 		c.assigns, c.redirects, c.stdin = nil, nil, ""
 		w.run(replaced(args[i+1:end], "{}"), s.through("find "+action), c)

@@ -3,6 +3,8 @@
 package parse
 
 import (
+	"strings"
+
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -54,6 +56,19 @@ func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope
 	if cmd.Select {
 		w.origin("REPLY").unknown = true
 	}
+}
+
+// timeClause refuses options of the keyword: bash skips "--", the parser does not.
+func (w *walker) timeClause(cmd *syntax.TimeClause, s scope) {
+	if cmd.Stmt == nil {
+		return
+	}
+	if call, ok := cmd.Stmt.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+		if first, _ := literal(call.Args[0], readWord); strings.HasPrefix(first.Value, "-") {
+			w.unknown(unknownOption, w.span(cmd, s))
+		}
+	}
+	w.stmt(cmd.Stmt, s.in("time"))
 }
 
 func (w *walker) caseClause(cmd *syntax.CaseClause, s scope) {

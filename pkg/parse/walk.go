@@ -124,9 +124,7 @@ func (w *walker) compound(cmd syntax.Command, s scope) {
 	case *syntax.TestClause:
 		w.testExpr(cmd.X, s.in("test"))
 	case *syntax.TimeClause:
-		if cmd.Stmt != nil {
-			w.stmt(cmd.Stmt, s.in("time"))
-		}
+		w.timeClause(cmd, s)
 	case *syntax.CoprocClause:
 		w.coproc(cmd, s)
 	default:
