@@ -69,17 +69,29 @@ type Step struct {
 	Decision proposal.Decision
 }
 
-// Check parses and decides every proposal of plan and runs nothing.
+// Check parses and decides every proposal of plan and runs nothing. With an error
+// every Record is denied.
 func (h *Hood) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
 	records := make([]proposal.Record, len(plan.Proposals))
 	for i, p := range plan.Proposals {
 		records[i] = proposal.Record{Proposal: p, Analysis: h.Parse(p), Entry: -1}
 		var err error
 		if records[i].Decision, err = h.Policy.Decide(ctx, p, records[i].Analysis); err != nil {
-			return nil, fmt.Errorf("cannot decide proposal %q: %w", p.ID, err)
+			denyAll(records, plan, err)
+			return records, fmt.Errorf("cannot decide proposal %q: %w", p.ID, err)
 		}
 	}
 	return records, nil
+}
+
+// denyAll is what stands in the report of a plan that policy could not answer for:
+// no decision, those that were made included, holds.
+func denyAll(records []proposal.Record, plan proposal.Plan, err error) {
+	f := proposal.FailureOf(err)
+	for i, p := range plan.Proposals {
+		records[i].Proposal, records[i].Entry = p, -1
+		records[i].Decision = proposal.Denied(f.Code, "policy could not decide this plan", f.Hint)
+	}
 }
 
 // Run takes plan the whole way. The Report says all that is known whether or not
@@ -91,9 +103,9 @@ func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (p
 	var records []proposal.Record
 	if err == nil {
 		records, err = h.Check(ctx, plan)
+		report.Records = records
 	}
 	if err == nil {
-		report.Records = records
 		err = h.record(records) // the decisions first: no log, no run
 	}
 	if err == nil {
