@@ -4,8 +4,6 @@ package main_test
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -13,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/pkg/sandbox/install"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
@@ -25,7 +22,7 @@ import (
 //	go test ./cmd/fumehood-runsc -run '^$' -bench Cold -benchtime 40x
 func BenchmarkCold(b *testing.B) {
 	closeOnExec(b)
-	ours, plain := installtest.Runsc(b), plainRunsc(b)
+	ours, plain := installtest.Runsc(b), installtest.Plain(b)
 	if !ours.Prewarmed {
 		b.Log(ours.PrewarmerNote)
 	}
@@ -81,21 +78,4 @@ func closeOnExec(b *testing.B) {
 			unix.CloseOnExec(fd)
 		}
 	}
-}
-
-// plainRunsc builds upstream's own main package, once into the same cache. With
-// cgo, which go build uses where it finds a compiler, it could start no sandbox at
-// all: it runs itself again in a chroot, where the dynamic linker is not.
-func plainRunsc(b *testing.B) string {
-	path := filepath.Join(filepath.Dir(installtest.Runsc(b).Path), "..", "..", "plain", install.GVisorVersion, "runsc")
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	b.Log("building upstream's runsc for comparison")
-	cmd := exec.CommandContext(b.Context(), "go", "build", "-o", path, "gvisor.dev/gvisor/runsc")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("cannot build upstream's runsc: %v\n%s", err, out)
-	}
-	return path
 }

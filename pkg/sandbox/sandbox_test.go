@@ -286,18 +286,3 @@ func BenchmarkNext(b *testing.B) {
 		}
 	}
 }
-
-// Cold sandbox, first command, and its end.
-func BenchmarkCold(b *testing.B) {
-	o := testOptions(b)
-	x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
-	for b.Loop() {
-		r := New(o)
-		if _, err := r.Run(b.Context(), x); err != nil {
-			b.Fatal(err)
-		}
-		if err := r.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
