@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+)
+
+// The decision points of this version.
+const (
+	pointCommand  = "fumehood.command"
+	pointProposal = "fumehood.proposal"
+	packageLib    = "fumehood.lib"
+)
+
+// sets are the rule names with a meaning, and at which points they have it.
+var sets = map[string][]string{
+	pointCommand:  {"allow", "ask", "deny", "limits"},
+	pointProposal: {"ask", "deny", "env", "limits", "network", "programs"},
+}
+
+// A layer is one compiled policy with its prepared queries.
+type layer struct {
+	name   string
+	grants bool
+	counts []RuleCount
+	points map[string]*point // only points at which the layer has rules
+}
+
+type point struct {
+	name  string
+	query rego.PreparedEvalQuery
+}
+
+// compileLayers compiles every layer and point by itself, side by side.
+func compileLayers(ctx context.Context, sources []source) ([]*layer, error) {
+	layers := make([]*layer, len(sources))
+	errs := make([]error, len(sources))
+	var group sync.WaitGroup
+	for i, s := range sources {
+		group.Go(func() { layers[i], errs[i] = compileLayer(ctx, s) })
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return layers, nil
+}
+
+func compileLayer(ctx context.Context, s source) (*layer, error) {
+	modules, err := parseModules(s)
+	if err != nil {
+		return nil, err
+	}
+	l := &layer{name: s.name, grants: s.grants, points: map[string]*point{}}
+	if err := l.check(modules); err != nil {
+		return nil, err
+	}
+	names := []string{pointCommand, pointProposal}
+	points := make([]*point, len(names))
+	errs := make([]error, len(names))
+	var group sync.WaitGroup
+	for i, name := range names {
+		group.Go(func() { points[i], errs[i] = l.compilePoint(ctx, name, modules) })
+	}
+	group.Wait()
+	for i, p := range points {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if p != nil {
+			l.points[p.name] = p
+		}
+	}
+	return l, nil
+}
+
+// parseModules parses the files on two lanes: parsing is a third of a cold start.
+func parseModules(s source) (map[string]*ast.Module, error) {
+	parsed := make([]*ast.Module, len(s.files))
+	errs := make([]error, len(s.files))
+	var group sync.WaitGroup
+	for lane := range 2 {
+		group.Go(func() {
+			for i := lane; i < len(s.files); i += 2 {
+				if f := s.files[i]; strings.HasSuffix(f.name, ".rego") {
+					parsed[i], errs[i] = ast.ParseModuleWithOpts(f.name, string(f.content), parserOptions())
+				}
+			}
+		})
+	}
+	group.Wait()
+	modules := map[string]*ast.Module{}
+	for i, m := range parsed {
+		if errs[i] != nil {
+			return nil, compileStop(s.name, errs[i])
+		}
+		if m != nil {
+			modules[s.files[i].name] = m
+		}
+	}
+	return modules, nil
+}
+
+func parserOptions() ast.ParserOptions {
+	return ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: capabilities()}
+}
+
+// compilePoint compiles the point's modules with the library, and prepares the one
+// query that fetches all its sets. It returns nil where the layer has no rule.
+func (l *layer) compilePoint(ctx context.Context, name string, modules map[string]*ast.Module) (*point, error) {
+	own := map[string]*ast.Module{}
+	for file, m := range modules {
+		if pkg := packageOf(m); pkg == name || inLib(pkg) {
+			own[file] = m.Copy()
+		}
+	}
+	query := l.query(name)
+	if query == "" {
+		return nil, nil
+	}
+	compiler := ast.NewCompiler().
+		WithCapabilities(capabilities()).
+		WithStrict(true).
+		WithDefaultRegoVersion(ast.RegoV1).
+		WithSchemas(inputSchema())
+	if compiler.Compile(own); compiler.Failed() {
+		return nil, compileStop(l.name, compiler.Errors)
+	}
+	prepared, err := rego.New(
+		rego.Compiler(compiler),
+		rego.Query(query),
+		rego.Capabilities(capabilities()),
+		rego.SetRegoVersion(ast.RegoV1),
+		rego.StrictBuiltinErrors(true),
+		rego.Strict(true),
+	).PrepareForEval(ctx)
+	if err != nil {
+		return nil, compileStop(l.name, err)
+	}
+	return &point{name: name, query: prepared}, nil
+}
+
+// query asks for the sets that have rules: one without would leave all undefined.
+func (l *layer) query(point string) string {
+	var fields []string
+	for _, c := range l.counts {
+		if c.Point == point && c.Rules > 0 {
+			fields = append(fields, fmt.Sprintf("%q: data.%s.%s", c.Set, point, c.Set))
+		}
+	}
+	if fields == nil {
+		return ""
+	}
+	sort.Strings(fields)
+	return "result := {" + strings.Join(fields, ", ") + "}"
+}
+
+func packageOf(m *ast.Module) string {
+	return strings.TrimPrefix(m.Package.Path.String(), "data.")
+}
+
+func inLib(pkg string) bool {
+	return pkg == packageLib || strings.HasPrefix(pkg, packageLib+".")
+}
+
+var undefinedFunction = regexp.MustCompile(`undefined function ([a-z0-9_.]+)`)
+
+// compileStop tells a removed built-in from other mistakes.
+func compileStop(layer string, err error) error {
+	message := fmt.Sprintf("the policy layer %q does not compile", layer)
+	for _, name := range undefinedFunctions(err) {
+		if advice, ok := removed(name); ok {
+			return stop(codeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies may not", layer, name), advice, err)
+		}
+	}
+	return stop(codeCompile, message, "mend the places named; input fields are listed in pkg/policy/input.go", err)
+}
+
+func undefinedFunctions(err error) []string {
+	var all ast.Errors
+	texts := []string{err.Error()}
+	if errors.As(err, &all) {
+		for _, e := range all {
+			texts = append(texts, e.Message)
+		}
+	}
+	var names []string
+	for _, text := range texts {
+		for _, m := range undefinedFunction.FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}

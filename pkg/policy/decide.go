@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+	m := newMerger(e)
+	in := input{Workspace: e.workspace, Proposal: e.proposalInput(p, a)}
+	shared := termOf(reflect.ValueOf(in.Proposal))
+	if err := e.ask(ctx, m, pointProposal, e.document(shared, in.Command), -1, p.ID); err != nil {
+		return proposal.Decision{}, err
+	}
+	start := placeStart(p.Cwd, e.workspace)
+	cwds := cwdTracker{[]string{start}}
+	for _, c := range a.Commands {
+		ci := e.commandInput(c, cwds.cwds)
+		if err := e.ask(ctx, m, pointCommand, e.document(shared, ci), c.Index, textOf(c)); err != nil {
+			return proposal.Decision{}, err
+		}
+		if !m.allowed[c.Index] {
+			m.noRule(ci, textOf(c))
+		}
+		cwds.after(c)
+	}
+	return m.decision(p, a)
+}
+
+func placeStart(cwd, workspace string) string {
+	if cwd == "" || cwd == "." {
+		return workspace
+	}
+	if strings.HasPrefix(cwd, "/") {
+		return cwd
+	}
+	return workspace + "/" + cwd
+}
+
+// textOf names c in a reason: its words, shortened.
+func textOf(c proposal.Command) string {
+	text := strings.Join(c.Argv(), " ")
+	if text == "" && len(c.Assigns) > 0 {
+		text = c.Assigns[0].Name + "="
+	}
+	const most = 200
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+var documentKeys = fieldKeys(reflect.TypeFor[input]())
+
+func (e *Engine) document(shared *ast.Term, c commandInput) ast.Value {
+	return ast.NewObject(
+		[2]*ast.Term{documentKeys[0], ast.InternedTerm(e.workspace)},
+		[2]*ast.Term{documentKeys[1], shared},
+		[2]*ast.Term{documentKeys[2], termOf(reflect.ValueOf(c))},
+	)
+}
+
+// ask puts one document to every layer that has rules at the point.
+func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.Value, command int, text string) error {
+	for _, l := range e.layers {
+		p := l.points[name]
+		if p == nil {
+			continue
+		}
+		rs, err := p.query.Eval(ctx, rego.EvalParsedInput(document), rego.EvalSortSets(true))
+		if err != nil {
+			return evalStop(ctx, l.name, name, err)
+		}
+		if len(rs) != 1 {
+			return stop(codeNoDecision, fmt.Sprintf("layer %q gave no result at %s", l.name, name), "mend the policy: a set is undefined", nil)
+		}
+		result, ok := rs[0].Bindings["result"].(map[string]any)
+		if !ok {
+			return stop(codeNoDecision, fmt.Sprintf("layer %q gave no object at %s", l.name, name), "this is a defect: report it", nil)
+		}
+		if err := m.take(l, result, command, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

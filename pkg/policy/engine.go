@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policy is the judge: Rego in, Decision out. It is the only importer of
+// OPA.
+//
+// It asks one prepared query a proposal (package fumehood.proposal) and one a
+// simple command (package fumehood.command), in each layer. A layer is the
+// built-in default or one folder; each is compiled by itself, so that no layer can
+// change another's rules, and Go merges what they say: deny wins over ask, ask over
+// allow, the smallest limit counts, and only the granting layer may allow.
+//
+// It fails closed. A command without an allow is denied. An error, a time-out, an
+// undefined result, an unknown key or a wrong type is a *proposal.StopError, and
+// callers must then run nothing.
+//
+// What the options of a tool mean is read here in Go, from policies/options.txt
+// (an option's value, its abbreviations, clusters), and given to Rego as input;
+// every judgement about them is a rule in Rego.
+//
+// It does not protect against what an allowed program does: a test suite runs the
+// repository's code. That is the sandbox's work.
+package policy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/policies"
+)
+
+// DefaultLayer is the name of the policy that fumehood ships.
+const DefaultLayer = "default"
+
+// deadline bounds one decision; grace is how much longer an evaluation may take to
+// notice before the watchdog gives it up.
+const (
+	deadline = 250 * time.Millisecond
+	grace    = 750 * time.Millisecond
+)
+
+// Options say which policy decides. The zero value is the shipped default alone.
+type Options struct {
+	// Dirs are further policy folders, in order. They may deny, ask and lower.
+	Dirs []string
+	// Granting names the one of Dirs that may allow, in place of the shipped default,
+	// which is then not loaded. "" leaves the granting to the shipped default.
+	Granting string
+	// Workspace is where the sandbox has the workspace; "" is /workspace.
+	Workspace string
+	// Deadline bounds one decision; 0 is 250 ms.
+	Deadline time.Duration
+}
+
+// An Engine decides proposals. It may be used by several goroutines.
+type Engine struct {
+	layers    []*layer
+	grammars  grammars
+	digest    string
+	workspace string
+	deadline  time.Duration
+	warnings  []string
+
+	dead     atomic.Bool
+	mu       sync.Mutex
+	reported map[string]bool
+}
+
+// New reads, checks and compiles the layers. Its error is a *proposal.StopError
+// whose code begins with "policy.".
+func New(ctx context.Context, o Options) (*Engine, error) {
+	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, reported: map[string]bool{}}
+	if e.workspace == "" {
+		e.workspace = "/workspace"
+	}
+	if e.deadline <= 0 {
+		e.deadline = deadline
+	}
+	sources, err := readSources(o)
+	if err != nil {
+		return nil, err
+	}
+	if e.grammars, err = readGrammars(policies.Options); err != nil {
+		return nil, stop(codeCompile, "the option tables do not parse", "mend policies/options.txt", err)
+	}
+	e.digest = digest(sources)
+	if e.layers, err = compileLayers(ctx, sources); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Digest is "sha256:" and the hex SHA-256 of every layer's name, and its files'
+// names and contents.
+func (e *Engine) Digest() string { return e.digest }
+
+// Warnings lists, without repetition, what layers say that is not heeded: so far,
+// the allows of layers that may not allow.
+func (e *Engine) Warnings() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]string(nil), e.warnings...)
+}
+
+func (e *Engine) warn(text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.reported[text] {
+		e.reported[text] = true
+		e.warnings = append(e.warnings, text)
+	}
+}
+
+// A RuleCount says how many rules of one kind a layer has at a decision point.
+type RuleCount struct {
+	Layer string `json:"layer"`
+	Point string `json:"point"` // "fumehood.command" or "fumehood.proposal"
+	Set   string `json:"set"`   // "deny", "ask", "allow" …
+	Rules int    `json:"rules"`
+}
+
+// Rules counts the rules of each layer and decision point.
+func (e *Engine) Rules() []RuleCount {
+	var counts []RuleCount
+	for _, l := range e.layers {
+		counts = append(counts, l.counts...)
+	}
+	return counts
+}
+
+// Decide judges p, of which a is the analysis. A deny is a value. An error is a
+// *proposal.StopError: there is no decision, and nothing may run.
+//
+// An evaluation that does not end even after its deadline leaves the engine dead:
+// every later Decide fails too.
+func (e *Engine) Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+	if e.dead.Load() {
+		return proposal.Decision{}, stop(codeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.deadline)
+	defer cancel()
+	done := make(chan verdict, 1)
+	go func() { done <- e.evaluate(ctx, p, a) }()
+	select {
+	case v := <-done:
+		return v.decision, v.err
+	case <-ctx.Done():
+	}
+	return e.waitOut(done)
+}
+
+type verdict struct {
+	decision proposal.Decision
+	err      error
+}
+
+// waitOut gives a cancelled evaluation its grace. Whatever comes of it is too late.
+func (e *Engine) waitOut(done <-chan verdict) (proposal.Decision, error) {
+	watchdog := time.NewTimer(grace)
+	defer watchdog.Stop()
+	select {
+	case <-done:
+		message := fmt.Sprintf("the decision took longer than %v", e.deadline)
+		return proposal.Decision{}, stop(codeDeadline, message, hintDeadline, nil)
+	case <-watchdog.C:
+		e.dead.Store(true)
+		return proposal.Decision{}, stop(codeDeadline, "an evaluation does not end", hintDeadline, nil)
+	}
+}
+
+// evaluate must not let a panic in the evaluator take the process down: it would
+// leave a run without an end in the log.
+func (e *Engine) evaluate(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (v verdict) {
+	defer func() {
+		if r := recover(); r != nil {
+			v = verdict{err: stop(codeEval, fmt.Sprintf("the evaluator panicked: %v", r), "report this as a defect", nil)}
+		}
+	}()
+	v.decision, v.err = e.decide(ctx, p, a)
+	return v
+}

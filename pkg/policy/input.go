@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"path"
+	"regexp"
+	"sort"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// The types below are the input document. Every field is always there. The JSON
+// Schema that the compiler checks rules against is made from them.
+
+// input is what a rule sees. At fumehood.proposal, Command is the zero command.
+type input struct {
+	Workspace string        `json:"workspace"` // where the sandbox has the workspace
+	Proposal  proposalInput `json:"proposal"`
+	Command   commandInput  `json:"command"`
+}
+
+type proposalInput struct {
+	ID       string         `json:"id"`
+	Form     string         `json:"form"` // run, argv or code
+	Language string         `json:"language"`
+	Cwd      placed         `json:"cwd"`
+	Env      []envInput     `json:"env"`
+	Limits   limitsInput    `json:"limits"` // as asked; 0 asks for the default
+	Network  []string       `json:"network"`
+	Outputs  []placed       `json:"outputs"`
+	Fresh    bool           `json:"fresh"`
+	Commands int            `json:"commands"`
+	Programs []string       `json:"programs"`
+	Unknowns []unknownInput `json:"unknowns"`
+}
+
+type envInput struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+type limitsInput struct {
+	WallMS      int64   `json:"wall_ms"`
+	CPUs        float64 `json:"cpus"`
+	MemoryBytes int64   `json:"memory_bytes"`
+	Pids        int64   `json:"pids"`
+	DiskBytes   int64   `json:"disk_bytes"`
+	Files       int64   `json:"files"`
+	OutputBytes int64   `json:"output_bytes"`
+}
+
+type unknownInput struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+type commandInput struct {
+	Index     int             `json:"index"`
+	Program   string          `json:"program"`  // the tool's plain name: /usr/bin/go is go, python3.11 is python3
+	Written   string          `json:"written"`  // as the text names it
+	Place     string          `json:"place"`    // lookup, system, workspace, tmp, outside, function or none
+	Argv      []string        `json:"argv"`     // without the program
+	Static    bool            `json:"static"`   // every word is known
+	Sub       string          `json:"sub"`      // go test: "test"
+	Options   []optionInput   `json:"options"`  // in their canonical spelling
+	Unknown   []string        `json:"unknown"`  // options that options.txt does not list for a closed tool
+	Operands  []wordInput     `json:"operands"` // without sub
+	Loose     bool            `json:"loose"`    // a word known only at run time could be an option
+	Script    scriptInput     `json:"script"`   // of sed and awk
+	Via       []string        `json:"via"`
+	Inside    []string        `json:"inside"`
+	Function  bool            `json:"function"`
+	StdinFrom string          `json:"stdin_from"`
+	Assigns   []assignInput   `json:"assigns"`
+	Redirects []redirectInput `json:"redirects"`
+}
+
+// A wordInput is a word with the place it would name if it is a path: workspace,
+// git, control, tmp, null, secret, home, outside, url, or dynamic.
+type wordInput struct {
+	Value  string `json:"value"`
+	Static bool   `json:"static"`
+	Glob   bool   `json:"glob"`
+	Place  string `json:"place"`
+}
+
+type placed struct {
+	Value string `json:"value"`
+	Place string `json:"place"`
+}
+
+type optionInput struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Static bool   `json:"static"`
+	Place  string `json:"place"`
+}
+
+// A scriptInput says whether a sed or awk script only edits text.
+type scriptInput struct {
+	Plain bool   `json:"plain"`
+	Why   string `json:"why"`
+}
+
+type assignInput struct {
+	Name     string `json:"name"`
+	Value    string `json:"value"`
+	Static   bool   `json:"static"`
+	Exported bool   `json:"exported"`
+}
+
+type redirectInput struct {
+	Op     string `json:"op"`
+	FD     int    `json:"fd"`
+	Kind   string `json:"kind"`
+	Value  string `json:"value"`
+	Static bool   `json:"static"`
+	Place  string `json:"place"`
+}
+
+func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposalInput {
+	in := proposalInput{
+		ID: p.ID, Form: p.Form(), Language: p.Language, Fresh: p.Fresh,
+		Network: append([]string{}, p.Network...), Commands: len(a.Commands),
+		Limits: asked(p), Programs: []string{},
+	}
+	home := []string{e.workspace}
+	in.Cwd = placed{p.Cwd, place(p.Cwd, true, home, e.workspace)}
+	for name, value := range p.Env {
+		in.Env = append(in.Env, envInput{name, value})
+	}
+	sort.Slice(in.Env, func(i, j int) bool { return in.Env[i].Name < in.Env[j].Name })
+	for _, o := range p.Outputs {
+		in.Outputs = append(in.Outputs, placed{o, place(o, true, home, e.workspace)})
+	}
+	for _, c := range a.Commands {
+		in.Programs = append(in.Programs, programOf(c, e.workspace).name)
+	}
+	for _, u := range a.Unknowns {
+		in.Unknowns = append(in.Unknowns, unknownInput{u.Code, u.Message, u.Hint})
+	}
+	return in
+}
+
+func asked(p proposal.Proposal) limitsInput {
+	var l proposal.Limits
+	if p.Limits != nil {
+		l = *p.Limits
+	}
+	if p.Timeout > 0 && (l.Wall == 0 || p.Timeout < l.Wall) {
+		l.Wall = p.Timeout
+	}
+	return limitsInput{
+		WallMS: l.Wall.Std().Milliseconds(), CPUs: l.CPUs, MemoryBytes: int64(l.Memory), Pids: int64(l.Pids),
+		DiskBytes: int64(l.Disk), Files: int64(l.Files), OutputBytes: int64(l.Output),
+	}
+}
+
+// commandInput describes one command; cwds are the folders it may run in.
+func (e *Engine) commandInput(c proposal.Command, cwds []string) commandInput {
+	prog := programOf(c, e.workspace)
+	in := commandInput{
+		Index: c.Index, Program: prog.name, Written: c.Program, Place: prog.place, Argv: []string{}, Static: true,
+		Via: c.Via, Inside: c.Inside, Function: c.Function, StdinFrom: c.StdinFrom,
+	}
+	var args []proposal.Word
+	if len(c.Args) > 0 && c.Program != "" {
+		args = c.Args[1:]
+	}
+	for _, w := range args {
+		in.Argv = append(in.Argv, w.Value)
+		in.Static = in.Static && w.Static
+	}
+	put := func(w proposal.Word) wordInput {
+		return wordInput{w.Value, w.Static, w.Glob, place(w.Value, w.Static, cwds, e.workspace)}
+	}
+	read := e.grammars.read(prog.name, args)
+	in.Sub, in.Unknown, in.Loose = read.sub, read.unknown, read.loose || appended(c)
+	for _, o := range read.options {
+		in.Options = append(in.Options, optionInput{o.name, o.value.Value, o.value.Static, place(o.value.Value, o.value.Static, cwds, e.workspace)})
+	}
+	for _, w := range read.operands {
+		in.Operands = append(in.Operands, put(w))
+	}
+	in.Script = scriptOf(prog.name, read)
+	for _, as := range c.Assigns {
+		in.Assigns = append(in.Assigns, assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported})
+	}
+	for _, r := range c.Redirects {
+		w := put(r.Target)
+		in.Redirects = append(in.Redirects, redirectInput{r.Op, r.FD, r.Kind, w.Value, w.Static, w.Place})
+	}
+	return in
+}
+
+// appended reports whether a wrapper adds words to c that the text does not show.
+func appended(c proposal.Command) bool {
+	for _, v := range c.Via {
+		if v == "xargs" {
+			return true
+		}
+	}
+	return false
+}
+
+type program struct{ name, place string }
+
+var versioned = regexp.MustCompile(`^(python|pip|gcc|g\+\+|clang|clang\+\+|ruby|php|node|lua|perl|java|clang-format|clang-tidy)-?([0-9]+)(\.[0-9]+)*$`)
+
+var systemDirs = map[string]bool{"/usr/bin": true, "/bin": true, "/usr/local/bin": true, "/usr/local/go/bin": true}
+
+// programOf names the tool that c runs. Another path is another program, so a file
+// called ./cat never passes for cat.
+func programOf(c proposal.Command, workspace string) program {
+	switch name := c.Program; {
+	case name == "":
+		return program{"", "none"}
+	case c.Function:
+		return program{name, "function"}
+	case !strings.Contains(name, "/"):
+		return program{toolName(name), "lookup"}
+	case strings.HasPrefix(name, "/"):
+		clean := path.Clean(name)
+		if systemDirs[path.Dir(clean)] && clean == name {
+			return program{toolName(path.Base(clean)), "system"}
+		}
+		return program{clean, place(name, true, []string{workspace}, workspace)}
+	default:
+		return program{path.Clean("./" + name), place(name, true, []string{workspace}, workspace)}
+	}
+}
+
+func toolName(name string) string {
+	if m := versioned.FindStringSubmatch(name); m != nil {
+		if m[1] == "python" || m[1] == "pip" {
+			return m[1] + "3"
+		}
+		return m[1]
+	}
+	return name
+}

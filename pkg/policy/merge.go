@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A merger collects what the layers say about one proposal.
+type merger struct {
+	engine   *Engine
+	rules    map[string]bool
+	reasons  []proposal.Reason
+	allowed  map[int]bool
+	limits   map[string]float64
+	env      map[string]bool
+	network  map[string]bool
+	programs []string
+}
+
+func newMerger(e *Engine) *merger {
+	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}}
+}
+
+// take reads one layer's answer about one command, or about the proposal (-1).
+func (m *merger) take(l *layer, result map[string]any, command int, text string) error {
+	for _, set := range slices.Sorted(maps.Keys(result)) {
+		members, ok := result[set].([]any)
+		if !ok {
+			return m.malformed(l, set, "is not a set")
+		}
+		for _, member := range members {
+			if err := m.member(l, set, member, command, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *merger) malformed(l *layer, set, what string) error {
+	return stop(codeUnknownKey, fmt.Sprintf("layer %q: a member of %s %s", l.name, set, what),
+		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host", nil)
+}
+
+func (m *merger) member(l *layer, set string, member any, command int, text string) error {
+	if set == "programs" {
+		name, ok := member.(string)
+		if !ok {
+			return m.malformed(l, set, "is not a string")
+		}
+		m.programs = append(m.programs, name)
+		return nil
+	}
+	object, ok := member.(map[string]any)
+	if !ok {
+		return m.malformed(l, set, "is not an object")
+	}
+	if set == "limits" {
+		return m.limit(l, object)
+	}
+	fields, what := textFields(object, set)
+	if what != "" {
+		return m.malformed(l, set, what)
+	}
+	switch set {
+	case "deny", "ask":
+		m.reason(set, fields, command, text)
+	case "allow":
+		m.allow(l, fields["rule"], command)
+	case "env":
+		m.grant(l, m.env, fields["name"])
+	case "network":
+		m.grant(l, m.network, fields["host"])
+	}
+	return nil
+}
+
+// fieldsOf are the keys each set's objects must have, and may have.
+var fieldsOf = map[string]struct{ must, may []string }{
+	"deny":    {[]string{"rule", "message", "suggestion"}, []string{"text"}},
+	"ask":     {[]string{"rule", "message", "suggestion"}, []string{"text"}},
+	"allow":   {[]string{"rule"}, []string{"message"}},
+	"env":     {[]string{"rule", "name"}, nil},
+	"network": {[]string{"rule", "host"}, nil},
+}
+
+// textFields reads an object of strings and says what is wrong with it, if anything.
+func textFields(object map[string]any, set string) (map[string]string, string) {
+	want := fieldsOf[set]
+	fields := map[string]string{}
+	for key, value := range object {
+		if !slices.Contains(want.must, key) && !slices.Contains(want.may, key) {
+			return nil, fmt.Sprintf("has the unknown key %q", key)
+		}
+		text, ok := value.(string)
+		if !ok {
+			return nil, fmt.Sprintf("has no string under %q", key)
+		}
+		fields[key] = text
+	}
+	for _, key := range want.must {
+		if fields[key] == "" {
+			return nil, fmt.Sprintf("lacks the key %q", key)
+		}
+	}
+	return fields, ""
+}
+
+func (m *merger) reason(set string, f map[string]string, command int, text string) {
+	effect := proposal.Deny
+	if set == "ask" {
+		effect = proposal.Ask
+	}
+	if f["text"] != "" {
+		text = f["text"]
+	}
+	m.rules[f["rule"]] = true
+	m.reasons = append(m.reasons, proposal.Reason{Rule: f["rule"], Effect: effect, Message: f["message"],
+		Suggestion: f["suggestion"], Command: command, Text: text})
+}
+
+func (m *merger) allow(l *layer, rule string, command int) {
+	if !l.grants {
+		m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not allow; its rule %q counts for nothing", l.name, rule))
+		return
+	}
+	m.rules[rule] = true
+	m.allowed[command] = true
+}
+
+func (m *merger) grant(l *layer, to map[string]bool, name string) {
+	if l.grants {
+		to[name] = true
+		return
+	}
+	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant %q", l.name, name))
+}
+
+var limitKeys = []string{"wall_ms", "cpus", "memory_bytes", "pids", "disk_bytes", "files", "output_bytes"}
+
+// limit lowers: the smallest number that any layer names counts.
+func (m *merger) limit(l *layer, object map[string]any) error {
+	for key, value := range object {
+		if key == "rule" {
+			continue
+		}
+		number, ok := value.(json.Number)
+		if !ok || !slices.Contains(limitKeys, key) {
+			return m.malformed(l, "limits", fmt.Sprintf("has the unknown key or wrong type %q", key))
+		}
+		f, err := number.Float64()
+		if err != nil || f <= 0 {
+			return m.malformed(l, "limits", fmt.Sprintf("has no positive number under %q", key))
+		}
+		if old, ok := m.limits[key]; ok {
+			f = min(f, old)
+		} else if !l.grants {
+			continue // lowers nothing that the granting layer gives
+		}
+		m.limits[key] = f
+	}
+	return nil
+}
+
+// noRule denies a command that no rule of the granting layer allows.
+func (m *merger) noRule(c commandInput, text string) {
+	for _, r := range m.reasons {
+		if r.Command == c.Index && r.Effect == proposal.Deny {
+			return // a rule has said something better
+		}
+	}
+	message := "no rule allows this command"
+	if c.Program != "" {
+		message = fmt.Sprintf("no rule allows %q with these arguments", c.Program)
+	}
+	if near := m.near(c.Program); near != "" {
+		m.reason("deny", map[string]string{"rule": "default.no-rule", "message": message, "suggestion": near}, c.Index, text)
+		return
+	}
+	m.reason("deny", map[string]string{"rule": "default.no-rule", "message": message,
+		"suggestion": "use a tool that the policy names, for example go, python3, npm, cargo, make, git, grep, sed or cat"}, c.Index, text)
+}
+
+// near names allowed programs whose names are close to program's.
+func (m *merger) near(program string) string {
+	if slices.Contains(m.programs, program) {
+		return program + " is allowed with other arguments: see its rules in the policy"
+	}
+	var close []string
+	for _, known := range m.programs {
+		if len(program) > 2 && (strings.HasPrefix(known, program) || len(known) > 2 && strings.HasPrefix(program, known)) {
+			close = append(close, known)
+		}
+	}
+	if sort.Strings(close); len(close) > 0 {
+		return "allowed and near: " + strings.Join(close[:min(5, len(close))], ", ")
+	}
+	return ""
+}
+
+// decision is the strongest effect, with a grant only for an allow.
+func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+	m.floor(p, a)
+	effect := proposal.Allow
+	for _, r := range m.reasons {
+		effect = min(effect, r.Effect)
+	}
+	d := proposal.Decision{Effect: effect, Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.reasons}
+	if effect != proposal.Allow {
+		return d, nil
+	}
+	grant, err := m.granted(p)
+	if err != nil {
+		return proposal.Decision{}, err
+	}
+	d.Grant = &grant
+	return d, nil
+}
+
+// floor holds whatever the layers say: what could not be analysed, and what nothing
+// granted, is denied.
+func (m *merger) floor(p proposal.Proposal, a proposal.Analysis) {
+	denied := slices.ContainsFunc(m.reasons, func(r proposal.Reason) bool { return r.Effect == proposal.Deny })
+	add := func(rule, message, suggestion string) {
+		if !denied {
+			m.reason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, -1, p.ID)
+		}
+	}
+	if len(a.Unknowns) > 0 {
+		add("floor.unknown", "part of the text cannot be known before it runs", "write it plainly")
+	}
+	if len(a.Commands) == 0 {
+		add("floor.no-command", "no command was found", "propose one command")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		if !m.env[name] {
+			add("env.name", fmt.Sprintf("no rule lets the variable %s in", name), "leave it out")
+		}
+	}
+	for _, host := range p.Network {
+		if !m.network[host] {
+			add("network.none", fmt.Sprintf("no rule lets the command reach %s", host), "leave network out")
+		}
+	}
+}
+
+func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
+	for _, key := range limitKeys {
+		if m.limits[key] <= 0 {
+			return proposal.Grant{}, stop(codeNoDecision, "the granting policy gives no limit "+key,
+				"write limits contains {…} in package "+pointProposal+" with "+strings.Join(limitKeys, ", "), nil)
+		}
+	}
+	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Fresh: p.Fresh}
+	for name, value := range p.Env {
+		g.Env[name] = value
+	}
+	g.Limits = proposal.Limits{
+		Wall: proposal.Duration(time.Duration(m.limits["wall_ms"]) * time.Millisecond), CPUs: m.limits["cpus"],
+		Memory: proposal.Bytes(m.limits["memory_bytes"]), Pids: int(m.limits["pids"]), Disk: proposal.Bytes(m.limits["disk_bytes"]),
+		Files: int(m.limits["files"]), Output: proposal.Bytes(m.limits["output_bytes"]),
+	}
+	return g, nil
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// severity orders places: where a path may be several, the worst counts.
+var severity = []string{"null", "workspace", "tmp", "home", "url", "dynamic", "control", "outside", "git", "secret"}
+
+// place says what text would name as a path for a command that runs in any of
+// cwds. A word that is not static is judged by its literal prefix, and is
+// "dynamic" when that prefix ends before a folder.
+func place(text string, static bool, cwds []string, workspace string) string {
+	worst := "null"
+	for _, cwd := range cwds {
+		if p := placeIn(text, static, cwd, workspace); slices.Index(severity, p) > slices.Index(severity, worst) {
+			worst = p
+		}
+	}
+	return worst
+}
+
+func placeIn(text string, static bool, cwd, workspace string) string {
+	switch {
+	case text == "" && static:
+		return "workspace"
+	case strings.Contains(text, "://"):
+		return "url"
+	case strings.HasPrefix(text, "~"):
+		return placeOf("/home/"+strings.TrimPrefix(text[1:], "/"), workspace)
+	case !static && (!strings.Contains(text, "/") || text[0] != '/' && cwd == ""):
+		return "dynamic"
+	}
+	full := text
+	if !strings.HasPrefix(full, "/") {
+		if cwd == "" {
+			return "dynamic"
+		}
+		full = cwd + "/" + full
+	}
+	return placeOf(path.Clean(full), workspace)
+}
+
+var nullDevices = []string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/fd"}
+
+func placeOf(clean, workspace string) string {
+	rel, inside := within(clean, workspace)
+	switch {
+	case slices.Contains(nullDevices, clean), strings.HasPrefix(clean, "/dev/fd/"):
+		return "null"
+	case secret(clean):
+		return "secret"
+	case inside && gitPath(rel):
+		return "git"
+	case inside && control(rel):
+		return "control"
+	case inside:
+		return "workspace"
+	}
+	if _, ok := within(clean, "/tmp"); ok {
+		return "tmp"
+	}
+	if _, ok := within(clean, "/home"); ok {
+		return "home"
+	}
+	return "outside"
+}
+
+func within(clean, dir string) (string, bool) {
+	if clean == dir {
+		return ".", true
+	}
+	rel, ok := strings.CutPrefix(clean, dir+"/")
+	return rel, ok
+}
+
+func gitPath(rel string) bool {
+	for _, part := range strings.Split(rel, "/") {
+		if strings.EqualFold(part, ".git") {
+			return true
+		}
+	}
+	return false
+}
+
+// controlFiles steer tools or the forge by lying there.
+var controlFiles = []string{
+	".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".netrc", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".envrc",
+	".gitattributes", ".gitmodules", ".gitconfig", "sitecustomize.py", "usercustomize.py", "conftest.py", ".pre-commit-config.yaml",
+}
+
+func control(rel string) bool {
+	return strings.HasPrefix(rel, ".github/") || strings.HasPrefix(rel, ".circleci/") || strings.HasPrefix(rel, ".husky/") ||
+		slices.Contains(controlFiles, path.Base(rel)) || strings.HasSuffix(rel, ".pth") || rel == ".gitlab-ci.yml"
+}
+
+// secret are the files that a canary would be put in. The sandbox holds none; a
+// command that reaches for them is refused for what it wants.
+func secret(clean string) bool {
+	for _, exact := range []string{"/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/proc/kcore", "/proc/kmem", "/dev/mem", "/dev/kmem", "/proc/sysrq-trigger", "/var/run/docker.sock", "/run/docker.sock"} {
+		if clean == exact {
+			return true
+		}
+	}
+	for _, part := range strings.Split(clean, "/") {
+		switch part {
+		case ".ssh", ".aws", ".gnupg", ".netrc", ".docker", ".kube", ".git-credentials", "id_rsa", "id_ed25519", ".bash_history":
+			return true
+		}
+	}
+	if strings.HasPrefix(clean, "/proc/") {
+		base := path.Base(clean)
+		return base == "environ" || base == "mem" || base == "maps" || strings.Contains(clean, "/root") || strings.Contains(clean, "/fd/") || strings.Contains(clean, "/sys/")
+	}
+	return strings.HasPrefix(clean, "/dev/tcp") || strings.HasPrefix(clean, "/dev/udp") || strings.HasPrefix(clean, "/.fumehood") ||
+		strings.HasPrefix(clean, "/var/run/secrets") || strings.HasPrefix(clean, "/run/secrets") || strings.HasPrefix(clean, "/sys/")
+}
+
+// cwdTracker follows cd, as far as it is literal, so that relative paths are
+// placed where they would lie. An unknown folder makes relative paths "dynamic".
+type cwdTracker struct{ cwds []string }
+
+const maxCwds = 8
+
+func (t *cwdTracker) after(c proposal.Command) {
+	if c.Program != "cd" && c.Program != "pushd" {
+		if c.Program == "popd" {
+			t.cwds = []string{""}
+		}
+		return
+	}
+	moved := t.moved(c)
+	if len(c.Inside) > 0 { // a subshell comes back, a branch may not be taken
+		moved = append(moved, t.cwds...)
+	}
+	slices.Sort(moved)
+	if moved = slices.Compact(moved); len(moved) > maxCwds {
+		moved = []string{""}
+	}
+	t.cwds = moved
+}
+
+func (t *cwdTracker) moved(c proposal.Command) []string {
+	args := c.Args[1:]
+	for len(args) > 0 && args[0].Static && (args[0].Value == "--" || args[0].Value == "-P" || args[0].Value == "-L") {
+		args = args[1:]
+	}
+	if len(args) != 1 || !args[0].Static || strings.HasPrefix(args[0].Value, "-") || args[0].Value == "" {
+		return []string{""}
+	}
+	moved := make([]string, 0, len(t.cwds))
+	for _, cwd := range t.cwds {
+		switch {
+		case path.IsAbs(args[0].Value):
+			moved = append(moved, path.Clean(args[0].Value))
+		case cwd == "":
+			moved = append(moved, "")
+		default:
+			moved = append(moved, path.Join(cwd, args[0].Value))
+		}
+	}
+	return moved
+}

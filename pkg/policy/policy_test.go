@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func decide(t testing.TB, e *policy.Engine, text string) proposal.Decision {
+	t.Helper()
+	p := proposal.Proposal{ID: "t", Run: text}
+	d, err := e.Decide(t.Context(), p, parse.Analyze(p))
+	if err != nil {
+		t.Fatalf("cannot decide %q: %v", text, err)
+	}
+	return d
+}
+
+func shipped(t testing.TB) *policy.Engine {
+	t.Helper()
+	e, err := policy.New(t.Context(), policy.Options{})
+	if err != nil {
+		t.Fatalf("cannot make an engine: %v", err)
+	}
+	return e
+}
+
+func TestShippedPolicyAllowsAndDenies(t *testing.T) {
+	e := shipped(t)
+	if d := decide(t, e, "go test ./... 2>&1 | tail -n 20"); d.Effect != proposal.Allow || d.Grant == nil {
+		t.Errorf("go test: %+v", d)
+	}
+	if d := decide(t, e, "sort --compress=/bin/sh x"); d.Effect != proposal.Deny {
+		t.Errorf("sort: %+v", d)
+	}
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policies is the policy that fumehood ships: deny by default, allow what
+// reviewers run, one small file a tool.
+//
+// Interpreters and build tools run the repository's code by nature. The policy
+// allows them as such and leaves containment to the sandbox; it promises only that
+// what runs is what the text shows.
+package policies
+
+import "embed"
+
+// FS holds the Rego modules. Files ending in _test.rego are tests.
+//
+//go:embed command lib proposal
+var FS embed.FS
+
+// Options says which options each tool has and which of them take a value. It is
+// knowledge about tools, not judgement; see the comment at its top.
+//
+//go:embed options.txt
+var Options string

@@ -1,0 +1,27 @@
+package fumehood.proposal
+
+import data.fumehood.lib
+
+usual := {
+	"wall_ms": 120000, "cpus": 1, "memory_bytes": 2147483648, "pids": 256,
+	"disk_bytes": 2147483648, "files": 4096, "output_bytes": 4294967296,
+}
+
+most := {
+	"wall_ms": 600000, "cpus": 4, "memory_bytes": 8589934592, "pids": 1024,
+	"disk_bytes": 8589934592, "files": 65536, "output_bytes": 17179869184,
+}
+
+limits contains object.union({"rule": "limits.grant"}, {name: granted(name) | some name, _ in usual})
+
+granted(name) := usual[name] if input.proposal.limits[name] == 0
+
+granted(name) := input.proposal.limits[name] if input.proposal.limits[name] > 0
+
+# METADATA
+# title: No more than the sandbox is meant for
+# custom: {rule: limits.too-much}
+deny contains lib.denial("limits.too-much", sprintf("%s %v is more than the most, %v", [name, input.proposal.limits[name], maximum]), sprintf("ask for %s of at most %v", [name, maximum])) if {
+	some name, maximum in most
+	input.proposal.limits[name] > maximum
+}
