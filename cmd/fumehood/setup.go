@@ -191,12 +191,13 @@ func (s *setup) openLog(id string) (*audit.Log, error) {
 }
 
 func (s *setup) sandboxOptions(root rootfs.Root, runsc install.Runsc) (sandbox.Options, error) {
-	workspace, err := filepath.Abs(s.workspace)
+	workspace, err := folder(s.workspace)
 	if err != nil {
 		return sandbox.Options{}, err
 	}
 	o := sandbox.Options{
-		Runsc: runsc.Path, Init: runsc.Init, Links: root.Links, Files: root.Files, Path: root.Path,
+		Verify: runsc.Unchanged,
+		Runsc:  runsc.Path, Init: runsc.Init, Links: root.Links, Files: root.Files, Path: root.Path,
 		Workspace: workspace, Env: toolEnv(), Artifacts: s.artifacts,
 	}
 	for target, source := range root.Binds {
@@ -212,6 +213,20 @@ func (s *setup) sandboxOptions(root rootfs.Root, runsc install.Runsc) (sandbox.O
 	return o, nil
 }
 
+// folder resolves what a person wrote to the folder itself, links followed: the
+// sandbox mounts it without following any.
+func folder(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", &proposal.StopError{Code: "sandbox.workspace", Message: fmt.Sprintf("folder %q cannot be read", path),
+			Hint: "name the folder that holds the pull request's code with --workspace", Err: err}
+	}
+	return abs, nil
+}
+
 // mountOf reads SRC[:DST].
 func mountOf(text string) (sandbox.Bind, error) {
 	source, target, found := strings.Cut(text, ":")
@@ -221,6 +236,9 @@ func mountOf(text string) (sandbox.Bind, error) {
 	}
 	if !found {
 		target = abs
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
 	}
 	info, err := os.Stat(abs)
 	if err != nil || !info.IsDir() || !mountTarget(target) {

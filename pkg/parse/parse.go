@@ -35,6 +35,7 @@ func Analyze(p proposal.Proposal) (analysis proposal.Analysis) {
 		if recover() != nil {
 			analysis = refused("", unknownPanic)
 		}
+		analysis = complete(analysis)
 	}()
 	switch p.Form() {
 	case "run":
@@ -46,6 +47,25 @@ func Analyze(p proposal.Proposal) (analysis proposal.Analysis) {
 		return refused("", unknownEmpty)
 	}
 	return analyzeCode(p)
+}
+
+// complete makes every list present, if empty: readers of the JSON and policy need
+// not tell a missing list from an empty one.
+func complete(a proposal.Analysis) proposal.Analysis {
+	a.Commands, a.Unknowns = present(a.Commands), present(a.Unknowns)
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		c.Args, c.Via, c.Inside = present(c.Args), present(c.Via), present(c.Inside)
+		c.Assigns, c.Redirects = present(c.Assigns), present(c.Redirects)
+	}
+	return a
+}
+
+func present[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 // analyzeCode reads bash and sh as shell text, since the sandbox runs both with

@@ -55,6 +55,8 @@ type Bind struct {
 type Options struct {
 	Runsc string // verified fumehood-runsc
 	Init  string // verified guest init
+	// Verify is asked before every start whether both are still what was verified.
+	Verify func() error
 
 	Binds []Bind            // host files and folders, read-only
 	Links map[string]string // symbolic links in the root, "/bin" → "usr/bin"
@@ -129,6 +131,12 @@ func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
 		return false, nil
 	}
 	if err := r.drop(); err != nil {
+		return false, err
+	}
+	if r.o.Verify == nil {
+		return false, stop("sandbox.runsc-missing", "nobody vouches for runsc", "set Options.Verify", nil)
+	}
+	if err := r.o.Verify(); err != nil {
 		return false, err
 	}
 	s, err := start(ctx, r.o)

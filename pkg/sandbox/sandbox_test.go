@@ -23,7 +23,7 @@ func testOptions(t testing.TB) Options {
 	t.Helper()
 	runsc := installtest.Runsc(t)
 	return Options{
-		Runsc: runsc.Path, Init: runsc.Init,
+		Verify: runsc.Unchanged, Runsc: runsc.Path, Init: runsc.Init,
 		Binds:     []Bind{{"/usr", "/usr"}, {"/etc/alternatives", "/etc/alternatives"}},
 		Links:     map[string]string{"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"},
 		Path:      "/usr/bin:/bin",
@@ -164,7 +164,7 @@ func TestOutOfMemory(t *testing.T) {
 
 func TestNothingOutlivesItsCommand(t *testing.T) {
 	r := testRunner(t, testOptions(t))
-	result := runText(t, r, "setsid sleep 1000 & (setsid sh -c 'trap \"\" TERM HUP; sleep 1000' &) ; sleep 0.2; exit 0")
+	result := runText(t, r, "setsid sleep 1000 & (setsid sh -c 'trap \"\" TERM HUP; sleep 1000' &) ; unshare -Upf sleep 1000 & sleep 0.3; exit 0")
 	if !result.Succeeded() || result.Leftover == 0 {
 		t.Errorf("%s, leftover %d; want some", result.Status, result.Leftover)
 	}
@@ -211,6 +211,21 @@ func TestCrash(t *testing.T) {
 	}
 	if _, err := r.Run(t.Context(), proposal.Execution{ID: "y", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
 		t.Error("the runner ran on")
+	}
+}
+
+func TestVerifyBeforeStart(t *testing.T) {
+	o := testOptions(t)
+	changed := errors.New("changed")
+	o.Verify = func() error { return changed }
+	r := testRunner(t, o)
+	if _, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); !errors.Is(err, changed) {
+		t.Errorf("started with a runsc that had changed: %v", err)
+	}
+	o.Verify = nil
+	r = testRunner(t, o)
+	if _, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
+		t.Error("started with a runsc that nobody verified")
 	}
 }
 
