@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+)
+
+// BenchmarkFlood is the whole program under a command that prints 2 GiB: how fast
+// it is drained, and the most memory that fumehood itself had resident. Budgets:
+// at least 500 MB/s, below 100 MiB.
+func BenchmarkFlood(b *testing.B) {
+	benchPlan(b, "schema: fumehood.plan/v1\nproposals:\n"+
+		"  - {id: flood, run: dd if=/dev/zero bs=1M count=2048 status=none, limits: {cpus: 2}}\n")
+}
+
+// BenchmarkRun is the whole program, from its start to its exit, on one command
+// that does nothing.
+func BenchmarkRun(b *testing.B) {
+	benchPlan(b, "schema: fumehood.plan/v1\nproposals:\n  - {id: nothing, run: \"true\"}\n")
+}
+
+func benchPlan(b *testing.B, plan string) {
+	installtest.Runsc(b)
+	dir := b.TempDir()
+	file, report := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "report.json")
+	if err := os.WriteFile(file, []byte(plan), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "ws"), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	var peak int64
+	var result proposal.Result
+	for b.Loop() {
+		cmd := exec.Command(os.Args[0], "run", "--plan", file, "--workspace", filepath.Join(dir, "ws"), "--report", report)
+		cmd.Env = append(os.Environ(), asFumehood+"=1", "XDG_STATE_HOME="+filepath.Join(dir, "state"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		peak = max(peak, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+		result = resultIn(b, report)
+	}
+	b.ReportMetric(float64(peak)/1024, "MiB-resident")
+	if result.Stdout.Bytes > 0 {
+		took := time.Duration(result.WallMS) * time.Millisecond
+		b.ReportMetric(float64(result.Stdout.Bytes)/1e6/took.Seconds(), "MB/s")
+	}
+}
+
+func resultIn(b *testing.B, path string) proposal.Result {
+	b.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var r proposal.Report
+	if err := json.Unmarshal(data, &r); err != nil {
+		b.Fatal(err)
+	}
+	return *r.Records[0].Result
+}
