@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// readCorpus reads texts: one a line, or several lines between lines of "---".
+func readCorpus(t *testing.T, name string) []string {
+	t.Helper()
+	content, err := os.ReadFile("../../testdata/corpus/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for i, block := range strings.Split(string(content), "\n---\n") {
+		if i%2 == 1 {
+			texts = append(texts, strings.TrimSpace(block))
+			continue
+		}
+		for line := range strings.Lines(block) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				texts = append(texts, line)
+			}
+		}
+	}
+	return texts
+}
+
+func TestCorpusHostileIsNeverAllowed(t *testing.T) {
+	e := shipped(t)
+	texts := readCorpus(t, "hostile.txt")
+	if len(texts) < 400 {
+		t.Errorf("the corpus has shrunk to %d texts", len(texts))
+	}
+	for _, text := range texts {
+		if d := decide(t, e, text); d.Effect == proposal.Allow {
+			t.Errorf("allowed by %v: %s", d.Rules, text)
+		}
+	}
+}
+
+func TestCorpusBenignIsSeldomRefused(t *testing.T) {
+	e := shipped(t)
+	texts := readCorpus(t, "benign.txt")
+	if len(texts) < 300 {
+		t.Errorf("the corpus has shrunk to %d texts", len(texts))
+	}
+	refused := 0
+	for _, text := range texts {
+		if d := decide(t, e, text); d.Effect != proposal.Allow {
+			refused++
+			t.Logf("refused by %s (%s): %s", d.Reasons[0].Rule, d.Reasons[0].Message, text)
+		}
+	}
+	if refused*50 > len(texts) {
+		t.Errorf("%d of %d benign texts refused, more than one in fifty", refused, len(texts))
+	}
+}
