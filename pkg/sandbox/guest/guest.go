@@ -91,20 +91,49 @@ func Main(args []string, in io.Reader, out io.Writer) error {
 	return serve(newServer(c), in, w)
 }
 
-// prepare mounts the overlays, HOME and /tmp, all of them on the one sized layer.
+// prepare mounts HOME, /tmp and the overlays, all of them on the one sized layer;
+// HOME before the overlays, since a cache may be shown below it.
 func prepare(c Config) error {
 	if err := os.Chmod(Upper, 0o700); err != nil {
 		return err
 	}
+	if err := mountScratch("home", Home, 0o700, c); err != nil {
+		return err
+	}
+	if err := mountScratch("tmp", "/tmp", 0o1777, c); err != nil {
+		return err
+	}
 	for i, o := range c.Overlays {
+		if err := makeInHome(o.Target, c); err != nil {
+			return err
+		}
 		if err := mountOverlay(i, o, c); err != nil {
 			return err
 		}
 	}
-	if err := mountScratch("home", Home, 0o700, c); err != nil {
-		return err
+	return nil
+}
+
+// makeInHome makes a mount point below HOME with the folders on the way to it,
+// which belong to the commands' user as all of HOME does. Mount points elsewhere
+// are part of the root.
+func makeInHome(target string, c Config) error {
+	rel, below := strings.CutPrefix(target, Home+"/")
+	if !below {
+		return nil
 	}
-	return mountScratch("tmp", "/tmp", 0o1777, c)
+	dir := Home
+	for name := range strings.SplitSeq(rel, "/") {
+		dir += "/" + name
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if err := errors.Join(err, os.Chown(dir, c.UID, c.GID)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func mountOverlay(i int, o Overlay, c Config) error {
