@@ -30,10 +30,11 @@ var sets = map[string][]string{
 
 // A layer is one compiled policy with its prepared queries.
 type layer struct {
-	name   string
-	grants bool
-	counts []RuleCount
-	points map[string]*point // only points at which the layer has rules
+	name     string
+	grants   bool
+	counts   []RuleCount
+	programs []string          // only of the granting layer
+	points   map[string]*point // only points at which the layer has rules
 }
 
 type point struct {
@@ -149,14 +150,41 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 	if err != nil {
 		return nil, compileStop(l.name, err)
 	}
+	if l.grants && name == pointProposal {
+		if err := l.askPrograms(ctx, compiler); err != nil {
+			return nil, err
+		}
+	}
 	return &point{name: name, query: prepared}, nil
+}
+
+// askPrograms asks once which programs the layer knows; they depend on no input and
+// serve only to name what lies near a refused one.
+func (l *layer) askPrograms(ctx context.Context, compiler *ast.Compiler) error {
+	rs, err := rego.New(rego.Compiler(compiler), rego.Query("data."+pointProposal+".programs"),
+		rego.Capabilities(capabilities()), rego.StrictBuiltinErrors(true)).Eval(ctx)
+	if err != nil {
+		return evalStop(ctx, l.name, pointProposal, err)
+	}
+	if len(rs) == 0 {
+		return nil // the layer names none
+	}
+	names, _ := rs[0].Expressions[0].Value.([]any)
+	for _, name := range names {
+		text, ok := name.(string)
+		if !ok {
+			return stop(codeUnknownKey, fmt.Sprintf("layer %q: a member of programs is not a string", l.name), "write programs contains \"name\"", nil)
+		}
+		l.programs = append(l.programs, text)
+	}
+	return nil
 }
 
 // query asks for the sets that have rules: one without would leave all undefined.
 func (l *layer) query(point string) string {
 	var fields []string
 	for _, c := range l.counts {
-		if c.Point == point && c.Rules > 0 {
+		if c.Point == point && c.Rules > 0 && c.Set != "programs" {
 			fields = append(fields, fmt.Sprintf("%q: data.%s.%s", c.Set, point, c.Set))
 		}
 	}

@@ -24,7 +24,7 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 	start := placeStart(p.Cwd, e.workspace)
 	cwds := cwdTracker{[]string{start}}
 	for _, c := range a.Commands {
-		ci := e.commandInput(c, cwds.cwds)
+		ci := e.commandInput(c, cwds.cwds, a.Canonical)
 		if err := e.ask(ctx, m, pointCommand, e.document(shared, ci), c.Index, textOf(c)); err != nil {
 			return proposal.Decision{}, err
 		}

@@ -23,6 +23,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,7 @@ const DefaultLayer = "default"
 const (
 	deadline = 250 * time.Millisecond
 	grace    = 750 * time.Millisecond
+	patience = 4
 )
 
 // Options say which policy decides. The zero value is the shipped default alone.
@@ -51,7 +53,8 @@ type Options struct {
 	Granting string
 	// Workspace is where the sandbox has the workspace; "" is /workspace.
 	Workspace string
-	// Deadline bounds one decision; 0 is 250 ms.
+	// Deadline bounds one decision; 0 is 250 ms. A decision that misses it is tried
+	// once more with four times as long.
 	Deadline time.Duration
 }
 
@@ -140,7 +143,21 @@ func (e *Engine) Decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 	if e.dead.Load() {
 		return proposal.Decision{}, stop(codeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.deadline)
+	d, err := e.attempt(ctx, e.deadline, p, a)
+	if late(err) && ctx.Err() == nil && !e.dead.Load() {
+		// A machine that stood still is no rule that loops. Once more, with patience.
+		return e.attempt(ctx, patience*e.deadline, p, a)
+	}
+	return d, err
+}
+
+func late(err error) bool {
+	var s *proposal.StopError
+	return errors.As(err, &s) && s.Code == codeDeadline
+}
+
+func (e *Engine) attempt(ctx context.Context, limit time.Duration, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan verdict, 1)
 	go func() { done <- e.evaluate(ctx, p, a) }()
@@ -149,7 +166,7 @@ func (e *Engine) Decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 		return v.decision, v.err
 	case <-ctx.Done():
 	}
-	return e.waitOut(done)
+	return e.waitOut(done, limit)
 }
 
 type verdict struct {
@@ -158,12 +175,12 @@ type verdict struct {
 }
 
 // waitOut gives a cancelled evaluation its grace. Whatever comes of it is too late.
-func (e *Engine) waitOut(done <-chan verdict) (proposal.Decision, error) {
+func (e *Engine) waitOut(done <-chan verdict, limit time.Duration) (proposal.Decision, error) {
 	watchdog := time.NewTimer(grace)
 	defer watchdog.Stop()
 	select {
 	case <-done:
-		message := fmt.Sprintf("the decision took longer than %v", e.deadline)
+		message := fmt.Sprintf("the decision took longer than %v", limit)
 		return proposal.Decision{}, stop(codeDeadline, message, hintDeadline, nil)
 	case <-watchdog.C:
 		e.dead.Store(true)

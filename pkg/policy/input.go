@@ -28,6 +28,7 @@ type proposalInput struct {
 	Cwd      placed         `json:"cwd"`
 	Env      []envInput     `json:"env"`
 	Limits   limitsInput    `json:"limits"` // as asked; 0 asks for the default
+	Asks     bool           `json:"asks"`   // some limit is asked for
 	Network  []string       `json:"network"`
 	Outputs  []placed       `json:"outputs"`
 	Fresh    bool           `json:"fresh"`
@@ -74,6 +75,7 @@ type commandInput struct {
 	Inside    []string        `json:"inside"`
 	Function  bool            `json:"function"`
 	StdinFrom string          `json:"stdin_from"`
+	Homes     []placed        `json:"homes"` // paths that the text spells with ~ or $HOME, which words do not show
 	Assigns   []assignInput   `json:"assigns"`
 	Redirects []redirectInput `json:"redirects"`
 }
@@ -127,6 +129,7 @@ func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposa
 		Network: append([]string{}, p.Network...), Commands: len(a.Commands),
 		Limits: asked(p), Programs: []string{},
 	}
+	in.Asks = in.Limits != limitsInput{}
 	home := []string{e.workspace}
 	in.Cwd = placed{p.Cwd, place(p.Cwd, true, home, e.workspace)}
 	for name, value := range p.Env {
@@ -160,7 +163,7 @@ func asked(p proposal.Proposal) limitsInput {
 }
 
 // commandInput describes one command; cwds are the folders it may run in.
-func (e *Engine) commandInput(c proposal.Command, cwds []string) commandInput {
+func (e *Engine) commandInput(c proposal.Command, cwds []string, text string) commandInput {
 	prog := programOf(c, e.workspace)
 	in := commandInput{
 		Index: c.Index, Program: prog.name, Written: c.Program, Place: prog.place, Argv: []string{}, Static: true,
@@ -178,7 +181,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string) commandInput {
 		return wordInput{w.Value, w.Static, w.Glob, place(w.Value, w.Static, cwds, e.workspace)}
 	}
 	read := e.grammars.read(prog.name, args)
-	in.Sub, in.Unknown, in.Loose = read.sub, read.unknown, read.loose || appended(c)
+	in.Sub, in.Unknown, in.Loose = read.sub, read.unknown, read.loose && !counted(text, c.Span) || appended(c)
 	for _, o := range read.options {
 		in.Options = append(in.Options, optionInput{o.name, o.value.Value, o.value.Static, place(o.value.Value, o.value.Static, cwds, e.workspace)})
 	}
@@ -186,6 +189,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string) commandInput {
 		in.Operands = append(in.Operands, put(w))
 	}
 	in.Script = scriptOf(prog.name, read)
+	in.Homes = homesIn(text, c.Span)
 	for _, as := range c.Assigns {
 		in.Assigns = append(in.Assigns, assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported})
 	}
@@ -194,6 +198,35 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string) commandInput {
 		in.Redirects = append(in.Redirects, redirectInput{r.Op, r.FD, r.Kind, w.Value, w.Static, w.Place})
 	}
 	return in
+}
+
+var homePath = regexp.MustCompile(`(?:^|[\s=:<>"'])(?:~[\w.+-]*|"?\$\{?HOME\}?"?)((?:/[^\s;|&<>()'"]*)?)`)
+
+// homesIn finds the paths in the home folder that the text at span names. A word
+// holds only what precedes the tilde, which is nothing.
+func homesIn(text string, span proposal.Span) []placed {
+	if span.Start >= 0 && span.Start < span.End && span.End <= len(text) {
+		text = text[span.Start:span.End]
+	}
+	if !strings.ContainsAny(text, "~$") {
+		return nil
+	}
+	var homes []placed
+	for _, m := range homePath.FindAllStringSubmatch(text, -1) {
+		homes = append(homes, placed{"~" + m[1], placeOf(path.Clean("/home/fumehood"+m[1]), "")})
+	}
+	return homes
+}
+
+// counted reports whether all that is expanded in the text at span is $(nproc),
+// which prints one number and so is never an option.
+func counted(text string, span proposal.Span) bool {
+	if span.Start < 0 || span.Start >= span.End || span.End > len(text) {
+		return false
+	}
+	text = text[span.Start:span.End]
+	n := strings.Count(text, "$(nproc)")
+	return n > 0 && n == strings.Count(text, "$") && !strings.ContainsAny(text, "`*?[")
 }
 
 // appended reports whether a wrapper adds words to c that the text does not show.
@@ -234,6 +267,9 @@ func programOf(c proposal.Command, workspace string) program {
 }
 
 func toolName(name string) string {
+	if name == "python" || name == "pip" {
+		return name + "3"
+	}
 	if m := versioned.FindStringSubmatch(name); m != nil {
 		if m[1] == "python" || m[1] == "pip" {
 			return m[1] + "3"

@@ -16,14 +16,13 @@ import (
 
 // A merger collects what the layers say about one proposal.
 type merger struct {
-	engine   *Engine
-	rules    map[string]bool
-	reasons  []proposal.Reason
-	allowed  map[int]bool
-	limits   map[string]float64
-	env      map[string]bool
-	network  map[string]bool
-	programs []string
+	engine  *Engine
+	rules   map[string]bool
+	reasons []proposal.Reason
+	allowed map[int]bool
+	limits  map[string]float64
+	env     map[string]bool
+	network map[string]bool
 }
 
 func newMerger(e *Engine) *merger {
@@ -52,14 +51,6 @@ func (m *merger) malformed(l *layer, set, what string) error {
 }
 
 func (m *merger) member(l *layer, set string, member any, command int, text string) error {
-	if set == "programs" {
-		name, ok := member.(string)
-		if !ok {
-			return m.malformed(l, set, "is not a string")
-		}
-		m.programs = append(m.programs, name)
-		return nil
-	}
 	object, ok := member.(map[string]any)
 	if !ok {
 		return m.malformed(l, set, "is not an object")
@@ -192,11 +183,15 @@ func (m *merger) noRule(c commandInput, text string) {
 
 // near names allowed programs whose names are close to program's.
 func (m *merger) near(program string) string {
-	if slices.Contains(m.programs, program) {
+	var programs []string
+	for _, l := range m.engine.layers {
+		programs = append(programs, l.programs...)
+	}
+	if slices.Contains(programs, program) {
 		return program + " is allowed with other arguments: see its rules in the policy"
 	}
 	var close []string
-	for _, known := range m.programs {
+	for _, known := range programs {
 		if len(program) > 2 && (strings.HasPrefix(known, program) || len(known) > 2 && strings.HasPrefix(program, known)) {
 			close = append(close, known)
 		}

@@ -51,6 +51,7 @@ var nullDevices = []string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stder
 
 func placeOf(clean, workspace string) string {
 	rel, inside := within(clean, workspace)
+	inside = inside && workspace != ""
 	switch {
 	case slices.Contains(nullDevices, clean), strings.HasPrefix(clean, "/dev/fd/"):
 		return "null"

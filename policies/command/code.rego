@@ -59,11 +59,18 @@ deny contains lib.denial("code.load", sprintf("%s loads code or configuration fr
 	name in loading
 	value := option_value(i, word)
 	regex.match(`^(/|~|\.\./)|/\.\./|://`, value)
-	not regex.match(`^/(tmp|workspace)/[^.]`, value)
+	not workspace_or_own(name, value)
+}
+
+workspace_or_own(_, value) if regex.match(`^/workspace/[^.]`, value)
+
+workspace_or_own(name, value) if {
+	not name in {"-b", "-I", "-javaagent", "--init-script", "-f"}
+	regex.match(`^/tmp/[^.]`, value)
 }
 
 loading := {
-	"-c", "--config", "--config-file", "-r", "--require", "--import", "--loader", "--experimental-loader", "--resolve-plugins-relative-to", "--rulesdir", "--rcfile", "--init-file", "--plugin", "--plugin-search-dir", "--load-plugins", "--manifest-path", "--rootdir", "--confcutdir", "--prefix", "--cwd", "--dir", "-C", "-f", "--file", "--build-file", "--settings", "-s",
+	"-c", "--config", "--config-file", "-r", "--require", "--import", "--loader", "--experimental-loader", "--resolve-plugins-relative-to", "--rulesdir", "--rcfile", "--init-file", "-b", "-jar", "--plugin", "--plugin-search-dir", "--manifest-path", "--rootdir", "--confcutdir", "--prefix", "--cwd", "--dir", "-C", "-f", "--file", "--build-file", "--settings", "-s",
 	"--init-script", "-I", "--include-build", "-javaagent", "-agentpath", "-cp", "-classpath", "--class-path", "--project", "-p", "--tsconfig", "--eslintrc", "--ignore-path", "--preset", "--setupFiles", "--globalSetup", "--bootstrap", "-d", "--project-dir", "--gemfile", "--project-cache-dir", "--gradle-user-home", "-g", "--env-file", "--toolchain", "--format", "--reporter", "-B", "-S", "--sysroot", "-specs", "-fplugin", "-isystem", "--userconfig", "--globalconfig", "--basedir", "-P", "--path", "--experimental-config-file", "--openssl-config",
 }
 
@@ -87,7 +94,7 @@ runs_other(i, word)
 }
 
 runs_other(_, word) if {
-	regex.match(`^--?(script-shell|exec|exec-shell|exec-path|rustc-wrapper|wrapper|fplugin|fplugin-arg.*|plugin|load-plugins|local-plugins|javaagent|agentlib|agentpath|toolexec|pdbcls|db-attach|db-command|node-options|shell|linker|pre|preprocessor|open|browser|pastebin|debugger|inspect-brk|prof-plugin|run-with|cmd|on-success|on-failure|onSuccess|onFailure|watch-exec|build-plugin|use-ld|fuse-ld|ld-path|specs|editor|diff-tool|difftool|pager|call|location|XX:OnError|XX:OnOutOfMemoryError|XX:Flags|tidy-plugin|test-runner-command|make-program|generate-json-trace)(=|:|$)`, word)
+	regex.match(`^--?(script-shell|exec|exec-shell|exec-path|rustc-wrapper|wrapper|fplugin|fplugin-arg.*|plugin|load-plugins|init-hook|local-plugins|javaagent|agentlib|agentpath|toolexec|pdbcls|db-attach|db-command|node-options|shell|linker|pre|preprocessor|open|browser|pastebin|debugger|inspect-brk|prof-plugin|run-with|cmd|on-success|on-failure|onSuccess|onFailure|watch-exec|build-plugin|use-ld|fuse-ld|ld-path|specs|editor|diff-tool|difftool|pager|call|location|XX:OnError|XX:OnOutOfMemoryError|XX:Flags|tidy-plugin|test-runner-command|make-program|generate-json-trace)(=|:|$)`, word)
 	not harmless_exec(word)
 }
 
@@ -142,6 +149,11 @@ runs_other(_, word) if {
 runs_other(_, word) if {
 	input.command.program in {"gcc", "g++", "cc", "c++", "clang", "clang++"}
 	regex.match(`^(-B.*|-Xclang|-load|-wrapper|-iplugindir.*|-specs.*|@.*|-Wl,.*(-plugin|--dynamic-linker|-I).*|-no-canonical-prefixes-x)$`, word)
+}
+
+runs_other(_, word) if {
+	input.command.program in {"rustc", "clippy-driver"}
+	regex.match(`linker|^-Zcodegen-backend|^-Clink`, word)
 }
 
 runs_other(_, word) if {

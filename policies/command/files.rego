@@ -22,6 +22,21 @@ mode_word(w) if {
 	regex.match(`^[0-7]{3,4}$|^\d+[KMG]?$`, w.value)
 }
 
+deny contains lib.denial("files.place", sprintf("unzip would write to %q", [w.value]), "unpack into the workspace or under /tmp") if {
+	input.command.program == "unzip"
+	some word in input.command.argv
+	startswith(word, "-d")
+	some w in input.command.operands
+	not w.place in changeable
+}
+
+deny contains lib.denial("files.place", sprintf("unzip would write to %q", [o.value]), "unpack into the workspace or under /tmp") if {
+	input.command.program == "unzip"
+	some o in input.command.options
+	o.name == "-d"
+	not o.place in changeable
+}
+
 deny contains lib.denial("files.place", sprintf("cp may not write to or copy programs from %q", [w.value]), "copy files of the workspace to the workspace or /tmp") if {
 	input.command.program in {"cp", "chmod", "split", "csplit", "patch"}
 	some w in input.command.operands
@@ -112,6 +127,11 @@ tar_place(o) if {
 	not contains(o.value, ":")
 }
 
+tar_archive(w) if {
+	w.place in {"workspace", "tmp"}
+	not contains(w.value, ":")
+}
+
 # METADATA
 # title: tar's old spelling without a dash
 # custom:
@@ -128,6 +148,5 @@ deny contains lib.denial("tar.old", "this letter in tar's old spelling takes a p
 deny contains lib.denial("tar.old", "tar's archive lies elsewhere", "use files of the workspace and /tmp") if {
 	input.command.program == "tar"
 	input.command.argv[0] == input.command.operands[0].value
-	not input.command.operands[1].place in {"workspace", "tmp"}
-	input.command.operands[1].value != "-"
+	not tar_archive(input.command.operands[1])
 }

@@ -39,6 +39,7 @@ deny contains lib.denial("git.option", sprintf("git's %s %s", [o.name, why]), "l
 }
 
 git_options := {
+	"--paginate": "runs a pager",
 	"-c": "sets configuration that can run programs", "--config-env": "sets configuration that can run programs",
 	"--exec-path": "loads git's programs from elsewhere", "--git-dir": "reads another repository's configuration", "--namespace": "is not needed to read",
 	"--super-prefix": "is not needed to read", "--ext-diff": "runs an external diff program", "--textconv": "runs a filter program",
@@ -64,6 +65,14 @@ git_harmless(o) if {
 	o.name == "--output"
 	o.place in {"workspace", "tmp"}
 	o.static
+}
+
+deny contains lib.denial("git.option", sprintf("git would write %q", [o.value]), "write to the workspace or /tmp") if {
+	input.command.program == "git"
+	input.command.sub in {"archive", "format-patch"}
+	some o in input.command.options
+	o.name == "-o"
+	not input.command.operands[0].place in {"workspace", "tmp"}
 }
 
 git_harmless(o) if {
@@ -99,8 +108,9 @@ git_config_reads if {
 }
 
 git_config_reads if {
-	some i
-	input.command.argv[i] in {"user.name", "user.email"}
+	input.command.operands[0].value in {"user.name", "user.email"}
+	count(input.command.operands) < 3
+	not edits
 }
 
 edits if {

@@ -38,7 +38,7 @@ deny contains lib.denial("go.toolflags", sprintf("%s may run another program or 
 
 plain_tool_flags(o) if {
 	o.static
-	regex.match(`^(\S*=)?((-s|-w|-v|-m|-m=\d|-N|-l|-S|-e|-B \S+|-d=(ssa/check_bce/debug|checkptr|ssa/\S+)=?\d*|-(X|X=) ?[\w./-]+=[^ ]*|-linkmode[ =]internal|-extldflags "?-static"?|-lang=\S+)\s*)*$`, o.value)
+	regex.match(`^(\S*=)?((-s|-w|-v|-m|-m=\d|-N|-l|-S|-e|-B \S+|-d=(ssa/check_bce/debug|checkptr|ssa/\S+)=?\d*|-X[ =]?[\w./-]+=[^ '"]*|-X[ =]?'[\w./-]+=[^']*'|-X[ =]?"[\w./-]+=[^"]*"|-linkmode[ =]internal|-extldflags "?-static"?|-lang=\S+)\s*)*$`, o.value)
 }
 
 # METADATA
@@ -105,7 +105,12 @@ deny contains lib.denial("make.option", sprintf("the variable %q may name a prog
 	input.command.program in {"make", "gmake"}
 	some w in input.command.operands
 	contains(w.value, "=")
-	not regex.match(`^[A-Za-z_][A-Za-z0-9_]*[:+?]?=[A-Za-z0-9_.,/:=+ -]*$`, w.value)
+	not plain_variable(w)
+}
+
+plain_variable(w) if {
+	w.static
+	regex.match(`^[A-Za-z_][A-Za-z0-9_]*[:+?]?=[A-Za-z0-9_.,/:=+ -]*$`, w.value)
 }
 
 deny contains lib.denial("make.option", sprintf("the variable %q names a program or flags", [w.value]), "use the makefile's own programs") if {

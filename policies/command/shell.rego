@@ -52,6 +52,33 @@ deny contains lib.denial("read.secret", sprintf("%q is a place where credentials
 	o.place == "secret"
 }
 
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [h.value]), "leave it out: the sandbox holds no credentials") if {
+	some h in input.command.homes
+	h.place == "secret"
+	input.command.program != "echo"
+}
+
+# METADATA
+# title: The home folder is not for commands
+# custom:
+#   rule: home.write
+#   match: ["rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc", "go build -o ~/bin/x .", "cd ~ && ls", "~/x", "tar xf x -C $HOME"]
+#   not_match: ["ls ~", "echo $HOME", "cat ~/x"]
+deny contains lib.denial("home.write", sprintf("%q lies in the home folder, which is empty and thrown away", [h.value]), "use a path in the workspace or under /tmp") if {
+	some h in input.command.homes
+	not home_reader
+}
+
+home_reader if {
+	input.command.program in {"ls", "cat", "echo", "du", "test", "[", "[[", "stat", "find", "printf", "head", "wc", "grep", "realpath", "env", "timeout", "xargs", "rg"}
+	every r in input.command.redirects { r.kind != "write" }
+}
+
+home_reader if {
+	input.command.place == "none"
+	count(input.command.redirects) == 0
+}
+
 # METADATA
 # title: Stay in the workspace
 # custom:
@@ -94,7 +121,6 @@ harmless_tail if {
 #   not_match: ["sort -rn x", "cat --whatever x"]
 deny contains lib.denial("option.unknown", sprintf("the policy does not know %s's option %s", [input.command.program, name]), "use only options that the policy lists in options.txt") if {
 	some name in input.command.unknown
-	not input.command.program in {"wc"}
 }
 
 # METADATA
@@ -106,7 +132,13 @@ deny contains lib.denial("option.unknown", sprintf("the policy does not know %s'
 deny contains lib.denial("shell.script", sprintf("the script %q is no script of the workspace", [input.command.operands[0].value]), "run a script of the workspace, or write its commands") if {
 	input.command.program in {"bash", "sh", "dash"}
 	not "-c" in input.command.argv
+	not "-n" in input.command.argv
 	not input.command.operands[0].place in {"workspace", "control"}
+}
+
+deny contains lib.denial("shell.script", "a shell reads its commands from standard input", "write the commands themselves") if {
+	input.command.program in {"bash", "sh", "dash"}
+	input.command.stdin_from in {"herestring", "heredoc", "file"}
 }
 
 # METADATA

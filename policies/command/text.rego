@@ -25,6 +25,28 @@ deny contains lib.denial("sed.script", input.command.script.why, "use addresses 
 	not input.command.script.plain
 }
 
+# METADATA
+# title: sed -i edits files of the workspace
+# custom:
+#   rule: sed.place
+#   match: ["sed -i 's/a/b/' /etc/hosts", "sed -i s/a/b/ .git/config", "sed -i s/a/b/ .github/workflows/x.yml"]
+#   not_match: ["sed -i s/a/b/ x.go", "sed s/a/b/ /etc/hosts"]
+deny contains lib.denial("sed.place", sprintf("sed -i would change %q", [w.value]), "change files of the workspace or /tmp") if {
+	input.command.program in {"sed", "gsed"}
+	some o in input.command.options
+	o.name == "--in-place"
+	some i, w in input.command.operands
+	i >= script_words
+	not w.place in {"workspace", "tmp", "dynamic"}
+}
+
+default script_words := 1
+
+script_words := 0 if {
+	some o in input.command.options
+	o.name in {"--expression", "--file"}
+}
+
 awks := {"awk", "gawk", "mawk", "nawk", "original-awk"}
 
 # METADATA

@@ -6,7 +6,7 @@ package fumehood.lib
 denial(rule, message, suggestion) := {"rule": rule, "message": message, "suggestion": suggestion}
 
 # writable places take what a command writes; dynamic ones do not.
-writable := {"workspace", "tmp", "null", "home"}
+writable := {"workspace", "tmp", "null"}
 
 # loadable places hold code of the repository or of the command itself.
 loadable := {"workspace", "tmp", "null", "control"}

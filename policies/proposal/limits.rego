@@ -12,7 +12,9 @@ most := {
 	"disk_bytes": 8589934592, "files": 65536, "output_bytes": 17179869184,
 }
 
-limits contains object.union({"rule": "limits.grant"}, {name: granted(name) | some name, _ in usual})
+limits contains usual if not input.proposal.asks
+
+limits contains {name: granted(name) | some name, _ in usual} if input.proposal.asks
 
 granted(name) := usual[name] if input.proposal.limits[name] == 0
 
@@ -22,6 +24,7 @@ granted(name) := input.proposal.limits[name] if input.proposal.limits[name] > 0
 # title: No more than the sandbox is meant for
 # custom: {rule: limits.too-much}
 deny contains lib.denial("limits.too-much", sprintf("%s %v is more than the most, %v", [name, input.proposal.limits[name], maximum]), sprintf("ask for %s of at most %v", [name, maximum])) if {
+	input.proposal.asks
 	some name, maximum in most
 	input.proposal.limits[name] > maximum
 }
