@@ -6,12 +6,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"strconv"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 func proveDoor() *door {
@@ -48,10 +50,13 @@ func proveEntry(c *call) int {
 	}
 	log, err := os.Open(args[0])
 	if err != nil {
-		return c.stopped(err)
+		return c.stopped(unreadable(args[0], err))
 	}
 	defer log.Close()
 	proof, err := audit.Prove(log, trust, n)
+	if errors.Is(err, audit.ErrNoEntry) {
+		err = noEntry(args[1])
+	}
 	if err != nil {
 		return c.stopped(err)
 	}
@@ -69,7 +74,7 @@ func findEntry(path, id string, trust audit.Trust) (int64, error) {
 	}
 	log, err := os.Open(path)
 	if err != nil {
-		return 0, fmt.Errorf("cannot read log: %v", err)
+		return 0, unreadable(path, err)
 	}
 	defer log.Close()
 	found, _, err := audit.Find(log, trust, func(e audit.Entry) bool {
@@ -82,7 +87,7 @@ func findEntry(path, id string, trust audit.Trust) (int64, error) {
 		return 0, err
 	}
 	if len(found) == 0 {
-		return 0, fmt.Errorf("the log holds no proposal %q", id)
+		return 0, noEntry(id)
 	}
 	return found[len(found)-1], nil
 }
@@ -110,4 +115,9 @@ func positional(f *flag.FlagSet) []string {
 		}
 	}
 	return args
+}
+
+func noEntry(id string) error {
+	return &proposal.StopError{Code: "audit.no-entry", Message: fmt.Sprintf("the log holds no proposal or entry %q", id),
+		Hint: "ids and numbers are in the log and in the report"}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 func verifyDoor() *door {
@@ -47,7 +48,7 @@ func verifyLog(c *call) int {
 	}
 	log, err := os.Open(path)
 	if err != nil {
-		return c.stopped(fmt.Errorf("cannot read log: %v", err))
+		return c.stopped(unreadable(path, err))
 	}
 	defer log.Close()
 	summary, err := audit.Verify(log, trust)
@@ -79,4 +80,9 @@ func (c *call) printVerdict(summary audit.Summary, err error, asJSON bool) int {
 		return exitOK
 	}
 	return exitRefused
+}
+
+func unreadable(path string, err error) error {
+	return &proposal.StopError{Code: "audit.not-readable", Message: fmt.Sprintf("cannot read log %q", path),
+		Hint: "name the audit.jsonl of a run; the report says where it is", Err: err}
 }

@@ -86,6 +86,10 @@ func (s *instance) prepare() error {
 		return err
 	}
 	s.onClose(func() error { return os.RemoveAll(s.runscRoot) })
+	if err := s.leaveNote(); err != nil {
+		return err
+	}
+	go reap()
 	if s.cgroup, err = newCgroup(cgroupMount, "fumehood-"+s.id); err != nil {
 		return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", "run as root on a host with cgroups; see fumehood doctor", err)
 	}

@@ -45,14 +45,10 @@ func (t *tree) changes(most int, w *bufio.Writer) error {
 	if t == nil {
 		return errors.New("no workspace")
 	}
-	found, err := t.look()
-	if err != nil {
-		return err
-	}
-	omitted := 0
+	found, omitted := t.look()
 	for i, c := range found {
 		if i >= most {
-			omitted = len(found) - most
+			omitted += len(found) - most
 			break
 		}
 		fmt.Fprintf(w, "change %s %s %d %q\n", c.kind, c.typ, c.size, c.path)
@@ -62,25 +58,31 @@ func (t *tree) changes(most int, w *bufio.Writer) error {
 }
 
 // look walks the upper layer, compares it with the last walk and returns the
-// differences sorted by path.
-func (t *tree) look() ([]change, error) {
-	now := map[string]node{}
-	err := filepath.WalkDir(t.upper, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == t.upper {
-			return err
+// differences sorted by path, and how many places it could not look into: a path
+// longer than the kernel takes is a command's to make, and must not stop the run.
+func (t *tree) look() ([]change, int) {
+	now, unseen := map[string]node{}, 0
+	_ = filepath.WalkDir(t.upper, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			unseen++
+			return fs.SkipDir
+		}
+		if path == t.upper {
+			return nil
 		}
 		rel := path[len(t.upper)+1:]
 		n, err := t.stat(path, rel)
+		if err != nil {
+			unseen++
+			return nil
+		}
 		now[rel] = n
-		return err
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	found := t.compare(now)
 	t.seen = now
 	sort.Slice(found, func(i, j int) bool { return found[i].path < found[j].path })
-	return found, nil
+	return found, unseen
 }
 
 func (t *tree) stat(path, rel string) (node, error) {

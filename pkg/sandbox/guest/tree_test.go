@@ -7,6 +7,7 @@ package guest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,9 +76,9 @@ func TestChanges(t *testing.T) {
 		}, []string{"removed file d/b", "removed file d/c"}},
 	} {
 		step.do()
-		found, err := tree.look()
-		if err != nil {
-			t.Fatal(err)
+		found, unseen := tree.look()
+		if unseen != 0 {
+			t.Errorf("%s: %d places unseen", step.name, unseen)
 		}
 		var got []string
 		for _, c := range found {
@@ -86,5 +87,32 @@ func TestChanges(t *testing.T) {
 		if diff := cmp.Diff(step.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
+	}
+}
+
+// A path longer than the kernel takes is counted, and the rest is still listed.
+func TestChangesTooDeep(t *testing.T) {
+	upper, lower := layers(t)
+	write(t, upper, "a")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(upper)
+	name := strings.Repeat("d", 200)
+	for range 30 {
+		if err := os.Mkdir(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chdir(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chdir(here); err != nil {
+		t.Fatal(err)
+	}
+	found, unseen := newTree(upper, lower).look()
+	if unseen == 0 || len(found) == 0 || found[0].path != "a" {
+		t.Errorf("%d found, %d unseen", len(found), unseen)
 	}
 }
