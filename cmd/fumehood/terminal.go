@@ -30,14 +30,7 @@ func newProgress(w io.Writer) progress {
 	return progress{w, ok && term.IsTerminal(int(f.Fd()))}
 }
 
-// say is for long work that a person would otherwise take for a hang.
-func (p progress) say(text string) {
-	if p.on {
-		fmt.Fprintf(p.w, "\x1b[2mfumehood: %s\x1b[0m\n", printable(text))
-	}
-}
-
-// always is say for work that takes minutes, once: it is told in CI as well.
+// always tells of work that takes a minute, once: in CI as well.
 func (p progress) always(text string) {
 	fmt.Fprintf(p.w, "fumehood: %s\n", printable(text))
 }

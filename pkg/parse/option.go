@@ -16,7 +16,6 @@ type wrapper struct {
 	long     []string // long options; "name=" takes a value, "name=?" only an attached one
 	operands int      // words between the options and the command
 	assigns  bool     // NAME=value words may stand before the command
-	stop     string   // options after which nothing more is run: they only ask
 	noStdin  bool     // the command does not get the wrapper's stdin
 	refuse   string   // short options that make the wrapper read the command elsewhere
 }

@@ -6,8 +6,6 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +18,6 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
-	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
 
 // An instance is one running sandbox.
@@ -65,141 +62,6 @@ func (s *instance) begin(ctx context.Context) error {
 		return err
 	}
 	return s.attest(version)
-}
-
-// prepare makes all that runsc needs and starts nothing but the launcher's thread.
-func (s *instance) prepare() error {
-	var err error
-	if s.dir, err = stateDir(s.o); err != nil {
-		return err
-	}
-	s.onClose(func() error { return os.RemoveAll(s.dir) })
-	if s.id, err = newID(); err != nil {
-		return err
-	}
-	for _, name := range []string{"bundle", "root", "upper", "trees"} {
-		if err := os.Mkdir(filepath.Join(s.dir, name), 0o755); err != nil {
-			return err
-		}
-	}
-	if s.runscRoot, err = shortDir(); err != nil {
-		return err
-	}
-	s.onClose(func() error { return os.RemoveAll(s.runscRoot) })
-	if err := s.leaveNote(); err != nil {
-		return err
-	}
-	go reap()
-	if s.cgroup, err = newCgroup(cgroupMount, "fumehood-"+s.id); err != nil {
-		return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", "run as root on a host with cgroups; see fumehood doctor", err)
-	}
-	s.onClose(s.cgroup.remove)
-	if err := s.limit(s.o.Limits); err != nil {
-		return stop("sandbox.cgroup", "this host cannot enforce a limit", "see fumehood doctor", err)
-	}
-	if s.watch, err = newWatch(s.dir); err != nil {
-		return err
-	}
-	s.onClose(s.watch.close)
-	// Entering a v1 cgroup takes 10 ms and more; the view and the bundle are made
-	// meanwhile. The launcher gets the view, or none, on every way out of here.
-	views := make(chan view, 1)
-	s.launcher = newLauncher(func() error { return errors.Join(s.cgroup.enter(), (<-views).enter()) })
-	s.onClose(func() error { s.launcher.close(); return nil })
-	v, err := s.view()
-	views <- v
-	if err != nil {
-		return err
-	}
-	return s.bundle()
-}
-
-// shortDir makes a private folder with a short path.
-func shortDir() (string, error) {
-	dir, err := os.MkdirTemp("/run", "fumehood-")
-	if err != nil {
-		dir, err = os.MkdirTemp("/tmp", "fumehood-")
-	}
-	return dir, err
-}
-
-// view decides as whom commands run: as the owner of the workspace, or, when that
-// is root, as guestID with the owner mapped.
-func (s *instance) view() (view, error) {
-	info, err := os.Stat(s.o.Workspace)
-	if err != nil || !info.IsDir() {
-		return view{}, stop("sandbox.workspace", fmt.Sprintf("workspace %q is not a folder", s.o.Workspace), "name the folder that holds the pull request's code", err)
-	}
-	trees := append([]Bind{{s.o.Workspace, guest.Workspace}}, s.o.Trees...)
-	v := view{trees: trees, dir: filepath.Join(s.dir, "trees")}
-	for i := range trees {
-		if err := os.Mkdir(v.path(i), 0o755); err != nil {
-			return v, err
-		}
-	}
-	owner := info.Sys().(*syscall.Stat_t)
-	s.layout = layout{UID: int(owner.Uid), GID: int(owner.Gid)}
-	if owner.Uid != 0 {
-		return v, nil
-	}
-	s.layout.UID, s.layout.GID = guestID, guestID
-	v.idmap, err = identityMap()
-	if err == nil {
-		s.onClose(v.idmap.Close)
-	}
-	return v, err
-}
-
-func (s *instance) bundle() error {
-	l := &s.layout
-	l.ID, l.Init, l.Binds, l.Limits = s.id, s.o.Init, s.o.Binds, s.o.Limits
-	l.Root, l.Upper = filepath.Join(s.dir, "root"), filepath.Join(s.dir, "upper")
-	l.Cgroup = "/fumehood-" + s.id
-	l.Trees = []Bind{{filepath.Join(s.dir, "trees", "0"), guest.Workspace}}
-	for i, t := range s.o.Trees {
-		l.Trees = append(l.Trees, Bind{filepath.Join(s.dir, "trees", fmt.Sprint(i+1)), t.Target})
-	}
-	if err := l.skeleton(); err != nil {
-		return err
-	}
-	if err := s.generate(); err != nil {
-		return err
-	}
-	return l.write(filepath.Join(s.dir, "bundle"))
-}
-
-// limit sets the cgroup's limits where they differ from what it has.
-func (s *instance) limit(l proposal.Limits) error {
-	l.Wall, l.Output = 0, 0 // ours to enforce
-	if l == s.limited {
-		return nil
-	}
-	s.limited = proposal.Limits{} // unknown if this fails half-way
-	if err := s.cgroup.limit(l); err != nil {
-		return err
-	}
-	s.limited = l
-	return nil
-}
-
-// generate writes the root's own files and links.
-func (s *instance) generate() error {
-	for path, data := range s.o.Files {
-		host := filepath.Join(s.layout.Root, path)
-		if err := os.MkdirAll(filepath.Dir(host), 0o755); err != nil {
-			return err
-		}
-		text := strings.NewReplacer("{uid}", fmt.Sprint(s.layout.UID), "{gid}", fmt.Sprint(s.layout.GID)).Replace(string(data))
-		if err := os.WriteFile(host, []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	for path, target := range s.o.Links {
-		if err := os.Symlink(target, filepath.Join(s.layout.Root, path)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // runscFlags hold for every sandbox; facts about each are in the package comment.
@@ -349,13 +211,4 @@ func (s *instance) said() string {
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
-}
-
-// newID returns a name of fixed length: runsc takes unique prefixes of ids.
-func newID() (string, error) {
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(b[:]), nil
 }
