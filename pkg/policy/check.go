@@ -82,18 +82,28 @@ func (l *layer) checkBodies(m *ast.Module) (err error) {
 	return err
 }
 
+// referred reports whether a rule of modules reads name.
 func referred(name string, modules map[string]*ast.Module) bool {
 	found := false
+	look := func(t *ast.Term) bool {
+		switch v := t.Value.(type) {
+		case ast.Var:
+			found = found || string(v) == name
+		case ast.String: // data.fumehood.command.name
+			found = found || string(v) == name
+		}
+		return found
+	}
 	for _, m := range modules {
 		for _, r := range m.Rules {
-			ast.WalkVars(r.Body, func(v ast.Var) bool {
-				found = found || string(v) == name
-				return found
-			})
-			ast.WalkVars(r.Head.Key, func(v ast.Var) bool {
-				found = found || string(v) == name
-				return found
-			})
+			for ; r != nil; r = r.Else {
+				ast.WalkTerms(r.Body, look)
+				for _, t := range []*ast.Term{r.Head.Key, r.Head.Value} {
+					if t != nil {
+						ast.WalkTerms(t, look)
+					}
+				}
+			}
 		}
 	}
 	return found

@@ -13,6 +13,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // The decision points of this version.
@@ -48,7 +50,10 @@ func compileLayers(ctx context.Context, sources []source) ([]*layer, error) {
 	errs := make([]error, len(sources))
 	var group sync.WaitGroup
 	for i, s := range sources {
-		group.Go(func() { layers[i], errs[i] = compileLayer(ctx, s) })
+		group.Go(func() {
+			defer guard(s.name, &errs[i])
+			layers[i], errs[i] = compileLayer(ctx, s)
+		})
 	}
 	group.Wait()
 	for _, err := range errs {
@@ -73,7 +78,10 @@ func compileLayer(ctx context.Context, s source) (*layer, error) {
 	errs := make([]error, len(names))
 	var group sync.WaitGroup
 	for i, name := range names {
-		group.Go(func() { points[i], errs[i] = l.compilePoint(ctx, name, modules) })
+		group.Go(func() {
+			defer guard(s.name, &errs[i])
+			points[i], errs[i] = l.compilePoint(ctx, name, modules)
+		})
 	}
 	group.Wait()
 	for i, p := range points {
@@ -95,9 +103,7 @@ func parseModules(s source) (map[string]*ast.Module, error) {
 	for lane := range 2 {
 		group.Go(func() {
 			for i := lane; i < len(s.files); i += 2 {
-				if f := s.files[i]; strings.HasSuffix(f.name, ".rego") {
-					parsed[i], errs[i] = ast.ParseModuleWithOpts(f.name, string(f.content), parserOptions())
-				}
+				parsed[i], errs[i] = parseModule(s.name, s.files[i])
 			}
 		})
 	}
@@ -112,6 +118,22 @@ func parseModules(s source) (map[string]*ast.Module, error) {
 		}
 	}
 	return modules, nil
+}
+
+func parseModule(layer string, f file) (m *ast.Module, err error) {
+	defer guard(layer, &err)
+	if !strings.HasSuffix(f.name, ".rego") {
+		return nil, nil
+	}
+	return ast.ParseModuleWithOpts(f.name, string(f.content), parserOptions())
+}
+
+// guard turns a panic of the compiler on an odd policy into an error: in a
+// goroutine it would take the process down.
+func guard(layer string, err *error) {
+	if r := recover(); r != nil {
+		*err = stop(codeCompile, fmt.Sprintf("the policy layer %q makes the compiler panic: %v", layer, r), "report this as a defect", nil)
+	}
 }
 
 func parserOptions() ast.ParserOptions {
@@ -207,6 +229,9 @@ var undefinedFunction = regexp.MustCompile(`undefined function ([a-z0-9_.]+)`)
 
 // compileStop tells a removed built-in from other mistakes.
 func compileStop(layer string, err error) error {
+	if already := (*proposal.StopError)(nil); errors.As(err, &already) {
+		return err
+	}
 	message := fmt.Sprintf("the policy layer %q does not compile", layer)
 	for _, name := range undefinedFunctions(err) {
 		if advice, ok := removed(name); ok {

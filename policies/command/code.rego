@@ -55,6 +55,7 @@ reads_program if {
 deny contains lib.denial("code.load", sprintf("%s loads code or configuration from %q", [word, value]), "use files of the workspace") if {
 	input.command.program in lib.runners
 	some i, word in input.command.argv
+	startswith(word, "-")
 	name := split(word, "=")[0]
 	name in loading
 	value := option_value(i, word)
@@ -89,11 +90,12 @@ option_value(i, word) := input.command.argv[i + 1] if {
 #   not_match: ["npm test", "pytest -p no:cacheprovider", "pytest -p xdist", "cargo --config net.offline=true build", "gcc -Wall a.c -o a", "npx jest"]
 deny contains lib.denial("code.program", sprintf("%s's %s makes it run another program or load other code", [input.command.program, word]), "leave the option out") if {
 	input.command.program in lib.runners
-	some i, word in input.command.argv
-runs_other(i, word)
+	some word in other
 }
 
-runs_other(_, word) if {
+other contains word if {
+	some word in input.command.argv
+	startswith(word, "-")
 	regex.match(`^--?(script-shell|exec|exec-shell|exec-path|rustc-wrapper|wrapper|fplugin|fplugin-arg.*|plugin|load-plugins|init-hook|local-plugins|javaagent|agentlib|agentpath|toolexec|pdbcls|db-attach|db-command|node-options|shell|linker|pre|preprocessor|open|browser|pastebin|debugger|inspect-brk|prof-plugin|run-with|cmd|on-success|on-failure|onSuccess|onFailure|watch-exec|build-plugin|use-ld|fuse-ld|ld-path|specs|editor|diff-tool|difftool|pager|call|location|XX:OnError|XX:OnOutOfMemoryError|XX:Flags|tidy-plugin|test-runner-command|make-program|generate-json-trace)(=|:|$)`, word)
 	not harmless_exec(word)
 }
@@ -114,60 +116,70 @@ harmless_exec("-fuse-ld=gold")
 
 harmless_exec("-fuse-ld=mold")
 
-runs_other(i, word) if {
+other contains word if {
 	input.command.program in {"pytest", "py.test"}
+	some word in input.command.argv
 	regex.match(`^-p`, word)
 	not regex.match(`^-p$|^-p(no:)?\w+$`, word)
-	i >= 0
 }
 
-runs_other(i, "-p") if {
+other contains "-p" if {
 	input.command.program in {"pytest", "py.test"}
+	some i, "-p" in input.command.argv
 	not regex.match(`^(no:[\w.]+|xdist|pytest_\w+|asyncio|randomly|cov|pytester|_?\w*tests?[\w.]*)$`, input.command.argv[i + 1])
 }
 
-runs_other(i, "--config") if {
+other contains "--config" if {
 	input.command.program == "cargo"
+	some i, "--config" in input.command.argv
 	not regex.match(`^(net\.(offline|retry)|term\.[a-z.]+|profile\.[a-z]+\.(opt-level|debug|lto|codegen-units)|build\.(jobs|incremental|target-dir))=\S*$`, input.command.argv[i + 1])
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program == "cargo"
+	some word in input.command.argv
 	regex.match(`^--config=`, word)
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program in {"gradle"}
+	some word in input.command.argv
 	regex.match(`^(-I.*|--init-script.*|-D(java\.home|org\.gradle\.java\.home|org\.gradle\.jvmargs).*)$`, word)
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program == "mvn"
+	some word in input.command.argv
 	regex.match(`^(exec:|antrun:|org\.codehaus\.mojo:exec|-Dexec\.|-Djvm=|-DargLine=.*agent|-s$|--settings|-gs|-D(maven\.ext\.class\.path|java\.home)|deploy|release:|site:deploy|wagon:|scm:)|:deploy$|groovy:execute`, word)
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program in {"gcc", "g++", "cc", "c++", "clang", "clang++"}
+	some word in input.command.argv
 	regex.match(`^(-B.*|-Xclang|-load|-wrapper|-iplugindir.*|-specs.*|@.*|-Wl,.*(-plugin|--dynamic-linker|-I).*|-no-canonical-prefixes-x)$`, word)
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program in {"rustc", "clippy-driver"}
+	some word in input.command.argv
 	regex.match(`linker|^-Zcodegen-backend|^-Clink`, word)
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program == "ctest"
+	some word in input.command.argv
 	regex.match(`^(-S|-SP|--script|-D\w*Start|--build-and-test|--test-command|-H)`, word)
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program == "cmake"
+	some word in input.command.argv
 	regex.match(`^-P|^-DCMAKE_\w*(LAUNCHER|MAKE_PROGRAM|TOOLCHAIN_FILE|PROJECT_\w*INCLUDE\w*|RULE_LAUNCH\w*)|^-E$|^--install-script`, word)
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program in {"npx", "npm", "pnpm", "yarn"}
+	some word in input.command.argv
 	regex.match(`^(-c|--call.*|-p|-p=.*|--package.*|--git=.*|--viewer.*|--editor.*|--userconfig.*|--globalconfig.*|--node-gyp.*|--python=.*)$`, word)
 	not workspace_flag(word)
 }
@@ -189,32 +201,35 @@ workspace_flag("-c") if {
 	input.command.argv[0] == input.command.operands[0].value
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program in {"tox", "nox"}
+	some word in input.command.argv
 	regex.match(`^(-x|--override|-c|-f|--noxfile)`, word)
 	word != "-c"
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program in {"prove"}
+	some word in input.command.argv
 	regex.match(`^(-e.*|--exec.*|-P.*|--harness.*|--source.*|--formatter.*)$`, word)
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program in {"valgrind"}
+	some word in input.command.argv
 	regex.match(`^--(db-|tool=/|extra-debuginfo)`, word)
 }
 
-runs_other(_, word) if {
+other contains word if {
 	input.command.program in {"protoc", "buf"}
+	some word in input.command.argv
 	regex.match(`^--plugin`, word)
 }
 
-runs_other(_, word) if {
-	input.command.program in {"python3"}
-	regex.match(`^-m$`, word)
-	some i
-	input.command.argv[i] == "-m"
+other contains word if {
+	input.command.program == "python3"
+	some i, word in input.command.argv
+	word == "-m"
 	input.command.argv[i + 1] in {"http.server", "pty", "code", "smtpd", "webbrowser", "pdb", "SimpleHTTPServer", "idlelib", "turtledemo", "ensurepip", "xmlrpc.server", "asyncio"}
 }
 
@@ -230,10 +245,8 @@ deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, inst
 	i >= 0
 }
 
-npm_verbs := {"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile", "set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin"}
-
 publishing := {
-	"npm": npm_verbs | {"exec", "x", "explore", "config"}, "pnpm": npm_verbs | {"config", "env"}, "yarn": npm_verbs | {"config"},
+	"npm": {"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile", "set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "exec", "x", "explore", "config"}, "pnpm": {"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile", "set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config", "env"}, "yarn": {"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile", "set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config"},
 	"cargo": {"publish", "login", "logout", "owner", "yank", "install", "uninstall", "search", "init", "new"},
 	"poetry": {"publish", "config", "self", "source", "shell"}, "uv": {"publish", "tool", "self", "x"}, "hatch": {"publish", "config", "shell"}, "pdm": {"publish", "config", "plugin"}, "pipenv": {"shell"},
 	"dotnet": {"nuget", "publish", "tool", "new", "dev-certs", "user-secrets", "workload"}, "composer": {"global", "config", "exec", "create-project", "require", "self-update"}, "bundle": {"config", "plugin", "console", "open", "gem", "add", "inject"},

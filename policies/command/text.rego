@@ -131,9 +131,11 @@ deny contains lib.denial("find.write", "find -fprint writes a file", "redirect t
 #   match: ["diff -l a b", "split --filter=sh x", "date -s 1", "file -C -m x"]
 #   not_match: ["diff -u a b", "split -l 5 x", "date +%F"]
 deny contains lib.denial("text.program", sprintf("%s's %s %s", [input.command.program, word, why]), "leave the option out") if {
+	options := text_options[input.command.program]
 	some word in input.command.argv
+	startswith(word, "-")
 	name := split(word, "=")[0]
-	some option, why in text_options[input.command.program]
+	some option, why in options
 	matches_option(name, option)
 }
 
