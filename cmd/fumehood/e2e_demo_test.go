@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A fresh clone shows the demo with one command, and the log it leaves is sealed.
+func TestDemoFromClone(t *testing.T) {
+	d := newDesk(t)
+	d.clone(t)
+	log := d.path("demo.jsonl")
+	comment := d.goRun(t, "demo", "--audit", log, "--artifacts", d.path("demo"))
+	for part, want := range map[string]string{
+		"marker":               "<!-- fumehood:report -->\n",
+		"header":               "## fumehood: 3 succeeded, 2 failed, 2 denied, 1 not run\n",
+		"the test that failed": "billing_test.go:35: invoice 15550 and credit note -15547 leave 3 cents: VAT(-1050, 2100) = -220, want -221",
+		"needs":                "it needs <code>&#34;unit&#34;</code>, which did not succeed",
+		"un-analysable":        "<summary>⛔ <code>configured</code>: denied</summary>",
+		"hostile":              "<summary>⛔ <code>bootstrap</code>: denied</summary>",
+		"why it is denied":     "curl needs the network",
+		"too slow":             "<summary>⏱️ <code>soak</code>: killed: wall limit 3s</summary>",
+	} {
+		if !strings.Contains(comment, want) {
+			t.Errorf("%s: the comment does not hold %q", part, want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s", comment)
+	}
+	verdict := d.goRun(t, "verify", log)
+	if !strings.Contains(verdict, "sealed") {
+		t.Errorf("verify says %q", verdict)
+	}
+}
+
+// clone clones the repository under test, whoever owns it, into clone.
+func (d desk) clone(t *testing.T) {
+	t.Helper()
+	repo, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, "gitconfig", "[safe]\n\tdirectory = *\n")
+	cmd := exec.CommandContext(t.Context(), "git", "clone", "--quiet", "--no-hardlinks", repo, d.path("clone"))
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+d.path("gitconfig"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cannot clone: %v\n%s", err, out)
+	}
+}
+
+// goRun runs fumehood from the clone and returns what it printed.
+func (d desk) goRun(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := goCommand(t.Context(), d.path("clone"), append([]string{"run", "./cmd/fumehood"}, args...)...)
+	cmd.Env = append(os.Environ(), "FUMEHOOD_CACHE="+d.cache)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("go run ./cmd/fumehood %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return stdout.String()
+}
+
+func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	return cmd
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/rootfs"
+)
+
+// A suite is the tests of a project that none of us wrote, and how they are run.
+type suite struct {
+	name string
+	// fetch puts the project into the workspace of d.
+	fetch func(t *testing.T, d desk)
+	// run is the command, inside and natively.
+	run string
+	// lines find the outcome of each test, in their first group.
+	lines *regexp.Regexp
+	least int // so many outcomes there must be
+	// goModules shows the host's module cache inside.
+	goModules bool
+}
+
+var (
+	goLines   = regexp.MustCompile(`(?m)^\s*((?:--- (?:PASS|FAIL|SKIP): \S+)|(?:(?:ok|FAIL|\?)\s+\S+))`)
+	pyLines   = regexp.MustCompile(`(?m)^(\S+::.* [A-Z]+)\s+\[ *\d+%\]$`)
+	nodeLines = regexp.MustCompile(`(?m)^\s*((?:not )?ok) \d+( - .*)$`)
+)
+
+func suites() []suite {
+	return []suite{
+		{name: "mvdan.cc/sh/v3/syntax", fetch: goModule("mvdan.cc/sh/v3@v3.14.1"), goModules: true,
+			run: "go test -count=1 -v ./syntax", lines: goLines, least: 1000},
+		{name: "github.com/google/go-cmp", fetch: goModule("github.com/google/go-cmp@v0.7.0"), goModules: true,
+			run: "go test -count=1 -v ./...", lines: goLines, least: 300},
+		// TestVCS fetches repositories from the network, natively as well.
+		{name: "golang.org/x/mod", fetch: goModule("golang.org/x/mod@v0.42.0"), goModules: true,
+			run: "go test -count=1 -v -skip '^TestVCS$' ./...", lines: goLines, least: 300},
+		{name: "python3-toolz", fetch: debianPackage("python3-toolz", "usr/lib/python3/dist-packages"),
+			run: "python3 -m pytest -v toolz", lines: pyLines, least: 150},
+		{name: "@fastify/error", fetch: npmPackage("@fastify/error@4.2.0"),
+			run: "node --test --test-reporter=tap", lines: nodeLines, least: 20},
+	}
+}
+
+// Real projects' own tests come out inside as they do on the host.
+func TestSuites(t *testing.T) {
+	for _, s := range suites() {
+		t.Run(s.name, func(t *testing.T) {
+			d := newDesk(t)
+			s.fetch(t, d)
+			outside := s.native(t, d)
+			inside := s.inside(t, d)
+			if inside.code != 0 || outside.code != 0 {
+				t.Errorf("exit code %d inside, %d natively\n%s", inside.code, outside.code, inside.failures())
+			}
+			if len(inside.outcomes) < s.least {
+				t.Errorf("%d outcomes, want %d at least", len(inside.outcomes), s.least)
+			}
+			if diff := cmp.Diff(outside.outcomes, inside.outcomes); diff != "" {
+				t.Errorf("outcomes differ (-native +inside):\n%s", diff)
+			}
+			t.Logf("%d outcomes; inside %s, natively %s: %.2f times", len(inside.outcomes), inside.took.Round(time.Millisecond),
+				outside.took.Round(time.Millisecond), inside.took.Seconds()/outside.took.Seconds())
+		})
+	}
+}
+
+// A verdict is what a suite said.
+type verdict struct {
+	code     int
+	outcomes []string // sorted
+	took     time.Duration
+	output   string
+}
+
+func (s suite) verdict(code int, took time.Duration, output string) verdict {
+	v := verdict{code: code, took: took, output: output}
+	for _, m := range s.lines.FindAllStringSubmatch(output, -1) {
+		v.outcomes = append(v.outcomes, strings.Join(strings.Fields(strings.Join(m[1:], "")), " "))
+	}
+	slices.Sort(v.outcomes)
+	return v
+}
+
+// failures is the end of the output, where test runners say what failed.
+func (v verdict) failures() string { return v.output[max(0, len(v.output)-4000):] }
+
+func (s suite) inside(t *testing.T, d desk) verdict {
+	t.Helper()
+	d.plan(t, s.run, "10m")
+	var more []string
+	if s.goModules {
+		more = []string{"--mount", goCache(t) + ":/home/fumehood/go/pkg/mod"}
+	}
+	before := traces()
+	code, report := d.run(t, "suite", more...)
+	r := result(t, report)
+	if r.Status != proposal.Exited || code != min(r.ExitCode, exitRefused) {
+		t.Errorf("exit code %d, result %s %s %s", code, r.Status, r.Limit, r.Detail)
+	}
+	d.checkSealed(t, "suite")
+	d.checkNothingLeft(t, before)
+	return s.verdict(r.ExitCode, time.Duration(r.WallMS)*time.Millisecond, d.stdout(t, "suite")+stderrOf(r))
+}
+
+func stderrOf(r *proposal.Result) string { return string(r.Stderr.Head) + string(r.Stderr.Tail) }
+
+// native runs the same text by the same shell with the same environment as an
+// ordinary process of the host, in a copy of the workspace.
+func (s suite) native(t *testing.T, d desk) verdict {
+	t.Helper()
+	root, err := rootfs.Open("host", os.Getenv("PATH"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(d.path("native"), os.DirFS(d.path("ws"))); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/bin/bash", "--noprofile", "--norc", "-p", "-c", s.run)
+	cmd.Dir = d.path("native")
+	cmd.Env = []string{"PATH=" + root.Path, "HOME=" + d.path("home"), "TMPDIR=" + d.path("tmp"), "USER=fumehood", "LOGNAME=fumehood",
+		"SHELL=/bin/bash", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TERM=dumb", "GOMODCACHE=" + goCache(t)}
+	for name, value := range toolEnv() {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	begin := time.Now()
+	code := exitCode(t, cmd.Run())
+	took := time.Since(begin)
+	// What its tests left in TMPDIR is not fumehood's.
+	if err := os.RemoveAll(d.path("tmp")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(d.path("tmp"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return s.verdict(code, took, output.String())
+}
+
+func goCache(t *testing.T) string {
+	t.Helper()
+	out, err := goCommand(t.Context(), ".", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// goModule fetches a module, checked against the checksum database as ever, and
+// what its tests need.
+func goModule(version string) func(*testing.T, desk) {
+	return func(t *testing.T, d desk) {
+		t.Helper()
+		var got struct{ Dir, Error string }
+		if err := json.Unmarshal(output(t, goCommand(t.Context(), d.dir, "mod", "download", "-json", version)), &got); err != nil || got.Error != "" {
+			t.Fatalf("cannot fetch %s: %v %s", version, err, got.Error)
+		}
+		copyWritable(t, got.Dir, d.path("ws"))
+		output(t, goCommand(t.Context(), d.path("ws"), "mod", "download"))
+	}
+}
+
+// debianPackage fetches a binary package whose tests come with it, and takes dir
+// of it.
+func debianPackage(name, dir string) func(*testing.T, desk) {
+	return func(t *testing.T, d desk) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "apt-get", "download", "-qq", name)
+		cmd.Dir = d.path("home")
+		output(t, cmd)
+		found, err := filepath.Glob(d.path("home/*.deb"))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("apt-get download left %v (%v); run apt-get update", found, err)
+		}
+		t.Log(filepath.Base(found[0]))
+		output(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", found[0], d.path("unpacked")))
+		copyWritable(t, filepath.Join(d.path("unpacked"), dir), d.path("ws"))
+	}
+}
+
+// npmPackage fetches a package whose tests come with it and need no other. None of
+// its scripts run.
+func npmPackage(version string) func(*testing.T, desk) {
+	return func(t *testing.T, d desk) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "npm", "pack", "--ignore-scripts", "--silent", version)
+		cmd.Dir = d.path("home")
+		file := strings.TrimSpace(string(output(t, cmd)))
+		output(t, exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(d.path("home"), filepath.Base(file)), "-C", d.path("ws"), "--strip-components=1"))
+	}
+}
+
+// copyWritable copies a tree and makes the copy writable.
+func copyWritable(t *testing.T, from, to string) {
+	t.Helper()
+	output(t, exec.CommandContext(t.Context(), "cp", "-r", from+"/.", to))
+	output(t, exec.CommandContext(t.Context(), "chmod", "-R", "u+w", to))
+}
+
+func output(t *testing.T, cmd *exec.Cmd) []byte {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, out, &stderr)
+	}
+	return out
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A desk is a folder from which fumehood is started as a process of its own, with
+// everything that it leaves behind below that folder.
+type desk struct {
+	dir   string
+	cache string
+}
+
+func newDesk(t *testing.T) desk {
+	t.Helper()
+	d := desk{dir: t.TempDir(), cache: builtCache(t)}
+	for _, name := range []string{"ws", "tmp", "home"} {
+		if err := os.Mkdir(filepath.Join(d.dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func (d desk) path(name string) string { return filepath.Join(d.dir, name) }
+
+func (d desk) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(d.path(name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// plan writes a plan of one shell text as plan.yaml.
+func (d desk) plan(t *testing.T, text, timeout string) {
+	t.Helper()
+	run, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, "plan.yaml", fmt.Sprintf("schema: fumehood.plan/v1\nproposals:\n  - {id: it, run: %s, timeout: %s, limits: {cpus: 2}}\n", run, timeout))
+}
+
+// env is the host's, with what would let two tests meet turned aside.
+func (d desk) env() []string {
+	return append(os.Environ(), asFumehood+"=1", "FUMEHOOD_CACHE="+d.cache, "TMPDIR="+d.path("tmp"), "XDG_STATE_HOME="+d.path("state"))
+}
+
+// command is fumehood, which is this test's own binary.
+func (d desk) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Dir, cmd.Env = d.dir, d.env()
+	return cmd
+}
+
+// runArgs are those of a run named name, whose files are name.json, name.md,
+// name.jsonl and the folder name.
+func (d desk) runArgs(name string, more ...string) []string {
+	return append([]string{
+		"run", "--plan", d.path("plan.yaml"), "--workspace", d.path("ws"), "--artifacts", d.path(name),
+		"--report", d.path(name + ".json"), "--markdown", d.path(name + ".md"), "--audit", d.path(name + ".jsonl"),
+	}, more...)
+}
+
+// run takes plan.yaml through fumehood run and returns its exit code and report.
+func (d desk) run(t *testing.T, name string, more ...string) (int, proposal.Report) {
+	t.Helper()
+	cmd := d.command(t.Context(), d.runArgs(name, more...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	code := exitCode(t, cmd.Run())
+	if code == exitUsage || code == exitStopped {
+		t.Fatalf("fumehood run: exit code %d\n%s", code, &stderr)
+	}
+	return code, d.report(t, name)
+}
+
+func (d desk) report(t *testing.T, name string) proposal.Report {
+	t.Helper()
+	data, err := os.ReadFile(d.path(name + ".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r proposal.Report
+	if err := json.Unmarshal(data, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// stdout is all that the command it printed.
+func (d desk) stdout(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(d.path(name), "it.stdout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// checkSealed runs fumehood verify on the run's log.
+func (d desk) checkSealed(t *testing.T, name string) {
+	t.Helper()
+	out, err := d.command(t.Context(), "verify", d.path(name+".jsonl"), "--key", d.report(t, name).Audit.Key).CombinedOutput()
+	if err != nil {
+		t.Errorf("the log of %s is not sealed: %v\n%s", name, err, out)
+	}
+}
+
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit) && exit.Exited():
+		return exit.ExitCode()
+	}
+	t.Fatalf("the process did not exit: %v", err)
+	return -1
+}
+
+// result returns the one proposal's result, which must have been allowed.
+func result(t *testing.T, r proposal.Report) *proposal.Result {
+	t.Helper()
+	if len(r.Records) != 1 || r.Records[0].Result == nil {
+		t.Fatalf("want one command that ran, got %+v (error %+v)", r.Records, r.Error)
+	}
+	return r.Records[0].Result
+}
+
+// traces are the places outside a desk where a run leaves something while it lasts.
+func traces() map[string]bool {
+	found := map[string]bool{}
+	for _, pattern := range []string{"/sys/fs/cgroup/fumehood-*", "/sys/fs/cgroup/*/fumehood-*", "/run/fumehood-*", "/tmp/fumehood-*"} {
+		paths, _ := filepath.Glob(pattern)
+		for _, path := range paths {
+			found[path] = true
+		}
+	}
+	return found
+}
+
+// checkNothingLeft wants nothing left of this desk's runs: no process that names
+// its folder, no file in its TMPDIR, and no trace that was not there before and
+// stays. (Another run on this machine may make traces meanwhile; they go.)
+func (d desk) checkNothingLeft(t *testing.T, before map[string]bool) {
+	t.Helper()
+	var left []string
+	suspects := traces()
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		left = naming(d.dir)
+		files, err := filepath.Glob(filepath.Join(d.path("tmp"), "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, files...)
+		now := traces()
+		for path := range suspects {
+			if now[path] && !before[path] {
+				left = append(left, path)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+}
+
+// interrupted starts fumehood on a long command, sends sig when the command is
+// under way, and returns how long fumehood took to exit, and its exit code.
+func (d desk) interrupted(t *testing.T, name string, sig syscall.Signal) (time.Duration, int) {
+	t.Helper()
+	cmd := d.command(t.Context(), d.runArgs(name)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		data, _ := os.ReadFile(filepath.Join(d.path(name), "it.stdout"))
+		if string(data) == "under way\n" {
+			break
+		}
+		if time.Now().After(deadline) {
+			_ = cmd.Process.Kill()
+			t.Fatal("the command never began")
+		}
+	}
+	begin := time.Now()
+	if err := cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	return time.Since(begin), exitCode(t, err)
+}
