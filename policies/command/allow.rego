@@ -73,7 +73,7 @@ allow contains {"rule": "code.workspace"} if input.command.place in {"workspace"
 # custom:
 #   rule: files.change
 #   match: ["mkdir -p out", "cp go.mod /tmp/go.mod"]
-#   not_match: ["cp x /etc/profile"]
+#   not_match: ["./cp a b"]
 allow contains {"rule": "files.change"} if {
 	input.command.place in found
 	input.command.program in lib.changers

@@ -6,7 +6,7 @@ import data.fumehood.lib
 # title: Interpreters run code of the text or of the workspace
 # custom:
 #   rule: code.place
-#   match: ["python3 /etc/x.py", "node /opt/x.js", "python3 .git/x.py", "ruby /usr/share/x.rb", "perl ../../x.pl", "java -jar /opt/x.jar"]
+#   match: ["python3 /etc/x.py", "node /opt/x.js", "python3 .git/x.py", "ruby /usr/share/x.rb", "perl ../../x.pl"]
 #   not_match: ["python3 scripts/x.py", "node ./x.js", "python3 -m pytest", "python3 -c 'import os'", "python3 /tmp/x.py", "ruby -e 'puts 1' /etc/os-release"]
 deny contains lib.denial("code.place", sprintf("%q is no code of the workspace", [w.value]), "run a file of the workspace, or give the code in the text") if {
 	input.command.program in interpreters

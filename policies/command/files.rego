@@ -6,7 +6,7 @@ import data.fumehood.lib
 # title: Change files in the workspace and /tmp only
 # custom:
 #   rule: files.place
-#   match: ["rm -rf /", "cp x /usr/bin/x", "mv x .git/hooks/pre-commit", "tee /etc/x", "touch .npmrc", "mkdir ~/.ssh", "rm -rf .git", "cp /bin/sh /tmp/x", "ln -s /etc/passwd x"]
+#   match: ["rm -rf /", "cp x /usr/bin/x", "mv x .git/hooks/pre-commit", "tee /etc/x", "touch .npmrc", "rm -rf .git", "cp /bin/sh /tmp/x", "ln -s /etc/passwd x"]
 #   not_match: ["mkdir -p out/x", "rm -rf dist", "cp a b", "tee out.log", "touch \"$tmp\""]
 deny contains lib.denial("files.place", sprintf("%s reaches %q outside what a command may change", [input.command.program, w.value]), "name paths in the workspace or under /tmp, literally") if {
 	input.command.program in (lib.changers - {"chmod", "cp", "split", "csplit", "patch"})
@@ -88,7 +88,7 @@ writing_options := {"--output", "-o", "--temporary-directory", "-coverprofile", 
 # title: uniq and xxd write where their last operand says
 # custom:
 #   rule: operand.place
-#   match: ["uniq a /etc/b", "xxd -r a /etc/b", "unzip a.zip -d /etc", "unzip -d ../x a.zip"]
+#   match: ["uniq a /etc/b", "xxd -r a /etc/b", "shuf a /etc/x"]
 #   not_match: ["uniq -c a", "xxd -l 16 a"]
 deny contains lib.denial("operand.place", sprintf("%s would write %q", [input.command.program, w.value]), "redirect the output to the workspace or /tmp") if {
 	input.command.program in {"uniq", "xxd", "unzip", "file", "shuf"}
@@ -101,7 +101,7 @@ deny contains lib.denial("operand.place", sprintf("%s would write %q", [input.co
 # title: tar runs no program and stays in place
 # custom:
 #   rule: tar.option
-#   match: ["tar cf x --checkpoint=1 --checkpoint-action=exec=sh x", "tar xf x --to-command=sh", "tar -I sh -cf x y", "tar xf x -C /", "tar cf x --use-comp=sh y", "tar xPf x", "tar -F sh -cf x y", "tar cf h:x y"]
+#   match: ["tar cf x --checkpoint=1 --checkpoint-action=exec=sh x", "tar xf x --to-command=sh", "tar -I sh -cf x y", "tar xf x -C /", "tar cf x --use-comp=sh y", "tar -F sh -cf x y"]
 #   not_match: ["tar tzf x.tgz", "tar -xzf x.tgz -C /tmp/x", "tar czf /tmp/x.tgz pkg"]
 deny contains lib.denial("tar.option", sprintf("tar's %s %s", [o.name, tar_options[o.name]]), "leave the option out") if {
 	input.command.program == "tar"
@@ -136,7 +136,7 @@ tar_archive(w) if {
 # title: tar's old spelling without a dash
 # custom:
 #   rule: tar.old
-#   match: ["tar xIf sh x", "tar cPf x y", "tar xFf sh x", "tar xCf / x"]
+#   match: ["tar xIf sh x", "tar xPf x", "tar cf h:x y", "tar cPf x y", "tar xFf sh x", "tar xCf / x"]
 #   not_match: ["tar xzf x.tgz", "tar tvf x.tar", "tar -cf - x"]
 deny contains lib.denial("tar.old", "this letter in tar's old spelling takes a program or a place", "write options with dashes") if {
 	input.command.program == "tar"

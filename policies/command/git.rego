@@ -11,7 +11,7 @@ git_reads := {
 # custom:
 #   rule: git.read
 #   match: ["git diff HEAD~1 --stat", "git log --oneline -n 5", "git -C pkg status", "git branch --list"]
-#   not_match: ["git push", "git clone x", "git bisect run ./x"]
+#   not_match: ["git push", "git clone x"]
 allow contains {"rule": "git.read"} if {
 	input.command.program == "git"
 	input.command.place in found

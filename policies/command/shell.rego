@@ -62,7 +62,7 @@ deny contains lib.denial("read.secret", sprintf("%q is a place where credentials
 # title: The home folder is not for commands
 # custom:
 #   rule: home.write
-#   match: ["rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc", "go build -o ~/bin/x .", "cd ~ && ls", "~/x", "tar xf x -C $HOME"]
+#   match: ["rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc", "go build -o ~/bin/x .", "cd ~ && ls", "tar xf x -C $HOME"]
 #   not_match: ["ls ~", "echo $HOME", "cat ~/x"]
 deny contains lib.denial("home.write", sprintf("%q lies in the home folder, which is empty and thrown away", [h.value]), "use a path in the workspace or under /tmp") if {
 	some h in input.command.homes

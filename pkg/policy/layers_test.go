@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// folder writes one policy folder of name, content pairs.
+func folder(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		name := filepath.Join(dir, files[i])
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(files[i+1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func with(t *testing.T, dir string) *policy.Engine {
+	t.Helper()
+	e, err := policy.New(t.Context(), policy.Options{Dirs: []string{dir}})
+	if err != nil {
+		t.Fatalf("cannot make an engine: %v", err)
+	}
+	return e
+}
+
+func codeOf(err error) string {
+	var stop *proposal.StopError
+	if errors.As(err, &stop) {
+		return stop.Code
+	}
+	return ""
+}
+
+const denyHead = "package fumehood.command\n\ndeny contains {\"rule\": \"x.y\", \"message\": \"m\", \"suggestion\": \"s\"} if "
+
+func TestNewRefusesPolicies(t *testing.T) {
+	symlinked := folder(t, "a.rego", denyHead+"input.command.program == \"x\"")
+	if err := os.Symlink("a.rego", filepath.Join(symlinked, "b.rego")); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(folder(t, "a.rego", denyHead+"input.command.program == \"x\""), link); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ dir, code, says string }{
+		"absent":          {filepath.Join(t.TempDir(), "none"), "policy.missing", "does not exist"},
+		"empty":           {folder(t), "policy.missing", "no .rego file"},
+		"no rule":         {folder(t, "a.rego", "package fumehood.command\n\nx := 1\n"), "policy.missing", "no rule"},
+		"syntax":          {folder(t, "a.rego", "package fumehood.command\n\ndeny contains {"), "policy.compile", "a.rego:3"},
+		"typo in input":   {folder(t, "a.rego", denyHead+"input.comand.program == \"x\""), "policy.compile", "comand"},
+		"typo in field":   {folder(t, "a.rego", denyHead+"input.command.progam == \"x\""), "policy.compile", "progam"},
+		"wrong type":      {folder(t, "a.rego", denyHead+"input.command.program == 3"), "policy.compile", "match error"},
+		"typo in package": {folder(t, "a.rego", "package fumehood.comand\n\ndeny contains 1 if true"), "policy.unknown-key", "comand"},
+		"typo in set":     {folder(t, "a.rego", "package fumehood.command\n\ndenny contains 1 if input.command.program == \"x\""), "policy.unknown-key", "denny"},
+		"deny no set":     {folder(t, "a.rego", "package fumehood.command\n\ndeny if input.command.program == \"x\""), "policy.compile", "must be a set"},
+		"with":            {folder(t, "a.rego", denyHead+"count(input.command.argv) == 0 with input as {}"), "policy.compile", "tests only"},
+		"symlinked file":  {symlinked, "policy.symlink", "b.rego"},
+		"symlinked dir":   {link, "policy.symlink", "not a folder"},
+		"too large":       {folder(t, "a.rego", denyHead+"true # "+strings.Repeat("x", 300<<10)), "policy.too-large", "a.rego"},
+		"only tests":      {folder(t, "a_test.rego", "package fumehood.command\n\ntest_x if true"), "policy.missing", "no .rego file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := policy.New(t.Context(), policy.Options{Dirs: []string{c.dir}})
+			if codeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %s with %q", err, c.code, c.says)
+			}
+		})
+	}
+}
+
+func TestRemovedBuiltinsDoNotCompile(t *testing.T) {
+	for name, call := range map[string]string{
+		"http.send":                      `http.send({"method": "get", "url": "http://x"}).status_code == 200`,
+		"net.lookup_ip_addr":             `net.lookup_ip_addr("x") != set()`,
+		"opa.runtime":                    `opa.runtime().env.HOME != ""`,
+		"rand.intn":                      `rand.intn("x", 3) == 1`,
+		"uuid.rfc4122":                   `uuid.rfc4122("x") != ""`,
+		"time.now_ns":                    `time.now_ns() > 0`,
+		"io.jwt.decode":                  `io.jwt.decode("x") != []`,
+		"json.match_schema":              `json.match_schema({}, {}) != []`,
+		"trace":                          `trace("x")`,
+		"rego.parse_module":              `rego.parse_module("x", "package x") != {}`,
+		"bits.lsh":                       `bits.lsh(1, 8000000000) > 0`,
+		"graph.reachable_paths":          `graph.reachable_paths({"a": ["b"]}, {"a"}) != set()`,
+		"providers.aws.sign_req":         `providers.aws.sign_req({}, {}, 1) != {}`,
+		"crypto.x509.parse_certificates": `crypto.x509.parse_certificates("x") != []`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := policy.New(t.Context(), policy.Options{Dirs: []string{folder(t, "a.rego", denyHead+call)}})
+			if codeOf(err) != "policy.builtin" || !strings.Contains(err.Error(), name) {
+				t.Errorf("got %v, want policy.builtin naming %s", err, name)
+			}
+		})
+	}
+}
+
+func TestEvaluationFailsClosed(t *testing.T) {
+	for name, c := range map[string]struct{ rego, code string }{
+		"bomb":          {denyHead + "count([1 | some a in numbers.range(1, 3000); some b in numbers.range(1, 3000); some c in numbers.range(1, 3000); a + b == c]) == 1", "policy.deadline"},
+		"builtin error": {denyHead + "to_number(input.command.program) > 3", "policy.eval"},
+		"unknown key":   {"package fumehood.command\n\ndeny contains {\"rule\": \"x.y\", \"message\": \"m\", \"sugestion\": \"s\"} if true", "policy.unknown-key"},
+		"missing key":   {"package fumehood.command\n\ndeny contains {\"rule\": \"x.y\", \"message\": \"m\"} if true", "policy.unknown-key"},
+		"no object":     {"package fumehood.command\n\ndeny contains \"x\" if true", "policy.unknown-key"},
+		"wrong limit":   {"package fumehood.proposal\n\nlimits contains {\"wall\": 3} if true", "policy.unknown-key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := with(t, folder(t, "a.rego", c.rego))
+			p := proposal.Proposal{ID: "t", Run: "ls"}
+			start := time.Now()
+			d, err := e.Decide(t.Context(), p, parse.Analyze(p))
+			if codeOf(err) != c.code || d.Effect != proposal.Deny || d.Grant != nil {
+				t.Errorf("got %+v, %v; want %s", d, err, c.code)
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestLayersMayOnlyDenyAskAndLower(t *testing.T) {
+	e := with(t, folder(t, "a.rego", `package fumehood.command
+
+allow contains {"rule": "mine.all"}
+
+deny contains {"rule": "mine.tail", "message": "m", "suggestion": "s"} if input.command.program == "tail"
+
+ask contains {"rule": "mine.head", "message": "m", "suggestion": "s"} if input.command.program == "head"
+`, "sub/p.rego", `package fumehood.proposal
+
+limits contains {"rule": "mine.limits", "wall_ms": 1000, "memory_bytes": 999999999999999}
+`))
+	for text, want := range map[string]proposal.Effect{"curl x": proposal.Deny, "tail x": proposal.Deny, "head x": proposal.Ask, "cat x": proposal.Allow, "head x | tail": proposal.Deny} {
+		if d := decide(t, e, text); d.Effect != want {
+			t.Errorf("%q: %v %v, want %v", text, d.Effect, d.Rules, want)
+		}
+	}
+	limits := decide(t, e, "cat x").Grant.Limits
+	if limits.Wall.Std() != time.Second || limits.Memory != 2*proposal.GiB {
+		t.Errorf("limits %+v: want the smaller of both layers", limits)
+	}
+	if w := e.Warnings(); len(w) != 1 || !strings.Contains(w[0], "mine.all") {
+		t.Errorf("warnings %q", w)
+	}
+}
+
+func TestGrantingFolderReplacesTheShippedPolicy(t *testing.T) {
+	dir := folder(t, "a.rego", "package fumehood.command\n\nallow contains {\"rule\": \"org.ls\"} if input.command.program == \"ls\"\n", "p.rego", `package fumehood.proposal
+
+limits contains {"rule": "org.limits", "wall_ms": 1000, "cpus": 0.5, "memory_bytes": 1048576, "pids": 5, "disk_bytes": 1048576, "files": 10, "output_bytes": 1000}
+`)
+	e, err := policy.New(t.Context(), policy.Options{Dirs: []string{dir}, Granting: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := decide(t, e, "ls"); d.Effect != proposal.Allow || d.Grant.Limits.CPUs != 0.5 {
+		t.Errorf("ls: %+v", d)
+	}
+	for _, text := range []string{"cat x", "eval \"$x\""} {
+		if d := decide(t, e, text); d.Effect != proposal.Deny || len(d.Reasons) == 0 {
+			t.Errorf("%q: %+v", text, d)
+		}
+	}
+}
+
+func TestDigestCoversNamesContentsAndOrder(t *testing.T) {
+	rule := denyHead + "input.command.program == \"x\"\n"
+	digests := map[string]string{
+		"none":  shipped(t).Digest(),
+		"a":     with(t, folder(t, "a.rego", rule)).Digest(),
+		"b":     with(t, folder(t, "b.rego", rule)).Digest(),
+		"other": with(t, folder(t, "a.rego", rule+"# x\n")).Digest(),
+	}
+	seen := map[string]string{}
+	for name, digest := range digests {
+		if other, ok := seen[digest]; ok || !strings.HasPrefix(digest, "sha256:") {
+			t.Errorf("%s and %s: digest %s", name, other, digest)
+		}
+		seen[digest] = name
+	}
+	if again := with(t, folder(t, "a.rego", rule)).Digest(); again != digests["a"] {
+		t.Errorf("digest is not stable: %s, %s", again, digests["a"])
+	}
+}
+
+func TestProposalIsJudgedAsAWhole(t *testing.T) {
+	e := shipped(t)
+	limits := func(l proposal.Limits) *proposal.Limits { return &l }
+	for name, c := range map[string]struct {
+		p    proposal.Proposal
+		rule string // "" allows
+	}{
+		"plain":            {proposal.Proposal{Run: "ls"}, ""},
+		"argv":             {proposal.Proposal{Argv: []string{"go", "test", "./..."}}, ""},
+		"argv denied":      {proposal.Proposal{Argv: []string{"go", "test", "-exec", "./x", "./..."}}, "go.option"},
+		"python":           {proposal.Proposal{Code: "print(1)", Language: "python"}, ""},
+		"javascript":       {proposal.Proposal{Code: "console.log(1)", Language: "javascript"}, ""},
+		"bash":             {proposal.Proposal{Code: "curl x", Language: "bash"}, "network.client"},
+		"network":          {proposal.Proposal{Run: "ls", Network: []string{"x.example"}}, "network.none"},
+		"env":              {proposal.Proposal{Run: "ls", Env: map[string]string{"CI": "1", "PYTHONPATH": "src"}}, ""},
+		"env steering":     {proposal.Proposal{Run: "ls", Env: map[string]string{"LD_PRELOAD": "x"}}, "env.name"},
+		"env path outside": {proposal.Proposal{Run: "ls", Env: map[string]string{"PYTHONPATH": "../x"}}, "env.name"},
+		"env unknown":      {proposal.Proposal{Run: "ls", Env: map[string]string{"MYSTERY": "x"}}, "env.name"},
+		"goflags":          {proposal.Proposal{Run: "ls", Env: map[string]string{"GOFLAGS": "-toolexec=x"}}, "env.name"},
+		"cwd":              {proposal.Proposal{Run: "ls", Cwd: "pkg"}, ""},
+		"cwd outside":      {proposal.Proposal{Run: "ls", Cwd: "../x"}, "proposal.cwd"},
+		"cwd git":          {proposal.Proposal{Run: "ls", Cwd: ".git/hooks"}, "proposal.cwd"},
+		"output":           {proposal.Proposal{Run: "ls", Outputs: []string{"out/*.png"}}, ""},
+		"output outside":   {proposal.Proposal{Run: "ls", Outputs: []string{"out/../../x"}}, "proposal.outputs"},
+		"output git":       {proposal.Proposal{Run: "ls", Outputs: []string{".git/config"}}, "proposal.outputs"},
+		"output absolute":  {proposal.Proposal{Run: "ls", Outputs: []string{"/workspace/x"}}, "proposal.outputs"},
+		"long":             {proposal.Proposal{Run: "ls", Timeout: proposal.Duration(5 * time.Minute)}, ""},
+		"too long":         {proposal.Proposal{Run: "ls", Timeout: proposal.Duration(time.Hour)}, "limits.too-much"},
+		"too much memory":  {proposal.Proposal{Run: "ls", Limits: limits(proposal.Limits{Memory: 64 * proposal.GiB})}, "limits.too-much"},
+		"fewer pids":       {proposal.Proposal{Run: "ls", Limits: limits(proposal.Limits{Pids: 10})}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.p.ID = "t"
+			d, err := e.Decide(t.Context(), c.p, parse.Analyze(c.p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.rule == "" && d.Effect != proposal.Allow || c.rule != "" && (d.Effect != proposal.Deny || !strings.Contains(strings.Join(d.Rules, " "), c.rule)) {
+				t.Errorf("got %+v, want rule %q", d, c.rule)
+			}
+			if c.p.Timeout > 0 && c.rule == "" && d.Grant.Limits.Wall != c.p.Timeout {
+				t.Errorf("granted %v", d.Grant.Limits)
+			}
+			for _, r := range d.Reasons {
+				if r.Message == "" || r.Suggestion == "" {
+					t.Errorf("a reason is silent: %+v", r)
+				}
+			}
+		})
+	}
+}
