@@ -20,6 +20,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/rootfs"
+	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
 
 // A suite is the tests of a project that none of us wrote, and how they are run.
@@ -151,7 +152,7 @@ func (s suite) native(t *testing.T, d desk) verdict {
 	if err := os.Mkdir(d.path("tmp"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return s.verdict(code, took, output.String())
+	return s.verdict(code, took, strings.ReplaceAll(output.String(), d.path("native"), guest.Workspace))
 }
 
 func goCache(t *testing.T) string {
