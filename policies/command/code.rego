@@ -132,6 +132,7 @@ other contains "-p" if {
 other contains "--config" if {
 	input.command.program == "cargo"
 	some i, "--config" in input.command.argv
+	not "--" in array.slice(input.command.argv, 0, i)
 	not regex.match(`^(net\.(offline|retry)|term\.[a-z.]+|profile\.[a-z]+\.(opt-level|debug|lto|codegen-units)|build\.(jobs|incremental|target-dir))=\S*$`, input.command.argv[i + 1])
 }
 
