@@ -34,8 +34,14 @@ func placeIn(text string, static bool, cwd, workspace string) string {
 		return "url"
 	case strings.HasPrefix(text, "~"):
 		return placeOf("/home/"+strings.TrimPrefix(text[1:], "/"), workspace)
+	case !static && hiddenPrefix(text):
+		return "git"
+	case !static && strings.HasPrefix(text, "/") && nearSecret(text):
+		return "secret"
 	case !static && (!strings.Contains(text, "/") || text[0] != '/' && cwd == ""):
 		return "dynamic"
+	case unclean(text):
+		return "secret"
 	}
 	full := text
 	if !strings.HasPrefix(full, "/") {
@@ -67,7 +73,7 @@ func placeOf(clean, workspace string) string {
 	if _, ok := within(clean, "/tmp"); ok {
 		return "tmp"
 	}
-	if _, ok := within(clean, "/home"); ok {
+	if isHome(clean) {
 		return "home"
 	}
 	return "outside"
@@ -88,39 +94,6 @@ func gitPath(rel string) bool {
 		}
 	}
 	return false
-}
-
-// controlFiles steer tools or the forge by lying there.
-var controlFiles = []string{
-	".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".netrc", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".envrc",
-	".gitattributes", ".gitmodules", ".gitconfig", "sitecustomize.py", "usercustomize.py", "conftest.py", ".pre-commit-config.yaml",
-}
-
-func control(rel string) bool {
-	return strings.HasPrefix(rel, ".github/") || strings.HasPrefix(rel, ".circleci/") || strings.HasPrefix(rel, ".husky/") ||
-		slices.Contains(controlFiles, path.Base(rel)) || strings.HasSuffix(rel, ".pth") || rel == ".gitlab-ci.yml"
-}
-
-// secret are the files that a canary would be put in. The sandbox holds none; a
-// command that reaches for them is refused for what it wants.
-func secret(clean string) bool {
-	for _, exact := range []string{"/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/proc/kcore", "/proc/kmem", "/dev/mem", "/dev/kmem", "/proc/sysrq-trigger", "/var/run/docker.sock", "/run/docker.sock"} {
-		if clean == exact {
-			return true
-		}
-	}
-	for _, part := range strings.Split(clean, "/") {
-		switch part {
-		case ".ssh", ".aws", ".gnupg", ".netrc", ".docker", ".kube", ".git-credentials", "id_rsa", "id_ed25519", ".bash_history":
-			return true
-		}
-	}
-	if strings.HasPrefix(clean, "/proc/") {
-		base := path.Base(clean)
-		return base == "environ" || base == "mem" || base == "maps" || strings.Contains(clean, "/root") || strings.Contains(clean, "/fd/") || strings.Contains(clean, "/sys/")
-	}
-	return strings.HasPrefix(clean, "/dev/tcp") || strings.HasPrefix(clean, "/dev/udp") || strings.HasPrefix(clean, "/.fumehood") ||
-		strings.HasPrefix(clean, "/var/run/secrets") || strings.HasPrefix(clean, "/run/secrets") || strings.HasPrefix(clean, "/sys/")
 }
 
 // cwdTracker follows cd, as far as it is literal, so that relative paths are
