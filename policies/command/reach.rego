@@ -56,7 +56,7 @@ inner(path) if regex.match(`^(-[A-Za-z])?/usr/(include|lib|local/include|local/l
 # /api/users, //pkg:target, s/a/b/.
 inner(path) if {
 	regex.match(`^(-[A-Za-z])?/`, path)
-	not regex.match(`^(-[A-Za-z])?/+(etc|usr|bin|sbin|lib\w*|opt|var|root|home|proc|sys|dev|boot|run|srv|mnt|media|snap|workspace|tmp)(/|$)|^/+$`, path)
+	not regex.match(`^(-[A-Za-z])?/+(etc|usr|bin|sbin|lib\w*|opt|var|root|home|proc|sys|dev|boot|run|srv|mnt|media|snap|workspace|tmp)(/|$)|^(-[A-Za-z])?/+$`, path)
 }
 
 inner("//") if input.command.program in {"bazel", "buck", "pants"}
@@ -138,7 +138,7 @@ written_by("-d") if input.command.program in {"sphinx-build", "javac", "kotlinc"
 
 written_by(name) if name in {"-B", "--", "-x", "-q", "-vv", "-D"}
 
-written_by(name) if regex.match(`^-D[a-zA-Z_.]*([dD]ir|DIR|output|OUTPUT|prefix|PREFIX|repo\.local|tmpdir|[tT]arget)\w*$`, name)
+written_by(name) if regex.match(`^-D[a-zA-Z_.]*([dD]ir|DIR|output|OUTPUT|prefix|PREFIX|tmpdir|[tT]arget)\w*$`, name)
 
 written_by(name) if regex.match(`^--?([a-zA-Z]\w*[-_.])*(out|output|outfile|outdir|outDir|log|report|reports|cache|dest|destination|target|temp|tmp|coverage|prof|profile|results?|artifacts?|trace|snapshot|basetemp|junit\w*|\w*profile|\w*xml|html|json|cov|func|\w*prefix|destdir|save|baseline|db|sarif|envdir|build[-_.]?(dir|directory|path|root))([-_.]?(dir|directory|file|path|folder|xml|html|json|destination|report|Dir))?$`, name)
 
