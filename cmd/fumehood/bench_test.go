@@ -21,8 +21,18 @@ import (
 // it is drained, and the most memory that fumehood itself had resident. Budgets:
 // at least 500 MB/s, below 100 MiB.
 func BenchmarkFlood(b *testing.B) {
-	benchPlan(b, "schema: fumehood.plan/v1\nproposals:\n"+
-		"  - {id: flood, run: dd if=/dev/zero bs=1M count=2048 status=none, limits: {cpus: 2}}\n")
+	benchPlan(b, `
+schema: fumehood.plan/v1
+proposals:
+  - id: flood
+    limits: {cpus: 2}
+    language: python
+    code: |
+      import os
+      chunk = bytes(1 << 20)
+      for _ in range(2048):
+          os.write(1, chunk)
+`)
 }
 
 // BenchmarkRun is the whole program, from its start to its exit, on one command

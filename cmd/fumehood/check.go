@@ -57,6 +57,7 @@ func checkPlan(c *call) int {
 	if err != nil {
 		return c.stopped(err)
 	}
+	c.warn(engine)
 	return c.printRecords(records, asJSON)
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 )
@@ -60,6 +61,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 	}
 	defer w.log.Close()
 	r, err := w.hood.Run(c.ctx, p, w.run)
+	c.warn(w.engine)
 	checkpoint, sealErr := w.log.Seal()
 	if sealErr != nil && err == nil {
 		err = sealErr
@@ -73,6 +75,13 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 		return c.stopped(err)
 	}
 	return exitOf(r)
+}
+
+// warn tells what policy layers say that is not heeded.
+func (c *call) warn(engine *policy.Engine) {
+	for _, text := range engine.Warnings() {
+		fmt.Fprintf(c.stderr, "fumehood: warning: %s\n", printable(text))
+	}
 }
 
 // publish writes the report to where it was asked for.

@@ -46,7 +46,7 @@ func code(s string, max int) string {
 
 var (
 	plainWord = regexp.MustCompile(`^[(]?(?:[A-Za-z](?:[A-Za-z'-]*[A-Za-z'])?|[0-9]{1,6})[)]?[,;.:!?]?$|^[–—…,;.:)]$`)
-	hexWord   = regexp.MustCompile(`^[A-Fa-f]{7,}`) // could be read as a commit
+	hexWord   = regexp.MustCompile(`^[A-Fa-f]{7,}|^[(]?[Ww][Ww][Ww]\.`) // could be read as a commit or an address
 )
 
 // prose returns a message of a policy or of our own as HTML: plain words stand as
