@@ -59,25 +59,27 @@ type unknownInput struct {
 }
 
 type commandInput struct {
-	Index     int             `json:"index"`
-	Program   string          `json:"program"`  // the tool's plain name: /usr/bin/go is go, python3.11 is python3
-	Written   string          `json:"written"`  // as the text names it
-	Place     string          `json:"place"`    // lookup, system, workspace, tmp, outside, function or none
-	Argv      []string        `json:"argv"`     // without the program
-	Static    bool            `json:"static"`   // every word is known
-	Sub       string          `json:"sub"`      // go test: "test"
-	Options   []optionInput   `json:"options"`  // in their canonical spelling
-	Unknown   []string        `json:"unknown"`  // options that options.txt does not list for a closed tool
-	Operands  []wordInput     `json:"operands"` // without sub
-	Loose     bool            `json:"loose"`    // a word known only at run time could be an option
-	Script    scriptInput     `json:"script"`   // of sed and awk
-	Via       []string        `json:"via"`
-	Inside    []string        `json:"inside"`
-	Function  bool            `json:"function"`
-	StdinFrom string          `json:"stdin_from"`
-	Homes     []placed        `json:"homes"` // paths that the text spells with ~ or $HOME, which words do not show
-	Assigns   []assignInput   `json:"assigns"`
-	Redirects []redirectInput `json:"redirects"`
+	Index     int           `json:"index"`
+	Program   string        `json:"program"`  // the tool's plain name: /usr/bin/go is go, python3.11 is python3
+	Written   string        `json:"written"`  // as the text names it
+	Place     string        `json:"place"`    // lookup, system, workspace, tmp, outside, function or none
+	Argv      []string      `json:"argv"`     // without the program
+	Static    bool          `json:"static"`   // every word is known
+	Sub       string        `json:"sub"`      // go test: "test"
+	Options   []optionInput `json:"options"`  // in their canonical spelling
+	Unknown   []string      `json:"unknown"`  // options that options.txt does not list for a closed tool
+	Operands  []wordInput   `json:"operands"` // without sub
+	Loose     bool          `json:"loose"`    // a word known only at run time could be an option
+	Script    scriptInput   `json:"script"`   // of sed and awk
+	Via       []string      `json:"via"`
+	Inside    []string      `json:"inside"`
+	Function  bool          `json:"function"`
+	StdinFrom string        `json:"stdin_from"`
+	Homes     []placed      `json:"homes"` // paths that the text spells with ~ or $HOME, which words do not show
+	// Credentials are variables with the names of credentials that the text reads.
+	Credentials []string        `json:"credentials"`
+	Assigns     []assignInput   `json:"assigns"`
+	Redirects   []redirectInput `json:"redirects"`
 }
 
 // A wordInput is a word with the place it would name if it is a path: workspace,
@@ -112,6 +114,7 @@ type assignInput struct {
 	Value    string `json:"value"`
 	Static   bool   `json:"static"`
 	Exported bool   `json:"exported"`
+	Place    string `json:"place"`
 }
 
 type redirectInput struct {
@@ -191,8 +194,9 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, text string) co
 	in.Script = scriptOf(prog.name, read)
 	in.Homes = homesIn(text, c.Span)
 	for _, as := range c.Assigns {
-		in.Assigns = append(in.Assigns, assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported})
+		in.Assigns = append(in.Assigns, assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported, assignedPlace(as.Value, cwds, e.workspace)})
 	}
+	in.Credentials = credentialsIn(text, c.Span)
 	for _, r := range c.Redirects {
 		w := put(r.Target)
 		in.Redirects = append(in.Redirects, redirectInput{r.Op, r.FD, r.Kind, w.Value, w.Static, w.Place})
@@ -200,7 +204,9 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, text string) co
 	return in
 }
 
-var homePath = regexp.MustCompile(`(?:^|[\s=:<>"'])(?:~[\w.+-]*|"?\$\{?HOME\}?"?)((?:/[^\s;|&<>()'"]*)?)`)
+// homePath leaves out ~name without a slash, which tools use for not and for an
+// ancestor; only root and runner are names that somebody would look for.
+var homePath = regexp.MustCompile(`(?:^|[\s=:<>("'])(?:~(?:root|runner)?|~[\w.+-]+/|"?\$\{?HOME(?:[:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
 
 // homesIn finds the paths in the home folder that the text at span names. A word
 // holds only what precedes the tilde, which is nothing.
@@ -216,6 +222,33 @@ func homesIn(text string, span proposal.Span) []placed {
 		homes = append(homes, placed{"~" + m[1], placeOf(path.Clean("/home/fumehood"+m[1]), "")})
 	}
 	return homes
+}
+
+var credentialName = regexp.MustCompile(`\$\{?[!#]?([A-Z][A-Z0-9_]*)`)
+
+var credentialWord = regexp.MustCompile(`(^|_)(TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|CREDENTIALS?|APIKEY|API_KEY|ACCESS_KEY|PRIVATE_KEY|SIGNING_KEY|PAT|AUTH)(_|$)`)
+
+// credentialsIn finds the variables with the names of credentials that the text at
+// span expands.
+func credentialsIn(text string, span proposal.Span) []string {
+	if span.Start >= 0 && span.Start < span.End && span.End <= len(text) {
+		text = text[span.Start:span.End]
+	}
+	var names []string
+	for _, m := range credentialName.FindAllStringSubmatch(text, -1) {
+		if credentialWord.MatchString(m[1]) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// assignedPlace places a value that looks like a path; any other is a word.
+func assignedPlace(w proposal.Word, cwds []string, workspace string) string {
+	if !strings.HasPrefix(w.Value, "/") && !strings.HasPrefix(w.Value, "../") {
+		return "workspace"
+	}
+	return place(w.Value, w.Static, cwds, workspace)
 }
 
 // counted reports whether all that is expanded in the text at span is $(nproc),

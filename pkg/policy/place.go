@@ -70,7 +70,10 @@ func placeOf(clean, workspace string) string {
 	case inside:
 		return "workspace"
 	}
-	if _, ok := within(clean, "/tmp"); ok {
+	if rel, ok := within(clean, "/tmp"); ok {
+		if strings.HasPrefix(path.Base(rel), ".") && control(rel) {
+			return "control" // it would steer what runs with HOME=/tmp
+		}
 		return "tmp"
 	}
 	if isHome(clean) {

@@ -6,8 +6,8 @@ import data.fumehood.lib
 # title: No variable that steers loaders, shells, interpreters or tools
 # custom:
 #   rule: env.steering
-#   match: ["LD_PRELOAD=./x.so ls", "PATH=.:$PATH ls", "export GIT_PAGER=x", "NODE_OPTIONS=--require=./x.js npm test"]
-#   not_match: ["CI=1 go test ./...", "FOO=bar ./run.sh", "PYTHONPATH=src pytest", "x=1"]
+#   match: ["LOCPATH=/tmp/x ls", "TMPDIR=/etc mktemp", "XDG_CONFIG_HOME=/tmp/x git log", "TAR_OPTIONS=--x tar cf a b", "ERL_FLAGS='-eval x' erl", "PYTHONPATH=/tmp/x pytest", "RUSTFLAGS='-Clinker=./x' cargo build", "CFLAGS=-fplugin=./x.so make", "NODE_OPTIONS='--max-old-space-size=1 --require=./x' node a", "SOME_TOOL_RC=x ls", "THING=/etc/x go test", "LD_PRELOAD=./x.so ls", "PATH=.:$PATH ls", "export GIT_PAGER=x", "NODE_OPTIONS=--require=./x.js npm test"]
+#   not_match: ["CI=1 go test ./...", "FOO=bar ./run.sh", "PYTHONPATH=src pytest", "x=1", "GOOS=$os go vet ./...", "UPDATE_GOLDEN=1 go test ./...", "DB_URL=sqlite:////tmp/x.db pytest", "RUSTFLAGS='-D warnings' cargo check", "NODE_OPTIONS=--max-old-space-size=4096 npm test", "CFLAGS='-fsanitize=address -g' make", "env -i PATH=/usr/bin:/bin go version"]
 deny contains lib.denial("env.steering", sprintf("%s %s", [a.name, lib.why_env(a.name)]), "leave the variable out, or give the option on the command line") if {
 	some a in input.command.assigns
 	lib.steers(a.name)
@@ -17,6 +17,22 @@ deny contains lib.denial("env.steering", sprintf("%s %s", [a.name, lib.why_env(a
 allowed_assign(a) if {
 	a.static
 	lib.env_ok(a.name, a.value)
+}
+
+allowed_assign(a) if a.name in lib.any_value
+
+# read -r with IFS is the one way to split a line; parse refuses it elsewhere.
+allowed_assign(a) if {
+	a.name == "IFS"
+	a.static
+	input.command.program in {"read", "mapfile", "readarray"}
+}
+
+deny contains lib.denial("env.steering", sprintf("%s would lead to %q", [a.name, a.value]), "leave the variable out, or name a place in the workspace or under /tmp") if {
+	some a in input.command.assigns
+	a.exported
+	not lib.steers(a.name)
+	lib.elsewhere(a.value)
 }
 
 allowed_assign(a) if {
@@ -40,43 +56,37 @@ deny contains lib.denial("redirect.place", sprintf("the redirection writes to %q
 # title: Nothing reads what a canary would lie in
 # custom:
 #   rule: read.secret
-#   match: ["cat /proc/self/environ", "cat ~/.ssh/id_rsa", "grep x /etc/shadow", "cat < /proc/1/environ", "ls /.fumehood"]
+#   match: ["cat /home/runner/x", "ls -la /root", "cat /ro??/.ssh/id", "cat \"/etc/$(echo shadow)\"", "for p in /proc/[0-9]*; do cat $p/environ; done", "ls /proc/self/fd/../../1/cwd", "cat /dev/sda", "tail /var/log/auth.log", "ls -l /proc/*/fd", "cat /dev/fd/../environ", "f=/etc/shadow; cat \"$f\"", "cat /proc/self/environ", "cat ~/.ssh/id_rsa", "grep x /etc/shadow", "cat < /proc/1/environ", "ls /.fumehood"]
 #   not_match: ["cat /proc/cpuinfo", "cat /etc/os-release"]
 deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [w.value]), "leave it out: the sandbox holds no credentials") if {
-	some w in array.concat(input.command.operands, input.command.redirects)
-	w.place == "secret"
+	some w in array.concat(array.concat(input.command.operands, input.command.redirects), input.command.assigns)
+	w.place in {"secret", "home"}
 }
 
 deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [o.value]), "leave it out: the sandbox holds no credentials") if {
 	some o in input.command.options
-	o.place == "secret"
+	o.place in {"secret", "home"}
 }
 
 deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [h.value]), "leave it out: the sandbox holds no credentials") if {
 	some h in input.command.homes
 	h.place == "secret"
-	input.command.program != "echo"
 }
 
 # METADATA
-# title: The home folder is not for commands
+# title: The home folder is empty, and not for commands
 # custom:
 #   rule: home.write
-#   match: ["rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc", "go build -o ~/bin/x .", "cd ~ && ls", "tar xf x -C $HOME"]
-#   not_match: ["ls ~", "echo $HOME", "cat ~/x"]
+#   match: ["cat ~/.npmrc", "ls ~", "for f in ~/*; do cat $f; done", "cat \"$HOME/.x\"", "rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc", "go build -o ~/bin/x .", "cd ~ && ls", "tar xf x -C $HOME"]
+#   not_match: ["echo $HOME", "echo ~", "test -d ~/x", "bundle exec rspec --tag ~slow", "git show HEAD~1"]
 deny contains lib.denial("home.write", sprintf("%q lies in the home folder, which is empty and thrown away", [h.value]), "use a path in the workspace or under /tmp") if {
 	some h in input.command.homes
 	not home_reader
 }
 
 home_reader if {
-	input.command.program in {"ls", "cat", "echo", "du", "test", "[", "[[", "stat", "find", "printf", "head", "wc", "grep", "realpath", "env", "timeout", "xargs", "rg"}
-	every r in input.command.redirects { r.kind != "write" }
-}
-
-home_reader if {
-	input.command.place == "none"
-	count(input.command.redirects) == 0
+	input.command.program in {"echo", "printf", "test", "[", "[["}
+	count([r | some r in input.command.redirects; r.kind in {"read", "write", "readwrite"}; r.place != "null"]) == 0
 }
 
 # METADATA
@@ -153,7 +163,9 @@ deny contains lib.denial("shell.kill", "kill may name only jobs and processes th
 	w in {"1", "-1", "0"}
 }
 
-place_word(place) := {
-	"git": "git's own files steer git", "control": "this file steers tools", "outside": "it lies outside the workspace",
+place_word(place) := object.get(place_words, place, "it is no place to write")
+
+place_words := {
+	"git": "git's own files steer git", "control": "this file steers tools", "outside": "it lies outside the workspace", "home": "the home folder is empty and thrown away",
 	"secret": "it is a device or a place for credentials", "dynamic": "only run time knows where it lies", "url": "it is no path",
-}[place]
+}
