@@ -11,7 +11,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -136,11 +138,8 @@ func (c *command) argv() []string {
 
 // env is the whole environment of the command.
 func (c *command) env() []string {
-	vars := map[string]string{
-		"PATH": c.s.o.Path, "HOME": guest.Home, "TMPDIR": "/tmp", "USER": "fumehood", "LOGNAME": "fumehood",
-		"SHELL": "/bin/bash", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb",
-	}
-	for _, more := range []map[string]string{c.s.o.Env, c.x.Grant.Env} {
+	vars := map[string]string{}
+	for _, more := range []map[string]string{c.s.o.Env, c.x.Grant.Env, c.fixedEnv()} {
 		for name, value := range more {
 			vars[name] = value
 		}
@@ -151,6 +150,30 @@ func (c *command) env() []string {
 	}
 	sort.Strings(list)
 	return list
+}
+
+// fixedEnv is what no grant changes. The locale is fixed for shell text, because
+// how a shell cuts text into words depends on it, and that has been decided.
+func (c *command) fixedEnv() map[string]string {
+	vars := map[string]string{
+		"PATH": c.s.o.Path, "HOME": guest.Home, "TMPDIR": "/tmp", "USER": "fumehood", "LOGNAME": "fumehood",
+		"SHELL": "/bin/bash", "TERM": "dumb",
+	}
+	if c.x.Text != "" || c.x.Grant.Env["LC_ALL"] == "" {
+		vars["LC_ALL"], vars["LANG"] = "C.UTF-8", "C.UTF-8"
+	}
+	return vars
+}
+
+// steersShell reports whether a variable would make bash read files, options or
+// functions that nobody decided. Policy refuses them; this is the floor below it.
+func steersShell(name string) bool {
+	for _, prefix := range []string{"BASH", "LD_", "SHELLOPTS"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{"ENV", "IFS", "PS4", "POSIXLY_CORRECT", "GLOBIGNORE", "CDPATH"}, name)
 }
 
 // wait waits for the command's end, or brings it about.

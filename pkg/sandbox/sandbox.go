@@ -38,6 +38,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -106,7 +107,7 @@ func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result
 	if r.ended != nil {
 		return failed(r.ended), r.ended
 	}
-	if err := covers(r.o.Limits, x.Grant.Limits); err != nil {
+	if err := acceptable(r.o.Limits, x.Grant); err != nil {
 		return failed(err), err
 	}
 	fresh, err := r.renew(ctx, x.Grant.Fresh)
@@ -164,6 +165,16 @@ func (r *Runner) Close() error {
 		r.ended = errors.New("runner is closed")
 	}
 	return r.drop()
+}
+
+// acceptable refuses what no policy may grant.
+func acceptable(run proposal.Limits, g proposal.Grant) error {
+	for name := range g.Env {
+		if steersShell(name) || strings.ContainsAny(name, "=\x00") || name == "" {
+			return stop("sandbox.env", fmt.Sprintf("grant sets the variable %q, which steers the shell or the loader", name), "let policy refuse it", nil)
+		}
+	}
+	return covers(run, g.Limits)
 }
 
 // covers refuses a grant that the sandbox was not made for, and one that leaves a

@@ -215,6 +215,25 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// No grant changes what the shell reads or how it reads it.
+func TestEnvironment(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	grant := proposal.Grant{Limits: testLimits(), Env: map[string]string{"LC_ALL": "zh_TW.BIG5", "HOME": "/workspace", "PATH": ".", "OWN": "x y"}}
+	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: `echo "$LC_ALL|$HOME|$PATH|$OWN"`, Grant: grant})
+	if got := string(result.Stdout.Head); err != nil || got != "C.UTF-8|/home/fumehood|/usr/bin:/bin|x y\n" {
+		t.Errorf("%v: environment %q", err, got)
+	}
+	for _, name := range []string{"BASH_ENV", "ENV", "LD_PRELOAD", "BASH_FUNC_ls%%", "SHELLOPTS", "IFS", "A=B", ""} {
+		grant.Env = map[string]string{name: "x"}
+		if _, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "true", Grant: grant}); err == nil {
+			t.Errorf("a grant of %q was accepted", name)
+		}
+	}
+	if result := runText(t, r, "true"); !result.Succeeded() {
+		t.Errorf("a refused grant ended the runner: %s", result.Detail)
+	}
+}
+
 func TestVerifyBeforeStart(t *testing.T) {
 	o := testOptions(t)
 	changed := errors.New("changed")
