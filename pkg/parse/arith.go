@@ -43,7 +43,7 @@ func (w *walker) arithmeticAssign(target syntax.ArithmExpr, op syntax.BinAritOpe
 		return
 	}
 	if word, ok := target.(*syntax.Word); ok && word.Lit() != "" {
-		w.assigned(word.Lit(), w.span(word, s), s)
+		w.assignedOddly(word.Lit(), w.span(word, s), s)
 	}
 }
 

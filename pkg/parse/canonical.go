@@ -53,6 +53,9 @@ func analyzeText(p proposal.Proposal, text string) proposal.Analysis {
 	if err != nil {
 		return proposal.Analysis{Unknowns: []proposal.Unknown{syntaxUnknown(text, err)}}
 	}
+	if finding, found := ambiguous(text, first); found {
+		return proposal.Analysis{Unknowns: []proposal.Unknown{finding}}
+	}
 	canonical, second, ok := reprint(first)
 	if !ok {
 		return refused(text, unknownUnstable)

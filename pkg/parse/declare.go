@@ -153,7 +153,22 @@ var shellVariables = map[string]bool{
 
 // assigned checks the name of a variable that the text sets, whatever the value.
 func (w *walker) assigned(name string, span proposal.Span, _ scope) {
+	put(&w.sets, name, w.sets[name]+1)
 	if shellVariables[name] || strings.HasPrefix(name, "BASH_FUNC_") {
+		w.unknown(unknownVariable, span)
+	}
+}
+
+// searchVariables say where programs and files are found. Policy judges the values
+// that the text gives them; the ways that give none it can judge are refused here.
+var searchVariables = map[string]bool{
+	"PATH": true, "HOME": true, "CDPATH": true, "TMPDIR": true, "GLOBIGNORE": true, "FIGNORE": true, "SHELL": true, "TERM": true, "LD_PRELOAD": true,
+	"LD_LIBRARY_PATH": true, "PYTHONPATH": true, "NODE_OPTIONS": true, "NODE_PATH": true, "HISTFILE": true, "INPUTRC": true, "MAILCHECK": true,
+}
+
+// assignedOddly checks a variable that is unset, or set to what bash makes up.
+func (w *walker) assignedOddly(name string, span proposal.Span, s scope) {
+	if w.assigned(name, span, s); searchVariables[name] {
 		w.unknown(unknownVariable, span)
 	}
 }
@@ -164,9 +179,27 @@ func (w *walker) localeValue(name string, value proposal.Word, span proposal.Spa
 	if name != "LANG" && name != "LANGUAGE" && !strings.HasPrefix(name, "LC_") {
 		return
 	}
-	text := strings.ToLower(strings.ReplaceAll(value.Value, "-", ""))
-	plain := text == "" || text == "c" || text == "posix" || strings.HasSuffix(text, ".utf8") || text == "en_us"
-	if !value.Static || !plain {
-		w.unknown(unknownVariable, span)
+	if value.Static && plainLocale(value.Value) {
+		return
 	}
+	if variable, ok := strings.CutPrefix(value.Head, "$"); ok && value.Tail == "" && syntax.ValidName(variable) {
+		w.locales = append(w.locales, namedAt{variable, span})
+		return
+	}
+	w.unknown(unknownVariable, span)
+}
+
+// checkLocales refuses locales from variables, but for one that a single loop over
+// plain locales sets.
+func (w *walker) checkLocales() {
+	for _, used := range w.locales {
+		if !w.plainLocales[used.name] || w.sets[used.name] != 1 {
+			w.unknown(unknownVariable, used.span)
+		}
+	}
+}
+
+func plainLocale(name string) bool {
+	text := strings.ToLower(strings.ReplaceAll(name, "-", ""))
+	return text == "" || text == "c" || text == "posix" || strings.HasSuffix(text, ".utf8") && !strings.Contains(text, "/") || text == "en_us"
 }

@@ -94,6 +94,7 @@ func (w *walker) finish(canonical string) proposal.Analysis {
 	w.checkRewritten()
 	w.checkActions()
 	w.checkTextual()
+	w.checkLocales()
 	w.checkWritten()
 	w.markExported()
 	if len(w.commands) == 0 && len(w.unknowns) == 0 {

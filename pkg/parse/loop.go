@@ -33,7 +33,7 @@ func (w *walker) forClause(cmd *syntax.ForClause, s scope) {
 
 // loopWords records what a loop's variable may hold.
 func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope) {
-	span := w.span(loop.Name, s)
+	span := w.span(loop, s)
 	value := proposal.Word{}
 	origin := w.origin(loop.Name.Value)
 	if !loop.InPos.IsValid() {
@@ -48,6 +48,9 @@ func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope
 		value = items[0].Word
 	}
 	w.assigned(loop.Name.Value, span, s)
+	if allLocales(items) {
+		put(&w.plainLocales, loop.Name.Value, true)
+	}
 	assign := proposal.Assign{Name: loop.Name.Value, Value: value}
 	w.emit(proposal.Command{Assigns: []proposal.Assign{assign}, Via: s.via, Inside: s.inside, Span: span})
 	for _, item := range loop.Items {
@@ -56,6 +59,15 @@ func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope
 	if cmd.Select {
 		w.origin("REPLY").unknown = true
 	}
+}
+
+func allLocales(items []arg) bool {
+	for _, item := range items {
+		if !item.Static || !plainLocale(item.Value) {
+			return false
+		}
+	}
+	return len(items) > 0
 }
 
 // timeClause refuses options of the keyword: bash skips "--", the parser does not.
@@ -85,7 +97,9 @@ func (w *walker) caseClause(cmd *syntax.CaseClause, s scope) {
 func (w *walker) coproc(cmd *syntax.CoprocClause, s scope) {
 	if cmd.Name != nil {
 		name, _ := literal(cmd.Name, readWord)
-		w.variableName(arg{Word: name, span: w.span(cmd.Name, s)}, s)
+		if w.variableName(arg{Word: name, span: w.span(cmd.Name, s)}, s) {
+			w.assignedOddly(name.Value, w.span(cmd.Name, s), s)
+		}
 		w.word(cmd.Name, s)
 	}
 	s = s.in("coproc")

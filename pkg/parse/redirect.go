@@ -103,7 +103,7 @@ func (w *walker) descriptor(n *syntax.Lit, s scope) int {
 	if !syntax.ValidName(name) {
 		w.unknown(unknownName, w.span(n, s))
 	}
-	w.assigned(name, w.span(n, s), s)
+	w.assignedOddly(name, w.span(n, s), s)
 	return -1
 }
 

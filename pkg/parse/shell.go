@@ -54,11 +54,18 @@ func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
 				return nil, false, false
 			}
 		case len(a.Value) > 1 && a.Value[0] == '-':
-			if strings.Trim(a.Value[1:], "lceuxvnf") != "" {
+			if strings.Trim(strings.TrimSuffix(a.Value[1:], "o"), "lceuxvnf") != "" {
 				w.unknown(unknownShellFile, a.span)
 				return nil, false, false
 			}
 			command = command || strings.Contains(a.Value, "c")
+			if strings.HasSuffix(a.Value, "o") {
+				i++
+				if i == len(args) || !args[i].Static || !setOptions[args[i].Value] {
+					w.unknown(unknownShellFile, a.span)
+					return nil, false, false
+				}
+			}
 		case len(a.Value) > 1 && a.Value[0] == '+':
 			w.unknown(unknownShellFile, a.span)
 			return nil, false, false

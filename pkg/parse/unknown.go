@@ -16,19 +16,20 @@ func (k unknownKind) at(span proposal.Span) proposal.Unknown {
 
 // About the text as a whole.
 var (
-	unknownPanic    = unknownKind{"internal", "the parser failed on this text", "write the command more plainly, or as argv"}
-	unknownLanguage = unknownKind{"language", "this language is not known", "use python, javascript, bash or sh"}
-	unknownEmpty    = unknownKind{"empty", "the text holds no command", "propose one command"}
-	unknownLong     = unknownKind{"too-long", "the text is longer than 16 KiB", "split it into several proposals, or put the code in a file of the workspace"}
-	unknownDeep     = unknownKind{"too-deep", "the text is nested too deeply", "write it flat, one command after another"}
-	unknownMany     = unknownKind{"too-many", "the text holds more than 256 commands", "split it into several proposals"}
-	unknownUTF8     = unknownKind{"invalid-utf8", "the text is not valid UTF-8", "write it in UTF-8; name odd bytes with $'\\x..'"}
-	unknownControl  = unknownKind{"control-character", "the text holds a control character other than newline and tab", "remove it; carriage returns come from Windows line ends"}
-	unknownBlank    = unknownKind{"invisible-character", "the text holds an invisible or unusual blank character", "use plain spaces; name the character with $'\\u....' where it is meant"}
-	unknownSyntax   = unknownKind{"syntax", "this is not valid bash", "mend the syntax error"}
-	unknownDialect  = unknownKind{"dialect", "this is not bash, or only a newer bash", "write it as bash 5.0 reads it"}
-	unknownUnstable = unknownKind{"unstable", "printed and read again the text means something else", "write it more plainly: one command a line, simple quotes"}
-	unknownComment  = unknownKind{"nested-comment", "a comment inside this quoted script may be read in two ways", "leave comments out of quoted scripts"}
+	unknownPanic     = unknownKind{"internal", "the parser failed on this text", "write the command more plainly, or as argv"}
+	unknownLanguage  = unknownKind{"language", "this language is not known", "use python, javascript, bash or sh"}
+	unknownEmpty     = unknownKind{"empty", "the text holds no command", "propose one command"}
+	unknownLong      = unknownKind{"too-long", "the text is longer than 16 KiB", "split it into several proposals, or put the code in a file of the workspace"}
+	unknownDeep      = unknownKind{"too-deep", "the text is nested too deeply", "write it flat, one command after another"}
+	unknownMany      = unknownKind{"too-many", "the text holds more than 256 commands", "split it into several proposals"}
+	unknownUTF8      = unknownKind{"invalid-utf8", "the text is not valid UTF-8", "write it in UTF-8; name odd bytes with $'\\x..'"}
+	unknownControl   = unknownKind{"control-character", "the text holds a control character other than newline and tab", "remove it; carriage returns come from Windows line ends"}
+	unknownBlank     = unknownKind{"invisible-character", "the text holds an invisible or unusual blank character", "use plain spaces; name the character with $'\\u....' where it is meant"}
+	unknownSyntax    = unknownKind{"syntax", "this is not valid bash", "mend the syntax error"}
+	unknownDialect   = unknownKind{"dialect", "this is not bash, or only a newer bash", "write it as bash 5.0 reads it"}
+	unknownUnstable  = unknownKind{"unstable", "printed and read again the text means something else", "write it more plainly: one command a line, simple quotes"}
+	unknownAmbiguous = unknownKind{"ambiguous", "readers of this text disagree about where the comment ends or begins", "leave the comment out, or put it on a line of its own without a backslash at its end"}
+	unknownComment   = unknownKind{"nested-comment", "a comment inside this quoted script may be read in two ways", "leave comments out of quoted scripts"}
 )
 
 // About programs and scripts.

@@ -112,7 +112,9 @@ func checkUnset(w *walker, _ int, args []arg, s scope, _ call) {
 		if a.Static && w.functions[functionName{s.shell, a.Value}] != nil {
 			w.unknown(unknownExportedFunc, a.span)
 		}
-		w.variableName(a, s)
+		if w.variableName(a, s) {
+			w.assignedOddly(a.Value, a.span, s)
+		}
 		put(&w.undone, a.Value, true)
 	}
 }

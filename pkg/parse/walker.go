@@ -32,6 +32,15 @@ type walker struct {
 	undone    map[string]bool            // variables that are unset or declared as something else
 	written   map[string]bool            // files that redirections write
 	scripts   map[string][]proposal.Span // files that are run
+
+	sets         map[string]int  // how often the text sets a variable
+	plainLocales map[string]bool // loop variables that hold plain locales
+	locales      []namedAt       // variables that a locale is set from
+}
+
+type namedAt struct {
+	name string
+	span proposal.Span
 }
 
 // A scope is where a command stands.

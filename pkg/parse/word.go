@@ -53,7 +53,11 @@ func literal(word *syntax.Word, how reading) (proposal.Word, bool) {
 	for i, part := range word.Parts {
 		q.part(part, i == 0)
 	}
-	return proposal.Word{Value: q.text.String(), Static: q.static, Glob: q.glob}, q.split
+	out := proposal.Word{Value: q.text.String(), Static: q.static, Glob: q.glob, Split: q.split}
+	if !q.static && !q.glob && out.Value == "" {
+		out.Head, out.Tail = headOf(word)
+	}
+	return out, q.split
 }
 
 func plain(text string) bool {

@@ -131,7 +131,7 @@ func (w *walker) envAssigns(index int, rest []arg) []arg {
 
 func (w *walker) wrapperAssign(index int, a arg) {
 	name, value, _ := strings.Cut(a.Value, "=")
-	word := proposal.Word{Value: value, Static: a.Static, Glob: a.Glob}
+	word := proposal.Word{Value: value, Static: a.Static, Glob: a.Glob, Split: a.Split}
 	w.commands[index].Assigns = append(w.commands[index].Assigns, proposal.Assign{Name: name, Value: word, Exported: true})
 	w.assigned(name, a.span, scope{})
 	w.localeValue(name, word, a.span)

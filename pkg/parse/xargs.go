@@ -26,7 +26,7 @@ func followXargs(w *walker, _ int, args []arg, s scope, c call) {
 	if replace := xargsReplace(options); replace != "" {
 		rest = replaced(rest, replace)
 	}
-	rest = append(rest[:len(rest):len(rest)], arg{split: true, span: args[0].span})
+	rest = append(rest[:len(rest):len(rest)], arg{split: !checksSyntax(rest, options), span: args[0].span})
 	w.run(rest, s.through("xargs"), c)
 }
 
@@ -52,4 +52,11 @@ func replaced(args []arg, mark string) []arg {
 		}
 	}
 	return out
+}
+
+// checksSyntax reports whether xargs gives one word at a time to bash -n. One word
+// can neither bring a script of its own nor take -n back and name one.
+func checksSyntax(rest []arg, options map[string]arg) bool {
+	single := options["n"].Value == "1" || options["max-args"].Value == "1"
+	return single && len(rest) == 2 && rest[0].Static && bashLike(rest[0].Value) && rest[1].Static && rest[1].Value == "-n"
 }

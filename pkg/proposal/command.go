@@ -47,6 +47,12 @@ type Word struct {
 	// Glob means that the shell may replace the word by file names, which the
 	// pull request chooses. A word with Glob is never Static.
 	Glob bool `json:"glob"`
+	// Head is the expansion that a word begins with, when it begins with one and all
+	// else is literal: "$name", or "$(git rev-parse HEAD)" of plain words. Tail is
+	// what follows it. Split means that the word may become several, or none.
+	Head  string `json:"-"`
+	Tail  string `json:"-"`
+	Split bool   `json:"-"`
 }
 
 // An Assign is one NAME=value before a command, in export, declare and the like,
