@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -45,7 +46,11 @@ func (s *instance) prepare() error {
 		return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", "run as root on a host with cgroups; see fumehood doctor", err)
 	}
 	s.onClose(s.cgroup.remove)
-	if err := s.limit(s.o.Limits); err != nil {
+	// gVisor's own start may use every processor; the grant's share counts from the
+	// first command, which would otherwise pay for the start.
+	starting := s.o.Limits
+	starting.CPUs = float64(runtime.NumCPU())
+	if err := s.limit(starting); err != nil {
 		return stop("sandbox.cgroup", "this host cannot enforce a limit", "see fumehood doctor", err)
 	}
 	if s.watch, err = newWatch(s.dir); err != nil {
