@@ -18,18 +18,20 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 	m := newMerger(e)
 	in := input{Workspace: e.workspace, Proposal: e.proposalInput(p, a)}
 	shared := termOf(reflect.ValueOf(in.Proposal))
-	if err := e.ask(ctx, m, pointProposal, e.document(shared, in.Command), -1, p.ID); err != nil {
+	if err := e.ask(ctx, m, pointProposal, e.document(shared, in.Command), -1, ""); err != nil {
 		return proposal.Decision{}, err
 	}
 	start := placeStart(p.Cwd, e.workspace)
 	cwds := cwdTracker{[]string{start}}
-	for _, c := range a.Commands {
+	known := newExpander(a.Commands)
+	for _, written := range a.Commands {
+		c := known.settle(written)
 		ci := e.commandInput(c, cwds.cwds, a.Canonical)
-		if err := e.ask(ctx, m, pointCommand, e.document(shared, ci), c.Index, textOf(c)); err != nil {
+		if err := e.ask(ctx, m, pointCommand, e.document(shared, ci), c.Index, textOf(written)); err != nil {
 			return proposal.Decision{}, err
 		}
 		if !m.allowed[c.Index] {
-			m.noRule(ci, textOf(c))
+			m.noRule(ci, textOf(written))
 		}
 		cwds.after(c)
 	}

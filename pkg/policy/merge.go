@@ -227,7 +227,7 @@ func (m *merger) floor(p proposal.Proposal, a proposal.Analysis) {
 	denied := slices.ContainsFunc(m.reasons, func(r proposal.Reason) bool { return r.Effect == proposal.Deny })
 	add := func(rule, message, suggestion string) {
 		if !denied {
-			m.reason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, -1, p.ID)
+			m.reason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, -1, "")
 		}
 	}
 	if len(a.Unknowns) > 0 {
