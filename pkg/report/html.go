@@ -46,7 +46,7 @@ func code(s string, max int) string {
 
 var (
 	plainWord = regexp.MustCompile(`^[(]?(?:[A-Za-z](?:[A-Za-z'-]*[A-Za-z'])?|[0-9]{1,6})[)]?[,;.:!?]?$|^[–—…,;.:)]$`)
-	hexWord   = regexp.MustCompile(`^[A-Fa-f]{7,}|^[(]?[Ww][Ww][Ww]\.`) // could be read as a commit or an address
+	liveWord  = regexp.MustCompile(`(?i)\b[a-f]{7,}\b|www\.|\bGH-`) // could be read as a commit, an address or an issue
 )
 
 // prose returns a message of a policy or of our own as HTML: plain words stand as
@@ -57,7 +57,7 @@ func prose(s string, max int) string {
 	room := max
 	for i, w := range words(s) {
 		piece := code(w.text, room)
-		if !w.quoted && plainWord.MatchString(w.text) && !hexWord.MatchString(w.text) {
+		if !w.quoted && plainWord.MatchString(w.text) && !liveWord.MatchString(w.text) {
 			piece = escape(w.text, room)
 		}
 		if i > 0 && !w.joined {
