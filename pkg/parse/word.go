@@ -54,6 +54,7 @@ func literal(word *syntax.Word, how reading) (proposal.Word, bool) {
 		q.part(part, i == 0)
 	}
 	out := proposal.Word{Value: q.text.String(), Static: q.static, Glob: q.glob, Split: q.split}
+	out.Star = q.glob && len(word.Parts) == 1 && strings.Trim(word.Lit(), "*?") == ""
 	if !q.static && !q.glob && out.Value == "" {
 		out.Head, out.Tail = headOf(word)
 	}

@@ -89,6 +89,8 @@ type wordInput struct {
 	Static bool   `json:"static"`
 	Glob   bool   `json:"glob"`
 	Place  string `json:"place"`
+	Bare   bool   `json:"bare"` // nothing but one quoted variable
+	Star   bool   `json:"star"` // a pattern that matches every name
 }
 
 type placed struct {
@@ -181,7 +183,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, text string) co
 		in.Static = in.Static && w.Static
 	}
 	put := func(w proposal.Word) wordInput {
-		return wordInput{w.Value, w.Static, w.Glob, place(w.Value, w.Static, cwds, e.workspace)}
+		return wordInput{w.Value, w.Static, w.Glob, place(w.Value, w.Static, cwds, e.workspace), strings.HasPrefix(w.Head, "$") && w.Head[1] != '(' && w.Tail == "" && !w.Split, w.Glob && w.Star}
 	}
 	read := e.grammars.read(prog.name, args)
 	in.Sub, in.Unknown, in.Loose = read.sub, read.unknown, read.loose && !counted(text, c.Span) || appended(c)

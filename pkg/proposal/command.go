@@ -53,6 +53,8 @@ type Word struct {
 	Head  string `json:"-"`
 	Tail  string `json:"-"`
 	Split bool   `json:"-"`
+	// Star means that the word is a pattern for every name: * alone.
+	Star bool `json:"-"`
 }
 
 // An Assign is one NAME=value before a command, in export, declare and the like,

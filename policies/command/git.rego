@@ -30,12 +30,22 @@ allow contains {"rule": "git.read"} if {
 # custom:
 #   rule: git.option
 #   match: ["git -c core.pager=id log", "git --exec-path=. status", "git diff --ext-diff", "git grep -Oid x", "git diff --output=/etc/x", "git --git-dir=/tmp/x log"]
-#   not_match: ["git diff -O order.txt --stat"]
+#   not_match: ["git diff -O order.txt --stat", "git grep -c import"]
 deny contains lib.denial("git.option", sprintf("git's %s %s", [o.name, why]), "leave the option out") if {
 	input.command.program == "git"
 	some o in input.command.options
 	why := git_options[o.name]
 	not git_harmless(o)
+	not git_counts(o)
+}
+
+# After the verb, -c counts in grep and creates in switch: it is no configuration.
+git_counts(o) if {
+	o.name == "-c"
+	input.command.sub in {"grep", "switch", "commit", "ls-files", "blame"}
+	some i, word in input.command.argv
+	word == input.command.sub
+	not "-c" in array.slice(input.command.argv, 0, i)
 }
 
 git_options := {
@@ -136,4 +146,56 @@ git_bad_verb if {
 	some o in input.command.options
 	o.name in {"-i", "-p", "-e", "--edit", "--interactive", "--patch", "--unsafe-paths", "--directory"}
 	input.command.sub != "reset"
+}
+
+# METADATA
+# title: git works in the workspace's repository, on files of the workspace
+# custom:
+#   rule: git.place
+#   match: ["git -C / log", "git -C ../other log", "git config --file=/opt/x --list", "git config --get-all http.https://github.com/.extraheader", "git help -w log", "git mv a .github/workflows/a.yml", "git rm .github/workflows/a.yml", "git diff --no-index /etc/passwd x", "git config --list --show-origin"]
+#   not_match: ["git -C pkg log", "git mv a b", "git config --get user.name", "git diff --no-index a /tmp/b", "git -C \"$PWD\" log", "git help log"]
+deny contains lib.denial("git.place", sprintf("git would work in %q", [o.value]), "work in the workspace's repository") if {
+	input.command.program == "git"
+	some o in input.command.options
+	o.name == "-C"
+	o.place in {"outside", "home", "secret", "git", "control", "url"}
+}
+
+deny contains lib.denial("git.place", sprintf("git would read %q", [o.value]), "read files of the workspace or of /tmp") if {
+	input.command.program == "git"
+	some o in input.command.options
+	o.value != ""
+	startswith(o.name, "--")
+	o.place in {"outside", "home", "secret"}
+	regex.match(`^(/|~|\.\./)`, o.value)
+}
+
+deny contains lib.denial("git.place", sprintf("git would change or read %q", [w.value]), "name files of the workspace") if {
+	input.command.program == "git"
+	some w in input.command.operands
+	w.place in {"secret", "home", "outside", "git"}
+	regex.match(`^(/|~|\.\./|\.git(/|$))`, w.value)
+	not input.command.sub in {"log", "grep", "config", "check-ignore", "check-attr", "cat-file", "rev-parse"}
+}
+
+deny contains lib.denial("git.place", sprintf("git would change the control file %q", [w.value]), "leave it as it is") if {
+	input.command.program == "git"
+	input.command.sub in {"mv", "rm", "restore", "checkout", "clean", "merge-file"}
+	some w in input.command.operands
+	w.place == "control"
+	w.value != "conftest.py"
+}
+
+deny contains lib.denial("git.place", "git's configuration may hold credentials", "ask for one key, such as git config --get user.name") if {
+	input.command.program == "git"
+	input.command.sub == "config"
+	some word in input.command.argv
+	regex.match(`(?i)extraheader|credential|token|password|^--show-origin$|insteadof|sslkey|proxy|^http\.|^includeif|^include\.`, word)
+}
+
+deny contains lib.denial("git.place", "git help would start a browser or a viewer", "use git VERB -h") if {
+	input.command.program == "git"
+	input.command.sub == "help"
+	some word in input.command.argv
+	word in {"-w", "--web", "-i", "--info", "-m", "--man"}
 }

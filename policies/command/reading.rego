@@ -7,13 +7,23 @@ import data.fumehood.lib
 # custom:
 #   rule: read.tree
 #   match: ["find / -name x", "grep -rn password /etc", "rg -uu AKIA /", "tree /", "ls -R /opt", "du -a /var", "tar cf - /etc", "find ../.. -type f", "rg --files /opt", "grep --recursive x /"]
-#   not_match: ["find . -name x", "grep -rn x src", "find /usr/include -name stdio.h", "rg TODO /usr/local/go/src", "grep root /etc/passwd", "ls /", "find /tmp/x -type f"]
+#   not_match: ["find . -name x", "grep -rn x src", "find /usr/include -name stdio.h", "find . -perm /111", "rg TODO /usr/local/go/src", "grep root /etc/passwd", "ls /", "find /tmp/x -type f"]
 deny contains lib.denial("read.tree", sprintf("%s would read the whole of %q", [input.command.program, w.value]), "search the workspace") if {
 	tree_reader
 	some w in input.command.operands
 	w.place == "outside"
 	regex.match(`^(/|\.\./|\.\.$)`, w.value)
 	not regex.match(`^/+(usr|lib\w*|bin|sbin|nix)(/|$)`, w.value)
+	not find_argument(w.value)
+}
+
+# find's expressions have arguments that are no paths: -perm /111, -path '/x/*'.
+find_argument(word) if {
+	input.command.program == "find"
+	some i, argument in input.command.argv
+	argument == word
+	i > 0
+	regex.match(`^-[a-z]{3,}`, input.command.argv[i - 1])
 }
 
 tree_reader if input.command.program in {"find", "rg", "tree", "du", "tar", "fd", "fdfind", "ag", "ack", "zip", "cloc", "tokei", "scc", "ncdu", "cpio"}

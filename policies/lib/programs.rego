@@ -8,7 +8,7 @@ readers := {
 	"echo", "printf", "expr", "stat", "du", "df", "ls", "dir", "uname", "id", "whoami", "nproc", "which", "whereis", "type", "hash", "cksum", "sum", "md5sum", "sha1sum", "sha224sum",
 	"sha256sum", "sha384sum", "sha512sum", "b2sum", "base64", "base32", "basenc", "factor", "numfmt", "tsort", "arch", "getconf", "free", "uptime",
 	"tty", "groups", "logname", "locale", "ps", "lscpu", "jq", "grep", "egrep", "fgrep", "zgrep", "zcat", "bzcat", "xzcat", "tput", "clear", "getent", "bc", "dc",
-	"iconv", "nm", "objdump", "readelf", "size", "c++filt", "ldd", "pgrep", "cal", "dos2unix", "errno", "cloc", "tokei", "scc", "xmllint", "file", "tree", "date", "uniq", "sort", "shuf", "pr", "ptx", "look", "mktemp", "sync", "printenv", "cmark", "pidof", "lsb_release", "hostname", "yes",
+	"iconv", "nm", "objdump", "readelf", "size", "c++filt", "ldd", "pgrep", "cal", "dos2unix", "errno", "cloc", "tokei", "scc", "xmllint", "file", "tree", "date", "uniq", "sort", "shuf", "pr", "ptx", "look", "mktemp", "sync", "printenv", "cmark", "pidof", "lsb_release", "hostname", "yes", "envsubst", "kubeconform", "tidy", "dot",
 }
 
 # builtins of the shell; what evaluates text is refused before policy is asked.
@@ -28,13 +28,13 @@ runners := {
 	"gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "ar", "ranlib", "cmake", "ctest", "meson", "ninja", "bazel", "clang-format", "clang-tidy", "cppcheck", "gcov", "lcov", "valgrind", "autoconf", "automake", "autoreconf", "pkg-config",
 	"rspec", "rake", "ruby", "rubocop", "bundle", "php", "phpunit", "phpstan", "psalm", "composer", "phpcs", "perl", "prove", "lua", "luac", "luacheck", "busted", "swift", "swiftc", "swiftlint", "dart", "flutter", "elixir", "mix", "erl", "rebar3", "ghc", "cabal", "stack", "runghc", "julia", "Rscript", "R", "zig", "nim", "crystal", "ocaml", "dune", "dotnet", "msbuild", "csc",
 	"golangci-lint", "staticcheck", "govulncheck", "revive", "errcheck", "ineffassign", "goimports", "gofumpt", "gofmt", "gotestsum", "benchstat", "gocyclo", "gosec", "stringer", "mockgen", "ginkgo", "ruff", "mypy", "flake8", "pylint", "black", "isort", "bandit", "pyright", "pydocstyle", "pycodestyle", "pyflakes", "vulture", "radon", "yapf", "autopep8", "pyupgrade", "safety", "djlint", "hypothesis",
-	"shellcheck", "shfmt", "hadolint", "yamllint", "actionlint", "markdownlint", "markdownlint-cli2", "mdl", "codespell", "typos", "vale", "buf", "protoc", "tflint", "checkov", "sqlfluff", "jsonlint", "ajv", "taplo", "htmlhint", "cspell", "knip", "depcheck", "madge", "tsd", "xo", "standard", "oxlint", "solhint", "editorconfig-checker", "ec", "opa", "conftest", "regal", "promtool", "semgrep", "ng", "nx", "turbo", "lerna", "next", "svelte-check", "vue-tsc", "ember", "gulp", "grunt", "tap-spec", "node-gyp", "rails", "cucumber", "just", "task", "bats", "pip3", "pip", "poetry", "pipenv", "uv", "pdm", "hatch", "python3", "node", "npx", "npm", "pnpm", "yarn", "cargo", "go", "make", "gmake", "nextest", "wasm-pack", "trybuild", "cargo-clippy", "cargo-nextest", "luajit", "tclsh",
+	"shellcheck", "shfmt", "hadolint", "yamllint", "actionlint", "markdownlint", "markdownlint-cli2", "mdl", "codespell", "typos", "vale", "buf", "protoc", "tflint", "checkov", "sqlfluff", "jsonlint", "ajv", "taplo", "htmlhint", "cspell", "knip", "depcheck", "madge", "tsd", "xo", "standard", "oxlint", "solhint", "editorconfig-checker", "ec", "opa", "conftest", "regal", "promtool", "semgrep", "ng", "nx", "turbo", "lerna", "next", "svelte-check", "vue-tsc", "ember", "gulp", "grunt", "tap-spec", "node-gyp", "rails", "cucumber", "just", "task", "bats", "pip3", "pip", "poetry", "pipenv", "uv", "pdm", "hatch", "python3", "node", "npx", "npm", "pnpm", "yarn", "cargo", "go", "make", "gmake", "nextest", "wasm-pack", "trybuild", "cargo-clippy", "cargo-nextest", "luajit", "tclsh", "basedpyright", "pre-commit", "sphinx-build", "mkdocs",
 }
 
 # changers make, move and remove files; command/files.rego judges where.
 changers := {"mkdir", "touch", "cp", "mv", "rm", "rmdir", "ln", "chmod", "install", "truncate", "patch", "split", "csplit", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "zip", "unzip", "tee"}
 
 # judged tools have an allow of their own.
-judged := {"git", "find", "sed", "gsed", "awk", "gawk", "mawk", "nawk", "original-awk", "tar", "rg", "yq"}
+judged := {"fd", "fdfind", "bat", "batcat", "sqlite3", "openssl", "terraform", "helm", "jupyter", "git", "find", "sed", "gsed", "awk", "gawk", "mawk", "nawk", "original-awk", "tar", "rg", "yq"}
 
 programs := ((((readers | builtins) | wrappers) | runners) | changers) | judged
