@@ -573,3 +573,29 @@ elsewhere(i, word) if {
 	i > 1
 	regex.match(`^(/|~|\.\./)`, word)
 }
+
+# METADATA
+# title: Argument files hide what is done
+# custom:
+#   rule: code.arguments
+#   match: ["c++filt @/etc/shadow", "nm @x", "gcc @args a.c", "javac @/tmp/args"]
+#   not_match: ["c++filt _Z1fv", "nm a.o", "npx @scope/lint ."]
+deny contains lib.denial("code.arguments", sprintf("%s is a file of further words that nobody has seen", [word]), "write the words out") if {
+	input.command.program in {"c++filt", "nm", "objdump", "readelf", "size", "strings", "ld", "ar", "gcc", "g++", "cc", "c++", "clang", "clang++", "javac", "java", "javadoc", "rustc", "msbuild", "dotnet", "csc"}
+	some word in input.command.argv
+	startswith(word, "@")
+}
+
+# METADATA
+# title: rubocop and rspec load what the repository names
+# custom:
+#   rule: code.require
+#   match: ["rubocop --format Evil::F --require=evil", "rspec --require=evil", "mocha --require evil"]
+#   not_match: ["rubocop --require rubocop-rails", "rspec --require spec_helper", "mocha --require ts-node/register", "mocha --require ./test/setup.js", "rspec -r ./spec/x.rb"]
+deny contains lib.denial("code.require", sprintf("%s is no file of the workspace and no known plugin", [value]), "require a file of the workspace") if {
+	input.command.program in {"rubocop", "rspec", "mocha", "rake", "cucumber"}
+	some i, word in input.command.argv
+	split(word, "=")[0] == "--require"
+	value := option_value(i, word)
+	not regex.match(`^\.?/|^(rubocop-[\w-]+|spec_helper|rails_helper|test_helper|ts-node.*|@babel/register|tsx.*|esbuild-register|source-map-support.*|should|chai.*|jsdom-global.*|rspec.*|simplecov.*|[\w./-]+\.(rb|js|ts|mjs|cjs))$`, value)
+}
