@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -27,11 +29,16 @@ func BenchmarkDecide(b *testing.B) {
 		for _, text := range []string{typical, "cat go.mod", "git diff HEAD~1 --stat", typical + " 2>&1 | tail -n 40"} {
 			b.Run(name+"/"+text, func(b *testing.B) {
 				p := proposal.Proposal{ID: "b", Run: text}
+				var took []time.Duration
 				for b.Loop() {
+					start := time.Now()
 					if d, err := e.Decide(b.Context(), p, parse.Analyze(p)); err != nil || d.Effect != proposal.Allow {
 						b.Fatal(d, err)
 					}
+					took = append(took, time.Since(start))
 				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 			})
 		}
 	}

@@ -6,7 +6,7 @@ import data.fumehood.lib
 # title: Tools of which only the verbs that check and print are of use here
 # custom:
 #   rule: judged.verb
-#   match: ["openssl s_client -connect x:1", "openssl enc -d -in x", "openssl req -engine ./x", "helm install x y", "helm template x --post-renderer ./x", "terraform apply", "terraform init", "terraform -chdir=/opt validate", "jupyter notebook", "jupyter nbconvert --execute x.ipynb", "pre-commit install", "pre-commit autoupdate", "mkdocs serve", "mkdocs gh-deploy", "openssl", "openssl dgst -provider ./x f"]
+#   match: ["openssl s_client -connect x:1", "openssl enc -d -in x", "openssl req -engine ./x", "helm install x y", "helm template x --post-renderer ./x", "terraform apply", "terraform init", "terraform -chdir=/opt validate", "jupyter notebook", "jupyter nbconvert --execute x.ipynb", "pre-commit install", "pre-commit autoupdate", "mkdocs serve", "mkdocs gh-deploy", "openssl", "openssl dgst -provider ./x f", "sphinx-build -D extensions=evil . out"]
 #   not_match: ["openssl version", "openssl x509 -in a.pem -noout -text", "helm lint charts/app", "helm template charts/app --set a=b", "terraform fmt -check", "terraform validate", "jupyter nbconvert --to script x.ipynb --stdout", "pre-commit run --all-files", "mkdocs build --strict", "openssl dgst -sha256 x"]
 deny contains lib.denial("judged.verb", sprintf("%s %s reaches out, serves, or runs what the text does not show", [input.command.program, verb]), sprintf("use %s with one of %s", [input.command.program, concat(", ", verbs)])) if {
 	verbs := plain_verbs[input.command.program]
@@ -41,7 +41,7 @@ judged_options := {
 	"bat": `^--(pager|config|paging=always|cache|diagnostic|theme-.*/)|^cache$`, "batcat": `^--(pager|config|paging=always)|^cache$`,
 	"fd": `^(-[a-zA-Z]*[xX]|--exec|--exec-batch|--ignore-file|--list-details)`, "fdfind": `^(-[a-zA-Z]*[xX]|--exec|--exec-batch|--ignore-file)`,
 	"dot": `^-(o/|[cC]$|l)|^-o(/|~|\.\.)`, "tidy": `^(-config|-o|-f|-m|-modify|-output|--output-file|--write-back|--error-file|--gnu|--input)`,
-	"pre-commit": `^(--config|-c|--hook-stage=post|try-repo)`, "sphinx-build": `^(-c|-D(extensions|html_static).*|-Dlatex|--conf-dir)`, "mkdocs": `^(-f|--config-file|-t|--theme)`,
+	"pre-commit": `^(--config|-c|--hook-stage=post|try-repo)`, "sphinx-build": `^(-c|--conf-dir|(-D ?)?(extensions|templates_path|html_static_path|html_extra_path|locale_dirs|exclude_patterns|source_parsers|latex_engine|setup|html_theme_path)=)`, "mkdocs": `^(-f|--config-file|-t|--theme)`,
 	"kubeconform": `^-(schema-location|cache|http|insecure)`, "envsubst": `^(-v|--variables)$`,
 }
 

@@ -79,7 +79,7 @@ deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a 
 #   match: ["sed -f /etc/x y", "awk -f /opt/x.awk y", "awk -f - y"]
 #   not_match: ["awk -f scripts/sum.awk x"]
 deny contains lib.denial("script.file", "the script's file is no file of the workspace", "write the script literally, in single quotes") if {
-	input.command.program in (awks | {"sed", "gsed"})
+	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk", "sed", "gsed"}
 	some o in input.command.options
 	o.name == "--file"
 	not script_file(o)

@@ -6,7 +6,7 @@ import data.fumehood.lib
 # title: Options of text and file tools that write elsewhere or run what they read
 # custom:
 #   rule: text.option
-#   match: ["unzip -: x.zip", "iconv -o /etc/x f", "csplit -f /etc/x f 1", "patch -e a < s", "patch -p1 --ed < x", "gzip -f /etc/hosts", "sed --in-place=/etc/%s s/a/b/ x", "sed -i/etc/%s s/a/b/ x", "split x /etc/y", "sed --file=x.sed f", "xz -k /etc/hosts"]
+#   match: ["unzip -: x.zip", "iconv -o /etc/x f", "csplit -f /etc/x f 1", "patch -e a < s", "patch -p1 --ed < x", "gzip -f /etc/hosts", "sed --in-place=/etc/%s s/a/b/ x", "sed -i/etc/%s s/a/b/ x", "split x /etc/y", "sed --file=x.sed f", "c++filt @/etc/x", "xz -k /etc/hosts"]
 #   not_match: ["unzip -l x.zip", "iconv -f latin1 -t utf8 x", "patch -p1 < x", "csplit f 1", "sed -i.bak s/a/b/ x", "gzip -k x", "split -l 5 x y"]
 deny contains lib.denial("text.option", sprintf("%s %s writes elsewhere or runs what it reads", [input.command.program, word]), "leave the option out") if {
 	pattern := text_patterns[input.command.program]
@@ -17,7 +17,7 @@ deny contains lib.denial("text.option", sprintf("%s %s writes elsewhere or runs 
 text_patterns := {
 	"unzip": `^-[a-zA-Z]*:|^-[a-zA-Z]*:[a-zA-Z]*$`, "iconv": `^(-o|--output)=?(/|~|\.\./|$)|^-o`, "csplit": `^(-f|--prefix=?)(/|~|\.\./)`, "patch": `^-[a-zA-Z]*[eD]$|^--ed|^-i/|^-B|^-Y|^-z/|^--(prefix|basename-prefix|suffix)`,
 	"sed": `^(-i|--in-place=?|--in-pl\w*=?).*[/*]|^--fi|^-[nErsuz]*f`, "gsed": `^(-i|--in-place=?).*[/*]|^--fi|^-[nErsuz]*f`, "gzip": `^-S/|^--suffix=.*/`, "time": `^(-o|--output|-a$|--append)`, "xargs": `^--process-slot`, "jobs": `^-\w*x`, "ln": `^--backup=|^-S/`, "sort": `^--files0-from=-?/`, "wc": `^--files0-from=/`,
-	"nm": `^--plugin`, "objdump": `^--plugin`, "tree": `^-[a-zA-Z]*o|^--output`, "file": `^-[a-zA-Z]*[Cm]`, "tee": `^--output-error=/`, "yq": `^(-s|--split-exp)`,
+	"nm": `^(--plugin|@)`, "objdump": `^(--plugin|@)`, "c++filt": `^@`, "readelf": `^@`, "size": `^@`, "strings": `^@`, "ar": `^(--plugin|@)`, "tree": `^-[a-zA-Z]*o|^--output`, "file": `^-[a-zA-Z]*[Cm]`, "tee": `^--output-error=/`, "yq": `^(-s|--split-exp)`,
 }
 
 deny contains lib.denial("text.option", sprintf("%s would change %q", [input.command.program, w.value]), "change files of the workspace or /tmp") if {
@@ -28,7 +28,8 @@ deny contains lib.denial("text.option", sprintf("%s would change %q", [input.com
 }
 
 deny contains lib.denial("text.option", sprintf("%s would change or write %q", [input.command.program, o.value]), "change files of the workspace or /tmp") if {
-	input.command.program in (lib.changers - {"cp", "tee"})
+	input.command.program in lib.changers
+	not input.command.program in {"cp", "tee"}
 	some o in input.command.options
 	o.value != ""
 	o.place in {"outside", "secret", "home", "git", "control"}
