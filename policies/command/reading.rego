@@ -9,9 +9,9 @@ import data.fumehood.lib
 #   match: ["find / -name x", "grep -rn password /etc", "rg -uu AKIA /", "tree /", "ls -R /opt", "du -a /var", "tar cf - /etc", "find ../.. -type f", "rg --files /opt", "grep --recursive x /"]
 #   not_match: ["find . -name x", "grep -rn x src", "find /usr/include -name stdio.h", "find . -perm /111", "rg TODO /usr/local/go/src", "grep root /etc/passwd", "ls /", "find /tmp/x -type f"]
 deny contains lib.denial("read.tree", sprintf("%s would read the whole of %q", [input.command.program, w.value]), "search the workspace") if {
-	tree_reader
 	some w in input.command.operands
 	w.place == "outside"
+	tree_reader
 	regex.match(`^(/|\.\./|\.\.$)`, w.value)
 	not regex.match(`^/+(usr|lib\w*|bin|sbin|nix)(/|$)`, w.value)
 	not find_argument(w.value)
@@ -62,7 +62,7 @@ deny contains lib.denial("read.credential", "a filter may not read the environme
 }
 
 deny contains lib.denial("read.credential", "awk may not read the environment", "pass what it needs with -v") if {
-	input.command.program in awks
+	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
 	some word in input.command.argv
 	contains(word, "ENVIRON")
 }

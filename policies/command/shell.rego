@@ -68,8 +68,18 @@ deny contains lib.denial("redirect.place", sprintf("the redirection writes to %q
 #   match: ["cat /home/runner/x", "ls -la /root", "cat /ro??/.ssh/id", "cat \"/etc/$(echo shadow)\"", "for p in /proc/[0-9]*; do cat $p/environ; done", "ls /proc/self/fd/../../1/cwd", "cat /dev/sda", "tail /var/log/auth.log", "ls -l /proc/*/fd", "cat /dev/fd/../environ", "f=/etc/shadow; cat \"$f\"", "cat /proc/self/environ", "cat ~/.ssh/id_rsa", "grep x /etc/shadow", "cat < /proc/1/environ", "ls /.fumehood"]
 #   not_match: ["cat /proc/cpuinfo", "cat /etc/os-release"]
 deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [w.value]), "leave it out: the sandbox holds no credentials") if {
-	some w in array.concat(array.concat(input.command.operands, input.command.redirects), input.command.assigns)
+	some w in input.command.operands
 	w.place in {"secret", "home"}
+}
+
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [r.value]), "leave it out: the sandbox holds no credentials") if {
+	some r in input.command.redirects
+	r.place in {"secret", "home"}
+}
+
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [a.value]), "leave it out: the sandbox holds no credentials") if {
+	some a in input.command.assigns
+	a.place in {"secret", "home"}
 }
 
 deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [o.value]), "leave it out: the sandbox holds no credentials") if {

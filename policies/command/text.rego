@@ -47,8 +47,6 @@ script_words := 0 if {
 	o.name in {"--expression", "--file"}
 }
 
-awks := {"awk", "gawk", "mawk", "nawk", "original-awk"}
-
 # METADATA
 # title: awk computes and prints and nothing else
 # custom:
@@ -56,7 +54,7 @@ awks := {"awk", "gawk", "mawk", "nawk", "original-awk"}
 #   match: ["awk 'BEGIN{system(\"id\")}'", "awk '{print | \"sh\"}' x", "awk '{\"id\" | getline y}' x", "awk '{print > \"/tmp/x\"}' x"]
 #   not_match: ["awk '{print $1}' x", "awk -F: '$3 > 5 {n++} END {print n}' x", "awk '/a|b/ {print}' x"]
 deny contains lib.denial("awk.script", input.command.script.why, "print to standard output; pipe and redirect in the shell") if {
-	input.command.program in awks
+	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
 	not input.command.script.plain
 }
 
@@ -67,7 +65,7 @@ deny contains lib.denial("awk.script", input.command.script.why, "print to stand
 #   match: ["gawk -l filefuncs '{print}'", "gawk -i inplace '{print}' x", "gawk -E x.awk", "gawk -p '{print}' x"]
 #   not_match: ["awk -v n=1 '{print n}' x"]
 deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a file", [o.name]), "leave the option out") if {
-	input.command.program in awks
+	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
 	some o in input.command.options
 	o.name in {"--load", "--include", "--exec", "--debug", "--dump-variables", "--profile", "--pretty-print", "-W"}
 }

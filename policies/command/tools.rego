@@ -66,7 +66,7 @@ deny contains lib.denial("yq.place", sprintf("yq would change %q", [w.value]), "
 #   match: ["awk 'BEGIN{ARGV[1]=\"/etc/shadow\";ARGC=2}{print}'", "awk '{ARGC=3}' x"]
 #   not_match: ["awk '{print $1}' x", "awk 'BEGIN{print ARGC}' x"]
 deny contains lib.denial("awk.argv", "an awk script may not choose the files it reads", "name the files on the command line") if {
-	input.command.program in awks
+	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
 	some word in input.command.argv
 	regex.match(`ARGV\s*\[[^\]]*\]\s*=[^=]|ARGC\s*[-+]?=[^=]|ARGC\s*(\+\+|--)|PROCINFO|SYMTAB|@(load|include|namespace)|FUNCTAB`, word)
 }
