@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// TestKnownExpansions holds that only what mktemp or git surely printed is believed.
+func TestKnownExpansions(t *testing.T) {
+	e := shipped(t)
+	for text, allowed := range map[string]bool{
+		"t=$(mktemp -d)\necho x > \"$t/out\"":                true,
+		"t=$(mktemp -d /tmp/a.XXXXXX)\necho x > \"$t/out\"":  true,
+		"t=$(mktemp -d /etc/a.XXXXXX)\necho x > \"$t/out\"":  false,
+		"t=$(mktemp -d)\nt=/etc\necho x > \"$t/out\"":        false,
+		"t=$(mktemp -d)\nread -r t < f\necho x > \"$t/out\"": false,
+		"echo x > \"$t/etc/x\"\nt=$(mktemp -d)":              false,
+		"t=$(mktemp -d)\necho x > \"$t/../../etc/x\"":        false,
+		"REPLY=$(mktemp)\nread < f\necho x > \"$REPLY/x\"":   false,
+		"git diff $(git merge-base main HEAD)..HEAD":         true,
+		"b=$(git rev-parse HEAD~1)\ngit diff \"$b\" HEAD":    true,
+		"git diff $(git rev-parse --output=x)":               false,
+		"b=$(cat f)\ngit diff \"$b\" HEAD":                   false,
+		"for d in pkg/*/; do find \"$d\" -name x; done":      true,
+		"for d in pkg/*/; do find $d -name x; done":          false,
+	} {
+		if d := decide(t, e, text); (d.Effect == proposal.Allow) != allowed {
+			t.Errorf("%q: %v by %v", text, d.Effect, d.Rules)
+		}
+	}
+}
