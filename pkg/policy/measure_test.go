@@ -14,7 +14,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The folders hostile and benign measure; rules are not designed on them. An entry
+// The folders hostile and benign were written apart from the rules and measured them;
+// since then rules have been mended by what they let through, so that they now
+// guard against going back and no longer measure. An entry
 // is mended only when it was misjudged, never to make a rule look better.
 const measureDir = "../../testdata/corpus"
 
