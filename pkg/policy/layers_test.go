@@ -251,3 +251,18 @@ func TestProposalIsJudgedAsAWhole(t *testing.T) {
 		})
 	}
 }
+
+// A granting policy that allows and says nothing of limits has not decided.
+func TestGrantWithoutLimitsIsNoDecision(t *testing.T) {
+	dir := folder(t, "a.rego", "package fumehood.command\n\nallow contains {\"rule\": \"org.ls\"} if input.command.program == \"ls\"\n")
+	e, err := policy.New(t.Context(), policy.Options{Dirs: []string{dir}, Granting: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := proposal.Proposal{ID: "x", Run: "ls"}
+	d, err := e.Decide(t.Context(), p, parse.Analyze(p))
+	var stopped *proposal.StopError
+	if !errors.As(err, &stopped) || stopped.Code != "policy.no-decision" || d.Effect != proposal.Deny {
+		t.Errorf("%v, %v; want policy.no-decision", d.Effect, err)
+	}
+}
