@@ -27,6 +27,9 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 	for _, written := range a.Commands {
 		c := known.settle(written)
 		ci := e.commandInput(c, cwds.cwds, a.Canonical)
+		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
+			ci.Homes = nil // no shell reads a snippet: its ~ is a letter
+		}
 		if err := e.ask(ctx, m, pointCommand, e.document(shared, ci), c.Index, textOf(written)); err != nil {
 			return proposal.Decision{}, err
 		}

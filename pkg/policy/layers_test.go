@@ -266,3 +266,25 @@ func TestGrantWithoutLimitsIsNoDecision(t *testing.T) {
 		t.Errorf("%v, %v; want policy.no-decision", d.Effect, err)
 	}
 }
+
+// No shell reads a snippet, so a tilde in it is no folder; in shell text it is.
+func TestTildeInSnippet(t *testing.T) {
+	e, err := policy.New(t.Context(), policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		p    proposal.Proposal
+		want proposal.Effect
+	}{
+		{proposal.Proposal{ID: "x", Code: "print('~/x')", Language: "python"}, proposal.Allow},
+		{proposal.Proposal{ID: "x", Code: "cat ~/.ssh/id_rsa", Language: "bash"}, proposal.Deny},
+		{proposal.Proposal{ID: "x", Run: "cat ~/.ssh/id_rsa"}, proposal.Deny},
+		{proposal.Proposal{ID: "x", Argv: []string{"bash", "-c", "cat ~/.ssh/id_rsa"}}, proposal.Deny},
+	} {
+		d, err := e.Decide(t.Context(), test.p, parse.Analyze(test.p))
+		if err != nil || d.Effect != test.want {
+			t.Errorf("%+v: %v %v, %v; want %v", test.p, d.Effect, d.Rules, err, test.want)
+		}
+	}
+}
