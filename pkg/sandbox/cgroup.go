@@ -272,16 +272,25 @@ func (c *cgroup) attach(attr *syscall.SysProcAttr) (func() error, error) {
 	return dir.Close, nil
 }
 
-// eachProcess calls f with every process in the cgroup but ourselves.
+// eachProcess calls f with every process in the cgroup but ourselves. A cgroup that
+// cannot be read or holds none is an error: nobody has looked at anything then.
 func (c *cgroup) eachProcess(f func(pid string) error) error {
-	self := strconv.Itoa(os.Getpid())
-	for _, pid := range strings.Fields(c.get("pids", "cgroup.procs")) {
+	data, err := os.ReadFile(filepath.Join(c.dirs["pids"], "cgroup.procs"))
+	if err != nil {
+		return err
+	}
+	self, seen := strconv.Itoa(os.Getpid()), 0
+	for _, pid := range strings.Fields(string(data)) {
 		if pid == self {
 			continue
 		}
+		seen++
 		if err := f(pid); err != nil {
 			return err
 		}
+	}
+	if seen == 0 {
+		return errors.New("the sandbox's cgroup holds no process")
 	}
 	return nil
 }

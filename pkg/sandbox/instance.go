@@ -162,6 +162,8 @@ func (s *instance) dead() bool {
 
 // end kills whatever is left in the sandbox and waits until runsc is gone.
 func (s *instance) end() error {
+	// runsc's death is the sandbox's too, even if the cgroup could not be read.
+	_ = s.cmd.Process.Kill()
 	for !s.cgroup.kill() {
 		select {
 		case <-s.gone:

@@ -343,6 +343,14 @@ func TestAttest(t *testing.T) {
 	if err := r.current.attest("Linux version 6.18.0-generic #1"); err == nil {
 		t.Error("a kernel that is not gVisor's was accepted")
 	}
+	for name, dir := range map[string]string{"empty": controlFiles(t, "cgroup.procs"), "unreadable": t.TempDir()} {
+		blind := *r.current
+		blind.cgroup = &cgroup{dirs: map[string]string{"pids": dir}}
+		r.current.watch.fifo.Write([]byte{sinkHello})
+		if err := blind.attest("Linux version 4.19.0-gvisor #1"); err == nil {
+			t.Errorf("a cgroup that is %s was taken for checked", name)
+		}
+	}
 	r.current.watch.fifo.Write([]byte{sinkHello})
 	if err := r.current.attest("Linux version 4.19.0-gvisor #1"); err != nil {
 		t.Errorf("the real one was refused: %v", err)
