@@ -18,11 +18,12 @@ const module = "github.com/fumehood/fumehood/"
 var floors = map[string]int{
 	"cmd/fumehood": 4, "cmd/fumehood-runsc": 4, "cmd/fumehood-init": 4,
 
-	"pkg/report": 3,
+	"pkg/report": 3, "pkg/comment": 3, "pkg/action": 3, "pkg/bot": 3,
 
 	"pkg/hood": 2,
 
 	"pkg/plan": 1, "pkg/parse": 1, "pkg/policy": 1, "pkg/rootfs": 1, "pkg/sandbox": 1, "pkg/audit": 1, "pkg/monitor": 1,
+	"pkg/checkout": 1, "pkg/github": 1,
 
 	"pkg/proposal": 0, "policies": 0,
 }
@@ -35,6 +36,9 @@ var only = map[string][]string{
 	"gvisor.dev/gvisor":                {"cmd/fumehood-runsc", "pkg/monitor", "pkg/sandbox"},
 	"go.yaml.in/yaml":                  {"pkg/plan"},
 	"github.com/opencontainers":        {"pkg/sandbox"},
+	"github.com/google/go-github":      {"pkg/github"},
+	"github.com/sethvargo":             {"pkg/action"},
+	"github.com/getkin/kin-openapi":    {"pkg/github"},
 
 	module + "pkg/monitor/sentry":  {"cmd/fumehood-runsc"},
 	module + "pkg/sandbox/guest":   {"pkg/sandbox", "cmd/fumehood-init"},

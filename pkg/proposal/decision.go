@@ -42,7 +42,7 @@ type Decision struct {
 	Effect  Effect   `json:"effect"`
 	Rules   []string `json:"rules"`           // ids of all rules that spoke, sorted, without repetition
 	Reasons []Reason `json:"reasons"`         // why it is denied or asked; empty for allow
-	Grant   *Grant   `json:"grant,omitempty"` // only with Allow
+	Grant   *Grant   `json:"grant,omitempty"` // with Allow; with Ask, what an approval gives
 }
 
 // A Reason is one rule's ground for a deny or an ask.
@@ -53,6 +53,9 @@ type Reason struct {
 	Suggestion string `json:"suggestion"` // what would be allowed instead
 	Command    int    `json:"command"`    // index into Analysis.Commands; -1 for the whole proposal
 	Text       string `json:"text"`       // the words of the proposal it speaks of; untrusted
+	// Observed means that its layer is only observed: it would have had Effect, and
+	// had none.
+	Observed bool `json:"observed,omitempty"`
 }
 
 // Denied returns a Decision that denies for one reason.

@@ -131,6 +131,13 @@ type Record struct {
 	// Entry is the number of the audit log's entry that holds the decision; -1 when
 	// there is no log (check).
 	Entry int64 `json:"entry"`
+	// Approval is set when policy asked and a person has approved.
+	Approval *Approval `json:"approval,omitempty"`
+}
+
+// Runnable reports whether r may run: policy allows it, or asked and got its answer.
+func (r Record) Runnable() bool {
+	return r.Decision.Effect == Allow || r.Decision.Effect == Ask && r.Approval != nil
 }
 
 // ReportSchema is the value of a report's "schema" field.
@@ -156,6 +163,13 @@ type Run struct {
 	HeadSHA    string    `json:"head_sha,omitempty"`
 	BaseSHA    string    `json:"base_sha,omitempty"`
 	PR         int       `json:"pr,omitempty"`
+	Repository string    `json:"repository,omitempty"` // owner/name that the pull request is made to
+	Fork       string    `json:"fork,omitempty"`       // owner/name that its code comes from, when another
+	Mode       string    `json:"mode,omitempty"`       // "enforce", or "observe": only the built-in policy refuses
+	Approval   *Approval `json:"approval,omitempty"`
+	// Left names what of the commit is not in the workspace: submodules, large files,
+	// refused names. Untrusted text.
+	Left       []string  `json:"left,omitempty"`
 	Policy     string    `json:"policy_digest"`
 	Rootfs     string    `json:"rootfs"` // kind and digest
 	Runsc      string    `json:"runsc_version"`
@@ -169,7 +183,7 @@ type Run struct {
 // Totals count Records.
 type Totals struct {
 	Proposed  int `json:"proposed"`
-	Allowed   int `json:"allowed"`
+	Allowed   int `json:"allowed"` // approved ones included
 	Denied    int `json:"denied"`
 	Asked     int `json:"asked"`
 	Succeeded int `json:"succeeded"`
@@ -180,15 +194,15 @@ type Totals struct {
 func Total(records []Record) Totals {
 	t := Totals{Proposed: len(records)}
 	for _, r := range records {
-		switch r.Decision.Effect {
-		case Allow:
+		switch {
+		case r.Runnable():
 			t.Allowed++
 			if r.Result != nil && r.Result.Succeeded() {
 				t.Succeeded++
 			} else {
 				t.Failed++
 			}
-		case Ask:
+		case r.Decision.Effect == Ask:
 			t.Asked++
 		default:
 			t.Denied++

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proposal
+
+import "time"
+
+// An Approval is a person's word that what policy asked about may run. It is bound
+// to one commit, one plan and one policy; anything new voids it.
+type Approval struct {
+	By         string    `json:"by"` // login; untrusted text
+	ByID       int64     `json:"by_id"`
+	URL        string    `json:"url,omitempty"` // the comment that says so
+	Time       time.Time `json:"time"`
+	HeadSHA    string    `json:"head_sha"`
+	PlanDigest string    `json:"plan_digest"`
+	Policy     string    `json:"policy_digest"`
+}
+
+// Covers reports whether a speaks of run. An empty field covers nothing.
+func (a Approval) Covers(run Run) bool {
+	return a.HeadSHA != "" && a.HeadSHA == run.HeadSHA &&
+		a.PlanDigest != "" && a.PlanDigest == run.PlanDigest &&
+		a.Policy != "" && a.Policy == run.Policy
+}

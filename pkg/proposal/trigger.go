@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proposal
+
+// A Trigger is somebody's wish that something be done about a pull request: the
+// input of policy's decision point fumehood.trigger. Every field is a fact that an
+// API told, never what a comment claims.
+type Trigger struct {
+	Command string      `json:"command"` // "run", "approve", "rerun", "explain" or "help"
+	Event   string      `json:"event"`   // GitHub's event name
+	Actor   Actor       `json:"actor"`
+	PR      TriggerPR   `json:"pr"`
+	Runs    TriggerRuns `json:"runs"`
+	// Bots are the user ids of the bots that may propose; nobody by name.
+	Bots []int64 `json:"bots"`
+}
+
+// An Actor is who wrote the comment.
+type Actor struct {
+	Login      string `json:"login"`
+	ID         int64  `json:"id"`
+	Type       string `json:"type"`       // GitHub's: "User", "Bot", "Organization", "Mannequin"
+	Permission string `json:"permission"` // "admin", "maintain", "write", "triage", "read" or "none"
+	Author     bool   `json:"author"`     // of the pull request
+}
+
+// A TriggerPR is the pull request that a Trigger speaks of.
+type TriggerPR struct {
+	Number int    `json:"number"`
+	State  string `json:"state"` // "open" or "closed"
+	Draft  bool   `json:"draft"`
+	Locked bool   `json:"locked"`
+	Fork   bool   `json:"fork"` // its code comes from another repository, or from one that is gone
+	Head   string `json:"head"` // full SHA, as the API says now
+}
+
+// TriggerRuns count what was started before, and how much may be.
+type TriggerRuns struct {
+	PR     int `json:"pr"`      // on this pull request
+	Day    int `json:"day"`     // in this repository since midnight UTC
+	MaxPR  int `json:"max_pr"`  // the budget
+	MaxDay int `json:"max_day"` // the budget
+}
