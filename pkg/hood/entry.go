@@ -13,6 +13,7 @@ type decisionOf struct {
 	Proposal proposal.Proposal `json:"proposal"`
 	Analysis proposal.Analysis `json:"analysis"`
 	Decision proposal.Decision `json:"decision"`
+	Approved bool              `json:"approved,omitempty"` // by the approval in the "run" entry
 }
 
 type startEntry struct {
@@ -32,7 +33,7 @@ type endEntry struct {
 }
 
 func decisionEntry(r proposal.Record) decisionOf {
-	return decisionOf{r.Proposal.ID, r.Proposal, r.Analysis, r.Decision}
+	return decisionOf{r.Proposal.ID, r.Proposal, r.Analysis, r.Decision, r.Approval != nil}
 }
 
 // resultEntry leaves out the streams' bytes: their lengths and digests bind them.

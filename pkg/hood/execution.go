@@ -70,7 +70,7 @@ func notRun(why string) *proposal.Result {
 func markAll(records []proposal.Record, err error) {
 	code := proposal.FailureOf(err).Code
 	for i := range records {
-		if records[i].Decision.Effect == proposal.Allow && records[i].Result == nil {
+		if records[i].Runnable() && records[i].Result == nil {
 			records[i].Result = notRun("the run stopped: " + code)
 		}
 	}
@@ -82,7 +82,7 @@ func largest(records []proposal.Record) (proposal.Limits, bool) {
 	var most proposal.Limits
 	found := false
 	for _, r := range records {
-		if r.Decision.Effect != proposal.Allow || r.Decision.Grant == nil {
+		if !r.Runnable() || r.Decision.Grant == nil {
 			continue
 		}
 		l := r.Decision.Grant.Limits

@@ -53,6 +53,9 @@ type Hood struct {
 	Now     func() time.Time
 	// Budget bounds the whole run's commands; DefaultBudget when zero.
 	Budget time.Duration
+	// Ceiling lowers what policy grants: a field that is set is the most that any
+	// command gets. It never raises.
+	Ceiling proposal.Limits
 	// Progress, when set, is told of each step as it begins.
 	Progress func(Step)
 }
@@ -80,6 +83,7 @@ func (h *Hood) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 			denyAll(records, plan, err)
 			return records, fmt.Errorf("cannot decide proposal %q: %w", p.ID, err)
 		}
+		lower(records[i].Decision.Grant, h.Ceiling)
 	}
 	return records, nil
 }
@@ -104,6 +108,9 @@ func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (p
 	if err == nil {
 		records, err = h.Check(ctx, plan)
 		report.Records = records
+	}
+	if err == nil {
+		err = approve(records, plan, run)
 	}
 	if err == nil {
 		err = h.record(records) // the decisions first: no log, no run
@@ -143,7 +150,7 @@ func (h *Hood) execute(ctx context.Context, records []proposal.Record) (err erro
 	defer func() { err = errors.Join(err, runner.Close()) }()
 	deadline := h.Now().Add(h.budget())
 	for i := range records {
-		if records[i].Decision.Effect != proposal.Allow {
+		if !records[i].Runnable() {
 			continue
 		}
 		if why := h.hindrance(ctx, records[:i], records[i], deadline); why != "" {
@@ -157,7 +164,7 @@ func (h *Hood) execute(ctx context.Context, records []proposal.Record) (err erro
 		}
 		h.tell(records, i)
 	}
-	return ctx.Err()
+	return interruption(ctx)
 }
 
 // one runs one allowed proposal between two entries of the log.
@@ -174,7 +181,7 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 	r.Result = &result
 	_, logErr := h.Log.Append("result", resultEntry(*r))
 	if ctx.Err() != nil {
-		runErr = nil // an interrupted command is a Result; execute returns ctx's error
+		runErr = nil // an interrupted command is a Result; execute says that the run was
 	}
 	return errors.Join(runErr, logErr)
 }

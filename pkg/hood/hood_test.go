@@ -32,7 +32,7 @@ func (w *world) do(what string) error {
 
 func (w *world) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analysis) (proposal.Decision, error) {
 	d := proposal.Decision{Effect: w.decide[p.ID]}
-	if d.Effect == proposal.Allow {
+	if d.Effect != proposal.Deny {
 		d.Grant = &proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 1, Memory: 1, Pids: 1, Disk: 1, Files: 1, Output: 1}}
 	}
 	return d, w.do("decide " + p.ID)

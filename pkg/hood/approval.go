@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// approve marks what policy asked about as approved. An approval that speaks of
+// another commit, plan or policy stops the run: whoever gave it saw something else.
+func approve(records []proposal.Record, plan proposal.Plan, run proposal.Run) error {
+	if run.Approval == nil {
+		return nil
+	}
+	if !run.Approval.Covers(run) || plan.Digest != run.PlanDigest {
+		return &proposal.StopError{Code: "approval.void",
+			Message: "the approval speaks of another commit, another plan or another policy",
+			Hint:    "look at what is asked now, and approve that"}
+	}
+	for i := range records {
+		if records[i].Decision.Effect == proposal.Ask {
+			records[i].Approval = run.Approval
+		}
+	}
+	return nil
+}
+
+// lower holds a grant under the ceiling; a field that is zero there has none.
+func lower(g *proposal.Grant, ceiling proposal.Limits) {
+	if g == nil {
+		return
+	}
+	l := &g.Limits
+	l.Wall = under(l.Wall, ceiling.Wall)
+	l.CPUs = under(l.CPUs, ceiling.CPUs)
+	l.Memory = under(l.Memory, ceiling.Memory)
+	l.Pids = under(l.Pids, ceiling.Pids)
+	l.Disk = under(l.Disk, ceiling.Disk)
+	l.Files = under(l.Files, ceiling.Files)
+	l.Output = under(l.Output, ceiling.Output)
+}
+
+func under[T ~int | ~int64 | ~float64](granted, ceiling T) T {
+	if ceiling > 0 {
+		return min(granted, ceiling)
+	}
+	return granted
+}
+
+// interruption says, with a code, that somebody or the clock ended the run.
+func interruption(ctx context.Context) error {
+	switch {
+	case ctx.Err() == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &proposal.StopError{Code: "run.timeout", Message: "the time for the whole run was over",
+			Hint: "raise --timeout, or propose less", Err: ctx.Err()}
+	}
+	return &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done", Err: ctx.Err()}
+}
