@@ -6,13 +6,16 @@
 // Interpreters and build tools run the repository's code by nature. The policy
 // allows them as such and leaves containment to the sandbox; it promises only that
 // what runs is what the text shows.
+//
+// Who may start, approve or ask about a run is decided by the role that GitHub's API
+// reports, and bots are known by id.
 package policies
 
 import "embed"
 
 // FS holds the Rego modules. Files ending in _test.rego are tests.
 //
-//go:embed command lib proposal
+//go:embed command lib proposal trigger
 var FS embed.FS
 
 // Options says which options each tool has and which of them take a value. It is

@@ -19,7 +19,7 @@ func (l *layer) check(modules map[string]*ast.Module) error {
 		pkg := packageOf(m)
 		if _, ok := sets[pkg]; !ok && !inLib(pkg) {
 			return l.refuse(m.Package.Location, codeUnknownKey, fmt.Sprintf("package %s is no decision point", pkg),
-				"write package "+pointCommand+", "+pointProposal+" or "+packageLib)
+				"write package "+strings.Join(points, ", ")+" or "+packageLib)
 		}
 		if err := l.checkBodies(m); err != nil {
 			return err
@@ -35,7 +35,7 @@ func (l *layer) check(modules map[string]*ast.Module) error {
 		}
 	}
 	total := 0
-	for _, point := range []string{pointCommand, pointProposal} {
+	for _, point := range points {
 		for _, set := range sets[point] {
 			n := count[point+"."+set]
 			total += n

@@ -21,13 +21,17 @@ import (
 const (
 	pointCommand  = "fumehood.command"
 	pointProposal = "fumehood.proposal"
+	pointTrigger  = "fumehood.trigger"
 	packageLib    = "fumehood.lib"
 )
+
+var points = []string{pointCommand, pointProposal, pointTrigger}
 
 // sets are the rule names with a meaning, and at which points they have it.
 var sets = map[string][]string{
 	pointCommand:  {"allow", "ask", "deny", "limits"},
 	pointProposal: {"ask", "deny", "env", "limits", "network", "programs"},
+	pointTrigger:  {"allow", "ask", "deny"},
 }
 
 // A layer is one compiled policy with its prepared queries.
@@ -73,18 +77,17 @@ func compileLayer(ctx context.Context, s source) (*layer, error) {
 	if err := l.check(modules); err != nil {
 		return nil, err
 	}
-	names := []string{pointCommand, pointProposal}
-	points := make([]*point, len(names))
-	errs := make([]error, len(names))
+	compiled := make([]*point, len(points))
+	errs := make([]error, len(points))
 	var group sync.WaitGroup
-	for i, name := range names {
+	for i, name := range points {
 		group.Go(func() {
 			defer guard(s.name, &errs[i])
-			points[i], errs[i] = l.compilePoint(ctx, name, modules)
+			compiled[i], errs[i] = l.compilePoint(ctx, name, modules)
 		})
 	}
 	group.Wait()
-	for i, p := range points {
+	for i, p := range compiled {
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
@@ -143,12 +146,7 @@ func parserOptions() ast.ParserOptions {
 // compilePoint compiles the point's modules with the library, and prepares the one
 // query that fetches all its sets. It returns nil where the layer has no rule.
 func (l *layer) compilePoint(ctx context.Context, name string, modules map[string]*ast.Module) (*point, error) {
-	own := map[string]*ast.Module{}
-	for file, m := range modules {
-		if pkg := packageOf(m); pkg == name || inLib(pkg) {
-			own[file] = m.Copy()
-		}
-	}
+	own := modulesOf(name, modules)
 	query := l.query(name)
 	if query == "" {
 		return nil, nil
@@ -157,7 +155,7 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 		WithCapabilities(capabilities()).
 		WithStrict(true).
 		WithDefaultRegoVersion(ast.RegoV1).
-		WithSchemas(inputSchema())
+		WithSchemas(inputSchema(name))
 	if compiler.Compile(own); compiler.Failed() {
 		return nil, compileStop(l.name, compiler.Errors)
 	}
@@ -178,6 +176,38 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 		}
 	}
 	return &point{name: name, query: prepared}, nil
+}
+
+// modulesOf copies the point's modules, and the library unless none of them names
+// data: it is larger than the rules of a small point.
+func modulesOf(point string, modules map[string]*ast.Module) map[string]*ast.Module {
+	own, reaches := map[string]*ast.Module{}, false
+	for file, m := range modules {
+		if packageOf(m) == point {
+			own[file] = m.Copy()
+			reaches = reaches || namesData(m)
+		}
+	}
+	if !reaches {
+		return own
+	}
+	for file, m := range modules {
+		if inLib(packageOf(m)) {
+			own[file] = m.Copy()
+		}
+	}
+	return own
+}
+
+func namesData(m *ast.Module) bool {
+	found := len(m.Imports) > 0
+	for _, r := range m.Rules {
+		ast.WalkVars(r, func(v ast.Var) bool {
+			found = found || v == ast.DefaultRootDocument.Value
+			return found
+		})
+	}
+	return found
 }
 
 // askPrograms asks once which programs the layer knows; they depend on no input and
@@ -238,7 +268,7 @@ func compileStop(layer string, err error) error {
 			return stop(codeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies may not", layer, name), advice, err)
 		}
 	}
-	return stop(codeCompile, message, "mend the places named; input fields are listed in pkg/policy/input.go", err)
+	return stop(codeCompile, message, "mend the places named; input fields are listed in pkg/policy/input.go and pkg/proposal/trigger.go", err)
 }
 
 func undefinedFunctions(err error) []string {

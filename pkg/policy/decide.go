@@ -14,11 +14,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
+// whole stands for the proposal or trigger itself where a command's index is meant.
+const whole = -1
+
 func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
 	m := newMerger(e)
 	in := input{Workspace: e.workspace, Proposal: e.proposalInput(p, a)}
 	shared := termOf(reflect.ValueOf(in.Proposal))
-	if err := e.ask(ctx, m, pointProposal, e.document(shared, in.Command), -1, ""); err != nil {
+	if err := e.ask(ctx, m, pointProposal, e.document(shared, in.Command), whole, ""); err != nil {
 		return proposal.Decision{}, err
 	}
 	start := placeStart(p.Cwd, e.workspace)

@@ -4,10 +4,11 @@
 // OPA.
 //
 // It asks one prepared query a proposal (package fumehood.proposal) and one a
-// simple command (package fumehood.command), in each layer. A layer is the
-// built-in default or one folder; each is compiled by itself, so that no layer can
-// change another's rules, and Go merges what they say: deny wins over ask, ask over
-// allow, the smallest limit counts, and only the granting layer may allow.
+// simple command (package fumehood.command), in each layer; and one a wish that
+// something be started (package fumehood.trigger). A layer is the built-in default
+// or one folder; each is compiled by itself, so that no layer can change another's
+// rules, and Go merges what they say: deny wins over ask, ask over allow, the
+// smallest limit counts, and only the granting layer may allow.
 //
 // It fails closed. A command without an allow is denied. An error, a time-out, an
 // undefined result, an unknown key or a wrong type is a *proposal.StopError, and
@@ -53,6 +54,10 @@ type Options struct {
 	Granting string
 	// Workspace is where the sandbox has the workspace; "" is /workspace.
 	Workspace string
+	// Observe lets only the granting layer decide. What the other layers say is
+	// recorded as a Reason that is Observed and changes neither effect nor grant. A
+	// layer that cannot be read or evaluated still stops everything.
+	Observe bool
 	// Deadline bounds one decision; 0 is 250 ms. A decision that misses it is tried
 	// once more with four times as long.
 	Deadline time.Duration
@@ -65,6 +70,7 @@ type Engine struct {
 	digest    string
 	workspace string
 	deadline  time.Duration
+	observe   bool
 	warnings  []string
 
 	dead     atomic.Bool
@@ -75,7 +81,7 @@ type Engine struct {
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, reported: map[string]bool{}}
+	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, reported: map[string]bool{}}
 	if e.workspace == "" {
 		e.workspace = "/workspace"
 	}
@@ -120,7 +126,7 @@ func (e *Engine) warn(text string) {
 // A RuleCount says how many rules of one kind a layer has at a decision point.
 type RuleCount struct {
 	Layer string `json:"layer"`
-	Point string `json:"point"` // "fumehood.command" or "fumehood.proposal"
+	Point string `json:"point"` // "fumehood.command", "fumehood.proposal" or "fumehood.trigger"
 	Set   string `json:"set"`   // "deny", "ask", "allow" …
 	Rules int    `json:"rules"`
 }
@@ -140,13 +146,18 @@ func (e *Engine) Rules() []RuleCount {
 // An evaluation that does not end even after its deadline leaves the engine dead:
 // every later Decide fails too.
 func (e *Engine) Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+	return e.inTime(ctx, func(ctx context.Context) (proposal.Decision, error) { return e.decide(ctx, p, a) })
+}
+
+// inTime bounds judge by the deadline.
+func (e *Engine) inTime(ctx context.Context, judge judge) (proposal.Decision, error) {
 	if e.dead.Load() {
 		return proposal.Decision{}, stop(codeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
 	}
-	d, err := e.attempt(ctx, e.deadline, p, a)
+	d, err := e.attempt(ctx, e.deadline, judge)
 	if late(err) && ctx.Err() == nil && !e.dead.Load() {
 		// A machine that stood still is no rule that loops. Once more, with patience.
-		return e.attempt(ctx, patience*e.deadline, p, a)
+		return e.attempt(ctx, patience*e.deadline, judge)
 	}
 	return d, err
 }
@@ -156,11 +167,11 @@ func late(err error) bool {
 	return errors.As(err, &s) && s.Code == codeDeadline
 }
 
-func (e *Engine) attempt(ctx context.Context, limit time.Duration, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+func (e *Engine) attempt(ctx context.Context, limit time.Duration, judge judge) (proposal.Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan verdict, 1)
-	go func() { done <- e.evaluate(ctx, p, a) }()
+	go func() { done <- evaluate(ctx, judge) }()
 	select {
 	case v := <-done:
 		return v.decision, v.err
@@ -168,6 +179,9 @@ func (e *Engine) attempt(ctx context.Context, limit time.Duration, p proposal.Pr
 	}
 	return e.waitOut(done, limit)
 }
+
+// A judge makes one decision.
+type judge func(context.Context) (proposal.Decision, error)
 
 type verdict struct {
 	decision proposal.Decision
@@ -190,12 +204,12 @@ func (e *Engine) waitOut(done <-chan verdict, limit time.Duration) (proposal.Dec
 
 // evaluate must not let a panic in the evaluator take the process down: it would
 // leave a run without an end in the log.
-func (e *Engine) evaluate(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (v verdict) {
+func evaluate(ctx context.Context, judge judge) (v verdict) {
 	defer func() {
 		if r := recover(); r != nil {
 			v = verdict{err: stop(codeEval, fmt.Sprintf("the evaluator panicked: %v", r), "report this as a defect", nil)}
 		}
 	}()
-	v.decision, v.err = e.decide(ctx, p, a)
+	v.decision, v.err = judge(ctx)
 	return v
 }

@@ -3,13 +3,11 @@
 package policy
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"sort"
 	"strings"
-	"time"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -20,13 +18,15 @@ type merger struct {
 	rules   map[string]bool
 	reasons []proposal.Reason
 	allowed map[int]bool
-	limits  map[string]float64
+	limits  map[string]float64 // what the granting layer gives
+	lowered map[string]float64 // what other layers lower it to
+	lowers  []lowering         // what observed layers would lower it to
 	env     map[string]bool
 	network map[string]bool
 }
 
 func newMerger(e *Engine) *merger {
-	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}}
+	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}}
 }
 
 // take reads one layer's answer about one command, or about the proposal (-1).
@@ -56,7 +56,7 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 		return m.malformed(l, set, "is not an object")
 	}
 	if set == "limits" {
-		return m.limit(l, object)
+		return m.limit(l, object, command)
 	}
 	fields, what := textFields(object, set)
 	if what != "" {
@@ -65,6 +65,7 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 	switch set {
 	case "deny", "ask":
 		m.reason(set, fields, command, text)
+		m.reasons[len(m.reasons)-1].Observed = m.observes(l)
 	case "allow":
 		m.allow(l, fields["rule"], command)
 	case "env":
@@ -136,38 +137,10 @@ func (m *merger) grant(l *layer, to map[string]bool, name string) {
 	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant %q", l.name, name))
 }
 
-var limitKeys = []string{"wall_ms", "cpus", "memory_bytes", "pids", "disk_bytes", "files", "output_bytes"}
-
-// limit lowers: the smallest number that any layer names counts.
-func (m *merger) limit(l *layer, object map[string]any) error {
-	for key, value := range object {
-		if key == "rule" {
-			continue
-		}
-		number, ok := value.(json.Number)
-		if !ok || !slices.Contains(limitKeys, key) {
-			return m.malformed(l, "limits", fmt.Sprintf("has the unknown key or wrong type %q", key))
-		}
-		f, err := number.Float64()
-		if err != nil || f <= 0 {
-			return m.malformed(l, "limits", fmt.Sprintf("has no positive number under %q", key))
-		}
-		if old, ok := m.limits[key]; ok {
-			f = min(f, old)
-		} else if !l.grants {
-			continue // lowers nothing that the granting layer gives
-		}
-		m.limits[key] = f
-	}
-	return nil
-}
-
 // noRule denies a command that no rule of the granting layer allows.
 func (m *merger) noRule(c commandInput, text string) {
-	for _, r := range m.reasons {
-		if r.Command == c.Index && r.Effect == proposal.Deny {
-			return // a rule has said something better
-		}
+	if m.denied(c.Index) {
+		return // a rule has said something better
 	}
 	message := "no rule allows this command"
 	if c.Program != "" {
@@ -202,32 +175,50 @@ func (m *merger) near(program string) string {
 	return ""
 }
 
-// decision is the strongest effect, with a grant only for an allow.
-func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
-	m.floor(p, a)
+// observes reports whether what l says is recorded and not heeded.
+func (m *merger) observes(l *layer) bool { return m.engine.observe && !l.grants }
+
+// denied reports whether a rule that is heeded has denied command.
+func (m *merger) denied(command int) bool {
+	return slices.ContainsFunc(m.reasons, func(r proposal.Reason) bool {
+		return r.Command == command && r.Effect == proposal.Deny && !r.Observed
+	})
+}
+
+// effect is the strongest of the reasons that are heeded.
+func (m *merger) effect() proposal.Effect {
 	effect := proposal.Allow
 	for _, r := range m.reasons {
-		effect = min(effect, r.Effect)
+		if !r.Observed {
+			effect = min(effect, r.Effect)
+		}
 	}
-	d := proposal.Decision{Effect: effect, Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.reasons}
-	if effect != proposal.Allow {
-		return d, nil
+	return effect
+}
+
+// decision is the strongest effect. An ask carries the grant that an approval gives.
+func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+	m.floor(p, a)
+	d := proposal.Decision{Effect: m.effect()}
+	if d.Effect != proposal.Deny {
+		grant, err := m.granted(p)
+		if err != nil {
+			return proposal.Decision{}, err
+		}
+		d.Grant = &grant
 	}
-	grant, err := m.granted(p)
-	if err != nil {
-		return proposal.Decision{}, err
-	}
-	d.Grant = &grant
+	m.recordLowerings()
+	d.Rules, d.Reasons = slices.Sorted(maps.Keys(m.rules)), m.reasons
 	return d, nil
 }
 
 // floor holds whatever the layers say: what could not be analysed, and what nothing
 // granted, is denied.
 func (m *merger) floor(p proposal.Proposal, a proposal.Analysis) {
-	denied := slices.ContainsFunc(m.reasons, func(r proposal.Reason) bool { return r.Effect == proposal.Deny })
+	denied := m.effect() == proposal.Deny
 	add := func(rule, message, suggestion string) {
 		if !denied {
-			m.reason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, -1, "")
+			m.reason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole, "")
 		}
 	}
 	if len(a.Unknowns) > 0 {
@@ -246,23 +237,4 @@ func (m *merger) floor(p proposal.Proposal, a proposal.Analysis) {
 			add("network.none", fmt.Sprintf("no rule lets the command reach %s", host), "leave network out")
 		}
 	}
-}
-
-func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
-	for _, key := range limitKeys {
-		if m.limits[key] <= 0 {
-			return proposal.Grant{}, stop(codeNoDecision, "the granting policy gives no limit "+key,
-				"write limits contains {…} in package "+pointProposal+" with "+strings.Join(limitKeys, ", "), nil)
-		}
-	}
-	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Fresh: p.Fresh}
-	for name, value := range p.Env {
-		g.Env[name] = value
-	}
-	g.Limits = proposal.Limits{
-		Wall: proposal.Duration(time.Duration(m.limits["wall_ms"]) * time.Millisecond), CPUs: m.limits["cpus"],
-		Memory: proposal.Bytes(m.limits["memory_bytes"]), Pids: int(m.limits["pids"]), Disk: proposal.Bytes(m.limits["disk_bytes"]),
-		Files: int(m.limits["files"]), Output: proposal.Bytes(m.limits["output_bytes"]),
-	}
-	return g, nil
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // termOf turns the input document into OPA's values without the detour over JSON,
@@ -61,10 +63,14 @@ func fieldName(f reflect.StructField) string {
 	return name
 }
 
-// inputSchema is the closed JSON Schema of the input document.
-func inputSchema() *ast.SchemaSet {
+// inputSchema is the closed JSON Schema of the point's input document.
+func inputSchema(point string) *ast.SchemaSet {
+	document := reflect.TypeFor[input]()
+	if point == pointTrigger {
+		document = reflect.TypeFor[proposal.Trigger]()
+	}
 	set := ast.NewSchemaSet()
-	set.Put(ast.SchemaRootRef, schemaOf(reflect.TypeFor[input]()))
+	set.Put(ast.SchemaRootRef, schemaOf(document))
 	return set
 }
 

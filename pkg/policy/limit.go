@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var limitKeys = []string{"wall_ms", "cpus", "memory_bytes", "pids", "disk_bytes", "files", "output_bytes"}
+
+// A lowering is a limit that an observed layer names.
+type lowering struct {
+	layer   string
+	rule    string
+	command int
+	key     string
+	to      float64
+}
+
+// limit reads one member of limits. The granting layer gives, the others lower; of
+// several numbers the smallest counts, in whatever order the layers speak.
+func (m *merger) limit(l *layer, object map[string]any, command int) error {
+	rule, _ := object["rule"].(string)
+	for key, value := range object {
+		if key == "rule" {
+			continue
+		}
+		number, ok := value.(json.Number)
+		if !ok || !slices.Contains(limitKeys, key) {
+			return m.malformed(l, "limits", fmt.Sprintf("has the unknown key or wrong type %q", key))
+		}
+		f, err := number.Float64()
+		if err != nil || f <= 0 {
+			return m.malformed(l, "limits", fmt.Sprintf("has no positive number under %q", key))
+		}
+		switch {
+		case l.grants:
+			lower(m.limits, key, f)
+		case m.observes(l):
+			m.lowers = append(m.lowers, lowering{l.name, rule, command, key, f})
+		default:
+			lower(m.lowered, key, f)
+		}
+	}
+	return nil
+}
+
+func lower(limits map[string]float64, key string, to float64) {
+	if old, ok := limits[key]; ok {
+		to = min(to, old)
+	}
+	limits[key] = to
+}
+
+// recordLowerings says what the observed layers would lower.
+func (m *merger) recordLowerings() {
+	slices.SortStableFunc(m.lowers, func(a, b lowering) int {
+		return cmp.Or(cmp.Compare(a.command, b.command), strings.Compare(a.rule, b.rule), strings.Compare(a.key, b.key))
+	})
+	for _, o := range m.lowers {
+		if given, ok := m.limits[o.key]; !ok || o.to >= given {
+			continue
+		}
+		rule := cmp.Or(o.rule, "limits")
+		m.rules[rule] = true
+		m.reasons = append(m.reasons, proposal.Reason{
+			Rule: rule, Effect: proposal.Allow, Observed: true, Command: o.command,
+			Message:    fmt.Sprintf("layer %q would lower %s to %v", o.layer, o.key, o.to),
+			Suggestion: fmt.Sprintf("ask for %s of at most %v", o.key, o.to),
+		})
+	}
+}
+
+// granted is what an allow carries. A granting layer that leaves a limit out has
+// not decided.
+func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
+	limits := map[string]float64{}
+	for _, key := range limitKeys {
+		if m.limits[key] <= 0 {
+			return proposal.Grant{}, stop(codeNoDecision, "the granting policy gives no limit "+key,
+				"write limits contains {…} in package "+pointProposal+" with "+strings.Join(limitKeys, ", "), nil)
+		}
+		limits[key] = m.limits[key]
+		if low, ok := m.lowered[key]; ok {
+			lower(limits, key, low)
+		}
+	}
+	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Fresh: p.Fresh}
+	for name, value := range p.Env {
+		g.Env[name] = value
+	}
+	g.Limits = proposal.Limits{
+		Wall: proposal.Duration(time.Duration(limits["wall_ms"]) * time.Millisecond), CPUs: limits["cpus"],
+		Memory: proposal.Bytes(limits["memory_bytes"]), Pids: int(limits["pids"]), Disk: proposal.Bytes(limits["disk_bytes"]),
+		Files: int(limits["files"]), Output: proposal.Bytes(limits["output_bytes"]),
+	}
+	return g, nil
+}

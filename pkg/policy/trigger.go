@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Trigger judges whether what t asks for may be done. The input document is t
+// itself, every field of which is always there. Only Allow lets anything begin:
+// there is nobody to ask, so an ask denies. An error is a *proposal.StopError, as
+// Decide's is, and then nothing may begin either.
+func (e *Engine) Trigger(ctx context.Context, t proposal.Trigger) (proposal.Decision, error) {
+	return e.inTime(ctx, func(ctx context.Context) (proposal.Decision, error) {
+		m := newMerger(e)
+		if err := e.ask(ctx, m, pointTrigger, termOf(reflect.ValueOf(t)).Value, whole, ""); err != nil {
+			return proposal.Decision{}, err
+		}
+		return m.triggerDecision(), nil
+	})
+}
+
+func (m *merger) triggerDecision() proposal.Decision {
+	if !m.allowed[whole] && !m.denied(whole) {
+		m.reason("deny", map[string]string{"rule": "trigger.no-rule", "message": "no rule of the granting policy allows this",
+			"suggestion": "write allow contains {…} in package " + pointTrigger}, whole, "")
+	}
+	d := proposal.Decision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.reasons}
+	if d.Effect == proposal.Ask {
+		d.Effect = proposal.Deny
+	}
+	return d
+}
