@@ -13,16 +13,16 @@ import (
 // maxOpen is how many blocks stand open: past that the table serves better.
 const maxOpen = 10
 
-// details has one block a proposal, worst first.
-func details(d *doc, r proposal.Report, l level, outputs [][]*output) {
-	counts := countKinds(r.Records)
+// details has one block a proposal, worst first, whichever plan it is of.
+func (p Page) details(d *doc, items []item, l level) {
+	counts := countKinds(p.records())
 	shown, folded := 0, 0
 	for k := failed; k <= succeeded; k++ {
 		if counts[k] > 0 && l.allows(k) {
 			d.block(fmt.Sprintf("<h3>%s</h3>", sections[k]))
 		}
-		for i, rec := range r.Records {
-			if kindOf(rec) != k {
+		for _, it := range items {
+			if kindOf(it.Record) != k {
 				continue
 			}
 			count, most := &shown, l.details
@@ -30,7 +30,7 @@ func details(d *doc, r proposal.Report, l level, outputs [][]*output) {
 				count, most = &folded, l.folded
 			}
 			if *count++; *count <= most {
-				block(d, rec, l, outputs[i], k != succeeded && *count <= maxOpen, i)
+				p.block(d, it, l, k != succeeded && *count <= maxOpen)
 			}
 		}
 	}
@@ -44,41 +44,40 @@ var sections = [...]string{"Failed", "Denied", "Waiting for approval", "Not run"
 func (l level) allows(k kind) bool { return k != succeeded || l.folded > 0 }
 
 // block tells the story of one record.
-func block(d *doc, r proposal.Record, l level, outputs []*output, open bool, index int) {
-	mark, words := outcome(r)
+func (p Page) block(d *doc, r item, l level, open bool) {
+	mark, words := outcome(r.Record)
 	attr := ""
 	if open {
 		attr = " open"
 	}
-	d.block("<details"+attr+">", fmt.Sprintf("<summary>%s %s: %s</summary>", mark, code(r.Proposal.ID, l.short), words))
-	cmd, info := command(r)
+	d.block("<details"+attr+">", fmt.Sprintf("<summary>%s %s%s: %s</summary>", mark, p.label(r.part), code(r.Proposal.ID, l.short), words))
+	cmd, info := command(r.Record)
 	d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), max(l.long, 200)).Text))
-	facts := append(reasons(r, l), stated(r, l)...)
+	facts := append(reasons(r.Record, l), stated(r.Record, l)...)
 	if r.Result != nil {
-		facts = append(facts, happened(*r.Result, l, index)...)
+		facts = append(facts, happened(*r.Result, l, r.index)...)
 	}
 	if len(facts) > 0 {
 		d.block("<ul>", strings.Join(facts, "\n"), "</ul>")
 	}
-	for _, o := range outputs {
+	for _, o := range r.outputs {
 		d.output(o)
 	}
 	d.block("</details>")
 }
 
-// reasons says by which rules a proposal was refused and what would do instead.
+// reasons says by which rules a proposal was refused and what would do instead,
+// who approved it, and what rules that are only watched would have done.
 func reasons(r proposal.Record, l level) []string {
-	if r.Decision.Effect == proposal.Allow {
-		return nil
-	}
 	var items []string
-	for _, reason := range r.Decision.Reasons {
-		items = append(items, reasonLine(reason, l))
+	if r.Approval != nil {
+		items = append(items, approved(*r.Approval))
 	}
-	if len(items) == 0 {
-		for _, u := range r.Analysis.Unknowns {
-			items = append(items, unknownLine(u, l))
-		}
+	if r.Decision.Effect != proposal.Allow {
+		items = append(items, refusals(r, l)...)
+	}
+	for _, reason := range observed(r) {
+		items = append(items, reasonLine(reason, l))
 	}
 	if n := len(items) - l.list; n > 0 {
 		items = append(items[:l.list], fmt.Sprintf("<li>and %d more</li>", n))
@@ -86,8 +85,36 @@ func reasons(r proposal.Record, l level) []string {
 	return items
 }
 
+func refusals(r proposal.Record, l level) []string {
+	var items []string
+	for _, reason := range r.Decision.Reasons {
+		if !reason.Observed {
+			items = append(items, reasonLine(reason, l))
+		}
+	}
+	if len(items) > 0 {
+		return items
+	}
+	for _, u := range r.Analysis.Unknowns {
+		items = append(items, unknownLine(u, l))
+	}
+	return items
+}
+
+func approved(a proposal.Approval) string {
+	s := "<li>approved by " + code(a.By, 60)
+	if !a.Time.IsZero() {
+		s += " at " + code(moment(a.Time), 40)
+	}
+	return s + " for commit " + commit(a.HeadSHA) + ", this plan and this policy</li>"
+}
+
 func reasonLine(r proposal.Reason, l level) string {
-	s := fmt.Sprintf("<li>%s %s", code(r.Rule, 80), prose(r.Message, l.long))
+	would := ""
+	if r.Observed {
+		would = "would have been " + effects[r.Effect] + " by "
+	}
+	s := fmt.Sprintf("<li>%s%s %s", would, code(r.Rule, 80), prose(r.Message, l.long))
 	if r.Text != "" && !strings.Contains(r.Message, r.Text) {
 		s += " (" + code(r.Text, l.short) + ")"
 	}

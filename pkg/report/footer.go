@@ -3,17 +3,37 @@
 package report
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// footer says under what the run was made and how to verify it.
-func footer(d *doc, r proposal.Report, l level) {
-	d.block("<details>", "<summary>How this was run, and how to verify it</summary>")
-	run := r.Run
+// footers say under what each part was run.
+func (p Page) footers(d *doc, l level) {
+	for i, part := range p.Parts {
+		if i == l.footers {
+			d.block(fmt.Sprintf("<p>How %d more were run is in their report files: no room for it here.</p>", len(p.Parts)-i))
+			return
+		}
+		name := "this"
+		if p.several() {
+			name = code(part.Name, 60)
+		}
+		d.block("<details>", "<summary>How "+name+" was run, and how to verify it</summary>")
+		footer(d, part, l)
+		d.block("</details>")
+	}
+}
+
+// footer says under what a run was made and how to verify it.
+func footer(d *doc, part Part, l level) {
+	run := part.Report.Run
 	lines := []string{"<table>"}
 	for _, row := range [][2]string{
-		{"run", run.ID}, {"plan", run.PlanDigest}, {"policy", run.Policy}, {"commit", run.HeadSHA}, {"base", run.BaseSHA},
+		{"run", run.ID}, {"plan", run.PlanDigest}, {"policy", run.Policy}, {"mode", run.Mode}, {"commit", run.HeadSHA}, {"base", run.BaseSHA},
+		{"repository", run.Repository}, {"fork", run.Fork},
 		{"root file system", run.Rootfs}, {"runsc", run.Runsc}, {"fumehood", run.Version},
 	} {
 		if row[1] != "" {
@@ -21,16 +41,17 @@ func footer(d *doc, r proposal.Report, l level) {
 		}
 	}
 	if !run.Start.IsZero() {
-		started := run.Start.UTC().Format("2006-01-02 15:04:05") + " UTC, took " + milliseconds(run.WallMS)
+		started := moment(run.Start) + ", took " + milliseconds(run.WallMS)
 		lines = append(lines, "<tr><th>start</th><td>"+code(started, 80)+"</td></tr>")
 	}
 	d.block(append(lines, "</table>")...)
 	if len(run.Enforced) > 0 {
 		d.block("<p>Enforced:</p>", list(run.Enforced, l.run, func(s string) string { return prose(s, l.long) }))
 	}
-	audit(d, r.Audit)
-	d.block("</details>")
+	audit(d, part.Report.Audit)
 }
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
 // audit names the log, its checkpoint and the command that checks them.
 func audit(d *doc, a *proposal.Audit) {

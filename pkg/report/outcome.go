@@ -26,10 +26,13 @@ var kindWords = [...]string{"failed", "denied", "waiting for approval", "not run
 
 func kindOf(r proposal.Record) kind {
 	switch {
+	case r.Runnable():
 	case r.Decision.Effect == proposal.Ask:
 		return asked
-	case r.Decision.Effect != proposal.Allow:
+	default:
 		return denied
+	}
+	switch {
 	case r.Result == nil || r.Result.Status == proposal.NotRun:
 		return notRun
 	case r.Result.Succeeded():
@@ -58,14 +61,6 @@ func tally(records []proposal.Record) string {
 		return "nothing was proposed"
 	}
 	return strings.Join(list, ", ")
-}
-
-// heading is the verdict: the only one in the comment.
-func heading(r proposal.Report) string {
-	if r.Error != nil {
-		return "## fumehood stopped: " + tally(r.Records)
-	}
-	return "## fumehood: " + tally(r.Records)
 }
 
 // space is a space at which a narrow table does not break a line.

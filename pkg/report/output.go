@@ -16,43 +16,39 @@ const smallOutput = 160
 // An output is one stream of one command, whose length is decided last.
 type output struct {
 	record  int
+	limit   int    // units of the whole page
 	name    string // stdout or stderr
 	stream  *proposal.Stream
-	natural int // units when shown whole, or MaxComment if more
+	natural int // units when shown whole, or limit if more
 	least   int // units of its bare label, or of all when that is less
 	share   int // units that it may take, at least least
 }
 
-// measure returns what each record wrote, with its natural length. That costs as
-// much as rendering, so it is done once for all levels of detail.
-func measure(r proposal.Report) [][]*output {
-	list := make([][]*output, len(r.Records))
-	for i := range r.Records {
-		res := r.Records[i].Result
-		if res == nil {
+// measure returns what a record's command wrote, with its natural length, which is
+// limit for anything longer. That costs as much as rendering, so it is done once
+// for all levels of detail.
+func measure(r *proposal.Result, record, limit int) []*output {
+	if r == nil {
+		return nil
+	}
+	var list []*output
+	for _, o := range []*output{{name: "stdout", stream: &r.Stdout}, {name: "stderr", stream: &r.Stderr}} {
+		if s := o.stream; s.Bytes <= 0 && len(s.Head) == 0 && len(s.Tail) == 0 {
 			continue
 		}
-		list[i] = appendOutput(list[i], i, "stdout", &res.Stdout)
-		list[i] = appendOutput(list[i], i, "stderr", &res.Stderr)
+		o.record, o.limit = record, limit
+		whole, _ := o.try(limit)
+		o.natural = min(limit, text.Units(whole))
+		o.least = min(o.natural, text.Units(o.bare()))
+		list = append(list, o)
 	}
 	return list
-}
-
-func appendOutput(list []*output, record int, name string, s *proposal.Stream) []*output {
-	if s.Bytes <= 0 && len(s.Head) == 0 && len(s.Tail) == 0 {
-		return list
-	}
-	o := &output{record: record, name: name, stream: s}
-	whole, _ := o.try(MaxComment)
-	o.natural = min(MaxComment, text.Units(whole))
-	o.least = min(o.natural, text.Units(o.bare()))
-	return append(list, o)
 }
 
 // render returns the stream in at most max units, or its bare label.
 func (o *output) render(max int) string {
 	if o.natural <= max {
-		s, _ := o.try(MaxComment)
+		s, _ := o.try(o.limit)
 		return s
 	}
 	room := max - o.least

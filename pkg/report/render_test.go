@@ -43,7 +43,7 @@ func checkComment(t testing.TB, r proposal.Report, md string) {
 	if len(md) > 4*MaxComment {
 		t.Errorf("comment has %d bytes", len(md))
 	}
-	if !strings.HasPrefix(md, Marker+"\n\n"+heading(r)+"\n\n") {
+	if !strings.HasPrefix(md, Marker+"\n\n"+Page{Parts: []Part{{Report: r}}}.heading()+"\n\n") {
 		t.Errorf("comment begins %.200q", md)
 	}
 	checkPlain(t, "Markdown", md)
@@ -72,7 +72,7 @@ func checkPlain(t testing.TB, what, s string) {
 // ours are the elements that we write, with the attributes they may have.
 var ours = map[string][]string{
 	"html": nil, "head": nil, "body": nil, "h2": nil, "h3": nil, "p": nil, "b": nil, "br": nil, "ul": nil, "li": nil,
-	"table": nil, "tbody": nil, "tr": nil, "th": nil, "td": {"colspan"}, "details": {"open"}, "summary": nil, "code": {"class"}, "pre": nil,
+	"table": nil, "tbody": nil, "tr": nil, "td": {"colspan"}, "th": {"colspan"}, "details": {"open"}, "summary": nil, "code": {"class"}, "pre": nil, "a": {"href"},
 }
 
 // live is text that GitHub makes more of outside code.
@@ -140,11 +140,17 @@ func checkElement(t testing.TB, n *xhtml.Node, inCode bool) {
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			if c.Type == xhtml.ElementNode {
 				cells++
+				if len(c.Attr) == 1 && c.Attr[0].Val == "3" {
+					cells += 2
+				}
 			}
 		}
 		if cells < 2 || cells > 3 {
 			t.Errorf("a row of %d cells", cells)
 		}
+	}
+	if n.Data == "a" && (len(n.Attr) != 1 || !strings.HasPrefix(n.Attr[0].Val, "https://github.example/octo/demo/actions/runs/")) {
+		t.Errorf("a link that is not ours: %v", n.Attr)
 	}
 	if n.Data == "details" && n.Parent.Data != "body" {
 		t.Errorf("details inside %s: a block was not closed", n.Parent.Data)
@@ -160,7 +166,7 @@ func FuzzMarkdown(f *testing.F) {
 		r := everywhere(string(data))
 		checkComment(t, r, Markdown(r))
 		small := max(4000, int(limit))
-		if n := text.Units(markdown(r, small)); n > small {
+		if n := text.Units(Page{Parts: []Part{{Report: r}}, Limit: small}.Markdown()); n > small {
 			t.Errorf("%d units at limit %d", n, small)
 		}
 		checkPlain(t, "Text", Text(r))

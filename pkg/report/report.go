@@ -49,29 +49,9 @@ const Marker = "<!-- fumehood:report -->"
 // MaxComment is the most UTF-16 units that GitHub takes as a comment.
 const MaxComment = 65536
 
-// Markdown returns r as the body of a pull-request comment.
+// Markdown returns r alone as the body of a pull-request comment.
 func Markdown(r proposal.Report) string {
-	return markdown(r, MaxComment)
-}
-
-// markdown tries the levels of detail until the fixed parts leave the outputs
-// enough room.
-func markdown(r proposal.Report, limit int) string {
-	outputs := measure(r)
-	for i, l := range levels {
-		d := compose(r, l, outputs)
-		room := limit - d.fixed
-		if room >= d.least && (room >= min(d.wanted, limit/3) || i == len(levels)-1) {
-			return d.fill(room)
-		}
-	}
-	return tooLong(r)
-}
-
-// tooLong is what remains when not even the shortest form fits, which only a
-// limit far below GitHub's can bring about.
-func tooLong(r proposal.Report) string {
-	return Marker + "\n\n" + heading(r) + "\n\nThe rest does not fit here: see the report file.\n"
+	return Page{Parts: []Part{{Report: r}}}.Markdown()
 }
 
 // A level says how much detail a comment shows.
@@ -83,14 +63,15 @@ type level struct {
 	long    int // units of a command or text in its block
 	list    int // reasons, files and other lists
 	run     int // enforced and not enforced
+	footers int // of parts
 }
 
 var levels = []level{
-	{rows: 400, details: 400, folded: 400, short: 100, long: 3000, list: 12, run: 20},
-	{rows: 300, details: 300, folded: 300, short: 80, long: 600, list: 6, run: 12},
-	{rows: 250, details: 120, folded: 40, short: 60, long: 200, list: 3, run: 8},
-	{rows: 200, details: 40, folded: 0, short: 40, long: 160, list: 2, run: 6},
-	{rows: 60, details: 10, folded: 0, short: 30, long: 100, list: 2, run: 4},
+	{rows: 400, details: 400, folded: 400, short: 100, long: 3000, list: 12, run: 20, footers: 20},
+	{rows: 300, details: 300, folded: 300, short: 80, long: 600, list: 6, run: 12, footers: 10},
+	{rows: 250, details: 120, folded: 40, short: 60, long: 200, list: 3, run: 8, footers: 5},
+	{rows: 200, details: 40, folded: 0, short: 40, long: 160, list: 2, run: 6, footers: 2},
+	{rows: 60, details: 10, folded: 0, short: 30, long: 100, list: 2, run: 4, footers: 1},
 }
 
 // A doc is a comment under way: fixed text, and outputs whose length is decided
@@ -137,16 +118,4 @@ func (d *doc) fill(room int) string {
 		b.WriteString(p.fixed)
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
-}
-
-// compose lays the comment out at one level of detail.
-func compose(r proposal.Report, l level, outputs [][]*output) *doc {
-	d := &doc{}
-	d.block(Marker)
-	d.block(heading(r))
-	preface(d, r, l)
-	table(d, r, l)
-	details(d, r, l, outputs)
-	footer(d, r, l)
-	return d
 }

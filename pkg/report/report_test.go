@@ -93,7 +93,7 @@ func TestAttacksEverywhere(t *testing.T) {
 func TestEveryLimit(t *testing.T) {
 	for name, r := range cases() {
 		for _, limit := range []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment} {
-			got := markdown(r, limit)
+			got := Page{Parts: []Part{{Report: r}}, Limit: limit}.Markdown()
 			if n := text.Units(got); n > limit {
 				t.Errorf("%s: %d units at limit %d", name, n, limit)
 			}

@@ -10,67 +10,42 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// preface says what stopped the run, what it speaks of and what did not hold.
-func preface(d *doc, r proposal.Report, l level) {
-	if e := r.Error; e != nil {
-		lines := []string{"<p><b>Stopped, and nothing more ran.</b> " + code(e.Code, 80) + " " + prose(e.Message, l.long)}
-		if e.Hint != "" {
-			lines = append(lines, "<br><b>To mend it:</b> "+prose(e.Hint, l.long))
-		}
-		d.block(append(lines, "</p>")...)
-	}
-	d.block("<p>" + subject(r.Run) + "</p>")
-	if len(r.Run.Unenforced) > 0 {
-		d.block("<p>⚠️ <b>Not enforced in this run:</b></p>", list(r.Run.Unenforced, l.run, func(s string) string { return prose(s, l.long) }))
-	}
-}
-
-var fullSHA = regexp.MustCompile(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
-
-// subject says which code the comment speaks of.
-func subject(run proposal.Run) string {
-	var list []string
-	if run.HeadSHA != "" {
-		sha := run.HeadSHA
-		if fullSHA.MatchString(sha) {
-			sha = sha[:12]
-		}
-		list = append(list, "commit "+code(sha, 64))
-	}
-	if run.PR > 0 {
-		list = append(list, fmt.Sprintf("pull request %d", run.PR))
-	}
-	if run.Workspace != "" && len(list) == 0 {
-		list = append(list, "workspace "+code(run.Workspace, 60))
-	}
-	if run.Proposer != "" {
-		list = append(list, "proposed by "+code(run.Proposer, 60))
-	}
-	list = append(list, "took "+milliseconds(run.WallMS))
-	return strings.ToUpper(list[0][:1]) + strings.Join(list, " · ")[1:]
-}
-
-// table has one row a proposal, in the plan's order.
-func table(d *doc, r proposal.Report, l level) {
-	if len(r.Records) == 0 {
+// table has one row a proposal, in the plans' order, and where there are several
+// plans a row before each.
+func (p Page) table(d *doc, items []item, l level) {
+	if len(items) == 0 {
 		return
 	}
 	lines := []string{"<table>", "<tr><th>Outcome</th><th>Proposal</th><th>Command</th></tr>"}
-	for i, rec := range r.Records {
+	for i, it := range items {
 		if i == l.rows {
 			lines = append(lines, fmt.Sprintf("<tr><td>…</td><td colspan=\"2\">%d more: %s</td></tr>",
-				len(r.Records)-i, tally(r.Records[i:])))
+				len(items)-i, tally(p.records()[i:])))
 			break
 		}
-		lines = append(lines, row(rec, l))
+		if it.index == 0 && p.several() {
+			lines = append(lines, p.section(it.part))
+		}
+		lines = append(lines, row(it.Record, l))
 	}
 	d.block(append(lines, "</table>")...)
+}
+
+// section heads the rows of one part.
+func (p Page) section(part int) string {
+	return fmt.Sprintf("<tr><th colspan=\"3\">%s: %s</th></tr>", code(p.Parts[part].Name, 60), tally(p.Parts[part].Report.Records))
 }
 
 func row(r proposal.Record, l level) string {
 	mark, words := outcome(r)
 	if by := rule(r); by != "" {
 		words += ": " + code(by, l.short)
+	}
+	if r.Approval != nil {
+		words += "<br>approved by " + code(r.Approval.By, l.short)
+	}
+	if list := observed(r); len(list) > 0 && r.Runnable() {
+		words += "<br>👁 would be " + effects[list[0].Effect] + ": " + code(list[0].Rule, l.short)
 	}
 	if r.Proposal.Expect != "" {
 		words += "<br>expected: " + code(r.Proposal.Expect, l.short)
@@ -79,10 +54,13 @@ func row(r proposal.Record, l level) string {
 		mark, words, code(r.Proposal.ID, l.short), code(shortCommand(r), l.short))
 }
 
+// effects say what a rule would have done.
+var effects = map[proposal.Effect]string{proposal.Deny: "denied", proposal.Ask: "asked about", proposal.Allow: "allowed"}
+
 // rule names the first rule that refused r.
 func rule(r proposal.Record) string {
 	for _, reason := range r.Decision.Reasons {
-		if reason.Effect == r.Decision.Effect && r.Decision.Effect != proposal.Allow {
+		if reason.Effect == r.Decision.Effect && !reason.Observed && !r.Runnable() {
 			return reason.Rule
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // colours and no output of the commands.
 func Text(r proposal.Report) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, strings.TrimPrefix(heading(r), "## "))
+	fmt.Fprintln(&b, strings.TrimPrefix(Page{Parts: []Part{{Report: r}}}.heading(), "## "))
 	if r.Error != nil {
 		fmt.Fprintf(&b, "stopped: %s: %s\n", text.Inline(r.Error.Code, 80), text.Inline(r.Error.Message, 500))
 		if r.Error.Hint != "" {

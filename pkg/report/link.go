@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"regexp"
+	"strings"
+)
+
+// runURL is the address of a workflow run, in which nothing needs escaping.
+var runURL = regexp.MustCompile(`^(https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?)/([A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100})/actions/runs/([0-9]{1,19})(?:/attempts/[0-9]{1,5})?$`)
+
+// link returns an anchor to a workflow run of p's own repository, on the server
+// that p.RunURL names, and "" for every other address.
+func (p Page) link(url, words string) string {
+	own, m := runURL.FindStringSubmatch(p.RunURL), runURL.FindStringSubmatch(url)
+	if m == nil || own == nil || m[1] != own[1] || !strings.EqualFold(m[2], p.Repository) {
+		return ""
+	}
+	return `<a href="` + url + `">` + words + " " + m[3] + "</a>"
+}
+
+// whereabouts says where the reports and all outputs lie, or nothing.
+func (p Page) whereabouts() string {
+	run := p.link(p.RunURL, "workflow run")
+	switch {
+	case p.Artifact != "" && run != "":
+		return "artifact " + code(p.Artifact, 100) + " of " + run
+	case p.Artifact != "":
+		return "artifact " + code(p.Artifact, 100)
+	}
+	return run
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import "fmt"
+
+// A Notice is one thing that a reader must know before reading on. Its text is the
+// caller's; what it repeats of others stands between backticks or quotes.
+type Notice struct {
+	Level string // "warning" or "note"; anything else is a warning
+	Text  string
+}
+
+// Moved says that the pull request has a newer commit than the results.
+func Moved(head string) Notice {
+	return Notice{"warning", fmt.Sprintf("the pull request has moved on to commit `%.12s`: these results are about an older one", head)}
+}
+
+// SelfReported says that the results come from a workflow run that the pull
+// request's author could change, and what was checked of them nevertheless.
+func SelfReported(checked string) Notice {
+	return Notice{"warning", "self-reported: these results come from the pull request's own workflow run, which its author can change; " + checked}
+}
+
+// Touches says that the pull request itself changes what it is judged by.
+func Touches(paths []string) Notice {
+	const most = 3
+	list := ""
+	for i, path := range paths {
+		if i == most {
+			list += fmt.Sprintf(" and %d more", len(paths)-most)
+			break
+		}
+		list += fmt.Sprintf(" %q", path)
+	}
+	return Notice{"warning", "this pull request changes workflows or policy, which were not taken from it:" + list}
+}

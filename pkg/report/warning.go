@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// notices lists what a reader has to know before believing the rest.
+func (p Page) notices(d *doc, l level) {
+	if lines := p.warnings(l); len(lines) > 0 {
+		d.block("<p>⚠️ <b>To know before you rely on this:</b></p>", list(lines, 2*l.run, func(s string) string { return s }))
+	}
+	for i, n := range p.Notices {
+		if n.Level == "note" && i < l.run {
+			d.block("<p>ℹ️ " + prose(n.Text, l.long) + "</p>")
+		}
+	}
+}
+
+// warnings are the caller's, then what the reports say of themselves.
+func (p Page) warnings(l level) []string {
+	var lines []string
+	for _, n := range p.Notices {
+		if n.Level != "note" {
+			lines = append(lines, prose(n.Text, l.long))
+		}
+	}
+	for _, w := range []struct {
+		prefix string
+		get    func(Part) []string
+	}{
+		{"<b>Not confirmed:</b> ", func(part Part) []string { return part.Doubt }},
+		{"", func(part Part) []string { return observing(part.Report) }},
+		{"Not enforced: ", func(part Part) []string { return part.Report.Run.Unenforced }},
+		{"Not in the workspace: ", func(part Part) []string { return part.Report.Run.Left }},
+	} {
+		lines = append(lines, p.told(w.prefix, l, w.get)...)
+	}
+	return lines
+}
+
+// told shows what parts say, each thing once, the first l.run of them.
+func (p Page) told(prefix string, l level, get func(Part) []string) []string {
+	var lines []string
+	sayings := p.gather(get)
+	for i, one := range sayings {
+		if i == l.run {
+			return append(lines, fmt.Sprintf("%sand %d more", prefix, len(sayings)-i))
+		}
+		lines = append(lines, prefix+p.names(one.parts)+prose(one.text, l.long))
+	}
+	return lines
+}
+
+// observing says that a policy was only watched.
+func observing(r proposal.Report) []string {
+	if r.Run.Mode != "observe" {
+		return nil
+	}
+	n := 0
+	for _, rec := range r.Records {
+		if rec.Runnable() && len(observed(rec)) > 0 {
+			n++
+		}
+	}
+	return []string{fmt.Sprintf("observe mode: the repository's own policy was asked and not obeyed; of the commands that ran it would have stopped %d", n)}
+}
+
+// observed returns the reasons that had no effect.
+func observed(r proposal.Record) []proposal.Reason {
+	var list []proposal.Reason
+	for _, reason := range r.Decision.Reasons {
+		if reason.Observed {
+			list = append(list, reason)
+		}
+	}
+	return list
+}
+
+// A saying is one text with the parts that say it.
+type saying struct {
+	text  string
+	parts []int
+}
+
+// gather collects what the parts say, in order and each thing once.
+func (p Page) gather(get func(Part) []string) []saying {
+	var list []saying
+	at := map[string]int{}
+	for i, part := range p.Parts {
+		for _, text := range get(part) {
+			n, known := at[text]
+			if !known {
+				n = len(list)
+				at[text], list = n, append(list, saying{text: text})
+			}
+			if !slices.Contains(list[n].parts, i) {
+				list[n].parts = append(list[n].parts, i)
+			}
+		}
+	}
+	return list
+}
+
+// names says which parts are meant when it is not all of them.
+func (p Page) names(parts []int) string {
+	if len(parts) == len(p.Parts) {
+		return ""
+	}
+	var names []string
+	for _, i := range parts {
+		names = append(names, p.Parts[i].Name)
+	}
+	return several(names, func(s string) string { return code(s, 60) }) + ": "
+}
