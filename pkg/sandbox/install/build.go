@@ -22,9 +22,11 @@ import (
 
 const ldflags = "-s -w -X gvisor.dev/gvisor/runsc/version.version=" + GVisorVersion
 
-// build makes an installation of root's sources in dir, which must be empty.
-func build(ctx context.Context, root, key, dir string, progress func(string)) error {
-	if err := compile(ctx, root, dir, progress); err != nil {
+// build makes an installation of root's sources in dir, which must be empty, for
+// linux on arch. What cannot be tried here, because arch is another machine's, is
+// built without trial; the prewarmer, which only saves time, is then left out.
+func build(ctx context.Context, root, key, dir, arch string, progress func(string)) error {
+	if err := compile(ctx, root, dir, arch, progress); err != nil {
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(dir, sidecarDir), 0o755); err != nil {
@@ -35,13 +37,15 @@ func build(ctx context.Context, root, key, dir string, progress func(string)) er
 	if err := os.Link(filepath.Join(dir, runscName), filepath.Join(dir, sentryName)); err != nil {
 		return buildFailure("cannot link the sentry", err)
 	}
-	version := exec.CommandContext(ctx, filepath.Join(dir, runscName), "--version")
-	if text, err := version.Output(); err != nil || !bytes.Contains(text, []byte("runsc version "+GVisorVersion+"\n")) {
-		return buildFailure(fmt.Sprintf("the new %s says version %q", runscName, tail(text)), err)
-	}
 	m := manifest{
-		Schema: manifestSchema, GVisor: GVisorVersion, Go: runtime.Version(), Platform: platform(), Source: key,
-		Prewarmer: buildPrewarmer(ctx, dir),
+		Schema: manifestSchema, GVisor: GVisorVersion, Go: runtime.Version(), Platform: platformOf(arch), Source: key,
+		Prewarmer: "without the prewarmer " + prewarmerCost + ": built on another machine than " + arch + ", where it could not be tried",
+	}
+	if arch == runtime.GOARCH {
+		if err := checkVersion(ctx, dir); err != nil {
+			return err
+		}
+		m.Prewarmer = buildPrewarmer(ctx, dir)
 	}
 	if m.Prewarmer != "" {
 		progress(m.Prewarmer)
@@ -49,12 +53,16 @@ func build(ctx context.Context, root, key, dir string, progress func(string)) er
 	return seal(dir, m)
 }
 
-// compile runs the go command, and says every ten seconds that it still does.
-func compile(ctx context.Context, root, dir string, progress func(string)) error {
-	goTool, err := exec.LookPath("go")
-	if err != nil {
-		return buildFailure("cannot find the go command", err)
+func checkVersion(ctx context.Context, dir string) error {
+	version := exec.CommandContext(ctx, filepath.Join(dir, runscName), "--version")
+	if text, err := version.Output(); err != nil || !bytes.Contains(text, []byte("runsc version "+GVisorVersion+"\n")) {
+		return buildFailure(fmt.Sprintf("the new %s says version %q", runscName, tail(text)), err)
 	}
+	return nil
+}
+
+// compile runs the go command, and says every ten seconds that it still does.
+func compile(ctx context.Context, root, dir, arch string, progress func(string)) error {
 	progress("building " + runscName + " from gVisor " + GVisorVersion + "; this is done once and takes about a minute")
 	begun := time.Now()
 	stop := make(chan struct{})
@@ -70,14 +78,29 @@ func compile(ctx context.Context, root, dir string, progress func(string)) error
 			}
 		}
 	}()
-	cmd := exec.CommandContext(ctx, goTool, "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags,
-		"-o", dir+string(filepath.Separator), "./cmd/"+runscName, "./cmd/"+initName)
-	cmd.Dir, cmd.Env = root, append(buildEnv(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off")
-	cmd.WaitDelay = 5 * time.Second
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return buildFailure("cannot build "+runscName+": "+tail(text), err)
+	if err := goBuild(ctx, root, dir, arch, ldflags, runscName, initName); err != nil {
+		return err
 	}
 	progress(fmt.Sprintf("built %s in %.0f s", runscName, time.Since(begun).Seconds()))
+	return nil
+}
+
+// goBuild compiles commands of root into dir, to the same bytes wherever root lies.
+func goBuild(ctx context.Context, root, dir, arch, ldflags string, commands ...string) error {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		return buildFailure("cannot find the go command", err)
+	}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", dir + string(filepath.Separator)}
+	for _, name := range commands {
+		args = append(args, "./cmd/"+name)
+	}
+	cmd := exec.CommandContext(ctx, goTool, args...)
+	cmd.Dir, cmd.Env = root, append(buildEnv(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-mod=readonly", "GOWORK=off")
+	cmd.WaitDelay = 5 * time.Second
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return buildFailure("cannot build "+strings.Join(commands, " and ")+": "+tail(text), err)
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -43,7 +44,7 @@ func cached(ctx context.Context, o Options) (Runsc, error) {
 
 // ensure returns the folder in builds for the sources as they are now.
 func ensure(ctx context.Context, o Options, root, builds string) (string, error) {
-	key, err := sourceKey(root)
+	key, err := sourceKey(root, platform())
 	if err != nil {
 		return "", missing("cannot read this program's source: " + err.Error())
 	}
@@ -116,10 +117,10 @@ func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 		return buildFailure("cannot make the cache", err)
 	}
 	defer os.RemoveAll(scratch)
-	if err := build(ctx, root, key, scratch, progress); err != nil {
+	if err := build(ctx, root, key, scratch, runtime.GOARCH, progress); err != nil {
 		return err
 	}
-	if now, err := sourceKey(root); err != nil || now != key {
+	if now, err := sourceKey(root, platform()); err != nil || now != key {
 		return buildFailure("cannot install the build", errSourceChanged)
 	}
 	if err := os.Rename(scratch, dir); err != nil {

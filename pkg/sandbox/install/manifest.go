@@ -113,6 +113,8 @@ func (m manifest) write(dir string) error {
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
+func platformOf(arch string) string { return "linux/" + arch }
+
 func badDigest(dir, message string) error {
 	return refusal(CodeDigest, dir, message, "remove that folder and run fumehood again")
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -56,3 +57,7 @@ func compilePrewarmer(ctx context.Context, cc, dir string) error {
 	}
 	return os.Rename(out, filepath.Join(dir, prewarmerName))
 }
+
+// Compilers are the names of the C compilers that may build the prewarmer, in the
+// order in which they are tried.
+func Compilers() []string { return slices.Clone(compilers) }

@@ -50,11 +50,11 @@ func sourceTree() (string, error) {
 	return root, nil
 }
 
-// sourceKey names what would be built from root here: it changes with our
-// sources, the versions of all modules, the compiler and the platform.
-func sourceKey(root string) (string, error) {
+// sourceKey names what would be built from root for a platform: it changes with
+// our sources, the versions of all modules, the compiler and the platform.
+func sourceKey(root, platform string) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%s\n%s\n", GVisorVersion, runtime.Version(), platform())
+	fmt.Fprintf(sum, "%s\n%s\n%s\n", GVisorVersion, runtime.Version(), platform)
 	for _, name := range sourceRoots {
 		err := filepath.WalkDir(filepath.Join(root, name), func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) && path == filepath.Join(root, name) {

@@ -163,7 +163,7 @@ func tree(t *testing.T) string {
 
 func key(t *testing.T, root string) string {
 	t.Helper()
-	k, err := sourceKey(root)
+	k, err := sourceKey(root, platform())
 	if err != nil {
 		t.Fatal(err)
 	}

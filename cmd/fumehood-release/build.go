@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
+)
+
+const downloads = "https://github.com/fumehood/fumehood/releases/download/"
+
+// built is release.env: what was built, as lines of KEY=VALUE in a fixed order.
+type built []string
+
+// build makes the archives and release.env in o.out.
+func (o order) build(ctx context.Context) (built, error) {
+	if err := os.Mkdir(o.out, 0o755); err != nil {
+		return nil, err
+	}
+	name := o.version
+	if name == "" {
+		name = "source"
+	}
+	b := built{"VERSION=" + name}
+	if o.version != "" {
+		b = append(b, "URL="+downloads+o.version)
+	}
+	b = append(b, "GO="+runtime.Version(), "CC="+compiler(ctx))
+	for _, arch := range o.archs {
+		lines, err := o.buildArch(ctx, name, arch)
+		if err != nil {
+			return nil, err
+		}
+		b = append(b, lines...)
+	}
+	return b, os.WriteFile(filepath.Join(o.out, "release.env"), b.text(), 0o644)
+}
+
+func (o order) buildArch(ctx context.Context, name, arch string) ([]string, error) {
+	dir := filepath.Join(o.out, arch)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	release := install.Release{Root: o.root, Dir: dir, Arch: arch, Version: o.version, Progress: o.progress}
+	if err := release.Build(ctx); err != nil {
+		return nil, err
+	}
+	licence, err := os.ReadFile(filepath.Join(o.root, "LICENSE"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "LICENSE"), licence, 0o644)
+	}
+	if err != nil {
+		return nil, err
+	}
+	archive := filepath.Join(o.out, fmt.Sprintf("fumehood_%s_linux_%s.tar.gz", name, arch))
+	if err := pack(dir, archive); err != nil {
+		return nil, fmt.Errorf("cannot pack %q: %w", archive, err)
+	}
+	var lines []string
+	for _, f := range []struct{ key, path string }{
+		{"ARCHIVE", archive}, {"FUMEHOOD", filepath.Join(dir, "fumehood")}, {"RUNSC", filepath.Join(dir, "fumehood-runsc")},
+	} {
+		sum, err := digest(f.path)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, fmt.Sprintf("SHA256_%s_%s=%s", f.key, strings.ToUpper(arch), sum))
+	}
+	o.progress("packed " + archive)
+	return lines, nil
+}
+
+func digest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// compiler is what the prewarmer was built with: with another one, an archive has
+// another digest, and this line says why.
+func compiler(ctx context.Context) string {
+	for _, name := range install.Compilers() {
+		if text, err := exec.CommandContext(ctx, name, "--version").Output(); err == nil {
+			first, _, _ := strings.Cut(string(text), "\n")
+			return strings.TrimSpace(first)
+		}
+	}
+	return "none"
+}
+
+func (b built) text() []byte {
+	return []byte(`# What the action installs: the release, and the SHA-256 of its archives and of the
+# programs in them. Pinning the action to a commit pins these, too. Written by
+# cmd/fumehood-release; "source" means that the action builds itself.
+` + strings.Join(b, "\n") + "\n")
+}
+
+// compare returns the lines in which the file at path is not b.
+func (b built) compare(path string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var differences []string
+	lines := slices.DeleteFunc(strings.Split(strings.TrimRight(string(text), "\n"), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "#")
+	})
+	for _, line := range lines {
+		if !slices.Contains(b, line) {
+			differences = append(differences, "- "+line)
+		}
+	}
+	for _, line := range b {
+		if !slices.Contains(lines, line) {
+			differences = append(differences, "+ "+line)
+		}
+	}
+	return differences
+}

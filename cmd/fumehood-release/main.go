@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command fumehood-release builds what the action installs: one archive for each
+// machine, and release.env, which names their digests.
+//
+//	go run ./cmd/fumehood-release --version v1.2.3 --out DIR
+//	go run ./cmd/fumehood-release --version v1.2.3 --out DIR --check release.env
+//	go run ./cmd/fumehood-release --arch amd64 --out DIR
+//
+// It promises that the same commit, Go and C compiler give the same bytes, in
+// whatever folder, at whatever time and by whomever; so a release.env that is
+// committed before the tag can be checked by everyone against the tag's sources,
+// and --check does. Without --version it makes the build that the action uses when
+// it runs from a checkout of this repository.
+//
+// It does not protect against a compiler or a module proxy that lies: go.sum and
+// the digest of the compiler are all that stand between. It neither signs nor
+// uploads; the workflow of a release does.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// versions are what a release may be called: it becomes part of a linker flag, of
+// file names and of an address.
+var versions = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9a-z.]+)?$`)
+
+// An order is what the command line says.
+type order struct {
+	version, out, check, root string
+	archs                     []string
+	progress                  func(string)
+}
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stderr)
+	cancel()
+	os.Exit(code)
+}
+
+// run is main without the process. Exit codes: 0 built, 1 built but not what
+// --check expects, 2 usage, 3 not built.
+func run(ctx context.Context, args []string, stderr io.Writer) int {
+	o, err := readOrder(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "fumehood-release: %v\n", err)
+		return 2
+	}
+	o.progress = func(line string) { fmt.Fprintf(stderr, "fumehood-release: %s\n", line) }
+	built, err := o.build(ctx)
+	if err != nil {
+		f := proposal.FailureOf(err)
+		fmt.Fprintf(stderr, "fumehood-release: %s: %s\n", f.Code, f.Message)
+		return 3
+	}
+	if o.check == "" {
+		return 0
+	}
+	if differences := built.compare(o.check); len(differences) > 0 {
+		fmt.Fprintf(stderr, "fumehood-release: the build is not what %s says:\n%s\n", o.check, strings.Join(differences, "\n"))
+		return 1
+	}
+	return 0
+}
+
+func readOrder(args []string, stderr io.Writer) (order, error) {
+	var o order
+	var archs string
+	f := flag.NewFlagSet("fumehood-release", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.version, "version", "", "the release's version, such as v1.2.3; empty for a build from source")
+	f.StringVar(&o.out, "out", "", "new folder for the archives and release.env")
+	f.StringVar(&o.check, "check", "", "compare with this release.env, line by line")
+	f.StringVar(&o.root, "root", ".", "the module's folder")
+	f.StringVar(&archs, "arch", "amd64,arm64", "machines, separated by commas")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	o.archs = strings.Split(archs, ",")
+	switch {
+	case f.NArg() > 0 || o.out == "":
+		return o, errors.New("wants --out and no other argument")
+	case o.version != "" && !versions.MatchString(o.version):
+		return o, fmt.Errorf("invalid version %q, want one like v1.2.3", o.version)
+	case runtime.GOOS != "linux":
+		return o, errors.New("builds on linux only")
+	}
+	return o, nil
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// programName is the command that an installation lies beside.
+const programName = "fumehood"
+
+// releaseArchs are the machines that releases are made for.
+var releaseArchs = []string{"amd64", "arm64"}
+
+// A Release is a build of everything that one machine needs.
+type Release struct {
+	// Root is the module's folder.
+	Root string
+	// Dir is where the release is laid out; it must be there and empty.
+	Dir string
+	// Arch is amd64 or arm64.
+	Arch string
+	// Version is what fumehood calls itself; empty for a build that is no release.
+	Version string
+	// Progress, if set, is told in short lines what takes so long.
+	Progress func(string)
+}
+
+// Build lays out in r.Dir fumehood with the installation that it will use beside
+// it. The program is linked with the digest of that installation's manifest: it
+// takes no other and builds none, so whoever knows the program's digest knows all.
+//
+// The same sources, Go and, for the prewarmer, C compiler give the same bytes,
+// whatever the folder, the time and the user. For another machine's architecture
+// there is no prewarmer, and nothing was tried.
+func (r Release) Build(ctx context.Context) error {
+	if !slices.Contains(releaseArchs, r.Arch) {
+		return &proposal.StopError{Code: CodeBuild, Message: "there is no release for " + r.Arch, Hint: "build for amd64 or arm64"}
+	}
+	progress := r.Progress
+	if progress == nil {
+		progress = func(string) {}
+	}
+	key, err := sourceKey(r.Root, platformOf(r.Arch))
+	if err != nil {
+		return buildFailure("cannot read the source", err)
+	}
+	if err := build(ctx, r.Root, key, r.Dir, r.Arch, progress); err != nil {
+		return err
+	}
+	manifest, err := os.ReadFile(filepath.Join(r.Dir, manifestName))
+	if err != nil {
+		return buildFailure("cannot read the new manifest", err)
+	}
+	digest := sha256.Sum256(manifest)
+	flags := "-s -w -X " + modulePath + "/pkg/sandbox/install.releaseDigest=" + hex.EncodeToString(digest[:])
+	if r.Version != "" {
+		flags += " -X main.version=" + r.Version
+	}
+	progress("building " + programName + " for " + platformOf(r.Arch))
+	return goBuild(ctx, r.Root, r.Dir, r.Arch, flags, programName)
+}
