@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v62/github"
+)
+
+// An Artifact is what a workflow run left. Whoever made the run chose its name and
+// every byte of it.
+type Artifact struct {
+	ID      int64
+	Name    string
+	Size    int64
+	Expired bool
+	Digest  string // of the zip, "sha256:…"; "" when GitHub does not tell
+	Created time.Time
+}
+
+// artifact is one with what go-github leaves out.
+type artifact struct {
+	gh.Artifact
+	Digest string `json:"digest"`
+}
+
+// Artifacts lists the artifacts of one workflow run.
+func (c *Client) Artifacts(ctx context.Context, run int64) ([]Artifact, error) {
+	var list []Artifact
+	path := c.path(fmt.Sprintf("actions/runs/%d/artifacts", run))
+	err := pages(ctx, c, listArtifacts, path, nil, func(page struct {
+		Artifacts []*artifact `json:"artifacts"`
+	}) error {
+		for _, a := range page.Artifacts {
+			if a == nil || a.GetID() <= 0 {
+				return malformed("an artifact without an id")
+			}
+			list = append(list, Artifact{
+				ID: a.GetID(), Name: a.GetName(), Size: a.GetSizeInBytes(), Expired: a.GetExpired(),
+				Digest: a.Digest, Created: a.GetCreatedAt().Time,
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return unique(list, func(a Artifact) int64 { return a.ID }), nil
+}
+
+// Download returns an artifact's zip of at most max bytes; a larger one is an error
+// of Kind TooLarge. The place that GitHub names is asked without the token, and only
+// over https, or over http on loopback or where the API itself is spoken to so.
+func (c *Client) Download(ctx context.Context, artifact int64, max int64) ([]byte, error) {
+	return call(ctx, c, download, func(ctx context.Context) ([]byte, error) {
+		place, _, err := c.gh.Actions.DownloadArtifact(ctx, c.owner, c.name, artifact, maxRedirects)
+		if err != nil {
+			return nil, err
+		}
+		return c.fetchFrom(ctx, place, max)
+	})
+}
+
+func (c *Client) fetchFrom(ctx context.Context, place *url.URL, max int64) ([]byte, error) {
+	if err := checkPlace(place, c.wire.base); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), nil)
+	if err != nil {
+		return nil, malformed("a place of an artifact that is no URL")
+	}
+	resp, err := c.fetch.Do(req)
+	if err != nil {
+		return nil, broken(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		// Not the API's word on the artifact: the link lives for a minute only.
+		return nil, &Error{Kind: Unavailable, Status: resp.StatusCode, Message: "from the place that the artifact lies at"}
+	}
+	data, err := readAtMost(resp.Body, max)
+	if errors.Is(err, errTooLarge) {
+		return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("the artifact has more than %d bytes", max)}
+	}
+	if err != nil {
+		return nil, broken(err)
+	}
+	return data, nil
+}
+
+// checkPlace says whether bytes may be fetched from u when base is the API.
+func checkPlace(u, base *url.URL) error {
+	switch {
+	case u.User != nil || u.Host == "":
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme == "http" && loopback(u.Hostname()):
+		return nil
+	case u.Scheme == "http" && base.Scheme == "http" && strings.EqualFold(u.Hostname(), base.Hostname()):
+		return nil
+	}
+	return &Error{Kind: Moved, Message: printable("to " + u.Scheme + "://" + u.Host)}
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+var errTooLarge = errors.New("too large")
+
+// readAtMost reads r to its end, and errTooLarge is returned when that is beyond max
+// bytes.
+func readAtMost(r io.Reader, max int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, max+1))
+	if int64(len(data)) > max {
+		return nil, errTooLarge
+	}
+	return data, err
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// The cache's bounds, in bytes.
+const (
+	maxCache = 16 << 20
+	maxETag  = 512
+)
+
+// A cache keeps answers by their URL. None is used before GitHub has said that it
+// still holds.
+type cache struct {
+	mu      sync.Mutex
+	max     int
+	size    int
+	entries map[string]entry
+}
+
+// An entry is an answer with status 200. Nothing of it is changed once it is made.
+type entry struct {
+	etag   string
+	header http.Header
+	body   []byte
+}
+
+func newCache(max int) *cache { return &cache{max: max, entries: map[string]entry{}} }
+
+func (c *cache) get(key string) (entry, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.entries[key]
+	return e, ok
+}
+
+// put keeps e. When there is no room all others go: a run reads few pages, again and
+// again, so a cache that is full is one that does not help.
+func (c *cache) put(key string, e entry) {
+	if e.etag == "" || len(e.etag) > maxETag || len(e.body) > c.max/4 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.size -= len(c.entries[key].body)
+	if c.size+len(e.body) > c.max {
+		clear(c.entries)
+		c.size = 0
+	}
+	c.entries[key] = e
+	c.size += len(e.body)
+}
+
+func (e entry) answer(req *http.Request) *http.Response {
+	return answer(req, &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: e.header, Body: io.NopCloser(bytes.NewReader(nil)),
+	}, e.body)
+}

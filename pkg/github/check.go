@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	gh "github.com/google/go-github/v62/github"
+)
+
+// GitHub's limits on check runs. Its "characters" are taken for bytes, which are
+// never fewer.
+const (
+	maxBatch      = 50    // annotations of one request
+	maxCheckText  = 65535 // of a summary, of a text
+	maxCheckTitle = 255
+	maxAnnotation = 64 << 10
+	// maxAnnotations is our own: ten requests.
+	maxAnnotations = 500
+)
+
+// An Annotation is a message on lines of a file.
+type Annotation struct {
+	Path      string // in the repository; without one it is left out
+	StartLine int    // from 1
+	EndLine   int    // at least StartLine
+	Level     string // "notice", "warning" or "failure"; anything else is a notice
+	Title     string
+	Message   string
+}
+
+// A CheckRun is a verdict on one commit. Status is "queued", "in_progress" or
+// "completed", and Conclusion stands with "completed" and only with it: "success",
+// "failure", "neutral", "cancelled", "skipped", "timed_out" or "action_required".
+// What is longer than GitHub takes is cut.
+type CheckRun struct {
+	Name        string
+	HeadSHA     string
+	Status      string
+	Conclusion  string
+	Title       string
+	Summary     string // Markdown
+	Text        string // Markdown
+	DetailsURL  string
+	ExternalID  string
+	Annotations []Annotation // the first 500 are sent; GitHub adds them to those it has
+}
+
+// CreateCheckRun makes a check run and adds its annotations, in batches. An id beside
+// an error is that of a check run which stands without all of them.
+func (c *Client) CreateCheckRun(ctx context.Context, run CheckRun) (id int64, err error) {
+	if e := run.invalid(); e != nil {
+		return 0, e.stop(createCheck)
+	}
+	batches := run.batches()
+	output := run.output(batches[0])
+	id, err = call(ctx, c, createCheck, func(ctx context.Context) (int64, error) {
+		return checkID(c.gh.Checks.CreateCheckRun(ctx, c.owner, c.name, gh.CreateCheckRunOptions{
+			Name: run.Name, HeadSHA: run.HeadSHA, Status: optional(run.Status), Conclusion: optional(run.Conclusion),
+			DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID), Output: output,
+		}))
+	})
+	if err != nil {
+		return 0, err
+	}
+	return id, c.addBatches(ctx, id, run, batches[1:])
+}
+
+// UpdateCheckRun replaces what a check run says and adds annotations to it. HeadSHA
+// is not sent: a check run never changes its commit.
+func (c *Client) UpdateCheckRun(ctx context.Context, id int64, run CheckRun) error {
+	if e := run.invalid(); e != nil {
+		return e.stop(updateCheck)
+	}
+	batches := run.batches()
+	if len(batches[0]) > 0 {
+		return c.addBatches(ctx, id, run, batches)
+	}
+	return c.patchCheck(ctx, updateCheck, id, run, nil)
+}
+
+func (c *Client) addBatches(ctx context.Context, id int64, run CheckRun, batches [][]Annotation) error {
+	for _, batch := range batches {
+		if err := c.patchCheck(ctx, addAnnotations, id, run, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) patchCheck(ctx context.Context, op operation, id int64, run CheckRun, batch []Annotation) error {
+	_, err := call(ctx, c, op, func(ctx context.Context) (int64, error) {
+		return checkID(c.gh.Checks.UpdateCheckRun(ctx, c.owner, c.name, id, gh.UpdateCheckRunOptions{
+			Name: run.Name, Status: optional(run.Status), Conclusion: optional(run.Conclusion),
+			DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID), Output: run.output(batch),
+		}))
+	})
+	return err
+}
+
+func checkID(run *gh.CheckRun, _ *gh.Response, err error) (int64, error) {
+	if err == nil && run.GetID() <= 0 {
+		err = malformed("a check run without an id")
+	}
+	return run.GetID(), err
+}
+
+// invalid says what GitHub would refuse, before anything is sent.
+func (r CheckRun) invalid() *Error {
+	message := ""
+	switch {
+	case r.Name == "":
+		message = "a check run needs a name"
+	case (r.Status == "completed") != (r.Conclusion != ""):
+		message = "a check run has a conclusion when it is completed, and only then"
+	default:
+		return nil
+	}
+	return &Error{Kind: Invalid, Message: message, unsent: true}
+}
+
+// batches splits the annotations; there is always a first batch.
+func (r CheckRun) batches() [][]Annotation {
+	rest := slices.DeleteFunc(slices.Clone(r.Annotations), func(a Annotation) bool { return a.Path == "" })
+	rest = rest[:min(len(rest), maxAnnotations)]
+	first := rest[:min(len(rest), maxBatch)]
+	batches := [][]Annotation{first}
+	for rest = rest[len(first):]; len(rest) > 0; rest = rest[min(len(rest), maxBatch):] {
+		batches = append(batches, rest[:min(len(rest), maxBatch)])
+	}
+	return batches
+}
+
+func (r CheckRun) output(batch []Annotation) *gh.CheckRunOutput {
+	if r.Title == "" && r.Summary == "" && r.Text == "" && len(batch) == 0 {
+		return nil
+	}
+	title := r.Title
+	if title == "" {
+		title = r.Name // GitHub wants one
+	}
+	out := &gh.CheckRunOutput{
+		Title: gh.String(cut(title, maxCheckTitle)), Summary: gh.String(cut(r.Summary, maxCheckText)),
+		Text: optional(cut(r.Text, maxCheckText)),
+	}
+	for _, a := range batch {
+		out.Annotations = append(out.Annotations, a.line())
+	}
+	return out
+}
+
+func (a Annotation) line() *gh.CheckRunAnnotation {
+	level := a.Level
+	if level != "warning" && level != "failure" {
+		level = "notice"
+	}
+	start := max(a.StartLine, 1)
+	return &gh.CheckRunAnnotation{
+		Path: &a.Path, StartLine: &start, EndLine: gh.Int(max(a.EndLine, start)), AnnotationLevel: &level,
+		Title: optional(cut(a.Title, maxCheckTitle)), Message: gh.String(cut(a.Message, maxAnnotation)),
+	}
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// cut shortens s to at most max bytes, between characters, with "…" as the last.
+func cut(s string, max int) string {
+	const sign = "…"
+	if len(s) <= max {
+		return s
+	}
+	end := max - len(sign)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return strings.TrimRight(s[:end], "\n") + sign
+}

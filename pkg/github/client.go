@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v62/github"
+)
+
+// The defaults of Options.
+const (
+	DefaultBaseURL   = "https://api.github.com"
+	DefaultMaxWait   = 2 * time.Minute
+	DefaultTimeout   = 30 * time.Second
+	DefaultUserAgent = "fumehood"
+)
+
+// Options say which repository a Client speaks of, and how. Only Repository must be
+// set; every other zero field is the default beside it.
+type Options struct {
+	BaseURL    string // the runner's GITHUB_API_URL, on GHES with its /api/v3; DefaultBaseURL
+	Token      string // none: only what everybody may read
+	Repository string // owner/name
+
+	// Transport sends the requests; a clone of http.DefaultTransport. Its answers
+	// need not be bounded, it must not add credentials of its own.
+	Transport http.RoundTripper
+	// Sleep waits for d or until ctx is done, then returning ctx's error; by the clock.
+	Sleep func(ctx context.Context, d time.Duration) error
+	Now   func() time.Time // time.Now
+
+	MaxWait   time.Duration // total patience of one call; DefaultMaxWait
+	Timeout   time.Duration // of one request and its answer; DefaultTimeout
+	UserAgent string        // DefaultUserAgent
+}
+
+// A Client reads and writes one repository. It may be used by several goroutines.
+type Client struct {
+	gh          *gh.Client
+	wire        *wire
+	fetch       *http.Client // for places outside the API: never carries the token
+	owner, name string
+
+	sleep   func(context.Context, time.Duration) error
+	now     func() time.Time
+	maxWait time.Duration
+	timeout time.Duration
+}
+
+// New returns a Client. It sends nothing.
+func New(o Options) (*Client, error) {
+	base, err := parseBase(o.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	owner, name, err := splitRepository(o.Repository)
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, fmt.Errorf("invalid GitHub token: it has blanks or characters that no token has")
+	}
+	o = withDefaults(o)
+	c := &Client{
+		wire:  &wire{next: o.Transport, base: base, token: o.Token, cache: newCache(maxCache)},
+		fetch: &http.Client{Transport: o.Transport, CheckRedirect: keepTo(func(u *url.URL) error { return checkPlace(u, base) })},
+		owner: owner, name: name,
+		sleep: o.Sleep, now: o.Now, maxWait: o.MaxWait, timeout: o.Timeout,
+	}
+	c.gh = gh.NewClient(&http.Client{Transport: c.wire, CheckRedirect: keepTo(c.wire.own)})
+	c.gh.BaseURL, c.gh.UserAgent = base, o.UserAgent
+	return c, nil
+}
+
+func withDefaults(o Options) Options {
+	if o.Transport == nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.MaxResponseHeaderBytes = maxHeader
+		o.Transport = transport
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.MaxWait == 0 {
+		o.MaxWait = DefaultMaxWait
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = DefaultUserAgent
+	}
+	return o
+}
+
+// parseBase reads the API's URL and gives it the trailing slash that go-github
+// needs. Plain http is taken, since a runner of a GHES without TLS is told so.
+func parseBase(s string) (*url.URL, error) {
+	if s == "" {
+		s = DefaultBaseURL
+	}
+	u, err := url.Parse(strings.TrimRight(s, "/") + "/")
+	if err != nil {
+		return nil, fmt.Errorf("invalid GitHub API URL %q", s)
+	}
+	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("invalid GitHub API URL %q: want for example %q", s, DefaultBaseURL)
+	}
+	return u, nil
+}
+
+var repositoryName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
+
+func splitRepository(s string) (owner, name string, err error) {
+	owner, name, _ = strings.Cut(s, "/")
+	for _, part := range []string{owner, name} {
+		if !repositoryName.MatchString(part) || part == "." || part == ".." {
+			return "", "", fmt.Errorf("invalid repository %q: want owner/name", s)
+		}
+	}
+	return owner, name, nil
+}
+
+// Scopes returns what GitHub last named as the token's OAuth scopes. Not empty
+// means a personal classic token, which reaches further than one repository.
+func (c *Client) Scopes() string { return c.wire.lastScopes() }
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	gh "github.com/google/go-github/v62/github"
+)
+
+// A Comment is one in a pull request's conversation. Body is untrusted text.
+type Comment struct {
+	ID      int64
+	Author  Author // zero when the account is gone
+	Body    string
+	URL     string // for people
+	Created time.Time
+	Updated time.Time
+}
+
+// Comments lists every comment of the pull request's conversation by ascending ID,
+// each once.
+func (c *Client) Comments(ctx context.Context, number int) ([]Comment, error) {
+	// GitHub documents no sort and no direction for one issue's comments and ignores
+	// them: asking for the newest first would read the oldest.
+	path := c.path(fmt.Sprintf("issues/%d/comments", number))
+	var comments []Comment
+	err := pages(ctx, c, listComments, path, nil, func(page []*gh.IssueComment) error {
+		for _, item := range page {
+			comment, err := commentOf(item)
+			if err != nil {
+				return err
+			}
+			comments = append(comments, comment)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(comments, func(a, b Comment) int { return cmp.Compare(a.ID, b.ID) })
+	return unique(comments, func(c Comment) int64 { return c.ID }), nil
+}
+
+// Comment reads one comment of the repository.
+func (c *Client) Comment(ctx context.Context, id int64) (Comment, error) {
+	return call(ctx, c, readComment, func(ctx context.Context) (Comment, error) {
+		comment, _, err := c.gh.Issues.GetComment(ctx, c.owner, c.name, id)
+		return commentWithID(comment, id, err)
+	})
+}
+
+// CreateComment adds a comment to the pull request's conversation. When the error's
+// Kind is Uncertain it may be there: list the comments before trying again.
+func (c *Client) CreateComment(ctx context.Context, number int, body string) (Comment, error) {
+	return call(ctx, c, createComment, func(ctx context.Context) (Comment, error) {
+		comment, _, err := c.gh.Issues.CreateComment(ctx, c.owner, c.name, number, &gh.IssueComment{Body: &body})
+		if err != nil {
+			return Comment{}, err
+		}
+		return commentOf(comment)
+	})
+}
+
+// UpdateComment replaces a comment's body.
+func (c *Client) UpdateComment(ctx context.Context, id int64, body string) (Comment, error) {
+	return call(ctx, c, updateComment, func(ctx context.Context) (Comment, error) {
+		comment, _, err := c.gh.Issues.EditComment(ctx, c.owner, c.name, id, &gh.IssueComment{Body: &body})
+		return commentWithID(comment, id, err)
+	})
+}
+
+// DeleteComment removes a comment. That it is not there is an error of Kind NotFound,
+// except when an earlier try of the same call may have removed it.
+func (c *Client) DeleteComment(ctx context.Context, id int64) error {
+	tries := 0
+	_, err := call(ctx, c, deleteComment, func(ctx context.Context) (struct{}, error) {
+		tries++
+		_, err := c.gh.Issues.DeleteComment(ctx, c.owner, c.name, id)
+		if tries > 1 && KindOf(err) == NotFound {
+			return struct{}{}, nil
+		}
+		return struct{}{}, err
+	})
+	return err
+}
+
+// React adds one of GitHub's reactions to a comment: "+1", "-1", "laugh",
+// "confused", "heart", "hooray", "rocket" or "eyes". One that is there stays.
+func (c *Client) React(ctx context.Context, comment int64, content string) error {
+	_, err := call(ctx, c, react, func(ctx context.Context) (struct{}, error) {
+		_, _, err := c.gh.Reactions.CreateIssueCommentReaction(ctx, c.owner, c.name, comment, content)
+		return struct{}{}, err
+	})
+	return err
+}
+
+func commentWithID(item *gh.IssueComment, id int64, err error) (Comment, error) {
+	if err != nil {
+		return Comment{}, err
+	}
+	if item.GetID() != id {
+		return Comment{}, malformed("asked for comment %d, got %d", id, item.GetID())
+	}
+	return commentOf(item)
+}
+
+func commentOf(item *gh.IssueComment) (Comment, error) {
+	if item.GetID() <= 0 {
+		return Comment{}, malformed("a comment without an id")
+	}
+	return Comment{
+		ID: item.GetID(), Author: authorOf(item.GetUser()), Body: item.GetBody(), URL: item.GetHTMLURL(),
+		Created: item.GetCreatedAt().Time, Updated: item.GetUpdatedAt().Time,
+	}, nil
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Kind says what became of a request that did not do its work.
+type Kind string
+
+// The kinds. All but Uncertain promise that the last try of a write did nothing.
+const (
+	NotFound     Kind = "not found"    // 404 or 410; may also be a missing right
+	Unauthorized Kind = "unauthorized" // 401: the token is wrong or has expired
+	Forbidden    Kind = "forbidden"    // 403: the token may not
+	Locked       Kind = "locked"       // 403: the conversation is locked
+	Invalid      Kind = "invalid"      // 422 and other refusals of what was sent
+	RateLimited  Kind = "rate limited" // for longer than we may wait; see Error.Until
+	Unavailable  Kind = "unavailable"  // no answer, 5xx or a time-out, after all tries
+	Uncertain    Kind = "uncertain"    // a write that may have taken place, or not
+	Moved        Kind = "moved"        // a redirect that is not followed
+	Malformed    Kind = "malformed"    // an answer that is not what GitHub documents
+	TooLarge     Kind = "too large"    // an artifact above the caller's bound
+	Canceled     Kind = "canceled"     // the caller's context ended; see errors.Is
+)
+
+// An Error is one request to GitHub that did not do its work.
+type Error struct {
+	Op      string    // what was tried: "create a comment"
+	Status  int       // of the answer; 0 when there was none
+	Kind    Kind      //
+	Message string    // what GitHub said, or what is wrong with it; bounded, printable
+	Until   time.Time // when RateLimited: when GitHub will listen again
+	Err     error     // the cause, or nil
+
+	wait   time.Duration // that the server asks for
+	unsent bool          // the request surely did nothing
+}
+
+func (e *Error) Error() string {
+	s := string(e.Kind)
+	if e.Status != 0 {
+		s = fmt.Sprintf("GitHub answered %d (%s)", e.Status, e.Kind)
+	}
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf returns the Kind of the *Error in err, or "".
+func KindOf(err error) Kind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return ""
+}
+
+// maxMessage is how much of a server's text an error shows.
+const maxMessage = 300
+
+func printable(s string) string { return text.Inline(s, maxMessage) }
+
+func malformed(format string, args ...any) *Error {
+	return &Error{Kind: Malformed, Message: printable(fmt.Sprintf(format, args...))}
+}
+
+var codes = map[Kind]string{
+	NotFound: "github.not-found", Unauthorized: "github.permission", Forbidden: "github.permission",
+	Locked: "github.locked", Invalid: "github.invalid", RateLimited: "github.rate-limit",
+	Unavailable: "github.unavailable", Uncertain: "github.unavailable", Moved: "github.moved",
+	Malformed: "github.malformed", TooLarge: "github.too-large", Canceled: "github.canceled",
+}
+
+// stop makes of e the error that a caller sees.
+func (e *Error) stop(op operation) error {
+	e.Op = op.name
+	return &proposal.StopError{
+		Code: codes[e.Kind], Message: "cannot " + op.name + " on GitHub", Hint: e.hint(op), Err: e,
+	}
+}
+
+func (e *Error) hint(op operation) string {
+	switch e.Kind {
+	case Unauthorized:
+		return "the token is wrong, revoked or has expired; a workflow's own token ends with its job"
+	case Forbidden:
+		return op.grant()
+	case NotFound:
+		return "it is not there, or the token may not see it: GitHub answers 404 for both; " + op.grant()
+	case Locked:
+		return "unlock the pull request's conversation"
+	case RateLimited:
+		return "try again after " + e.Until.UTC().Format("2006-01-02 15:04:05 UTC") +
+			"; a workflow's token has 1,000 requests an hour for its whole repository"
+	case Unavailable:
+		return "try again; https://www.githubstatus.com says how GitHub is"
+	case Uncertain:
+		return "it may have taken place: look before trying again"
+	case Moved:
+		return "has the repository been renamed? give its new owner/name"
+	case Malformed:
+		return "is the API URL (GITHUB_API_URL) right, and no proxy in between?"
+	}
+	return ""
+}

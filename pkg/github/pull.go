@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	gh "github.com/google/go-github/v62/github"
+)
+
+// An Author is who wrote something. Login is untrusted text, ID is the identity.
+type Author struct {
+	Login string
+	ID    int64
+	Type  string // GitHub's: "User", "Bot", "Organization", "Mannequin"
+}
+
+// A Ref is one side of a pull request.
+type Ref struct {
+	SHA          string // full, lower-case hex
+	Ref          string // branch name; untrusted text
+	Repository   string // owner/name; "" when the fork is gone
+	RepositoryID int64  // 0 when the fork is gone
+}
+
+// A PullRequest is one as it was when it was asked for.
+type PullRequest struct {
+	Number  int
+	State   string // "open" or "closed"
+	Merged  bool   // never set by PullRequestsByHead, which GitHub does not tell
+	Draft   bool
+	Locked  bool
+	Title   string // untrusted text
+	Author  Author // zero when the account is gone
+	Head    Ref
+	Base    Ref
+	HTMLURL string
+}
+
+// A File is one path that a pull request changes. Paths are untrusted text.
+type File struct {
+	Path     string
+	Previous string // when renamed
+	Status   string // GitHub's: "added", "removed", "modified", "renamed", "copied", "changed", "unchanged"
+}
+
+// maxFiles is how many files GitHub lists of a pull request.
+const maxFiles = 3000
+
+// PullRequest reads one pull request.
+func (c *Client) PullRequest(ctx context.Context, number int) (PullRequest, error) {
+	return call(ctx, c, readPull, func(ctx context.Context) (PullRequest, error) {
+		pull, _, err := c.gh.PullRequests.Get(ctx, c.owner, c.name, number)
+		if err != nil {
+			return PullRequest{}, err
+		}
+		if pull.GetNumber() != number {
+			return PullRequest{}, malformed("asked for pull request %d, got %d", number, pull.GetNumber())
+		}
+		return pullOf(pull)
+	})
+}
+
+// PullRequestsByHead lists the pull requests, open and closed, whose head is
+// owner's branch, newest first. Several repositories of one owner can have the
+// branch: compare Head.RepositoryID.
+func (c *Client) PullRequestsByHead(ctx context.Context, owner, branch string) ([]PullRequest, error) {
+	query := url.Values{"state": {"all"}, "head": {owner + ":" + branch}}
+	var pulls []PullRequest
+	err := pages(ctx, c, findPulls, c.path("pulls"), query, func(page []*gh.PullRequest) error {
+		for _, item := range page {
+			pull, err := pullOf(item)
+			if err != nil {
+				return err
+			}
+			pulls = append(pulls, pull)
+		}
+		return nil
+	})
+	return unique(pulls, func(p PullRequest) int { return p.Number }), err
+}
+
+// Files lists what the pull request changes, as its head is now: compare the head
+// before and after. GitHub lists at most 3,000; complete is false when there may be
+// more.
+func (c *Client) Files(ctx context.Context, number int) (files []File, complete bool, err error) {
+	path := c.path(fmt.Sprintf("pulls/%d/files", number))
+	err = pages(ctx, c, listFiles, path, nil, func(page []*gh.CommitFile) error {
+		for _, f := range page {
+			if f.GetFilename() == "" {
+				return malformed("a file without a name")
+			}
+			files = append(files, File{Path: f.GetFilename(), Previous: f.GetPreviousFilename(), Status: f.GetStatus()})
+		}
+		return nil
+	})
+	return files, err == nil && len(files) < maxFiles, err
+}
+
+func pullOf(p *gh.PullRequest) (PullRequest, error) {
+	pull := PullRequest{
+		Number: p.GetNumber(), State: p.GetState(), Merged: p.GetMerged(), Draft: p.GetDraft(), Locked: p.GetLocked(),
+		Title: p.GetTitle(), Author: authorOf(p.GetUser()), HTMLURL: p.GetHTMLURL(),
+		Head: refOf(p.GetHead()), Base: refOf(p.GetBase()),
+	}
+	switch {
+	case pull.Number <= 0:
+		return PullRequest{}, malformed("a pull request without a number")
+	case pull.State != "open" && pull.State != "closed":
+		return PullRequest{}, malformed("a pull request that is %q", pull.State)
+	case !fullSHA(pull.Head.SHA) || !fullSHA(pull.Base.SHA):
+		return PullRequest{}, malformed("a pull request without full commit ids")
+	case pull.Base.Repository == "" || pull.Base.RepositoryID == 0:
+		return PullRequest{}, malformed("a pull request without a repository")
+	}
+	return pull, nil
+}
+
+func refOf(b *gh.PullRequestBranch) Ref {
+	ref := Ref{SHA: b.GetSHA(), Ref: b.GetRef()}
+	if repo := b.GetRepo(); repo != nil {
+		ref.Repository, ref.RepositoryID = repo.GetFullName(), repo.GetID()
+	}
+	return ref
+}
+
+func authorOf(u *gh.User) Author {
+	return Author{Login: u.GetLogin(), ID: u.GetID(), Type: u.GetType()}
+}
+
+// fullSHA reports whether s is a whole object id, SHA-1 or SHA-256.
+func fullSHA(s string) bool {
+	if len(s) != 40 && len(s) != 64 {
+		return false
+	}
+	for _, r := range s {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
+			return false
+		}
+	}
+	return true
+}

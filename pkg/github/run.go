@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	gh "github.com/google/go-github/v62/github"
+)
+
+// A WorkflowRun is one run of a workflow. Names and branches are untrusted text.
+type WorkflowRun struct {
+	ID               int64
+	Number           int
+	Attempt          int
+	Event            string
+	HeadSHA          string
+	HeadBranch       string
+	HeadRepository   string // owner/name; "" when it is gone
+	HeadRepositoryID int64
+	Status           string // "queued", "in_progress", "completed" …
+	Conclusion       string // "" until completed
+	Path             string // of the workflow's file
+	Name             string
+	Created          time.Time
+}
+
+// run is a workflow run with what go-github leaves out.
+type run struct {
+	gh.WorkflowRun
+	Path string `json:"path"`
+}
+
+// WorkflowRun reads one run.
+func (c *Client) WorkflowRun(ctx context.Context, id int64) (WorkflowRun, error) {
+	return call(ctx, c, readRun, func(ctx context.Context) (WorkflowRun, error) {
+		var answer run
+		if _, err := c.get(ctx, c.path(fmt.Sprintf("actions/runs/%d", id)), nil, &answer); err != nil {
+			return WorkflowRun{}, err
+		}
+		if answer.GetID() != id {
+			return WorkflowRun{}, malformed("asked for run %d, got %d", id, answer.GetID())
+		}
+		return runOf(&answer)
+	})
+}
+
+// CountWorkflowRuns counts the runs that event has started since then in the whole
+// repository, those left out that were skipped.
+func (c *Client) CountWorkflowRuns(ctx context.Context, event string, since time.Time) (int, error) {
+	count := 0
+	seen := map[int64]bool{}
+	query := url.Values{"event": {event}, "created": {">=" + since.UTC().Format(time.RFC3339)}}
+	err := pages(ctx, c, countRuns, c.path("actions/runs"), query, func(page struct {
+		Runs []*run `json:"workflow_runs"`
+	}) error {
+		for _, item := range page.Runs {
+			r, err := runOf(item)
+			if err != nil {
+				return err
+			}
+			if !seen[r.ID] && r.Conclusion != "skipped" {
+				count++
+			}
+			seen[r.ID] = true
+		}
+		return nil
+	})
+	return count, err
+}
+
+func runOf(r *run) (WorkflowRun, error) {
+	if r == nil || r.GetID() <= 0 || !fullSHA(r.GetHeadSHA()) {
+		return WorkflowRun{}, malformed("a workflow run without an id or a full commit id")
+	}
+	return WorkflowRun{
+		ID: r.GetID(), Number: r.GetRunNumber(), Attempt: r.GetRunAttempt(), Event: r.GetEvent(),
+		HeadSHA: r.GetHeadSHA(), HeadBranch: r.GetHeadBranch(),
+		HeadRepository: r.GetHeadRepository().GetFullName(), HeadRepositoryID: r.GetHeadRepository().GetID(),
+		Status: r.GetStatus(), Conclusion: r.GetConclusion(), Path: r.Path, Name: r.GetName(),
+		Created: r.GetCreatedAt().Time,
+	}, nil
+}
