@@ -41,9 +41,17 @@ func runPlan(c *call) int {
 	if s.plan == "" || f.NArg() > 0 {
 		return c.misuse("run needs --plan and no other argument")
 	}
+	if s.lifeline && s.plan == "-" {
+		return c.misuse("--lifeline and --plan - both need standard input")
+	}
 	p, code, ok := c.readPlan(s.plan)
 	if !ok {
 		return code
+	}
+	if s.lifeline {
+		var cancel context.CancelFunc
+		c.ctx, cancel = lifeline(c.ctx, c.stdin)
+		defer cancel()
 	}
 	return c.gate(&s, p)
 }
@@ -55,6 +63,11 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 		c.ctx, cancel = context.WithTimeout(c.ctx, s.timeout)
 		defer cancel()
 	}
+	heir, err := heirOf(s.owner)
+	if err != nil {
+		return c.stopped(err)
+	}
+	defer func() { _ = heir.take(s.placed) }() // of a run that stopped early, too
 	w, err := c.wire(s, p)
 	if err != nil {
 		return c.stopped(err)
@@ -68,7 +81,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 		r.Error = proposal.FailureOf(err)
 	}
 	r.Audit = &proposal.Audit{Origin: w.log.Origin(), Key: w.log.Key(), Entries: w.log.Entries(), Checkpoint: checkpoint, File: w.log.Path()}
-	if out := c.publish(s, r); out != nil {
+	if out := errors.Join(c.publish(s, r), heir.take(s.placed)); out != nil {
 		return c.stopped(errors.Join(err, out))
 	}
 	if err != nil {

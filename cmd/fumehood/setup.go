@@ -34,23 +34,34 @@ type setup struct {
 	mounts          list
 	runsc           string
 	artifacts       string
+	placed          string // the artifacts folder, once it is ours
 	auditFile       string
 	auditKey        string
 	report          string
 	markdown        string
 	json            bool
 	timeout         time.Duration
+	observe         bool
+	tools           string
+	about           string
+	owner           string
+	lifeline        bool
 }
 
 func (s *setup) define(f *flag.FlagSet) {
 	f.StringVar(&s.plan, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
 	f.StringVar(&s.workspace, "workspace", ".", "folder with the pull request's code; it is never written to")
+	f.BoolVar(&s.observe, "observe", false, "record what the --policy folders would refuse, and refuse only what the default policy does")
+	f.StringVar(&s.about, "about", "", "JSON `file` that says which pull request this is; fumehood action writes it")
+	f.StringVar(&s.owner, "owner", "", "give the artifacts to `UID:GID`")
+	f.BoolVar(&s.lifeline, "lifeline", false, "stop when standard input ends")
 	s.defineCommon(f)
 }
 
 func (s *setup) defineCommon(f *flag.FlagSet) {
 	f.Var(&s.policies, "policy", "folder of Rego that may deny, ask and lower what the default policy allows; may be repeated")
 	f.StringVar(&s.rootfs, "rootfs", "host", "root file system inside: host, or dir:PATH")
+	f.StringVar(&s.tools, "tools", os.Getenv("PATH"), "`folders` of the host's tools, separated by colons, that are shown inside")
 	f.Var(&s.mounts, "mount", "host folder to show inside as `SRC[:DST]`, such as a module cache; writes to it are thrown away; may be repeated")
 	f.StringVar(&s.runsc, "runsc", "", "use this fumehood-runsc")
 	f.StringVar(&s.artifacts, "artifacts", "", "new folder for outputs and whole streams (default: one a run, below the user's state folder)")
@@ -106,11 +117,15 @@ type wired struct {
 // wire makes every stage, dearest last, so that a mistake is told early.
 func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	progress := newProgress(c.stderr)
-	engine, err := policy.New(c.ctx, policy.Options{Dirs: s.policies})
+	a, err := readAbout(s.about)
 	if err != nil {
 		return nil, err
 	}
-	root, err := rootfs.Open(s.rootfs, os.Getenv("PATH"))
+	engine, err := policy.New(c.ctx, policy.Options{Dirs: s.policies, Observe: s.observe})
+	if err != nil {
+		return nil, err
+	}
+	root, err := rootfs.Open(s.rootfs, s.tools)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +146,10 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 		return nil, err
 	}
 	w := &wired{log: log, engine: engine, run: describeRun(id, s, p, engine, root, runsc)}
+	a.describe(&w.run)
 	w.hood = &hood.Hood{
 		Parse: parse.Analyze, Policy: engine, Log: log, Now: time.Now, Progress: progress.step,
+		Ceiling: a.Ceiling,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			options.Limits = l
 			return sandbox.New(options), nil
@@ -167,6 +184,7 @@ func (s *setup) place(id string) error {
 	if err := os.Mkdir(s.artifacts, 0o700); err != nil {
 		return placeError(s.artifacts, err)
 	}
+	s.placed = s.artifacts
 	if s.auditFile == "" {
 		s.auditFile = filepath.Join(s.artifacts, "audit.jsonl")
 	}
@@ -276,7 +294,7 @@ func describeRun(id string, s *setup, p proposal.Plan, engine *policy.Engine, ro
 	workspace, _ := filepath.Abs(s.workspace)
 	return proposal.Run{
 		ID: id, Proposer: p.Proposer, PlanDigest: p.Digest, Workspace: filepath.Base(workspace),
-		Policy: engine.Digest(), Rootfs: root.String(), Runsc: runsc.Version, Version: fumehoodVersion(),
+		Mode: mode(s.observe), Policy: engine.Digest(), Rootfs: root.String(), Runsc: runsc.Version, Version: fumehoodVersion(),
 		Enforced: []string{
 			"gVisor (systrap) around every command", "no network", "no credentials, empty environment",
 			"unprivileged user without capabilities", "workspace on the host unchanged",
@@ -286,8 +304,18 @@ func describeRun(id string, s *setup, p proposal.Plan, engine *policy.Engine, ro
 	}
 }
 
+func mode(observe bool) string {
+	if observe {
+		return "observe"
+	}
+	return "enforce"
+}
+
 func unenforced(s *setup, runsc install.Runsc) []string {
 	list := []string{"policy on each program that a command starts: commands are judged by their text only"}
+	if s.observe {
+		list = append(list, "the policy of this repository: it is only observed, and what it would refuse is said below")
+	}
 	for _, m := range s.mounts {
 		list = append(list, "the host folder "+m+" can be read inside, because --mount says so")
 	}

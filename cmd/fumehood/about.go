@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// An about is what the caller of run knows of the pull request: run itself knows a
+// folder. It is handed over as a file, because it holds text of strangers.
+type about struct {
+	Repository string             `json:"repository"`
+	Fork       string             `json:"fork,omitempty"`
+	PR         int                `json:"pull_request"`
+	HeadSHA    string             `json:"head_sha"`
+	BaseSHA    string             `json:"base_sha,omitempty"`
+	Left       []string           `json:"left,omitempty"`
+	Unenforced []string           `json:"not_enforced,omitempty"`
+	Ceiling    proposal.Limits    `json:"ceiling"`
+	Approval   *proposal.Approval `json:"approval,omitempty"`
+}
+
+const maxAbout = 1 << 20
+
+// readAbout reads the file that --about names; without one there is nothing to say.
+func readAbout(path string) (about, error) {
+	var a about
+	if path == "" {
+		return a, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return a, aboutError(path, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxAbout+1))
+	if err == nil && len(data) > maxAbout {
+		err = fmt.Errorf("it is larger than %d bytes", maxAbout)
+	}
+	if err != nil {
+		return a, aboutError(path, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		return about{}, aboutError(path, err)
+	}
+	return a, nil
+}
+
+func aboutError(path string, err error) error {
+	return &proposal.StopError{Code: "about.invalid", Message: fmt.Sprintf("cannot read %q", path),
+		Hint: "--about is written by fumehood action; from a desk leave it out", Err: err}
+}
+
+// describe adds what a knows to run.
+func (a about) describe(run *proposal.Run) {
+	run.Repository, run.Fork, run.PR = a.Repository, a.Fork, a.PR
+	run.HeadSHA, run.BaseSHA, run.Left, run.Approval = a.HeadSHA, a.BaseSHA, a.Left, a.Approval
+	run.Unenforced = append(run.Unenforced, a.Unenforced...)
+}
