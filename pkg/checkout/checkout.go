@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// A Source says where commits come from.
+type Source struct {
+	// URL is the clone URL of the base repository: https, without user information.
+	// Plain http is accepted only for a loopback address and for Server.
+	URL string
+	// Token is sent to the repository at URL and to nobody else. It may be empty.
+	Token string
+	// Dir is a scratch folder that nobody else can write to. It is made if missing.
+	Dir string
+	// Server is the runner's own GITHUB_SERVER_URL, if any. When it is plain http, URL
+	// may be plain http at the same host and port.
+	Server string
+	// Proxy is the URL of an http(s) proxy for https, with NoProxy as curl reads it.
+	Proxy, NoProxy string
+}
+
+// Limits bound one commit. A zero field means its default.
+type Limits struct {
+	Files int           // files, folders and links of a commit: 100,000
+	Bytes int64         // all files of a commit together: 2 GiB
+	File  int64         // one file: 256 MiB
+	Path  int           // bytes of a path: 1,024
+	Name  int           // bytes of one name in it: 255
+	Pack  int64         // bytes fetched: 1 GiB
+	Wall  time.Duration // one Fetch, with its retries, or one Write: 5 minutes
+}
+
+func (l Limits) withDefaults() Limits {
+	set(&l.Files, 100_000)
+	set(&l.Bytes, 2<<30)
+	set(&l.File, 256<<20)
+	set(&l.Path, 1024)
+	set(&l.Name, 255)
+	set(&l.Pack, 1<<30)
+	set(&l.Wall, 5*time.Minute)
+	return l
+}
+
+func set[T int | int64 | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+// A Store holds the objects of the commits that were fetched. It may be used by
+// several goroutines.
+type Store struct {
+	limits Limits
+	git    git
+	remote remote
+
+	dir  string // our own folder in Source.Dir
+	bare string // the repository in it
+
+	fetching sync.Mutex
+	making   sync.Mutex
+	digits   int // of an id; 0 until the first Fetch, which makes the repository
+}
+
+// Open checks the source and the installed git, and makes an empty store in
+// Source.Dir. Nothing is sent yet.
+func Open(source Source, limits Limits) (*Store, error) {
+	remote, err := newRemote(source)
+	if err != nil {
+		return nil, err
+	}
+	git, err := findGit(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(source.Dir, 0o700); err != nil {
+		return nil, stop(CodeSource, "", err, "cannot make the scratch folder")
+	}
+	dir, err := os.MkdirTemp(source.Dir, "checkout-")
+	if err != nil {
+		return nil, stop(CodeSource, "", err, "cannot make the store")
+	}
+	return &Store{limits: limits.withDefaults(), git: git, remote: remote, dir: dir, bare: filepath.Join(dir, "objects.git")}, nil
+}
+
+// Close removes the store. Folders that were written stay.
+func (s *Store) Close() error {
+	if err := os.RemoveAll(s.dir); err != nil {
+		return stop(CodeWrite, "", err, "cannot remove the store")
+	}
+	return nil
+}

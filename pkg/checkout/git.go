@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"golang.org/x/sys/unix"
+)
+
+// A git is the path of a program that was found to be new enough.
+type git string
+
+// The oldest git that does what we need: GIT_CONFIG_GLOBAL came with 2.32, and
+// without it the user's configuration would count; GIT_CONFIG_COUNT came with 2.31.
+const oldestMajor, oldestMinor = 2, 32
+
+// memory bounds the address space of a git, in which deltas are unfolded: a pack of
+// a few kilobytes can ask for gigabytes. The packs themselves are mapped into it too.
+const memory = 3 << 30
+
+// findGit prefers the system's own places to PATH, which a step of the job may have
+// put folders in front of.
+func findGit(ctx context.Context) (git, error) {
+	for _, path := range []string{"/usr/bin/git", "/usr/local/bin/git"} {
+		if _, err := os.Stat(path); err == nil {
+			return git(path), git(path).checkVersion(ctx)
+		}
+	}
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return "", stop(CodeGit, "install git", err, "git is not installed")
+	}
+	return git(path), git(path).checkVersion(ctx)
+}
+
+var versionRE = regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})[.\s]`)
+
+func (g git) checkVersion(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	said, err := g.command(ctx, nil, "version").output(4096)
+	if err != nil {
+		return stop(CodeGit, "install git", err, "git does not run")
+	}
+	hint := fmt.Sprintf("install git %d.%d or newer", oldestMajor, oldestMinor)
+	match := versionRE.FindSubmatch(said)
+	if match == nil {
+		return stop(CodeGit, hint, nil, "cannot read git's version from %q", text.Inline(string(said), 80))
+	}
+	major, _ := strconv.Atoi(string(match[1]))
+	minor, _ := strconv.Atoi(string(match[2]))
+	if major < oldestMajor || major == oldestMajor && minor < oldestMinor {
+		return stop(CodeGit, hint, nil, "git %d.%d is older than %d.%d", major, minor, oldestMajor, oldestMinor)
+	}
+	return nil
+}
+
+// settings are given to every git that we start. The store's own config file, which
+// we write, is the only other one that git reads.
+var settings = []string{
+	"protocol.allow=never",
+	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "core.excludesFile=/dev/null",
+	"credential.helper=", "gc.auto=0", "maintenance.auto=false",
+	"fetch.recurseSubmodules=false", "submodule.recurse=false",
+	// Streams what is larger, instead of holding it in memory.
+	"core.bigFileThreshold=16m", "pack.threads=1", "core.packedGitLimit=1g",
+}
+
+// environment is all that a git gets: nothing of ours is passed on.
+var environment = []string{
+	"PATH=/usr/bin:/bin:/usr/local/bin", "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "LC_ALL=C", "TZ=UTC",
+	"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_ATTR_NOSYSTEM=1",
+	"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "SSH_ASKPASS=/bin/false", "GIT_SSH_COMMAND=/bin/false",
+	"GIT_PROTOCOL_FROM_USER=0", "GIT_LFS_SKIP_SMUDGE=1", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
+	"GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_EDITOR=/bin/false",
+}
+
+type command struct {
+	*exec.Cmd
+	said bytes.Buffer // stderr, its first part
+}
+
+// command prepares "git -c … args". When ctx ends, git and all its children are
+// killed.
+func (g git) command(ctx context.Context, extra []string, args ...string) *command {
+	return g.limited(ctx, unix.RLIM_INFINITY, extra, args...)
+}
+
+// limited is command with a bound on the size of each file that git writes. The
+// limits are set by a shell before git begins, so that there is no moment without.
+func (g git) limited(ctx context.Context, file uint64, extra []string, args ...string) *command {
+	shell := []string{"-c", `ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" && shift 2 && exec "$@"`, "sh",
+		kilobytes(unix.RLIMIT_AS, memory, 1024), kilobytes(unix.RLIMIT_FSIZE, file, 512), string(g)}
+	for _, setting := range settings {
+		shell = append(shell, "-c", setting)
+	}
+	c := &command{Cmd: exec.CommandContext(ctx, "/bin/sh", append(shell, args...)...)}
+	c.Env = append(environment[:len(environment):len(environment)], extra...)
+	c.Dir = "/"
+	c.Stderr = &bounded{Buffer: &c.said, left: 4096}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.WaitDelay = 2 * time.Second
+	return c
+}
+
+// kilobytes writes a limit in units, and never above the limit that we have
+// ourselves, which could not be raised.
+func kilobytes(resource int, bytes, unit uint64) string {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(resource, &own); err == nil && own.Max < bytes {
+		bytes = own.Max
+	}
+	if bytes == unix.RLIM_INFINITY {
+		return "unlimited"
+	}
+	return strconv.FormatUint(bytes/unit, 10)
+}
+
+// output runs the command and returns its stdout, of which there may be max bytes.
+func (c *command) output(max int) ([]byte, error) {
+	var out bytes.Buffer
+	stdout := &bounded{Buffer: &out, left: max}
+	c.Stdout = stdout
+	if err := c.Run(); err != nil {
+		return nil, c.explain(err)
+	}
+	if stdout.over {
+		return nil, fmt.Errorf("git printed more than %d bytes", max)
+	}
+	return out.Bytes(), nil
+}
+
+// explain adds what git said, as one visible line.
+func (c *command) explain(err error) error {
+	if said := bytes.TrimSpace(c.said.Bytes()); len(said) > 0 {
+		return fmt.Errorf("%w: %s", err, text.Inline(string(said), 600))
+	}
+	return err
+}
+
+// killed says whether err is the end of a process by this signal, or by a child's.
+func killed(err error, signal syscall.Signal) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && (status.Signaled() && status.Signal() == signal || status.ExitStatus() == 128+int(signal))
+}
+
+// bounded keeps the first bytes and drops the rest, without stopping the writer.
+type bounded struct {
+	*bytes.Buffer
+	left int
+	over bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	keep := min(len(p), b.left)
+	b.Buffer.Write(p[:keep])
+	b.left -= keep
+	b.over = b.over || keep < len(p)
+	return len(p), nil
+}

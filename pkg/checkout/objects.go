@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Objects larger than this are not what they should be: git itself warns of far
+// smaller ones.
+const (
+	maxCommit = 4 << 20
+	maxTree   = 32 << 20
+)
+
+// objects reads from the store through two long-running gits, one for sizes and
+// one for contents. It is for one goroutine.
+type objects struct {
+	bare     string
+	start    func(flag string) *command
+	cancel   context.CancelFunc
+	size     *pipe
+	contents *pipe
+}
+
+// A pipe is a git that answers one line of request with one answer.
+type pipe struct {
+	command *command
+	in      io.WriteCloser
+	out     *bufio.Reader
+}
+
+func (s *Store) objects(ctx context.Context) (*objects, error) {
+	s.making.Lock()
+	defer s.making.Unlock()
+	if s.digits == 0 {
+		return nil, stop(CodeCommit, "", nil, "no commit was fetched")
+	}
+	return openObjects(ctx, s.git, s.bare), nil
+}
+
+func openObjects(ctx context.Context, g git, bare string) *objects {
+	ctx, cancel := context.WithCancel(ctx)
+	return &objects{bare: bare, cancel: cancel, start: func(flag string) *command {
+		return g.command(ctx, nil, "--git-dir="+bare, "cat-file", flag)
+	}}
+}
+
+// close ends both gits and waits for them.
+func (o *objects) close() {
+	o.cancel()
+	for _, p := range []*pipe{o.size, o.contents} {
+		if p != nil {
+			p.in.Close()
+			p.command.Wait()
+		}
+	}
+}
+
+func (o *objects) pipe(p **pipe, flag string) (*pipe, error) {
+	if *p != nil {
+		return *p, nil
+	}
+	c := o.start(flag)
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, stop(CodeGit, "", err, "cannot start git")
+	}
+	*p = &pipe{command: c, in: in, out: bufio.NewReaderSize(out, 1<<16)}
+	return *p, nil
+}
+
+// ask writes all requests while answer reads, once for each. After an error the
+// pipe is of no more use.
+func (o *objects) ask(p *pipe, ids []string, answer func(i int) error) error {
+	for _, id := range ids {
+		if !idRE.MatchString(id) { // a line of our own making, and nothing else
+			return fmt.Errorf("invalid id %q", cut(id))
+		}
+	}
+	written := make(chan error, 1)
+	go func() {
+		w := bufio.NewWriterSize(p.in, 1<<15)
+		for _, id := range ids {
+			if _, err := w.WriteString(id + "\n"); err != nil {
+				break // the reader hears of it too
+			}
+		}
+		written <- w.Flush()
+	}()
+	for i := range ids {
+		if err := answer(i); err != nil {
+			o.cancel() // so that the writer does not wait for a reader
+			<-written
+			return err
+		}
+	}
+	return <-written
+}
+
+// sizes tells kind and size of each object; kind is "" for one that is not there.
+func (o *objects) sizes(ctx context.Context, ids []string, tell func(i int, kind string, size int64) error) error {
+	p, err := o.pipe(&o.size, "--batch-check")
+	if err != nil {
+		return err
+	}
+	err = o.ask(p, ids, func(i int) error {
+		kind, size, err := p.header(ids[i])
+		if err != nil {
+			return err
+		}
+		return tell(i, kind, size)
+	})
+	return ended(ctx, err)
+}
+
+// each hands over the content of each object, which must be of the kind, be there,
+// be what its id says, and be read to the end by use, except when use fails.
+func (o *objects) each(ctx context.Context, kind string, max int64, ids []string, use func(i int, size int64, r io.Reader) error) error {
+	p, err := o.pipe(&o.contents, "--batch")
+	if err != nil {
+		return err
+	}
+	err = o.ask(p, ids, func(i int) error {
+		is, size, err := p.header(ids[i])
+		if err != nil {
+			return err
+		}
+		if is != kind || size > max {
+			return wrongObject(ids[i], kind, is, size)
+		}
+		sum := newHash(len(ids[i]))
+		fmt.Fprintf(sum, "%s %d\x00", kind, size)
+		body := &io.LimitedReader{R: p.out, N: size}
+		if err := use(i, size, io.TeeReader(body, sum)); err != nil {
+			return err
+		}
+		end, err := p.out.ReadByte()
+		if err != nil || body.N != 0 || end != '\n' {
+			return errors.New("git's answer ends early")
+		}
+		if hex.EncodeToString(sum.Sum(nil)) != ids[i] {
+			return fmt.Errorf("object %s has other bytes than its id says", ids[i])
+		}
+		return nil
+	})
+	return ended(ctx, err)
+}
+
+func wrongObject(id, want, is string, size int64) error {
+	switch is {
+	case "":
+		return fmt.Errorf("object %s is missing", id)
+	case want:
+		return fmt.Errorf("%s %s has %d bytes, more than is allowed", is, id, size)
+	}
+	return fmt.Errorf("object %s is a %s, not a %s", id, is, want)
+}
+
+// header reads "<id> <kind> <size>" or "<id> missing".
+func (p *pipe) header(id string) (kind string, size int64, err error) {
+	line, err := p.out.ReadSlice('\n')
+	if err != nil {
+		return "", 0, fmt.Errorf("git's answer ends early: %w", err)
+	}
+	return parseHeader(string(line), id)
+}
+
+func parseHeader(line, id string) (kind string, size int64, err error) {
+	rest, ok := strings.CutPrefix(line, id+" ")
+	rest, end := strings.CutSuffix(rest, "\n")
+	if ok && end && rest == "missing" {
+		return "", 0, nil
+	}
+	kind, digits, two := strings.Cut(rest, " ")
+	size, err = strconv.ParseInt(digits, 10, 64)
+	known := kind == "blob" || kind == "tree" || kind == "commit" || kind == "tag"
+	if !ok || !end || !two || !known || err != nil || size < 0 || strconv.FormatInt(size, 10) != digits {
+		return "", 0, fmt.Errorf("cannot read git's answer %q", cut(line))
+	}
+	return kind, size, nil
+}
+
+func newHash(digits int) hash.Hash {
+	if digits == 64 {
+		return sha256.New()
+	}
+	return sha1.New() // git's own ids, checked for known collisions when git received them
+}
+
+// ended turns an error into ours, after a deadline or a cancellation into that one.
+func ended(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return stop(CodeLimit, "raise the checkout's limit Wall", nil, "the files were not written in time")
+	case ctx.Err() != nil:
+		return stop(CodeTree, "", ctx.Err(), "the checkout was cancelled")
+	}
+	return asStop(err, CodeTree, "cannot read the commit")
+}
+
+// commit returns the id of a commit's tree.
+func (o *objects) commit(ctx context.Context, sha string) (tree string, err error) {
+	if !idRE.MatchString(sha) {
+		return "", stop(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil, "%q is not a full commit id", cut(sha))
+	}
+	kind := ""
+	err = o.sizes(ctx, []string{sha}, func(_ int, is string, _ int64) error { kind = is; return nil })
+	if err != nil {
+		return "", err
+	}
+	switch kind {
+	case "commit":
+	case "":
+		return "", stop(CodeCommit, "", nil, "the store has no commit %s", sha)
+	default:
+		return "", stop(CodeCommit, "give the id of a commit", nil, "%s is a %s, not a commit", sha, kind)
+	}
+	err = o.each(ctx, "commit", maxCommit, []string{sha}, func(_ int, _ int64, r io.Reader) error {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		line, _, _ := bytes.Cut(data, []byte("\n"))
+		id, ok := bytes.CutPrefix(line, []byte("tree "))
+		if tree = string(id); !ok || !idRE.MatchString(tree) || len(tree) != len(sha) {
+			return fmt.Errorf("commit %s names no tree", sha)
+		}
+		return nil
+	})
+	return tree, err
+}
+
+// tree returns the entries of one tree.
+func (o *objects) tree(ctx context.Context, id string) (entries []entry, err error) {
+	err = o.trees(ctx, []string{id}, func(_ int, found []entry) error { entries = found; return nil })
+	return entries, err
+}
+
+func (o *objects) trees(ctx context.Context, ids []string, use func(i int, entries []entry) error) error {
+	return o.each(ctx, "tree", maxTree, ids, func(i int, _ int64, r io.Reader) error {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		entries, err := parseTree(data, len(ids[i])/2)
+		if err != nil {
+			return fmt.Errorf("tree %s: %w", ids[i], err)
+		}
+		return use(i, entries)
+	})
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Repository gives dir, which Write made from head, a .git of our own making, so
+// that git log, git diff and git status work in it. It holds the objects of the
+// store, a detached HEAD at head, refs/remotes/origin/base at base (unless base is
+// ""), and an index. There is no history beyond the two commits, no remote, no
+// credential, no hook, and no setting but those that say how it is stored.
+//
+// Paths that Write left out are marked in the index as not checked out, so that
+// git status does not take them for deleted.
+func (s *Store) Repository(ctx context.Context, dir, head, base string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
+	defer cancel()
+	index, err := s.index(ctx, head)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(index)
+	if base != "" {
+		if err := s.checkCommits(ctx, []string{base}); err != nil {
+			return err
+		}
+	}
+	work, err := os.OpenRoot(dir)
+	if err != nil {
+		return stop(CodeWrite, "", err, "cannot open the folder of the commit")
+	}
+	defer work.Close()
+	if err := work.Mkdir(".git", 0o755); err != nil { // also refuses one that is there
+		return stop(CodeWrite, "", err, "cannot make .git")
+	}
+	defer func() {
+		if err != nil {
+			work.RemoveAll(".git")
+		}
+	}()
+	root, err := work.OpenRoot(".git")
+	if err != nil {
+		return stop(CodeWrite, "", err, "cannot open .git")
+	}
+	defer root.Close()
+	return asStop(s.fill(root, index, head, base), CodeWrite, "cannot write .git")
+}
+
+// index makes the index in the store, where there is no work tree that git could
+// look at.
+func (s *Store) index(ctx context.Context, head string) (path string, err error) {
+	o, err := s.objects(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer o.close()
+	tree, err := o.commit(ctx, head)
+	if err != nil {
+		return "", err
+	}
+	plan, err := s.plan(ctx, o, tree)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(s.dir, "index-"+head)
+	env := []string{"GIT_INDEX_FILE=" + path}
+	// The names that only NTFS minds are wanted in the index, to be marked.
+	anyName := []string{"--git-dir=" + s.bare, "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"}
+	if _, err := s.git.command(ctx, env, append(anyName, "read-tree", tree)...).output(4096); err != nil {
+		return "", ended(ctx, err)
+	}
+	var absent strings.Builder
+	for _, n := range plan.nodes {
+		if n.left.absent() && n.kind != folder {
+			absent.WriteString(n.path + "\x00")
+		}
+	}
+	if absent.Len() == 0 {
+		return path, nil
+	}
+	c := s.git.command(ctx, env, append(anyName, "--work-tree=/nonexistent", "update-index", "-z", "--skip-worktree", "--stdin")...)
+	c.Stdin = strings.NewReader(absent.String())
+	if _, err := c.output(4096); err != nil {
+		os.Remove(path)
+		return "", ended(ctx, err)
+	}
+	return path, nil
+}
+
+func (s *Store) fill(root *os.Root, index, head, base string) error {
+	for _, folder := range []string{"objects/pack", "refs/heads", "refs/remotes/origin"} {
+		if err := root.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+	}
+	config := formatConfig(len(head), false) + "[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
+	for name, content := range map[string]string{"config": config, "HEAD": head + "\n", "refs/remotes/origin/base": base + "\n"} {
+		if content == "\n" {
+			continue
+		}
+		if err := root.WriteFile(name, []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := copyFile(root, index, "index"); err != nil {
+		return err
+	}
+	shallow := filepath.Join(s.bare, "shallow") // absent when the commits have no parents
+	if err := copyFile(root, shallow, "shallow"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.copyPacks(root); err != nil {
+		return err
+	}
+	return readable(root)
+}
+
+// copyPacks copies rather than links: what is changed in one must not change the
+// other.
+func (s *Store) copyPacks(root *os.Root) error {
+	for _, pattern := range []string{"*.pack", "*.idx", "*.rev"} {
+		packs, err := filepath.Glob(filepath.Join(s.bare, "objects/pack", pattern))
+		if err != nil {
+			return err
+		}
+		for _, pack := range packs {
+			if err := copyFile(root, pack, "objects/pack/"+filepath.Base(pack)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func copyFile(root *os.Root, from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := root.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// readable undoes what the process's umask took away: the sandbox's user is another.
+func readable(root *os.Root) error {
+	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			return root.Chmod(path, 0o755)
+		}
+		return root.Chmod(path, 0o644)
+	})
+}

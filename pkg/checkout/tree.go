@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An entry is one line of a tree. Its name is hostile, but has no slash and is
+// neither empty, "." nor "..".
+type entry struct {
+	kind kind
+	exec bool
+	name string
+	id   string
+}
+
+type kind int
+
+const (
+	other kind = iota
+	file
+	link
+	folder
+	submodule
+)
+
+// parseTree reads "<mode> <name>\0<raw id>"…. It is strict: modes are octal, names
+// are in git's order and unique.
+func parseTree(data []byte, idLen int) ([]entry, error) {
+	var entries []entry
+	var last string
+	seen := map[string]bool{}
+	for len(data) > 0 {
+		mode, _, ok := bytes.Cut(data[:min(len(data), 8)], []byte(" "))
+		if !ok {
+			return nil, errors.New("an entry has no mode")
+		}
+		data = data[len(mode)+1:]
+		name, after, ok := bytes.Cut(data, []byte{0})
+		if !ok || len(after) < idLen {
+			return nil, errors.New("an entry ends early")
+		}
+		e := entry{name: string(name), id: hex.EncodeToString(after[:idLen])}
+		data = after[idLen:]
+		if err := e.setMode(string(mode)); err != nil {
+			return nil, err
+		}
+		key := e.sortKey()
+		switch {
+		case e.name == "" || e.name == "." || e.name == ".." || strings.Contains(e.name, "/"):
+			return nil, fmt.Errorf("invalid name %q", cut(e.name))
+		case seen[e.name]:
+			return nil, fmt.Errorf("two entries are named %q", cut(e.name))
+		case key <= last:
+			return nil, fmt.Errorf("entry %q is out of order", cut(e.name))
+		}
+		seen[e.name], last = true, key
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// sortKey: git sorts a folder as if its name ended in a slash.
+func (e entry) sortKey() string {
+	if e.kind == folder {
+		return e.name + "/"
+	}
+	return e.name
+}
+
+func (e *entry) setMode(mode string) error {
+	if strings.Trim(mode, "01234567") != "" || mode == "" {
+		return fmt.Errorf("invalid mode %q", cut(mode))
+	}
+	switch strings.TrimLeft(mode, "0") {
+	case "100644", "100664":
+		e.kind = file
+	case "100755":
+		e.kind, e.exec = file, true
+	case "120000":
+		e.kind = link
+	case "40000":
+		e.kind = folder
+	case "160000":
+		e.kind = submodule
+	}
+	return nil
+}
+
+// A node is an entry with its whole path, below the folder that was walked.
+type node struct {
+	entry
+	path  string
+	left  Why    // why it is not, or not wholly, written; "" when it is
+	other string // the name it collides with
+}
+
+// walk lists everything below a tree that is not a folder, in the order of paths,
+// hostile names and unfit entries marked. It goes down level by level, asking for
+// all trees of one at once, and stops at the limit, so that a few trees that hold
+// each other many times cost no more than the limit.
+func (o *objects) walk(ctx context.Context, tree string, limits Limits) ([]node, error) {
+	var nodes []node
+	type level struct{ paths, ids []string }
+	count := 0
+	for now := (level{[]string{""}, []string{tree}}); len(now.ids) > 0; {
+		var next level
+		err := o.trees(ctx, now.ids, func(i int, entries []entry) error {
+			if count += len(entries); count > limits.Files {
+				return stop(CodeLimit, "raise the checkout's limit Files, if the repository is meant to have so many", nil,
+					"the commit has more than %d files, folders and links", limits.Files)
+			}
+			for _, n := range classify(now.paths[i], entries, limits) {
+				if n.kind != folder || n.left != "" {
+					nodes = append(nodes, n) // a folder only to be told of
+				}
+				if n.kind == folder && !n.left.absent() {
+					next.paths, next.ids = append(next.paths, n.path+"/"), append(next.ids, n.id)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		now = next
+	}
+	slices.SortFunc(nodes, func(a, b node) int { return strings.Compare(a.path, b.path) })
+	return nodes, nil
+}
+
+// classify marks what of one folder's entries cannot be written as it is.
+func classify(prefix string, entries []entry, limits Limits) []node {
+	nodes := make([]node, len(entries))
+	first := map[string]int{}
+	for i, e := range entries {
+		n := node{entry: e, path: prefix + e.name}
+		n.left = checkName(prefix, e, limits)
+		if n.left == "" {
+			key := fold(e.name)
+			if j, taken := first[key]; taken {
+				n.left, n.other = Collision, entries[j].name
+			} else {
+				first[key] = i
+			}
+		}
+		nodes[i] = n
+	}
+	return nodes
+}
+
+// find goes down from a tree to the entry at a clean path; "" is the tree itself.
+func (o *objects) find(ctx context.Context, sha, tree, path string) (entry, error) {
+	at := entry{kind: folder, id: tree}
+	if path == "" {
+		return at, nil
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		switch at.kind {
+		case folder:
+		case file:
+			return entry{}, &NotFound{SHA: sha, Path: path}
+		default: // something may be there, by another way than we go
+			return entry{}, stop(CodeTree, "name a path without symlinks and submodules", nil, "the way to %q leads through a symlink or submodule", cut(path))
+		}
+		entries, err := o.tree(ctx, at.id)
+		if err != nil {
+			return entry{}, err
+		}
+		i := slices.IndexFunc(entries, func(e entry) bool { return e.name == name })
+		if i < 0 {
+			return entry{}, &NotFound{SHA: sha, Path: path}
+		}
+		at = entries[i]
+	}
+	return at, nil
+}
