@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 var idRE = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
@@ -241,4 +242,3 @@ func (s *Store) checkCommits(ctx context.Context, shas []string) error {
 	}
 	return nil
 }
-
