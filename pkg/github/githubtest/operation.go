@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package githubtest
+
+import (
+	"net/http"
+	"slices"
+)
+
+// operation is how the fake serves one of GitHub's operations, and which right it
+// takes: one of scopes at level. No scope: any token that sees the repository.
+type operation struct {
+	level  string // "read" or "write"
+	scopes []string
+	serve  func(*Server, *call) reply
+}
+
+// A comment on a pull request may be written with either right; on an issue, and the
+// handler of no operation here tells them apart but allows, with that of issues only.
+var conversation = []string{"issues", "pull_requests"}
+
+var operations = map[string]operation{
+	"issues/create-comment": {"write", conversation, (*Server).createComment},
+	"issues/list-comments":  {"read", conversation, (*Server).listComments},
+	"issues/update-comment": {"write", conversation, (*Server).updateComment},
+	"issues/get-comment":    {"read", conversation, (*Server).getComment},
+	"issues/delete-comment": {"write", conversation, (*Server).deleteComment},
+	"issues/get":            {"read", conversation, (*Server).getIssue},
+	"issues/add-labels":     {"write", conversation, (*Server).addLabels},
+
+	"reactions/create-for-issue-comment": {"write", conversation, (*Server).createReaction},
+	"reactions/list-for-issue-comment":   {"read", conversation, (*Server).listReactions},
+	"reactions/delete-for-issue-comment": {"write", conversation, (*Server).deleteReaction},
+
+	"pulls/get":          {"read", []string{"pull_requests"}, (*Server).getPull},
+	"pulls/list":         {"read", []string{"pull_requests"}, (*Server).listPulls},
+	"pulls/list-files":   {"read", []string{"pull_requests"}, (*Server).listFiles},
+	"pulls/list-commits": {"read", []string{"pull_requests"}, (*Server).listPullCommits},
+
+	"checks/create":           {"write", []string{"checks"}, (*Server).createCheck},
+	"checks/update":           {"write", []string{"checks"}, (*Server).updateCheck},
+	"checks/get":              {"read", []string{"checks"}, (*Server).getCheck},
+	"checks/list-for-ref":     {"read", []string{"checks"}, (*Server).listChecks},
+	"checks/list-annotations": {"read", []string{"checks"}, (*Server).listAnnotations},
+
+	"actions/list-artifacts-for-repo":     {"read", []string{"actions"}, (*Server).listArtifacts},
+	"actions/list-workflow-run-artifacts": {"read", []string{"actions"}, (*Server).listRunArtifacts},
+	"actions/get-artifact":                {"read", []string{"actions"}, (*Server).getArtifact},
+	"actions/download-artifact":           {"read", []string{"actions"}, (*Server).downloadArtifact},
+	"actions/get-workflow-run":            {"read", []string{"actions"}, (*Server).getRun},
+	"actions/list-workflow-runs-for-repo": {"read", []string{"actions"}, (*Server).listRuns},
+
+	"repos/get": {"read", nil, (*Server).getRepository},
+	"repos/get-collaborator-permission-level": {"read", nil, (*Server).getPermission},
+	"repos/get-content":                       {"read", []string{"contents"}, (*Server).getContent},
+	"repos/get-commit":                        {"read", []string{"contents"}, (*Server).getCommit},
+	"repos/get-branch":                        {"read", []string{"contents"}, (*Server).getBranch},
+	"git/get-ref":                             {"read", []string{"contents"}, (*Server).getRef},
+
+	"users/get-authenticated": {"read", nil, (*Server).getUser},
+	"rate-limit/get":          {"read", nil, (*Server).getRateLimit},
+	"meta/root":               {"read", nil, (*Server).getRoot},
+}
+
+// authorize says no in GitHub's words, or nothing.
+func (s *Server) authorize(op operation, c *call) *reply {
+	var no reply
+	switch {
+	case c.token == nil && (op.level == "write" || c.op == "users/get-authenticated" || c.op == "actions/download-artifact"):
+		no = refuse(http.StatusUnauthorized, "Requires authentication")
+	case c.repo == nil, op.level == "read" && !c.repo.Private && c.token == nil:
+		return nil
+	case c.token == nil:
+		no = notFound
+	case s.granted(op, c):
+		return nil
+	case op.level == "read":
+		no = notFound
+	case c.token.isApp():
+		no = refuse(http.StatusForbidden, "Resource not accessible by integration")
+	default:
+		no = refuse(http.StatusForbidden, "Resource not accessible by personal access token")
+	}
+	return &no
+}
+
+func (s *Server) granted(op operation, c *call) bool {
+	if len(op.scopes) == 0 || op.level == "read" && !c.repo.Private {
+		return true
+	}
+	if c.token.Scopes != "" {
+		role := s.role(c.repo, c.token.Login)
+		reads := role != "none"
+		return reads && (op.level == "read" || slices.Contains([]string{"write", "maintain", "admin"}, role))
+	}
+	for _, scope := range op.scopes {
+		if scope == "pull_requests" && len(op.scopes) > 1 && !c.onPull() {
+			continue
+		}
+		if has := c.token.Permissions[scope]; has == "write" || has == "read" && op.level == "read" {
+			return true
+		}
+	}
+	return false
+}
+
+// onPull says whether the call speaks of a pull request's conversation, where the
+// right to write on pull requests is as good as the one on issues.
+func (c *call) onPull() bool {
+	number := c.number("issue_number")
+	if comment := c.comment(); comment != nil {
+		number = int64(comment.Number)
+	}
+	return c.repo.prs[int(number)] != nil
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package githubtest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3filter"
+)
+
+const (
+	jsonType = "application/json; charset=utf-8"
+	// maxRequest is far above what any of the operations takes.
+	maxRequest = 16 << 20
+)
+
+// answer is what goes over the wire.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, blobPath) {
+		s.serveBlob(w, r)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		return // the client went away
+	}
+	r, c := s.route(r, body)
+	answered := s.record(r, c.op, r.URL.Path, body)
+	for _, h := range s.hooksFor(c.op) {
+		h.f(r)
+	}
+	fault := s.faultFor(c.op, r)
+	if fault != nil && fault.before(s, w) {
+		answered(fault.Status)
+		return
+	}
+	a := s.answer(c, fault)
+	switch {
+	case fault != nil && fault.Kind == ResetAfter:
+		reset(w)
+		return
+	case fault != nil && fault.Kind == AnswerAfter:
+		a = fault.answer(fault.status(http.StatusBadGateway), "Server Error")
+	}
+	answered(a.status)
+	a.write(w, fault)
+}
+
+// write sends a, at fault's pace.
+func (a answer) write(w http.ResponseWriter, fault *Fault) {
+	for name, values := range a.header {
+		w.Header()[name] = values
+	}
+	half := len(a.body) / 2
+	if fault != nil && fault.Kind == Truncate {
+		a.body = a.body[:half]
+	}
+	if a.status != http.StatusNotModified && a.status != http.StatusNoContent {
+		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	w.WriteHeader(a.status)
+	if fault != nil && (fault.Kind == Slow || fault.Kind == Cut) {
+		w.Write(a.body[:half])
+		http.NewResponseController(w).Flush()
+		if fault.Kind == Cut {
+			panic(http.ErrAbortHandler)
+		}
+		time.Sleep(fault.Delay)
+		a.body = a.body[half:]
+	}
+	w.Write(a.body)
+}
+
+// route finds the operation. The request it returns has the path that the description
+// speaks of: without the prefix, and with the repository's name where a Link header
+// led to its number.
+func (s *Server) route(r *http.Request, body []byte) (*http.Request, *call) {
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.URL.Path = s.byName(strings.TrimPrefix(r.URL.Path, s.options.Prefix))
+	r.URL.RawPath = ""
+	c := &call{r: r, body: body}
+	if route, params, err := s.rules.router.FindRoute(r); err == nil {
+		c.op, c.params = route.Operation.OperationID, params
+		c.in = &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}
+	}
+	return r, c
+}
+
+// byName turns /repositories/ID/… into /repos/OWNER/NAME/….
+func (s *Server) byName(path string) string {
+	rest, numbered := strings.CutPrefix(path, "/repositories/")
+	if !numbered {
+		return path
+	}
+	id, rest, _ := strings.Cut(rest, "/")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.repos {
+		if strconv.FormatInt(r.ID, 10) == id {
+			return "/repos/" + r.Name + "/" + rest
+		}
+	}
+	return path
+}
+
+// answer does the work of one request and checks it from both sides.
+func (s *Server) answer(c *call, fault *Fault) answer {
+	op, implemented := operations[c.op]
+	if !implemented {
+		s.violate("route", c.r.Method+" "+c.r.URL.Path, "no operation that this fake serves")
+		return plain(notFound)
+	}
+	refused, ignored := s.rules.checkRequest(c.in, c.body)
+	for _, message := range ignored {
+		s.violate("request", c.op, message)
+	}
+	if refused != nil {
+		s.violate("request", c.op, brief(refused))
+	}
+	s.mu.Lock()
+	r, quota := s.work(op, c, refused)
+	a := s.render(c, r, fault)
+	s.mu.Unlock()
+	for name, values := range quota {
+		a.header[name] = values
+	}
+	if err := s.rules.checkResponse(c.in, a.status, a.header, a.body); err != nil && r.raw == nil {
+		s.violate("response", c.op, brief(err))
+	}
+	return a
+}
+
+// work is GitHub's order of refusals: credentials, rate, rights, form, substance.
+func (s *Server) work(op operation, c *call, malformed error) (reply, http.Header) {
+	anonymous := &Token{}
+	token := s.tokens[bearer(c.r)]
+	if token == nil && c.r.Header.Get("Authorization") != "" {
+		return refuse(http.StatusUnauthorized, "Bad credentials"), nil
+	}
+	c.token = token
+	if owner := c.params["owner"]; owner != "" {
+		if c.repo = s.repos[strings.ToLower(owner+"/"+c.params["repo"])]; c.repo == nil {
+			return notFound, nil
+		}
+	}
+	counted := token
+	if counted == nil {
+		counted = anonymous
+	}
+	quota, exhausted := counted.count(s.options.Quota, s.options.Now(), c.op != "rate-limit/get")
+	if token != nil && token.Scopes != "" {
+		quota.Set("X-Oauth-Scopes", token.Scopes)
+	}
+	if exhausted {
+		return refuse(http.StatusForbidden, "API rate limit exceeded for installation. If you reach out to GitHub Support for help, please include the request ID."), quota
+	}
+	if no := s.authorize(op, c); no != nil {
+		return *no, quota
+	}
+	if malformed != nil {
+		return refuse(http.StatusUnprocessableEntity, "Invalid request.\n\n"+brief(malformed)), quota
+	}
+	c.token = counted
+	return op.serve(s, c), quota
+}
+
+// render completes a reply, cuts the page out of a list, and answers 304 to who has it.
+func (s *Server) render(c *call, r reply, fault *Fault) answer {
+	if r.listed {
+		r = s.paged(c, r, fault)
+	}
+	a := plain(r)
+	if r.raw == nil && r.body != nil {
+		a.body = encode(s.rules.fill(c.in.Route.Operation, a.status, r.body, s.URL))
+	}
+	if a.status == http.StatusOK && c.r.Method == http.MethodGet {
+		tag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(append([]byte(a.header.Get("Link")), a.body...)))
+		a.header.Set("Etag", tag)
+		if c.r.Header.Get("If-None-Match") == tag {
+			c.token.refund()
+			a.status, a.body = http.StatusNotModified, nil
+			a.header.Del("Content-Type")
+		}
+	}
+	return a
+}
+
+func plain(r reply) answer {
+	a := answer{status: r.status, header: http.Header{}, body: r.raw}
+	for name, values := range r.header {
+		a.header[name] = values
+	}
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	if r.body != nil && r.raw == nil {
+		a.body = encode(r.body)
+	}
+	if len(a.body) > 0 && a.header.Get("Content-Type") == "" {
+		a.header.Set("Content-Type", jsonType)
+	}
+	a.header.Set("X-Github-Request-Id", "0000:0000:0000:0000:0000")
+	return a
+}

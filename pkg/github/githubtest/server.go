@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package githubtest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Options say what a Server is like. The zero value is the private repository
+// Codertocat/Hello-World that GitHub's own examples speak of, at api.github.com's
+// path, with the clock of the machine.
+type Options struct {
+	Repository string           // owner/name; default "Codertocat/Hello-World"
+	ID         int64            // of the repository; default 186853002
+	Public     bool             // what may be read needs no right
+	Prefix     string           // "/api/v3" for a GitHub Enterprise Server
+	ServerURL  string           // of the web pages; default "https://github.com"
+	Now        func() time.Time // default time.Now
+	Quota      int              // requests in an hour for each token; default 5000
+}
+
+// A Server is a fake GitHub. Its methods may be called at any time, from any
+// goroutine, also while it serves.
+type Server struct {
+	// URL is the API's address, Options.Prefix included, without a slash at the end.
+	URL string
+
+	options Options
+	rules   *description
+	blobURL string
+
+	mu         sync.Mutex
+	lastID     int64
+	home       *repository
+	repos      map[string]*repository // by lower-case full name
+	users      map[string]User        // by lower-case login
+	tokens     map[string]*Token      // by the token itself
+	blobs      map[string]blob
+	find       func(run int64) []Artifact
+	found      map[string]int64 // ids of found artifacts
+	shifted    map[string]int   // lists that a duplicate page pushed on
+	faults     []*Fault
+	hooks      []hook
+	log        []*Request
+	violations []Violation
+}
+
+type hook struct {
+	op string
+	f  func(r *http.Request)
+}
+
+// New serves a fake GitHub on loopback until the test ends. Violations that are left
+// then fail the test.
+func New(t testing.TB, o Options) *Server {
+	t.Helper()
+	s, err := NewHandler(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, blobs := httptest.NewServer(s), httptest.NewServer(http.HandlerFunc(s.serveBlob))
+	s.URL, s.blobURL = api.URL+s.options.Prefix, blobs.URL
+	t.Cleanup(func() {
+		api.CloseClientConnections()
+		blobs.CloseClientConnections()
+		api.Close()
+		blobs.Close()
+		for _, v := range s.Violations() {
+			t.Errorf("github: %v", v)
+		}
+	})
+	return s
+}
+
+// NewHandler is New without a listener and without a test: whoever serves it sets
+// URL to the address that clients see, Prefix included, before the first request.
+func NewHandler(o Options) (*Server, error) {
+	rules, err := loadDescription()
+	if err != nil {
+		return nil, err
+	}
+	if o.Repository == "" {
+		o.Repository, o.ID = "Codertocat/Hello-World", 186853002
+	}
+	if o.ServerURL == "" {
+		o.ServerURL = "https://github.com"
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Quota == 0 {
+		o.Quota = 5000
+	}
+	s := &Server{
+		options: o, rules: rules, lastID: 500_000_000,
+		repos: map[string]*repository{}, users: map[string]User{}, tokens: map[string]*Token{},
+		blobs: map[string]blob{}, found: map[string]int64{}, shifted: map[string]int{},
+	}
+	for _, u := range knownUsers {
+		s.AddUser(u)
+	}
+	s.AddRepository(Repository{Name: o.Repository, ID: o.ID, Private: !o.Public})
+	s.home = s.repos[strings.ToLower(o.Repository)]
+	return s, nil
+}
+
+// Before has f called before each request for op ("" for every operation) is looked
+// at: there a test moves a head, deletes a comment or adds one.
+func (s *Server) Before(op string, f func(r *http.Request)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hooks = append(s.hooks, hook{op, f})
+}
+
+// hooksFor is called without the lock, so that hooks may use the Server.
+func (s *Server) hooksFor(op string) []hook {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []hook
+	for _, h := range s.hooks {
+		if h.op == "" || h.op == op {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// now is the time as GitHub tells it: UTC, to the second.
+func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(time.Second) }
+
+// nextID ascends over everything that there is.
+func (s *Server) nextID() int64 {
+	s.lastID++
+	return s.lastID
+}

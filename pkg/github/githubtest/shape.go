@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package githubtest
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// obj is a JSON object.
+type obj = map[string]any
+
+// fill completes a sparse answer to what the description requires: handlers say what
+// matters, and whatever else a client might read is there and of the right type.
+func (d *description) fill(op *openapi3.Operation, status int, sparse any, link string) any {
+	response := op.Responses.Value(strconv.Itoa(status))
+	if response == nil || response.Value.Content.Get("application/json") == nil {
+		return sparse
+	}
+	return fill(response.Value.Content.Get("application/json").Schema.Value, sparse, link)
+}
+
+func fill(s *openapi3.Schema, sparse any, link string) any {
+	switch v := sparse.(type) {
+	case obj:
+		s = alternative(s, v)
+		for name, field := range v {
+			if p := property(s, name); p != nil && field != nil {
+				v[name] = fill(p, field, link)
+			}
+		}
+		fillRequired(s, v, link)
+		return v
+	case []any:
+		s = list(s)
+		for i := range v {
+			if s != nil && s.Items != nil {
+				v[i] = fill(s.Items.Value, v[i], link)
+			}
+		}
+		return v
+	}
+	return sparse
+}
+
+func fillRequired(s *openapi3.Schema, v obj, link string) {
+	for _, name := range s.Required {
+		if _, there := v[name]; !there {
+			v[name] = empty(property(s, name), link+"#"+name)
+		}
+	}
+	for _, part := range s.AllOf {
+		fillRequired(part.Value, v, link)
+	}
+}
+
+// empty is the plainest value that s takes.
+func empty(s *openapi3.Schema, link string) any {
+	switch {
+	case s == nil || s.Nullable:
+		return nil
+	case len(s.Enum) > 0:
+		return s.Enum[0]
+	case len(s.OneOf) > 0:
+		return empty(s.OneOf[0].Value, link)
+	case len(s.AnyOf) > 0:
+		return empty(s.AnyOf[0].Value, link)
+	case s.Type.Is("integer"), s.Type.Is("number"):
+		return 0
+	case s.Type.Is("boolean"):
+		return false
+	case s.Type.Is("array"):
+		return []any{}
+	case s.Type.Is("string"):
+		return emptyString(s.Format, link)
+	}
+	v := obj{}
+	fillRequired(s, v, link)
+	return v
+}
+
+func emptyString(format, link string) string {
+	switch format {
+	case "uri":
+		return link
+	case "date-time":
+		return "2019-05-15T15:20:18Z"
+	}
+	return ""
+}
+
+// alternative picks the schema among s's that speaks of v's kind and fields.
+func alternative(s *openapi3.Schema, v obj) *openapi3.Schema {
+	best, most := s, -1
+	for _, a := range slices.Concat(s.OneOf, s.AnyOf) {
+		hits := 0
+		for name, value := range v {
+			if p := a.Value.Properties[name]; p != nil && (len(p.Value.Enum) == 0 || slices.Contains(p.Value.Enum, value)) {
+				hits++
+			}
+		}
+		if !a.Value.Type.Is("array") && hits > most {
+			best, most = a.Value, hits
+		}
+	}
+	return best
+}
+
+func list(s *openapi3.Schema) *openapi3.Schema {
+	for _, a := range slices.Concat(s.OneOf, s.AnyOf) {
+		if a.Value.Type.Is("array") {
+			return a.Value
+		}
+	}
+	return s
+}
+
+func property(s *openapi3.Schema, name string) *openapi3.Schema {
+	if p := s.Properties[name]; p != nil {
+		return p.Value
+	}
+	for _, part := range s.AllOf {
+		if p := property(part.Value, name); p != nil {
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package githubtest
+
+import (
+	"strings"
+)
+
+func (s *Server) userShape(login string) obj {
+	u := s.user(login)
+	page := s.options.ServerURL + "/" + strings.TrimSuffix(u.Login, "[bot]")
+	if u.Type == "Bot" {
+		page = s.options.ServerURL + "/apps/" + strings.TrimSuffix(u.Login, "[bot]")
+	}
+	return obj{"login": u.Login, "id": u.ID, "type": u.Type, "html_url": page, "url": s.URL + "/users/" + u.Login}
+}
+
+func (s *Server) repositoryShape(r *repository) obj {
+	owner, name, _ := strings.Cut(r.Name, "/")
+	return obj{
+		"id": r.ID, "name": name, "full_name": r.Name, "private": r.Private, "fork": r.Fork,
+		"owner": s.userShape(owner), "default_branch": "master",
+		"url": s.api(r, ""), "html_url": s.page(r, ""), "clone_url": s.page(r, ".git"),
+	}
+}
+
+// pullShape is a pull request as lists have it, and with full set as it is alone.
+func (s *Server) pullShape(r *repository, pr *PR, full bool) obj {
+	number := pr.Number
+	v := obj{
+		"id": int64(number) + 279147436, "number": number, "state": pr.State, "locked": pr.Locked, "draft": pr.Draft,
+		"title": pr.Title, "body": pr.Body, "user": s.userShape(pr.Author),
+		"url": s.api(r, "/pulls/%d", number), "html_url": s.page(r, "/pull/%d", number),
+		"issue_url": s.api(r, "/issues/%d", number), "comments_url": s.api(r, "/issues/%d/comments", number),
+		"head": s.refShape(pr.Head), "base": s.refShape(pr.Base), "labels": labelShapes(pr.Labels),
+		"author_association": s.association(pr.Author), "auto_merge": nil,
+	}
+	if pr.State == "closed" {
+		v["closed_at"] = stamp(s.now())
+	}
+	if pr.Merged {
+		v["merged_at"], v["merge_commit_sha"] = stamp(s.now()), SHA("merge of "+pr.Head.SHA)
+	}
+	if full {
+		v["merged"], v["changed_files"], v["comments"] = pr.Merged, len(pr.Files), s.count(r, number)
+		v["mergeable_state"] = "unknown"
+	}
+	return v
+}
+
+func (s *Server) refShape(ref Ref) obj {
+	if ref.Repository == "-" {
+		return obj{"label": "unknown:" + ref.Ref, "ref": ref.Ref, "sha": ref.SHA, "repo": nil, "user": s.userShape("ghost")}
+	}
+	owner, _, _ := strings.Cut(ref.Repository, "/")
+	return obj{
+		"label": owner + ":" + ref.Ref, "ref": ref.Ref, "sha": ref.SHA,
+		"repo": s.repositoryShape(s.known(ref.Repository)), "user": s.userShape(owner),
+	}
+}
+
+func labelShapes(labels []string) []any {
+	list := []any{}
+	for i, l := range labels {
+		list = append(list, obj{"id": i + 1, "name": l, "color": "ededed", "default": false, "description": ""})
+	}
+	return list
+}
+
+func (s *Server) count(r *repository, number int) (n int) {
+	for _, c := range r.comments {
+		if c.Number == number {
+			n++
+		}
+	}
+	return n
+}
+
+// association is what GitHub shows beside a name. It is no permission.
+func (s *Server) association(login string) string {
+	owner, _, _ := strings.Cut(s.home.Name, "/")
+	switch role := s.home.roles[strings.ToLower(login)]; {
+	case strings.EqualFold(login, owner):
+		return "OWNER"
+	case role == "admin", role == "maintain", role == "write", role == "triage":
+		return "COLLABORATOR"
+	}
+	return "NONE"
+}
+
+func (s *Server) commentShape(r *repository, c *Comment) obj {
+	side := "issues"
+	if r.prs[c.Number] != nil {
+		side = "pull"
+	}
+	return obj{
+		"id": c.ID, "body": c.Body, "user": s.userShape(c.Author), "author_association": s.association(c.Author),
+		"created_at": stamp(c.Created), "updated_at": stamp(c.Updated),
+		"url": s.api(r, "/issues/comments/%d", c.ID), "issue_url": s.api(r, "/issues/%d", c.Number),
+		"html_url":                 s.page(r, "/%s/%d#issuecomment-%d", side, c.Number, c.ID),
+		"performed_via_github_app": s.appShape(c.Author),
+	}
+}
+
+func (s *Server) reactionShape(x *Reaction) obj {
+	return obj{"id": x.ID, "content": x.Content, "user": s.userShape(x.Author), "created_at": stamp(x.Created)}
+}
+
+func (s *Server) runShape(r *repository, run *Run) obj {
+	requests := []any{}
+	for _, n := range run.PullRequests {
+		if pr := r.prs[n]; pr != nil {
+			requests = append(requests, obj{
+				"id": int64(n) + 279147436, "number": n, "url": s.api(r, "/pulls/%d", n),
+				"head": obj{"ref": pr.Head.Ref, "sha": pr.Head.SHA, "repo": s.minimal(pr.Head.Repository)},
+				"base": obj{"ref": pr.Base.Ref, "sha": pr.Base.SHA, "repo": s.minimal(pr.Base.Repository)},
+			})
+		}
+	}
+	head := s.known(run.HeadRepository)
+	return obj{
+		"id": run.ID, "name": run.Name, "run_number": run.Number, "run_attempt": run.Attempt, "event": run.Event,
+		"status": run.Status, "conclusion": orNil(run.Conclusion), "head_sha": run.HeadSHA, "head_branch": run.HeadBranch,
+		"path": run.Path, "display_title": run.Name, "actor": s.userShape(run.Actor), "triggering_actor": s.userShape(run.Actor),
+		"head_repository": s.repositoryShape(head), "repository": s.repositoryShape(r), "head_repository_id": head.ID,
+		"created_at": stamp(run.Created), "updated_at": stamp(run.Created), "run_started_at": stamp(run.Created),
+		"pull_requests": requests, "url": s.api(r, "/actions/runs/%d", run.ID), "html_url": s.page(r, "/actions/runs/%d", run.ID),
+		"artifacts_url": s.api(r, "/actions/runs/%d/artifacts", run.ID), "workflow_id": 30433642,
+	}
+}
+
+func (s *Server) minimal(name string) obj {
+	if name == "-" {
+		name = s.home.Name // the description has no word for a deleted fork here
+	}
+	r := s.known(name)
+	_, short, _ := strings.Cut(r.Name, "/")
+	return obj{"id": r.ID, "name": short, "url": s.api(r, "")}
+}
+
+func (s *Server) artifactShape(r *repository, a *Artifact) obj {
+	size := a.Size
+	if size == 0 {
+		size = int64(len(a.Data))
+	}
+	v := obj{
+		"id": a.ID, "name": a.Name, "size_in_bytes": size, "expired": a.Expired,
+		"url": s.api(r, "/actions/artifacts/%d", a.ID), "archive_download_url": s.api(r, "/actions/artifacts/%d/zip", a.ID),
+		"created_at": stamp(a.Created), "updated_at": stamp(a.Created), "expires_at": stamp(a.Created.AddDate(0, 0, 7)),
+	}
+	if a.Digest != "" {
+		v["digest"] = a.Digest
+	}
+	for _, run := range r.runs {
+		if run.ID == a.Run {
+			v["workflow_run"] = obj{"id": run.ID, "repository_id": r.ID, "head_repository_id": s.known(run.HeadRepository).ID,
+				"head_branch": run.HeadBranch, "head_sha": run.HeadSHA}
+		}
+	}
+	return v
+}

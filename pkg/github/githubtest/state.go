@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package githubtest
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Repository is a repository that the server knows. All that happens happens in
+// Options.Repository; the others are there to be forks.
+type Repository struct {
+	Name    string // owner/name
+	ID      int64  // 0: the next free one
+	Private bool
+	Fork    bool
+}
+
+// A Ref is one side of a pull request.
+type Ref struct {
+	SHA, Ref   string
+	Repository string // owner/name; for a head, "-" is a fork that was deleted
+}
+
+// A PR is a pull request.
+type PR struct {
+	Number                int
+	Title, Body           string
+	Author                string // login
+	State                 string // "open" or "closed"
+	Draft, Locked, Merged bool
+	Head, Base            Ref
+	Files                 []File
+	Labels                []string
+}
+
+// A File is one changed file of a pull request.
+type File struct {
+	Path, Previous string
+	Status         string // "added", "removed", "modified", "renamed"
+	Patch          string
+}
+
+// A Comment is a comment on a pull request or an issue.
+type Comment struct {
+	ID               int64
+	Number           int // of the pull request or issue
+	Author           string
+	Body             string
+	Created, Updated time.Time
+	Edits            int // how often it was updated by a request
+}
+
+// A Reaction is an emoji on a comment.
+type Reaction struct {
+	ID      int64
+	Author  string
+	Content string
+	Created time.Time
+	comment int64
+}
+
+// repository is a Repository with all that lies in it.
+type repository struct {
+	Repository
+	roles     map[string]string // by lower-case login
+	prs       map[int]*PR
+	issues    map[int]string // number to title, for issues that are no pull requests
+	comments  []*Comment     // ascending by id
+	reactions []*Reaction
+	checks    []*CheckRun
+	runs      []*Run
+	artifacts []*Artifact
+	statuses  []*Status
+	commits   map[string]bool
+	refs      map[string]string            // "heads/main" to SHA
+	contents  map[string]map[string][]byte // by ref or SHA, by path
+}
+
+// AddRepository makes a repository known.
+func (s *Server) AddRepository(r Repository) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addRepository(r)
+}
+
+func (s *Server) addRepository(r Repository) *repository {
+	if r.ID == 0 {
+		r.ID = s.nextID()
+	}
+	added := &repository{
+		Repository: r, roles: map[string]string{}, prs: map[int]*PR{}, issues: map[int]string{},
+		commits: map[string]bool{}, refs: map[string]string{}, contents: map[string]map[string][]byte{},
+	}
+	s.repos[strings.ToLower(r.Name)] = added
+	return added
+}
+
+// known finds a repository that something names, and makes it known as a fork if it is not.
+func (s *Server) known(name string) *repository {
+	if r := s.repos[strings.ToLower(name)]; r != nil {
+		return r
+	}
+	return s.addRepository(Repository{Name: name, Fork: true})
+}
+
+// SHA makes a commit id out of words, the same for the same words.
+func SHA(words string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(words))) }
+
+// AddPR adds a pull request, or replaces the one of its number. Whatever is not said
+// is an open pull request by octocat from a branch of the same repository.
+func (s *Server) AddPR(pr PR) PR {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pr.defaults(s.home.Name, len(s.home.prs)+1)
+	if pr.Head.Repository != "-" {
+		s.known(pr.Head.Repository)
+	}
+	s.user(pr.Author)
+	s.home.refs["heads/"+pr.Base.Ref] = pr.Base.SHA
+	for _, sha := range []string{pr.Head.SHA, pr.Base.SHA} {
+		s.home.commits[sha] = true
+	}
+	copied := pr.clone()
+	s.home.prs[pr.Number] = &copied
+	return pr
+}
+
+func (pr *PR) defaults(home string, number int) {
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	if pr.Number == 0 {
+		pr.Number = number
+	}
+	set(&pr.Title, "Update the README with new information.")
+	set(&pr.Author, "octocat")
+	set(&pr.State, "open")
+	set(&pr.Base.Ref, "master")
+	set(&pr.Base.SHA, SHA("base"))
+	set(&pr.Base.Repository, home)
+	set(&pr.Head.Ref, "changes")
+	set(&pr.Head.SHA, SHA(fmt.Sprint("head ", pr.Number)))
+	set(&pr.Head.Repository, home)
+}
+
+func (pr PR) clone() PR {
+	pr.Files, pr.Labels = slices.Clone(pr.Files), slices.Clone(pr.Labels)
+	return pr
+}
+
+// PR returns a pull request as it stands; its Number is 0 when there is none.
+func (s *Server) PR(number int) PR {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if pr := s.home.prs[number]; pr != nil {
+		return pr.clone()
+	}
+	return PR{}
+}
+
+// Change lets f change a pull request: close it, lock it, take its fork away. It
+// panics when there is no such pull request.
+func (s *Server) Change(number int, f func(*PR)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pr := s.home.prs[number]
+	if pr == nil {
+		panic(fmt.Sprintf("githubtest: no pull request %d", number))
+	}
+	f(pr)
+	s.home.commits[pr.Head.SHA], s.home.commits[pr.Base.SHA] = true, true
+}
+
+// Move pushes sha to a pull request's head.
+func (s *Server) Move(number int, sha string) {
+	s.Change(number, func(pr *PR) { pr.Head.SHA = sha })
+}
+
+// AddIssue adds an issue that is no pull request.
+func (s *Server) AddIssue(number int, title string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.home.issues[number] = title
+}
+
+// AddCommit makes a commit known to the repository.
+func (s *Server) AddCommit(sha string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.home.commits[sha] = true
+}
+
+// AddComment adds a comment as though its author had written it on the web page, and
+// returns its id.
+func (s *Server) AddComment(number int, author, body string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addComment(number, author, body).ID
+}
+
+func (s *Server) addComment(number int, author, body string) *Comment {
+	now := s.now()
+	c := &Comment{ID: s.nextID(), Number: number, Author: s.user(author).Login, Body: body, Created: now, Updated: now}
+	s.home.comments = append(s.home.comments, c)
+	return c
+}
+
+// EditComment changes a comment's text as though on the web page.
+func (s *Server) EditComment(id int64, body string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.home.comments {
+		if c.ID == id {
+			c.Body, c.Updated = body, s.now()
+		}
+	}
+}
+
+// RemoveComment deletes a comment as though on the web page.
+func (s *Server) RemoveComment(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.home.remove(id)
+}
+
+func (r *repository) remove(id int64) {
+	r.comments = slices.DeleteFunc(r.comments, func(c *Comment) bool { return c.ID == id })
+	r.reactions = slices.DeleteFunc(r.reactions, func(x *Reaction) bool { return x.comment == id })
+}
+
+// Comments returns the comments on a pull request or issue, oldest first.
+func (s *Server) Comments(number int) []Comment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Comment
+	for _, c := range s.home.comments {
+		if c.Number == number {
+			list = append(list, *c)
+		}
+	}
+	return list
+}
+
+// CommentsBy is Comments of one author.
+func (s *Server) CommentsBy(number int, author string) []Comment {
+	return slices.DeleteFunc(s.Comments(number), func(c Comment) bool { return !strings.EqualFold(c.Author, author) })
+}
+
+// Reactions returns the reactions to a comment, oldest first.
+func (s *Server) Reactions(comment int64) []Reaction {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Reaction
+	for _, r := range s.home.reactions {
+		if r.comment == comment {
+			list = append(list, *r)
+		}
+	}
+	return list
+}
+
+// SetContent puts a file at a ref or commit.
+func (s *Server) SetContent(ref, path string, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.home.contents[ref] == nil {
+		s.home.contents[ref] = map[string][]byte{}
+	}
+	s.home.contents[ref][path] = slices.Clone(data)
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package githubtest
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func (c *call) run() *Run {
+	id := c.number("run_id")
+	for _, run := range c.repo.runs {
+		if run.ID == id {
+			return run
+		}
+	}
+	return nil
+}
+
+func (s *Server) getRun(c *call) reply {
+	if run := c.run(); run != nil {
+		return reply{body: s.runShape(c.repo, run)}
+	}
+	return notFound
+}
+
+func (s *Server) listRuns(c *call) reply {
+	query := c.r.URL.Query()
+	matches := func(name, value string) bool {
+		return query.Get(name) == "" || strings.EqualFold(query.Get(name), value)
+	}
+	var list []any
+	for _, run := range slices.Backward(c.repo.runs) {
+		status := query.Get("status")
+		if matches("event", run.Event) && matches("head_sha", run.HeadSHA) && matches("branch", run.HeadBranch) &&
+			matches("actor", run.Actor) && (status == "" || status == run.Status || status == run.Conclusion) &&
+			within(query.Get("created"), run.Created) {
+			list = append(list, s.runShape(c.repo, run))
+		}
+	}
+	return reply{list: list, key: "workflow_runs", listed: true}
+}
+
+// within reads GitHub's date syntax: ">=T", ">T", "<=T", "<T", "A..B", "T". What it
+// cannot read matches nothing.
+func within(expression string, t time.Time) bool {
+	if expression == "" {
+		return true
+	}
+	if from, to, ranged := strings.Cut(expression, ".."); ranged {
+		return within(">="+from, t) && within("<="+to, t) || from == "*" && within("<="+to, t) || to == "*" && within(">="+from, t)
+	}
+	text := strings.TrimLeft(expression, "<>=")
+	operator := strings.TrimSuffix(expression, text)
+	start, err := time.Parse(time.RFC3339, text)
+	end := start
+	if err != nil {
+		if start, err = time.Parse(time.DateOnly, text); err != nil {
+			return false
+		}
+		end = start.AddDate(0, 0, 1).Add(-time.Second)
+	}
+	switch operator {
+	case ">=":
+		return !t.Before(start)
+	case ">":
+		return t.After(end)
+	case "<=":
+		return !t.After(end)
+	case "<":
+		return t.Before(start)
+	}
+	return !t.Before(start) && !t.After(end)
+}
+
+func (s *Server) listArtifacts(c *call) reply {
+	return s.artifactReply(c, s.artifacts())
+}
+
+func (s *Server) listRunArtifacts(c *call) reply {
+	if c.run() == nil {
+		return notFound
+	}
+	return s.artifactReply(c, s.artifactsOf(c.number("run_id")))
+}
+
+func (s *Server) artifactReply(c *call, artifacts []*Artifact) reply {
+	name := c.r.URL.Query().Get("name")
+	var list []any
+	for _, a := range artifacts {
+		if name == "" || name == a.Name {
+			list = append(list, s.artifactShape(c.repo, a))
+		}
+	}
+	return reply{list: list, key: "artifacts", listed: true}
+}
+
+func (s *Server) artifact(c *call) *Artifact {
+	id := c.number("artifact_id")
+	for _, a := range s.artifacts() {
+		if a.ID == id {
+			return a
+		}
+	}
+	return nil
+}
+
+func (s *Server) getArtifact(c *call) reply {
+	if a := s.artifact(c); a != nil {
+		return reply{body: s.artifactShape(c.repo, a)}
+	}
+	return notFound
+}
+
+// A blob is what a redirect leads to, for one minute.
+type blob struct {
+	data    []byte
+	name    string
+	expires time.Time
+}
+
+const blobPath = "/_blob/"
+
+func (s *Server) downloadArtifact(c *call) reply {
+	a := s.artifact(c)
+	switch {
+	case a == nil || c.params["archive_format"] != "zip":
+		return notFound
+	case a.Expired:
+		return refuse(http.StatusGone, "Artifact has expired")
+	}
+	key := fmt.Sprintf("%d-%d.zip", a.ID, s.nextID())
+	s.blobs[key] = blob{a.Data, a.Name, s.options.Now().Add(time.Minute)}
+	base := cmp.Or(s.blobURL, strings.TrimSuffix(s.URL, s.options.Prefix))
+	return reply{status: http.StatusFound, header: http.Header{"Location": {base + blobPath + key + "?sig=" + SHA(key)}}}
+}
+
+// serveBlob is the store that artifacts lie in. It knows its own signature only: a
+// token that comes along has gone to somebody whom it is no business of.
+func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
+	answered := s.record(r, "blob", r.URL.Path, nil)
+	s.mu.Lock()
+	b, ok := s.blobs[strings.TrimPrefix(r.URL.Path, blobPath)]
+	expired := ok && s.options.Now().After(b.expires)
+	s.mu.Unlock()
+	status := http.StatusOK
+	switch {
+	case r.Header.Get("Authorization") != "":
+		s.violate("request", "blob", "a token was sent to the blob store")
+		status = http.StatusBadRequest
+	case !ok || r.URL.Query().Get("sig") != SHA(strings.TrimPrefix(r.URL.Path, blobPath)):
+		status = http.StatusNotFound
+	case expired:
+		status = http.StatusForbidden
+	}
+	answered(status)
+	if status != http.StatusOK {
+		http.Error(w, "<Error><Code>AuthenticationFailed</Code></Error>", status)
+		return
+	}
+	a := answer{status: status, header: http.Header{
+		"Content-Type":        {"application/zip"},
+		"Content-Disposition": {"attachment; filename=" + strconv.Quote(b.name+".zip")},
+	}, body: b.data}
+	fault := s.faultFor("blob", r)
+	if fault != nil && fault.before(s, w) {
+		return
+	}
+	a.write(w, fault)
+}
