@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// An Event is what started the workflow. All text in it is untrusted; ids, SHAs and
+// names of repositories have their grammar.
+type Event struct {
+	Name   string
+	Action string // "" for workflow_dispatch
+	// Number is the pull request that the event speaks of, 0 for none. For
+	// workflow_dispatch it is the input "pr".
+	Number     int
+	OnIssue    bool // an issue_comment on something that is no pull request
+	Repository Repository
+	// PR is set for pull_request. For issue_comment and workflow_dispatch the payload
+	// does not tell it: whoever has asked the API sets it before Admit.
+	PR          *PullRequest
+	Comment     *Comment
+	Run         *WorkflowRun
+	SenderID    int64
+	SenderLogin string
+	SenderType  string            // "User", "Bot", …
+	Ref         string            // of workflow_dispatch: "refs/heads/main"
+	Inputs      map[string]string // of workflow_dispatch
+}
+
+// A Repository is one repository.
+type Repository struct {
+	ID            int64
+	Name          string // owner/name
+	DefaultBranch string
+}
+
+// A PullRequest is one pull request as the event or the API describes it.
+type PullRequest struct {
+	Number      int
+	State       string // "open" or "closed"
+	Draft       bool
+	Locked      bool
+	AuthorID    int64 // 0 when the account is gone
+	AuthorLogin string
+	Head        Ref
+	Base        Ref
+	Fork        bool // the code comes from another repository, or from one that is gone
+}
+
+// A Ref is one side of a pull request.
+type Ref struct {
+	SHA          string // full
+	Ref          string // a branch's name, without refs/heads/
+	Repository   string // owner/name; "" when it is gone
+	RepositoryID int64  // 0 when it is gone
+}
+
+// A Comment is what somebody wrote on an issue or pull request.
+type Comment struct {
+	ID          int64
+	Body        string
+	AuthorID    int64 // 0 when the account is gone
+	AuthorLogin string
+	AuthorType  string
+	URL         string // of its page
+	Created     time.Time
+	Updated     time.Time
+}
+
+// A WorkflowRun is the run that workflow_run speaks of. Which pull request it
+// belongs to must be asked of the API: the payload's list is empty for forks.
+type WorkflowRun struct {
+	ID               int64
+	Number           int
+	Attempt          int
+	Event            string // what started it: "pull_request"
+	HeadSHA          string
+	HeadBranch       string // "" when the payload does not say
+	HeadRepository   string // "" when it is gone
+	HeadRepositoryID int64
+	Conclusion       string // "success", "failure", "cancelled", "skipped", …
+	Path             string // of the workflow's file; untrusted
+	Name             string // untrusted
+	ActorID          int64
+}
+
+// The names of the events that we know.
+const (
+	eventPullRequest      = "pull_request"
+	eventTarget           = "pull_request_target"
+	eventWorkflowRun      = "workflow_run"
+	eventIssueComment     = "issue_comment"
+	eventWorkflowDispatch = "workflow_dispatch"
+)
+
+var supportedEvents = []string{eventPullRequest, eventWorkflowRun, eventIssueComment, eventWorkflowDispatch}
+
+// LoadEvent reads the payload that the runner wrote.
+func LoadEvent(r Runner) (Event, error) {
+	f, err := os.Open(r.EventPath)
+	if err != nil {
+		return Event{}, unreadable(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxEvent+1))
+	if err != nil {
+		return Event{}, unreadable(err)
+	}
+	return ReadEvent(r.EventName, data)
+}
+
+func unreadable(err error) error {
+	return &proposal.StopError{Code: "event.unreadable", Message: "cannot read the event's payload",
+		Hint: "GITHUB_EVENT_PATH must be the file that the runner wrote", Err: err}
+}
+
+// ReadEvent reads a payload strictly as far as we use it: types, full SHAs, positive
+// ids, grammars of names, lengths, UTF-8, no name twice, bounded depth. What GitHub
+// has beside that is ignored.
+//
+// Errors are StopErrors: event.unsupported, event.pull-request-target and
+// event.malformed. A comment on an issue is an Event with OnIssue, no error: Admit
+// answers it with Nothing.
+func ReadEvent(name string, data []byte) (Event, error) {
+	if err := supported(name); err != nil {
+		return Event{}, err
+	}
+	f := fields{payload: readPayload(data, wantedPaths[name])}
+	e := Event{
+		Name: name, Repository: f.repository("repository"),
+		SenderID: f.id("sender.id"), SenderLogin: f.login("sender.login"), SenderType: f.text("sender.type", 1, 40),
+	}
+	switch name {
+	case eventPullRequest:
+		f.pullRequest(&e)
+	case eventWorkflowRun:
+		f.workflowRun(&e)
+	case eventIssueComment:
+		f.comment(&e)
+	case eventWorkflowDispatch:
+		f.dispatch(&e)
+	}
+	if f.err != nil {
+		return Event{}, f.err
+	}
+	return e, nil
+}
+
+func supported(name string) error {
+	if name == eventTarget {
+		return refuseTarget()
+	}
+	if slices.Contains(supportedEvents, name) {
+		return nil
+	}
+	return &proposal.StopError{Code: "event.unsupported",
+		Message: fmt.Sprintf("event %s is not supported: %s are", quoted(name), strings.Join(supportedEvents, ", ")),
+		Hint:    "start the workflow like this:\n\n" + yamlPullRequest}
+}

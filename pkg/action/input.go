@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sethvargo/go-githubactions"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+)
+
+const (
+	maxInput = 4096      // bytes of an input that is not a plan
+	maxPlan  = 120 << 10 // Linux takes no longer variable than 128 KiB
+	maxBots  = 50
+	maxCount = 100_000
+)
+
+// inputReader reads inputs one by one and collects what is wrong with them.
+type inputReader struct {
+	action   *githubactions.Action
+	getenv   func(string) string
+	problems []Problem
+}
+
+func (r *inputReader) refuse(input, hint, format string, args ...any) {
+	r.problems = append(r.problems, Problem{
+		Input: input, Message: fmt.Sprintf(format, args...), Hint: "with:\n  " + input + ": " + hint,
+	})
+}
+
+// variable is the name under which action.yml maps input, without INPUT_.
+func variable(input string) string {
+	return strings.ToUpper(strings.ReplaceAll(input, "-", "_"))
+}
+
+// line reads an input of one line. ok is false when it is empty or was refused.
+func (r *inputReader) line(input, hint string) (value string, ok bool) {
+	value = r.action.GetInput(variable(input))
+	if len(value) > maxInput {
+		r.refuse(input, hint, "has more than %d bytes", maxInput)
+		return "", false
+	}
+	if i := strings.IndexFunc(value, text.Hidden); i >= 0 || !utf8.ValidString(value) {
+		r.refuse(input, hint, "%s holds a newline, a control character or one that cannot be seen", quoted(value))
+		return "", false
+	}
+	return value, value != ""
+}
+
+// quoted shows a value that may be a stranger's.
+func quoted(value string) string { return `"` + text.Inline(value, 60) + `"` }
+
+// word reads one of the words; the first is the default.
+func (r *inputReader) word(input string, words ...string) string {
+	value, ok := r.line(input, words[0])
+	if !ok {
+		return words[0]
+	}
+	if !slices.Contains(words, value) {
+		r.refuse(input, words[0], "%s is not %s", quoted(value), alternatives(words))
+		return words[0]
+	}
+	return value
+}
+
+func alternatives(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// boolean takes the spellings of YAML 1.2, as the runner's toolkit does.
+func (r *inputReader) boolean(input string, otherwise bool) bool {
+	hint := strconv.FormatBool(otherwise)
+	value, ok := r.line(input, hint)
+	if !ok {
+		return otherwise
+	}
+	switch value {
+	case "true", "True", "TRUE":
+		return true
+	case "false", "False", "FALSE":
+		return false
+	}
+	r.refuse(input, hint, "%s is not true or false", quoted(value))
+	return otherwise
+}
+
+func (r *inputReader) duration(input string, otherwise, low, high time.Duration) time.Duration {
+	hint := otherwise.String()
+	value, ok := r.line(input, hint)
+	if !ok {
+		return otherwise
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d < low || d > high {
+		r.refuse(input, hint, "%s is not a duration from %s to %s", quoted(value), low, high)
+		return otherwise
+	}
+	return d
+}
+
+var digits = regexp.MustCompile(`^(0|[1-9][0-9]{0,17})$`)
+
+func (r *inputReader) count(input string, otherwise int) int {
+	hint := strconv.Itoa(otherwise)
+	value, ok := r.line(input, hint)
+	if !ok {
+		return otherwise
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || !digits.MatchString(value) || n > maxCount {
+		r.refuse(input, hint, "%s is not a number from 0 to %d", quoted(value), maxCount)
+		return otherwise
+	}
+	return n
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
+
+// name reads a name that may become part of a file's or an artifact's.
+func (r *inputReader) name(input, hint string) string {
+	value, ok := r.line(input, hint)
+	if ok && !plainName.MatchString(value) {
+		r.refuse(input, hint, "%s is not a name of at most 60 letters, digits, dots, hyphens and underscores", quoted(value))
+		return ""
+	}
+	return value
+}
+
+// path reads a path inside the repository.
+func (r *inputReader) path(input, otherwise, hint string) string {
+	value, ok := r.line(input, hint)
+	if !ok {
+		return otherwise
+	}
+	if path.IsAbs(value) || strings.Contains(value, `\`) || !within(path.Clean(value)) {
+		r.refuse(input, hint, "%s is not a path inside the repository", quoted(value))
+		return otherwise
+	}
+	return path.Clean(value)
+}
+
+func within(clean string) bool { return clean != ".." && !strings.HasPrefix(clean, "../") }
+
+var image = regexp.MustCompile(`^image:[A-Za-z0-9][A-Za-z0-9._:/-]{0,255}@sha256:[0-9a-f]{64}$`)
+
+func (r *inputReader) rootfs(input string) string {
+	value, ok := r.line(input, "host")
+	if !ok {
+		return "host"
+	}
+	dir, isDir := strings.CutPrefix(value, "dir:")
+	if value == "host" || image.MatchString(value) || isDir && path.IsAbs(dir) && path.Clean(dir) == dir {
+		return value
+	}
+	r.refuse(input, "host", "%s is not host, dir:/absolute/path or image:name@sha256:digest", quoted(value))
+	return "host"
+}
+
+// plan reads the plan as it stands: its digest is of these bytes.
+func (r *inputReader) plan(input string) string {
+	value := r.getenv("INPUT_" + variable(input))
+	switch {
+	case len(value) > maxPlan:
+		r.refuse(input, "plan.json", "has more than %d bytes: write it to a file and name that", maxPlan)
+	case !utf8.ValidString(value):
+		r.refuse(input, "plan.json", "is not UTF-8")
+	case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\n' && c != '\r' && c != '\t' }):
+		r.refuse(input, "plan.json", "holds a control character")
+	default:
+		return value
+	}
+	return ""
+}
+
+var tokenText = regexp.MustCompile(`^[!-~]{1,2000}$`)
+
+// token reads a secret: no message ever quotes it.
+func (r *inputReader) token(input string) string {
+	value := r.action.GetInput(variable(input))
+	if value != "" && !tokenText.MatchString(value) {
+		r.refuse(input, "${{ github.token }}", "is not one word of visible ASCII characters")
+		return ""
+	}
+	return value
+}
+
+// ids reads user ids between blanks, newlines or commas.
+func (r *inputReader) ids(input string) []int64 {
+	value := r.action.GetInput(variable(input))
+	words := strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t\r\n,", c) })
+	if len(words) > maxBots || len(value) > maxInput {
+		r.refuse(input, "41898282", "names more than %d bots", maxBots)
+		return nil
+	}
+	var list []int64
+	for _, word := range words {
+		id, err := strconv.ParseInt(word, 10, 64)
+		if err != nil || id <= 0 || !digits.MatchString(word) {
+			r.refuse(input, "41898282", "%s is no user id: a bot is named by its number, because any app may take a name", quoted(word))
+			return nil
+		}
+		list = append(list, id)
+	}
+	return list
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const limitsHint = "memory=4GiB, pids=512, wall=5m"
+
+// limits reads "memory=4GiB, pids=512", with commas or newlines between.
+func (r *inputReader) limits(input string) proposal.Limits {
+	var l proposal.Limits
+	value := r.action.GetInput(variable(input))
+	if len(value) > maxInput {
+		r.refuse(input, limitsHint, "has more than %d bytes", maxInput)
+		return l
+	}
+	var seen []string
+	for _, part := range strings.FieldsFunc(value, func(c rune) bool { return c == ',' || c == '\n' || c == '\r' }) {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		name, err := setLimit(&l, part)
+		if err == nil && slices.Contains(seen, name) {
+			err = errors.New("is given twice")
+		}
+		if err != nil {
+			r.refuse(input, limitsHint, "%s %v", quoted(strings.TrimSpace(part)), err)
+			return proposal.Limits{}
+		}
+		seen = append(seen, name)
+	}
+	return l
+}
+
+// setLimit sets the field that "name=value" or "name: value" speaks of.
+func setLimit(l *proposal.Limits, part string) (name string, err error) {
+	name, value, found := strings.Cut(part, "=")
+	if !found {
+		name, value, _ = strings.Cut(part, ":")
+	}
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	switch name {
+	case "wall":
+		err = l.Wall.UnmarshalText([]byte(value))
+		if err == nil && l.Wall <= 0 {
+			err = errors.New("is no limit")
+		}
+	case "cpus":
+		l.CPUs, err = processors(value)
+	case "memory":
+		l.Memory, err = size(value)
+	case "pids":
+		l.Pids, err = whole(value)
+	case "disk":
+		l.Disk, err = size(value)
+	case "files":
+		l.Files, err = whole(value)
+	case "output":
+		l.Output, err = size(value)
+	default:
+		err = errors.New("is none of wall, cpus, memory, pids, disk, files and output")
+	}
+	return name, err
+}
+
+var (
+	sizeText  = regexp.MustCompile(`^([1-9][0-9]{0,12}) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)?$`)
+	cpusText  = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?$`)
+	sizeUnits = map[string]int64{
+		"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+	}
+)
+
+const maxSize = 1 << 40
+
+func size(value string) (proposal.Bytes, error) {
+	m := sizeText.FindStringSubmatch(value)
+	if m == nil {
+		return 0, errors.New(`is no size such as "512MiB"`)
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if unit := sizeUnits[m[2]]; err != nil || n > maxSize/unit {
+		return 0, errors.New("is more than 1TiB")
+	} else {
+		return proposal.Bytes(n * unit), nil
+	}
+}
+
+func whole(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || !digits.MatchString(value) || n < 1 || n > 1<<22 {
+		return 0, fmt.Errorf("is no number from 1 to %d", 1<<22)
+	}
+	return n, nil
+}
+
+func processors(value string) (float64, error) {
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || !cpusText.MatchString(value) || n <= 0 || n > 256 {
+		return 0, errors.New("is no number of processors up to 256")
+	}
+	return n, nil
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// secretVariables are those that may hold a credential in a job.
+var secretVariables = []string{
+	"INPUT_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN",
+	"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_STEP_DEBUG_TOKEN",
+}
+
+// minSecret is the length below which a value is no credential: masking "a" would
+// make the log unreadable.
+const minSecret = 8
+
+// Secrets lists what must be masked: the values of every variable that may hold a
+// credential, and the forms in which tools print them (base64 alone and behind
+// "x-access-token:", as git's header has it, hexadecimal, and in an address). The
+// list has no value twice.
+func Secrets(getenv func(string) string) []string {
+	var list []string
+	for _, name := range secretVariables {
+		value := strings.TrimSpace(getenv(name))
+		if len(value) < minSecret {
+			continue
+		}
+		for _, form := range secretForms(value) {
+			if !slices.Contains(list, form) {
+				list = append(list, form)
+			}
+		}
+	}
+	return list
+}
+
+func secretForms(secret string) []string {
+	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)),
+		strings.ToUpper(hex.EncodeToString([]byte(secret)))}
+	for _, text := range []string{secret, secret + "\n", "x-access-token:" + secret, "x-access-token:" + secret + "\n"} {
+		list = append(list, base64.StdEncoding.EncodeToString([]byte(text)), base64.RawStdEncoding.EncodeToString([]byte(text)),
+			base64.URLEncoding.EncodeToString([]byte(text)), base64.RawURLEncoding.EncodeToString([]byte(text)))
+	}
+	return list
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const (
+	// MaxEvent is the most bytes of a payload: GitHub sends none of more.
+	MaxEvent = 25 << 20
+
+	maxDepth = 32   // GitHub's payloads are at most 7 deep
+	maxKeys  = 2000 // of one object; GitHub's have at most some 120
+)
+
+// A kind says what a value of the payload is.
+type kind int
+
+const (
+	absent kind = iota
+	null
+	boolean
+	number
+	str
+	object
+	list
+)
+
+type value struct {
+	kind kind
+	text string // of a string, or of a number or boolean as written
+	at   int64  // where it begins
+}
+
+// A payload holds those values of an event that we use, by their path.
+//
+// It is not json.Unmarshal into structs because that takes names in any case and the
+// last of two that are the same: a second reading of the document by another
+// program would differ from ours.
+type payload struct {
+	data   []byte
+	values map[string]value
+	err    error // the first
+}
+
+// readPayload walks data once. Every object is checked, those that we do not use
+// too; only what wanted names is kept.
+func readPayload(data []byte, wanted map[string]bool) *payload {
+	p := &payload{data: data, values: map[string]value{}}
+	switch {
+	case len(data) > MaxEvent:
+		p.fail(0, "has %d bytes, more than GitHub sends", len(data))
+		return p
+	case !utf8.Valid(data):
+		p.fail(int64(invalidUTF8(data)), "is not UTF-8")
+		return p
+	}
+	if err := validJSON(data); err != nil {
+		p.fail(syntaxOffset(err), "is no JSON: %v", err)
+		return p
+	}
+	w := walker{payload: p, decoder: json.NewDecoder(bytes.NewReader(data)), wanted: wanted}
+	w.decoder.UseNumber()
+	if v := w.value("", true, 1); v.kind != object && p.err == nil {
+		p.fail(0, "is no JSON object")
+	}
+	return p
+}
+
+// validJSON proves the grammar of the whole document, so that the walk need not.
+func validJSON(data []byte) error {
+	var whole json.RawMessage
+	return json.Unmarshal(data, &whole)
+}
+
+func syntaxOffset(err error) int64 {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && syntax.Offset > 0 {
+		return syntax.Offset - 1 // Offset counts the byte that is wrong
+	}
+	return 0
+}
+
+func invalidUTF8(data []byte) int {
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(data)
+}
+
+// fail records what is wrong at an offset, unless something was already.
+func (p *payload) fail(at int64, format string, args ...any) {
+	if p.err != nil {
+		return
+	}
+	before := p.data[:min(max(at, 0), int64(len(p.data)))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	col := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	p.err = &proposal.StopError{Code: "event.malformed",
+		Message: fmt.Sprintf("the event's payload %s (line %d, column %d)", fmt.Sprintf(format, args...), line, col),
+		Hint:    "GITHUB_EVENT_PATH must be the file that the runner wrote"}
+}
+
+// A walker reads the tokens of a document whose grammar is known to be right.
+type walker struct {
+	payload *payload
+	decoder *json.Decoder
+	wanted  map[string]bool
+}
+
+// next returns the next token and where it begins.
+func (w *walker) next() (json.Token, int64) {
+	start := w.decoder.InputOffset()
+	for start < int64(len(w.payload.data)) && strings.IndexByte(" \t\r\n,:", w.payload.data[start]) >= 0 {
+		start++
+	}
+	token, err := w.decoder.Token()
+	if err != nil {
+		panic("action: internal error: valid JSON has no next token: " + err.Error())
+	}
+	return token, start
+}
+
+// value reads one value. used says that path is one of ours or leads to one.
+func (w *walker) value(path string, used bool, depth int) value {
+	token, at := w.next()
+	v := value{at: at}
+	switch token := token.(type) {
+	case json.Delim:
+		if depth > maxDepth {
+			w.payload.fail(at, "is nested more than %d deep", maxDepth)
+			return v
+		}
+		if v.kind = list; token == '{' {
+			v.kind = object
+		}
+		w.inside(v.kind, path, used, depth)
+	case string:
+		v.kind, v.text = str, token
+	case json.Number:
+		v.kind, v.text = number, token.String()
+	case bool:
+		v.kind, v.text = boolean, fmt.Sprint(token)
+	default:
+		v.kind = null
+	}
+	if used && w.payload.err == nil && path != "" {
+		w.payload.values[path] = v
+	}
+	return v
+}
+
+// inside reads what stands between two brackets, the closing one included. It
+// returns early when something is wrong: then nothing more is read.
+func (w *walker) inside(k kind, path string, used bool, depth int) {
+	seen := map[string]bool{}
+	for w.payload.err == nil && w.decoder.More() {
+		if k == list {
+			w.value("", false, depth+1)
+			continue
+		}
+		token, at := w.next()
+		name := token.(string)
+		if seen[name] {
+			w.payload.fail(at, "names %s twice in one object", quoted(name))
+			return
+		}
+		if seen[name] = true; len(seen) > maxKeys {
+			w.payload.fail(at, "has an object of more than %d names", maxKeys)
+			return
+		}
+		child, ours := w.child(path, name, used)
+		w.value(child, ours, depth+1)
+	}
+	if w.payload.err == nil {
+		w.next()
+	}
+}
+
+// child returns the path of a member and whether we use it. A name that holds a dot
+// is no part of a path of ours.
+func (w *walker) child(path, name string, used bool) (string, bool) {
+	if !used {
+		return "", false
+	}
+	if path == "inputs" {
+		return "inputs." + name, true
+	}
+	if strings.Contains(name, ".") {
+		return "", false
+	}
+	if path != "" {
+		name = path + "." + name
+	}
+	return name, w.wanted[name]
+}

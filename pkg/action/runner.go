@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Runner is what the runner says about itself and this job.
+type Runner struct {
+	Repository  string // owner/name that the workflow belongs to
+	ServerURL   string // no slash at the end
+	APIURL      string // no slash at the end; on GitHub Enterprise it ends in /api/v3
+	EventName   string
+	EventPath   string // the event's payload
+	Workspace   string
+	Temp        string
+	ToolCache   string // "" when the runner has none
+	Workflow    string // name or path; a pull request may have chosen it
+	WorkflowRef string // owner/name/path@ref; "" when the runner does not say
+	Job         string
+	SHA         string
+	OS          string // "Linux", "Windows" or "macOS"
+	Arch        string // "X64", "ARM64", …
+	Environment string // "github-hosted", "self-hosted" or ""
+	RunID       int64
+	RunNumber   int
+	Attempt     int
+	Output      string // the file of this step's outputs
+	Summary     string // the file of this step's summary
+	Debug       bool
+}
+
+// ReadRunner reads the runner's variables. A missing or malformed one is a
+// StopError, code runner.not-a-runner or runner.variable.
+func ReadRunner(getenv func(string) string) (Runner, error) {
+	if getenv("GITHUB_ACTIONS") != "true" {
+		return Runner{}, &proposal.StopError{Code: "runner.not-a-runner", Message: "this is not a job of GitHub Actions: GITHUB_ACTIONS is not true",
+			Hint: "at a desk use: fumehood run --plan plan.yaml"}
+	}
+	v := variables{getenv: getenv}
+	r := Runner{
+		Repository: v.match("GITHUB_REPOSITORY", repositoryName, "owner/name"),
+		ServerURL:  v.url("GITHUB_SERVER_URL"), APIURL: v.url("GITHUB_API_URL"),
+		EventName: v.match("GITHUB_EVENT_NAME", eventName, "an event's name"), EventPath: v.path("GITHUB_EVENT_PATH"),
+		Workspace: v.path("GITHUB_WORKSPACE"), Temp: v.path("RUNNER_TEMP"), ToolCache: v.optional("RUNNER_TOOL_CACHE", v.path),
+		Workflow: v.text("GITHUB_WORKFLOW"), WorkflowRef: v.text("GITHUB_WORKFLOW_REF"),
+		Job: v.match("GITHUB_JOB", jobName, "a job's id"), SHA: v.match("GITHUB_SHA", fullSHA, "a full commit SHA"),
+		OS: v.text("RUNNER_OS"), Arch: v.text("RUNNER_ARCH"), Environment: v.text("RUNNER_ENVIRONMENT"),
+		RunID: v.number("GITHUB_RUN_ID"), RunNumber: int(v.number("GITHUB_RUN_NUMBER")), Attempt: int(v.number("GITHUB_RUN_ATTEMPT")),
+		Output: v.path("GITHUB_OUTPUT"), Summary: v.path("GITHUB_STEP_SUMMARY"),
+		Debug: getenv("RUNNER_DEBUG") == "1",
+	}
+	if v.err != nil {
+		return Runner{}, v.err
+	}
+	return r, nil
+}
+
+// RunURL is the address of this run's page.
+func (r Runner) RunURL() string {
+	return fmt.Sprintf("%s/%s/actions/runs/%d", r.ServerURL, r.Repository, r.RunID)
+}
+
+// inContainer reports whether the job runs in a container: there the runner mounts
+// its own folders under /__w and /__e, or, for a container action, /github.
+func (r Runner) inContainer() bool {
+	return strings.HasPrefix(r.Workspace, "/__w/") || strings.HasPrefix(r.Workspace, "/github/workspace")
+}
+
+var (
+	repositoryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}$`)
+	loginName      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?$`)
+	eventName      = regexp.MustCompile(`^[a-z][a-z_]{0,59}$`)
+	jobName        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,199}$`)
+	fullSHA        = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	positive       = regexp.MustCompile(`^[1-9][0-9]{0,15}$`)
+)
+
+// isRepository reports whether s is owner/name; "." and ".." are no names.
+func isRepository(s string) bool {
+	return repositoryName.MatchString(s) && !strings.HasSuffix(s, "/.") && !strings.HasSuffix(s, "/..")
+}
+
+// variables reads the environment and keeps the first thing that is wrong.
+type variables struct {
+	getenv func(string) string
+	err    error
+}
+
+func (v *variables) refuse(name, want string) {
+	if v.err == nil {
+		v.err = &proposal.StopError{Code: "runner.variable",
+			Message: fmt.Sprintf("%s is %s, not %s", name, quoted(v.getenv(name)), want),
+			Hint:    "an earlier step or an env: block sets " + name + ": remove that, the runner sets it itself"}
+	}
+}
+
+func (v *variables) optional(name string, read func(string) string) string {
+	if v.getenv(name) == "" {
+		return ""
+	}
+	return read(name)
+}
+
+func (v *variables) match(name string, grammar *regexp.Regexp, want string) string {
+	value := v.getenv(name)
+	if !grammar.MatchString(value) || grammar == repositoryName && !isRepository(value) {
+		v.refuse(name, want)
+	}
+	return value
+}
+
+func (v *variables) text(name string) string {
+	value := v.getenv(name)
+	if len(value) > maxInput || strings.ContainsFunc(value, text.Hidden) {
+		v.refuse(name, "one line of visible text")
+	}
+	return value
+}
+
+func (v *variables) number(name string) int64 {
+	value := v.getenv(name)
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || !positive.MatchString(value) {
+		v.refuse(name, "a positive number")
+	}
+	return n
+}
+
+func (v *variables) path(name string) string {
+	value := v.getenv(name)
+	if !filepath.IsAbs(value) || len(value) > maxInput || strings.ContainsFunc(value, text.Hidden) {
+		v.refuse(name, "an absolute path")
+	}
+	return filepath.Clean(value)
+}
+
+func (v *variables) url(name string) string {
+	value := strings.TrimSuffix(v.getenv(name), "/")
+	u, err := url.Parse(value)
+	switch {
+	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "",
+		len(value) > maxInput, strings.ContainsAny(value, "?#"):
+		v.refuse(name, "an http or https address without a user, a query or a fragment")
+	}
+	return value
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxSummary is the most bytes of a step's summary. Of a larger one the runner shows
+// nothing, and the step stays green.
+const MaxSummary = 1 << 20
+
+const summaryCut = "\n\n_The rest does not fit into a step summary: see the report in the artifact._\n"
+
+// A Summary is the step's summary.
+type Summary struct {
+	Path string
+}
+
+// Write appends markdown. What does not fit beside what is there already is cut at a
+// line, with a note; when not even that fits, it is an error and nothing is written.
+func (s Summary) Write(markdown string) error {
+	f, size, err := openOwn(s.Path)
+	if err != nil {
+		return fmt.Errorf("cannot write the step summary: %w", err)
+	}
+	defer f.Close()
+	markdown = strings.ToValidUTF8(markdown, "\uFFFD")
+	if size > 0 {
+		markdown = "\n\n" + markdown
+	}
+	markdown, ok := fit(markdown, MaxSummary-size)
+	if !ok {
+		return fmt.Errorf("cannot write the step summary: it holds %d bytes already", size)
+	}
+	if _, err := io.WriteString(f, markdown); err != nil {
+		return fmt.Errorf("cannot write the step summary: %w", err)
+	}
+	return f.Close()
+}
+
+// fit cuts markdown to room bytes.
+func fit(markdown string, room int64) (string, bool) {
+	if !strings.HasSuffix(markdown, "\n") {
+		markdown += "\n"
+	}
+	if int64(len(markdown)) <= room {
+		return markdown, true
+	}
+	keep := room - int64(len(summaryCut))
+	if keep < 0 {
+		return "", false
+	}
+	end := strings.LastIndexByte(markdown[:keep], '\n')
+	if end < 0 { // one line longer than everything
+		for end = int(keep); end > 0 && !utf8.RuneStart(markdown[end]); end-- {
+		}
+	}
+	return markdown[:end] + summaryCut, true
+}
