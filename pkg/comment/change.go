@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package comment
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Notice is what the bot answers to somebody's comment.
+type Notice struct {
+	Comment int64  // its id
+	Text    string // Markdown, at most NoticeRoom units
+	// Start, when not 0, is the run that is started at this wish. It is counted in
+	// State.Starts whatever becomes of the text.
+	Start int64
+	// Time is when; only its day is kept. It must be set with Start.
+	Time time.Time
+}
+
+// Results are what one run found.
+type Results struct {
+	Result
+	Pending []Pending
+	// Body renders them. It must hold no line of the comment's own form; such a line
+	// is escaped.
+	Body func(Room) string
+	// Answered takes the notice away, if it answers the comment with this id or an
+	// earlier one. 0 keeps it.
+	Answered int64
+}
+
+// A Room is where results are rendered: how much there is of it, and what is known of
+// the pull request just before writing.
+type Room struct {
+	Units   int      // the most UTF-16 units that Body may return
+	Head    string   // the pull request's present head
+	Moved   bool     // Head is not the commit that the results speak of
+	Closed  bool     // merged ones too
+	Earlier []Result // of other commits, newest first
+}
+
+// A change is one thing to say in our comment.
+type change interface {
+	check() error
+	// apply returns what is to stand, s being what stands now.
+	apply(s sheet, pr github.PullRequest, room int) (sheet, error)
+	// stands reports whether it is what s says.
+	stands(s sheet) bool
+}
+
+func (n Notice) check() error {
+	switch {
+	case !id(n.Comment):
+		return invalid(errors.New("a notice answers a comment with an id"))
+	case n.Start != 0 && (!id(n.Start) || n.Time.IsZero() || DayOf(n.Time) > maxDay || DayOf(n.Time) < 0):
+		return invalid(errors.New("a start has a run id and a time"))
+	case !fits(section(n.Text), NoticeRoom):
+		return tooLong("notice", NoticeRoom)
+	}
+	return nil
+}
+
+func (n Notice) apply(s sheet, pr github.PullRequest, _ int) (sheet, error) {
+	if n.Start != 0 {
+		started := sheet{State: State{Starts: []Start{{RunID: n.Start, Day: DayOf(n.Time)}}}}
+		s = join(started, s, pr.Head.SHA)
+	}
+	if s.Notice.Comment <= n.Comment {
+		s.Notice, s.notice = Answered{Comment: n.Comment}, section(n.Text)
+	}
+	return s, nil
+}
+
+func (n Notice) stands(s sheet) bool { return s.Notice.Comment == n.Comment }
+
+func (r Results) check() error {
+	if r.Body == nil {
+		return invalid(errors.New("results have a body"))
+	}
+	_, err := encodeState(State{Result: &r.Result, Pending: r.Pending})
+	if err != nil {
+		return invalid(err)
+	}
+	return nil
+}
+
+func (r Results) apply(s sheet, pr github.PullRequest, room int) (sheet, error) {
+	head := pr.Head.SHA
+	if s.Notice.Comment > 0 && s.Notice.Comment <= r.Answered {
+		s.Notice.Cleared, s.notice = true, ""
+	}
+	if s.stamp().beats(r.Stamp, head) {
+		return s, nil
+	}
+	s = join(s, sheet{State: State{Result: &r.Result, Pending: r.Pending}}, head)
+	s.results = section(r.Body(Room{
+		Units: room, Head: head, Moved: head != r.Head, Closed: pr.State == "closed", Earlier: s.Earlier,
+	}))
+	if !fits(s.results, room) {
+		return s, tooLong("results", room)
+	}
+	return s, nil
+}
+
+func (r Results) stands(s sheet) bool { return s.stamp() == r.Stamp }
+
+func invalid(err error) error {
+	return &proposal.StopError{Code: "comment.invalid", Message: "cannot say this in a comment", Err: err}
+}
+
+func tooLong(what string, room int) error {
+	return &proposal.StopError{
+		Code: "comment.too-long", Message: fmt.Sprintf("the %s need more than %d characters", what, room),
+		Hint: "the report's artifact and the step summary have everything",
+	}
+}

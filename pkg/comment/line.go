@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package comment
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const (
+	lineStart = "<!-- fumehood:state "
+	lineEnd   = " -->"
+	maxLine   = 4000 // units
+)
+
+var errMalformedState = errors.New("malformed state")
+
+// wire is a State as it is written. The order of its fields is the format.
+type wire struct {
+	Version int       `json:"v"`
+	Result  *said     `json:"result,omitempty"`
+	Pending []Pending `json:"pending,omitempty"`
+	Earlier []said    `json:"earlier,omitempty"`
+	Starts  [][2]int  `json:"starts,omitempty"` // run id and day
+	Dropped *Dropped  `json:"dropped,omitempty"`
+	Notice  *Answered `json:"notice,omitempty"`
+}
+
+type said struct {
+	Stamp
+	Conclusion string `json:"said"`
+	Totals     [6]int `json:"totals"`
+}
+
+// encodeState writes s as the comment's second line, without the newline. When that
+// is too long the oldest starts are counted instead of listed, and then the oldest
+// results are left out.
+func encodeState(s State) (string, error) {
+	if err := s.check(); err != nil {
+		return "", err
+	}
+	for {
+		line := spell(s)
+		switch {
+		case text.Units(line) <= maxLine:
+			return line, nil
+		case len(s.Starts) > 0:
+			s.Dropped = Dropped{Count: s.Dropped.Count + 1, Through: s.Starts[0].RunID}
+			s.Starts = s.Starts[1:]
+		case len(s.Earlier) > 0:
+			s.Earlier = s.Earlier[:len(s.Earlier)-1]
+		default:
+			return "", fmt.Errorf("%w: more than %d units", errMalformedState, maxLine)
+		}
+	}
+}
+
+func spell(s State) string {
+	w := wire{Version: 1, Pending: s.Pending}
+	if s.Result != nil {
+		r := saidOf(*s.Result)
+		w.Result = &r
+	}
+	for _, r := range s.Earlier {
+		w.Earlier = append(w.Earlier, saidOf(r))
+	}
+	for _, start := range s.Starts {
+		w.Starts = append(w.Starts, [2]int{int(start.RunID), start.Day})
+	}
+	if s.Dropped != (Dropped{}) {
+		w.Dropped = &s.Dropped
+	}
+	if s.Notice != (Answered{}) {
+		w.Notice = &s.Notice
+	}
+	data, err := json.Marshal(w) // with < and > escaped
+	if err != nil {
+		panic("comment: internal error: " + err.Error())
+	}
+	// A minus stands in strings alone, no number here being negative, so that two
+	// of them can be spelled otherwise.
+	return lineStart + strings.ReplaceAll(string(data), "--", `-\u002d`) + lineEnd
+}
+
+// decodeState reads what encodeState writes and nothing else: whatever it takes is
+// spelled back to the same line.
+func decodeState(line string) (State, error) {
+	data, found := strings.CutPrefix(line, lineStart)
+	data, closed := strings.CutSuffix(data, lineEnd)
+	if !found || !closed || text.Units(line) > maxLine {
+		return State{}, errMalformedState
+	}
+	var w wire
+	decoder := json.NewDecoder(strings.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&w); err != nil || w.Version != 1 {
+		return State{}, errMalformedState
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return State{}, errMalformedState
+	}
+	s := w.state()
+	if s.check() != nil || spell(s) != line {
+		return State{}, errMalformedState
+	}
+	return s, nil
+}
+
+func (w wire) state() State {
+	s := State{Pending: w.Pending}
+	if w.Result != nil {
+		r := w.Result.result()
+		s.Result = &r
+	}
+	for _, r := range w.Earlier {
+		s.Earlier = append(s.Earlier, r.result())
+	}
+	for _, start := range w.Starts {
+		s.Starts = append(s.Starts, Start{RunID: int64(start[0]), Day: start[1]})
+	}
+	if w.Dropped != nil {
+		s.Dropped = *w.Dropped
+	}
+	if w.Notice != nil {
+		s.Notice = *w.Notice
+	}
+	return s
+}
+
+func saidOf(r Result) said {
+	t := r.Totals
+	return said{r.Stamp, r.Conclusion, [6]int{t.Proposed, t.Allowed, t.Denied, t.Asked, t.Succeeded, t.Failed}}
+}
+
+func (s said) result() Result {
+	t := s.Totals
+	return Result{s.Stamp, s.Conclusion, proposal.Totals{
+		Proposed: t[0], Allowed: t[1], Denied: t[2], Asked: t[3], Succeeded: t[4], Failed: t[5],
+	}}
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package comment
+
+import (
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+)
+
+// Marker is the first line of our comment. It proves nothing: anyone can write it.
+const Marker = "<!-- fumehood:report -->"
+
+const (
+	noticeMark  = "<!-- fumehood:notice -->"
+	resultsMark = "<!-- fumehood:results -->"
+	markStart   = "<!-- fumehood:"
+)
+
+// The room of the parts, in UTF-16 units.
+const (
+	MaxBody     = 65536 // GitHub's limit for a comment
+	NoticeRoom  = 8000
+	ResultsRoom = MaxBody - maxLine - NoticeRoom - marksRoom
+	marksRoom   = 128 // the marks and the newlines between the parts
+)
+
+// A sheet is what stands in our comment.
+type sheet struct {
+	State
+	notice  string
+	results string
+}
+
+// readSheet reads a comment's body, which may be anything. What has no state that
+// we could have written keeps its text and has the zero State.
+func readSheet(body string) sheet {
+	var s sheet
+	line, rest := cutLine(strings.TrimPrefix(plain(body), Marker+"\n"))
+	state, err := decodeState(line)
+	if err != nil && !strings.HasPrefix(line, lineStart) {
+		rest = line + "\n" + rest
+	}
+	s.State = state
+	notice, results, found := strings.Cut("\n"+rest+"\n", "\n"+resultsMark+"\n")
+	if found {
+		s.notice = section(strings.TrimPrefix(notice, "\n"+noticeMark+"\n"))
+		s.results = section(results)
+	} else {
+		s.results = section(rest)
+	}
+	return s
+}
+
+// marked reports whether a comment's first line is the Marker.
+func marked(body string) bool {
+	line, _ := cutLine(plain(body))
+	return line == Marker
+}
+
+// body writes s.
+func (s sheet) body() (string, error) {
+	line, err := encodeState(s.State)
+	if err != nil {
+		return "", err
+	}
+	return plain(strings.Join([]string{Marker, line, noticeMark, s.notice, resultsMark, s.results}, "\n")), nil
+}
+
+// section makes text fit to stand in a sheet: no line of it begins another section.
+// A Marker before it, with which report begins, goes.
+func section(s string) string {
+	s = plain(strings.TrimPrefix(strings.ToValidUTF8(plain(s), "\uFFFD"), Marker+"\n"))
+	s = strings.ReplaceAll(s, markStart, "&lt;"+markStart[1:])
+	return strings.TrimLeft(s, "\n")
+}
+
+// plain is body without what a browser's edit changes: the ends of the lines and
+// the blanks at its end.
+func plain(body string) string {
+	return strings.TrimRight(lineEnds.Replace(body), " \t\n")
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+func cutLine(s string) (line, rest string) {
+	line, rest, _ = strings.Cut(s, "\n")
+	return line, rest
+}
+
+func fits(s string, room int) bool { return text.Units(s) <= room }
+
+// join returns what stands when both were written, head being the pull request's
+// present head: of two results and of two notices the newer, of two equal ones b's.
+func join(a, b sheet, head string) sheet {
+	old, next := a, b
+	if a.stamp().beats(b.stamp(), head) {
+		old, next = b, a
+	}
+	var gone []Result
+	if old.Result != nil {
+		gone = []Result{*old.Result}
+	}
+	next.Earlier = joinEarlier(next.stamp(), a.Earlier, b.Earlier, gone)
+	next.Starts, next.Dropped = joinStarts(a.State, b.State)
+	next.Notice, next.notice = b.Notice, b.notice
+	if a.Notice.beats(b.Notice) {
+		next.Notice, next.notice = a.Notice, a.notice
+	}
+	return next
+}
