@@ -6,25 +6,44 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Read reads a fumehood.report/v1 document of at most max bytes that anybody may
-// have written. Its errors are StopErrors with the code report.malformed.
+// Read reads a fumehood.report/v1 document of at most max bytes that a stranger may
+// have written.
+//
+// It takes what JSON writes and nothing else: every field under its exact name and
+// once, every text, list and number within bounds, every digest and commit by its
+// grammar, and every count equal to what it counts. A record whose decision and
+// result contradict each other is refused. Errors are StopErrors with the code
+// report.malformed that say where.
+//
+// It does not protect against a report that is well made and lies.
 func Read(data []byte, max int) (proposal.Report, error) {
 	var r proposal.Report
 	if len(data) > max {
-		return r, malformed("", fmt.Sprintf("has %d bytes, more than %d", len(data), max))
+		return r, malformed("", fmt.Sprintf("has %s, more than %s", text.Size(int64(len(data))), text.Count(int64(max))))
+	}
+	if err := checkShape(data); err != nil {
+		return r, err
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return proposal.Report{}, malformed("", err.Error())
+		return proposal.Report{}, malformed("", text.Inline(err.Error(), 200))
+	}
+	if f := checkFacts(r); f != nil {
+		return proposal.Report{}, malformed(locate(data, f.path), f.message)
 	}
 	return r, nil
 }
 
+// malformed is the error for a document that has something wrong at a place.
 func malformed(at, message string) error {
-	if at != "" {
-		message = at + " " + message
+	if at == "" {
+		at = "the report"
 	}
-	return &proposal.StopError{Code: "report.malformed", Message: "the report " + message, Hint: "a report is only read as fumehood writes it; run the job again"}
+	return &proposal.StopError{
+		Code: "report.malformed", Message: at + " " + message,
+		Hint: "a report is only read as the same version of fumehood writes it: run the job again",
+	}
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A fault is what is wrong with a report, and where.
+type fault struct{ path, message string }
+
+var (
+	digestGrammar     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	hexGrammar        = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	idGrammar         = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	runGrammar        = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+	loginGrammar      = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}(?:\[bot\])?$`)
+	repositoryGrammar = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$`)
+	codeGrammar       = regexp.MustCompile(`^[a-z][a-z0-9.-]{0,79}$`)
+)
+
+// A prober collects the first fault.
+type prober struct{ first *fault }
+
+func (p *prober) hold(ok bool, path, format string, args ...any) {
+	if !ok && p.first == nil {
+		p.first = &fault{path, fmt.Sprintf(format, args...)}
+	}
+}
+
+// match holds a text to a grammar. An empty one is let through where optional.
+func (p *prober) match(grammar *regexp.Regexp, s, path string, optional bool) {
+	p.hold(optional && s == "" || grammar.MatchString(s), path, "is not written as such a value is")
+}
+
+func (p *prober) oneOf(s, path string, words ...string) {
+	p.hold(slices.Contains(words, s), path, "is none of the words it may be")
+}
+
+// count holds numbers that count something to what can be counted.
+func (p *prober) count(path string, numbers ...int64) {
+	for _, n := range numbers {
+		p.hold(n >= 0 && n <= 1<<50, path, "holds a number that counts nothing")
+	}
+}
+
+// checkFacts holds a report to what is true of every report that fumehood writes.
+func checkFacts(r proposal.Report) *fault {
+	p := &prober{}
+	p.hold(r.Schema == proposal.ReportSchema, "schema", "is not %q", proposal.ReportSchema)
+	p.run(r.Run, r.Error != nil)
+	ids := map[string]bool{}
+	for i, rec := range r.Records {
+		path := fmt.Sprintf("records[%d]", i)
+		p.hold(!ids[rec.Proposal.ID], path+".proposal.id", "is given twice")
+		ids[rec.Proposal.ID] = true
+		p.record(rec, path, r)
+		if p.first != nil {
+			return p.first // one fault is enough, and a record may be large
+		}
+	}
+	p.hold(r.Totals == proposal.Total(r.Records), "totals", "does not count the records")
+	if r.Audit != nil {
+		p.count("audit.entries", r.Audit.Entries)
+	}
+	if r.Error != nil {
+		p.match(codeGrammar, r.Error.Code, "error.code", false)
+	}
+	return p.first
+}
+
+// run checks under what a run was made. One that stopped may not know everything.
+func (p *prober) run(r proposal.Run, stopped bool) {
+	p.match(runGrammar, r.ID, "run.id", stopped)
+	p.match(digestGrammar, r.PlanDigest, "run.plan_digest", stopped)
+	p.match(digestGrammar, r.Policy, "run.policy_digest", stopped)
+	p.match(fullSHA, r.HeadSHA, "run.head_sha", true)
+	p.match(fullSHA, r.BaseSHA, "run.base_sha", true)
+	p.match(repositoryGrammar, r.Repository, "run.repository", true)
+	p.match(repositoryGrammar, r.Fork, "run.fork", true)
+	p.oneOf(r.Mode, "run.mode", "", "enforce", "observe")
+	p.count("run.pr", int64(r.PR))
+	p.count("run.wall_ms", r.WallMS)
+	if r.Approval != nil {
+		p.approval(*r.Approval, "run.approval")
+	}
+}
+
+func (p *prober) approval(a proposal.Approval, path string) {
+	p.match(loginGrammar, a.By, path+".by", false)
+	p.hold(a.ByID > 0, path+".by_id", "is nobody's")
+	p.match(fullSHA, a.HeadSHA, path+".head_sha", false)
+	p.match(digestGrammar, a.PlanDigest, path+".plan_digest", false)
+	p.match(digestGrammar, a.Policy, path+".policy_digest", false)
+}
+
+func (p *prober) record(r proposal.Record, path string, report proposal.Report) {
+	p.proposal(r.Proposal, path+".proposal")
+	p.analysis(r.Analysis, path+".analysis")
+	p.decision(r, path+".decision")
+	p.hold(r.Entry >= -1, path+".entry", "is no entry's number")
+	if r.Approval != nil {
+		p.approval(*r.Approval, path+".approval")
+		p.hold(r.Approval.Covers(report.Run), path+".approval", "speaks of another commit, plan or policy")
+	}
+	if r.Result == nil {
+		p.hold(!r.Runnable() || report.Error != nil, path+".result", "is missing, though the command was allowed")
+		return
+	}
+	p.hold(r.Runnable(), path+".result", "stands beside a decision by which nothing runs")
+	p.result(*r.Result, path+".result")
+}
+
+func (p *prober) proposal(r proposal.Proposal, path string) {
+	p.match(idGrammar, r.ID, path+".id", false)
+	forms := 0
+	for _, given := range []bool{r.Run != "", len(r.Argv) > 0, r.Code != ""} {
+		if given {
+			forms++
+		}
+	}
+	p.hold(forms == 1, path, "has not one of run, argv and code")
+	if r.Code != "" {
+		p.oneOf(r.Language, path+".language", "python", "javascript", "bash", "sh")
+	}
+}
+
+func (p *prober) analysis(a proposal.Analysis, path string) {
+	for i, c := range a.Commands {
+		at := fmt.Sprintf("%s.commands[%d]", path, i)
+		p.hold(c.Index == i, at+".index", "is not its place")
+		p.oneOf(c.StdinFrom, at+".stdin_from", "", "pipe", "file", "heredoc", "herestring")
+		for j, redirect := range c.Redirects {
+			p.oneOf(redirect.Kind, fmt.Sprintf("%s.redirects[%d].kind", at, j), "read", "write", "readwrite", "dup", "heredoc", "herestring", "process")
+		}
+	}
+}
+
+// decision checks that the effect follows from the reasons that had effect.
+func (p *prober) decision(r proposal.Record, path string) {
+	d := r.Decision
+	strongest := proposal.Allow
+	for i, reason := range d.Reasons {
+		at := fmt.Sprintf("%s.reasons[%d]", path, i)
+		p.hold(reason.Command >= -1 && reason.Command < max(1, len(r.Analysis.Commands)), at+".command", "is no command's index")
+		if !reason.Observed {
+			strongest = min(strongest, reason.Effect)
+		}
+	}
+	p.hold(d.Effect <= strongest, path+".effect", "is weaker than its reasons")
+	p.hold(d.Effect == proposal.Deny || len(r.Analysis.Unknowns) == 0, path+".effect", "lets run what could not be analysed")
+	p.hold(r.Approval == nil || d.Effect == proposal.Ask, path+".effect", "needs no approval, and has one")
+}
+
+func (p *prober) result(r proposal.Result, path string) {
+	p.hold(r.ExitCode >= -1 && r.ExitCode <= 255, path+".exit_code", "is no exit code")
+	p.hold(len(r.Signal) <= 32, path+".signal", "is no signal's name")
+	p.count(path, r.WallMS, r.CPUMS, int64(r.PeakMem), int64(r.Leftover), int64(r.Changes.Omitted))
+	ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed
+	p.stream(r.Stdout, path+".stdout", ran)
+	p.stream(r.Stderr, path+".stderr", ran)
+	for i, o := range r.Outputs {
+		at := fmt.Sprintf("%s.outputs[%d]", path, i)
+		p.count(at+".bytes", o.Bytes)
+		p.match(hexGrammar, o.SHA256, at+".sha256", true)
+	}
+	for i, c := range r.Changes.Files {
+		at := fmt.Sprintf("%s.changes.files[%d]", path, i)
+		p.count(at+".bytes", c.Bytes)
+		p.oneOf(c.Kind, at+".kind", "added", "changed", "removed")
+		p.oneOf(c.Type, at+".type", "file", "dir", "symlink", "other")
+	}
+}
+
+// stream checks the counts, and where all bytes are there also their digest.
+func (p *prober) stream(s proposal.Stream, path string, ran bool) {
+	kept := int64(len(s.Head) + len(s.Tail))
+	p.match(hexGrammar, s.SHA256, path+".sha256", !ran)
+	p.count(path, s.Bytes, s.FileBytes)
+	p.hold(s.FileBytes <= s.Bytes, path+".file_bytes", "is more than the stream had")
+	p.hold(s.Bytes >= kept && s.Truncated == (s.Bytes > kept), path+".bytes", "does not count what is kept")
+	if !s.Truncated && s.SHA256 != "" {
+		sum := sha256.New()
+		sum.Write(s.Head)
+		sum.Write(s.Tail)
+		p.hold(hex.EncodeToString(sum.Sum(nil)) == s.SHA256, path+".sha256", "is another text's")
+	}
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const (
+	ownRepository = "octo/demo"
+	ownRun        = "https://github.example/octo/demo/actions/runs/812"
+)
+
+// approvedRun has a command that policy asked about and a person approved.
+func approvedRun() proposal.Report {
+	r := finish(proposal.Report{Records: []proposal.Record{
+		ran("publish", "npm publish --dry-run", proposal.Exited, 0, "+ demo@1.0.0\n", ""),
+		ran("unit", "npm test", proposal.Exited, 0, "1 passing\n", ""),
+	}})
+	r.Records[0].Decision = proposal.Decision{Effect: proposal.Ask, Rules: []string{"npm.publish"}, Reasons: []proposal.Reason{
+		{Rule: "npm.publish", Effect: proposal.Ask, Message: "a person must approve `npm publish`", Command: -1},
+	}}
+	a := proposal.Approval{By: "maja-maintains", ByID: 7, Time: time.Date(2026, 11, 21, 4, 4, 0, 0, time.UTC), HeadSHA: r.Run.HeadSHA, PlanDigest: r.Run.PlanDigest, Policy: r.Run.Policy}
+	r.Records[0].Approval, r.Run.Approval = &a, &a
+	r.Totals = proposal.Total(r.Records)
+	return r
+}
+
+// observedRun is of a repository that only watches its own policy.
+func observedRun() proposal.Report {
+	r := finish(proposal.Report{Records: []proposal.Record{
+		ran("deps", "go mod download", proposal.Exited, 1, "", "go: no network\n"),
+		ran("unit", "go test ./...", proposal.Exited, 0, "ok\n", ""),
+	}})
+	r.Run.Mode = "observe"
+	r.Records[0].Decision.Reasons = []proposal.Reason{
+		{Rule: "acme.no-download", Effect: proposal.Deny, Message: "`go mod download` changes the module cache", Suggestion: "vendor it", Command: -1, Observed: true},
+	}
+	return r
+}
+
+func cancelledRun() proposal.Report {
+	cut := ran("soak", "go test ./stats -run TestSoak -count=100000", proposal.Signaled, -1, "=== RUN   TestSoak\n", "")
+	cut.Result.Signal, cut.Result.Detail = "SIGKILL", "the run was interrupted"
+	never := ran("race", "go test -race ./...", proposal.NotRun, -1, "", "")
+	never.Result = &proposal.Result{Status: proposal.NotRun, ExitCode: -1, Detail: "the run was interrupted", Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
+	r := finish(proposal.Report{Records: []proposal.Record{ran("unit", "go test ./...", proposal.Exited, 0, "ok\n", ""), cut, never}})
+	r.Error = &proposal.Failure{Code: "run.cancelled", Message: "the run was cancelled before it was done"}
+	return r
+}
+
+// forkRun is of a pull request from a fork with submodules.
+func forkRun() proposal.Report {
+	r := mixed()
+	r.Run.Repository, r.Run.Fork = ownRepository, "mallory/demo"
+	r.Run.Left = []string{"the submodule \"vendor/zlib\" at commit 0a0a0a0a0a0a"}
+	return r
+}
+
+// pages are what several plans, and everything around them, look like.
+func pages() map[string]Page {
+	fork := Page{
+		Parts: []Part{{
+			Report: forkRun(), Audit: "verified: 24 entries, and every one is in the checkpoint",
+			Doubt: []string{"the report says `allow` of `py`, and this repository's policy says `ask`"},
+		}},
+		Notices: []Notice{
+			Moved(strings.Repeat("9b", 20)),
+			SelfReported("every decision was made again from this repository's policy, and what the commands printed cannot be checked"),
+			Touches([]string{".github/workflows/ci.yml"}),
+			{Level: "note", Text: "the approval of commit `0a0a0a0a0a0a` is void: the plan is another one"},
+		},
+		Pending: &Pending{Head: sha},
+		Earlier: []Earlier{
+			{Head: strings.Repeat("0a", 20), Words: "3 succeeded, 1 failed", URL: "https://github.example/octo/demo/actions/runs/807"},
+			{Head: strings.Repeat("1b", 20), Words: "cancelled", URL: "https://evil.example/octo/demo/actions/runs/1"},
+		},
+		Repository: ownRepository, RunURL: ownRun, Artifact: "fumehood",
+	}
+	matrix := Page{
+		Parts:      []Part{{Name: "linux", Report: mixed()}, {Name: "node 22", Report: allOK()}, {Name: "docs", Report: cancelledRun()}},
+		Repository: ownRepository, RunURL: ownRun, Artifact: "fumehood-linux",
+	}
+	matrix.Parts[0].Report.Run.Unenforced = []string{"the limit of processes: this host has no pids controller"}
+	staged := matrix
+	staged.Parts, staged.Staged = matrix.Parts[:2], true
+	return map[string]Page{"page_fork": fork, "page_matrix": matrix, "page_staged": staged}
+}
+
+func TestPages(t *testing.T) {
+	for name, p := range pages() {
+		t.Run(name, func(t *testing.T) {
+			got := p.Markdown()
+			golden(t, filepath.Join(folder, name+".md"), []byte(got))
+			checkPage(t, p, got)
+			for _, limit := range []int{6000, 12000, 25000} {
+				p.Limit = limit
+				if n := text.Units(p.Markdown()); n > limit {
+					t.Errorf("%d units at limit %d", n, limit)
+				}
+			}
+		})
+	}
+}
+
+func checkPage(t testing.TB, p Page, md string) {
+	t.Helper()
+	if n := text.Units(md); n > MaxComment {
+		t.Errorf("comment has %d units", n)
+	}
+	if !strings.HasPrefix(md, Marker+"\n\n"+p.heading()+"\n\n") {
+		t.Errorf("comment begins %.200q", md)
+	}
+	checkPlain(t, "Markdown", md)
+	checkTree(t, md)
+}
+
+// hostilePage has s in every place that a caller fills.
+func hostilePage(s string) Page {
+	return Page{
+		Parts:   []Part{{Name: s, Report: everywhere(s), Audit: s, Doubt: []string{s}}, {Name: s + "2", Report: everywhere(s + "2")}},
+		Notices: []Notice{{"warning", s}, {"note", s}, Moved(s), SelfReported(s), Touches([]string{s, s})},
+		Pending: &Pending{Head: s}, Earlier: []Earlier{{s, s, s}, {s, s, ownRun + s}},
+		Repository: ownRepository, RunURL: ownRun, Artifact: s,
+	}
+}
+
+func TestHostilePages(t *testing.T) {
+	for _, a := range append(attacks, strings.Join(attacks, " "), strings.Join(attacks, "\n")) {
+		p := hostilePage(a)
+		checkPage(t, p, p.Markdown())
+		p.RunURL, p.Repository = a, a
+		if md := p.Markdown(); strings.Contains(md, "<a ") {
+			t.Errorf("a link out of %.80q", a)
+		}
+		if title := p.Check().Title; strings.ContainsAny(title, "\n\r\x1b") || len(title) > 255 {
+			t.Errorf("title %q", title)
+		}
+	}
+}
+
+func TestBodyIsTheRest(t *testing.T) {
+	p := pages()["page_fork"]
+	if p.Markdown() != Marker+"\n\n"+p.Body() {
+		t.Error("Body is not Markdown without the marker")
+	}
+}

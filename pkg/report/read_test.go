@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const readMost = 32 << 20
+
+// written are the cases that follow every rule, which texts made to attack do not.
+var written = []string{"all_ok", "mixed", "stopped", "limits", "empty", "huge", "many", "approved", "observed", "cancelled", "fork"}
+
+func document(t testing.TB, r proposal.Report) []byte {
+	t.Helper()
+	data, err := JSON(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestReadWhatWeWrite(t *testing.T) {
+	for _, name := range written {
+		r := cases()[name]
+		got, err := Read(document(t, r), readMost)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if diff := cmp.Diff(r, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestReadRefuses changes one thing in a document that is right.
+func TestReadRefuses(t *testing.T) {
+	whole := string(document(t, mixed()))
+	for _, tt := range []struct{ name, old, new, want string }{
+		{"schema", `"fumehood.report/v1"`, `"fumehood.report/v2"`, "schema, line 2, column"},
+		{"not JSON", `"records": [`, `"records": [,`, "is not JSON"},
+		{"two documents", "}\n", "}\n", ""},
+		{"unknown field", `"schema"`, `"x": 1, "schema"`, `has the unknown field "x"`},
+		{"unknown field deep", `"run": "npm publish --dry-run"`, `"run": "npm publish --dry-run", "allowed": true`, `records[5].proposal, line`},
+		{"twice", `"pr": 12`, `"pr": 12, "pr": 13`, "run, line 10, column 19: has the field pr twice"},
+		{"twice in another case", `"pr": 12`, `"pr": 12, "PR": 13`, `has the unknown field "PR"`},
+		{"one field for another", `"totals"`, `"audit"`, "audit, line"},
+		{"a field of another name", "\"leftover\": 0\n", "\"new_leftover\": 0\n", `has the unknown field "new_leftover"`},
+		{"missing field", "\"new_sandbox\": true,\n", "", "lacks the field new_sandbox"},
+		{"effect", `"effect": "ask"`, `"effect": "maybe"`, "records[5].decision.effect, line"},
+		{"status", `"status": "timed out"`, `"status": "passed"`, "records[6].result.status"},
+		{"number for a text", `"id": "soak"`, `"id": 4`, "is not a text"},
+		{"fraction", `"pr": 12`, `"pr": 1.5`, "run.pr, line"},
+		{"huge number", `"pr": 12`, `"pr": 99999999999999999999`, "run.pr, line"},
+		{"negative", `"wall_ms": 2345`, `"wall_ms": -1`, "counts nothing"},
+		{"null for a record", `"result": {`, `"result": null, "x": {`, `has the unknown field "x"`},
+		{"head", sha, "3f1c9a0", "run.head_sha"},
+		{"head in capitals", sha, strings.ToUpper(sha), "run.head_sha"},
+		{"digest", `"policy_digest": "sha256:`, `"policy_digest": "sha512:`, "run.policy_digest"},
+		{"id", `"id": "soak"`, `"id": "so ak"`, "records[6].proposal.id"},
+		{"id twice", `"id": "soak"`, `"id": "unit"`, "is given twice"},
+		{"totals", `"succeeded": 2`, `"succeeded": 8`, "totals, line"},
+		{"denied and run", `"effect": "allow"`, `"effect": "deny"`, "stands beside a decision by which nothing runs"},
+		{"allowed against its reasons", `"effect": "ask",`, `"effect": "allow",`, "is weaker than its reasons"},
+		{"mode", `"plan_digest"`, `"mode": "audit", "plan_digest"`, "run.mode"},
+		{"output of another digest", digest(failingTest), digest("x"), "is another text's"},
+		{"output that is not counted", `"bytes": 213`, `"bytes": 21`, "does not count what is kept"},
+		{"base64", `"head": "PT`, `"head": "*T`, "is not base64"},
+		{"two forms", `"run": "npm publish --dry-run"`, `"run": "x", "code": "y"`, "has not one of"},
+		{"not UTF-8", "unit", "un\xffit", "is not UTF-8"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.name == "two documents" {
+				checkRefused(t, whole+"{}", "is not JSON")
+				return
+			}
+			if !strings.Contains(whole, tt.old) {
+				t.Fatalf("the document has no %s", tt.old)
+			}
+			checkRefused(t, strings.Replace(whole, tt.old, tt.new, 1), tt.want)
+		})
+	}
+}
+
+func checkRefused(t *testing.T, document, want string) {
+	t.Helper()
+	r, err := Read([]byte(document), readMost)
+	var stop *proposal.StopError
+	if !errors.As(err, &stop) || stop.Code != "report.malformed" || stop.Hint == "" {
+		t.Fatalf("got %v, want a StopError with code report.malformed", err)
+	}
+	if !strings.Contains(stop.Message, want) {
+		t.Errorf("message %q does not say %q", stop.Message, want)
+	}
+	if r.Schema != "" || r.Records != nil {
+		t.Error("a refused report was returned all the same")
+	}
+}
+
+// TestReadRefusesLies builds reports that are JSON of the right shape and cannot be
+// true.
+func TestReadRefusesLies(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		edit func(*proposal.Report)
+		want string
+	}{
+		{"approved for another commit", func(r *proposal.Report) { r.Records[0].Approval.HeadSHA = strings.Repeat("1", 40) }, "records[0].approval"},
+		{"approved for another plan", func(r *proposal.Report) { r.Records[0].Approval.PlanDigest = "sha256:" + digest("x") }, "records[0].approval"},
+		{"approved though denied", func(r *proposal.Report) { r.Records[0].Decision.Effect = proposal.Deny }, "needs no approval"},
+		{"approved by nobody", func(r *proposal.Report) { r.Records[0].Approval.By = "" }, "approval.by"},
+		{"no result", func(r *proposal.Report) { r.Records[0].Result = nil }, "is missing"},
+		{"unanalysable but run", func(r *proposal.Report) { r.Records[1].Analysis.Unknowns = []proposal.Unknown{{Code: "x"}} }, "could not be analysed"},
+		{"too many records", func(r *proposal.Report) { r.Records = many(201).Records }, "more than 200 items"},
+		{"long text", func(r *proposal.Report) { r.Run.Version = strings.Repeat("x", mostText+1) }, "run.fumehood_version"},
+		{"exit code", func(r *proposal.Report) { r.Records[1].Result.ExitCode = 256 }, "exit_code"},
+		{"kind of change", func(r *proposal.Report) {
+			r.Records[1].Result.Changes.Files = []proposal.Change{{Path: "a", Kind: "stolen", Type: "file"}}
+		}, "changes.files[0].kind"},
+		{"reason of no command", func(r *proposal.Report) {
+			r.Records[0].Decision.Reasons[0].Command = 7
+		}, "decision.reasons[0].command"},
+		{"repository", func(r *proposal.Report) { r.Run.Repository = "a/b/../c" }, "run.repository"},
+		{"error code", func(r *proposal.Report) { r.Error = &proposal.Failure{Code: "A b"} }, "error.code"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := approvedRun()
+			tt.edit(&r)
+			r.Totals = proposal.Total(r.Records)
+			checkRefused(t, string(document(t, r)), tt.want)
+		})
+	}
+}
+
+func TestReadBounds(t *testing.T) {
+	data := document(t, mixed())
+	if _, err := Read(data, len(data)); err != nil {
+		t.Error(err)
+	}
+	checkRefused(t, strings.Repeat("[", 1<<20), "is not JSON")
+	checkRefused(t, "null", "is not what stands there")
+	checkRefused(t, "", "is not JSON")
+	if _, err := Read(data, len(data)-1); err == nil {
+		t.Error("a report of one byte too many was read")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, name := range written {
+		if data := document(f, cases()[name]); len(data) < 64<<10 {
+			f.Add(data)
+		}
+	}
+	f.Add([]byte(`{"schema":"fumehood.report/v1","run":{},"records":[],"totals":{}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := Read(data, 1<<20)
+		if err != nil {
+			return
+		}
+		again := document(t, r)
+		second, err := Read(again, readMost)
+		if err != nil {
+			t.Fatalf("what was read is refused when written again: %v", err)
+		}
+		if !bytes.Equal(again, document(t, second)) {
+			t.Error("a second reading differs")
+		}
+		checkComment(t, r, Markdown(r))
+	})
+}
+
+func BenchmarkRead(b *testing.B) {
+	data := document(b, huge(50, 64<<10))
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := Read(data, readMost); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// What a document may hold at most. Texts and lists that are not named may have the
+// first of each.
+const (
+	mostDepth = 16
+	mostText  = 64 << 10
+	mostList  = 20000
+)
+
+var (
+	textBounds = map[string]int{"stdin": 1 << 20, "code": 256 << 10, "canonical": 1 << 20, "value": 256 << 10, "head": 2 << 20, "tail": 2 << 20}
+	listBounds = map[string]int{"records": 200, "commands": 256, "needs": 200, "enforced": 200, "not_enforced": 200}
+)
+
+// A shaper walks a document beside the Go type that it is to become.
+// encoding/json alone takes a name twice, in any case, and a field that is missing.
+type shaper struct {
+	data []byte
+	dec  *json.Decoder
+	want string // the path whose place is looked for, or ""
+	at   int64  // where it stands
+}
+
+// checkShape holds data to the types of a Report.
+func checkShape(data []byte) error {
+	if !utf8.Valid(data) {
+		return malformed("", "is not UTF-8")
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal(data, &whole); err != nil {
+		at := ""
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			at = "the report, " + place(data, syntax.Offset)
+		}
+		return malformed(at, "is not JSON: "+text.Inline(err.Error(), 200))
+	}
+	w := newShaper(data)
+	return w.value(reflect.TypeFor[proposal.Report](), "", 0)
+}
+
+// locate returns the path and the place of what stands at path in a document that
+// checkShape took.
+func locate(data []byte, path string) string {
+	w := newShaper(data)
+	w.want = path
+	_ = w.value(reflect.TypeFor[proposal.Report](), "", 0)
+	return path + ", " + place(data, w.at)
+}
+
+func newShaper(data []byte) *shaper {
+	w := &shaper{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
+	w.dec.UseNumber()
+	return w
+}
+
+// place says where in data an offset is.
+func place(data []byte, offset int64) string {
+	before := data[:max(0, min(offset, int64(len(data))))]
+	line := bytes.Count(before, []byte("\n"))
+	return fmt.Sprintf("line %d, column %d:", line+1, len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+func (w *shaper) fail(path, format string, args ...any) error {
+	at := place(w.data, w.dec.InputOffset())
+	if path != "" {
+		at = path + ", " + at
+	}
+	return malformed(at, fmt.Sprintf(format, args...))
+}
+
+// next returns the next token of a document that is known to be JSON.
+func (w *shaper) next() json.Token {
+	token, err := w.dec.Token()
+	if err != nil {
+		panic("report: internal error: valid JSON has no next token: " + err.Error())
+	}
+	return token
+}
+
+var (
+	textType  = reflect.TypeFor[encoding.TextUnmarshaler]()
+	timeType  = reflect.TypeFor[time.Time]()
+	bytesType = reflect.TypeFor[[]byte]()
+)
+
+// value walks one value that is to become a t.
+func (w *shaper) value(t reflect.Type, path string, depth int) error {
+	token := w.next()
+	if path == w.want {
+		w.at = w.dec.InputOffset()
+	}
+	if t.Kind() == reflect.Pointer {
+		if token == nil {
+			return nil
+		}
+		t = t.Elem()
+	}
+	if depth > mostDepth {
+		return w.fail(path, "stands more than %d levels deep", mostDepth)
+	}
+	if token == nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
+		return nil
+	}
+	if reflect.PointerTo(t).Implements(textType) || t == timeType || t == bytesType || t.Kind() == reflect.String {
+		return w.text(t, token, path)
+	}
+	switch open, _ := token.(json.Delim); {
+	case t.Kind() == reflect.Struct && open == '{':
+		return w.object(t, path, depth)
+	case t.Kind() == reflect.Map && open == '{':
+		return w.table(t, path, depth)
+	case t.Kind() == reflect.Slice && open == '[':
+		return w.list(t, path, depth)
+	}
+	return w.scalar(t, token, path)
+}
+
+// field is the last name of a path, without an index.
+func field(path string) string {
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	name, _, _ = strings.Cut(name, "[")
+	return name
+}
+
+func (w *shaper) text(t reflect.Type, token json.Token, path string) error {
+	s, ok := token.(string)
+	if !ok {
+		return w.fail(path, "is not a text")
+	}
+	most, named := textBounds[field(path)]
+	if !named {
+		most = mostText
+	}
+	if len(s) > most {
+		return w.fail(path, "has %s, more than %s", text.Size(int64(len(s))), text.Count(int64(most)))
+	}
+	if t.Kind() == reflect.String {
+		return nil
+	}
+	if t == bytesType {
+		if _, err := base64.StdEncoding.Strict().DecodeString(s); err != nil {
+			return w.fail(path, "is not base64")
+		}
+		return nil
+	}
+	if err := reflect.New(t).Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s)); err != nil {
+		return w.fail(path, "is none of the words it may be")
+	}
+	return nil
+}
+
+func (w *shaper) scalar(t reflect.Type, token json.Token, path string) error {
+	ok := false
+	switch t.Kind() {
+	case reflect.Bool:
+		_, ok = token.(bool)
+	case reflect.Int, reflect.Int64:
+		n, isNumber := token.(json.Number)
+		_, err := n.Int64()
+		ok = isNumber && err == nil
+	case reflect.Float64:
+		n, isNumber := token.(json.Number)
+		_, err := n.Float64()
+		ok = isNumber && err == nil
+	}
+	if !ok {
+		return w.fail(path, "is not what stands there in a report")
+	}
+	return nil
+}
+
+func (w *shaper) list(t reflect.Type, path string, depth int) error {
+	most, named := listBounds[field(path)]
+	if !named {
+		most = mostList
+	}
+	for i := 0; w.dec.More(); i++ {
+		if i == most {
+			return w.fail(path, "has more than %s items", text.Count(int64(most)))
+		}
+		if err := w.value(t.Elem(), fmt.Sprintf("%s[%d]", path, i), depth+1); err != nil {
+			return err
+		}
+	}
+	w.next()
+	return nil
+}
+
+// table walks an object whose names are free.
+func (w *shaper) table(t reflect.Type, path string, depth int) error {
+	seen := map[string]bool{}
+	for w.dec.More() {
+		name := w.next().(string)
+		if seen[name] || len(seen) == 1000 || len(name) > 1000 {
+			return w.fail(path, "gives a name twice, or too many, or one too long")
+		}
+		seen[name] = true
+		if err := w.value(t.Elem(), path+"."+plainKey(name), depth+1); err != nil {
+			return err
+		}
+	}
+	w.next()
+	return nil
+}
+
+// object walks an object that is to become the struct t.
+func (w *shaper) object(t reflect.Type, path string, depth int) error {
+	fields := fieldsOf(t)
+	seen := map[string]bool{}
+	for w.dec.More() {
+		name := w.next().(string)
+		f, known := fields[name]
+		if !known {
+			return w.fail(path, "has the unknown field %s", plainKey(name))
+		}
+		if seen[name] {
+			return w.fail(path, "has the field %s twice", name)
+		}
+		seen[name] = true
+		if err := w.value(f.Type, strings.TrimPrefix(path+"."+name, "."), depth+1); err != nil {
+			return err
+		}
+	}
+	w.next()
+	for name, f := range fields {
+		if !seen[name] && !strings.HasSuffix(f.Tag.Get("json"), ",omitempty") {
+			return w.fail(path, "lacks the field %s", name)
+		}
+	}
+	return nil
+}
+
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" {
+			fields[name] = f
+		}
+	}
+	return fields
+}
+
+// plainKey returns a stranger's name fit for a message.
+func plainKey(name string) string { return text.Inline(fmt.Sprintf("%q", name), 60) }
