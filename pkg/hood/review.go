@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// An Entry is one entry of an audit log as a reader of it has it.
+type Entry struct {
+	Kind string
+	Body []byte // JSON
+}
+
+// CompareLog returns what report says otherwise than the entries of its log, in
+// words of its own, or nothing. Both may come from a stranger: that they agree
+// proves only that they are of one piece.
+func CompareLog(report proposal.Report, entries []Entry) []string {
+	var doubts []string
+	want := expected(report)
+	for i, w := range want {
+		if i >= len(entries) {
+			return append(doubts, fmt.Sprintf("the log ends before %s", w.what))
+		}
+		if entries[i].Kind != w.kind || !sameJSON(entries[i].Body, w.body) {
+			doubts = append(doubts, fmt.Sprintf("the log says otherwise about %s", w.what))
+		}
+	}
+	if len(entries) > len(want) {
+		doubts = append(doubts, fmt.Sprintf("the log has %d entries that the report knows nothing of", len(entries)-len(want)))
+	}
+	return doubts
+}
+
+type expectation struct {
+	kind, what string
+	body       any
+}
+
+// expected is the log that Run writes beside report: see entry.go.
+func expected(report proposal.Report) []expectation {
+	run := report.Run
+	run.WallMS = 0 // known only at the end
+	list := []expectation{{"run", "the run", run}}
+	for i, r := range report.Records {
+		list = append(list, expectation{"decision", fmt.Sprintf("decision %d", i+1), decisionEntry(r)})
+	}
+	for i, r := range report.Records {
+		if !r.Runnable() || r.Result == nil || r.Result.Status == proposal.NotRun {
+			continue
+		}
+		list = append(list,
+			expectation{"start", fmt.Sprintf("the start of command %d", i+1), startEntry{ID: r.Proposal.ID, Decision: r.Entry}},
+			expectation{"result", fmt.Sprintf("the result of command %d", i+1), resultEntry(r)})
+	}
+	return append(list, expectation{"end", "the end", endEntry{Totals: report.Totals, Error: report.Error}})
+}
+
+func sameJSON(data []byte, v any) bool {
+	encoded, err := json.Marshal(v)
+	return err == nil && reflect.DeepEqual(decoded(data), decoded(encoded))
+}
+
+func decoded(data []byte) any {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if d.Decode(&v) != nil || d.More() {
+		return data // equal to nothing that decodes
+	}
+	return v
+}
+
+// Redecide decides plan once more and returns where report says otherwise, in words
+// of its own, or nothing. An error means that policy could not answer.
+func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal.Report) ([]string, error) {
+	records, err := h.Check(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	var doubts []string
+	if len(report.Records) != len(records) {
+		doubts = append(doubts, fmt.Sprintf("the plan has %d proposals, the report %d", len(records), len(report.Records)))
+	}
+	for i := range min(len(records), len(report.Records)) {
+		if what := differs(records[i], report.Records[i]); what != "" {
+			doubts = append(doubts, fmt.Sprintf("%s of proposal %d is not what this plan and policy give", what, i+1))
+		}
+	}
+	return doubts, nil
+}
+
+// differs names the first part in which a report's record is not ours. Grants are
+// left aside: a ceiling may have lowered them.
+func differs(ours, theirs proposal.Record) string {
+	ours.Decision.Grant, theirs.Decision.Grant = nil, nil
+	parts := []struct {
+		name string
+		a, b any
+	}{
+		{"the text", ours.Proposal, theirs.Proposal},
+		{"the effect", ours.Decision.Effect, theirs.Decision.Effect},
+		{"the analysis", ours.Analysis, theirs.Analysis},
+		{"the decision", ours.Decision, theirs.Decision},
+	}
+	for _, p := range parts {
+		a, err := json.Marshal(p.a)
+		if err != nil || !sameJSON(a, p.b) {
+			return p.name
+		}
+	}
+	return ""
+}

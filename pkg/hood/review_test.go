@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A keeper is a log that can be read again.
+type keeper struct {
+	*world
+	entries []Entry
+}
+
+func (k *keeper) Append(kind string, v any) (int64, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return 0, err
+	}
+	k.entries = append(k.entries, Entry{kind, body})
+	return int64(len(k.entries) - 1), nil
+}
+
+func reviewed(t *testing.T) (proposal.Report, *keeper, proposal.Plan) {
+	t.Helper()
+	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Deny, "c": proposal.Allow, "d": proposal.Ask},
+		results: map[string]proposal.Result{"c": {Status: proposal.Exited, ExitCode: 1}}}
+	k := &keeper{world: w}
+	h := w.hood()
+	h.Log = k
+	plan := planOf("a", "b", "c", "d")
+	report, err := h.Run(t.Context(), plan, proposal.Run{ID: "1", HeadSHA: "abc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As a reader has it: out of JSON.
+	data, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read proposal.Report
+	if err := json.Unmarshal(data, &read); err != nil {
+		t.Fatal(err)
+	}
+	return read, k, plan
+}
+
+// THREATS 27: a report that says something else than its log or its policy is found.
+func TestReview(t *testing.T) {
+	tests := map[string]struct {
+		forge     func(*proposal.Report, *keeper)
+		log, rule string // what the doubts must hold; "" for none
+	}{
+		"nothing":                  {forge: func(*proposal.Report, *keeper) {}},
+		"a pass for a fail":        {forge: func(r *proposal.Report, _ *keeper) { r.Records[2].Result.ExitCode = 0 }, log: "result of command 3"},
+		"a deny that ran":          {forge: func(r *proposal.Report, _ *keeper) { r.Records[1].Decision.Effect = proposal.Allow }, log: "decision 2", rule: "the effect of proposal 2"},
+		"another text":             {forge: func(r *proposal.Report, _ *keeper) { r.Records[0].Proposal.Run = "true" }, log: "decision 1", rule: "the text of proposal 1"},
+		"another commit":           {forge: func(r *proposal.Report, _ *keeper) { r.Run.HeadSHA = "def" }, log: "the run"},
+		"a record too few":         {forge: func(r *proposal.Report, _ *keeper) { r.Records = r.Records[:3] }, log: "the log", rule: "the report 3"},
+		"other totals":             {forge: func(r *proposal.Report, _ *keeper) { r.Totals.Failed = 0 }, log: "the end"},
+		"a log cut short":          {forge: func(_ *proposal.Report, k *keeper) { k.entries = k.entries[:4] }, log: "ends before"},
+		"a log with more":          {forge: func(_ *proposal.Report, k *keeper) { k.entries = append(k.entries, Entry{"end", []byte("{}")}) }, log: "knows nothing of"},
+		"an entry that is no JSON": {forge: func(_ *proposal.Report, k *keeper) { k.entries[0].Body = []byte("{} {}") }, log: "the run"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			report, k, plan := reviewed(t)
+			test.forge(&report, k)
+			if got := strings.Join(CompareLog(report, k.entries), "; "); (got == "") != (test.log == "") || !strings.Contains(got, test.log) {
+				t.Errorf("against the log: %q, want %q", got, test.log)
+			}
+			doubts, err := k.world.hood().Redecide(t.Context(), plan, report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(doubts, "; "); (got == "") != (test.rule == "") || !strings.Contains(got, test.rule) {
+				t.Errorf("decided again: %q, want %q", got, test.rule)
+			}
+		})
+	}
+}
