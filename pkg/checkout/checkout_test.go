@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/google/go-cmp/cmp"
+)
+
+// code is the code of an error, or what else it is.
+func code(err error) string {
+	var stopped *proposal.StopError
+	var none *NotFound
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &stopped):
+		return stopped.Code
+	case errors.As(err, &none):
+		return "not found"
+	}
+	return "no code: " + err.Error()
+}
+
+func wantCode(t *testing.T, err error, want string) {
+	t.Helper()
+	if got := code(err); got != want {
+		t.Errorf("code %q, want %q: %v", got, want, err)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	for _, digits := range []int{40, 64} {
+		o := newOrigin(t, digits)
+		hi, run := o.blob("hi\n"), o.blob("#!/bin/sh\n")
+		sub := o.tree("100644 deep.txt", hi, "120000 up", o.blob("../a.txt"))
+		head := o.commit("head", o.tree("100644 a.txt", hi, "120000 link", o.blob("sub/deep.txt"), "100755 run.sh", run, "40000 sub", sub))
+		s, _ := o.store(Limits{})
+		if err := s.Fetch(t.Context(), head); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "tree")
+		tree, err := s.Write(t.Context(), head, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tree.Files != 3 || tree.Symlinks != 2 || tree.Bytes != 16 || tree.SHA != head || len(tree.ID) != digits || len(tree.Left) != 0 {
+			t.Errorf("tree %+v", tree)
+		}
+		want := map[string]string{"a.txt": "hi\n", "run.sh": "#!/bin/sh\n", "link": "-> sub/deep.txt", "sub/deep.txt": "hi\n", "sub/up": "-> ../a.txt"}
+		if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+			t.Error(diff)
+		}
+		info, err := os.Stat(filepath.Join(dir, "run.sh"))
+		if err != nil || info.Mode() != 0o755 {
+			t.Errorf("run.sh: %v %v", info.Mode(), err)
+		}
+		_, err = s.Write(t.Context(), head, dir)
+		wantCode(t, err, CodeWrite)
+	}
+}
+
+func TestWriteUnder(t *testing.T) {
+	o := newOrigin(t, 40)
+	rego := o.blob("package p\n")
+	policy := o.tree("100644 a.rego", rego, "120000 out.rego", o.blob("../../a.txt"))
+	head := o.commit("head", o.tree("40000 .fumehood", o.tree("40000 policies", policy), "100644 a.txt", rego, "120000 link", o.blob(".fumehood")))
+	s, _ := o.store(Limits{})
+	if err := s.Fetch(t.Context(), head); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "p")
+	tree, err := s.WriteUnder(t.Context(), head, ".fumehood/policies", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a.rego": "package p\n"}, files(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]Left{{"out.rego", BadLink, "to ../../a.txt"}}, tree.Left); diff != "" || tree.ID != policy {
+		t.Error(diff, tree.ID)
+	}
+	for _, c := range []struct{ name, folder, want string }{
+		{"absent", "policies", "not found"},
+		{"absent below", ".fumehood/other/x", "not found"},
+		{"below a file", "a.txt/x", "not found"},
+		{"a file", "a.txt", CodeTree},
+		{"a link", "link", CodeTree},
+		{"through a link", "link/policies", CodeTree},
+		{"climbing", "../x", CodeTree},
+		{"absolute", "/etc", CodeTree},
+		{"not clean", ".fumehood//policies", CodeTree},
+		{"dot", ".", CodeTree},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			absent := filepath.Join(t.TempDir(), "p")
+			_, err := s.WriteUnder(t.Context(), head, c.folder, absent)
+			wantCode(t, err, c.want)
+			if _, err := os.Lstat(absent); !os.IsNotExist(err) {
+				t.Error("the folder was made")
+			}
+		})
+	}
+}
+
+func TestFile(t *testing.T) {
+	o := newOrigin(t, 40)
+	head := o.commit("head", o.tree("40000 d", o.tree("100644 f", o.blob("12345")), "120000 l", o.blob("d/f")))
+	s, _ := o.store(Limits{})
+	if err := s.Fetch(t.Context(), head); err != nil {
+		t.Fatal(err)
+	}
+	content, err := s.File(t.Context(), head, "d/f", 5)
+	if err != nil || string(content) != "12345" {
+		t.Errorf("%q, %v", content, err)
+	}
+	for _, c := range []struct{ path, want string }{{"d/f", CodeLimit}, {"d/g", "not found"}, {"l", CodeTree}, {"d", CodeTree}, {"", CodeTree}} {
+		_, err := s.File(t.Context(), head, c.path, 4)
+		wantCode(t, err, c.want)
+	}
+}
+
+func TestChanged(t *testing.T) {
+	o := newOrigin(t, 40)
+	a, b := o.blob("a"), o.blob("b")
+	same := o.tree("100644 x", a)
+	base := o.commit("base", o.tree("100644 edited", a, "40000 emptied", o.tree("40000 deep", same), "100644 mode", a, "40000 same", same, "40000 turned", same))
+	head := o.commit("head", o.tree("100644 edited", b, "40000 fresh", same, "100755 mode", a, "40000 same", same, "120000 turned", a), base)
+	s, _ := o.store(Limits{})
+	if err := s.Fetch(t.Context(), base, head); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Changed(t.Context(), base, head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Change{{"edited", Edited}, {"emptied/deep/x", Removed}, {"fresh/x", Added}, {"mode", Edited}, {"turned", Added}, {"turned/x", Removed}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFetchRefuses(t *testing.T) {
+	o := newOrigin(t, 40)
+	blob := o.blob("x")
+	tree := o.tree("100644 f", blob)
+	head := o.commit("c", tree)
+	tag := o.object("tag", "object "+head+"\ntype commit\ntag v1\ntagger A <a@example.invalid> 1700000000 +0000\n\nv1\n")
+	for _, c := range []struct{ name, sha, want string }{
+		{"a tag", tag, CodeCommit},
+		{"a blob", blob, CodeCommit},
+		{"a tree", tree, CodeCommit},
+		{"of another repository", strings.Repeat("12", 20), CodeCommit},
+		{"short", head[:12], CodeCommit},
+		{"upper case", strings.ToUpper(head), CodeCommit},
+		{"a branch", "main", CodeCommit},
+		{"a refspec", head + ":refs/heads/x", CodeCommit},
+		{"an option", "--upload-pack=touch x", CodeCommit},
+		{"of the other kind", strings.Repeat("1", 64), CodeFetch},
+		{"empty", "", CodeCommit},
+		{"with a newline", head + "\n", CodeCommit},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, _ := o.store(Limits{})
+			wantCode(t, s.Fetch(t.Context(), c.sha), c.want)
+			_, err := s.Write(t.Context(), c.sha, filepath.Join(t.TempDir(), "d"))
+			wantCode(t, err, CodeCommit)
+		})
+	}
+}
+
+func TestFetchTwice(t *testing.T) {
+	o := newOrigin(t, 40)
+	head := o.commit("c", o.tree("100644 f", o.blob("x")))
+	s, server := o.store(Limits{})
+	for range 2 {
+		if err := s.Fetch(t.Context(), head, head); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(server.requests()); n > 3 {
+		t.Errorf("%d requests; the second Fetch asked again", n)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	o := newOrigin(t, 40)
+	head := o.commit("c", o.tree("100644 f", o.blob("x")))
+	s, _ := o.store(Limits{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Fetch(ctx, head); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Fetch(t.Context(), head); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "d")
+	if _, err := s.Write(ctx, head, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+		t.Error("a part was left")
+	}
+}
