@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bot
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// maxItems is how many reasons or proposals an answer lists.
+const maxItems = 10
+
+const usage = "````text\n" +
+	"/fumehood run <command line>    run one command\n" +
+	"/fumehood run                   run the plan in the block below it:\n" +
+	"```fumehood\n" +
+	"schema: fumehood.plan/v1\n" +
+	"proposals:\n" +
+	"  - id: unit\n" +
+	"    run: go test ./...\n" +
+	"```\n" +
+	"/fumehood approve <sha>         approve what waits, for this commit: 12 digits of it or more\n" +
+	"/fumehood rerun                 run the last plan again\n" +
+	"/fumehood explain <id>          say why a proposal was allowed, asked about or denied\n" +
+	"/fumehood help                  say this\n" +
+	"````\n"
+
+// Help says what may be written and who may write it.
+func Help() string {
+	return "**fumehood** runs commands on a pull request inside a sandbox, when policy allows them.\n\n" + usage +
+		"\nThe command begins a new comment and is all that stands in it; edited comments are not read.\n" +
+		"By default run, rerun and approve take write permission, and nobody approves on their own pull request;\n" +
+		"explain and help are for the author too. An approval holds for one commit, one plan and one policy.\n"
+}
+
+// Markdown says what is wrong, and how to write it where that helps.
+func (p *Problem) Markdown() string {
+	var b strings.Builder
+	b.WriteString("**Nothing was started.** ")
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "Line %d of the comment: ", p.Line)
+	}
+	b.WriteString(prose(p.Message))
+	if p.Text != "" {
+		b.WriteString(": " + code(p.Text, shortText))
+	}
+	b.WriteString("\n")
+	if p.Usage {
+		b.WriteString("\n" + usage)
+	}
+	return b.String()
+}
+
+// Denied says why policy does not let t's actor do what they asked for.
+func Denied(t proposal.Trigger, d proposal.Decision) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**Nothing was started.** Policy does not let %s do %s here.\n\n",
+		code(t.Actor.Login, shortText), code(word+" "+t.Command, shortText))
+	writeReasons(&b, d.Reasons)
+	return b.String()
+}
+
+// Stopped says that fumehood could not do its work, so that nothing was started.
+func Stopped(f *proposal.Failure) string {
+	s := "**Nothing was started.** fumehood could not do its work: " + code(f.Code, shortText) + " " + sentence(prose(f.Message))
+	if f.Hint != "" {
+		s += " To mend it: " + sentence(prose(f.Hint))
+	}
+	return s + "\n"
+}
+
+// Explain says what was decided about the proposals of the last run that have the
+// id, and why.
+func Explain(records []proposal.Record, id string) string {
+	var b strings.Builder
+	found := 0
+	for _, r := range records {
+		if r.Proposal.ID != id {
+			continue
+		}
+		if found++; found > maxItems {
+			break
+		}
+		explain(&b, r)
+	}
+	if found == 0 {
+		return "The last run has no proposal " + code(id, shortText) + ". " + known(records) + "\n"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func known(records []proposal.Record) string {
+	if len(records) == 0 {
+		return "It has none at all."
+	}
+	var ids []string
+	for _, r := range records[:min(len(records), maxItems)] {
+		ids = append(ids, code(r.Proposal.ID, shortText))
+	}
+	s := "It has " + strings.Join(ids, ", ")
+	if more := len(records) - len(ids); more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s + "."
+}
+
+var effects = map[proposal.Effect]string{
+	proposal.Deny: "denied", proposal.Ask: "waiting for an approval", proposal.Allow: "allowed",
+}
+
+func explain(b *strings.Builder, r proposal.Record) {
+	effect := effects[r.Decision.Effect]
+	if r.Decision.Effect == proposal.Ask && r.Approval != nil {
+		effect = "approved by " + code(r.Approval.By, shortText)
+	}
+	fmt.Fprintf(b, "**Proposal** %s is **%s**.\n\n", code(r.Proposal.ID, shortText), effect)
+	if r.Analysis.Canonical != "" {
+		fmt.Fprintf(b, "- As it was read: %s\n", code(r.Analysis.Canonical, longText))
+	}
+	writeReasons(b, r.Decision.Reasons)
+	if rules := r.Decision.Rules; r.Decision.Effect == proposal.Allow && len(rules) > 0 {
+		fmt.Fprintf(b, "- Rules that spoke: %s\n", codes(rules))
+	}
+	if g := r.Decision.Grant; g != nil {
+		fmt.Fprintf(b, "- Limits: %s, %g cpus, %s memory, %d processes, %s disk\n", g.Limits.Wall, g.Limits.CPUs, g.Limits.Memory, g.Limits.Pids, g.Limits.Disk)
+	}
+	if r.Result != nil {
+		fmt.Fprintf(b, "- What became of it: %s\n", r.Result.Status)
+	}
+	b.WriteString("\n")
+}
+
+func codes(list []string) string {
+	var all []string
+	for _, s := range list[:min(len(list), maxItems)] {
+		all = append(all, code(s, shortText))
+	}
+	return strings.Join(all, ", ")
+}
+
+// writeReasons lists reasons, those that only would have counted as such.
+func writeReasons(b *strings.Builder, reasons []proposal.Reason) {
+	for i, r := range reasons {
+		if i == maxItems {
+			fmt.Fprintf(b, "- and %d more\n", len(reasons)-i)
+			break
+		}
+		b.WriteString("- " + reason(r) + "\n")
+	}
+}
+
+func reason(r proposal.Reason) string {
+	s := code(r.Rule, shortText) + " "
+	if r.Observed {
+		s += "(observed, without effect) "
+	}
+	s += prose(r.Message)
+	if r.Text != "" && !strings.Contains(r.Message, r.Text) {
+		s += ": " + code(r.Text, shortText)
+	}
+	if s = sentence(s); r.Suggestion != "" {
+		s += " Instead: " + sentence(prose(r.Suggestion))
+	}
+	return s
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bot
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// FindPlan finds the plan block in a comment of an AI reviewer, which may say
+// whatever else it likes. It reports false when there is none. A block in a
+// quotation is somebody else's, and one in a hidden HTML comment is no block; both
+// are overlooked. Two blocks, one that is not closed, and one in a list are Problems.
+//
+// A Markdown parser says which lines open a block, and the block is then read as
+// Read reads it. Where the two find different bytes there is a Problem.
+func FindPlan(body string) ([]byte, bool, *Problem) {
+	if !strings.Contains(strings.ToLower(body), info) {
+		return nil, false, nil
+	}
+	if p := readable(body); p != nil {
+		return nil, true, p
+	}
+	source := []byte(body)
+	found, p := search(source)
+	if p != nil || len(found) == 0 {
+		return nil, p != nil, p
+	}
+	if i := loneReturn(body); i >= 0 {
+		// GitHub ends a line there and the parser does not: what hides the block from
+		// people could be hidden from the parser.
+		return nil, true, wrong(strings.Count(body[:i], "\n"), "", "the comment holds a carriage return within a line")
+	}
+	all := lines(body)
+	if len(found) > 1 {
+		return nil, true, wrong(lineOf(source, found[1]), "", "the comment holds more than one plan")
+	}
+	b, p := blockAt(all, lineOf(source, found[0]))
+	if p != nil {
+		return nil, true, p
+	}
+	if !bytes.Equal(withoutReturns(b.document), withoutReturns(content(source, found[0]))) {
+		return nil, true, wrong(b.open, "", "the block can be read in two ways")
+	}
+	return b.document, true, nil
+}
+
+func loneReturn(s string) int {
+	for i := range len(s) {
+		if s[i] == '\r' && !strings.HasPrefix(s[i:], "\r\n") {
+			return i
+		}
+	}
+	return -1
+}
+
+// search lists the plan blocks that stand at the margin.
+func search(source []byte) ([]*ast.FencedCodeBlock, *Problem) {
+	var found []*ast.FencedCodeBlock
+	var problem *Problem
+	_ = ast.Walk(blocks(source), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n := n.(type) {
+		case *ast.Blockquote:
+			return ast.WalkSkipChildren, nil
+		case *ast.FencedCodeBlock:
+			if !entering || !isPlan(n, source) {
+				break
+			}
+			if n.Parent().Kind() != ast.KindDocument && problem == nil {
+				problem = wrong(lineOf(source, n), "", "the plan stands in a list; put it at the margin")
+			}
+			found = append(found, n)
+		}
+		return ast.WalkContinue, nil
+	})
+	return found, problem
+}
+
+// blocks parses source no deeper than to its blocks.
+func blocks(source []byte) ast.Node {
+	return markdown.Parse(text.NewReader(source))
+}
+
+var markdown = parser.NewParser(
+	parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+	// Without it a block that follows a link's definition would not be seen.
+	parser.WithParagraphTransformers(util.Prioritized(parser.LinkReferenceParagraphTransformer, 100)),
+)
+
+// isPlan compares the info string's first word in any case; blockAt then wants it
+// exactly.
+func isPlan(n *ast.FencedCodeBlock, source []byte) bool {
+	return strings.EqualFold(string(n.Language(source)), info)
+}
+
+func lineOf(source []byte, n *ast.FencedCodeBlock) int {
+	return bytes.Count(source[:n.Info.Segment.Start], []byte("\n"))
+}
+
+func content(source []byte, n *ast.FencedCodeBlock) []byte {
+	var b []byte
+	for i := range n.Lines().Len() {
+		segment := n.Lines().At(i)
+		b = append(b, segment.Value(source)...)
+	}
+	return b
+}
+
+// withoutReturns leaves line ends as LF alone.
+func withoutReturns(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) }

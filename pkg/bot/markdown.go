@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bot
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+)
+
+// How much of one untrusted text is shown, in UTF-16 units.
+const (
+	shortText = 120
+	longText  = 400
+)
+
+// code returns untrusted s as a code span of at most max units, the backticks aside:
+// nothing in it is Markdown, HTML, a mention, a link or a reference.
+func code(s string, max int) string {
+	s = text.Inline(s, max)
+	if strings.Trim(s, " ") == "" {
+		return "`–`"
+	}
+	ticks := text.Fence(s)
+	if !strings.Contains(s, "`") {
+		ticks = "`"
+	}
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") || strings.HasPrefix(s, " ") && strings.HasSuffix(s, " ") {
+		s = " " + s + " " // CommonMark takes one blank from both ends away
+	}
+	return ticks + s + ticks
+}
+
+var (
+	plainWord = regexp.MustCompile(`^[(]?(?:[A-Za-z](?:[A-Za-z'-]*[A-Za-z'])?|[0-9]{1,6})[)]?[,;.:!?]?$`)
+	liveWord  = regexp.MustCompile(`(?i)\b[a-f]{7,}\b|www\.|\bGH-`) // could be read as a commit, an address or an issue
+)
+
+// prose returns a message of a policy, which may repeat what it judges: plain words
+// stand as they are, every other is code.
+func prose(s string) string {
+	words := strings.Fields(text.Inline(s, longText))
+	var out []string
+	for i := 0; i < len(words); {
+		if plain(words[i]) {
+			out = append(out, words[i])
+			i++
+			continue
+		}
+		from := i
+		for i < len(words) && !plain(words[i]) {
+			i++
+		}
+		out = append(out, code(strings.Join(words[from:i], " "), longText))
+	}
+	return strings.Join(out, " ")
+}
+
+func plain(word string) bool { return plainWord.MatchString(word) && !liveWord.MatchString(word) }
+
+// sentence ends s with a full stop.
+func sentence(s string) string {
+	if s = strings.TrimRight(s, " ."); s == "" {
+		return ""
+	}
+	return s + "."
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bot
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const (
+	word = "/fumehood"
+	// maxLine is what a plan takes as shell text.
+	maxLine = 16 << 10
+)
+
+var (
+	commit     = regexp.MustCompile(`^[0-9a-f]{12,64}$`)
+	proposalID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+)
+
+// Read reads what body asks. It reports false when the comment does not speak to
+// fumehood; there is then no Problem either. When it does, either the Command or the
+// Problem is set: with a Problem nothing may begin.
+func Read(body string) (Command, bool, *Problem) {
+	all := lines(body)
+	first := firstLine(all)
+	if first < 0 || !addressed(all[first].text) {
+		return Command{}, false, nil
+	}
+	if p := readable(body); p != nil {
+		return Command{}, true, p
+	}
+	c, p := read(all, first)
+	if p != nil {
+		return Command{}, true, p
+	}
+	return c, true, nil
+}
+
+func firstLine(all []line) int {
+	for i, l := range all {
+		if !blank(l.text) {
+			return i
+		}
+	}
+	return -1
+}
+
+func addressed(first string) bool {
+	rest, ok := strings.CutPrefix(first, word)
+	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+}
+
+func read(all []line, first int) (Command, *Problem) {
+	name, rest := cutWord(strings.TrimPrefix(all[first].text, word))
+	c := Command{Name: name}
+	if p := visible(all[first].text, first); p != nil {
+		return c, p
+	}
+	if name == "run" && rest == "" {
+		return readBlock(all, first)
+	}
+	if p := alone(all[first+1:], name, first+1); p != nil {
+		return c, p
+	}
+	return c, c.argument(rest, first)
+}
+
+// argument takes what follows the command's name on its line.
+func (c *Command) argument(rest string, at int) *Problem {
+	switch c.Name {
+	case "run":
+		return c.commandLine(rest, at)
+	case "approve":
+		c.SHA = rest
+		if !commit.MatchString(rest) {
+			return wrong(at, rest, "approve takes the commit that is approved, 12 to 64 lower-case hex digits of it, and nothing else")
+		}
+	case "explain":
+		c.ID = rest
+		if !proposalID.MatchString(rest) {
+			return wrong(at, rest, "explain takes the id of one proposal, and nothing else")
+		}
+	case "rerun", "help":
+		if rest != "" {
+			return wrong(at, rest, c.Name+" takes nothing after it")
+		}
+	case "":
+		return wrong(at, "", "no command follows "+word)
+	default:
+		return wrong(at, c.Name, "there is no such command")
+	}
+	return nil
+}
+
+func (c *Command) commandLine(rest string, at int) *Problem {
+	switch {
+	case len(rest) > maxLine:
+		return wrong(at, "", "the command line is longer than "+text.Size(maxLine))
+	case strings.HasPrefix(rest, "```"), strings.HasPrefix(rest, "~~~"):
+		return wrong(at, "", "a block begins on a line of its own")
+	case len(rest) > 1 && rest[0] == '`' && rest[len(rest)-1] == '`':
+		return wrong(at, rest, "write the command line without backticks around it; to a shell they mean something else")
+	}
+	c.Line, c.Plan = rest, linePlan(rest)
+	return nil
+}
+
+// linePlan is the same document whoever asks and whenever, so that an approval of it
+// holds for it.
+func linePlan(run string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	plan := proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{{ID: LineID, Run: run}}}
+	if err := e.Encode(plan); err != nil {
+		panic("bot: internal error: a plan has no JSON: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// cutWord takes the first word of s; both parts come without blanks around them.
+func cutWord(s string) (first, rest string) {
+	s = strings.Trim(s, " \t")
+	if i := strings.IndexAny(s, " \t"); i >= 0 {
+		return s[:i], strings.TrimLeft(s[i:], " \t")
+	}
+	return s, ""
+}
+
+// visible refuses a line that holds what a person does not see.
+func visible(s string, at int) *Problem {
+	for _, r := range s {
+		if text.Hidden(r) || r == utf8.RuneError {
+			return wrong(at, string(r), "the line holds a character that cannot be seen")
+		}
+	}
+	return nil
+}
+
+// alone wants nothing but blank lines.
+func alone(rest []line, name string, at int) *Problem {
+	for i, l := range rest {
+		if !blank(l.text) {
+			return wrong(at+i, l.text, name+" stands alone in its comment; this line is left over")
+		}
+	}
+	return nil
+}
+
+func wrong(at int, untrusted, message string) *Problem {
+	return &Problem{Message: message, Text: untrusted, Line: at + 1, Usage: true}
+}
