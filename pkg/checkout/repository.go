@@ -86,7 +86,12 @@ func (s *Store) index(ctx context.Context, head string) (path string, err error)
 	if absent.Len() == 0 {
 		return path, nil
 	}
-	c := s.git.command(ctx, env, append(anyName, "--work-tree=/nonexistent", "update-index", "-z", "--skip-worktree", "--stdin")...)
+	empty, err := os.MkdirTemp(s.dir, "empty-") // update-index wants a work tree, though it looks at nothing in it
+	if err != nil {
+		return "", stop(CodeWrite, "", err, "cannot make the index")
+	}
+	defer os.Remove(empty)
+	c := s.git.command(ctx, env, append(anyName, "--work-tree="+empty, "update-index", "-z", "--skip-worktree", "--stdin")...)
 	c.Stdin = strings.NewReader(absent.String())
 	if _, err := c.output(4096); err != nil {
 		os.Remove(path)

@@ -21,7 +21,7 @@ import (
 // A gitServer is git's own smart HTTP server on loopback.
 type gitServer struct {
 	url    string
-	token  string                                         // when set, 401 without it
+	token  string                                        // when set, 401 without it
 	before func(http.ResponseWriter, *http.Request) bool // when set, may answer itself
 
 	backend cgi.Handler
