@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -145,7 +144,9 @@ func (s *Store) fetchOnce(ctx context.Context, shas []string) error {
 	}
 	c := s.git.limited(watched, uint64(s.limits.Pack), append(extra, s.remote.proxy...), s.fetchArgs(shas)...)
 	_, err := c.output(4096)
-	if err == nil && s.size() > s.limits.Pack {
+	// A git that was stopped by its limit says nothing; the file that it could not
+	// enlarge, which the shell's limit rounds down to a block, is the witness.
+	if size := s.size(); size > s.limits.Pack || err != nil && size > s.limits.Pack-4096 {
 		err = errPack
 	}
 	if err != nil {
@@ -203,7 +204,7 @@ func (s *Store) removeParts() {
 
 func (s *Store) fetchFailure(ctx, watched context.Context, err error, said string) error {
 	switch said = cut(said); {
-	case errors.Is(err, errPack) || errors.Is(context.Cause(watched), errPack) || killed(err, syscall.SIGXFSZ) || strings.Contains(said, "File too large"):
+	case errors.Is(err, errPack) || errors.Is(context.Cause(watched), errPack):
 		return stop(CodeLimit, "raise the checkout's limit Pack, if the repository is meant to be so large", nil,
 			"the commit needs more than %d bytes to be fetched", s.limits.Pack)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -5,7 +5,6 @@ package checkout
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -148,16 +147,6 @@ func (c *command) explain(err error) error {
 		return fmt.Errorf("%w: %s", err, text.Inline(string(said), 600))
 	}
 	return err
-}
-
-// killed says whether err is the end of a process by this signal, or by a child's.
-func killed(err error, signal syscall.Signal) bool {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return false
-	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	return ok && (status.Signaled() && status.Signal() == signal || status.ExitStatus() == 128+int(signal))
 }
 
 // bounded keeps the first bytes and drops the rest, without stopping the writer.
