@@ -17,6 +17,12 @@ import (
 //go:embed openapi.json
 var OpenAPI []byte
 
+// Webhooks is the JSON Schema of the payloads in events: one definition for each
+// event and action, as "issue_comment$created".
+//
+//go:embed webhooks.json
+var Webhooks []byte
+
 //go:embed events
 var events embed.FS
 
