@@ -43,6 +43,33 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
+// An actionFile is action.yml, as far as it is looked at.
+type actionFile struct {
+	Inputs  map[string]struct{ Description, Default string }
+	Outputs map[string]struct{ Description, Value string }
+	Runs    struct {
+		Using string
+		Steps []struct {
+			ID, If, Shell, Uses, Run string
+			Env                      map[string]string
+			With                     map[string]string
+		}
+	}
+}
+
+func readAction(t *testing.T) actionFile {
+	t.Helper()
+	data, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a actionFile
+	if err := yaml.Unmarshal(data, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 func checkStep(t *testing.T, file, key string, value any) {
 	t.Helper()
 	text, isText := value.(string)
