@@ -29,7 +29,7 @@ var (
 	updateComment  = operation{"update a comment", "{pull-requests: write}", sets}
 	deleteComment  = operation{"delete a comment", "{pull-requests: write}", sets}
 	react          = operation{"react to a comment", "{pull-requests: write}", sets} // GitHub keeps one of a kind and person
-	readPermission = operation{"read somebody's permission", "{contents: read}", reads}
+	readPermission = operation{"read somebody's permission", "", reads}
 	readRun        = operation{"read a workflow run", "{actions: read}", reads}
 	countRuns      = operation{"count workflow runs", "{actions: read}", reads}
 	listArtifacts  = operation{"list a run's artifacts", "{actions: read}", reads}
@@ -43,9 +43,12 @@ var (
 // grant says how a token gets the right.
 func (o operation) grant() string {
 	if o.permissions == "" {
-		return "give a token that GitHub accepts"
+		return "a workflow's own token may do this without any permission; this token may not"
 	}
-	return "the job needs `permissions: " + o.permissions + "` beside what it has; " +
-		"in a fork's pull_request run the token only reads whatever that says, " +
-		"so report from a workflow_run workflow"
+	hint := "the job needs `permissions: " + o.permissions + "` beside what it has"
+	if o.effect != reads {
+		hint += "; in a fork's pull_request run the token only reads, whatever that says, " +
+			"so report from a workflow_run workflow"
+	}
+	return hint
 }

@@ -51,9 +51,41 @@ func (c *Client) WorkflowRun(ctx context.Context, id int64) (WorkflowRun, error)
 // CountWorkflowRuns counts the runs that event has started since then in the whole
 // repository, those left out that were skipped.
 func (c *Client) CountWorkflowRuns(ctx context.Context, event string, since time.Time) (int, error) {
-	count := 0
-	seen := map[int64]bool{}
-	query := url.Values{"event": {event}, "created": {">=" + since.UTC().Format(time.RFC3339)}}
+	count, seen := 0, map[int64]bool{}
+	created := ">=" + stamp(since)
+	for range maxSearches {
+		runs, err := c.searchRuns(ctx, event, created)
+		if err != nil {
+			return 0, err
+		}
+		for _, r := range runs {
+			if !seen[r.ID] && r.Conclusion != "skipped" {
+				count++
+			}
+			seen[r.ID] = true
+		}
+		if len(runs) < maxFound {
+			return count, nil
+		}
+		created = stamp(since) + ".." + stamp(runs[len(runs)-1].Created)
+	}
+	return 0, malformed("more than %d runs, which are not counted", maxSearches*maxFound).stop(countRuns)
+}
+
+// GitHub shows the newest 1,000 of what a search finds. Runs that somebody lets be
+// skipped by the thousand must not hide those that count, so the search goes on from
+// the oldest that was shown.
+const (
+	maxFound    = 1000
+	maxSearches = 10
+)
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// searchRuns lists the newest runs that event has started within created.
+func (c *Client) searchRuns(ctx context.Context, event, created string) ([]WorkflowRun, error) {
+	var runs []WorkflowRun
+	query := url.Values{"event": {event}, "created": {created}}
 	err := pages(ctx, c, countRuns, c.path("actions/runs"), query, func(page struct {
 		Runs []*run `json:"workflow_runs"`
 	}) error {
@@ -62,14 +94,11 @@ func (c *Client) CountWorkflowRuns(ctx context.Context, event string, since time
 			if err != nil {
 				return err
 			}
-			if !seen[r.ID] && r.Conclusion != "skipped" {
-				count++
-			}
-			seen[r.ID] = true
+			runs = append(runs, r)
 		}
 		return nil
 	})
-	return count, err
+	return runs, err
 }
 
 func runOf(r *run) (WorkflowRun, error) {
