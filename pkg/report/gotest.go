@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import "regexp"
+
+// A testLog is what a Go test printed with t.Error or t.Log. It has a bare file
+// name, and neither its package nor whether the test failed is known yet.
+type testLog struct {
+	test, file, line, text string
+}
+
+var (
+	goRuns    = regexp.MustCompile(`^=== (?:RUN|NAME|CONT|PAUSE)\s+(\S{1,400})$`)
+	goVerdict = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S{1,400}) \([0-9.]+s\)$`)
+	goPackage = regexp.MustCompile(`^(?:ok  |FAIL)\t(\S{1,400})\s`)
+	goPanics  = regexp.MustCompile(`^(panic: .+?)(?: \[recovered.*\])?$`)
+	goFrame   = regexp.MustCompile(`^\t(/\S{1,400}\.go):(\d{1,7})(?: \+0x[0-9a-f]+)?$`)
+	goLog     = regexp.MustCompile(`^\s{4,64}([^\s:/]{1,200}\.go):(\d{1,7}): (.*)$`)
+)
+
+// maxLogs is the most lines of Go tests that are kept until their verdict comes.
+const maxLogs = 5000
+
+// goTest reads what go test prints around a test's own lines.
+func (s *scanner) goTest(line string) bool {
+	if m := goLog.FindStringSubmatch(line); m != nil {
+		if len(s.found.tree.bases[m[1]]) > 0 && len(s.logs) < maxLogs {
+			s.logs = append(s.logs, testLog{test: s.test, file: m[1], line: m[2], text: m[3]})
+		}
+		return true
+	}
+	if m := goRuns.FindStringSubmatch(line); m != nil {
+		s.test = m[1]
+		return true
+	}
+	if m := goVerdict.FindStringSubmatch(line); m != nil {
+		s.verdicts[m[2]], s.test = m[1], m[2]
+		return true
+	}
+	if m := goPackage.FindStringSubmatch(line); m != nil {
+		s.settle(m[1])
+		return true
+	}
+	return s.goPanic(line)
+}
+
+// goPanic reads a panic and takes the first place of its stack in a file of the
+// pull request.
+func (s *scanner) goPanic(line string) bool {
+	if m := goPanics.FindStringSubmatch(line); m != nil {
+		s.said = remark{"go panic", "failure", m[1]}
+		return true
+	}
+	m := goFrame.FindStringSubmatch(line)
+	if m == nil {
+		return false
+	}
+	if s.said.tool == "go panic" && s.place(m[1], m[2], "") {
+		s.say(s.said.tool, s.said.level, s.said.text)
+		s.said = remark{}
+	}
+	return true
+}
+
+// settle gives the logs since the last package their own, and drops what tests
+// printed that did not fail: names of tests are only known within a package.
+func (s *scanner) settle(pkg string) {
+	for _, l := range s.logs {
+		level := "warning" // the end of the output may be missing
+		switch s.verdicts[l.test] {
+		case "FAIL":
+			level = "failure"
+		case "PASS", "SKIP":
+			continue
+		}
+		s.path, s.row, s.col = s.found.tree.inPackage(l.file, pkg), number(l.line), 0
+		s.say("go test", level, l.text)
+	}
+	s.logs, s.verdicts, s.test = s.logs[:0], map[string]string{}, ""
+}
+
+// finish enters what no line came to settle.
+func (s *scanner) finish() { s.settle("") }

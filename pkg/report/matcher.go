@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxLine is the most bytes of a line that are looked at.
+const maxLine = 2000
+
+// colours are the sequences that set colours or erase the rest of a line.
+var colours = regexp.MustCompile(`\x1b\[[0-9;:]{0,20}[mK]`)
+
+// A matcher reads one form of line that names a place and says something about it.
+type matcher struct {
+	tool string
+	has  string // part of every line that matches: it spares most lines the grammar
+	form *regexp.Regexp
+}
+
+// matchers, the more particular first. Groups: path, line, col, level, text.
+var matchers = []matcher{
+	{"tsc", "TS", regexp.MustCompile(`^(?P<path>[^\s(][^(]{0,400})\((?P<line>\d{1,7}),(?P<col>\d{1,5})\): (?P<level>error|warning|message) (?P<text>TS\d+: .+)$`)},
+	{"tsc", " - ", regexp.MustCompile(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?P<col>\d{1,5}) - (?P<level>error|warning|message) (?P<text>TS\d+: .+)$`)},
+	{"eslint", "]", regexp.MustCompile(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?P<col>\d{1,5}): (?P<text>.+) \[(?P<level>Error|Warning)(?:/[^\]]+)?\]$`)},
+	{"", ": ", regexp.MustCompile(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?:(?P<col>\d{1,5}):)? (?P<level>fatal error|error|warning|note|info|style): (?P<text>.+)$`)},
+	{"go", ".go:", regexp.MustCompile(`^(?:vet: )?(?P<path>[^\s:][^:]{0,400}\.go):(?P<line>\d{1,7})(?::(?P<col>\d{1,5}))?: (?P<text>.+)$`)},
+	{"python", ".py", regexp.MustCompile(`^(?P<path>[^\s:][^:]{0,400}\.pyi?):(?P<line>\d{1,7}):(?P<col>\d{1,5}): (?P<text>[A-Z]{1,4}\d{2,4} .+)$`)},
+	{"pytest", ".py:", regexp.MustCompile(`^(?P<path>[^\s:][^:]{0,400}\.py):(?P<line>\d{1,7}): (?P<text>[A-Za-z_.]*(?:Error|Exception|Failed|Exit)\b: .+|assert .+)$`)},
+}
+
+var levelOf = map[string]string{
+	"error": "failure", "fatal error": "failure", "Error": "failure",
+	"warning": "warning", "Warning": "warning", "style": "notice", "note": "notice", "info": "notice", "message": "notice",
+}
+
+// names gives the tools that write the common form a name, by what they end in.
+var names = []struct {
+	tool string
+	ends *regexp.Regexp
+}{
+	{"shellcheck", regexp.MustCompile(`\[SC\d{4}\]$`)},
+	{"mypy", regexp.MustCompile(`\s\[[a-z-]+\]$`)},
+	{"compiler", regexp.MustCompile(`\[-W[^\]]+\]$`)},
+}
+
+// one looks for a line that says everything by itself.
+func (s *scanner) one(line string) bool {
+	for _, m := range matchers {
+		if !strings.Contains(line, m.has) {
+			continue
+		}
+		groups := m.form.FindStringSubmatch(line)
+		if groups == nil {
+			continue
+		}
+		get := func(name string) string {
+			if i := m.form.SubexpIndex(name); i > 0 {
+				return groups[i]
+			}
+			return ""
+		}
+		if s.place(get("path"), get("line"), get("col")) {
+			s.say(toolOf(m.tool, get("text")), levelOf[get("level")], get("text"))
+			return true
+		}
+	}
+	return false
+}
+
+func toolOf(tool, text string) string {
+	if tool != "" {
+		return tool
+	}
+	for _, n := range names {
+		if n.ends.MatchString(text) {
+			return n.tool
+		}
+	}
+	return "compiler"
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A scanner reads the lines of one piece of output. Some tools say a thing in
+// several lines; what has been said and where is kept between them.
+type scanner struct {
+	found     *finds
+	cwd, id   string
+	succeeded bool
+
+	path      string // the place that was named last, if it is in a file of the pull request
+	row, col  int
+	file      string // the file whose problems follow (eslint)
+	said      remark
+	awaited   string // the tool whose text about the last place follows
+	traceback bool   // the last place is of a Python traceback
+
+	test     string // the Go test that prints
+	verdicts map[string]string
+	logs     []testLog
+}
+
+// A remark is what a tool said before it names the place.
+type remark struct{ tool, level, text string }
+
+var (
+	eslintLine = regexp.MustCompile(`^\s{1,8}(\d{1,7}):(\d{1,5})\s{1,8}(error|warning)\s+(.+?)(?:\s{2,}(\S{1,100}))?$`)
+	arrow      = regexp.MustCompile(`^\s{0,8}--> (.{1,400}?):(\d{1,7}):(\d{1,5})$`)
+	rustSays   = regexp.MustCompile(`^(error|warning)(?:\[E\d{4}\])?: (.+)$`)
+	ruffSays   = regexp.MustCompile(`^([A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(.+)$`)
+	rustPanics = regexp.MustCompile(`^thread '.{0,200}' (?:\(\d+\) )?panicked at (.{1,400}?):(\d{1,7}):(\d{1,5}):$`)
+	pytestSays = regexp.MustCompile(`^E\s{1,8}(.+)$`)
+	pytestAt   = regexp.MustCompile(`^([^\s:][^:]{0,400}\.py):(\d{1,7}): ([A-Za-z_.]*(?:Error|Exception|Failed|Exit)|in \S{1,200})$`)
+	pythonAt   = regexp.MustCompile(`^\s{2,8}File "([^"]{1,400})", line (\d{1,7})\b`)
+	pythonSays = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.]{0,100}(?:Error|Exception|Failure|Interrupt|Exit))(?:: .*)?$`)
+)
+
+// line reads one line.
+func (s *scanner) line(line string) {
+	if strings.TrimSpace(line) == "" {
+		s.file = ""
+		return
+	}
+	if s.awaited != "" {
+		tool := s.awaited
+		s.awaited = ""
+		s.say(tool, "failure", line)
+		return
+	}
+	for _, read := range []func(string) bool{s.goTest, s.eslint, s.pointed, s.pytest, s.python, s.one} {
+		if read(line) {
+			return
+		}
+	}
+}
+
+// place notes where something is said, if it is in a file of the pull request.
+func (s *scanner) place(name, row, col string) bool {
+	s.path, s.row, s.col = s.found.tree.resolve(s.cwd, name), number(row), number(col)
+	return s.path != "" && s.row > 0
+}
+
+// say enters what is said about the place that was named last.
+func (s *scanner) say(tool, level, message string) {
+	if s.path == "" || s.row == 0 {
+		return
+	}
+	if level == "" {
+		level = "failure"
+	}
+	if level == "failure" && s.succeeded {
+		level = "warning" // the tool itself did not mind
+	}
+	s.found.add(Annotation{Path: s.path, Line: s.row, Col: s.col, Level: level, Title: tool + " · " + s.id, Message: message})
+}
+
+// eslint names a file on a line of its own, and its problems on lines below.
+func (s *scanner) eslint(line string) bool {
+	if m := eslintLine.FindStringSubmatch(line); m != nil && s.file != "" {
+		s.path, s.row, s.col = s.file, number(m[1]), number(m[2])
+		message := m[4]
+		if m[5] != "" {
+			message += " (" + m[5] + ")"
+		}
+		s.say("eslint", levelOf[m[3]], message)
+		return true
+	}
+	if line[0] == ' ' || line[0] == '\t' || len(line) > 500 {
+		return false
+	}
+	file := s.found.tree.resolve(s.cwd, line)
+	if file != "" {
+		s.file = file
+	}
+	return file != ""
+}
+
+// pointed is how rustc and ruff write: what is wrong, then an arrow and the place.
+func (s *scanner) pointed(line string) bool {
+	if m := arrow.FindStringSubmatch(line); m != nil {
+		if s.said.text != "" && s.place(m[1], m[2], m[3]) {
+			s.say(s.said.tool, s.said.level, s.said.text)
+		}
+		s.said = remark{}
+		return true
+	}
+	if m := rustPanics.FindStringSubmatch(line); m != nil {
+		if s.place(m[1], m[2], m[3]) {
+			s.awaited = "rust"
+		}
+		return true
+	}
+	if m := rustSays.FindStringSubmatch(line); m != nil {
+		s.said = remark{"rustc", levelOf[m[1]], m[2]}
+		return true
+	}
+	if m := ruffSays.FindStringSubmatch(line); m != nil {
+		s.said = remark{"ruff", "failure", m[1] + " " + m[2]}
+		return true
+	}
+	return false
+}
+
+// pytest writes the error on lines that begin with E, and the place after them or,
+// with --tb=short, before.
+func (s *scanner) pytest(line string) bool {
+	if m := pytestSays.FindStringSubmatch(line); m != nil {
+		if s.said.tool == "pytest at" {
+			s.say("pytest", "failure", m[1])
+			s.said = remark{}
+		} else if s.said.tool != "pytest" {
+			s.said = remark{"pytest", "failure", m[1]}
+		}
+		return true
+	}
+	m := pytestAt.FindStringSubmatch(line)
+	if m == nil {
+		return false
+	}
+	known := s.place(m[1], m[2], "")
+	switch {
+	case strings.HasPrefix(m[3], "in ") && known:
+		s.said = remark{tool: "pytest at"}
+	case s.said.tool == "pytest" && known:
+		s.say("pytest", "failure", s.said.text)
+		s.said = remark{}
+	case known:
+		s.say("pytest", "failure", m[3])
+	default:
+		s.said = remark{}
+	}
+	return true
+}
+
+// python writes a traceback, whose last place in a file of the pull request is
+// taken, and what was raised below it.
+func (s *scanner) python(line string) bool {
+	if m := pythonAt.FindStringSubmatch(line); m != nil {
+		path, row, col := s.path, s.row, s.col
+		if s.place(m[1], m[2], "") {
+			s.traceback = true
+		} else if s.traceback {
+			s.path, s.row, s.col = path, row, col
+		}
+		return true
+	}
+	if m := pythonSays.FindStringSubmatch(line); m != nil && s.traceback {
+		s.say("python", "failure", line)
+		s.traceback = false
+		return true
+	}
+	return false
+}

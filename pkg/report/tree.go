@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"path"
+	"strings"
+)
+
+// workspace is where a command finds the repository.
+const workspace = "/workspace/"
+
+// A tree knows the files of a pull request.
+type tree struct {
+	files map[string]bool
+	bases map[string][]string // by the last name of their paths
+}
+
+func newTree(files []string) *tree {
+	t := &tree{files: map[string]bool{}, bases: map[string][]string{}}
+	for _, f := range files {
+		if f == "" || path.Clean(f) != f || path.IsAbs(f) || t.files[f] {
+			continue
+		}
+		t.files[f] = true
+		t.bases[path.Base(f)] = append(t.bases[path.Base(f)], f)
+	}
+	return t
+}
+
+// resolve returns the file that a tool run in cwd means by name, or "".
+func (t *tree) resolve(cwd, name string) string {
+	name = strings.TrimPrefix(name, "file://")
+	if rest, inside := strings.CutPrefix(name, workspace); inside {
+		name, cwd = rest, ""
+	}
+	if name == "" || path.IsAbs(name) {
+		return ""
+	}
+	for _, f := range []string{path.Join(cwd, name), path.Clean(name)} {
+		if t.files[f] {
+			return f
+		}
+	}
+	return ""
+}
+
+// inPackage returns the file that go test means by a bare name in the package with
+// an import path: the only one of that name whose folder the path can end in, the
+// deepest when one folder ends in another. Without an import path the name must be
+// the only one.
+func (t *tree) inPackage(name, importPath string) string {
+	best, depth, equals := "", -1, 0
+	for _, f := range t.bases[name] {
+		dir := path.Dir(f)
+		d := strings.Count(dir, "/") + 1
+		switch {
+		case dir == ".":
+			d = 0
+		case importPath != "" && !strings.HasSuffix("/"+importPath, "/"+dir):
+			continue
+		case importPath == "":
+			d = 0
+		}
+		if d == depth {
+			equals++
+		}
+		if d > depth {
+			best, depth, equals = f, d, 0
+		}
+	}
+	if equals > 0 {
+		return ""
+	}
+	return best
+}
