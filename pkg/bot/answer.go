@@ -38,9 +38,9 @@ func Help() string {
 // Markdown says what is wrong, and how to write it where that helps.
 func (p *Problem) Markdown() string {
 	var b strings.Builder
-	b.WriteString("**Nothing was started.** ")
+	b.WriteString("**Nothing was started:** ")
 	if p.Line > 0 {
-		fmt.Fprintf(&b, "Line %d of the comment: ", p.Line)
+		fmt.Fprintf(&b, "line %d of the comment: ", p.Line)
 	}
 	b.WriteString(prose(p.Message))
 	if p.Text != "" {

@@ -44,6 +44,9 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 	if p != nil {
 		return nil, true, p
 	}
+	if at := htmlBefore(all, b.open); at >= 0 {
+		return nil, true, wrong(at, "", "leave a blank line between HTML and the plan's block")
+	}
 	if !bytes.Equal(withoutReturns(b.document), withoutReturns(content(source, found[0]))) {
 		return nil, true, wrong(b.open, "", "the block can be read in two ways")
 	}
@@ -53,6 +56,17 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 func loneReturn(s string) int {
 	for i := range len(s) {
 		if s[i] == '\r' && !strings.HasPrefix(s[i:], "\r\n") {
+			return i
+		}
+	}
+	return -1
+}
+
+// htmlBefore finds a line of HTML above at with no blank line between. Parsers differ
+// on which tags alone on a line begin a block of HTML, which lasts until a blank line.
+func htmlBefore(all []line, at int) int {
+	for i := at - 1; i >= 0 && !blank(all[i].text); i-- {
+		if strings.HasPrefix(strings.TrimLeft(all[i].text, " \t>"), "<") {
 			return i
 		}
 	}

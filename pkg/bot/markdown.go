@@ -52,7 +52,12 @@ func prose(s string) string {
 		for i < len(words) && !plain(words[i]) {
 			i++
 		}
-		out = append(out, code(strings.Join(words[from:i], " "), longText))
+		piece := strings.Join(words[from:i], " ")
+		inner := strings.TrimRight(piece, ",;:)")
+		if inner == "" {
+			inner = piece
+		}
+		out = append(out, code(inner, longText)+piece[len(inner):])
 	}
 	return strings.Join(out, " ")
 }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bot_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/bot"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const (
+	planDigest   = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+	policyDigest = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
+	other        = "ffffffffffffffffffffffffffffffffffffffff"
+)
+
+func TestMatch(t *testing.T) {
+	long := strings.Repeat("ab", 32)
+	for name, c := range map[string]struct {
+		prefix, head string
+		want         bool
+	}{
+		"whole":         {sha, sha, true},
+		"twelve":        {sha[:12], sha, true},
+		"SHA-256":       {long[:20], long, true},
+		"eleven":        {sha[:11], sha, false},
+		"nothing":       {"", sha, false},
+		"another":       {other, sha, false},
+		"no head":       {sha, "", false},
+		"both empty":    {"", "", false},
+		"a short head":  {sha[:12], sha[:12], false},
+		"a longer one":  {sha + "00", sha, false},
+		"capitals":      {"ABCDEFABCDEF", "abcdefabcdef" + sha[:28], false},
+		"head capitals": {sha[:12], strings.ToUpper(sha), false},
+		"the middle":    {sha[4:20], sha, false},
+		"a pattern":     {"............", sha, false},
+	} {
+		if got := bot.Match(c.prefix, c.head); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func question() bot.Asked {
+	return bot.Asked{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest, Since: noon}
+}
+
+func voice() bot.Voice {
+	return bot.Voice{Login: "mona", ID: 9, URL: "https://github.example/x/1", Created: noon.Add(time.Minute)}
+}
+
+func TestApprove(t *testing.T) {
+	command, _, p := bot.Read("/fumehood approve " + sha[:12])
+	if p != nil {
+		t.Fatal(p)
+	}
+	got, p := bot.Approve(question(), command, voice(), sha)
+	want := proposal.Approval{By: "mona", ByID: 9, URL: "https://github.example/x/1", Time: noon.Add(time.Minute),
+		HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}
+	if diff := cmp.Diff(want, got); diff != "" || p != nil {
+		t.Fatalf("%+v %s", p, diff)
+	}
+	if !got.Covers(proposal.Run{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}) {
+		t.Error("the approval does not cover what was asked")
+	}
+}
+
+func TestApproveRefuses(t *testing.T) {
+	approve := bot.Command{Name: "approve", SHA: sha}
+	for name, c := range map[string]struct {
+		change func(*bot.Asked, *bot.Command, *bot.Voice, *string)
+		says   string
+	}{
+		"another command":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Voice, _ *string) { c.Name = "run" }, "approves nothing"},
+		"nothing asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { *a = bot.Asked{} }, "nothing waits"},
+		"no plan asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { a.PlanDigest = "" }, "nothing waits"},
+		"no policy asked":   {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { a.Policy = "" }, "nothing waits"},
+		"no time":           {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { a.Since = time.Time{} }, "nothing waits"},
+		"an older commit":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Voice, _ *string) { c.SHA = other }, "another commit: 0123456789ab"},
+		"a push":            {func(_ *bot.Asked, _ *bot.Command, _ *bot.Voice, head *string) { *head = other }, "moved on since: its commit is now ffffffffffff"},
+		"a push named":      {func(_ *bot.Asked, c *bot.Command, _ *bot.Voice, head *string) { c.SHA, *head = other, other }, "another commit"},
+		"no head":           {func(_ *bot.Asked, _ *bot.Command, _ *bot.Voice, head *string) { *head = "" }, "moved on"},
+		"nobody":            {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.ID = 0 }, "who approves"},
+		"at no time":        {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.Created = time.Time{} }, "or when"},
+		"before it was put": {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.Created = noon.Add(-time.Second) }, "has changed since"},
+		"in the same second": {func(a *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) {
+			a.Since, v.Created = noon.Add(900*time.Millisecond), noon
+		}, "has changed since"},
+		"at the same time": {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.Created = noon }, "has changed since"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, command, v, head := question(), approve, voice(), sha
+			c.change(&a, &command, &v, &head)
+			got, p := bot.Approve(a, command, v, head)
+			if p == nil || !cmp.Equal(got, proposal.Approval{}) || !strings.Contains(p.Message, c.says) {
+				t.Errorf("%+v, %+v; want %q", got, p, c.says)
+			}
+		})
+	}
+}
+
+func TestVoid(t *testing.T) {
+	approval := proposal.Approval{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}
+	run := proposal.Run{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}
+	for name, c := range map[string]struct {
+		change func(*proposal.Approval, *proposal.Run)
+		says   []string
+	}{
+		"the same": {func(*proposal.Approval, *proposal.Run) {}, nil},
+		"a push":   {func(_ *proposal.Approval, r *proposal.Run) { r.HeadSHA = other }, []string{"the commit is another (approved 0123456789ab, now ffffffffffff)"}},
+		"a plan":   {func(_ *proposal.Approval, r *proposal.Run) { r.PlanDigest = policyDigest }, []string{"the plan is another"}},
+		"a policy": {func(_ *proposal.Approval, r *proposal.Run) { r.Policy = planDigest }, []string{"the policy is another (approved 222222222222, now 111111111111)"}},
+		"all": {func(_ *proposal.Approval, r *proposal.Run) {
+			*r = proposal.Run{HeadSHA: other, PlanDigest: "x", Policy: "y"}
+		}, []string{"commit", "plan", "policy", "now unknown"}},
+		"a zero run":  {func(_ *proposal.Approval, r *proposal.Run) { *r = proposal.Run{} }, []string{"the commit is not known", "the plan is not known", "the policy is not known"}},
+		"a zero word": {func(a *proposal.Approval, _ *proposal.Run) { *a = proposal.Approval{} }, []string{"the commit is not known"}},
+		"both zero": {func(a *proposal.Approval, r *proposal.Run) {
+			*a, *r = proposal.Approval{}, proposal.Run{}
+		}, []string{"the commit is not known"}},
+		"an empty plan on both": {func(a *proposal.Approval, r *proposal.Run) { a.PlanDigest, r.PlanDigest = "", "" }, []string{"holds: the plan is not known"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, r := approval, run
+			c.change(&a, &r)
+			p := bot.Void(a, r)
+			if (p == nil) != a.Covers(r) || (p == nil) != (c.says == nil) {
+				t.Fatalf("%+v, and it covers: %v", p, a.Covers(r))
+			}
+			for _, says := range c.says {
+				if !strings.Contains(p.Message, says) {
+					t.Errorf("%q does not say %q", p.Message, says)
+				}
+			}
+		})
+	}
+}
