@@ -3,6 +3,7 @@
 package githubtest
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"slices"
@@ -106,22 +107,22 @@ func (f *Fault) status(otherwise int) int {
 func (f *Fault) before(s *Server, w http.ResponseWriter) bool {
 	switch f.Kind {
 	case Answer:
-		f.answer(f.status(http.StatusInternalServerError), "Server Error").write(w, nil)
+		f.answer(f.status(http.StatusInternalServerError), "Server Error").write(context.Background(), w, nil)
 	case NotFoundForAWhile:
-		f.answer(http.StatusNotFound, "Not Found").write(w, nil)
+		f.answer(http.StatusNotFound, "Not Found").write(context.Background(), w, nil)
 	case ResetBefore:
 		reset(w)
 	case PrimaryLimit:
 		a := f.answer(f.status(http.StatusForbidden), "API rate limit exceeded for installation. If you reach out to GitHub Support for help, please include the request ID.")
 		limitHeaders(a.header, s.options.Quota, s.options.Quota, s.options.Now().Add(f.Delay))
-		a.write(w, nil)
+		a.write(context.Background(), w, nil)
 	case SecondaryLimit:
 		a := f.answer(f.status(http.StatusForbidden), "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
 		if f.Delay > 0 {
 			a.header.Set("Retry-After", strconv.Itoa(int(f.Delay.Seconds())))
 		}
 		limitHeaders(a.header, s.options.Quota, 1, s.options.Now().Add(time.Hour))
-		a.write(w, nil)
+		a.write(context.Background(), w, nil)
 	default:
 		return false
 	}

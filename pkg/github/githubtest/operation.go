@@ -15,8 +15,8 @@ type operation struct {
 	serve  func(*Server, *call) reply
 }
 
-// A comment on a pull request may be written with either right; on an issue, and the
-// handler of no operation here tells them apart but allows, with that of issues only.
+// conversation is what either right is good for, if it is a pull request's: for the
+// comments of an issue the one on issues is needed. See granted.
 var conversation = []string{"issues", "pull_requests"}
 
 var operations = map[string]operation{

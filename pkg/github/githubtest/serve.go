@@ -4,6 +4,7 @@ package githubtest
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -57,11 +58,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a = fault.answer(fault.status(http.StatusBadGateway), "Server Error")
 	}
 	answered(a.status)
-	a.write(w, fault)
+	a.write(r.Context(), w, fault)
 }
 
 // write sends a, at fault's pace.
-func (a answer) write(w http.ResponseWriter, fault *Fault) {
+func (a answer) write(ctx context.Context, w http.ResponseWriter, fault *Fault) {
 	for name, values := range a.header {
 		w.Header()[name] = values
 	}
@@ -79,7 +80,11 @@ func (a answer) write(w http.ResponseWriter, fault *Fault) {
 		if fault.Kind == Cut {
 			panic(http.ErrAbortHandler)
 		}
-		time.Sleep(fault.Delay)
+		select {
+		case <-ctx.Done(): // the client lost patience
+			return
+		case <-time.After(fault.Delay):
+		}
 		a.body = a.body[half:]
 	}
 	w.Write(a.body)

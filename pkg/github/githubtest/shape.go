@@ -91,18 +91,19 @@ func emptyString(format, link string) string {
 	return ""
 }
 
-// alternative picks the schema among s's that speaks of v's kind and fields.
+// alternative picks the schema among s's that speaks of v's kind and fields; of two
+// that know the same, the one that asks for less.
 func alternative(s *openapi3.Schema, v obj) *openapi3.Schema {
-	best, most := s, -1
+	best, most := s, 0
 	for _, a := range slices.Concat(s.OneOf, s.AnyOf) {
-		hits := 0
+		score := -len(a.Value.Required)
 		for name, value := range v {
 			if p := a.Value.Properties[name]; p != nil && (len(p.Value.Enum) == 0 || slices.Contains(p.Value.Enum, value)) {
-				hits++
+				score += 1000
 			}
 		}
-		if !a.Value.Type.Is("array") && hits > most {
-			best, most = a.Value, hits
+		if !a.Value.Type.Is("array") && (best == s || score > most) {
+			best, most = a.Value, score
 		}
 	}
 	return best

@@ -171,5 +171,5 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 	if fault != nil && fault.before(s, w) {
 		return
 	}
-	a.write(w, fault)
+	a.write(r.Context(), w, fault)
 }
