@@ -90,8 +90,8 @@ func (e Event) idle() (Admission, bool) {
 		why = "the run is " + e.Action + ", not completed"
 	case e.Name == eventWorkflowRun && e.Run.Event != eventPullRequest:
 		why = "the run that completed was started by " + e.Run.Event + ", not by pull_request"
-	case e.Name == eventWorkflowRun && e.Run.Conclusion == "skipped":
-		why = "the run that completed was skipped"
+	case e.Name == eventWorkflowRun && (e.Run.Conclusion == "skipped" || e.Run.Conclusion == "action_required"):
+		why = "the run that completed ran nothing: its conclusion is " + e.Run.Conclusion
 	}
 	return Admission{Reason: why}, why != ""
 }
@@ -163,10 +163,17 @@ func (e Event) admitCode(r Runner, in Inputs, facts Facts) error {
 		return refuseUser()
 	case e.foreign() && facts.OIDC:
 		return refuseOIDC()
-	case e.foreign() && facts.ClassicScopes != "":
-		return refusePersonalToken(facts)
+	case e.foreign() && (facts.ClassicScopes != "" || personal(in.Token)):
+		return refusePersonalToken()
 	case e.Name != eventIssueComment && strings.TrimSpace(in.Plan) == "":
 		return refuseNoPlan()
 	}
 	return nil
+}
+
+// personal reports whether a token is a classic personal token or an OAuth app's, which
+// act with all the rights of a person. GitHub has written these prefixes since 2021;
+// an older token is known by its scopes alone.
+func personal(token string) bool {
+	return strings.HasPrefix(token, "ghp_") || strings.HasPrefix(token, "gho_")
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // Bounds of what a payload holds.
@@ -64,6 +66,13 @@ func (f fields) refuse(path, want string) {
 		f.fail(v.at, "has %s as its %s, which must be %s", quoted(v.text), path, want)
 	default:
 		f.fail(v.at, "has a %s that is not %s", path, want)
+	}
+}
+
+// stop refuses a value that is well formed and yet not to be worked with.
+func (f fields) stop(code, path, hint string) {
+	if f.err == nil {
+		f.err = &proposal.StopError{Code: code, Message: path + " is " + quoted(f.values[path].text), Hint: hint}
 	}
 }
 
@@ -153,7 +162,7 @@ func (f fields) branch(path string) string {
 	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasSuffix(s, "/") || strings.HasSuffix(s, ".") ||
 		strings.HasSuffix(s, ".lock") || strings.ContainsAny(s, " ~^:?*[\\") ||
 		strings.Contains(s, "..") || strings.Contains(s, "@{") || strings.Contains(s, "//") {
-		f.refuse(path, "a branch's name")
+		f.stop("event.branch", path, "rename the branch: git or GitHub would not take its name, or a program would take it for an option")
 	}
 	return s
 }

@@ -185,7 +185,7 @@ func (r *inputReader) plan(input string) string {
 	return ""
 }
 
-var tokenText = regexp.MustCompile(`^[!-~]{1,2000}$`)
+var tokenText = regexp.MustCompile(`^[!-~]{1,1000}$`)
 
 // token reads a secret: no message ever quotes it.
 func (r *inputReader) token(input string) string {

@@ -35,6 +35,8 @@ type Inputs struct {
 	MaxRunsPerPR     int             // budget of runs by comments; 0 is none at all
 	MaxRunsPerDay    int             // the same, in the repository since midnight UTC
 	Name             string          // of this plan when there are several; "" for the only one
+	Request          string          // what a job with phase trigger handed on; "" for none
+	Checkout         string          // folder with an earlier step's checkout, relative to the workspace; "" for our own
 }
 
 // The values of Inputs.Mode.
@@ -89,6 +91,8 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		MaxRunsPerPR:     r.count("max-runs-per-pr", DefaultMaxRunsPerPR),
 		MaxRunsPerDay:    r.count("max-runs-per-day", DefaultMaxRunsPerDay),
 		Name:             r.name("name", "unit-tests"),
+		Request:          getenv("INPUT_REQUEST"),
+		Checkout:         r.path("checkout", "", "pull-request"),
 	}
 	return in, r.problems
 }

@@ -5,7 +5,6 @@ package action
 import (
 	"fmt"
 
-	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -174,9 +173,8 @@ func refuseOIDC() error {
 		"take id-token: write from the job that runs it", yamlReadOnly)
 }
 
-func refusePersonalToken(facts Facts) error {
-	return refusal("action.personal-token",
-		"github-token is a classic personal token ("+text.Inline(facts.ClassicScopes, 100)+") in a job that would run a fork's code",
+func refusePersonalToken() error {
+	return refusal("action.personal-token", "github-token is a classic personal token, in a job that would run a fork's code",
 		"use the job's own token", yamlToken)
 }
 

@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
-	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -27,7 +27,7 @@ type Runner struct {
 	Workflow    string // name or path; a pull request may have chosen it
 	WorkflowRef string // owner/name/path@ref; "" when the runner does not say
 	Job         string
-	SHA         string
+	SHA         string // full; "" when the runner does not say
 	OS          string // "Linux", "Windows" or "macOS"
 	Arch        string // "X64", "ARM64", …
 	Environment string // "github-hosted", "self-hosted" or ""
@@ -53,7 +53,7 @@ func ReadRunner(getenv func(string) string) (Runner, error) {
 		EventName: v.match("GITHUB_EVENT_NAME", eventName, "an event's name"), EventPath: v.path("GITHUB_EVENT_PATH"),
 		Workspace: v.path("GITHUB_WORKSPACE"), Temp: v.path("RUNNER_TEMP"), ToolCache: v.optional("RUNNER_TOOL_CACHE", v.path),
 		Workflow: v.text("GITHUB_WORKFLOW"), WorkflowRef: v.text("GITHUB_WORKFLOW_REF"),
-		Job: v.match("GITHUB_JOB", jobName, "a job's id"), SHA: v.match("GITHUB_SHA", fullSHA, "a full commit SHA"),
+		Job: v.match("GITHUB_JOB", jobName, "a job's id"), SHA: v.sha("GITHUB_SHA"),
 		OS: v.text("RUNNER_OS"), Arch: v.text("RUNNER_ARCH"), Environment: v.text("RUNNER_ENVIRONMENT"),
 		RunID: v.number("GITHUB_RUN_ID"), RunNumber: int(v.number("GITHUB_RUN_NUMBER")), Attempt: int(v.number("GITHUB_RUN_ATTEMPT")),
 		Output: v.path("GITHUB_OUTPUT"), Summary: v.path("GITHUB_STEP_SUMMARY"),
@@ -111,6 +111,10 @@ func (v *variables) optional(name string, read func(string) string) string {
 	return read(name)
 }
 
+func (v *variables) sha(name string) string {
+	return v.optional(name, func(name string) string { return v.match(name, fullSHA, "a full commit SHA") })
+}
+
 func (v *variables) match(name string, grammar *regexp.Regexp, want string) string {
 	value := v.getenv(name)
 	if !grammar.MatchString(value) || grammar == repositoryName && !isRepository(value) {
@@ -121,8 +125,8 @@ func (v *variables) match(name string, grammar *regexp.Regexp, want string) stri
 
 func (v *variables) text(name string) string {
 	value := v.getenv(name)
-	if len(value) > maxInput || strings.ContainsFunc(value, text.Hidden) {
-		v.refuse(name, "one line of visible text")
+	if len(value) > maxInput || strings.ContainsFunc(value, unicode.IsControl) {
+		v.refuse(name, "one line of text")
 	}
 	return value
 }
@@ -138,7 +142,7 @@ func (v *variables) number(name string) int64 {
 
 func (v *variables) path(name string) string {
 	value := v.getenv(name)
-	if !filepath.IsAbs(value) || len(value) > maxInput || strings.ContainsFunc(value, text.Hidden) {
+	if !filepath.IsAbs(value) || len(value) > maxInput || strings.ContainsFunc(value, unicode.IsControl) {
 		v.refuse(name, "an absolute path")
 	}
 	return filepath.Clean(value)

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func TestConclude(t *testing.T) {
+	ok := proposal.Totals{Proposed: 2, Allowed: 2, Succeeded: 2}
+	failed := proposal.Totals{Proposed: 2, Allowed: 2, Succeeded: 1, Failed: 1}
+	denied := proposal.Totals{Proposed: 2, Allowed: 1, Succeeded: 1, Denied: 1}
+	asked := proposal.Totals{Proposed: 2, Allowed: 1, Succeeded: 1, Asked: 1}
+	all := proposal.Totals{Proposed: 4, Allowed: 2, Succeeded: 1, Failed: 1, Denied: 1, Asked: 1}
+	tests := []struct {
+		name       string
+		outcome    Outcome
+		conclusion string
+		fails      [4]bool // never, error, denied, failed
+	}{
+		{"nothing was proposed", Outcome{}, "success", [4]bool{}},
+		{"success", Outcome{Totals: ok}, "success", [4]bool{}},
+		{"failure", Outcome{Totals: failed}, "failure", [4]bool{false, false, false, true}},
+		{"denied", Outcome{Totals: denied}, "denied", [4]bool{false, false, true, true}},
+		{"asked", Outcome{Totals: asked}, "asked", [4]bool{}},
+		{"failed, denied and asked", Outcome{Totals: all}, "failure", [4]bool{false, false, true, true}},
+		{"stopped", Outcome{Totals: ok, Stopped: true}, "error", [4]bool{false, true, true, true}},
+		{"stopped and cancelled", Outcome{Totals: all, Stopped: true, Cancelled: true}, "error", [4]bool{false, true, true, true}},
+		{"cancelled", Outcome{Totals: failed, Cancelled: true}, "cancelled", [4]bool{false, true, true, true}},
+		{"skipped", Outcome{Skipped: true, Stopped: true}, "skipped", [4]bool{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for i, failOn := range []string{FailOnNever, FailOnError, FailOnDenied, FailOnFailed} {
+				conclusion, fails := Conclude(tt.outcome, failOn)
+				if conclusion != tt.conclusion || fails != tt.fails[i] {
+					t.Errorf("fail-on %s: %s, %v; want %s, %v", failOn, conclusion, fails, tt.conclusion, tt.fails[i])
+				}
+			}
+			if _, fails := Conclude(tt.outcome, "often"); fails != tt.fails[3] {
+				t.Errorf("an unknown word fails %v", fails)
+			}
+		})
+	}
+}
+
+func TestOutcomeOf(t *testing.T) {
+	run := proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow}, Result: &proposal.Result{Status: proposal.Exited}}
+	deny := proposal.Record{Decision: proposal.Denied("r", "m", "s")}
+	report := func(code string, records ...proposal.Record) proposal.Report {
+		// The totals that a report claims are not believed.
+		r := proposal.Report{Records: records, Totals: proposal.Totals{Proposed: 99, Succeeded: 99}}
+		if code != "" {
+			r.Error = &proposal.Failure{Code: code}
+		}
+		return r
+	}
+	tests := []struct {
+		name    string
+		reports []proposal.Report
+		want    Outcome
+	}{
+		{"none", nil, Outcome{Stopped: true}},
+		{"one", []proposal.Report{report("", run)}, Outcome{Totals: proposal.Totals{Proposed: 1, Allowed: 1, Succeeded: 1}}},
+		{"two", []proposal.Report{report("", run, deny), report("", deny)}, Outcome{Totals: proposal.Totals{Proposed: 3, Allowed: 1, Succeeded: 1, Denied: 2}}},
+		{"one of two cancelled", []proposal.Report{report("", run), report("run.cancelled")},
+			Outcome{Totals: proposal.Totals{Proposed: 1, Allowed: 1, Succeeded: 1}, Cancelled: true}},
+		{"out of time is stopped", []proposal.Report{report("run.timeout")}, Outcome{Stopped: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, OutcomeOf(tt.reports...)); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

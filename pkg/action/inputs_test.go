@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func makeFIFO(t *testing.T, path string) {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// environment returns a getenv.
+func environment(pairs ...string) func(string) string {
+	set := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		set[pairs[i]] = pairs[i+1]
+	}
+	return func(name string) string { return set[name] }
+}
+
+func defaults() Inputs {
+	return Inputs{
+		Mode: "enforce", Phase: "auto", Rootfs: "host", Network: "none", Timeout: 20 * time.Minute, WorkingDirectory: ".",
+		FailOn: "failed", Comment: true, MaxRunsPerPR: 20, MaxRunsPerDay: 200,
+	}
+}
+
+func TestInputs(t *testing.T) {
+	digest := strings.Repeat("0a", 32)
+	tests := []struct {
+		name string
+		env  []string
+		want func(*Inputs)
+	}{
+		{"none", nil, func(*Inputs) {}},
+		{"blank is none", []string{"INPUT_MODE", " ", "INPUT_COMMENT", "\n", "INPUT_TIMEOUT", "\t"}, func(*Inputs) {}},
+		{"words", []string{"INPUT_MODE", "observe", "INPUT_PHASE", "trigger", "INPUT_FAIL_ON", "never", "INPUT_NETWORK", "none"},
+			func(in *Inputs) { in.Mode, in.Phase, in.FailOn = "observe", "trigger", "never" }},
+		{"booleans", []string{"INPUT_COMMENT", "False", "INPUT_CHECK_RUN", "TRUE", "INPUT_STAGED", "true"},
+			func(in *Inputs) { in.Comment, in.CheckRun, in.Staged = false, true, true }},
+		{"paths", []string{"INPUT_WORKING_DIRECTORY", "a/./b/", "INPUT_POLICY", ".github/fumehood", "INPUT_PLAN", " /tmp/plan.json\n"},
+			func(in *Inputs) {
+				in.WorkingDirectory, in.Policy, in.Plan = "a/b", ".github/fumehood", " /tmp/plan.json\n"
+			}},
+		{"a root folder", []string{"INPUT_ROOTFS", "dir:/srv/root"}, func(in *Inputs) { in.Rootfs = "dir:/srv/root" }},
+		{"an image", []string{"INPUT_ROOTFS", "image:ghcr.example/o/i:1@sha256:" + digest},
+			func(in *Inputs) { in.Rootfs = "image:ghcr.example/o/i:1@sha256:" + digest }},
+		{"numbers", []string{"INPUT_MAX_RUNS_PER_PR", "0", "INPUT_MAX_RUNS_PER_DAY", "7", "INPUT_TIMEOUT", "90s"},
+			func(in *Inputs) { in.MaxRunsPerPR, in.MaxRunsPerDay, in.Timeout = 0, 7, 90*time.Second }},
+		{"bots", []string{"INPUT_ALLOWED_BOTS", "41898282, 5\n7\r\n"}, func(in *Inputs) { in.AllowedBots = []int64{41898282, 5, 7} }},
+		{"names", []string{"INPUT_NAME", "unit-tests", "INPUT_ARTIFACT", "fumehood", "INPUT_GITHUB_TOKEN", "ghs_abc"},
+			func(in *Inputs) { in.Name, in.Artifact, in.Token = "unit-tests", "fumehood", "ghs_abc" }},
+		{"limits", []string{"INPUT_LIMITS", "memory=4GiB, cpus: 1.5\npids=512,,disk=1024,output = 2 MB, files=64,wall=90s,"},
+			func(in *Inputs) {
+				in.Limits = proposal.Limits{Memory: 4 * proposal.GiB, CPUs: 1.5, Pids: 512, Disk: 1024, Output: 2e6, Files: 64, Wall: proposal.Duration(90 * time.Second)}
+			}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			want := defaults()
+			tt.want(&want)
+			got, problems := ReadInputs(environment(tt.env...))
+			if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+				t.Errorf("problems %v, inputs (-want +got):\n%s", problems, diff)
+			}
+		})
+	}
+}
+
+func TestInputProblems(t *testing.T) {
+	tests := []struct{ name, variable, value, input, message string }{
+		{"mode", "MODE", "audit", "mode", `"audit" is not enforce or observe`},
+		{"mode in another case", "MODE", "Enforce", "mode", `"Enforce" is not enforce or observe`},
+		{"phase", "PHASE", "all", "phase", `"all" is not auto, run, report or trigger`},
+		{"network", "NETWORK", "github.com", "network", `"github.com" is not none`},
+		{"fail-on", "FAIL_ON", "always", "fail-on", `"always" is not failed, denied, error or never`},
+		{"yes is no boolean", "COMMENT", "yes", "comment", `"yes" is not true or false`},
+		{"a number is no boolean", "STAGED", "1", "staged", `"1" is not true or false`},
+		{"a wide boolean", "STAGED", "ｔｒｕｅ", "staged", `"ｔｒｕｅ" is not true or false`},
+		{"a newline", "MODE", "enforce\nobserve", "mode", `"enforce↵observe" holds a newline, a control character or one that cannot be seen`},
+		{"an invisible character", "MODE", "enforce\u200b", "mode", `"enforce⟨U+200B⟩" holds a newline, a control character or one that cannot be seen`},
+		{"no UTF-8", "NAME", "\xff", "name", `"⟨0xFF⟩" holds a newline, a control character or one that cannot be seen`},
+		{"too long", "POLICY", strings.Repeat("a", 4097), "policy", "has more than 4096 bytes"},
+		{"path outside", "POLICY", "a/../../b", "policy", `"a/../../b" is not a path inside the repository`},
+		{"absolute path", "WORKING_DIRECTORY", "/etc", "working-directory", `"/etc" is not a path inside the repository`},
+		{"backslash", "WORKING_DIRECTORY", `a\b`, "working-directory", `"a\b" is not a path inside the repository`},
+		{"rootfs", "ROOTFS", "image:alpine:latest", "rootfs", `"image:alpine:latest" is not host, dir:/absolute/path or image:name@sha256:digest`},
+		{"relative rootfs", "ROOTFS", "dir:x", "rootfs", `"dir:x" is not host, dir:/absolute/path or image:name@sha256:digest`},
+		{"rootfs upwards", "ROOTFS", "dir:/x/..", "rootfs", `"dir:/x/.." is not host, dir:/absolute/path or image:name@sha256:digest`},
+		{"timeout without a unit", "TIMEOUT", "20", "timeout", `"20" is not a duration from 1s to 6h0m0s`},
+		{"no time", "TIMEOUT", "0s", "timeout", `"0s" is not a duration from 1s to 6h0m0s`},
+		{"negative time", "TIMEOUT", "-5m", "timeout", `"-5m" is not a duration from 1s to 6h0m0s`},
+		{"too much time", "TIMEOUT", "7h", "timeout", `"7h" is not a duration from 1s to 6h0m0s`},
+		{"count", "MAX_RUNS_PER_PR", "-1", "max-runs-per-pr", `"-1" is not a number from 0 to 100000`},
+		{"count with a plus", "MAX_RUNS_PER_PR", "+1", "max-runs-per-pr", `"+1" is not a number from 0 to 100000`},
+		{"count in another base", "MAX_RUNS_PER_DAY", "0x10", "max-runs-per-day", `"0x10" is not a number from 0 to 100000`},
+		{"bots by name", "ALLOWED_BOTS", "claude[bot]", "allowed-bots", `"claude[bot]" is no user id: a bot is named by its number, because any app may take a name`},
+		{"every bot", "ALLOWED_BOTS", "*", "allowed-bots", `"*" is no user id: a bot is named by its number, because any app may take a name`},
+		{"bot zero", "ALLOWED_BOTS", "0", "allowed-bots", `"0" is no user id: a bot is named by its number, because any app may take a name`},
+		{"too many bots", "ALLOWED_BOTS", strings.Repeat("5 ", 51), "allowed-bots", "names more than 50 bots"},
+		{"artifact", "ARTIFACT", "../x", "artifact", `"../x" is not a name of at most 60 letters, digits, dots, hyphens and underscores`},
+		{"token", "GITHUB_TOKEN", "ghs_a ghs_b", "github-token", "is not one word of visible ASCII characters"},
+		{"plan", "PLAN", "a\x00b", "plan", "holds a control character"},
+		{"plan in another encoding", "PLAN", "\xff", "plan", "is not UTF-8"},
+		{"long plan", "PLAN", strings.Repeat("a", maxPlan+1), "plan", "has more than 122880 bytes: write it to a file and name that"},
+		{"unknown limit", "LIMITS", "ram=1GiB", "limits", `"ram=1GiB" is none of wall, cpus, memory, pids, disk, files and output`},
+		{"a limit without a value", "LIMITS", "memory", "limits", `"memory" is no size such as "512MiB"`},
+		{"a limit twice", "LIMITS", "pids=1,pids=2", "limits", `"pids=2" is given twice`},
+		{"a size too large", "LIMITS", "memory=2TiB", "limits", `"memory=2TiB" is more than 1TiB`},
+		{"a size that overflows", "LIMITS", "memory=9999999999999TiB", "limits", `"memory=9999999999999TiB" is more than 1TiB`},
+		{"no size at all", "LIMITS", "memory=0", "limits", `"memory=0" is no size such as "512MiB"`},
+		{"no processes", "LIMITS", "pids=0", "limits", `"pids=0" is no number from 1 to 4194304`},
+		{"no processors", "LIMITS", "cpus=0.0", "limits", `"cpus=0.0" is no number of processors up to 256`},
+		{"processors in another form", "LIMITS", "cpus=1e2", "limits", `"cpus=1e2" is no number of processors up to 256`},
+		{"processors without end", "LIMITS", "cpus=inf", "limits", `"cpus=inf" is no number of processors up to 256`},
+		{"no wall", "LIMITS", "wall=0s", "limits", `"wall=0s" is no limit`},
+		{"wall without a unit", "LIMITS", "wall=5", "limits", `"wall=5" invalid duration "5": want for example "90s" or "2m"`},
+		{"long limits", "LIMITS", strings.Repeat("pids=1,", 1000), "limits", "has more than 4096 bytes"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, problems := ReadInputs(environment("INPUT_"+tt.variable, tt.value))
+			if len(problems) != 1 || problems[0].Input != tt.input || problems[0].Message != tt.message {
+				t.Fatalf("problems: %+v\nwant %s: %s", problems, tt.input, tt.message)
+			}
+			checkHint(t, problems[0])
+		})
+	}
+}
+
+// checkHint: the hint is YAML, and its value is one that is accepted.
+func checkHint(t *testing.T, p Problem) {
+	t.Helper()
+	var hint struct{ With map[string]string }
+	if err := yaml.Unmarshal([]byte(p.Hint), &hint); err != nil {
+		t.Fatalf("hint %q is no YAML: %v", p.Hint, err)
+	}
+	value := hint.With[p.Input]
+	if strings.Contains(value, "${{") {
+		value = "ghs_token"
+	}
+	if _, problems := ReadInputs(environment("INPUT_"+variable(p.Input), value)); value == "" || len(problems) > 0 {
+		t.Errorf("hint %q is refused itself: %v", p.Hint, problems)
+	}
+}
+
+func TestEveryProblemIsTold(t *testing.T) {
+	_, problems := ReadInputs(environment("INPUT_MODE", "x", "INPUT_PHASE", "x", "INPUT_LIMITS", "x", "INPUT_GITHUB_TOKEN", "hunter2 hunter2"))
+	var names []string
+	for _, p := range problems {
+		names = append(names, p.Input)
+		if strings.Contains(p.Message+p.Hint, "hunter2") {
+			t.Errorf("%v quotes a secret", p)
+		}
+	}
+	if diff := cmp.Diff([]string{"mode", "phase", "limits", "github-token"}, names); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestPlanIsAPathOrADocument(t *testing.T) {
+	tests := []struct {
+		name, plan, path string
+		inline           bool
+	}{
+		{"none", "", "", false},
+		{"a path", " plan.json\n", "plan.json", false},
+		{"JSON", ` {"schema":"fumehood.plan/v1"}`, "", true},
+		{"YAML", "schema: fumehood.plan/v1\nproposals: []\n", "", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := Inputs{Plan: tt.plan}
+			document, inline := in.PlanDocument()
+			if inline != tt.inline || in.PlanPath() != tt.path || inline && string(document) != tt.plan {
+				t.Errorf("document %q, inline %v, path %q", document, inline, in.PlanPath())
+			}
+		})
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	const token = "ghs_16C7e42F292c6912E7710c838347Ae178B4a"
+	list := Secrets(environment("INPUT_GITHUB_TOKEN", token, "GITHUB_TOKEN", token, "ACTIONS_RUNTIME_TOKEN", "run/time+token=\n", "GH_TOKEN", "short"))
+	for name, want := range map[string]string{
+		"itself": token, "git's header": base64.StdEncoding.EncodeToString([]byte("x-access-token:" + token)),
+		"base64": base64.StdEncoding.EncodeToString([]byte(token)), "hexadecimal": "6768735f3136433765343246323932633639313245373731306338333833343741653137384234" + "61",
+		"another": "run/time+token=", "another in an address": "run%2Ftime%2Btoken%3D",
+	} {
+		if !slices.Contains(list, want) {
+			t.Errorf("%s is not masked: %q", name, want)
+		}
+	}
+	if slices.Contains(list, "short") {
+		t.Error("a short word is masked")
+	}
+	if slices.Sort(list); len(slices.Compact(slices.Clone(list))) != len(list) {
+		t.Errorf("a value is listed twice: %q", list)
+	}
+	if got := Secrets(environment()); len(got) != 0 {
+		t.Errorf("without variables: %q", got)
+	}
+}
