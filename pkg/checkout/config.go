@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A setting is one line of a git config file. Section and key are lower case, as
+// git compares them; sub is as it is written.
+type setting struct{ section, sub, key, value string }
+
+// name is how git config --list writes it.
+func (s setting) name() string {
+	if s.sub == "" {
+		return s.section + "." + s.key
+	}
+	return s.section + "." + s.sub + "." + s.key
+}
+
+// parseConfig reads what git-config(1) says under SYNTAX. What git would refuse is
+// an error, and so is what it may read otherwise than we do: a file that cannot be
+// read surely holds no credential for sure.
+func parseConfig(data string) ([]setting, error) {
+	p := configParser{rest: strings.TrimPrefix(data, "\ufeff"), line: 1}
+	p.rest = strings.ReplaceAll(p.rest, "\r\n", "\n")
+	var settings []setting
+	for {
+		p.blank("\n")
+		switch c := p.peek(); {
+		case c == 0 && p.rest == "":
+			return settings, nil
+		case c == '#' || c == ';':
+			p.comment()
+		case c == '[':
+			if err := p.header(); err != nil {
+				return nil, err
+			}
+		case letter(c) && p.section != "":
+			s, err := p.setting()
+			if err != nil {
+				return nil, err
+			}
+			settings = append(settings, s)
+		default:
+			return nil, p.wrong("character %q", c)
+		}
+	}
+}
+
+type configParser struct {
+	rest         string
+	line         int
+	section, sub string
+}
+
+func (p *configParser) wrong(format string, a ...any) error {
+	return fmt.Errorf("invalid git config, line %d: %s", p.line, fmt.Sprintf(format, a...))
+}
+
+func (p *configParser) peek() byte {
+	if p.rest == "" {
+		return 0
+	}
+	return p.rest[0]
+}
+
+func (p *configParser) next() byte {
+	c := p.peek()
+	if p.rest != "" {
+		p.rest = p.rest[1:]
+	}
+	if c == '\n' {
+		p.line++
+	}
+	return c
+}
+
+func (p *configParser) blank(also string) {
+	for p.rest != "" && strings.ContainsRune(" \t\v\f\r"+also, rune(p.peek())) {
+		p.next()
+	}
+}
+
+func (p *configParser) comment() {
+	for p.rest != "" && p.peek() != '\n' {
+		p.next()
+	}
+}
+
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+func (p *configParser) word(more string) string {
+	n := 0
+	for n < len(p.rest) && (letter(p.rest[n]) || p.rest[n] >= '0' && p.rest[n] <= '9' || strings.IndexByte(more, p.rest[n]) >= 0) {
+		n++
+	}
+	word := p.rest[:n]
+	p.rest = p.rest[n:]
+	return word
+}
+
+// header reads [section], [section "sub"] or the old [section.sub].
+func (p *configParser) header() error {
+	p.next()
+	section, sub, _ := strings.Cut(strings.ToLower(p.word("-.")), ".")
+	if section == "" {
+		return p.wrong("no section name")
+	}
+	if p.peek() == ' ' || p.peek() == '\t' {
+		p.blank("")
+		var err error
+		if sub, err = p.quoted(); err != nil {
+			return err
+		}
+	}
+	if p.next() != ']' {
+		return p.wrong("section does not end")
+	}
+	p.section, p.sub = section, sub
+	return nil
+}
+
+func (p *configParser) quoted() (string, error) {
+	var b strings.Builder
+	if p.next() != '"' {
+		return "", p.wrong("subsection is not quoted")
+	}
+	for {
+		switch c := p.next(); c {
+		case 0, '\n':
+			return "", p.wrong("subsection does not end")
+		case '"':
+			return b.String(), nil
+		case '\\':
+			if c = p.next(); c == 0 || c == '\n' {
+				return "", p.wrong("subsection does not end")
+			}
+			b.WriteByte(c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+}
+
+func (p *configParser) setting() (setting, error) {
+	s := setting{section: p.section, sub: p.sub, key: strings.ToLower(p.word("-"))}
+	p.blank("")
+	switch p.peek() {
+	case '=':
+		p.next()
+		value, err := p.value()
+		s.value = value
+		return s, err
+	case '\n', '#', ';':
+		p.comment()
+	case 0:
+		if p.rest != "" {
+			return s, p.wrong("a NUL")
+		}
+	default:
+		return s, p.wrong("character %q after a key", p.peek())
+	}
+	s.value = "true" // a key alone
+	return s, nil
+}
+
+var configEscapes = map[byte]byte{'n': '\n', 't': '\t', 'b': '\b', '"': '"', '\\': '\\'}
+
+func (p *configParser) value() (string, error) {
+	var b strings.Builder
+	quoted, end := false, 0 // end: blanks after it are dropped
+	p.blank("")
+	for {
+		c := p.peek()
+		switch {
+		case c == 0 && p.rest != "":
+			return "", p.wrong("a NUL")
+		case c == 0 || c == '\n':
+			if quoted {
+				return "", p.wrong("quotes do not end")
+			}
+			return b.String()[:end], nil
+		case !quoted && (c == '#' || c == ';'):
+			p.comment()
+			continue
+		}
+		p.next()
+		switch {
+		case c == '"':
+			quoted = !quoted
+			end = b.Len()
+			continue
+		case c == '\\':
+			e := p.next()
+			if e == '\n' {
+				continue
+			}
+			real, known := configEscapes[e]
+			if !known {
+				return "", p.wrong("escape %q", e)
+			}
+			b.WriteByte(real)
+			end = b.Len()
+			continue
+		}
+		b.WriteByte(c)
+		if quoted || c != ' ' && c != '\t' && c != '\r' && c != '\v' && c != '\f' {
+			end = b.Len()
+		}
+	}
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const persistHint = "give the checkout step\n" +
+	"  - uses: actions/checkout@…\n" +
+	"    with:\n" +
+	"      persist-credentials: false"
+
+// A search looks for credentials in the git folders of a work tree.
+type search struct {
+	root   *os.Root // the work tree
+	dir    string   // its absolute path
+	getenv func(string) string
+	read   int // files read through includes
+}
+
+const (
+	maxConfig   = 1 << 20 // bytes of one file
+	maxIncludes = 64
+)
+
+// gitFolder checks everything in one .git that git or actions/checkout would keep a
+// credential in.
+func (s *search) gitFolder(folder string) error {
+	if _, err := s.root.Lstat(path.Join(folder, "commondir")); !errors.Is(err, fs.ErrNotExist) {
+		return stop(CodeNoCheckout, "check out into a folder of its own", err, "%q is a linked worktree, whose config lies elsewhere", cut(folder))
+	}
+	for _, name := range []string{"credentials", ".git-credentials"} {
+		if _, err := s.root.Lstat(path.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) {
+			return credential(path.Join(folder, name), "it holds passwords")
+		}
+	}
+	for _, name := range []string{"config", "config.worktree"} {
+		if err := s.config(path.Join(folder, name)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"FETCH_HEAD", "logs/HEAD"} {
+		if err := s.addresses(path.Join(folder, name)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"modules", "worktrees"} {
+		if err := s.below(path.Join(folder, name), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below checks the git folders of submodules, which lie in each other, and the
+// configs of worktrees.
+func (s *search) below(folder string, depth int) error {
+	entries, err := s.list(folder)
+	if err != nil || depth > 32 {
+		return orDoubt(err, folder, depth > 32)
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		switch {
+		case e.Name() == "config" || e.Name() == "config.worktree":
+			if err := s.config(name); err != nil {
+				return err
+			}
+		case e.Name() == "FETCH_HEAD":
+			if err := s.addresses(name); err != nil {
+				return err
+			}
+		case e.Name() == "credentials" && !e.IsDir():
+			return credential(name, "it holds passwords")
+		case e.IsDir(): // a submodule may be named "objects" or "hooks"
+			if err := s.below(name, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *search) list(folder string) ([]fs.DirEntry, error) {
+	info, err := s.root.Lstat(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || !info.IsDir() {
+		return nil, doubt(folder, err)
+	}
+	entries, err := fs.ReadDir(s.root.FS(), folder)
+	if err != nil {
+		return nil, doubt(folder, err)
+	}
+	return entries, nil
+}
+
+func orDoubt(err error, name string, doubted bool) error {
+	if err == nil && doubted {
+		return doubt(name, errors.New("folders lie too deep"))
+	}
+	return err
+}
+
+// config judges a config file of the work tree; one that is not there is fine.
+func (s *search) config(name string) error {
+	data, err := s.regular(name)
+	if err != nil || data == nil {
+		return err
+	}
+	return s.judge(name, filepath.Dir(filepath.Join(s.dir, name)), string(data))
+}
+
+// regular reads a regular file of the work tree; nil when there is none.
+func (s *search) regular(name string) ([]byte, error) {
+	info, err := s.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, doubt(name, err)
+	}
+	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, doubt(name, err)
+	}
+	return readAll(f, name)
+}
+
+func readAll(f *os.File, name string) ([]byte, error) {
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, doubt(name, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err != nil || len(data) > maxConfig {
+		return nil, doubt(name, err)
+	}
+	return append([]byte{}, data...), nil
+}
+
+// judge looks at each setting, and into every file that is included, on whatever
+// condition: actions/checkout since v6 keeps the token in such a file.
+func (s *search) judge(name, folder, data string) error {
+	settings, err := parseConfig(data)
+	if err != nil {
+		return doubt(name, err)
+	}
+	for _, set := range settings {
+		if set.section == "extensions" && set.key == "refstorage" && !strings.EqualFold(set.value, "files") {
+			return stop(CodeNoCheckout, "check out with refs in files", nil, "the checkout keeps its refs as %q, which is not read", cut(set.value))
+		}
+		if why := secretIn(set); why != "" {
+			return credential(name, fmt.Sprintf("%s %s", cut(settingName(set)), why))
+		}
+		if (set.section == "include" || set.section == "includeif") && set.key == "path" {
+			if err := s.include(folder, set.value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// settingName leaves out user information that is part of a name.
+func settingName(s setting) string { return userinfoRE.ReplaceAllString(s.name(), "://***@") }
+
+var (
+	userinfoRE = regexp.MustCompile(`(?i)://[^/\s@]*@`)
+	identityRE = regexp.MustCompile(`(?i)(^|\s)-i|IdentityFile`)
+	secretRE   = regexp.MustCompile(`pass(word|wd|phrase)?$|token$|secret$|smtppass|authtoken|accesskey`)
+)
+
+// secretIn says why a setting holds a credential, or leads to one; "" if it does not.
+func secretIn(s setting) string {
+	if userinfo(s.sub) || userinfo(s.value) {
+		return "holds user information in an address"
+	}
+	set := s.value != ""
+	switch {
+	case s.section == "http" && s.key == "extraheader" && set:
+		return "holds a header that is sent along"
+	case s.section == "http" && (s.key == "cookiefile" || s.key == "sslkey") && set:
+		return "names a file with a credential"
+	case s.section == "credential" && s.key == "helper" && set:
+		return "names a program that gives out credentials"
+	case s.key == "sshcommand" && identityRE.MatchString(s.value):
+		return "names a private key"
+	case secretRE.MatchString(s.key) && set:
+		return "looks like a credential"
+	}
+	return ""
+}
+
+// userinfo finds "scheme://user@" in a text. "git@" of ssh is a name and no
+// credential, so of ssh only what has a password counts.
+func userinfo(text string) bool {
+	for _, at := range userinfoRE.FindAllStringIndex(text, -1) {
+		ssh := strings.HasSuffix(strings.ToLower(text[:at[0]]), "ssh")
+		if !ssh || strings.Contains(text[at[0]+len("://"):at[1]], ":") {
+			return true
+		}
+	}
+	return false
+}
+
+// include reads an included file where git would, and where the runner's temporary
+// folder is, which has another path in a container.
+func (s *search) include(folder, to string) error {
+	if s.read++; s.read > maxIncludes {
+		return doubt(to, errors.New("too many files are included"))
+	}
+	if home, ok := strings.CutPrefix(to, "~/"); ok {
+		to = filepath.Join(s.getenv("HOME"), home)
+	}
+	if strings.HasPrefix(to, "~") || strings.HasPrefix(to, "%") || to == "" {
+		return doubt(to, errors.New("the included file cannot be told"))
+	}
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(folder, to)
+	}
+	places := []string{to}
+	if temp := s.getenv("RUNNER_TEMP"); temp != "" {
+		places = append(places, filepath.Join(temp, filepath.Base(to)))
+	}
+	for _, place := range places {
+		f, err := os.OpenFile(place, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			continue
+		}
+		if err != nil {
+			return doubt(place, err)
+		}
+		data, err := readAll(f, place)
+		if err != nil {
+			return err
+		}
+		return s.judge(place, filepath.Dir(place), string(data))
+	}
+	return nil
+}
+
+// addresses looks for a password in what git noted of a fetch.
+func (s *search) addresses(name string) error {
+	data, err := s.regular(name)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		if userinfo(line) {
+			return credential(name, "it holds user information in an address")
+		}
+	}
+	return nil
+}
+
+// leftBehind are files that other actions leave in a work tree.
+func leftBehind(name string) bool {
+	base := path.Base(name)
+	creds, _ := path.Match("gha-creds-*.json", base)
+	return creds || slices.Contains([]string{".netrc", "_netrc", ".git-credentials"}, base)
+}
+
+// credential never quotes a value.
+func credential(name, why string) *proposal.StopError {
+	return stop(CodeCredentials, persistHint, nil, "the checkout holds a credential that commands could read: %s: %s", cut(name), why)
+}
+
+// doubt: what cannot be read may hold anything.
+func doubt(name string, err error) error {
+	var stopped *proposal.StopError
+	if errors.As(err, &stopped) {
+		return err
+	}
+	return stop(CodeNoCheckout, "check out with actions/checkout, in a step of its own", err, "cannot tell whether %q holds a credential", cut(name))
+}
