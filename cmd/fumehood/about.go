@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
+	"slices"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -26,6 +28,8 @@ type about struct {
 	Unenforced []string           `json:"not_enforced,omitempty"`
 	Ceiling    proposal.Limits    `json:"ceiling"`
 	Approval   *proposal.Approval `json:"approval,omitempty"`
+	// Cwd is the folder of the repository that proposals' own folders are relative to.
+	Cwd string `json:"working_directory,omitempty"`
 }
 
 const maxAbout = 1 << 20
@@ -65,5 +69,18 @@ func aboutError(path string, err error) error {
 func (a about) describe(run *proposal.Run) {
 	run.Repository, run.Fork, run.PR = a.Repository, a.Fork, a.PR
 	run.HeadSHA, run.BaseSHA, run.Left, run.Approval = a.HeadSHA, a.BaseSHA, a.Left, a.Approval
+	run.Cwd = a.Cwd
 	run.Unenforced = append(run.Unenforced, a.Unenforced...)
+}
+
+// inFolder returns p with its commands in folder.
+func inFolder(p proposal.Plan, folder string) proposal.Plan {
+	if folder == "" || folder == "." {
+		return p
+	}
+	p.Proposals = slices.Clone(p.Proposals)
+	for i := range p.Proposals {
+		p.Proposals[i].Cwd = path.Join(folder, p.Proposals[i].Cwd)
+	}
+	return p
 }

@@ -48,19 +48,26 @@ func heirOf(text string) (*heir, error) {
 	return &heir{int(u), int(g)}, nil
 }
 
-// take gives h everything below dir, and dir last: until then nobody else can
-// change what lies there. Links are changed themselves, never followed.
-func (h *heir) take(dir string) error {
-	if h == nil || dir == "" {
+// take gives h the paths and everything below them, a folder after what is in it:
+// until then nobody else can change what lies there. Links are changed themselves,
+// never followed, and what is not there is nobody's.
+func (h *heir) take(paths ...string) error {
+	if h == nil {
 		return nil
 	}
-	var paths []string
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		paths = append(paths, path)
-		return err
-	})
-	for _, path := range slices.Backward(paths) {
-		err = errors.Join(err, os.Lchown(path, h.uid, h.gid))
+	var all []string
+	var errs error
+	for _, root := range paths {
+		errs = errors.Join(errs, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			all = append(all, path)
+			return err
+		}))
 	}
-	return err
+	for _, path := range slices.Backward(all) {
+		errs = errors.Join(errs, os.Lchown(path, h.uid, h.gid))
+	}
+	return errs
 }

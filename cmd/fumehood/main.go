@@ -47,7 +47,7 @@ type call struct {
 }
 
 func doors() []*door {
-	return []*door{demoDoor(), runDoor(), checkDoor(), verifyDoor(), proveDoor(), doctorDoor()}
+	return []*door{demoDoor(), runDoor(), checkDoor(), actionDoor(), verifyDoor(), proveDoor(), doctorDoor()}
 }
 
 func main() {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -67,13 +68,13 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 	if err != nil {
 		return c.stopped(err)
 	}
-	defer func() { _ = heir.take(s.placed) }() // of a run that stopped early, too
+	defer func() { _ = heir.take(s.left()...) }() // of a run that stopped early, too
 	w, err := c.wire(s, p)
 	if err != nil {
 		return c.stopped(err)
 	}
 	defer w.log.Close()
-	r, err := w.hood.Run(c.ctx, p, w.run)
+	r, err := w.hood.Run(c.ctx, inFolder(p, w.run.Cwd), w.run)
 	c.warn(w.engine)
 	checkpoint, sealErr := w.log.Seal()
 	if sealErr != nil && err == nil {
@@ -81,13 +82,27 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 		r.Error = proposal.FailureOf(err)
 	}
 	r.Audit = &proposal.Audit{Origin: w.log.Origin(), Key: w.log.Key(), Entries: w.log.Entries(), Checkpoint: checkpoint, File: w.log.Path()}
-	if out := errors.Join(c.publish(s, r), heir.take(s.placed)); out != nil {
+	if out := errors.Join(c.publish(s, r), heir.take(s.left()...)); out != nil {
 		return c.stopped(errors.Join(err, out))
 	}
 	if err != nil {
 		return c.stopped(err)
 	}
 	return exitOf(r)
+}
+
+// neverBegan leaves a report of a run that stopped before it had a log, for whoever
+// asked for one by name.
+func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
+	r := proposal.Report{Schema: proposal.ReportSchema, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}
+	r.Run = proposal.Run{Proposer: p.Proposer, PlanDigest: p.Digest, Version: fumehoodVersion(), Mode: mode(s.observe),
+		Enforced: []string{}, Unenforced: []string{}, Start: time.Now()}
+	if a, err := readAbout(s.about); err == nil {
+		a.describe(&r.Run)
+	}
+	if data, err := report.JSON(r); err == nil && s.report != "" {
+		_ = os.WriteFile(s.report, data, 0o644)
+	}
 }
 
 // warn tells what policy layers say that is not heeded.

@@ -191,6 +191,20 @@ func (s *setup) place(id string) error {
 	return nil
 }
 
+// left names what this run has made so far.
+func (s *setup) left() []string {
+	var paths []string
+	for _, path := range []string{s.placed, s.report, s.markdown} {
+		if path != "" {
+			paths = append(paths, path)
+		}
+	}
+	if s.placed != "" {
+		paths = append(paths, s.auditFile)
+	}
+	return paths
+}
+
 func placeError(dir string, err error) error {
 	return &proposal.StopError{Code: "artifacts.not-writable", Message: fmt.Sprintf("cannot make folder %q", dir),
 		Hint: "name a new folder with --artifacts", Err: err}

@@ -163,9 +163,10 @@ type Run struct {
 	HeadSHA    string    `json:"head_sha,omitempty"`
 	BaseSHA    string    `json:"base_sha,omitempty"`
 	PR         int       `json:"pr,omitempty"`
-	Repository string    `json:"repository,omitempty"` // owner/name that the pull request is made to
-	Fork       string    `json:"fork,omitempty"`       // owner/name that its code comes from, when another
-	Mode       string    `json:"mode,omitempty"`       // "enforce", or "observe": only the built-in policy refuses
+	Repository string    `json:"repository,omitempty"`        // owner/name that the pull request is made to
+	Fork       string    `json:"fork,omitempty"`              // owner/name that its code comes from, when another
+	Cwd        string    `json:"working_directory,omitempty"` // that proposals' own folders are relative to
+	Mode       string    `json:"mode,omitempty"`              // "enforce", or "observe": only the built-in policy refuses
 	Approval   *Approval `json:"approval,omitempty"`
 	// Left names what of the commit is not in the workspace: submodules, large files,
 	// refused names. Untrusted text.

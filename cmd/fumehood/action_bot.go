@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/bot"
+	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A wish is what a comment asks, as far as it could be read.
+type wish struct {
+	command bot.Command
+	problem *bot.Problem
+}
+
+// addressed reports whether the comment asks anything of us: most comments do not,
+// and cost nothing.
+func (j *job) addressed() bool {
+	if j.in.Request != "" {
+		return true // judged in an earlier job
+	}
+	_, asks := j.readWish()
+	return asks
+}
+
+// readWish reads a person's command, or the plan of a bot that the workflow names.
+func (j *job) readWish() (wish, bool) {
+	c := j.event.Comment
+	if command, asks, problem := bot.Read(c.Body); asks {
+		return wish{command, problem}, true
+	}
+	if !slices.Contains(j.in.AllowedBots, c.AuthorID) {
+		return wish{}, false
+	}
+	document, found, problem := bot.FindPlan(c.Body)
+	return wish{bot.Command{Name: "run", Plan: document}, problem}, found || problem != nil
+}
+
+// trigger judges the comment for the jobs that follow, which hold no right to write.
+func (j *job) trigger() error {
+	proceed, err := j.judge()
+	if err != nil {
+		return err
+	}
+	outputs := [][2]string{{"run", fmt.Sprint(proceed)}}
+	if proceed {
+		text, err := j.request.encode()
+		if err != nil {
+			return err
+		}
+		outputs = append(outputs, [2]string{"request", text})
+	}
+	for _, o := range outputs {
+		if err := j.outputs.Set(o[0], o[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge asks policy whether the comment's author may have what is asked, answers, and
+// says whether something is to run; the request then says what.
+func (j *job) judge() (proceed bool, err error) {
+	w, _ := j.readWish()
+	t, err := j.describeTrigger(w)
+	if err != nil {
+		return false, err
+	}
+	d, engine, err := j.decideTrigger(t)
+	if err != nil {
+		return false, err
+	}
+	if d.Effect != proposal.Allow {
+		j.skipped = "policy does not allow it: " + d.Reasons[0].Rule
+		if t.Actor.Type == "Bot" {
+			return false, nil // no answer that a bot could answer
+		}
+		return false, j.answer(bot.Denied(t, d), "-1")
+	}
+	if w.problem != nil {
+		j.skipped = "the comment cannot be read: " + w.problem.Message
+		return false, j.answer(w.problem.Markdown(), "confused")
+	}
+	return j.fulfil(engine, w.command)
+}
+
+// describeTrigger gathers the facts: who the author is by the API, and what ran before.
+func (j *job) describeTrigger(w wish) (proposal.Trigger, error) {
+	c := j.event.Comment
+	t := proposal.Trigger{Command: w.command.Name, Event: j.event.Name, Bots: append([]int64{}, j.in.AllowedBots...)}
+	if w.problem != nil {
+		t.Command = "help"
+	}
+	t.Actor = proposal.Actor{Login: c.AuthorLogin, ID: c.AuthorID, Type: c.AuthorType, Permission: "none", Author: c.AuthorID != 0 && c.AuthorID == j.pr.Author.ID}
+	t.PR = proposal.TriggerPR{Number: j.pr.Number, State: j.pr.State, Draft: j.pr.Draft, Locked: j.pr.Locked, Fork: isFork(j.pr), Head: j.pr.Head.SHA}
+	if c.AuthorType == "User" {
+		p, err := j.hub.Permission(j.ctx, c.AuthorLogin)
+		if err != nil {
+			return t, err
+		}
+		if p.UserID == c.AuthorID { // a login can change hands
+			t.Actor.Permission = p.Level
+		}
+	}
+	var err error
+	t.Runs, err = j.countRuns(w.command)
+	return t, err
+}
+
+// countRuns counts what comments have started before; only what starts costs a budget.
+func (j *job) countRuns(c bot.Command) (proposal.TriggerRuns, error) {
+	runs := proposal.TriggerRuns{MaxPR: j.in.MaxRunsPerPR, MaxDay: j.in.MaxRunsPerDay}
+	if !c.Starts() {
+		return runs, nil
+	}
+	k, err := j.keeper(j.ctx)
+	if err != nil {
+		return runs, err
+	}
+	state, err := k.Read(j.ctx)
+	if err != nil {
+		return runs, err
+	}
+	now := time.Now().UTC()
+	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	if runs.Day, err = j.hub.CountWorkflowRuns(j.ctx, "issue_comment", midnight); err != nil {
+		return runs, err
+	}
+	runs.PR, runs.Day = state.Started(), max(0, runs.Day-1) // this run is one of them
+	return runs, nil
+}
+
+// decideTrigger asks the shipped policy first, so that a person sees within a second
+// or two that something happens; then the repository's own, at the base commit.
+func (j *job) decideTrigger(t proposal.Trigger) (proposal.Decision, *policy.Engine, error) {
+	engine, err := policy.New(j.ctx, policy.Options{})
+	if err != nil {
+		return proposal.Decision{}, nil, err
+	}
+	d, err := engine.Trigger(j.ctx, t)
+	if err != nil || d.Effect != proposal.Allow {
+		return d, nil, err
+	}
+	j.react("eyes")
+	j.request = request{Command: t.Command, PR: j.pr.Number, Head: j.pr.Head.SHA, Base: j.pr.Base.SHA, Comment: j.event.Comment.ID}
+	if err := j.open(j.request.Base); err != nil {
+		return d, nil, err
+	}
+	if err := j.readPolicy(); err != nil {
+		return d, nil, err
+	}
+	if engine, err = j.engine(); err != nil {
+		return d, nil, err
+	}
+	d, err = engine.Trigger(j.ctx, t)
+	return d, engine, err
+}
+
+// react is a courtesy: that it fails is told in the log, and stops nothing.
+func (j *job) react(content string) {
+	if j.in.Staged {
+		return
+	}
+	if err := j.hub.React(j.ctx, j.event.Comment.ID, content); err != nil {
+		j.console.Warning("cannot react to the comment: " + err.Error())
+	}
+}
+
+// answer writes to the notice of the one comment.
+func (j *job) answer(text, reaction string) error {
+	if reaction != "" {
+		j.react(reaction)
+	}
+	return j.notify(comment.Notice{Comment: j.event.Comment.ID, Text: text})
+}
+
+func (j *job) notify(n comment.Notice) error {
+	if j.in.Staged || !j.in.Comment {
+		return j.summary.Write(n.Text + "\n")
+	}
+	if j.request.PR == 0 {
+		j.request.PR = j.pr.Number
+	}
+	k, err := j.keeper(j.ctx)
+	if err != nil {
+		return err
+	}
+	return j.heed(k.Notice(j.ctx, n))
+}
+
+// fulfil does what was allowed, or makes it the request of what runs next.
+func (j *job) fulfil(engine *policy.Engine, c bot.Command) (proceed bool, err error) {
+	switch c.Name {
+	case "help":
+		return false, j.answer(bot.Help(), "")
+	case "explain":
+		return false, j.explain(c)
+	case "run":
+		j.request.Plans = []planned{{Document: string(c.Plan), File: "the comment's plan"}}
+	default:
+		problem, err := j.again(engine, c)
+		if problem != nil {
+			j.skipped = problem.Message
+			return false, j.answer(problem.Markdown(), "confused")
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if problem := j.readable(); problem != nil {
+		j.skipped = problem.Message
+		return false, j.answer(problem.Markdown(), "confused")
+	}
+	j.react("rocket")
+	text := fmt.Sprintf("`/fumehood %s` was accepted for commit `%.12s`. [The run](%s) is under way; its results will stand here.\n", c.Name, j.request.Head, j.runURL())
+	return true, j.notify(comment.Notice{Comment: j.event.Comment.ID, Text: text, Start: j.runner.RunID, Time: time.Now()})
+}
+
+// readable says early what is wrong with a plan in a comment, with its place.
+func (j *job) readable() *bot.Problem {
+	for _, p := range j.request.Plans {
+		if _, problems := plan.Decode([]byte(p.Document), p.File); len(problems) > 0 {
+			return &bot.Problem{Message: "the plan was rejected as a whole", Text: plan.Describe(p.File, problems[0])}
+		}
+	}
+	return nil
+}
+
+// last fetches what the comment on this pull request speaks of.
+func (j *job) last() (comment.Standing, []leg, *bot.Problem, error) {
+	k, err := j.keeper(j.ctx)
+	if err != nil {
+		return comment.Standing{}, nil, nil, err
+	}
+	s, err := k.Standing(j.ctx)
+	if err != nil {
+		return s, nil, nil, err
+	}
+	if s.State.Result == nil {
+		return s, nil, &bot.Problem{Message: "nothing has run on this pull request yet"}, nil
+	}
+	legs, err := j.legsOf(s.State.Result.RunID)
+	if err == nil && len(legs) == 0 {
+		return s, nil, &bot.Problem{Message: "the artifacts of the last run are gone; start a new one"}, nil
+	}
+	return s, legs, nil, err
+}
+
+// legsOf reads the artifacts of a run. What cannot be read is not there.
+func (j *job) legsOf(run int64) ([]leg, error) {
+	artifacts, err := j.artifactsOf(run)
+	if err != nil {
+		return nil, err
+	}
+	var legs []leg
+	for _, a := range artifacts {
+		l, err := j.fetchLeg(a)
+		var gone *github.Error
+		if errors.As(err, &gone) && gone.Kind != github.NotFound {
+			return nil, err
+		}
+		if err == nil {
+			l.artifact.run = run
+			legs = append(legs, l)
+		}
+	}
+	return legs, nil
+}
+
+// explain answers from the last report why a proposal was decided as it was.
+func (j *job) explain(c bot.Command) error {
+	_, legs, problem, err := j.last()
+	if err != nil {
+		return err
+	}
+	if problem != nil {
+		return j.answer(problem.Markdown(), "confused")
+	}
+	var records []proposal.Record
+	for _, l := range legs {
+		records = append(records, l.report.Records...)
+	}
+	return j.answer(bot.Explain(records, c.ID), "")
+}
+
+// again makes the request for what was proposed before: rerun decides it anew, approve
+// carries a person's word for what policy asked about.
+func (j *job) again(engine *policy.Engine, c bot.Command) (*bot.Problem, error) {
+	s, legs, problem, err := j.last()
+	if problem != nil || err != nil {
+		return problem, err
+	}
+	for _, l := range legs {
+		p := planned{Name: l.name, Document: string(l.document), File: planName}
+		if c.Name == "approve" {
+			waits, found := waiting(s.State, l)
+			if !found {
+				continue
+			}
+			approval, problem := j.approve(engine, c, s, waits, l)
+			if problem != nil {
+				return problem, nil
+			}
+			p.Approval = &approval
+		}
+		j.request.Plans = append(j.request.Plans, p)
+	}
+	if len(j.request.Plans) == 0 {
+		return &bot.Problem{Message: "nothing waits for an approval"}, nil
+	}
+	return nil, nil
+}
+
+func waiting(s comment.State, l leg) (comment.Pending, bool) {
+	for _, p := range s.Pending {
+		if p.Artifact == l.artifact.name && p.RunID == l.artifact.run {
+			return p, true
+		}
+	}
+	return comment.Pending{}, false
+}
+
+// approve binds the approval to what the comment showed, after checking that the plan
+// in the artifact and the policy of this repository are still those.
+func (j *job) approve(engine *policy.Engine, c bot.Command, s comment.Standing, waits comment.Pending, l leg) (proposal.Approval, *bot.Problem) {
+	asked := bot.Asked{HeadSHA: s.State.Result.Head, PlanDigest: waits.PlanDigest, Policy: waits.Policy, Since: s.Since}
+	voice := bot.Voice{Login: j.event.Comment.AuthorLogin, ID: j.event.Comment.AuthorID, URL: j.event.Comment.URL, Created: j.event.Comment.Created}
+	approval, problem := bot.Approve(asked, c, voice, j.request.Head)
+	if problem != nil {
+		return approval, problem
+	}
+	p, problems := plan.Decode(l.document, planName)
+	if len(problems) > 0 {
+		return approval, &bot.Problem{Message: "the plan that was shown cannot be read any more"}
+	}
+	return approval, bot.Void(approval, proposal.Run{HeadSHA: j.request.Head, PlanDigest: p.Digest, Policy: engine.Digest()})
+}
+
+var _ = action.Trigger

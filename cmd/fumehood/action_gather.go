@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+// What an artifact may have: it is written by a job that ran a stranger's workflow.
+const (
+	maxArtifacts = maxPlans
+	maxZip       = 64 << 20
+	maxZipFiles  = 10_000
+	maxLog       = 64 << 20
+)
+
+// gather reads what the jobs that ran have left. Nothing in it names a path, a pull
+// request or a commit that we believe.
+func (j *job) gather() error {
+	artifacts, err := j.artifactsOf(j.stamp().RunID)
+	if err != nil {
+		return err
+	}
+	if len(artifacts) == 0 {
+		j.legs = append(j.legs, j.nothingReported())
+		return nil
+	}
+	if err := j.open(j.request.Base); err != nil {
+		return err
+	}
+	if err := j.readPolicy(); err != nil {
+		return err
+	}
+	engine, err := j.engine()
+	if err != nil {
+		return err
+	}
+	for _, a := range artifacts {
+		l, err := j.fetchLeg(a)
+		if err == nil {
+			err = j.review(engine, &l)
+		}
+		if err != nil {
+			if f := proposal.FailureOf(err); !strings.HasPrefix(f.Code, "report.") {
+				return err
+			}
+			l.report, l.doubt, l.sure = j.stoppedReport(err), nil, false
+		}
+		j.legs = append(j.legs, l)
+	}
+	return nil
+}
+
+// engine is the policy that this repository has at the base commit.
+func (j *job) engine() (*policy.Engine, error) {
+	o := policy.Options{Observe: j.in.Mode == "observe"}
+	if j.source != nil && j.source.policy != "" {
+		o.Dirs = []string{j.source.policy}
+	}
+	return policy.New(j.ctx, o)
+}
+
+// artifactsOf lists the artifacts of a run: ours by name, one of each name, the newest.
+func (j *job) artifactsOf(run int64) ([]github.Artifact, error) {
+	all, err := j.hub.Artifacts(j.ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	newest := map[string]github.Artifact{}
+	for _, a := range all {
+		ours := j.in.Artifact != "" && (a.Name == j.in.Artifact || strings.HasPrefix(a.Name, j.in.Artifact+"-"))
+		if old, there := newest[a.Name]; ours && !a.Expired && (!there || a.ID > old.ID) {
+			newest[a.Name] = a
+		}
+	}
+	var list []github.Artifact
+	for _, a := range newest {
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b github.Artifact) int { return strings.Compare(a.Name, b.Name) })
+	if len(list) > maxArtifacts {
+		return nil, &proposal.StopError{Code: "report.too-many", Message: fmt.Sprintf("the run left %d artifacts, %d can be reported", len(list), maxArtifacts),
+			Hint: "use fewer plans, or several in one"}
+	}
+	return list, nil
+}
+
+// nothingReported says why there is no report: most often the run was cancelled, or
+// failed before fumehood's step.
+func (j *job) nothingReported() leg {
+	err := &proposal.StopError{Code: "report.missing", Message: "the run left no report", Hint: "look at the run's log: a step before fumehood's may have failed"}
+	if j.event.Run != nil && j.event.Run.Conclusion == "cancelled" {
+		err = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done"}
+	}
+	return leg{report: j.stoppedReport(err)}
+}
+
+// fetchLeg downloads one artifact and reads its three files.
+func (j *job) fetchLeg(a github.Artifact) (leg, error) {
+	l := leg{name: strings.TrimPrefix(strings.TrimPrefix(a.Name, j.in.Artifact), "-"), artifact: artifactRef{run: j.stamp().RunID, id: a.ID, name: a.Name}}
+	data, err := j.hub.Download(j.ctx, a.ID, maxZip)
+	if err != nil {
+		if github.KindOf(err) == github.TooLarge {
+			err = malformed("it is larger than %d bytes", maxZip)
+		}
+		return l, err
+	}
+	files, err := unzip(data)
+	if err != nil {
+		return l, err
+	}
+	if l.report, err = report.Read(files[reportName], maxReport); err != nil {
+		return l, err
+	}
+	l.document = files[planName]
+	return l, j.checkLog(&l, files[auditName])
+}
+
+func malformed(format string, args ...any) error {
+	return &proposal.StopError{Code: "report.malformed", Message: "the artifact cannot be used: " + fmt.Sprintf(format, args...),
+		Hint: "it comes from a workflow run that the pull request can change; nothing of it is shown"}
+}
+
+// unzip reads our three files out of an archive, into memory: no path of it is used.
+func unzip(data []byte) (map[string][]byte, error) {
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, malformed("it is no zip archive")
+	}
+	if len(z.File) > maxZipFiles {
+		return nil, malformed("it has more than %d files", maxZipFiles)
+	}
+	limits := map[string]int64{planName: plan.MaxDocument, reportName: maxReport, auditName: maxLog}
+	files := map[string][]byte{}
+	for _, f := range z.File {
+		limit, ours := limits[f.Name]
+		if !ours {
+			continue
+		}
+		if _, twice := files[f.Name]; twice || !f.Mode().IsRegular() {
+			return nil, malformed("%s is there twice, or is no file", f.Name)
+		}
+		if files[f.Name], err = inflate(f, limit); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func inflate(f *zip.File, limit int64) ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, malformed("%s cannot be read", f.Name)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil || int64(len(data)) > limit {
+		return nil, malformed("%s is damaged or larger than %d bytes", f.Name, limit)
+	}
+	return data, nil
+}
+
+// checkLog verifies the log and compares it with the report.
+func (j *job) checkLog(l *leg, log []byte) error {
+	if l.report.Audit == nil && len(log) == 0 && l.report.Error != nil {
+		return nil // it stopped before there was one
+	}
+	var entries []hood.Entry
+	summary, err := audit.Scan(bytes.NewReader(log), trustOf(l.report), func(e audit.Entry) error {
+		entries = append(entries, hood.Entry{Kind: e.Kind, Body: slices.Clone(e.Body)})
+		return nil
+	})
+	if err != nil {
+		return malformed("its audit log does not verify: %v", err)
+	}
+	l.audit = summary.String()
+	if doubts := hood.CompareLog(l.report, entries); len(doubts) > 0 {
+		return malformed("report and audit log do not agree: %s", doubts[0])
+	}
+	return nil
+}
+
+// review compares a report with what is known from elsewhere: the event, the API, and
+// this repository's own policy.
+func (j *job) review(engine *policy.Engine, l *leg) error {
+	run := l.report.Run
+	if run.HeadSHA != j.request.Head || run.PR != j.request.PR || !strings.EqualFold(run.Repository, j.runner.Repository) {
+		return malformed("it speaks of another commit, pull request or repository than the run that left it")
+	}
+	if len(l.document) == 0 && l.report.Error != nil && len(l.report.Records) == 0 {
+		return nil // stopped before there was a plan
+	}
+	p, problems := plan.Decode(l.document, planName)
+	if len(problems) > 0 {
+		if l.report.Error != nil && len(l.report.Records) == 0 {
+			return nil // which is what it says
+		}
+		return malformed("its plan: %s", plan.Describe(planName, problems[0]))
+	}
+	if p.Digest != run.PlanDigest {
+		return malformed("its plan is not the one that was reported on")
+	}
+	l.plan = p
+	return j.redecide(engine, l)
+}
+
+// redecide decides the plan by our own policy. What the report says otherwise is told
+// as a doubt: another version of fumehood may have decided.
+func (j *job) redecide(engine *policy.Engine, l *leg) error {
+	if run := l.report.Run; run.Policy != engine.Digest() && len(l.report.Records) > 0 {
+		l.doubt = append(l.doubt, "it was decided with another policy than this repository's")
+	}
+	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Now: time.Now}
+	doubts, err := h.Redecide(j.ctx, inFolder(l.plan, l.report.Run.Cwd), l.report)
+	if err != nil {
+		return err
+	}
+	if l.report.Error == nil || len(l.report.Records) > 0 {
+		l.doubt = append(l.doubt, doubts...)
+	}
+	l.sure = len(l.doubt) == 0
+	return nil
+}

