@@ -38,7 +38,10 @@ var deviations = []struct{ schema, property, reason string }{
 	{"pull-request", "head.user", "null when the fork's owner was deleted"},
 }
 
-var loadDescription = sync.OnceValues(func() (*description, error) {
+// loadDescription reads it once for all servers of a process.
+var loadDescription = sync.OnceValues(readDescription)
+
+func readDescription() (*description, error) {
 	raw := slashed.ReplaceAll(githubdata.OpenAPI, []byte(`"$1$2:.+}"`))
 	doc, err := openapi3.NewLoader().LoadFromData(raw)
 	if err != nil {
@@ -55,7 +58,7 @@ var loadDescription = sync.OnceValues(func() (*description, error) {
 		return nil, fmt.Errorf("cannot route the API description: %v", err)
 	}
 	return &description{doc, router}, nil
-})
+}
 
 // makeNullable changes one property only, not the schema that it shares.
 func makeNullable(doc *openapi3.T, schema, property string) error {

@@ -24,17 +24,11 @@ type GitServer struct {
 	// ROOT/octocat/Hello-World.git is at URL/octocat/Hello-World, with or
 	// without ".git", as on GitHub.
 	URL string
-	// Token, when not empty, must come along as the password of basic
-	// authentication or as a bearer token: otherwise 401. Private names it for
-	// one repository ("owner/name") and wins over Token.
-	Token   string
-	Private map[string]string
-	// Before, when set, sees every request first and says whether it has
-	// answered: for redirects, slow answers and cut packs.
-	Before func(http.ResponseWriter, *http.Request) bool
 
 	backend cgi.Handler
 	mu      sync.Mutex
+	tokens  map[string]string // by owner/name, or "" for all others
+	before  func(http.ResponseWriter, *http.Request) bool
 	log     []GitRequest
 }
 
@@ -54,9 +48,10 @@ func NewGitServer(t testing.TB, root string) *GitServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(g)
+	server := httptest.NewUnstartedServer(g)
+	g.URL = "http://" + server.Listener.Addr().String()
+	server.Start()
 	t.Cleanup(server.Close)
-	g.URL = server.URL
 	return g
 }
 
@@ -66,7 +61,7 @@ func GitHandler(root string) (*GitServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &GitServer{backend: cgi.Handler{
+	return &GitServer{tokens: map[string]string{}, backend: cgi.Handler{
 		Path: git,
 		Args: []string{"http-backend"},
 		Env: []string{
@@ -78,6 +73,23 @@ func GitHandler(root string) (*GitServer, error) {
 		},
 		InheritEnv: []string{"PATH"},
 	}}, nil
+}
+
+// Require has a repository ("owner/name"; "" for all that have no token of their own)
+// ask for a token, as the password of basic authentication or as a bearer token.
+// Without it the answer is 401.
+func (g *GitServer) Require(repository, token string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tokens[repository] = token
+}
+
+// Before has f see every request first and say whether it has answered: for redirects,
+// slow answers and cut packs.
+func (g *GitServer) Before(f func(http.ResponseWriter, *http.Request) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.before = f
 }
 
 // Requests returns a copy of the log.
@@ -98,10 +110,11 @@ func (g *GitServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer g.mu.Unlock()
 		g.log = append(g.log, entry)
 	}()
-	if g.Before != nil && g.Before(seen, r) {
+	want, before := g.rules(r)
+	if before != nil && before(seen, r) {
 		return
 	}
-	if !g.admits(r) {
+	if want != "" && !carries(r, want) {
 		seen.Header().Set("WWW-Authenticate", `Basic realm="GitHub"`)
 		http.Error(seen, "Repository not found.", http.StatusUnauthorized)
 		return
@@ -123,17 +136,21 @@ func (g *GitServer) serve(w http.ResponseWriter, r *http.Request) {
 	backend.ServeHTTP(w, r)
 }
 
-func (g *GitServer) admits(r *http.Request) bool {
-	want := g.Token
-	if name, _, ok := splitRepository(r.URL.Path); ok && g.Private[name] != "" {
-		want = g.Private[name]
+// rules are what was asked for at this moment.
+func (g *GitServer) rules(r *http.Request) (token string, before func(http.ResponseWriter, *http.Request) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	token = g.tokens[""]
+	if name, _, ok := splitRepository(r.URL.Path); ok && g.tokens[name] != "" {
+		token = g.tokens[name]
 	}
-	if want == "" {
-		return true
-	}
+	return token, g.before
+}
+
+func carries(r *http.Request, token string) bool {
 	_, password, _ := r.BasicAuth()
 	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return password == want || bearer == want
+	return password == token || bearer == token
 }
 
 // splitRepository cuts "/owner/name.git/info/refs" into "owner/name" and "info/refs".

@@ -63,8 +63,11 @@ func New(t testing.TB, o Options) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, blobs := httptest.NewServer(s), httptest.NewServer(http.HandlerFunc(s.serveBlob))
-	s.URL, s.blobURL = api.URL+s.options.Prefix, blobs.URL
+	api, blobs := httptest.NewUnstartedServer(s), httptest.NewUnstartedServer(http.HandlerFunc(s.serveBlob))
+	s.URL = "http://" + api.Listener.Addr().String() + s.options.Prefix
+	s.blobURL = "http://" + blobs.Listener.Addr().String()
+	api.Start()
+	blobs.Start()
 	t.Cleanup(func() {
 		api.CloseClientConnections()
 		blobs.CloseClientConnections()

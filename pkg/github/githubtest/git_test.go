@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package githubtest_test
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/github/githubtest"
+)
+
+// git runs git with no configuration but its own.
+func git(t *testing.T, dir string, args ...string) (string, error) {
+	t.Helper()
+	c := exec.Command("git", args...)
+	c.Dir = dir
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=octocat", "GIT_AUTHOR_EMAIL=octocat@example.com", "GIT_COMMITTER_NAME=octocat", "GIT_COMMITTER_EMAIL=octocat@example.com"}
+	out, err := c.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// hosted is a repository with one commit that no branch has, as a pull request's
+// head often is by the time somebody fetches it.
+func hosted(t *testing.T) (root, sha string) {
+	t.Helper()
+	root = t.TempDir()
+	bare := filepath.Join(root, "Codertocat", "Hello-World.git")
+	if out, err := git(t, root, "init", "-q", "--bare", bare); err != nil {
+		t.Fatal(out)
+	}
+	tree, err := git(t, bare, "hash-object", "-w", "-t", "tree", "/dev/null")
+	if err != nil {
+		t.Fatal(tree)
+	}
+	sha, err = git(t, bare, "commit-tree", "-m", "Initial commit", tree)
+	if err != nil {
+		t.Fatal(sha)
+	}
+	return root, sha
+}
+
+func fetch(t *testing.T, url, sha string, config ...string) (string, error) {
+	t.Helper()
+	to := t.TempDir()
+	if out, err := git(t, to, "init", "-q"); err != nil {
+		t.Fatal(out)
+	}
+	return git(t, to, append(config, "fetch", "-q", "--depth=1", url, sha)...)
+}
+
+func TestGitServer(t *testing.T) {
+	root, sha := hosted(t)
+	g := githubtest.NewGitServer(t, root)
+	for _, url := range []string{"/Codertocat/Hello-World", "/Codertocat/Hello-World.git"} {
+		if out, err := fetch(t, g.URL+url, sha); err != nil {
+			t.Errorf("%s: %v: %s", url, err, out)
+		}
+	}
+	log := g.Requests()
+	if len(log) < 4 || log[0].Protocol != "version=2" || log[0].Authorization != "" || log[0].Status != 200 {
+		t.Errorf("got %+v", log)
+	}
+	if out, err := fetch(t, g.URL+"/Codertocat/Hello-World", githubtest.SHA("nowhere")); err == nil {
+		t.Errorf("fetched what is not there: %s", out)
+	}
+	if out, err := fetch(t, g.URL+"/octocat/nothing", sha); err == nil {
+		t.Errorf("fetched from nowhere: %s", out)
+	}
+}
+
+func TestGitServerWantsToken(t *testing.T) {
+	root, sha := hosted(t)
+	g := githubtest.NewGitServer(t, root)
+	g.Require("Codertocat/Hello-World", "ghs_secret")
+	url := g.URL + "/Codertocat/Hello-World"
+	const basic = "AUTHORIZATION: basic eC1hY2Nlc3MtdG9rZW46Z2hzX3NlY3JldA==" // x-access-token:ghs_secret
+	if out, err := fetch(t, url, sha); err == nil {
+		t.Errorf("fetched without the token: %s", out)
+	}
+	if got := g.Requests(); got[len(got)-1].Status != http.StatusUnauthorized {
+		t.Errorf("got %+v", got)
+	}
+	if out, err := fetch(t, url, sha, "-c", "http."+g.URL+"/.extraheader="+basic); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if got := g.Requests(); !strings.Contains(got[len(got)-1].Authorization, "basic eC1") {
+		t.Errorf("got %+v", got)
+	}
+	if out, err := git(t, t.TempDir(), "-c", "http."+g.URL+"/.extraheader="+strings.Replace(basic, "eC1", "eD1", 1), "ls-remote", url); err == nil {
+		t.Errorf("another token will do: %s", out)
+	}
+}
+
+func TestGitServerRedirects(t *testing.T) {
+	root, sha := hosted(t)
+	real, front := githubtest.NewGitServer(t, root), githubtest.NewGitServer(t, root)
+	front.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, real.URL+r.URL.RequestURI(), http.StatusFound)
+		return true
+	})
+	if out, err := fetch(t, front.URL+"/Codertocat/Hello-World", sha); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if len(front.Requests()) == 0 || len(real.Requests()) == 0 {
+		t.Errorf("got %v, %v", front.Requests(), real.Requests())
+	}
+}
+
+func TestGitServerTakesNoPush(t *testing.T) {
+	root, sha := hosted(t)
+	g := githubtest.NewGitServer(t, root)
+	bare := filepath.Join(root, "Codertocat", "Hello-World.git")
+	if out, err := git(t, bare, "push", g.URL+"/Codertocat/Hello-World", sha+":refs/heads/master"); err == nil {
+		t.Errorf("pushed: %s", out)
+	}
+}
