@@ -4,6 +4,7 @@ package report
 
 import (
 	"bytes"
+	"path"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func Annotations(r proposal.Report, files []string) (list []Annotation, more int
 		}
 		for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
 			for _, piece := range pieces(s) {
-				scan(found, rec, piece)
+				scan(found, rec, path.Join(r.Run.Cwd, rec.Proposal.Cwd), piece)
 			}
 		}
 	}
@@ -94,9 +95,9 @@ func (f *finds) add(a Annotation) {
 	f.list = append(f.list, a)
 }
 
-// scan reads one piece of a command's output line by line.
-func scan(found *finds, rec proposal.Record, piece []byte) {
-	s := &scanner{found: found, cwd: rec.Proposal.Cwd, id: rec.Proposal.ID, succeeded: rec.Result.Succeeded(), verdicts: map[string]string{}}
+// scan reads one piece of the output of a command that ran in cwd, line by line.
+func scan(found *finds, rec proposal.Record, cwd string, piece []byte) {
+	s := &scanner{found: found, cwd: cwd, id: rec.Proposal.ID, succeeded: rec.Result.Succeeded(), verdicts: map[string]string{}}
 	piece = colours.ReplaceAll(piece[:min(len(piece), maxScanned)], nil)
 	for len(piece) > 0 {
 		n := bytes.IndexAny(piece, "\r\n")

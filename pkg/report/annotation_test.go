@@ -172,6 +172,17 @@ func TestAnnotationsInFolder(t *testing.T) {
 	}
 }
 
+// TestAnnotationsInWorkingDirectory: a proposal's folder is below the run's.
+func TestAnnotationsInWorkingDirectory(t *testing.T) {
+	rec := ran("id", "go vet .", proposal.Exited, 1, "twin_test.go:3:1: x\n", "")
+	rec.Proposal.Cwd = "b"
+	r := finish(proposal.Report{Records: []proposal.Record{rec}})
+	r.Run.Cwd = "a"
+	if list, _ := Annotations(r, prFiles); len(list) != 1 || list[0].Path != "a/b/twin_test.go" {
+		t.Errorf("got %q", shownAnnotations(list))
+	}
+}
+
 // TestAnnotationsOfSuccess: what a tool lets pass is no failure.
 func TestAnnotationsOfSuccess(t *testing.T) {
 	r := finish(proposal.Report{Records: []proposal.Record{

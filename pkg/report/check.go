@@ -29,7 +29,7 @@ func (p Page) conclusion() string {
 	switch {
 	case p.end() == endCancelled:
 		return "cancelled"
-	case p.end() != endWhole, counts[failed]+counts[denied]+counts[notRun] > 0:
+	case p.end() != endWhole, counts[failed]+counts[broken]+counts[denied]+counts[notRun] > 0:
 		return "failure"
 	case counts[asked] > 0:
 		return "action_required"

@@ -39,7 +39,7 @@ func (p Page) details(d *doc, items []item, l level) {
 	}
 }
 
-var sections = [...]string{"Failed", "Denied", "Waiting for approval", "Not run", "Succeeded"}
+var sections = [...]string{"Failed", "Cancelled", "Denied", "Waiting for approval", "Not run", "Succeeded"}
 
 func (l level) allows(k kind) bool { return k != succeeded || l.folded > 0 }
 

@@ -24,21 +24,21 @@ const maxLogs = 5000
 
 // goTest reads what go test prints around a test's own lines.
 func (s *scanner) goTest(line string) bool {
-	if m := goLog.FindStringSubmatch(line); m != nil {
+	if m := match(goLog, ".go:", line); m != nil {
 		if len(s.found.tree.bases[m[1]]) > 0 && len(s.logs) < maxLogs {
 			s.logs = append(s.logs, testLog{test: s.test, file: m[1], line: m[2], text: m[3]})
 		}
 		return true
 	}
-	if m := goRuns.FindStringSubmatch(line); m != nil {
+	if m := match(goRuns, "=== ", line); m != nil {
 		s.test = m[1]
 		return true
 	}
-	if m := goVerdict.FindStringSubmatch(line); m != nil {
+	if m := match(goVerdict, "--- ", line); m != nil {
 		s.verdicts[m[2]], s.test = m[1], m[2]
 		return true
 	}
-	if m := goPackage.FindStringSubmatch(line); m != nil {
+	if m := match(goPackage, "\t", line); m != nil {
 		s.settle(m[1])
 		return true
 	}
@@ -48,11 +48,11 @@ func (s *scanner) goTest(line string) bool {
 // goPanic reads a panic and takes the first place of its stack in a file of the
 // pull request.
 func (s *scanner) goPanic(line string) bool {
-	if m := goPanics.FindStringSubmatch(line); m != nil {
+	if m := match(goPanics, "panic: ", line); m != nil {
 		s.said = remark{"go panic", "failure", m[1]}
 		return true
 	}
-	m := goFrame.FindStringSubmatch(line)
+	m := match(goFrame, ".go:", line)
 	if m == nil {
 		return false
 	}

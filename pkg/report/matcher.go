@@ -5,7 +5,6 @@ package report
 import (
 	"regexp"
 	"strconv"
-	"strings"
 )
 
 // maxLine is the most bytes of a line that are looked at.
@@ -50,10 +49,7 @@ var names = []struct {
 // one looks for a line that says everything by itself.
 func (s *scanner) one(line string) bool {
 	for _, m := range matchers {
-		if !strings.Contains(line, m.has) {
-			continue
-		}
-		groups := m.form.FindStringSubmatch(line)
+		groups := match(m.form, m.has, line)
 		if groups == nil {
 			continue
 		}

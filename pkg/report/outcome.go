@@ -16,13 +16,17 @@ type kind int
 
 const (
 	failed kind = iota
+	broken      // off, because the run was cancelled
 	denied
 	asked
 	notRun
 	succeeded
 )
 
-var kindWords = [...]string{"failed", "denied", "waiting for approval", "not run", "succeeded"}
+var kindWords = [...]string{"failed", "cancelled", "denied", "waiting for approval", "not run", "succeeded"}
+
+// interrupted is the sandbox's detail of a command that ended because its run did.
+const interrupted = "the run was interrupted"
 
 func kindOf(r proposal.Record) kind {
 	switch {
@@ -37,6 +41,8 @@ func kindOf(r proposal.Record) kind {
 		return notRun
 	case r.Result.Succeeded():
 		return succeeded
+	case r.Result.Detail == interrupted:
+		return broken
 	}
 	return failed
 }
@@ -52,7 +58,7 @@ func countKinds(records []proposal.Record) (counts [len(kindWords)]int) {
 func tally(records []proposal.Record) string {
 	counts := countKinds(records)
 	var list []string
-	for _, k := range []kind{succeeded, failed, denied, asked, notRun} {
+	for _, k := range []kind{succeeded, failed, broken, denied, asked, notRun} {
 		if counts[k] > 0 {
 			list = append(list, fmt.Sprintf("%d %s", counts[k], kindWords[k]))
 		}
@@ -74,6 +80,8 @@ func outcome(r proposal.Record) (mark, words string) {
 		return "⛔", "denied"
 	case asked:
 		return "✋", "needs approval"
+	case broken:
+		return "🚫", "cancelled · " + took(*r.Result)
 	case notRun:
 		return "➖", "not" + space + "run"
 	case succeeded:

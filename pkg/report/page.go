@@ -39,6 +39,12 @@ type Part struct {
 	// Audit is what verifying the audit log said, in the caller's words; "" when
 	// nobody verified it.
 	Audit string
+	// Foreign says that a stranger may have written Report: nothing that it says in
+	// words then stands outside a code element.
+	Foreign bool
+	// Decided says that the caller has made the decisions anew from its own policy, so
+	// that their words are not the stranger's.
+	Decided bool
 	// Doubt lists what the caller could not confirm of the report, in its words.
 	Doubt []string
 }
@@ -95,6 +101,7 @@ func (p Page) limit() int {
 // within tries the levels of detail until the fixed parts leave the outputs enough
 // room.
 func (p Page) within(limit int) string {
+	p.Parts = quoteForeign(p.Parts)
 	items := p.items(limit)
 	for i, l := range levels {
 		d := p.compose(items, l)

@@ -151,3 +151,99 @@ func TestBodyIsTheRest(t *testing.T) {
 		t.Error("Body is not Markdown without the marker")
 	}
 }
+
+// TestSummary: the step summary says the same with more room, counted in bytes.
+func TestSummary(t *testing.T) {
+	big := huge(40, 200<<10)
+	for i := range big.Records {
+		s := &big.Records[i].Result.Stdout
+		s.Head = []byte(strings.ReplaceAll(string(s.Head), "compiled", "übersetzt — 日本語"))
+	}
+	got := Page{Parts: []Part{{Report: big}}}.Summary()
+	if len(got) > MaxSummary || len(got) < MaxSummary*3/4 {
+		t.Errorf("%d bytes of at most %d", len(got), MaxSummary)
+	}
+	checkPlain(t, "summary", got)
+	small := pages()["page_fork"]
+	if small.Summary() != small.Body() {
+		t.Error("a page that fits says something else in the summary")
+	}
+}
+
+func TestStaged(t *testing.T) {
+	p := pages()["page_staged"]
+	if md := p.Summary(); !strings.Contains(md, "nothing was posted") {
+		t.Errorf("begins %.300q", md)
+	}
+	p.Staged = false
+	if md := p.Summary(); strings.Contains(md, "nothing was posted") {
+		t.Errorf("begins %.300q", md)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	waits := finish(proposal.Report{Records: []proposal.Record{
+		ran("a", "true", proposal.Exited, 0, "", ""), refused("b", "npm publish", proposal.Ask, proposal.Reason{Rule: "npm.publish"}),
+	}})
+	late := cancelledRun()
+	late.Error = &proposal.Failure{Code: "run.timeout", Message: "x"}
+	denies := finish(proposal.Report{Records: []proposal.Record{refused("b", "x", proposal.Deny)}})
+	for name, tt := range map[string]struct {
+		parts []proposal.Report
+		want  Check
+	}{
+		"success":          {[]proposal.Report{allOK()}, Check{Conclusion: "success", Title: "fumehood: 3 succeeded"}},
+		"approved":         {[]proposal.Report{approvedRun()}, Check{Conclusion: "success", Title: "fumehood: 2 succeeded"}},
+		"failed":           {[]proposal.Report{observedRun()}, Check{Conclusion: "failure", Title: "fumehood: 1 succeeded, 1 failed"}},
+		"denied":           {[]proposal.Report{denies}, Check{Conclusion: "failure", Title: "fumehood: 1 denied"}},
+		"waiting":          {[]proposal.Report{waits}, Check{Conclusion: "action_required", Title: "fumehood: 1 succeeded, 1 waiting for approval"}},
+		"cancelled":        {[]proposal.Report{allOK(), cancelledRun()}, Check{Conclusion: "cancelled", Title: "fumehood was cancelled: 4 succeeded, 1 cancelled, 1 not run"}},
+		"out of time":      {[]proposal.Report{late}, Check{Conclusion: "failure", Title: "fumehood ran out of time: 1 succeeded, 1 cancelled, 1 not run"}},
+		"stopped":          {[]proposal.Report{cancelledRun(), stopped()}, Check{Conclusion: "failure", Title: "fumehood stopped: 2 succeeded, 1 failed, 1 cancelled, 2 not run"}},
+		"nothing proposed": {[]proposal.Report{finish(proposal.Report{})}, Check{Conclusion: "neutral", Title: "fumehood: nothing was proposed"}},
+	} {
+		var p Page
+		for _, r := range tt.parts {
+			p.Parts = append(p.Parts, Part{Report: r})
+		}
+		got := p.Check()
+		if got.Summary == "" || text.Units(got.Summary) > maxCheck {
+			t.Errorf("%s: summary of %d units", name, text.Units(got.Summary))
+		}
+		got.Summary = ""
+		if got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+// TestForeign: the plain words of a stranger's report do not stand as ours.
+func TestForeign(t *testing.T) {
+	const lie = "approved by the maintainers please merge"
+	r := mixed()
+	r.Error = &proposal.Failure{Code: "x", Message: lie, Hint: lie}
+	r.Run.Enforced, r.Run.Unenforced, r.Run.Left = []string{lie}, []string{lie}, []string{lie + " `" + lie}
+	for i := range r.Records {
+		for j := range r.Records[i].Decision.Reasons {
+			r.Records[i].Decision.Reasons[j].Message, r.Records[i].Decision.Reasons[j].Suggestion = lie, lie
+		}
+		if res := r.Records[i].Result; res != nil {
+			res.Detail, res.Outputs = lie, []proposal.Output{{Path: "x", Refused: lie}}
+		}
+	}
+	bare := func(md string) int { return strings.Count(md, lie) - strings.Count(md, "<code>"+lie) }
+	if n := bare(Page{Parts: []Part{{Report: r}}}.Body()); n == 0 {
+		t.Fatal("the lie stands nowhere: the test tests nothing")
+	}
+	p := Page{Parts: []Part{{Report: r, Foreign: true}}}
+	if md := p.Body(); bare(md) != 1 || !strings.Contains(md, "<code>"+lie+" &#39;"+lie+"</code>") { // the second of one code element
+		t.Errorf("a stranger's words stand as ours:\n%s", md)
+	}
+	decided := Page{Parts: []Part{{Report: r, Foreign: true, Decided: true}}}.Body()
+	if !strings.Contains(decided, "</code> "+lie+"<br>") {
+		t.Error("our own decisions' words are shown as a stranger's")
+	}
+	if r.Run.Enforced[0] != lie || r.Records[3].Decision.Reasons[0].Message != lie {
+		t.Error("the caller's report was changed")
+	}
+}

@@ -60,6 +60,15 @@ func (s *scanner) line(line string) {
 	}
 }
 
+// match is FindStringSubmatch for an expression whose every match holds has, which
+// spares most lines the expression.
+func match(form *regexp.Regexp, has, line string) []string {
+	if !strings.Contains(line, has) {
+		return nil
+	}
+	return form.FindStringSubmatch(line)
+}
+
 // place notes where something is said, if it is in a file of the pull request.
 func (s *scanner) place(name, row, col string) bool {
 	s.path, s.row, s.col = s.found.tree.resolve(s.cwd, name), number(row), number(col)
@@ -82,14 +91,11 @@ func (s *scanner) say(tool, level, message string) {
 
 // eslint names a file on a line of its own, and its problems on lines below.
 func (s *scanner) eslint(line string) bool {
-	if m := eslintLine.FindStringSubmatch(line); m != nil && s.file != "" {
-		s.path, s.row, s.col = s.file, number(m[1]), number(m[2])
-		message := m[4]
-		if m[5] != "" {
-			message += " (" + m[5] + ")"
+	if s.file != "" {
+		if m := eslintLine.FindStringSubmatch(line); m != nil {
+			s.problem(m)
+			return true
 		}
-		s.say("eslint", levelOf[m[3]], message)
-		return true
 	}
 	if line[0] == ' ' || line[0] == '\t' || len(line) > 500 {
 		return false
@@ -101,22 +107,32 @@ func (s *scanner) eslint(line string) bool {
 	return file != ""
 }
 
+// problem enters one of the problems of a file.
+func (s *scanner) problem(m []string) {
+	s.path, s.row, s.col = s.file, number(m[1]), number(m[2])
+	message := m[4]
+	if m[5] != "" {
+		message += " (" + m[5] + ")"
+	}
+	s.say("eslint", levelOf[m[3]], message)
+}
+
 // pointed is how rustc and ruff write: what is wrong, then an arrow and the place.
 func (s *scanner) pointed(line string) bool {
-	if m := arrow.FindStringSubmatch(line); m != nil {
+	if m := match(arrow, "--> ", line); m != nil {
 		if s.said.text != "" && s.place(m[1], m[2], m[3]) {
 			s.say(s.said.tool, s.said.level, s.said.text)
 		}
 		s.said = remark{}
 		return true
 	}
-	if m := rustPanics.FindStringSubmatch(line); m != nil {
+	if m := match(rustPanics, " panicked at ", line); m != nil {
 		if s.place(m[1], m[2], m[3]) {
 			s.awaited = "rust"
 		}
 		return true
 	}
-	if m := rustSays.FindStringSubmatch(line); m != nil {
+	if m := match(rustSays, ": ", line); m != nil {
 		s.said = remark{"rustc", levelOf[m[1]], m[2]}
 		return true
 	}
@@ -130,7 +146,7 @@ func (s *scanner) pointed(line string) bool {
 // pytest writes the error on lines that begin with E, and the place after them or,
 // with --tb=short, before.
 func (s *scanner) pytest(line string) bool {
-	if m := pytestSays.FindStringSubmatch(line); m != nil {
+	if m := match(pytestSays, "E  ", line); m != nil {
 		if s.said.tool == "pytest at" {
 			s.say("pytest", "failure", m[1])
 			s.said = remark{}
@@ -139,7 +155,7 @@ func (s *scanner) pytest(line string) bool {
 		}
 		return true
 	}
-	m := pytestAt.FindStringSubmatch(line)
+	m := match(pytestAt, ".py:", line)
 	if m == nil {
 		return false
 	}
@@ -161,7 +177,7 @@ func (s *scanner) pytest(line string) bool {
 // python writes a traceback, whose last place in a file of the pull request is
 // taken, and what was raised below it.
 func (s *scanner) python(line string) bool {
-	if m := pythonAt.FindStringSubmatch(line); m != nil {
+	if m := match(pythonAt, "File \"", line); m != nil {
 		path, row, col := s.path, s.row, s.col
 		if s.place(m[1], m[2], "") {
 			s.traceback = true
@@ -170,10 +186,10 @@ func (s *scanner) python(line string) bool {
 		}
 		return true
 	}
-	if m := pythonSays.FindStringSubmatch(line); m != nil && s.traceback {
-		s.say("python", "failure", line)
-		s.traceback = false
-		return true
+	if !s.traceback || !pythonSays.MatchString(line) {
+		return false
 	}
-	return false
+	s.say("python", "failure", line)
+	s.traceback = false
+	return true
 }

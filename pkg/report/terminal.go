@@ -52,12 +52,22 @@ func plainOutcome(r proposal.Record) string {
 
 func plainReason(r proposal.Record) []string {
 	var lines []string
-	if r.Decision.Effect != proposal.Allow && len(r.Decision.Reasons) > 0 {
-		reason := r.Decision.Reasons[0]
+	if r.Approval != nil {
+		lines = append(lines, "approved by "+text.Inline(r.Approval.By, 60))
+	}
+	for _, reason := range r.Decision.Reasons {
+		if reason.Observed {
+			lines = append(lines, "would be "+effects[reason.Effect]+": "+text.Inline(reason.Rule+": "+reason.Message, 300))
+			break
+		}
+		if r.Runnable() {
+			continue
+		}
 		lines = append(lines, text.Inline(reason.Rule+": "+reason.Message, 300))
 		if reason.Suggestion != "" {
 			lines = append(lines, "instead: "+text.Inline(reason.Suggestion, 300))
 		}
+		break
 	}
 	if r.Result != nil && r.Result.Limit != "" {
 		lines = append(lines, "limit met: "+text.Inline(r.Result.Limit, 60))

@@ -63,7 +63,7 @@ func (p Page) preface(d *doc, l level) {
 func (p Page) verdict(l level) []string {
 	lines := p.failures(l)
 	counts := countKinds(p.records())
-	if n := counts[failed]; n > 0 {
+	if n := counts[failed] - p.unvouched(); n > 0 {
 		lines = append(lines, fmt.Sprintf("❌ <b>%s failed.</b> What %s printed stands below.", commands(n), itThey(n)))
 	}
 	if n := counts[asked]; n > 0 {
@@ -84,12 +84,25 @@ func (p Page) verdict(l level) []string {
 	return []string{"➖ <b>No command was proposed.</b> Nothing needs to be done."}
 }
 
+// unvouched counts the commands that failed because the sandbox did, where the
+// verdict has said so already.
+func (p Page) unvouched() int {
+	n := 0
+	for _, r := range p.records() {
+		if p.end() == endStopped && kindOf(r) == failed && r.Result.Status == proposal.SandboxFailed {
+			n++
+		}
+	}
+	return n
+}
+
 // failures says what stopped the parts that did not come to their end. Where it
 // stopped several for one reason, it says so once.
 func (p Page) failures(l level) []string {
 	var lines []string
 	for _, f := range p.gather(func(part Part) []string { return failure(part.Report, l) }) {
-		lines = append(lines, p.names(f.parts)+f.text)
+		mark, words, _ := strings.Cut(f.text, " ")
+		lines = append(lines, mark+" "+p.names(f.parts)+words)
 		if len(lines) == l.list {
 			break
 		}

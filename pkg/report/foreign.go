@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// quoteForeign returns parts in which every sentence of a stranger's is one quoted
+// piece, so that prose shows it as code: the plain words of a message would
+// otherwise stand as if they were ours.
+func quoteForeign(parts []Part) []Part {
+	parts = slices.Clone(parts)
+	for i, part := range parts {
+		if part.Foreign {
+			parts[i].Report = quoteReport(part.Report, part.Decided)
+		}
+	}
+	return parts
+}
+
+func quote(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + strings.ReplaceAll(s, "`", "'") + "`"
+}
+
+func quoteList(list []string) []string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = quote(s)
+	}
+	return quoted
+}
+
+func quoteReport(r proposal.Report, decided bool) proposal.Report {
+	r.Run.Enforced, r.Run.Unenforced, r.Run.Left = quoteList(r.Run.Enforced), quoteList(r.Run.Unenforced), quoteList(r.Run.Left)
+	if r.Error != nil {
+		e := *r.Error
+		e.Message, e.Hint = quote(e.Message), quote(e.Hint)
+		r.Error = &e
+	}
+	r.Records = slices.Clone(r.Records)
+	for i := range r.Records {
+		quoteRecord(&r.Records[i], decided)
+	}
+	return r
+}
+
+func quoteRecord(r *proposal.Record, decided bool) {
+	if !decided {
+		r.Decision.Reasons = slices.Clone(r.Decision.Reasons)
+		for i := range r.Decision.Reasons {
+			reason := &r.Decision.Reasons[i]
+			reason.Message, reason.Suggestion = quote(reason.Message), quote(reason.Suggestion)
+		}
+		r.Analysis.Unknowns = slices.Clone(r.Analysis.Unknowns)
+		for i := range r.Analysis.Unknowns {
+			u := &r.Analysis.Unknowns[i]
+			u.Message, u.Hint = quote(u.Message), quote(u.Hint)
+		}
+	}
+	if r.Result == nil {
+		return
+	}
+	result := *r.Result
+	result.Detail = quoteDetail(result.Detail)
+	result.Outputs = slices.Clone(result.Outputs)
+	for i := range result.Outputs {
+		result.Outputs[i].Refused = quote(result.Outputs[i].Refused)
+	}
+	r.Result = &result
+}
+
+// quoteDetail leaves the one detail that changes how a result is read.
+func quoteDetail(s string) string {
+	if s == interrupted {
+		return s
+	}
+	return quote(s)
+}
