@@ -53,7 +53,7 @@ func prose(s string) string {
 			i++
 		}
 		piece := strings.Join(words[from:i], " ")
-		inner := strings.TrimRight(piece, ",;:)")
+		inner := strings.TrimRight(piece, ",;)")
 		if inner == "" {
 			inner = piece
 		}
