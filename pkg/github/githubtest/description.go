@@ -53,6 +53,9 @@ func readDescription() (*description, error) {
 			return nil, err
 		}
 	}
+	// GitHub's prose has "created" as a range (">=T", "A..B"), as its web search has;
+	// its description has one date.
+	doc.Components.Parameters["created"].Value.Schema.Value.Format = ""
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
 		return nil, fmt.Errorf("cannot route the API description: %v", err)
