@@ -171,7 +171,9 @@ func TestInspectRefuses(t *testing.T) {
 		{"an include of another's home", func(w *workspace) { w.add(config, "[include]\n\tpath = ~root/x\n") }, CodeNoCheckout},
 		{"header in odd spelling", func(w *workspace) { w.add(config, "[HTTP]ExtraHeader=\\\n \"AUTH\"\n") }, CodeCredentials},
 		{"header of the old section syntax", func(w *workspace) { w.add(config, "[http.https://github.com]extraheader=x\n") }, CodeNoCheckout},
-		{"user information in an address", func(w *workspace) { w.add(config, "[remote \"origin\"]\n\turl = https://x:ghs_secret@github.com/o/r\n") }, CodeCredentials},
+		{"user information in an address", func(w *workspace) {
+			w.add(config, "[remote \"origin\"]\n\turl = https://x:ghs_secret@github.com/o/r\n")
+		}, CodeCredentials},
 		{"user information in a push address", func(w *workspace) { w.add(config, "[remote \"o\"]\n\tpushurl = https://ghs_secret@github.com/o/r\n") }, CodeCredentials},
 		{"user information in insteadOf", func(w *workspace) {
 			w.add(config, "[url \"https://x:ghs_secret@github.com/\"]\n\tinsteadOf = https://github.com/\n")

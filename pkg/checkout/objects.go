@@ -4,7 +4,6 @@ package checkout
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -221,34 +220,57 @@ func ended(ctx context.Context, err error) error {
 
 // commit returns the id of a commit's tree.
 func (o *objects) commit(ctx context.Context, sha string) (tree string, err error) {
+	tree, _, err = o.lineage(ctx, sha)
+	return tree, err
+}
+
+// lineage returns the ids of a commit's tree and parents.
+func (o *objects) lineage(ctx context.Context, sha string) (tree string, parents []string, err error) {
 	if !idRE.MatchString(sha) {
-		return "", stop(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil, "%q is not a full commit id", cut(sha))
+		return "", nil, stop(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil, "%q is not a full commit id", cut(sha))
 	}
 	kind := ""
 	err = o.sizes(ctx, []string{sha}, func(_ int, is string, _ int64) error { kind = is; return nil })
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	switch kind {
 	case "commit":
 	case "":
-		return "", stop(CodeCommit, "", nil, "the store has no commit %s", sha)
+		return "", nil, stop(CodeCommit, "", nil, "the store has no commit %s", sha)
 	default:
-		return "", stop(CodeCommit, "give the id of a commit", nil, "%s is a %s, not a commit", sha, kind)
+		return "", nil, stop(CodeCommit, "give the id of a commit", nil, "%s is a %s, not a commit", sha, kind)
 	}
 	err = o.each(ctx, "commit", maxCommit, []string{sha}, func(_ int, _ int64, r io.Reader) error {
 		data, err := io.ReadAll(r)
-		if err != nil {
-			return err
+		if err == nil {
+			tree, parents, err = parseCommit(string(data), len(sha))
 		}
-		line, _, _ := bytes.Cut(data, []byte("\n"))
-		id, ok := bytes.CutPrefix(line, []byte("tree "))
-		if tree = string(id); !ok || !idRE.MatchString(tree) || len(tree) != len(sha) {
-			return fmt.Errorf("commit %s names no tree", sha)
-		}
-		return nil
+		return err
 	})
-	return tree, err
+	return tree, parents, err
+}
+
+// parseCommit reads the first lines of a commit: its tree, then its parents.
+func parseCommit(data string, digits int) (tree string, parents []string, err error) {
+	for line := range strings.Lines(data) {
+		key, id, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if tree == "" && key == "tree" && len(id) == digits && idRE.MatchString(id) {
+			tree = id
+			continue
+		}
+		if tree == "" || key != "parent" {
+			break
+		}
+		if len(id) != digits || !idRE.MatchString(id) {
+			return "", nil, errors.New("a commit names no parent")
+		}
+		parents = append(parents, id)
+	}
+	if tree == "" {
+		return "", nil, errors.New("a commit names no tree")
+	}
+	return tree, parents, nil
 }
 
 // tree returns the entries of one tree.

@@ -28,10 +28,9 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string) (err err
 		return err
 	}
 	defer os.Remove(index)
-	if base != "" {
-		if err := s.checkCommits(ctx, []string{base}); err != nil {
-			return err
-		}
+	shallow, err := s.shallow(ctx, head, base)
+	if err != nil {
+		return err
 	}
 	work, err := os.OpenRoot(dir)
 	if err != nil {
@@ -51,7 +50,7 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string) (err err
 		return stop(CodeWrite, "", err, "cannot open .git")
 	}
 	defer root.Close()
-	return asStop(s.fill(root, index, head, base), CodeWrite, "cannot write .git")
+	return asStop(s.fill(root, index, shallow, head, base), CodeWrite, "cannot write .git")
 }
 
 // index makes the index in the store, where there is no work tree that git could
@@ -100,15 +99,51 @@ func (s *Store) index(ctx context.Context, head string) (path string, err error)
 	return path, nil
 }
 
-func (s *Store) fill(root *os.Root, index, head, base string) error {
+// shallow lists the commits whose parents the store does not have, where history
+// ends. From head it goes on to base, when base is its parent.
+func (s *Store) shallow(ctx context.Context, head, base string) (string, error) {
+	o, err := s.objects(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer o.close()
+	todo, seen, list := []string{head}, map[string]bool{}, ""
+	if base != "" {
+		todo = append(todo, base)
+	}
+	for len(todo) > 0 {
+		sha := todo[0]
+		if todo = todo[1:]; seen[sha] {
+			continue
+		}
+		seen[sha] = true
+		_, parents, err := o.lineage(ctx, sha)
+		if err != nil {
+			return "", err
+		}
+		missing := false
+		err = o.sizes(ctx, parents, func(_ int, kind string, _ int64) error { missing = missing || kind == ""; return nil })
+		if err != nil {
+			return "", err
+		}
+		if missing {
+			list += sha + "\n"
+		} else {
+			todo = append(todo, parents...)
+		}
+	}
+	return list, nil
+}
+
+func (s *Store) fill(root *os.Root, index, shallow, head, base string) error {
 	for _, folder := range []string{"objects/pack", "refs/heads", "refs/remotes/origin"} {
 		if err := root.MkdirAll(folder, 0o755); err != nil {
 			return err
 		}
 	}
 	config := formatConfig(len(head), false) + "[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
-	for name, content := range map[string]string{"config": config, "HEAD": head + "\n", "refs/remotes/origin/base": base + "\n"} {
-		if content == "\n" {
+	for name, content := range map[string]string{"config": config, "HEAD": head + "\n", "refs/remotes/origin/base": base + "\n", "shallow": shallow} {
+		if strings.TrimSpace(content) == "" {
 			continue
 		}
 		if err := root.WriteFile(name, []byte(content), 0o644); err != nil {
@@ -116,10 +151,6 @@ func (s *Store) fill(root *os.Root, index, head, base string) error {
 		}
 	}
 	if err := copyFile(root, index, "index"); err != nil {
-		return err
-	}
-	shallow := filepath.Join(s.bare, "shallow") // absent when the commits have no parents
-	if err := copyFile(root, shallow, "shallow"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := s.copyPacks(root); err != nil {
