@@ -5,41 +5,176 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fumehood/fumehood/pkg/action"
 )
 
 var pinned = regexp.MustCompile(`^[^@]+@[0-9a-f]{40}$`)
 
-// THREATS 24, 31: no expression is expanded into a shell script, every action is
-// pinned to a commit, and no job has a permission that it does not name.
-func TestWorkflows(t *testing.T) {
-	files, err := filepath.Glob("../../.github/workflows/*.yml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no workflow found: %v", err)
+// A workflow is a file of .github/workflows or .github/examples, as far as it is
+// looked at.
+type workflow struct {
+	file        string
+	On          any
+	Permissions map[string]string
+	Jobs        map[string]workflowJob
+}
+
+type workflowJob struct {
+	Permissions map[string]string
+	Timeout     int `yaml:"timeout-minutes"`
+	Env         map[string]string
+	Container   any
+	Steps       []workflowStep
+}
+
+type workflowStep struct {
+	ID, If, Shell, Uses, Run string
+	Env                      map[string]string
+	With                     map[string]string
+}
+
+// fumehood reports whether the step is the action itself.
+func (s workflowStep) fumehood() bool {
+	return s.Uses == "./" || strings.HasPrefix(s.Uses, "fumehood/")
+}
+
+// runsCode reports whether the step runs code of a pull request, as far as one can
+// tell without the event.
+func (s workflowStep) runsCode() bool {
+	return s.fumehood() && s.With["phase"] != "report" && s.With["phase"] != "trigger"
+}
+
+func workflows(t *testing.T) []workflow {
+	t.Helper()
+	var list []workflow
+	for _, pattern := range []string{"../../.github/workflows/*.yml", "../../.github/examples/*.yml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no workflow is %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			w := workflow{file: strings.TrimPrefix(file, "../../.github/")}
+			readYAML(t, file, &w)
+			list = append(list, w)
+		}
 	}
-	actions, err := filepath.Glob("../../action.y*ml")
+	return list
+}
+
+func readYAML(t *testing.T, file string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.Unmarshal(data, into)
+	}
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", file, err)
 	}
-	for _, file := range append(files, actions...) {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+}
+
+// events are the names of what starts the workflow.
+func (w workflow) events() []string {
+	switch on := w.On.(type) {
+	case string:
+		return []string{on}
+	case map[string]any:
+		return slices.Sorted(maps.Keys(on))
+	}
+	return nil
+}
+
+// privileged reports whether jobs have secrets and a token that may write although a
+// stranger started the workflow.
+func (w workflow) privileged() bool {
+	return slices.Contains(w.events(), "workflow_run") || slices.Contains(w.events(), "issue_comment")
+}
+
+// THREATS 8, 24, 28, 31: no expression is expanded into a shell script, every action
+// is pinned to a commit, no job has a permission that it does not name, no code of a
+// pull request meets a secret, and no cache is shared with it.
+func TestWorkflows(t *testing.T) {
+	for _, w := range workflows(t) {
+		if len(w.events()) == 0 || slices.Contains(w.events(), "pull_request_target") {
+			t.Errorf("%s is started by %q", w.file, w.events())
 		}
-		var document map[string]any
-		if err := yaml.Unmarshal(data, &document); err != nil {
-			t.Fatalf("%s: %v", file, err)
+		if w.Permissions == nil || len(w.Permissions) > 0 {
+			t.Errorf("%s: top-level permissions are not {}", w.file)
 		}
-		if permissions, ok := document["permissions"].(map[string]any); document["jobs"] != nil && (!ok || len(permissions) > 0) {
-			t.Errorf("%s: top-level permissions are not {}", file)
+		for name, job := range w.Jobs {
+			where := w.file + ": " + name
+			if job.Permissions == nil || job.Timeout == 0 || job.Container != nil {
+				t.Errorf("%s names no permissions or no timeout, or runs in a container", where)
+			}
+			checkJob(t, where, w, job)
+			for _, step := range job.Steps {
+				checkStep(t, where, w, step)
+			}
 		}
-		walkYAML(document, func(key string, value any) { checkStep(t, file, key, value) })
+	}
+	for _, step := range readAction(t).Runs.Steps {
+		checkStep(t, "action.yml", workflow{}, step)
+	}
+}
+
+func checkJob(t *testing.T, where string, w workflow, job workflowJob) {
+	t.Helper()
+	if !slices.ContainsFunc(job.Steps, workflowStep.runsCode) {
+		return
+	}
+	if job.Permissions["id-token"] != "" || job.Permissions["contents"] != "read" {
+		t.Errorf("%s runs code of pull requests with permissions %v", where, job.Permissions)
+	}
+	if text, err := yaml.Marshal(job); err != nil || strings.Contains(string(text), "secrets.") {
+		t.Errorf("%s runs code of pull requests in a job with secrets (%v)", where, err)
+	}
+	if w.privileged() && job.Permissions["pull-requests"] == "write" {
+		t.Errorf("%s runs code of pull requests with a token that writes", where)
+	}
+}
+
+func checkStep(t *testing.T, where string, w workflow, s workflowStep) {
+	t.Helper()
+	if strings.Contains(s.Run, "${{") || strings.Contains(s.Shell, "${{") {
+		t.Errorf("%s: an expression is expanded into a script: %s", where, s.Run)
+	}
+	ours := s.Uses == "./" || s.Uses == "fumehood/fumehood@v1" && strings.HasPrefix(w.file, "examples/")
+	if s.Uses != "" && !ours && !pinned.MatchString(s.Uses) {
+		t.Errorf("%s: %s is not pinned to a commit", where, s.Uses)
+	}
+	switch name, _, _ := strings.Cut(s.Uses, "@"); name {
+	case "actions/checkout":
+		checkCheckout(t, where, w, s)
+	case "actions/cache", "actions/cache/restore", "actions/cache/save":
+		t.Errorf("%s: a cache that pull requests can write is a way into other runs", where)
+	case "actions/setup-go":
+		if s.With["cache"] != "false" {
+			t.Errorf("%s: setup-go keeps a cache", where)
+		}
+	}
+}
+
+func checkCheckout(t *testing.T, where string, w workflow, s workflowStep) {
+	t.Helper()
+	if s.With["persist-credentials"] != "false" {
+		t.Errorf("%s: the checkout leaves its credential behind", where)
+	}
+	if w.privileged() && (strings.HasPrefix(w.file, "examples/") || s.With["ref"] != "${{ github.sha }}" || s.With["repository"] != "") {
+		t.Errorf("%s: a workflow with a token that writes checks something out: %v", where, s.With)
 	}
 }
 
@@ -49,53 +184,178 @@ type actionFile struct {
 	Outputs map[string]struct{ Description, Value string }
 	Runs    struct {
 		Using string
-		Steps []struct {
-			ID, If, Shell, Uses, Run string
-			Env                      map[string]string
-			With                     map[string]string
-		}
+		Steps []workflowStep
 	}
 }
 
 func readAction(t *testing.T) actionFile {
 	t.Helper()
-	data, err := os.ReadFile("../../action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var a actionFile
-	if err := yaml.Unmarshal(data, &a); err != nil {
-		t.Fatal(err)
-	}
+	readYAML(t, "../../action.yml", &a)
 	return a
 }
 
-func checkStep(t *testing.T, file, key string, value any) {
-	t.Helper()
-	text, isText := value.(string)
-	switch {
-	case key == "run" && isText && strings.Contains(text, "${{"):
-		t.Errorf("%s: an expression is expanded into a script: %s", file, text)
-	case key == "uses" && isText && !pinned.MatchString(text) && !strings.HasPrefix(text, "./"):
-		t.Errorf("%s: %s is not pinned to a commit", file, text)
-	case key == "uses" && strings.HasPrefix(text, "actions/checkout@"):
-		data, _ := os.ReadFile(file)
-		if !strings.Contains(string(data), "persist-credentials: false") {
-			t.Errorf("%s: the checkout leaves its credential behind", file)
+// inputVariable is the name under which an input is handed over. The runner's own
+// way keeps hyphens, which no shell can have in a name.
+func inputVariable(input string) string {
+	return "INPUT_" + strings.ToUpper(strings.ReplaceAll(input, "-", "_"))
+}
+
+// Every input is handed to the binary, which reads every one and no other; on the
+// real runner a composite action's steps see nothing that is not mapped.
+func TestActionInputs(t *testing.T) {
+	a := readAction(t)
+	handed := map[string]string{}
+	for name, value := range a.Runs.Steps[0].Env {
+		if strings.HasPrefix(name, "INPUT_") {
+			handed[name] = value
 		}
+	}
+	declared, defaults := map[string]string{}, map[string]string{}
+	for name, input := range a.Inputs {
+		declared[inputVariable(name)] = "${{ inputs." + name + " }}"
+		defaults[inputVariable(name)] = input.Default
+		if input.Description == "" {
+			t.Errorf("input %s has no description", name)
+		}
+	}
+	if diff := cmp.Diff(declared, handed); diff != "" {
+		t.Errorf("inputs and what is handed over (-declared +handed):\n%s", diff)
+	}
+	read := map[string]bool{}
+	inputs, problems := action.ReadInputs(func(name string) string { read[name] = true; return "" })
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(declared)), slices.Sorted(maps.Keys(read))); diff != "" {
+		t.Errorf("inputs and what the binary reads (-declared +read):\n%s", diff)
+	}
+
+	// What action.yml says is the default is the default.
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	defaults["INPUT_GITHUB_TOKEN"] = ""
+	inputs.Artifact = defaults["INPUT_ARTIFACT"] // the one that may be empty on purpose
+	got, problems := action.ReadInputs(func(name string) string { return defaults[name] })
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if diff := cmp.Diff(inputs, got); diff != "" {
+		t.Errorf("defaults of the binary and of action.yml (-binary +action.yml):\n%s", diff)
 	}
 }
 
-func walkYAML(value any, visit func(string, any)) {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, child := range v {
-			visit(key, child)
-			walkYAML(child, visit)
+// Every output is set by the binary, and what it sets is an output or what the
+// upload takes.
+func TestActionOutputs(t *testing.T) {
+	a := readAction(t)
+	want := map[string]bool{}
+	for name, output := range a.Outputs {
+		want[name] = true
+		if output.Value != "${{ steps.fumehood.outputs."+name+" }}" || output.Description == "" {
+			t.Errorf("output %s is %q", name, output.Value)
 		}
-	case []any:
-		for _, child := range v {
-			walkYAML(child, visit)
+	}
+	upload := a.Runs.Steps[1]
+	for _, found := range regexp.MustCompile(`steps\.fumehood\.outputs\.([a-z-]+)`).FindAllStringSubmatch(upload.If+upload.With["name"]+upload.With["path"], -1) {
+		want[found[1]] = true
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(outputsSet(t)))); diff != "" {
+		t.Errorf("outputs of action.yml and of the binary (-action.yml +binary):\n%s", diff)
+	}
+}
+
+// outputsSet finds the names in the source: the first argument of each Set of outputs,
+// and the first word of each pair that is written in a loop.
+func outputsSet(t *testing.T) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob("action*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
 		}
+		tree, err := parser.ParseFile(gotoken.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			for _, name := range outputNames(n) {
+				names[name] = true
+			}
+			return true
+		})
+	}
+	return names
+}
+
+func outputNames(n ast.Node) []string {
+	var names []string
+	first := func(list []ast.Expr) {
+		if len(list) != 2 {
+			return
+		}
+		if literal, ok := list[0].(*ast.BasicLit); ok && literal.Kind == gotoken.STRING {
+			name, _ := strconv.Unquote(literal.Value)
+			names = append(names, name)
+		}
+	}
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Set" {
+			if of, ok := f.X.(*ast.SelectorExpr); ok && of.Sel.Name == "outputs" {
+				first(n.Args)
+			}
+		}
+	case *ast.CompositeLit:
+		outer, ok := n.Type.(*ast.ArrayType)
+		if !ok {
+			break
+		}
+		if isPair(outer) {
+			first(n.Elts)
+		} else if inner, ok := outer.Elt.(*ast.ArrayType); ok && isPair(inner) {
+			for _, e := range n.Elts {
+				if pair, ok := e.(*ast.CompositeLit); ok {
+					first(pair.Elts)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// isPair reports whether a type is [2]string.
+func isPair(a *ast.ArrayType) bool {
+	length, ok := a.Len.(*ast.BasicLit)
+	element, isName := a.Elt.(*ast.Ident)
+	return ok && length.Value == "2" && isName && element.Name == "string"
+}
+
+// The step becomes one binary, and its shell takes nothing from the environment.
+func TestActionStep(t *testing.T) {
+	steps := readAction(t).Runs.Steps
+	if len(steps) != 2 || steps[0].ID != "fumehood" {
+		t.Fatalf("want the step fumehood and the upload, got %+v", steps)
+	}
+	if got, want := steps[0].Run, `exec /bin/bash -p "$GITHUB_ACTION_PATH/.github/action/install.sh"`; got != want {
+		t.Errorf("the step runs %q, want %q", got, want)
+	}
+	if !strings.Contains(steps[0].Shell, " -p ") {
+		t.Errorf("the shell %q takes functions from the environment", steps[0].Shell)
+	}
+	script := readFile(t, "../../.github/action/install.sh")
+	if !strings.HasSuffix(string(script), "\nexec \"$dir/fumehood\" action\n") {
+		t.Error("install.sh does not end by becoming fumehood")
+	}
+	for _, name := range []string{"install.sh", "place.sh"} {
+		text := string(readFile(t, "../../.github/action/"+name))
+		if !strings.Contains(text, "\nset -euo pipefail\n") || regexp.MustCompile(`(?m)^[^#]*\beval\b`).MatchString(text) {
+			t.Errorf("%s does not stop at its first failure, or evaluates text", name)
+		}
+	}
+	if !strings.HasPrefix(steps[1].If, "${{ always() && ") {
+		t.Errorf("the upload is left out after a failure: if: %s", steps[1].If)
 	}
 }
