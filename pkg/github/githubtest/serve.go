@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -100,6 +101,11 @@ func (s *Server) route(r *http.Request, body []byte) (*http.Request, *call) {
 	r.URL.RawPath = ""
 	c := &call{r: r, body: body}
 	if route, params, err := s.rules.router.FindRoute(r); err == nil {
+		for name, value := range params { // which the router leaves as they were sent
+			if params[name], err = url.PathUnescape(value); err != nil {
+				params[name] = value
+			}
+		}
 		c.op, c.params = route.Operation.OperationID, params
 		c.in = &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}
 	}
