@@ -41,6 +41,7 @@ type Error struct {
 
 	wait   time.Duration // that the server asks for
 	unsent bool          // the request surely did nothing
+	long   bool          // the answer is beyond its bound, and would be again
 }
 
 func (e *Error) Error() string {

@@ -15,9 +15,9 @@ import (
 
 const (
 	pageSize = 100 // GitHub's most
-	// maxPages bounds a list: a conversation has at most 2,500 comments, and the
+	// maxItems bounds a list: a conversation has at most 2,500 comments, and the
 	// token of a workflow 1,000 requests an hour.
-	maxPages = 100
+	maxItems = 10_000
 )
 
 // path returns the path of something of the repository.
@@ -38,24 +38,19 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 }
 
 // pages reads a list page by page and gives each to take, whose error ends it.
+//
+// A page beyond the bound of an answer is asked for again in smaller ones: a hundred
+// comments of full length do not fit, and whoever writes them must not keep us from
+// reading the rest.
 func pages[P any](ctx context.Context, c *Client, op operation, path string, query url.Values, take func(P) error) error {
-	query = maps.Clone(query)
-	if query == nil {
-		query = url.Values{}
-	}
-	query.Set("per_page", strconv.Itoa(pageSize))
 	p := c.patience(op)
-	for n := 1; ; n++ {
-		if n > maxPages {
-			return malformed("the list has more than %d pages", maxPages).stop(op)
+	for n, size := 1, pageSize; n*size <= maxItems; n++ {
+		page, resp, err := onePage[P](ctx, p, path, query, n, size)
+		if e := asError(err); e != nil && e.long && size > 1 {
+			size /= 10
+			n = (n - 1) * 10 // of which the next is asked for
+			continue
 		}
-		query.Set("page", strconv.Itoa(n))
-		var page P
-		resp, err := attempt(ctx, p, func(ctx context.Context) (*gh.Response, error) {
-			var zero P
-			page = zero // nothing of a try before
-			return c.get(ctx, path, query, &page)
-		})
 		if err != nil {
 			return err
 		}
@@ -68,6 +63,23 @@ func pages[P any](ctx context.Context, c *Client, op operation, path string, que
 			return nil
 		}
 	}
+	return malformed("the list has more than %d items", maxItems).stop(op)
+}
+
+func onePage[P any](ctx context.Context, p *patience, path string, query url.Values, n, size int) (P, *gh.Response, error) {
+	query = maps.Clone(query)
+	if query == nil {
+		query = url.Values{}
+	}
+	query.Set("page", strconv.Itoa(n))
+	query.Set("per_page", strconv.Itoa(size))
+	var page P
+	resp, err := attempt(ctx, p, func(ctx context.Context) (*gh.Response, error) {
+		var none P
+		page = none // nothing of a try before
+		return p.c.get(ctx, path, query, &page)
+	})
+	return page, resp, err
 }
 
 // nextPage says whether page n is followed by another. A link that does not lead to

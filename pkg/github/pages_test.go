@@ -5,6 +5,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -51,6 +52,8 @@ func TestComments(t *testing.T) {
 		{"no URL", []step{list("::", 1), list("", 2)}, nil, "page 1 is followed by"},
 		{"not a list", []step{say(200, `{"message":"hello"}`)}, nil, "cannot unmarshal"},
 		{"null", []step{say(200, "null")}, nil, "not a JSON document"},
+		{"no content", []step{say(204, "")}, nil, "not asked for"},
+		{"created", []step{say(201, "[]")}, nil, "not asked for"},
 		{"nothing in it", []step{say(200, "[null]")}, nil, "without an id"},
 		{"without an id", []step{say(200, `[{"body":"x"}]`)}, nil, "without an id"},
 		{"missing right on page two", []step{list(at+"2", 1), say(404, `{}`)}, nil, "404"},
@@ -101,8 +104,44 @@ func TestEndlessPages(t *testing.T) {
 	c, _ := client(t, s.URL)
 	comments, err := c.Comments(context.Background(), 2)
 	wantError(t, err, Malformed, "github.malformed")
-	if n := len(s.requests()); n != maxPages || comments != nil {
+	if n := len(s.requests()); n != maxItems/pageSize || comments != nil {
 		t.Errorf("sent %d requests and got %d comments", n, len(comments))
+	}
+}
+
+// Comments of full length, which somebody may write to keep us from finding ours.
+func TestLongPages(t *testing.T) {
+	const count = 330
+	long := strings.Repeat(`\u003c`, 65536)
+	s := play(t, func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		size, _ := strconv.Atoi(r.URL.Query().Get("per_page"))
+		if page*size < count {
+			w.Header().Set("Link", fmt.Sprintf(`<http://x.example/?page=%d>; rel="next"`, page+1))
+		}
+		separator := "["
+		for i := (page - 1) * size; i < min(page*size, count); i++ {
+			body := "short"
+			if i >= 100 && i < 130 {
+				body = long
+			}
+			fmt.Fprintf(w, `%s{"id":%d,"body":"%s"}`, separator, i+1, body)
+			separator = ","
+		}
+		io.WriteString(w, "]")
+	})
+	c, k := client(t, s.URL)
+	comments, err := c.Comments(context.Background(), 2)
+	if err != nil || len(comments) != count || len(k.sleeps) != 0 {
+		t.Fatalf("got %d comments, %v, slept %v", len(comments), err, k.sleeps)
+	}
+	for i, comment := range comments {
+		if comment.ID != int64(i+1) || (len(comment.Body) == 65536) != (i >= 100 && i < 130) {
+			t.Fatalf("comment %d has id %d and %d bytes", i, comment.ID, len(comment.Body))
+		}
+	}
+	if n := len(s.requests()); n != 1+1+23 {
+		t.Errorf("sent %d requests", n)
 	}
 }
 

@@ -67,6 +67,10 @@ func (c *Client) PullRequest(ctx context.Context, number int) (PullRequest, erro
 // owner's branch, newest first. Several repositories of one owner can have the
 // branch: compare Head.RepositoryID.
 func (c *Client) PullRequestsByHead(ctx context.Context, owner, branch string) ([]PullRequest, error) {
+	if owner == "" || branch == "" {
+		e := &Error{Kind: Invalid, Message: "a head needs an owner and a branch", unsent: true}
+		return nil, e.stop(findPulls)
+	}
 	query := url.Values{"state": {"all"}, "head": {owner + ":" + branch}}
 	var pulls []PullRequest
 	err := pages(ctx, c, findPulls, c.path("pulls"), query, func(page []*gh.PullRequest) error {
@@ -75,11 +79,16 @@ func (c *Client) PullRequestsByHead(ctx context.Context, owner, branch string) (
 			if err != nil {
 				return err
 			}
-			pulls = append(pulls, pull)
+			if pull.Head.Ref == branch { // GitHub ignores a filter that it cannot read
+				pulls = append(pulls, pull)
+			}
 		}
 		return nil
 	})
-	return unique(pulls, func(p PullRequest) int { return p.Number }), err
+	if err != nil {
+		return nil, err
+	}
+	return unique(pulls, func(p PullRequest) int { return p.Number }), nil
 }
 
 // Files lists what the pull request changes, as its head is now: compare the head

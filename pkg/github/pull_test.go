@@ -84,15 +84,18 @@ func TestMalformedPullRequest(t *testing.T) {
 }
 
 func TestPullRequestsByHead(t *testing.T) {
-	one, two := pullJSON(sha, "null"), strings.Replace(pullJSON(sha, "null"), `"number":2`, `"number":9`, 1)
-	s := play(t, say(200, "["+two+"]", "Link", `<https://x.example/?page=2>; rel="next"`), say(200, "["+two+","+one+"]"))
+	one := strings.Replace(pullJSON(sha, "null"), `"ref":"changes"`, `"ref":"a&b=c/#?é"`, 1)
+	two := strings.Replace(one, `"number":2`, `"number":9`, 1)
+	unasked := strings.Replace(pullJSON(sha, "null"), `"number":2`, `"number":5`, 1)
+	s := play(t, say(200, "["+two+","+unasked+"]", "Link", `<https://x.example/?page=2>; rel="next"`), say(200, "["+two+","+one+"]"))
 	c, _ := client(t, s.URL)
-	pulls, err := c.PullRequestsByHead(context.Background(), "octocat", "a&b=c/#?é")
+	const branch = "a&b=c/#?é"
+	pulls, err := c.PullRequestsByHead(context.Background(), "octocat", branch)
 	if err != nil || len(pulls) != 2 || pulls[0].Number != 9 || pulls[1].Number != 2 {
 		t.Errorf("got %v, %v", pulls, err)
 	}
 	query := s.requests()[0].URL.Query()
-	if query.Get("head") != "octocat:a&b=c/#?é" || query.Get("state") != "all" || len(query) != 4 {
+	if query.Get("head") != "octocat:"+branch || query.Get("state") != "all" || len(query) != 4 {
 		t.Errorf("asked for %v", query)
 	}
 }
@@ -101,6 +104,10 @@ func TestMalformedPullRequests(t *testing.T) {
 	c, _ := client(t, play(t, say(200, "[null]")).URL)
 	_, err := c.PullRequestsByHead(context.Background(), "octocat", "changes")
 	wantError(t, err, Malformed, "github.malformed")
+	for _, head := range [][2]string{{"", "changes"}, {"octocat", ""}} {
+		_, err = c.PullRequestsByHead(context.Background(), head[0], head[1])
+		wantError(t, err, Invalid, "github.invalid")
+	}
 }
 
 func TestFiles(t *testing.T) {

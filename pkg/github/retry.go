@@ -99,7 +99,7 @@ func (e *Error) open() bool {
 
 // next says whether to try again after e, and when.
 func (p *patience) next(ctx context.Context, e *Error) (wait time.Duration, again bool) {
-	if p.op.effect == adds && e.open() {
+	if e.long || p.op.effect == adds && e.open() {
 		return 0, false
 	}
 	tries := 0

@@ -61,7 +61,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, unread(resp.StatusCode, err)
 	}
-	if err := check(resp, body); err != nil {
+	if err := check(req.Method, resp, body); err != nil {
 		return nil, err
 	}
 	if req.Method == http.MethodGet && resp.StatusCode == http.StatusOK {
@@ -119,13 +119,11 @@ func answer(req *http.Request, resp *http.Response, body []byte) *http.Response 
 	return &seen
 }
 
-// check says what is wrong with an answer.
-func check(resp *http.Response, body []byte) error {
+// check says what is wrong with an answer to method.
+func check(method string, resp *http.Response, body []byte) error {
 	switch status := resp.StatusCode; {
-	case status == http.StatusNoContent:
-		return nil
-	case status == http.StatusOK || status == http.StatusCreated:
-		if !json.Valid(body) || bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+	case success(method, status):
+		if status != http.StatusNoContent && (!json.Valid(body) || bytes.Equal(bytes.TrimSpace(body), []byte("null"))) {
 			return &Error{Kind: Malformed, Status: status, Message: "not a JSON document"}
 		}
 		return nil
@@ -137,9 +135,21 @@ func check(resp *http.Response, body []byte) error {
 	return &Error{Kind: Malformed, Status: resp.StatusCode, Message: "an answer that was not asked for"}
 }
 
+// success says which answers are one. go-github takes any 2xx, and one without a
+// body for an empty list.
+func success(method string, status int) bool {
+	switch method {
+	case http.MethodGet:
+		return status == http.StatusOK
+	case http.MethodDelete:
+		return status == http.StatusNoContent
+	}
+	return status == http.StatusOK || status == http.StatusCreated
+}
+
 func unread(status int, err error) *Error {
 	if errors.Is(err, errTooLarge) {
-		return &Error{Kind: Malformed, Status: status, Message: "the answer is longer than 8 MiB"}
+		return &Error{Kind: Malformed, Status: status, Message: "the answer is longer than 8 MiB", long: true}
 	}
 	e := broken(err)
 	e.Status = status

@@ -126,8 +126,12 @@ func TestLongAnswer(t *testing.T) {
 	if err := readIt(context.Background(), c); err != nil {
 		t.Error(err)
 	}
-	c, _ = client(t, play(t, padded(maxBody+1)).URL)
+	s := play(t, padded(maxBody+1))
+	c, _ = client(t, s.URL)
 	wantError(t, readIt(context.Background(), c), Malformed, "github.malformed")
+	if n := len(s.requests()); n != 1 {
+		t.Errorf("asked %d times for what is too long", n)
+	}
 }
 
 // A body that unpacks to more than the bound is one beyond it.
