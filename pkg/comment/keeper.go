@@ -22,7 +22,7 @@ type Client interface {
 }
 
 // DefaultSettle is how long a Keeper waits before it looks at what it wrote.
-const DefaultSettle = 4 * time.Second
+const DefaultSettle = 2 * time.Second
 
 // Options say whose comment on which pull request a Keeper keeps.
 type Options struct {

@@ -19,6 +19,9 @@ type Stamp struct {
 // beats reports whether s stands and other goes, head being the pull request's
 // present head. Of equal ones neither beats the other, and a zero Stamp beats none.
 func (s Stamp) beats(other Stamp, head string) bool {
+	if none := (Stamp{}); s == none || other == none {
+		return s != none
+	}
 	if mine, theirs := s.Head == head, other.Head == head; mine != theirs {
 		return mine
 	}

@@ -3,6 +3,7 @@
 package comment
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,7 +29,7 @@ type visit struct {
 	known  sheet // everything seen and said so far, joined
 
 	written  bool // the change has been, by us
-	created  bool
+	did      Did  // what we did or may have done
 	failures int
 	left     int
 	done     bool
@@ -145,16 +146,16 @@ func (v *visit) write(ctx context.Context, body string, within time.Duration) er
 	}
 	brief, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	var err error
+	did, err := v.did, error(nil)
 	if len(v.ours) == 0 {
-		err = v.create(brief, body)
-	} else if v.ours[0].Body != body {
+		did, err = Posted, v.create(brief, body)
+	} else if did = cmp.Or(did, Updated); v.ours[0].Body != body {
 		_, err = v.Client.UpdateComment(brief, v.ours[0].ID, body)
 	}
 	if err != nil {
-		return v.failed(ctx, err, brief.Err() != nil)
+		return v.failed(ctx, err, did, brief.Err() != nil)
 	}
-	v.written = true
+	v.written, v.did = true, did
 	if err := v.clear(ctx); err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func (v *visit) create(ctx context.Context, body string) error {
 	if err != nil {
 		return err
 	}
-	v.created, v.ours = true, []github.Comment{c}
+	v.ours = []github.Comment{c}
 	if !v.isOurs(c) && c.Author.ID > 0 {
 		v.Author = c.Author
 	}
@@ -190,8 +191,9 @@ func (v *visit) clear(ctx context.Context) error {
 	return nil
 }
 
-// failed decides whether a write that went wrong is worth another look.
-func (v *visit) failed(ctx context.Context, err error, late bool) error {
+// failed decides whether a write that went wrong is worth another look: one that did
+// what is said, or not.
+func (v *visit) failed(ctx context.Context, err error, did Did, late bool) error {
 	if ctx.Err() != nil {
 		return err
 	}
@@ -202,7 +204,10 @@ func (v *visit) failed(ctx context.Context, err error, late bool) error {
 	case kind == github.Invalid && v.room == ResultsRoom: // GitHub counts otherwise
 		v.room /= 2
 		return nil
-	case late || kind == github.Uncertain || kind == github.Unavailable:
+	case late || kind == github.Uncertain:
+		v.did = did
+		return v.slow(ctx, err)
+	case kind == github.Unavailable:
 		return v.slow(ctx, err)
 	}
 	return err
@@ -251,12 +256,8 @@ func (v *visit) outcome(ctx context.Context, err error) Outcome {
 		o.Did, o.Failure = Refused, proposal.FailureOf(err)
 	case !v.change.stands(v.known):
 		o.Did = Superseded
-	case v.created:
-		o.Did = Posted
-	case v.written:
-		o.Did = Updated
 	default:
-		o.Did = Unchanged
+		o.Did = cmp.Or(v.did, Unchanged)
 	}
 	return o
 }

@@ -1,0 +1,614 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package comment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var background = context.Background()
+
+func TestResultsStand(t *testing.T) {
+	posted := func(rs ...Results) func(*testing.T, *conversation) {
+		return func(t *testing.T, c *conversation) {
+			for _, r := range rs {
+				c.keeper(t).Results(background, r)
+			}
+		}
+	}
+	pushed := func(c *conversation) { c.pr.Head.SHA = head2 }
+	tests := []struct {
+		name   string
+		before func(*testing.T, *conversation)
+		then   func(*conversation)
+		say    Results
+		did    Did
+		stands string
+		writes int
+	}{
+		{"no comment yet", nil, nil, results(head1, 10, 1), Posted, "10.1", 1},
+		{"a larger run id", posted(results(head1, 10, 1)), nil, results(head1, 11, 1), Updated, "11.1", 1},
+		{"a smaller run id", posted(results(head1, 10, 1)), nil, results(head1, 9, 9), Superseded, "10.1", 0},
+		{"a larger attempt", posted(results(head1, 10, 1)), nil, results(head1, 10, 2), Updated, "10.2", 1},
+		{"a smaller attempt", posted(results(head1, 10, 2)), nil, results(head1, 10, 1), Superseded, "10.2", 0},
+		{"the present head, a smaller run id", posted(results(head1, 10, 1)), pushed, results(head2, 9, 1), Updated, "9.1", 1},
+		{"an older head, a larger run id", posted(results(head1, 10, 1)), nil, results(head2, 11, 1), Superseded, "10.1", 0},
+		{"neither is the present head", posted(results(head3, 10, 1)), pushed, results(head1, 11, 1), Updated, "11.1", 1},
+		{"neither, and it is older", posted(results(head3, 10, 1)), pushed, results(head1, 9, 1), Superseded, "10.1", 0},
+		{"the same again", posted(results(head1, 10, 1)), nil, results(head1, 10, 1), Unchanged, "10.1", 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := newConversation()
+			if test.before != nil {
+				test.before(t, c)
+			}
+			if test.then != nil {
+				test.then(c)
+			}
+			c.ops = nil
+			o := c.keeper(t).Results(background, test.say)
+			if o.Did != test.did {
+				t.Errorf("got %s (%v), want %s", o.Did, o.Failure, test.did)
+			}
+			if s := c.only(t); s.results != "results of run "+test.stands {
+				t.Errorf("%q stands", s.results)
+			}
+			if n := c.count("create") + c.count("update"); n != test.writes {
+				t.Errorf("%d writes, want %d: %v", n, test.writes, c.ops)
+			}
+			if o.ID != c.comments[0].ID || o.URL != c.comments[0].URL || o.Head != c.pr.Head.SHA {
+				t.Errorf("got %+v", o)
+			}
+		})
+	}
+}
+
+func (c *conversation) count(op string) int {
+	n := 0
+	for _, x := range c.ops {
+		if x == op {
+			n++
+		}
+	}
+	return n
+}
+
+func TestSameRunSaysMore(t *testing.T) {
+	c := newConversation()
+	r := results(head1, 10, 1)
+	c.keeper(t).Results(background, r)
+	r.Body = func(Room) string { return "and now all of it" }
+	if o := c.keeper(t).Results(background, r); o.Did != Updated || c.only(t).results != "and now all of it" {
+		t.Errorf("got %+v, %q", o, c.only(t).results)
+	}
+}
+
+func TestRoom(t *testing.T) {
+	c := newConversation()
+	for i, head := range []string{head1, head2} {
+		c.pr.Head.SHA = head
+		c.keeper(t).Results(background, results(head, int64(10+i), 1))
+	}
+	c.pr.Head.SHA, c.pr.State = head3, "closed"
+	var got Room
+	r := results(head2, 12, 1)
+	r.Body = func(room Room) string { got = room; return "x" }
+	if o := c.keeper(t).Results(background, r); o.Did != Updated {
+		t.Fatalf("got %+v", o)
+	}
+	want := Room{Units: ResultsRoom, Head: head3, Moved: true, Closed: true, Earlier: []Result{results(head1, 10, 1).Result}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestEarlierResults(t *testing.T) {
+	c := newConversation()
+	var o Outcome
+	for i := 1; i <= 9; i++ {
+		head := fmt.Sprintf("%040d", (i+1)/2) // two runs a commit
+		c.pr.Head.SHA = head
+		r := results(head, int64(i), 1)
+		r.Conclusion, r.Totals = "denied", proposal.Totals{Proposed: i, Denied: 1}
+		o = c.keeper(t).Results(background, r)
+	}
+	var got []int64
+	for _, r := range o.State.Earlier {
+		got = append(got, r.RunID)
+	}
+	if diff := cmp.Diff([]int64{8, 6, 4, 2}, got); diff != "" {
+		t.Errorf("the last run of each earlier commit, newest first: -want +got:\n%s", diff)
+	}
+	if r := o.State.Earlier[0]; r.Conclusion != "denied" || r.Totals != (proposal.Totals{Proposed: 8, Denied: 1}) {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestPendingGoesWithItsResults(t *testing.T) {
+	c := newConversation()
+	r := results(head1, 10, 1)
+	r.Conclusion = "asked"
+	r.Pending = []Pending{{Name: "lint -- fast>", PlanDigest: digest("a"), Policy: digest("b"), RunID: 10, Artifact: "fumehood"}}
+	c.keeper(t).Results(background, r)
+	c.keeper(t).Notice(background, answer(900))
+	got, err := c.keeper(t).Read(background)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r.Pending, got.Pending); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if o := c.keeper(t).Results(background, results(head1, 11, 1)); len(o.State.Pending) != 0 {
+		t.Errorf("%v still waits", o.State.Pending)
+	}
+}
+
+func digest(hex string) string { return "sha256:" + strings.Repeat(hex, 64) }
+
+func TestNotices(t *testing.T) {
+	c := newConversation()
+	k := c.keeper(t)
+	k.Results(background, results(head1, 10, 1))
+	steps := []struct {
+		name   string
+		say    func() Outcome
+		did    Did
+		notice string
+	}{
+		{"an answer", func() Outcome { return k.Notice(background, answer(900)) }, Updated, "answer to 900"},
+		{"the same again", func() Outcome { return k.Notice(background, answer(900)) }, Unchanged, "answer to 900"},
+		{"to an earlier comment", func() Outcome { return k.Notice(background, answer(899)) }, Superseded, "answer to 900"},
+		{"to a later comment", func() Outcome { return k.Notice(background, answer(901)) }, Updated, "answer to 901"},
+		{"results that keep it", func() Outcome { return k.Results(background, results(head1, 11, 1)) }, Updated, "answer to 901"},
+		{"results that answer an earlier comment", func() Outcome { return k.Results(background, answering(12, 900)) }, Updated, "answer to 901"},
+		{"results that answer this comment", func() Outcome { return k.Results(background, answering(13, 901)) }, Updated, ""},
+		{"to the earlier comment again", func() Outcome { return k.Notice(background, answer(900)) }, Superseded, ""},
+		{"another answer to the same comment", func() Outcome { return k.Notice(background, answer(901)) }, Updated, "answer to 901"},
+		{"superseded results take it away", func() Outcome { return k.Results(background, answering(12, math.MaxInt64)) }, Superseded, ""},
+	}
+	for _, step := range steps {
+		if o := step.say(); o.Did != step.did {
+			t.Errorf("%s: got %s (%v), want %s", step.name, o.Did, o.Failure, step.did)
+		}
+		s := c.only(t)
+		if s.notice != step.notice {
+			t.Errorf("%s: %q stands, want %q", step.name, s.notice, step.notice)
+		}
+		if !strings.HasPrefix(s.results, "results of run 1") {
+			t.Errorf("%s: the results are %q", step.name, s.results)
+		}
+	}
+}
+
+func answering(run, comment int64) Results {
+	r := results(head1, run, 1)
+	r.Answered = comment
+	return r
+}
+
+func TestStartsAreCounted(t *testing.T) {
+	c := newConversation()
+	day := time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)
+	var o Outcome
+	for i := range 100 {
+		n := answer(int64(900 + i))
+		n.Start, n.Time = int64(5000+i), day.Add(time.Duration(i/95)*time.Minute)
+		o = c.keeper(t).Notice(background, n)
+	}
+	if o.State.Started() != 100 || o.State.StartedOn(DayOf(day)+1) != 5 || len(o.State.Starts) > maxStarts {
+		t.Errorf("got %d, %d on the last day", o.State.Started(), o.State.StartedOn(DayOf(day)+1))
+	}
+	n := answer(999)
+	n.Start, n.Time = 5099, day
+	if o = c.keeper(t).Notice(background, n); o.State.Started() != 100 {
+		t.Errorf("a run that was counted before is counted again: %d", o.State.Started())
+	}
+	n = answer(800) // too late for its text
+	n.Start, n.Time = 5100, day
+	if o = c.keeper(t).Notice(background, n); o.State.Started() != 101 || o.Did != Superseded {
+		t.Errorf("got %d, %s", o.State.Started(), o.Did)
+	}
+}
+
+// TestSquatters holds THREATS 26: what looks like ours and is not, is not.
+func TestSquatters(t *testing.T) {
+	state, err := sheet{State: State{Result: &Result{Stamp: Stamp{Head: head1, RunID: 99, Attempt: 1}, Conclusion: "success"}}, results: "all is well"}.body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	authors := []github.Author{
+		person,
+		{Login: "github-actions[bot]", ID: 41898283, Type: "Bot"},
+		{Login: "github-actions[bot]", ID: 1, Type: "User"},
+		{Login: "github-actions-bot", ID: 2, Type: "Bot"},
+		{Login: "GitHub-Actions[bot]", ID: 3, Type: "Bot"},
+		{Login: "my-github-actions[bot]", ID: 4, Type: "Bot"},
+		{}, // an account that is gone
+	}
+	c := newConversation()
+	for _, a := range authors {
+		c.post(a, state)
+	}
+	c.post(bot, "no marker")
+	c.post(bot, "> "+state)
+	c.post(bot, "\n"+state)
+	c.post(bot, Marker+" and more")
+	if s, err := c.keeper(t).Read(background); err != nil || s.Result != nil {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	o := c.keeper(t).Results(background, results(head1, 10, 1))
+	if o.Did != Posted || o.Others != len(authors) {
+		t.Errorf("got %s, %d others, want %d", o.Did, o.Others, len(authors))
+	}
+	if s := c.only(t); s.results != "results of run 10.1" {
+		t.Errorf("%q stands", s.results)
+	}
+}
+
+// TestWorkflowByLogin is the case of a server that does not tell the bot's id.
+func TestWorkflowByLogin(t *testing.T) {
+	c := newConversation()
+	c.post(github.Author{Login: "github-actions[bot]", ID: 1, Type: "User"}, Marker)
+	c.post(github.Author{Login: "Github-actions[bot]", ID: 2, Type: "Bot"}, Marker)
+	k := c.keeper(t)
+	k.Author = github.Author{Login: "github-actions[bot]", Type: "Bot"}
+	if o := k.Results(background, results(head1, 10, 1)); o.Did != Posted || o.Others != 2 {
+		t.Errorf("got %+v", o)
+	}
+	if o := k.Results(background, results(head1, 11, 1)); o.Did != Updated {
+		t.Errorf("got %+v", o)
+	}
+}
+
+// TestAnotherApp is an app's token that GitHub tells nothing about itself: who it is
+// shows with the first comment.
+func TestAnotherApp(t *testing.T) {
+	c := newConversation()
+	c.token = github.Author{Login: "my-app[bot]", ID: 77, Type: "Bot"}
+	for run := int64(10); run < 13; run++ {
+		if o := c.keeper(t).Results(background, results(head1, run, 1)); o.Did != Posted {
+			t.Errorf("got %+v", o)
+		}
+		if s := c.only(t); s.stamp().RunID != run {
+			t.Errorf("run %d stands", s.stamp().RunID)
+		}
+	}
+}
+
+func TestTwoCommentsOfOursBecomeOne(t *testing.T) {
+	c := newConversation()
+	c.keeper(t).Results(background, results(head1, 10, 1))
+	first := c.comments[0]
+	other := newConversation()
+	other.keeper(t).Results(background, results(head1, 12, 1))
+	other.keeper(t).Notice(background, starting(900, 12))
+	c.post(person, "hello")
+	c.post(bot, other.comments[0].Body)
+	o := c.keeper(t).Results(background, results(head1, 11, 1))
+	s := c.only(t)
+	if o.Did != Superseded || o.ID != first.ID || s.stamp().RunID != 12 || s.notice != "answer to 900" || s.Started() != 1 {
+		t.Errorf("got %+v\n%+v", o, s)
+	}
+	if len(c.comments) != 2 {
+		t.Errorf("%d comments", len(c.comments))
+	}
+}
+
+func TestFailures(t *testing.T) {
+	deleted := func(c *conversation) failure { return failure{hook: func() { c.remove(c.comments[0].ID) }} }
+	always := func(kind github.Kind) func(*conversation) []failure {
+		return func(*conversation) []failure {
+			return []failure{{err: refusal(kind)}, {err: refusal(kind)}, {err: refusal(kind)}, {err: refusal(kind)}, {err: refusal(kind)}}
+		}
+	}
+	after := func(kind github.Kind) func(*conversation) []failure {
+		return func(*conversation) []failure { return []failure{{err: refusal(kind), after: true}} }
+	}
+	once := func(kind github.Kind) func(*conversation) []failure {
+		return func(*conversation) []failure { return []failure{{err: refusal(kind)}} }
+	}
+	tests := []struct {
+		name  string
+		fresh bool // no comment yet
+		op    string
+		fail  func(*conversation) []failure
+		did   Did
+		code  string
+	}{
+		{"locked, no comment yet", true, "create", always(github.Locked), Refused, "github.locked"},
+		{"locked", false, "update", always(github.Locked), Refused, "github.locked"},
+		{"no right to write", true, "create", always(github.Forbidden), Refused, "github.forbidden"},
+		{"no right to read", true, "list", always(github.NotFound), Refused, "github.not-found"},
+		{"no pull request", false, "pull", always(github.NotFound), Refused, "github.not-found"},
+		{"rate limit", false, "update", always(github.RateLimited), Refused, "github.rate-limited"},
+		{"rate limit while reading", false, "read", always(github.RateLimited), Refused, "github.rate-limited"},
+		{"GitHub is down", false, "list", always(github.Unavailable), Refused, "github.unavailable"},
+		{"GitHub is down for writes", false, "update", always(github.Unavailable), Refused, "github.unavailable"},
+		{"GitHub stumbles", false, "update", once(github.Unavailable), Updated, ""},
+		{"created, then reset", true, "create", after(github.Uncertain), Posted, ""},
+		{"reset, not created", true, "create", once(github.Uncertain), Posted, ""},
+		{"updated, then reset", false, "update", after(github.Uncertain), Updated, ""},
+		{"reset, not updated", false, "update", once(github.Uncertain), Updated, ""},
+		{"resets without end", true, "create", always(github.Uncertain), Refused, "github.unavailable"},
+		{"deleted before the look", false, "read", func(c *conversation) []failure { return []failure{deleted(c)} }, Posted, ""},
+		{"deleted before the write", false, "update", func(c *conversation) []failure { return []failure{deleted(c)} }, Posted, ""},
+		{"deleted after the write", false, "read", func(c *conversation) []failure { return []failure{{}, deleted(c)} }, Posted, ""},
+		{"a replica that lags", true, "read", once(github.NotFound), Posted, ""},
+		{"GitHub counts otherwise", false, "update", once(github.Invalid), Updated, ""},
+		{"GitHub takes nothing", false, "update", always(github.Invalid), Refused, "github.invalid"},
+		{"cannot look again", false, "read", func(*conversation) []failure { return []failure{{}, {err: refusal(github.Unavailable)}} }, Updated, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := newConversation()
+			if !test.fresh {
+				c.keeper(t).Results(background, results(head1, 10, 1))
+			}
+			c.fail[test.op] = test.fail(c)
+			o := c.keeper(t).Results(background, results(head1, 11, 1))
+			if o.Did != test.did {
+				t.Errorf("got %s (%+v), want %s", o.Did, o.Failure, test.did)
+			}
+			if (o.Did == Refused) != (o.Failure != nil) || o.Did == Refused && o.Failure.Code != test.code {
+				t.Errorf("got %+v, want %q", o.Failure, test.code)
+			}
+			if o.Did != Refused {
+				if s := c.only(t); s.results != "results of run 11.1" {
+					t.Errorf("%q stands", s.results)
+				}
+			} else if len(c.by(bot)) > 1 {
+				t.Errorf("%d comments of ours", len(c.by(bot)))
+			}
+		})
+	}
+}
+
+func TestUndeletableDuplicate(t *testing.T) {
+	c := newConversation()
+	c.keeper(t).Results(background, results(head1, 10, 1))
+	c.post(bot, c.comments[0].Body)
+	c.fail["delete"] = []failure{{err: refusal(github.Forbidden)}}
+	if o := c.keeper(t).Results(background, results(head1, 11, 1)); o.Did != Updated || o.Left != 1 {
+		t.Errorf("got %+v", o)
+	}
+}
+
+func TestContended(t *testing.T) {
+	c := newConversation()
+	c.keeper(t).Results(background, results(head1, 10, 1))
+	old := c.comments[0].Body
+	for range 100 { // somebody who writes the same old text after every write
+		c.fail["read"] = append(c.fail["read"], failure{hook: func() { c.comments[0].Body = old }})
+	}
+	o := c.keeper(t).Results(background, results(head1, 11, 1))
+	if o.Did != Refused || o.Failure.Code != "comment.contended" || !strings.Contains(o.Failure.Hint, "concurrency") {
+		t.Errorf("got %+v, %+v", o, o.Failure)
+	}
+}
+
+// TestSlow has requests that take longer than Settle: what was read is not to be
+// trusted, so nothing is written.
+func TestSlow(t *testing.T) {
+	c := newConversation()
+	c.keeper(t).Results(background, results(head1, 10, 1))
+	k := c.keeper(t)
+	now := time.Unix(1_800_000_000, 0)
+	k.Now = func() time.Time { now = now.Add(3 * time.Second); return now }
+	o := k.Results(background, results(head1, 11, 1))
+	if o.Did != Refused || o.Failure.Code != "github.unavailable" || c.only(t).stamp().RunID != 10 {
+		t.Errorf("got %+v, %+v", o, o.Failure)
+	}
+}
+
+func TestWriteIsBounded(t *testing.T) {
+	c := newConversation()
+	k := c.keeper(t)
+	k.Settle = 20 * time.Millisecond
+	k.Now = time.Now
+	k.Client = stuck{c}
+	o := k.Results(background, results(head1, 11, 1))
+	if o.Did != Refused || o.Failure.Code != "github.unavailable" {
+		t.Errorf("got %+v, %+v", o, o.Failure)
+	}
+}
+
+// stuck is a GitHub that never answers a write.
+type stuck struct{ *conversation }
+
+func (s stuck) CreateComment(ctx context.Context, _ int, _ string) (github.Comment, error) {
+	<-ctx.Done()
+	return github.Comment{}, &github.Error{Kind: github.Canceled, Err: ctx.Err()}
+}
+
+func TestInterrupted(t *testing.T) {
+	for _, op := range []string{"list", "pull", "create", "settle"} {
+		t.Run(op, func(t *testing.T) {
+			c := newConversation()
+			ctx, cancel := context.WithCancel(background)
+			defer cancel()
+			k := c.keeper(t)
+			if op == "settle" {
+				c.fail["create"] = []failure{{hook: cancel}}
+			} else {
+				c.fail[op] = []failure{{hook: cancel, err: context.Canceled}}
+			}
+			o := k.Results(ctx, results(head1, 11, 1))
+			if op == "settle" {
+				if o.Did != Posted || c.only(t).stamp().RunID != 11 {
+					t.Errorf("got %+v", o)
+				}
+			} else if o.Did != Refused || o.Failure.Code != "comment.interrupted" || len(c.comments) != 0 {
+				t.Errorf("got %+v", o)
+			}
+		})
+	}
+}
+
+func TestPersonEdits(t *testing.T) {
+	c := newConversation()
+	k := c.keeper(t)
+	k.Results(background, results(head1, 10, 1))
+	k.Notice(background, starting(900, 10))
+	body := &c.comments[0].Body
+
+	*body = strings.ReplaceAll(*body, "\n", "\r\n") + "\r\n"
+	if o := k.Results(background, results(head1, 10, 1)); o.Did != Unchanged {
+		t.Errorf("the ends of lines: got %s", o.Did)
+	}
+	*body = strings.Replace(*body, `"v":1`, `"v": 1`, 1)
+	if s, err := k.Read(background); err != nil || s.Started() != 0 || s.Result != nil {
+		t.Errorf("a state that we did not spell: got %+v, %v", s, err)
+	}
+	if o := k.Notice(background, answer(901)); o.Did != Updated || c.only(t).results != "results of run 10.1" {
+		t.Errorf("got %s, %q", o.Did, c.only(t).results)
+	}
+	if o := k.Results(background, results(head1, 1, 1)); o.Did != Updated || c.only(t).notice != "answer to 901" {
+		t.Errorf("got %s, %q", o.Did, c.only(t).notice)
+	}
+	*body = "I have written something else here"
+	if o := k.Results(background, results(head1, 11, 1)); o.Did != Posted || len(c.comments) != 2 {
+		t.Errorf("got %s, %d comments", o.Did, len(c.comments))
+	}
+}
+
+func TestSectionsCannotBeForged(t *testing.T) {
+	hostile := "<!-- fumehood:report -->\nx\n<!-- fumehood:results -->\n<!-- fumehood:state {} -->\n<!-- fumehood:notice -->\ny\r\n<!-- fumehood:results -->"
+	c := newConversation()
+	k := c.keeper(t)
+	k.Notice(background, Notice{Comment: 900, Text: hostile})
+	r := results(head1, 10, 1)
+	r.Body = func(Room) string { return hostile }
+	k.Results(background, r)
+	s := c.only(t)
+	want := "x\n&lt;!-- fumehood:results -->\n&lt;!-- fumehood:state {} -->\n&lt;!-- fumehood:notice -->\ny\n&lt;!-- fumehood:results -->"
+	if diff := cmp.Diff(want, s.notice); diff != "" {
+		t.Errorf("notice: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(want, s.results); diff != "" {
+		t.Errorf("results: -want +got:\n%s", diff)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	c := newConversation()
+	k := c.keeper(t)
+	fill := func(n int) string { return strings.Repeat("😀", n/2) }
+	r := results(head1, 10, 1)
+	r.Body = func(room Room) string { return fill(room.Units) }
+	if o := k.Results(background, r); o.Did != Posted {
+		t.Fatalf("got %+v", o)
+	}
+	if o := k.Notice(background, Notice{Comment: 900, Text: fill(NoticeRoom)}); o.Did != Updated {
+		t.Fatalf("got %+v", o)
+	}
+	if n := text.Units(c.comments[0].Body); n > 65536 || n < ResultsRoom+NoticeRoom {
+		t.Errorf("the body has %d units", n)
+	}
+	if o := k.Notice(background, Notice{Comment: 901, Text: fill(NoticeRoom) + "x"}); o.Did != Refused || o.Failure.Code != "comment.too-long" {
+		t.Errorf("got %+v", o)
+	}
+	r = results(head1, 11, 1)
+	r.Body = func(room Room) string { return fill(room.Units) + "x" }
+	if o := k.Results(background, r); o.Did != Refused || o.Failure.Code != "comment.too-long" {
+		t.Errorf("got %+v", o)
+	}
+	if s := c.only(t); s.stamp().RunID != 10 || s.Notice.Comment != 900 {
+		t.Errorf("what was refused has left a trace: %+v", s.State)
+	}
+}
+
+func TestLessRoomWhenGitHubRefuses(t *testing.T) {
+	c := newConversation()
+	var rooms []int
+	r := results(head1, 10, 1)
+	r.Body = func(room Room) string { rooms = append(rooms, room.Units); return "x" }
+	c.fail["create"] = []failure{{err: refusal(github.Invalid)}}
+	if o := c.keeper(t).Results(background, r); o.Did != Posted {
+		t.Errorf("got %+v", o)
+	}
+	if diff := cmp.Diff([]int{ResultsRoom, ResultsRoom / 2}, rooms); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestInvalid(t *testing.T) {
+	good := results(head1, 10, 1)
+	change := func(f func(*Results)) Results { r := good; f(&r); return r }
+	pending := func(f func(*Pending)) Results {
+		p := Pending{PlanDigest: digest("a"), Policy: digest("b"), RunID: 1}
+		f(&p)
+		return change(func(r *Results) { r.Pending = []Pending{p} })
+	}
+	tests := []struct {
+		name string
+		r    Results
+	}{
+		{"short head", change(func(r *Results) { r.Head = "abc" })},
+		{"head in capitals", change(func(r *Results) { r.Head = strings.Repeat("A", 40) })},
+		{"no run", change(func(r *Results) { r.RunID = 0 })},
+		{"no attempt", change(func(r *Results) { r.Attempt = 0 })},
+		{"unknown conclusion", change(func(r *Results) { r.Conclusion = "great" })},
+		{"negative total", change(func(r *Results) { r.Totals.Failed = -1 })},
+		{"no body", change(func(r *Results) { r.Body = nil })},
+		{"too many pending", change(func(r *Results) { r.Pending = make([]Pending, 7) })},
+		{"plan digest", pending(func(p *Pending) { p.PlanDigest = "abc" })},
+		{"policy digest", pending(func(p *Pending) { p.Policy = "" })},
+		{"run of a pending", pending(func(p *Pending) { p.RunID = -1 })},
+		{"name with a control", pending(func(p *Pending) { p.Name = "a\nb" })},
+		{"name with a bidi control", pending(func(p *Pending) { p.Name = "a\u202eb" })},
+		{"long name", pending(func(p *Pending) { p.Name = strings.Repeat("x", 65) })},
+		{"long artifact", pending(func(p *Pending) { p.Artifact = strings.Repeat("x", 65) })},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := newConversation()
+			if o := c.keeper(t).Results(background, test.r); o.Did != Refused || o.Failure.Code != "comment.invalid" || len(c.ops) != 0 {
+				t.Errorf("got %+v, %+v after %v", o, o.Failure, c.ops)
+			}
+		})
+	}
+	for _, n := range []Notice{{}, {Comment: -1}, {Comment: 1, Start: 5}, {Comment: 1, Start: -5, Time: time.Unix(1, 0)}} {
+		c := newConversation()
+		if o := c.keeper(t).Notice(background, n); o.Did != Refused || o.Failure.Code != "comment.invalid" {
+			t.Errorf("%+v: got %+v", n, o)
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	c := newConversation()
+	for name, o := range map[string]Options{
+		"no client":           {PR: 1, Author: bot},
+		"no pull request":     {Client: c, Author: bot},
+		"no author":           {Client: c, PR: 1},
+		"a login alone":       {Client: c, PR: 1, Author: github.Author{Login: "octocat", Type: "User"}},
+		"a person as a bot":   {Client: c, PR: 1, Author: github.Author{Login: "github-actions[bot]", Type: "User"}},
+		"another bot by name": {Client: c, PR: 1, Author: github.Author{Login: "my-app[bot]", Type: "Bot"}},
+	} {
+		if _, err := New(o); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+func TestReadFails(t *testing.T) {
+	c := newConversation()
+	c.fail["list"] = []failure{{err: refusal(github.Forbidden)}}
+	var stop *proposal.StopError
+	if _, err := c.keeper(t).Read(background); !errors.As(err, &stop) || stop.Code != "github.forbidden" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package comment
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+)
+
+func says(r Results) func(*world, *turn) func(*Keeper) Outcome {
+	return func(*world, *turn) func(*Keeper) Outcome {
+		return func(k *Keeper) Outcome { return k.Results(context.Background(), r) }
+	}
+}
+
+func answers(n Notice) func(*world, *turn) func(*Keeper) Outcome {
+	return func(*world, *turn) func(*Keeper) Outcome {
+		return func(k *Keeper) Outcome { return k.Notice(context.Background(), n) }
+	}
+}
+
+// pushed moves the pull request's head and then says its results, as a run of the new
+// commit does.
+func pushed(head string, r Results) func(*world, *turn) func(*Keeper) Outcome {
+	return func(w *world, t *turn) func(*Keeper) Outcome {
+		return func(k *Keeper) Outcome {
+			t.await("push", func() { w.pr.Head.SHA = head })
+			return k.Results(context.Background(), r)
+		}
+	}
+}
+
+func standing(c *conversation) {
+	body, err := sheet{State: State{Starts: []Start{{RunID: 5, Day: 20000}}}, results: "nothing yet"}.body()
+	if err != nil {
+		panic(err)
+	}
+	c.post(bot, body)
+}
+
+// one checks that one comment stands, with the results of a run, the answer to a
+// comment and the starts given.
+func one(run, comment int64, starts int) func(*world) string {
+	return func(w *world) string {
+		ours := w.by(bot)
+		if len(ours) != 1 {
+			return fmt.Sprintf("%d comments of ours", len(ours))
+		}
+		s := readSheet(ours[0].Body)
+		switch {
+		case run != 0 && (s.stamp().RunID != run || s.results != fmt.Sprintf("results of run %d.1", run)):
+			return fmt.Sprintf("run %d stands with %q, want %d", s.stamp().RunID, s.results, run)
+		case comment != 0 && (s.Notice.Comment != comment || s.notice != answer(comment).Text):
+			return fmt.Sprintf("the answer to %d stands with %q, want %d", s.Notice.Comment, s.notice, comment)
+		case s.Started() != starts:
+			return fmt.Sprintf("%d starts are counted, want %d", s.Started(), starts)
+		}
+		for _, t := range w.jobs {
+			if t.outcome.Did == Refused {
+				return fmt.Sprintf("%s: %+v", t.name, t.outcome.Failure)
+			}
+		}
+		return ""
+	}
+}
+
+func starting(comment, run int64) Notice {
+	n := answer(comment)
+	n.Start, n.Time = run, time.Unix(1_800_000_000, 0)
+	return n
+}
+
+type jobs = []func(*world, *turn) func(*Keeper) Outcome
+
+func TestOrders(t *testing.T) {
+	scenes := []scene{
+		{name: "two runs, no comment yet", jobs: jobs{says(results(head1, 11, 1)), says(results(head1, 12, 1))}, check: one(12, 0, 0)},
+		{name: "two runs, one comment", before: standing, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 11, 1))}, check: one(12, 0, 1)},
+		{name: "a run and an answer, no comment yet", jobs: jobs{says(results(head1, 11, 1)), answers(answer(900))}, check: one(11, 900, 0)},
+		{name: "a run and an answer", before: standing, jobs: jobs{says(results(head1, 11, 1)), answers(starting(900, 11))}, check: one(11, 900, 2)},
+		{name: "two answers", before: standing, jobs: jobs{answers(starting(900, 11)), answers(starting(901, 12))}, check: one(0, 901, 3)},
+		{name: "a push between two runs", before: standing, jobs: jobs{says(results(head1, 12, 1)), pushed(head2, results(head2, 11, 1))}, check: one(11, 0, 1)},
+		{name: "three runs, one comment", grain: middle, before: standing, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 13, 1)), says(results(head1, 11, 1))}, check: one(13, 0, 1)},
+		{name: "two runs and an answer", grain: coarse, before: standing, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 11, 1)), answers(starting(900, 11))}, check: one(12, 900, 2)},
+		{name: "three runs, no comment yet", grain: coarse, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 13, 1)), says(results(head1, 11, 1))}, check: one(13, 0, 0)},
+	}
+	for _, s := range scenes {
+		t.Run(s.name, func(t *testing.T) {
+			start := time.Now()
+			runs, wrong := s.orders(300_000)
+			t.Logf("%d orders in %v", runs, time.Since(start).Round(time.Millisecond))
+			if wrong != "" {
+				t.Errorf("after %d orders: %s", runs, wrong)
+			}
+		})
+	}
+}
+
+// TestOrdersNeedSettling shows that the search finds what is lost when the one
+// assumption about time does not hold.
+func TestOrdersNeedSettling(t *testing.T) {
+	s := scene{before: standing, free: true, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 11, 1))}, check: one(12, 0, 1)}
+	if runs, wrong := s.orders(10_000); wrong == "" {
+		t.Errorf("in %d orders without settling nothing was lost", runs)
+	}
+}
+
+// next lets another job speak after all and checks what stands then.
+func next(check func(*world) string) func(*world) string {
+	return func(w *world) string {
+		k, err := New(Options{Client: w.conversation, Author: bot, PR: prNumber, Sleep: func(context.Context, time.Duration) error { return nil }})
+		if err != nil {
+			return err.Error()
+		}
+		if o := k.Notice(context.Background(), answer(999)); o.Did == Refused {
+			return fmt.Sprint(o.Failure)
+		}
+		return check(w)
+	}
+}
+
+func TestOrdersWithAJobKilled(t *testing.T) {
+	anyRun := func(w *world) string {
+		if n := len(w.by(bot)); n != 1 {
+			return fmt.Sprintf("%d comments of ours", n)
+		}
+		return ""
+	}
+	older, newer := says(results(head1, 11, 1)), says(results(head1, 12, 1))
+	scenes := []scene{
+		{name: "the older, no comment yet", jobs: jobs{newer, older}, check: next(one(12, 999, 0))},
+		{name: "the older", before: standing, jobs: jobs{newer, older}, check: next(one(12, 999, 1))},
+		{name: "the newer, no comment yet", jobs: jobs{older, newer}, check: next(anyRun)},
+		{name: "the newer", before: standing, jobs: jobs{older, newer}, check: next(anyRun)},
+	}
+	for _, s := range scenes {
+		t.Run(s.name, func(t *testing.T) {
+			s.crash = true
+			if runs, wrong := s.orders(100_000); wrong != "" {
+				t.Errorf("after %d orders: %s", runs, wrong)
+			}
+		})
+	}
+}
+
+// TestOrdersWithACommentDeleted lets a person delete our comment at any point: it is
+// made anew, unless that was the last thing that happened.
+func TestOrdersWithACommentDeleted(t *testing.T) {
+	deletes := func(w *world, t *turn) func(*Keeper) Outcome {
+		return func(*Keeper) Outcome {
+			t.await("person", func() {
+				w.ops = append(w.ops, "person")
+				for _, c := range w.by(bot) {
+					w.remove(c.ID)
+				}
+			})
+			return Outcome{}
+		}
+	}
+	s := scene{grain: coarse, before: standing, jobs: jobs{says(results(head1, 11, 1)), answers(answer(900)), deletes}, check: func(w *world) string {
+		if len(w.by(bot)) == 0 && w.ops[len(w.ops)-1] == "person" {
+			return ""
+		}
+		return one(0, 0, readSheet(w.by(bot)[0].Body).Started())(w)
+	}}
+	if runs, wrong := s.orders(100_000); wrong != "" {
+		t.Errorf("after %d orders: %s", runs, wrong)
+	}
+}
