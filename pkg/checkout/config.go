@@ -3,6 +3,7 @@
 package checkout
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -23,13 +24,16 @@ func (s setting) name() string {
 // an error, and so is what it may read otherwise than we do: a file that cannot be
 // read surely holds no credential for sure.
 func parseConfig(data string) ([]setting, error) {
+	if strings.Contains(data, "\x00") {
+		return nil, errors.New("invalid git config: it holds a NUL")
+	}
 	p := configParser{rest: strings.TrimPrefix(data, "\ufeff"), line: 1}
 	p.rest = strings.ReplaceAll(p.rest, "\r\n", "\n")
 	var settings []setting
 	for {
 		p.blank("\n")
 		switch c := p.peek(); {
-		case c == 0 && p.rest == "":
+		case c == 0:
 			return settings, nil
 		case c == '#' || c == ';':
 			p.comment()
@@ -78,7 +82,7 @@ func (p *configParser) next() byte {
 }
 
 func (p *configParser) blank(also string) {
-	for p.rest != "" && strings.ContainsRune(" \t\v\f\r"+also, rune(p.peek())) {
+	for p.rest != "" && strings.ContainsRune(" \t"+also, rune(p.peek())) {
 		p.next()
 	}
 }
@@ -109,10 +113,16 @@ func (p *configParser) header() error {
 		return p.wrong("no section name")
 	}
 	if p.peek() == ' ' || p.peek() == '\t' {
+		if sub != "" {
+			return p.wrong("two subsections")
+		}
 		p.blank("")
 		var err error
 		if sub, err = p.quoted(); err != nil {
 			return err
+		}
+		if sub == "" {
+			return p.wrong("empty subsection")
 		}
 	}
 	if p.next() != ']' {
@@ -153,12 +163,7 @@ func (p *configParser) setting() (setting, error) {
 		value, err := p.value()
 		s.value = value
 		return s, err
-	case '\n', '#', ';':
-		p.comment()
-	case 0:
-		if p.rest != "" {
-			return s, p.wrong("a NUL")
-		}
+	case '\n', 0:
 	default:
 		return s, p.wrong("character %q after a key", p.peek())
 	}
@@ -171,12 +176,10 @@ var configEscapes = map[byte]byte{'n': '\n', 't': '\t', 'b': '\b', '"': '"', '\\
 func (p *configParser) value() (string, error) {
 	var b strings.Builder
 	quoted, end := false, 0 // end: blanks after it are dropped
-	p.blank("")
 	for {
-		c := p.peek()
-		switch {
-		case c == 0 && p.rest != "":
-			return "", p.wrong("a NUL")
+		switch c := p.next(); {
+		case c == '\r':
+			return "", p.wrong("a carriage return")
 		case c == 0 || c == '\n':
 			if quoted {
 				return "", p.wrong("quotes do not end")
@@ -184,29 +187,24 @@ func (p *configParser) value() (string, error) {
 			return b.String()[:end], nil
 		case !quoted && (c == '#' || c == ';'):
 			p.comment()
-			continue
-		}
-		p.next()
-		switch {
+		case !quoted && (c == ' ' || c == '\t'):
+			if b.Len() > 0 {
+				b.WriteByte(c)
+			}
 		case c == '"':
 			quoted = !quoted
 			end = b.Len()
-			continue
+		case c == '\\' && p.peek() == '\n':
+			p.next()
 		case c == '\\':
-			e := p.next()
-			if e == '\n' {
-				continue
-			}
-			real, known := configEscapes[e]
+			real, known := configEscapes[p.next()]
 			if !known {
-				return "", p.wrong("escape %q", e)
+				return "", p.wrong("unknown escape")
 			}
 			b.WriteByte(real)
 			end = b.Len()
-			continue
-		}
-		b.WriteByte(c)
-		if quoted || c != ' ' && c != '\t' && c != '\r' && c != '\v' && c != '\f' {
+		default:
+			b.WriteByte(c)
 			end = b.Len()
 		}
 	}
