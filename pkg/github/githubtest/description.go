@@ -165,7 +165,7 @@ func properties(schemas []*openapi3.Schema, name string) (found []*openapi3.Sche
 
 // undescribed are answers that GitHub gives to any operation, described or not.
 var undescribed = []int{
-	http.StatusNotModified, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+	http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusNotModified, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 	http.StatusUnprocessableEntity, http.StatusTooManyRequests,
 }
 

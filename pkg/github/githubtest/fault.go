@@ -3,7 +3,6 @@
 package githubtest
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"slices"
@@ -30,7 +29,10 @@ const (
 	PrimaryLimit           // Status 403 or 429 (default 403), no request left until Delay has passed
 	SecondaryLimit         // Status 403 or 429 (default 403), Retry-After Delay; 0: no such header
 	NotFoundForAWhile      // 404, as a replica does that lags behind
+	Redirect               // Status (default 302) to Body
 )
+
+const exhausted = "API rate limit exceeded for installation. If you reach out to GitHub Support for help, please include the request ID."
 
 // A Fault is one misbehaviour, on demand.
 type Fault struct {
@@ -41,13 +43,13 @@ type Fault struct {
 	Count  int // that many are hit; 0: one, -1: all from then on
 	Status int
 	Delay  time.Duration
-	Body   string // of Answer; default GitHub's own shape
+	Body   string // of Answer, default GitHub's own shape; Redirect's address
 }
 
 // Inject adds a fault. Of several that match, the first added one that still has
 // requests to hit is used up first.
 func (s *Server) Inject(f Fault) {
-	if f.Kind <= 0 || f.Kind > NotFoundForAWhile {
+	if f.Kind <= 0 || f.Kind > Redirect {
 		panic("githubtest: a Fault without a Kind")
 	}
 	if f.Count == 0 {
@@ -103,30 +105,30 @@ func (f *Fault) status(otherwise int) int {
 	return f.Status
 }
 
-// before does what happens instead of the work and reports whether that was all.
-func (f *Fault) before(s *Server, w http.ResponseWriter) bool {
-	switch f.Kind {
+// instead is what is answered in place of the work; nil when the work is to be done.
+func (f *Fault) instead(s *Server) *answer {
+	var a answer
+	switch now := s.options.Now(); f.Kind {
 	case Answer:
-		f.answer(f.status(http.StatusInternalServerError), "Server Error").write(context.Background(), w, nil)
+		a = f.answer(f.status(http.StatusInternalServerError), "Server Error")
 	case NotFoundForAWhile:
-		f.answer(http.StatusNotFound, "Not Found").write(context.Background(), w, nil)
-	case ResetBefore:
-		reset(w)
+		a = f.answer(http.StatusNotFound, "Not Found")
+	case Redirect:
+		a = f.answer(f.status(http.StatusFound), "Moved")
+		a.header.Set("Location", f.Body)
 	case PrimaryLimit:
-		a := f.answer(f.status(http.StatusForbidden), "API rate limit exceeded for installation. If you reach out to GitHub Support for help, please include the request ID.")
-		limitHeaders(a.header, s.options.Quota, s.options.Quota, s.options.Now().Add(f.Delay))
-		a.write(context.Background(), w, nil)
+		a = f.answer(f.status(http.StatusForbidden), exhausted)
+		limitHeaders(a.header, s.options.Quota, s.options.Quota, now.Add(f.Delay))
 	case SecondaryLimit:
-		a := f.answer(f.status(http.StatusForbidden), "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
+		a = f.answer(f.status(http.StatusForbidden), "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
 		if f.Delay > 0 {
 			a.header.Set("Retry-After", strconv.Itoa(int(f.Delay.Seconds())))
 		}
-		limitHeaders(a.header, s.options.Quota, 1, s.options.Now().Add(time.Hour))
-		a.write(context.Background(), w, nil)
+		limitHeaders(a.header, s.options.Quota, 1, now.Add(time.Hour))
 	default:
-		return false
+		return nil
 	}
-	return true
+	return &a
 }
 
 func (f *Fault) answer(status int, message string) answer {
@@ -136,7 +138,7 @@ func (f *Fault) answer(status int, message string) answer {
 		body["documentation_url"] = "https://docs.github.com/free-pro-team@latest/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"
 	}
 	a := answer{status: status, header: http.Header{"Content-Type": {jsonType}}, body: encode(body)}
-	if f.Body != "" {
+	if f.Body != "" && f.Kind == Answer {
 		a.body = []byte(f.Body)
 	}
 	return a

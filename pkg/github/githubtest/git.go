@@ -3,6 +3,7 @@
 package githubtest
 
 import (
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -72,6 +73,7 @@ func GitHandler(root string) (*GitServer, error) {
 			"GIT_CONFIG_KEY_2=safe.directory", "GIT_CONFIG_VALUE_2=*",
 		},
 		InheritEnv: []string{"PATH"},
+		Stderr:     io.Discard, // what a client asks for and does not get is in the log
 	}}, nil
 }
 

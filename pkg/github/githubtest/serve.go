@@ -46,20 +46,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.f(r)
 	}
 	fault := s.faultFor(c.op, r)
-	if fault != nil && fault.before(s, w) {
-		answered(fault.Status)
-		return
-	}
-	a := s.answer(c, fault)
-	switch {
-	case fault != nil && fault.Kind == ResetAfter:
+	a := s.misanswer(c, fault)
+	if a == nil {
 		reset(w)
 		return
-	case fault != nil && fault.Kind == AnswerAfter:
-		a = fault.answer(fault.status(http.StatusBadGateway), "Server Error")
 	}
 	answered(a.status)
 	a.write(r.Context(), w, fault)
+}
+
+// misanswer is answer with fault in the way; nil is a connection that dies.
+func (s *Server) misanswer(c *call, fault *Fault) *answer {
+	if fault == nil {
+		fault = &Fault{}
+	}
+	if a := fault.instead(s); a != nil || fault.Kind == ResetBefore {
+		return a
+	}
+	a := s.answer(c, fault)
+	switch fault.Kind {
+	case ResetAfter:
+		return nil
+	case AnswerAfter:
+		a = fault.answer(fault.status(http.StatusBadGateway), "Server Error")
+	}
+	return &a
 }
 
 // write sends a, at fault's pace.
@@ -165,7 +176,11 @@ func (s *Server) work(op operation, c *call, malformed error) (reply, http.Heade
 	}
 	c.token = token
 	if owner := c.params["owner"]; owner != "" {
-		if c.repo = s.repos[strings.ToLower(owner+"/"+c.params["repo"])]; c.repo == nil {
+		name := strings.ToLower(owner + "/" + c.params["repo"])
+		if s.former[name] {
+			return s.moved(c), nil
+		}
+		if c.repo = s.repos[name]; c.repo == nil {
 			return notFound, nil
 		}
 	}
@@ -173,12 +188,12 @@ func (s *Server) work(op operation, c *call, malformed error) (reply, http.Heade
 	if counted == nil {
 		counted = anonymous
 	}
-	quota, exhausted := counted.count(s.options.Quota, s.options.Now(), c.op != "rate-limit/get")
+	quota, over := counted.count(s.options.Quota, s.options.Now(), c.op != "rate-limit/get")
 	if token != nil && token.Scopes != "" {
 		quota.Set("X-Oauth-Scopes", token.Scopes)
 	}
-	if exhausted {
-		return refuse(http.StatusForbidden, "API rate limit exceeded for installation. If you reach out to GitHub Support for help, please include the request ID."), quota
+	if over {
+		return refuse(http.StatusForbidden, exhausted), quota
 	}
 	if no := s.authorize(op, c); no != nil {
 		return *no, quota
@@ -188,6 +203,20 @@ func (s *Server) work(op operation, c *call, malformed error) (reply, http.Heade
 	}
 	c.token = counted
 	return op.serve(s, c), quota
+}
+
+// moved leads from a former name to the repository's number.
+func (s *Server) moved(c *call) reply {
+	status := http.StatusTemporaryRedirect
+	if c.r.Method == http.MethodGet {
+		status = http.StatusMovedPermanently
+	}
+	_, rest, _ := strings.Cut(strings.TrimPrefix(c.r.URL.Path, "/repos/"), "/"+c.params["repo"])
+	to := fmt.Sprintf("%s/repositories/%d%s", s.URL, s.home.ID, rest)
+	r := refuse(status, "Moved Permanently")
+	r.body.(obj)["url"] = to
+	r.header = http.Header{"Location": {to}}
+	return r
 }
 
 // render completes a reply, cuts the page out of a list, and answers 304 to who has it.

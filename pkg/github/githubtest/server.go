@@ -38,6 +38,7 @@ type Server struct {
 	lastID     int64
 	home       *repository
 	repos      map[string]*repository // by lower-case full name
+	former     map[string]bool        // lower-case names that the home repository had
 	users      map[string]User        // by lower-case login
 	tokens     map[string]*Token      // by the token itself
 	blobs      map[string]blob
@@ -101,7 +102,7 @@ func NewHandler(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, rules: rules, lastID: 500_000_000,
-		repos: map[string]*repository{}, users: map[string]User{}, tokens: map[string]*Token{},
+		repos: map[string]*repository{}, former: map[string]bool{}, users: map[string]User{}, tokens: map[string]*Token{},
 		blobs: map[string]blob{}, found: map[string]int64{}, shifted: map[string]int{},
 	}
 	for _, u := range knownUsers {

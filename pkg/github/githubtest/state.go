@@ -99,6 +99,14 @@ func (s *Server) addRepository(r Repository) *repository {
 	return added
 }
 
+// AddFormerName makes name (owner/name) one that the repository had before it was
+// renamed: it is answered with a redirect to the repository's number.
+func (s *Server) AddFormerName(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.former[strings.ToLower(name)] = true
+}
+
 // known finds a repository that something names, and makes it known as a fork if it is not.
 func (s *Server) known(name string) *repository {
 	if r := s.repos[strings.ToLower(name)]; r != nil {

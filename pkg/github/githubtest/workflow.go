@@ -163,13 +163,19 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "<Error><Code>AuthenticationFailed</Code></Error>", status)
 		return
 	}
-	a := answer{status: status, header: http.Header{
+	a := &answer{status: status, header: http.Header{
 		"Content-Type":        {"application/zip"},
 		"Content-Disposition": {"attachment; filename=" + strconv.Quote(b.name+".zip")},
 	}, body: b.data}
 	fault := s.faultFor("blob", r)
-	if fault != nil && fault.before(s, w) {
-		return
+	if fault != nil {
+		switch instead := fault.instead(s); {
+		case instead != nil:
+			a = instead
+		case fault.Kind == ResetBefore, fault.Kind == ResetAfter:
+			reset(w)
+			return
+		}
 	}
 	a.write(r.Context(), w, fault)
 }
