@@ -95,7 +95,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if e.grammars, err = readGrammars(policies.Options); err != nil {
 		return nil, stop(codeCompile, "the option tables do not parse", "mend policies/options.txt", err)
 	}
-	e.digest = digest(sources)
+	e.digest = digest(sources, o.Observe)
 	if e.layers, err = compileLayers(ctx, sources); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 }
 
 // Digest is "sha256:" and the hex SHA-256 of every layer's name, and its files'
-// names and contents.
+// names and contents, and of whether layers are only observed.
 func (e *Engine) Digest() string { return e.digest }
 
 // Warnings lists, without repetition, what layers say that is not heeded: so far,

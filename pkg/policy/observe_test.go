@@ -77,6 +77,9 @@ func TestObserve(t *testing.T) {
 			}
 		}
 	}
+	if held := with(t, dir); held.Digest() == e.Digest() {
+		t.Error("an observed policy has the digest of one that holds")
+	}
 	d := trigger(t, e, usual())
 	if diff := cmp.Diff([]string{"deny (mine.nobody)"}, spoken(d)); diff != "" || d.Effect != proposal.Allow {
 		t.Errorf("trigger: %v, %s", d.Effect, diff)

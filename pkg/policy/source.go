@@ -148,9 +148,13 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 
 // digest covers names and contents with their lengths, so that no two different
 // sets of files can meet. Where a folder lies does not count, its place in the
-// order and whether it grants do.
-func digest(sources []source) string {
+// order and whether it grants or is only observed do: what was approved under layers
+// that were observed was not approved under layers that hold.
+func digest(sources []source, observe bool) string {
 	h := sha256.New()
+	if observe {
+		io.WriteString(h, "observe\n")
+	}
 	for i, s := range sources {
 		fmt.Fprintf(h, "layer %d %t %d\n", i, s.grants, len(s.files))
 		sort.Slice(s.files, func(i, j int) bool { return s.files[i].name < s.files[j].name })
