@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/audit"
@@ -29,6 +28,7 @@ import (
 type source struct {
 	store  *checkout.Store
 	policy string   // folder with the base commit's rules, or ""
+	read   bool     // policy is known
 	tree   []string // what of the head commit is not in the workspace
 	files  []string // that the pull request changes
 }
@@ -53,6 +53,9 @@ func (j *job) open(shas ...string) error {
 
 // readPolicy writes the base commit's rules to a folder: never the pull request's.
 func (j *job) readPolicy() error {
+	if j.source.read {
+		return nil
+	}
 	folder, named := j.in.Policy, j.in.Policy != ""
 	if !named {
 		folder = defaultPolicy
@@ -62,6 +65,7 @@ func (j *job) readPolicy() error {
 	var absent *checkout.NotFound
 	switch {
 	case errors.As(err, &absent) && !named:
+		j.source.read = true
 		return nil
 	case errors.As(err, &absent):
 		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("the base commit has no folder %q", folder),
@@ -72,7 +76,7 @@ func (j *job) readPolicy() error {
 		return &proposal.StopError{Code: "policy.incomplete", Message: "part of the policy folder cannot be used: " + tree.Describe()[0],
 			Hint: "keep only plain files and folders in it"}
 	}
-	j.source.policy = dir
+	j.source.policy, j.source.read = dir, true
 	return nil
 }
 
@@ -223,7 +227,7 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 	}
 	planFile, aboutFile := filepath.Join(l.dir, planName), filepath.Join(j.dir, "about.json")
 	a := about{Repository: j.runner.Repository, PR: j.request.PR, HeadSHA: j.request.Head, BaseSHA: j.request.Base,
-		Left: j.source.tree, Ceiling: j.in.Limits, Approval: p.Approval, Fork: j.fork(), Cwd: j.in.WorkingDirectory}
+		Left: j.source.tree, Ceiling: j.in.Limits, Approval: p.Approval, Fork: j.fork(), Cwd: j.folder()}
 	data, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
@@ -243,6 +247,14 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 		args = append(args, "--observe")
 	}
 	return args, nil
+}
+
+// folder is where commands start, "" for the repository's top.
+func (j *job) folder() string {
+	if j.in.WorkingDirectory == "." {
+		return ""
+	}
+	return j.in.WorkingDirectory
 }
 
 // fork names the repository that the code comes from, when it is another one.
@@ -323,5 +335,3 @@ func (j *job) headStands() error {
 	return &proposal.StopError{Code: "head.moved", Message: fmt.Sprintf("the pull request has moved on from %.12s to %.12s", j.request.Head, pr.Head.SHA),
 		Hint: "look at the new commit, and ask again"}
 }
-
-var _ = time.Second

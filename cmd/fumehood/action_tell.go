@@ -154,8 +154,13 @@ func (j *job) keeper(ctx context.Context) (*comment.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return comment.New(comment.Options{Client: j.hub, Author: author, PR: j.request.PR})
+	pause, _ := time.ParseDuration(settle) // 0, the default, in all but tests
+	return comment.New(comment.Options{Client: j.hub, Author: author, PR: j.request.PR, Settle: pause})
 }
+
+// settle is set by the linker, in tests only: every job of a repository must wait as
+// long as the others.
+var settle = ""
 
 // postComment keeps the one comment. That it could not is told, and fails the step;
 // that something newer stands does not.

@@ -5,15 +5,20 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 	"github.com/fumehood/fumehood/testdata/github"
@@ -25,7 +30,7 @@ const (
 	forkRepo = "octocat/Hello-World"
 	forkID   = 999
 	prNumber = 2
-	token    = "ghs_ThisIsTheTokenOfTheJob000000000000000"
+	jobToken = "ghs_ThisIsTheTokenOfTheJob000000000000000"
 )
 
 // A world is GitHub with one repository, one pull request and its code.
@@ -78,7 +83,7 @@ func newWorld(t *testing.T, fork bool, base, head map[string]string) *world {
 	w.gitIn(repo, "update-ref", "refs/heads/master", w.base)
 	w.gitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), w.head)
 	w.git = githubtest.NewGitServer(t, root)
-	w.git.Token = token
+	w.git.Require("", jobToken)
 	head1 := githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub}
 	if fork {
 		head1.Repository = forkRepo
@@ -102,7 +107,7 @@ func merged(maps ...map[string]string) map[string]string {
 }
 
 // permit says what the job's token may do.
-func (w *world) permit(permissions ...string) { w.gh.AddWorkflowToken(token, permissions...) }
+func (w *world) permit(permissions ...string) { w.gh.AddWorkflowToken(jobToken, permissions...) }
 
 func (w *world) gitIn(repo string, args ...string) string {
 	w.t.Helper()
@@ -150,7 +155,7 @@ func builtBinary(t *testing.T, cache string) string {
 	t.Helper()
 	path := filepath.Join(cache, "test", "fumehood")
 	buildOnce.Do(func() {
-		out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".").CombinedOutput()
+		out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.settle=150ms", "-o", path, ".").CombinedOutput()
 		if err != nil {
 			t.Fatalf("cannot build fumehood: %v\n%s", err, out)
 		}
@@ -225,6 +230,7 @@ func (w *world) start(event string, payload []byte, env ...string) (*exec.Cmd, s
 		w.t.Fatal(err)
 	}
 	w.runID++
+	w.addRun(event, "success")
 	cmd := exec.Command(w.binary, "action")
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + temp, "FUMEHOOD_CACHE=" + w.cache,
@@ -233,7 +239,7 @@ func (w *world) start(event string, payload []byte, env ...string) (*exec.Cmd, s
 		"GITHUB_WORKFLOW=fumehood", "GITHUB_JOB=fumehood", "GITHUB_SHA=" + w.base, "GITHUB_RUN_NUMBER=" + fmt.Sprint(w.runID), "GITHUB_RUN_ID=" + fmt.Sprint(w.runID),
 		"GITHUB_RUN_ATTEMPT=1", "GITHUB_OUTPUT=" + filepath.Join(temp, "output"), "GITHUB_STEP_SUMMARY=" + filepath.Join(temp, "summary"),
 		"RUNNER_TEMP=" + temp, "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_ENVIRONMENT=github-hosted",
-		"INPUT_GITHUB_TOKEN=" + token, "INPUT_PLAN=" + goodPlan, "INPUT_ARTIFACT=fumehood",
+		"INPUT_GITHUB_TOKEN=" + jobToken, "INPUT_PLAN=" + goodPlan, "INPUT_ARTIFACT=fumehood",
 	}, env...)
 	return cmd, s
 }
@@ -291,3 +297,110 @@ func want(t *testing.T, what, text string, pieces ...string) {
 		}
 	}
 }
+
+// upload does what the action's second step does: it makes the step's artifact one of
+// the run's.
+func (w *world) upload(s step, change func(map[string][]byte)) int64 {
+	w.t.Helper()
+	if s.outputs["artifact-path"] == "" {
+		w.t.Fatalf("the step has no artifact: %q\n%s", s.outputs, s.log)
+	}
+	files := map[string][]byte{}
+	err := filepath.WalkDir(s.outputs["artifact-path"], func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(s.outputs["artifact-path"], path)
+		if err == nil {
+			files[name], err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if change != nil {
+		change(files)
+	}
+	return w.gh.AddArtifact(githubtest.Artifact{Run: w.runID, Name: s.outputs["artifact-name"], Data: zipped(w.t, files)})
+}
+
+func zipped(t *testing.T, files map[string][]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(files[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// addRun makes the run that just began known to the API; only one that a pull request
+// started is a run of its code.
+func (w *world) addRun(event, conclusion string) {
+	run := githubtest.Run{ID: w.runID, Number: int(w.runID), Attempt: 1, Event: event, HeadSHA: w.base, HeadBranch: "master",
+		HeadRepository: hub, Conclusion: conclusion, Path: ".github/workflows/fumehood.yml", Name: "fumehood"}
+	if event == "pull_request" {
+		run.HeadSHA, run.HeadBranch = w.head, "changes"
+		if w.fork {
+			run.HeadRepository = forkRepo
+		}
+	}
+	w.gh.AddRun(run)
+}
+
+// report runs the workflow_run workflow for the run that just was.
+func (w *world) report(change func(map[string]any), env ...string) step {
+	w.t.Helper()
+	name := "workflow_run.completed.pr"
+	if w.fork {
+		name += ".fork"
+	}
+	ran := w.runID
+	s := w.act("workflow_run", w.event(name, change), env...)
+	w.runID = ran
+	return s
+}
+
+// ask has login comment on the pull request, and runs the bot on it.
+func (w *world) ask(login, body string, env ...string) step {
+	w.t.Helper()
+	id := w.gh.AddComment(prNumber, login, body)
+	return w.act("issue_comment", w.commentEvent(id), env...)
+}
+
+func (w *world) commentEvent(id int64) []byte {
+	w.t.Helper()
+	var c githubtest.Comment
+	for _, each := range w.gh.Comments(prNumber) {
+		if each.ID == id {
+			c = each
+		}
+	}
+	return w.event("issue_comment.created.pr", func(p map[string]any) {
+		user := map[string]any{"login": c.Author, "id": w.gh.UserID(c.Author), "type": accountType(c.Author)}
+		comment := p["comment"].(map[string]any)
+		comment["id"], comment["body"], comment["user"] = c.ID, c.Body, user
+		comment["created_at"], comment["updated_at"] = c.Created.UTC().Format(time.RFC3339), c.Created.UTC().Format(time.RFC3339)
+		p["sender"] = user
+	})
+}
+
+func accountType(login string) string {
+	if strings.HasSuffix(login, "[bot]") {
+		return "Bot"
+	}
+	return "User"
+}
+
+// pause waits until GitHub's clock, which counts seconds, shows another one.
+func pause() { time.Sleep(1100 * time.Millisecond) }

@@ -81,7 +81,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 		err = sealErr
 		r.Error = proposal.FailureOf(err)
 	}
-	r.Audit = &proposal.Audit{Origin: w.log.Origin(), Key: w.log.Key(), Entries: w.log.Entries(), Checkpoint: checkpoint, File: w.log.Path()}
+	r.Audit = &proposal.Audit{Origin: w.log.Origin(), Key: w.log.Key(), Entries: w.log.Entries(), Checkpoint: checkpoint, File: s.logName(w.log.Path())}
 	if out := errors.Join(c.publish(s, r), heir.take(s.left()...)); out != nil {
 		return c.stopped(errors.Join(err, out))
 	}

@@ -191,6 +191,15 @@ func (s *setup) place(id string) error {
 	return nil
 }
 
+// logName is how the report names the log: from a desk its path, in a job its name
+// among the files of the artifact.
+func (s *setup) logName(path string) string {
+	if s.about != "" {
+		return filepath.Base(path)
+	}
+	return path
+}
+
 // left names what this run has made so far.
 func (s *setup) left() []string {
 	var paths []string
