@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package comment_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/github/githubtest"
+)
+
+const (
+	token  = "ghs_workflow"
+	number = 2
+)
+
+var head = githubtest.SHA("head")
+
+// town is a GitHub with one pull request, whose workflow token may do what is said.
+func town(t *testing.T, rights ...string) *githubtest.Server {
+	t.Helper()
+	s := githubtest.New(t, githubtest.Options{})
+	s.AddWorkflowToken(token, rights...)
+	s.AddPR(githubtest.PR{Number: number, Head: githubtest.Ref{SHA: head}})
+	return s
+}
+
+var rights = []string{"contents:read", "pull-requests:write"}
+
+func patient(context.Context, time.Duration) error { return nil }
+
+// keeper is one of a job of its own.
+func keeper(t *testing.T, s *githubtest.Server, token string, settle time.Duration) *comment.Keeper {
+	t.Helper()
+	client, err := github.New(github.Options{BaseURL: s.URL, Token: token, Repository: "Codertocat/Hello-World", Sleep: patient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	author, err := client.Author(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := comment.New(comment.Options{Client: client, Author: author, PR: number, Settle: settle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func results(run int64) comment.Results {
+	return comment.Results{
+		Result: comment.Result{Stamp: comment.Stamp{Head: head, RunID: run, Attempt: 1}, Conclusion: "success"},
+		Body:   func(comment.Room) string { return fmt.Sprintf("results of run %d", run) },
+	}
+}
+
+// TestOnGitHub runs one job against GitHub's own rules, and against GitHub's moods.
+func TestOnGitHub(t *testing.T) {
+	mood := func(f githubtest.Fault) func(*githubtest.Server) {
+		return func(s *githubtest.Server) { s.Inject(f) }
+	}
+	tests := []struct {
+		name   string
+		rights []string
+		fresh  bool // no comment yet
+		mood   func(*githubtest.Server)
+		did    comment.Did
+		code   string
+		hint   string
+	}{
+		{"first", rights, true, nil, comment.Posted, "", ""},
+		{"second", rights, false, nil, comment.Updated, "", ""},
+		{"issues: write will do", []string{"contents:read", "pull-requests:read", "issues:write"}, true, nil, comment.Posted, "", ""},
+		{"a fork's token", []string{"contents:read", "pull-requests:read"}, true, nil, comment.Refused, "github.permission", "pull-requests: write"},
+		{"nothing granted", []string{}, true, nil, comment.Refused, "github.not-found", "pull-requests: read"},
+		{"locked", rights, true, func(s *githubtest.Server) {
+			s.Change(number, func(pr *githubtest.PR) { pr.Locked = true })
+		}, comment.Refused, "github.locked", "unlock"},
+		{"closed", rights, false, func(s *githubtest.Server) {
+			s.Change(number, func(pr *githubtest.PR) { pr.State = "closed" })
+		}, comment.Updated, "", ""},
+		{"merged, the fork is gone", rights, true, func(s *githubtest.Server) {
+			s.Change(number, func(pr *githubtest.PR) { pr.State, pr.Merged, pr.Head.Repository = "closed", true, "-" })
+		}, comment.Posted, "", ""},
+		{"a squatter on each page", rights, true, squat, comment.Posted, "", ""},
+		{"ours is on page three", rights, false, squat, comment.Updated, "", ""},
+		{"created, then reset", rights, true, mood(githubtest.Fault{Op: "issues/create-comment", Kind: githubtest.ResetAfter}), comment.Posted, "", ""},
+		{"created, then 502", rights, true, mood(githubtest.Fault{Op: "issues/create-comment", Kind: githubtest.AnswerAfter}), comment.Posted, "", ""},
+		{"created, then cut", rights, true, mood(githubtest.Fault{Op: "issues/create-comment", Kind: githubtest.Truncate}), comment.Posted, "", ""},
+		{"reset, not created", rights, true, mood(githubtest.Fault{Op: "issues/create-comment", Kind: githubtest.ResetBefore}), comment.Posted, "", ""},
+		{"updated, then reset", rights, false, mood(githubtest.Fault{Op: "issues/update-comment", Kind: githubtest.ResetAfter}), comment.Updated, "", ""},
+		{"a replica that lags behind", rights, true, mood(githubtest.Fault{Op: "issues/get-comment", Kind: githubtest.NotFoundForAWhile}), comment.Posted, "", ""},
+		{"a page comes twice", rights, false, func(s *githubtest.Server) {
+			squat(s)
+			s.Inject(githubtest.Fault{Op: "issues/list-comments", Kind: githubtest.DuplicatePage, Count: 2})
+		}, comment.Updated, "", ""},
+		{"a secondary limit", rights, true, mood(githubtest.Fault{Op: "issues/create-comment", Kind: githubtest.SecondaryLimit, Status: 429, Delay: time.Second}), comment.Posted, "", ""},
+		{"the hour's requests are gone", rights, false, mood(githubtest.Fault{Op: "issues/update-comment", Kind: githubtest.PrimaryLimit, Delay: 50 * time.Minute}), comment.Refused, "github.rate-limit", "try again after"},
+		{"deleted while we write", rights, false, func(s *githubtest.Server) {
+			s.Before("issues/update-comment", func(*http.Request) { s.RemoveComment(s.CommentsBy(number, githubtest.ActionsBot)[0].ID) })
+		}, comment.Posted, "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := town(t, test.rights...)
+			if !test.fresh {
+				if o := keeper(t, s, token, time.Second/5).Results(context.Background(), results(10)); o.Did != comment.Posted {
+					t.Fatalf("got %+v, %+v", o, o.Failure)
+				}
+			}
+			if test.mood != nil {
+				test.mood(s)
+			}
+			o := keeper(t, s, token, time.Second/5).Results(context.Background(), results(11))
+			if o.Did != test.did {
+				t.Errorf("got %s (%+v), want %s", o.Did, o.Failure, test.did)
+			}
+			ours := s.CommentsBy(number, githubtest.ActionsBot)
+			if o.Did == comment.Refused {
+				if o.Failure.Code != test.code || !strings.Contains(o.Failure.Hint, test.hint) {
+					t.Errorf("got %+v", o.Failure)
+				}
+				return
+			}
+			if len(ours) != 1 || !strings.HasSuffix(ours[0].Body, "\nresults of run 11") || !strings.Contains(o.URL, fmt.Sprint(ours[0].ID)) {
+				t.Errorf("got %+v, and %+v", ours, o)
+			}
+		})
+	}
+}
+
+// squat fills the conversation, the pull request's author having put our marker on
+// every page.
+func squat(s *githubtest.Server) {
+	for i := range 230 {
+		body := "me too"
+		if i%100 == 50 {
+			body = comment.Marker + "\n<!-- fumehood:state {\"v\":1} -->\nall is well"
+		}
+		s.AddComment(number, "octocat", body)
+	}
+}
+
+func TestSquattersAreCounted(t *testing.T) {
+	s := town(t, rights...)
+	squat(s)
+	if o := keeper(t, s, token, time.Second/5).Results(context.Background(), results(10)); o.Others != 2 {
+		t.Errorf("got %d, want 2", o.Others)
+	}
+	for _, c := range s.CommentsBy(number, "octocat") {
+		if c.Edits != 0 {
+			t.Errorf("comment %d was edited", c.ID)
+		}
+	}
+}
+
+// TestJobsAtTheSameTime has jobs of their own race for real.
+func TestJobsAtTheSameTime(t *testing.T) {
+	s := town(t, rights...)
+	var jobs sync.WaitGroup
+	for i := range 4 {
+		k := keeper(t, s, token, time.Second/2)
+		jobs.Go(func() {
+			if o := k.Results(context.Background(), results(int64(10+i))); o.Did == comment.Refused {
+				t.Errorf("run %d: %+v", 10+i, o.Failure)
+			}
+		})
+		answers := keeper(t, s, token, time.Second/2)
+		jobs.Go(func() {
+			n := comment.Notice{Comment: int64(900 + i), Text: "answer", Start: int64(10 + i), Time: time.Now()}
+			if o := answers.Notice(context.Background(), n); o.Did == comment.Refused {
+				t.Errorf("answer %d: %+v", i, o.Failure)
+			}
+		})
+	}
+	jobs.Wait()
+	ours := s.CommentsBy(number, githubtest.ActionsBot)
+	if len(ours) != 1 || !strings.HasSuffix(ours[0].Body, "results of run 13") {
+		t.Fatalf("got %+v", ours)
+	}
+	state, err := keeper(t, s, token, time.Second/2).Read(context.Background())
+	if err != nil || state.Started() != 4 || state.Notice.Comment != 903 {
+		t.Errorf("got %+v, %v", state, err)
+	}
+}
+
+func TestHeadMovesWhileWeLook(t *testing.T) {
+	s := town(t, rights...)
+	s.Before("pulls/get", func(*http.Request) { s.Move(number, githubtest.SHA("pushed")) })
+	r, moved := results(10), false
+	r.Body = func(room comment.Room) string {
+		moved = room.Moved && room.Head == githubtest.SHA("pushed")
+		return "x"
+	}
+	o := keeper(t, s, token, time.Second/5).Results(context.Background(), r)
+	if o.Did != comment.Posted || !moved || o.Head != githubtest.SHA("pushed") {
+		t.Errorf("got %+v, moved %v", o, moved)
+	}
+}
+
+// TestPersonalToken is somebody whose token GitHub tells by id.
+func TestPersonalToken(t *testing.T) {
+	s := town(t)
+	s.Permit("hubot", "write")
+	s.AddToken("ghp_hubot", githubtest.Token{Login: "hubot", Scopes: "repo"})
+	for run := range int64(2) {
+		if o := keeper(t, s, "ghp_hubot", time.Second/5).Results(context.Background(), results(10+run)); o.Did == comment.Refused {
+			t.Errorf("got %+v", o.Failure)
+		}
+	}
+	if ours := s.CommentsBy(number, "hubot"); len(ours) != 1 || ours[0].Edits != 1 {
+		t.Errorf("got %+v", ours)
+	}
+}
+
+func TestTokenOfAnotherApp(t *testing.T) {
+	s := town(t)
+	s.AddToken("ghs_app", githubtest.Token{Login: "my-app[bot]", Permissions: map[string]string{"pull_requests": "write"}})
+	for run := range int64(3) {
+		if o := keeper(t, s, "ghs_app", time.Second/5).Results(context.Background(), results(10+run)); o.Did == comment.Refused {
+			t.Errorf("got %+v", o.Failure)
+		}
+	}
+	if ours := s.CommentsBy(number, "my-app[bot]"); len(ours) != 1 || !strings.HasSuffix(ours[0].Body, "results of run 12") {
+		t.Errorf("got %+v", ours)
+	}
+}
