@@ -43,9 +43,13 @@ type Facts struct {
 	Sudo          bool   // sudo -n works
 }
 
-// dependabot is Dependabot's user id on github.com. Jobs that it starts are treated as
-// a fork's: a read-only token and no secrets.
-const dependabot = 49699333
+// dependabot is Dependabot's user id on github.com; elsewhere it is known by its name,
+// which is enough here, since whoever takes it only loses rights. Jobs that it starts
+// are treated as a fork's: a read-only token and no secrets.
+const (
+	dependabot      = 49699333
+	dependabotLogin = "dependabot[bot]"
+)
 
 // Admit decides what this job does: by the event, by the phase that is asked for, and
 // by whose code it is. Whatever cannot be done is a StopError whose hint is the YAML
@@ -106,7 +110,7 @@ func (e Event) foreign() bool {
 
 // readOnly reports whether GitHub gives this job a token that can only read.
 func (e Event) readOnly() bool {
-	return e.Name == eventPullRequest && (e.foreign() || e.SenderID == dependabot)
+	return e.Name == eventPullRequest && (e.foreign() || e.SenderID == dependabot || e.SenderLogin == dependabotLogin)
 }
 
 const readOnlyReason = "the token of this job can only read, because the pull request is a fork's or Dependabot's: " +

@@ -4,6 +4,7 @@ package action
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -140,6 +141,26 @@ func checkRefusal(t *testing.T, stop *proposal.StopError) {
 			return
 		}
 		documents++
+		checkWith(t, document)
+	}
+}
+
+// checkWith: what a hint tells to write under with: is taken by ReadInputs.
+func checkWith(t *testing.T, node any) {
+	t.Helper()
+	switch node := node.(type) {
+	case []any:
+		for _, item := range node {
+			checkWith(t, item)
+		}
+	case map[string]any:
+		with, _ := node["with"].(map[string]any)
+		for name, value := range with {
+			checkHint(t, Problem{Input: name, Hint: fmt.Sprintf("with:\n  %s: %v", name, value)})
+		}
+		for _, item := range node {
+			checkWith(t, item)
+		}
 	}
 }
 
@@ -233,6 +254,9 @@ func TestAdmitCode(t *testing.T) {
 		{"the repository in another case", "pull_request, own", func(r *Runner, _ *Event, _ *Inputs, _ *Facts) { r.Repository = strings.ToLower(r.Repository) }, "run and report"},
 		{"another event", "pull_request, own", func(r *Runner, _ *Event, _ *Inputs, _ *Facts) { r.EventName = "pull_request_target" }, "event.name"},
 		{"a run that waits for a maintainer", "workflow_run, fork", func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.Run.Conclusion = "action_required" }, "nothing"},
+		{"Dependabot elsewhere", "pull_request, Dependabot", func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.SenderID = 5 }, "run"},
+		{"a person on Dependabot's branch", "pull_request, Dependabot",
+			func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.SenderID, e.SenderLogin = 21031067, "Codertocat" }, "run and report"},
 		{"closed since", "pull_request, own", func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.PR.State = "closed" }, "nothing"},
 	}
 	for _, tt := range tests {

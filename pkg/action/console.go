@@ -38,7 +38,7 @@ type Console struct {
 	w      io.Writer
 	random func() string
 	given  map[string]int // annotations by level
-	depth  int            // of groups: the runner knows only 0 and 1
+	open   bool           // a group is
 	err    error
 }
 
@@ -85,7 +85,7 @@ func (c *Console) Group(title string) {
 	defer c.mu.Unlock()
 	c.endGroup()
 	c.command("group", nil, text.Inline(title, maxTitle))
-	c.depth = 1
+	c.open = true
 }
 
 // EndGroup ends the group, if one is open.
@@ -96,9 +96,9 @@ func (c *Console) EndGroup() {
 }
 
 func (c *Console) endGroup() {
-	if c.depth > 0 {
+	if c.open {
 		c.command("endgroup", nil, "")
-		c.depth = 0
+		c.open = false
 	}
 }
 

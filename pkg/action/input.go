@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	maxInput = 4096      // bytes of an input that is not a plan
-	maxPlan  = 120 << 10 // Linux takes no longer variable than 128 KiB
-	maxBots  = 50
-	maxCount = 100_000
+	maxInput    = 4096      // bytes of an input that is no document
+	maxDocument = 120 << 10 // Linux takes no longer variable than 128 KiB
+	maxBots     = 50
+	maxCount    = 100_000
 )
 
 // inputReader reads inputs one by one and collects what is wrong with them.
@@ -169,16 +169,16 @@ func (r *inputReader) rootfs(input string) string {
 	return "host"
 }
 
-// plan reads the plan as it stands: its digest is of these bytes.
-func (r *inputReader) plan(input string) string {
+// document reads a text of several lines as it stands: a digest is of these bytes.
+func (r *inputReader) document(input, hint string) string {
 	value := r.getenv("INPUT_" + variable(input))
 	switch {
-	case len(value) > maxPlan:
-		r.refuse(input, "plan.json", "has more than %d bytes: write it to a file and name that", maxPlan)
+	case len(value) > maxDocument:
+		r.refuse(input, hint, "has more than %d bytes: a file can be larger", maxDocument)
 	case !utf8.ValidString(value):
-		r.refuse(input, "plan.json", "is not UTF-8")
+		r.refuse(input, hint, "is not UTF-8")
 	case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\n' && c != '\r' && c != '\t' }):
-		r.refuse(input, "plan.json", "holds a control character")
+		r.refuse(input, hint, "holds a control character")
 	default:
 		return value
 	}

@@ -72,7 +72,7 @@ type Problem struct {
 func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 	r := inputReader{action: githubactions.New(githubactions.WithGetenv(getenv)), getenv: getenv}
 	in := Inputs{
-		Plan:             r.plan("plan"),
+		Plan:             r.document("plan", "plan.json"),
 		Policy:           r.path("policy", "", ".github/fumehood"),
 		Mode:             r.word("mode", ModeEnforce, ModeObserve),
 		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger),
@@ -91,7 +91,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		MaxRunsPerPR:     r.count("max-runs-per-pr", DefaultMaxRunsPerPR),
 		MaxRunsPerDay:    r.count("max-runs-per-day", DefaultMaxRunsPerDay),
 		Name:             r.name("name", "unit-tests"),
-		Request:          getenv("INPUT_REQUEST"),
+		Request:          r.document("request", "${{ needs.trigger.outputs.request }}"),
 		Checkout:         r.path("checkout", "", "pull-request"),
 	}
 	return in, r.problems

@@ -4,6 +4,8 @@ package action
 
 import (
 	"encoding/base64"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -116,7 +119,9 @@ func TestInputProblems(t *testing.T) {
 		{"token", "GITHUB_TOKEN", "ghs_a ghs_b", "github-token", "is not one word of visible ASCII characters"},
 		{"plan", "PLAN", "a\x00b", "plan", "holds a control character"},
 		{"plan in another encoding", "PLAN", "\xff", "plan", "is not UTF-8"},
-		{"long plan", "PLAN", strings.Repeat("a", maxPlan+1), "plan", "has more than 122880 bytes: write it to a file and name that"},
+		{"request", "REQUEST", "{\x1b}", "request", "holds a control character"},
+		{"checkout", "CHECKOUT", "../../tmp", "checkout", `"../../tmp" is not a path inside the repository`},
+		{"long plan", "PLAN", strings.Repeat("a", maxDocument+1), "plan", "has more than 122880 bytes: a file can be larger"},
 		{"unknown limit", "LIMITS", "ram=1GiB", "limits", `"ram=1GiB" is none of wall, cpus, memory, pids, disk, files and output`},
 		{"a limit without a value", "LIMITS", "memory", "limits", `"memory" is no size such as "512MiB"`},
 		{"a limit twice", "LIMITS", "pids=1,pids=2", "limits", `"pids=2" is given twice`},
@@ -191,6 +196,74 @@ func TestPlanIsAPathOrADocument(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inputNames are all inputs that ReadInputs reads.
+var inputNames = []string{
+	"plan", "policy", "mode", "phase", "rootfs", "network", "timeout", "limits", "working-directory", "fail-on", "comment", "check-run",
+	"staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
+}
+
+func TestEveryInputIsRead(t *testing.T) {
+	asked := map[string]bool{}
+	ReadInputs(func(name string) string { asked[name] = true; return "" })
+	for _, name := range inputNames {
+		if !asked["INPUT_"+variable(name)] {
+			t.Errorf("input %s is not read", name)
+		}
+	}
+	if len(asked) != len(inputNames) {
+		t.Errorf("%d variables are read, there are %d inputs: %v", len(asked), len(inputNames), asked)
+	}
+}
+
+// What action.yml declares is what is read, and its defaults are ours.
+func TestActionFileDeclaresTheseInputs(t *testing.T) {
+	data, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Inputs map[string]struct{ Default string }
+	}
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	declared := slices.Sorted(maps.Keys(file.Inputs))
+	if diff := cmp.Diff(slices.Sorted(slices.Values(inputNames)), declared); diff != "" {
+		t.Errorf("inputs (-read +declared):\n%s", diff)
+	}
+	env := map[string]string{}
+	for name, input := range file.Inputs {
+		env["INPUT_"+variable(name)] = strings.ReplaceAll(input.Default, "${{ github.token }}", "ghs_token")
+	}
+	got, problems := ReadInputs(func(name string) string { return env[name] })
+	want := defaults()
+	want.Token, want.Artifact = "ghs_token", "fumehood"
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+		t.Errorf("problems %v, inputs (-want +got):\n%s", problems, diff)
+	}
+}
+
+// FuzzReadInputs: one value for every input is either taken, within its grammar, or
+// told as a problem on one visible line.
+func FuzzReadInputs(f *testing.F) {
+	for _, s := range append(hostile, "true", "run", "5", "90s", "memory=1GiB", "a/b", "../x", "dir:/x", "5,7") {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		in, problems := ReadInputs(func(string) string { return s })
+		for _, p := range problems {
+			if !slices.Contains(inputNames, p.Input) || strings.ContainsFunc(p.Message, text.Hidden) || len(p.Message) > 500 {
+				t.Fatalf("problem %q", p)
+			}
+			checkHint(t, p)
+		}
+		if strings.ContainsAny(in.Policy+in.WorkingDirectory+in.Name+in.Artifact+in.Rootfs+in.Token, "\n\r\x00") || !within(in.Policy) ||
+			!within(in.WorkingDirectory) || in.Timeout <= 0 || in.MaxRunsPerPR < 0 || len(in.AllowedBots) > maxBots {
+			t.Fatalf("inputs %+v", in)
+		}
+	})
 }
 
 func TestSecrets(t *testing.T) {

@@ -88,12 +88,12 @@ func size(value string) (proposal.Bytes, error) {
 	if m == nil {
 		return 0, errors.New(`is no size such as "512MiB"`)
 	}
+	unit := sizeUnits[m[2]]
 	n, err := strconv.ParseInt(m[1], 10, 64)
-	if unit := sizeUnits[m[2]]; err != nil || n > maxSize/unit {
+	if err != nil || n > maxSize/unit {
 		return 0, errors.New("is more than 1TiB")
-	} else {
-		return proposal.Bytes(n * unit), nil
 	}
+	return proposal.Bytes(n * unit), nil
 }
 
 func whole(value string) (int, error) {

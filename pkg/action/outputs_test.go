@@ -234,8 +234,11 @@ func FuzzSet(f *testing.F) {
 		f.Add("conclusion", value, "DENY")
 		f.Add(value, value, value)
 	}
+	path := emptyFile(f)
 	f.Fuzz(func(t *testing.T, name, first, second string) {
-		path := emptyFile(t)
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
 		o := Outputs{Path: path, Random: rand0()}
 		var want []output
 		for _, pair := range []output{{name, first}, {"verdict", second}} {
