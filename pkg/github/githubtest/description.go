@@ -22,7 +22,7 @@ import (
 	githubdata "github.com/fumehood/fumehood/testdata/github"
 )
 
-// description is GitHub's description of its API, loaded once for all servers.
+// description is GitHub's description of its API.
 type description struct {
 	doc    *openapi3.T
 	router routers.Router
@@ -31,17 +31,18 @@ type description struct {
 // slashed finds the path parameters that may hold slashes, which OpenAPI 3.0 cannot say.
 var slashed = regexp.MustCompile(`"(/repos/[^"]*/)(contents/\{path|git/ref/\{ref|compare/\{basehead|branches/\{branch)\}"`)
 
-// deviations are places where GitHub answers otherwise than its description says.
-var deviations = []struct{ schema, property, reason string }{
+// A deviation is a place where GitHub answers otherwise than its description says.
+type deviation struct{ schema, property, reason string }
+
+var deviations = []deviation{
 	{"pull-request", "head.repo", "null when the fork was deleted, as webhook payloads and the older descriptions have it"},
 	{"pull-request-simple", "head.repo", "as in pull-request"},
-	{"pull-request", "head.user", "null when the fork's owner was deleted"},
 }
 
 // loadDescription reads it once for all servers of a process.
-var loadDescription = sync.OnceValues(readDescription)
+var loadDescription = sync.OnceValues(func() (*description, error) { return readDescription(deviations) })
 
-func readDescription() (*description, error) {
+func readDescription(deviations []deviation) (*description, error) {
 	raw := slashed.ReplaceAll(githubdata.OpenAPI, []byte(`"$1$2:.+}"`))
 	doc, err := openapi3.NewLoader().LoadFromData(raw)
 	if err != nil {

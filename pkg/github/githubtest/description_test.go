@@ -73,13 +73,29 @@ func TestDeviations(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.AddPR(PR{Number: 2, Head: Ref{Repository: "-"}})
-	for _, path := range []string{"/pulls/2", "/pulls"} {
-		r := httptest.NewRequest("GET", "http://api.test/repos/Codertocat/Hello-World"+path, nil)
-		_, c := s.route(r, nil)
-		a := s.answer(c, nil)
-		if !strings.Contains(string(a.body), `"repo":null`) || len(s.TakeViolations()) > 0 {
-			t.Errorf("%s: got %.300s", path, a.body)
-		}
+	paths := map[string]string{"pull-request": "/pulls/2", "pull-request-simple": "/pulls"}
+	for i, d := range deviations {
+		t.Run(d.schema+" "+d.property, func(t *testing.T) {
+			all, err := readDescription(deviations)
+			if err != nil {
+				t.Fatal(err)
+			}
+			others, err := readDescription(slices.Delete(slices.Clone(deviations), i, i+1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rules, want := range map[*description]int{all: 0, others: 1} {
+				s.rules = rules
+				_, c := s.route(httptest.NewRequest("GET", "http://api.test/repos/Codertocat/Hello-World"+paths[d.schema], nil), nil)
+				s.answer(c, nil)
+				if got := s.TakeViolations(); len(got) != want {
+					t.Errorf("got %v, want %d", got, want)
+				}
+			}
+		})
+	}
+	if err := makeNullable(s.rules.doc, "pull-request", "head.nothing"); err == nil {
+		t.Error("a deviation from nothing")
 	}
 }
 
@@ -128,7 +144,7 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkDescription is what the first server of a process costs besides.
 func BenchmarkDescription(b *testing.B) {
 	for b.Loop() {
-		if _, err := readDescription(); err != nil {
+		if _, err := readDescription(deviations); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -162,5 +178,24 @@ func TestConcurrent(t *testing.T) {
 	comments := s.Comments(2)
 	if len(comments) != 16 || !slices.IsSortedFunc(comments, func(a, b Comment) int { return int(a.ID - b.ID) }) {
 		t.Errorf("got %v", comments)
+	}
+}
+
+// BenchmarkList is a full page of comments, checked from both sides.
+func BenchmarkList(b *testing.B) {
+	s, err := NewHandler(Options{Public: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.AddPR(PR{Number: 2})
+	for range 100 {
+		s.AddComment(2, "octocat", strings.Repeat("x", 1000))
+	}
+	for b.Loop() {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest("GET", "http://api.test/repos/Codertocat/Hello-World/issues/2/comments?per_page=100", nil))
+		if w.Code != http.StatusOK {
+			b.Fatal(w.Body)
+		}
 	}
 }

@@ -38,6 +38,9 @@ func (s *Server) listPulls(c *call) reply {
 	for _, number := range slices.Backward(c.repo.numbers()) {
 		pr := c.repo.prs[number]
 		from, _, _ := strings.Cut(pr.Head.Repository, "/")
+		if from == "-" {
+			from = pr.Author
+		}
 		switch {
 		case state != "all" && state != pr.State,
 			query.Get("base") != "" && query.Get("base") != pr.Base.Ref,

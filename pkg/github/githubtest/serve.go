@@ -4,7 +4,6 @@ package githubtest
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3filter"
 )
@@ -22,13 +20,6 @@ const (
 	// maxRequest is far above what any of the operations takes.
 	maxRequest = 16 << 20
 )
-
-// answer is what goes over the wire.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-}
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -71,35 +62,6 @@ func (s *Server) misanswer(c *call, fault *Fault) *answer {
 		a = fault.answer(fault.status(http.StatusBadGateway), "Server Error")
 	}
 	return &a
-}
-
-// write sends a, at fault's pace.
-func (a answer) write(ctx context.Context, w http.ResponseWriter, fault *Fault) {
-	for name, values := range a.header {
-		w.Header()[name] = values
-	}
-	half := len(a.body) / 2
-	if fault != nil && fault.Kind == Truncate {
-		a.body = a.body[:half]
-	}
-	if a.status != http.StatusNotModified && a.status != http.StatusNoContent {
-		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
-	}
-	w.WriteHeader(a.status)
-	if fault != nil && (fault.Kind == Slow || fault.Kind == Cut) {
-		w.Write(a.body[:half])
-		http.NewResponseController(w).Flush()
-		if fault.Kind == Cut {
-			panic(http.ErrAbortHandler)
-		}
-		select {
-		case <-ctx.Done(): // the client lost patience
-			return
-		case <-time.After(fault.Delay):
-		}
-		a.body = a.body[half:]
-	}
-	w.Write(a.body)
 }
 
 // route finds the operation. The request it returns has the path that the description
@@ -157,6 +119,9 @@ func (s *Server) answer(c *call, fault *Fault) answer {
 	s.mu.Lock()
 	r, quota := s.work(op, c, refused)
 	a := s.render(c, r, fault)
+	if quota != nil && a.status == http.StatusNotModified { // it has cost nothing
+		limitHeaders(quota, s.options.Quota, c.token.used, c.token.reset())
+	}
 	s.mu.Unlock()
 	for name, values := range quota {
 		a.header[name] = values
@@ -237,23 +202,5 @@ func (s *Server) render(c *call, r reply, fault *Fault) answer {
 			a.header.Del("Content-Type")
 		}
 	}
-	return a
-}
-
-func plain(r reply) answer {
-	a := answer{status: r.status, header: http.Header{}, body: r.raw}
-	for name, values := range r.header {
-		a.header[name] = values
-	}
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
-	if r.body != nil && r.raw == nil {
-		a.body = encode(r.body)
-	}
-	if len(a.body) > 0 && a.header.Get("Content-Type") == "" {
-		a.header.Set("Content-Type", jsonType)
-	}
-	a.header.Set("X-Github-Request-Id", "0000:0000:0000:0000:0000")
 	return a
 }

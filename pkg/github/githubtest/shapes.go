@@ -32,7 +32,7 @@ func (s *Server) pullShape(r *repository, pr *PR, full bool) obj {
 		"title": pr.Title, "body": pr.Body, "user": s.userShape(pr.Author),
 		"url": s.api(r, "/pulls/%d", number), "html_url": s.page(r, "/pull/%d", number),
 		"issue_url": s.api(r, "/issues/%d", number), "comments_url": s.api(r, "/issues/%d/comments", number),
-		"head": s.refShape(pr.Head), "base": s.refShape(pr.Base), "labels": labelShapes(pr.Labels),
+		"head": s.refShape(pr.Head, pr.Author), "base": s.refShape(pr.Base, ""), "labels": labelShapes(pr.Labels),
 		"author_association": s.association(pr.Author), "auto_merge": nil,
 	}
 	if pr.State == "closed" {
@@ -48,9 +48,10 @@ func (s *Server) pullShape(r *repository, pr *PR, full bool) obj {
 	return v
 }
 
-func (s *Server) refShape(ref Ref) obj {
+// refShape is one side of a pull request. Of a fork that was deleted, the user is left.
+func (s *Server) refShape(ref Ref, author string) obj {
 	if ref.Repository == "-" {
-		return obj{"label": "unknown:" + ref.Ref, "ref": ref.Ref, "sha": ref.SHA, "repo": nil, "user": s.userShape("ghost")}
+		return obj{"label": author + ":" + ref.Ref, "ref": ref.Ref, "sha": ref.SHA, "repo": nil, "user": s.userShape(author)}
 	}
 	owner, _, _ := strings.Cut(ref.Repository, "/")
 	return obj{

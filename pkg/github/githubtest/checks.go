@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package githubtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+func (s *Server) createCheck(c *call) reply {
+	var f checkFields
+	if err := json.Unmarshal(c.body, &f); err != nil {
+		return refuse(http.StatusBadRequest, "Problems parsing JSON")
+	}
+	if !c.token.isApp() {
+		return refuse(http.StatusForbidden, "You must authenticate via a GitHub App.")
+	}
+	if m := f.invalid(); m != "" {
+		return refuse(http.StatusUnprocessableEntity, m)
+	}
+	if !c.repo.commits[*f.SHA] {
+		return refuse(http.StatusUnprocessableEntity, "No commit found for SHA: "+*f.SHA)
+	}
+	check := &CheckRun{ID: s.nextID(), SHA: *f.SHA, Status: "queued", Started: s.now(), Author: c.token.Login}
+	check.apply(f, s.now())
+	c.repo.checks = append(c.repo.checks, check)
+	return reply{status: http.StatusCreated, body: s.checkShape(c.repo, check)}
+}
+
+func (s *Server) updateCheck(c *call) reply {
+	var f checkFields
+	if err := json.Unmarshal(c.body, &f); err != nil {
+		return refuse(http.StatusBadRequest, "Problems parsing JSON")
+	}
+	check := c.check()
+	if check == nil {
+		return notFound
+	}
+	if check.Author != c.token.Login {
+		return refuse(http.StatusForbidden, "Invalid app_id - check run can only be modified by the GitHub App that created it.")
+	}
+	if m := f.invalid(); m != "" {
+		return refuse(http.StatusUnprocessableEntity, m)
+	}
+	check.apply(f, s.now())
+	check.Updates++
+	return reply{body: s.checkShape(c.repo, check)}
+}
+
+func (c *call) check() *CheckRun {
+	id := c.number("check_run_id")
+	for _, check := range c.repo.checks {
+		if check.ID == id {
+			return check
+		}
+	}
+	return nil
+}
+
+func (s *Server) getCheck(c *call) reply {
+	if check := c.check(); check != nil {
+		return reply{body: s.checkShape(c.repo, check)}
+	}
+	return notFound
+}
+
+func (s *Server) listChecks(c *call) reply {
+	query, sha := c.r.URL.Query(), c.repo.resolve(c.params["ref"])
+	var list []any
+	seen := map[string]bool{}
+	for _, check := range slices.Backward(c.repo.checks) {
+		if check.SHA != sha || query.Get("filter") != "all" && seen[check.Name] {
+			continue
+		}
+		if n := query.Get("check_name"); n != "" && n != check.Name {
+			continue
+		}
+		if st := query.Get("status"); st != "" && st != check.Status {
+			continue
+		}
+		seen[check.Name] = true
+		list = append(list, s.checkShape(c.repo, check))
+	}
+	return reply{list: list, key: "check_runs", listed: true}
+}
+
+func (s *Server) listAnnotations(c *call) reply {
+	check := c.check()
+	if check == nil {
+		return notFound
+	}
+	var list []any
+	for _, a := range check.Annotations {
+		list = append(list, obj{
+			"path": a.Path, "start_line": a.StartLine, "end_line": a.EndLine, "annotation_level": a.Level,
+			"title": orNil(a.Title), "message": a.Message, "raw_details": orNil(a.RawDetails),
+			"start_column": orNil(a.StartColumn), "end_column": orNil(a.EndColumn),
+		})
+	}
+	return reply{list: list, listed: true}
+}
+
+func (s *Server) checkShape(r *repository, c *CheckRun) obj {
+	return obj{
+		"id": c.ID, "name": c.Name, "head_sha": c.SHA, "status": c.Status, "conclusion": orNil(c.Conclusion),
+		"started_at": orNil(stamp(c.Started)), "completed_at": orNil(stamp(c.Completed)),
+		"external_id": c.ExternalID, "details_url": orNil(c.DetailsURL),
+		"url":      s.api(r, "/check-runs/%d", c.ID),
+		"html_url": s.page(r, "/runs/%d", c.ID), "check_suite": obj{"id": c.ID + 1},
+		"output": obj{"title": orNil(c.Title), "summary": orNil(c.Summary), "text": orNil(c.Text),
+			"annotations_count": len(c.Annotations), "annotations_url": s.api(r, "/check-runs/%d/annotations", c.ID)},
+		"app": s.appShape(c.Author),
+	}
+}
+
+// appShape is the app behind a bot's login; null for people.
+func (s *Server) appShape(login string) any {
+	t := Token{Login: login}
+	if !t.isApp() {
+		return nil
+	}
+	slug := login[:len(login)-len("[bot]")]
+	id := s.user(login).ID
+	if login == ActionsBot {
+		id = 15368
+	}
+	return obj{"id": id, "slug": slug, "name": slug, "owner": s.userShape("github"), "permissions": obj{},
+		"external_url": fmt.Sprintf("%s/apps/%s", s.options.ServerURL, slug), "html_url": fmt.Sprintf("%s/apps/%s", s.options.ServerURL, slug)}
+}
