@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -208,5 +209,46 @@ func TestCancelled(t *testing.T) {
 	}
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 		t.Error("a part was left")
+	}
+}
+
+// TestConcurrent is for the race detector: a store has several users.
+func TestConcurrent(t *testing.T) {
+	o := newOrigin(t, 40)
+	var heads []string
+	for i := range 4 {
+		heads = append(heads, o.commit("c", o.tree("100644 f", o.blob(strings.Repeat("x", i)))))
+	}
+	s, _ := o.store(Limits{})
+	var group sync.WaitGroup
+	for i, head := range heads {
+		group.Go(func() {
+			if err := s.Fetch(t.Context(), head, heads[0]); err != nil {
+				t.Error(err)
+				return
+			}
+			if content, err := s.File(t.Context(), head, "f", 10); err != nil || len(content) != i {
+				t.Errorf("%q, %v", content, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestDescribe(t *testing.T) {
+	tree := Tree{Left: []Left{{"a\n::error::\u202e", BadName, ""}, {"out", BadLink, "to /etc/\x1b[2Jpasswd"}, {strings.Repeat("x", 300), LongName, ""}}}
+	for range 30 {
+		tree.Left = append(tree.Left, Left{"m", Submodule, "at 1"})
+	}
+	got := tree.Describe()
+	want := []string{"a↵::error::⟨U+202E⟩: name refused", "out: symlink refused: it leads out of the tree or is ambiguous (to /etc/passwd)"}
+	if diff := cmp.Diff(want, got[:2]); diff != "" {
+		t.Error(diff)
+	}
+	if len(got) != 21 || got[20] != "and 13 more" || len(got[2]) > 300 {
+		t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])
+	}
+	if got := (Tree{}).Describe(); len(got) != 0 {
+		t.Error(got)
 	}
 }

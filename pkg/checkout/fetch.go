@@ -5,15 +5,9 @@ package checkout
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 var idRE = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
@@ -50,43 +44,6 @@ func (s *Store) Fetch(ctx context.Context, shas ...string) error {
 		return err
 	}
 	return s.checkCommits(ctx, missing)
-}
-
-// make writes the bare repository by hand: git init would copy templates.
-func (s *Store) make(digits int) error {
-	s.making.Lock()
-	defer s.making.Unlock()
-	switch s.digits {
-	case digits:
-		return nil
-	case 0:
-		if err := writeBare(s.bare, digits); err != nil {
-			return stop(CodeWrite, "", err, "cannot make the store")
-		}
-		s.digits = digits
-		return nil
-	}
-	return stop(CodeCommit, "", nil, "the store holds ids of %d digits, not of %d", s.digits, digits)
-}
-
-func writeBare(bare string, digits int) error {
-	for _, folder := range []string{"objects/pack", "refs"} {
-		if err := os.MkdirAll(filepath.Join(bare, folder), 0o700); err != nil {
-			return err
-		}
-	}
-	if err := os.WriteFile(filepath.Join(bare, "config"), []byte(formatConfig(digits, true)), 0o600); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(bare, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600)
-}
-
-// formatConfig is the part of a repository's config that says how it is stored.
-func formatConfig(digits int, bare bool) string {
-	if digits == 64 {
-		return fmt.Sprintf("[core]\n\trepositoryformatversion = 1\n\tbare = %t\n[extensions]\n\tobjectFormat = sha256\n", bare)
-	}
-	return fmt.Sprintf("[core]\n\trepositoryformatversion = 0\n\tbare = %t\n", bare)
 }
 
 func (s *Store) missing(ctx context.Context, shas []string) ([]string, error) {
@@ -177,57 +134,6 @@ func (s *Store) watch(ctx context.Context) (context.Context, func()) {
 		}
 	}()
 	return watched, func() { cancel(nil) }
-}
-
-func (s *Store) size() int64 {
-	var sum int64
-	filepath.WalkDir(s.bare, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil { // a file may just have been renamed
-				sum += info.Size()
-			}
-		}
-		return nil
-	})
-	return sum
-}
-
-// removeParts removes what a fetch that was killed leaves behind.
-func (s *Store) removeParts() {
-	for _, pattern := range []string{"objects/pack/tmp_*", "objects/tmp_*", "objects/*/tmp_*", "shallow.lock"} {
-		parts, _ := filepath.Glob(filepath.Join(s.bare, pattern))
-		for _, part := range parts {
-			os.Remove(part)
-		}
-	}
-}
-
-func (s *Store) fetchFailure(ctx, watched context.Context, err error, said string) error {
-	switch said = cut(said); {
-	case errors.Is(err, errPack) || errors.Is(context.Cause(watched), errPack):
-		return stop(CodeLimit, "raise the checkout's limit Pack, if the repository is meant to be so large", nil,
-			"the commit needs more than %d bytes to be fetched", s.limits.Pack)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return stop(CodeLimit, "raise the checkout's limit Wall, if the server is slow", nil, "the commit was not fetched within %s", s.limits.Wall)
-	case ctx.Err() != nil:
-		return stop(CodeFetch, "", ctx.Err(), "the fetch was cancelled")
-	case strings.Contains(said, "not our ref") || strings.Contains(said, "unadvertised object") || strings.Contains(said, "Could not find remote ref"):
-		return stop(CodeCommit, "the commit may have been removed by a force-push; or the server does not give out commits by id", nil,
-			"the repository has no such commit; git said: %s", said)
-	case transientRE.MatchString(said):
-		return stop(CodeUnavailable, "run the job again when the server can be reached", nil, "the server cannot be reached; git said: %s", said)
-	case strings.Contains(said, "could not read Username") || strings.Contains(said, "Authentication failed") || strings.Contains(said, "error: 403"):
-		return stop(CodeFetch, "the token needs `permissions: contents: read` for this repository", nil, "the server wants other credentials; git said: %s", said)
-	}
-	return stop(CodeFetch, "", nil, "git did not fetch the commit: %s", orElse(said, err.Error()))
-}
-
-// What git and libcurl say when asking again may help.
-var transientRE = regexp.MustCompile(`Could not resolve host|Couldn't resolve|Failed to connect|Connection (refused|reset|timed out)|Operation too slow|returned error: (408|429|5\d\d)|Empty reply from server|early EOF|unexpected disconnect|Recv failure|transfer closed`)
-
-func unavailable(err error) bool {
-	var stopped *proposal.StopError
-	return errors.As(err, &stopped) && stopped.Code == CodeUnavailable
 }
 
 func (s *Store) checkCommits(ctx context.Context, shas []string) error {

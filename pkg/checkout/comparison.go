@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// A comparison counts how a work tree differs from HEAD's tree.
+type comparison struct {
+	*search
+	existing *Existing
+	tracked  map[string]bool
+	unread   bool // nothing is known about the tree
+	hashed   int64
+}
+
+// tree compares every tracked file. A tree that cannot be read makes it partial:
+// the checkout may be one without all objects.
+func (c *comparison) tree(ctx context.Context) error {
+	nodes, err := c.nodes(ctx)
+	if ctx.Err() != nil {
+		return ended(ctx, err)
+	}
+	if err != nil {
+		c.unread = true
+		c.partial("the tree of HEAD cannot be read: " + cut(err.Error()))
+		return nil
+	}
+	for _, n := range nodes {
+		if ctx.Err() != nil {
+			return ended(ctx, ctx.Err())
+		}
+		c.tracked[n.path] = true
+		if n.kind == file || n.kind == link {
+			c.existing.Tracked++
+			c.compare(n)
+		}
+	}
+	return nil
+}
+
+func (c *comparison) partial(why string) {
+	if c.existing.Partial == "" {
+		c.existing.Partial = why
+	}
+}
+
+// nodes reads HEAD's tree through a repository of our own that borrows the objects.
+func (c *comparison) nodes(ctx context.Context) ([]node, error) {
+	g, err := findGit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := os.MkdirTemp(c.getenv("RUNNER_TEMP"), "inspect-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(bare)
+	if err := borrow(bare, filepath.Join(c.dir, ".git/objects"), len(c.existing.HEAD)); err != nil {
+		return nil, err
+	}
+	o := openObjects(ctx, g, bare)
+	defer o.close()
+	tree, err := o.commit(ctx, c.existing.HEAD)
+	if err != nil {
+		return nil, err
+	}
+	// No name is refused here: it is looked at, not written.
+	return o.walk(ctx, tree, Limits{Files: maxWalked, Path: 4096, Name: 255}.withDefaults())
+}
+
+func borrow(bare, objects string, digits int) error {
+	if strings.ContainsAny(objects, "\n\"") {
+		return errors.New("the path of the checkout cannot be written in a line")
+	}
+	if err := writeBare(bare, digits); err != nil {
+		return err
+	}
+	info := filepath.Join(bare, "objects/info")
+	if err := os.Mkdir(info, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600)
+}
+
+func (c *comparison) compare(n node) {
+	info, err := c.root.Lstat(n.path)
+	switch {
+	case err != nil:
+		c.existing.Missing++
+		c.example(n.path)
+	case !c.same(n, info):
+		c.existing.Changed++
+		c.example(n.path)
+	}
+}
+
+func (c *comparison) example(path string) {
+	if len(c.existing.Examples) < maxExamples {
+		c.existing.Examples = append(c.existing.Examples, path)
+	}
+}
+
+// same hashes what lies at the node's path. What is not hashed any more, because of
+// the bound, is taken for the same, and the result is partial.
+func (c *comparison) same(n node, info fs.FileInfo) bool {
+	var content io.Reader
+	switch {
+	case n.kind == link && info.Mode()&fs.ModeSymlink != 0:
+		target, err := c.root.Readlink(n.path)
+		if err != nil {
+			return false
+		}
+		content = strings.NewReader(target)
+	case n.kind == file && info.Mode().IsRegular() && (info.Mode()&0o100 != 0) == n.exec:
+		f, err := c.root.OpenFile(n.path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		content = f
+	default:
+		return false
+	}
+	if c.hashed += info.Size(); c.hashed > maxCompared {
+		c.partial(fmt.Sprintf("only the first %d bytes were compared", int64(maxCompared)))
+		return true
+	}
+	sum := newHash(len(n.id))
+	fmt.Fprintf(sum, "blob %d\x00", info.Size())
+	if size, err := io.Copy(sum, io.LimitReader(content, info.Size()+1)); err != nil || size != info.Size() {
+		return false
+	}
+	id, _ := hex.DecodeString(n.id)
+	return bytes.Equal(sum.Sum(nil), id)
+}
+
+// others walks the work tree for files that HEAD does not have and for further
+// repositories, whose configs count as much as the first one's.
+func (c *comparison) others(ctx context.Context) error {
+	walked := 0
+	return fs.WalkDir(c.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if walked++; walked > maxWalked {
+			return stop(CodeLimit, "", nil, "the checkout has more than %d files and folders", maxWalked)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ended(ctx, ctx.Err())
+		case err != nil:
+			return doubt(path, err)
+		case path == ".git":
+			return fs.SkipDir
+		case d.IsDir() && strings.EqualFold(d.Name(), ".git"):
+			if err := c.gitFolder(path); err != nil {
+				return err
+			}
+			return fs.SkipDir
+		case d.IsDir() || c.tracked[path]:
+			return nil
+		case leftBehind(path):
+			return stop(CodeCredentials, "let that action write elsewhere, or run fumehood before it", nil, "the checkout holds a credential that commands could read: %s", cut(path))
+		}
+		if !c.unread {
+			c.existing.Untracked++
+			c.example(path)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"context"
+	"io"
+)
+
+// A plan is what will be written of a tree.
+type plan struct {
+	nodes   []node
+	sizes   map[string]int64 // by blob
+	targets map[string]string
+}
+
+// plan walks the tree, judges links and checks the limits.
+func (s *Store) plan(ctx context.Context, o *objects, tree string) (plan, error) {
+	nodes, err := o.walk(ctx, tree, s.limits)
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{nodes: nodes, sizes: map[string]int64{}, targets: map[string]string{}}
+	if err := p.measure(ctx, o, s.limits); err != nil {
+		return plan{}, err
+	}
+	return p, p.readLinks(ctx, o)
+}
+
+// blobs are the ids of the nodes of a kind that can be written, once each.
+func (p plan) blobs(kinds ...kind) (ids []string) {
+	seen := map[string]bool{}
+	for _, n := range p.nodes {
+		for _, k := range kinds {
+			if n.kind == k && !n.left.absent() && !seen[n.id] {
+				seen[n.id] = true
+				ids = append(ids, n.id)
+			}
+		}
+	}
+	return ids
+}
+
+func (p plan) measure(ctx context.Context, o *objects, limits Limits) error {
+	ids := p.blobs(file, link)
+	err := o.sizes(ctx, ids, func(i int, kind string, size int64) error {
+		if kind != "blob" {
+			return wrongObject(ids[i], "blob", kind, size)
+		}
+		p.sizes[ids[i]] = size
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	sum := int64(0)
+	for _, n := range p.nodes {
+		size := p.sizes[n.id]
+		if n.kind != file || n.left.absent() {
+			continue
+		}
+		if size > limits.File {
+			return stop(CodeLimit, "raise the checkout's limit File, if the file is meant to be so large", nil,
+				"%q has %d bytes, more than the %d that one file may have", cut(n.path), size, limits.File)
+		}
+		if sum += size; sum > limits.Bytes {
+			return stop(CodeLimit, "raise the checkout's limit Bytes, if the repository is meant to be so large", nil,
+				"the commit's files have more than %d bytes", limits.Bytes)
+		}
+	}
+	return nil
+}
+
+// readLinks reads where links point, and marks those that are not written.
+func (p plan) readLinks(ctx context.Context, o *objects) error {
+	var ids []string
+	for _, id := range p.blobs(link) {
+		if p.sizes[id] <= maxTarget {
+			ids = append(ids, id)
+		}
+	}
+	err := o.each(ctx, "blob", maxTarget, ids, func(i int, _ int64, r io.Reader) error {
+		target, err := io.ReadAll(r)
+		p.targets[ids[i]] = string(target)
+		return err
+	})
+	for i, n := range p.nodes {
+		if n.kind == link && !n.left.absent() && badLink(n.path, p.targets[n.id]) {
+			p.nodes[i].left = BadLink
+		}
+	}
+	return err
+}
