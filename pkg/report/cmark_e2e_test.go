@@ -16,8 +16,12 @@ func TestCmark(t *testing.T) {
 	for name, r := range cases() {
 		comments[name] = Markdown(r)
 	}
+	for name, p := range pages() {
+		comments[name] = p.Markdown()
+	}
 	for _, a := range append(attacks, strings.Join(attacks, " "), strings.Join(attacks, "\n")) {
 		comments[a] = Markdown(everywhere(a))
+		comments["page "+a] = hostilePage(a).Markdown()
 	}
 	for name, md := range comments {
 		cmd := exec.Command("cmark-gfm", "--unsafe", "-e", "table", "-e", "autolink", "-e", "strikethrough", "-e", "tagfilter", "-e", "tasklist", "-e", "footnotes")

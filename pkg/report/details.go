@@ -54,6 +54,9 @@ func (p Page) block(d *doc, r item, l level, open bool) {
 	cmd, info := command(r.Record)
 	d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), max(l.long, 200)).Text))
 	facts := append(reasons(r.Record, l), stated(r.Record, l)...)
+	if kindOf(r.Record) == asked && p.Pending != nil {
+		facts = append(facts, "<li>"+p.approve(1)+"</li>")
+	}
 	if r.Result != nil {
 		facts = append(facts, happened(*r.Result, l, r.index)...)
 	}

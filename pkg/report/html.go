@@ -15,10 +15,22 @@ var escapes = map[rune]string{
 }
 
 // escape returns the HTML text for s, at most max units of it, cut with "…".
-func escape(s string, max int) string {
+func escape(s string, max int) string { return escapeWith(s, max, "") }
+
+// A narrow table may break a command after these; wbr adds nothing to a copy.
+const breaks, wbr = "/(,=:↵|&;", "<wbr>"
+
+// narrow returns what code does, with places where a table may break it, not
+// counted in max.
+func narrow(s string, max int) string {
+	return "<code>" + escapeWith(s, max, breaks) + "</code>"
+}
+
+// escapeWith is escape, with a wbr after each of the characters in breaks.
+func escapeWith(s string, max int, breaks string) string {
 	var b strings.Builder
 	line := text.Inline(s, max)
-	units := 0
+	units, since := 0, 0
 	for i, r := range line {
 		piece, special := escapes[r]
 		if !special {
@@ -30,6 +42,10 @@ func escape(s string, max int) string {
 			break
 		}
 		b.WriteString(piece)
+		if since++; since >= 8 && strings.ContainsRune(breaks, r) && !last {
+			b.WriteString(wbr)
+			since = 0
+		}
 	}
 	return b.String()
 }

@@ -13,13 +13,13 @@ type Notice struct {
 
 // Moved says that the pull request has a newer commit than the results.
 func Moved(head string) Notice {
-	return Notice{"warning", fmt.Sprintf("the pull request has moved on to commit `%.12s`: these results are about an older one", head)}
+	return Notice{"warning", fmt.Sprintf("The pull request has moved on to commit `%.12s`: these results are about an older one", head)}
 }
 
 // SelfReported says that the results come from a workflow run that the pull
 // request's author could change, and what was checked of them nevertheless.
 func SelfReported(checked string) Notice {
-	return Notice{"warning", "self-reported: these results come from the pull request's own workflow run, which its author can change; " + checked}
+	return Notice{"warning", "Self-reported: these results come from the pull request's own workflow run, which its author can change; " + checked}
 }
 
 // Touches says that the pull request itself changes what it is judged by.
@@ -33,5 +33,5 @@ func Touches(paths []string) Notice {
 		}
 		list += fmt.Sprintf(" %q", path)
 	}
-	return Notice{"warning", "this pull request changes workflows or policy, which were not taken from it:" + list}
+	return Notice{"warning", "This pull request changes workflows or policy, which were not taken from it:" + list}
 }

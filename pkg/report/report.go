@@ -1,30 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report gives one run a voice: a Report becomes the Markdown of a
-// pull-request comment, JSON, or a few lines for a terminal.
+// Package report gives runs a voice: a Page of Reports becomes the Markdown of a
+// pull-request comment, a step summary or a check run; a Report becomes JSON,
+// annotations, or a few lines for a terminal. Read takes a Report back from a
+// stranger.
 //
-// It is pure: no I/O, no clock, the same Report gives the same bytes.
+// It is pure: no I/O, no clock, the same Page gives the same bytes.
 //
 // The Markdown promises, whatever a proposal, a command's output, a file name or a
 // message holds:
 //
 //   - it has at most 65,536 UTF-16 units, GitHub's limit for a comment, and each
-//     command gets a fair share of them;
+//     command of each plan gets a fair share of them;
 //   - every text from elsewhere stands in a code element or a fenced code block
 //     that it cannot leave, in the visible form of pkg/internal/text; only words of
-//     a policy's message that are plain words stand outside. So it is no mention,
+//     a policy's message that are plain words stand outside, and of a report that a
+//     stranger may have written (Part.Foreign) not even those. So it is no mention,
 //     reference, link, image, HTML, comment or Markdown, and no verdict but ours
 //     stands in the comment's own voice;
+//   - its only links lead to workflow runs of the pull request's own repository;
 //   - no line of it is a workflow command, so that it may be printed to a job's log.
 //
-// Format: the marker comment, a heading that counts, what stopped the run if
-// anything did, a table with one row a proposal, then one block a proposal
-// (failures first and open, successes folded), then a folded footer that says what
-// was enforced and how to verify. When a report is too long, its details shrink in
-// five steps before any row of the table is given up.
+// Format: the marker comment; a heading that counts; what happened and what to do
+// next, the most pressing first; what has to be known before that is believed; the
+// commit, the policy's digest and what was enforced; what was not; a table with one
+// row a proposal; then one block a proposal (failures first and open, successes
+// folded); then folded footers that say how each plan was run and how to verify it,
+// and earlier results. When a page is too long, its details shrink in five steps
+// before any row of the table is given up.
 //
 // It does not protect against what a reader believes: text that a command printed
-// is shown as printed, and may lie.
+// is shown as printed, and may lie. Nor does it know whether a report is true: who
+// has checked what is the caller's to say, in Part and Notice.
 //
 // # Why
 //

@@ -16,10 +16,10 @@ func (p Page) table(d *doc, items []item, l level) {
 	if len(items) == 0 {
 		return
 	}
-	lines := []string{"<table>", "<tr><th>Outcome</th><th>Proposal</th><th>Command</th></tr>"}
+	lines := []string{"<table>", "<tr><th>Outcome</th><th>Command</th></tr>"}
 	for i, it := range items {
 		if i == l.rows {
-			lines = append(lines, fmt.Sprintf("<tr><td>…</td><td colspan=\"2\">%d more: %s</td></tr>",
+			lines = append(lines, fmt.Sprintf("<tr><td>…</td><td>%d more: %s</td></tr>",
 				len(items)-i, tally(p.records()[i:])))
 			break
 		}
@@ -33,9 +33,10 @@ func (p Page) table(d *doc, items []item, l level) {
 
 // section heads the rows of one part.
 func (p Page) section(part int) string {
-	return fmt.Sprintf("<tr><th colspan=\"3\">%s: %s</th></tr>", code(p.Parts[part].Name, 60), tally(p.Parts[part].Report.Records))
+	return fmt.Sprintf("<tr><th colspan=\"2\">%s: %s</th></tr>", code(p.Parts[part].Name, 60), tally(p.Parts[part].Report.Records))
 }
 
+// row has the id above the command: a phone has no room for a third column.
 func row(r proposal.Record, l level) string {
 	mark, words := outcome(r)
 	if by := rule(r); by != "" {
@@ -48,10 +49,10 @@ func row(r proposal.Record, l level) string {
 		words += "<br>👁 would be " + effects[list[0].Effect] + ": " + code(list[0].Rule, l.short)
 	}
 	if r.Proposal.Expect != "" {
-		words += "<br>expected: " + code(r.Proposal.Expect, l.short)
+		words += "<br>expected: " + code(r.Proposal.Expect, min(l.short, 60))
 	}
-	return fmt.Sprintf("<tr><td>%s"+space+"%s</td><td>%s</td><td>%s</td></tr>",
-		mark, words, code(r.Proposal.ID, l.short), code(shortCommand(r), l.short))
+	return fmt.Sprintf("<tr><td>%s"+space+"%s</td><td>%s<br>%s</td></tr>",
+		mark, words, code(r.Proposal.ID, l.short), narrow(shortCommand(r), l.short))
 }
 
 // effects say what a rule would have done.

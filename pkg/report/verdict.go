@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -47,15 +48,16 @@ func (p Page) heading() string {
 	return "## fumehood" + [...]string{"", " ran out of time", " was cancelled", " stopped"}[p.end()] + ": " + tally(p.records())
 }
 
-// preface says what happened and what to do next, of what it speaks, and what has
-// to be known before the rest is believed.
+// preface says what happened and what to do next, what has to be known before that
+// is believed, of what the page speaks, and what did not hold.
 func (p Page) preface(d *doc, l level) {
 	if p.Staged {
 		d.block("<p>🎭 <b>Staged: nothing was posted.</b> This is what the pull request's comment would have said.</p>")
 	}
 	d.block("<p>" + strings.Join(p.verdict(l), "\n<br>") + "</p>")
-	d.block("<p>" + strings.Join(p.subject(l), "\n<br>") + "</p>")
 	p.notices(d, l)
+	d.block("<p>" + strings.Join(p.subject(l), "\n<br>") + "</p>")
+	p.missing(d, l)
 }
 
 // verdict has a line for each thing that happened and wants something of the
@@ -124,7 +126,7 @@ func failure(r proposal.Report, l level) []string {
 	case endTimeUp:
 		return []string{"⏱️ <b>The run's time was up before it was done.</b> What had ended until then stands below." + mend}
 	}
-	return []string{"🛑 <b>Stopped: fumehood could not do its work, and nothing more ran.</b> " + prose(e.Message, l.long) + " (" + code(e.Code, 80) + ")" + mend}
+	return []string{"🛑 <b>Stopped, and nothing more ran:</b> " + prose(e.Message, l.long) + " (" + code(e.Code, 80) + ")" + mend}
 }
 
 // approve says how a person lets the waiting commands run.
@@ -227,10 +229,21 @@ func (p Page) enforced(l level) string {
 			return ""
 		}
 	}
+	words := " · enforced:"
+	for i, one := range held {
+		piece := " " + prose(one, 120)
+		if i > 0 {
+			piece = ";" + piece
+		}
+		if text.Units(words+piece) > 260 {
+			return words + fmt.Sprintf("; and %d more", len(held)-i)
+		}
+		words += piece
+	}
 	if len(held) == 0 {
 		return ""
 	}
-	return " · enforced: " + prose(strings.Join(held, "; "), min(l.long, 400))
+	return words
 }
 
 // voices say what verifying the audit log came to, and where the reports are.

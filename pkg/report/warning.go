@@ -12,7 +12,7 @@ import (
 // notices lists what a reader has to know before believing the rest.
 func (p Page) notices(d *doc, l level) {
 	if lines := p.warnings(l); len(lines) > 0 {
-		d.block("<p>⚠️ <b>To know before you rely on this:</b></p>", list(lines, 2*l.run, func(s string) string { return s }))
+		d.block("<p>⚠️ <b>Know this before you rely on it:</b></p>", list(lines, 2*l.run, asIs))
 	}
 	for i, n := range p.Notices {
 		if n.Level == "note" && i < l.run {
@@ -21,7 +21,9 @@ func (p Page) notices(d *doc, l level) {
 	}
 }
 
-// warnings are the caller's, then what the reports say of themselves.
+func asIs(s string) string { return s }
+
+// warnings are the caller's, its doubts, and that a policy was only watched.
 func (p Page) warnings(l level) []string {
 	var lines []string
 	for _, n := range p.Notices {
@@ -29,18 +31,23 @@ func (p Page) warnings(l level) []string {
 			lines = append(lines, prose(n.Text, l.long))
 		}
 	}
-	for _, w := range []struct {
-		prefix string
-		get    func(Part) []string
+	lines = append(lines, p.told("<b>Not confirmed:</b> ", l, func(part Part) []string { return part.Doubt })...)
+	return append(lines, p.told("", l, func(part Part) []string { return observing(part.Report) })...)
+}
+
+// missing lists what was not enforced and what of the commit was not there.
+func (p Page) missing(d *doc, l level) {
+	for _, m := range []struct {
+		title string
+		get   func(Part) []string
 	}{
-		{"<b>Not confirmed:</b> ", func(part Part) []string { return part.Doubt }},
-		{"", func(part Part) []string { return observing(part.Report) }},
-		{"Not enforced: ", func(part Part) []string { return part.Report.Run.Unenforced }},
-		{"Not in the workspace: ", func(part Part) []string { return part.Report.Run.Left }},
+		{"Not enforced in this run", func(part Part) []string { return part.Report.Run.Unenforced }},
+		{"Not in the workspace", func(part Part) []string { return part.Report.Run.Left }},
 	} {
-		lines = append(lines, p.told(w.prefix, l, w.get)...)
+		if lines := p.told("", l, m.get); len(lines) > 0 {
+			d.block("<p>⚠️ <b>"+m.title+":</b></p>", list(lines, len(lines), asIs))
+		}
 	}
-	return lines
 }
 
 // told shows what parts say, each thing once, the first l.run of them.
@@ -67,7 +74,7 @@ func observing(r proposal.Report) []string {
 			n++
 		}
 	}
-	return []string{fmt.Sprintf("observe mode: the repository's own policy was asked and not obeyed; of the commands that ran it would have stopped %d", n)}
+	return []string{fmt.Sprintf("Observe mode: the repository's own policy was asked and not obeyed; of the commands that ran it would have stopped %d", n)}
 }
 
 // observed returns the reasons that had no effect.
