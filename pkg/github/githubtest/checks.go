@@ -39,7 +39,7 @@ func (s *Server) updateCheck(c *call) reply {
 		return notFound
 	}
 	if check.Author != c.token.Login {
-		return refuse(http.StatusForbidden, "Invalid app_id - check run can only be modified by the GitHub App that created it.")
+		return refuse(http.StatusForbidden, fmt.Sprintf("Invalid app_id `%d` - check run can only be modified by the GitHub App that created it.", s.appID(check.Author)))
 	}
 	if m := f.invalid(); m != "" {
 		return refuse(http.StatusUnprocessableEntity, m)
@@ -122,10 +122,14 @@ func (s *Server) appShape(login string) any {
 		return nil
 	}
 	slug := login[:len(login)-len("[bot]")]
-	id := s.user(login).ID
-	if login == ActionsBot {
-		id = 15368
-	}
-	return obj{"id": id, "slug": slug, "name": slug, "owner": s.userShape("github"), "permissions": obj{},
+	return obj{"id": s.appID(login), "slug": slug, "name": slug, "owner": s.userShape("github"), "permissions": obj{},
 		"external_url": fmt.Sprintf("%s/apps/%s", s.options.ServerURL, slug), "html_url": fmt.Sprintf("%s/apps/%s", s.options.ServerURL, slug)}
+}
+
+// appID is the app's, which is another number than its bot's.
+func (s *Server) appID(login string) int64 {
+	if login == ActionsBot {
+		return 15368
+	}
+	return s.user(login).ID % 1_000_000
 }

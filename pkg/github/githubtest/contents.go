@@ -95,10 +95,15 @@ func (s *Server) getRef(c *call) reply {
 }
 
 // getPermission answers for anybody whom the server knows. In a public repository
-// everybody may read.
+// everybody may read. An app's bot has a role (none, if nobody gave it one), but the
+// few whose login does not end in "[bot]", as Copilot, are no users at all.
 func (s *Server) getPermission(c *call) reply {
 	login := c.params["username"]
-	if _, known := s.users[strings.ToLower(login)]; !known {
+	if c.token.Scopes != "" && !writes(s.role(c.repo, c.token.Login)) {
+		return refuse(http.StatusForbidden, "Must have push access to view collaborator permission.")
+	}
+	u, known := s.users[strings.ToLower(login)]
+	if !known || u.Type == "Bot" && !strings.HasSuffix(u.Login, "[bot]") {
 		return refuse(http.StatusNotFound, fmt.Sprintf("%s is not a user", login))
 	}
 	role := s.role(c.repo, login)

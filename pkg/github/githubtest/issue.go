@@ -50,6 +50,13 @@ func bodyOf(data []byte) (string, *reply) {
 	return in.Body, nil
 }
 
+// locked is the same 403 as a missing right, save for its words.
+func locked(what string) reply {
+	r := refuse(http.StatusForbidden, "Unable to create "+what+" because issue is locked.")
+	r.body.(obj)["documentation_url"] = "https://docs.github.com/articles/locking-conversations/"
+	return r
+}
+
 func (s *Server) createComment(c *call) reply {
 	number := c.number("issue_number")
 	pr, exists := c.repo.thing(number)
@@ -57,7 +64,7 @@ func (s *Server) createComment(c *call) reply {
 		return notFound
 	}
 	if pr != nil && pr.Locked {
-		return refuse(http.StatusForbidden, "Unable to create comment because issue is locked.")
+		return locked("comment")
 	}
 	body, bad := bodyOf(c.body)
 	if bad != nil {
@@ -158,7 +165,7 @@ func (s *Server) createReaction(c *call) reply {
 		return refuse(http.StatusBadRequest, "Problems parsing JSON")
 	}
 	if pr := c.repo.prs[comment.Number]; pr != nil && pr.Locked {
-		return refuse(http.StatusForbidden, "Unable to create reaction because issue is locked.")
+		return locked("reaction")
 	}
 	for _, x := range c.repo.reactions {
 		if x.comment == comment.ID && x.Content == in.Content && x.Author == c.token.Login {

@@ -179,7 +179,7 @@ func TestLocked(t *testing.T) {
 	s := town(t, githubtest.Options{})
 	id := s.AddComment(2, "octocat", "first")
 	s.Change(2, func(pr *githubtest.PR) { pr.Locked = true })
-	if a := ask(t, s, "POST", home+"/issues/2/comments", token, field("body", "x")); a.status != 403 || !strings.Contains(a.body, "locked") {
+	if a := ask(t, s, "POST", home+"/issues/2/comments", token, field("body", "x")); a.status != 403 || !strings.Contains(a.body, "issue is locked.") || !strings.Contains(a.body, "locking-conversations") {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
 	if a := ask(t, s, "POST", reactionsOf(id), token, field("content", "eyes")); a.status != 403 || !strings.Contains(a.body, "locked") {
@@ -225,7 +225,7 @@ func TestCheckRunGrows(t *testing.T) {
 	if len(got) != 1 || len(got[0].Annotations) != 57 || got[0].Status != "completed" || got[0].Conclusion != "failure" {
 		t.Errorf("got %+v", got)
 	}
-	if a := ask(t, s, "PATCH", path, "ghs_other", more); a.status != 403 || !strings.Contains(a.body, "Invalid app_id") {
+	if a := ask(t, s, "PATCH", path, "ghs_other", more); a.status != 403 || !strings.Contains(a.body, "Invalid app_id `15368`") {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
 	if a := ask(t, s, "POST", home+"/check-runs", "ghp_person", check(nil)); a.status != 403 || !strings.Contains(a.body, "GitHub App") {

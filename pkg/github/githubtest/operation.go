@@ -90,8 +90,7 @@ func (s *Server) granted(op operation, c *call) bool {
 	}
 	if c.token.Scopes != "" {
 		role := s.role(c.repo, c.token.Login)
-		reads := role != "none"
-		return reads && (op.level == "read" || slices.Contains([]string{"write", "maintain", "admin"}, role))
+		return writes(role) || op.level == "read" && role != "none"
 	}
 	for _, scope := range op.scopes {
 		if scope == "pull_requests" && len(op.scopes) > 1 && !c.onPull() {
@@ -102,6 +101,10 @@ func (s *Server) granted(op operation, c *call) bool {
 		}
 	}
 	return false
+}
+
+func writes(role string) bool {
+	return slices.Contains([]string{"write", "maintain", "admin"}, role)
 }
 
 // onPull says whether the call speaks of a pull request's conversation, where the

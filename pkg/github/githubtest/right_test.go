@@ -69,6 +69,7 @@ func TestIdentities(t *testing.T) {
 		s.AddToken("ghp_reader", githubtest.Token{Login: "octocat", Scopes: "repo"})
 		s.AddToken("github_pat", githubtest.Token{Login: "octocat", Permissions: map[string]string{"issues": "read"}})
 		s.Permit("hubot", "maintain")
+		s.AddUser(githubtest.User{Login: "Copilot", ID: 198982749, Type: "Bot"})
 	}
 	body := field("body", "x")
 	tests := []struct {
@@ -93,6 +94,9 @@ func TestIdentities(t *testing.T) {
 		{"a role in words", private, token, "GET", home + "/collaborators/hubot/permission", "", 200, `"role_name":"maintain"`},
 		{"a role in GitHub's older words", private, token, "GET", home + "/collaborators/hubot/permission", "", 200, `"permission":"write"`},
 		{"the owner's role", private, token, "GET", home + "/collaborators/Codertocat/permission", "", 200, `"admin"`},
+		{"a role without push access", public, "ghp_reader", "GET", home + "/collaborators/hubot/permission", "", 403, "Must have push access"},
+		{"a bot's role", private, token, "GET", home + "/collaborators/github-actions%5Bbot%5D/permission", "", 200, `"none"`},
+		{"a bot that is no user", private, token, "GET", home + "/collaborators/Copilot/permission", "", 404, "Copilot is not a user"},
 		{"anybody's role in public", public, token, "GET", home + "/collaborators/octocat/permission", "", 200, `"read"`},
 	}
 	for _, tt := range tests {
