@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+const testVersion = "v9.8.7"
+
+// unpacked lays an archive out in a folder that every user may pass, as root, as the
+// action does.
+func unpacked(t *testing.T, archive string) string {
+	t.Helper()
+	top, err := os.MkdirTemp("/var/lib", "fumehood-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(top) })
+	if err := os.Chmod(top, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "tar", "--no-same-owner", "-xzf", archive, "-C", top).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return top
+}
+
+// The whole way, once: two builds in two folders are the same; the one for another
+// machine is for that machine; and the one for this machine needs nothing but itself.
+func TestRelease(t *testing.T) {
+	dir := t.TempDir()
+	copied, first, second := filepath.Join(dir, "copy of the source"), filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	if err := os.Mkdir(copied, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "go.sum", "LICENSE", "cmd", "pkg", "policies", "testdata"} {
+		if out, err := exec.CommandContext(t.Context(), "cp", "-r", "../../"+name, copied).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	build := func(args ...string) {
+		t.Helper()
+		var said bytes.Buffer
+		if code := run(t.Context(), append([]string{"--version", testVersion}, args...), &said); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, &said)
+		}
+	}
+	build("--root", copied, "--out", first)
+	build("--root", "../..", "--out", second, "--check", filepath.Join(first, "release.env"))
+	for _, arch := range []string{"amd64", "arm64"} {
+		name := "fumehood_" + testVersion + "_linux_" + arch + ".tar.gz"
+		one, err := os.ReadFile(filepath.Join(first, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := os.ReadFile(filepath.Join(second, name))
+		if err != nil || !bytes.Equal(one, two) {
+			t.Errorf("%s is not the same twice (%v)", name, err)
+		}
+		t.Run(arch, func(t *testing.T) { checkArchive(t, filepath.Join(first, name), arch) })
+	}
+}
+
+func checkArchive(t *testing.T, archive, arch string) {
+	dir := unpacked(t, archive)
+	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]
+	for _, name := range []string{"fumehood", "fumehood-init", "fumehood-runsc", "gvisor-bin/gvisor_sentry"} {
+		f, err := elf.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Machine != machine {
+			t.Errorf("%s is for %s, want %s", name, f.Machine, machine)
+		}
+		if interpreter := f.Section(".interp"); interpreter != nil {
+			t.Errorf("%s needs a dynamic linker", name)
+		}
+		f.Close()
+	}
+	_, err := os.Stat(filepath.Join(dir, "gvisor-bin/gvisor-sentry-prewarmer"))
+	if native := arch == runtime.GOARCH; native != (err == nil) {
+		t.Errorf("the prewarmer on %s: %v", arch, err)
+	}
+	if arch == runtime.GOARCH {
+		checkRuns(t, dir)
+	}
+}
+
+// checkRuns starts a release where there is nothing else: no Go, no cache, no home.
+func checkRuns(t *testing.T, dir string) {
+	workspace, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	write(t, filepath.Join(workspace, "plan.yaml"), "schema: fumehood.plan/v1\nproposals:\n  - {id: it, run: cat seen.txt}\n", 0o644)
+	write(t, filepath.Join(workspace, "seen.txt"), "seen by the sandbox\n", 0o644)
+	start := func(want string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "fumehood"), args...)
+		cmd.Dir, cmd.Env = workspace, []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "FUMEHOOD_CACHE=" + cache, "XDG_STATE_HOME=" + filepath.Join(workspace, ".state")}
+		out, err := cmd.CombinedOutput()
+		if failed := err != nil; failed != strings.HasPrefix(want, "sandbox.") || !strings.Contains(string(out), want) {
+			t.Errorf("fumehood %s: %v, want %q in\n%s", strings.Join(args, " "), err, want, out)
+		}
+	}
+	start("fumehood "+testVersion+"\n", "version")
+	start("ok       prewarmer", "doctor")
+	start("seen by the sandbox", "run", "--plan", "plan.yaml", "--workspace", ".")
+	if _, err := os.Stat(cache); err == nil {
+		t.Error("a release wrote to the cache of builds")
+	}
+	// The manifest that mends another runsc is not the one that was released.
+	manifest := filepath.Join(dir, "fumehood-runsc.json")
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, manifest, string(text)+" ", 0o644)
+	start("sandbox.runsc-digest", "run", "--plan", "plan.yaml", "--workspace", ".")
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// nobody may use sudo without a password until the test is over, as the user of a
+// hosted runner may.
+func nobodyMaySudo(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("sudo"); err != nil {
+		t.Fatalf("%v; .ci/run installs it", err)
+	}
+	const rule = "/etc/sudoers.d/fumehood-e2e"
+	if err := os.WriteFile(rule, []byte("nobody ALL=(root) NOPASSWD: ALL\n"), 0o440); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(rule) })
+}
+
+// A user with sudo gets programs that it cannot change, and stays itself.
+func TestInstallWithSudo(t *testing.T) {
+	nobodyMaySudo(t)
+	i := newInstaller(t, members())
+	i.user = 65534
+	for range 2 { // installed, and found installed
+		stdout, stderr, code := i.run(t)
+		wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
+		if !strings.Contains(stdout, "user: 65534\n") {
+			t.Errorf("fumehood runs as another user:\n%s", stdout)
+		}
+	}
+	for path := i.installed("gvisor-bin/gvisor_sentry"); path != "/"; path = filepath.Dir(path) {
+		info, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode().Perm()&0o022 != 0 {
+			t.Errorf("%s can be changed by others: %v", path, info.Mode())
+		}
+	}
+	i.must(t, os.Chown(i.installed("fumehood"), 65534, 65534))
+	stdout, stderr, code := i.run(t)
+	i.wantRefused(t, stdout, stderr, code, "install.folder", "does not belong to user 0")
+}
+
+// From a checkout of this repository the action builds itself, once for the program
+// and once for the sandbox, and what runs needs no Go.
+func TestInstallFromSource(t *testing.T) {
+	i := newInstaller(t, members())
+	root, err := filepath.Abs("../..")
+	i.must(t, err)
+	home, err := os.UserHomeDir()
+	i.must(t, err)
+	// Outside of a job the action says so; that it says anything shows that it started.
+	_, stderr, code := i.run(t, "GITHUB_ACTION_PATH="+root, "FUMEHOOD_FROM_SOURCE=1", "PATH="+os.Getenv("PATH"), "HOME="+home)
+	if code != exitStopped || strings.Contains(stderr, "install.") {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	found, err := filepath.Glob(filepath.Join(i.place, "*", "fumehood"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("installed: %q (%v)", found, err)
+	}
+	cmd := exec.CommandContext(t.Context(), found[0], "doctor")
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "FUMEHOOD_CACHE=" + i.path("cache")}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "runsc          v0.0.0-") {
+		t.Errorf("doctor: %v\n%s", err, out)
+	}
+}
