@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -57,12 +58,12 @@ func TestTokenIsWanted(t *testing.T) {
 func TestTokenNotInArguments(t *testing.T) {
 	o, head := oneCommit(t)
 	server := serve(t, o.root)
-	looked := 0
+	var looked atomic.Int64
 	server.before = func(http.ResponseWriter, *http.Request) bool {
 		lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, line := range lines {
 			if arguments, err := os.ReadFile(line); err == nil && bytes.Contains(arguments, []byte(server.url)) {
-				looked++
+				looked.Add(1)
 				if bytes.Contains(arguments, []byte(token)) || bytes.Contains(arguments, []byte("Basic")) {
 					t.Errorf("%s: %q", line, arguments)
 				}
@@ -71,8 +72,8 @@ func TestTokenNotInArguments(t *testing.T) {
 		return false
 	}
 	s := open(t, Source{URL: server.url, Token: token}, Limits{})
-	if err := s.Fetch(t.Context(), head); err != nil || looked == 0 {
-		t.Errorf("%v, after a look at %d processes", err, looked)
+	if err := s.Fetch(t.Context(), head); err != nil || looked.Load() == 0 {
+		t.Errorf("%v, after a look at %d processes", err, looked.Load())
 	}
 }
 
@@ -189,7 +190,7 @@ func TestBrokenPacks(t *testing.T) {
 			if parts, _ := filepath.Glob(filepath.Join(s.bare, "objects/pack/tmp_*")); len(parts) > 0 {
 				t.Errorf("left %q", parts)
 			}
-			server.before = nil
+			server.answer(nil)
 			if err := s.Fetch(t.Context(), head); err != nil {
 				t.Errorf("and not usable afterwards: %v", err)
 			}
@@ -206,17 +207,18 @@ func TestUnavailable(t *testing.T) {
 		want  string
 	}{{"twice", 2, ""}, {"always", 1000, CodeUnavailable}} {
 		server := serve(t, o.root)
-		asked := 0
+		var asked atomic.Int64
 		server.before = func(w http.ResponseWriter, _ *http.Request) bool {
-			if asked++; asked <= c.fails {
+			down := int(asked.Add(1)) <= c.fails
+			if down {
 				http.Error(w, "down", http.StatusBadGateway)
 			}
-			return asked <= c.fails
+			return down
 		}
 		s := open(t, Source{URL: server.url}, Limits{})
 		wantCode(t, s.Fetch(t.Context(), head), c.want)
-		if c.want != "" && asked != attempts {
-			t.Errorf("%s: asked %d times", c.name, asked)
+		if c.want != "" && asked.Load() != attempts {
+			t.Errorf("%s: asked %d times", c.name, asked.Load())
 		}
 	}
 	server := httptest.NewServer(nil)
@@ -256,14 +258,14 @@ func TestPack(t *testing.T) {
 	head := o.commit("c", o.tree("100644 f", o.blob(string(noise))))
 	for _, slow := range []bool{false, true} {
 		server := serve(t, o.root)
-		sent := 0
+		var sent atomic.Int64
 		server.pack(func(w http.ResponseWriter, body []byte) {
 			for len(body) > 0 {
 				n, err := w.Write(body[:min(len(body), 1<<16)])
 				if err != nil {
 					return
 				}
-				sent += n
+				sent.Add(int64(n))
 				if body = body[n:]; slow {
 					time.Sleep(20 * time.Millisecond)
 				}
@@ -275,13 +277,13 @@ func TestPack(t *testing.T) {
 		if size := s.size(); size > 1<<20 {
 			t.Errorf("the store has %d bytes", size)
 		}
-		if slow && sent > 6<<20 {
-			t.Errorf("%d bytes were taken", sent)
+		if slow && sent.Load() > 6<<20 {
+			t.Errorf("%d bytes were taken", sent.Load())
 		}
 		if slow {
 			continue
 		}
-		server.before = nil
+		server.answer(nil)
 		s = open(t, Source{URL: server.url}, Limits{})
 		if err := s.Fetch(t.Context(), head); err != nil {
 			t.Errorf("with the default limit: %v", err)

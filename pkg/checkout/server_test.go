@@ -49,8 +49,9 @@ func serve(t testing.TB, root string) *gitServer {
 func (g *gitServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	g.log = append(g.log, fmt.Sprintf("%s %s auth=%s", r.Method, r.URL.Path, r.Header.Get("Authorization")))
+	before := g.before
 	g.mu.Unlock()
-	if g.before != nil && g.before(w, r) {
+	if before != nil && before(w, r) {
 		return
 	}
 	if _, password, _ := r.BasicAuth(); g.token != "" && password != g.token {
@@ -67,6 +68,13 @@ func (g *gitServer) pass(w http.ResponseWriter, r *http.Request) {
 		backend.Env = append(backend.Env[:len(backend.Env):len(backend.Env)], "GIT_PROTOCOL="+protocol)
 	}
 	backend.ServeHTTP(w, r)
+}
+
+// answer sets before: a handler may still be at work.
+func (g *gitServer) answer(before func(http.ResponseWriter, *http.Request) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.before = before
 }
 
 func (g *gitServer) requests() []string {
