@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// full is a small report in which every field stands that can.
+func full() proposal.Report {
+	r := approvedRun()
+	r.Records = r.Records[:1]
+	rec := &r.Records[0]
+	rec.Analysis.Commands = []proposal.Command{{
+		Program: "npm", Args: []proposal.Word{{Value: "npm", Static: true}}, Via: []string{"timeout"}, Inside: []string{"pipeline"},
+		Assigns:   []proposal.Assign{{Name: "A", Value: proposal.Word{Value: "b"}}},
+		Redirects: []proposal.Redirect{{Op: ">", FD: 1, Target: proposal.Word{Value: "x"}, Kind: "write"}},
+	}}
+	rec.Decision.Grant = &proposal.Grant{Limits: proposal.Limits{Wall: 1e9, CPUs: 1, Memory: 1, Pids: 1, Disk: 1, Files: 1, Output: 1}, Env: map[string]string{}, Network: []string{"a.example"}}
+	rec.Result.Outputs = []proposal.Output{{Path: "a", SHA256: digest("a")}}
+	rec.Result.Changes.Files = []proposal.Change{{Path: "a", Kind: "added", Type: "file"}}
+	r.Error = &proposal.Failure{Code: "audit.full", Message: "no room"}
+	r.Totals = proposal.Total(r.Records)
+	return r
+}
+
+// mutants returns the document once for every value in it, changed by edit, with
+// the path of that value. edit returns false where it has nothing to change.
+func mutants(t *testing.T, edit func(parent any, key any) bool) map[string][]byte {
+	t.Helper()
+	whole := document(t, full())
+	all := map[string][]byte{}
+	for n := 0; ; n++ {
+		var tree any
+		d := json.NewDecoder(bytes.NewReader(whole))
+		d.UseNumber()
+		if err := d.Decode(&tree); err != nil {
+			t.Fatal(err)
+		}
+		left, path := n, ""
+		if !visit(tree, "", &left, &path, edit) {
+			if n < 100 {
+				t.Fatalf("only %d mutants", n)
+			}
+			return all
+		}
+		data, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[path] = data
+	}
+}
+
+// visit applies edit to the value that comes after left others.
+func visit(node any, at string, left *int, path *string, edit func(parent, key any) bool) bool {
+	step := func(child, key any, name string) bool {
+		if *left == 0 && edit(node, key) {
+			*path = name
+			return true
+		}
+		if *left > 0 {
+			*left--
+		}
+		return visit(child, name, left, path, edit)
+	}
+	switch node := node.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(node)) {
+			if step(node[key], key, at+"."+key) {
+				return true
+			}
+		}
+	case []any:
+		for i := range node {
+			if step(node[i], i, fmt.Sprintf("%s[%d]", at, i)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func put(parent, key, value any) bool {
+	switch parent := parent.(type) {
+	case map[string]any:
+		parent[key.(string)] = value
+	case []any:
+		parent[key.(int)] = value
+	}
+	return true
+}
+
+// TestMutatedTypes: no value can be of another type than it is.
+func TestMutatedTypes(t *testing.T) {
+	for name, value := range map[string]any{"object": map[string]any{"x": 1}, "list of lists": []any{[]any{}}, "number": json.Number("1.25"), "boolean": "flip"} {
+		for path, data := range mutants(t, func(parent, key any) bool {
+			if name == "boolean" {
+				return put(parent, key, true)
+			}
+			return put(parent, key, value)
+		}) {
+			if name == "boolean" && (strings.HasSuffix(path, ".static") || strings.Contains(path, "new_sandbox") || boolean(path)) {
+				continue
+			}
+			if name == "number" && strings.HasSuffix(path, ".cpus") {
+				continue
+			}
+			if _, err := Read(data, readMost); err == nil {
+				t.Errorf("%s at %s was read", name, path)
+			}
+		}
+	}
+}
+
+// boolean says whether a boolean stands at path.
+func boolean(path string) bool {
+	for _, name := range []string{"glob", "exported", "function", "truncated", "fresh", "observed"} {
+		if strings.HasSuffix(path, "."+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestMutatedFields: no field can be left out, but those that JSON leaves out when
+// they are empty, and those that leave a contradiction.
+func TestMutatedFields(t *testing.T) {
+	optional := map[string]bool{}
+	for path, data := range mutants(t, func(parent, key any) bool {
+		if m, isObject := parent.(map[string]any); isObject {
+			delete(m, key.(string))
+			return true
+		}
+		return put(parent, key, map[string]any{"x": 1})
+	}) {
+		if _, err := Read(data, readMost); err == nil {
+			optional[path] = true
+		}
+	}
+	for path := range optional {
+		name := path[strings.LastIndexByte(path, '.')+1:]
+		if !strings.Contains(" wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 ", " "+name+" ") {
+			t.Errorf("a report without %s was read", path)
+		}
+	}
+	if len(optional) < 5 || optional[".schema"] {
+		t.Errorf("without these the report was read: %v", optional)
+	}
+}
+
+// TestMutatedTexts: what was read, whatever it says, is shown as promised.
+func TestMutatedTexts(t *testing.T) {
+	for path, data := range mutants(t, func(parent, key any) bool { return put(parent, key, "</code>\n::error::x @you") }) {
+		r, err := Read(data, readMost)
+		if err != nil {
+			continue
+		}
+		if t.Run(path, func(t *testing.T) { checkComment(t, r, Markdown(r)) }); t.Failed() {
+			return
+		}
+	}
+}
