@@ -230,16 +230,13 @@ func canSudo() bool {
 
 // end writes the outputs and says how the step went.
 func (j *job) end(err error) int {
-	o := action.OutcomeOf(j.reports()...)
-	o.Skipped = j.skipped != "" && err == nil
-	o.Stopped = o.Stopped && !o.Skipped && len(j.legs) > 0 || err != nil
-	if j.phase == action.Trigger && err == nil {
-		o = action.Outcome{}
-	}
-	if err != nil {
+	o := j.outcome(err)
+	switch {
+	case err != nil && o.Cancelled:
+		j.console.Warning("the run was cancelled before it was done")
+	case err != nil:
 		j.console.Stop(err)
-	}
-	if j.skipped != "" {
+	case j.skipped != "":
 		j.console.Progress("nothing to do: %s", printable(j.skipped))
 	}
 	conclusion, fails := action.Conclude(o, j.in.FailOn)
@@ -255,6 +252,23 @@ func (j *job) end(err error) int {
 		return exitRefused
 	}
 	return exitOK
+}
+
+// outcome sums up what a conclusion is drawn from. An error is never nothing to do.
+func (j *job) outcome(err error) action.Outcome {
+	var o action.Outcome
+	if len(j.legs) > 0 {
+		o = action.OutcomeOf(j.reports()...)
+	}
+	switch {
+	case err != nil && proposal.FailureOf(err).Code == "run.cancelled":
+		o.Cancelled = true
+	case err != nil:
+		o.Stopped = true
+	case j.skipped != "":
+		o.Skipped = true
+	}
+	return o
 }
 
 // write sets the outputs that every phase has.

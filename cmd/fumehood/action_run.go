@@ -5,7 +5,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,8 +28,11 @@ type source struct {
 	store  *checkout.Store
 	policy string   // folder with the base commit's rules, or ""
 	read   bool     // policy is known
-	tree   []string // what of the head commit is not in the workspace
-	files  []string // that the pull request changes
+	files  []string // that the pull request changes; nil while not known
+
+	workspace string   // with the head commit
+	left      []string // what of it is not there
+	doubts    []string // what of it an earlier step may have changed
 }
 
 // DefaultPolicy is the folder that is looked for when no input names one.
@@ -103,27 +105,61 @@ func (j *job) prepare() error {
 	return j.writeWorkspace()
 }
 
-// writeWorkspace writes the pull request's code, with a repository of our own making.
+// writeWorkspace brings the pull request's code: written by us, with a repository of
+// our own making, or as an earlier step checked it out.
 func (j *job) writeWorkspace() error {
-	s, workspace := j.source, filepath.Join(j.dir, "workspace")
-	tree, err := s.store.Write(j.ctx, j.request.Head, workspace)
+	var err error
+	if j.in.Checkout == "" {
+		err = j.writeCommit()
+	} else {
+		err = j.takeCheckout()
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.store.Repository(j.ctx, workspace, j.request.Head, j.request.Base); err != nil {
-		return err
-	}
-	changes, err := s.store.Changed(j.ctx, j.request.Base, j.request.Head)
+	changes, err := j.source.store.Changed(j.ctx, j.request.Base, j.request.Head)
 	if err != nil {
 		return err
 	}
+	j.source.files = []string{}
 	for _, c := range changes {
-		s.files = append(s.files, c.Path)
+		j.source.files = append(j.source.files, c.Path)
 	}
-	s.tree = tree.Describe()
-	j.console.Progress("%d files, %d changed by the pull request", tree.Files, len(changes))
-	for _, line := range s.tree {
-		j.console.Untrusted("not in the workspace: " + line)
+	j.console.Progress("the pull request changes %d files", len(changes))
+	for _, line := range append(j.source.left, j.source.doubts...) {
+		j.console.Untrusted(line)
+	}
+	return nil
+}
+
+func (j *job) writeCommit() error {
+	s := j.source
+	s.workspace = filepath.Join(j.dir, "workspace")
+	tree, err := s.store.Write(j.ctx, j.request.Head, s.workspace)
+	if err != nil {
+		return err
+	}
+	s.left = tree.Describe()
+	return s.store.Repository(j.ctx, s.workspace, j.request.Head, j.request.Base)
+}
+
+// takeCheckout uses what actions/checkout wrote, when it is at the commit, or at the
+// merge that GitHub made of it, and holds no credential. What earlier steps changed in
+// it is told in the report.
+func (j *job) takeCheckout() error {
+	s := j.source
+	s.workspace = filepath.Join(j.runner.Workspace, j.in.Checkout)
+	want := []string{j.request.Head}
+	if j.event.Name == "pull_request" && j.runner.SHA != j.request.Head {
+		want = append(want, j.runner.SHA)
+	}
+	found, err := checkout.Inspect(j.ctx, s.workspace, want, os.Getenv)
+	if err != nil {
+		return err
+	}
+	s.doubts = found.Describe()
+	if found.HEAD != j.request.Head {
+		s.doubts = append(s.doubts, "the commit alone: an earlier step checked out the merge of it with the base branch")
 	}
 	return nil
 }
@@ -227,7 +263,7 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 	}
 	planFile, aboutFile := filepath.Join(l.dir, planName), filepath.Join(j.dir, "about.json")
 	a := about{Repository: j.runner.Repository, PR: j.request.PR, HeadSHA: j.request.Head, BaseSHA: j.request.Base,
-		Left: j.source.tree, Ceiling: j.in.Limits, Approval: p.Approval, Fork: j.fork(), Cwd: j.folder()}
+		Left: j.source.left, Unenforced: j.source.doubts, Ceiling: j.in.Limits, Approval: p.Approval, Fork: j.fork(), Cwd: j.folder()}
 	data, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
@@ -236,7 +272,7 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 		return nil, err
 	}
 	args := []string{
-		"--plan", planFile, "--about", aboutFile, "--workspace", filepath.Join(j.dir, "workspace"), "--rootfs", j.in.Rootfs, "--tools", os.Getenv("PATH"),
+		"--plan", planFile, "--about", aboutFile, "--workspace", j.source.workspace, "--rootfs", j.in.Rootfs, "--tools", os.Getenv("PATH"),
 		"--artifacts", filepath.Join(l.dir, "files"), "--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
 		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--timeout", j.in.Timeout.String(), "--json",
 	}
@@ -282,10 +318,8 @@ func (j *job) readBack(l leg, code int) (leg, error) {
 		l.audit = verdictOf(audit.Verify(f, trustOf(l.report)))
 		f.Close()
 	}
-	if e := l.report.Error; e != nil && e.Code != "run.cancelled" {
+	if e := l.report.Error; e != nil {
 		return l, &proposal.StopError{Code: e.Code, Message: e.Message, Hint: e.Hint}
-	} else if e != nil {
-		return l, &proposal.StopError{Code: e.Code, Message: e.Message, Err: context.Canceled}
 	}
 	return l, nil
 }

@@ -7,6 +7,8 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -404,3 +406,22 @@ func accountType(login string) string {
 
 // pause waits until GitHub's clock, which counts seconds, shows another one.
 func pause() { time.Sleep(1100 * time.Millisecond) }
+
+// codings are the ways in which a secret may leave without being seen.
+func codings(secret string) map[string]string {
+	rot := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return 'a' + (r-'a'+13)%26
+		case r >= 'A' && r <= 'Z':
+			return 'A' + (r-'A'+13)%26
+		}
+		return r
+	}, secret)
+	reversed := []byte(secret)
+	slices.Reverse(reversed)
+	return map[string]string{
+		"itself": secret, "base64": strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(secret)), "="), "hex": hex.EncodeToString([]byte(secret)),
+		"rot13": rot, "reversed": string(reversed), "without its first letters": secret[4:],
+	}
+}

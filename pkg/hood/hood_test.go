@@ -212,8 +212,8 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}, cancel: cancel}
 	report, err := w.hood().Run(ctx, planOf("a", "b"), proposal.Run{})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want the context's", err)
+	if proposal.FailureOf(err).Code != "run.cancelled" {
+		t.Errorf("error %v, want run.cancelled", err)
 	}
 	want := map[string]string{"a": "exited ", "b": "not run the run was interrupted"}
 	if diff := cmp.Diff(want, statuses(report)); diff != "" {
