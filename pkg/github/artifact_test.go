@@ -81,6 +81,24 @@ func TestDownload(t *testing.T) {
 	}
 }
 
+// A zip without an end is left as soon as the bound is met.
+func TestEndlessDownload(t *testing.T) {
+	left := make(chan int, 1)
+	blob := play(t, func(w http.ResponseWriter, r *http.Request) {
+		n := 0
+		for chunk := make([]byte, 1<<16); r.Context().Err() == nil; n += len(chunk) {
+			w.Write(chunk)
+		}
+		left <- n
+	})
+	c, _ := client(t, play(t, redirect(302, blob.URL)).URL, func(o *Options) { o.MaxWait, o.Timeout = 10*time.Second, 10*time.Second })
+	_, err := c.Download(context.Background(), 11, 1<<20)
+	wantError(t, err, TooLarge, "github.too-large")
+	if n := <-left; n > 64<<20 {
+		t.Errorf("the server could send %d bytes", n)
+	}
+}
+
 // The place's URL is a credential: no message shows it.
 func TestPlaceIsNotTold(t *testing.T) {
 	shut := play(t, hangUp)

@@ -54,6 +54,7 @@ func TestComments(t *testing.T) {
 		{"null", []step{say(200, "null")}, nil, "not a JSON document"},
 		{"no content", []step{say(204, "")}, nil, "not asked for"},
 		{"created", []step{say(201, "[]")}, nil, "not asked for"},
+		{"not modified, unasked", []step{say(304, "")}, nil, "not asked for"},
 		{"nothing in it", []step{say(200, "[null]")}, nil, "without an id"},
 		{"without an id", []step{say(200, `[{"body":"x"}]`)}, nil, "without an id"},
 		{"missing right on page two", []step{list(at+"2", 1), say(404, `{}`)}, nil, "404"},

@@ -113,6 +113,19 @@ func checkSleeps(t *testing.T, got, want []time.Duration, n int) {
 	}
 }
 
+// Patience counts what was slept even where the clock does not show it.
+func TestPatienceWithoutAClock(t *testing.T) {
+	s := play(t, say(429, `{}`, "Retry-After", "50"))
+	c, _ := client(t, s.URL, func(o *Options) {
+		o.Sleep = func(context.Context, time.Duration) error { return nil }
+		o.Now = func() time.Time { return testTime }
+	})
+	wantError(t, readIt(context.Background(), c), RateLimited, "github.rate-limit")
+	if n := len(s.requests()); n != 3 {
+		t.Errorf("sent %d requests, want 3", n)
+	}
+}
+
 // A connection that nobody takes did nothing: a write is tried again.
 func TestRefusedConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

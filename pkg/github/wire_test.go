@@ -208,7 +208,7 @@ func TestCacheBound(t *testing.T) {
 	if len(c.entries) != 0 {
 		t.Errorf("kept %v", c.entries)
 	}
-	for _, key := range []string{"a", "b", "c", "d", "d", "e", "f"} {
+	for _, key := range []string{"a", "a", "b", "c", "d", "d", "e", "f"} {
 		c.put(key, entry{"x", nil, make([]byte, 25)})
 		sum := 0
 		for _, e := range c.entries {
