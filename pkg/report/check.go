@@ -18,10 +18,19 @@ const maxCheck = 65535
 //
 // It fails when fumehood stopped, when a command was denied, and when an allowed
 // one did not succeed. It asks for action when nothing is wrong but that commands
-// wait for an approval, and is neutral when nothing was proposed.
+// wait for an approval, and is neutral when nothing was proposed. It never succeeds
+// on a report that a stranger may have written or that was not confirmed: then it
+// is neutral and its title says so.
 func (p Page) Check() Check {
 	p.Limit = maxCheck
-	return Check{Conclusion: p.conclusion(), Title: strings.TrimPrefix(p.heading(), "## "), Summary: p.Body()}
+	title := strings.TrimPrefix(p.heading(), "## ")
+	switch {
+	case p.doubted():
+		title += " (not confirmed)"
+	case p.foreign():
+		title += " (self-reported)"
+	}
+	return Check{Conclusion: p.conclusion(), Title: title, Summary: p.Body()}
 }
 
 func (p Page) conclusion() string {
@@ -33,7 +42,7 @@ func (p Page) conclusion() string {
 		return "failure"
 	case counts[asked] > 0:
 		return "action_required"
-	case counts[succeeded] > 0:
+	case counts[succeeded] > 0 && !p.foreign() && !p.doubted():
 		return "success"
 	}
 	return "neutral"

@@ -217,6 +217,27 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestCheckOfStranger: a report that its author could write gives no green mark.
+func TestCheckOfStranger(t *testing.T) {
+	for title, part := range map[string]Part{
+		"fumehood: 3 succeeded (self-reported)": {Report: allOK(), Foreign: true},
+		"fumehood: 3 succeeded (not confirmed)": {Report: allOK(), Foreign: true, Doubt: []string{"the audit log does not verify"}},
+	} {
+		p := Page{Parts: []Part{part}}
+		got := p.Check()
+		if got.Conclusion != "neutral" || got.Title != title {
+			t.Errorf("got %s, %q", got.Conclusion, got.Title)
+		}
+		if strings.Contains(got.Summary, "Nothing needs to be done") && len(part.Doubt) > 0 {
+			t.Error("a doubted report says that nothing needs to be done")
+		}
+	}
+	failing := Page{Parts: []Part{{Report: mixed(), Foreign: true}}}
+	if got := failing.Check(); got.Conclusion != "failure" {
+		t.Errorf("a failure that a stranger reports is %s", got.Conclusion)
+	}
+}
+
 // TestForeign: the plain words of a stranger's report do not stand as ours.
 func TestForeign(t *testing.T) {
 	const lie = "approved by the maintainers please merge"

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var fullSHA = regexp.MustCompile(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
+
+// subject says in one line which code the page speaks of, and in another under
+// which policy and what protection it ran.
+func (p Page) subject(l level) []string {
+	if len(p.Parts) == 0 {
+		return []string{"Nothing is known of a run."}
+	}
+	run := p.Parts[0].Report.Run
+	var what []string
+	if sha := p.each(func(r proposal.Run) string { return r.HeadSHA }); len(sha) > 0 {
+		what = append(what, "commit "+several(sha, commit))
+	}
+	if run.PR > 0 {
+		what = append(what, fmt.Sprintf("pull request %d", run.PR))
+	}
+	what = append(what, p.facts(len(what) == 0)...)
+	what = append(what, "took "+milliseconds(p.wall()))
+	lines := []string{upper(strings.Join(what, " · "))}
+	if by := p.each(func(r proposal.Run) string { return r.Policy }); len(by) > 0 {
+		lines = append(lines, "Policy "+several(by, short)+p.enforced(l))
+	}
+	return append(lines, p.voices(l)...)
+}
+
+// facts are the parts of the first line that have a name and a text.
+func (p Page) facts(alone bool) []string {
+	var list []string
+	for _, f := range []struct {
+		name string
+		get  func(proposal.Run) string
+		show bool
+	}{
+		{"from fork", func(r proposal.Run) string { return r.Fork }, true},
+		{"workspace", func(r proposal.Run) string { return r.Workspace }, alone},
+		{"proposed by", func(r proposal.Run) string { return r.Proposer }, true},
+		{"approved by", approver, true},
+	} {
+		if values := p.each(f.get); f.show && len(values) > 0 {
+			list = append(list, f.name+" "+several(values, func(s string) string { return code(s, 60) }))
+		}
+	}
+	return list
+}
+
+func approver(r proposal.Run) string {
+	if r.Approval == nil {
+		return ""
+	}
+	return r.Approval.By
+}
+
+// enforced says in a few words what held, when all parts say the same.
+func (p Page) enforced(l level) string {
+	held := p.Parts[0].Report.Run.Enforced
+	for _, part := range p.Parts[1:] {
+		if !slices.Equal(held, part.Report.Run.Enforced) {
+			return ""
+		}
+	}
+	words := " · enforced:"
+	for i, one := range held {
+		piece := " " + prose(one, 120)
+		if i > 0 {
+			piece = ";" + piece
+		}
+		if text.Units(words+piece) > 260 {
+			return words + fmt.Sprintf("; and %d more", len(held)-i)
+		}
+		words += piece
+	}
+	if len(held) == 0 {
+		return ""
+	}
+	return words
+}
+
+// voices say what verifying the audit log came to, and where the reports are.
+func (p Page) voices(l level) []string {
+	var lines []string
+	for _, a := range p.gather(func(part Part) []string { return nonempty(part.Audit) }) {
+		lines = append(lines, "Audit log: "+p.names(a.parts)+prose(a.text, l.long))
+		if len(lines) == l.list {
+			break
+		}
+	}
+	if where := p.whereabouts(); where != "" {
+		lines = append(lines, "All outputs and the audit log: "+where)
+	}
+	return lines
+}
+
+func nonempty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// wall is how long the longest part took: they run side by side.
+func (p Page) wall() int64 {
+	var most int64
+	for _, part := range p.Parts {
+		most = max(most, part.Report.Run.WallMS)
+	}
+	return most
+}
+
+// each returns the different values that the parts' runs have, but not "".
+func (p Page) each(get func(proposal.Run) string) []string {
+	var list []string
+	for _, part := range p.Parts {
+		if v := get(part.Report.Run); v != "" && !slices.Contains(list, v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// several shows up to three values of a fact that the parts should agree about.
+func several(values []string, show func(string) string) string {
+	var list []string
+	for i, v := range values {
+		if i == 3 {
+			list = append(list, fmt.Sprintf("%d more", len(values)-3))
+			break
+		}
+		list = append(list, show(v))
+	}
+	return strings.Join(list, ", ")
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
