@@ -126,12 +126,14 @@ get_release() {
 		if [ -L "$cache" ] || [ ! -f "$cache" ]; then
 			refuse install.cache "$cache in the tool cache is not a file" "remove $(printable "$cache")"
 		fi
+		origin="the tool cache"
 		check_digest "$cache" "$cache in the tool cache" "an earlier job of this runner changed it; remove it, and do not reuse a runner that ran a stranger's code outside of a sandbox"
 		archive=$cache
 		return
 	fi
 	archive=$scratch/$name
 	download "$name" "$archive"
+	origin=$base
 	check_digest "$archive" "$name from $base" "if this is not a mirror of your own (FUMEHOOD_RELEASE_URL), tell us: https://github.com/fumehood/fumehood/security"
 	if [ -n "$cache" ]; then
 		keep "$archive" "$cache"
@@ -205,6 +207,7 @@ build() {
 	read_release "$scratch/build/release.env"
 	check_release
 	archive=$scratch/build/fumehood_source_linux_$arch.tar.gz
+	origin=$action
 }
 
 # place sets dir to a folder with the checked programs. Where sandboxes are started,
@@ -256,5 +259,6 @@ if [ "$archive" != "${archive#"$scratch"/}" ]; then
 	rm -rf "$archive" "$scratch/build"
 fi
 rmdir "$scratch" 2>/dev/null || true # it is still there if the programs lie in it
+printf 'fumehood %s for linux/%s, SHA-256 %s, from %s\n' "${release[VERSION]}" "$arch" "${sums[0]}" "$(printable "$origin")"
 export PATH=$job_path
 exec "$dir/fumehood" action

@@ -222,6 +222,9 @@ func TestInstall(t *testing.T) {
 	i := newInstaller(t, members())
 	stdout, stderr, code := i.run(t, "LD_PRELOAD=")
 	wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
+	if !strings.HasPrefix(stdout, "fumehood v9.8.7 for linux/"+runtime.GOARCH+", SHA-256 "+sum(i.archive)+", from http://127.0.0.1:") {
+		t.Errorf("what is started is not told:\n%s", stdout)
+	}
 	if !strings.Contains(stdout, "PATH: /job/tools:/usr/bin:/bin\nLD_PRELOAD: unset\n") {
 		t.Errorf("fumehood sees another environment than the job's:\n%s", stdout)
 	}
@@ -244,6 +247,9 @@ func TestInstall(t *testing.T) {
 	}
 	stdout, stderr, code = i.run(t)
 	wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
+	if !strings.Contains(stdout, ", from the tool cache\n") {
+		t.Errorf("where it came from is not told:\n%s", stdout)
+	}
 	stdout, stderr, code = i.run(t)
 	wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
 	if asked := i.asked.Load(); asked != 1 {
