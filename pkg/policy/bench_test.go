@@ -44,6 +44,15 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
+func BenchmarkTrigger(b *testing.B) {
+	e := shipped(b)
+	for b.Loop() {
+		if d, err := e.Trigger(b.Context(), usual()); err != nil || d.Effect != proposal.Allow {
+			b.Fatal(d, err)
+		}
+	}
+}
+
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		if _, err := policy.New(b.Context(), policy.Options{}); err != nil {

@@ -93,7 +93,7 @@ proposes if {
 # custom:
 #   rule: trigger.fork
 #   match: [{actor: {id: 41, type: Bot, permission: none}, bots: [41], pr: {fork: true}}]
-#   not_match: [{actor: {id: 41, type: Bot, permission: none}, bots: [41]}, {pr: {fork: true}}, {actor: {id: 41, type: Bot, permission: write}, bots: [41], pr: {fork: true}}]
+#   not_match: [{actor: {id: 41, type: Bot, permission: none}, bots: [41]}, {pr: {fork: true}}, {actor: {permission: read}, pr: {fork: true}}, {command: help, actor: {type: Bot, permission: none}, pr: {fork: true}}, {actor: {id: 41, type: Bot, permission: write}, bots: [41], pr: {fork: true}}]
 deny contains {"rule": "trigger.fork", "message": "on a fork's pull request only somebody with write permission starts a run", "suggestion": "a person with write permission may run the plan", "text": input.actor.login} if {
 	starts
 	bot

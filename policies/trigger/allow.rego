@@ -5,7 +5,7 @@ package fumehood.trigger
 # custom:
 #   rule: trigger.writer
 #   match: [{command: run}, {command: rerun, actor: {permission: maintain}}, {command: approve, actor: {permission: admin}}, {command: run, pr: {fork: true}}]
-#   not_match: [{command: help}, {actor: {permission: triage}}, {actor: {type: Bot}}, {actor: {permission: ""}}]
+#   not_match: [{command: help}, {actor: {permission: triage}}, {actor: {type: Bot}}, {actor: {type: Organization}}, {bots: [9]}, {actor: {permission: ""}}]
 allow contains {"rule": "trigger.writer"} if {
 	starts
 	writer
@@ -29,7 +29,7 @@ allow contains {"rule": "trigger.listed-bot"} if {
 # custom:
 #   rule: trigger.reader
 #   match: [{command: help, actor: {permission: triage}}, {command: explain, actor: {permission: read, author: true}}, {command: explain, pr: {state: closed}}]
-#   not_match: [{command: help, actor: {permission: read}}, {command: run}, {command: help, actor: {type: Bot}}]
+#   not_match: [{command: help, actor: {permission: read}}, {command: run}, {command: help, actor: {type: Bot}}, {command: help, actor: {type: Organization}}, {command: help, bots: [9]}]
 allow contains {"rule": "trigger.reader"} if {
 	input.command in asking
 	may_ask
