@@ -137,8 +137,13 @@ func quoted(s string) (inner, rest string, ok bool) {
 	return "", "", false
 }
 
-// fence returns a fenced block. info is ours, never from elsewhere.
+// ownComment is how fumehood's own comments begin, by which parts of a pull-request
+// comment are told apart; ownShown is as long and is not one.
+const ownComment, ownShown = "<!-- fumehood:", "<!--·fumehood:"
+
+// fence returns a fenced block. info is ours, never from elsewhere. What reads like
+// a comment of ours is changed to be none.
 func fence(info, body string) string {
 	f := text.Fence(body)
-	return f + info + "\n" + body + f
+	return f + info + "\n" + strings.ReplaceAll(body, ownComment, ownShown) + f
 }

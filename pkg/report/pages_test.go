@@ -118,6 +118,9 @@ func checkPage(t testing.TB, p Page, md string) {
 		t.Errorf("comment begins %.200q", md)
 	}
 	checkPlain(t, "Markdown", md)
+	if n := strings.Count(md, "<!-- fumehood:"); n != 1 {
+		t.Errorf("%d comments that read as ours", n)
+	}
 	checkTree(t, md)
 }
 

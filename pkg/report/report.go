@@ -18,6 +18,8 @@
 //     stranger may have written (Part.Foreign) not even those. So it is no mention,
 //     reference, link, image, HTML, comment or Markdown, and no verdict but ours
 //     stands in the comment's own voice;
+//   - nothing in it but its first line reads as one of fumehood's own HTML comments,
+//     by which the parts of a comment are told apart, not even in a fence;
 //   - its only links lead to workflow runs of the pull request's own repository;
 //   - no line of it is a workflow command, so that it may be printed to a job's log.
 //
