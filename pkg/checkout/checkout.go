@@ -65,6 +65,8 @@ type Store struct {
 	bare string // the repository in it
 
 	fetching sync.Mutex
+	fetched  map[string]bool // commits that came wholly
+	wait     time.Duration   // before an unreachable server is asked again
 	making   sync.Mutex
 	digits   int // of an id; 0 until the first Fetch, which makes the repository
 }
@@ -87,7 +89,8 @@ func Open(source Source, limits Limits) (*Store, error) {
 	if err != nil {
 		return nil, stop(CodeSource, "", err, "cannot make the store")
 	}
-	return &Store{limits: limits.withDefaults(), git: git, remote: remote, dir: dir, bare: filepath.Join(dir, "objects.git")}, nil
+	return &Store{limits: limits.withDefaults(), git: git, remote: remote, dir: dir, bare: filepath.Join(dir, "objects.git"),
+		fetched: map[string]bool{}, wait: attemptWait}, nil
 }
 
 // Close removes the store. Folders that were written stay.

@@ -42,9 +42,14 @@ func (c *comparison) tree(ctx context.Context) error {
 			return ended(ctx, ctx.Err())
 		}
 		c.tracked[n.path] = true
-		if n.kind == file || n.kind == link {
+		switch n.kind {
+		case file, link:
 			c.existing.Tracked++
 			c.compare(n)
+		case submodule:
+			if list, err := c.list(n.path); err == nil && len(list) == 0 {
+				c.existing.Left = append(c.existing.Left, Left{n.path, Submodule, "at " + n.id})
+			}
 		}
 	}
 	return nil
@@ -103,6 +108,10 @@ func (c *comparison) compare(n node) {
 	case !c.same(n, info):
 		c.existing.Changed++
 		c.example(n.path)
+	case n.kind == file && info.Size() <= maxPointer:
+		if content, err := c.regular(n.path); err == nil && isPointer(content) {
+			c.existing.Left = append(c.existing.Left, Left{n.path, LargeFile, ""})
+		}
 	}
 }
 

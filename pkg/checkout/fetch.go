@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,7 +16,7 @@ var idRE = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 // attempts is how often an unreachable server is asked; between them we wait.
 const attempts = 3
 
-var attemptWait = 2 * time.Second
+const attemptWait = 2 * time.Second
 
 // Fetch brings the named commits into the store, without their history, in one
 // request. Ids are full, lower-case hex, and all of one kind. What is there already
@@ -36,32 +37,25 @@ func (s *Store) Fetch(ctx context.Context, shas ...string) error {
 			return err
 		}
 	}
-	missing, err := s.missing(ctx, shas)
-	if err != nil || len(missing) == 0 {
-		return err
+	var missing []string
+	for _, sha := range shas {
+		if !s.fetched[sha] && !slices.Contains(missing, sha) {
+			missing = append(missing, sha)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
 	}
 	if err := s.fetch(ctx, missing); err != nil {
 		return err
 	}
-	return s.checkCommits(ctx, missing)
-}
-
-func (s *Store) missing(ctx context.Context, shas []string) ([]string, error) {
-	var missing []string
-	o, err := s.objects(ctx)
-	if err != nil {
-		return nil, err
+	if err := s.checkCommits(ctx, missing); err != nil {
+		return err
 	}
-	defer o.close()
-	seen := map[string]bool{}
-	err = o.sizes(ctx, shas, func(i int, kind string, _ int64) error {
-		if kind == "" && !seen[shas[i]] {
-			missing = append(missing, shas[i])
-		}
-		seen[shas[i]] = true
-		return nil
-	})
-	return missing, err
+	for _, sha := range missing {
+		s.fetched[sha] = true
+	}
+	return nil
 }
 
 // fetchArgs: the scheme that the URL has is the only protocol; a redirect is an
@@ -87,7 +81,7 @@ func (s *Store) fetch(ctx context.Context, shas []string) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(attemptWait << (attempt - 1)):
+		case <-time.After(s.wait << (attempt - 1)):
 		}
 	}
 }
@@ -108,7 +102,7 @@ func (s *Store) fetchOnce(ctx context.Context, shas []string) error {
 	}
 	if err != nil {
 		s.removeParts()
-		return s.fetchFailure(ctx, watched, err, s.remote.redact(c.said.String()))
+		return s.fetchFailure(ctx, watched, err, s.remote.redact(c.said.text()))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -87,7 +88,7 @@ var environment = []string{
 
 type command struct {
 	*exec.Cmd
-	said bytes.Buffer // stderr, its first part
+	said tail // stderr
 }
 
 // command prepares "git -c … args". When ctx ends, git and all its children are
@@ -107,7 +108,7 @@ func (g git) limited(ctx context.Context, file uint64, extra []string, args ...s
 	c := &command{Cmd: exec.CommandContext(ctx, "/bin/sh", append(shell, args...)...)}
 	c.Env = append(environment[:len(environment):len(environment)], extra...)
 	c.Dir = "/"
-	c.Stderr = &bounded{Buffer: &c.said, left: 4096}
+	c.Stderr = &c.said
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = 2 * time.Second
@@ -143,10 +144,38 @@ func (c *command) output(max int) ([]byte, error) {
 
 // explain adds what git said, as one visible line.
 func (c *command) explain(err error) error {
-	if said := bytes.TrimSpace(c.said.Bytes()); len(said) > 0 {
-		return fmt.Errorf("%w: %s", err, text.Inline(string(said), 600))
+	if said := c.said.text(); said != "" {
+		return fmt.Errorf("%w: %s", err, cut(said))
 	}
 	return err
+}
+
+// A tail keeps the last bytes of what is written: git says last why it ends, after
+// whatever a server had it say.
+type tail struct{ kept []byte }
+
+const tailMax = 8192
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if drop := len(t.kept) - tailMax; drop > 0 {
+		t.kept = append(t.kept[:0], t.kept[drop:]...)
+	}
+	return len(p), nil
+}
+
+// text puts git's own lines before those of the server.
+func (t *tail) text() string {
+	var own, remote []string
+	for line := range strings.SplitSeq(string(t.kept), "\n") {
+		switch line = strings.TrimSpace(line); {
+		case strings.HasPrefix(line, "remote:"):
+			remote = append(remote, line)
+		case line != "":
+			own = append(own, line)
+		}
+	}
+	return strings.Join(append(own, remote...), "\n")
 }
 
 // bounded keeps the first bytes and drops the rest, without stopping the writer.

@@ -26,6 +26,7 @@ type Existing struct {
 	Examples                             []string // untrusted: the first paths that differ
 	// Partial says why the counts are not of the whole tree, or "".
 	Partial string
+	Left    []Left // submodules and large files that were not fetched
 }
 
 // Bounds of an inspection. What is not compared makes the result Partial; what is
@@ -90,7 +91,7 @@ func Inspect(ctx context.Context, dir string, want []string, getenv func(string)
 }
 
 // Describe returns how the checkout differs from its commit, one line each, fit to
-// be shown; none when it does not.
+// be shown; none when it does not. What is left out comes last.
 func (e Existing) Describe() []string {
 	var lines []string
 	if e.Partial != "" {
@@ -104,7 +105,7 @@ func (e Existing) Describe() []string {
 		lines = append(lines, fmt.Sprintf("the checkout differs from its commit in %d changed, %d missing and %d further files: %s",
 			e.Changed, e.Missing, e.Untracked, strings.Join(names, ", ")))
 	}
-	return lines
+	return append(lines, Tree{Left: e.Left}.Describe()...)
 }
 
 const headHint = "give the checkout step the pull request's own commit\n" +

@@ -23,8 +23,8 @@ type workspace struct {
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
 	o := newOrigin(t, 40)
-	head := o.commit("head", o.tree("100644 a.txt", o.blob("hi\n"), "120000 link", o.blob("a.txt"), "100755 run.sh", o.blob("#!/bin/sh\n"),
-		"40000 sub", o.tree("100644 b.txt", o.blob("b\n"))))
+	head := o.commit("head", o.tree("100644 a.txt", o.blob("hi\n"), "120000 link", o.blob("a.txt"), "100644 model.bin", o.blob(lfsPointer), "160000 module", strings.Repeat("1", 40),
+		"100755 run.sh", o.blob("#!/bin/sh\n"), "40000 sub", o.tree("100644 b.txt", o.blob("b\n"))))
 	w := &workspace{t: t, dir: filepath.Join(t.TempDir(), "work"), temp: t.TempDir(), head: head}
 	w.git("init", "-q", w.dir)
 	w.git("-C", w.dir, "remote", "add", "origin", "https://github.com/octocat/hello")
@@ -75,10 +75,11 @@ func TestInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Existing{Dir: w.dir, HEAD: w.head, Tracked: 4}, got); diff != "" {
+	left := []Left{{"model.bin", LargeFile, ""}, {"module", Submodule, "at " + strings.Repeat("1", 40)}}
+	if diff := cmp.Diff(Existing{Dir: w.dir, HEAD: w.head, Tracked: 5, Left: left}, got); diff != "" {
 		t.Error(diff)
 	}
-	if lines := got.Describe(); len(lines) != 0 {
+	if lines := got.Describe(); len(lines) != 2 {
 		t.Error(lines)
 	}
 	if left, _ := os.ReadDir(w.temp); len(left) > 0 {
@@ -101,7 +102,8 @@ func TestInspectDifferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Existing{Dir: w.dir, HEAD: w.head, Tracked: 4, Changed: 3, Missing: 1, Untracked: 1, Examples: []string{"a.txt", "link", "run.sh", "sub/b.txt", "node_modules/x/y\n.js"}}
+	want := Existing{Dir: w.dir, HEAD: w.head, Tracked: 5, Changed: 3, Missing: 1, Untracked: 1, Examples: []string{"a.txt", "link", "run.sh", "sub/b.txt", "node_modules/x/y\n.js"}}
+	got.Left = nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

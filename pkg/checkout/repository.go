@@ -27,7 +27,7 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string) (err err
 	if err != nil {
 		return err
 	}
-	defer os.Remove(index)
+	defer os.RemoveAll(filepath.Dir(index))
 	shallow, err := s.shallow(ctx, head, base)
 	if err != nil {
 		return err
@@ -69,7 +69,11 @@ func (s *Store) index(ctx context.Context, head string) (path string, err error)
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(s.dir, "index-"+head)
+	dir, err := os.MkdirTemp(s.dir, "index-")
+	if err != nil {
+		return "", stop(CodeWrite, "", err, "cannot make the index")
+	}
+	path = filepath.Join(dir, "index")
 	env := []string{"GIT_INDEX_FILE=" + path}
 	// The names that only NTFS minds are wanted in the index, to be marked.
 	anyName := []string{"--git-dir=" + s.bare, "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"}
@@ -85,18 +89,14 @@ func (s *Store) index(ctx context.Context, head string) (path string, err error)
 	if absent.Len() == 0 {
 		return path, nil
 	}
-	empty, err := os.MkdirTemp(s.dir, "empty-") // update-index wants a work tree, though it looks at nothing in it
-	if err != nil {
+	empty := filepath.Join(dir, "empty") // update-index wants a work tree, though it looks at nothing in it
+	if err := os.Mkdir(empty, 0o700); err != nil {
 		return "", stop(CodeWrite, "", err, "cannot make the index")
 	}
-	defer os.Remove(empty)
 	c := s.git.command(ctx, env, append(anyName, "--work-tree="+empty, "update-index", "-z", "--skip-worktree", "--stdin")...)
 	c.Stdin = strings.NewReader(absent.String())
-	if _, err := c.output(4096); err != nil {
-		os.Remove(path)
-		return "", ended(ctx, err)
-	}
-	return path, nil
+	_, err = c.output(4096)
+	return path, ended(ctx, err)
 }
 
 // shallow lists the commits whose parents the store does not have, where history

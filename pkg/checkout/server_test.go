@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A gitServer is git's own smart HTTP server on loopback.
@@ -169,6 +170,7 @@ func open(t testing.TB, source Source, limits Limits) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.wait = time.Millisecond
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
