@@ -28,6 +28,7 @@ job_path=$PATH
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 unset LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT
 
+scratch=
 action=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 max_archive=$((256 << 20)) # bytes; an archive has about 20 MiB
 
@@ -50,6 +51,9 @@ $hint"
 	printf '::error title=fumehood%%3A %s::%s\n' "$1" "${message//$'\n'/%0A}"
 	if [ -n "${GITHUB_OUTPUT:-}" ]; then
 		printf 'conclusion=error\n' >>"$GITHUB_OUTPUT"
+	fi
+	if [ -n "${scratch:-}" ]; then
+		rm -rf "$scratch"
 	fi
 	exit 3
 }

@@ -5,6 +5,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,6 +53,23 @@ func TestInstallWithSudo(t *testing.T) {
 	i.must(t, os.Chown(i.installed("fumehood"), 65534, 65534))
 	stdout, stderr, code := i.run(t)
 	i.wantRefused(t, stdout, stderr, code, "install.folder", "does not belong to user 0")
+}
+
+// A server that never ends its answer, and does not say how long it will be, fills
+// no disk.
+func TestInstallFromAnEndlessServer(t *testing.T) {
+	i := newInstaller(t, members())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		zeros := make([]byte, 1<<20)
+		for {
+			if _, err := w.Write(zeros); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	stdout, stderr, code := i.run(t, "FUMEHOOD_RELEASE_URL="+server.URL)
+	i.wantRefused(t, stdout, stderr, code, "install.download", "cannot download http://127.0.0.1:")
 }
 
 // From a checkout of this repository the action builds itself, once for the program

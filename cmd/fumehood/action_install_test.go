@@ -452,6 +452,9 @@ func (i *installer) wantRefused(t *testing.T, stdout, stderr string, exit int, c
 	if !strings.HasPrefix(stdout, "::error title=fumehood%3A "+code+"::") || strings.Count(stdout, "\n") != 1 {
 		t.Errorf("want one annotation for %s, got:\n%s", code, stdout)
 	}
+	if left, _ := filepath.Glob(i.path("temp/fumehood-*")); len(left) > 0 {
+		t.Errorf("left in the temporary folder: %q", left)
+	}
 	if output := string(readFile(t, i.path("output"))); output != "conclusion=error\n" {
 		t.Errorf("the outputs are %q", output)
 	}
@@ -530,6 +533,28 @@ func TestInstallRace(t *testing.T) {
 	close(stop)
 	work.Wait()
 	t.Logf("%v", outcomes)
+}
+
+// Several jobs of one machine install at once: all start, and one folder is left.
+func TestInstallAtOnce(t *testing.T) {
+	i := newInstaller(t, members())
+	script := i.path("action/.github/action/install.sh")
+	var work sync.WaitGroup
+	for range 6 {
+		work.Go(func() {
+			stdout, stderr, code := i.bash(t, []string{"bash", "-p", script})
+			if code != 0 || !strings.Contains(stdout, "started: action\nfrom: "+i.installed("fumehood")) {
+				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+			}
+		})
+	}
+	work.Wait()
+	if found, _ := filepath.Glob(filepath.Join(i.place, "*")); len(found) != 1 {
+		t.Errorf("left behind: %q", found)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(i.cached()), ".new-*")); len(left) > 0 {
+		t.Errorf("left in the tool cache: %q", left)
+	}
 }
 
 // What root reads is hashed in root's own copy, whatever was hashed before.
