@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -251,4 +252,63 @@ func TestDescribe(t *testing.T) {
 	if got := (Tree{}).Describe(); len(got) != 0 {
 		t.Error(got)
 	}
+}
+
+// TestPolicyAtBase: THREATS 5. Whatever the pull request does to the policy's
+// folder, the base commit's is what is read.
+func TestPolicyAtBase(t *testing.T) {
+	o := newOrigin(t, 40)
+	policy := func(text string) string {
+		return o.tree("40000 .fumehood", o.tree("100644 a.rego", o.blob(text)))
+	}
+	base := o.commit("base", policy("base\n"))
+	for _, c := range []struct{ name, tree string }{
+		{"edited", policy("evil\n")},
+		{"gone", o.tree("100644 x", o.blob("x"))},
+		{"a link", o.tree("120000 .fumehood", o.blob("evil"), "40000 evil", o.tree("100644 a.rego", o.blob("evil\n")))},
+		{"a file", o.tree("100644 .fumehood", o.blob("evil\n"))},
+		{"of another case too", o.tree("40000 .FUMEHOOD", o.tree("100644 a.rego", o.blob("evil\n")), "40000 .fumehood", o.tree("100644 a.rego", o.blob("evil\n")))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			head := o.commit(c.name, c.tree, base)
+			s, _ := o.store(Limits{})
+			if err := s.Fetch(t.Context(), head, base); err != nil {
+				t.Fatal(err)
+			}
+			outer := t.TempDir()
+			if _, err := s.Write(t.Context(), head, outer+"/work"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.WriteUnder(t.Context(), base, ".fumehood", outer+"/policy"); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]string{"a.rego": "base\n"}, files(t, outer+"/policy")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestUmask: the sandbox's user is another, and must be able to read.
+func TestUmask(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	o := newOrigin(t, 40)
+	head := o.commit("c", o.tree("40000 d", o.tree("100644 f", o.blob("x"), "100755 x", o.blob("x"))))
+	s, server := o.store(Limits{})
+	if err := s.Fetch(t.Context(), head); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "d")
+	if _, err := s.Write(t.Context(), head, dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Repository(t.Context(), dir, head, ""); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]os.FileMode{".": os.ModeDir | 0o755, "d": os.ModeDir | 0o755, "d/f": 0o644, "d/x": 0o755, ".git": os.ModeDir | 0o755} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v %v", name, info.Mode(), err)
+		}
+	}
+	checkClean(t, filepath.Join(dir, ".git"), server.url)
 }

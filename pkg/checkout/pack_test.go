@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -70,16 +71,7 @@ func TestDeltaBomb(t *testing.T) {
 	p.add(3, "", base)
 	p.add(7, baseID, varint(1<<20)+varint(copies<<20)+strings.Repeat("\xc0\x10", copies))
 	server := serve(t, o.root)
-	server.before = func(w http.ResponseWriter, r *http.Request) bool {
-		request, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(request))
-		if !bytes.Contains(request, []byte("command=fetch")) {
-			return false
-		}
-		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
-		io.WriteString(w, p.answer())
-		return true
-	}
+	server.answerWith(&p)
 	s := open(t, Source{URL: server.url}, Limits{})
 	start := time.Now()
 	err := s.Fetch(t.Context(), o.object("commit", commit))
@@ -89,5 +81,54 @@ func TestDeltaBomb(t *testing.T) {
 	}
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("took %s", took)
+	}
+}
+
+// answerWith sends the pack, whatever is asked for.
+func (g *gitServer) answerWith(p *packWriter) {
+	g.answer(func(w http.ResponseWriter, r *http.Request) bool {
+		request, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(request))
+		if !bytes.Contains(request, []byte("command=fetch")) {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		io.WriteString(w, p.answer())
+		return true
+	})
+}
+
+// TestLyingPacks: packs that are well made, but not what was asked for.
+func TestLyingPacks(t *testing.T) {
+	raw, _ := hex.DecodeString(strings.Repeat("1", 40))
+	tree := "100644 f\x00" + string(raw)
+	for _, c := range []struct {
+		name string
+		pack func(p *packWriter, commit string)
+	}{
+		{"only the commit", func(p *packWriter, commit string) { p.add(1, "", commit) }},
+		{"commit and tree, no blob", func(p *packWriter, commit string) { p.add(1, "", commit); p.add(2, "", tree) }},
+		{"no object", func(p *packWriter, commit string) {}},
+		{"another commit", func(p *packWriter, commit string) { p.add(1, "", commit+"more\n") }},
+		{"a delta without its base", func(p *packWriter, commit string) { p.add(7, strings.Repeat("2", 40), varint(1)+varint(1)+"\x01x") }},
+		{"the commit as a blob", func(p *packWriter, commit string) { p.add(3, "", commit) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := newOrigin(t, 40)
+			who := "A <a@example.invalid> 1700000000 +0000\n"
+			content := "tree " + o.object("tree", tree) + "\nauthor " + who + "committer " + who + "\nx\n"
+			head := o.object("commit", content)
+			var p packWriter
+			c.pack(&p, content)
+			server := serve(t, o.root)
+			server.answerWith(&p)
+			s := open(t, Source{URL: server.url}, Limits{})
+			for range 2 { // what stays in the store of the first does not make the second succeed
+				wantCode(t, s.Fetch(t.Context(), head), CodeFetch)
+			}
+			if _, err := s.Write(t.Context(), head, filepath.Join(t.TempDir(), "d")); err == nil {
+				t.Error("it was written")
+			}
+		})
 	}
 }

@@ -77,6 +77,9 @@ func (s *Store) write(ctx context.Context, o *objects, tree Tree, dir string) (_
 		return Tree{}, stop(CodeWrite, "", err, "cannot open the folder for the commit")
 	}
 	defer root.Close()
+	if err := root.Chmod(".", 0o755); err != nil {
+		return Tree{}, stop(CodeWrite, "", err, "cannot open the folder for others to read")
+	}
 	w := writer{root: root, made: map[string]bool{".": true}, tree: tree}
 	if err := w.all(ctx, o, p); err != nil {
 		return Tree{}, asStop(err, CodeWrite, "cannot write the commit")
