@@ -22,13 +22,13 @@ func (p Page) footers(d *doc, l level) {
 			name = code(part.Name, 60)
 		}
 		d.block("<details>", "<summary>How "+name+" was run, and how to verify it</summary>")
-		footer(d, part, l)
+		footer(d, part, l, p.Artifact != "")
 		d.block("</details>")
 	}
 }
 
 // footer says under what a run was made and how to verify it.
-func footer(d *doc, part Part, l level) {
+func footer(d *doc, part Part, l level, packed bool) {
 	run := part.Report.Run
 	lines := []string{"<table>"}
 	for _, row := range [][2]string{
@@ -48,18 +48,18 @@ func footer(d *doc, part Part, l level) {
 	if len(run.Enforced) > 0 {
 		d.block("<p>Enforced:</p>", list(run.Enforced, l.run, func(s string) string { return prose(s, l.long) }))
 	}
-	audit(d, part.Report.Audit)
+	audit(d, part.Report.Audit, packed)
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
 // audit names the log, its checkpoint and the command that checks them.
-func audit(d *doc, a *proposal.Audit) {
+func audit(d *doc, a *proposal.Audit, packed bool) {
 	if a == nil {
 		d.block("<p>No audit log was written.</p>")
 		return
 	}
-	d.block("<p>Audit log " + code(a.File, 160) + " of origin " + code(a.Origin, 160) +
+	d.block("<p>Audit log " + fileName(a.File, packed) + ", origin " + code(a.Origin, 160) +
 		": " + text.Count(a.Entries) + " entries, and this checkpoint, signed by " + code(a.Key, 300) + "</p>",
 	)
 	note := text.Excerpt([]byte(a.Checkpoint), nil, int64(len(a.Checkpoint)), 2000).Text

@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -16,6 +17,7 @@ const smallOutput = 160
 // An output is one stream of one command, whose length is decided last.
 type output struct {
 	record  int
+	packed  bool   // the files are in an artifact, not where they were written
 	limit   int    // units of the whole page
 	name    string // stdout or stderr
 	stream  *proposal.Stream
@@ -27,7 +29,7 @@ type output struct {
 // measure returns what a record's command wrote, with its natural length, which is
 // limit for anything longer. That costs as much as rendering, so it is done once
 // for all levels of detail.
-func measure(r *proposal.Result, record, limit int) []*output {
+func measure(r *proposal.Result, record, limit int, packed bool) []*output {
 	if r == nil {
 		return nil
 	}
@@ -36,7 +38,7 @@ func measure(r *proposal.Result, record, limit int) []*output {
 		if s := o.stream; s.Bytes <= 0 && len(s.Head) == 0 && len(s.Tail) == 0 {
 			continue
 		}
-		o.record, o.limit = record, limit
+		o.record, o.limit, o.packed = record, limit, packed
 		whole, _ := o.try(limit)
 		o.natural = min(limit, text.Units(whole))
 		o.least = min(o.natural, text.Units(o.bare()))
@@ -95,11 +97,21 @@ func (o *output) label(b text.Block, note string) string {
 
 // whole says where all of the stream is to be found.
 func (o *output) whole() string {
+	file := fileName(o.stream.File, o.packed)
 	switch {
 	case o.stream.File == "":
 		return "the whole was not kept"
 	case o.stream.FileBytes < o.stream.Bytes:
-		return fmt.Sprintf("the first %s are in %s", text.Size(o.stream.FileBytes), code(o.stream.File, 100))
+		return fmt.Sprintf("the first %s are in %s", text.Size(o.stream.FileBytes), file)
 	}
-	return "the whole is in " + code(o.stream.File, 100)
+	return "the whole is in " + file
+}
+
+// fileName names a file of the run as a reader finds it: where it was written, or by
+// its bare name in the artifact.
+func fileName(name string, packed bool) string {
+	if packed {
+		return code(path.Base(name), 100) + " of the artifact"
+	}
+	return code(name, 160)
 }

@@ -148,6 +148,22 @@ func TestHostilePages(t *testing.T) {
 	}
 }
 
+// TestFilesInArtifact: a path of a machine that is gone helps nobody.
+func TestFilesInArtifact(t *testing.T) {
+	r := limitsMet()
+	r.Records[3].Result.Stdout.File, r.Audit.File = "/home/runner/work/_temp/fumehood/flood.stdout", "/home/runner/work/_temp/fumehood/audit.jsonl"
+	p := Page{Parts: []Part{{Report: r}}, Artifact: "fumehood"}
+	for _, want := range []string{"the whole is in <code>flood.stdout</code> of the artifact", "Audit log <code>audit.jsonl</code> of the artifact"} {
+		if md := p.Body(); !strings.Contains(md, want) || strings.Contains(md, "/home/runner") {
+			t.Errorf("the comment does not say %q", want)
+		}
+	}
+	p.Artifact = ""
+	if !strings.Contains(p.Body(), "the whole is in <code>/home/runner/work/_temp/fumehood/flood.stdout</code>") {
+		t.Error("at the desk the comment does not say where the output is")
+	}
+}
+
 func TestBodyIsTheRest(t *testing.T) {
 	p := pages()["page_fork"]
 	if p.Markdown() != Marker+"\n\n"+p.Body() {
