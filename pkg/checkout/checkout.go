@@ -24,6 +24,9 @@ type Source struct {
 	Server string
 	// Proxy is the URL of an http(s) proxy for https, with NoProxy as curl reads it.
 	Proxy, NoProxy string
+	// CA is a PEM file with the only certificates that sign for the server; "" means
+	// the system's.
+	CA string
 }
 
 // Limits bound one commit. A zero field means its default.

@@ -93,7 +93,7 @@ func (s *Store) fetchOnce(ctx context.Context, shas []string) error {
 	if s.remote.header != "" {
 		extra = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http." + s.remote.url + ".extraHeader", "GIT_CONFIG_VALUE_0=" + s.remote.header}
 	}
-	c := s.git.limited(watched, uint64(s.limits.Pack), append(extra, s.remote.proxy...), s.fetchArgs(shas)...)
+	c := s.git.limited(watched, uint64(s.limits.Pack), append(extra, s.remote.env...), s.fetchArgs(shas)...)
 	_, err := c.output(4096)
 	// A git that was stopped by its limit says nothing; the file that it could not
 	// enlarge, which the shell's limit rounds down to a block, is the witness.

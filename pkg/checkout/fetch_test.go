@@ -154,6 +154,46 @@ func (g *gitServer) pack(change func(w http.ResponseWriter, body []byte)) {
 	}
 }
 
+func TestTLS(t *testing.T) {
+	o, head := oneCommit(t)
+	server, ca := serveTLS(t, o.root)
+	server.token = token
+	s := open(t, Source{URL: server.url, Token: token, CA: ca}, Limits{})
+	if err := s.Fetch(t.Context(), head); err != nil {
+		t.Error(err)
+	}
+	asked := len(server.requests())
+	s = open(t, Source{URL: server.url, Token: token}, Limits{})
+	wantCode(t, s.Fetch(t.Context(), head), CodeFetch)
+	if len(server.requests()) != asked {
+		t.Error("an unknown server got a request")
+	}
+}
+
+// TestProxy: the proxy is asked to connect, and sees no token.
+func TestProxy(t *testing.T) {
+	o, head := oneCommit(t)
+	server, ca := serveTLS(t, o.root)
+	var asked atomic.Int64
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Method != http.MethodConnect || r.Header.Get("Authorization") != "" {
+			t.Errorf("%s with %q", r.Method, r.Header)
+		}
+		http.Error(w, "no", http.StatusForbidden)
+	}))
+	defer proxy.Close()
+	s := open(t, Source{URL: server.url, Token: token, CA: ca, Proxy: proxy.URL}, Limits{})
+	wantCode(t, s.Fetch(t.Context(), head), CodeFetch)
+	if asked.Load() == 0 || len(server.requests()) > 0 {
+		t.Errorf("proxy asked %d times, server %q", asked.Load(), server.requests())
+	}
+	s = open(t, Source{URL: server.url, Token: token, CA: ca, Proxy: proxy.URL, NoProxy: "127.0.0.1"}, Limits{})
+	if err := s.Fetch(t.Context(), head); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOtherObject(t *testing.T) {
 	o, head := oneCommit(t)
 	evil := o.commit("evil", o.tree("100644 f", o.blob("evil")))

@@ -14,7 +14,7 @@ type remote struct {
 	url    string
 	header string // holds the token; "" without one
 	secret []string
-	proxy  []string // environment of the fetch
+	env    []string // of the fetch: proxy and certificates
 }
 
 func newRemote(source Source) (remote, error) {
@@ -36,7 +36,10 @@ func newRemote(source Source) (remote, error) {
 	}
 	// Only for https: a plain proxy would read the token of plain http.
 	if source.Proxy != "" && u.Scheme == "https" {
-		r.proxy = []string{"https_proxy=" + source.Proxy, "no_proxy=" + source.NoProxy}
+		r.env = append(r.env, "https_proxy="+source.Proxy, "no_proxy="+source.NoProxy)
+	}
+	if source.CA != "" {
+		r.env = append(r.env, "GIT_SSL_CAINFO="+source.CA)
 	}
 	return r, nil
 }

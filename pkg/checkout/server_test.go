@@ -6,7 +6,10 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/hex"
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -32,6 +35,32 @@ type gitServer struct {
 
 func serve(t testing.TB, root string) *gitServer {
 	t.Helper()
+	g := newServer(t, root)
+	server := httptest.NewServer(g)
+	t.Cleanup(server.Close)
+	g.url = server.URL + "/octocat/hello.git"
+	return g
+}
+
+// serveTLS also returns the file of the certificate.
+func serveTLS(t testing.TB, root string) (g *gitServer, ca string) {
+	t.Helper()
+	g = newServer(t, root)
+	server := httptest.NewUnstartedServer(g)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // a refused handshake is what is tested
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	g.url = server.URL + "/octocat/hello.git"
+	ca = filepath.Join(t.TempDir(), "ca.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(ca, block, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return g, ca
+}
+
+func newServer(t testing.TB, root string) *gitServer {
+	t.Helper()
 	path, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
@@ -41,9 +70,6 @@ func serve(t testing.TB, root string) *gitServer {
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=2",
 		"GIT_CONFIG_KEY_0=uploadpack.allowAnySHA1InWant", "GIT_CONFIG_VALUE_0=true",
 		"GIT_CONFIG_KEY_1=safe.directory", "GIT_CONFIG_VALUE_1=*"}}}
-	server := httptest.NewServer(g)
-	t.Cleanup(server.Close)
-	g.url = server.URL + "/octocat/hello.git"
 	return g
 }
 
