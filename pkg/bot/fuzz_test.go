@@ -40,8 +40,8 @@ func FuzzRead(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, body string) {
 		c, ok, p := bot.Read(body)
-		if ok != strings.HasPrefix(strings.TrimLeft(body, " \t\r\n"), "/fumehood") && ok {
-			t.Fatalf("%q speaks to us", body)
+		if ok && !strings.HasPrefix(strings.TrimLeft(body, " \t\r\n"), "/fumehood") {
+			t.Fatalf("%q is taken to speak to fumehood", body)
 		}
 		if !ok || p != nil {
 			if !cmp.Equal(c, bot.Command{}) || !ok && p != nil {

@@ -156,8 +156,7 @@ func TestReadRefusesWhatCannotBeSeen(t *testing.T) {
 		0x202a, 0x202e, 0x2028, 0x2029, 0x2060, 0x2066, 0x2069, 0x3000, 0x3164, 0xfe0f, 0xfeff, 0xfffd, 0xe0041, 0xe0100, 0xe000} {
 		for _, body := range []string{"/fumehood run ls" + string(r) + "x", "/fumehood run ls" + string(r) + " x", "/fumehood explain a" + string(r)} {
 			if r == '\r' && strings.HasSuffix(body, "\r") {
-				body += "\n\n"
-				continue // that is a line's end
+				continue // that ends the line
 			}
 			refused(t, body, "cannot be seen", 1)
 		}
