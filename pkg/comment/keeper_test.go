@@ -418,19 +418,53 @@ func TestWriteIsBounded(t *testing.T) {
 	k := c.keeper(t)
 	k.Settle = 20 * time.Millisecond
 	k.Now = time.Now
-	k.Client = stuck{c}
+	k.Client = stuck{t, c, k.Settle}
 	o := k.Results(background, results(head1, 11, 1))
 	if o.Did != Refused || o.Failure.Code != "github.unavailable" {
 		t.Errorf("got %+v, %+v", o, o.Failure)
 	}
 }
 
-// stuck is a GitHub that never answers a write.
-type stuck struct{ *conversation }
+// stuck is a GitHub that never answers a write, and knows how long it may take.
+type stuck struct {
+	t *testing.T
+	*conversation
+	settle time.Duration
+}
 
 func (s stuck) CreateComment(ctx context.Context, _ int, _ string) (github.Comment, error) {
+	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > s.settle {
+		s.t.Errorf("a write may take until %v", deadline)
+	}
 	<-ctx.Done()
 	return github.Comment{}, &github.Error{Kind: github.Canceled, Err: ctx.Err()}
+}
+
+// TestRateLimit waits as long as GitHub asks for, if that is not long.
+func TestRateLimit(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	tests := []struct {
+		name string
+		wait time.Duration
+		did  Did
+	}{
+		{"a minute", time.Minute, Updated},
+		{"an hour", time.Hour, Refused},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := newConversation()
+			c.keeper(t).Results(background, results(head1, 10, 1))
+			c.fail["update"] = []failure{{err: &github.Error{Kind: github.RateLimited, Until: now.Add(test.wait)}}}
+			var waited time.Duration
+			k := c.keeper(t)
+			k.Sleep = func(_ context.Context, d time.Duration) error { waited = max(waited, d); return nil }
+			o := k.Results(background, results(head1, 11, 1))
+			if o.Did != test.did || (o.Did == Updated) != (waited == test.wait) {
+				t.Errorf("got %+v after a wait of %v", o, waited)
+			}
+		})
+	}
 }
 
 func TestInterrupted(t *testing.T) {

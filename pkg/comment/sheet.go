@@ -101,7 +101,7 @@ func join(a, b sheet, head string) sheet {
 	if old.Result != nil {
 		gone = []Result{*old.Result}
 	}
-	next.Earlier = joinEarlier(next.stamp(), a.Earlier, b.Earlier, gone)
+	next.Earlier = joinEarlier(next.stamp(), b.Earlier, a.Earlier, gone) // of equal ones the first
 	next.Starts, next.Dropped = joinStarts(a.State, b.State)
 	next.Notice, next.notice = b.Notice, b.notice
 	if a.Notice.beats(b.Notice) {

@@ -4,10 +4,12 @@ package comment
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -179,6 +181,66 @@ func TestJoin(t *testing.T) {
 		}
 		if again := join(got, join(a, b, head1), head1); !cmp.Equal(got, again, cmp.AllowUnexported(sheet{})) {
 			t.Errorf("joining again changes it: %+v", again)
+		}
+	}
+}
+
+// some returns a sheet that a job could have written.
+func some(r *rand.Rand) sheet {
+	heads := []string{head1, head2, head3, strings.Repeat("a", 64)}
+	result := func() Result {
+		return Result{
+			Stamp:      Stamp{Head: heads[r.IntN(len(heads))], RunID: 1 + r.Int64N(9), Attempt: 1 + r.IntN(2)},
+			Conclusion: Conclusions[r.IntN(len(Conclusions))], Totals: proposal.Totals{Proposed: r.IntN(9)},
+		}
+	}
+	var s sheet
+	for range r.IntN(4) {
+		next := result()
+		s = join(s, sheet{State: State{Result: &next}, results: fmt.Sprint(next.Stamp)}, head1)
+	}
+	for range r.IntN(60) {
+		s = join(s, sheet{State: State{Starts: []Start{{RunID: 1 + r.Int64N(200), Day: r.IntN(3)}}}}, head1)
+	}
+	if r.IntN(2) == 0 {
+		s.Notice = Answered{Comment: 1 + r.Int64N(5), Cleared: r.IntN(2) == 0}
+		s.notice = fmt.Sprint(s.Notice)
+	}
+	return s
+}
+
+// TestJoinOfMany holds what the keepers rest on: what is joined is written and read
+// back as it is, joining again changes nothing, and nothing newer is lost.
+func TestJoinOfMany(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		a, b := some(r), some(r)
+		got := join(a, b, head1)
+		body, err := got.body()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(got, readSheet(body), cmp.AllowUnexported(sheet{}), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("-joined +read:\n%s", diff)
+		}
+		for _, part := range []sheet{a, b, got} {
+			if part.stamp().beats(got.stamp(), head1) || part.Notice.beats(got.Notice) || got.Started() < part.Started() {
+				t.Fatalf("%+v is lost in %+v", part.State, got.State)
+			}
+			again := join(part, got, head1)
+			if diff := cmp.Diff(got, again, cmp.AllowUnexported(sheet{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("joined again: -once +twice:\n%s", diff)
+			}
+		}
+	}
+}
+
+func TestJoinKeepsANoticeTakenAway(t *testing.T) {
+	stands := sheet{State: State{Notice: Answered{Comment: 5}}, notice: "x"}
+	cleared := sheet{State: State{Notice: Answered{Comment: 5, Cleared: true}}}
+	for _, got := range []sheet{join(stands, cleared, head1), join(cleared, stands, head1)} {
+		if !got.Notice.Cleared || got.notice != "" {
+			t.Errorf("got %+v", got)
 		}
 	}
 }
