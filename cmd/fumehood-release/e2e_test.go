@@ -35,19 +35,27 @@ func unpacked(t *testing.T, archive string) string {
 	return top
 }
 
+// copySource copies what a build takes, so that nobody changes it meanwhile.
+func copySource(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Mkdir(to, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "go.sum", "LICENSE", "cmd", "pkg", "policies", "testdata"} {
+		if out, err := exec.CommandContext(t.Context(), "cp", "-r", filepath.Join(from, name), to).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+}
+
 // The whole way, once: two builds in two folders are the same; the one for another
 // machine is for that machine; and the one for this machine needs nothing but itself.
 func TestRelease(t *testing.T) {
 	dir := t.TempDir()
-	copied, first, second := filepath.Join(dir, "copy of the source"), filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	if err := os.Mkdir(copied, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"go.mod", "go.sum", "LICENSE", "cmd", "pkg", "policies", "testdata"} {
-		if out, err := exec.CommandContext(t.Context(), "cp", "-r", "../../"+name, copied).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
+	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "another folder")
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	copySource(t, "../..", one)
+	copySource(t, one, other)
 	build := func(args ...string) {
 		t.Helper()
 		var said bytes.Buffer
@@ -55,16 +63,16 @@ func TestRelease(t *testing.T) {
 			t.Fatalf("exit code %d\n%s", code, &said)
 		}
 	}
-	build("--root", copied, "--out", first)
-	build("--root", "../..", "--out", second, "--check", filepath.Join(first, "release.env"))
+	build("--root", one, "--out", first)
+	build("--root", other, "--out", second, "--check", filepath.Join(first, "release.env"))
 	for _, arch := range []string{"amd64", "arm64"} {
 		name := "fumehood_" + testVersion + "_linux_" + arch + ".tar.gz"
-		one, err := os.ReadFile(filepath.Join(first, name))
+		want, err := os.ReadFile(filepath.Join(first, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		two, err := os.ReadFile(filepath.Join(second, name))
-		if err != nil || !bytes.Equal(one, two) {
+		got, err := os.ReadFile(filepath.Join(second, name))
+		if err != nil || !bytes.Equal(want, got) {
 			t.Errorf("%s is not the same twice (%v)", name, err)
 		}
 		t.Run(arch, func(t *testing.T) { checkArchive(t, filepath.Join(first, name), arch) })
@@ -93,6 +101,33 @@ func checkArchive(t *testing.T, archive, arch string) {
 	}
 	if arch == runtime.GOARCH {
 		checkRuns(t, dir)
+	} else {
+		checkStarts(t, dir, machine)
+	}
+}
+
+// checkStarts tries another machine's programs in an emulator, which can start no
+// sandbox: only that they start and decide.
+func checkStarts(t *testing.T, dir string, machine elf.Machine) {
+	emulator := map[elf.Machine]string{elf.EM_AARCH64: "qemu-aarch64-static", elf.EM_X86_64: "qemu-x86_64-static"}[machine]
+	if _, err := exec.LookPath(emulator); err != nil {
+		t.Fatalf("%v; .ci/run installs it", err)
+	}
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	write(t, plan, "schema: fumehood.plan/v1\nproposals:\n  - {id: it, run: go vet ./...}\n", 0o644)
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"fumehood " + testVersion + "\n", []string{"fumehood", "version"}},
+		{"allow it\n", []string{"fumehood", "check", "--plan", plan}},
+		{"runsc version v0.0.0-", []string{"fumehood-runsc", "--version"}},
+	} {
+		c.args[0] = filepath.Join(dir, c.args[0])
+		out, err := exec.CommandContext(t.Context(), emulator, c.args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%q: %v, want %q in\n%s", c.args, err, c.want, out)
+		}
 	}
 }
 

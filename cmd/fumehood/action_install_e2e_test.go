@@ -16,14 +16,14 @@ import (
 )
 
 // nobody may use sudo without a password until the test is over, as the user of a
-// hosted runner may.
+// hosted runner may. use_pty is Ubuntu 24.04's default.
 func nobodyMaySudo(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("sudo"); err != nil {
 		t.Fatalf("%v; .ci/run installs it", err)
 	}
 	const rule = "/etc/sudoers.d/fumehood-e2e"
-	if err := os.WriteFile(rule, []byte("nobody ALL=(root) NOPASSWD: ALL\n"), 0o440); err != nil {
+	if err := os.WriteFile(rule, []byte("Defaults use_pty\nnobody ALL=(root) NOPASSWD: ALL\n"), 0o440); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.Remove(rule) })
