@@ -4,6 +4,7 @@ package bot
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -25,6 +26,9 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 	}
 	if p := readable(body); p != nil {
 		return nil, true, p
+	}
+	if at := deep(body); at >= 0 {
+		return nil, true, wrong(at, "", "the line is nested too deeply to be read")
 	}
 	source := []byte(body)
 	found, p := search(source)
@@ -51,6 +55,35 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 		return nil, true, wrong(b.open, "", "the block can be read in two ways")
 	}
 	return b.document, true, nil
+}
+
+// maxNesting is how many quotations and lists may begin on one line. Thousands of them
+// take a parser seconds.
+const maxNesting = 64
+
+// deep finds a line that begins more quotations and lists than anybody reads.
+func deep(body string) int {
+	for i, l := range lines(body) {
+		if len(l.text) > maxNesting && nesting(l.text) > maxNesting {
+			return i
+		}
+	}
+	return -1
+}
+
+var container = regexp.MustCompile(`^[ \t]*(?:>|[-+*](?:[ \t]|$)|[0-9]{1,9}[.)](?:[ \t]|$))`)
+
+// nesting counts the quotations and lists that s begins with.
+func nesting(s string) (n int) {
+	for n <= maxNesting {
+		begun := container.FindString(s)
+		if begun == "" {
+			break
+		}
+		s = s[len(begun):]
+		n++
+	}
+	return n
 }
 
 func loneReturn(s string) int {
