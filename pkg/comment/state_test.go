@@ -213,7 +213,7 @@ func some(r *rand.Rand) sheet {
 // back as it is, joining again changes nothing, and nothing newer is lost.
 func TestJoinOfMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 3000 {
+	for range 800 {
 		a, b := some(r), some(r)
 		got := join(a, b, head1)
 		body, err := got.body()
