@@ -23,14 +23,14 @@ const (
 	maxTree   = 32 << 20
 )
 
-// objects reads from the store through two long-running gits, one for sizes and
-// one for contents. It is for one goroutine.
+// objects reads from the store through long-running gits. It is for one goroutine.
 type objects struct {
 	bare     string
-	start    func(flag string) *command
+	start    func(flags ...string) *command
 	cancel   context.CancelFunc
-	size     *pipe
+	size     *pipe // for a few questions, one after another
 	contents *pipe
+	all      []*pipe
 }
 
 // A pipe is a git that answers one line of request with one answer.
@@ -38,6 +38,7 @@ type pipe struct {
 	command *command
 	in      io.WriteCloser
 	out     *bufio.Reader
+	once    bool // it answers when all requests are in
 }
 
 func (s *Store) objects(ctx context.Context) (*objects, error) {
@@ -51,27 +52,39 @@ func (s *Store) objects(ctx context.Context) (*objects, error) {
 
 func openObjects(ctx context.Context, g git, bare string) *objects {
 	ctx, cancel := context.WithCancel(ctx)
-	return &objects{bare: bare, cancel: cancel, start: func(flag string) *command {
-		return g.command(ctx, nil, "--git-dir="+bare, "cat-file", flag)
+	return &objects{bare: bare, cancel: cancel, start: func(flags ...string) *command {
+		return g.command(ctx, nil, append([]string{"--git-dir=" + bare, "cat-file"}, flags...)...)
 	}}
 }
 
-// close ends both gits and waits for them.
+// close ends all gits and waits for them.
 func (o *objects) close() {
 	o.cancel()
-	for _, p := range []*pipe{o.size, o.contents} {
-		if p != nil {
-			p.in.Close()
-			p.command.Wait()
-		}
+	for _, p := range o.all {
+		p.in.Close()
+		p.command.Wait()
 	}
 }
 
-func (o *objects) pipe(p **pipe, flag string) (*pipe, error) {
-	if *p != nil {
-		return *p, nil
+// many is from how many requests on a git of their own, which gathers its answers,
+// is faster than one that answers each at once.
+const many = 64
+
+// pipe returns the long-running git, or for many requests one that is for them only.
+func (o *objects) pipe(running **pipe, flag string, requests int) (*pipe, error) {
+	if requests >= many {
+		return o.open(true, flag, "--buffer")
 	}
-	c := o.start(flag)
+	if *running != nil {
+		return *running, nil
+	}
+	p, err := o.open(false, flag)
+	*running = p
+	return p, err
+}
+
+func (o *objects) open(once bool, flags ...string) (*pipe, error) {
+	c := o.start(flags...)
 	in, err := c.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -83,8 +96,9 @@ func (o *objects) pipe(p **pipe, flag string) (*pipe, error) {
 	if err := c.Start(); err != nil {
 		return nil, stop(CodeGit, "", err, "cannot start git")
 	}
-	*p = &pipe{command: c, in: in, out: bufio.NewReaderSize(out, 1<<16)}
-	return *p, nil
+	p := &pipe{command: c, in: in, out: bufio.NewReaderSize(out, 1<<16), once: once}
+	o.all = append(o.all, p)
+	return p, nil
 }
 
 // ask writes all requests while answer reads, once for each. After an error the
@@ -103,7 +117,11 @@ func (o *objects) ask(p *pipe, ids []string, answer func(i int) error) error {
 				break // the reader hears of it too
 			}
 		}
-		written <- w.Flush()
+		err := w.Flush()
+		if p.once {
+			p.in.Close()
+		}
+		written <- err
 	}()
 	for i := range ids {
 		if err := answer(i); err != nil {
@@ -117,7 +135,7 @@ func (o *objects) ask(p *pipe, ids []string, answer func(i int) error) error {
 
 // sizes tells kind and size of each object; kind is "" for one that is not there.
 func (o *objects) sizes(ctx context.Context, ids []string, tell func(i int, kind string, size int64) error) error {
-	p, err := o.pipe(&o.size, "--batch-check")
+	p, err := o.pipe(&o.size, "--batch-check", len(ids))
 	if err != nil {
 		return err
 	}
@@ -134,7 +152,7 @@ func (o *objects) sizes(ctx context.Context, ids []string, tell func(i int, kind
 // each hands over the content of each object, which must be of the kind, be there,
 // be what its id says, and be read to the end by use, except when use fails.
 func (o *objects) each(ctx context.Context, kind string, max int64, ids []string, use func(i int, size int64, r io.Reader) error) error {
-	p, err := o.pipe(&o.contents, "--batch")
+	p, err := o.pipe(&o.contents, "--batch", len(ids))
 	if err != nil {
 		return err
 	}

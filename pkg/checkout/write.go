@@ -80,7 +80,12 @@ func (s *Store) write(ctx context.Context, o *objects, tree Tree, dir string) (_
 	if err := root.Chmod(".", 0o755); err != nil {
 		return Tree{}, stop(CodeWrite, "", err, "cannot open the folder for others to read")
 	}
-	w := writer{root: root, made: map[string]bool{".": true}, tree: tree}
+	w := writer{root: root, made: map[string]bool{".": true}, tree: tree, exact: map[os.FileMode]bool{}, buffer: make([]byte, 1<<16)}
+	if w.in, err = root.OpenRoot("."); err != nil {
+		return Tree{}, stop(CodeWrite, "", err, "cannot open the folder for the commit")
+	}
+	w.inPath = "."
+	defer func() { w.in.Close() }()
 	if err := w.all(ctx, o, p); err != nil {
 		return Tree{}, asStop(err, CodeWrite, "cannot write the commit")
 	}
@@ -92,6 +97,11 @@ type writer struct {
 	root *os.Root
 	made map[string]bool // folders
 	tree Tree
+
+	exact  map[os.FileMode]bool // modes that need no care
+	buffer []byte
+	in     *os.Root // the folder of the last file
+	inPath string
 }
 
 // all writes files first and links last, so that no file is written while there is
@@ -179,16 +189,34 @@ func (w *writer) folder(p string) error {
 	return w.root.Chmod(p, 0o755)
 }
 
+// enter makes the folder the one that files are written to. They come folder by
+// folder, so a file's whole path need not be gone for each.
+func (w *writer) enter(p string) error {
+	if p == w.inPath {
+		return nil
+	}
+	if err := w.folder(p); err != nil {
+		return err
+	}
+	in, err := w.root.OpenRoot(p)
+	if err != nil {
+		return err
+	}
+	w.in.Close()
+	w.in, w.inPath = in, p
+	return nil
+}
+
 // file writes one file and says whether it is a Git LFS pointer.
 func (w *writer) file(n node, size int64, r io.Reader) (pointer bool, err error) {
-	if err := w.folder(path.Dir(n.path)); err != nil {
+	if err := w.enter(path.Dir(n.path)); err != nil {
 		return false, err
 	}
 	mode := os.FileMode(0o644)
 	if n.exec {
 		mode = 0o755
 	}
-	f, err := w.root.OpenFile(n.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	f, err := w.in.OpenFile(n.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return false, err
 	}
@@ -197,19 +225,33 @@ func (w *writer) file(n node, size int64, r io.Reader) (pointer bool, err error)
 			err = closeErr
 		}
 	}()
-	if err := f.Chmod(mode); err != nil {
+	if err := w.mode(f, mode); err != nil {
 		return false, err
 	}
 	var head bytes.Buffer
 	if size <= maxPointer {
 		r = io.TeeReader(r, &head)
 	}
-	if _, err := io.Copy(f, r); err != nil {
+	if _, err := io.CopyBuffer(struct{ io.Writer }{f}, r, w.buffer); err != nil { // one buffer for all
 		return false, err
 	}
 	w.tree.Files++
 	w.tree.Bytes += size
 	return isPointer(head.Bytes()), nil
+}
+
+// mode sets what the umask may have taken away. When it took nothing from the first
+// file of a mode, it takes nothing from the others.
+func (w *writer) mode(f *os.File, mode os.FileMode) error {
+	if w.exact[mode] {
+		return nil
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode() == mode {
+		w.exact[mode] = true
+		return nil
+	}
+	return f.Chmod(mode)
 }
 
 // maxPointer is how large a Git LFS pointer file may be, by its specification.
