@@ -17,7 +17,8 @@ var escapes = map[rune]string{
 // escape returns the HTML text for s, at most max units of it, cut with "…".
 func escape(s string, max int) string { return escapeWith(s, max, "") }
 
-// A narrow table may break a command after these; wbr adds nothing to a copy.
+// A narrow table may break a command after these, and a word of twenty characters
+// anywhere; wbr adds nothing to a copy.
 const breaks, wbr = "/(,=:↵|&;", "<wbr>"
 
 // narrow returns what code does, with places where a table may break it, not
@@ -26,7 +27,7 @@ func narrow(s string, max int) string {
 	return "<code>" + escapeWith(s, max, breaks) + "</code>"
 }
 
-// escapeWith is escape, with a wbr after each of the characters in breaks.
+// escapeWith is escape, with a wbr where a line may be broken, if breaks are given.
 func escapeWith(s string, max int, breaks string) string {
 	var b strings.Builder
 	line := text.Inline(s, max)
@@ -42,7 +43,10 @@ func escapeWith(s string, max int, breaks string) string {
 			break
 		}
 		b.WriteString(piece)
-		if since++; since >= 8 && strings.ContainsRune(breaks, r) && !last {
+		if since++; r == ' ' {
+			since = 0
+		}
+		if breaks != "" && !last && (since >= 20 || since >= 8 && strings.ContainsRune(breaks, r)) {
 			b.WriteString(wbr)
 			since = 0
 		}

@@ -48,11 +48,11 @@ func row(r proposal.Record, l level) string {
 	if list := observed(r); len(list) > 0 && r.Runnable() {
 		words += "<br>👁 would be " + effects[list[0].Effect] + ": " + code(list[0].Rule, l.short)
 	}
+	what := code(r.Proposal.ID, l.short) + "<br>" + narrow(shortCommand(r), l.short)
 	if r.Proposal.Expect != "" {
-		words += "<br>expected: " + code(r.Proposal.Expect, min(l.short, 60))
+		what += "<br>expected: " + narrow(r.Proposal.Expect, min(l.short, 80))
 	}
-	return fmt.Sprintf("<tr><td>%s"+space+"%s</td><td>%s<br>%s</td></tr>",
-		mark, words, code(r.Proposal.ID, l.short), narrow(shortCommand(r), l.short))
+	return fmt.Sprintf("<tr><td>%s"+space+"%s</td><td>%s</td></tr>", mark, words, what)
 }
 
 // effects say what a rule would have done.
