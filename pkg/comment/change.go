@@ -13,8 +13,10 @@ import (
 
 // A Notice is what the bot answers to somebody's comment.
 type Notice struct {
-	Comment int64  // its id
-	Text    string // Markdown, at most NoticeRoom units
+	Comment int64 // its id
+	// Text is Markdown. What is longer than NoticeRoom units is cut at the end of a
+	// line, a fence that is open there closed.
+	Text string
 	// Start, when not 0, is the run that is started at this wish. It is counted in
 	// State.Starts whatever becomes of the text.
 	Start int64
@@ -24,7 +26,9 @@ type Notice struct {
 
 // Results are what one run found.
 type Results struct {
-	Result
+	Result // totals above 100,000 count as that
+	// Pending are kept up to MaxPending. One that is out of bounds is not, and so
+	// cannot be approved; Outcome.State has those that are.
 	Pending []Pending
 	// Body renders them. It must hold no line of the comment's own form; such a line
 	// is escaped.
@@ -59,8 +63,6 @@ func (n Notice) check() error {
 		return invalid(errors.New("a notice answers a comment with an id"))
 	case n.Start != 0 && (!id(n.Start) || n.Time.IsZero() || DayOf(n.Time) > maxDay || DayOf(n.Time) < 0):
 		return invalid(errors.New("a start has a run id and a time"))
-	case !fits(section(n.Text), NoticeRoom):
-		return tooLong("notice", NoticeRoom)
 	}
 	return nil
 }
@@ -71,7 +73,7 @@ func (n Notice) apply(s sheet, pr github.PullRequest, _ int) (sheet, error) {
 		s = join(started, s, pr.Head.SHA)
 	}
 	if s.Notice.Comment <= n.Comment {
-		s.Notice, s.notice = Answered{Comment: n.Comment}, section(n.Text)
+		s.Notice, s.notice = Answered{Comment: n.Comment}, cut(section(n.Text), NoticeRoom)
 	}
 	return s, nil
 }
@@ -82,11 +84,27 @@ func (r Results) check() error {
 	if r.Body == nil {
 		return invalid(errors.New("results have a body"))
 	}
-	_, err := encodeState(State{Result: &r.Result, Pending: r.Pending})
-	if err != nil {
+	if err := r.Result.check(); err != nil {
 		return invalid(err)
 	}
 	return nil
+}
+
+// bounded leaves out what a State cannot hold. Names and counts come from a stranger's
+// report: they are no reason to say nothing.
+func (r Results) bounded() Results {
+	t := &r.Totals
+	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed} {
+		*n = min(*n, maxCount)
+	}
+	var kept []Pending
+	for _, p := range r.Pending {
+		if p.check() == nil && len(kept) < MaxPending {
+			kept = append(kept, p)
+		}
+	}
+	r.Pending = kept
+	return r
 }
 
 func (r Results) apply(s sheet, pr github.PullRequest, room int) (sheet, error) {
@@ -102,7 +120,7 @@ func (r Results) apply(s sheet, pr github.PullRequest, room int) (sheet, error) 
 		Units: room, Head: head, Moved: head != r.Head, Closed: pr.State == "closed", Earlier: s.Earlier,
 	}))
 	if !fits(s.results, room) {
-		return s, tooLong("results", room)
+		return s, tooLong(room)
 	}
 	return s, nil
 }
@@ -113,9 +131,9 @@ func invalid(err error) error {
 	return &proposal.StopError{Code: "comment.invalid", Message: "cannot say this in a comment", Err: err}
 }
 
-func tooLong(what string, room int) error {
+func tooLong(room int) error {
 	return &proposal.StopError{
-		Code: "comment.too-long", Message: fmt.Sprintf("the %s need more than %d characters", what, room),
+		Code: "comment.too-long", Message: fmt.Sprintf("the results need more than %d characters", room),
 		Hint: "the report's artifact and the step summary have everything",
 	}
 }

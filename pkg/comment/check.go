@@ -33,7 +33,7 @@ func (s State) check() error {
 			return err
 		}
 	}
-	if len(s.Pending) > maxPending || len(s.Earlier) > maxEarlier || len(s.Starts) > maxStarts {
+	if len(s.Pending) > MaxPending || len(s.Earlier) > maxEarlier || len(s.Starts) > maxStarts {
 		return fmt.Errorf("%w: too many entries", errMalformedState)
 	}
 	for _, p := range s.Pending {

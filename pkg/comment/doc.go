@@ -27,7 +27,7 @@
 //	<!-- fumehood:results -->
 //	what the newest run found
 //
-// The second line is a State as JSON in its one canonical spelling, at most 4,000
+// The second line is a State as JSON in its one canonical spelling, at most 8,000
 // UTF-16 units, in which neither "--" nor ">" can occur. A state that is not spelled
 // exactly so, or that says something out of bounds, counts as absent. The whole has
 // at most 65,536 units; results have ResultsRoom of them, so that a notice of

@@ -131,7 +131,7 @@ func (k *Keeper) Notice(ctx context.Context, n Notice) Outcome {
 // Results replaces what the newest run found, unless what stands is newer. The body
 // is asked for once a try, with what is known then.
 func (k *Keeper) Results(ctx context.Context, r Results) Outcome {
-	return k.keep(ctx, r)
+	return k.keep(ctx, r.bounded())
 }
 
 func (k *Keeper) keep(ctx context.Context, c change) Outcome {

@@ -551,15 +551,19 @@ func TestSizes(t *testing.T) {
 	if n := text.Units(c.comments[0].Body); n > 65536 || n < ResultsRoom+NoticeRoom {
 		t.Errorf("the body has %d units", n)
 	}
-	if o := k.Notice(background, Notice{Comment: 901, Text: fill(NoticeRoom) + "x"}); o.Did != Refused || o.Failure.Code != "comment.too-long" {
+	lines := strings.Repeat("- one more reason\n", NoticeRoom/10)
+	if o := k.Notice(background, Notice{Comment: 901, Text: lines}); o.Did != Updated {
 		t.Errorf("got %+v", o)
+	}
+	if s := c.only(t); text.Units(s.notice) > NoticeRoom || text.Units(s.notice) < NoticeRoom-20 || !strings.HasSuffix(s.notice, "reason"+more) {
+		t.Errorf("%d units stand: %q", text.Units(s.notice), s.notice)
 	}
 	r = results(head1, 11, 1)
 	r.Body = func(room Room) string { return fill(room.Units) + "x" }
 	if o := k.Results(background, r); o.Did != Refused || o.Failure.Code != "comment.too-long" {
 		t.Errorf("got %+v", o)
 	}
-	if s := c.only(t); s.stamp().RunID != 10 || s.Notice.Comment != 900 {
+	if s := c.only(t); s.stamp().RunID != 10 || s.Notice.Comment != 901 {
 		t.Errorf("what was refused has left a trace: %+v", s.State)
 	}
 }
@@ -581,11 +585,6 @@ func TestLessRoomWhenGitHubRefuses(t *testing.T) {
 func TestInvalid(t *testing.T) {
 	good := results(head1, 10, 1)
 	change := func(f func(*Results)) Results { r := good; f(&r); return r }
-	pending := func(f func(*Pending)) Results {
-		p := Pending{PlanDigest: digest("a"), Policy: digest("b"), RunID: 1}
-		f(&p)
-		return change(func(r *Results) { r.Pending = []Pending{p} })
-	}
 	tests := []struct {
 		name string
 		r    Results
@@ -597,14 +596,6 @@ func TestInvalid(t *testing.T) {
 		{"unknown conclusion", change(func(r *Results) { r.Conclusion = "great" })},
 		{"negative total", change(func(r *Results) { r.Totals.Failed = -1 })},
 		{"no body", change(func(r *Results) { r.Body = nil })},
-		{"too many pending", change(func(r *Results) { r.Pending = make([]Pending, 7) })},
-		{"plan digest", pending(func(p *Pending) { p.PlanDigest = "abc" })},
-		{"policy digest", pending(func(p *Pending) { p.Policy = "" })},
-		{"run of a pending", pending(func(p *Pending) { p.RunID = -1 })},
-		{"name with a control", pending(func(p *Pending) { p.Name = "a\nb" })},
-		{"name with a bidi control", pending(func(p *Pending) { p.Name = "a\u202eb" })},
-		{"long name", pending(func(p *Pending) { p.Name = strings.Repeat("x", 65) })},
-		{"long artifact", pending(func(p *Pending) { p.Artifact = strings.Repeat("x", 65) })},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -619,6 +610,66 @@ func TestInvalid(t *testing.T) {
 		if o := c.keeper(t).Notice(background, n); o.Did != Refused || o.Failure.Code != "comment.invalid" {
 			t.Errorf("%+v: got %+v", n, o)
 		}
+	}
+}
+
+// TestStrangersNames has names and counts that a stranger's report chose: they cost it
+// its approval, not the comment.
+func TestStrangersNames(t *testing.T) {
+	good := Pending{Name: "unit", PlanDigest: digest("a"), Policy: digest("b"), RunID: 1, Artifact: "fumehood-unit"}
+	tests := []struct {
+		name string
+		f    func(*Pending)
+	}{
+		{"plan digest", func(p *Pending) { p.PlanDigest = "abc" }},
+		{"policy digest", func(p *Pending) { p.Policy = "" }},
+		{"run", func(p *Pending) { p.RunID = -1 }},
+		{"artifact id", func(p *Pending) { p.ArtifactID = -1 }},
+		{"name with a control", func(p *Pending) { p.Name = "a\nb" }},
+		{"name with a bidi control", func(p *Pending) { p.Name = "a\u202eb" }},
+		{"name that is not UTF-8", func(p *Pending) { p.Name = "a\xff" }},
+		{"long name", func(p *Pending) { p.Name = strings.Repeat("x", 65) }},
+		{"long artifact", func(p *Pending) { p.Artifact = strings.Repeat("x", 65) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			bad := good
+			test.f(&bad)
+			r := results(head1, 10, 1)
+			r.Pending, r.Totals.Asked = []Pending{bad, good}, maxCount+1
+			o := newConversation().keeper(t).Results(background, r)
+			if o.Did != Posted || !cmp.Equal(o.State.Pending, []Pending{good}) || o.State.Result.Totals.Asked != maxCount {
+				t.Errorf("got %s (%v), %+v", o.Did, o.Failure, o.State)
+			}
+		})
+	}
+	r := results(head1, 10, 1)
+	for range 3 * MaxPending {
+		r.Pending = append(r.Pending, good)
+	}
+	if o := newConversation().keeper(t).Results(background, r); o.Did != Posted || len(o.State.Pending) != MaxPending {
+		t.Errorf("got %s (%v), %d wait", o.Did, o.Failure, len(o.State.Pending))
+	}
+}
+
+func TestCut(t *testing.T) {
+	tests := []struct {
+		name, text string
+		room       int
+		want       string
+	}{
+		{"fits", "abc\ndef", 7, "abc\ndef"},
+		{"at a line", "abc\n" + strings.Repeat("x", 60), 60, "abc" + more},
+		{"no line fits", strings.Repeat("x", 60), 55, more},
+		{"in a fence", "````go\na\n```\n" + strings.Repeat("x", 80), 80, "````go\na\n```\n````" + more},
+		{"behind a fence", "```\na\n```\n" + strings.Repeat("x", 80), 80, "```\na\n```" + more},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := cut(test.text, test.room); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
 	}
 }
 

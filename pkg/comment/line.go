@@ -16,7 +16,7 @@ import (
 const (
 	lineStart = "<!-- fumehood:state "
 	lineEnd   = " -->"
-	maxLine   = 4000 // units
+	maxLine   = 8000 // units
 )
 
 var errMalformedState = errors.New("malformed state")

@@ -52,6 +52,31 @@ func readSheet(body string) sheet {
 	return s
 }
 
+// more stands where a text was cut.
+const more = "\n\n… and more, for which there is no room here"
+
+// cut returns the beginning of s that fits, up to the end of a line.
+func cut(s string, room int) string {
+	if fits(s, room) {
+		return s
+	}
+	kept, fence := "", ""
+	for line := range strings.Lines(s) {
+		next := fence
+		switch ticks := len(line) - len(strings.TrimLeft(line, "`")); {
+		case fence == "" && ticks >= 3:
+			next = "\n" + line[:ticks]
+		case fence != "" && ticks >= len(fence)-1 && strings.TrimSpace(line[ticks:]) == "":
+			next = ""
+		}
+		if !fits(kept+line+next+more, room) {
+			break
+		}
+		kept, fence = kept+line, next
+	}
+	return plain(kept) + fence + more
+}
+
 // marked reports whether a comment's first line is the Marker.
 func marked(body string) bool {
 	line, _ := cutLine(plain(body))

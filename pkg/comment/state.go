@@ -10,7 +10,7 @@ import (
 
 // The most that a State keeps.
 const (
-	maxPending = 6
+	MaxPending = 16
 	maxEarlier = 5
 	maxStarts  = 40
 )

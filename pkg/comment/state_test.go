@@ -132,7 +132,7 @@ func TestStateLineHasABound(t *testing.T) {
 	for i := range maxStarts {
 		longest.Starts = append(longest.Starts, Start{RunID: maxID - int64(maxStarts-i), Day: maxDay})
 	}
-	for range maxPending {
+	for range MaxPending {
 		longest.Pending = append(longest.Pending, Pending{
 			Name: strings.Repeat("n", maxName), PlanDigest: digest("a"), Policy: digest("b"), RunID: maxID,
 			Artifact: strings.Repeat("a", maxName), ArtifactID: maxID,
@@ -146,7 +146,7 @@ func TestStateLineHasABound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Pending) != maxPending || got.Started() != longest.Started() {
+	if len(got.Pending) != MaxPending || got.Started() != longest.Started() {
 		t.Errorf("%d plans wait, %d starts are counted", len(got.Pending), got.Started())
 	}
 	if diff := cmp.Diff(longest.Pending, got.Pending); diff != "" {
