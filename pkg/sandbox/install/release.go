@@ -6,9 +6,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -43,6 +45,9 @@ type Release struct {
 func (r Release) Build(ctx context.Context) error {
 	if !slices.Contains(releaseArchs, r.Arch) {
 		return &proposal.StopError{Code: CodeBuild, Message: "there is no release for " + r.Arch, Hint: "build for amd64 or arm64"}
+	}
+	if strings.ContainsAny(r.Version, " \t\n'\"") { // it becomes part of a linker flag
+		return &proposal.StopError{Code: CodeBuild, Message: fmt.Sprintf("%q is no version", r.Version)}
 	}
 	progress := r.Progress
 	if progress == nil {

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"archive/tar"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Every way in which what is to run is not what release.env names, and every place
+// where it cannot be kept. Nothing is started, and the code says which it was.
+var refusedInstalls = []struct {
+	name string
+	with func(t *testing.T, i *installer)
+	env  []string
+	code string
+	part string
+}{
+	{"one byte of the download", func(t *testing.T, i *installer) {
+		i.served = slices.Clone(i.archive)
+		i.served[len(i.served)/2] ^= 1
+	}, nil, "install.digest", "from http://127.0.0.1:"},
+	{"one byte of the tool cache", func(t *testing.T, i *installer) {
+		i.fill(t)
+		data := slices.Clone(i.archive)
+		data[len(data)-1] ^= 1
+		i.write(t, i.under(i.cached()), data)
+	}, nil, "install.digest", "in the tool cache has SHA-256"},
+	{"a link in the tool cache", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.swap(t, i.cached(), func(path string) error { return os.Symlink("/etc/passwd", path) })
+	}, nil, "install.cache", "is not a file"},
+	{"a link to nothing in the tool cache", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.swap(t, i.cached(), func(path string) error { return os.Symlink("nothing", path) })
+	}, nil, "install.cache", "is not a file"},
+	{"a pipe in the tool cache", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.swap(t, i.cached(), func(path string) error { return syscall.Mkfifo(path, 0o666) })
+	}, nil, "install.cache", "is not a file"},
+	{"one byte of the installed program", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.append(t, "fumehood")
+	}, nil, "install.digest", "/fumehood has SHA-256"},
+	{"one byte of the installed runsc", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.append(t, "fumehood-runsc")
+	}, nil, "install.digest", "/fumehood-runsc has SHA-256"},
+	{"no installed program", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.must(t, os.Remove(i.installed("fumehood")))
+	}, nil, "install.digest", "cannot be read"},
+	{"an installed program that others can write", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.must(t, os.Chmod(i.installed("fumehood"), 0o757))
+	}, nil, "install.folder", "written by others (owner, mode and kind: 0 757"},
+	{"an installed sentry that its group can write", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.must(t, os.Chmod(i.installed("gvisor-bin"), 0o775))
+	}, nil, "install.folder", "written by others (owner, mode and kind: 0 775"},
+	{"an installed program of another user", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.must(t, os.Chown(i.installed("fumehood-init"), 12345, 12345))
+	}, nil, "install.folder", "does not belong to user 0"},
+	{"a link among the installed programs", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.swap(t, i.installed("fumehood-init"), func(path string) error { return os.Symlink("/usr/bin/true", path) })
+	}, nil, "install.folder", "is a symbolic link"},
+	{"a link in the installation's place", func(t *testing.T, i *installer) {
+		i.fill(t)
+		i.must(t, os.Rename(i.installed(""), i.path("away")))
+		i.must(t, os.Symlink(i.path("away"), i.installed("")))
+	}, nil, "install.folder", "is a symbolic link"},
+	{"a folder above that others can write", func(t *testing.T, i *installer) {
+		i.must(t, os.Chmod(filepath.Dir(i.place), 0o777))
+	}, nil, "install.folder", "written by others"},
+	{"a folder above that others can write, though not delete in", func(t *testing.T, i *installer) {
+		i.must(t, os.Chmod(filepath.Dir(i.place), 0o777|os.ModeSticky))
+	}, nil, "install.folder", "0 1777"},
+	{"a folder above of another user", func(t *testing.T, i *installer) {
+		i.must(t, os.Chown(filepath.Dir(i.place), 65534, 65534))
+	}, nil, "install.folder", "does not belong to user 0"},
+	{"a folder above that is a link", func(t *testing.T, i *installer) {
+		i.must(t, os.Symlink(i.path("tools"), i.place))
+	}, nil, "install.folder", "is a symbolic link"},
+	{"a relative place", nil, []string{"FUMEHOOD_INSTALL_DIR=here"}, "install.folder", "no path for an installation"},
+	{"a place with a way up", nil, []string{"FUMEHOOD_INSTALL_DIR=/var/lib/../../tmp"}, "install.folder", "no path for an installation"},
+	{"no such release", nil, []string{"FUMEHOOD_RELEASE_URL=http://127.0.0.1:1/v9.8.7"}, "install.download", "cannot download http://127.0.0.1:1/"},
+	{"a mirror without encryption", nil, []string{"FUMEHOOD_RELEASE_URL=http://mirror.example/x"}, "install.url", "http://mirror.example"},
+	{"a mirror that only looks like this machine", nil, []string{"FUMEHOOD_RELEASE_URL=http://127.0.0.1.example/x"}, "install.url", "127.0.0.1.example"},
+	{"a mirror that is a file", nil, []string{"FUMEHOOD_RELEASE_URL=file:///etc"}, "install.url", "file:///etc"},
+	{"a mirror that is an option", nil, []string{"FUMEHOOD_RELEASE_URL=--output=/etc/x"}, "install.url", "--output"},
+	{"a mirror that ends the line", nil, []string{"FUMEHOOD_RELEASE_URL=https://mirror.example\n::add-mask::x"}, "install.url", "mirror.example?::add-mask::x"},
+	{"a server without the archive", func(t *testing.T, i *installer) {
+		i.env = append(i.env, "FUMEHOOD_RELEASE_URL="+strings.TrimSuffix(env(i.env, "FUMEHOOD_RELEASE_URL"), "v9.8.7")+"v1.1.1")
+	}, nil, "install.download", "v1.1.1/fumehood_v9.8.7_linux_"},
+	{"a release.env without a digest", release(func(text string) string { return text[:strings.Index(text, "SHA256")] }), nil, "install.release", "has no SHA256_ARCHIVE_"},
+	{"a release.env with a digest cut short", release(func(text string) string { return strings.TrimSuffix(text, "\n")[:len(text)-3] }), nil, "install.release", "release.env says SHA256_"},
+	{"a release.env with a line of its own", release(func(text string) string { return text + "PATH=/tmp\n" }), nil, "install.release", "does not know: PATH"},
+	{"a release.env that leads out of the cache", release(func(text string) string { return strings.ReplaceAll(text, "v9.8.7", "v9.8.7/../..") }), nil, "install.release", "says VERSION="},
+	{"a release.env with a command", release(func(text string) string { return strings.Replace(text, "=v9.8.7", "=$(id)", 1) }), nil, "install.release", "says VERSION=$(id)"},
+	{"a release.env without a download", release(func(text string) string {
+		return strings.Replace(text, "URL=https", "URL=http", 1)
+	}), []string{"FUMEHOOD_RELEASE_URL="}, "install.release", "says URL="},
+}
+
+func release(change func(string) string) func(*testing.T, *installer) {
+	return func(t *testing.T, i *installer) {
+		text := string(readFile(t, i.path("action/release.env")))
+		i.write(t, "action/release.env", []byte(change(text)))
+	}
+}
+
+// THREATS 31: wrong bytes, wherever they come from, start nothing.
+func TestInstallRefuses(t *testing.T) {
+	for _, c := range refusedInstalls {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // one of them waits for retries
+			i := newInstaller(t, members())
+			if c.with != nil {
+				c.with(t, i)
+			}
+			stdout, stderr, code := i.run(t, c.env...)
+			i.wantRefused(t, stdout, stderr, code, c.code, c.part)
+		})
+	}
+}
+
+// An archive that has the digest of release.env is still not unpacked over what is
+// not its own.
+func TestInstallRefusesMembers(t *testing.T) {
+	for name, m := range map[string]member{
+		"way up":           {name: "../fumehood", kind: tar.TypeReg},
+		"absolute":         {name: "/etc/fumehood-canary", kind: tar.TypeReg},
+		"link":             {name: "gvisor-bin/gvisor-sentry-prewarmer", link: "/bin/sh", kind: tar.TypeSymlink},
+		"hard link out":    {name: "gvisor-bin/gvisor_sentry", link: "../../../bin/sh", kind: tar.TypeLink},
+		"device":           {name: "fumehood-init", kind: tar.TypeChar},
+		"one more sidecar": {name: "gvisor-bin/runsc-metric-server", kind: tar.TypeReg},
+		"line feed":        {name: "fumehood\nfumehood", kind: tar.TypeReg},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := newInstaller(t, append(members(), m))
+			stdout, stderr, code := i.run(t)
+			i.wantRefused(t, stdout, stderr, code, "install.archive", "has a member that no release has")
+			if left, _ := filepath.Glob(filepath.Join(i.place, "*")); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+// While another process of the same user rewrites the tool cache as fast as it can,
+// either the right program starts or none does; what root keeps is never the other.
+func TestInstallRace(t *testing.T) {
+	i := newInstaller(t, members())
+	i.fill(t)
+	evil := packed(t, append([]member{{name: "fumehood", text: "#!/bin/sh\necho evil\n", kind: tar.TypeReg}}, members()[2:]...))
+	stop := make(chan struct{})
+	var work sync.WaitGroup
+	work.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			data := [][]byte{i.archive, evil}[n%2]
+			if n%4 < 2 { // in place, so that an open file changes
+				_ = os.WriteFile(i.cached(), data, 0o644)
+			} else {
+				_ = os.WriteFile(i.cached()+".new", data, 0o644)
+				_ = os.Rename(i.cached()+".new", i.cached())
+			}
+			time.Sleep(time.Duration(n%5) * time.Millisecond)
+		}
+	})
+	outcomes := map[string]int{}
+	for range 40 {
+		i.must(t, os.RemoveAll(i.place))
+		stdout, stderr, code := i.run(t)
+		switch {
+		case strings.Contains(stdout, "evil"):
+			t.Fatalf("the other program was started\n%s%s", stdout, stderr)
+		case code == 0:
+			outcomes["started"]++
+			wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
+		case code == 3 && strings.Contains(stderr, "install.digest"):
+			outcomes["refused"]++
+		default:
+			t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+		}
+		found, _ := filepath.Glob(filepath.Join(i.place, "*", "fumehood"))
+		for _, path := range found {
+			if data := readFile(t, path); string(data) != program {
+				t.Fatalf("root keeps another program: %s", data)
+			}
+		}
+	}
+	close(stop)
+	work.Wait()
+	t.Logf("%v", outcomes)
+}
+
+// Several jobs of one machine install at once: all start, and one folder is left.
+func TestInstallAtOnce(t *testing.T) {
+	i := newInstaller(t, members())
+	script := i.path("action/.github/action/install.sh")
+	var work sync.WaitGroup
+	for range 6 {
+		work.Go(func() {
+			stdout, stderr, code := i.bash(t, []string{"bash", "-p", script})
+			if code != 0 || !strings.Contains(stdout, "started: action\nfrom: "+i.installed("fumehood")) {
+				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+			}
+		})
+	}
+	work.Wait()
+	if found, _ := filepath.Glob(filepath.Join(i.place, "*")); len(found) != 1 {
+		t.Errorf("left behind: %q", found)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(i.cached()), ".new-*")); len(left) > 0 {
+		t.Errorf("left in the tool cache: %q", left)
+	}
+}
+
+// What root reads is hashed in root's own copy, whatever was hashed before.
+func TestPlaceHashesItsOwnCopy(t *testing.T) {
+	i := newInstaller(t, members())
+	list := members()
+	evil := packed(t, append(list[:1:1], append([]member{{name: "fumehood", text: "evil", kind: tar.TypeReg}}, list[2:]...)...))
+	i.write(t, "evil", evil)
+	script := fmt.Sprintf("exec bash -p %s root %s %s %s %s < %s", i.path("action/.github/action/place.sh"), i.place,
+		sum(i.archive), sum([]byte(program)), sum([]byte("runsc")), i.path("evil"))
+	stdout, _, code := i.bash(t, []string{"bash", "-c", script})
+	if code != 3 || !strings.HasPrefix(stdout, "install.digest\tthe archive changed after it was checked") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	// The archive's digest is right, that of the program in it is not.
+	script = strings.Replace(script, sum(i.archive), sum(evil), 1)
+	stdout, _, code = i.bash(t, []string{"bash", "-c", script})
+	if code != 3 || !strings.HasPrefix(stdout, "install.digest\t") || !strings.Contains(stdout, "/fumehood has SHA-256") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	if left, _ := filepath.Glob(filepath.Join(i.place, "*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// A user without sudo can report, and is told what running needs.
+func TestInstallWithoutRoot(t *testing.T) {
+	i := newInstaller(t, members())
+	i.user = 65534
+	stdout, stderr, code := i.run(t)
+	i.wantRefused(t, stdout, stderr, code, "install.root", "sudo does not work without a password here")
+	for _, phase := range []string{"report", "trigger"} {
+		stdout, stderr, code = i.run(t, "INPUT_PHASE="+phase)
+		wantStarted(t, stdout, stderr, code, i.path("temp/fumehood-"))
+		if !strings.Contains(stdout, "user: 65534\n") {
+			t.Errorf("phase %s runs as another user:\n%s", phase, stdout)
+		}
+	}
+	if _, err := os.Stat(i.place); err == nil {
+		t.Error("something was installed without root")
+	}
+}
+
+func TestInstallRefusesOtherSystems(t *testing.T) {
+	for system, want := range map[string]string{
+		"Darwin": "this runner is Darwin; gVisor needs Linux", "MINGW64_NT-10.0": "this runner is MINGW64_NT-10.0", "Linux": "there is no fumehood for riscv64",
+	} {
+		t.Run(system, func(t *testing.T) {
+			i := newInstaller(t, members())
+			script := "uname() { [ \"$1\" = -s ] && echo " + system + " || echo riscv64; }; export -f uname; exec bash " + i.path("action/.github/action/install.sh")
+			stdout, stderr, code := i.bash(t, []string{"bash", "-c", script})
+			i.wantRefused(t, stdout, stderr, code, "install.system", want)
+			if !strings.Contains(stderr, "runs-on: ubuntu-24.04") {
+				t.Errorf("the hint has no YAML:\n%s", stderr)
+			}
+		})
+	}
+}
