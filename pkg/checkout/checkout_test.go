@@ -312,3 +312,33 @@ func TestUmask(t *testing.T) {
 	}
 	checkClean(t, filepath.Join(dir, ".git"), server.url)
 }
+
+// TestCannotWrite: a full disk is not taken for a bad commit.
+func TestCannotWrite(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	full, err := os.OpenRoot("/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	f, err := full.OpenFile("full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	out := &target{file: f}
+	if _, err := out.Write([]byte("x")); err == nil || out.err == nil {
+		t.Error("/dev/full took a byte")
+	}
+	w := writer{root: root, made: map[string]bool{".": true}, exact: map[os.FileMode]bool{}, buffer: make([]byte, 16), in: root, inPath: "."}
+	n := node{entry: entry{name: "f"}, path: "f"}
+	if _, err := w.file(n, 1, strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.file(n, 1, strings.NewReader("x"))
+	wantCode(t, err, CodeWrite)
+}

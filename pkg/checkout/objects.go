@@ -25,7 +25,6 @@ const (
 
 // objects reads from the store through long-running gits. It is for one goroutine.
 type objects struct {
-	bare     string
 	start    func(flags ...string) *command
 	cancel   context.CancelFunc
 	size     *pipe // for a few questions, one after another
@@ -52,7 +51,7 @@ func (s *Store) objects(ctx context.Context) (*objects, error) {
 
 func openObjects(ctx context.Context, g git, bare string) *objects {
 	ctx, cancel := context.WithCancel(ctx)
-	return &objects{bare: bare, cancel: cancel, start: func(flags ...string) *command {
+	return &objects{cancel: cancel, start: func(flags ...string) *command {
 		return g.command(ctx, nil, append([]string{"--git-dir=" + bare, "cat-file"}, flags...)...)
 	}}
 }

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkout
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path"
+)
+
+// A writer writes nodes below a root.
+type writer struct {
+	root *os.Root
+	made map[string]bool // folders
+	tree Tree
+
+	exact  map[os.FileMode]bool // modes that need no care
+	buffer []byte
+	in     *os.Root // the folder of the last file
+	inPath string
+}
+
+// all writes files first and links last, so that no file is written while there is
+// a link that it could go through.
+func (w *writer) all(ctx context.Context, o *objects, p plan) error {
+	var files []node
+	var ids []string
+	for _, n := range p.nodes {
+		if n.kind == file && !n.left.absent() {
+			files, ids = append(files, n), append(ids, n.id)
+		}
+	}
+	pointers := map[string]bool{}
+	err := o.each(ctx, "blob", int64(1)<<62, ids, func(i int, size int64, r io.Reader) error {
+		pointer, err := w.file(files[i], size, r)
+		if pointer {
+			pointers[files[i].path] = true
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range p.nodes {
+		if err := w.rest(n, p.targets[n.id]); err != nil {
+			return err
+		}
+		w.tell(n, p.targets[n.id], pointers[n.path])
+	}
+	return nil
+}
+
+// rest writes what is not a file.
+func (w *writer) rest(n node, target string) error {
+	switch {
+	case n.left.absent():
+		return nil
+	case n.kind == submodule:
+		return w.folder(n.path)
+	case n.kind == link:
+		if err := w.folder(path.Dir(n.path)); err != nil {
+			return err
+		}
+		w.tree.Symlinks++
+		return w.root.Symlink(target, n.path)
+	}
+	return nil
+}
+
+// tell names in Left what is not as the commit has it.
+func (w *writer) tell(n node, target string, pointer bool) {
+	switch {
+	case n.left == BadLink:
+		w.add(n.path, BadLink, "to "+orElse(target, "nothing"))
+	case n.left == Collision:
+		w.add(n.path, Collision, n.other)
+	case n.left != "":
+		w.add(n.path, n.left, "")
+	}
+	if n.kind == submodule && !n.left.absent() {
+		w.add(n.path, Submodule, "at "+n.id)
+	}
+	if pointer {
+		w.add(n.path, LargeFile, "")
+	}
+}
+
+func (w *writer) add(path string, why Why, detail string) {
+	w.tree.Left = append(w.tree.Left, Left{Path: path, Why: why, Detail: detail})
+}
+
+// folder makes a folder and those above it. Modes are set once more, because the
+// process's umask may have taken away what the sandbox's user needs.
+func (w *writer) folder(p string) error {
+	if w.made[p] {
+		return nil
+	}
+	if err := w.folder(path.Dir(p)); err != nil {
+		return err
+	}
+	w.made[p] = true
+	if err := w.root.Mkdir(p, 0o755); err != nil {
+		return err
+	}
+	return w.root.Chmod(p, 0o755)
+}
+
+// enter makes the folder the one that files are written to. They come folder by
+// folder, so a file's whole path need not be gone for each.
+func (w *writer) enter(p string) error {
+	if p == w.inPath {
+		return nil
+	}
+	if err := w.folder(p); err != nil {
+		return err
+	}
+	in, err := w.root.OpenRoot(p)
+	if err != nil {
+		return err
+	}
+	w.in.Close()
+	w.in, w.inPath = in, p
+	return nil
+}
+
+// file writes one file and says whether it is a Git LFS pointer.
+func (w *writer) file(n node, size int64, r io.Reader) (pointer bool, err error) {
+	if err := w.enter(path.Dir(n.path)); err != nil {
+		return false, cannotWrite(n.path, err)
+	}
+	mode := os.FileMode(0o644)
+	if n.exec {
+		mode = 0o755
+	}
+	f, err := w.in.OpenFile(n.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return false, cannotWrite(n.path, err)
+	}
+	defer func() {
+		if closeErr := f.Close(); err == nil && closeErr != nil {
+			err = cannotWrite(n.path, closeErr)
+		}
+	}()
+	if err := w.mode(f, mode); err != nil {
+		return false, cannotWrite(n.path, err)
+	}
+	var head bytes.Buffer
+	if size <= maxPointer {
+		r = io.TeeReader(r, &head)
+	}
+	out := &target{file: f}
+	if _, err := io.CopyBuffer(out, r, w.buffer); err != nil { // one buffer for all
+		if out.err != nil { // and not the reading
+			err = cannotWrite(n.path, out.err)
+		}
+		return false, err
+	}
+	w.tree.Files++
+	w.tree.Bytes += size
+	return isPointer(head.Bytes()), nil
+}
+
+// A target is a file that remembers why it could not be written.
+type target struct {
+	file *os.File
+	err  error
+}
+
+func (t *target) Write(p []byte) (int, error) {
+	n, err := t.file.Write(p)
+	t.err = err
+	return n, err
+}
+
+func cannotWrite(path string, err error) error {
+	return stop(CodeWrite, "", err, "cannot write %q", cut(path))
+}
+
+// mode sets what the umask may have taken away. When it took nothing from the first
+// file of a mode, it takes nothing from the others.
+func (w *writer) mode(f *os.File, mode os.FileMode) error {
+	if w.exact[mode] {
+		return nil
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode() == mode {
+		w.exact[mode] = true
+		return nil
+	}
+	return f.Chmod(mode)
+}
+
+// maxPointer is how large a Git LFS pointer file may be, by its specification.
+const maxPointer = 1024
+
+func isPointer(content []byte) bool {
+	for _, first := range []string{"version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/"} {
+		if bytes.HasPrefix(content, []byte(first)) {
+			return bytes.Contains(content, []byte("\noid "))
+		}
+	}
+	return false
+}
