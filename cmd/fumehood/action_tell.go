@@ -45,12 +45,13 @@ func (j *job) tell() error {
 // page is what there is to say about this pull request now.
 func (j *job) page(ctx context.Context) report.Page {
 	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(), Artifact: j.in.Artifact, Notices: j.notices}
-	selfReported := false
+	// A comment starts the default branch's workflow, everything else the pull request's.
+	foreign, selfReported := j.event.Name != "issue_comment", false
 	for _, l := range j.legs {
-		p.Parts = append(p.Parts, l.part())
-		selfReported = selfReported || !l.own
+		p.Parts = append(p.Parts, l.part(foreign))
+		selfReported = selfReported || foreign && !l.own
 	}
-	if selfReported && j.event.Name == "workflow_run" {
+	if selfReported {
 		p.Notices = append(p.Notices, report.SelfReported("the audit log was verified, and each decision was made again with this repository's policy"))
 	}
 	if touched := j.touched(ctx); len(touched) > 0 {

@@ -44,8 +44,10 @@ type artifactRef struct {
 	name    string
 }
 
-func (l leg) part() report.Part {
-	return report.Part{Name: l.name, Report: l.report, Audit: l.audit, Doubt: l.doubt}
+// part is what the page has of l. foreign says that the workflow that ran it is one
+// that the pull request can change.
+func (l leg) part(foreign bool) report.Part {
+	return report.Part{Name: l.name, Report: l.report, Audit: l.audit, Doubt: l.doubt, Foreign: foreign && !l.own, Decided: l.own || l.sure}
 }
 
 // stoppedReport is what there is to say when a run did not come to a report.

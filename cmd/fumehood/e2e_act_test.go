@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/github/githubtest"
+)
+
+// A stage is a world with a real Actions runner (act), a release that the action
+// downloads, and an artifact server.
+type stage struct {
+	*world
+	action    string // the action as users get it: this tree, with a release.env
+	project   string // where act runs: the repository with the workflows
+	artifacts string
+	releases  *httptest.Server
+	downloads *requestLog
+	tools     string
+	installed string // a folder that only root can change
+	user      string // "" for root
+}
+
+type requestLog struct {
+	mu    sync.Mutex
+	paths []string
+}
+
+func (l *requestLog) add(path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.paths = append(l.paths, path)
+}
+
+const releaseVersion = "v0.0.0-e2e"
+
+var buildRelease = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(os.TempDir(), "fumehood-e2e-release")
+	if err := os.RemoveAll(dir); err != nil { // of an earlier run
+		return "", err
+	}
+	cmd := exec.Command("go", "run", "./cmd/fumehood-release", "--version", releaseVersion, "--arch", "amd64", "--out", dir)
+	cmd.Dir = "../.."
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, err
+})
+
+// newStage makes a world whose repository has the workflows that we ship as examples.
+func newStage(t *testing.T, fork bool, base, head map[string]string) *stage {
+	t.Helper()
+	if _, err := exec.LookPath("act"); err != nil {
+		t.Fatalf("no act, which .ci/run installs: %v", err)
+	}
+	s := &stage{world: newWorld(t, fork, base, head), downloads: &requestLog{}}
+	s.permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
+	release, err := buildRelease()
+	if err != nil {
+		t.Fatalf("cannot build a release: %v", err)
+	}
+	files := http.FileServer(http.Dir(release))
+	s.releases = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.downloads.add(r.URL.Path)
+		files.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.releases.Close)
+	s.action, s.project, s.artifacts, s.tools = s.path("action"), s.path("project"), s.path("artifacts"), s.path("action-cache/tool_cache") // where act has it
+	s.installed, err = os.MkdirTemp("/var/lib", "fumehood-e2e-")
+	s.must(err)
+	t.Cleanup(func() { os.RemoveAll(s.installed) })
+	s.must(os.Chmod(s.installed, 0o755))
+	s.copyAction(release)
+	s.copyProject()
+	s.gh.FindArtifacts(githubtest.ArtifactFolder(s.artifacts))
+	return s
+}
+
+func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *stage) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// copyAction is what GitHub gives to whoever uses the action: the repository's files.
+func (s *stage) copyAction(release string) {
+	s.t.Helper()
+	for from, to := range map[string]string{"../../action.yml": "action.yml", filepath.Join(release, "release.env"): "release.env",
+		"../../.github/action/install.sh": ".github/action/install.sh", "../../.github/action/place.sh": ".github/action/place.sh"} {
+		data, err := os.ReadFile(from)
+		s.must(err)
+		path := filepath.Join(s.action, to)
+		s.must(os.MkdirAll(filepath.Dir(path), 0o755))
+		s.must(os.WriteFile(path, data, 0o755))
+	}
+}
+
+// copyProject makes the repository that the workflows belong to.
+func (s *stage) copyProject() {
+	s.t.Helper()
+	workflows := filepath.Join(s.project, ".github/workflows")
+	s.must(os.MkdirAll(workflows, 0o755))
+	examples, err := filepath.Glob("../../.github/examples/*.yml")
+	s.must(err)
+	for _, path := range examples {
+		data, err := os.ReadFile(path)
+		s.must(err)
+		s.must(os.WriteFile(filepath.Join(workflows, filepath.Base(path)), data, 0o644))
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "master", s.project}, {"-C", s.project, "add", "-A"}, {"-C", s.project, "commit", "-q", "-m", "workflows"},
+		{"-C", s.project, "remote", "add", "origin", "https://github.com/" + hub}} {
+		s.gitIn("", args...)
+	}
+}
+
+// edit changes one of the project's workflows, as its maintainers would.
+func (s *stage) edit(workflow string, replacements ...string) {
+	s.t.Helper()
+	path := filepath.Join(s.project, ".github/workflows", workflow)
+	data, err := os.ReadFile(path)
+	s.must(err)
+	text := strings.NewReplacer(replacements...).Replace(string(data))
+	if text == string(data) {
+		s.t.Fatalf("nothing to replace in %s", workflow)
+	}
+	s.must(os.WriteFile(path, []byte(text), 0o644))
+}
+
+// A run is what act said and did.
+type actRun struct {
+	code    int
+	log     string
+	summary string
+}
+
+// play has the runner run one workflow on an event.
+func (s *stage) play(workflow, event string, payload []byte, env ...string) actRun {
+	s.t.Helper()
+	cmd := s.command(workflow, event, payload, env...)
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		s.t.Fatal(err)
+	}
+	return read(cmd.ProcessState.ExitCode(), log.String())
+}
+
+func (s *stage) command(workflow, event string, payload []byte, env ...string) *exec.Cmd {
+	s.t.Helper()
+	s.runID++
+	s.addRun(event, "success")
+	file := s.path(fmt.Sprintf("event-%d.json", s.runID))
+	s.must(os.WriteFile(file, payload, 0o644))
+	act, err := exec.LookPath("act")
+	s.must(err)
+	args := []string{
+		event, "-W", ".github/workflows/" + workflow, "-e", file, "-P", "ubuntu-24.04=-self-hosted", "--no-cache-server", "--json",
+		"--action-cache-path", s.path("action-cache"), "--action-offline-mode", "-s", "GITHUB_TOKEN=" + jobToken,
+		"--local-repository", "fumehood/fumehood@v1=" + s.action, "--local-repository", uploadAction(s.t) + "=" + stub(s.t),
+		"--artifact-server-path", s.artifacts, "--artifact-server-addr", "127.0.0.1", "--artifact-server-port", freePort(s.t),
+		"-a", "octocat",
+	}
+	for _, v := range append([]string{
+		"GITHUB_API_URL=" + s.gh.URL, "GITHUB_SERVER_URL=" + s.git.URL, "GITHUB_REPOSITORY=" + hub, "GITHUB_RUN_ID=" + fmt.Sprint(s.runID), "GITHUB_RUN_NUMBER=" + fmt.Sprint(s.runID),
+		"FUMEHOOD_RELEASE_URL=" + s.releases.URL, "FUMEHOOD_INSTALL_DIR=" + s.installed, "FUMEHOOD_CACHE=" + s.cache,
+	}, env...) {
+		args = append(args, "--env", v)
+	}
+	cmd := exec.Command(act, args...)
+	cmd.Dir = s.project
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.path("home")}
+	s.must(os.MkdirAll(s.path("home"), 0o755))
+	return cmd
+}
+
+// read takes act's log apart: what was said, and the step summaries.
+func read(code int, log string) actRun {
+	r := actRun{code: code}
+	for line := range strings.Lines(log) {
+		var l struct{ Command, Content, Msg, Job string }
+		if json.Unmarshal([]byte(line), &l) != nil {
+			r.log += line
+			continue
+		}
+		if l.Command == "summary" {
+			r.summary += l.Content
+		} else {
+			r.log += l.Job + "| " + strings.TrimRight(l.Msg, "\n") + "\n"
+		}
+	}
+	return r
+}
