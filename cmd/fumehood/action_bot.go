@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/bot"
 	"github.com/fumehood/fumehood/pkg/comment"
 	"github.com/fumehood/fumehood/pkg/github"
@@ -83,7 +83,7 @@ func (j *job) judge() (proceed bool, err error) {
 		return false, err
 	}
 	if d.Effect != proposal.Allow {
-		j.skipped = "policy does not allow it: " + d.Reasons[0].Rule
+		j.skipped = "policy does not allow it: " + ground(d)
 		if t.Actor.Type == "Bot" {
 			return false, nil // no answer that a bot could answer
 		}
@@ -94,6 +94,16 @@ func (j *job) judge() (proceed bool, err error) {
 		return false, j.answer(w.problem.Markdown(), "confused")
 	}
 	return j.fulfil(engine, w.command)
+}
+
+// ground is the first rule that a refusal rests on.
+func ground(d proposal.Decision) string {
+	for _, r := range d.Reasons {
+		if !r.Observed {
+			return r.Rule
+		}
+	}
+	return "no rule allows it"
 }
 
 // describeTrigger gathers the facts: who the author is by the API, and what ran before.
@@ -135,11 +145,18 @@ func (j *job) countRuns(c bot.Command) (proposal.TriggerRuns, error) {
 	}
 	now := time.Now().UTC()
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
-	if runs.Day, err = j.hub.CountWorkflowRuns(j.ctx, "issue_comment", midnight); err != nil {
+	if runs.Day, err = j.hub.CountWorkflowRuns(j.ctx, "issue_comment", j.workflowFile(), midnight); err != nil {
 		return runs, err
 	}
 	runs.PR, runs.Day = state.Started(), max(0, runs.Day-1) // this run is one of them
 	return runs, nil
+}
+
+// workflowFile is this workflow's path in the repository, "" when the runner does not
+// say.
+func (j *job) workflowFile() string {
+	ref, _, _ := strings.Cut(j.runner.WorkflowRef, "@")
+	return strings.TrimPrefix(ref, j.runner.Repository+"/")
 }
 
 // decideTrigger asks the shipped policy first, so that a person sees within a second
@@ -347,5 +364,3 @@ func (j *job) approve(engine *policy.Engine, c bot.Command, s comment.Standing, 
 	}
 	return approval, bot.Void(approval, proposal.Run{HeadSHA: j.request.Head, PlanDigest: p.Digest, Policy: engine.Digest()})
 }
-
-var _ = action.Trigger

@@ -171,3 +171,64 @@ func TestBotFork(t *testing.T) {
 	}
 	want(t, "comment", w.comment().Body, "cat README.md", w.head[:12])
 }
+
+// THREATS 11: comments start no more than the budget, on a pull request and in a day,
+// and neither our own nor another bot's comment starts anything.
+func TestBotBudget(t *testing.T) {
+	w := newWorld(t, false, nil, nil)
+	ran := 0
+	for i := range 6 {
+		s := w.ask("Codertocat", fmt.Sprintf("/fumehood run grep -c o README.md # %d", i), "INPUT_MAX_RUNS_PER_PR=3")
+		if s.outputs["allowed"] == "1" {
+			ran++
+		}
+	}
+	if ran != 3 {
+		t.Errorf("%d runs, want 3", ran)
+	}
+	want(t, "comment", w.comment().Body, "trigger.budget-pr")
+	s := w.ask("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=4")
+	if s.outputs["allowed"] != "0" {
+		t.Errorf("the budget of the day is spent, and it ran\n%s", s.log)
+	}
+	before := w.comment().Body
+	for _, login := range []string{githubtest.ActionsBot, "dependabot[bot]"} {
+		s := w.ask(login, "/fumehood help")
+		if s.code != exitOK || s.outputs["conclusion"] != "skipped" {
+			t.Errorf("%s: exit %d, outputs %q\n%s", login, s.code, s.outputs, s.log)
+		}
+	}
+	if got := w.gh.CommentsBy(prNumber, githubtest.ActionsBot)[0].Body; got != before {
+		t.Errorf("a bot was answered:\n%s", got)
+	}
+}
+
+// THREATS 9: an old comment that is edited is not a command.
+func TestBotEditedComment(t *testing.T) {
+	w := newWorld(t, false, nil, nil)
+	s := w.act("issue_comment", w.event("issue_comment.edited.pr", func(p map[string]any) {
+		p["comment"].(map[string]any)["body"] = "/fumehood run cat README.md"
+	}))
+	if s.code != exitOK || s.outputs["conclusion"] != "skipped" || len(w.gh.Comments(prNumber)) != 0 {
+		t.Errorf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
+	}
+}
+
+// rerun decides the last plan anew on the present commit; explain answers from the
+// last report.
+func TestBotRerunAndExplain(t *testing.T) {
+	w := newWorld(t, false, nil, nil)
+	s := w.ask("Codertocat", "/fumehood rerun")
+	want(t, "comment", w.comment().Body, "nothing has run")
+	s = w.act("pull_request", w.event("pull_request.opened", nil))
+	w.upload(s, nil)
+	s = w.ask("Codertocat", "/fumehood rerun")
+	if s.outputs["denied"] != "1" || s.outputs["allowed"] != "2" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+	w.upload(s, nil)
+	w.ask("Codertocat", "/fumehood explain sneaky")
+	want(t, "comment", w.comment().Body, "sneaky", "parse.shell-stdin", "notes/new.txt")
+	w.ask("Codertocat", "/fumehood explain nothing-of-that-name")
+	want(t, "comment", w.comment().Body, "nothing-of-that-name")
+}

@@ -173,7 +173,7 @@ func useRuns(t *testing.T, s *githubtest.Server, c *github.Client) {
 		s.AddRun(githubtest.Run{Event: "issue_comment", Conclusion: conclusion, Created: now.Add(time.Duration(i) * time.Second)})
 	}
 	s.AddRun(githubtest.Run{Event: "issue_comment", Created: now.Add(-time.Hour)})
-	if n, err := c.CountWorkflowRuns(ctx, "issue_comment", now.Add(-time.Minute)); err != nil || n != 2 {
+	if n, err := c.CountWorkflowRuns(ctx, "issue_comment", "", now.Add(-time.Minute)); err != nil || n != 2 {
 		t.Errorf("counted %d, %v", n, err)
 	}
 }
@@ -225,7 +225,7 @@ func TestMissingRights(t *testing.T) {
 		{"React", "pull-requests: write", func(c *github.Client) error { return c.React(ctx, id, "eyes") }},
 		{"WorkflowRun", "actions: read", func(c *github.Client) error { _, err := c.WorkflowRun(ctx, 7); return err }},
 		{"CountWorkflowRuns", "actions: read", func(c *github.Client) error {
-			_, err := c.CountWorkflowRuns(ctx, "issue_comment", time.Now())
+			_, err := c.CountWorkflowRuns(ctx, "issue_comment", "", time.Now())
 			return err
 		}},
 		{"Artifacts", "actions: read", func(c *github.Client) error { _, err := c.Artifacts(ctx, 7); return err }},
@@ -357,5 +357,23 @@ func TestTokenStaysHome(t *testing.T) {
 	}
 	if blobs != 1 {
 		t.Errorf("the blob store got %d requests", blobs)
+	}
+}
+
+// Only the runs of one workflow count for its budget: what other workflows do on
+// comments is none of its business.
+func TestCountOneWorkflow(t *testing.T) {
+	s := githubtest.New(t, githubtest.Options{})
+	s.AddWorkflowToken("token", "actions:read")
+	for _, path := range []string{".github/workflows/bot.yml", ".github/workflows/bot.yml@main", ".github/workflows/bot.yml.yml", ".github/workflows/other.yml"} {
+		s.AddRun(githubtest.Run{Event: "issue_comment", Path: path})
+	}
+	c, err := github.New(github.Options{BaseURL: s.URL, Token: "token", Repository: "Codertocat/Hello-World"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := c.CountWorkflowRuns(t.Context(), "issue_comment", ".github/workflows/bot.yml", time.Now().Add(-time.Hour))
+	if err != nil || n != 2 {
+		t.Errorf("counted %d, %v; want 2", n, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	gh "github.com/google/go-github/v62/github"
@@ -48,9 +49,9 @@ func (c *Client) WorkflowRun(ctx context.Context, id int64) (WorkflowRun, error)
 	})
 }
 
-// CountWorkflowRuns counts the runs that event has started since then in the whole
-// repository, those left out that were skipped.
-func (c *Client) CountWorkflowRuns(ctx context.Context, event string, since time.Time) (int, error) {
+// CountWorkflowRuns counts the runs that event has started since then of the workflow
+// whose file is path, or with "" of every one; those left out that were skipped.
+func (c *Client) CountWorkflowRuns(ctx context.Context, event, path string, since time.Time) (int, error) {
 	count, seen := 0, map[int64]bool{}
 	created := ">=" + stamp(since)
 	for range maxSearches {
@@ -59,7 +60,8 @@ func (c *Client) CountWorkflowRuns(ctx context.Context, event string, since time
 			return 0, err
 		}
 		for _, r := range runs {
-			if !seen[r.ID] && r.Conclusion != "skipped" {
+			file, _, _ := strings.Cut(r.Path, "@") // GitHub names the ref of some
+			if !seen[r.ID] && r.Conclusion != "skipped" && (path == "" || file == path) {
 				count++
 			}
 			seen[r.ID] = true

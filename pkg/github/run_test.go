@@ -109,7 +109,7 @@ func TestCountWorkflowRuns(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := play(t, history(t, test.runs, testTime))
 			c, _ := client(t, s.URL)
-			got, err := c.CountWorkflowRuns(context.Background(), "issue_comment", testTime)
+			got, err := c.CountWorkflowRuns(context.Background(), "issue_comment", "", testTime)
 			if err != nil || got != test.want || len(s.requests()) != test.requests {
 				t.Errorf("got %d, %v by %d requests, want %d by %d", got, err, len(s.requests()), test.want, test.requests)
 			}
@@ -120,13 +120,13 @@ func TestCountWorkflowRuns(t *testing.T) {
 	}
 	t.Run("before midnight", func(t *testing.T) {
 		c, _ := client(t, play(t, history(t, repeat(10, `"success"`), testTime.Add(-5*time.Second))).URL)
-		if got, err := c.CountWorkflowRuns(context.Background(), "issue_comment", testTime); err != nil || got != 5 {
+		if got, err := c.CountWorkflowRuns(context.Background(), "issue_comment", "", testTime); err != nil || got != 5 {
 			t.Errorf("got %d, %v", got, err)
 		}
 	})
 	t.Run("more than can be counted", func(t *testing.T) {
 		c, _ := client(t, play(t, history(t, repeat(10100, `"skipped"`), testTime)).URL)
-		got, err := c.CountWorkflowRuns(context.Background(), "issue_comment", testTime)
+		got, err := c.CountWorkflowRuns(context.Background(), "issue_comment", "", testTime)
 		wantError(t, err, Malformed, "github.malformed")
 		if got != 0 {
 			t.Errorf("got %d beside the error", got)
@@ -134,7 +134,7 @@ func TestCountWorkflowRuns(t *testing.T) {
 	})
 	t.Run("malformed", func(t *testing.T) {
 		c, _ := client(t, play(t, say(200, `{"workflow_runs":[null]}`)).URL)
-		_, err := c.CountWorkflowRuns(context.Background(), "issue_comment", testTime)
+		_, err := c.CountWorkflowRuns(context.Background(), "issue_comment", "", testTime)
 		wantError(t, err, Malformed, "github.malformed")
 	})
 }
