@@ -223,7 +223,7 @@ func canSudo() bool {
 	if os.Geteuid() == 0 {
 		return true
 	}
-	cmd := exec.Command("sudo", "-n", "true")
+	cmd := exec.Command(sudo, "-n", "/usr/bin/true")
 	cmd.Env = []string{"PATH=" + systemPath}
 	return cmd.Run() == nil
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,8 +28,12 @@ type child struct {
 	line func(string)
 }
 
-// systemPath is the child's own PATH. What it shows inside is --tools.
-const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+// systemPath is the child's own PATH; what it shows inside is --tools. Hosted runners
+// let everybody write to /usr/local/bin.
+const (
+	systemPath = "/usr/sbin:/usr/bin:/sbin:/bin"
+	sudo       = "/usr/bin/sudo"
+)
 
 // patience is how long a child whose lifeline was cut may take to kill its sandbox
 // and seal its log.
@@ -48,7 +51,7 @@ func (ch child) run(ctx context.Context) (int, error) {
 		if err := rootsAlone(self); err != nil {
 			return 0, err
 		}
-		argv = append([]string{"sudo", "-n", "--"}, argv...)
+		argv = append([]string{sudo, "-n", "--"}, argv...)
 	}
 	return ch.wait(ctx, argv)
 }
@@ -126,7 +129,7 @@ func rootsAlone(path string) error {
 		st, ok := info.Sys().(*syscall.Stat_t)
 		if !ok || st.Uid != 0 || info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
 			return &proposal.StopError{Code: "install.not-root-owned", Message: fmt.Sprintf("%q can be changed by others than root", path),
-				Hint: "root must not run what others can change: use the action, which installs to a folder of root's, or copy fumehood and what lies beside it to /usr/local/lib/fumehood"}
+				Hint: "root must not run what others can change: use the action, which installs to a folder of root's, or copy fumehood and what lies beside it to /var/lib/fumehood"}
 		}
 		if path == "/" {
 			return nil
@@ -171,5 +174,3 @@ func (w *lineWriter) tell(line string) {
 		w.line(line)
 	}
 }
-
-var _ io.Writer = (*lineWriter)(nil)

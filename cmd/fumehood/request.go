@@ -36,7 +36,7 @@ type planned struct {
 }
 
 const (
-	maxRequest = 900 << 10 // GitHub takes 1 MiB of outputs from a job
+	maxRequest = 120 << 10 // one variable of a process's environment has at most 128 KiB
 	maxPlans   = 16
 )
 

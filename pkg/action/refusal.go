@@ -51,10 +51,12 @@ jobs:
   trigger:
     runs-on: ubuntu-24.04
     permissions:
+      actions: read
       contents: read
       pull-requests: write
     outputs:
       run: ${{ steps.fumehood.outputs.run }}
+      request: ${{ steps.fumehood.outputs.request }}
     steps:
       - id: fumehood
         uses: fumehood/fumehood@v1
@@ -71,6 +73,7 @@ jobs:
       - uses: fumehood/fumehood@v1
         with:
           phase: run
+          request: ${{ needs.trigger.outputs.request }}
   report:
     needs: [trigger, run]
     if: always() && needs.trigger.outputs.run == 'true'
@@ -83,6 +86,7 @@ jobs:
       - uses: fumehood/fumehood@v1
         with:
           phase: report
+          request: ${{ needs.trigger.outputs.request }}
 `
 	yamlRunner = `runs-on: ubuntu-24.04
 `
