@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -179,9 +180,18 @@ func (j *job) postComment(ctx context.Context, page report.Page) error {
 		totals = addTotals(totals, l.report.Totals)
 	}
 	return j.heed(k.Results(ctx, comment.Results{
-		Result: comment.Result{Stamp: j.stamp(), Conclusion: conclusion, Totals: totals}, Pending: j.pending(), Answered: j.request.Comment,
+		Result: comment.Result{Stamp: j.stamp(), Conclusion: conclusion, Totals: totals}, Pending: j.pending(), Answered: j.answered(),
 		Body: func(room comment.Room) string { return j.body(page, room) },
 	}))
+}
+
+// answered names the comment whose notice these results take away: the one that asked
+// for them, and when nobody did every one, since it speaks of an older run.
+func (j *job) answered() int64 {
+	if j.request.Comment == 0 {
+		return math.MaxInt64
+	}
+	return j.request.Comment
 }
 
 // body renders the page with what is known just before it is written.

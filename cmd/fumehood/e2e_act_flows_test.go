@@ -300,3 +300,30 @@ func rezipped(t *testing.T, data []byte, change func(map[string][]byte)) []byte 
 	change(files)
 	return zipped(t, files)
 }
+
+// (h) As a user who is not root and may use sudo, as on hosted runners: the step stays
+// that user, the sandbox's supervisor is root, and what it leaves can be uploaded.
+func TestActWithSudo(t *testing.T) {
+	nobodyMaySudo(t)
+	s := newStage(t, false, nil, nil)
+	s.user = 65534
+	s.edit("one-job.yml", "run: npm test", "run: "+show)
+	r := s.play("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
+	if r.code != 0 {
+		t.Fatalf("exit %d\n%s", r.code, r.log)
+	}
+	want(t, "comment", s.comment().Body, s.head[:12], show, "1 succeeded")
+	s.wantSealed(t)
+}
+
+// (h) Without sudo nothing runs, and the log says what to do.
+func TestActWithoutSudo(t *testing.T) {
+	s := newStage(t, false, nil, nil)
+	s.user = 65534
+	s.edit("one-job.yml", "run: npm test", "run: "+show)
+	r := s.play("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
+	if r.code == 0 || len(s.gh.Comments(prNumber)) != 0 {
+		t.Errorf("exit %d\n%s", r.code, r.log)
+	}
+	want(t, "log", r.log, "install.root", "NOPASSWD")
+}

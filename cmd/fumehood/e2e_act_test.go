@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
@@ -31,7 +32,7 @@ type stage struct {
 	downloads *requestLog
 	tools     string
 	installed string // a folder that only root can change
-	user      string // "" for root
+	user      int    // that the runner is
 }
 
 type requestLog struct {
@@ -183,11 +184,38 @@ func (s *stage) command(workflow, event string, payload []byte, env ...string) *
 	}, env...) {
 		args = append(args, "--env", v)
 	}
+	s.must(os.MkdirAll(s.path("home"), 0o755))
+	path := os.Getenv("PATH")
+	if s.user != 0 {
+		act, path = s.giveTo(act), "/usr/sbin:/usr/bin:/sbin:/bin"
+		s.must(os.Chown(file, s.user, s.user))
+	}
 	cmd := exec.Command(act, args...)
 	cmd.Dir = s.project
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.path("home")}
-	s.must(os.MkdirAll(s.path("home"), 0o755))
+	cmd.Env = []string{"PATH=" + path, "HOME=" + s.path("home")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(s.user), Gid: uint32(s.user), NoSetGroups: s.user == 0}}
 	return cmd
+}
+
+// giveTo lets the stage's user have what a runner has, and returns a runner that it
+// may start.
+func (s *stage) giveTo(act string) string {
+	s.t.Helper()
+	data, err := os.ReadFile(act)
+	s.must(err)
+	own := s.path("act")
+	s.must(os.WriteFile(own, data, 0o755))
+	s.must(os.Chmod(filepath.Dir(s.dir), 0o755))
+	s.must(os.Chown(s.dir, s.user, s.user))
+	for _, dir := range []string{s.project, s.action, s.path("home")} {
+		s.must(filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Lchown(path, s.user, s.user)
+		}))
+	}
+	return own
 }
 
 // read takes act's log apart: what was said, and the step summaries.
