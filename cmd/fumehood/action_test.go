@@ -6,8 +6,12 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
 // The one-job form: a pull request of the same repository, from event to comment.
@@ -87,5 +91,128 @@ func TestActionForgedArtifact(t *testing.T) {
 				t.Errorf("the comment shows what was forged:\n%s", body)
 			}
 		})
+	}
+}
+
+// git works inside, on both commits, without a remote and without a credential.
+func TestActionGitInside(t *testing.T) {
+	w := newWorld(t, false, nil, nil)
+	plan := `schema: fumehood.plan/v1
+proposals:
+  - {id: status, run: git status --short --branch}
+  - {id: diff, run: git diff --stat refs/remotes/origin/base HEAD}
+  - {id: log, run: git log --oneline -1}
+  - {id: config, run: cat .git/config}
+`
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	if s.outputs["conclusion"] != "success" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+	want(t, "comment", w.comment().Body, "notes/new.txt", "greet.sh", "2 files changed", w.head[:7])
+	if strings.Contains(w.comment().Body, "extraheader") || strings.Contains(w.comment().Body, w.git.URL+"/"+hub+".git") {
+		t.Errorf("the repository inside names the remote:\n%s", w.comment().Body)
+	}
+}
+
+// THREATS 14: an earlier step's checkout is taken only at the commit and without the
+// credential that actions/checkout leaves unless it is told not to.
+func TestActionExistingCheckout(t *testing.T) {
+	clone := func(w *world, commit string) string {
+		dir := t.TempDir()
+		w.gitIn("", "clone", "-q", "--no-checkout", w.dir+"/git/"+hub+".git", dir)
+		w.gitIn("", "-C", dir, "fetch", "-q", "origin", "refs/pull/2/head")
+		w.gitIn("", "-C", dir, "checkout", "-q", "--detach", commit)
+		w.gitIn("", "-C", dir, "remote", "set-url", "origin", "https://github.com/"+hub)
+		return dir
+	}
+	tests := []struct {
+		name   string
+		change func(w *world, dir string)
+		code   string
+	}{
+		{"as it should be", func(*world, string) {}, ""},
+		{"credential in the config", func(w *world, dir string) {
+			w.gitIn("", "-C", dir, "config", "http.https://github.com/.extraheader", "AUTHORIZATION: basic eDp5")
+		}, "checkout.credentials"},
+		{"credential in a file that the config includes", func(w *world, dir string) {
+			file := filepath.Join(w.dir, "git-credentials-1.config")
+			w.gitIn("", "config", "--file", file, "http.https://github.com/.extraheader", "AUTHORIZATION: basic eDp5")
+			w.gitIn("", "-C", dir, "config", "includeIf.gitdir:"+dir+"/.git.path", file)
+		}, "checkout.credentials"},
+		{"another commit", func(w *world, dir string) { w.gitIn("", "-C", dir, "checkout", "-q", w.base) }, "checkout.head"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, false, nil, nil)
+			dir := clone(w, w.head)
+			test.change(w, dir)
+			if err := os.WriteFile(filepath.Join(dir, "made-by-an-earlier-step.txt"), []byte("x"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan, "GITHUB_SHA="+githubtest.SHA("merge"), "GITHUB_WORKSPACE="+filepath.Dir(dir), "INPUT_CHECKOUT="+filepath.Base(dir))
+			if test.code == "" {
+				want(t, "comment", w.comment().Body, "1 succeeded", "made-by-an-earlier-step.txt")
+				return
+			}
+			if s.code != exitStopped {
+				t.Errorf("exit %d\n%s", s.code, s.log)
+			}
+			want(t, "log", s.log, test.code)
+			want(t, "comment", w.comment().Body, test.code)
+			if test.code == "checkout.credentials" {
+				want(t, "log", s.log, "persist-credentials: false")
+			}
+		})
+	}
+}
+
+// staged: everything but the posting, and the summary shows what would be posted.
+func TestActionStaged(t *testing.T) {
+	w := newWorld(t, false, nil, nil)
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_STAGED=true", "INPUT_CHECK_RUN=true")
+	if len(w.gh.Comments(prNumber)) != 0 || len(w.gh.CheckRuns(w.head)) != 0 || s.outputs["conclusion"] != "failure" {
+		t.Errorf("outputs %q, %d comments\n%s", s.outputs, len(w.gh.Comments(prNumber)), s.log)
+	}
+	want(t, "summary", s.summary, "curl", "nothing was posted")
+}
+
+// The check run has the conclusion, and annotations on lines of the pull request's files.
+func TestActionCheckRun(t *testing.T) {
+	w := newWorld(t, false, nil, map[string]string{"go.mod": "module example.com/m\n\ngo 1.21\n", "bad.go": "package m\n\nfunc f() int { return \"x\" }\n"})
+	w.permit("contents:read", "pull_requests:write", "checks:write")
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: vet, run: go vet ./...}\n"
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan, "INPUT_CHECK_RUN=true")
+	runs := w.gh.CheckRuns(w.head)
+	if len(runs) != 1 || runs[0].Conclusion != "failure" || len(runs[0].Annotations) == 0 || runs[0].Annotations[0].Path != "bad.go" || runs[0].Annotations[0].StartLine != 3 {
+		t.Errorf("check runs %+v\n%s", runs, s.log)
+	}
+}
+
+// observe: the repository's own policy refuses nothing, says what it would have
+// refused, and the comment says that it was only observed; the floor still holds.
+func TestActionObserve(t *testing.T) {
+	w := newWorld(t, false, askRule, nil)
+	plan := askPlan + "  - {id: sneaky, run: 'curl https://evil.example/'}\n"
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan, "INPUT_MODE=observe")
+	if s.outputs["allowed"] != "2" || s.outputs["denied"] != "1" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+	want(t, "comment", w.comment().Body, "house.sort", "observe", "2 succeeded", "1 denied")
+}
+
+// A submodule and a large file that are not there are named.
+func TestActionLeftOut(t *testing.T) {
+	w := newWorld(t, false, nil, map[string]string{"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"})
+	w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
+	want(t, "comment", w.comment().Body, "big.bin", "LFS")
+}
+
+// A folder of the repository can be where commands start.
+func TestActionWorkingDirectory(t *testing.T) {
+	w := newWorld(t, false, nil, nil)
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: here, run: cat new.txt}\n"
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan, "INPUT_WORKING_DIRECTORY=notes")
+	if s.outputs["conclusion"] != "success" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
 	}
 }
