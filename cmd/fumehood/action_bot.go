@@ -223,7 +223,7 @@ func (j *job) fulfil(engine *policy.Engine, c bot.Command) (proceed bool, err er
 	case "help":
 		return false, j.answer(bot.Help(), "")
 	case "explain":
-		return false, j.explain(c)
+		return false, j.explain(engine, c)
 	case "run":
 		j.request.Plans = []planned{{Document: string(c.Plan), File: "the comment's plan"}}
 	default:
@@ -256,7 +256,7 @@ func (j *job) readable() *bot.Problem {
 }
 
 // last fetches what the comment on this pull request speaks of.
-func (j *job) last() (comment.Standing, []leg, *bot.Problem, error) {
+func (j *job) last(engine *policy.Engine) (comment.Standing, []leg, *bot.Problem, error) {
 	k, err := j.keeper(j.ctx)
 	if err != nil {
 		return comment.Standing{}, nil, nil, err
@@ -268,46 +268,60 @@ func (j *job) last() (comment.Standing, []leg, *bot.Problem, error) {
 	if s.State.Result == nil {
 		return s, nil, &bot.Problem{Message: "nothing has run on this pull request yet"}, nil
 	}
-	legs, err := j.legsOf(s.State.Result.RunID)
+	legs, err := j.legsOf(engine, s.State.Result.Stamp)
 	if err == nil && len(legs) == 0 {
-		return s, nil, &bot.Problem{Message: "the artifacts of the last run are gone; start a new one"}, nil
+		return s, nil, &bot.Problem{Message: "the artifacts of the last run are gone, or were refused; start a new one"}, nil
 	}
 	return s, legs, nil, err
 }
 
-// legsOf reads the artifacts of a run. What cannot be read is not there.
-func (j *job) legsOf(run int64) ([]leg, error) {
-	artifacts, err := j.artifactsOf(run)
+// legsOf reads the artifacts of a run. What cannot be read, or would not be reported,
+// is not there.
+func (j *job) legsOf(engine *policy.Engine, s comment.Stamp) ([]leg, error) {
+	run, err := j.hub.WorkflowRun(j.ctx, s.RunID)
+	if err != nil {
+		return nil, err
+	}
+	artifacts, err := j.artifactsOf(s.RunID)
 	if err != nil {
 		return nil, err
 	}
 	var legs []leg
 	for _, a := range artifacts {
 		l, err := j.fetchLeg(a)
+		if err == nil {
+			l.own = run.Event == "issue_comment" // no pull request has changed its workflow
+			err = j.review(engine, s.Head, &l)
+		}
 		var gone *github.Error
-		if errors.As(err, &gone) && gone.Kind != github.NotFound {
+		if errors.As(err, &gone) && gone.Kind != github.NotFound || err != nil && gone == nil && !refused(err) {
 			return nil, err
 		}
 		if err == nil {
-			l.artifact.run = run
+			l.artifact.run = s.RunID
 			legs = append(legs, l)
 		}
 	}
 	return legs, nil
 }
 
-// explain answers from the last report why a proposal was decided as it was.
-func (j *job) explain(c bot.Command) error {
-	_, legs, problem, err := j.last()
+// explain answers from the last report why a proposal was decided as it was: in the
+// words of this repository's policy, or not at all.
+func (j *job) explain(engine *policy.Engine, c bot.Command) error {
+	_, legs, problem, err := j.last(engine)
 	if err != nil {
 		return err
 	}
-	if problem != nil {
-		return j.answer(problem.Markdown(), "confused")
-	}
 	var records []proposal.Record
 	for _, l := range legs {
+		if !l.own && !l.sure {
+			problem = &bot.Problem{Message: "the last run was decided otherwise than this repository's policy decides now; run it again"}
+			break
+		}
 		records = append(records, l.report.Records...)
+	}
+	if problem != nil {
+		return j.answer(problem.Markdown(), "confused")
 	}
 	return j.answer(bot.Explain(records, c.ID), "")
 }
@@ -315,7 +329,7 @@ func (j *job) explain(c bot.Command) error {
 // again makes the request for what was proposed before: rerun decides it anew, approve
 // carries a person's word for what policy asked about.
 func (j *job) again(engine *policy.Engine, c bot.Command) (*bot.Problem, error) {
-	s, legs, problem, err := j.last()
+	s, legs, problem, err := j.last(engine)
 	if problem != nil || err != nil {
 		return problem, err
 	}
@@ -355,8 +369,13 @@ func (j *job) approve(engine *policy.Engine, c bot.Command, s comment.Standing, 
 	asked := bot.Asked{HeadSHA: s.State.Result.Head, PlanDigest: waits.PlanDigest, Policy: waits.Policy, Since: s.Since}
 	voice := bot.Voice{Login: j.event.Comment.AuthorLogin, ID: j.event.Comment.AuthorID, URL: j.event.Comment.URL, Created: j.event.Comment.Created}
 	approval, problem := bot.Approve(asked, c, voice, j.request.Head)
-	if problem != nil {
+	switch {
+	case problem != nil:
 		return approval, problem
+	case waits.ArtifactID != 0 && waits.ArtifactID != l.artifact.id:
+		return approval, &bot.Problem{Message: "what was shown has been replaced by another artifact"}
+	case l.report.Run.Cwd != j.folder():
+		return approval, &bot.Problem{Message: "what was shown starts in another folder than it would now", Text: l.report.Run.Cwd}
 	}
 	p, problems := plan.Decode(l.document, planName)
 	if len(problems) > 0 {

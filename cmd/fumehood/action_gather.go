@@ -35,6 +35,10 @@ const (
 // request or a commit that we believe.
 func (j *job) gather() error {
 	artifacts, err := j.artifactsOf(j.stamp().RunID)
+	if err != nil && refused(err) {
+		j.legs = append(j.legs, leg{report: j.stoppedReport(err)})
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -55,18 +59,22 @@ func (j *job) gather() error {
 	for _, a := range artifacts {
 		l, err := j.fetchLeg(a)
 		if err == nil {
-			err = j.review(engine, &l)
+			err = j.review(engine, j.request.Head, &l)
 		}
 		if err != nil {
-			if f := proposal.FailureOf(err); !strings.HasPrefix(f.Code, "report.") {
+			if !refused(err) {
 				return err
 			}
-			l.report, l.doubt, l.sure = j.stoppedReport(err), nil, false
+			l = leg{name: l.name, artifact: l.artifact, report: j.stoppedReport(err)}
 		}
 		j.legs = append(j.legs, l)
 	}
 	return nil
 }
+
+// refused reports whether err is about what was reported, which is then told, and not
+// about our own work.
+func refused(err error) bool { return strings.HasPrefix(proposal.FailureOf(err).Code, "report.") }
 
 // engine is the policy that this repository has at the base commit.
 func (j *job) engine() (*policy.Engine, error) {
@@ -199,10 +207,13 @@ func (j *job) checkLog(l *leg, log []byte) error {
 
 // review compares a report with what is known from elsewhere: the event, the API, and
 // this repository's own policy.
-func (j *job) review(engine *policy.Engine, l *leg) error {
+func (j *job) review(engine *policy.Engine, head string, l *leg) error {
 	run := l.report.Run
-	if run.HeadSHA != j.request.Head || run.PR != j.request.PR || !strings.EqualFold(run.Repository, j.runner.Repository) {
+	if run.HeadSHA != head || run.PR != j.request.PR || !strings.EqualFold(run.Repository, j.runner.Repository) {
 		return malformed("it speaks of another commit, pull request or repository than the run that left it")
+	}
+	if run.Approval != nil && !l.own && !j.given(*run.Approval) {
+		return malformed("it speaks of an approval that nobody gave")
 	}
 	if len(l.document) == 0 && l.report.Error != nil && len(l.report.Records) == 0 {
 		return nil // stopped before there was a plan
@@ -219,6 +230,12 @@ func (j *job) review(engine *policy.Engine, l *leg) error {
 	}
 	l.plan = p
 	return j.redecide(engine, l)
+}
+
+// given reports whether a is what the bot handed on. What a pull request started has
+// no approval.
+func (j *job) given(a proposal.Approval) bool {
+	return slices.ContainsFunc(j.request.Plans, func(p planned) bool { return p.Approval != nil && p.Approval.Equal(a) })
 }
 
 // redecide decides the plan by our own policy. What the report says otherwise is told

@@ -8,9 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -162,37 +160,6 @@ func (j *job) takeCheckout() error {
 		s.doubts = append(s.doubts, "the commit alone: an earlier step checked out the merge of it with the base branch")
 	}
 	return nil
-}
-
-// readInputPlan reads the plan that the workflow names: a document, or a file that an
-// earlier step wrote.
-func (j *job) readInputPlan() (planned, error) {
-	if document, inline := j.in.PlanDocument(); inline {
-		return planned{Name: j.in.Name, Document: string(document), File: "plan"}, nil
-	}
-	name := j.in.PlanPath()
-	file := name
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(j.runner.Workspace, name)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return planned{}, planError(name, err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return planned{}, planError(name, errors.New("it is no file"))
-	}
-	data, err := io.ReadAll(io.LimitReader(f, plan.MaxDocument+1))
-	if err != nil {
-		return planned{}, planError(name, err)
-	}
-	return planned{Name: j.in.Name, Document: string(data), File: path.Base(name)}, nil
-}
-
-func planError(name string, err error) error {
-	return &proposal.StopError{Code: "plan.unreadable", Message: fmt.Sprintf("cannot read plan %q", name),
-		Hint: "write the plan in an earlier step, to a path below the workspace; or give the document itself as the input plan", Err: err}
 }
 
 // runAll runs each plan in a sandbox of its own.

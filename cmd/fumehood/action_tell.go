@@ -50,7 +50,7 @@ func (j *job) page(ctx context.Context) report.Page {
 	foreign, selfReported := j.event.Name != "issue_comment", false
 	for _, l := range j.legs {
 		p.Parts = append(p.Parts, l.part(foreign))
-		selfReported = selfReported || foreign && !l.own
+		selfReported = selfReported || foreign && !l.own && l.audit != ""
 	}
 	if selfReported {
 		p.Notices = append(p.Notices, report.SelfReported("the audit log was verified, and each decision was made again with this repository's policy"))

@@ -108,6 +108,7 @@ func (p *prober) record(r proposal.Record, path string, report proposal.Report) 
 	if r.Approval != nil {
 		p.approval(*r.Approval, path+".approval")
 		p.hold(r.Approval.Covers(report.Run), path+".approval", "speaks of another commit, plan or policy")
+		p.hold(report.Run.Approval != nil && report.Run.Approval.Equal(*r.Approval), path+".approval", "is not the run's")
 	}
 	if r.Result == nil {
 		p.hold(!r.Runnable() || report.Error != nil, path+".result", "is missing, though the command was allowed")

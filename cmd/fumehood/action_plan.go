@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// readInputPlan reads the plan that the workflow names: a document, or a file that an
+// earlier step wrote.
+func (j *job) readInputPlan() (planned, error) {
+	if document, inline := j.in.PlanDocument(); inline {
+		return planned{Name: j.in.Name, Document: string(document), File: "plan"}, nil
+	}
+	name := j.in.PlanPath()
+	f, err := openPlan(j.runner.Workspace, name)
+	if err != nil {
+		return planned{}, planError(name, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, plan.MaxDocument+1))
+	if err != nil {
+		return planned{}, planError(name, err)
+	}
+	return planned{Name: j.in.Name, Document: string(data), File: path.Base(name)}, nil
+}
+
+// openPlan opens a file. What lies in the workspace may be the pull request's: there no
+// link is followed, or the plan could be any file that the job can read, and what is
+// wrong with it would be told to everybody. Nothing is waited for at a pipe.
+func openPlan(workspace, name string) (*os.File, error) {
+	file := name
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(workspace, name)
+	}
+	var f *os.File
+	inside, err := filepath.Rel(workspace, file)
+	if err == nil && filepath.IsLocal(inside) {
+		f, err = openInside(workspace, inside)
+	} else if err == nil {
+		f, err = os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.New("it is no file")
+	}
+	return f, nil
+}
+
+// openInside opens a file below dir by a path without links.
+func openInside(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	for p := name; p != "."; p = path.Dir(p) {
+		if info, err := root.Lstat(p); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return nil, errors.Join(err, fmt.Errorf("%q is a link, or is not there", p))
+		}
+	}
+	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+func planError(name string, err error) error {
+	return &proposal.StopError{Code: "plan.unreadable", Message: fmt.Sprintf("cannot read plan %q", name),
+		Hint: "write the plan in an earlier step, to a path below the workspace; or give the document itself as the input plan", Err: err}
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/github/githubtest"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A forgery is a bundle that is of one piece and lies: fumehood itself made it, from
+// other facts than those of the job.
+type forgery struct {
+	about func(*about)
+	plan  string
+	rules map[string]string // what the forger takes for the repository's policy
+	args  []string
+}
+
+// forge makes the files of an artifact as a workflow of a stranger's own could.
+func (w *world) forge(f forgery) map[string][]byte {
+	w.t.Helper()
+	dir, a := w.t.TempDir(), about{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
+	if f.about != nil {
+		f.about(&a)
+	}
+	data, err := json.Marshal(a)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	files := merged(headFiles, map[string]string{"../about.json": string(data), "../plan": f.plan})
+	for name, text := range f.rules {
+		files["../rules/"+filepath.Base(name)] = text
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, "workspace", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	args := append([]string{"run", "--plan", at("plan"), "--about", at("about.json"), "--workspace", at("workspace"), "--artifacts", at("files"),
+		"--audit", at(auditName), "--report", at(reportName), "--json"}, f.args...)
+	if f.rules != nil {
+		args = append(args, "--policy", at("rules"))
+	}
+	cmd := exec.Command(w.binary, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "FUMEHOOD_CACHE=" + w.cache}
+	out, err := cmd.CombinedOutput()
+	bundle := map[string][]byte{}
+	for _, name := range []string{planName, auditName, reportName} {
+		if bundle[name], err = os.ReadFile(at(name)); err != nil {
+			w.t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return bundle
+}
+
+// plant makes files the artifact of a run of the pull request's code.
+func (w *world) plant(name string, files map[string][]byte) int64 {
+	w.t.Helper()
+	w.addRun("pull_request", "success")
+	return w.gh.AddArtifact(githubtest.Artifact{Run: w.runID, Name: name, Data: zipped(w.t, files)})
+}
+
+func mustNot(t *testing.T, what, text string, pieces ...string) {
+	t.Helper()
+	for _, p := range pieces {
+		if strings.Contains(text, p) {
+			t.Errorf("%s has %q:\n%s", what, p, text)
+		}
+	}
+}
+
+// THREATS 9, 27: a fork's own run says that a maintainer approved it. Nobody's word but
+// the bot's request makes an approval.
+func TestActionForgedApproval(t *testing.T) {
+	w := newWorld(t, true, askRule, nil)
+	honest := w.forge(forgery{plan: askPlan, rules: askRule})
+	var shown proposal.Report
+	if err := json.Unmarshal(honest[reportName], &shown); err != nil {
+		t.Fatal(err)
+	}
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *about) {
+		a.Approval = &proposal.Approval{By: "Codertocat", ByID: 21031067, URL: "https://github.com/" + hub + "/pull/2#issuecomment-1", Time: time.Now().UTC().Truncate(time.Second),
+			HeadSHA: w.head, PlanDigest: shown.Run.PlanDigest, Policy: shown.Run.Policy}
+	}}))
+	r := w.report(nil)
+	if r.outputs["conclusion"] != "error" {
+		t.Errorf("outputs %q\n%s", r.outputs, r.log)
+	}
+	body := w.comment().Body
+	want(t, "comment", body, "report.malformed")
+	mustNot(t, "comment", body, "<code>Codertocat</code>", "approved by", "2 succeeded", "was verified", "sealed")
+}
+
+// THREATS 16: the workspace may be a checkout of the pull request's, so that a path of
+// a plan in it may lead anywhere: to a file of the runner's, to our own environment, to
+// what never ends.
+func TestActionPlanPathStaysInTheWorkspace(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "credentials")
+	if err := os.WriteFile(secret, []byte(lookPlan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]func(path string) error{
+		"a link to a file outside":  func(path string) error { return os.Symlink(secret, path) },
+		"a link to our environment": func(path string) error { return os.Symlink("/proc/self/environ", path) },
+		"a link to a device":        func(path string) error { return os.Symlink("/dev/zero", path) },
+		"a link up and out":         func(path string) error { return os.Symlink("../../../../../../../../.."+secret, path) },
+		"a pipe":                    func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a folder":                  func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link to a link outside": func(path string) error {
+			return errors.Join(os.Symlink("two", path), os.Symlink(secret, filepath.Join(filepath.Dir(path), "two")))
+		},
+		"a link to itself": func(path string) error { return os.Symlink(filepath.Base(path), path) },
+	}
+	w := newWorld(t, false, nil, nil)
+	for name, place := range tests {
+		for _, input := range []string{"pr/plan.yaml", "absolute"} {
+			t.Run(name+", "+input, func(t *testing.T) {
+				cmd, s := w.start("pull_request", w.event("pull_request.opened", nil))
+				path := filepath.Join(s.temp, "workspace", "pr", "plan.yaml")
+				if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), place(path)); err != nil {
+					t.Fatal(err)
+				}
+				if input == "absolute" {
+					input = path
+				}
+				cmd.Env = append(cmd.Env, "INPUT_PLAN="+input)
+				s = w.end(cmd, s, 20*time.Second)
+				if s.code != exitStopped {
+					t.Errorf("exit %d\n%s", s.code, s.log)
+				}
+				want(t, "log", s.log, "plan.unreadable")
+				mustNot(t, "log", strings.ReplaceAll(s.log, "::add-mask::"+jobToken, ""), "INPUT_", jobToken, "running")
+			})
+		}
+	}
+}
+
+// end waits for a step that was prepared, so long and no longer.
+func (w *world) end(cmd *exec.Cmd, s step, patience time.Duration) step {
+	w.t.Helper()
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait()
+	if !timer.Stop() {
+		w.t.Errorf("the step did not end within %s:\n%s", patience, log.String())
+	}
+	return w.finish(s, cmd.ProcessState.ExitCode(), log.String())
+}
+
+// THREATS 27: what was refused as forged is not told, explained or run by other ways.
+func TestBotTellsNothingOfWhatWasRefused(t *testing.T) {
+	w := newWorld(t, false, nil, nil)
+	w.fork = true // of the run, so that its artifact is a stranger's
+	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *about) { a.PR = 3 }})
+	w.fork = false
+	w.plant("fumehood", forged)
+	w.report(nil)
+	want(t, "comment", w.comment().Body, "report.malformed")
+	w.runID += 10
+	for _, wish := range []string{"/fumehood explain look", "/fumehood rerun"} {
+		pause()
+		s := w.ask("Codertocat", wish)
+		if s.outputs["allowed"] != "0" {
+			t.Errorf("%s: outputs %q\n%s", wish, s.outputs, s.log)
+		}
+		mustNot(t, "comment", w.comment().Body, "secrets.txt")
+	}
+}
+
+// THREATS 25, 27: what explain answers is this repository's policy's word, never that of
+// a policy that the pull request's own run took instead.
+func TestBotExplainsInItsOwnWords(t *testing.T) {
+	w := newWorld(t, true, askRule, nil)
+	mine := "package fumehood.command\n\n# METADATA\n# title: Mine\nask contains {\"rule\": \"house.sort\", \"message\": \"Reviewed by the maintainers and found to be harmless please merge\", \"suggestion\": \"merge it\"} if {\n\tinput.command.program == \"sort\"\n}\n"
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: map[string]string{"ask.rego": mine}}))
+	w.report(nil)
+	body := w.comment().Body
+	want(t, "comment", body, "another policy", "Not confirmed")
+	mustNot(t, "comment", body, "/fumehood approve")
+	w.runID += 10
+	pause()
+	w.ask("Codertocat", "/fumehood explain order", "INPUT_PHASE=trigger")
+	notice, _, _ := strings.Cut(w.comment().Body, "<!-- fumehood:results -->")
+	mustNot(t, "notice", notice, "Reviewed by the maintainers", "please merge")
+	pause()
+	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
+	if s.outputs["run"] != "false" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+}
+
+// THREATS 27: many artifacts do not keep the comment from saying so.
+func TestActionTooManyArtifacts(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	bundle := w.forge(forgery{plan: lookPlan})
+	for i := range maxArtifacts + 1 {
+		w.plant(fmt.Sprintf("fumehood-%d", i), bundle)
+	}
+	r := w.report(nil)
+	if r.code == exitOK || r.outputs["conclusion"] != "error" {
+		t.Errorf("exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
+	}
+	want(t, "comment", w.comment().Body, "report.too-many")
+}
