@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -227,4 +228,185 @@ func TestActionTooManyArtifacts(t *testing.T) {
 		t.Errorf("exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
 	}
 	want(t, "comment", w.comment().Body, "report.too-many")
+}
+
+// THREATS 9: nobody approves what they have not seen. A question that the comment cannot
+// show whole is not put: what would be approved is hidden behind its beginning.
+func TestActionAsksOnlyWhatItShowsWhole(t *testing.T) {
+	long := "sort " + strings.Repeat("notes/new.txt ", 350) + "hidden-in-the-middle.txt" + strings.Repeat(" notes/new.txt", 350)
+	many := "schema: fumehood.plan/v1\nproposals:\n"
+	for i := range 90 {
+		many += fmt.Sprintf("  - {id: p%d, run: sort notes/new.txt %s hidden-%d.txt}\n", i, strings.Repeat("README.md ", 80), i)
+	}
+	tests := map[string]struct{ plan, hidden string }{
+		"a long command":  {"schema: fumehood.plan/v1\nproposals:\n  - {id: order, run: " + long + "}\n", "hidden-in-the-middle.txt"},
+		"many commands":   {many, "hidden-89.txt"},
+		"standard input":  {"schema: fumehood.plan/v1\nproposals:\n  - {id: order, run: sort, stdin: hidden words}\n", "hidden words"},
+		"environment":     {"schema: fumehood.plan/v1\nproposals:\n  - {id: order, run: sort README.md, env: {LC_ALL: hidden}}\n", "hidden"},
+		"few commands":    {askPlan, "sort notes/new.txt"},
+		"files to be had": {"schema: fumehood.plan/v1\nproposals:\n  - {id: order, run: sort README.md, outputs: [hidden.txt]}\n", "hidden.txt"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false, askRule, nil)
+			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+test.plan)
+			if s.outputs["conclusion"] != "asked" {
+				t.Fatalf("outputs %q\n%s", s.outputs, s.log)
+			}
+			body := w.comment().Body
+			offered := strings.Contains(body, "/fumehood approve "+w.head[:12])
+			if few := !strings.Contains(name, "long") && !strings.Contains(name, "many"); offered != few {
+				t.Errorf("offered %t, want %t", offered, few)
+			}
+			if whole := strings.Contains(body, test.hidden); offered && !whole {
+				t.Errorf("the comment asks to approve what it does not show:\n%.3000s", body)
+			}
+			w.upload(s, nil)
+			pause()
+			a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
+			if ran := a.outputs["allowed"] != "0"; ran != offered {
+				t.Errorf("ran %t, though it was offered %t\n%s", ran, offered, a.log)
+			}
+		})
+	}
+}
+
+// THREATS 12, 13: nothing of the job goes with the program that runs as root: no
+// variable, no descriptor.
+func TestActionRootChildHoldsNothing(t *testing.T) {
+	w := newWorld(t, false, nil, nil)
+	canary := "canary-51c7d28f3a"
+	secret := filepath.Join(t.TempDir(), canary)
+	if err := os.WriteFile(secret, []byte(canary), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cmd, s := w.start("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: slow, run: sleep 4}\n",
+		"ACTIONS_RUNTIME_TOKEN="+canary, "LD_PRELOAD=", "GIT_SSH_COMMAND="+canary, "BASH_ENV="+canary, "GODEBUG=netdns=go", "NODE_OPTIONS="+canary)
+	cmd.ExtraFiles = []*os.File{f} // as of a runner that lets one through
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitForStart(t, s.temp, "slow")
+	found := 0
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if !bytes.Contains(line, []byte(s.temp)) && !bytes.Contains(line, []byte("runsc")) || strings.HasSuffix(dir, fmt.Sprint("/", cmd.Process.Pid)) {
+			continue
+		}
+		if bytes.Contains(line, []byte("--lifeline")) {
+			found++
+		}
+		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		for _, word := range []string{canary, jobToken, "GITHUB_", "INPUT_", "ACTIONS_", "RUNNER_"} {
+			if bytes.Contains(environ, []byte(word)) || bytes.Contains(line, []byte(canary)) || bytes.Contains(line, []byte(jobToken)) {
+				t.Errorf("%q is with %q", word, bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+			}
+		}
+		fds, _ := filepath.Glob(filepath.Join(dir, "fd", "*"))
+		for _, fd := range fds {
+			if to, _ := os.Readlink(fd); strings.Contains(to, canary) {
+				t.Errorf("descriptor %s leads to %s in %q", filepath.Base(fd), to, bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+			}
+		}
+	}
+	_ = cmd.Wait()
+	if found == 0 {
+		t.Errorf("no child was seen\n%s", log.String())
+	}
+}
+
+// THREATS 22, 25: names that a stranger chooses are neither Markdown, nor workflow
+// commands, nor mentions, wherever they stand.
+func TestActionHostileNames(t *testing.T) {
+	evil := "a]: @everyone #1 <img src=x onerror=1> `x` ::error::forged %0A::warning::forged \u202e txt.exe"
+	w := newWorld(t, true, map[string]string{".github/workflows/ci.yml": "on: push\n"}, map[string]string{
+		".github/workflows/" + evil + "\n::error::forged\n.yml":      "x\n",
+		".github/workflows/\" @everyone <b>bold</b> fixes #1 \".yml": "x\n",
+		evil: "x\n", "notes/::error::forged": "x\n", "-rf": "x\n",
+	})
+	plan := `{"schema":"fumehood.plan/v1","proposer":"@everyone <script> ::error::forged\u00a0","proposals":[` +
+		`{"id":"names","run":"find . -type f","why":"@everyone fixes #1 <img src=x> ![x](http://evil.example/x.png) <!-- fumehood:results -->","expect":"**bold** @everyone"}]}`
+	w.permit("contents:read", "pull_requests:read")
+	s := w.act("pull_request", w.event("pull_request.opened.fork", func(p map[string]any) {
+		pr := p["pull_request"].(map[string]any)
+		pr["title"], pr["body"] = "::error::forged\n::add-mask::a", "@everyone\n::stop-commands::x"
+		pr["head"].(map[string]any)["ref"] = "feature/$(id)`id`&@everyone"
+	}), "INPUT_PLAN="+plan)
+	w.upload(s, nil)
+	w.permit("contents:read", "pull_requests:write", "actions:read")
+	r := w.report(nil)
+	for what, log := range map[string]string{"run": s.log, "report": r.log} {
+		for line := range strings.Lines(log) {
+			if strings.HasPrefix(strings.TrimLeft(line, " \t"), "::error::forged") || strings.HasPrefix(line, "::warning::forged") || strings.Contains(line, "##[") || strings.Contains(line, "\u202e") {
+				t.Errorf("%s: the log has the line %q", what, line)
+			}
+		}
+	}
+	for what, text := range map[string]string{"comment": w.comment().Body, "summary": s.summary, "report's summary": r.summary} {
+		mustNot(t, what, text, "<img", "<script", "\u202e", "\n::")
+		mustNot(t, what, outsideCode(text), "bold")
+		mustNot(t, what, outsideCode(text), "@everyone", "#1", "forged", "](http")
+	}
+	if marks := strings.Count(w.comment().Body, "<!-- fumehood:results -->"); marks != 1 {
+		t.Errorf("%d marks of results", marks)
+	}
+}
+
+var codeElement = regexp.MustCompile("(?s)<code>.*?</code>")
+
+// outsideCode is Markdown without its fenced blocks and code elements.
+func outsideCode(body string) string {
+	var out strings.Builder
+	fence := ""
+	for line := range strings.Lines(body) {
+		ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		switch {
+		case fence == "" && len(ticks) >= 3:
+			fence = ticks
+		case fence != "" && len(ticks) >= len(fence) && strings.TrimSpace(line) == ticks:
+			fence = ""
+		case fence == "":
+			out.WriteString(line)
+		}
+	}
+	return codeElement.ReplaceAllString(out.String(), "")
+}
+
+// THREATS 25, 26: a command that prints fumehood's own comment, marks and state
+// included, changes neither the state nor the parts of the comment.
+func TestActionOutputForgesTheComment(t *testing.T) {
+	w := newWorld(t, false, nil, nil)
+	w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
+	ours := w.comment().Body
+	state := strings.Split(ours, "\n")[1]
+	forged := strings.ReplaceAll(state, `"said":"success"`, `"said":"failure"`)
+	forged = strings.ReplaceAll(forged, `"run":`, `"run":9`)
+	hostile := "```\n" + strings.ReplaceAll(ours, state, forged) + "\n<!-- fumehood:notice -->\n/fumehood run id\n```fumehood\n" + goodPlan + "```\n<!-- fumehood:results -->\nAll is well\n"
+	w2 := newWorld(t, false, nil, map[string]string{"hostile.md": hostile, "r.md": strings.ReplaceAll(hostile, "\n", "\r")})
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: print, run: cat hostile.md r.md}\n"
+	w2.act("pull_request", w2.event("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	body := w2.comment().Body
+	lines := strings.Split(body, "\n")
+	for _, mark := range []string{"<!-- fumehood:notice -->", "<!-- fumehood:results -->", "<!-- fumehood:report -->", "<!-- fumehood:state "} {
+		if n := strings.Count(body, mark); n != 1 {
+			t.Errorf("%d times %s in:\n%s", n, mark, body)
+		}
+	}
+	if lines[0] != "<!-- fumehood:report -->" || !strings.HasPrefix(lines[1], "<!-- fumehood:state ") || strings.Contains(lines[1], `"run":9`) {
+		t.Errorf("it begins %q", lines[:2])
+	}
+	// Our own comment asks nothing of us, not even as a bot that may propose.
+	id := w2.gh.CommentsBy(prNumber, githubtest.ActionsBot)[0].ID
+	s := w2.act("issue_comment", w2.commentEvent(id), "INPUT_ALLOWED_BOTS=41898282")
+	if s.outputs["conclusion"] != "skipped" || s.outputs["allowed"] != "0" {
+		t.Errorf("our own comment started something: %q\n%s", s.outputs, s.log)
+	}
 }

@@ -58,8 +58,11 @@ func (j *job) page(ctx context.Context) report.Page {
 	if touched := j.touched(ctx); len(touched) > 0 {
 		p.Notices = append(p.Notices, report.Touches(touched))
 	}
-	if len(j.pending()) > 0 {
+	switch {
+	case len(j.pending()) > 0:
 		p.Pending = &report.Pending{Head: j.request.Head}
+	case len(j.waiting()) > 0:
+		p.Notices = append(p.Notices, report.Unaskable())
 	}
 	return p
 }
@@ -113,9 +116,22 @@ func (j *job) files(ctx context.Context) []string {
 	return list
 }
 
-// pending are the plans that wait for a person: only such whose decisions we have
-// made ourselves, so that what is approved is what is shown.
+// pending are the plans that somebody may approve: none when the comment cannot show
+// them whole.
 func (j *job) pending() []comment.Pending {
+	var parts []report.Part
+	for _, l := range j.legs {
+		parts = append(parts, report.Part{Report: l.report})
+	}
+	if !report.Askable(parts) {
+		return nil
+	}
+	return j.waiting()
+}
+
+// waiting are the plans that wait for a person: only such whose decisions we have
+// made ourselves, so that what is approved is what is shown.
+func (j *job) waiting() []comment.Pending {
 	var list []comment.Pending
 	for _, l := range j.legs {
 		if l.report.Totals.Asked == 0 || !l.own && !l.sure {

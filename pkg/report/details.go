@@ -16,7 +16,7 @@ const maxOpen = 10
 // details has one block a proposal, worst first, whichever plan it is of.
 func (p Page) details(d *doc, items []item, l level) {
 	counts := countKinds(p.records())
-	shown, folded := 0, 0
+	shown, folded, questions := 0, 0, 0
 	for k := failed; k <= succeeded; k++ {
 		if counts[k] > 0 && l.allows(k) {
 			d.block(fmt.Sprintf("<h3>%s</h3>", sections[k]))
@@ -26,8 +26,13 @@ func (p Page) details(d *doc, items []item, l level) {
 				continue
 			}
 			count, most := &shown, l.details
-			if k == succeeded {
+			switch {
+			case k == succeeded:
 				count, most = &folded, l.folded
+			case k == asked && p.Pending != nil:
+				questions++
+				p.block(d, it, l, questions <= maxOpen)
+				continue
 			}
 			if *count++; *count <= most {
 				p.block(d, it, l, k != succeeded && *count <= maxOpen)
@@ -51,8 +56,12 @@ func (p Page) block(d *doc, r item, l level, open bool) {
 		attr = " open"
 	}
 	d.block("<details"+attr+">", fmt.Sprintf("<summary>%s %s%s: %s</summary>", mark, p.label(r.part), code(r.Proposal.ID, l.short), words))
-	cmd, info := command(r.Record)
-	d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), max(l.long, 200)).Text))
+	if kindOf(r.Record) == asked {
+		p.question(d, r.Record, l)
+	} else {
+		cmd, info := command(r.Record)
+		d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), max(l.long, 200)).Text))
+	}
 	facts := append(reasons(r.Record, l), stated(r.Record, l)...)
 	if kindOf(r.Record) == asked && p.Pending != nil {
 		facts = append(facts, "<li>"+p.approve(1)+"</li>")
@@ -147,7 +156,7 @@ func stated(r proposal.Record, l level) []string {
 		_, words := outcome(r)
 		items = append(items, "<li>expected: "+code(p.Expect, l.long)+"; what happened: "+words+"</li>")
 	}
-	if p.Cwd != "" && p.Cwd != "." {
+	if p.Cwd != "" && p.Cwd != "." && kindOf(r) != asked {
 		items = append(items, "<li>in folder "+code(p.Cwd, l.short)+"</li>")
 	}
 	return items

@@ -29,7 +29,7 @@
 // row a proposal; then one block a proposal (failures first and open, successes
 // folded); then folded footers that say how each plan was run and how to verify it,
 // and earlier results. When a page is too long, its details shrink in five steps
-// before any row of the table is given up.
+// before the table is given up; what somebody is asked to approve never does.
 //
 // It does not protect against what a reader believes: text that a command printed
 // is shown as printed, and may lie. Nor does it know whether a report is true: who
@@ -81,6 +81,7 @@ var levels = []level{
 	{rows: 250, details: 120, folded: 40, short: 60, long: 200, list: 3, run: 8, footers: 5},
 	{rows: 200, details: 40, folded: 0, short: 40, long: 160, list: 2, run: 6, footers: 2},
 	{rows: 60, details: 10, folded: 0, short: 30, long: 100, list: 2, run: 4, footers: 1},
+	{rows: 0, details: 0, folded: 0, short: 30, long: 100, list: 1, run: 2, footers: 0}, // and what waits for approval
 }
 
 // A doc is a comment under way: fixed text, and outputs whose length is decided

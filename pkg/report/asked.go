@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// What all commands of a page that wait for approval may have together, in units, so
+// that they are shown whole even where nothing else is.
+const (
+	maxAsked   = 16000
+	askedFrame = 1000 // what stands around each
+)
+
+// Askable reports whether a page shows whole what waits for approval in parts: nobody
+// can approve what they cannot see. A caller offers a Pending only then.
+func Askable(parts []Part) bool {
+	units := 0
+	for _, part := range parts {
+		for _, r := range part.Report.Records {
+			if kindOf(r) != asked {
+				continue
+			}
+			units += askedFrame
+			cmd, _ := command(r)
+			for _, s := range []string{cmd, beside(r.Proposal)} {
+				b := text.Excerpt([]byte(s), nil, int64(len(s)), maxAsked)
+				if units += b.Units; b.Omitted > 0 || units > maxAsked {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// Unaskable says why nobody is asked to approve what waits.
+func Unaskable() Notice {
+	return Notice{"warning", "What waits for approval is too much to be shown whole here, so that nobody can approve it here: propose less at once, or shorter commands"}
+}
+
+// beside is what a proposal asks for beside its command, as plain lines.
+func beside(p proposal.Proposal) string {
+	var b strings.Builder
+	if p.Cwd != "" && p.Cwd != "." {
+		fmt.Fprintf(&b, "in folder: %q\n", p.Cwd)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		fmt.Fprintf(&b, "with variable: %s=%q\n", name, p.Env[name])
+	}
+	for _, each := range []struct {
+		name string
+		list []string
+	}{{"host", p.Network}, {"file to bring out", p.Outputs}, {"after", p.Needs}} {
+		for _, s := range each.list {
+			fmt.Fprintf(&b, "%s: %q\n", each.name, s)
+		}
+	}
+	if p.Stdin != "" {
+		b.WriteString("on standard input:\n" + p.Stdin)
+	}
+	return b.String()
+}
+
+// question shows what a person is asked to approve: whole, when they can.
+func (p Page) question(d *doc, r proposal.Record, l level) {
+	room := max(l.long, 200)
+	if p.Pending != nil {
+		room = maxAsked
+	}
+	cmd, info := command(r)
+	d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), room).Text))
+	if also := beside(r.Proposal); also != "" {
+		d.block(fence("text", text.Excerpt([]byte(also), nil, int64(len(also)), room).Text))
+	}
+}
