@@ -22,8 +22,8 @@ func (j *job) identify() error {
 		return j.identifyRun()
 	case j.event.Name == "issue_comment" && j.phase != action.Trigger && j.in.Request != "":
 		return j.identifyRequest()
-	case j.event.Name == "issue_comment" && j.phase == action.Report:
-		return requestError(fmt.Errorf("there is none"))
+	case j.event.Name == "issue_comment" && (j.phase == action.Report || j.phase == action.Run):
+		return requestError(fmt.Errorf("there is none")) // nobody has judged the comment
 	case j.event.Name == "pull_request":
 		j.request = request{Command: "plan", PR: j.event.Number, Head: j.event.PR.Head.SHA, Base: j.pr.Base.SHA}
 	case j.event.Number > 0:

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -408,5 +409,253 @@ func TestActionOutputForgesTheComment(t *testing.T) {
 	s := w2.act("issue_comment", w2.commentEvent(id), "INPUT_ALLOWED_BOTS=41898282")
 	if s.outputs["conclusion"] != "skipped" || s.outputs["allowed"] != "0" {
 		t.Errorf("our own comment started something: %q\n%s", s.outputs, s.log)
+	}
+}
+
+// THREATS 9: between any two requests to the API the head may move. Nothing of another
+// commit runs, and what ran is told as what it is.
+func TestActionHeadMovesBetweenAnyRequests(t *testing.T) {
+	for n := 1; n <= 4; n++ {
+		t.Run(fmt.Sprint("before reading it for the ", n, ". time"), func(t *testing.T) {
+			w := newWorld(t, false, nil, nil)
+			repo := filepath.Join(w.dir, "git", hub+".git")
+			late := w.commit(repo, "pushed", w.head, merged(baseFiles, headFiles, map[string]string{"README.md": "surprise\n"}))
+			w.gitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), late)
+			seen := 0
+			w.gh.Before("pulls/get", func(*http.Request) {
+				if seen++; seen == n {
+					w.gh.Move(prNumber, late)
+				}
+			})
+			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
+			mustNot(t, "log", s.log, "surprise")
+			mustNot(t, "summary", s.summary, "surprise")
+			if s.code != exitOK {
+				t.Errorf("exit %d\n%s", s.code, s.log)
+			}
+			for _, c := range w.gh.CommentsBy(prNumber, githubtest.ActionsBot) {
+				mustNot(t, "comment", c.Body, "surprise")
+				want(t, "comment", c.Body, w.head[:12])
+				if seen > n {
+					want(t, "comment", c.Body, "moved on", late[:12])
+				}
+			}
+		})
+	}
+}
+
+// THREATS 9: a push between the judging of a wish and its run stops it, in three jobs
+// and in one.
+func TestBotHeadMovesAfterTheTrigger(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood run cat README.md")
+	payload := w.commentEvent(id)
+	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
+	w.gh.Move(prNumber, githubtest.SHA("pushed"))
+	w.permit("contents:read", "pull_requests:read")
+	w.runID--
+	ran := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.outputs["request"])
+	if ran.code != exitStopped || ran.outputs["allowed"] != "0" {
+		t.Errorf("exit %d, outputs %q\n%s", ran.code, ran.outputs, ran.log)
+	}
+	want(t, "log", ran.log, "head.moved")
+	w.upload(ran, nil)
+	w.permit("contents:read", "pull_requests:write", "actions:read")
+	w.runID--
+	told := w.act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.outputs["request"])
+	if told.outputs["conclusion"] != "error" {
+		t.Errorf("outputs %q\n%s", told.outputs, told.log)
+	}
+	want(t, "comment", w.comment().Body, "head.moved", "moved on")
+}
+
+// THREATS 9, 23: a request that no trigger job made starts nothing.
+func TestBotForgedRequest(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood run cat README.md")
+	payload := w.commentEvent(id)
+	good := w.act("issue_comment", payload, "INPUT_PHASE=trigger").outputs["request"]
+	tests := map[string]string{
+		"cut short":          good[:len(good)/2],
+		"two of them":        good + good,
+		"another number":     strings.Replace(good, `"pr":2`, `"pr":3`, 1),
+		"no number":          strings.Replace(good, `"pr":2`, `"pr":0`, 1),
+		"another comment":    strings.Replace(good, fmt.Sprint(id), fmt.Sprint(id+1), 1),
+		"a branch":           strings.Replace(good, w.head, "changes", 1),
+		"part of a commit":   strings.Replace(good, w.head, w.head[:12], 1),
+		"another commit":     strings.Replace(good, w.head, w.base, 1),
+		"a field of its own": strings.Replace(good, `"pr":2`, `"pr":2,"policy":"none"`, 1),
+		"no plans":           regexp.MustCompile(`"plans":\[.*\]`).ReplaceAllString(good, `"plans":[]`),
+		"text":               "approve all",
+		"null":               "null",
+		"none":               "",
+	}
+	w.permit("contents:read", "pull_requests:read")
+	for name, request := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+request)
+			if s.code == exitOK && s.outputs["conclusion"] != "skipped" || s.outputs["allowed"] != "0" || strings.Contains(s.log, "running") {
+				t.Errorf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
+			}
+		})
+	}
+}
+
+// THREATS 9, 27: an approval in a request that is not for this commit, plan and policy
+// runs nothing.
+func TestBotForgedApprovalInARequest(t *testing.T) {
+	w := newWorld(t, true, askRule, nil)
+	bundle := w.forge(forgery{plan: askPlan, rules: askRule})
+	var shown proposal.Report
+	if err := json.Unmarshal(bundle[reportName], &shown); err != nil {
+		t.Fatal(err)
+	}
+	good := proposal.Approval{By: "Codertocat", ByID: 21031067, Time: time.Now().UTC(), HeadSHA: w.head, PlanDigest: shown.Run.PlanDigest, Policy: shown.Run.Policy}
+	zeros := "sha256:" + strings.Repeat("0", 64)
+	tests := map[string]struct {
+		change func(*proposal.Approval)
+		runs   bool
+	}{
+		"the right one":  {func(*proposal.Approval) {}, true},
+		"another commit": {func(a *proposal.Approval) { a.HeadSHA = w.base }, false},
+		"another plan":   {func(a *proposal.Approval) { a.PlanDigest = zeros }, false},
+		"another policy": {func(a *proposal.Approval) { a.Policy = zeros }, false},
+		"a prefix":       {func(a *proposal.Approval) { a.PlanDigest = a.PlanDigest[:20] }, false},
+		"nothing in it":  {func(a *proposal.Approval) { a.PlanDigest, a.Policy, a.HeadSHA = "", "", "" }, false},
+	}
+	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
+	payload := w.commentEvent(id)
+	w.permit("contents:read", "pull_requests:read")
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := good
+			test.change(&a)
+			r := request{Command: "approve", PR: prNumber, Head: w.head, Base: w.base, Comment: id, Plans: []planned{{Document: askPlan, File: "plan", Approval: &a}}}
+			text, err := r.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+text)
+			if ran := s.outputs["conclusion"] == "success"; ran != test.runs {
+				t.Errorf("ran %t, want %t: %q\n%s", ran, test.runs, s.outputs, s.log)
+			}
+			if !test.runs {
+				want(t, "log", s.log, "approval.void")
+				mustNot(t, "log", s.log, "order: exit")
+			}
+		})
+	}
+}
+
+// THREATS 9: what stands on the base has changed since the question was put: another
+// policy asks another question.
+func TestBotApproveAfterThePolicyChanged(t *testing.T) {
+	w := newWorld(t, false, askRule, nil)
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
+	w.upload(s, nil)
+	rules := map[string]string{".github/fumehood/ask.rego": askRule[".github/fumehood/ask.rego"] + "\n# stricter\n"}
+	repo := filepath.Join(w.dir, "git", hub+".git")
+	w.base = w.commit(repo, "policy", w.base, merged(baseFiles, rules))
+	w.gitIn(repo, "update-ref", "refs/heads/master", w.base)
+	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub},
+		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
+	pause()
+	a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
+	if a.outputs["allowed"] != "0" {
+		t.Errorf("outputs %q\n%s", a.outputs, a.log)
+	}
+	want(t, "comment", w.comment().Body, "the policy is another")
+
+	// Nor is one given for what was asked under enforce good for observe.
+	pause()
+	a = w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_MODE=observe")
+	if a.outputs["allowed"] != "0" {
+		t.Errorf("outputs %q\n%s", a.outputs, a.log)
+	}
+}
+
+// THREATS 9, 27: the artifact is another one than that which was shown, with the very
+// same plan: what was shown beside it could be other.
+func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
+	w := newWorld(t, true, askRule, nil)
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule}))
+	w.report(nil)
+	want(t, "comment", w.comment().Body, "/fumehood approve "+w.head[:12])
+	shown := w.runID
+	w.gh.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: zipped(t, w.forge(forgery{plan: askPlan, rules: askRule}))})
+	pause()
+	w.runID += 10
+	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
+	if s.outputs["run"] != "false" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+	want(t, "comment", w.comment().Body, "replaced")
+}
+
+// THREATS 9: what was shown as starting in one folder is not approved for another.
+func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
+	w := newWorld(t, true, askRule, nil)
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *about) { a.Cwd = "notes" }}))
+	w.report(nil)
+	pause()
+	w.runID += 10
+	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
+	if s.outputs["run"] != "false" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+	want(t, "comment", w.comment().Body, "another folder")
+}
+
+// THREATS 10: a login that changed hands has the rights of nobody; a quoted command, one
+// in the middle of talk and one by an unlisted account of the same name ask nothing.
+func TestBotImpostors(t *testing.T) {
+	w := newWorld(t, false, askRule, nil)
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
+	w.upload(s, nil)
+	pause()
+	approve := "/fumehood approve " + w.head[:12]
+	comment := func(body string, change func(user map[string]any)) step {
+		payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", body))
+		var p map[string]any
+		if err := json.Unmarshal(payload, &p); err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(p["comment"].(map[string]any)["user"].(map[string]any))
+		}
+		data, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.act("issue_comment", data)
+	}
+	tests := map[string]struct {
+		body   string
+		change func(map[string]any)
+	}{
+		"a recycled login":         {approve, func(u map[string]any) { u["id"] = 4711 }},
+		"an organization":          {approve, func(u map[string]any) { u["type"] = "Organization" }},
+		"a ghost":                  {approve, func(u map[string]any) { u["type"] = "Mannequin" }},
+		"a bot of a writer's name": {approve, func(u map[string]any) { u["type"] = "Bot" }},
+		"a quotation":              {"> " + approve, nil},
+		"after talk":               {"Please:\n" + approve, nil},
+		"in a fence":               {"```\n" + approve + "\n```", nil},
+		"in code":                  {"`" + approve + "`", nil},
+		"hidden":                   {"<!--\n" + approve + "\n-->", nil},
+		"with more below":          {approve + "\n\nor better not", nil},
+		"with hidden letters":      {approve + "\u200b", nil},
+		"with another capital":     {"/Fumehood approve " + w.head[:12], nil},
+		"too short a commit":       {"/fumehood approve " + w.head[:11], nil},
+		"capital digits":           {"/fumehood approve " + strings.ToUpper(w.head), nil},
+		"two commits":              {approve + " " + w.base[:12], nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			pause()
+			s := comment(test.body, test.change)
+			if s.outputs["allowed"] != "0" {
+				t.Errorf("outputs %q\n%s", s.outputs, s.log)
+			}
+		})
 	}
 }

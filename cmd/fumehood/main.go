@@ -51,6 +51,10 @@ func doors() []*door {
 }
 
 func main() {
+	if err := keepDescriptors(); err != nil {
+		fmt.Fprintf(os.Stderr, "fumehood: cannot read which files are open: %v\nfumehood: hint: mount /proc\n", err)
+		os.Exit(exitStopped)
+	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	cancel()
