@@ -41,7 +41,7 @@ func quoteReport(r proposal.Report, decided bool) proposal.Report {
 	r.Run.Enforced, r.Run.Unenforced, r.Run.Left = quoteList(r.Run.Enforced), quoteList(r.Run.Unenforced), quoteList(r.Run.Left)
 	if r.Error != nil {
 		e := *r.Error
-		e.Message, e.Hint = quote(e.Message), quote(e.Hint)
+		e.Message, e.Hint = quote(e.Message), quote(firstParagraph(e.Hint))
 		r.Error = &e
 	}
 	r.Records = slices.Clone(r.Records)

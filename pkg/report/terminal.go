@@ -19,7 +19,7 @@ func Text(r proposal.Report) string {
 	if r.Error != nil {
 		fmt.Fprintf(&b, "stopped: %s: %s\n", text.Inline(r.Error.Code, 80), text.Inline(r.Error.Message, 500))
 		if r.Error.Hint != "" {
-			fmt.Fprintf(&b, "hint: %s\n", text.Inline(r.Error.Hint, 500))
+			fmt.Fprintf(&b, "hint: %s\n", text.Inline(firstParagraph(r.Error.Hint), 500))
 		}
 	}
 	for _, s := range r.Run.Unenforced {

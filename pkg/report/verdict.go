@@ -129,7 +129,7 @@ func failure(r proposal.Report, l level) []string {
 	e := r.Error
 	mend := ""
 	if e != nil && e.Hint != "" {
-		mend = "<br><b>To mend it:</b> " + prose(e.Hint, l.long)
+		mend = "<br><b>To mend it:</b> " + prose(firstParagraph(e.Hint), l.long)
 	}
 	switch endOf(r) {
 	case endWhole:
@@ -140,6 +140,16 @@ func failure(r proposal.Report, l level) []string {
 		return []string{"⏱️ <b>The run's time was up before it was done.</b> What had ended until then stands below." + mend}
 	}
 	return []string{"🛑 <b>Stopped, and nothing more ran:</b> " + prose(e.Message, l.long) + " (" + code(e.Code, 80) + ")" + mend}
+}
+
+// firstParagraph leaves out the YAML of a hint: it stands in the log, where it can be
+// copied.
+func firstParagraph(hint string) string {
+	prose, more, _ := strings.Cut(hint, "\n\n")
+	if more == "" {
+		return prose
+	}
+	return strings.TrimSuffix(prose, ":") + " (the job's log has the YAML)"
 }
 
 // approve says how a person lets the waiting commands run.
