@@ -114,7 +114,7 @@ func (e Event) readOnly() bool {
 }
 
 const readOnlyReason = "the token of this job can only read, because the pull request is a fork's or Dependabot's: " +
-	"the workflow on workflow_run posts the comment"
+	"a second workflow, on workflow_run, posts the comment (fumehood-report.yml among fumehood's .github/examples)"
 
 // admit decides by event and phase alone.
 func (e Event) admit(in Inputs) (Admission, error) {

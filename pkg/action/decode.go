@@ -166,7 +166,7 @@ func (f fields) dispatch(e *Event) {
 	if pr := strings.TrimSpace(e.Inputs["pr"]); pr != "" {
 		n, err := strconv.ParseInt(pr, 10, 32)
 		if err != nil || !positive.MatchString(pr) {
-			f.refuse("inputs.pr", "the number of a pull request")
+			f.stop("event.input", "inputs.pr", "give the pull request's number alone, for example 7, or nothing")
 		}
 		e.Number = int(n)
 	}

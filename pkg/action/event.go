@@ -163,5 +163,6 @@ func supported(name string) error {
 	}
 	return &proposal.StopError{Code: "event.unsupported",
 		Message: fmt.Sprintf("event %s is not supported: %s are", quoted(name), strings.Join(supportedEvents, ", ")),
-		Hint:    "start the workflow like this:\n\n" + yamlPullRequest}
+		Hint: "start the workflow like this, or, where it has other events for other jobs, give this one\n" +
+			"if: github.event_name == 'pull_request'\n\n" + yamlPullRequest}
 }

@@ -152,7 +152,10 @@ func TestDispatchEvent(t *testing.T) {
 			}
 		})
 	}
-	for _, inputs := range []string{`{"pr":"x"}`, `{"pr":"0"}`, `{"pr":"1e3"}`, `{"pr":-1}`, `{"a":{}}`, `{"a":[]}`, `[]`, `"x"`, manyNames(51)} {
+	for _, inputs := range []string{`{"pr":"x"}`, `{"pr":"0"}`, `{"pr":"1e3"}`, `{"pr":-1}`, `{"pr":"#7"}`} {
+		checkStop(t, "workflow_dispatch", dispatch(inputs), "event.input")
+	}
+	for _, inputs := range []string{`{"a":{}}`, `{"a":[]}`, `[]`, `"x"`, manyNames(51)} {
 		checkStop(t, "workflow_dispatch", dispatch(inputs), "event.malformed")
 	}
 }

@@ -13,12 +13,14 @@ const (
 	yamlPullRequest = `on: pull_request
 permissions:
   contents: read
+  pull-requests: write
 `
 	yamlTwoWorkflows = `# .github/workflows/fumehood.yml
 name: fumehood
 on: pull_request
 permissions:
   contents: read
+  pull-requests: read
 jobs:
   run:
     runs-on: ubuntu-24.04
@@ -92,9 +94,11 @@ jobs:
 `
 	yamlReadOnly = `permissions:
   contents: read
+  pull-requests: read
 `
 	yamlToken = `permissions:
   contents: read
+  pull-requests: read
 steps:
   - uses: fumehood/fumehood@v1
     with:

@@ -57,7 +57,7 @@ func interruption(ctx context.Context) error {
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &proposal.StopError{Code: "run.timeout", Message: "the time for the whole run was over",
-			Hint: "raise --timeout, or propose less"}
+			Hint: "give the run a longer timeout, or propose less"}
 	}
 	return &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done"}
 }
