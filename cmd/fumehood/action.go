@@ -54,10 +54,12 @@ type job struct {
 
 	request request // what shall run
 	pr      github.PullRequest
-	source  *source // the base repository's commits, once opened
-	legs    []leg   // what ran, or what was reported
-	notices []report.Notice
-	posted  bool
+	source  *source         // the base repository's commits, once opened
+	legs    []leg           // what ran, or what was reported
+	notices []report.Notice // for the summary alone
+	told    bool            // the step summary has been written
+
+	problems []action.Problem // with the inputs
 }
 
 // runAction never lets an error pass without a conclusion: a job whose output is
@@ -69,9 +71,7 @@ func runAction(c *call) int {
 	}
 	j, err := c.newJob(os.Getenv)
 	if err != nil {
-		j.console.Stop(err)
-		_ = j.console.Close()
-		return exitStopped
+		return j.refuse(err)
 	}
 	defer j.cleanUp()
 	return j.end(j.do())
@@ -94,9 +94,14 @@ func (c *call) newJob(getenv func(string) string) (*job, error) {
 	in, problems := action.ReadInputs(getenv)
 	if len(problems) > 0 {
 		j.console.Problems(problems)
-		return j, &proposal.StopError{Code: "input.invalid", Message: fmt.Sprintf("%d of the inputs cannot be used", len(problems)), Hint: "the lines above say which"}
+		j.problems = problems
+		return j, &proposal.StopError{Code: "input.invalid", Message: fmt.Sprintf("%d of the inputs cannot be used", len(problems)), Hint: "each is named, with what would be right"}
 	}
 	j.in = in
+	if in.Token == "" {
+		return j, &proposal.StopError{Code: "input.token", Message: "the input github-token is empty",
+			Hint: "leave the input out, so that it is the job's own token; a secret that does not exist, or that this event does not get, is empty, too"}
+	}
 	if j.event, err = action.LoadEvent(j.runner); err != nil {
 		return j, err
 	}
@@ -121,12 +126,9 @@ func (j *job) do() error {
 	}
 	switch j.phase {
 	case action.Trigger:
-		return j.trigger()
+		return j.apologise(j.trigger())
 	case action.Report:
-		if err := j.gather(); err != nil {
-			return err
-		}
-		return j.tell()
+		return j.reportAll()
 	case action.Run:
 		if err := j.prepare(); err != nil || j.skipped != "" {
 			return errors.Join(err, j.leaveWord(err))
@@ -135,7 +137,7 @@ func (j *job) do() error {
 	}
 	if j.event.Name == "issue_comment" {
 		if proceed, err := j.judge(); err != nil || !proceed {
-			return err
+			return j.apologise(err)
 		}
 	}
 	return j.runAndReport()
@@ -146,10 +148,7 @@ func (j *job) leaveWord(err error) error {
 	if err == nil {
 		return nil
 	}
-	l := stoppedLeg(j, err)
-	l.dir = filepath.Join(j.dir, "artifact")
-	j.legs = append(j.legs, l)
-	return errors.Join(l.save(), j.writeSummary(report.Page{}))
+	return errors.Join(j.abandon(err), j.writeSummary(report.Page{}))
 }
 
 // runAndReport tells of a run in the same job, whatever came of it.
@@ -162,7 +161,19 @@ func (j *job) runAndReport() error {
 		err = j.runAll()
 	}
 	if len(j.legs) == 0 && err != nil {
-		j.legs = append(j.legs, stoppedLeg(j, err))
+		err = errors.Join(err, j.abandon(err))
+	}
+	return errors.Join(err, j.tell())
+}
+
+// reportAll tells what the jobs that ran have left. That it cannot be read is told, too.
+func (j *job) reportAll() error {
+	err := j.gather()
+	if j.ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		j.legs = []leg{stoppedLeg(j, err)}
 	}
 	return errors.Join(err, j.tell())
 }
@@ -235,18 +246,24 @@ func (j *job) end(err error) int {
 	case err != nil && o.Cancelled:
 		j.console.Warning("the run was cancelled before it was done")
 	case err != nil:
-		j.console.Stop(err)
+		j.console.Stop(j.stopError(err))
 	case j.skipped != "":
 		j.console.Progress("nothing to do: %s", printable(j.skipped))
 	}
 	conclusion, fails := action.Conclude(o, j.in.FailOn)
+	if err == nil && len(j.legs) > 0 {
+		j.verdict(conclusion, fails)
+	}
 	out := j.write(conclusion, o.Totals)
+	if err != nil && !j.told {
+		out = errors.Join(out, j.writeStop(err))
+	}
 	if out != nil {
 		j.console.Stop(out)
 	}
 	_ = j.console.Close()
 	switch {
-	case err != nil && fails || out != nil:
+	case (err != nil || o.Stopped) && fails || out != nil:
 		return exitStopped
 	case fails:
 		return exitRefused

@@ -113,11 +113,14 @@ func (j *job) artifactsOf(run int64) ([]github.Artifact, error) {
 // nothingReported says why there is no report: most often the run was cancelled, or
 // failed before fumehood's step.
 func (j *job) nothingReported() leg {
-	err := &proposal.StopError{Code: "report.missing", Message: "the run left no report", Hint: "look at the run's log: a step before fumehood's may have failed"}
+	err := &proposal.StopError{Code: "report.missing", Message: "the run left no report", Hint: "look at the run's log: a step before fumehood's may have failed, or its input artifact may be empty or another name than here"}
+	if j.event.Run == nil {
+		err.Hint = "phase report tells what earlier jobs of the same run have left: give this job needs: and them phase: run. Where there is one job, leave phase out"
+	}
 	if j.event.Run != nil && j.event.Run.Conclusion == "cancelled" {
 		err = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done"}
 	}
-	return leg{report: j.stoppedReport(err)}
+	return leg{report: j.stoppedReport(err), own: true}
 }
 
 // fetchLeg downloads one artifact and reads its three files.

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -78,6 +79,36 @@ func openInside(dir, name string) (*os.File, error) {
 }
 
 func planError(name string, err error) error {
+	switch path := (*fs.PathError)(nil); {
+	case errors.Is(err, fs.ErrNotExist):
+		err = errors.New("there is no such file")
+	case errors.As(err, &path):
+		err = path.Err // the message names the plan as the workflow does
+	}
 	return &proposal.StopError{Code: "plan.unreadable", Message: fmt.Sprintf("cannot read plan %q", name),
-		Hint: "write the plan in an earlier step, to a path below the workspace; or give the document itself as the input plan", Err: err}
+		Hint: "write the plan to this path below the workspace in an earlier step of the same job, or give the plan itself:\n\n" + planExample, Err: err}
+}
+
+const planExample = `with:
+  plan: |
+    schema: fumehood.plan/v1
+    proposals:
+      - id: test
+        run: npm test
+`
+
+// invalidPlan is what is wrong with a plan, in one error: the first place, and how many.
+func invalidPlan(document []byte, file string, problems []proposal.Problem) error {
+	message := plan.Describe(file, problems[0])
+	if n := len(problems) - 1; n > 0 {
+		message += fmt.Sprintf(" (and %d more)", n)
+	}
+	hint := "the plan was rejected as a whole, and nothing ran: mend it where it says"
+	switch {
+	case bytes.Contains(document, []byte("```")) && !bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")):
+		hint = "the plan stands in Markdown: give what is between the lines of backticks alone. An AI reviewer leaves them out when it is given a schema for its answer"
+	case !bytes.Contains(document, []byte("fumehood.plan/v1")):
+		hint = "this is how a plan looks:\n\n" + planExample
+	}
+	return &proposal.StopError{Code: "plan.invalid", Message: message, Hint: hint}
 }

@@ -56,10 +56,7 @@ func (j *job) readPolicy() error {
 	if j.source.read {
 		return nil
 	}
-	folder, named := j.in.Policy, j.in.Policy != ""
-	if !named {
-		folder = defaultPolicy
-	}
+	folder, named := j.policyFolder(), j.in.Policy != ""
 	dir := filepath.Join(j.dir, "policy")
 	tree, err := j.source.store.WriteUnder(j.ctx, j.request.Base, folder, dir)
 	var absent *checkout.NotFound
@@ -69,7 +66,9 @@ func (j *job) readPolicy() error {
 		return nil
 	case errors.As(err, &absent):
 		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("the base commit has no folder %q", folder),
-			Hint: "merge the policy to the base branch first: it is never read from the pull request"}
+			Hint: "is the input policy spelt as the folder is? If the pull request adds it, merge that to the base branch first: policy is never read from the pull request"}
+	case proposal.FailureOf(err) != nil && proposal.FailureOf(err).Code == "checkout.tree":
+		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("%q is not a folder in the base commit", folder), Hint: "name the folder that holds the .rego files, not one of them"}
 	case err != nil:
 		return err
 	case len(tree.Left) > 0:
@@ -113,6 +112,9 @@ func (j *job) writeWorkspace() error {
 		err = j.takeCheckout()
 	}
 	if err != nil {
+		return err
+	}
+	if err := j.folderStands(); err != nil {
 		return err
 	}
 	changes, err := j.source.store.Changed(j.ctx, j.request.Base, j.request.Head)
@@ -182,13 +184,13 @@ func (j *job) runAll() error {
 
 // runOne runs one plan as root in a process without our token, and reads what it left.
 func (j *job) runOne(i int, p planned) (leg, error) {
-	l := leg{name: p.Name, document: []byte(p.Document), dir: filepath.Join(j.dir, "artifact", strconv.Itoa(i))}
+	l := leg{name: p.Name, own: true, document: []byte(p.Document), dir: filepath.Join(j.dir, "artifact", strconv.Itoa(i))}
 	if len(j.request.Plans) == 1 {
 		l.dir = filepath.Join(j.dir, "artifact")
 	}
 	var problems []proposal.Problem
 	if l.plan, problems = plan.Decode(l.document, p.File); len(problems) > 0 {
-		err := invalidPlan(p.File, problems)
+		err := invalidPlan(l.document, p.File, problems)
 		l.report = j.stoppedReport(err)
 		return l, errors.Join(err, l.save())
 	}
@@ -198,7 +200,7 @@ func (j *job) runOne(i int, p planned) (leg, error) {
 		return l, err
 	}
 	j.console.Group(fmt.Sprintf("fumehood: running %d proposals%s", len(l.plan.Proposals), named(p.Name)))
-	code, err := child{args: args, line: j.console.Untrusted}.run(j.ctx)
+	code, err := child{args: args, line: func(s string) { j.console.Untrusted(j.plain(s)) }}.run(j.ctx)
 	j.console.EndGroup()
 	if err != nil {
 		l.report = j.stoppedReport(err)
@@ -212,15 +214,6 @@ func named(name string) string {
 		return ""
 	}
 	return " of " + name
-}
-
-// invalidPlan is what is wrong with a plan, in one error: the first place, and how many.
-func invalidPlan(file string, problems []proposal.Problem) error {
-	message := plan.Describe(file, problems[0])
-	if n := len(problems) - 1; n > 0 {
-		message += fmt.Sprintf(" (and %d more)", n)
-	}
-	return &proposal.StopError{Code: "plan.invalid", Message: message, Hint: "the plan was rejected as a whole, and nothing ran: mend it where it says"}
 }
 
 // childArgs writes the plan and what it is about to files, and names them.
@@ -260,13 +253,28 @@ func (j *job) folder() string {
 	return j.in.WorkingDirectory
 }
 
+// folderStands makes sure that the folder in which commands start is there: otherwise
+// each would fail on its own, as if it were the pull request's fault.
+func (j *job) folderStands() error {
+	root, err := os.OpenRoot(j.source.workspace)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if info, err := root.Stat(j.in.WorkingDirectory); err != nil || !info.IsDir() {
+		return &proposal.StopError{Code: "input.working-directory", Message: fmt.Sprintf("the commit has no folder %q", j.in.WorkingDirectory),
+			Hint: "the input working-directory is relative to the top of the repository"}
+	}
+	return nil
+}
+
 // fork names the repository that the code comes from, when it is another one.
 func (j *job) fork() string {
 	if j.event.PR == nil || !j.event.PR.Fork {
 		return ""
 	}
 	if j.event.PR.Head.Repository == "" {
-		return "a repository that is gone"
+		return "ghost/unknown-repository" // as GitHub shows accounts and repositories that are gone
 	}
 	return j.event.PR.Head.Repository
 }
@@ -278,14 +286,15 @@ func (j *job) readBack(l leg, code int) (leg, error) {
 		return l, errors.Join(&proposal.StopError{Code: "run.lost", Message: fmt.Sprintf("the run ended with code %d and left no report", code), Err: err}, l.save())
 	}
 	if l.report, err = report.Read(data, maxReport); err != nil {
+		l.report = j.stoppedReport(err)
 		return l, err
 	}
-	l.own = true
 	if f, err := os.Open(filepath.Join(l.dir, auditName)); err == nil {
 		l.audit = verdictOf(audit.Verify(f, trustOf(l.report)))
 		f.Close()
 	}
 	if e := l.report.Error; e != nil {
+		e.Message, e.Hint = j.plain(e.Message), j.plain(e.Hint)
 		return l, &proposal.StopError{Code: e.Code, Message: e.Message, Hint: e.Hint}
 	}
 	return l, nil

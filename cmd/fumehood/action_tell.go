@@ -40,17 +40,30 @@ func (j *job) tell() error {
 	} else if j.request.PR > 0 {
 		errs = errors.Join(j.postComment(ctx, page), j.postCheck(ctx, page))
 	}
+	page.Notices = append(page.Notices, j.notices...)
+	if errs != nil {
+		page.Notices = append(page.Notices, notPosted(errs))
+	}
 	return errors.Join(errs, j.writeSummary(page))
+}
+
+// notPosted tells readers of the summary that others do not see what they see.
+func notPosted(err error) report.Notice {
+	f := proposal.FailureOf(err)
+	return report.Notice{Level: "warning", Text: fmt.Sprintf("Not everything could be posted: %s (%s). %s", f.Message, f.Code, f.Hint)}
 }
 
 // page is what there is to say about this pull request now.
 func (j *job) page(ctx context.Context) report.Page {
-	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(), Artifact: j.in.Artifact, Notices: j.notices}
+	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL()}
 	// A comment starts the default branch's workflow, everything else the pull request's.
 	foreign, selfReported := j.event.Name != "issue_comment", false
 	for _, l := range j.legs {
 		p.Parts = append(p.Parts, l.part(foreign))
 		selfReported = selfReported || foreign && !l.own && l.audit != ""
+		if l.dir != "" || l.artifact.id != 0 {
+			p.Artifact = j.in.Artifact
+		}
 	}
 	if selfReported {
 		p.Notices = append(p.Notices, report.SelfReported("the audit log was verified, and each decision was made again with this repository's policy"))
@@ -73,10 +86,7 @@ func (j *job) runURL() string {
 
 // touched names what the pull request changes of that by which it is judged.
 func (j *job) touched(ctx context.Context) []string {
-	folder := j.in.Policy
-	if folder == "" {
-		folder = defaultPolicy
-	}
+	folder := j.policyFolder()
 	var list []string
 	for _, path := range j.files(ctx) {
 		for _, under := range []string{".github/workflows/", ".github/actions/", strings.TrimSuffix(folder, "/") + "/"} {
@@ -238,6 +248,12 @@ func (j *job) heed(o comment.Outcome) error {
 	if o.Others > 0 {
 		j.console.Notice(fmt.Sprintf("%d comments of others carry fumehood's marker; they were passed over", o.Others))
 	}
+	if o.Did == comment.Refused && o.Failure.Code == "github.locked" {
+		// Whoever locked it wants silence, and the results stand in the summary.
+		j.notices = append(j.notices, report.Notice{Level: "warning", Text: "The conversation is locked, so nothing was posted"})
+		j.console.Warning("the pull request's conversation is locked: nothing was posted")
+		return nil
+	}
 	if o.Did == comment.Refused {
 		return &proposal.StopError{Code: o.Failure.Code, Message: o.Failure.Message, Hint: o.Failure.Hint}
 	}
@@ -287,6 +303,7 @@ func (j *job) writeSummary(page report.Page) error {
 			}
 		}
 	}
+	j.told = true
 	return j.summary.Write(page.Summary())
 }
 

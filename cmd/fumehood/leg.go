@@ -53,7 +53,7 @@ func (l leg) part(foreign bool) report.Part {
 // stoppedReport is what there is to say when a run did not come to a report.
 func (j *job) stoppedReport(err error) proposal.Report {
 	return proposal.Report{
-		Schema: proposal.ReportSchema, Records: []proposal.Record{}, Error: proposal.FailureOf(err),
+		Schema: proposal.ReportSchema, Records: []proposal.Record{}, Error: j.failure(err),
 		Run: proposal.Run{Repository: j.runner.Repository, PR: j.request.PR, HeadSHA: j.request.Head, BaseSHA: j.request.Base,
 			Version: fumehoodVersion(), Mode: j.in.Mode, Enforced: []string{}, Unenforced: []string{}, Start: time.Now().UTC()},
 	}

@@ -71,6 +71,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 	defer func() { _ = heir.take(s.left()...) }() // of a run that stopped early, too
 	w, err := c.wire(s, p)
 	if err != nil {
+		c.neverBegan(s, p, err)
 		return c.stopped(err)
 	}
 	defer w.log.Close()

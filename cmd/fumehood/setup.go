@@ -137,11 +137,11 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	if err := s.place(id); err != nil {
 		return nil, err
 	}
-	log, err := s.openLog(id)
+	options, err := s.sandboxOptions(root, runsc)
 	if err != nil {
 		return nil, err
 	}
-	options, err := s.sandboxOptions(root, runsc)
+	log, err := s.openLog(id) // the last that can stop it: no log is left without its run
 	if err != nil {
 		return nil, err
 	}
