@@ -5,22 +5,86 @@
 package main
 
 import (
+	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 )
 
-// block returns the README's only fenced block of a language.
+// block returns the README's only fenced block of a language; of YAML, the plan.
 func block(t *testing.T, readme, language string) string {
 	t.Helper()
 	found := regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(readme, -1)
+	found = slices.DeleteFunc(found, func(b []string) bool { return strings.Contains(b[1], "uses:") })
 	if len(found) != 1 {
 		t.Fatalf("README has %d %s blocks, want one", len(found), language)
 	}
 	return found[0][1]
+}
+
+// The workflow of the README is the one-job example, which the end-to-end tests play on
+// a real runner, without what can be left out: comments, concurrency and the time-out.
+func TestReadmeWorkflow(t *testing.T) {
+	readme := string(readFile(t, "../../README.md"))
+	found := regexp.MustCompile("(?ms)^```yaml\n(name: .*?)^```$").FindStringSubmatch(readme)
+	if found == nil {
+		t.Fatal("README has no workflow")
+	}
+	var shown, example map[string]any
+	if err := yaml.Unmarshal([]byte(found[1]), &shown); err != nil {
+		t.Fatal(err)
+	}
+	readYAML(t, "../../.github/examples/one-job.yml", &example)
+	delete(example, "concurrency")
+	delete(example["jobs"].(map[string]any)["fumehood"].(map[string]any), "timeout-minutes")
+	if diff := cmp.Diff(example, shown); diff != "" {
+		t.Errorf("README's workflow is not one-job.yml (-example +README):\n%s", diff)
+	}
+}
+
+// The comment of the README is one that the tests of pkg/report hold byte for byte.
+func TestReadmeComment(t *testing.T) {
+	readme := string(readFile(t, "../../README.md"))
+	golden := html.UnescapeString(string(readFile(t, "../../testdata/report/mixed.md")))
+	golden = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(golden, "")
+	golden = strings.ReplaceAll(golden, "\u00a0", " ")
+	pieces := 0
+	for line := range strings.Lines(readme) {
+		quoted, ok := strings.CutPrefix(strings.TrimSpace(line), "> ")
+		if !ok || strings.HasPrefix(quoted, "| ---") {
+			continue
+		}
+		for _, piece := range regexp.MustCompile(`<br>|\*\*|\||`+"`").Split(quoted, -1) {
+			if piece = strings.TrimSpace(piece); piece == "" {
+				continue
+			}
+			if pieces++; !strings.Contains(golden, piece) {
+				t.Errorf("testdata/report/mixed.md has nowhere: %s", piece)
+			}
+		}
+	}
+	if pieces < 20 {
+		t.Errorf("README quotes %d pieces of a comment", pieces)
+	}
+}
+
+// Every link of the three pages that people read first leads to a file.
+func TestPagesLinks(t *testing.T) {
+	for _, page := range []string{"README.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md"} {
+		path := filepath.Join("../..", page)
+		for _, found := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(string(readFile(t, path)), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), found[1])); err != nil {
+				t.Errorf("%s: a link leads nowhere: %v", page, err)
+			}
+		}
+	}
 }
 
 // Every snippet of the README is run, and prints what the README says. A line of
