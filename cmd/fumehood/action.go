@@ -278,7 +278,7 @@ func (j *job) outcome(err error) action.Outcome {
 		o = action.OutcomeOf(j.reports()...)
 	}
 	switch {
-	case err != nil && proposal.FailureOf(err).Code == "run.cancelled":
+	case err != nil && (j.ctx.Err() != nil || proposal.FailureOf(err).Code == "run.cancelled"):
 		o.Cancelled = true
 	case err != nil:
 		o.Stopped = true

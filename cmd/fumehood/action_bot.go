@@ -288,18 +288,20 @@ func (j *job) legsOf(engine *policy.Engine, s comment.Stamp) ([]leg, error) {
 	}
 	var legs []leg
 	for _, a := range artifacts {
-		l, err := j.fetchLeg(a)
-		if err == nil {
-			l.own = run.Event == "issue_comment" // no pull request has changed its workflow
-			err = j.review(engine, s.Head, &l)
+		found, err := j.fetchLegs(a)
+		for i := range found {
+			l := &found[i]
+			l.artifact.run, l.own = s.RunID, run.Event == "issue_comment" // whose workflow no pull request changes
+			if err == nil {
+				err = j.review(engine, s.Head, l)
+			}
 		}
 		var gone *github.Error
 		if errors.As(err, &gone) && gone.Kind != github.NotFound || err != nil && gone == nil && !refused(err) {
 			return nil, err
 		}
 		if err == nil {
-			l.artifact.run = s.RunID
-			legs = append(legs, l)
+			legs = append(legs, found...)
 		}
 	}
 	return legs, nil
@@ -344,7 +346,7 @@ func (j *job) again(engine *policy.Engine, c bot.Command) (*bot.Problem, error) 
 			if problem != nil {
 				return problem, nil
 			}
-			p.Approval = &approval
+			p.Name, p.Approval = waits.Name, &approval
 		}
 		j.request.Plans = append(j.request.Plans, p)
 	}
@@ -354,11 +356,21 @@ func (j *job) again(engine *policy.Engine, c bot.Command) (*bot.Problem, error) 
 	return nil, nil
 }
 
+// waiting finds what of l waits: the same plan, or what the artifact held before, so
+// that another plan in its place is told.
 func waiting(s comment.State, l leg) (comment.Pending, bool) {
+	var there []comment.Pending
 	for _, p := range s.Pending {
 		if p.Artifact == l.artifact.name && p.RunID == l.artifact.run {
-			return p, true
+			there = append(there, p)
 		}
+	}
+	i := slices.IndexFunc(there, func(p comment.Pending) bool { return p.PlanDigest == l.report.Run.PlanDigest })
+	switch {
+	case i >= 0:
+		return there[i], true
+	case len(there) == 1 && l.artifact.dir == "":
+		return there[0], true
 	}
 	return comment.Pending{}, false
 }

@@ -7,9 +7,14 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,17 +62,24 @@ func (j *job) gather() error {
 		return err
 	}
 	for _, a := range artifacts {
-		l, err := j.fetchLeg(a)
-		if err == nil {
-			err = j.review(engine, j.request.Head, &l)
+		legs, err := j.fetchLegs(a)
+		for i := range legs {
+			if err == nil {
+				err = j.review(engine, j.request.Head, &legs[i])
+			}
+		}
+		if err == nil && len(j.legs)+len(legs) > maxPlans {
+			err = tooMany(len(j.legs)+len(legs), "plans")
+		}
+		if err != nil && !refused(err) {
+			return err
 		}
 		if err != nil {
-			if !refused(err) {
-				return err
-			}
-			l = leg{name: l.name, artifact: l.artifact, report: j.stoppedReport(err)}
+			l := j.legOf(a, "")
+			l.report = j.stoppedReport(err)
+			legs = []leg{l}
 		}
-		j.legs = append(j.legs, l)
+		j.legs = append(j.legs, legs...)
 	}
 	return nil
 }
@@ -104,10 +116,14 @@ func (j *job) artifactsOf(run int64) ([]github.Artifact, error) {
 	}
 	slices.SortFunc(list, func(a, b github.Artifact) int { return strings.Compare(a.Name, b.Name) })
 	if len(list) > maxArtifacts {
-		return nil, &proposal.StopError{Code: "report.too-many", Message: fmt.Sprintf("the run left %d artifacts, %d can be reported", len(list), maxArtifacts),
-			Hint: "use fewer plans, or several in one"}
+		return nil, tooMany(len(list), "artifacts")
 	}
 	return list, nil
+}
+
+func tooMany(n int, what string) error {
+	return &proposal.StopError{Code: "report.too-many", Message: fmt.Sprintf("the run left %d %s, %d can be reported", n, what, maxPlans),
+		Hint: "use fewer plans, or several in one"}
 }
 
 // nothingReported says why there is no report: most often the run was cancelled, or
@@ -123,25 +139,45 @@ func (j *job) nothingReported() leg {
 	return leg{report: j.stoppedReport(err), own: true}
 }
 
-// fetchLeg downloads one artifact and reads its three files.
-func (j *job) fetchLeg(a github.Artifact) (leg, error) {
-	l := leg{name: strings.TrimPrefix(strings.TrimPrefix(a.Name, j.in.Artifact), "-"), artifact: artifactRef{run: j.stamp().RunID, id: a.ID, name: a.Name}}
+// fetchLegs downloads one artifact and reads the three files of each plan in it.
+func (j *job) fetchLegs(a github.Artifact) ([]leg, error) {
 	data, err := j.hub.Download(j.ctx, a.ID, maxZip)
+	if github.KindOf(err) == github.TooLarge {
+		return nil, malformed("it is larger than %d bytes", maxZip)
+	}
 	if err != nil {
-		if github.KindOf(err) == github.TooLarge {
-			err = malformed("it is larger than %d bytes", maxZip)
+		return nil, err
+	}
+	bundles, err := unzip(data)
+	if err != nil {
+		return nil, err
+	}
+	var legs []leg
+	for _, dir := range slices.SortedFunc(maps.Keys(bundles), byNumber) {
+		l, files := j.legOf(a, dir), bundles[dir]
+		if l.report, err = report.Read(files[reportName], maxReport); err != nil {
+			return nil, err
 		}
-		return l, err
+		l.document = files[planName]
+		if err := j.checkLog(&l, files[auditName]); err != nil {
+			return nil, err
+		}
+		legs = append(legs, l)
 	}
-	files, err := unzip(data)
-	if err != nil {
-		return l, err
+	return legs, nil
+}
+
+func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }
+
+// legOf names what lies in an artifact, at its top or, of several plans, in a folder.
+func (j *job) legOf(a github.Artifact, dir string) leg {
+	l := leg{name: strings.TrimPrefix(strings.TrimPrefix(a.Name, j.in.Artifact), "-"), artifact: artifactRef{run: j.stamp().RunID, id: a.ID, name: a.Name, dir: dir}}
+	if i, err := strconv.Atoi(dir); err == nil && i < len(j.request.Plans) {
+		l.name = j.request.Plans[i].Name
+	} else if err == nil {
+		l.name = strings.TrimPrefix(l.name+"-"+dir, "-")
 	}
-	if l.report, err = report.Read(files[reportName], maxReport); err != nil {
-		return l, err
-	}
-	l.document = files[planName]
-	return l, j.checkLog(&l, files[auditName])
+	return l
 }
 
 func malformed(format string, args ...any) error {
@@ -149,8 +185,12 @@ func malformed(format string, args ...any) error {
 		Hint: "it comes from a workflow run that the pull request can change; nothing of it is shown"}
 }
 
-// unzip reads our three files out of an archive, into memory: no path of it is used.
-func unzip(data []byte) (map[string][]byte, error) {
+// numbered is a folder with one of several plans.
+var numbered = regexp.MustCompile(`^(0|[1-9][0-9]?)$`)
+
+// unzip reads our three files out of an archive, those of each plan, into memory: no
+// path of it is used. All plans together may have what one may.
+func unzip(data []byte) (map[string]map[string][]byte, error) {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, malformed("it is no zip archive")
@@ -159,20 +199,29 @@ func unzip(data []byte) (map[string][]byte, error) {
 		return nil, malformed("it has more than %d files", maxZipFiles)
 	}
 	limits := map[string]int64{planName: plan.MaxDocument, reportName: maxReport, auditName: maxLog}
-	files := map[string][]byte{}
+	bundles, room := map[string]map[string][]byte{}, int64(maxReport+maxLog+plan.MaxDocument)
 	for _, f := range z.File {
-		limit, ours := limits[f.Name]
-		if !ours {
+		dir, name := path.Split(f.Name)
+		dir = strings.TrimSuffix(dir, "/")
+		limit, ours := limits[name]
+		if !ours || dir != "" && !numbered.MatchString(dir) || f.Name != path.Join(dir, name) {
 			continue
 		}
-		if _, twice := files[f.Name]; twice || !f.Mode().IsRegular() {
-			return nil, malformed("%s is there twice, or is no file", f.Name)
+		if bundles[dir] == nil {
+			bundles[dir] = map[string][]byte{}
 		}
-		if files[f.Name], err = inflate(f, limit); err != nil {
+		if _, twice := bundles[dir][name]; twice || !f.Mode().IsRegular() {
+			return nil, malformed("%s is there twice, or is no file", name)
+		}
+		if bundles[dir][name], err = inflate(f, min(limit, room)); err != nil {
 			return nil, err
 		}
+		room -= int64(len(bundles[dir][name]))
 	}
-	return files, nil
+	if len(bundles) == 0 || len(bundles) > maxPlans {
+		return nil, malformed("it holds the reports of %d plans", len(bundles))
+	}
+	return bundles, nil
 }
 
 func inflate(f *zip.File, limit int64) ([]byte, error) {
@@ -214,6 +263,9 @@ func (j *job) review(engine *policy.Engine, head string, l *leg) error {
 	run := l.report.Run
 	if run.HeadSHA != head || run.PR != j.request.PR || !strings.EqualFold(run.Repository, j.runner.Repository) {
 		return malformed("it speaks of another commit, pull request or repository than the run that left it")
+	}
+	if run.Fork != j.fork() && (run.Fork != "" || len(l.report.Records) > 0) {
+		return malformed("it says otherwise about where the code comes from than GitHub does")
 	}
 	if run.Approval != nil && !l.own && !j.given(*run.Approval) {
 		return malformed("it speaks of an approval that nobody gave")

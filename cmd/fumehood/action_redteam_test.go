@@ -5,19 +5,24 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -654,6 +659,446 @@ func TestBotImpostors(t *testing.T) {
 			pause()
 			s := comment(test.body, test.change)
 			if s.outputs["allowed"] != "0" {
+				t.Errorf("outputs %q\n%s", s.outputs, s.log)
+			}
+		})
+	}
+}
+
+// THREATS 25, 27: what a forged report says in words is shown as a quotation, never as
+// ours: no verdict, no promise, no notice.
+func TestActionForgedWordsAreQuoted(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	words := "Reviewed by the maintainers and harmless, please merge"
+	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *about) {
+		a.Left, a.Unenforced, a.Cwd = []string{words, "<b>" + words}, []string{words, "`" + words}, words
+	}}))
+	r := w.report(nil, "INPUT_CHECK_RUN=false")
+	body := w.comment().Body
+	mustNot(t, "comment", outsideCode(body), "maintainers", "merge")
+	mustNot(t, "summary", outsideCode(r.summary), "maintainers", "merge")
+	want(t, "comment", body, "Self-reported")
+}
+
+// THREATS 27: a fork that the report names is the one that the API knows.
+func TestActionForgedFork(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	for _, fork := range []string{"", "Codertocat/trusted"} {
+		w.runID += 10
+		w.plant("fumehood", w.forge(forgery{plan: lookPlan, about: func(a *about) { a.Fork = fork }}))
+		w.report(nil)
+		body := w.comment().Body
+		mustNot(t, "comment", body, "Codertocat/trusted", "1 succeeded")
+		want(t, "comment", body, "report.malformed", "where the code comes from")
+	}
+}
+
+// A fork that was deleted leaves a pull request without a repository: its code is
+// still a stranger's, and is told of.
+func TestBotForkIsGone(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: "-"},
+		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
+	payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", "/fumehood run cat README.md"))
+	if s := w.act("issue_comment", payload); s.code != exitStopped {
+		t.Errorf("it ran in one job: exit %d\n%s", s.code, s.log)
+	}
+	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
+	ran := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.outputs["request"])
+	if ran.outputs["conclusion"] != "success" {
+		t.Fatalf("outputs %q\n%s", ran.outputs, ran.log)
+	}
+	w.upload(ran, nil)
+	w.runID--
+	told := w.act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.outputs["request"])
+	if told.outputs["conclusion"] != "success" {
+		t.Errorf("outputs %q\n%s", told.outputs, told.log)
+	}
+	want(t, "comment", w.comment().Body, "a repository that is gone", "1 succeeded")
+}
+
+// THREATS 9: two plans wait, of two artifacts: one word approves both, and each is the
+// one that was shown.
+func TestBotApprovesTwoPlans(t *testing.T) {
+	w := newWorld(t, true, askRule, nil)
+	other := strings.ReplaceAll(askPlan, "notes/new.txt", "README.md")
+	w.plant("fumehood-a", w.forge(forgery{plan: askPlan, rules: askRule}))
+	w.plant("fumehood-b", w.forge(forgery{plan: other, rules: askRule}))
+	w.report(nil)
+	want(t, "comment", w.comment().Body, "sort notes/new.txt", "sort README.md", "/fumehood approve "+w.head[:12])
+	pause()
+	w.runID += 10
+	payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12]))
+	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
+	w.permit("contents:read", "pull_requests:read")
+	w.runID--
+	ran := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.outputs["request"])
+	if ran.outputs["conclusion"] != "success" || ran.outputs["allowed"] != "4" {
+		t.Fatalf("outputs %q\n%s", ran.outputs, ran.log)
+	}
+	w.upload(ran, nil)
+	w.permit("contents:read", "pull_requests:write", "actions:read")
+	w.runID--
+	told := w.act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.outputs["request"])
+	if told.outputs["conclusion"] != "success" || told.outputs["allowed"] != "4" {
+		t.Errorf("outputs %q\n%s", told.outputs, told.log)
+	}
+	want(t, "comment", w.comment().Body, "4 succeeded", "approved by", "sort notes/new.txt", "sort README.md")
+}
+
+// THREATS 16, 18, 27: no archive fills the memory, leads anywhere or hides a second file.
+func TestActionHostileArchives(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	good := w.forge(forgery{plan: lookPlan})
+	tests := map[string]struct {
+		data func() []byte
+		code string
+	}{
+		"no archive":        {func() []byte { return []byte("PK but not really") }, "report.malformed"},
+		"nothing":           {func() []byte { return nil }, "report.malformed"},
+		"empty":             {func() []byte { return zipOf(t, nil) }, "report.malformed"},
+		"a report of zeros": {func() []byte { return zipOf(t, []zipMember{{name: reportName, zeros: 1 << 30}}) }, "report.malformed"},
+		"a log of zeros": {func() []byte {
+			return zipOf(t, append(without(good, auditName), zipMember{name: auditName, zeros: 1 << 30}))
+		}, "report.malformed"},
+		"many files":  {func() []byte { return zipOf(t, slices.Repeat([]zipMember{{name: "x"}}, maxZipFiles+1)) }, "report.malformed"},
+		"two reports": {func() []byte { return zipOf(t, append(without(good, ""), without(good, planName, auditName)...)) }, "report.malformed"},
+		"a link": {func() []byte {
+			return zipOf(t, append(without(good, reportName), zipMember{name: reportName, mode: os.ModeSymlink | 0o777, data: []byte("/etc/passwd")}))
+		}, "report.malformed"},
+		"a device": {func() []byte {
+			return zipOf(t, append(without(good, reportName), zipMember{name: reportName, mode: os.ModeDevice | 0o777, data: good[reportName]}))
+		}, "report.malformed"},
+		"a folder": {func() []byte { return zipOf(t, append(without(good, reportName), zipMember{name: reportName + "/"})) }, "report.malformed"},
+		"another case": {func() []byte {
+			return zipOf(t, append(without(good, reportName), zipMember{name: "REPORT.JSON", data: good[reportName]}))
+		}, "report.malformed"},
+		"a way up": {func() []byte {
+			return zipOf(t, append(without(good, reportName), zipMember{name: "../" + reportName, data: good[reportName]}))
+		}, "report.malformed"},
+		"a wrong sum": {func() []byte { d := zipOf(t, without(good, "")); d[len(d)/3] ^= 0x55; return d }, "report.malformed"},
+		"beside hostile ones": {func() []byte {
+			return zipOf(t, append(without(good, ""), zipMember{name: "../../../etc/passwd", data: []byte("x")}, zipMember{name: "/root/.bashrc"}, zipMember{name: "x", mode: os.ModeSymlink, data: []byte("/etc")}))
+		}, "1 succeeded"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w.runID += 10
+			w.addRun("pull_request", "success")
+			w.gh.AddArtifact(githubtest.Artifact{Run: w.runID, Name: "fumehood", Data: test.data()})
+			r := w.report(nil)
+			want(t, "comment", w.comment().Body, test.code)
+			if bad := test.code == "report.malformed"; bad != (r.outputs["conclusion"] == "error") {
+				t.Errorf("outputs %q\n%s", r.outputs, r.log)
+			}
+		})
+	}
+}
+
+// A zipMember is one entry of an archive.
+type zipMember struct {
+	name  string
+	data  []byte
+	zeros int64
+	mode  os.FileMode
+}
+
+// without are the files of a bundle, those named but.
+func without(bundle map[string][]byte, but ...string) []zipMember {
+	var list []zipMember
+	for _, name := range slices.Sorted(maps.Keys(bundle)) {
+		if !slices.Contains(but, name) {
+			list = append(list, zipMember{name: name, data: bundle[name]})
+		}
+	}
+	return list
+}
+
+func zipOf(t *testing.T, list []zipMember) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, m := range list {
+		h := &zip.FileHeader{Name: m.name, Method: zip.Deflate}
+		h.SetMode(m.mode | 0o644&^m.mode.Perm())
+		f, err := z.CreateHeader(h)
+		if err == nil && !strings.HasSuffix(m.name, "/") {
+			_, err = f.Write(m.data)
+		}
+		for zeros := make([]byte, 1<<20); err == nil && m.zeros > 0; m.zeros -= int64(len(zeros)) {
+			_, err = f.Write(zeros)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// THREATS 18, 25: much output makes neither the summary nor the comment longer than
+// GitHub takes.
+func TestActionMuchOutput(t *testing.T) {
+	w := newWorld(t, false, nil, map[string]string{"wide.txt": strings.Repeat("€`<!--\u202e", 200_000), "tall.txt": strings.Repeat("::error::x\n", 200_000)})
+	plan := "schema: fumehood.plan/v1\nproposals:\n"
+	for i := range 12 {
+		plan += fmt.Sprintf("  - {id: p%d, run: cat wide.txt tall.txt}\n", i)
+	}
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	if len(s.summary) == 0 || len(s.summary) > 1<<20 {
+		t.Errorf("the summary has %d bytes", len(s.summary))
+	}
+	if n := len(utf16.Encode([]rune(w.comment().Body))); n > 65536 {
+		t.Errorf("the comment has %d units", n)
+	}
+	if s.outputs["conclusion"] != "success" {
+		t.Errorf("outputs %q\n%.2000s", s.outputs, s.log)
+	}
+}
+
+// THREATS 18: the largest reports that may be do not take the memory of a runner.
+func TestActionReportMemory(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	good := w.forge(forgery{plan: lookPlan})
+	many := "schema: fumehood.plan/v1\nproposals:\n"
+	for i := range 30 {
+		many += fmt.Sprintf("  - {id: p%d, run: head -c 900000 /dev/zero}\n", i)
+	}
+	change := `{"path":"a","kind":"added","type":"file","bytes":1},`
+	tests := map[string]struct {
+		number int
+		make   func() map[string][]byte
+		says   string
+	}{
+		"records that are none": {1, func() map[string][]byte {
+			return map[string][]byte{reportName: []byte(`{"schema":"fumehood.report/v1","records":[` + strings.Repeat(`{},`, 20_000_000) + `{}]}`)}
+		}, "error"},
+		"a million changes": {2, func() map[string][]byte {
+			bundle := maps.Clone(good)
+			bundle[reportName] = bytes.Replace(good[reportName], []byte(`"files": []`), []byte(`"files": [`+strings.Repeat(change, 1_000_000)+strings.TrimSuffix(change, ",")+`]`), 1)
+			return bundle
+		}, "error"},
+		"much output": {maxArtifacts, func() map[string][]byte { return w.forge(forgery{plan: many}) }, "success"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w.runID += 10
+			bundle := test.make()
+			for i := range test.number {
+				w.plant(fmt.Sprintf("fumehood-%d", i), bundle)
+			}
+			begun := time.Now()
+			cmd, s := w.start("workflow_run", w.event("workflow_run.completed.pr.fork", nil))
+			w.runID--
+			s = w.end(cmd, s, 3*time.Minute)
+			peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+			t.Logf("%d MiB each, %d of them: %d MiB, %s", len(bundle[reportName])>>20, test.number, peak, time.Since(begun).Round(time.Millisecond))
+			if peak > 1500 || s.outputs["conclusion"] != test.says {
+				t.Errorf("%d MiB; outputs %q\n%.3000s", peak, s.outputs, s.log)
+			}
+		})
+	}
+}
+
+// THREATS 26: reports that come at once leave one comment, and the newest stands.
+func TestActionManyReportsAtOnce(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	bundle := w.forge(forgery{plan: lookPlan})
+	type begun struct {
+		cmd *exec.Cmd
+		s   step
+		log *bytes.Buffer
+	}
+	var all []begun
+	first := w.runID + 2
+	for range 4 {
+		w.runID += 2
+		w.plant("fumehood", bundle)
+		ran := w.runID
+		cmd, s := w.start("workflow_run", w.event("workflow_run.completed.pr.fork", nil))
+		w.runID = ran
+		b := begun{cmd, s, &bytes.Buffer{}}
+		cmd.Stdout, cmd.Stderr = b.log, b.log
+		all = append(all, b)
+	}
+	for _, b := range all {
+		if err := b.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range all {
+		_ = b.cmd.Wait()
+		if s := w.finish(b.s, b.cmd.ProcessState.ExitCode(), b.log.String()); s.code != exitOK {
+			t.Errorf("exit %d\n%s", s.code, s.log)
+		}
+	}
+	want(t, "comment", w.comment().Body, fmt.Sprintf(`"run":%d`, first+6))
+}
+
+// Cancelled at any moment: nothing hangs, nothing is left running, and the conclusion
+// is that it was cancelled.
+func TestActionCancelledAtAnyMoment(t *testing.T) {
+	tests := map[string]func(w *world, reached func()){
+		"while GitHub answers":         func(w *world, reached func()) { once(w, "pulls/get", reached) },
+		"while the code comes":         func(w *world, reached func()) { w.git.Before(slowly(reached)) },
+		"while the comments are read":  func(w *world, reached func()) { once(w, "issues/list-comments", reached) },
+		"while the comment is written": func(w *world, reached func()) { once(w, "issues/create-comment", reached) },
+	}
+	for name, prepare := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false, nil, nil)
+			at := make(chan bool, 1)
+			prepare(w, func() { at <- true; time.Sleep(700 * time.Millisecond) })
+			cmd, s := w.start("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
+			var log bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &log, &log
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-at:
+			case <-time.After(30 * time.Second):
+				t.Fatalf("never reached\n%s", log.String())
+			}
+			begun := time.Now()
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if took := time.Since(begun); took > 10*time.Second {
+				t.Errorf("the end took %s", took)
+			}
+			s = w.finish(s, cmd.ProcessState.ExitCode(), log.String())
+			if c := s.outputs["conclusion"]; c != "cancelled" && c != "success" {
+				t.Errorf("outputs %q\n%s", s.outputs, s.log)
+			}
+			if left := processesAt(s.temp); len(left) > 0 {
+				t.Errorf("processes are left: %q", left)
+			}
+			if n := len(w.gh.CommentsBy(prNumber, githubtest.ActionsBot)); n > 1 {
+				t.Errorf("%d comments", n)
+			}
+		})
+	}
+}
+
+func once(w *world, op string, f func()) {
+	var done sync.Once
+	w.gh.Before(op, func(*http.Request) { done.Do(f) })
+}
+
+func slowly(reached func()) func(http.ResponseWriter, *http.Request) bool {
+	var done sync.Once
+	return func(http.ResponseWriter, *http.Request) bool { done.Do(reached); return false }
+}
+
+// A GitHub that misbehaves costs time or an error that says so, never a second comment,
+// a run of something else or a pass that there was not.
+func TestActionMisbehavingGitHub(t *testing.T) {
+	const pull, list, create, artifacts = "pulls/get", "issues/list-comments", "issues/create-comment", "actions/list-workflow-run-artifacts"
+	tests := []struct {
+		name  string
+		fault githubtest.Fault
+		ops   []string
+	}{
+		{"500", githubtest.Fault{Kind: githubtest.Answer}, []string{artifacts}},
+		{"500 for ever", githubtest.Fault{Kind: githubtest.Answer, Count: -1}, []string{create}},
+		{"502 after the work", githubtest.Fault{Kind: githubtest.AnswerAfter}, []string{create}},
+		{"reset before", githubtest.Fault{Kind: githubtest.ResetBefore}, []string{create}},
+		{"reset after", githubtest.Fault{Kind: githubtest.ResetAfter}, []string{create}},
+		{"half an answer", githubtest.Fault{Kind: githubtest.Cut}, []string{create, artifacts}},
+		{"half of it as all", githubtest.Fault{Kind: githubtest.Truncate}, []string{pull, list}},
+		{"a secondary limit", githubtest.Fault{Kind: githubtest.SecondaryLimit, Delay: time.Second}, []string{create}},
+		{"a page twice", githubtest.Fault{Kind: githubtest.DuplicatePage}, []string{list}},
+		{"pages without end", githubtest.Fault{Kind: githubtest.LinkLoop}, []string{list}},
+		{"pages of a stranger", githubtest.Fault{Kind: githubtest.LinkAway}, []string{list}},
+		{"another host", githubtest.Fault{Kind: githubtest.Redirect, Body: "http://127.0.0.1:1/stolen"}, []string{pull, artifacts}},
+		{"404 for a while", githubtest.Fault{Kind: githubtest.NotFoundForAWhile}, []string{pull}},
+	}
+	for _, test := range tests {
+		for _, op := range test.ops {
+			name, fault := test.name, test.fault
+			t.Run(name+" "+op, func(t *testing.T) {
+				w := newWorld(t, true, nil, nil)
+				for i := range 120 {
+					w.gh.AddComment(prNumber, "octocat", fmt.Sprint("talk ", i))
+				}
+				w.plant("fumehood", w.forge(forgery{plan: goodPlan}))
+				fault.Op = op
+				w.gh.Inject(fault)
+				cmd, s := w.start("workflow_run", w.event("workflow_run.completed.pr.fork", nil))
+				w.runID--
+				s = w.end(cmd, s, 60*time.Second)
+				w.gh.Heal()
+				ours := w.gh.CommentsBy(prNumber, githubtest.ActionsBot)
+				if len(ours) > 1 || s.outputs["conclusion"] == "success" || s.code == exitOK {
+					t.Errorf("%d comments, exit %d, outputs %q\n%s", len(ours), s.code, s.outputs, s.log)
+				}
+				if len(ours) == 0 {
+					want(t, "log", s.log, "::error title=fumehood")
+				}
+				again := w.act("workflow_run", w.event("workflow_run.completed.pr.fork", func(p map[string]any) { p["workflow_run"].(map[string]any)["id"] = w.runID }))
+				if n := len(w.gh.CommentsBy(prNumber, githubtest.ActionsBot)); n != 1 || again.code != exitRefused {
+					t.Errorf("afterwards %d comments, exit %d\n%s", n, again.code, again.log)
+				}
+			})
+		}
+	}
+}
+
+// link makes the base another commit, which has symbolic links beside its files, and the
+// head one on top of it.
+func (w *world) link(repo string, links map[string]string) {
+	w.t.Helper()
+	index := filepath.Join(w.t.TempDir(), "index")
+	git := func(stdin string, args ...string) string {
+		cmd := exec.Command("git", append([]string{"--git-dir=" + repo}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_INDEX_FILE="+index, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=octocat", "GIT_AUTHOR_EMAIL=octocat@example.com",
+			"GIT_COMMITTER_NAME=octocat", "GIT_COMMITTER_EMAIL=octocat@example.com")
+		cmd.Stdin = strings.NewReader(stdin)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			w.t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("", "read-tree", w.base)
+	for name, to := range links {
+		git("", "update-index", "--add", "--cacheinfo", "120000,"+git(to, "hash-object", "-w", "--stdin")+","+name)
+	}
+	tree := git("", "write-tree")
+	w.base = git("", "commit-tree", tree, "-m", "links", "-p", w.base)
+	w.head = git("", "commit-tree", git("", "rev-parse", w.head+"^{tree}"), "-m", "head", "-p", w.base)
+	git("", "update-ref", "refs/heads/master", w.base)
+	git("", "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), w.head)
+	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub},
+		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
+}
+
+// THREATS 5, 16: the input policy names a folder of the base commit and nothing else.
+func TestActionPolicyPathTricks(t *testing.T) {
+	w := newWorld(t, false, map[string]string{"rules/ask.rego": askRule[".github/fumehood/ask.rego"], "file": "x\n"}, nil)
+	repo := filepath.Join(w.dir, "git", hub+".git")
+	w.link(repo, map[string]string{"linked": "rules", "outside": "../../../../../etc"})
+	tests := map[string]string{
+		"..": "input.invalid", "/etc": "input.invalid", "rules/../../x": "input.invalid", `rules\..\x`: "input.invalid",
+		"linked": "not a folder", "outside": "not a folder", "file": "not a folder", ".git": "policy.", "RULES": "policy.", "rules/ask.rego": "not a folder", "--output=x": "policy.", ":(top)rules": "policy.", "rul*": "policy.",
+	}
+	for input, code := range tests {
+		t.Run(input, func(t *testing.T) {
+			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan, "INPUT_POLICY="+input)
+			if s.code != exitStopped || s.outputs["allowed"] != "0" && s.outputs["allowed"] != "" {
+				t.Errorf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
+			}
+			want(t, "log", s.log, code)
+		})
+	}
+	for _, input := range []string{"rules", "rules/", "./rules"} {
+		t.Run(input, func(t *testing.T) {
+			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan, "INPUT_POLICY="+input)
+			if s.outputs["conclusion"] != "asked" {
 				t.Errorf("outputs %q\n%s", s.outputs, s.log)
 			}
 		})

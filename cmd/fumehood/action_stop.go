@@ -85,6 +85,9 @@ func (j *job) writeStop(err error) error {
 // abandon leaves a report of a run that could not begin, so that it can be told by
 // whoever reports.
 func (j *job) abandon(err error) error {
+	if j.ctx.Err() != nil {
+		err = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done", Err: err}
+	}
 	l := stoppedLeg(j, err)
 	l.dir = filepath.Join(j.dir, "artifact")
 	j.legs = append(j.legs, l)

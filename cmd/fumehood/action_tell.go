@@ -27,12 +27,8 @@ const farewell = 8 * time.Second
 // tell gives the results every voice that was asked for: comment, check run, step
 // summary. It is done for a cancelled job, too.
 func (j *job) tell() error {
-	ctx := j.ctx
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), farewell)
-		defer cancel()
-	}
+	ctx, done := j.outlast()
+	defer done()
 	page := j.page(ctx)
 	var errs error
 	if j.in.Staged {
@@ -51,6 +47,14 @@ func (j *job) tell() error {
 func notPosted(err error) report.Notice {
 	f := proposal.FailureOf(err)
 	return report.Notice{Level: "warning", Text: fmt.Sprintf("Not everything could be posted: %s (%s). %s", f.Message, f.Code, f.Hint)}
+}
+
+// outlast is the job's context, and for a while longer: a job that is cancelled while it
+// tells its results still tells them.
+func (j *job) outlast() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(j.ctx))
+	stop := context.AfterFunc(j.ctx, func() { time.AfterFunc(farewell, cancel) })
+	return ctx, func() { stop(); cancel() }
 }
 
 // page is what there is to say about this pull request now.

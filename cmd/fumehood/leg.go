@@ -42,6 +42,7 @@ type leg struct {
 type artifactRef struct {
 	run, id int64
 	name    string
+	dir     string // of several plans' the one's, or ""
 }
 
 // part is what the page has of l. foreign says that the workflow that ran it is one

@@ -5,6 +5,7 @@ package comment
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/github"
@@ -103,8 +104,24 @@ func (r Results) bounded() Results {
 			kept = append(kept, p)
 		}
 	}
-	r.Pending = kept
+	r.Pending, r.Body = kept, remembered(r.Body)
 	return r
+}
+
+// remembered renders a room once: what takes long is then there at the next try, and
+// does not keep the comment from being written in time.
+func remembered(body func(Room) string) func(Room) string {
+	if body == nil {
+		return nil
+	}
+	var last *Room
+	var text string
+	return func(room Room) string {
+		if last == nil || !reflect.DeepEqual(*last, room) {
+			last, text = &room, body(room)
+		}
+		return text
+	}
 }
 
 func (r Results) apply(s sheet, pr github.PullRequest, room int) (sheet, error) {

@@ -22,6 +22,7 @@ var (
 	runGrammar        = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 	loginGrammar      = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}(?:\[bot\])?$`)
 	repositoryGrammar = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$`)
+	forkGrammar       = regexp.MustCompile(repositoryGrammar.String() + `|^a repository that is gone$`)
 	codeGrammar       = regexp.MustCompile(`^[a-z][a-z0-9.-]{0,79}$`)
 )
 
@@ -83,7 +84,7 @@ func (p *prober) run(r proposal.Run, stopped bool) {
 	p.match(fullSHA, r.HeadSHA, "run.head_sha", true)
 	p.match(fullSHA, r.BaseSHA, "run.base_sha", true)
 	p.match(repositoryGrammar, r.Repository, "run.repository", true)
-	p.match(repositoryGrammar, r.Fork, "run.fork", true)
+	p.match(forkGrammar, r.Fork, "run.fork", true)
 	p.oneOf(r.Mode, "run.mode", "", "enforce", "observe")
 	p.count("run.pr", int64(r.PR))
 	p.count("run.wall_ms", r.WallMS)
