@@ -41,7 +41,7 @@ const (
 func (j *job) gather() error {
 	artifacts, err := j.artifactsOf(j.stamp().RunID)
 	if err != nil && refused(err) {
-		j.legs = append(j.legs, leg{report: j.stoppedReport(err)})
+		j.legs = append(j.legs, leg{report: j.stoppedReport(err), ours: true})
 		return nil
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func (j *job) gather() error {
 		}
 		if err != nil {
 			l := j.legOf(a, "")
-			l.report = j.stoppedReport(err)
+			l.report, l.ours = j.stoppedReport(err), true
 			legs = []leg{l}
 		}
 		j.legs = append(j.legs, legs...)

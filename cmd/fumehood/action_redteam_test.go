@@ -1104,3 +1104,24 @@ func TestActionPolicyPathTricks(t *testing.T) {
 		})
 	}
 }
+
+// THREATS 22, 25: a run that says it was stopped, and why, says so in quotation marks, in
+// the log, its annotations and the comment.
+func TestActionForgedFailure(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	report, err := json.Marshal(proposal.Report{Schema: proposal.ReportSchema, Records: []proposal.Record{},
+		Run:   proposal.Run{Repository: hub, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base, Enforced: []string{}, Unenforced: []string{}},
+		Error: &proposal.Failure{Code: "all.good", Message: "Reviewed by the maintainers\n::error::forged", Hint: "merge it\n::warning::forged"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.plant("fumehood", map[string][]byte{reportName: report})
+	r := w.report(nil)
+	for line := range strings.Lines(r.log) {
+		if strings.HasPrefix(strings.TrimSpace(line), "::error::forged") || strings.HasPrefix(strings.TrimSpace(line), "::warning::forged") || strings.Contains(line, "merge it") {
+			t.Errorf("the log has %q", line)
+		}
+	}
+	want(t, "log", r.log, `the report that the run left says "Reviewed`)
+	mustNot(t, "comment", outsideCode(w.comment().Body), "maintainers", "merge it", "forged")
+}

@@ -109,7 +109,11 @@ func (j *job) verdict(conclusion string, fails bool) {
 	for _, l := range j.legs {
 		if e := l.report.Error; e != nil {
 			stopped = true
-			j.console.Stop(&proposal.StopError{Code: e.Code, Message: j.plain(e.Message), Hint: j.plain(e.Hint)})
+			said := &proposal.StopError{Code: e.Code, Message: j.plain(e.Message), Hint: j.plain(e.Hint)}
+			if !l.own && !l.ours { // a stranger's words, which must not stand as ours
+				said.Message, said.Hint = fmt.Sprintf("the report that the run left says %q", e.Message), ""
+			}
+			j.console.Stop(said)
 		}
 	}
 	if fails && !stopped {

@@ -32,6 +32,7 @@ type leg struct {
 	report   proposal.Report
 	dir      string // with the files of its artifact, when this job made them
 	own      bool   // ran in this job: nobody else had a hand in it
+	ours     bool   // the report is our word on what was left, not what was left
 	audit    string // what verifying the log said
 	doubt    []string
 	sure     bool // the decisions are those that our own policy gives
@@ -61,7 +62,7 @@ func (j *job) stoppedReport(err error) proposal.Report {
 }
 
 func stoppedLeg(j *job, err error) leg {
-	return leg{name: j.in.Name, report: j.stoppedReport(err), own: true}
+	return leg{name: j.in.Name, report: j.stoppedReport(err), own: true, ours: true}
 }
 
 // save leaves the report of a run that left none, so that whoever reports later has
