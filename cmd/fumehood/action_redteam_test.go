@@ -1123,5 +1123,138 @@ func TestActionForgedFailure(t *testing.T) {
 		}
 	}
 	want(t, "log", r.log, `the report that the run left says "Reviewed`)
-	mustNot(t, "comment", outsideCode(w.comment().Body), "maintainers", "merge it", "forged")
+	mustNot(t, "comment", outsideCode(w.comment().Body), "maintainers", "merge it", "forged", "was verified")
+	want(t, "comment", w.comment().Body, "Self-reported")
+}
+
+// THREATS 5: thousands of files do not hide from people that a workflow is changed.
+func TestActionManyFilesHideNothing(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	var files []githubtest.File
+	for i := range 3000 {
+		files = append(files, githubtest.File{Path: fmt.Sprintf("!%04d", i), Status: "added"})
+	}
+	files = append(files, githubtest.File{Path: ".github/workflows/ci.yml", Status: "modified"})
+	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: forkRepo},
+		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}, Files: files})
+	w.plant("fumehood", w.forge(forgery{plan: lookPlan}))
+	w.report(nil)
+	want(t, "comment", w.comment().Body, "does not list all files")
+}
+
+// THREATS 14, 16: a checkout of an earlier step whose .git a pull request's code has
+// been at starts nothing and leads nowhere.
+func TestActionHostileCheckout(t *testing.T) {
+	tests := map[string]func(t *testing.T, dir, evil string) error{
+		"a monitor": func(t *testing.T, dir, evil string) error {
+			return appendTo(dir+"/.git/config", "[core]\n\tfsmonitor = "+evil+"\n")
+		},
+		"a pager": func(t *testing.T, dir, evil string) error {
+			return appendTo(dir+"/.git/config", "[core]\n\tpager = "+evil+"\n[pager]\n\tstatus = "+evil+"\n")
+		},
+		"a filter": func(t *testing.T, dir, evil string) error {
+			return errors.Join(appendTo(dir+"/.git/config", "[filter \"x\"]\n\tclean = "+evil+"\n\tsmudge = "+evil+"\n\trequired = true\n"), appendTo(dir+"/.git/info/attributes", "* filter=x\n"))
+		},
+		"hooks": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.MkdirAll(dir+"/.git/hooks", 0o755), os.Symlink(evil, dir+"/.git/hooks/post-index-change"), os.Symlink(evil, dir+"/.git/hooks/fsmonitor-watchman"))
+		},
+		"an include": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.WriteFile(evil+".config", []byte("[core]\n\tfsmonitor = "+evil+"\n"), 0o644), appendTo(dir+"/.git/config", "[include]\n\tpath = "+evil+".config\n"))
+		},
+		"another place": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Rename(dir+"/.git", evil+".git"), os.WriteFile(dir+"/.git", []byte("gitdir: "+evil+".git\n"), 0o644))
+		},
+		"a link": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Rename(dir+"/.git", evil+".git"), os.Symlink(evil+".git", dir+"/.git"))
+		},
+		"a pipe for HEAD": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Remove(dir+"/.git/HEAD"), syscall.Mkfifo(dir+"/.git/HEAD", 0o644))
+		},
+		"a pipe for config": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Remove(dir+"/.git/config"), syscall.Mkfifo(dir+"/.git/config", 0o644))
+		},
+		"a pipe for index": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Remove(dir+"/.git/index"), syscall.Mkfifo(dir+"/.git/index", 0o644))
+		},
+		"endless config": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Remove(dir+"/.git/config"), os.Symlink("/dev/zero", dir+"/.git/config"))
+		},
+		"a link for code": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Remove(dir+"/README.md"), os.Symlink("/etc/shadow", dir+"/README.md"))
+		},
+		"other code": func(t *testing.T, dir, evil string) error {
+			return os.WriteFile(dir+"/README.md", []byte("surprise\n"), 0o644)
+		},
+	}
+	w := newWorld(t, false, nil, nil)
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			above, place := t.TempDir(), t.TempDir()
+			dir, evil := filepath.Join(above, "pr"), filepath.Join(place, "evil")
+			w.gitIn("", "clone", "-q", "--no-checkout", w.dir+"/git/"+hub+".git", dir)
+			w.gitIn("", "-C", dir, "fetch", "-q", "origin", "refs/pull/2/head")
+			w.gitIn("", "-C", dir, "checkout", "-q", "--detach", w.head)
+			w.gitIn("", "-C", dir, "remote", "set-url", "origin", "https://github.com/"+hub)
+			ran := filepath.Join(place, "ran")
+			if err := errors.Join(os.WriteFile(evil, []byte("#!/bin/sh\necho >"+ran+"\ncat\n"), 0o755), os.Chmod(above, 0o755), change(t, dir, evil)); err != nil {
+				t.Fatal(err)
+			}
+			cmd, s := w.start("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan, "GITHUB_SHA="+githubtest.SHA("merge"), "GITHUB_WORKSPACE="+above, "INPUT_CHECKOUT=pr")
+			s = w.end(cmd, s, 30*time.Second)
+			if _, err := os.Stat(ran); err == nil {
+				t.Errorf("it was run\n%s", s.log)
+			}
+			if s.outputs["conclusion"] == "success" && (name == "other code" || name == "a link for code") {
+				want(t, "comment", w.comment().Body, "README.md", "Not enforced")
+			}
+			mustNot(t, "comment", w.comment().Body, "root:")
+			t.Logf("%s: %s", name, s.outputs["conclusion"])
+		})
+	}
+}
+
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// THREATS 23, 31: what an earlier step left in the environment for every program is not
+// picked up: no program of its PATH runs, no git configuration counts, nothing is traced.
+func TestActionIgnoresTheJobsEnvironment(t *testing.T) {
+	w := newWorld(t, false, askRule, nil)
+	evil := t.TempDir()
+	ran := filepath.Join(evil, "ran")
+	script := "#!/bin/sh\necho \"$0 $*\" >>" + ran + "\nexit 0\n"
+	for _, name := range []string{"git", "sudo", "env", "runsc", "fumehood-runsc", "sh", "bash", "go", "ssh", "askpass", "git-remote-http", "git-index-pack", "git-upload-pack", "fsmonitor"} {
+		if err := os.WriteFile(filepath.Join(evil, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := "[core]\n\tfsmonitor = " + evil + "/fsmonitor\n\tsshCommand = " + evil + "/ssh\n[credential]\n\thelper = !" + evil + "/askpass\n[url \"http://127.0.0.1:1/\"]\n\tinsteadOf = http://\n[http]\n\tproxy = http://127.0.0.1:1\n"
+	for _, name := range []string{".gitconfig", "xdg/git/config"} {
+		path := filepath.Join(evil, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(config), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan,
+		"PATH="+evil+":"+os.Getenv("PATH"), "HOME="+evil, "XDG_CONFIG_HOME="+filepath.Join(evil, "xdg"), "GIT_EXEC_PATH="+evil, "GIT_TEMPLATE_DIR="+evil,
+		"GIT_CONFIG_GLOBAL="+filepath.Join(evil, ".gitconfig"), "GIT_CONFIG_SYSTEM="+filepath.Join(evil, ".gitconfig"),
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0="+filepath.Join(evil, "fsmonitor"), "GIT_CONFIG_PARAMETERS='http.proxy=http://127.0.0.1:1'",
+		"GIT_ASKPASS="+filepath.Join(evil, "askpass"), "SSH_ASKPASS="+filepath.Join(evil, "askpass"), "GIT_SSH="+filepath.Join(evil, "ssh"), "GIT_PROXY_COMMAND="+filepath.Join(evil, "ssh"),
+		"GIT_DIR="+evil, "GIT_WORK_TREE="+evil, "GIT_OBJECT_DIRECTORY="+evil, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+evil, "GIT_INDEX_FILE="+filepath.Join(evil, "index"),
+		"GIT_TRACE="+filepath.Join(evil, "trace"), "GIT_TRACE_CURL="+filepath.Join(evil, "trace"), "GIT_TRACE_PACKET="+filepath.Join(evil, "trace"), "GIT_TRACE2_EVENT="+filepath.Join(evil, "trace"),
+		"GIT_TRACE_REDACT=0", "GIT_CURL_VERBOSE=1", "BASH_ENV="+filepath.Join(evil, "bash"), "ENV="+filepath.Join(evil, "sh"), "TMPDIR="+evil)
+	if s.code != exitOK || s.outputs["conclusion"] != "success" {
+		t.Errorf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
+	}
+	for _, name := range []string{"ran", "trace", "index"} {
+		if data, err := os.ReadFile(filepath.Join(evil, name)); err == nil {
+			t.Errorf("%s:\n%.2000s", name, data)
+		}
+	}
 }

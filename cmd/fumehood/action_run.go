@@ -27,6 +27,7 @@ type source struct {
 	policy string   // folder with the base commit's rules, or ""
 	read   bool     // policy is known
 	files  []string // that the pull request changes; nil while not known
+	partly bool     // files is not all of them
 
 	workspace string   // with the head commit
 	left      []string // what of it is not there

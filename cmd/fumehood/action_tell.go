@@ -61,19 +61,27 @@ func (j *job) outlast() (context.Context, context.CancelFunc) {
 func (j *job) page(ctx context.Context) report.Page {
 	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL()}
 	// A comment starts the default branch's workflow, everything else the pull request's.
-	foreign, selfReported := j.event.Name != "issue_comment", false
+	foreign, selfReported, checked := j.event.Name != "issue_comment", false, true
 	for _, l := range j.legs {
 		p.Parts = append(p.Parts, l.part(foreign))
-		selfReported = selfReported || foreign && !l.own && l.audit != ""
+		if foreign && !l.own && !l.ours {
+			selfReported, checked = true, checked && l.audit != ""
+		}
 		if l.dir != "" || l.artifact.id != 0 {
 			p.Artifact = j.in.Artifact
 		}
 	}
-	if selfReported {
+	switch {
+	case selfReported && !checked:
+		p.Notices = append(p.Notices, report.SelfReported("not all of it could be checked"))
+	case selfReported:
 		p.Notices = append(p.Notices, report.SelfReported("the audit log was verified, and each decision was made again with this repository's policy"))
 	}
 	if touched := j.touched(ctx); len(touched) > 0 {
 		p.Notices = append(p.Notices, report.Touches(touched))
+	}
+	if j.source != nil && j.source.partly {
+		p.Notices = append(p.Notices, report.PartlyListed())
 	}
 	switch {
 	case len(j.pending()) > 0:
@@ -126,7 +134,7 @@ func (j *job) files(ctx context.Context) []string {
 	if j.source == nil {
 		j.source = &source{}
 	}
-	j.source.files = list
+	j.source.files, j.source.partly = list, err != nil || !complete
 	return list
 }
 

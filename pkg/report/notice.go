@@ -35,3 +35,8 @@ func Touches(paths []string) Notice {
 	}
 	return Notice{"warning", "This pull request changes workflows or policy, which were not taken from it:" + list}
 }
+
+// PartlyListed says that nobody has seen all that the pull request changes.
+func PartlyListed() Notice {
+	return Notice{"warning", "GitHub does not list all files of this pull request: it may change workflows or policy, too, which were not taken from it"}
+}
