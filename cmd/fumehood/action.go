@@ -121,7 +121,7 @@ func (j *job) do() error {
 	if err := j.admit(); err != nil || j.phase == action.Nothing {
 		return err
 	}
-	if err := j.identify(); err != nil {
+	if err := j.identify(); err != nil || j.skipped != "" {
 		return err
 	}
 	switch j.phase {

@@ -216,3 +216,16 @@ func TestActionWorkingDirectory(t *testing.T) {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
 	}
 }
+
+// A run whose pull request is gone, or that a branch without one started, is not
+// reported anywhere, and nothing fails.
+func TestActionReportWithoutPullRequest(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+lookPlan)
+	w.upload(s, nil)
+	w.gh.Change(prNumber, func(pr *githubtest.PR) { pr.Head.Ref = "another-branch" })
+	r := w.report(nil)
+	if r.code != exitOK || r.outputs["conclusion"] != "skipped" || len(w.gh.Comments(prNumber)) != 0 {
+		t.Errorf("exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
+	}
+}
