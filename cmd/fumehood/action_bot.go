@@ -87,6 +87,10 @@ func (j *job) judge() (proceed bool, err error) {
 		if t.Actor.Type == "Bot" {
 			return false, nil // no answer that a bot could answer
 		}
+		if stranger(t.Actor) {
+			j.react("-1")
+			return false, nil
+		}
 		return false, j.answer(bot.Denied(t, d), "-1")
 	}
 	if w.problem != nil {
@@ -104,6 +108,12 @@ func ground(d proposal.Decision) string {
 		}
 	}
 	return "no rule allows it"
+}
+
+// stranger reports whether a is somebody whom anybody could be. They get a sign and no
+// words: each answer changes the comment, and what changes cannot be approved at once.
+func stranger(a proposal.Actor) bool {
+	return !a.Author && (a.Permission == "none" || a.Permission == "read")
 }
 
 // describeTrigger gathers the facts: who the author is by the API, and what ran before.

@@ -1258,3 +1258,34 @@ func TestActionIgnoresTheJobsEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// THREATS 11: somebody without rights who keeps asking changes nothing in the comment,
+// and so keeps nobody from approving what it shows.
+func TestBotStrangersKeepNobodyFromApproving(t *testing.T) {
+	w := newWorld(t, false, askRule, nil)
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
+	w.upload(s, nil)
+	before := w.comment().Body
+	pause()
+	approval := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
+	payload := w.commentEvent(approval)
+	pause()
+	w.gh.Permit("hubot", "read")
+	for _, body := range []string{"/fumehood run id", "/fumehood approve " + w.head[:12], "/fumehood help", "/fumehood nonsense"} {
+		s := w.ask("hubot", body)
+		if s.outputs["allowed"] != "0" || s.code != exitOK {
+			t.Errorf("%s: exit %d, outputs %q\n%s", body, s.code, s.outputs, s.log)
+		}
+		if w.comment().Body != before {
+			t.Errorf("%s: the comment was changed:\n%s", body, w.comment().Body)
+		}
+		theirs := w.gh.CommentsBy(prNumber, "hubot")
+		if got := reactions(w.gh, theirs[len(theirs)-1].ID); got != "-1" {
+			t.Errorf("%s: reactions %q", body, got)
+		}
+	}
+	s = w.act("issue_comment", payload)
+	if s.outputs["conclusion"] != "success" || s.outputs["allowed"] != "2" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+}
