@@ -275,7 +275,7 @@ func (j *job) fork() string {
 		return ""
 	}
 	if j.event.PR.Head.Repository == "" {
-		return "ghost/unknown-repository" // as GitHub shows accounts and repositories that are gone
+		return "a repository that is gone"
 	}
 	return j.event.PR.Head.Repository
 }
