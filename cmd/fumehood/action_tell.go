@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,10 +68,8 @@ func (j *job) page(ctx context.Context) report.Page {
 		if foreign && !l.own && !l.ours {
 			selfReported, checked = true, checked && l.audit != ""
 		}
-		if l.dir != "" || l.artifact.id != 0 {
-			p.Artifact = j.in.Artifact
-		}
 	}
+	p.Artifact = strings.Join(j.artifacts(), ", ")
 	switch {
 	case selfReported && !checked:
 		p.Notices = append(p.Notices, report.SelfReported("not all of it could be checked"))
@@ -167,6 +166,21 @@ func (j *job) waiting() []comment.Pending {
 			RunID: j.stamp().RunID, Artifact: name, ArtifactID: l.artifact.id})
 	}
 	return list
+}
+
+// artifacts names what the run has left, each once.
+func (j *job) artifacts() []string {
+	var names []string
+	for _, l := range j.legs {
+		name := l.artifact.name
+		if l.dir != "" {
+			name = j.artifactName()
+		}
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // artifactName is what the upload step calls what this job leaves.

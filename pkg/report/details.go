@@ -187,6 +187,9 @@ func happened(r proposal.Result, l level, index int) []string {
 		add("files brought out:%s", list(r.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) }))
 	}
 	if r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed {
+		if r.Stdout.Bytes+r.Stderr.Bytes == 0 {
+			add("printed nothing")
+		}
 		add("processor time %s, peak memory of the sandbox %s", milliseconds(r.CPUMS), size(r.PeakMem))
 	}
 	return items

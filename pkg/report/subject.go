@@ -29,7 +29,12 @@ func (p Page) subject(l level) []string {
 		what = append(what, fmt.Sprintf("pull request %d", run.PR))
 	}
 	what = append(what, p.facts(len(what) == 0)...)
-	what = append(what, "took "+milliseconds(p.wall()))
+	if p.wall() > 0 || len(p.records()) > 0 {
+		what = append(what, "took "+milliseconds(p.wall()))
+	}
+	if len(what) == 0 {
+		what = []string{"Nothing is known of a run."}
+	}
 	lines := []string{upper(strings.Join(what, " · "))}
 	if by := p.each(func(r proposal.Run) string { return r.Policy }); len(by) > 0 {
 		lines = append(lines, "Policy "+several(by, short)+p.enforced(l))

@@ -43,7 +43,11 @@ func (p Page) end() end {
 
 // heading is the verdict: the only one in the comment.
 func (p Page) heading() string {
-	return "## fumehood" + [...]string{"", " ran out of time", " was cancelled", " stopped"}[p.end()] + ": " + tally(p.records())
+	end, counted := p.end(), tally(p.records())
+	if end != endWhole && len(p.records()) == 0 {
+		counted = "nothing ran" // whatever was proposed
+	}
+	return "## fumehood" + [...]string{"", " ran out of time", " was cancelled", " stopped"}[end] + ": " + counted
 }
 
 // preface says what happened and what to do next, what has to be known before that
