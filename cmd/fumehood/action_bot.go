@@ -155,11 +155,38 @@ func (j *job) countRuns(c bot.Command) (proposal.TriggerRuns, error) {
 	}
 	now := time.Now().UTC()
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
-	if runs.Day, err = j.hub.CountWorkflowRuns(j.ctx, "issue_comment", j.workflowFile(), midnight); err != nil {
+	by, err := j.hub.CountWorkflowRuns(j.ctx, "issue_comment", j.workflowFile(), midnight)
+	if err != nil {
 		return runs, err
 	}
-	runs.PR, runs.Day = state.Started(), max(0, runs.Day-1) // this run is one of them
+	runs.PR, runs.Day = state.Started(), -1 // this run is one of them
+	for who, n := range by {
+		counts, err := j.mayStart(who, len(by))
+		if err != nil {
+			return runs, err
+		}
+		if counts {
+			runs.Day += n
+		}
+	}
+	runs.Day = max(0, runs.Day)
 	return runs, nil
+}
+
+// maxAsked is about how many people's rights are asked for: past that everybody counts.
+const maxAsked = 50
+
+// mayStart reports whether who could have started anything: what a stranger writes
+// starts the workflow, but must not spend the day's budget of those who may.
+func (j *job) mayStart(who github.Author, of int) (bool, error) {
+	switch {
+	case slices.Contains(j.in.AllowedBots, who.ID) || of > maxAsked || who.Login == "":
+		return true, nil
+	case who.Type != "User":
+		return false, nil
+	}
+	p, err := j.hub.Permission(j.ctx, who.Login)
+	return slices.Contains([]string{"write", "maintain", "admin"}, p.Level), err
 }
 
 // workflowFile is this workflow's path in the repository, "" when the runner does not

@@ -191,6 +191,12 @@ func TestBotBudget(t *testing.T) {
 	if s.outputs["allowed"] != "0" {
 		t.Errorf("the budget of the day is spent, and it ran\n%s", s.log)
 	}
+	for range 5 { // a stranger's wishes do not spend it
+		w.ask("octocat", "/fumehood run cat README.md")
+	}
+	if s := w.ask("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=9"); s.outputs["allowed"] != "1" {
+		t.Errorf("strangers have spent the budget of the day\n%s", s.log)
+	}
 	before := w.comment().Body
 	for _, login := range []string{githubtest.ActionsBot, "dependabot[bot]"} {
 		s := w.ask(login, "/fumehood help")
@@ -231,4 +237,27 @@ func TestBotRerunAndExplain(t *testing.T) {
 	want(t, "comment", w.comment().Body, "sneaky", "parse.shell-stdin", "notes/new.txt")
 	w.ask("Codertocat", "/fumehood explain nothing-of-that-name")
 	want(t, "comment", w.comment().Body, "nothing-of-that-name")
+}
+
+// THREATS 9: a job with an approval that is started again after the base has moved on
+// does not run by the old base's policy.
+func TestBotApprovalOfAnOldBase(t *testing.T) {
+	w := newWorld(t, false, askRule, nil)
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
+	w.upload(s, nil)
+	pause()
+	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
+	payload := w.commentEvent(id)
+	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
+	if trigger.outputs["run"] != "true" {
+		t.Fatalf("outputs %q\n%s", trigger.outputs, trigger.log)
+	}
+	base := w.commit(w.dir+"/git/"+hub+".git", "stricter", w.base, merged(baseFiles, map[string]string{".github/fumehood/ask.rego": "package fumehood.command\n\ndeny contains {\"rule\": \"house.never\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"sort\"\n"}))
+	w.gh.AddCommit(base)
+	w.gh.Change(prNumber, func(pr *githubtest.PR) { pr.Base.SHA = base })
+	ran := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.outputs["request"])
+	if ran.outputs["allowed"] != "0" || ran.code != exitStopped {
+		t.Errorf("exit %d, outputs %q", ran.code, ran.outputs)
+	}
+	want(t, "log", ran.log, "approval.void")
 }

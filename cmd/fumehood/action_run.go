@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
@@ -185,7 +187,8 @@ func (j *job) runAll() error {
 
 // runOne runs one plan as root in a process without our token, and reads what it left.
 func (j *job) runOne(i int, p planned) (leg, error) {
-	l := leg{name: p.Name, own: true, document: []byte(p.Document), dir: filepath.Join(j.dir, "artifact", strconv.Itoa(i))}
+	l := leg{name: p.Name, own: true, document: []byte(p.Document), dir: filepath.Join(j.dir, "artifact", strconv.Itoa(i)),
+		files: filepath.Join(j.dir, "files", strconv.Itoa(i))}
 	if len(j.request.Plans) == 1 {
 		l.dir = filepath.Join(j.dir, "artifact")
 	}
@@ -219,7 +222,7 @@ func named(name string) string {
 
 // childArgs writes the plan and what it is about to files, and names them.
 func (j *job) childArgs(l leg, p planned) ([]string, error) {
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(l.dir, 0o700), os.MkdirAll(filepath.Dir(l.files), 0o700)); err != nil {
 		return nil, err
 	}
 	planFile, aboutFile := filepath.Join(l.dir, planName), filepath.Join(j.dir, "about.json")
@@ -234,7 +237,7 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 	}
 	args := []string{
 		"--plan", planFile, "--about", aboutFile, "--workspace", j.source.workspace, "--rootfs", j.in.Rootfs, "--tools", os.Getenv("PATH"),
-		"--artifacts", filepath.Join(l.dir, "files"), "--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
+		"--artifacts", l.files, "--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
 		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--timeout", j.in.Timeout.String(), "--json",
 	}
 	if j.source.policy != "" {
@@ -326,6 +329,17 @@ func excerpt(s proposal.Stream) string {
 	return fmt.Sprintf("%s\n… %d bytes left out …\n%s", s.Head, s.Bytes-int64(len(s.Head)+len(s.Tail)), s.Tail)
 }
 
+// baseStands refuses an approval that is used again, by a job that is started again,
+// after the base and its policy have moved on.
+func (j *job) baseStands(pr github.PullRequest) error {
+	approved := slices.ContainsFunc(j.request.Plans, func(p planned) bool { return p.Approval != nil })
+	if !approved || pr.Base.SHA == j.request.Base {
+		return nil
+	}
+	return &proposal.StopError{Code: "approval.void", Message: fmt.Sprintf("the base, whose policy it is, has moved on from %.12s to %.12s since the approval", j.request.Base, pr.Base.SHA),
+		Hint: "approve again"}
+}
+
 // headStands makes sure that what was asked for is still what the pull request is.
 func (j *job) headStands() error {
 	if j.request.PR == 0 {
@@ -337,7 +351,7 @@ func (j *job) headStands() error {
 	}
 	j.pr = pr
 	if pr.Head.SHA == j.request.Head {
-		return nil
+		return j.baseStands(pr)
 	}
 	if j.event.Name == "pull_request" {
 		j.skipped = fmt.Sprintf("the pull request has moved on to %.12s, whose own run reports", pr.Head.SHA)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -180,7 +181,24 @@ func (j *job) artifacts() []string {
 			names = append(names, name)
 		}
 	}
+	if j.in.Artifact != "" && j.leftFiles() {
+		names = append(names, filesOf(j.artifactName()))
+	}
 	return names
+}
+
+// filesOf names the artifact with what the commands left, beside the one that is
+// reported on: however much they left, the report can be read.
+func filesOf(name string) string { return "files-of-" + name }
+
+// leftFiles reports whether the commands of this job left any file.
+func (j *job) leftFiles() bool {
+	for _, l := range j.legs {
+		if entries, err := os.ReadDir(l.files); err == nil && len(entries) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // artifactName is what the upload step calls what this job leaves.
@@ -199,6 +217,9 @@ func (j *job) artifactOutputs() [][2]string {
 	}
 	if j.in.Artifact != "" && dir != "" {
 		values = append(values, [2]string{"artifact-path", filepath.Join(j.dir, "artifact")}, [2]string{"artifact-name", j.artifactName()})
+		if j.leftFiles() {
+			values = append(values, [2]string{"files-path", filepath.Join(j.dir, "files")}, [2]string{"files-name", filesOf(j.artifactName())})
+		}
 	}
 	return values
 }

@@ -229,3 +229,22 @@ func TestActionReportWithoutPullRequest(t *testing.T) {
 		t.Errorf("exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
 	}
 }
+
+// However much commands print, the report can be read: what they printed is in an
+// artifact of its own.
+func TestActionNoisyFork(t *testing.T) {
+	w := newWorld(t, true, nil, nil)
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: noise, run: head -c 60M /dev/urandom}\n  - {id: more, run: head -c 60M /dev/urandom}\n"
+	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan)
+	entries, err := os.ReadDir(s.outputs["artifact-path"])
+	if err != nil || len(entries) != 3 || s.outputs["files-name"] != "files-of-fumehood" {
+		t.Errorf("%d files in the artifact (%v), outputs %q", len(entries), err, s.outputs)
+	}
+	w.upload(s, nil)
+	r := w.report(nil)
+	if r.outputs["conclusion"] != "success" {
+		t.Errorf("outputs %q\n%s", r.outputs, r.log)
+	}
+	want(t, "comment", w.comment().Body, "2 succeeded")
+	want(t, "summary", s.summary, "files-of-fumehood")
+}

@@ -7,6 +7,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -47,6 +48,7 @@ type world struct {
 	head   string
 	fork   bool
 	runID  int64
+	actor  string // who caused the run
 }
 
 // files of the repository at the base commit, and what the pull request changes.
@@ -155,7 +157,11 @@ var buildOnce sync.Once
 // that the next run finds it made.
 func builtBinary(t *testing.T, cache string) string {
 	t.Helper()
-	path := filepath.Join(cache, "test", "fumehood")
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(cache, "test", fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:16], "fumehood") // one for each tree
 	buildOnce.Do(func() {
 		out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.settle=150ms", "-o", path, ".").CombinedOutput()
 		if err != nil {
@@ -350,7 +356,7 @@ func zipped(t *testing.T, files map[string][]byte) []byte {
 // started is a run of its code.
 func (w *world) addRun(event, conclusion string) {
 	run := githubtest.Run{ID: w.runID, Number: int(w.runID), Attempt: 1, Event: event, HeadSHA: w.base, HeadBranch: "master",
-		HeadRepository: hub, Conclusion: conclusion, Path: ".github/workflows/fumehood.yml", Name: "fumehood"}
+		HeadRepository: hub, Conclusion: conclusion, Path: ".github/workflows/fumehood.yml", Name: "fumehood", Actor: w.actor}
 	if event == "pull_request" {
 		run.HeadSHA, run.HeadBranch = w.head, "changes"
 		if w.fork {
@@ -377,6 +383,7 @@ func (w *world) report(change func(map[string]any), env ...string) step {
 func (w *world) ask(login, body string, env ...string) step {
 	w.t.Helper()
 	id := w.gh.AddComment(prNumber, login, body)
+	w.actor = login
 	return w.act("issue_comment", w.commentEvent(id), env...)
 }
 

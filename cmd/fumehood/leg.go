@@ -30,7 +30,8 @@ type leg struct {
 	document []byte
 	plan     proposal.Plan
 	report   proposal.Report
-	dir      string // with the files of its artifact, when this job made them
+	dir      string // with what is reported, when this job made it
+	files    string // with whole outputs and what was brought out, which nobody reads again
 	own      bool   // ran in this job: nobody else had a hand in it
 	ours     bool   // the report is our word on what was left, not what was left
 	audit    string // what verifying the log said

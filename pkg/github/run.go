@@ -27,6 +27,7 @@ type WorkflowRun struct {
 	Path             string // of the workflow's file
 	Name             string
 	Created          time.Time
+	Actor            Author // who caused the first attempt
 }
 
 // run is a workflow run with what go-github leaves out.
@@ -50,19 +51,20 @@ func (c *Client) WorkflowRun(ctx context.Context, id int64) (WorkflowRun, error)
 }
 
 // CountWorkflowRuns counts the runs that event has started since then of the workflow
-// whose file is path, or with "" of every one; those left out that were skipped.
-func (c *Client) CountWorkflowRuns(ctx context.Context, event, path string, since time.Time) (int, error) {
-	count, seen := 0, map[int64]bool{}
+// whose file is path, or with "" of every one, by who caused them; those left out that
+// were skipped.
+func (c *Client) CountWorkflowRuns(ctx context.Context, event, path string, since time.Time) (map[Author]int, error) {
+	count, seen := map[Author]int{}, map[int64]bool{}
 	created := ">=" + stamp(since)
 	for range maxSearches {
 		runs, err := c.searchRuns(ctx, event, created)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		for _, r := range runs {
 			file, _, _ := strings.Cut(r.Path, "@") // GitHub names the ref of some
 			if !seen[r.ID] && r.Conclusion != "skipped" && (path == "" || file == path) {
-				count++
+				count[r.Actor]++
 			}
 			seen[r.ID] = true
 		}
@@ -71,7 +73,7 @@ func (c *Client) CountWorkflowRuns(ctx context.Context, event, path string, sinc
 		}
 		created = stamp(since) + ".." + stamp(runs[len(runs)-1].Created)
 	}
-	return 0, malformed("more than %d runs, which are not counted", maxSearches*maxFound).stop(countRuns)
+	return nil, malformed("more than %d runs, which are not counted", maxSearches*maxFound).stop(countRuns)
 }
 
 // GitHub shows the newest 1,000 of what a search finds. Runs that somebody lets be
@@ -112,6 +114,6 @@ func runOf(r *run) (WorkflowRun, error) {
 		HeadSHA: r.GetHeadSHA(), HeadBranch: r.GetHeadBranch(),
 		HeadRepository: r.GetHeadRepository().GetFullName(), HeadRepositoryID: r.GetHeadRepository().GetID(),
 		Status: r.GetStatus(), Conclusion: r.GetConclusion(), Path: r.Path, Name: r.GetName(),
-		Created: r.GetCreatedAt().Time,
+		Created: r.GetCreatedAt().Time, Actor: authorOf(r.GetActor()),
 	}, nil
 }
