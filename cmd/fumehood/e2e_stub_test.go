@@ -14,7 +14,7 @@ import (
 )
 
 // uploadAction is the upload action that action.yml names, to the commit.
-func uploadAction(t *testing.T) string {
+func uploadAction(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile("../../action.yml")
 	if err != nil {
@@ -29,7 +29,7 @@ func uploadAction(t *testing.T) string {
 
 // stub stands for actions/upload-artifact, whose newest version act's artifact server
 // does not understand: the same inputs, the same three requests.
-func stub(t *testing.T) string {
+func stub(t testing.TB) string {
 	t.Helper()
 	path, err := filepath.Abs("testdata/upload-artifact")
 	if err != nil {
@@ -38,7 +38,7 @@ func stub(t *testing.T) string {
 	return path
 }
 
-func freePort(t *testing.T) string {
+func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

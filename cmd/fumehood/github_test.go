@@ -38,7 +38,7 @@ const (
 
 // A world is GitHub with one repository, one pull request and its code.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	gh     *githubtest.Server
 	git    *githubtest.GitServer
 	dir    string
@@ -69,7 +69,7 @@ proposals:
 `
 
 // newWorld makes it; change adds to the base's and the head's files.
-func newWorld(t *testing.T, fork bool, base, head map[string]string) *world {
+func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), cache: builtCache(t), fork: fork, runID: 1000}
 	w.binary = builtBinary(t, w.cache)
@@ -155,7 +155,7 @@ var buildOnce sync.Once
 // builtBinary is fumehood as a program of its own: the action starts itself again, as
 // root and with an empty environment. It lies beside the runsc that tests build, so
 // that the next run finds it made.
-func builtBinary(t *testing.T, cache string) string {
+func builtBinary(t testing.TB, cache string) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -268,7 +268,7 @@ func (w *world) finish(s step, code int, log string) step {
 }
 
 // parseOutputs reads the file as the runner does: NAME<<DELIMITER, lines, DELIMITER.
-func parseOutputs(t *testing.T, text string) map[string]string {
+func parseOutputs(t testing.TB, text string) map[string]string {
 	t.Helper()
 	outputs := map[string]string{}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -333,7 +333,7 @@ func (w *world) upload(s step, change func(map[string][]byte)) int64 {
 	return w.gh.AddArtifact(githubtest.Artifact{Run: w.runID, Name: s.outputs["artifact-name"], Data: zipped(w.t, files)})
 }
 
-func zipped(t *testing.T, files map[string][]byte) []byte {
+func zipped(t testing.TB, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

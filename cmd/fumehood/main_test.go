@@ -113,7 +113,7 @@ func owner(info fs.FileInfo) string {
 }
 
 // builtCache makes sure that runsc is built and returns the cache that has it.
-func builtCache(t *testing.T) string {
+func builtCache(t testing.TB) string {
 	t.Helper()
 	return filepath.Dir(filepath.Dir(filepath.Dir(installtest.Runsc(t).Path))) // CACHE/runsc/KEY/fumehood-runsc
 }
