@@ -23,6 +23,7 @@ const lookPlan = "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat 
 
 // THREATS 8: no event gives a fork's code a job that can write or ask for an identity.
 func TestActionRefusals(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, event, payload string
 		fork                 bool
@@ -58,6 +59,7 @@ func TestActionRefusals(t *testing.T) {
 // THREATS 5: a pull request that edits the policy, the workflows and the action is
 // judged by the base commit's, and the comment says that it edits them.
 func TestActionPolicyOfTheBase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, askRule, map[string]string{
 		".github/fumehood/ask.rego": "package fumehood.command\n\nallow contains {\"rule\": \"mine\"} if true\n",
 		".github/workflows/ci.yml":  "on: push\n",
@@ -72,6 +74,7 @@ func TestActionPolicyOfTheBase(t *testing.T) {
 // THREATS 9: the head moves between run and report: the comment says so, and a result
 // of the old commit never takes the place of one of the new.
 func TestActionHeadMoved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+lookPlan)
 	w.upload(s, nil)
@@ -101,6 +104,7 @@ func TestActionHeadMoved(t *testing.T) {
 
 // THREATS 9: the head has moved before the run begins: nothing runs, and nothing fails.
 func TestActionHeadMovedBefore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	payload := w.event("pull_request.opened", nil)
 	w.gh.Move(prNumber, githubtest.SHA("later"))
@@ -112,6 +116,7 @@ func TestActionHeadMovedBefore(t *testing.T) {
 
 // THREATS 26: somebody posts the marker first, on both pages; ours is found by author.
 func TestActionSquatter(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	for i := range 130 {
 		body := fmt.Sprint("comment ", i)
@@ -132,6 +137,7 @@ func TestActionSquatter(t *testing.T) {
 
 // THREATS 22, 23: what a command prints is neither a workflow command nor an output.
 func TestActionForgedOutputs(t *testing.T) {
+	t.Parallel()
 	hostile := "::set-output name=conclusion::success\\n::error::forged\\n##[error]forged\\nconclusion=success\\n_GitHubActionsFileCommandDelimeter_\\nconclusion<<X\\nsuccess\\nX\\n"
 	w := newWorld(t, false, nil, map[string]string{"hostile.txt": strings.ReplaceAll(hostile, `\n`, "\n")})
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: print, run: cat hostile.txt}\n  - {id: fail, run: 'grep -q nothing README.md'}\n"
@@ -150,6 +156,7 @@ func TestActionForgedOutputs(t *testing.T) {
 // THREATS 12, 28, 29: no secret of the job reaches the sandbox, the log beyond its
 // mask, the comment, the summary or the artifact, in whatever coding.
 func TestActionSecretsStayOut(t *testing.T) {
+	t.Parallel()
 	canary := "canary-8f3a51c7d2e94b06"
 	w := newWorld(t, false, nil, nil)
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: env, run: 'cat /proc/self/environ /proc/1/environ /proc/1/cmdline'}\n  - {id: names, run: env}\n"
@@ -184,6 +191,7 @@ func TestActionSecretsStayOut(t *testing.T) {
 // cancelled: the runner interrupts, as it does when a person cancels. The sandbox is
 // gone, the log sealed, and the comment says so.
 func TestActionCancelled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: quick, run: cat README.md}\n  - {id: slow, run: sleep 300}\n"
 	cmd, s := w.start("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan)

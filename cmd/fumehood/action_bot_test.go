@@ -31,6 +31,7 @@ proposals:
 // THREATS 10: who may start a run is decided by the permission that the API reports,
 // and bots by their ids.
 func TestBotWhoMayRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.gh.Permit("Codertocat", "write")
 	w.gh.Permit("hubot", "triage")
@@ -66,6 +67,7 @@ func TestBotWhoMayRun(t *testing.T) {
 // A reaction comes before anything that takes time, and the answer to who may not
 // stands in the one comment.
 func TestBotAnswers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.ask("Codertocat", "/fumehood run cat README.md")
 	mine := w.gh.CommentsBy(prNumber, "Codertocat")[0].ID
@@ -92,6 +94,7 @@ func reactions(gh *githubtest.Server, comment int64) string {
 // THREATS 9: an approval is for one commit, one plan and one policy, by somebody else
 // than the author.
 func TestBotApprove(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
 	w.gh.Permit("octocat", "write")
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
@@ -124,6 +127,7 @@ func TestBotApprove(t *testing.T) {
 
 // Anything new voids an approval: a push, and the comment says so.
 func TestBotApproveVoid(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
@@ -143,6 +147,7 @@ func TestBotApproveVoid(t *testing.T) {
 // A fork's code never runs in the job that can write: the trigger job judges, the run
 // job can only read, the report job runs nothing.
 func TestBotFork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	s := w.ask("Codertocat", "/fumehood run cat README.md")
 	if s.code != exitStopped {
@@ -175,6 +180,7 @@ func TestBotFork(t *testing.T) {
 // THREATS 11: comments start no more than the budget, on a pull request and in a day,
 // and neither our own nor another bot's comment starts anything.
 func TestBotBudget(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	ran := 0
 	for i := range 6 {
@@ -211,6 +217,7 @@ func TestBotBudget(t *testing.T) {
 
 // THREATS 9: an old comment that is edited is not a command.
 func TestBotEditedComment(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	s := w.act("issue_comment", w.event("issue_comment.edited.pr", func(p map[string]any) {
 		p["comment"].(map[string]any)["body"] = "/fumehood run cat README.md"
@@ -223,6 +230,7 @@ func TestBotEditedComment(t *testing.T) {
 // rerun decides the last plan anew on the present commit; explain answers from the
 // last report.
 func TestBotRerunAndExplain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	s := w.ask("Codertocat", "/fumehood rerun")
 	want(t, "comment", w.comment().Body, "nothing has run")
@@ -242,6 +250,7 @@ func TestBotRerunAndExplain(t *testing.T) {
 // THREATS 9: a job with an approval that is started again after the base has moved on
 // does not run by the old base's policy.
 func TestBotApprovalOfAnOldBase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)

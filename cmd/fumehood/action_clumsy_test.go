@@ -102,6 +102,7 @@ var mistakes = []mistake{
 // Every mistake has one code, told in the log, the summary and, where it can be, the
 // comment; the conclusion is "error"; nothing runs that should not; what ran is kept.
 func TestActionClumsy(t *testing.T) {
+	t.Parallel()
 	for _, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
 			w := newWorld(t, m.fork, m.base, nil)
@@ -155,6 +156,7 @@ func (m mistake) check(t *testing.T, w *world, s step) {
 
 // What a fork's run left cannot be told: the comment says why, whatever the reason.
 func TestActionClumsyReport(t *testing.T) {
+	t.Parallel()
 	broken := rego("package fumehood.command\n\ndeny contains x if { foo( }\n")
 	tests := []struct {
 		name           string
@@ -199,6 +201,7 @@ func TestActionClumsyReport(t *testing.T) {
 
 // What looks like a mistake and is none: the job is green, or as red as its commands.
 func TestActionNoMistake(t *testing.T) {
+	t.Parallel()
 	set := func(f func(*githubtest.PR)) func(*world) {
 		return func(w *world) { w.gh.Change(prNumber, f) }
 	}
@@ -252,6 +255,7 @@ func TestActionNoMistake(t *testing.T) {
 // A comment that cannot be granted for a reason of ours is answered, not left with a
 // pair of eyes; what nobody asked of us costs nothing.
 func TestBotClumsy(t *testing.T) {
+	t.Parallel()
 	broken := rego("package fumehood.command\n\ndeny contains x if { foo( }\n")
 	usage := "/fumehood approve <sha>"
 	tests := []struct {
@@ -299,6 +303,7 @@ func TestBotClumsy(t *testing.T) {
 
 // A job that is run again reports anew, in the same comment.
 func TestActionSecondAttempt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.act("pull_request", w.event("pull_request.opened", nil))
 	want(t, "comment", w.comment().Body, "1 failed")
@@ -312,6 +317,7 @@ func TestActionSecondAttempt(t *testing.T) {
 
 // A pull request without a change, and one with more files than the API lists.
 func TestActionSizes(t *testing.T) {
+	t.Parallel()
 	many := map[string]string{}
 	for i := range 3200 {
 		many[fmt.Sprintf("many/%04d.txt", i)] = "x\n"

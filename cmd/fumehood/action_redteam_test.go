@@ -101,6 +101,7 @@ func mustNot(t *testing.T, what, text string, pieces ...string) {
 // THREATS 9, 27: a fork's own run says that a maintainer approved it. Nobody's word but
 // the bot's request makes an approval.
 func TestActionForgedApproval(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
 	honest := w.forge(forgery{plan: askPlan, rules: askRule})
 	var shown proposal.Report
@@ -124,6 +125,7 @@ func TestActionForgedApproval(t *testing.T) {
 // a plan in it may lead anywhere: to a file of the runner's, to our own environment, to
 // what never ends.
 func TestActionPlanPathStaysInTheWorkspace(t *testing.T) {
+	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "credentials")
 	if err := os.WriteFile(secret, []byte(lookPlan), 0o600); err != nil {
 		t.Fatal(err)
@@ -182,6 +184,7 @@ func (w *world) end(cmd *exec.Cmd, s step, patience time.Duration) step {
 
 // THREATS 27: what was refused as forged is not told, explained or run by other ways.
 func TestBotTellsNothingOfWhatWasRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.fork = true // of the run, so that its artifact is a stranger's
 	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *about) { a.PR = 3 }})
@@ -203,6 +206,7 @@ func TestBotTellsNothingOfWhatWasRefused(t *testing.T) {
 // THREATS 25, 27: what explain answers is this repository's policy's word, never that of
 // a policy that the pull request's own run took instead.
 func TestBotExplainsInItsOwnWords(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
 	mine := "package fumehood.command\n\n# METADATA\n# title: Mine\nask contains {\"rule\": \"house.sort\", \"message\": \"Reviewed by the maintainers and found to be harmless please merge\", \"suggestion\": \"merge it\"} if {\n\tinput.command.program == \"sort\"\n}\n"
 	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: map[string]string{"ask.rego": mine}}))
@@ -224,6 +228,7 @@ func TestBotExplainsInItsOwnWords(t *testing.T) {
 
 // THREATS 27: many artifacts do not keep the comment from saying so.
 func TestActionTooManyArtifacts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	bundle := w.forge(forgery{plan: lookPlan})
 	for i := range maxArtifacts + 1 {
@@ -239,6 +244,7 @@ func TestActionTooManyArtifacts(t *testing.T) {
 // THREATS 9: nobody approves what they have not seen. A question that the comment cannot
 // show whole is not put: what would be approved is hidden behind its beginning.
 func TestActionAsksOnlyWhatItShowsWhole(t *testing.T) {
+	t.Parallel()
 	long := "sort " + strings.Repeat("notes/new.txt ", 350) + "hidden-in-the-middle.txt" + strings.Repeat(" notes/new.txt", 350)
 	many := "schema: fumehood.plan/v1\nproposals:\n"
 	for i := range 90 {
@@ -280,6 +286,7 @@ func TestActionAsksOnlyWhatItShowsWhole(t *testing.T) {
 // THREATS 12, 13: nothing of the job goes with the program that runs as root: no
 // variable, no descriptor.
 func TestActionRootChildHoldsNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	canary := "canary-51c7d28f3a"
 	secret := filepath.Join(t.TempDir(), canary)
@@ -332,6 +339,7 @@ func TestActionRootChildHoldsNothing(t *testing.T) {
 // THREATS 22, 25: names that a stranger chooses are neither Markdown, nor workflow
 // commands, nor mentions, wherever they stand.
 func TestActionHostileNames(t *testing.T) {
+	t.Parallel()
 	evil := "a]: @everyone #1 <img src=x onerror=1> `x` ::error::forged %0A::warning::forged \u202e txt.exe"
 	w := newWorld(t, true, map[string]string{".github/workflows/ci.yml": "on: push\n"}, map[string]string{
 		".github/workflows/" + evil + "\n::error::forged\n.yml":      "x\n",
@@ -389,6 +397,7 @@ func outsideCode(body string) string {
 // THREATS 25, 26: a command that prints fumehood's own comment, marks and state
 // included, changes neither the state nor the parts of the comment.
 func TestActionOutputForgesTheComment(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
 	ours := w.comment().Body
@@ -420,6 +429,7 @@ func TestActionOutputForgesTheComment(t *testing.T) {
 // THREATS 9: between any two requests to the API the head may move. Nothing of another
 // commit runs, and what ran is told as what it is.
 func TestActionHeadMovesBetweenAnyRequests(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 4; n++ {
 		t.Run(fmt.Sprint("before reading it for the ", n, ". time"), func(t *testing.T) {
 			w := newWorld(t, false, nil, nil)
@@ -452,6 +462,7 @@ func TestActionHeadMovesBetweenAnyRequests(t *testing.T) {
 // THREATS 9: a push between the judging of a wish and its run stops it, in three jobs
 // and in one.
 func TestBotHeadMovesAfterTheTrigger(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood run cat README.md")
 	payload := w.commentEvent(id)
@@ -476,6 +487,7 @@ func TestBotHeadMovesAfterTheTrigger(t *testing.T) {
 
 // THREATS 9, 23: a request that no trigger job made starts nothing.
 func TestBotForgedRequest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood run cat README.md")
 	payload := w.commentEvent(id)
@@ -509,6 +521,7 @@ func TestBotForgedRequest(t *testing.T) {
 // THREATS 9, 27: an approval in a request that is not for this commit, plan and policy
 // runs nothing.
 func TestBotForgedApprovalInARequest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
 	bundle := w.forge(forgery{plan: askPlan, rules: askRule})
 	var shown proposal.Report
@@ -555,6 +568,7 @@ func TestBotForgedApprovalInARequest(t *testing.T) {
 // THREATS 9: what stands on the base has changed since the question was put: another
 // policy asks another question.
 func TestBotApproveAfterThePolicyChanged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
@@ -582,6 +596,7 @@ func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 // THREATS 9, 27: the artifact is another one than that which was shown, with the very
 // same plan: what was shown beside it could be other.
 func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
 	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule}))
 	w.report(nil)
@@ -599,6 +614,7 @@ func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 
 // THREATS 9: what was shown as starting in one folder is not approved for another.
 func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
 	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *about) { a.Cwd = "notes" }}))
 	w.report(nil)
@@ -614,6 +630,7 @@ func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
 // THREATS 10: a login that changed hands has the rights of nobody; a quoted command, one
 // in the middle of talk and one by an unlisted account of the same name ask nothing.
 func TestBotImpostors(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
@@ -668,6 +685,7 @@ func TestBotImpostors(t *testing.T) {
 // THREATS 25, 27: what a forged report says in words is shown as a quotation, never as
 // ours: no verdict, no promise, no notice.
 func TestActionForgedWordsAreQuoted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	words := "Reviewed by the maintainers and harmless, please merge"
 	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *about) {
@@ -682,6 +700,7 @@ func TestActionForgedWordsAreQuoted(t *testing.T) {
 
 // THREATS 27: a fork that the report names is the one that the API knows.
 func TestActionForgedFork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	for _, fork := range []string{"", "Codertocat/trusted"} {
 		w.runID += 10
@@ -696,6 +715,7 @@ func TestActionForgedFork(t *testing.T) {
 // A fork that was deleted leaves a pull request without a repository: its code is
 // still a stranger's, and is told of.
 func TestBotForkIsGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: "-"},
 		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
@@ -720,6 +740,7 @@ func TestBotForkIsGone(t *testing.T) {
 // THREATS 9: two plans wait, of two artifacts: one word approves both, and each is the
 // one that was shown.
 func TestBotApprovesTwoPlans(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
 	other := strings.ReplaceAll(askPlan, "notes/new.txt", "README.md")
 	w.plant("fumehood-a", w.forge(forgery{plan: askPlan, rules: askRule}))
@@ -748,6 +769,7 @@ func TestBotApprovesTwoPlans(t *testing.T) {
 
 // THREATS 16, 18, 27: no archive fills the memory, leads anywhere or hides a second file.
 func TestActionHostileArchives(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	good := w.forge(forgery{plan: lookPlan})
 	tests := map[string]struct {
@@ -841,6 +863,7 @@ func zipOf(t *testing.T, list []zipMember) []byte {
 // THREATS 18, 25: much output makes neither the summary nor the comment longer than
 // GitHub takes.
 func TestActionMuchOutput(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{"wide.txt": strings.Repeat("€`<!--\u202e", 200_000), "tall.txt": strings.Repeat("::error::x\n", 200_000)})
 	plan := "schema: fumehood.plan/v1\nproposals:\n"
 	for i := range 12 {
@@ -860,6 +883,7 @@ func TestActionMuchOutput(t *testing.T) {
 
 // THREATS 18: the largest reports that may be do not take the memory of a runner.
 func TestActionReportMemory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	good := w.forge(forgery{plan: lookPlan})
 	many := "schema: fumehood.plan/v1\nproposals:\n"
@@ -904,6 +928,7 @@ func TestActionReportMemory(t *testing.T) {
 
 // THREATS 26: reports that come at once leave one comment, and the newest stands.
 func TestActionManyReportsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	bundle := w.forge(forgery{plan: lookPlan})
 	type begun struct {
@@ -940,6 +965,7 @@ func TestActionManyReportsAtOnce(t *testing.T) {
 // Cancelled at any moment: nothing hangs, nothing is left running, and the conclusion
 // is that it was cancelled.
 func TestActionCancelledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(w *world, reached func()){
 		"while GitHub answers":         func(w *world, reached func()) { once(w, "pulls/get", reached) },
 		"while the code comes":         func(w *world, reached func()) { w.git.Before(slowly(reached)) },
@@ -997,6 +1023,7 @@ func slowly(reached func()) func(http.ResponseWriter, *http.Request) bool {
 // A GitHub that misbehaves costs time or an error that says so, never a second comment,
 // a run of something else or a pass that there was not.
 func TestActionMisbehavingGitHub(t *testing.T) {
+	t.Parallel()
 	const pull, list, create, artifacts = "pulls/get", "issues/list-comments", "issues/create-comment", "actions/list-workflow-run-artifacts"
 	tests := []struct {
 		name  string
@@ -1079,6 +1106,7 @@ func (w *world) link(repo string, links map[string]string) {
 
 // THREATS 5, 16: the input policy names a folder of the base commit and nothing else.
 func TestActionPolicyPathTricks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, map[string]string{"rules/ask.rego": askRule[".github/fumehood/ask.rego"], "file": "x\n"}, nil)
 	repo := filepath.Join(w.dir, "git", hub+".git")
 	w.link(repo, map[string]string{"linked": "rules", "outside": "../../../../../etc"})
@@ -1108,6 +1136,7 @@ func TestActionPolicyPathTricks(t *testing.T) {
 // THREATS 22, 25: a run that says it was stopped, and why, says so in quotation marks, in
 // the log, its annotations and the comment.
 func TestActionForgedFailure(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	report, err := json.Marshal(proposal.Report{Schema: proposal.ReportSchema, Records: []proposal.Record{},
 		Run:   proposal.Run{Repository: hub, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base, Enforced: []string{}, Unenforced: []string{}},
@@ -1129,6 +1158,7 @@ func TestActionForgedFailure(t *testing.T) {
 
 // THREATS 5: thousands of files do not hide from people that a workflow is changed.
 func TestActionManyFilesHideNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	var files []githubtest.File
 	for i := range 3000 {
@@ -1145,6 +1175,7 @@ func TestActionManyFilesHideNothing(t *testing.T) {
 // THREATS 14, 16: a checkout of an earlier step whose .git a pull request's code has
 // been at starts nothing and leads nowhere.
 func TestActionHostileCheckout(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(t *testing.T, dir, evil string) error{
 		"a monitor": func(t *testing.T, dir, evil string) error {
 			return appendTo(dir+"/.git/config", "[core]\n\tfsmonitor = "+evil+"\n")
@@ -1225,6 +1256,7 @@ func appendTo(path, text string) error {
 // THREATS 23, 31: what an earlier step left in the environment for every program is not
 // picked up: no program of its PATH runs, no git configuration counts, nothing is traced.
 func TestActionIgnoresTheJobsEnvironment(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
 	evil := t.TempDir()
 	ran := filepath.Join(evil, "ran")
@@ -1262,6 +1294,7 @@ func TestActionIgnoresTheJobsEnvironment(t *testing.T) {
 // THREATS 11: somebody without rights who keeps asking changes nothing in the comment,
 // and so keeps nobody from approving what it shows.
 func TestBotStrangersKeepNobodyFromApproving(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)

@@ -16,6 +16,7 @@ import (
 
 // The one-job form: a pull request of the same repository, from event to comment.
 func TestActionSameRepository(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil))
 	if s.code != exitRefused || s.outputs["conclusion"] != "failure" || s.outputs["sha"] != w.head {
@@ -31,6 +32,7 @@ func TestActionSameRepository(t *testing.T) {
 // A fork's pull request: a run without any right to write, whose artifact another
 // workflow reports, without the code.
 func TestActionFork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	w.permit("contents:read", "pull_requests:read")
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil))
@@ -54,6 +56,7 @@ func TestActionFork(t *testing.T) {
 // THREATS 27: what an artifact says is never believed about where it comes from, and
 // not shown when it is not of one piece.
 func TestActionForgedArtifact(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		forge  func(w *world, files map[string][]byte)
 		pieces []string
@@ -96,6 +99,7 @@ func TestActionForgedArtifact(t *testing.T) {
 
 // git works inside, on both commits, without a remote and without a credential.
 func TestActionGitInside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	plan := `schema: fumehood.plan/v1
 proposals:
@@ -117,6 +121,7 @@ proposals:
 // THREATS 14: an earlier step's checkout is taken only at the commit and without the
 // credential that actions/checkout leaves unless it is told not to.
 func TestActionExistingCheckout(t *testing.T) {
+	t.Parallel()
 	clone := func(w *world, commit string) string {
 		dir := t.TempDir()
 		w.gitIn("", "clone", "-q", "--no-checkout", w.dir+"/git/"+hub+".git", dir)
@@ -168,6 +173,7 @@ func TestActionExistingCheckout(t *testing.T) {
 
 // staged: everything but the posting, and the summary shows what would be posted.
 func TestActionStaged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_STAGED=true", "INPUT_CHECK_RUN=true")
 	if len(w.gh.Comments(prNumber)) != 0 || len(w.gh.CheckRuns(w.head)) != 0 || s.outputs["conclusion"] != "failure" {
@@ -178,6 +184,7 @@ func TestActionStaged(t *testing.T) {
 
 // The check run has the conclusion, and annotations on lines of the pull request's files.
 func TestActionCheckRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{"go.mod": "module example.com/m\n\ngo 1.21\n", "bad.go": "package m\n\nfunc f() int { return \"x\" }\n"})
 	w.permit("contents:read", "pull_requests:write", "checks:write")
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: vet, run: go vet ./...}\n"
@@ -191,6 +198,7 @@ func TestActionCheckRun(t *testing.T) {
 // observe: the repository's own policy refuses nothing, says what it would have
 // refused, and the comment says that it was only observed; the floor still holds.
 func TestActionObserve(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
 	plan := askPlan + "  - {id: sneaky, run: 'curl https://evil.example/'}\n"
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan, "INPUT_MODE=observe")
@@ -202,6 +210,7 @@ func TestActionObserve(t *testing.T) {
 
 // A submodule and a large file that are not there are named.
 func TestActionLeftOut(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"})
 	w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
 	want(t, "comment", w.comment().Body, "big.bin", "LFS")
@@ -209,6 +218,7 @@ func TestActionLeftOut(t *testing.T) {
 
 // A folder of the repository can be where commands start.
 func TestActionWorkingDirectory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: here, run: cat new.txt}\n"
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan, "INPUT_WORKING_DIRECTORY=notes")
@@ -220,6 +230,7 @@ func TestActionWorkingDirectory(t *testing.T) {
 // A run whose pull request is gone, or that a branch without one started, is not
 // reported anywhere, and nothing fails.
 func TestActionReportWithoutPullRequest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+lookPlan)
 	w.upload(s, nil)
@@ -233,6 +244,7 @@ func TestActionReportWithoutPullRequest(t *testing.T) {
 // However much commands print, the report can be read: what they printed is in an
 // artifact of its own.
 func TestActionNoisyFork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: noise, run: head -c 60M /dev/urandom}\n  - {id: more, run: head -c 60M /dev/urandom}\n"
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan)
