@@ -80,6 +80,8 @@ type Result struct {
 	// nothing of earlier ones: the first command, a fresh one, or one that follows a
 	// sandbox that had to be killed.
 	NewSandbox bool `json:"new_sandbox"`
+	// Observations are what the kernel saw the command do; nil when nothing watched.
+	Observations *Observations `json:"observations,omitempty"`
 	// Leftover counts processes that the command left behind and that were killed.
 	Leftover int `json:"leftover"`
 }
