@@ -21,6 +21,9 @@ type Exec struct {
 	Layer      string   `json:"layer"`  // where the file lies: a Layer constant
 	Script     string   `json:"script"` // when Path is the interpreter of a script: the script
 	First      bool     `json:"first"`  // the command's first process, which the supervisor starts itself
+	// Same are the paths of programs of the root file system with the content of the
+	// file, when it lies elsewhere: a copy of curl is curl.
+	Same []string `json:"same"`
 	// Grants are what the command was granted beside its limits: "built" lets it run
 	// programs from places that it can write to.
 	Grants []string `json:"grants"`
@@ -42,7 +45,8 @@ type ExecDecision struct {
 	Rules  []string `json:"rules"`
 	Reason *Reason  `json:"reason,omitempty"` // the first that speaks against it
 	// Cacheable says that the answer depends on nothing but Path, Digest, Layer,
-	// Command and Grants.
+	// Command, Grants and Env. It is never set when Env is not empty: an Exec whose Env
+	// is not empty is always asked about, and never answered from a cache.
 	Cacheable bool `json:"cacheable"`
 	// Observed says that it would have been refused.
 	Observed bool `json:"observed,omitempty"`
