@@ -9,13 +9,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of the lists in a report. Refusals have a list's room of their own, and so
+// Bounds of the lists in a report; the log has everything. Refusals have a list's room of their own, and so
 // has each class of what is of note, so that none of them can crowd out another.
 const (
-	mostExecs   = 150
+	mostExecs   = 60
 	mostRefused = 50
 	mostOfClass = 40
-	listBytes   = 48 << 10 // of one class
+	listBytes   = 40 << 10 // of one class
 	// mostFiles is how many file events of a command the log takes one by one; those
 	// after it are only counted.
 	mostFiles = 20000
