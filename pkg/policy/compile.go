@@ -20,16 +20,18 @@ import (
 // The decision points of this version.
 const (
 	pointCommand  = "fumehood.command"
+	pointExec     = "fumehood.exec"
 	pointProposal = "fumehood.proposal"
 	pointTrigger  = "fumehood.trigger"
 	packageLib    = "fumehood.lib"
 )
 
-var points = []string{pointCommand, pointProposal, pointTrigger}
+var points = []string{pointCommand, pointExec, pointProposal, pointTrigger}
 
 // sets are the rule names with a meaning, and at which points they have it.
 var sets = map[string][]string{
-	pointCommand:  {"allow", "ask", "deny", "limits"},
+	pointCommand:  {"allow", "ask", "deny", "exec", "limits"},
+	pointExec:     {"allow", "ask", "deny"},
 	pointProposal: {"ask", "deny", "env", "limits", "network", "programs"},
 	pointTrigger:  {"allow", "ask", "deny"},
 }
@@ -46,6 +48,8 @@ type layer struct {
 type point struct {
 	name  string
 	query rego.PreparedEvalQuery
+	// beyond says that no answer about an exec may be reused.
+	beyond bool
 }
 
 // compileLayers compiles every layer and point by itself, side by side.
@@ -151,13 +155,13 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 	if query == "" {
 		return nil, nil
 	}
-	compiler := ast.NewCompiler().
-		WithCapabilities(capabilities()).
-		WithStrict(true).
-		WithDefaultRegoVersion(ast.RegoV1).
-		WithSchemas(inputSchema(name))
-	if compiler.Compile(own); compiler.Failed() {
+	compiler := compileModules(name, own, true)
+	if compiler.Failed() {
 		return nil, compileStop(l.name, compiler.Errors)
+	}
+	p := &point{name: name}
+	if name == pointExec {
+		compiler, query, p.beyond = guarded(compiler, modulesOf(name, modules), query)
 	}
 	prepared, err := rego.New(
 		rego.Compiler(compiler),
@@ -175,7 +179,33 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 			return nil, err
 		}
 	}
-	return &point{name: name, query: prepared}, nil
+	p.query = prepared
+	return p, nil
+}
+
+func compileModules(point string, modules map[string]*ast.Module, strict bool) *ast.Compiler {
+	compiler := ast.NewCompiler().
+		WithCapabilities(capabilities()).
+		WithStrict(strict).
+		WithDefaultRegoVersion(ast.RegoV1).
+		WithSchemas(inputSchema(point))
+	compiler.Compile(modules)
+	return compiler
+}
+
+// guarded compiles the exec point once more with its guards, whose left-over
+// variables strictness would refuse, and has the query ask for them. Where that
+// cannot be done no answer is reused.
+func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string) (*ast.Compiler, string, bool) {
+	guards, ok := addGuards(modules)
+	if !ok || guards == 0 {
+		return plain, query, !ok
+	}
+	compiler := compileModules(pointExec, modules, false)
+	if compiler.Failed() {
+		return plain, query, true
+	}
+	return compiler, strings.TrimSuffix(query, "}") + fmt.Sprintf(", %q: data.%s.%s}", guardSet, pointExec, guardSet), false
 }
 
 // modulesOf copies the point's modules, and the library unless none of them names

@@ -4,8 +4,9 @@
 // OPA.
 //
 // It asks one prepared query a proposal (package fumehood.proposal) and one a
-// simple command (package fumehood.command), in each layer; and one a wish that
-// something be started (package fumehood.trigger). A layer is the built-in default
+// simple command (package fumehood.command), in each layer; one a program that
+// begins in the sandbox (package fumehood.exec); and one a wish that something be
+// started (package fumehood.trigger). A layer is the built-in default
 // or one folder; each is compiled by itself, so that no layer can change another's
 // rules, and Go merges what they say: deny wins over ask, ask over allow, the
 // smallest limit counts, and only the granting layer may allow.
@@ -126,7 +127,7 @@ func (e *Engine) warn(text string) {
 // A RuleCount says how many rules of one kind a layer has at a decision point.
 type RuleCount struct {
 	Layer string `json:"layer"`
-	Point string `json:"point"` // "fumehood.command", "fumehood.proposal" or "fumehood.trigger"
+	Point string `json:"point"` // "fumehood.command", "fumehood.exec", "fumehood.proposal" or "fumehood.trigger"
 	Set   string `json:"set"`   // "deny", "ask", "allow" …
 	Rules int    `json:"rules"`
 }
@@ -146,18 +147,19 @@ func (e *Engine) Rules() []RuleCount {
 // An evaluation that does not end even after its deadline leaves the engine dead:
 // every later Decide fails too.
 func (e *Engine) Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
-	return e.inTime(ctx, func(ctx context.Context) (proposal.Decision, error) { return e.decide(ctx, p, a) })
+	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) { return e.decide(ctx, p, a) })
 }
 
 // inTime bounds judge by the deadline.
-func (e *Engine) inTime(ctx context.Context, judge judge) (proposal.Decision, error) {
+func inTime[T any](ctx context.Context, e *Engine, judge judge[T]) (T, error) {
 	if e.dead.Load() {
-		return proposal.Decision{}, stop(codeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
+		var none T
+		return none, stop(codeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
 	}
-	d, err := e.attempt(ctx, e.deadline, judge)
+	d, err := attempt(ctx, e, e.deadline, judge)
 	if late(err) && ctx.Err() == nil && !e.dead.Load() {
 		// A machine that stood still is no rule that loops. Once more, with patience.
-		return e.attempt(ctx, patience*e.deadline, judge)
+		return attempt(ctx, e, patience*e.deadline, judge)
 	}
 	return d, err
 }
@@ -167,47 +169,47 @@ func late(err error) bool {
 	return errors.As(err, &s) && s.Code == codeDeadline
 }
 
-func (e *Engine) attempt(ctx context.Context, limit time.Duration, judge judge) (proposal.Decision, error) {
+func attempt[T any](ctx context.Context, e *Engine, limit time.Duration, judge judge[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	done := make(chan verdict, 1)
+	done := make(chan verdict[T], 1)
 	go func() { done <- evaluate(ctx, judge) }()
 	select {
 	case v := <-done:
 		return v.decision, v.err
 	case <-ctx.Done():
 	}
-	return e.waitOut(done, limit)
+	var none T
+	return none, waitOut(e, done, limit)
 }
 
 // A judge makes one decision.
-type judge func(context.Context) (proposal.Decision, error)
+type judge[T any] func(context.Context) (T, error)
 
-type verdict struct {
-	decision proposal.Decision
+type verdict[T any] struct {
+	decision T
 	err      error
 }
 
 // waitOut gives a cancelled evaluation its grace. Whatever comes of it is too late.
-func (e *Engine) waitOut(done <-chan verdict, limit time.Duration) (proposal.Decision, error) {
+func waitOut[T any](e *Engine, done <-chan verdict[T], limit time.Duration) error {
 	watchdog := time.NewTimer(grace)
 	defer watchdog.Stop()
 	select {
 	case <-done:
-		message := fmt.Sprintf("the decision took longer than %v", limit)
-		return proposal.Decision{}, stop(codeDeadline, message, hintDeadline, nil)
+		return stop(codeDeadline, fmt.Sprintf("the decision took longer than %v", limit), hintDeadline, nil)
 	case <-watchdog.C:
 		e.dead.Store(true)
-		return proposal.Decision{}, stop(codeDeadline, "an evaluation does not end", hintDeadline, nil)
+		return stop(codeDeadline, "an evaluation does not end", hintDeadline, nil)
 	}
 }
 
 // evaluate must not let a panic in the evaluator take the process down: it would
 // leave a run without an end in the log.
-func evaluate(ctx context.Context, judge judge) (v verdict) {
+func evaluate[T any](ctx context.Context, judge judge[T]) (v verdict[T]) {
 	defer func() {
 		if r := recover(); r != nil {
-			v = verdict{err: stop(codeEval, fmt.Sprintf("the evaluator panicked: %v", r), "report this as a defect", nil)}
+			v = verdict[T]{err: stop(codeEval, fmt.Sprintf("the evaluator panicked: %v", r), "report this as a defect", nil)}
 		}
 	}()
 	v.decision, v.err = judge(ctx)

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// An answer about an exec may be reused for the same key: file, command and grants.
+// It may not when a rule that looks beyond the key (at argv, cwd or the parent) could
+// speak about that file.
+//
+// Which rules look beyond is read off the modules: a rule does when it, or any rule
+// or function that it reaches, names another input field, or the input as a whole.
+// Of each such rule a guard is made: those of its conditions that look no further
+// than the key and share no variable with one that does. A rule holds only when all
+// of its conditions do, so where its guard does not hold, the rest cannot matter. A
+// condition left out makes a guard hold more often, never less: on any doubt it is
+// left out, and an answer is not reused.
+const guardSet = "beyond_key"
+
+// keyFields are the fields that an answer may rest on and still be reused. Env is
+// one because an answer about an Exec with an Env is never reused.
+var keyFields = []string{"command", "path", "name", "names", "same", "layer", "digest", "grants", "env"}
+
+// A gaze tells which rules of some modules look beyond the key.
+type gaze struct {
+	rules map[string][]ruleIn // by path: data.fumehood.exec.name
+	far   map[string]bool     // of rules
+}
+
+type ruleIn struct {
+	module *ast.Module
+	rule   *ast.Rule
+}
+
+func newGaze(modules map[string]*ast.Module) *gaze {
+	g := &gaze{rules: map[string][]ruleIn{}, far: map[string]bool{}}
+	for _, m := range modules {
+		for _, r := range m.Rules {
+			path := m.Package.Path.String() + "." + ruleName(r)
+			g.rules[path] = append(g.rules[path], ruleIn{m, r})
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for path, rules := range g.rules {
+			if g.far[path] {
+				continue
+			}
+			if slices.ContainsFunc(rules, func(r ruleIn) bool { return g.beyond(r.module, r.rule) }) {
+				g.far[path], changed = true, true
+			}
+		}
+	}
+	return g
+}
+
+// beyond reports whether n, a part of m, looks beyond the key, as far as is known.
+func (g *gaze) beyond(m *ast.Module, n any) bool {
+	found := false
+	var look func(*ast.Term) bool
+	look = func(t *ast.Term) bool {
+		switch v := t.Value.(type) {
+		case ast.Var:
+			found = found || g.farRef(m, ast.Ref{t})
+		case ast.Ref:
+			found = found || g.farRef(m, v)
+			for _, part := range v[1:] {
+				ast.WalkTerms(part, look)
+			}
+			return true
+		}
+		return found
+	}
+	ast.WalkTerms(n, look)
+	return found
+}
+
+// farRef reports whether ref reaches beyond the key. A local variable that has the
+// name of a rule counts as the rule.
+func (g *gaze) farRef(m *ast.Module, ref ast.Ref) bool {
+	head, ok := ref[0].Value.(ast.Var)
+	if !ok {
+		return g.beyond(m, ref[0])
+	}
+	if imported := importOf(m, head); imported != nil {
+		ref, head = append(slices.Clone(imported), ref[1:]...), imported[0].Value.(ast.Var)
+	}
+	switch head {
+	case ast.InputRootDocument.Value:
+		return len(ref) < 2 || !slices.Contains(keyFields, text(ref[1]))
+	case ast.DefaultRootDocument.Value:
+		return g.farData(ref)
+	}
+	return g.far[m.Package.Path.String()+"."+string(head)]
+}
+
+// farData follows a reference to the layer's own rules. One that names no rule may
+// be to all of them.
+func (g *gaze) farData(ref ast.Ref) bool {
+	path := "data"
+	for _, part := range ref[1:] {
+		path += "." + text(part)
+		if _, ok := g.rules[path]; ok {
+			return g.far[path]
+		}
+	}
+	return true
+}
+
+// importOf is what m imports under name.
+func importOf(m *ast.Module, name ast.Var) ast.Ref {
+	for _, i := range m.Imports {
+		if i.Name() != name {
+			continue
+		}
+		if ref, ok := i.Path.Value.(ast.Ref); ok {
+			return ref
+		}
+		return ast.Ref{i.Path}
+	}
+	return nil
+}
+
+func text(t *ast.Term) string {
+	s, _ := t.Value.(ast.String)
+	return string(s)
+}
+
+// addGuards adds to modules, which are copies, the guards of the exec rules that look
+// beyond the key, and says how many there are. It cannot where a rule already has
+// the name.
+func addGuards(modules map[string]*ast.Module) (int, bool) {
+	g := newGaze(modules)
+	if _, taken := g.rules["data."+pointExec+"."+guardSet]; taken {
+		return 0, false
+	}
+	guards := 0
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		m := modules[name]
+		for _, r := range slices.Clone(m.Rules) {
+			if packageOf(m) != pointExec || !slices.Contains(sets[pointExec], ruleName(r)) || !g.beyond(m, r) {
+				continue
+			}
+			m.Rules = append(m.Rules, guardOf(r, g.near(m, r.Body), guards))
+			guards++
+		}
+	}
+	return guards, true
+}
+
+func guardOf(r *ast.Rule, body ast.Body, n int) *ast.Rule {
+	head := ast.NewHead(guardSet, ast.IntNumberTerm(n))
+	head.SetLoc(r.Location)
+	for i, expr := range body {
+		expr.Index = i
+	}
+	return &ast.Rule{Head: head, Body: body, Module: r.Module, Location: r.Location}
+}
+
+// near copies the conditions of body that look no further than the key and share no
+// variable with one that does. A body that declares a variable with the name of a
+// rule or an import is not read: left without the declaration, the name would mean
+// the rule.
+func (g *gaze) near(m *ast.Module, body ast.Body) ast.Body {
+	kept, open := slices.Clone(body), map[ast.Var]bool{}
+	if slices.ContainsFunc(declared(body), func(v ast.Var) bool { return g.known(m, v) }) {
+		kept = nil
+	}
+	for left := -1; left != len(kept); {
+		left = len(kept)
+		kept = slices.DeleteFunc(kept, func(e *ast.Expr) bool {
+			if !g.beyond(m, e) && !slices.ContainsFunc(varsOf(e), func(v ast.Var) bool { return open[v] }) {
+				return false
+			}
+			for _, v := range varsOf(e) {
+				open[v] = !g.known(m, v)
+			}
+			return true
+		})
+	}
+	if len(kept) == 0 {
+		return ast.NewBody(ast.NewExpr(ast.BooleanTerm(true)))
+	}
+	return ast.Body(kept).Copy()
+}
+
+// known reports whether v is the name of something outside the rule.
+func (g *gaze) known(m *ast.Module, v ast.Var) bool {
+	_, rule := g.rules[m.Package.Path.String()+"."+string(v)]
+	return rule || importOf(m, v) != nil || ast.RootDocumentNames.Contains(ast.NewTerm(v))
+}
+
+// declared are the variables that body declares by :=, some and every.
+func declared(body ast.Body) []ast.Var {
+	var vars []ast.Var
+	add := func(t *ast.Term) {
+		if t != nil {
+			vars = append(vars, varsOf(t)...)
+		}
+	}
+	ast.WalkNodes(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Expr:
+			if n.IsAssignment() {
+				add(n.Operand(0))
+			}
+		case *ast.Every:
+			add(n.Key)
+			add(n.Value)
+		case *ast.SomeDecl:
+			for _, s := range n.Symbols {
+				if call, ok := s.Value.(ast.Call); ok { // some x in xs: all but the last are declared
+					for _, t := range call[1 : len(call)-1] {
+						add(t)
+					}
+					continue
+				}
+				add(s)
+			}
+		}
+		return false
+	})
+	return vars
+}
+
+func varsOf(n any) []ast.Var {
+	var vars []ast.Var
+	ast.WalkVars(n, func(v ast.Var) bool {
+		if !strings.HasPrefix(string(v), "$") { // a wildcard, which is shared by none
+			vars = append(vars, v)
+		}
+		return false
+	})
+	return vars
+}

@@ -1,0 +1,3 @@
+package fumehood.exec
+
+allow contains {"rule": "exec.rootfs"} if input.layer == "rootfs"
