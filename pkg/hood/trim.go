@@ -3,6 +3,7 @@
 package hood
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -48,6 +49,7 @@ func trimmedExec(x proposal.Exec) proposal.Exec {
 	x.Argv, short = cutList(x.Argv, mostArgv)
 	x.ArgvCut = x.ArgvCut || short
 	x.Env, _ = cutList(x.Env, mostName)
+	x.Same, _ = cutList(x.Same, mostPath)
 	return x
 }
 
@@ -95,7 +97,7 @@ func weight(e proposal.Event) int {
 	n := 200 + len(e.Program) + len(e.Path) + len(e.Target) + len(e.Address)
 	if e.Exec != nil {
 		n += 300 + len(e.Exec.Path) + len(e.Exec.ParentPath) + len(e.Exec.Script) + len(e.Exec.Cwd)
-		for _, s := range e.Exec.Argv {
+		for _, s := range slices.Concat(e.Exec.Argv, e.Exec.Same) {
 			n += 3 + len(s)
 		}
 	}

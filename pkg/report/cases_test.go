@@ -30,6 +30,7 @@ func cases() map[string]proposal.Report {
 		"observed":  observedRun(),
 		"cancelled": cancelledRun(),
 		"fork":      forkRun(),
+		"watched":   watchedRun(),
 	}
 }
 
@@ -230,6 +231,8 @@ func everywhere(s string) proposal.Report {
 	failed.Result.Stdout.File, failed.Result.Stdout.Truncated, failed.Result.Stdout.Bytes = s, true, 1<<40
 	failed.Result.Outputs = []proposal.Output{{Path: s, File: s}, {Path: s, Refused: s}}
 	failed.Result.Changes.Files = []proposal.Change{{Path: s, Kind: s, Type: s}, {Path: s, Kind: "added", Type: "file"}}
+	failed.Result.Observations = oddly(s)
+	failed.Result.Usage = &proposal.Usage{Wall: proposal.Figure{Value: 1, Source: s}}
 	timed := ran(s, s, proposal.TimedOut, 1, s, s)
 	timed.Result.Limit = s
 	argv := ran(s, "", proposal.Exited, 0, s, s)
