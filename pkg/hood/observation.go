@@ -167,3 +167,15 @@ func inQuiet(name string) bool {
 	}
 	return false
 }
+
+// OfNote reports whether a person who reads a log wants to see e: not the end of a
+// process that ended well, nor files where commands write anyway.
+func OfNote(e proposal.Event) bool {
+	switch {
+	case classOf(e) == files:
+		return !isQuiet(e)
+	case e.Kind == proposal.EventExit:
+		return e.Status != 0
+	}
+	return true
+}
