@@ -74,6 +74,7 @@ type Engine struct {
 	observe   bool
 	warnings  []string
 
+	jobs     chan func() // to a lane that waits
 	dead     atomic.Bool
 	mu       sync.Mutex
 	reported map[string]bool
@@ -82,7 +83,7 @@ type Engine struct {
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, reported: map[string]bool{}}
+	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, reported: map[string]bool{}, jobs: make(chan func())}
 	if e.workspace == "" {
 		e.workspace = "/workspace"
 	}
@@ -173,7 +174,7 @@ func attempt[T any](ctx context.Context, e *Engine, limit time.Duration, judge j
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan verdict[T], 1)
-	go func() { done <- evaluate(ctx, judge) }()
+	e.goOn(func() { done <- evaluate(ctx, judge) })
 	select {
 	case v := <-done:
 		return v.decision, v.err

@@ -23,6 +23,7 @@ type execInput struct {
 	Name    string   `json:"name"`    // the tool's plain name: /usr/bin/python3.11 is python3
 	Names   []string `json:"names"`   // Name, and the names of what the file is a copy of
 	Same    []string `json:"same"`    // paths of the root file system with the same content
+	Many    bool     `json:"many"`    // the file is many tools in one, as busybox is, and Tool is the one asked for
 	Layer   string   `json:"layer"`
 	Digest  string   `json:"digest"`
 	Grants  []string `json:"grants"`
@@ -33,6 +34,7 @@ type execInput struct {
 	ArgvDigest string   `json:"argv_digest"`
 	Tool       string   `json:"tool"`  // what Argv asks for: npm for node npm-cli.js, wget for busybox wget
 	Words      []string `json:"words"` // that Tool is given
+	Sub        string   `json:"sub"`   // Tool's subcommand, or its first word that is no option
 	Cwd        string   `json:"cwd"`
 	Parent     string   `json:"parent"` // path of the program that starts it, "" for a command's first
 	Script     string   `json:"script"` // that Path interprets, or ""
@@ -49,23 +51,24 @@ type execInput struct {
 func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.ExecDecision, error) {
 		m := newMerger(e)
-		if err := e.ask(ctx, m, pointExec, termOf(reflect.ValueOf(execInputOf(x))).Value, whole, x.Path); err != nil {
+		if err := e.ask(ctx, m, pointExec, termOf(reflect.ValueOf(e.execInput(x))).Value, whole, x.Path); err != nil {
 			return proposal.ExecDecision{}, err
 		}
 		return m.execDecision(x), nil
 	})
 }
 
-func execInputOf(x proposal.Exec) execInput {
+func (e *Engine) execInput(x proposal.Exec) execInput {
 	in := execInput{
 		Command: x.Command, Path: x.Path, Name: fileName(x.Path), Same: x.Same, Layer: x.Layer, Digest: x.Digest, Grants: x.Grants, Env: x.Env,
 		Argv: x.Argv, ArgvCut: x.ArgvCut, ArgvDigest: x.ArgvDigest, Cwd: x.Cwd, Parent: x.ParentPath, Script: x.Script, First: x.First,
 	}
-	in.Names = []string{in.Name}
+	in.Names, in.Many = []string{in.Name}, slices.Contains(manifold, in.Name)
 	for _, same := range x.Same {
 		in.Names = append(in.Names, fileName(same))
 	}
 	in.Tool, in.Words = asksFor(x)
+	in.Sub = e.grammars.verb(in.Tool, in.Words)
 	return in
 }
 

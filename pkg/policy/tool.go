@@ -56,7 +56,7 @@ var programReaders = map[string]struct{ valued, given []string }{
 // believes the words, which may be cut and lie about nothing but themselves: a rule
 // may refuse by them.
 func asksFor(x proposal.Exec) (string, []string) {
-	tool, words := fileName(x.Path), rest(x.Argv)
+	tool, words := fileName(x.Path), behind(x.Path, x.Argv)
 	if slices.Contains(manifold, tool) {
 		tool, words = applet(tool, x.Argv)
 	}
@@ -78,11 +78,16 @@ func asksFor(x proposal.Exec) (string, []string) {
 	return tool, words
 }
 
-func rest(words []string) []string {
-	if len(words) == 0 {
+// behind are the words after the program's own name, or after the path of a script
+// that the kernel gave its interpreter.
+func behind(path string, argv []string) []string {
+	if len(argv) == 0 {
 		return nil
 	}
-	return words[1:]
+	if at := slices.Index(argv[:min(len(argv), 4)], path); at > 0 {
+		return argv[at+1:]
+	}
+	return argv[1:]
 }
 
 // applet is what a manifold program becomes. A leading dash marks a login shell;
@@ -125,4 +130,25 @@ func programWord(words, valued, given []string) int {
 		}
 	}
 	return -1
+}
+
+// verb is the subcommand among words, as the tool's grammar has it, or the first word
+// that is no option.
+func (gs grammars) verb(tool string, words []string) string {
+	if g := gs[tool]; g != nil && g.sub {
+		args := make([]proposal.Word, len(words))
+		for i, word := range words {
+			args[i] = proposal.Word{Value: word, Static: true}
+		}
+		if len(args) > 0 && strings.HasPrefix(words[0], "+") { // cargo +nightly
+			args = args[1:]
+		}
+		return gs.read(tool, args).sub
+	}
+	for _, word := range words {
+		if !strings.HasPrefix(word, "-") {
+			return word
+		}
+	}
+	return ""
 }
