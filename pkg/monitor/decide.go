@@ -46,7 +46,7 @@ func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
 	}
 	x, d, keep, ok := m.decide(c, e)
 	if keep = keep && len(c.kept) < keptMost; keep {
-		c.kept[seq] = kept{d, string(e.Key(nil))}
+		c.kept[seq] = remembered{d, string(e.Key(nil))}
 	}
 	v := wire.Verdict{Allow: d.Effect == proposal.Allow, Keep: keep}
 	if err := m.send(v.Append(nil, seq)); err != nil || !ok {
@@ -85,22 +85,30 @@ func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.
 }
 
 // First judges the first program of the command, which the kernel does not ask about
-// because the supervisor starts it, and tells of it. It is called between Begin and
-// the start.
-func (m *Monitor) First(x proposal.Exec) (proposal.ExecDecision, error) {
+// because the supervisor starts it. It is called between Begin and the start. When it
+// allows the program nothing else is told before started has been called, with the
+// process's id, or 0 when there is none.
+func (m *Monitor) First(x proposal.Exec) (d proposal.ExecDecision, started func(pid int), err error) {
 	m.mu.Lock()
 	c := m.command
 	m.mu.Unlock()
 	d, ok := m.ask(x)
 	if !ok {
-		return d, m.err
+		return d, nil, m.err
 	}
 	e := proposal.Event{Kind: proposal.EventExec, Time: time.Now().UTC(), Path: x.Path, Exec: &x, Decision: &d}
 	if d.Effect != proposal.Allow {
 		e.Kind = proposal.EventRefused
+		m.tell(c, e)
+		return d, nil, nil
 	}
-	m.tell(c, e)
-	return d, nil
+	m.telling.Lock()
+	return d, func(pid int) {
+		defer m.telling.Unlock()
+		if e.Pid, x.Pid = pid, pid; pid != 0 {
+			m.tellLocked(c, e)
+		}
+	}, nil
 }
 
 // ask returns Options.Exec's answer, or a refusal and false when there is none in
@@ -126,9 +134,13 @@ func (m *Monitor) ask(x proposal.Exec) (proposal.ExecDecision, bool) {
 // interpreter with it.
 func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 	list := make([]proposal.Exec, len(e.Files))
+	argv, named := plainAll(e.Argv), plain(e.Named)
 	for i, f := range e.Files {
+		if i > 0 {
+			argv, named = interpreted(f, named, argv), plain(f.Named)
+		}
 		list[i] = proposal.Exec{
-			Command: c.ID, Path: plain(f.Path), Argv: plainAll(e.Argv), ArgvCut: e.ArgvCut, ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
+			Command: c.ID, Path: plain(f.Path), Argv: argv, ArgvCut: e.ArgvCut, ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
 			Cwd: plain(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: plain(e.ParentPath),
 			Digest: digest(f.Digest), Layer: layerNames[f.Layer],
 			First: e.Parent == 0 && m.o.Init != "" && e.From == m.o.Init, Same: []string{}, Grants: slices.Clone(c.Grants),
@@ -144,6 +156,16 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 		}
 	}
 	return list
+}
+
+// interpreted is the argv of an interpreter: its name, the one argument that the
+// script gives, the script, and the script's own arguments.
+func interpreted(f wire.File, script string, argv []string) []string {
+	list := []string{plain(f.Named)}
+	if f.Arg != "" {
+		list = append(list, plain(f.Arg))
+	}
+	return append(append(list, script), argv[min(1, len(argv)):]...)
 }
 
 var layerNames = [...]string{
@@ -184,6 +206,12 @@ func (m *Monitor) event(e *wire.Event) error {
 
 // tell hands on an event. What a flood brings beyond the budget is counted only.
 func (m *Monitor) tell(c *Command, e proposal.Event) {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	m.tellLocked(c, e)
+}
+
+func (m *Monitor) tellLocked(c *Command, e proposal.Event) {
 	if c.events++; c.events > m.o.Events {
 		if c.untold++; c.untold == 1 && m.o.Flood != nil {
 			m.o.Flood()

@@ -83,6 +83,8 @@ type Monitor struct {
 	err    error
 	conn   *net.UnixConn // set before ready is closed
 
+	telling sync.Mutex // one event at a time
+
 	mu       sync.Mutex
 	command  *Command
 	orders   uint64
@@ -99,10 +101,10 @@ type Command struct {
 	generation uint32
 	events     int
 	untold     int
-	kept       map[uint64]kept
+	kept       map[uint64]remembered
 }
 
-type kept struct {
+type remembered struct {
 	decision proposal.ExecDecision
 	key      string
 }

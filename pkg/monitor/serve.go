@@ -131,7 +131,7 @@ func (m *Monitor) Ready(grace time.Duration) error {
 func (m *Monitor) Begin(c *Command, nudge func() error) error {
 	m.mu.Lock()
 	m.orders++
-	c.generation, c.kept = uint32(m.orders), map[uint64]kept{}
+	c.generation, c.kept = uint32(m.orders), map[uint64]remembered{}
 	m.command = c
 	m.mu.Unlock()
 	_, err := m.order(c.generation, nudge)

@@ -32,32 +32,35 @@ import (
 var errNotFound = errors.New("executable file not found in $PATH")
 
 // first judges the first program and returns what to start.
-func (g *gate) first(c *command) (string, []string, error) {
+//
+// started is to be called with the process's id, or 0 when it could not be started.
+func (g *gate) first(c *command) (program string, argv []string, started func(int), err error) {
+	started = func(int) {}
 	if c.lowered() {
-		return "", c.through(), nil
+		return "", c.through(), started, nil
 	}
 	if g == nil {
-		return "", c.argv(), nil
+		return "", c.argv(), started, nil
 	}
 	inside, host, err := c.s.o.root().program(c.argv()[0], c.s.o.Path)
 	if errors.Is(err, errNotFound) {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	if err != nil {
-		return "", c.through(), nil
+		return "", c.through(), started, nil
 	}
 	x, err := c.firstExec(inside, host)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
-	d, err := g.monitor.First(x)
+	d, started, err := g.monitor.First(x)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	if d.Effect != proposal.Allow {
-		return "", nil, fmt.Errorf("%w %q", errRefused, inside)
+		return "", nil, nil, fmt.Errorf("%w %q", errRefused, inside)
 	}
-	return inside, c.argv(), nil
+	return inside, c.argv(), started, nil
 }
 
 // What of argv an Exec shows, as package monitor's does.

@@ -103,22 +103,24 @@ func (c *command) start() (int32, error) {
 	go c.stdout.run()
 	go c.stderr.run()
 	defer func() { _ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close()) }()
-	program, argv, err := c.s.gate.first(c)
-	if err != nil {
-		return 0, err
-	}
 	stdin, err := c.stdin()
 	if err != nil {
 		return 0, err
 	}
 	defer stdin.Close()
+	program, argv, started, err := c.s.gate.first(c)
+	if err != nil {
+		return 0, err
+	}
 	c.s.cgroup.resetPeak()
 	c.before, c.began = c.s.cgroup.usage(), time.Now()
-	return c.conn.Exec(c.s.id, control.Process{
+	pid, err := c.conn.Exec(c.s.id, control.Process{
 		Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
 		UID: uint32(c.s.layout.UID), GID: uint32(c.s.layout.GID),
 		Stdin: stdin, Stdout: c.stdout.write, Stderr: c.stderr.write,
 	})
+	started(int(pid))
+	return pid, err
 }
 
 // dir is the command's working directory inside.

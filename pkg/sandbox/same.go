@@ -5,36 +5,37 @@
 package sandbox
 
 import (
-	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 )
 
 // A sameIndex finds the programs of the root that have a given content, so that a
-// copy of curl is known to be curl. Programs are looked for in the binds' folders
-// that hold any, by size first: a file is read only if its size is the same.
+// copy of curl is known to be curl. It knows those in folders that are named for
+// holding programs, and reads one only if its size is the same.
 type sameIndex struct {
 	roots root
 	once  sync.Once
 	sizes map[uint64][]sameFile
+	count int
 }
 
 type sameFile struct{ inside, host string }
 
 // What bounds the search.
 const (
-	sameFiles  = 50_000
-	sameWithin = time.Second
-	sameNames  = 8
+	sameFiles = 20_000
+	sameNames = 8
+	sameDepth = 4 // of folders below a bind
 )
 
-// without names folders that hold no programs and many files.
-var without = map[string]bool{
-	"share": true, "include": true, "doc": true, "src": true, "locale": true, "man": true, "python3": true, "dist-packages": true,
-	"site-packages": true, "modules": true, "firmware": true, "fonts": true, "testdata": true, "test": true, "pkg/mod": true,
-}
+// holders are the names of folders that hold programs.
+var holders = map[string]bool{"bin": true, "sbin": true, "libexec": true, "games": true, "git-core": true}
+
+// without are the names of folders that hold none, and many other files.
+var without = map[string]bool{"share": true, "include": true, "src": true, "doc": true, "locale": true}
 
 func (x *sameIndex) names(size uint64, digest string) []string {
 	x.once.Do(x.build)
@@ -50,30 +51,28 @@ func (x *sameIndex) names(size uint64, digest string) []string {
 
 func (x *sameIndex) build() {
 	x.sizes = map[uint64][]sameFile{}
-	end, count := time.Now().Add(sameWithin), 0
 	for _, b := range x.roots.binds {
-		_ = filepath.WalkDir(b.Source, func(host string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return fs.SkipDir
-			case count >= sameFiles || time.Now().After(end):
-				return fs.SkipAll
-			case d.IsDir() && without[d.Name()]:
-				return fs.SkipDir
-			case !d.Type().IsRegular():
-				return nil
-			}
-			info, err := d.Info()
-			if err != nil || info.Mode().Perm()&0o111 == 0 {
-				return nil
-			}
-			count++
-			rel, err := filepath.Rel(b.Source, host)
-			if err == nil {
+		x.walk(b.Source, b.Target, holders[path.Base(b.Target)], 0)
+	}
+}
+
+// walk notes the programs of a folder, when it holds any, and of those below it.
+func (x *sameIndex) walk(host, inside string, holds bool, depth int) {
+	list, err := os.ReadDir(host)
+	if err != nil {
+		return
+	}
+	for _, d := range list {
+		h, i := filepath.Join(host, d.Name()), path.Join(inside, d.Name())
+		switch {
+		case d.IsDir() && depth < sameDepth && !without[d.Name()]:
+			x.walk(h, i, holds || holders[d.Name()], depth+1)
+		case holds && d.Type().IsRegular() && x.count < sameFiles:
+			if info, err := d.Info(); err == nil && info.Mode().Perm()&0o111 != 0 {
 				size := uint64(info.Size())
-				x.sizes[size] = append(x.sizes[size], sameFile{filepath.Join(b.Target, rel), host})
+				x.sizes[size] = append(x.sizes[size], sameFile{i, h})
+				x.count++
 			}
-			return nil
-		})
+		}
 	}
 }

@@ -36,7 +36,7 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 		e.ParentPath = program(t, p)
 	}
 	e.Argv, e.ArgvCut, e.ArgvDigest = words(info.Argv)
-	e.Env = steering(info.Env)
+	e.Env, e.Named = steering(info.Env), wire.Cut(info.Execfn, wire.MaxWord)
 	f, err := executable(t)
 	if err == nil {
 		e.Files, err = g.chain(t, f, e.Unverified)

@@ -50,66 +50,70 @@ func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.
 		return nil, err
 	}
 	files := []wire.File{file}
-	name, err := interpreter(t, f)
-	for err == nil && name != "" {
+	line, err := first(t, f)
+	for err == nil && line.name != "" {
 		if len(files) == wire.MaxFiles {
 			return nil, errors.New("too many scripts")
 		}
-		if file, name, err = g.interpreter(t, name, away); err == nil {
+		if file, line, err = g.interpreter(t, line, away); err == nil {
 			files = append(files, file)
 		}
 	}
 	return files, err
 }
 
+// A line is a script's first one. The zero line is that of a file which is no script.
+type line struct{ name, arg string }
+
 // interpreter opens the interpreter of a script as the kernel did, and returns it and
-// the one that it names itself.
-func (g *gate) interpreter(t *kernel.Task, name string, away bool) (wire.File, string, error) {
+// the line of its own.
+func (g *gate) interpreter(t *kernel.Task, by line, away bool) (wire.File, line, error) {
 	root := t.FSContext().RootDirectory()
 	defer root.DecRef(t)
 	wd := t.FSContext().WorkingDirectory()
 	defer wd.DecRef(t)
-	at := vfs.PathOperation{Root: root, Start: wd, Path: fspath.Parse(name), FollowFinalSymlink: true}
+	at := vfs.PathOperation{Root: root, Start: wd, Path: fspath.Parse(by.name), FollowFinalSymlink: true}
 	if at.Path.Absolute {
 		at.Start = root
 	}
 	f, err := t.Kernel().VFS().OpenAt(t, t.Credentials(), &at, &vfs.OpenOptions{Flags: linux.O_RDONLY, FileExec: true})
 	if err != nil {
-		return wire.File{}, "", err
+		return wire.File{}, line{}, err
 	}
 	defer f.DecRef(t)
 	file, err := g.file(t, f, away)
 	if err != nil {
-		return file, "", err
+		return file, line{}, err
 	}
-	if file.Layer == wire.LayerRootfs && !g.settled(t, name) {
+	if file.Layer == wire.LayerRootfs && !g.settled(t, by.name) {
 		file.Layer = wire.LayerWritten
 	}
-	next, err := interpreter(t, f)
+	file.Named, file.Arg = by.name, by.arg
+	next, err := first(t, f)
 	return file, next, err
 }
 
-// interpreter returns what stands behind "#!" in f, read as gVisor's loader reads
-// it, and "" when f is no script.
-func interpreter(t *kernel.Task, f *vfs.FileDescription) (string, error) {
+// first returns what stands behind "#!" in f, read as gVisor's loader reads it.
+func first(t *kernel.Task, f *vfs.FileDescription) (line, error) {
 	var b [127]byte
 	n, err := f.ReadFull(t, usermem.BytesIOSequence(b[:]), 0)
 	if err != nil && err != io.ErrUnexpectedEOF {
-		return "", err
+		return line{}, err
 	}
-	line, script := bytes.CutPrefix(b[:n], []byte("#!"))
+	rest, script := bytes.CutPrefix(b[:n], []byte("#!"))
 	if !script {
-		return "", nil
+		return line{}, nil
 	}
-	line, _, _ = bytes.Cut(line, []byte("\n"))
-	line = bytes.TrimLeft(line, " \t")
-	if i := bytes.IndexAny(line, " \t"); i >= 0 {
-		line = line[:i]
+	rest, _, _ = bytes.Cut(rest, []byte("\n"))
+	rest = bytes.TrimLeft(rest, " \t")
+	name, arg := rest, []byte(nil)
+	if i := bytes.IndexAny(rest, " \t"); i >= 0 {
+		name, arg = rest[:i], bytes.TrimLeft(rest[i:], " \t")
 	}
-	if len(line) == 0 {
-		return "", errors.New("script without interpreter")
+	if len(name) == 0 {
+		return line{}, errors.New("script without interpreter")
 	}
-	return string(line), nil
+	return line{string(name), string(arg)}, nil
 }
 
 func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.File, error) {

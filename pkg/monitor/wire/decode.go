@@ -11,6 +11,7 @@ func DecodeExec(body []byte) (Exec, error) {
 	e.Time, e.Pid, e.Parent = int64(r.u64()), int32(r.u32()), int32(r.u32())
 	e.From, e.ParentPath, e.Cwd = r.text(MaxPath), r.text(MaxPath), r.text(MaxPath)
 	e.Unverified = r.boolean()
+	e.Named = r.text(MaxWord)
 	for range r.count(MaxFiles) {
 		e.Files = append(e.Files, r.file())
 	}
@@ -155,7 +156,7 @@ func (r *reader) digest() (d [32]byte) {
 }
 
 func (r *reader) file() File {
-	f := File{Path: r.text(MaxPath), Layer: Layer(r.u8()), Size: r.u64(), Digest: r.digest()}
+	f := File{Named: r.text(MaxLine), Arg: r.text(MaxLine), Path: r.text(MaxPath), Layer: Layer(r.u8()), Size: r.u64(), Digest: r.digest()}
 	if f.Layer >= layers {
 		r.bad = true
 	}

@@ -26,6 +26,7 @@ func (e *Exec) Append(b []byte, seq uint64) []byte {
 		b = text(b, s)
 	}
 	b = boolean(b, e.Unverified)
+	b = text(b, e.Named)
 	b = u16(b, len(e.Files))
 	for i := range e.Files {
 		b = e.Files[i].append(b)
@@ -37,6 +38,8 @@ func (e *Exec) Append(b []byte, seq uint64) []byte {
 }
 
 func (f *File) append(b []byte) []byte {
+	b = text(b, f.Named)
+	b = text(b, f.Arg)
 	b = text(b, f.Path)
 	b = append(b, byte(f.Layer))
 	b = u64(b, f.Size)

@@ -40,6 +40,7 @@ const Version = 1
 const (
 	MaxMessage = 64 << 10
 	MaxPath    = 4096
+	MaxLine    = 128  // of a script's first line
 	MaxWord    = 1024 // of argv
 	MaxWords   = 256
 	MaxArgv    = 20 << 10 // bytes of all words together
@@ -74,8 +75,11 @@ const (
 	layers
 )
 
-// A File is a program's file, or a script's.
+// A File is a program's file, or a script's. Of an interpreter, Named and Arg are how
+// the script before it names it, and the one argument that it gives it.
 type File struct {
+	Named  string
+	Arg    string
 	Path   string
 	Layer  Layer
 	Size   uint64
@@ -98,6 +102,7 @@ type Exec struct {
 	ParentPath string
 	Cwd        string
 	Unverified bool
+	Named      string // as execve was given it
 	Files      []File // what was named first, then the interpreter of each script; the last one is loaded
 	ArgvDigest [32]byte
 	ArgvCut    bool

@@ -13,8 +13,8 @@ import (
 func fullExec() Exec {
 	return Exec{
 		Generation: 7, Of: 3, Allowed: true, Time: 1 << 60, Pid: 12, Parent: -1, From: "/usr/bin/bash", ParentPath: "/x", Cwd: "/workspace",
-		Files:      []File{{Path: "/workspace/\xff.sh", Layer: LayerWorkspace, Size: 9, Digest: [32]byte{1}}, {Path: "/usr/bin/dash", Layer: LayerRootfs, Size: 1 << 40}},
-		ArgvDigest: [32]byte{31: 9}, ArgvCut: true, Argv: []string{"", "a\x00b", "\xfe"}, Env: []string{"LD_PRELOAD"},
+		Files: []File{{Path: "/workspace/\xff.sh", Layer: LayerWorkspace, Size: 9, Digest: [32]byte{1}}, {Named: "/bin/sh", Arg: "-e", Path: "/usr/bin/dash", Layer: LayerRootfs, Size: 1 << 40}},
+		Named: "./x", ArgvDigest: [32]byte{31: 9}, ArgvCut: true, Argv: []string{"", "a\x00b", "\xfe"}, Env: []string{"LD_PRELOAD"},
 	}
 }
 
@@ -103,9 +103,9 @@ func TestRefusals(t *testing.T) {
 // The largest Exec that keeps to the bounds fits one message.
 func TestLargest(t *testing.T) {
 	path := strings.Repeat("p", MaxPath)
-	e := Exec{Fault: path[:MaxWord], From: path, ParentPath: path, Cwd: path}
+	e := Exec{Fault: path[:MaxWord/4], Named: path[:MaxWord], From: path, ParentPath: path, Cwd: path}
 	for range MaxFiles {
-		e.Files = append(e.Files, File{Path: path})
+		e.Files = append(e.Files, File{Named: path[:MaxLine], Arg: path[:MaxLine], Path: path})
 	}
 	for range MaxWords {
 		e.Argv = append(e.Argv, path[:MaxArgv/MaxWords])
