@@ -25,8 +25,8 @@ func showDoor() *door {
 		synopsis: "tell what happened in a run, in order, from its audit log",
 		usage: `LOG [flags]
 
-Times are UTC. Programs that ended well and files below the workspace, HOME and
-/tmp are left out unless --all is given. With --json each line is one object: an
+Times are UTC. Programs that ended well, files below the workspace, HOME and /tmp,
+and what is done by habit and comes to nothing are left out unless --all is given. With --json each line is one object: an
 entry, or one event of an entry; the last one is the verdict.
 
 exit codes: 0 whole and sealed, 1 changed, cut off or not sealed, 3 cannot be read
@@ -88,7 +88,7 @@ func (c *call) tell(t *timeline, log io.ReadSeeker, trust audit.Trust) int {
 		summary.State = audit.Broken
 	}
 	if !t.json && t.hidden > 0 {
-		fmt.Fprintf(t.w, "%s of programs that ended well and of files where commands write are not shown: --all\n", events(t.hidden))
+		fmt.Fprintf(t.w, "%s of little note are not shown: --all\n", events(t.hidden))
 	}
 	return c.showVerdict(t, summary, wrong)
 }

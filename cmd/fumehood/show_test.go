@@ -133,7 +133,7 @@ const timelineWant = `04:05:06.000  run                  2026-11-21 20261121-040
 04:05:06.008    exit      unit     [9<8] stats.test killed by SIGSEGV
 04:05:06.000  result      unit     exit code 0 in 2.345s; programs: 3 began, 1 refused
 04:05:06.000  end                  2 proposed: 1 succeeded, 0 failed, 1 denied, 0 waiting
-2 events of programs that ended well and of files where commands write are not shown: --all
+2 events of little note are not shown: --all
 sealed and complete: 7 entries
 `
 

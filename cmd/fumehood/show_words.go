@@ -130,7 +130,10 @@ func eventWords(e proposal.Event) string {
 		words += path.Base(e.Program) + " " + exitWords(syscall.WaitStatus(e.Status))
 	default:
 		words += path.Base(e.Program)
-		for _, part := range []string{e.Call, e.Path, e.Target, e.Address} {
+		if e.Kind == proposal.EventPrivilege {
+			words += " " + e.Call
+		}
+		for _, part := range []string{e.Path, e.Target, e.Address} {
 			if part != "" {
 				words += " " + part
 			}
@@ -165,12 +168,20 @@ func execWords(e proposal.Event) string {
 		words += " (" + x.Layer + ")"
 	}
 	if d := e.Decision; d != nil && (d.Effect != proposal.Allow || d.Observed) {
-		words += " by " + strings.Join(d.Rules, ", ")
+		words += " by " + ruleOf(*d)
 		if d.Observed {
 			words += " (observed only)"
 		}
 	}
 	return words
+}
+
+// ruleOf names the rule that spoke against a program.
+func ruleOf(d proposal.ExecDecision) string {
+	if d.Reason != nil && d.Reason.Rule != "" {
+		return d.Reason.Rule
+	}
+	return strings.Join(d.Rules, ", ")
 }
 
 func exitWords(s syscall.WaitStatus) string {

@@ -4,6 +4,7 @@ package hood
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -24,6 +25,10 @@ const (
 // quiet are the places that a command may write to: what it did there is told by
 // the list of changes, or is gone with the sandbox.
 var quiet = []string{"/workspace", "/tmp", "/home/fumehood", "/dev/null", "/dev/tty", "/dev/pts", "/dev/shm", "/proc/self/fd", "/dev/fd"}
+
+// vain are connections that a C library tries at every look into the user database,
+// to a service that no sandbox has.
+var vain = []string{"unix /var/run/nscd/socket", "unix /run/nscd/socket"}
 
 // A class is a kind of thing that is told one by one.
 type class int
@@ -86,11 +91,15 @@ func (t *tally) add(e proposal.Event) {
 			t.note(e)
 		}
 	case connections:
-		c.Connects++
-		t.note(e)
+		if !isIdle(e) {
+			c.Connects++
+			t.note(e)
+		}
 	case attempts:
-		c.Attempts++
-		t.note(e)
+		if !isIdle(e) {
+			c.Attempts++
+			t.note(e)
+		}
 	case none:
 		if e.Kind == proposal.EventExit {
 			c.Exits++
@@ -159,6 +168,23 @@ func isQuiet(e proposal.Event) bool {
 	return !e.Unverified && inQuiet(e.Path) && (e.Target == "" || inQuiet(e.Target))
 }
 
+// isIdle reports whether an event is of a kind of note and came to nothing: a
+// process that took on the ids that it had, as make does before each command. Without
+// capabilities there are no others to be had, but in a user namespace of its own.
+func isIdle(e proposal.Event) bool {
+	switch {
+	case e.Unverified:
+		return false
+	case classOf(e) == connections:
+		return e.Errno == "ENOENT" && slices.Contains(vain, e.Address)
+	case classOf(e) == attempts:
+		return e.Errno == "" && slices.Contains(ownIDs, e.Call)
+	}
+	return false
+}
+
+var ownIDs = []string{"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setfsuid", "setfsgid"}
+
 func inQuiet(name string) bool {
 	for _, place := range quiet {
 		if rest, ok := strings.CutPrefix(name, place); ok && (rest == "" || rest[0] == '/') {
@@ -169,11 +195,14 @@ func inQuiet(name string) bool {
 }
 
 // OfNote reports whether a person who reads a log wants to see e: not the end of a
-// process that ended well, nor files where commands write anyway.
+// process that ended well, files where commands write anyway, nor what is done by
+// habit and comes to nothing.
 func OfNote(e proposal.Event) bool {
 	switch {
 	case classOf(e) == files:
 		return !isQuiet(e)
+	case classOf(e) == connections, classOf(e) == attempts:
+		return !isIdle(e)
 	case e.Kind == proposal.EventExit:
 		return e.Status != 0
 	}

@@ -146,6 +146,18 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+func called(call, errno string) proposal.Event {
+	e := event(proposal.EventPrivilege, "")
+	e.Call, e.Errno = call, errno
+	return e
+}
+
+func reached(address, errno string) proposal.Event {
+	e := event(proposal.EventConnect, "")
+	e.Address, e.Errno, e.Call = address, errno, "connect"
+	return e
+}
+
 func TestQuiet(t *testing.T) {
 	moved := event(proposal.EventRename, "/workspace/a")
 	moved.Target = "/etc/b"
@@ -168,6 +180,12 @@ func TestQuiet(t *testing.T) {
 		"after a mount":         {unverified, true},
 		"a connection":          {event(proposal.EventConnect, ""), true},
 		"an attempt":            {event(proposal.EventPrivilege, ""), true},
+		"ids that it had":       {called("setresuid", ""), false},
+		"ids that it had not":   {called("setresuid", "EPERM"), true},
+		"a mount":               {called("mount", ""), true},
+		"the name cache":        {reached("unix /var/run/nscd/socket", "ENOENT"), false},
+		"a name cache there":    {reached("unix /var/run/nscd/socket", ""), true},
+		"docker":                {reached("unix /var/run/docker.sock", "ENOENT"), true},
 		"something of no kind":  {event("other", "/etc/x"), false},
 		"an exit":               {exited(3, 0), false},
 		"a program that is run": {started(3, 2, "/bin/true"), false},

@@ -48,6 +48,7 @@ type watch struct {
 	done  chan struct{} // closed when no more events come
 	wrote chan struct{} // closed when the last batch is in the log
 	err   error
+	dead  bool // the log takes no more
 }
 
 // NewObserver returns an Observer that writes to log. judge, which may be nil, is
@@ -69,13 +70,13 @@ func (o *Observer) See(e proposal.Event) {
 		o.strays++ // so that no record is called complete that may lack it
 		return
 	}
-	for w.full() && w.err == nil && o.watch == w {
+	for w.full() && !w.dead && o.watch == w {
 		o.room.Wait()
 	}
 	switch {
 	case o.watch != w:
 		o.strays++
-	case w.err == nil:
+	case !w.dead:
 		w.take(e)
 	}
 }
@@ -142,19 +143,40 @@ func (o *Observer) flush(w *watch) {
 	o.mu.Lock()
 	batch := w.batch
 	w.batch, w.bytes = w.empty(), 0
-	failed := w.err != nil
 	o.room.Broadcast()
 	o.mu.Unlock()
-	if failed || len(batch.Events) == 0 && batch.More == 0 {
+	if len(batch.Events) == 0 && batch.More == 0 {
 		return
 	}
 	if _, err := o.log.Append("events", batch); err != nil {
 		o.mu.Lock()
-		w.err = err
-		o.room.Broadcast()
+		w.dead = true
 		o.mu.Unlock()
-		w.stop(err)
+		o.fail(w, err)
 	}
+}
+
+// Fail ends the running command and the run with err: for whoever answers the
+// sandbox's questions about the command and cannot.
+func (o *Observer) Fail(err error) {
+	o.mu.Lock()
+	w := o.watch
+	o.mu.Unlock()
+	if w != nil {
+		o.fail(w, err)
+	}
+}
+
+// fail keeps the first error. What is seen from then on still goes to the log, if it
+// is not the log that failed.
+func (o *Observer) fail(w *watch, err error) {
+	o.mu.Lock()
+	if w.err == nil {
+		w.err = err
+	}
+	o.room.Broadcast()
+	o.mu.Unlock()
+	w.stop(err)
 }
 
 // end returns what was seen of the command; recorded is what the sandbox says of

@@ -174,6 +174,26 @@ func TestLogFailsWhileWatching(t *testing.T) {
 	}
 }
 
+// A policy that cannot judge a program ends the command and the run, and what was
+// seen until then is in the log.
+func TestFail(t *testing.T) {
+	w := &world{}
+	h, k := watching(t, w, whole())
+	w.during = func(ctx context.Context) {
+		h.Observer.See(started(2, 1, "/bin/true"))
+		h.Observer.Fail(&proposal.StopError{Code: "policy.deadline", Message: "no answer"})
+		<-ctx.Done()
+	}
+	report, _ := h.Run(t.Context(), planOf("a"), proposal.Run{})
+	if report.Error == nil || report.Error.Code != "policy.deadline" || report.Records[0].Result.Observations.Complete {
+		t.Errorf("error %+v", report.Error)
+	}
+	if !slices.ContainsFunc(k.entries, func(e Entry) bool { return e.Kind == "events" }) {
+		t.Error("what was seen is not in the log")
+	}
+	h.Observer.Fail(errors.New("nobody runs"))
+}
+
 // A log that is slower than the command makes it wait; nothing is lost, and what
 // waits is bounded.
 func TestSlowLog(t *testing.T) {

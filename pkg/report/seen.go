@@ -117,7 +117,7 @@ func noted(o proposal.Observations, l level) []string {
 				events = append(events, e)
 			}
 		}
-		if n := max(group.all, len(events)); n > 0 {
+		if n := max(group.all, len(events)); len(events) > 0 {
 			items = append(items, fmt.Sprintf("<li>%s: %s%s</li>", group.words, text.Count(int64(n)), list(events, l.list, func(e proposal.Event) string { return eventLine(e, l) })))
 		}
 	}
@@ -200,7 +200,11 @@ func refusedLine(e proposal.Event, l level) string {
 		s += " started by " + code(base(x.ParentPath), l.short)
 	}
 	if d := e.Decision; d != nil && d.Reason != nil {
-		s += ": " + code(d.Reason.Rule, 80) + " " + prose(d.Reason.Message, l.long) + instead(d.Reason.Suggestion, l)
+		s += ":"
+		if d.Reason.Rule != "" {
+			s += " " + code(d.Reason.Rule, 80)
+		}
+		s += " " + prose(d.Reason.Message, l.long) + instead(d.Reason.Suggestion, l)
 	} else if d != nil && len(d.Rules) > 0 {
 		s += ": " + code(d.Rules[0], 80)
 	}
@@ -210,7 +214,11 @@ func refusedLine(e proposal.Event, l level) string {
 // eventLine is one thing of note.
 func eventLine(e proposal.Event, l level) string {
 	s := code(base(e.Program), l.short) + " " + verb(e)
-	for _, part := range []struct{ before, text string }{{" ", e.Call}, {" ", e.Path}, {" to ", e.Target}, {" ", e.Address}} {
+	call := e.Call
+	if e.Kind != proposal.EventPrivilege {
+		call = "" // the verb says it
+	}
+	for _, part := range []struct{ before, text string }{{" ", call}, {" ", e.Path}, {" to ", e.Target}, {" ", e.Address}} {
 		if part.text != "" {
 			s += part.before + code(part.text, l.short+60)
 		}
