@@ -29,23 +29,12 @@ var keyFields = []string{"command", "path", "name", "names", "many", "same", "la
 
 // A gaze tells which rules of some modules look beyond the key.
 type gaze struct {
-	rules map[string][]ruleIn // by path: data.fumehood.exec.name
-	far   map[string]bool     // of rules
-}
-
-type ruleIn struct {
-	module *ast.Module
-	rule   *ast.Rule
+	*atlas
+	far map[string]bool // of rules
 }
 
 func newGaze(modules map[string]*ast.Module) *gaze {
-	g := &gaze{rules: map[string][]ruleIn{}, far: map[string]bool{}}
-	for _, m := range modules {
-		for _, r := range m.Rules {
-			path := m.Package.Path.String() + "." + ruleName(r)
-			g.rules[path] = append(g.rules[path], ruleIn{m, r})
-		}
-	}
+	g := &gaze{atlas: newAtlas(modules), far: map[string]bool{}}
 	for changed := true; changed; {
 		changed = false
 		for path, rules := range g.rules {
@@ -63,73 +52,10 @@ func newGaze(modules map[string]*ast.Module) *gaze {
 // beyond reports whether n, a part of m, looks beyond the key, as far as is known.
 func (g *gaze) beyond(m *ast.Module, n any) bool {
 	found := false
-	var look func(*ast.Term) bool
-	look = func(t *ast.Term) bool {
-		switch v := t.Value.(type) {
-		case ast.Var:
-			found = found || g.farRef(m, ast.Ref{t})
-		case ast.Ref:
-			found = found || g.farRef(m, v)
-			for _, part := range v[1:] {
-				ast.WalkTerms(part, look)
-			}
-			return true
-		}
-		return found
-	}
-	ast.WalkTerms(n, look)
+	g.walk(m, n, func(t target) {
+		found = found || t.all || g.far[t.rule] || t.input && !slices.Contains(keyFields, t.field)
+	})
 	return found
-}
-
-// farRef reports whether ref reaches beyond the key. A local variable that has the
-// name of a rule counts as the rule.
-func (g *gaze) farRef(m *ast.Module, ref ast.Ref) bool {
-	head, ok := ref[0].Value.(ast.Var)
-	if !ok {
-		return g.beyond(m, ref[0])
-	}
-	if imported := importOf(m, head); imported != nil {
-		ref, head = append(slices.Clone(imported), ref[1:]...), imported[0].Value.(ast.Var)
-	}
-	switch head {
-	case ast.InputRootDocument.Value:
-		return len(ref) < 2 || !slices.Contains(keyFields, text(ref[1]))
-	case ast.DefaultRootDocument.Value:
-		return g.farData(ref)
-	}
-	return g.far[m.Package.Path.String()+"."+string(head)]
-}
-
-// farData follows a reference to the layer's own rules. One that names no rule may
-// be to all of them.
-func (g *gaze) farData(ref ast.Ref) bool {
-	path := "data"
-	for _, part := range ref[1:] {
-		path += "." + text(part)
-		if _, ok := g.rules[path]; ok {
-			return g.far[path]
-		}
-	}
-	return true
-}
-
-// importOf is what m imports under name.
-func importOf(m *ast.Module, name ast.Var) ast.Ref {
-	for _, i := range m.Imports {
-		if i.Name() != name {
-			continue
-		}
-		if ref, ok := i.Path.Value.(ast.Ref); ok {
-			return ref
-		}
-		return ast.Ref{i.Path}
-	}
-	return nil
-}
-
-func text(t *ast.Term) string {
-	s, _ := t.Value.(ast.String)
-	return string(s)
 }
 
 // addGuards adds to modules, which are copies, the guards of the exec rules that look
@@ -188,12 +114,6 @@ func (g *gaze) near(m *ast.Module, body ast.Body) ast.Body {
 		return ast.NewBody(ast.NewExpr(ast.BooleanTerm(true)))
 	}
 	return ast.Body(kept).Copy()
-}
-
-// known reports whether v is the name of something outside the rule.
-func (g *gaze) known(m *ast.Module, v ast.Var) bool {
-	_, rule := g.rules[m.Package.Path.String()+"."+string(v)]
-	return rule || importOf(m, v) != nil || ast.RootDocumentNames.Contains(ast.NewTerm(v))
 }
 
 // declared are the variables that body declares by :=, some and every.

@@ -81,13 +81,13 @@ func compileLayer(ctx context.Context, s source) (*layer, error) {
 	if err := l.check(modules); err != nil {
 		return nil, err
 	}
-	compiled := make([]*point, len(points))
+	compiled, all := make([]*point, len(points)), newAtlas(modules)
 	errs := make([]error, len(points))
 	var group sync.WaitGroup
 	for i, name := range points {
 		group.Go(func() {
 			defer guard(s.name, &errs[i])
-			compiled[i], errs[i] = l.compilePoint(ctx, name, modules)
+			compiled[i], errs[i] = l.compilePoint(ctx, name, modules, all)
 		})
 	}
 	group.Wait()
@@ -149,8 +149,8 @@ func parserOptions() ast.ParserOptions {
 
 // compilePoint compiles the point's modules with the library, and prepares the one
 // query that fetches all its sets. It returns nil where the layer has no rule.
-func (l *layer) compilePoint(ctx context.Context, name string, modules map[string]*ast.Module) (*point, error) {
-	own := modulesOf(name, modules)
+func (l *layer) compilePoint(ctx context.Context, name string, modules map[string]*ast.Module, all *atlas) (*point, error) {
+	own := modulesOf(name, modules, all)
 	query := l.query(name)
 	if query == "" {
 		return nil, nil
@@ -161,7 +161,7 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 	}
 	p := &point{name: name}
 	if name == pointExec {
-		compiler, query, p.beyond = guarded(compiler, modulesOf(name, modules), query)
+		compiler, query, p.beyond = guarded(compiler, modulesOf(name, modules, all), query)
 	}
 	prepared, err := rego.New(
 		rego.Compiler(compiler),
@@ -208,36 +208,41 @@ func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string) 
 	return compiler, strings.TrimSuffix(query, "}") + fmt.Sprintf(", %q: data.%s.%s}", guardSet, pointExec, guardSet), false
 }
 
-// modulesOf copies the point's modules, and the library unless none of them names
-// data: it is larger than the rules of a small point.
-func modulesOf(point string, modules map[string]*ast.Module) map[string]*ast.Module {
-	own, reaches := map[string]*ast.Module{}, false
+// modulesOf copies the point's modules, and those of the library that they reach: it
+// is larger than the rules of a small point.
+func modulesOf(point string, modules map[string]*ast.Module, all *atlas) map[string]*ast.Module {
+	own, reached, left := map[string]*ast.Module{}, []*ast.Module{}, map[*ast.Module]string{}
 	for file, m := range modules {
-		if packageOf(m) == point {
-			own[file] = m.Copy()
-			reaches = reaches || namesData(m)
+		switch {
+		case packageOf(m) == point:
+			own[file], reached = m.Copy(), append(reached, m)
+		case inLib(packageOf(m)):
+			left[m] = file
 		}
 	}
-	if !reaches {
-		return own
+	reach := func(m *ast.Module) {
+		if file, ok := left[m]; ok {
+			delete(left, m)
+			own[file], reached = m.Copy(), append(reached, m)
+		}
 	}
-	for file, m := range modules {
-		if inLib(packageOf(m)) {
-			own[file] = m.Copy()
+	for len(reached) > 0 && len(left) > 0 {
+		m := reached[0]
+		reached = reached[1:]
+		for _, r := range m.Rules { // imports alone reach nothing
+			all.walk(m, r, func(t target) {
+				for _, found := range all.rules[t.rule] {
+					reach(found.module)
+				}
+				for other := range left {
+					if t.all {
+						reach(other)
+					}
+				}
+			})
 		}
 	}
 	return own
-}
-
-func namesData(m *ast.Module) bool {
-	found := len(m.Imports) > 0
-	for _, r := range m.Rules {
-		ast.WalkVars(r, func(v ast.Var) bool {
-			found = found || v == ast.DefaultRootDocument.Value
-			return found
-		})
-	}
-	return found
 }
 
 // askPrograms asks once which programs the layer knows; they depend on no input and
