@@ -17,7 +17,7 @@ import (
 // kernel sees go to the log and the report. A policy that cannot answer refuses the
 // program and stops the run.
 func watch(ctx context.Context, engine *policy.Engine, log hood.Log, o *sandbox.Options) *hood.Observer {
-	observer := hood.NewObserver(log, nil)
+	observer := hood.NewObserver(log, engine.Event)
 	o.Event = observer.See
 	ctx = context.WithoutCancel(ctx) // an interrupted command is killed, not judged otherwise
 	o.Exec = func(x proposal.Exec) proposal.ExecDecision {

@@ -20,17 +20,19 @@ import (
 // The decision points of this version.
 const (
 	pointCommand  = "fumehood.command"
+	pointEvent    = "fumehood.event"
 	pointExec     = "fumehood.exec"
 	pointProposal = "fumehood.proposal"
 	pointTrigger  = "fumehood.trigger"
 	packageLib    = "fumehood.lib"
 )
 
-var points = []string{pointCommand, pointExec, pointProposal, pointTrigger}
+var points = []string{pointCommand, pointEvent, pointExec, pointProposal, pointTrigger}
 
 // sets are the rule names with a meaning, and at which points they have it.
 var sets = map[string][]string{
 	pointCommand:  {"allow", "ask", "deny", "exec", "limits"},
+	pointEvent:    {"note"},
 	pointExec:     {"allow", "ask", "deny"},
 	pointProposal: {"ask", "deny", "env", "limits", "network", "programs"},
 	pointTrigger:  {"allow", "ask", "deny"},

@@ -5,8 +5,9 @@
 //
 // It asks one prepared query a proposal (package fumehood.proposal) and one a
 // simple command (package fumehood.command), in each layer; one a program that
-// begins in the sandbox (package fumehood.exec); and one a wish that something be
-// started (package fumehood.trigger). A layer is the built-in default
+// begins in the sandbox (package fumehood.exec); one a thing of note that was seen
+// there (package fumehood.event); and one a wish that something be started (package
+// fumehood.trigger). A layer is the built-in default
 // or one folder; each is compiled by itself, so that no layer can change another's
 // rules, and Go merges what they say: deny wins over ask, ask over allow, the
 // smallest limit counts, and only the granting layer may allow.
@@ -128,7 +129,7 @@ func (e *Engine) warn(text string) {
 // A RuleCount says how many rules of one kind a layer has at a decision point.
 type RuleCount struct {
 	Layer string `json:"layer"`
-	Point string `json:"point"` // "fumehood.command", "fumehood.exec", "fumehood.proposal" or "fumehood.trigger"
+	Point string `json:"point"` // "fumehood.command", "fumehood.event", "fumehood.exec", "fumehood.proposal" or "fumehood.trigger"
 	Set   string `json:"set"`   // "deny", "ask", "allow" …
 	Rules int    `json:"rules"`
 }

@@ -24,7 +24,8 @@ type merger struct {
 	env     map[string]bool
 	network map[string]bool
 	kinds   map[string]bool // of programs that the command may start beside the root file system's
-	beyond  bool            // a rule that looks beyond an exec's key may have spoken
+	notes   []proposal.Finding
+	beyond  bool // a rule that looks beyond an exec's key may have spoken
 }
 
 func newMerger(e *Engine) *merger {
@@ -49,7 +50,7 @@ func (m *merger) take(l *layer, result map[string]any, command int, text string)
 
 func (m *merger) malformed(l *layer, set, what string) error {
 	return stop(codeUnknownKey, fmt.Sprintf("layer %q: a member of %s %s", l.name, set, what),
-		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind", nil)
+		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind; note takes rule and message", nil)
 }
 
 func (m *merger) member(l *layer, set string, member any, command int, text string) error {
@@ -76,6 +77,8 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 		m.grant(l, m.network, fields["host"])
 	case "exec":
 		m.grant(l, m.kinds, fields["kind"])
+	case "note":
+		m.notes = append(m.notes, proposal.Finding{Rule: fields["rule"], Message: fields["message"]})
 	}
 	return nil
 }
@@ -88,6 +91,7 @@ var fieldsOf = map[string]struct{ must, may []string }{
 	"env":     {[]string{"rule", "name"}, nil},
 	"network": {[]string{"rule", "host"}, nil},
 	"exec":    {[]string{"rule", "kind"}, nil},
+	"note":    {[]string{"rule", "message"}, nil},
 }
 
 // textFields reads an object of strings and says what is wrong with it, if anything.

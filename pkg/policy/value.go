@@ -67,6 +67,8 @@ func fieldName(f reflect.StructField) string {
 func inputSchema(point string) *ast.SchemaSet {
 	document := reflect.TypeFor[input]()
 	switch point {
+	case pointEvent:
+		document = reflect.TypeFor[eventInput]()
 	case pointExec:
 		document = reflect.TypeFor[execInput]()
 	case pointTrigger:
