@@ -149,13 +149,16 @@ func declared(body ast.Body) []ast.Var {
 	return vars
 }
 
+// varsOf are the variables of n, without wildcards, which nothing shares, and without
+// the names of what is called.
 func varsOf(n any) []ast.Var {
+	visitor := ast.NewVarVisitor().WithParams(ast.VarVisitorParams{SkipRefCallHead: true})
+	visitor.Walk(n)
 	var vars []ast.Var
-	ast.WalkVars(n, func(v ast.Var) bool {
-		if !strings.HasPrefix(string(v), "$") { // a wildcard, which is shared by none
+	for v := range visitor.Vars() {
+		if !strings.HasPrefix(string(v), ast.WildcardPrefix) {
 			vars = append(vars, v)
 		}
-		return false
-	})
+	}
 	return vars
 }

@@ -3,11 +3,15 @@
 package policy_test
 
 import (
+	"context"
 	"encoding/json"
 	"path"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -111,4 +115,75 @@ func TestGrantExamples(t *testing.T) {
 	if found < 10 {
 		t.Errorf("only %d examples", found)
 	}
+}
+
+// TestExecTogether holds that a busy gate gets the answers of an idle one.
+func TestExecTogether(t *testing.T) {
+	e := shipped(t)
+	paths := []string{"/usr/bin/git", "/usr/bin/curl", "/usr/bin/node", "/etc/x"}
+	var want []proposal.ExecDecision
+	for _, p := range paths {
+		want = append(want, judge(t, e, execOf(p, proposal.LayerRootfs, "x")))
+	}
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for n := range 100 {
+				at := (i + n) % len(paths)
+				got, err := e.Exec(t.Context(), execOf(paths[at], proposal.LayerRootfs, "x"))
+				if diff := cmp.Diff(want[at], got); err != nil || diff != "" {
+					t.Errorf("%s: %v\n%s", paths[at], err, diff)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestExecStops holds that there is no answer when there is no time for one.
+func TestExecStops(t *testing.T) {
+	e := shipped(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if d, err := e.Exec(ctx, plainExec()); codeOf(err) != "policy.deadline" || d.Effect != proposal.Deny {
+		t.Errorf("%+v %v", d, err)
+	}
+	slow := with(t, folder(t, "a.rego", `package fumehood.exec
+
+deny contains {"rule": "x", "message": "m", "suggestion": "s"} if {
+	some a in numbers.range(1, 100000)
+	some b in numbers.range(1, 100000)
+	a * b == 0
+}
+`))
+	if d, err := slow.Exec(t.Context(), plainExec()); codeOf(err) != "policy.deadline" || d.Effect != proposal.Deny {
+		t.Errorf("%+v %v", d, err)
+	}
+}
+
+// FuzzExec gives Exec a stranger's bytes. Whatever they are there is an answer, and
+// none lets a program of memory or of an unknown place begin.
+func FuzzExec(f *testing.F) {
+	for _, path := range []string{"/usr/bin/git", "/usr/bin/nc.openbsd", "", "/", "x.js", "/usr/bin/busybox", "/usr/bin/python3.11", "/a\xff"} {
+		for _, argv := range []string{"", "busybox\x00wget", "python3\x00-m\x00twine\x00upload", "node\x00npm-cli.js\x00publish", "-\x00--\x00\xff", "cargo\x00+x\x00-p\x00login"} {
+			f.Add(path, argv, "rootfs", "LD_PRELOAD")
+			f.Add(path, argv, "memory", "")
+		}
+	}
+	e := shipped(f)
+	f.Fuzz(func(t *testing.T, path, argv, layer, env string) {
+		x := plainExec()
+		x.Path, x.Argv, x.Layer, x.Grants = path, strings.Split(argv, "\x00"), layer, []string{"built"}
+		if env != "" {
+			x.Env = []string{env}
+		}
+		d := judge(t, e, x)
+		known := layer == proposal.LayerRootfs || layer == proposal.LayerWorkspace || layer == proposal.LayerWritten
+		if d.Effect == proposal.Allow && (!known || path == "" || strings.HasSuffix(path, ".so")) {
+			t.Errorf("%q %q begins: %+v", path, layer, d)
+		}
+		if (d.Effect == proposal.Allow) != (d.Reason == nil) || d.Cacheable && env != "" {
+			t.Errorf("%+v", d)
+		}
+	})
 }
