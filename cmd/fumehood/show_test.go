@@ -112,7 +112,7 @@ func eventlog(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(writeLog(ts.MkAbs(args[0]), usual()...))
 }
 
-func show(t *testing.T, args ...string) (string, int) {
+func showing(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), append([]string{"show"}, args...), nil, &stdout, &stderr)
@@ -142,22 +142,22 @@ func TestShow(t *testing.T) {
 	if err := writeLog(path, usual()...); err != nil {
 		t.Fatal(err)
 	}
-	if got, code := show(t, path); got != timelineWant || code != exitOK {
+	if got, code := showing(t, path); got != timelineWant || code != exitOK {
 		t.Errorf("exit %d, want 0; got\n%s\nwant\n%s", code, got, timelineWant)
 	}
-	if got, _ := show(t, path, "--all"); !strings.Contains(got, "go exit 0") || !strings.Contains(got, "/tmp/go-build1/stats.test\n") || strings.Contains(got, "not shown") {
+	if got, _ := showing(t, path, "--all"); !strings.Contains(got, "go exit 0") || !strings.Contains(got, "/tmp/go-build1/stats.test\n") || strings.Contains(got, "not shown") {
 		t.Errorf("with --all:\n%s", got)
 	}
-	if got, code := show(t, path, "--id", "fetch"); code != exitOK || strings.Contains(got, "unit") || !strings.Contains(got, "deny by net.fetch") {
+	if got, code := showing(t, path, "--id", "fetch"); code != exitOK || strings.Contains(got, "unit") || !strings.Contains(got, "deny by net.fetch") {
 		t.Errorf("of one proposal:\n%s", got)
 	}
-	if _, code := show(t, path, "--key", "fumehood/test+00000000+AAAA"); code != exitRefused {
+	if _, code := showing(t, path, "--key", "fumehood/test+00000000+AAAA"); code != exitRefused {
 		t.Errorf("with another key: exit %d, want %d", code, exitRefused)
 	}
-	if _, code := show(t, path+".none"); code != exitStopped {
+	if _, code := showing(t, path+".none"); code != exitStopped {
 		t.Errorf("of no log: exit %d, want %d", code, exitStopped)
 	}
-	if _, code := show(t); code != exitUsage {
+	if _, code := showing(t); code != exitUsage {
 		t.Errorf("of nothing: exit %d, want %d", code, exitUsage)
 	}
 }
@@ -180,7 +180,7 @@ func TestShowBroken(t *testing.T) {
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, code := show(t, path)
+			got, code := showing(t, path)
 			if code != exitRefused {
 				t.Errorf("exit %d, want %d", code, exitRefused)
 			}
@@ -203,12 +203,12 @@ func TestShowHostile(t *testing.T) {
 	if err := writeLog(path, e, other); err != nil {
 		t.Fatal(err)
 	}
-	got, code := show(t, path, "--all")
+	got, code := showing(t, path, "--all")
 	if code != exitOK || strings.Count(got, "\n") != 9 {
 		t.Errorf("exit %d, %d lines:\n%q", code, strings.Count(got, "\n"), got)
 	}
 	checkShown(t, got)
-	got, _ = show(t, path, "--json")
+	got, _ = showing(t, path, "--json")
 	checkShown(t, got)
 	var kinds []string
 	for line := range strings.Lines(got) {
@@ -259,11 +259,11 @@ func TestShowUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, code := show(t, path)
+	got, code := showing(t, path)
 	if code != exitRefused || strings.Count(got, "does not know") < 4 || !strings.Contains(got, "unsealed") {
 		t.Errorf("exit %d:\n%s", code, got)
 	}
-	if _, code := show(t, path, "--json"); code != exitRefused {
+	if _, code := showing(t, path, "--json"); code != exitRefused {
 		t.Errorf("as JSON: exit %d", code)
 	}
 }

@@ -50,7 +50,9 @@ func TestPrograms(t *testing.T) {
 	orphan := started(9, 1, "/usr/bin/sleep", "sleep")
 	orphan.Exec.ParentPath = "/.fumehood/init"
 	forked := started(8, 77, "/usr/bin/cc1", "cc1")
-	forked.Exec.ParentPath = "/usr/bin/make"
+	forked.Program = "/usr/bin/make"
+	gone := started(8, 1, "/usr/bin/cc1", "cc1")
+	gone.Program, gone.Exec.ParentPath = "/usr/bin/true", "/usr/bin/make"
 	would := started(4, 2, "/usr/bin/nc", "nc")
 	would.Decision = &proposal.ExecDecision{Effect: proposal.Allow, Observed: true, Rules: []string{"exec.net"}}
 	shell := started(2, 1, "/usr/bin/bash", "/bin/bash", "-c", "x")
@@ -88,6 +90,10 @@ func TestPrograms(t *testing.T) {
 		},
 		"whose parent forked without an exec": {
 			[]proposal.Event{shell, started(3, 2, "/usr/bin/make", "make"), forked},
+			"bash /usr/bin/bash runs=1\n make /usr/bin/make runs=1\n  cc1 /usr/bin/cc1 runs=1\n",
+		},
+		"whose parent forked from what has become another": {
+			[]proposal.Event{shell, started(3, 2, "/usr/bin/make", "make"), gone},
 			"bash /usr/bin/bash runs=1\n make /usr/bin/make runs=1\n  cc1 /usr/bin/cc1 runs=1\n",
 		},
 		"whose parent has ended": {

@@ -22,7 +22,7 @@ var morning = time.Date(2026, 11, 21, 4, 5, 6, 789, time.UTC)
 // started is the event of a program that began.
 func started(pid, parent int, program string, argv ...string) proposal.Event {
 	return proposal.Event{
-		Command: "a", Kind: proposal.EventExec, Time: morning, Pid: pid, Parent: parent, Program: program,
+		Command: "a", Kind: proposal.EventExec, Time: morning, Pid: pid, Parent: parent,
 		Exec:     &proposal.Exec{Command: "a", Path: program, Argv: argv, ArgvDigest: "sha256:00", Layer: proposal.LayerRootfs, Pid: pid, Parent: parent},
 		Decision: &proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{"exec.rootfs"}, Cacheable: true},
 	}

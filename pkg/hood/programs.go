@@ -89,8 +89,10 @@ func (g *grove) parent(e proposal.Event, x *proposal.Exec) int {
 			return n
 		}
 	}
-	if n, known := g.last[x.ParentPath]; known {
-		return n
+	for _, name := range []string{e.Program, x.ParentPath} {
+		if n, known := g.last[name]; known {
+			return n
+		}
 	}
 	return 0
 }

@@ -90,8 +90,8 @@ func observation(r proposal.Record, l level) []string {
 			add("%s: %s%s", words, text.Count(int64(n)), list(spokenAgainst(o.Execs, kind), l.list, func(e proposal.Event) string { return refusedLine(e, l) }))
 		}
 	}
-	against("programs that policy refused to start", proposal.EventRefused, o.Counts.Refused)
-	against("programs that ran and would have been refused", proposal.EventExec, o.Counts.Watched)
+	against("starts of programs that policy refused", proposal.EventRefused, o.Counts.Refused)
+	against("starts of programs that would have been refused", proposal.EventExec, o.Counts.Watched)
 	if n, names := crashes(r); n > 0 {
 		add("crashed: %s%s: a bug of the program or of its runtime, not the answer of a test", several(names, func(s string) string { return code(s, 60) }), timesHTML(n))
 	}
@@ -196,8 +196,8 @@ func refusedLine(e proposal.Event, l level) string {
 	if len(x.Argv) == 0 || path.Base(x.Argv[0]) != path.Base(x.Path) || x.Layer != proposal.LayerRootfs {
 		s += " which is " + code(x.Path, l.short+60)
 	}
-	if x.ParentPath != "" {
-		s += " started by " + code(base(x.ParentPath), l.short)
+	if by := e.Program; by != "" {
+		s += " started by " + code(base(by), l.short)
 	}
 	if d := e.Decision; d != nil && d.Reason != nil {
 		s += ":"

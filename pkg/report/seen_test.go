@@ -16,7 +16,7 @@ import (
 
 func begun(id, program, parent string, argv ...string) proposal.Event {
 	return proposal.Event{
-		Command: id, Kind: proposal.EventExec, Time: time.Date(2026, 11, 21, 4, 5, 7, 0, time.UTC), Pid: 7, Parent: 3, Program: program,
+		Command: id, Kind: proposal.EventExec, Time: time.Date(2026, 11, 21, 4, 5, 7, 0, time.UTC), Pid: 7, Parent: 3, Program: parent,
 		Exec: &proposal.Exec{Path: program, Argv: argv, ArgvDigest: "sha256:" + digest(strings.Join(argv, "\x00")), Env: []string{}, Same: []string{},
 			Cwd: "/workspace", Pid: 7, Parent: 3, ParentPath: parent, Digest: "sha256:" + digest(program), Layer: proposal.LayerRootfs},
 		Decision: &proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{"exec.rootfs"}, Cacheable: true},
@@ -202,7 +202,7 @@ func TestRefusalsAtTheTop(t *testing.T) {
 	r.Totals = proposal.Total(r.Records)
 	got := Markdown(r)
 	top, _, _ := strings.Cut(got, "<table>")
-	for _, want := range []string{"Policy refused to start 2 programs</b>: <code>curl</code>, tried by <code>unit</code>", "1 command succeeded nevertheless", "169.254.169.254"} {
+	for _, want := range []string{"Policy refused programs</b> that 1 command tried to start: <code>curl</code>; tried 2 times in all, by <code>unit</code>", "1 command succeeded nevertheless", "169.254.169.254"} {
 		if !strings.Contains(top, want) {
 			t.Errorf("the top does not say %q:\n%s", want, top)
 		}

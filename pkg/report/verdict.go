@@ -112,11 +112,18 @@ func (p Page) refusals(l level) string {
 		return ""
 	}
 	show := func(s string) string { return code(s, l.short) }
-	s := fmt.Sprintf("⛔ <b>Policy refused to start %s</b>: %s, tried by %s.", programs(n), several(distinct(what), show), several(who, show))
+	s := fmt.Sprintf("⛔ <b>Policy refused programs</b> that %s tried to start: %s; tried %s in all, by %s.", commands(len(who)), several(distinct(what), show), often(n), several(who, show))
 	if passed > 0 {
 		s += fmt.Sprintf(" <b>%s succeeded nevertheless</b>: what %s did without them stands below.", commands(passed), itThey(passed))
 	}
 	return s
+}
+
+func often(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // doubted says whether anything could not be confirmed.
