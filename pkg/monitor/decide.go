@@ -92,9 +92,16 @@ func (m *Monitor) First(x proposal.Exec) (d proposal.ExecDecision, started func(
 	m.mu.Lock()
 	c := m.command
 	m.mu.Unlock()
-	d, ok := m.ask(x)
-	if !ok {
-		return d, nil, m.err
+	answer := make(chan proposal.ExecDecision, 1)
+	go func() {
+		if d, ok := m.ask(x); ok {
+			answer <- d
+		}
+	}()
+	select {
+	case d = <-answer:
+	case <-m.failed:
+		return refusal, nil, m.err
 	}
 	e := proposal.Event{Kind: proposal.EventExec, Time: time.Now().UTC(), Path: x.Path, Exec: &x, Decision: &d}
 	if d.Effect != proposal.Allow {
@@ -111,24 +118,24 @@ func (m *Monitor) First(x proposal.Exec) (d proposal.ExecDecision, started func(
 	}, nil
 }
 
-// ask returns Options.Exec's answer, or a refusal and false when there is none in
-// time: then the gate has failed.
+// ask returns Options.Exec's answer, or a refusal and false when it took too long:
+// then the gate has failed, and the kernel was told so at once, by the connection's
+// end, whenever Exec returns.
 func (m *Monitor) ask(x proposal.Exec) (proposal.ExecDecision, bool) {
 	if m.o.Exec == nil {
 		return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}, Cacheable: true}, true
 	}
-	answer := make(chan proposal.ExecDecision, 1)
-	go func() { answer <- m.o.Exec(x) }()
-	timeout := time.NewTimer(m.o.AnswerWithin)
-	defer timeout.Stop()
-	select {
-	case d := <-answer:
-		return d, true
-	case <-timeout.C:
+	timeout := time.AfterFunc(m.o.AnswerWithin, func() {
 		m.fail("gate.slow", "no decision about an exec came within "+m.o.AnswerWithin.String(), nil)
-		return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}}, false
+	})
+	d := m.o.Exec(x)
+	if !timeout.Stop() || m.Err() != nil {
+		return refusal, false
 	}
+	return d, true
 }
+
+var refusal = proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}}
 
 // execs are what policy is asked: a script without its interpreter first, then each
 // interpreter with it.

@@ -57,9 +57,13 @@ func FuzzHandle(f *testing.F) {
 	f.Add(true, frame(event.Append(nil, 3), mark.Append(nil, 4), wire.Hello(nil, 5)))
 	f.Add(false, frame(ok.Append(nil, 9)))
 	f.Fuzz(func(t *testing.T, number bool, data []byte) {
-		ours, theirs := pair(t)
-		defer ours.Close()
+		a, theirs := pair(t)
 		defer theirs.Close()
+		ours, err := newConn(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ours.close()
 		var allowed, told atomic.Int64
 		m := &Monitor{ready: make(chan struct{}), failed: make(chan struct{}), conn: ours, sequence: 2}
 		m.o = Options{AnswerWithin: time.Minute, Events: 50, Event: func(proposal.Event) { told.Add(1) }, Exec: func(x proposal.Exec) proposal.ExecDecision {

@@ -81,7 +81,7 @@ type Monitor struct {
 	failed chan struct{} // closed: see Err
 	once   sync.Once
 	err    error
-	conn   *net.UnixConn // set before ready is closed
+	conn   *conn // set before ready is closed
 
 	telling sync.Mutex // one event at a time
 
@@ -156,7 +156,7 @@ func (m *Monitor) fail(code, message string, err error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.conn != nil {
-			_ = m.conn.Close()
+			m.conn.hangUp()
 		}
 	})
 }

@@ -24,20 +24,26 @@ const answerGrace = 5 * time.Second
 // is the end, and a second one is never accepted.
 func (m *Monitor) Serve(pid int, grace time.Duration) {
 	_ = m.listener.SetDeadline(time.Now().Add(grace))
-	conn, err := m.listener.AcceptUnix()
+	accepted, err := m.listener.AcceptUnix()
 	_ = m.listener.Close()
 	if err != nil {
 		m.fail("gate.start", "the sandbox's kernel does not connect to its gate", err)
 		return
 	}
-	defer conn.Close()
-	if from, err := peer(conn); err != nil || from != pid {
+	if from, err := peer(accepted); err != nil || from != pid {
+		_ = accepted.Close()
 		m.fail("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate", from), err)
 		return
 	}
+	c, err := newConn(accepted)
+	if err != nil {
+		m.fail("gate.start", "the gate's connection cannot be used", err)
+		return
+	}
 	m.mu.Lock()
-	m.conn = conn
+	m.conn = c
 	m.mu.Unlock()
+	defer c.close()
 	if m.Err() != nil {
 		return
 	}
@@ -64,8 +70,8 @@ func peer(conn *net.UnixConn) (int, error) {
 
 // next reads and handles one message.
 func (m *Monitor) next(buf []byte) bool {
-	n, err := m.conn.Read(buf)
-	if err != nil || n == 0 {
+	n, err := m.conn.read(buf)
+	if err != nil {
 		m.fail("gate.gone", "the sandbox's kernel closed its gate", err)
 		return false
 	}
@@ -194,8 +200,7 @@ func (m *Monitor) send(message []byte) error {
 	if err := m.Err(); err != nil {
 		return err
 	}
-	_ = m.conn.SetWriteDeadline(time.Now().Add(answerGrace))
-	if _, err := m.conn.Write(message); err != nil {
+	if err := m.conn.write(message); err != nil {
 		m.fail("gate.gone", "the sandbox's kernel does not listen", err)
 		return m.err
 	}

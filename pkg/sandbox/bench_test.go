@@ -180,6 +180,7 @@ func BenchmarkExec(b *testing.B) {
 	var runners [3]*Runner
 	for i := range runners {
 		o, rec := gatedOptions(b)
+		o.Limits.CPUs = 64
 		rec.reset(func(x proposal.Exec) proposal.ExecDecision {
 			return proposal.ExecDecision{Effect: proposal.Allow, Cacheable: i == 2}
 		})
@@ -190,6 +191,8 @@ func BenchmarkExec(b *testing.B) {
 		runners[i] = testRunner(b, o)
 	}
 	x := proposal.Execution{ID: "x", Argv: []string{tricks, "spawn", fmt.Sprint(n), "/usr/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+	x.Grant.Limits.CPUs = 64
+	var cpu [3][]time.Duration
 	for b.Loop() {
 		for i, r := range runners {
 			result, err := r.Run(b.Context(), x)
@@ -197,11 +200,46 @@ func BenchmarkExec(b *testing.B) {
 				b.Fatal(err, string(result.Stdout.Head))
 			}
 			took[i] = append(took[i], time.Duration(result.WallMS)*time.Millisecond/n)
+			cpu[i] = append(cpu[i], time.Duration(result.CPUMS)*time.Millisecond/n)
 		}
 	}
 	without := median(took[0])
 	b.ReportMetric(without*1000, "without-µs")
 	b.ReportMetric((median(took[1])-without)*1000, "asked-µs")
 	b.ReportMetric((median(took[2])-without)*1000, "kept-µs")
+	b.ReportMetric(median(cpu[0])*1000, "without-cpu-µs")
+	b.ReportMetric((median(cpu[1])-median(cpu[0]))*1000, "asked-cpu-µs")
+	b.ReportMetric((median(cpu[2])-median(cpu[0]))*1000, "kept-cpu-µs")
 	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkRefused is a whole execve that is refused, gVisor's loading of the program
+// included: it starts no process, so it can be measured on a host that is busy.
+func BenchmarkRefused(b *testing.B) {
+	for _, keep := range []bool{false, true} {
+		b.Run(map[bool]string{false: "asked", true: "kept"}[keep], func(b *testing.B) {
+			o, rec := gatedOptions(b)
+			rec.reset(func(x proposal.Exec) proposal.ExecDecision {
+				d := deny(x)
+				d.Cacheable = keep
+				return d
+			})
+			o.Limits.CPUs = 64
+			r := testRunner(b, o)
+			x := proposal.Execution{ID: "x", Argv: []string{tricks, "refused", "2000", canary}, Grant: proposal.Grant{Limits: testLimits()}}
+			x.Grant.Limits.CPUs = 64
+			var took []time.Duration
+			for b.Loop() {
+				result, err := r.Run(b.Context(), x)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var ns int64
+				fmt.Sscan(string(result.Stdout.Head), &ns)
+				took = append(took, time.Duration(ns))
+			}
+			b.ReportMetric(median(took)*1000, "µs")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
 }

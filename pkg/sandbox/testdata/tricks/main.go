@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +32,7 @@ func main() {
 var tricks = map[string]func([]string) error{
 	"memfd": memfd, "unlinked": unlinked, "emptypath": emptyPath, "at": at, "relative": relative, "argv": argv, "bytes": odd,
 	"many": many, "swaplink": swapLink, "swapfile": swapFile, "swapscript": swapScript, "userns": userNamespace, "overlay": ownOverlay,
-	"threads": threads, "privileges": privileges, "network": network, "files": files, "flood": flood, "vfork": vfork, "spawn": spawn,
+	"threads": threads, "privileges": privileges, "network": network, "files": files, "flood": flood, "vfork": vfork, "spawn": spawn, "refused": refused,
 }
 
 func execveat(fd int, path string, flags int) error {
@@ -296,5 +297,21 @@ func spawn(args []string) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// refused times an execve that is refused, which takes no process.
+func refused(args []string) error {
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	for range n {
+		if err := syscall.Exec(args[1], args[1:], nil); err != syscall.EACCES {
+			return err
+		}
+	}
+	fmt.Println(time.Since(begin).Nanoseconds() / int64(n))
 	return nil
 }
