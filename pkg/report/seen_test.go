@@ -272,3 +272,27 @@ func TestReadRefusesObservations(t *testing.T) {
 	r.Totals = proposal.Total(r.Records)
 	checkRefused(t, string(document(t, r)), "did not run")
 }
+
+// However much 200 commands do, and whatever they call it, the comment holds what
+// matters and keeps to its limit.
+func TestManyObservations(t *testing.T) {
+	for name, s := range map[string]string{"long": strings.Repeat("w&rd ", 400), "attack": strings.Join(attacks, " ")} {
+		var records []proposal.Record
+		for i := range 200 {
+			r := ran(fmt.Sprintf("c%03d", i), "make "+s, proposal.Exited, i%2, "out\n", "err\n")
+			o := oddly(s)
+			o.Programs = slices.Repeat(o.Programs[:1], 60)
+			o.Execs, o.Notable, o.Findings = slices.Repeat(o.Execs, 50), slices.Repeat(o.Notable, 40), slices.Repeat(o.Findings, 50)
+			r.Result.Observations, r.Result.Usage = o, measured()
+			records = append(records, r)
+		}
+		r := finish(proposal.Report{Records: records})
+		got := Markdown(r)
+		checkComment(t, r, got)
+		if !strings.Contains(got, "Policy refused programs") || !strings.Contains(got, "<table>") || !strings.Contains(got, "<summary>") {
+			t.Errorf("%s: the comment lacks what matters:\n%.3000s", name, got)
+		}
+		p := Page{Parts: []Part{{Report: r, Foreign: true}}}
+		checkPage(t, p, p.Markdown())
+	}
+}
