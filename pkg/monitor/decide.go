@@ -219,6 +219,12 @@ func (m *Monitor) tell(c *Command, e proposal.Event) {
 }
 
 func (m *Monitor) tellLocked(c *Command, e proposal.Event) {
+	m.mu.Lock()
+	over := m.command != c
+	m.mu.Unlock()
+	if over {
+		return
+	}
 	if c.events++; c.events > m.o.Events {
 		if c.untold++; c.untold == 1 && m.o.Flood != nil {
 			m.o.Flood()

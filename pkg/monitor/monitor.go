@@ -79,6 +79,7 @@ type Monitor struct {
 
 	ready  chan struct{} // closed: the kernel has said Hello
 	failed chan struct{} // closed: see Err
+	done   chan struct{} // closed: nothing more is read or told
 	once   sync.Once
 	err    error
 	conn   *conn // set before ready is closed
@@ -118,7 +119,7 @@ func Listen(path string, o Options) (*Monitor, error) {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, err
 	}
-	return &Monitor{o: o, listener: listener, ready: make(chan struct{}), failed: make(chan struct{})}, nil
+	return &Monitor{o: o, listener: listener, ready: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{})}, nil
 }
 
 // Points are the points of the trace session that the sink wants.

@@ -19,10 +19,14 @@ import (
 // once, and to obey an Order.
 const answerGrace = 5 * time.Second
 
+// drainGrace is how long the end of a command waits for what was sent before it.
+const drainGrace = 2 * time.Second
+
 // Serve accepts the connection of process pid, within grace, and serves it until it
 // ends. It returns when that is over; Err says how. Any other process's connection
 // is the end, and a second one is never accepted.
 func (m *Monitor) Serve(pid int, grace time.Duration) {
+	defer close(m.done)
 	_ = m.listener.SetDeadline(time.Now().Add(grace))
 	accepted, err := m.listener.AcceptUnix()
 	_ = m.listener.Close()
@@ -154,6 +158,15 @@ func (m *Monitor) End(nudge func() error) (wire.Mark, error) {
 		return wire.Mark{}, errors.New("monitor: no command has begun")
 	}
 	mark, err := m.order(c.generation, nudge)
+	if err != nil {
+		// What a sandbox that died had still sent is told before the end.
+		select {
+		case <-m.done:
+		case <-time.After(drainGrace):
+		}
+	}
+	m.telling.Lock()
+	defer m.telling.Unlock()
 	m.mu.Lock()
 	m.command = nil
 	m.mu.Unlock()
@@ -182,7 +195,7 @@ func (m *Monitor) order(generation uint32, nudge func() error) (wire.Mark, error
 	case <-timeout.C:
 		m.fail("gate.slow", "the sandbox's kernel does not obey in time", nil)
 	}
-	return wire.Mark{}, m.err
+	return wire.Mark{}, m.Err()
 }
 
 func (m *Monitor) mark(mark wire.Mark) error {
@@ -200,9 +213,6 @@ func (m *Monitor) send(message []byte) error {
 	if err := m.Err(); err != nil {
 		return err
 	}
-	if err := m.conn.write(message); err != nil {
-		m.fail("gate.gone", "the sandbox's kernel does not listen", err)
-		return m.err
-	}
-	return nil
+	// When nobody listens any more, the reader comes to the end too and says so.
+	return m.conn.write(message)
 }

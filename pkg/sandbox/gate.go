@@ -126,7 +126,14 @@ func (g *gate) begin(c *command) error {
 	g.mu.Lock()
 	g.running = c
 	g.mu.Unlock()
-	return g.monitor.Begin(&monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec}, g.nudge)
+	err := g.monitor.Begin(&monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec}, g.nudge)
+	if err == nil {
+		return nil
+	}
+	if why := g.why(err, map[byte]bool{}); why != nil {
+		return why
+	}
+	return stop("sandbox.crashed", "the sandbox ended between two commands"+g.s.said(), "run fumehood doctor", err)
 }
 
 // end gets the last word about a command of which nothing is left, and fills in what

@@ -278,9 +278,14 @@ func readFile(t testing.TB, name string) []byte {
 // judged is the file that was opened. Where the content itself is a command's to
 // change, the place is refused.
 func TestSwap(t *testing.T) {
-	r, rec := gated(t)
+	o, rec := gatedOptions(t)
+	if err := os.WriteFile(filepath.Join(o.Workspace, "script"), []byte("#!/tmp/swapped\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := testRunner(t, o)
 	for _, test := range []struct{ name, text string }{
 		{"link", "/opt/bin/tricks swaplink /usr/bin/true /opt/bin/canary"},
+		{"interpreter", "/opt/bin/tricks swaplink /usr/bin/true /opt/bin/canary /workspace/script"},
 		{"file", "/opt/bin/tricks swapfile /usr/bin/true /opt/bin/canary"},
 		{"script", "/opt/bin/tricks swapscript /usr/bin/true /opt/bin/canary"},
 	} {

@@ -123,3 +123,40 @@ func TestUnwatched(t *testing.T) {
 		t.Errorf("observations %+v", result.Observations)
 	}
 }
+
+// The gate does not change how a command's end is told, nor that of a sandbox.
+func TestStatusesWatched(t *testing.T) {
+	r, rec := gated(t)
+	rec.reset(allow)
+	for _, test := range []struct {
+		name, text string
+		want       proposal.Status
+		complete   bool
+		change     func(*proposal.Limits)
+	}{
+		{name: "zero", text: "true", want: proposal.Exited, complete: true},
+		{name: "signal", text: "kill -SEGV $$", want: proposal.Signaled, complete: true},
+		{name: "processes", text: "for i in $(seq 200); do sleep 5 & done; exit 1", want: proposal.ProcessLimit, complete: true},
+		{name: "disk", text: "head -c 400000000 /dev/zero > big; rm big; exit 1", want: proposal.DiskLimit, complete: true},
+		{name: "wall", text: "sleep 60 & sleep 60", want: proposal.TimedOut, complete: true, change: func(l *proposal.Limits) { l.Wall = proposal.Duration(500 * time.Millisecond) }},
+		{name: "memory", text: "/usr/bin/python3 -c 'x = bytearray(900 << 20)'", want: proposal.OutOfMemory, change: func(l *proposal.Limits) { l.Memory = 200 * proposal.MiB }},
+		{name: "after it", text: "true", want: proposal.Exited, complete: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := testLimits()
+			if test.change != nil {
+				test.change(&l)
+			}
+			result, err := r.Run(t.Context(), proposal.Execution{ID: test.name, Text: test.text, Grant: proposal.Grant{Limits: l}})
+			if err != nil || result.Status != test.want {
+				t.Fatalf("status %s, %v; want %s", result.Status, err, test.want)
+			}
+			if result.Observations == nil || !r.dead() && result.Observations.Complete != test.complete {
+				t.Errorf("observations %+v", result.Observations)
+			}
+		})
+	}
+}
+
+// dead reports whether the sandbox is gone.
+func (r *Runner) dead() bool { return r.current == nil || r.current.dead() }

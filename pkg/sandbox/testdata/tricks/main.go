@@ -159,7 +159,7 @@ func swapLink(args []string) error {
 	return attempts(300, func(i int) {
 		_ = os.Symlink(args[i%2], name+".new")
 		_ = os.Rename(name+".new", name)
-	}, func() *exec.Cmd { return exec.Command(name) })
+	}, func() *exec.Cmd { return exec.Command(append(args, name)[2]) })
 }
 
 // swapFile has a file be an allowed program and a refused one by turns.
