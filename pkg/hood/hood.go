@@ -8,6 +8,10 @@
 // the first thing that it cannot do it does nothing more. A denied proposal, a
 // failing test and a killed command are values in the Report, never errors.
 //
+// Where an Observer watches, everything that gVisor's kernel saw of a command is in
+// the log before its result is, each event as it came, and the result says whether
+// that is all of it.
+//
 // It holds no policy and touches no disk; the stages that it is given do.
 package hood
 

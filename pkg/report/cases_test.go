@@ -190,6 +190,7 @@ func limitsMet() proposal.Report {
 		{"forks", "python3 tools/fork.py", "processes 256", proposal.ProcessLimit},
 		{"disk", "dd if=/dev/zero of=big bs=1M", "disk 2 GiB", proposal.DiskLimit},
 		{"flood", "yes", "output 64 MiB", proposal.OutputLimit},
+		{"storm", "sh tools/storm.sh", "events 200000", proposal.OutputLimit},
 		{"segv", "./crash", "", proposal.Signaled},
 	} {
 		r := ran(c.id, c.cmd, c.status, -1, "", "killed\n")

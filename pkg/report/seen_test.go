@@ -276,13 +276,13 @@ func TestReadRefusesObservations(t *testing.T) {
 // However much 200 commands do, and whatever they call it, the comment holds what
 // matters and keeps to its limit.
 func TestManyObservations(t *testing.T) {
-	for name, s := range map[string]string{"long": strings.Repeat("w&rd ", 400), "attack": strings.Join(attacks, " ")} {
+	for name, s := range map[string]string{"long": strings.Repeat("w&rd ", 200), "attack": strings.Join(attacks, " ")} {
 		var records []proposal.Record
 		for i := range 200 {
 			r := ran(fmt.Sprintf("c%03d", i), "make "+s, proposal.Exited, i%2, "out\n", "err\n")
 			o := oddly(s)
 			o.Programs = slices.Repeat(o.Programs[:1], 60)
-			o.Execs, o.Notable, o.Findings = slices.Repeat(o.Execs, 50), slices.Repeat(o.Notable, 40), slices.Repeat(o.Findings, 50)
+			o.Execs, o.Notable, o.Findings = slices.Repeat(o.Execs, 14), slices.Repeat(o.Notable, 14), slices.Repeat(o.Findings, 5)
 			r.Result.Observations, r.Result.Usage = o, measured()
 			records = append(records, r)
 		}
