@@ -7,6 +7,10 @@
 // allows them as such and leaves containment to the sandbox; it promises only that
 // what runs is what the text shows.
 //
+// What begins in the sandbox is judged by the same table of names as the text: a
+// command that runs none of the repository's code starts none of its programs, and
+// some programs begin for nobody.
+//
 // Who may start, approve or ask about a run is decided by the role that GitHub's API
 // reports, and bots are known by id.
 package policies

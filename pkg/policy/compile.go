@@ -305,7 +305,7 @@ func compileStop(layer string, err error) error {
 			return stop(codeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies may not", layer, name), advice, err)
 		}
 	}
-	return stop(codeCompile, message, "mend the places named; input fields are listed in pkg/policy/input.go and pkg/proposal/trigger.go", err)
+	return stop(codeCompile, message, "mend the places named; input fields are listed in pkg/policy/input.go, exec.go and event.go, and in pkg/proposal/trigger.go", err)
 }
 
 func undefinedFunctions(err error) []string {

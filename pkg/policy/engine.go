@@ -102,6 +102,11 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if e.layers, err = compileLayers(ctx, sources); err != nil {
 		return nil, err
 	}
+	for _, l := range e.layers {
+		if l.grants && l.points[pointExec] == nil {
+			e.warn(fmt.Sprintf("policy.no-exec: layer %q allows programs nowhere: write allow contains {…} in package %s, or none begins", l.name, pointExec))
+		}
+	}
 	return e, nil
 }
 
@@ -109,8 +114,8 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 // names and contents, and of whether layers are only observed.
 func (e *Engine) Digest() string { return e.digest }
 
-// Warnings lists, without repetition, what layers say that is not heeded: so far,
-// the allows of layers that may not allow.
+// Warnings lists, without repetition, what layers say that is not heeded: the allows
+// of layers that may not allow, and what a granting layer has left out.
 func (e *Engine) Warnings() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -188,4 +188,10 @@ func TestExecWithoutRules(t *testing.T) {
 	if d.Effect != proposal.Deny || d.Reason.Rule != "exec.no-rule" || !strings.Contains(d.Reason.Suggestion, "fumehood.exec") {
 		t.Errorf("%+v", d)
 	}
+	if warnings := e.Warnings(); len(warnings) != 1 || !strings.HasPrefix(warnings[0], "policy.no-exec") {
+		t.Errorf("warnings: %q", warnings)
+	}
+	if warnings := shipped(t).Warnings(); len(warnings) > 0 {
+		t.Errorf("warnings: %q", warnings)
+	}
 }

@@ -56,7 +56,7 @@ deny contains lib.denial("exec.loader", sprintf("%s is the loader or a library, 
 # title: No debugger
 # custom:
 #   rule: exec.debugger
-#   match: [{path: /usr/bin/gdb}, {path: /usr/bin/strace}, {path: /usr/bin/perf}]
+#   match: [{path: /usr/bin/gdb}, {path: /usr/bin/strace}, {path: /usr/bin/perf_6.1}, {path: /usr/bin/lldb-server-14.0.6}]
 #   not_match: [{path: /usr/bin/time}, {path: /usr/bin/valgrind}]
 deny contains lib.denial("exec.debugger", sprintf("%s takes over other processes, whose names would then say nothing", [name]), "print what you need to know from the test itself") if {
 	some [name, "debugger"] in refused
