@@ -98,7 +98,7 @@ type Usage struct {
 	CPUUser    Figure `json:"cpu_user_ms"`
 	CPUSystem  Figure `json:"cpu_system_ms"`
 	PeakMemory Figure `json:"peak_memory_bytes"`
-	Processes  Figure `json:"processes"` // that were started
+	Processes  Figure `json:"processes"` // that ended; none is left at the end
 	Written    Figure `json:"written_bytes"`
 }
 
