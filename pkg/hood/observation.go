@@ -30,6 +30,9 @@ var quiet = []string{"/workspace", "/tmp", "/home/fumehood", "/dev/null", "/dev/
 // to a service that no sandbox has.
 var vain = []string{"unix /var/run/nscd/socket", "unix /run/nscd/socket"}
 
+// netlink ends the address of a socket to the kernel itself.
+const netlink = " family 16"
+
 // A class is a kind of thing that is told one by one.
 type class int
 
@@ -168,15 +171,16 @@ func isQuiet(e proposal.Event) bool {
 	return !e.Unverified && inQuiet(e.Path) && (e.Target == "" || inQuiet(e.Target))
 }
 
-// isIdle reports whether an event is of a kind of note and came to nothing: a
-// process that took on the ids that it had, as make does before each command. Without
+// isIdle reports whether an event is of a kind of note and came to nothing: a question
+// to the sandbox's own kernel about its network devices, as Node asks; or a process
+// that took on the ids that it had, as make does before each command. Without
 // capabilities there are no others to be had, but in a user namespace of its own.
 func isIdle(e proposal.Event) bool {
 	switch {
 	case e.Unverified:
 		return false
 	case classOf(e) == connections:
-		return e.Errno == "ENOENT" && slices.Contains(vain, e.Address)
+		return e.Errno == "ENOENT" && slices.Contains(vain, e.Address) || strings.HasSuffix(e.Address, netlink)
 	case classOf(e) == attempts:
 		return e.Errno == "" && slices.Contains(ownIDs, e.Call)
 	}

@@ -47,6 +47,8 @@ func drawn(o proposal.Observations) string {
 func TestPrograms(t *testing.T) {
 	script := started(3, 2, "/usr/bin/dash", "sh", "./run.sh")
 	script.Exec.Script = "/workspace/run.sh"
+	linked := started(3, 2, "/usr/bin/env", "/usr/bin/env", "node", "/usr/bin/npm", "a/b")
+	linked.Exec.Script = "/usr/share/nodejs/npm/bin/npm-cli.js"
 	orphan := started(9, 1, "/usr/bin/sleep", "sleep")
 	orphan.Exec.ParentPath = "/.fumehood/init"
 	forked := started(8, 77, "/usr/bin/cc1", "cc1")
@@ -83,6 +85,10 @@ func TestPrograms(t *testing.T) {
 		"script": {
 			[]proposal.Event{shell, script},
 			"bash /usr/bin/bash runs=1\n run.sh /usr/bin/dash runs=1\n",
+		},
+		"script by a link": {
+			[]proposal.Event{shell, linked},
+			"bash /usr/bin/bash runs=1\n npm /usr/bin/env runs=1\n",
 		},
 		"crash and kill": {
 			[]proposal.Event{shell, started(3, 2, "/usr/bin/node", "node"), exited(3, 11|0x80), started(4, 2, "/usr/bin/node", "node"), exited(4, 9), exited(4, 11)},
@@ -191,6 +197,8 @@ func TestQuiet(t *testing.T) {
 		"a mount":               {called("mount", ""), true},
 		"the name cache":        {reached("unix /var/run/nscd/socket", "ENOENT"), false},
 		"a name cache there":    {reached("unix /var/run/nscd/socket", ""), true},
+		"the kernel":            {reached("raw family 16", ""), false},
+		"a raw socket":          {reached("raw family 17", ""), true},
 		"docker":                {reached("unix /var/run/docker.sock", "ENOENT"), true},
 		"something of no kind":  {event("other", "/etc/x"), false},
 		"an exit":               {exited(3, 0), false},

@@ -136,14 +136,22 @@ func crashed(s syscall.WaitStatus) bool {
 	return false
 }
 
-// nameOf is what a program was called by: argv's first word may lie, and is shown
+// nameOf is what a program was called by, or a script, which its interpreter has as
+// its first or second argument: npm, not npm-cli.js. Words may lie, and are shown
 // beside the path.
 func nameOf(x proposal.Exec) string {
-	name := x.Path
-	if x.Script != "" {
+	name, words := x.Path, x.Argv
+	switch {
+	case x.Script != "":
 		name = x.Script
-	} else if len(x.Argv) > 0 && x.Argv[0] != "" {
-		name = strings.TrimPrefix(x.Argv[0], "-")
+		for _, word := range words[min(1, len(words)):min(3, len(words))] {
+			if strings.Contains(word, "/") && word[0] != '-' {
+				name = word
+				break
+			}
+		}
+	case len(words) > 0 && words[0] != "":
+		name = strings.TrimPrefix(words[0], "-")
 	}
 	return cut(path.Base(name), mostName)
 }
