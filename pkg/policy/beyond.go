@@ -20,7 +20,8 @@ import (
 // than the key and share no variable with one that does. A rule holds only when all
 // of its conditions do, so where its guard does not hold, the rest cannot matter. A
 // condition left out makes a guard hold more often, never less: on any doubt it is
-// left out, and an answer is not reused.
+// left out, and an answer is not reused. What goes wrong in a condition beyond the
+// key while the guard does not hold would have been no answer about this file.
 const guardSet = "beyond_key"
 
 // keyFields are the fields that an answer may rest on and still be reused. Env is

@@ -47,6 +47,8 @@ const (
 	patience = 4
 )
 
+const maxWarnings = 100
+
 // Options say which policy decides. The zero value is the shipped default alone.
 type Options struct {
 	// Dirs are further policy folders, in order. They may deny, ask and lower.
@@ -125,7 +127,7 @@ func (e *Engine) Warnings() []string {
 func (e *Engine) warn(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.reported[text] {
+	if !e.reported[text] && len(e.warnings) < maxWarnings { // a rule's name may hold a stranger's text
 		e.reported[text] = true
 		e.warnings = append(e.warnings, text)
 	}

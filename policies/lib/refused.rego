@@ -8,13 +8,13 @@ package fumehood.lib
 refused := {
 	# They reach other machines and are of no use without a network.
 	"aria2c": "network", "autossh": "network", "aws": "network", "az": "network", "azcopy": "network", "chisel": "network", "cloudflared": "network", "curl": "network",
-	"curlie": "network", "dbclient": "network", "delv": "network", "dig": "network", "drill": "network", "frpc": "network", "ftp": "network", "gcloud": "network",
+	"curlie": "network", "dbclient": "network", "delv": "network", "dig": "network", "drill": "network", "frpc": "network", "ftp": "network", "ftpget": "network", "ftpput": "network", "gcloud": "network",
 	"gh": "network", "git-http-fetch": "network", "git-http-push": "network", "git-imap-send": "network", "git-remote-ftp": "network", "git-remote-ftps": "network",
 	"git-remote-http": "network", "git-remote-https": "network", "glab": "network", "grpcurl": "network", "gsutil": "network", "hping3": "network", "httpie": "network",
 	"iodine": "network", "kdig": "network", "lftp": "network", "lynx": "network", "mosh": "network", "nc": "network", "ncat": "network", "netcat": "network",
 	"ngrok": "network", "nmap": "network", "nslookup": "network", "pftp": "network", "ping": "network", "ping6": "network", "plink": "network", "proxychains": "network",
 	"proxychains4": "network", "pscp": "network", "psftp": "network", "rclone": "network", "rsync": "network", "s3cmd": "network", "scp": "network", "sftp": "network",
-	"slogin": "network", "socat": "network", "socat1": "network", "ssh": "network", "tcpdump": "network", "tcptraceroute": "network", "telnet": "network",
+	"slogin": "network", "socat": "network", "socat1": "network", "ssh": "network", "ssl_client": "network", "tcpdump": "network", "tcptraceroute": "network", "telnet": "network",
 	"telnet-ssl": "network", "tftp": "network", "tnftp": "network", "tor": "network", "torsocks": "network", "tracepath": "network", "traceroute": "network",
 	"w3m": "network", "websocat": "network", "wget": "network", "wget2": "network", "whois": "network", "xh": "network", "xhs": "network",
 	# They do too, but test suites start a database of their own and ask it, and
@@ -34,7 +34,7 @@ refused := {
 	"nsjail": "privilege", "pacman": "privilege", "passwd": "privilege", "pasta": "privilege", "pivot_root": "privilege", "pkexec": "privilege", "podman": "privilege",
 	"poweroff": "privilege", "proot": "privilege", "reboot": "privilege", "rmmod": "privilege", "rootlesskit": "privilege", "runc": "privilege", "runsc": "privilege",
 	"runuser": "privilege", "setcap": "privilege", "setpriv": "privilege", "sg": "privilege", "shutdown": "privilege", "skopeo": "privilege", "slirp4netns": "privilege",
-	"snap": "privilege", "start-stop-daemon": "privilege", "su": "privilege", "su-exec": "privilege", "sudo": "privilege", "swapoff": "privilege", "swapon": "privilege",
+	"snap": "privilege", "start-stop-daemon": "privilege", "su": "privilege", "sulogin": "privilege", "setuidgid": "privilege", "chpst": "privilege", "su-exec": "privilege", "sudo": "privilege", "swapoff": "privilege", "swapon": "privilege",
 	"switch_root": "privilege", "systemctl": "privilege", "systemd-nspawn": "privilege", "systemd-run": "privilege", "umoci": "privilege", "umount": "privilege",
 	"unshare": "privilege", "useradd": "privilege", "usermod": "privilege", "vigr": "privilege", "vipw": "privilege", "visudo": "privilege", "youki": "privilege",
 	"yum": "privilege", "zypper": "privilege",
