@@ -22,13 +22,14 @@ import (
 )
 
 // BenchmarkCold is a sandbox from nothing to the result of its first command, with
-// everything on (cgroups, limits, sink, overlay, what changed), beside runsc as a
+// everything on (cgroups, limits, gate, monitor, overlay, what changed), beside runsc as a
 // plain "go build" makes it, with its default flags, on the same tree. One of each
 // in turn. Budget: ratio at most 0.7.
 //
 //	go test ./pkg/sandbox -run '^$' -bench Cold -benchtime 30x
 func BenchmarkCold(b *testing.B) {
-	o := testOptions(b)
+	o, rec := gatedOptions(b)
+	rec.reset(allow)
 	plain, bundle := installtest.Plain(b), plainBundle(b, o, nil, "/bin/true")
 	x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
 	var ours, theirs []time.Duration
@@ -240,6 +241,33 @@ func BenchmarkRefused(b *testing.B) {
 			}
 			b.ReportMetric(median(took)*1000, "µs")
 			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkNextWatched is a command in a sandbox that runs already, with gate and monitor
+// and without. Budget: < 5 ms over the command itself.
+//
+//	go test ./pkg/sandbox -run '^$' -bench NextWatched -benchtime 100x
+func BenchmarkNextWatched(b *testing.B) {
+	for _, watched := range []bool{false, true} {
+		b.Run(map[bool]string{false: "without", true: "watched"}[watched], func(b *testing.B) {
+			o, rec := gatedOptions(b)
+			rec.reset(allow)
+			if !watched {
+				o.Exec, o.Event = nil, nil
+			}
+			r := testRunner(b, o)
+			x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+			var took []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				if _, err := r.Run(b.Context(), x); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(begin))
+			}
+			b.ReportMetric(median(took), "p50-ms")
 		})
 	}
 }
