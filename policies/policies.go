@@ -7,6 +7,10 @@
 // allows them as such and leaves containment to the sandbox; it promises only that
 // what runs is what the text shows.
 //
+// What begins in the sandbox is judged by the same table of names as the text: a
+// command that runs none of the repository's code starts none of its programs, and
+// some programs begin for nobody.
+//
 // Who may start, approve or ask about a run is decided by the role that GitHub's API
 // reports, and bots are known by id.
 package policies
@@ -15,7 +19,7 @@ import "embed"
 
 // FS holds the Rego modules. Files ending in _test.rego are tests.
 //
-//go:embed command lib proposal trigger
+//go:embed command event exec lib proposal trigger
 var FS embed.FS
 
 // Options says which options each tool has and which of them take a value. It is

@@ -7,8 +7,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
@@ -16,8 +19,20 @@ import (
 func main() {
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "fumehood-init:", err)
-		os.Exit(125)
+		os.Exit(exitCode(err))
 	}
+}
+
+// exitCode is a shell's: 127 for a program that is not there, 126 for one that may not
+// be started, 125 for everything else.
+func exitCode(err error) int {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
+		return 127
+	case errors.Is(err, fs.ErrPermission):
+		return 126
+	}
+	return 125
 }
 
 func run() error {

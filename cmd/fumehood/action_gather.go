@@ -33,7 +33,7 @@ const (
 	maxArtifacts = maxPlans
 	maxZip       = 64 << 20
 	maxZipFiles  = 10_000
-	maxLog       = 64 << 20
+	maxLog       = 128 << 20 // an exec takes about 1 KiB
 )
 
 // gather reads what the jobs that ran have left. Nothing in it names a path, a pull

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
+	voice "github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
@@ -115,9 +116,25 @@ func (s suite) inside(t *testing.T, d desk) verdict {
 	if r.Status != proposal.Exited || code != min(r.ExitCode, exitRefused) {
 		t.Errorf("exit code %d, result %s %s %s", code, r.Status, r.Limit, r.Detail)
 	}
+	checkExplained(t, report)
 	d.checkSealed(t, "suite")
 	d.checkNothingLeft(t, before)
 	return s.verdict(r.ExitCode, time.Duration(r.WallMS)*time.Millisecond, d.stdout(t, "suite")+stderrOf(r))
+}
+
+// checkExplained: every program that ran is named by the command or was started by
+// one that is, nothing was refused, and the comment says so in one line.
+func checkExplained(t *testing.T, r proposal.Report) {
+	t.Helper()
+	o := result(t, r).Observations
+	if o == nil || !o.Complete || o.Counts.Refused > 0 {
+		t.Fatalf("observations %+v, want all of them and nothing refused", o)
+	}
+	said := regexp.MustCompile(`(?m)^<li>recorded by gVisor.*$`).FindString(voice.Markdown(r))
+	if !strings.Contains(said, " complete: ") || !strings.Contains(said, " named by the command, ") || strings.Contains(said, "not explained") {
+		t.Errorf("predicted against observed: %q", said)
+	}
+	t.Log(said)
 }
 
 func stderrOf(r *proposal.Result) string { return string(r.Stderr.Head) + string(r.Stderr.Tail) }

@@ -47,7 +47,7 @@ type call struct {
 }
 
 func doors() []*door {
-	return []*door{demoDoor(), runDoor(), checkDoor(), actionDoor(), verifyDoor(), proveDoor(), doctorDoor()}
+	return []*door{demoDoor(), runDoor(), checkDoor(), actionDoor(), verifyDoor(), showDoor(), proveDoor(), doctorDoor()}
 }
 
 func main() {
@@ -106,6 +106,7 @@ examples:
   fumehood check --plan plan.yaml                  decide only, run nothing
   fumehood run --plan plan.yaml --workspace .      decide, run, report
   fumehood verify audit.jsonl                      is this log whole and unchanged?
+  fumehood show audit.jsonl                        what happened, in order
 
 exit codes: 0 allowed and succeeded, 1 denied or a command failed, 2 usage,
 3 fumehood could not do its work and ran nothing (more)

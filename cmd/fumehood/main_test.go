@@ -51,7 +51,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("PATH", env.Getenv("PATH")+":/usr/local/go/bin:/usr/sbin:/sbin")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"treesum": treesum, "lines": lines},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"treesum": treesum, "lines": lines, "eventlog": eventlog},
 	})
 }
 

@@ -149,7 +149,7 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	a.describe(&w.run)
 	w.hood = &hood.Hood{
 		Parse: parse.Analyze, Policy: engine, Log: log, Now: time.Now, Progress: progress.step,
-		Ceiling: a.Ceiling,
+		Ceiling: a.Ceiling, Observer: watch(c.ctx, engine, log, &options),
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			options.Limits = l
 			return sandbox.New(options), nil
@@ -319,7 +319,7 @@ func describeRun(id string, s *setup, p proposal.Plan, engine *policy.Engine, ro
 		ID: id, Proposer: p.Proposer, PlanDigest: p.Digest, Workspace: filepath.Base(workspace),
 		Mode: mode(s.observe), Policy: engine.Digest(), Rootfs: root.String(), Runsc: runsc.Version, Version: fumehoodVersion(),
 		Enforced: []string{
-			"gVisor (systrap) around every command", "no network", "no credentials, empty environment",
+			"gVisor (systrap) around every command", "policy on every program that a command starts", "no network", "no credentials, empty environment",
 			"unprivileged user without capabilities", "workspace on the host unchanged",
 			"limits on time, processor, memory, processes, disk, open files and output",
 		},
@@ -335,7 +335,7 @@ func mode(observe bool) string {
 }
 
 func unenforced(s *setup, runsc install.Runsc) []string {
-	list := []string{"policy on each program that a command starts: commands are judged by their text only"}
+	list := []string{}
 	if s.observe {
 		list = append(list, "the policy of this repository: it is only observed, and what it would refuse is said below")
 	}

@@ -43,8 +43,20 @@ func (p progress) step(s hood.Step) {
 		fmt.Fprintf(p.w, "\x1b[2mfumehood: [%d/%d] %s …\x1b[0m\r", s.Number, s.Of, printable(s.Proposal))
 		return
 	}
-	fmt.Fprintf(p.w, "\x1b[K%s [%d/%d] %s: %s in %s\n", mark(s.Result), s.Number, s.Of, printable(s.Proposal),
-		outcome(s.Result), (time.Duration(s.Result.WallMS) * time.Millisecond).Round(time.Millisecond))
+	fmt.Fprintf(p.w, "\x1b[K%s [%d/%d] %s: %s in %s%s\n", mark(s.Result), s.Number, s.Of, printable(s.Proposal),
+		outcome(s.Result), (time.Duration(s.Result.WallMS) * time.Millisecond).Round(time.Millisecond), refusals(s.Result))
+}
+
+// refusals says what a success may hide.
+func refusals(r *proposal.Result) string {
+	switch o := r.Observations; {
+	case o == nil || o.Counts.Refused == 0:
+		return ""
+	case o.Counts.Refused == 1:
+		return ", 1 start of a program refused"
+	default:
+		return fmt.Sprintf(", %d starts of programs refused", o.Counts.Refused)
+	}
 }
 
 func mark(r *proposal.Result) string {

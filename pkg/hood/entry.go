@@ -5,8 +5,14 @@ package hood
 import "github.com/fumehood/fumehood/pkg/proposal"
 
 // The audit log's entries of one run, in order: "run" (proposal.Run), a "decision"
-// for each proposal, then for each one that runs a "start" and a "result", and
-// "end". A log with a start and no result was cut off while that command ran.
+// for each proposal, then for each one that runs a "start", its "events", as many
+// entries as it takes, and a "result", and "end". A log with a start and no result
+// was cut off while that command ran.
+//
+// An "events" entry holds what gVisor's kernel saw since the one before, in order.
+// It is written when a batch is full or a quarter of a second old, and always before
+// the result: so what a killed fumehood leaves lacks at most the last moment of the
+// command that was running, and a log with a result lacks nothing.
 
 type decisionOf struct {
 	ID       string            `json:"id"`
@@ -19,6 +25,16 @@ type decisionOf struct {
 type startEntry struct {
 	ID       string `json:"id"`
 	Decision int64  `json:"decision"` // number of the decision's entry
+}
+
+type eventsOf struct {
+	ID       string           `json:"id"`
+	Decision int64            `json:"decision"`
+	First    int64            `json:"first"` // number of the first event in the command, from 0
+	Events   []proposal.Event `json:"events"`
+	// More counts file events that came among these and are only counted, because
+	// the command had too many.
+	More int64 `json:"more,omitempty"`
 }
 
 type resultOf struct {
@@ -36,11 +52,17 @@ func decisionEntry(r proposal.Record) decisionOf {
 	return decisionOf{r.Proposal.ID, r.Proposal, r.Analysis, r.Decision, r.Approval != nil}
 }
 
-// resultEntry leaves out the streams' bytes: their lengths and digests bind them.
+// resultEntry leaves out the streams' bytes, which their lengths and digests bind,
+// and the lists of events, which stand in their own entries.
 func resultEntry(r proposal.Record) resultOf {
 	result := *r.Result
 	for _, s := range []*proposal.Stream{&result.Stdout, &result.Stderr} {
 		s.Head, s.Tail = nil, nil
+	}
+	if o := result.Observations; o != nil {
+		short := *o
+		short.Execs, short.Notable = nil, nil
+		result.Observations = &short
 	}
 	return resultOf{r.Proposal.ID, r.Entry, result}
 }

@@ -8,6 +8,10 @@
 // the first thing that it cannot do it does nothing more. A denied proposal, a
 // failing test and a killed command are values in the Report, never errors.
 //
+// Where an Observer watches, everything that gVisor's kernel saw of a command is in
+// the log before its result is, each event as it came, and the result says whether
+// that is all of it.
+//
 // It holds no policy and touches no disk; the stages that it is given do.
 package hood
 
@@ -56,6 +60,9 @@ type Hood struct {
 	// Ceiling lowers what policy grants: a field that is set is the most that any
 	// command gets. It never raises.
 	Ceiling proposal.Limits
+	// Observer, when set, is told by the Runner what the commands really do; its See
+	// must be among the Runner's options.
+	Observer *Observer
 	// Progress, when set, is told of each step as it begins.
 	Progress func(Step)
 }
@@ -177,13 +184,24 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 	if left := deadline.Sub(h.Now()); left < x.Grant.Limits.Wall.Std() {
 		x.Grant.Limits.Wall = proposal.Duration(left)
 	}
-	result, runErr := runner.Run(ctx, x)
+	result, runErr := h.observed(ctx, runner, x, *r)
 	r.Result = &result
 	_, logErr := h.Log.Append("result", resultEntry(*r))
-	if ctx.Err() != nil {
-		runErr = nil // an interrupted command is a Result; execute says that the run was
-	}
 	return errors.Join(runErr, logErr)
+}
+
+// observed runs x while the Observer watches.
+func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution, r proposal.Record) (proposal.Result, error) {
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	h.Observer.begin(r, stop)
+	result, err := runner.Run(inner, x)
+	if inner.Err() != nil {
+		err = nil // an interrupted command is a Result; execute says that the run was
+	}
+	seen, seeErr := h.Observer.end(ctx, result.Observations)
+	result.Observations = seen
+	return result, errors.Join(seeErr, err)
 }
 
 // conclude writes the last entry, so that a log without it is seen to be cut off.

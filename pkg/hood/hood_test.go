@@ -23,6 +23,7 @@ type world struct {
 	now     time.Time
 	took    time.Duration // of each command
 	cancel  func()        // called when a command runs
+	during  func(context.Context)
 }
 
 func (w *world) do(what string) error {
@@ -52,10 +53,13 @@ func (w *world) Append(kind string, v any) (int64, error) {
 	return int64(len(w.did)), err
 }
 
-func (w *world) Run(_ context.Context, x proposal.Execution) (proposal.Result, error) {
+func (w *world) Run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
 	w.now = w.now.Add(w.took)
 	if w.cancel != nil {
 		w.cancel()
+	}
+	if w.during != nil {
+		w.during(ctx)
 	}
 	r, ok := w.results[x.ID]
 	if !ok {

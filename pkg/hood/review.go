@@ -23,17 +23,23 @@ type Entry struct {
 // proves only that they are of one piece.
 func CompareLog(report proposal.Report, entries []Entry) []string {
 	var doubts []string
-	want := expected(report)
-	for i, w := range want {
-		if i >= len(entries) {
+	for _, w := range expected(report) {
+		if w.record != nil {
+			var doubt string
+			if entries, doubt = compareEvents(*w.record, w.what, entries); doubt != "" {
+				doubts = append(doubts, doubt)
+			}
+		}
+		if len(entries) == 0 {
 			return append(doubts, fmt.Sprintf("the log ends before %s", w.what))
 		}
-		if entries[i].Kind != w.kind || !sameJSON(entries[i].Body, w.body) {
+		if entries[0].Kind != w.kind || !sameJSON(entries[0].Body, w.body) {
 			doubts = append(doubts, fmt.Sprintf("the log says otherwise about %s", w.what))
 		}
+		entries = entries[1:]
 	}
-	if len(entries) > len(want) {
-		doubts = append(doubts, fmt.Sprintf("the log has %d entries that the report knows nothing of", len(entries)-len(want)))
+	if len(entries) > 0 {
+		doubts = append(doubts, fmt.Sprintf("the log has %d entries that the report knows nothing of", len(entries)))
 	}
 	return doubts
 }
@@ -41,25 +47,58 @@ func CompareLog(report proposal.Report, entries []Entry) []string {
 type expectation struct {
 	kind, what string
 	body       any
+	record     *proposal.Record // before its result: whose events may come first
 }
 
 // expected is the log that Run writes beside report: see entry.go.
 func expected(report proposal.Report) []expectation {
 	run := report.Run
 	run.WallMS = 0 // known only at the end
-	list := []expectation{{"run", "the run", run}}
+	list := []expectation{{kind: "run", what: "the run", body: run}}
 	for i, r := range report.Records {
-		list = append(list, expectation{"decision", fmt.Sprintf("decision %d", i+1), decisionEntry(r)})
+		list = append(list, expectation{kind: "decision", what: fmt.Sprintf("decision %d", i+1), body: decisionEntry(r)})
 	}
 	for i, r := range report.Records {
 		if !r.Runnable() || r.Result == nil || r.Result.Status == proposal.NotRun {
 			continue
 		}
 		list = append(list,
-			expectation{"start", fmt.Sprintf("the start of command %d", i+1), startEntry{ID: r.Proposal.ID, Decision: r.Entry}},
-			expectation{"result", fmt.Sprintf("the result of command %d", i+1), resultEntry(r)})
+			expectation{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: startEntry{ID: r.Proposal.ID, Decision: r.Entry}},
+			expectation{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: resultEntry(r), record: &r})
 	}
-	return append(list, expectation{"end", "the end", endEntry{Totals: report.Totals, Error: report.Error}})
+	return append(list, expectation{kind: "end", what: "the end", body: endEntry{Totals: report.Totals, Error: report.Error}})
+}
+
+// compareEvents takes the events before a result off the entries, and says whether
+// what the report tells of them is what they give.
+func compareEvents(r proposal.Record, what string, entries []Entry) ([]Entry, string) {
+	t, next := newTally(), int64(0)
+	for len(entries) > 0 && entries[0].Kind == "events" {
+		var e eventsOf
+		if json.Unmarshal(entries[0].Body, &e) != nil || e.ID != r.Proposal.ID || e.Decision != r.Entry || e.First != next || e.More < 0 {
+			return entries, fmt.Sprintf("the log's events are out of order before %s", what)
+		}
+		for _, event := range e.Events {
+			t.add(event)
+		}
+		next += int64(len(e.Events))
+		t.o.Counts.Writes += int(e.More)
+		entries = entries[1:]
+	}
+	told := r.Result.Observations
+	if told == nil {
+		if next > 0 {
+			return entries, fmt.Sprintf("the log has events that %s knows nothing of", what)
+		}
+		return entries, ""
+	}
+	seen := t.observations()
+	seen.Counts.Dropped, seen.Complete, seen.Findings = told.Counts.Dropped, told.Complete, told.Findings
+	encoded, err := json.Marshal(seen)
+	if err != nil || !sameJSON(encoded, told) {
+		return entries, fmt.Sprintf("the log's events are not what %s says of them", what)
+	}
+	return entries, ""
 }
 
 func sameJSON(data []byte, v any) bool {

@@ -5,7 +5,9 @@ package hood
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -13,13 +15,29 @@ import (
 // A keeper is a log that can be read again.
 type keeper struct {
 	*world
+	mu      sync.Mutex
 	entries []Entry
+	fails   string // this kind of entry, with err
+	err     error
+	slow    time.Duration
+}
+
+func (k *keeper) last() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.entries[len(k.entries)-1].Kind
 }
 
 func (k *keeper) Append(kind string, v any) (int64, error) {
+	time.Sleep(k.slow)
 	body, err := json.Marshal(v)
 	if err != nil {
 		return 0, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if kind == k.fails {
+		return 0, k.err
 	}
 	k.entries = append(k.entries, Entry{kind, body})
 	return int64(len(k.entries) - 1), nil

@@ -53,6 +53,49 @@ func BenchmarkTrigger(b *testing.B) {
 	}
 }
 
+// BenchmarkExec is the part of the exec gate's budget that policy may take: well
+// below 150 µs.
+func BenchmarkExec(b *testing.B) {
+	engines := map[string]policy.Options{"default": {}, "rules=200": {Dirs: []string{manyExecRules(b, 200)}}}
+	built := plainExec()
+	built.Path, built.Layer, built.Grants = "/tmp/go-build1/b001/x.test", proposal.LayerWritten, []string{"built"}
+	words := plainExec()
+	words.Path, words.Argv = "/usr/bin/node", []string{"node", "/usr/lib/node_modules/npm/bin/npm-cli.js", "run", "test"}
+	refused := plainExec()
+	refused.Path = "/usr/bin/curl"
+	for name, options := range engines {
+		e, err := policy.New(b.Context(), options)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for what, x := range map[string]proposal.Exec{"rootfs": plainExec(), "built": built, "words": words, "refused": refused} {
+			b.Run(name+"/"+what, func(b *testing.B) {
+				var took []time.Duration
+				for b.Loop() {
+					start := time.Now()
+					if d, err := e.Exec(b.Context(), x); err != nil || (d.Effect == proposal.Allow) == (what == "refused") {
+						b.Fatal(d, err)
+					}
+					took = append(took, time.Since(start))
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+				b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+			})
+		}
+	}
+}
+
+func manyExecRules(b *testing.B, n int) string {
+	b.Helper()
+	var text strings.Builder
+	text.WriteString("package fumehood.exec\n\n")
+	for i := range n {
+		fmt.Fprintf(&text, "deny contains {\"rule\": \"x.r%d\", \"message\": \"m\", \"suggestion\": \"s\"} if {\n\tinput.name == \"tool%d\"\n\tinput.words[0] == \"x\"\n}\n\n", i, i)
+	}
+	return folder(b, "many.rego", text.String())
+}
+
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		if _, err := policy.New(b.Context(), policy.Options{}); err != nil {

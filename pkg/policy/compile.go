@@ -20,16 +20,20 @@ import (
 // The decision points of this version.
 const (
 	pointCommand  = "fumehood.command"
+	pointEvent    = "fumehood.event"
+	pointExec     = "fumehood.exec"
 	pointProposal = "fumehood.proposal"
 	pointTrigger  = "fumehood.trigger"
 	packageLib    = "fumehood.lib"
 )
 
-var points = []string{pointCommand, pointProposal, pointTrigger}
+var points = []string{pointCommand, pointEvent, pointExec, pointProposal, pointTrigger}
 
 // sets are the rule names with a meaning, and at which points they have it.
 var sets = map[string][]string{
-	pointCommand:  {"allow", "ask", "deny", "limits"},
+	pointCommand:  {"allow", "ask", "deny", "exec", "limits"},
+	pointEvent:    {"note"},
+	pointExec:     {"allow", "ask", "deny"},
 	pointProposal: {"ask", "deny", "env", "limits", "network", "programs"},
 	pointTrigger:  {"allow", "ask", "deny"},
 }
@@ -46,6 +50,8 @@ type layer struct {
 type point struct {
 	name  string
 	query rego.PreparedEvalQuery
+	// beyond says that no answer about an exec may be reused.
+	beyond bool
 }
 
 // compileLayers compiles every layer and point by itself, side by side.
@@ -77,13 +83,13 @@ func compileLayer(ctx context.Context, s source) (*layer, error) {
 	if err := l.check(modules); err != nil {
 		return nil, err
 	}
-	compiled := make([]*point, len(points))
+	compiled, all := make([]*point, len(points)), newAtlas(modules)
 	errs := make([]error, len(points))
 	var group sync.WaitGroup
 	for i, name := range points {
 		group.Go(func() {
 			defer guard(s.name, &errs[i])
-			compiled[i], errs[i] = l.compilePoint(ctx, name, modules)
+			compiled[i], errs[i] = l.compilePoint(ctx, name, modules, all)
 		})
 	}
 	group.Wait()
@@ -145,19 +151,19 @@ func parserOptions() ast.ParserOptions {
 
 // compilePoint compiles the point's modules with the library, and prepares the one
 // query that fetches all its sets. It returns nil where the layer has no rule.
-func (l *layer) compilePoint(ctx context.Context, name string, modules map[string]*ast.Module) (*point, error) {
-	own := modulesOf(name, modules)
+func (l *layer) compilePoint(ctx context.Context, name string, modules map[string]*ast.Module, all *atlas) (*point, error) {
+	own := modulesOf(name, modules, all)
 	query := l.query(name)
 	if query == "" {
 		return nil, nil
 	}
-	compiler := ast.NewCompiler().
-		WithCapabilities(capabilities()).
-		WithStrict(true).
-		WithDefaultRegoVersion(ast.RegoV1).
-		WithSchemas(inputSchema(name))
-	if compiler.Compile(own); compiler.Failed() {
+	compiler := compileModules(name, own, true)
+	if compiler.Failed() {
 		return nil, compileStop(l.name, compiler.Errors)
+	}
+	p := &point{name: name}
+	if name == pointExec {
+		compiler, query, p.beyond = guarded(compiler, modulesOf(name, modules, all), query)
 	}
 	prepared, err := rego.New(
 		rego.Compiler(compiler),
@@ -175,39 +181,70 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 			return nil, err
 		}
 	}
-	return &point{name: name, query: prepared}, nil
+	p.query = prepared
+	return p, nil
 }
 
-// modulesOf copies the point's modules, and the library unless none of them names
-// data: it is larger than the rules of a small point.
-func modulesOf(point string, modules map[string]*ast.Module) map[string]*ast.Module {
-	own, reaches := map[string]*ast.Module{}, false
+func compileModules(point string, modules map[string]*ast.Module, strict bool) *ast.Compiler {
+	compiler := ast.NewCompiler().
+		WithCapabilities(capabilities()).
+		WithStrict(strict).
+		WithDefaultRegoVersion(ast.RegoV1).
+		WithSchemas(inputSchema(point))
+	compiler.Compile(modules)
+	return compiler
+}
+
+// guarded compiles the exec point once more with its guards, whose left-over
+// variables strictness would refuse, and has the query ask for them. Where that
+// cannot be done no answer is reused.
+func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string) (*ast.Compiler, string, bool) {
+	guards, ok := addGuards(modules)
+	if !ok || guards == 0 {
+		return plain, query, !ok
+	}
+	compiler := compileModules(pointExec, modules, false)
+	if compiler.Failed() {
+		return plain, query, true
+	}
+	return compiler, strings.TrimSuffix(query, "}") + fmt.Sprintf(", %q: data.%s.%s}", guardSet, pointExec, guardSet), false
+}
+
+// modulesOf copies the point's modules, and those of the library that they reach: it
+// is larger than the rules of a small point.
+func modulesOf(point string, modules map[string]*ast.Module, all *atlas) map[string]*ast.Module {
+	own, reached, left := map[string]*ast.Module{}, []*ast.Module{}, map[*ast.Module]string{}
 	for file, m := range modules {
-		if packageOf(m) == point {
-			own[file] = m.Copy()
-			reaches = reaches || namesData(m)
+		switch {
+		case packageOf(m) == point:
+			own[file], reached = m.Copy(), append(reached, m)
+		case inLib(packageOf(m)):
+			left[m] = file
 		}
 	}
-	if !reaches {
-		return own
+	reach := func(m *ast.Module) {
+		if file, ok := left[m]; ok {
+			delete(left, m)
+			own[file], reached = m.Copy(), append(reached, m)
+		}
 	}
-	for file, m := range modules {
-		if inLib(packageOf(m)) {
-			own[file] = m.Copy()
+	for len(reached) > 0 && len(left) > 0 {
+		m := reached[0]
+		reached = reached[1:]
+		for _, r := range m.Rules { // imports alone reach nothing
+			all.walk(m, r, func(t target) {
+				for _, found := range all.rules[t.rule] {
+					reach(found.module)
+				}
+				for other := range left {
+					if t.all {
+						reach(other)
+					}
+				}
+			})
 		}
 	}
 	return own
-}
-
-func namesData(m *ast.Module) bool {
-	found := len(m.Imports) > 0
-	for _, r := range m.Rules {
-		ast.WalkVars(r, func(v ast.Var) bool {
-			found = found || v == ast.DefaultRootDocument.Value
-			return found
-		})
-	}
-	return found
 }
 
 // askPrograms asks once which programs the layer knows; they depend on no input and
@@ -268,7 +305,7 @@ func compileStop(layer string, err error) error {
 			return stop(codeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies may not", layer, name), advice, err)
 		}
 	}
-	return stop(codeCompile, message, "mend the places named; input fields are listed in pkg/policy/input.go and pkg/proposal/trigger.go", err)
+	return stop(codeCompile, message, "mend the places named; input fields are listed in pkg/policy/input.go, exec.go and event.go, and in pkg/proposal/trigger.go", err)
 }
 
 func undefinedFunctions(err error) []string {

@@ -95,9 +95,18 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 		if !ok {
 			return stop(codeNoDecision, fmt.Sprintf("layer %q gave no object at %s", l.name, name), "this is a defect: report it", nil)
 		}
+		m.beyond = m.beyond || p.beyond || spoken(result)
+		delete(result, guardSet)
 		if err := m.take(l, result, command, text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// spoken reports whether result holds a guard that does not let the answer be reused.
+func spoken(result map[string]any) bool {
+	value, asked := result[guardSet]
+	guards, ok := value.([]any)
+	return asked && (!ok || len(guards) > 0)
 }

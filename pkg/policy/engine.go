@@ -4,8 +4,10 @@
 // OPA.
 //
 // It asks one prepared query a proposal (package fumehood.proposal) and one a
-// simple command (package fumehood.command), in each layer; and one a wish that
-// something be started (package fumehood.trigger). A layer is the built-in default
+// simple command (package fumehood.command), in each layer; one a program that
+// begins in the sandbox (package fumehood.exec); one a thing of note that was seen
+// there (package fumehood.event); and one a wish that something be started (package
+// fumehood.trigger). A layer is the built-in default
 // or one folder; each is compiled by itself, so that no layer can change another's
 // rules, and Go merges what they say: deny wins over ask, ask over allow, the
 // smallest limit counts, and only the granting layer may allow.
@@ -45,6 +47,8 @@ const (
 	patience = 4
 )
 
+const maxWarnings = 100
+
 // Options say which policy decides. The zero value is the shipped default alone.
 type Options struct {
 	// Dirs are further policy folders, in order. They may deny, ask and lower.
@@ -73,6 +77,7 @@ type Engine struct {
 	observe   bool
 	warnings  []string
 
+	jobs     chan func() // to a lane that waits
 	dead     atomic.Bool
 	mu       sync.Mutex
 	reported map[string]bool
@@ -81,7 +86,7 @@ type Engine struct {
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, reported: map[string]bool{}}
+	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, reported: map[string]bool{}, jobs: make(chan func())}
 	if e.workspace == "" {
 		e.workspace = "/workspace"
 	}
@@ -99,6 +104,11 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if e.layers, err = compileLayers(ctx, sources); err != nil {
 		return nil, err
 	}
+	for _, l := range e.layers {
+		if l.grants && l.points[pointExec] == nil {
+			e.warn(fmt.Sprintf("policy.no-exec: layer %q allows programs nowhere: write allow contains {…} in package %s, or none begins", l.name, pointExec))
+		}
+	}
 	return e, nil
 }
 
@@ -106,8 +116,8 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 // names and contents, and of whether layers are only observed.
 func (e *Engine) Digest() string { return e.digest }
 
-// Warnings lists, without repetition, what layers say that is not heeded: so far,
-// the allows of layers that may not allow.
+// Warnings lists, without repetition, what layers say that is not heeded: the allows
+// of layers that may not allow, and what a granting layer has left out.
 func (e *Engine) Warnings() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,7 +127,7 @@ func (e *Engine) Warnings() []string {
 func (e *Engine) warn(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.reported[text] {
+	if !e.reported[text] && len(e.warnings) < maxWarnings { // a rule's name may hold a stranger's text
 		e.reported[text] = true
 		e.warnings = append(e.warnings, text)
 	}
@@ -126,7 +136,7 @@ func (e *Engine) warn(text string) {
 // A RuleCount says how many rules of one kind a layer has at a decision point.
 type RuleCount struct {
 	Layer string `json:"layer"`
-	Point string `json:"point"` // "fumehood.command", "fumehood.proposal" or "fumehood.trigger"
+	Point string `json:"point"` // "fumehood.command", "fumehood.event", "fumehood.exec", "fumehood.proposal" or "fumehood.trigger"
 	Set   string `json:"set"`   // "deny", "ask", "allow" …
 	Rules int    `json:"rules"`
 }
@@ -146,18 +156,19 @@ func (e *Engine) Rules() []RuleCount {
 // An evaluation that does not end even after its deadline leaves the engine dead:
 // every later Decide fails too.
 func (e *Engine) Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
-	return e.inTime(ctx, func(ctx context.Context) (proposal.Decision, error) { return e.decide(ctx, p, a) })
+	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) { return e.decide(ctx, p, a) })
 }
 
 // inTime bounds judge by the deadline.
-func (e *Engine) inTime(ctx context.Context, judge judge) (proposal.Decision, error) {
+func inTime[T any](ctx context.Context, e *Engine, judge judge[T]) (T, error) {
 	if e.dead.Load() {
-		return proposal.Decision{}, stop(codeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
+		var none T
+		return none, stop(codeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
 	}
-	d, err := e.attempt(ctx, e.deadline, judge)
+	d, err := attempt(ctx, e, e.deadline, judge)
 	if late(err) && ctx.Err() == nil && !e.dead.Load() {
 		// A machine that stood still is no rule that loops. Once more, with patience.
-		return e.attempt(ctx, patience*e.deadline, judge)
+		return attempt(ctx, e, patience*e.deadline, judge)
 	}
 	return d, err
 }
@@ -167,47 +178,47 @@ func late(err error) bool {
 	return errors.As(err, &s) && s.Code == codeDeadline
 }
 
-func (e *Engine) attempt(ctx context.Context, limit time.Duration, judge judge) (proposal.Decision, error) {
+func attempt[T any](ctx context.Context, e *Engine, limit time.Duration, judge judge[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	done := make(chan verdict, 1)
-	go func() { done <- evaluate(ctx, judge) }()
+	done := make(chan verdict[T], 1)
+	e.goOn(func() { done <- evaluate(ctx, judge) })
 	select {
 	case v := <-done:
 		return v.decision, v.err
 	case <-ctx.Done():
 	}
-	return e.waitOut(done, limit)
+	var none T
+	return none, waitOut(e, done, limit)
 }
 
 // A judge makes one decision.
-type judge func(context.Context) (proposal.Decision, error)
+type judge[T any] func(context.Context) (T, error)
 
-type verdict struct {
-	decision proposal.Decision
+type verdict[T any] struct {
+	decision T
 	err      error
 }
 
 // waitOut gives a cancelled evaluation its grace. Whatever comes of it is too late.
-func (e *Engine) waitOut(done <-chan verdict, limit time.Duration) (proposal.Decision, error) {
+func waitOut[T any](e *Engine, done <-chan verdict[T], limit time.Duration) error {
 	watchdog := time.NewTimer(grace)
 	defer watchdog.Stop()
 	select {
 	case <-done:
-		message := fmt.Sprintf("the decision took longer than %v", limit)
-		return proposal.Decision{}, stop(codeDeadline, message, hintDeadline, nil)
+		return stop(codeDeadline, fmt.Sprintf("the decision took longer than %v", limit), hintDeadline, nil)
 	case <-watchdog.C:
 		e.dead.Store(true)
-		return proposal.Decision{}, stop(codeDeadline, "an evaluation does not end", hintDeadline, nil)
+		return stop(codeDeadline, "an evaluation does not end", hintDeadline, nil)
 	}
 }
 
 // evaluate must not let a panic in the evaluator take the process down: it would
 // leave a run without an end in the log.
-func evaluate(ctx context.Context, judge judge) (v verdict) {
+func evaluate[T any](ctx context.Context, judge judge[T]) (v verdict[T]) {
 	defer func() {
 		if r := recover(); r != nil {
-			v = verdict{err: stop(codeEval, fmt.Sprintf("the evaluator panicked: %v", r), "report this as a defect", nil)}
+			v = verdict[T]{err: stop(codeEval, fmt.Sprintf("the evaluator panicked: %v", r), "report this as a defect", nil)}
 		}
 	}()
 	v.decision, v.err = judge(ctx)

@@ -276,7 +276,7 @@ func appended(c proposal.Command) bool {
 
 type program struct{ name, place string }
 
-var versioned = regexp.MustCompile(`^(python|pip|gcc|g\+\+|clang|clang\+\+|ruby|php|node|lua|perl|java|clang-format|clang-tidy)-?([0-9]+)(\.[0-9]+)*$`)
+var versioned = regexp.MustCompile(`^(python|pip|gcc|g\+\+|clang|clang\+\+|ruby|php|node|lua|perl|java|clang-format|clang-tidy|gdb|lldb|lldb-server|perf|bpftrace)[-_]?([0-9]+)(\.[0-9]+)*$`)
 
 var systemDirs = map[string]bool{"/usr/bin": true, "/bin": true, "/usr/local/bin": true, "/usr/local/go/bin": true}
 

@@ -16,7 +16,7 @@ import (
 )
 
 // folder writes one policy folder of name, content pairs.
-func folder(t *testing.T, files ...string) string {
+func folder(t testing.TB, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for i := 0; i < len(files); i += 2 {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -92,7 +93,7 @@ func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
 			lower(limits, key, low)
 		}
 	}
-	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Fresh: p.Fresh}
+	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Fresh: p.Fresh, Exec: m.execKinds(p)}
 	for name, value := range p.Env {
 		g.Env[name] = value
 	}
@@ -102,4 +103,16 @@ func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
 		Files: int(limits["files"]), Output: proposal.Bytes(limits["output_bytes"]),
 	}
 	return g, nil
+}
+
+// kindNetwork is the kind that follows from a grant of hosts.
+const kindNetwork = "network"
+
+// execKinds are the kinds of programs that the command may start.
+func (m *merger) execKinds(p proposal.Proposal) []string {
+	kinds := slices.Sorted(maps.Keys(m.kinds))
+	if len(p.Network) > 0 && !slices.Contains(kinds, kindNetwork) {
+		kinds = append(kinds, kindNetwork)
+	}
+	return kinds
 }

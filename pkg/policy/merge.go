@@ -23,10 +23,13 @@ type merger struct {
 	lowers  []lowering         // what observed layers would lower it to
 	env     map[string]bool
 	network map[string]bool
+	kinds   map[string]bool // of programs that the command may start beside the root file system's
+	notes   []proposal.Finding
+	beyond  bool // a rule that looks beyond an exec's key may have spoken
 }
 
 func newMerger(e *Engine) *merger {
-	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}}
+	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}, kinds: map[string]bool{}}
 }
 
 // take reads one layer's answer about one command, or about the proposal (-1).
@@ -47,7 +50,7 @@ func (m *merger) take(l *layer, result map[string]any, command int, text string)
 
 func (m *merger) malformed(l *layer, set, what string) error {
 	return stop(codeUnknownKey, fmt.Sprintf("layer %q: a member of %s %s", l.name, set, what),
-		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host", nil)
+		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind; note takes rule and message", nil)
 }
 
 func (m *merger) member(l *layer, set string, member any, command int, text string) error {
@@ -72,6 +75,10 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 		m.grant(l, m.env, fields["name"])
 	case "network":
 		m.grant(l, m.network, fields["host"])
+	case "exec":
+		m.grant(l, m.kinds, fields["kind"])
+	case "note":
+		m.notes = append(m.notes, proposal.Finding{Rule: fields["rule"], Message: fields["message"]})
 	}
 	return nil
 }
@@ -83,6 +90,8 @@ var fieldsOf = map[string]struct{ must, may []string }{
 	"allow":   {[]string{"rule"}, []string{"message"}},
 	"env":     {[]string{"rule", "name"}, nil},
 	"network": {[]string{"rule", "host"}, nil},
+	"exec":    {[]string{"rule", "kind"}, nil},
+	"note":    {[]string{"rule", "message"}, nil},
 }
 
 // textFields reads an object of strings and says what is wrong with it, if anything.

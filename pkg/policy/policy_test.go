@@ -38,3 +38,15 @@ func TestShippedPolicyAllowsAndDenies(t *testing.T) {
 		t.Errorf("sort: %+v", d)
 	}
 }
+
+func analysis(p proposal.Proposal) proposal.Analysis { return parse.Analyze(p) }
+
+// granting is an engine of which dir alone is the policy.
+func granting(t testing.TB, dir string) *policy.Engine {
+	t.Helper()
+	e, err := policy.New(t.Context(), policy.Options{Dirs: []string{dir}, Granting: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}

@@ -16,7 +16,7 @@ import (
 // there is nobody to ask, so an ask denies. An error is a *proposal.StopError, as
 // Decide's is, and then nothing may begin either.
 func (e *Engine) Trigger(ctx context.Context, t proposal.Trigger) (proposal.Decision, error) {
-	return e.inTime(ctx, func(ctx context.Context) (proposal.Decision, error) {
+	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) {
 		m := newMerger(e)
 		if err := e.ask(ctx, m, pointTrigger, termOf(reflect.ValueOf(t)).Value, whole, ""); err != nil {
 			return proposal.Decision{}, err

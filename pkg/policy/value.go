@@ -66,7 +66,12 @@ func fieldName(f reflect.StructField) string {
 // inputSchema is the closed JSON Schema of the point's input document.
 func inputSchema(point string) *ast.SchemaSet {
 	document := reflect.TypeFor[input]()
-	if point == pointTrigger {
+	switch point {
+	case pointEvent:
+		document = reflect.TypeFor[eventInput]()
+	case pointExec:
+		document = reflect.TypeFor[execInput]()
+	case pointTrigger:
 		document = reflect.TypeFor[proposal.Trigger]()
 	}
 	set := ast.NewSchemaSet()

@@ -73,6 +73,9 @@ type Grant struct {
 	Env     map[string]string `json:"env"`     // the proposal's own variables that policy lets in
 	Network []string          `json:"network"` // hosts; empty is no network at all
 	Fresh   bool              `json:"fresh"`
+	// Exec are kinds of programs that it may start beside the root file system's:
+	// "built" for those that it builds itself.
+	Exec []string `json:"exec,omitempty"`
 }
 
 // Limits bound one command, or in a plan say what is asked for. In a plan a zero

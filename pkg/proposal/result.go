@@ -80,12 +80,41 @@ type Result struct {
 	// nothing of earlier ones: the first command, a fresh one, or one that follows a
 	// sandbox that had to be killed.
 	NewSandbox bool `json:"new_sandbox"`
+	// Observations are what the kernel saw the command do; nil when nothing watched.
+	Observations *Observations `json:"observations,omitempty"`
+	// Usage is what the command took, each figure with its source; nil when nobody
+	// measured.
+	Usage *Usage `json:"usage,omitempty"`
 	// Leftover counts processes that the command left behind and that were killed.
 	Leftover int `json:"leftover"`
 }
 
 // Succeeded reports whether the command exited with 0 and met no limit.
 func (r Result) Succeeded() bool { return r.Status == Exited && r.ExitCode == 0 }
+
+// Usage is what one command took. A figure without a source is not known.
+type Usage struct {
+	Wall       Figure `json:"wall_ms"`
+	CPUUser    Figure `json:"cpu_user_ms"`
+	CPUSystem  Figure `json:"cpu_system_ms"`
+	PeakMemory Figure `json:"peak_memory_bytes"`
+	Processes  Figure `json:"processes"` // that ended; none is left at the end
+	Written    Figure `json:"written_bytes"`
+}
+
+// A Figure is a measured number.
+type Figure struct {
+	Value  int64  `json:"value"`
+	Source string `json:"source"` // a Source constant
+}
+
+// Where a Figure comes from.
+const (
+	SourceUnknown = ""
+	SourceClock   = "clock"   // our own
+	SourceCgroup  = "cgroup"  // the host's kernel, of the whole sandbox while the command ran
+	SourceSandbox = "sandbox" // gVisor's kernel
+)
 
 // A Stream is what a command wrote to stdout or stderr. All bytes are untrusted.
 type Stream struct {

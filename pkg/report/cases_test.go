@@ -30,6 +30,7 @@ func cases() map[string]proposal.Report {
 		"observed":  observedRun(),
 		"cancelled": cancelledRun(),
 		"fork":      forkRun(),
+		"watched":   watchedRun(),
 	}
 }
 
@@ -189,6 +190,7 @@ func limitsMet() proposal.Report {
 		{"forks", "python3 tools/fork.py", "processes 256", proposal.ProcessLimit},
 		{"disk", "dd if=/dev/zero of=big bs=1M", "disk 2 GiB", proposal.DiskLimit},
 		{"flood", "yes", "output 64 MiB", proposal.OutputLimit},
+		{"storm", "sh tools/storm.sh", "events 200000", proposal.OutputLimit},
 		{"segv", "./crash", "", proposal.Signaled},
 	} {
 		r := ran(c.id, c.cmd, c.status, -1, "", "killed\n")
@@ -230,6 +232,8 @@ func everywhere(s string) proposal.Report {
 	failed.Result.Stdout.File, failed.Result.Stdout.Truncated, failed.Result.Stdout.Bytes = s, true, 1<<40
 	failed.Result.Outputs = []proposal.Output{{Path: s, File: s}, {Path: s, Refused: s}}
 	failed.Result.Changes.Files = []proposal.Change{{Path: s, Kind: s, Type: s}, {Path: s, Kind: "added", Type: "file"}}
+	failed.Result.Observations = oddly(s)
+	failed.Result.Usage = &proposal.Usage{Wall: proposal.Figure{Value: 1, Source: s}}
 	timed := ran(s, s, proposal.TimedOut, 1, s, s)
 	timed.Result.Limit = s
 	argv := ran(s, "", proposal.Exited, 0, s, s)

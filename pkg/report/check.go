@@ -19,8 +19,9 @@ const maxCheck = 65535
 // It fails when fumehood stopped, when a command was denied, and when an allowed
 // one did not succeed. It asks for action when nothing is wrong but that commands
 // wait for an approval, and is neutral when nothing was proposed. It never succeeds
-// on a report that a stranger may have written or that was not confirmed: then it
-// is neutral and its title says so.
+// on a report that a stranger may have written or that was not confirmed, nor when a
+// command tried to start what policy refused, policy found something in what was
+// seen, or not everything was: then it is neutral and its title says so.
 func (p Page) Check() Check {
 	p.Limit = maxCheck
 	title := strings.TrimPrefix(p.heading(), "## ")
@@ -30,7 +31,29 @@ func (p Page) Check() Check {
 	case p.foreign():
 		title += " (self-reported)"
 	}
+	if odd := p.odd(); odd != "" {
+		title += " (" + odd + ")"
+	}
 	return Check{Conclusion: p.conclusion(), Title: title, Summary: p.Body()}
+}
+
+// odd says in a few words what stands against a plain success.
+func (p Page) odd() string {
+	refused, findings, gaps := false, false, false
+	for _, r := range p.records() {
+		if o := seen(r); o != nil {
+			refused, findings, gaps = refused || o.Counts.Refused > 0, findings || len(o.Findings) > 0, gaps || !o.Complete
+		}
+	}
+	switch {
+	case refused:
+		return "programs refused"
+	case findings:
+		return "findings"
+	case gaps:
+		return "not recorded completely"
+	}
+	return ""
 }
 
 func (p Page) conclusion() string {
@@ -42,7 +65,7 @@ func (p Page) conclusion() string {
 		return "failure"
 	case counts[asked] > 0:
 		return "action_required"
-	case counts[succeeded] > 0 && !p.foreign() && !p.doubted():
+	case counts[succeeded] > 0 && !p.foreign() && !p.doubted() && p.odd() == "":
 		return "success"
 	}
 	return "neutral"

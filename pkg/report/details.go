@@ -10,6 +10,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
+// treeUnits are more than the largest tree of programs has.
+const treeUnits = 30000
+
 // maxOpen is how many blocks stand open: past that the table serves better.
 const maxOpen = 10
 
@@ -35,7 +38,7 @@ func (p Page) details(d *doc, items []item, l level) {
 				continue
 			}
 			if *count++; *count <= most {
-				p.block(d, it, l, k != succeeded && *count <= maxOpen)
+				p.block(d, it, l, (k != succeeded || refusedPrograms(it.Record) > 0) && *count <= maxOpen)
 			}
 		}
 	}
@@ -69,8 +72,14 @@ func (p Page) block(d *doc, r item, l level, open bool) {
 	if r.Result != nil {
 		facts = append(facts, happened(*r.Result, l, r.index)...)
 	}
+	facts = append(facts, observation(r.Record, l)...)
 	if len(facts) > 0 {
 		d.block("<ul>", strings.Join(facts, "\n"), "</ul>")
+	}
+	if o := seen(r.Record); o != nil {
+		if tree := drawing(o.Programs, l.tree); tree != "" {
+			d.block(fence("text", text.Excerpt([]byte(tree), nil, int64(len(tree)), treeUnits).Text))
+		}
 	}
 	for _, o := range r.outputs {
 		d.output(o)
@@ -186,10 +195,12 @@ func happened(r proposal.Result, l level, index int) []string {
 	if len(r.Outputs) > 0 {
 		add("files brought out:%s", list(r.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) }))
 	}
-	if r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed {
-		if r.Stdout.Bytes+r.Stderr.Bytes == 0 {
-			add("printed nothing")
-		}
+	if ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed; ran && r.Stdout.Bytes+r.Stderr.Bytes == 0 {
+		add("printed nothing")
+	}
+	if r.Usage != nil {
+		add("took %s", usage(*r.Usage))
+	} else if r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed {
 		add("processor time %s, peak memory of the sandbox %s", milliseconds(r.CPUMS), size(r.PeakMem))
 	}
 	return items

@@ -117,6 +117,13 @@ func (p *prober) record(r proposal.Record, path string, report proposal.Report) 
 	}
 	p.hold(r.Runnable(), path+".result", "stands beside a decision by which nothing runs")
 	p.result(*r.Result, path+".result")
+	if o := r.Result.Observations; o != nil {
+		p.hold(r.Result.Status != proposal.NotRun, path+".result.observations", "are of a command that did not run")
+		p.observations(*o, r.Proposal.ID, path+".result.observations")
+	}
+	if r.Result.Usage != nil {
+		p.usage(*r.Result.Usage, path+".result.usage")
+	}
 }
 
 func (p *prober) proposal(r proposal.Proposal, path string) {

@@ -73,7 +73,30 @@ func quoteRecord(r *proposal.Record, decided bool) {
 	for i := range result.Outputs {
 		result.Outputs[i].Refused = quote(result.Outputs[i].Refused)
 	}
+	result.Observations = quoteObservations(result.Observations)
 	r.Result = &result
+}
+
+func quoteObservations(o *proposal.Observations) *proposal.Observations {
+	if o == nil {
+		return nil
+	}
+	quoted := *o
+	quoted.Execs = slices.Clone(o.Execs)
+	for i, e := range quoted.Execs {
+		if e.Decision == nil || e.Decision.Reason == nil {
+			continue
+		}
+		d, reason := *e.Decision, *e.Decision.Reason
+		reason.Message, reason.Suggestion = quote(reason.Message), quote(reason.Suggestion)
+		d.Reason = &reason
+		quoted.Execs[i].Decision = &d
+	}
+	quoted.Findings = slices.Clone(o.Findings)
+	for i := range quoted.Findings {
+		quoted.Findings[i].Message = quote(quoted.Findings[i].Message)
+	}
+	return &quoted
 }
 
 // quoteDetail leaves the one detail that changes how a result is read.

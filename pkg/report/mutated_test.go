@@ -27,6 +27,14 @@ func full() proposal.Report {
 	rec.Decision.Grant = &proposal.Grant{Limits: proposal.Limits{Wall: 1e9, CPUs: 1, Memory: 1, Pids: 1, Disk: 1, Files: 1, Output: 1}, Env: map[string]string{}, Network: []string{"a.example"}}
 	rec.Result.Outputs = []proposal.Output{{Path: "a", SHA256: digest("a")}}
 	rec.Result.Changes.Files = []proposal.Change{{Path: "a", Kind: "added", Type: "file"}}
+	w := watchedRun().Records[0].Result
+	rec.Result.Usage, rec.Result.Observations = w.Usage, w.Observations
+	o := rec.Result.Observations
+	o.Programs, o.Execs, o.Counts.Execs = o.Programs[:1], o.Execs[1:2], 1
+	o.Counts.Refused, o.Programs[0].Refused = 1, 1
+	for _, e := range []*proposal.Event{&o.Execs[0], &o.Notable[0], &o.Findings[0].Event} {
+		e.Command = rec.Proposal.ID
+	}
 	r.Error = &proposal.Failure{Code: "audit.full", Message: "no room"}
 	r.Totals = proposal.Total(r.Records)
 	return r
@@ -123,7 +131,7 @@ func TestMutatedTypes(t *testing.T) {
 
 // boolean says whether a boolean stands at path.
 func boolean(path string) bool {
-	for _, name := range []string{"glob", "exported", "function", "truncated", "fresh", "observed"} {
+	for _, name := range []string{"glob", "exported", "function", "truncated", "fresh", "observed", "argv_cut", "first", "cacheable", "unverified", "complete"} {
 		if strings.HasSuffix(path, "."+name) {
 			return true
 		}
@@ -148,7 +156,10 @@ func TestMutatedFields(t *testing.T) {
 	}
 	for path := range optional {
 		name := path[strings.LastIndexByte(path, '.')+1:]
-		if !strings.Contains(" wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 ", " "+name+" ") {
+		if strings.Contains(path, ".observations.") && strings.Contains(" decision reason errno address times ", " "+name+" ") {
+			continue
+		}
+		if !strings.Contains(" observations usage wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 ", " "+name+" ") {
 			t.Errorf("a report without %s was read", path)
 		}
 	}

@@ -117,7 +117,7 @@ func ending(r proposal.Result) (mark, words string) {
 
 var (
 	plainName  = regexp.MustCompile(`^[A-Z][A-Z0-9]{1,15}$`)
-	plainLimit = regexp.MustCompile(`^(wall|cpu|memory|processes|disk|files|output) ([0-9][0-9a-z.]{0,15}(?: [KMG]?i?B)?)$`)
+	plainLimit = regexp.MustCompile(`^(wall|cpu|memory|processes|disk|files|output|events) ([0-9][0-9a-z.]{0,15}(?: [KMG]?i?B)?)$`)
 )
 
 func named(signal string) string {

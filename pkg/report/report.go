@@ -71,15 +71,16 @@ type level struct {
 	short   int // units of a command in a row
 	long    int // units of a command or text in its block
 	list    int // reasons, files and other lists
+	tree    int // lines of a tree of programs
 	run     int // enforced and not enforced
 	footers int // of parts
 }
 
 var levels = []level{
-	{rows: 400, details: 400, folded: 400, short: 100, long: 3000, list: 12, run: 20, footers: 20},
-	{rows: 300, details: 300, folded: 300, short: 80, long: 600, list: 6, run: 12, footers: 10},
-	{rows: 250, details: 120, folded: 40, short: 60, long: 200, list: 3, run: 8, footers: 5},
-	{rows: 200, details: 40, folded: 0, short: 40, long: 160, list: 2, run: 6, footers: 2},
+	{rows: 400, details: 400, folded: 400, short: 100, long: 3000, list: 12, tree: 30, run: 20, footers: 20},
+	{rows: 300, details: 300, folded: 300, short: 80, long: 600, list: 6, tree: 14, run: 12, footers: 10},
+	{rows: 250, details: 120, folded: 40, short: 60, long: 200, list: 3, tree: 6, run: 8, footers: 5},
+	{rows: 200, details: 40, folded: 0, short: 40, long: 160, list: 2, tree: 3, run: 6, footers: 2},
 	{rows: 60, details: 10, folded: 0, short: 30, long: 100, list: 2, run: 4, footers: 1},
 	{rows: 0, details: 0, folded: 0, short: 30, long: 100, list: 1, run: 2, footers: 0}, // and what waits for approval
 }

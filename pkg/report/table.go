@@ -42,6 +42,15 @@ func row(r proposal.Record, l level) string {
 	if by := rule(r); by != "" {
 		words += ": " + code(by, l.short)
 	}
+	if n := refusedPrograms(r); n > 0 {
+		words += "<br>⛔ refused: " + several(refusedNames(r), func(s string) string { return code(s, l.short) })
+	}
+	if names := watchedNames(r); len(names) > 0 {
+		words += "<br>👁 would be refused: " + several(names, func(s string) string { return code(s, l.short) })
+	}
+	if n, names := crashes(r); n > 0 && !r.Result.Succeeded() {
+		words += "<br>💥 crashed: " + several(names, func(s string) string { return code(s, l.short) })
+	}
 	if r.Approval != nil {
 		words += "<br>approved by " + code(r.Approval.By, l.short)
 	}

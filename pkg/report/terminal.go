@@ -75,5 +75,36 @@ func plainReason(r proposal.Record) []string {
 	if r.Result != nil && r.Result.Detail != "" {
 		lines = append(lines, text.Inline(r.Result.Detail, 300))
 	}
+	return append(lines, plainSeen(r)...)
+}
+
+// plainSeen is what the kernel saw that is not as it should be.
+func plainSeen(r proposal.Record) []string {
+	o := seen(r)
+	if o == nil {
+		return nil
+	}
+	var lines []string
+	for _, p := range o.Programs {
+		if p.Refused > 0 {
+			lines = append(lines, "program refused: "+text.Inline(p.Name, 60)+times(p.Refused)+by(text.Inline(p.Rule, 60)))
+		}
+		if p.Watched > 0 {
+			lines = append(lines, "program would be refused: "+text.Inline(p.Name, 60)+times(p.Watched)+by(text.Inline(p.Rule, 60)))
+		}
+	}
+	for _, f := range o.Findings {
+		lines = append(lines, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))
+	}
+	if p := predict(r); p.others > 0 {
+		lines = append(lines, fmt.Sprintf("programs that the command does not name: %d", p.others))
+	}
+	if !o.Complete {
+		lines = append(lines, "what it did was not recorded completely")
+	}
+	const most = 12
+	if n := len(lines) - most; n > 0 {
+		lines = append(lines[:most], fmt.Sprintf("and %d more", n))
+	}
 	return lines
 }

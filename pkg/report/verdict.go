@@ -76,6 +76,9 @@ func (p Page) verdict(l level) []string {
 	if n := counts[denied]; n > 0 {
 		lines = append(lines, fmt.Sprintf("⛔ <b>Policy denied %s</b>: nothing of %s ran. Why, and what would be allowed, stands below.", commands(n), itThem(n)))
 	}
+	if refused := p.refusals(l); refused != "" {
+		lines = append(lines, refused)
+	}
 	if len(lines) > 0 {
 		return lines
 	}
@@ -91,6 +94,40 @@ func (p Page) verdict(l level) []string {
 	default:
 		return []string{fmt.Sprintf("✅ <b>%s ran and succeeded.</b> Nothing needs to be done.", commands(n))}
 	}
+}
+
+// refusals says that commands tried to start programs that policy refused, which
+// their own success may hide.
+func (p Page) refusals(l level) string {
+	var who, what []string
+	n, passed := 0, 0
+	for _, r := range p.records() {
+		if refusedPrograms(r) == 0 {
+			continue
+		}
+		n += refusedPrograms(r)
+		who = append(who, r.Proposal.ID)
+		what = append(what, refusedNames(r)...)
+		if r.Result.Succeeded() {
+			passed++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	show := func(s string) string { return code(s, l.short) }
+	s := fmt.Sprintf("⛔ <b>Policy refused programs</b> that %s tried to start: %s; tried %s in all, by %s.", commands(len(who)), several(distinct(what), show), often(n), several(who, show))
+	if passed > 0 {
+		s += fmt.Sprintf(" <b>%s succeeded nevertheless</b>: what %s did without them stands below.", commands(passed), itThey(passed))
+	}
+	return s
+}
+
+func often(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // doubted says whether anything could not be confirmed.

@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -32,7 +33,31 @@ func (p Page) warnings(l level) []string {
 		}
 	}
 	lines = append(lines, p.told("<b>Not confirmed:</b> ", l, func(part Part) []string { return part.Doubt })...)
+	lines = append(lines, p.told("", l, func(part Part) []string { return happenings(part.Report) })...)
 	return append(lines, p.told("", l, func(part Part) []string { return observing(part.Report) })...)
+}
+
+// happenings are what the kernel saw that a reader must know: what policy found in
+// it, what nobody expected, and where the record has gaps.
+func happenings(r proposal.Report) []string {
+	var list []string
+	for _, rec := range r.Records {
+		o := seen(rec)
+		if o == nil {
+			continue
+		}
+		id := quote(rec.Proposal.ID)
+		for _, f := range o.Findings {
+			list = append(list, fmt.Sprintf("%s: %s — %s", id, f.Message, quote(f.Rule)))
+		}
+		if p := predict(rec); p.others > 0 {
+			list = append(list, fmt.Sprintf("%s started programs that it does not name, %d of them: %s", id, p.others, strings.Join(quoteList(p.strange[:min(len(p.strange), 3)]), ", ")))
+		}
+		if !o.Complete {
+			list = append(list, fmt.Sprintf("What %s did was not recorded completely", id))
+		}
+	}
+	return distinct(list)
 }
 
 // missing lists what was not enforced and what of the commit was not there.

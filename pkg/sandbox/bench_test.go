@@ -22,13 +22,14 @@ import (
 )
 
 // BenchmarkCold is a sandbox from nothing to the result of its first command, with
-// everything on (cgroups, limits, sink, overlay, what changed), beside runsc as a
+// everything on (cgroups, limits, gate, monitor, overlay, what changed), beside runsc as a
 // plain "go build" makes it, with its default flags, on the same tree. One of each
 // in turn. Budget: ratio at most 0.7.
 //
 //	go test ./pkg/sandbox -run '^$' -bench Cold -benchtime 30x
 func BenchmarkCold(b *testing.B) {
-	o := testOptions(b)
+	o, rec := gatedOptions(b)
+	rec.reset(allow)
 	plain, bundle := installtest.Plain(b), plainBundle(b, o, nil, "/bin/true")
 	x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
 	var ours, theirs []time.Duration
@@ -122,7 +123,7 @@ func median(took []time.Duration) float64 {
 }
 
 // plainBundle is the same tree in an ordinary bundle: no init, no overlay of ours.
-func plainBundle(b *testing.B, o Options, env []string, argv ...string) string {
+func plainBundle(b testing.TB, o Options, env []string, argv ...string) string {
 	b.Helper()
 	// The sandbox of a runsc with default flags must be able to pass the folders.
 	dir, err := os.MkdirTemp("/var/tmp", "fumehood-bench-")
@@ -167,4 +168,106 @@ func plainBundle(b *testing.B, o Options, env []string, argv ...string) string {
 		b.Fatal(err)
 	}
 	return bundle
+}
+
+// BenchmarkExec is what the gate costs a program that begins: a thousand times
+// /usr/bin/true in a sandbox without gate, in one that asks each time, and in one that
+// may keep the answer. One of each in turn. Budgets: < 0.3 ms and < 0.1 ms.
+//
+//	go test ./pkg/sandbox -run '^$' -bench Exec -benchtime 7x
+func BenchmarkExec(b *testing.B) {
+	const n = 1000
+	var took [3][]time.Duration
+	var runners [3]*Runner
+	for i := range runners {
+		o, rec := gatedOptions(b)
+		o.Limits.CPUs = 64
+		rec.reset(func(x proposal.Exec) proposal.ExecDecision {
+			return proposal.ExecDecision{Effect: proposal.Allow, Cacheable: i == 2}
+		})
+		o.Event = func(proposal.Event) {}
+		if i == 0 {
+			o.Exec, o.Event = nil, nil
+		}
+		runners[i] = testRunner(b, o)
+	}
+	x := proposal.Execution{ID: "x", Argv: []string{tricks, "spawn", fmt.Sprint(n), "/usr/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+	x.Grant.Limits.CPUs = 64
+	var cpu [3][]time.Duration
+	for b.Loop() {
+		for i, r := range runners {
+			result, err := r.Run(b.Context(), x)
+			if err != nil || !result.Succeeded() {
+				b.Fatal(err, string(result.Stdout.Head))
+			}
+			took[i] = append(took[i], time.Duration(result.WallMS)*time.Millisecond/n)
+			cpu[i] = append(cpu[i], time.Duration(result.CPUMS)*time.Millisecond/n)
+		}
+	}
+	without := median(took[0])
+	b.ReportMetric(without*1000, "without-µs")
+	b.ReportMetric((median(took[1])-without)*1000, "asked-µs")
+	b.ReportMetric((median(took[2])-without)*1000, "kept-µs")
+	b.ReportMetric(median(cpu[0])*1000, "without-cpu-µs")
+	b.ReportMetric((median(cpu[1])-median(cpu[0]))*1000, "asked-cpu-µs")
+	b.ReportMetric((median(cpu[2])-median(cpu[0]))*1000, "kept-cpu-µs")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkRefused is a whole execve that is refused, gVisor's loading of the program
+// included: it starts no process, so it can be measured on a host that is busy.
+func BenchmarkRefused(b *testing.B) {
+	for _, keep := range []bool{false, true} {
+		b.Run(map[bool]string{false: "asked", true: "kept"}[keep], func(b *testing.B) {
+			o, rec := gatedOptions(b)
+			rec.reset(func(x proposal.Exec) proposal.ExecDecision {
+				d := deny(x)
+				d.Cacheable = keep
+				return d
+			})
+			o.Limits.CPUs = 64
+			r := testRunner(b, o)
+			x := proposal.Execution{ID: "x", Argv: []string{tricks, "refused", "2000", canary}, Grant: proposal.Grant{Limits: testLimits()}}
+			x.Grant.Limits.CPUs = 64
+			var took []time.Duration
+			for b.Loop() {
+				result, err := r.Run(b.Context(), x)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var ns int64
+				fmt.Sscan(string(result.Stdout.Head), &ns)
+				took = append(took, time.Duration(ns))
+			}
+			b.ReportMetric(median(took)*1000, "µs")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkNextWatched is a command in a sandbox that runs already, with gate and monitor
+// and without. Budget: < 5 ms over the command itself.
+//
+//	go test ./pkg/sandbox -run '^$' -bench NextWatched -benchtime 100x
+func BenchmarkNextWatched(b *testing.B) {
+	for _, watched := range []bool{false, true} {
+		b.Run(map[bool]string{false: "without", true: "watched"}[watched], func(b *testing.B) {
+			o, rec := gatedOptions(b)
+			rec.reset(allow)
+			if !watched {
+				o.Exec, o.Event = nil, nil
+			}
+			r := testRunner(b, o)
+			x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+			var took []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				if _, err := r.Run(b.Context(), x); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(begin))
+			}
+			b.ReportMetric(median(took), "p50-ms")
+		})
+	}
 }

@@ -165,11 +165,16 @@ func (c *cgroup) enter() error {
 	return nil
 }
 
+// clockTick is the unit of cpuacct.stat: USER_HZ is 100 on every architecture of ours.
+const clockTick = 10 * time.Millisecond
+
 // A usage is a reading of the counters.
 type usage struct {
 	oomKills int64
 	pidHits  int64
 	cpu      time.Duration
+	user     time.Duration
+	system   time.Duration
 }
 
 func (c *cgroup) usage() usage {
@@ -178,9 +183,15 @@ func (c *cgroup) usage() usage {
 			oomKills: field(c.get("memory", "memory.events"), "oom_kill"),
 			pidHits:  field(c.get("pids", "pids.events"), "max"),
 			cpu:      time.Duration(field(c.get("cpu", "cpu.stat"), "usage_usec")) * time.Microsecond,
+			user:     time.Duration(field(c.get("cpu", "cpu.stat"), "user_usec")) * time.Microsecond,
+			system:   time.Duration(field(c.get("cpu", "cpu.stat"), "system_usec")) * time.Microsecond,
 		}
 	}
+	stat := c.get("cpuacct", "cpuacct.stat")
 	return usage{
+		user:   time.Duration(field(stat, "user")) * clockTick,
+		system: time.Duration(field(stat, "system")) * clockTick,
+
 		oomKills: field(c.get("memory", "memory.oom_control"), "oom_kill"),
 		pidHits:  field(c.get("pids", "pids.events"), "max"),
 		cpu:      time.Duration(number(c.get("cpuacct", "cpuacct.usage"))),

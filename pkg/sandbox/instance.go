@@ -35,6 +35,7 @@ type instance struct {
 	gone      chan struct{} // closed when runsc has ended
 	init      *initClient
 	watch     *watch
+	gate      *gate           // nil when nothing asks or is told
 	limited   proposal.Limits // what the cgroup has
 	stderr    *tailBuffer
 	undo      []func() error // in the order made; run backwards
@@ -109,6 +110,7 @@ func (s *instance) launch() error {
 		return err
 	}
 	go func() { _ = s.cmd.Wait(); close(s.gone) }()
+	s.gate.serve(s.cmd.Process.Pid)
 	s.onClose(s.end)
 	return nil
 }
@@ -124,6 +126,9 @@ func (s *instance) attest(version string) error {
 	}
 	defer conn.Close()
 	if err := s.watch.confirm(conn); err != nil {
+		return err
+	}
+	if err := s.gate.ready(); err != nil {
 		return err
 	}
 	return s.cgroup.eachProcess(func(pid string) error {

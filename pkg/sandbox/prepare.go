@@ -53,7 +53,10 @@ func (s *instance) prepare() error {
 	if err := s.limit(starting); err != nil {
 		return stop("sandbox.cgroup", "this host cannot enforce a limit", "see fumehood doctor", err)
 	}
-	if s.watch, err = newWatch(s.dir); err != nil {
+	if s.gate, err = newGate(s); err != nil {
+		return err
+	}
+	if s.watch, err = newWatch(s.dir, s.gate.socket(), s.trees()); err != nil {
 		return err
 	}
 	s.onClose(s.watch.close)
@@ -104,6 +107,15 @@ func (s *instance) view() (view, error) {
 		s.onClose(v.idmap.Close)
 	}
 	return v, err
+}
+
+// trees are where the overlays lie inside.
+func (s *instance) trees() []string {
+	list := []string{guest.Workspace}
+	for _, t := range s.o.Trees {
+		list = append(list, t.Target)
+	}
+	return list
 }
 
 func (s *instance) bundle() error {

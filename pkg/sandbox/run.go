@@ -40,6 +40,9 @@ type command struct {
 	total  atomic.Int64
 	before usage
 	began  time.Time
+	flood  atomic.Bool // of events
+
+	processes, written proposal.Figure // that gVisor's kernel counted
 
 	once  sync.Once
 	ended chan struct{} // closed when something else than the command itself ends it
@@ -52,6 +55,11 @@ func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Resu
 		return failed(err), s.describe(err)
 	}
 	defer c.conn.Close()
+	if err := s.gate.begin(c); err != nil {
+		c.stdout.abandon()
+		c.stderr.abandon()
+		return failed(err), err
+	}
 	pid, err := c.start()
 	if err != nil {
 		return c.notStarted(err)
@@ -92,23 +100,31 @@ func (c *command) end(cause proposal.Status) {
 }
 
 func (c *command) start() (int32, error) {
+	go c.stdout.run()
+	go c.stderr.run()
+	defer func() { _ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close()) }()
 	stdin, err := c.stdin()
 	if err != nil {
 		return 0, err
 	}
 	defer stdin.Close()
-	go c.stdout.run()
-	go c.stderr.run()
+	program, argv, started, err := c.s.gate.first(c)
+	if err != nil {
+		return 0, err
+	}
 	c.s.cgroup.resetPeak()
 	c.before, c.began = c.s.cgroup.usage(), time.Now()
 	pid, err := c.conn.Exec(c.s.id, control.Process{
-		Argv: c.argv(), Env: c.env(), Dir: path.Join(guest.Workspace, c.x.Cwd),
+		Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
 		UID: uint32(c.s.layout.UID), GID: uint32(c.s.layout.GID),
 		Stdin: stdin, Stdout: c.stdout.write, Stderr: c.stderr.write,
 	})
-	_ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close())
+	started(int(pid))
 	return pid, err
 }
+
+// dir is the command's working directory inside.
+func (c *command) dir() string { return path.Join(guest.Workspace, c.x.Cwd) }
 
 func (c *command) stdin() (*os.File, error) {
 	if c.x.Stdin == "" {
@@ -122,18 +138,25 @@ func (c *command) stdin() (*os.File, error) {
 	return r, nil
 }
 
-// argv is what is started. A grant below the run's limits goes through init, which
-// lowers its own and becomes the command.
+// argv is what was decided.
 func (c *command) argv() []string {
-	argv := c.x.Argv
-	if len(argv) == 0 {
-		argv = append(append([]string{}, shell...), c.x.Text)
+	if len(c.x.Argv) > 0 {
+		return c.x.Argv
 	}
+	return append(append([]string{}, shell...), c.x.Text)
+}
+
+// lowered reports whether the grant is below the run's limits. Then the command goes
+// through init, which lowers its own and becomes it.
+func (c *command) lowered() bool {
 	run, l := c.s.o.Limits, c.x.Grant.Limits
-	if l.Pids < run.Pids || l.Files < run.Files {
-		argv = append([]string{guest.Init, "limit", fmt.Sprint(l.Pids), fmt.Sprint(l.Files)}, argv...)
-	}
-	return argv
+	return l.Pids < run.Pids || l.Files < run.Files
+}
+
+// through is argv by way of init.
+func (c *command) through() []string {
+	l := c.x.Grant.Limits
+	return append([]string{guest.Init, "limit", fmt.Sprint(l.Pids), fmt.Sprint(l.Files)}, c.argv()...)
 }
 
 // env is the whole environment of the command.
@@ -193,6 +216,7 @@ func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, erro
 	case e := <-done:
 		return e.status, e.err
 	case <-c.s.gone:
+	case <-c.s.gate.failed():
 	case <-c.ended:
 	case <-ctx.Done():
 		c.end(proposal.NotRun)
@@ -226,7 +250,13 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 	r.PeakMem = c.s.cgroup.peak()
 	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
 	r.Changes = proposal.Changes{Files: []proposal.Change{}}
+	gateErr := c.s.gate.end(c, &r, told)
+	c.account(&r, after)
 	err := c.judge(&r, status, waitErr, after, told)
+	if gateErr != nil && !c.s.dead() {
+		_ = c.s.end()
+		r.Status, r.Detail, err = proposal.SandboxFailed, gateErr.Error(), gateErr
+	}
 	if !c.s.dead() {
 		err = errors.Join(err, c.collect(&r))
 	}
@@ -254,6 +284,8 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 	switch {
 	case cause == proposal.TimedOut:
 		r.Status, r.Limit = cause, "wall "+l.Wall.String()
+	case cause == proposal.OutputLimit && c.flood.Load():
+		r.Status, r.Limit = cause, fmt.Sprintf("events %d", c.s.gate.budget())
 	case cause == proposal.OutputLimit:
 		r.Status, r.Limit = cause, "output "+l.Output.String()
 	case cause == proposal.NotRun:
@@ -283,7 +315,11 @@ func (c *command) crashed(r *proposal.Result, err error) error {
 // notStarted is an exec that gVisor refused, such as a program that is not there:
 // the command's own failure, as long as the sandbox still answers.
 func (c *command) notStarted(cause error) (proposal.Result, error) {
-	r, err := c.finish(context.Background(), 127<<8, nil)
+	code := syscall.WaitStatus(127 << 8)
+	if errors.Is(cause, errRefused) {
+		code = 126 << 8
+	}
+	r, err := c.finish(context.Background(), code, nil)
 	if err == nil && c.s.dead() {
 		err = stop("sandbox.crashed", "the sandbox ended"+c.s.said(), "run fumehood doctor", cause)
 	}

@@ -75,6 +75,19 @@ type Options struct {
 	// they are kept only in part, or not brought out.
 	Artifacts string
 
+	// Exec is asked about every program before it begins, by gVisor's kernel and, for
+	// what Run starts itself, by Run; only Allow lets it begin. It must answer within
+	// AnswerWithin and may be called from any goroutine. Without it nothing is refused.
+	Exec func(proposal.Exec) proposal.ExecDecision
+	// Event is given everything that gVisor's kernel saw of the running command, in
+	// order and one at a time, all of it before Run returns. A slow Event slows the
+	// command down and is lost on nobody. Without Exec and Event nothing is watched,
+	// and Results have no Observations.
+	Event func(proposal.Event)
+	// Events is how many a command may cause before it is ended with OutputLimit;
+	// DefaultEvents when 0.
+	Events int
+
 	// StateDir is where short-lived state goes; os.TempDir() when empty. It must be on
 	// a file system with room for Limits.Disk.
 	StateDir string
@@ -197,6 +210,14 @@ func failed(err error) proposal.Result {
 func stop(code, message, hint string, err error) error {
 	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
 }
+
+// DefaultEvents is the most that a command may cause. An npm install writes some
+// thousands of files outside the workspace, a build of Go's standard library ten
+// thousand.
+const DefaultEvents = 200_000
+
+// AnswerWithin is how long Options.Exec may take. A longer one ends the run.
+const AnswerWithin = 2 * time.Second
 
 // How long we wait for things that take milliseconds when all is well.
 const (

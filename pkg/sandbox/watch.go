@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/monitor"
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
 )
 
@@ -27,6 +28,9 @@ const (
 	sinkHello    = 'h'
 	sinkPids     = 'p'
 	sinkDisk     = 'd'
+	sinkSlow     = 's'
+	sinkGone     = 'g'
+	sinkProtocol = 'x'
 	traceSession = "Default" // the only name that runsc takes
 )
 
@@ -42,7 +46,10 @@ var commonCalls = []int{
 
 // newWatch writes the trace session's configuration for runsc and opens our end
 // of its FIFO first, so that the sink can never find it closed.
-func newWatch(dir string) (*watch, error) {
+//
+// gate, when not empty, is the socket of the exec gate and the monitor, and trees are
+// where guest init's overlays lie.
+func newWatch(dir, gate string, trees []string) (*watch, error) {
 	path := filepath.Join(dir, "watch")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		return nil, err
@@ -51,7 +58,7 @@ func newWatch(dir string) (*watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(traceConfig(path))
+	data, err := json.Marshal(traceConfig(path, gate, trees))
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
@@ -61,19 +68,24 @@ func newWatch(dir string) (*watch, error) {
 
 func (*watch) config(dir string) string { return filepath.Join(dir, "trace.json") }
 
-func traceConfig(fifo string) any {
-	type point struct {
-		Name string `json:"name"`
-	}
-	var points []point
+func traceConfig(fifo, gate string, trees []string) any {
+	type item map[string]any
+	var names []string
 	for _, call := range slices.Concat(commonCalls, archCalls) {
-		points = append(points, point{fmt.Sprintf("syscall/sysno/%d/exit", call)})
+		names = append(names, fmt.Sprintf("syscall/sysno/%d/exit", call))
 	}
-	return map[string]any{"trace_session": map[string]any{
-		"name":   traceSession,
-		"points": points,
-		"sinks":  []any{map[string]any{"name": sinkName, "config": map[string]any{"fifo": fifo}}},
-	}}
+	// The FIFO's sink comes first: the other one tells through it why it gave up.
+	sinks := []item{{"name": sinkName, "config": item{"fifo": fifo}}}
+	if gate != "" {
+		names = append(names, monitor.Points()...)
+		sinks = append(sinks, item{"name": monitor.SinkName, "config": item{"socket": gate, "trees": trees}})
+	}
+	slices.Sort(names)
+	var points []item
+	for _, name := range slices.Compact(names) {
+		points = append(points, item{"name": name})
+	}
+	return item{"trace_session": item{"name": traceSession, "points": points, "sinks": sinks}}
 }
 
 // confirm makes sure that the sink is in force. runsc only logs a warning when it

@@ -31,6 +31,12 @@ runners := {
 	"shellcheck", "shfmt", "hadolint", "yamllint", "actionlint", "markdownlint", "markdownlint-cli2", "mdl", "codespell", "typos", "vale", "buf", "protoc", "tflint", "checkov", "sqlfluff", "jsonlint", "ajv", "taplo", "htmlhint", "cspell", "knip", "depcheck", "madge", "tsd", "xo", "standard", "oxlint", "solhint", "editorconfig-checker", "ec", "opa", "conftest", "regal", "promtool", "semgrep", "ng", "nx", "turbo", "lerna", "next", "svelte-check", "vue-tsc", "ember", "gulp", "grunt", "tap-spec", "node-gyp", "rails", "cucumber", "just", "task", "bats", "pip3", "pip", "poetry", "pipenv", "uv", "pdm", "hatch", "python3", "node", "npx", "npm", "pnpm", "yarn", "cargo", "go", "make", "gmake", "nextest", "wasm-pack", "trybuild", "cargo-clippy", "cargo-nextest", "luajit", "tclsh", "basedpyright", "pre-commit", "sphinx-build", "mkdocs",
 }
 
+# plain runners start nothing but their own parts: no program of the repository.
+plain := {
+	"gofmt", "gofumpt", "goimports", "shfmt", "shellcheck", "hadolint", "yamllint", "actionlint", "codespell", "typos", "ruff", "black", "isort", "yapf", "autopep8", "pyflakes", "pycodestyle", "pydocstyle",
+	"gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "ar", "ranlib", "clang-format", "clang-tidy", "cppcheck", "gcov", "lcov", "javac", "jar", "javap", "javadoc", "luac", "pkg-config", "benchstat", "jsonlint", "mdl", "editorconfig-checker", "ec", "taplo", "rustfmt",
+}
+
 # changers make, move and remove files; command/files.rego judges where.
 changers := {"mkdir", "touch", "cp", "mv", "rm", "rmdir", "ln", "chmod", "install", "truncate", "patch", "split", "csplit", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "zip", "unzip", "tee"}
 

@@ -39,6 +39,7 @@ func (c *Conn) Close() error { return c.client.Close() }
 
 // A Process is what Exec starts. It gets no capability and can gain none.
 type Process struct {
+	Path     string // of the program; looked for with Argv and Env when empty
 	Argv     []string
 	Env      []string
 	Dir      string
@@ -69,7 +70,7 @@ type execArgs struct {
 // Exec starts p in a container and returns its process id there.
 func (c *Conn) Exec(container string, p Process) (int32, error) {
 	args := execArgs{
-		Argv: p.Argv, Envv: p.Env, WorkingDirectory: p.Dir,
+		Filename: p.Path, Argv: p.Argv, Envv: p.Env, WorkingDirectory: p.Dir,
 		KUID: p.UID, KGID: p.GID,
 		NoNewPrivileges: true,
 		Capabilities:    &capabilities{},

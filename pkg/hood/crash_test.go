@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// fake is a hood of one command that does what runner does, and a real log.
+func fake(o *hood.Observer, log hood.Log, runner hood.Runner) *hood.Hood {
+	return &hood.Hood{
+		Parse: func(p proposal.Proposal) proposal.Analysis {
+			return proposal.Analysis{Canonical: p.Run, Commands: []proposal.Command{{Program: p.Run}}}
+		},
+		Policy: allowing{}, Log: log, Observer: o, Now: time.Now,
+		Sandbox: func(proposal.Limits) (hood.Runner, error) { return runner, nil },
+	}
+}
+
+// THREATS 30: what a fumehood that was killed at any moment leaves verifies, and the
+// events in it are the first ones, without a gap.
+func TestCutAnywhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	log, err := audit.Create(path, audit.Options{Origin: "cut"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	observer := hood.NewObserver(log, nil)
+	if _, err := fake(observer, log, burst{3000, observer.See}).Run(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "a", Run: "make"}}}, proposal.Run{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := 0
+	for n := len(whole); n > 1000; n -= len(whole) / 50 {
+		next := 0
+		summary, err := audit.Scan(bytes.NewReader(whole[:n]), audit.Trust{Key: log.Key()}, func(e audit.Entry) error {
+			h, err := hood.Entry{Kind: e.Kind, Body: e.Body}.Happening()
+			if err != nil || e.Unsigned || e.Kind != "events" {
+				return err
+			}
+			if h.First != int64(next) {
+				t.Errorf("cut at %d: events from %d after %d", n, h.First, next)
+			}
+			for _, event := range h.Events {
+				if event.Pid != next+2 {
+					t.Fatalf("cut at %d: event %d is of process %d", n, next, event.Pid)
+				}
+				next++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("cut at %d: %v", n, err)
+		}
+		if summary.Complete() != (n == len(whole)) {
+			t.Errorf("cut at %d: %v", n, summary.State)
+		}
+		most = max(most, next)
+	}
+	if most != 3000 {
+		t.Errorf("%d events in the whole log, want 3000", most)
+	}
+}

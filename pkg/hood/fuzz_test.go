@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func seeds(f *testing.F) {
+	script := started(3, 2, "/usr/bin/dash", "sh", "./run.sh")
+	script.Exec.Script = "/workspace/run.sh"
+	for _, list := range [][]proposal.Event{
+		nil, {started(2, 1, "/usr/bin/bash", "bash", "-c", "x"), script, refusal(4, 3, "/usr/bin/curl", "exec.net"), exited(3, 11)},
+		{event(proposal.EventWrite, "/etc/passwd"), event(proposal.EventWrite, "/tmp/\xff\u202e"), called("mount", "EPERM"), reached("tcp 192.0.2.1:1", "")},
+		{{Command: "a", Kind: proposal.EventExec, Pid: -1}, {Kind: "\x00", Status: -1 << 31}},
+	} {
+		data, err := json.Marshal(list)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+}
+
+// FuzzEvents gives the Observer's bookkeeping what a kernel that was broken into
+// could say: what comes of it is bounded, and its tree counts each start once.
+func FuzzEvents(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var events []proposal.Event
+		if json.Unmarshal(data, &events) != nil {
+			return
+		}
+		tl := newTally()
+		for _, e := range events {
+			e = trimmed(e)
+			if again := trimmed(e); again.Exec != nil && !cmp.Equal(e.Exec.Argv, again.Exec.Argv) {
+				t.Errorf("trimming twice changes %q to %q", e.Exec.Argv, again.Exec.Argv)
+			}
+			tl.add(e)
+		}
+		o := tl.observations()
+		text, err := json.Marshal(o)
+		if err != nil || !utf8.Valid(text) || len(text) > 2<<20 {
+			t.Fatalf("%d bytes, %v", len(text), err)
+		}
+		counted := 0
+		for i, p := range o.Programs {
+			counted += p.Runs + p.Refused + p.Omitted
+			if p.Parent >= i || p.Parent < 0 && i > 0 {
+				t.Errorf("program %d has the parent %d", i, p.Parent)
+			}
+		}
+		if counted != o.Counts.Execs+o.Counts.Refused {
+			t.Errorf("%d starts in the tree, %+v counted", counted, o.Counts)
+		}
+	})
+}
+
+// FuzzCompareLog gives a stranger's log to the comparison: whatever it holds, what
+// the report says otherwise is found.
+func FuzzCompareLog(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := proposal.Record{Proposal: proposal.Proposal{ID: "a"}, Decision: proposal.Decision{Effect: proposal.Allow}, Result: &proposal.Result{Status: proposal.Exited}}
+		told := tallied(refusal(4, 3, "/usr/bin/curl", "exec.net"))
+		r.Result.Observations = &told
+		report := proposal.Report{Records: []proposal.Record{r}}
+		var entries []Entry
+		for _, w := range expected(report) {
+			if w.record != nil {
+				entries = append(entries, Entry{"events", data}, Entry{"events", []byte(`{"id":"a","events":` + string(data) + `}`)})
+			}
+			body, err := json.Marshal(w.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries = append(entries, Entry{w.kind, body})
+		}
+		if len(CompareLog(report, entries)) == 0 {
+			t.Error("two events entries, one of them no such entry, give what the report says")
+		}
+		for _, e := range entries {
+			_, _ = e.Happening()
+		}
+	})
+}

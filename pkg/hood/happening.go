@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Happening is what one entry of a run's log tells. Which fields are set depends
+// on the entry's kind. All of it may come from a stranger.
+type Happening struct {
+	ID       string             // the proposal's; "" for the run as a whole
+	Run      *proposal.Run      // "run"
+	Proposal *proposal.Proposal // "decision", with the next three
+	Analysis *proposal.Analysis
+	Decision *proposal.Decision
+	Approved bool
+	First    int64            // "events": the number of the first, in its command
+	Events   []proposal.Event // in order
+	More     int64            // file events that are only counted
+	Result   *proposal.Result // "result", without what a stream or an "events" entry holds
+	Totals   *proposal.Totals // "end"
+	Error    *proposal.Failure
+}
+
+// Happening reads e. An error means that it is no entry of a run that this version
+// knows; logs hold others too.
+func (e Entry) Happening() (Happening, error) {
+	switch e.Kind {
+	case "run":
+		var run proposal.Run
+		err := e.read(&run)
+		return Happening{Run: &run}, err
+	case "decision":
+		var d decisionOf
+		err := e.read(&d)
+		return Happening{ID: d.ID, Proposal: &d.Proposal, Analysis: &d.Analysis, Decision: &d.Decision, Approved: d.Approved}, err
+	case "start":
+		var s startEntry
+		err := e.read(&s)
+		return Happening{ID: s.ID}, err
+	case "events":
+		var b eventsOf
+		err := e.read(&b)
+		return Happening{ID: b.ID, First: b.First, Events: b.Events, More: b.More}, err
+	case "result":
+		var r resultOf
+		err := e.read(&r)
+		return Happening{ID: r.ID, Result: &r.Result}, err
+	case "end":
+		var end endEntry
+		err := e.read(&end)
+		return Happening{Totals: &end.Totals, Error: end.Error}, err
+	}
+	return Happening{}, fmt.Errorf("unsupported kind of entry %q", e.Kind)
+}
+
+func (e Entry) read(v any) error {
+	if err := json.Unmarshal(e.Body, v); err != nil {
+		return fmt.Errorf("invalid %s entry: %v", e.Kind, err)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Bounds of the lists in a report; the log has everything. Refusals have a list's room of their own, and so
+// has each class of what is of note, so that none of them can crowd out another.
+const (
+	mostExecs   = 60
+	mostRefused = 50
+	mostOfClass = 40
+	listBytes   = 40 << 10 // of one class
+	// mostFiles is how many file events of a command the log takes one by one; those
+	// after it are only counted.
+	mostFiles = 20000
+)
+
+// quiet are the places that a command may write to: what it did there is told by
+// the list of changes, or is gone with the sandbox.
+var quiet = []string{"/workspace", "/tmp", "/home/fumehood", "/dev/null", "/dev/tty", "/dev/pts", "/dev/shm", "/proc/self/fd", "/dev/fd"}
+
+// vain are connections that a C library tries at every look into the user database,
+// to a service that no sandbox has.
+var vain = []string{"unix /var/run/nscd/socket", "unix /run/nscd/socket"}
+
+// netlink ends the address of a socket to the kernel itself.
+const netlink = " family 16"
+
+// A class is a kind of thing that is told one by one.
+type class int
+
+const (
+	execs class = iota
+	refusals
+	files
+	connections
+	attempts
+	none
+)
+
+func classOf(e proposal.Event) class {
+	switch e.Kind {
+	case proposal.EventExec:
+		if watched(e) {
+			return refusals
+		}
+		return execs
+	case proposal.EventRefused:
+		return refusals
+	case proposal.EventWrite, proposal.EventRename, proposal.EventRemove, proposal.EventLink, proposal.EventMode:
+		return files
+	case proposal.EventConnect, proposal.EventListen, proposal.EventSend:
+		return connections
+	case proposal.EventPrivilege:
+		return attempts
+	}
+	return none
+}
+
+// A tally turns the events of one command, in order, into Observations. It looks at
+// nothing else, so whoever reads the events in the log gets the same.
+type tally struct {
+	o     proposal.Observations
+	trees *grove
+	seen  map[string]int // place in o.Notable
+	count [none]int      // listed, by class
+	bytes [none]int
+}
+
+func newTally() *tally {
+	return &tally{
+		o:     proposal.Observations{Execs: []proposal.Event{}, Notable: []proposal.Event{}, Findings: []proposal.Finding{}},
+		trees: newGrove(), seen: map[string]int{},
+	}
+}
+
+// add takes an event that trimmed has seen.
+func (t *tally) add(e proposal.Event) {
+	c := &t.o.Counts
+	switch classOf(e) {
+	case execs, refusals:
+		t.exec(e)
+		return
+	case files:
+		c.Writes++
+		if !isQuiet(e) {
+			t.note(e)
+		}
+	case connections:
+		if !isIdle(e) {
+			c.Connects++
+			t.note(e)
+		}
+	case attempts:
+		if !isIdle(e) {
+			c.Attempts++
+			t.note(e)
+		}
+	case none:
+		if e.Kind == proposal.EventExit {
+			c.Exits++
+			t.trees.ended(e)
+		}
+	}
+}
+
+func (t *tally) exec(e proposal.Event) {
+	switch c := &t.o.Counts; {
+	case e.Kind == proposal.EventRefused:
+		c.Refused++
+	case watched(e):
+		c.Watched++
+		fallthrough
+	default:
+		c.Execs++
+	}
+	t.trees.began(e)
+	if t.room(e) {
+		t.o.Execs = append(t.o.Execs, e)
+	}
+}
+
+// note lists an event, or counts it with the like of it.
+func (t *tally) note(e proposal.Event) {
+	key := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v", e.Kind, e.Program, e.Path, e.Target, e.Address, e.Call, e.Errno, e.Unverified)
+	if n, known := t.seen[key]; known {
+		t.o.Notable[n].Times++
+		return
+	}
+	if t.room(e) {
+		e.Times = 1
+		t.seen[key] = len(t.o.Notable)
+		t.o.Notable = append(t.o.Notable, e)
+	}
+}
+
+// room reports whether there is room for e, and takes it.
+func (t *tally) room(e proposal.Event) bool {
+	c, most := classOf(e), mostOfClass
+	switch c {
+	case execs:
+		most = mostExecs
+	case refusals:
+		most = mostRefused
+	}
+	size := weight(e)
+	if t.count[c] == most || t.bytes[c]+size > listBytes {
+		return false
+	}
+	t.count[c]++
+	t.bytes[c] += size
+	return true
+}
+
+// observations returns what was seen so far.
+func (t *tally) observations() proposal.Observations {
+	o := t.o
+	o.Programs = t.trees.list
+	return o
+}
+
+// isQuiet reports whether a file event lies where commands write anyway.
+func isQuiet(e proposal.Event) bool {
+	return !e.Unverified && inQuiet(e.Path) && (e.Target == "" || inQuiet(e.Target))
+}
+
+// isIdle reports whether an event is of a kind of note and came to nothing: a question
+// to the sandbox's own kernel about its network devices, as Node asks; or a process
+// that took on the ids that it had, as make does before each command. Without
+// capabilities there are no others to be had, but in a user namespace of its own.
+func isIdle(e proposal.Event) bool {
+	switch {
+	case e.Unverified:
+		return false
+	case classOf(e) == connections:
+		return e.Errno == "ENOENT" && slices.Contains(vain, e.Address) || strings.HasSuffix(e.Address, netlink)
+	case classOf(e) == attempts:
+		return e.Errno == "" && slices.Contains(ownIDs, e.Call)
+	}
+	return false
+}
+
+var ownIDs = []string{"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setfsuid", "setfsgid"}
+
+func inQuiet(name string) bool {
+	for _, place := range quiet {
+		if rest, ok := strings.CutPrefix(name, place); ok && (rest == "" || rest[0] == '/') {
+			return !strings.Contains(rest, "/../") && !strings.HasSuffix(rest, "/..")
+		}
+	}
+	return false
+}
+
+// OfNote reports whether a person who reads a log wants to see e: not the end of a
+// process that ended well, files where commands write anyway, nor what is done by
+// habit and comes to nothing.
+func OfNote(e proposal.Event) bool {
+	switch {
+	case classOf(e) == files:
+		return !isQuiet(e)
+	case classOf(e) == connections, classOf(e) == attempts:
+		return !isIdle(e)
+	case e.Kind == proposal.EventExit:
+		return e.Status != 0
+	}
+	return true
+}

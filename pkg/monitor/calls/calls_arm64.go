@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package calls
+
+var archTable = map[uint64]Call{
+	38: two(Rename, "renameat", 0, 1, 2, 3),
+}

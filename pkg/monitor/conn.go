@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package monitor
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A conn is the connection as a blocking descriptor. Go's poller would wake two
+// threads for a message where a blocked read wakes one, and the sandbox's kernel is
+// waiting meanwhile.
+type conn struct {
+	fd int
+
+	mu     sync.RWMutex // written for the descriptor's end
+	closed bool
+}
+
+// newConn takes c over.
+func newConn(c *net.UnixConn) (*conn, error) {
+	f, err := c.File() // a duplicate
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	defer c.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	grace := unix.NsecToTimeval(answerGrace.Nanoseconds())
+	err = errors.Join(unix.SetNonblock(fd, false), unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &grace))
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return &conn{fd: fd}, nil
+}
+
+// read waits for one message.
+func (c *conn) read(b []byte) (int, error) {
+	for {
+		n, err := unix.Read(c.fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if err == nil && n == 0 {
+			err = io.EOF
+		}
+		return max(n, 0), err
+	}
+}
+
+// write sends one message, within answerGrace.
+func (c *conn) write(b []byte) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	for end := time.Now().Add(answerGrace); ; {
+		_, err := unix.Write(c.fd, b)
+		if err != unix.EINTR || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// hangUp ends the connection for both sides; a read that waits returns.
+func (c *conn) hangUp() {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if !c.closed {
+		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
+	}
+}
+
+// close gives the descriptor back. Only the reader may call it.
+func (c *conn) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	_ = unix.Close(c.fd)
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package monitor
+
+import (
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// keptMost bounds the answers that are remembered for a command; the kernel keeps no
+// more.
+const keptMost = 4096
+
+func (m *Monitor) current(generation uint32) (*Command, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.command == nil || m.command.generation != generation {
+		return nil, errors.New("something happened outside the command that runs")
+	}
+	return m.command, nil
+}
+
+// exec answers an exec, or notes one that the kernel has answered itself.
+func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
+	c, err := m.current(e.Generation)
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.Fault != "":
+		refused := proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}, Reason: &proposal.Reason{Message: "gVisor's kernel " + plain(e.Fault)}}
+		m.tellExec(c, e, c.execs(m, e)[0], refused)
+		return nil
+	case e.Of != 0:
+		return m.again(c, e)
+	}
+	x, d, keep, ok := m.decide(c, e)
+	if keep = keep && len(c.kept) < keptMost; keep {
+		c.kept[seq] = remembered{d, string(e.Key(nil))}
+	}
+	v := wire.Verdict{Allow: d.Effect == proposal.Allow, Keep: keep}
+	if err := m.send(v.Append(nil, seq)); err != nil || !ok {
+		return nil // it has failed, and said why
+	}
+	m.tellExec(c, e, x, d)
+	return nil
+}
+
+// again notes an exec that an earlier answer was used for.
+func (m *Monitor) again(c *Command, e *wire.Exec) error {
+	k, ok := c.kept[e.Of]
+	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.Key(nil)) || len(e.Env) > 0 {
+		return errors.New("an answer was used that is not this exec's")
+	}
+	execs := c.execs(m, e)
+	m.tellExec(c, e, execs[len(execs)-1], k.decision)
+	return nil
+}
+
+// decide asks about each file, the script first. All must be allowed; the first that
+// is not is the answer, and else the first that would have been refused.
+func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.ExecDecision, keep, ok bool) {
+	keep = len(e.Env) == 0
+	execs := c.execs(m, e)
+	for i, x := range execs {
+		one, ok := m.ask(x)
+		if keep = keep && one.Cacheable; !ok || one.Effect != proposal.Allow {
+			return x, one, keep, ok
+		}
+		if i == 0 || !d.Observed {
+			d = one
+		}
+	}
+	return execs[len(execs)-1], d, keep, true
+}
+
+// First judges the first program of the command, which the kernel does not ask about
+// because the supervisor starts it. It is called between Begin and the start. When it
+// allows the program nothing else is told before started has been called, with the
+// process's id, or 0 when there is none.
+func (m *Monitor) First(x proposal.Exec) (d proposal.ExecDecision, started func(pid int), err error) {
+	m.mu.Lock()
+	c := m.command
+	m.mu.Unlock()
+	answer := make(chan proposal.ExecDecision, 1)
+	go func() {
+		if d, ok := m.ask(x); ok {
+			answer <- d
+		}
+	}()
+	select {
+	case d = <-answer:
+	case <-m.failed:
+		return refusal, nil, m.err
+	}
+	e := proposal.Event{Kind: proposal.EventExec, Time: time.Now().UTC(), Path: x.Path, Exec: &x, Decision: &d}
+	if d.Effect != proposal.Allow {
+		e.Kind = proposal.EventRefused
+		m.tell(c, e)
+		return d, nil, nil
+	}
+	m.telling.Lock()
+	return d, func(pid int) {
+		defer m.telling.Unlock()
+		if e.Pid, x.Pid = pid, pid; pid != 0 {
+			m.tellLocked(c, e)
+		}
+	}, nil
+}
+
+// ask returns Options.Exec's answer, or a refusal and false when it took too long:
+// then the gate has failed, and the kernel was told so at once, by the connection's
+// end, whenever Exec returns.
+func (m *Monitor) ask(x proposal.Exec) (proposal.ExecDecision, bool) {
+	if m.o.Exec == nil {
+		return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}, Cacheable: true}, true
+	}
+	timeout := time.AfterFunc(m.o.AnswerWithin, func() {
+		m.fail("gate.slow", "no decision about an exec came within "+m.o.AnswerWithin.String(), nil)
+	})
+	d := m.o.Exec(x)
+	if !timeout.Stop() || m.Err() != nil {
+		return refusal, false
+	}
+	return d, true
+}
+
+var refusal = proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}}
+
+// execs are what policy is asked: a script without its interpreter first, then each
+// interpreter with it.
+func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
+	list := make([]proposal.Exec, len(e.Files))
+	argv, named := plainAll(e.Argv), plain(e.Named)
+	for i, f := range e.Files {
+		if i > 0 {
+			argv, named = interpreted(f, named, argv), plain(f.Named)
+		}
+		list[i] = proposal.Exec{
+			Command: c.ID, Path: plain(f.Path), Argv: argv, ArgvCut: e.ArgvCut, ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
+			Cwd: plain(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: plain(e.ParentPath),
+			Digest: digest(f.Digest), Layer: layerNames[f.Layer],
+			First: e.Parent == 0 && m.o.Init != "" && e.From == m.o.Init, Same: []string{}, Grants: slices.Clone(c.Grants),
+		}
+		if i > 0 {
+			list[i].Script = plain(e.Files[i-1].Path)
+		}
+		if f.Layer != wire.LayerRootfs && m.o.Same != nil && e.Fault == "" {
+			list[i].Same = append(list[i].Same, m.o.Same(f.Size, list[i].Digest)...)
+		}
+		if list[i].Grants == nil {
+			list[i].Grants = []string{}
+		}
+	}
+	return list
+}
+
+// interpreted is the argv of an interpreter: its name, the one argument that the
+// script gives, the script, and the script's own arguments.
+func interpreted(f wire.File, script string, argv []string) []string {
+	list := []string{plain(f.Named)}
+	if f.Arg != "" {
+		list = append(list, plain(f.Arg))
+	}
+	return append(append(list, script), argv[min(1, len(argv)):]...)
+}
+
+var layerNames = [...]string{
+	wire.LayerOther: proposal.LayerOther, wire.LayerRootfs: proposal.LayerRootfs, wire.LayerWorkspace: proposal.LayerWorkspace,
+	wire.LayerWritten: proposal.LayerWritten, wire.LayerMemory: proposal.LayerMemory,
+}
+
+func (m *Monitor) tellExec(c *Command, e *wire.Exec, x proposal.Exec, d proposal.ExecDecision) {
+	kind := proposal.EventExec
+	if d.Effect != proposal.Allow {
+		kind = proposal.EventRefused
+	}
+	m.tell(c, proposal.Event{Kind: kind, Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),
+		Program: plain(e.From), Path: x.Path, Exec: &x, Decision: &d, Unverified: e.Unverified})
+}
+
+var eventNames = [...]string{
+	wire.EventExit: proposal.EventExit, wire.EventWrite: proposal.EventWrite, wire.EventRename: proposal.EventRename,
+	wire.EventRemove: proposal.EventRemove, wire.EventLink: proposal.EventLink, wire.EventMode: proposal.EventMode,
+	wire.EventConnect: proposal.EventConnect, wire.EventListen: proposal.EventListen, wire.EventSend: proposal.EventSend,
+	wire.EventPrivilege: proposal.EventPrivilege,
+}
+
+func (m *Monitor) event(e *wire.Event) error {
+	c, err := m.current(e.Generation)
+	if err != nil {
+		return err
+	}
+	v := proposal.Event{Kind: eventNames[e.Event], Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),
+		Program: plain(e.Program), Path: plain(e.Path), Target: plain(e.Target), Address: plain(e.Address), Call: plain(e.Call),
+		Status: int(e.Status), Unverified: e.Unverified}
+	if e.Errno != 0 {
+		v.Errno = unix.ErrnoName(unix.Errno(e.Errno))
+	}
+	m.tell(c, v)
+	return nil
+}
+
+// tell hands on an event. What a flood brings beyond the budget is counted only.
+func (m *Monitor) tell(c *Command, e proposal.Event) {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	m.tellLocked(c, e)
+}
+
+func (m *Monitor) tellLocked(c *Command, e proposal.Event) {
+	m.mu.Lock()
+	over := m.command != c
+	m.mu.Unlock()
+	if over {
+		return
+	}
+	if c.events++; c.events > m.o.Events {
+		if c.untold++; c.untold == 1 && m.o.Flood != nil {
+			m.o.Flood()
+		}
+		return
+	}
+	if e.Command = c.ID; m.o.Event != nil {
+		m.o.Event(e)
+	}
+}
+
+func digest(d [32]byte) string { return "sha256:" + hex.EncodeToString(d[:]) }
+
+// plain makes a stranger's bytes a string that JSON can hold.
+func plain(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func plainAll(words []string) []string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = plain(w)
+	}
+	return list
+}

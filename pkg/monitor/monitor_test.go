@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package monitor
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A kernel is a test's sandbox side: it sends what it is told to.
+type kernel struct {
+	t    *testing.T
+	conn *net.UnixConn
+	seq  uint64
+}
+
+// dialed returns a served Monitor and the other end of its connection.
+func dialed(t *testing.T, o Options) (*Monitor, *kernel) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	m, err := Listen(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() { m.Serve(os.Getpid(), 5*time.Second); close(served) }()
+	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close(); conn.Close(); <-served })
+	return m, &kernel{t: t, conn: conn}
+}
+
+func (k *kernel) send(message []byte) { _, _ = k.conn.Write(message) }
+
+func (k *kernel) next() uint64 { k.seq++; return k.seq }
+
+// greet brings the Monitor into a command, as the kernel does.
+func (k *kernel) greet(m *Monitor, c *Command) {
+	k.t.Helper()
+	k.send(wire.Hello(nil, k.next()))
+	if err := m.Ready(5 * time.Second); err != nil {
+		k.t.Fatal(err)
+	}
+	if err := m.Begin(c, k.obey); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// obey answers an Order.
+func (k *kernel) obey() error {
+	h, body := k.receive()
+	order, err := wire.DecodeOrder(body)
+	if err != nil || h.Kind != wire.KindOrder {
+		return errors.New("no order")
+	}
+	k.send((&wire.Mark{Token: order.Token, Generation: order.Generation, Processes: 2, Bytes: 3}).Append(nil, k.next()))
+	return nil
+}
+
+func (k *kernel) receive() (wire.Header, []byte) {
+	var b [100]byte
+	_ = k.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	n, err := k.conn.Read(b[:])
+	if err != nil {
+		return wire.Header{}, nil
+	}
+	h, body, err := wire.Open(b[:n])
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return h, body
+}
+
+// ask sends e and returns the answer; there may be none.
+func (k *kernel) ask(e wire.Exec) (wire.Verdict, bool) {
+	seq := k.next()
+	k.send(e.Append(nil, seq))
+	h, body := k.receive()
+	v, err := wire.DecodeVerdict(body)
+	if h.Kind != wire.KindVerdict || h.Seq != seq || err != nil {
+		return wire.Verdict{}, false
+	}
+	return v, true
+}
+
+func program(path string) wire.Exec {
+	return wire.Exec{Generation: 1, Pid: 7, Files: []wire.File{{Path: path, Layer: wire.LayerRootfs, Digest: [32]byte{1}}}, Argv: []string{"x"}}
+}
+
+func only(path string) func(proposal.Exec) proposal.ExecDecision {
+	return func(x proposal.Exec) proposal.ExecDecision {
+		if x.Path == path {
+			return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{"r"}, Cacheable: true}
+		}
+		return proposal.ExecDecision{Effect: proposal.Deny, Cacheable: true}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	var mu sync.Mutex
+	var events []proposal.Event
+	m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Second, Events: 100, Init: "/init",
+		Event: func(e proposal.Event) { mu.Lock(); defer mu.Unlock(); events = append(events, e) }})
+	k.greet(m, &Command{ID: "unit", Grants: []string{"built"}})
+
+	ok, no := program("/bin/ok"), program("/bin/no")
+	ok.From = "/init"
+	if v, answered := k.ask(ok); !answered || !v.Allow || !v.Keep {
+		t.Errorf("allowed: %+v, %v", v, answered)
+	}
+	asked := k.seq
+	if v, answered := k.ask(no); !answered || v.Allow || !v.Keep {
+		t.Errorf("refused: %+v, %v", v, answered)
+	}
+	steered := program("/bin/ok")
+	steered.Env = []string{"LD_PRELOAD"}
+	if v, _ := k.ask(steered); !v.Allow || v.Keep {
+		t.Errorf("with a steering variable: %+v", v)
+	}
+	script := program("/bin/ok")
+	script.Named = "./s"
+	script.Files = append(script.Files, wire.File{Named: "/bin/no", Arg: "-e", Path: "/usr/bin/no", Layer: wire.LayerWritten})
+	if v, _ := k.ask(script); v.Allow {
+		t.Error("a script of a refused interpreter is allowed")
+	}
+	again := ok
+	again.Of, again.Allowed = asked, true
+	k.send(again.Append(nil, k.next()))
+	k.send((&wire.Event{Generation: 1, Event: wire.EventConnect, Pid: 7, Address: "tcp 192.0.2.1:443", Errno: 101}).Append(nil, k.next()))
+	fault := wire.Exec{Generation: 1, Fault: "cannot read", Files: []wire.File{{Path: "/bin/odd"}}}
+	k.send(fault.Append(nil, k.next()))
+	mark, err := m.End(k.obey)
+	if err != nil || mark.Processes != 2 || mark.Dropped != 0 {
+		t.Errorf("end: %+v, %v", mark, err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	var got []string
+	for _, e := range events {
+		line := e.Command + " " + e.Kind + " " + e.Path + e.Address + e.Errno
+		if e.Exec != nil && e.Exec.Script != "" {
+			line += " of " + e.Exec.Script + " as " + strings.Join(e.Exec.Argv, " ")
+		}
+		got = append(got, line)
+	}
+	want := []string{
+		"unit exec /bin/ok", "unit refused /bin/no", "unit exec /bin/ok", "unit refused /usr/bin/no of /bin/ok as /bin/no -e ./s",
+		"unit exec /bin/ok", "unit connect tcp 192.0.2.1:443ENETUNREACH", "unit refused /bin/odd",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if x := events[0].Exec; !x.First || x.Grants[0] != "built" || x.Layer != proposal.LayerRootfs || len(x.Digest) != 71 {
+		t.Errorf("exec %+v", x)
+	}
+	if x := events[1].Exec; x.First {
+		t.Error("what was not begun by init is first")
+	}
+}
+
+// Whatever the other end sends, nothing is allowed that was not decided, the
+// connection ends, and the error has its code.
+func TestHostile(t *testing.T) {
+	ok := program("/bin/ok")
+	later, other := ok, program("/bin/other")
+	later.Generation = 9
+	replayed := ok
+	replayed.Of, replayed.Allowed = 77, true
+	flipped := program("/bin/no")
+	bad := ok.Append(nil, 0)
+	for _, test := range []struct {
+		name string
+		send func(k *kernel)
+		code string
+	}{
+		{"garbage", func(k *kernel) { k.send([]byte("GET / HTTP/1.1\r\n\r\n")) }, "gate.protocol"},
+		{"empty", func(k *kernel) { k.send([]byte{wire.Version}) }, "gate.protocol"},
+		{"half", func(k *kernel) { k.send(ok.Append(nil, k.next())[:40]) }, "gate.protocol"},
+		{"half and gone", func(k *kernel) { k.send(wire.Hello(nil, k.next())[:5]); k.conn.Close() }, "gate.protocol"},
+		{"gone", func(k *kernel) { k.conn.Close() }, "gate.gone"},
+		{"too much", func(k *kernel) { k.send(make([]byte, wire.MaxMessage+100)) }, "gate.protocol"},
+		{"huge length", func(k *kernel) {
+			b := ok.Append(nil, k.next())
+			for i := 30; i < 60; i++ {
+				b[i] = 0xff
+			}
+			k.send(b)
+		}, "gate.protocol"},
+		{"another version", func(k *kernel) { b := ok.Append(nil, k.next()); b[0]++; k.send(b) }, "gate.protocol"},
+		{"unknown kind", func(k *kernel) { b := ok.Append(nil, k.next()); b[1] = 99; k.send(b) }, "gate.protocol"},
+		{"a verdict", func(k *kernel) { k.send(wire.Verdict{Allow: true, Keep: true}.Append(nil, k.next())) }, "gate.protocol"},
+		{"second greeting", func(k *kernel) { k.send(wire.Hello(nil, k.next())) }, "gate.protocol"},
+		{"gap", func(k *kernel) { k.next(); k.send(ok.Append(nil, k.next())) }, "gate.protocol"},
+		{"replay", func(k *kernel) { k.send(ok.Append(nil, k.seq)) }, "gate.protocol"},
+		{"number zero", func(k *kernel) { k.send(bad) }, "gate.protocol"},
+		{"another generation", func(k *kernel) { k.send(later.Append(nil, k.next())) }, "gate.protocol"},
+		{"an answer that was not given", func(k *kernel) { k.send(replayed.Append(nil, k.next())) }, "gate.protocol"},
+		{"another's answer", func(k *kernel) {
+			k.ask(ok)
+			other.Of, other.Allowed = k.seq, true
+			k.send(other.Append(nil, k.next()))
+		}, "gate.protocol"},
+		{"a refusal turned", func(k *kernel) {
+			k.ask(flipped)
+			flipped.Of, flipped.Allowed = k.seq, true
+			k.send(flipped.Append(nil, k.next()))
+		}, "gate.protocol"},
+		{"unasked mark", func(k *kernel) { k.send((&wire.Mark{Token: 1}).Append(nil, k.next())) }, "gate.protocol"},
+		{"unknown event", func(k *kernel) { k.send((&wire.Event{Generation: 1, Event: 99}).Append(nil, k.next())) }, "gate.protocol"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Second, Events: 100})
+			k.greet(m, &Command{ID: "x"})
+			test.send(k)
+			select {
+			case <-m.Failed():
+			case <-time.After(5 * time.Second):
+				t.Fatal("it goes on")
+			}
+			var stop *proposal.StopError
+			if !errors.As(m.Err(), &stop) || stop.Code != test.code {
+				t.Errorf("error %v; want %s", m.Err(), test.code)
+			}
+			if v, answered := k.ask(program("/bin/ok")); answered || v.Allow {
+				t.Error("something is allowed afterwards")
+			}
+			if err := m.Begin(&Command{ID: "y"}, k.obey); err == nil {
+				t.Error("another command begins")
+			}
+		})
+	}
+}
+
+func TestOutsideCommand(t *testing.T) {
+	m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Second, Events: 100})
+	k.greet(m, &Command{ID: "x"})
+	if _, err := m.End(k.obey); err != nil {
+		t.Fatal(err)
+	}
+	if v, answered := k.ask(program("/bin/ok")); answered || v.Allow {
+		t.Error("an exec outside of any command is answered")
+	}
+	<-m.Failed()
+}
+
+func TestSlowDecision(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	m, k := dialed(t, Options{AnswerWithin: 50 * time.Millisecond, Events: 100, Exec: func(proposal.Exec) proposal.ExecDecision {
+		<-release
+		return proposal.ExecDecision{Effect: proposal.Allow}
+	}})
+	k.greet(m, &Command{ID: "x"})
+	if v, _ := k.ask(program("/bin/ok")); v.Allow {
+		t.Error("allowed without a decision")
+	}
+	<-m.Failed()
+	var stop *proposal.StopError
+	if !errors.As(m.Err(), &stop) || stop.Code != "gate.slow" {
+		t.Errorf("error %v", m.Err())
+	}
+}
+
+// A flood is told up to the budget, the rest is counted, and Flood is called once.
+func TestFlood(t *testing.T) {
+	var told, floods atomic.Int64
+	m, k := dialed(t, Options{Events: 1000, Event: func(proposal.Event) { told.Add(1) }, Flood: func() { floods.Add(1) }})
+	k.greet(m, &Command{ID: "x"})
+	e := wire.Event{Generation: 1, Event: wire.EventWrite, Path: strings.Repeat("/x", 2000)}
+	for range 20_000 {
+		k.send(e.Append(nil, k.next()))
+	}
+	mark, err := m.End(k.obey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told.Load() != 1000 || floods.Load() != 1 || mark.Dropped != 19_000 {
+		t.Errorf("told %d, floods %d, dropped %d", told.Load(), floods.Load(), mark.Dropped)
+	}
+}
+
+func TestOnlyTheSandboxMayConnect(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	m, err := Listen(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go m.Serve(os.Getpid()+1, 5*time.Second)
+	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var stop *proposal.StopError
+	if err := m.Ready(5 * time.Second); !errors.As(err, &stop) || stop.Code != "gate.start" {
+		t.Errorf("error %v", err)
+	}
+	if _, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}); err == nil {
+		t.Error("a second connection is taken")
+	}
+}
+
+func TestNobodyConnects(t *testing.T) {
+	m, err := Listen(filepath.Join(t.TempDir(), "s"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go m.Serve(os.Getpid(), 20*time.Millisecond)
+	var stop *proposal.StopError
+	if err := m.Ready(5 * time.Second); !errors.As(err, &stop) || stop.Code != "gate.start" {
+		t.Errorf("error %v", err)
+	}
+}

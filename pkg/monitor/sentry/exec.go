@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sentry
+
+import (
+	"crypto/sha256"
+	"io"
+	"slices"
+	"strings"
+
+	"gvisor.dev/gvisor/pkg/context"
+	"gvisor.dev/gvisor/pkg/errors/linuxerr"
+	"gvisor.dev/gvisor/pkg/sentry/kernel"
+	"gvisor.dev/gvisor/pkg/sentry/seccheck"
+	pb "gvisor.dev/gvisor/pkg/sentry/seccheck/points/points_go_proto"
+
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+)
+
+// Execve implements seccheck.Sink. gVisor calls it when the new program is loaded and
+// before anything of the old one is given up; an error is the execve's result.
+func (g *gate) Execve(ctx context.Context, _ seccheck.FieldSet, info *pb.ExecveInfo) error {
+	t, ok := ctx.(*kernel.Task)
+	if !ok || !g.ask(g.exec(t, info)) {
+		return linuxerr.EACCES
+	}
+	return nil
+}
+
+func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
+	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), From: program(t, t), Cwd: cwd(t), Unverified: outside(t)}
+	var p *kernel.Task
+	if e.Parent, p = parent(t); p != nil {
+		e.ParentPath = program(t, p)
+	}
+	e.Argv, e.ArgvCut, e.ArgvDigest = words(info.Argv)
+	e.Env, e.Named = steering(info.Env), wire.Cut(info.Execfn, wire.MaxWord)
+	f, err := executable(t)
+	if err == nil {
+		e.Files, err = g.chain(t, f, e.Unverified)
+	}
+	if err != nil {
+		e.Fault = wire.Cut("cannot read the program: "+err.Error(), wire.MaxWord)
+		e.Files = []wire.File{{Path: wire.Cut(info.BinaryPath, wire.MaxPath)}}
+	}
+	return e
+}
+
+// words returns the first words of argv, whether anything is missing, and the digest
+// of all of them.
+func words(argv []string) (first []string, short bool, sum [32]byte) {
+	hash, room := sha256.New(), wire.MaxArgv
+	for i, w := range argv {
+		io.WriteString(hash, w)
+		hash.Write([]byte{0})
+		if i >= wire.MaxWords || room == 0 {
+			short = true
+			continue
+		}
+		kept := wire.Cut(w, min(wire.MaxWord, room))
+		first, room, short = append(first, kept), room-len(kept), short || len(kept) < len(w)
+	}
+	return first, short, [32]byte(hash.Sum(nil))
+}
+
+// steering returns the names of variables that make a loader or an interpreter run
+// something that its arguments do not name.
+func steering(env []string) []string {
+	var names []string
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		if !steers(name) || slices.Contains(names, wire.Cut(name, wire.MaxName)) {
+			continue
+		}
+		if len(names) == wire.MaxNames {
+			break
+		}
+		names = append(names, wire.Cut(name, wire.MaxName))
+	}
+	return names
+}
+
+var steeringNames = map[string]bool{
+	"GCONV_PATH": true, "GLIBC_TUNABLES": true, "LOCPATH": true, "NLSPATH": true,
+	"BASH_ENV": true, "ENV": true, "SHELLOPTS": true, "BASHOPTS": true, "PS4": true, "ZDOTDIR": true,
+	"PYTHONPATH": true, "PYTHONHOME": true, "PYTHONSTARTUP": true, "PYTHONINSPECT": true, "PYTHONUSERBASE": true, "PYTHONBREAKPOINT": true,
+	"NODE_OPTIONS": true, "NODE_PATH": true, "PERL5OPT": true, "PERL5LIB": true, "PERL5DB": true, "RUBYOPT": true, "RUBYLIB": true,
+	"JAVA_TOOL_OPTIONS": true, "_JAVA_OPTIONS": true, "JDK_JAVA_OPTIONS": true, "CLASSPATH": true,
+	"GIT_EXEC_PATH": true, "GIT_SSH": true, "GIT_SSH_COMMAND": true, "GIT_EXTERNAL_DIFF": true, "GIT_PROXY_COMMAND": true, "GIT_ASKPASS": true,
+}
+
+func steers(name string) bool {
+	return steeringNames[name] || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "BASH_FUNC_")
+}
+
+// TaskExit implements seccheck.Sink. It is called for each thread; a process has
+// ended with its first one's status, which is the group's.
+func (g *gate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskExit) error {
+	t, ok := ctx.(*kernel.Task)
+	if !ok || t.ThreadGroup().Leader() != t || t.ThreadGroup() == t.Kernel().GlobalInit() {
+		return nil
+	}
+	g.processes.Add(1)
+	e := event(t, wire.EventExit)
+	e.Status = info.ExitStatus
+	g.tell(e)
+	return nil
+}
+
+func event(t *kernel.Task, kind uint8) *wire.Event {
+	e := &wire.Event{Event: kind, Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), Program: program(t, t), Unverified: outside(t)}
+	e.Parent, _ = parent(t)
+	return e
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sentry
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/pkg/abi/linux"
+	"gvisor.dev/gvisor/pkg/context"
+	"gvisor.dev/gvisor/pkg/hostarch"
+	"gvisor.dev/gvisor/pkg/sentry/kernel"
+	"gvisor.dev/gvisor/pkg/sentry/seccheck"
+	pb "gvisor.dev/gvisor/pkg/sentry/seccheck/points/points_go_proto"
+
+	"github.com/fumehood/fumehood/pkg/monitor/calls"
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+)
+
+// workspace is where changes are told by comparing, not one by one.
+const workspace = "/workspace/"
+
+// RawSyscall implements seccheck.Sink. The session asks for exits only.
+func (g *gate) RawSyscall(ctx context.Context, _ seccheck.FieldSet, info *pb.Syscall) error {
+	call, ok := calls.Table[info.Sysno]
+	if !ok || info.Exit == nil {
+		return nil
+	}
+	if call.Class == calls.Write {
+		if info.Exit.Errorno == 0 && info.Exit.Result > 0 {
+			g.bytes.Add(uint64(info.Exit.Result))
+		}
+		return nil
+	}
+	t, ok := ctx.(*kernel.Task)
+	if !ok || t.ThreadGroup() == t.Kernel().GlobalInit() {
+		return nil
+	}
+	s := seen{t: t, call: call, args: [6]uint64{info.Arg1, info.Arg2, info.Arg3, info.Arg4, info.Arg5, info.Arg6},
+		result: info.Exit.Result, errno: uint16(info.Exit.Errorno)}
+	switch call.Class {
+	case calls.Connect, calls.Bind, calls.Listen, calls.SendTo, calls.SendMsg, calls.SendMMsg:
+		g.network(s)
+	case calls.Privilege:
+		g.privilege(s)
+	default:
+		if s.errno == 0 {
+			g.change(s)
+		}
+	}
+	return nil
+}
+
+// A seen is a system call that has ended.
+type seen struct {
+	t      *kernel.Task
+	call   calls.Call
+	args   [6]uint64
+	result int64
+	errno  uint16
+}
+
+// path is what the call's arguments dir and at name.
+func (s seen) path(dir, at int) string {
+	from := int32(linux.AT_FDCWD)
+	if dir != calls.None {
+		from = int32(s.args[dir])
+	}
+	if at == calls.None {
+		return opened(s.t, from)
+	}
+	return named(s.t, from, s.args[at])
+}
+
+// change tells of a change of files outside the workspace.
+func (g *gate) change(s seen) {
+	var path, target string
+	kind := uint8(wire.EventWrite)
+	switch s.call.Class {
+	case calls.Open:
+		if path = s.written(); path == "" {
+			return
+		}
+	case calls.Make:
+		path = s.path(s.call.Dir, s.call.Path)
+	case calls.Remove:
+		kind, path = wire.EventRemove, s.path(s.call.Dir, s.call.Path)
+	case calls.Rename:
+		kind, path, target = wire.EventRename, s.path(s.call.Dir, s.call.Path), s.path(s.call.ToDir, s.call.To)
+	case calls.Link:
+		kind, path, target = wire.EventLink, s.path(s.call.Dir, s.call.Path), s.path(s.call.ToDir, s.call.To)
+	case calls.Symlink:
+		kind, path = wire.EventLink, s.path(s.call.Dir, s.call.Path)
+		target, _ = s.t.CopyInString(hostarch.Addr(s.args[s.call.To]), wire.MaxPath)
+	case calls.Mode:
+		kind, path = wire.EventMode, s.path(s.call.Dir, s.call.Path)
+	}
+	inside := strings.HasPrefix(path, workspace) && (kind != wire.EventRename && kind != wire.EventLink || s.call.Class == calls.Symlink || strings.HasPrefix(target, workspace))
+	if (inside || kind == wire.EventWrite && !g.once(hash(path))) && !outside(s.t) {
+		if kind == wire.EventWrite {
+			g.writes.Add(1)
+		}
+		return
+	}
+	e := event(s.t, kind)
+	e.Path, e.Target = path, target
+	g.tell(e)
+}
+
+// written is the path of the file that was opened, if it was opened to be written to
+// or may just have been made. The name is the kernel's, not the caller's.
+func (s seen) written() string {
+	f := s.t.GetFile(int32(s.result))
+	if f == nil {
+		return ""
+	}
+	defer f.DecRef(s.t)
+	asked := uint64(0)
+	if s.call.Flags != calls.None {
+		asked = s.args[s.call.Flags]
+	}
+	if f.StatusFlags()&linux.O_ACCMODE == linux.O_RDONLY && asked&(linux.O_CREAT|linux.O_TRUNC) == 0 {
+		return ""
+	}
+	name := f.MappedName(s.t)
+	if !strings.HasPrefix(name, "/") || strings.HasPrefix(name, "/dev/") && !strings.HasPrefix(name, "/dev/shm/") {
+		return ""
+	}
+	return name
+}
+
+var seed = maphash.MakeSeed()
+
+func hash(parts ...string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for _, p := range parts {
+		h.WriteString(p)
+		h.WriteByte(0)
+	}
+	return h.Sum64()
+}
+
+// privilege tells of an attempt, each process's each call with each outcome once.
+func (g *gate) privilege(s seen) {
+	var key [10]byte
+	binary.LittleEndian.PutUint32(key[:], uint32(pid(s.t)))
+	binary.LittleEndian.PutUint16(key[4:], s.errno)
+	if !g.once(hash(s.call.Name, string(key[:]))) {
+		return
+	}
+	e := event(s.t, wire.EventPrivilege)
+	e.Call, e.Errno = s.call.Name, s.errno
+	if s.call.Name == "chroot" {
+		e.Path = named(s.t, linux.AT_FDCWD, s.args[0])
+	}
+	if s.call.Name == "mount" {
+		e.Path, e.Target = named(s.t, linux.AT_FDCWD, s.args[0]), named(s.t, linux.AT_FDCWD, s.args[1])
+	}
+	g.tell(e)
+}
+
+// Clone implements seccheck.Sink. It is called before the new task runs.
+func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInfo) error {
+	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	t, ok := ctx.(*kernel.Task)
+	if !ok || info.Flags&spaces == 0 {
+		return nil
+	}
+	g.privilege(seen{t: t, call: calls.Call{Name: "clone"}})
+	return nil
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sentry
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"path"
+	"strings"
+
+	"gvisor.dev/gvisor/pkg/abi/linux"
+	"gvisor.dev/gvisor/pkg/fspath"
+	"gvisor.dev/gvisor/pkg/sentry/fsimpl/erofs"
+	"gvisor.dev/gvisor/pkg/sentry/fsimpl/gofer"
+	"gvisor.dev/gvisor/pkg/sentry/fsimpl/overlay"
+	"gvisor.dev/gvisor/pkg/sentry/fsimpl/tmpfs"
+	"gvisor.dev/gvisor/pkg/sentry/kernel"
+	"gvisor.dev/gvisor/pkg/sentry/vfs"
+	"gvisor.dev/gvisor/pkg/usermem"
+
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+)
+
+// private is the sandbox's own part of the root, where nothing may run from.
+const private = "/.fumehood/private/"
+
+// programMost bounds what is read of a program that can change, at each exec.
+const programMost = 1 << 30
+
+// A fileKey names a file that cannot change.
+type fileKey struct {
+	fs         *vfs.Filesystem
+	major      uint32
+	minor      uint32
+	ino        uint64
+	size       uint64
+	changed    linux.StatxTimestamp
+	unmodified linux.StatxTimestamp
+}
+
+// chain returns the files that an execve of f begins: f itself, and when it is a
+// script its interpreter, and so on.
+func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.File, error) {
+	file, err := g.file(t, f, away)
+	if err != nil {
+		return nil, err
+	}
+	files := []wire.File{file}
+	line, err := first(t, f)
+	for err == nil && line.name != "" {
+		if len(files) == wire.MaxFiles {
+			return nil, errors.New("too many scripts")
+		}
+		if file, line, err = g.interpreter(t, line, away); err == nil {
+			files = append(files, file)
+		}
+	}
+	return files, err
+}
+
+// A line is a script's first one. The zero line is that of a file which is no script.
+type line struct{ name, arg string }
+
+// interpreter opens the interpreter of a script as the kernel did, and returns it and
+// the line of its own.
+func (g *gate) interpreter(t *kernel.Task, by line, away bool) (wire.File, line, error) {
+	root := t.FSContext().RootDirectory()
+	defer root.DecRef(t)
+	wd := t.FSContext().WorkingDirectory()
+	defer wd.DecRef(t)
+	at := vfs.PathOperation{Root: root, Start: wd, Path: fspath.Parse(by.name), FollowFinalSymlink: true}
+	if at.Path.Absolute {
+		at.Start = root
+	}
+	f, err := t.Kernel().VFS().OpenAt(t, t.Credentials(), &at, &vfs.OpenOptions{Flags: linux.O_RDONLY, FileExec: true})
+	if err != nil {
+		return wire.File{}, line{}, err
+	}
+	defer f.DecRef(t)
+	file, err := g.file(t, f, away)
+	if err != nil {
+		return file, line{}, err
+	}
+	if file.Layer == wire.LayerRootfs && !g.settled(t, by.name) {
+		file.Layer = wire.LayerWritten
+	}
+	file.Named, file.Arg = by.name, by.arg
+	next, err := first(t, f)
+	return file, next, err
+}
+
+// first returns what stands behind "#!" in f, read as gVisor's loader reads it.
+func first(t *kernel.Task, f *vfs.FileDescription) (line, error) {
+	var b [127]byte
+	n, err := f.ReadFull(t, usermem.BytesIOSequence(b[:]), 0)
+	if err != nil && err != io.ErrUnexpectedEOF {
+		return line{}, err
+	}
+	rest, script := bytes.CutPrefix(b[:n], []byte("#!"))
+	if !script {
+		return line{}, nil
+	}
+	rest, _, _ = bytes.Cut(rest, []byte("\n"))
+	rest = bytes.TrimLeft(rest, " \t")
+	name, arg := rest, []byte(nil)
+	if i := bytes.IndexAny(rest, " \t"); i >= 0 {
+		name, arg = rest[:i], bytes.TrimLeft(rest[i:], " \t")
+	}
+	if len(name) == 0 {
+		return line{}, errors.New("script without interpreter")
+	}
+	return line{string(name), string(arg)}, nil
+}
+
+func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.File, error) {
+	st, err := f.Stat(t, vfs.StatOptions{Mask: linux.STATX_BASIC_STATS})
+	if err != nil {
+		return wire.File{}, err
+	}
+	file := wire.File{Path: wire.Cut(f.MappedName(t), wire.MaxPath), Size: st.Size}
+	file.Layer = g.layer(t, f, &st, file.Path, away)
+	if file.Layer != wire.LayerRootfs && file.Layer != wire.LayerWorkspace {
+		file.Digest, err = digest(t, f)
+		return file, err
+	}
+	key := fileKey{f.Mount().Filesystem(), st.DevMajor, st.DevMinor, st.Ino, st.Size, st.Ctime, st.Mtime}
+	g.files.Lock()
+	known, ok := g.digests[key]
+	g.files.Unlock()
+	if ok {
+		file.Digest = known
+		return file, nil
+	}
+	if file.Digest, err = digest(t, f); err != nil {
+		return file, err
+	}
+	if again := g.layer(t, f, &st, file.Path, away); again != file.Layer {
+		file.Layer = again // it was written to while it was read
+		return file, nil
+	}
+	g.files.Lock()
+	defer g.files.Unlock()
+	if len(g.digests) >= digestsMost {
+		clear(g.digests)
+	}
+	g.digests[key] = file.Digest
+	return file, nil
+}
+
+func digest(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, err error) {
+	hash, buf := sha256.New(), make([]byte, 256<<10)
+	for at := int64(0); ; {
+		n, err := f.PRead(t, usermem.BytesIOSequence(buf), at, vfs.ReadOptions{})
+		hash.Write(buf[:n])
+		at += n
+		switch {
+		case err == io.EOF || err == nil && n == 0:
+			return [32]byte(hash.Sum(nil)), nil
+		case err != nil:
+			return sum, err
+		case at > programMost:
+			return sum, errors.New("program is too large")
+		}
+	}
+}
+
+// layer says where f lies. away says that the task's mounts are its own.
+func (g *gate) layer(t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, name string, away bool) wire.Layer {
+	fs := f.Mount().Filesystem()
+	switch {
+	case tmpfs.IsMemfd(f) || st.Nlink == 0:
+		return wire.LayerMemory
+	case away || strings.HasPrefix(name, private):
+		return wire.LayerOther
+	case fixed(f.Mount()):
+		return wire.LayerRootfs
+	case fs.FilesystemType().Name() == tmpfs.Name:
+		return wire.LayerWritten
+	case fs.FilesystemType().Name() != overlay.Name || !g.ours(t, fs):
+		return wire.LayerOther
+	case overlay.IsCopiedUp(f.Dentry()):
+		return wire.LayerWritten
+	case overlay.IsOnLower(f.Dentry()):
+		return wire.LayerWorkspace
+	}
+	return wire.LayerOther
+}
+
+// fixed reports whether nothing on m can change: it shows the host's files, read-only.
+// That the gofer serves them read-only too is the sandbox's configuration.
+func fixed(m *vfs.Mount) bool {
+	switch m.Filesystem().FilesystemType().Name() {
+	case gofer.Name:
+		return m.ReadOnly()
+	case erofs.Name:
+		return true
+	}
+	return false
+}
+
+// ours reports whether fs is one of the overlays that the sandbox's init made, and
+// not one that a command made of its own files.
+func (g *gate) ours(t *kernel.Task, fs *vfs.Filesystem) bool {
+	first := t.Kernel().GlobalInit().Leader()
+	root := first.FSContext().RootDirectory()
+	defer root.DecRef(t)
+	for _, tree := range g.trees {
+		at := vfs.PathOperation{Root: root, Start: root, Path: fspath.Parse(tree), FollowFinalSymlink: true}
+		vd, err := t.Kernel().VFS().GetDentryAt(t, first.Credentials(), &at, &vfs.GetDentryOptions{})
+		if err != nil {
+			continue
+		}
+		same := vd.Mount().Filesystem() == fs
+		vd.DecRef(t)
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+// settled reports whether every step of the way to name lies where nothing can
+// change, so that the name means the same file whenever it is looked up. It is asked
+// only of tasks with the sandbox's own mounts and root.
+func (g *gate) settled(t *kernel.Task, name string) bool {
+	g.files.Lock()
+	known, ok := g.stable[name]
+	g.files.Unlock()
+	if ok {
+		return known
+	}
+	found := walk(t, name)
+	g.files.Lock()
+	defer g.files.Unlock()
+	if g.stable == nil || len(g.stable) >= digestsMost {
+		g.stable = map[string]bool{}
+	}
+	if found { // what is not settled may become so
+		g.stable[name] = true
+	}
+	return found
+}
+
+func walk(t *kernel.Task, name string) bool {
+	if !path.IsAbs(name) {
+		return false
+	}
+	root := t.FSContext().RootDirectory()
+	defer root.DecRef(t)
+	done, rest := "/", strings.Split(name, "/")
+	for hops := 0; len(rest) > 0; {
+		step := rest[0]
+		rest = rest[1:]
+		if step == "" || step == "." {
+			continue
+		}
+		done = path.Join(done, step)
+		target, ok := look(t, root, done)
+		if !ok {
+			return false
+		}
+		if target == "" {
+			continue
+		}
+		if hops++; hops > linux.MaxSymlinkTraversals {
+			return false
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+		if done = path.Dir(done); path.IsAbs(target) {
+			done = "/"
+		}
+	}
+	return true
+}
+
+// look returns the target when name is a symbolic link, and whether it lies where
+// nothing can change.
+func look(t *kernel.Task, root vfs.VirtualDentry, name string) (string, bool) {
+	fsys, creds := t.Kernel().VFS(), t.Credentials()
+	at := func() *vfs.PathOperation {
+		return &vfs.PathOperation{Root: root, Start: root, Path: fspath.Parse(name)}
+	}
+	vd, err := fsys.GetDentryAt(t, creds, at(), &vfs.GetDentryOptions{})
+	if err != nil {
+		return "", false
+	}
+	defer vd.DecRef(t)
+	if !fixed(vd.Mount()) {
+		return "", false
+	}
+	st, err := fsys.StatAt(t, creds, at(), &vfs.StatOptions{Mask: linux.STATX_TYPE})
+	if err != nil {
+		return "", false
+	}
+	if linux.FileMode(st.Mode).FileType() != linux.ModeSymlink {
+		return "", true
+	}
+	target, err := fsys.ReadlinkAt(t, creds, at())
+	return target, err == nil && target != ""
+}

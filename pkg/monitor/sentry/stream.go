@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sentry
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+)
+
+var errBroken = errors.New("gate is broken")
+
+// latch writes to the sink Name's FIFO, which works when the gate's socket does not.
+var latch atomic.Pointer[sink]
+
+// breaks ends the gate for good and tells why.
+func (g *gate) breaks(why byte) {
+	if g.broken {
+		return
+	}
+	g.broken = true
+	if s := latch.Load(); s != nil {
+		s.tell(why)
+	}
+}
+
+// write sends one message, and waits while the supervisor is slow. The caller holds
+// g.mu.
+func (g *gate) write(message []byte) error {
+	g.buf = message[:0]
+	if g.broken {
+		g.dropped.Add(1)
+		return errBroken
+	}
+	for {
+		// A signal that Go sends to its own threads ends a call on a socket with a
+		// time-out early; nothing was sent then.
+		_, err := unix.Write(g.socket.FD(), message)
+		switch err {
+		case nil:
+			return nil
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN:
+			g.breaks(Slow)
+		default:
+			g.breaks(Gone)
+		}
+		g.dropped.Add(1)
+		return errBroken
+	}
+}
+
+// read receives one message, and waits while the supervisor thinks. The caller holds
+// g.mu.
+func (g *gate) read() (wire.Header, []byte, error) {
+	var b [64]byte // more than the supervisor ever says
+	for {
+		n, err := unix.Read(g.socket.FD(), b[:])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN:
+			g.breaks(Slow)
+		case err != nil || n == 0:
+			g.breaks(Gone)
+		default:
+			h, body, err := wire.Open(b[:n])
+			if err != nil || n == len(b) {
+				g.breaks(Protocol)
+				return wire.Header{}, nil, errBroken
+			}
+			return h, body, nil
+		}
+		return wire.Header{}, nil, errBroken
+	}
+}
+
+func (g *gate) readable() bool {
+	fds := []unix.PollFd{{Fd: int32(g.socket.FD()), Events: unix.POLLIN}}
+	n, err := unix.Ppoll(fds, &unix.Timespec{}, nil)
+	return err == nil && n == 1 && fds[0].Revents&unix.POLLIN != 0
+}
+
+// ask sends e and returns whether it may run. Whatever goes wrong, it may not.
+func (g *gate) ask(e *wire.Exec) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e.Generation = g.generation.Load()
+	g.key = e.Key(g.key)
+	if k, ok := g.kept[string(g.key)]; ok && len(e.Env) == 0 && e.Fault == "" {
+		e.Of, e.Allowed = k.of, k.allow
+		g.seq++
+		return g.write(e.Append(g.buf[:0], g.seq)) == nil && k.allow
+	}
+	g.seq++
+	if g.write(e.Append(g.buf[:0], g.seq)) != nil || e.Fault != "" {
+		return false
+	}
+	v, ok := g.verdict()
+	if !ok {
+		return false
+	}
+	if v.Keep && len(e.Env) == 0 {
+		if len(g.kept) >= keptMost {
+			clear(g.kept)
+		}
+		g.kept[string(g.key)] = kept{v.Allow, g.seq}
+	}
+	return v.Allow
+}
+
+// verdict waits for the answer to the message that was sent last.
+func (g *gate) verdict() (wire.Verdict, bool) {
+	h, body, err := g.read()
+	if err != nil {
+		return wire.Verdict{}, false
+	}
+	v, err := wire.DecodeVerdict(body)
+	if err != nil || h.Kind != wire.KindVerdict || h.Seq != g.seq {
+		g.breaks(Protocol)
+		return wire.Verdict{}, false
+	}
+	return v, true
+}
+
+// tell sends e.
+func (g *gate) tell(e *wire.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e.Generation = g.generation.Load()
+	g.seq++
+	_ = g.write(e.Append(g.buf[:0], g.seq))
+}
+
+// once reports whether nothing of this hash was told in this generation.
+func (g *gate) once(hash uint64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.seen[hash]; ok {
+		return false
+	}
+	if len(g.seen) >= seenMost {
+		clear(g.seen)
+	}
+	g.seen[hash] = struct{}{}
+	return true
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sentry
+
+import (
+	"errors"
+	"reflect"
+	"unsafe"
+
+	"gvisor.dev/gvisor/pkg/sentry/kernel"
+	"gvisor.dev/gvisor/pkg/sentry/vfs"
+)
+
+// gVisor tells a sink the *name* of the file that an execve opened, and some of its
+// attributes. Opening the name again would open whatever stands there by then. The
+// opened file itself is a field of the state that the task's goroutine, ours, is
+// executing; it is read from there. The gate refuses to start when the fields are
+// not what they are in the version pinned in go.mod, and a test execs by every way.
+
+const (
+	stateField      = "runState"
+	executableField = "executable"
+	stateType       = "runExecveAfterExecveCredsLock"
+)
+
+var (
+	errLayout      = errors.New("sink fumehood-gate: gVisor's task is not the one that this was written for")
+	executableType = reflect.TypeFor[*vfs.FileDescription]()
+)
+
+// checkLayout makes sure of what can be made sure of without a task.
+func checkLayout() error {
+	f, ok := reflect.TypeFor[kernel.Task]().FieldByName(stateField)
+	if !ok || f.Type.Kind() != reflect.Interface {
+		return errLayout
+	}
+	return nil
+}
+
+// executable returns the file that the execve in progress opened first, without a
+// reference of its own: it lives at least as long as the call of the sink.
+//
+// Preconditions: the caller is the task's goroutine, in Sink.Execve.
+func executable(t *kernel.Task) (*vfs.FileDescription, error) {
+	state := reflect.ValueOf(t).Elem().FieldByName(stateField)
+	if !state.IsValid() || state.Kind() != reflect.Interface || state.IsNil() {
+		return nil, errLayout
+	}
+	state = state.Elem()
+	if state.Kind() != reflect.Pointer || state.IsNil() || state.Elem().Type().Name() != stateType {
+		return nil, errLayout
+	}
+	field, ok := state.Elem().Type().FieldByName(executableField)
+	if !ok || field.Type != executableType {
+		return nil, errLayout
+	}
+	f := *(**vfs.FileDescription)(unsafe.Add(state.UnsafePointer(), field.Offset))
+	if f == nil {
+		return nil, errLayout
+	}
+	return f, nil
+}

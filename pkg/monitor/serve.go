@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package monitor
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+)
+
+// answerGrace is how long the kernel may take to read an answer, which it does at
+// once, and to obey an Order.
+const answerGrace = 5 * time.Second
+
+// drainGrace is how long the end of a command waits for what was sent before it.
+const drainGrace = 2 * time.Second
+
+// Serve accepts the connection of process pid, within grace, and serves it until it
+// ends. It returns when that is over; Err says how. Any other process's connection
+// is the end, and a second one is never accepted.
+func (m *Monitor) Serve(pid int, grace time.Duration) {
+	defer close(m.done)
+	_ = m.listener.SetDeadline(time.Now().Add(grace))
+	accepted, err := m.listener.AcceptUnix()
+	_ = m.listener.Close()
+	if err != nil {
+		m.fail("gate.start", "the sandbox's kernel does not connect to its gate", err)
+		return
+	}
+	if from, err := peer(accepted); err != nil || from != pid {
+		_ = accepted.Close()
+		m.fail("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate", from), err)
+		return
+	}
+	c, err := newConn(accepted)
+	if err != nil {
+		m.fail("gate.start", "the gate's connection cannot be used", err)
+		return
+	}
+	m.mu.Lock()
+	m.conn = c
+	m.mu.Unlock()
+	defer c.close()
+	if m.Err() != nil {
+		return
+	}
+	buf := make([]byte, wire.MaxMessage+1)
+	for m.next(buf) {
+	}
+}
+
+func peer(conn *net.UnixConn) (int, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err := errors.Join(err, credErr); err != nil {
+		return 0, err
+	}
+	return int(cred.Pid), nil
+}
+
+// next reads and handles one message.
+func (m *Monitor) next(buf []byte) bool {
+	n, err := m.conn.read(buf)
+	if err != nil {
+		m.fail("gate.gone", "the sandbox's kernel closed its gate", err)
+		return false
+	}
+	if err := m.handle(buf[:n]); err != nil {
+		m.fail("gate.protocol", "the sandbox's kernel does not keep to the gate's protocol", err)
+		return false
+	}
+	return m.Err() == nil
+}
+
+func (m *Monitor) handle(message []byte) error {
+	h, body, err := wire.Open(message)
+	if err != nil {
+		return err
+	}
+	if m.sequence++; h.Seq != m.sequence {
+		return fmt.Errorf("message %d where %d was due", h.Seq, m.sequence)
+	}
+	if first := h.Seq == 1; first != (h.Kind == wire.KindHello) || first && len(body) > 0 {
+		return errors.New("a greeting is due first, and once")
+	}
+	switch h.Kind {
+	case wire.KindHello:
+		close(m.ready)
+		return nil
+	case wire.KindExec:
+		e, err := wire.DecodeExec(body)
+		if err != nil {
+			return err
+		}
+		return m.exec(h.Seq, &e)
+	case wire.KindEvent:
+		e, err := wire.DecodeEvent(body)
+		if err != nil {
+			return err
+		}
+		return m.event(&e)
+	case wire.KindMark:
+		mark, err := wire.DecodeMark(body)
+		if err != nil {
+			return err
+		}
+		return m.mark(mark)
+	}
+	return fmt.Errorf("message of kind %d", h.Kind)
+}
+
+// Ready waits until the kernel has said that its sink is in force.
+func (m *Monitor) Ready(grace time.Duration) error {
+	select {
+	case <-m.ready:
+		return nil
+	case <-m.failed:
+		return m.err
+	case <-time.After(grace):
+		m.fail("gate.start", "the sandbox's kernel did not greet", nil)
+		return m.err
+	}
+}
+
+// Begin makes c what follows belongs to. nudge must have the kernel look for an
+// Order, and return when it has.
+func (m *Monitor) Begin(c *Command, nudge func() error) error {
+	m.mu.Lock()
+	m.orders++
+	c.generation, c.kept = uint32(m.orders), map[uint64]remembered{}
+	m.command = c
+	m.mu.Unlock()
+	_, err := m.order(c.generation, nudge)
+	return err
+}
+
+// End returns the kernel's last word about the command. Everything that it did has
+// been told when End returns; no process of it may be left.
+func (m *Monitor) End(nudge func() error) (wire.Mark, error) {
+	m.mu.Lock()
+	c := m.command
+	m.mu.Unlock()
+	if c == nil {
+		return wire.Mark{}, errors.New("monitor: no command has begun")
+	}
+	mark, err := m.order(c.generation, nudge)
+	if err != nil {
+		// What a sandbox that died had still sent is told before the end.
+		select {
+		case <-m.done:
+		case <-time.After(drainGrace):
+		}
+	}
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	m.mu.Lock()
+	m.command = nil
+	m.mu.Unlock()
+	mark.Dropped += uint64(c.untold) // the reader, which counts it, has read the Mark after it
+	return mark, err
+}
+
+func (m *Monitor) order(generation uint32, nudge func() error) (wire.Mark, error) {
+	m.mu.Lock()
+	m.token++
+	token, waiting := m.token, make(chan wire.Mark, 1)
+	m.waiting = waiting
+	m.mu.Unlock()
+	if err := m.send(wire.Order{Token: token, Generation: generation}.Append(nil, token)); err != nil {
+		return wire.Mark{}, err
+	}
+	if err := nudge(); err != nil {
+		return wire.Mark{}, err
+	}
+	timeout := time.NewTimer(answerGrace)
+	defer timeout.Stop()
+	select {
+	case mark := <-waiting:
+		return mark, nil
+	case <-m.failed:
+	case <-timeout.C:
+		m.fail("gate.slow", "the sandbox's kernel does not obey in time", nil)
+	}
+	return wire.Mark{}, m.Err()
+}
+
+func (m *Monitor) mark(mark wire.Mark) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waiting == nil || mark.Token != m.token {
+		return fmt.Errorf("mark %d was not asked for", mark.Token)
+	}
+	m.waiting <- mark
+	m.waiting = nil
+	return nil
+}
+
+func (m *Monitor) send(message []byte) error {
+	if err := m.Err(); err != nil {
+		return err
+	}
+	// When nobody listens any more, the reader comes to the end too and says so.
+	return m.conn.write(message)
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import "encoding/binary"
+
+// DecodeExec reads the body of an Exec.
+func DecodeExec(body []byte) (Exec, error) {
+	r := reader{rest: body}
+	e := Exec{Generation: r.u32(), Of: r.u64(), Allowed: r.boolean(), Fault: r.text(MaxPath)}
+	e.Time, e.Pid, e.Parent = int64(r.u64()), int32(r.u32()), int32(r.u32())
+	e.From, e.ParentPath, e.Cwd = r.text(MaxPath), r.text(MaxPath), r.text(MaxPath)
+	e.Unverified = r.boolean()
+	e.Named = r.text(MaxWord)
+	for range r.count(MaxFiles) {
+		e.Files = append(e.Files, r.file())
+	}
+	e.ArgvDigest, e.ArgvCut = r.digest(), r.boolean()
+	e.Argv, e.Env = r.list(MaxWords, MaxWord), r.list(MaxNames, MaxName)
+	if len(e.Files) == 0 && e.Fault == "" {
+		r.bad = true
+	}
+	return e, r.end()
+}
+
+// DecodeEvent reads the body of an Event.
+func DecodeEvent(body []byte) (Event, error) {
+	r := reader{rest: body}
+	e := Event{Generation: r.u32(), Event: r.u8(), Time: int64(r.u64()), Pid: int32(r.u32()), Parent: int32(r.u32())}
+	e.Program, e.Path, e.Target = r.text(MaxPath), r.text(MaxPath), r.text(MaxPath)
+	e.Address, e.Call = r.text(MaxPath), r.text(MaxPath)
+	e.Status, e.Errno, e.Unverified = int32(r.u32()), r.u16(), r.boolean()
+	if e.Event == 0 || e.Event >= events {
+		r.bad = true
+	}
+	return e, r.end()
+}
+
+// DecodeMark reads the body of a Mark.
+func DecodeMark(body []byte) (Mark, error) {
+	r := reader{rest: body}
+	m := Mark{Token: r.u64(), Generation: r.u32(), Writes: r.u64(), Processes: r.u64(), Bytes: r.u64(), Dropped: r.u64()}
+	return m, r.end()
+}
+
+// DecodeVerdict reads the body of a Verdict. Unless err is nil it allows nothing.
+func DecodeVerdict(body []byte) (Verdict, error) {
+	r := reader{rest: body}
+	v := Verdict{Allow: r.boolean(), Keep: r.boolean()}
+	if err := r.end(); err != nil {
+		return Verdict{}, err
+	}
+	return v, nil
+}
+
+// DecodeOrder reads the body of an Order.
+func DecodeOrder(body []byte) (Order, error) {
+	r := reader{rest: body}
+	o := Order{Token: r.u64(), Generation: r.u32()}
+	return o, r.end()
+}
+
+// A reader takes fields off a body. After the first one that does not fit it is bad
+// and gives zeros.
+type reader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *reader) take(n int) []byte {
+	if r.bad || n > len(r.rest) {
+		r.bad = true
+		return nil
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *reader) end() error {
+	if r.bad || len(r.rest) > 0 {
+		return errMalformed
+	}
+	return nil
+}
+
+func (r *reader) u8() uint8 {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) u16() uint16 {
+	if b := r.take(2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (r *reader) u32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) u64() uint64 {
+	if b := r.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (r *reader) boolean() bool {
+	v := r.u8()
+	if v > 1 {
+		r.bad = true
+	}
+	return v == 1
+}
+
+func (r *reader) text(most int) string {
+	n := int(r.u16())
+	if n > most {
+		r.bad = true
+	}
+	return string(r.take(n))
+}
+
+func (r *reader) count(most int) int {
+	n := int(r.u16())
+	if n > most {
+		r.bad = true
+	}
+	if r.bad {
+		return 0
+	}
+	return n
+}
+
+func (r *reader) list(most, longest int) []string {
+	var words []string
+	for range r.count(most) {
+		words = append(words, r.text(longest))
+		if r.bad {
+			return nil
+		}
+	}
+	return words
+}
+
+func (r *reader) digest() (d [32]byte) {
+	copy(d[:], r.take(32))
+	return d
+}
+
+func (r *reader) file() File {
+	f := File{Named: r.text(MaxLine), Arg: r.text(MaxLine), Path: r.text(MaxPath), Layer: Layer(r.u8()), Size: r.u64(), Digest: r.digest()}
+	if f.Layer >= layers {
+		r.bad = true
+	}
+	return f
+}

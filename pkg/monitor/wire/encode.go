@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import "encoding/binary"
+
+// Hello appends a Hello.
+func Hello(b []byte, seq uint64) []byte { return header(b, KindHello, seq) }
+
+func header(b []byte, kind Kind, seq uint64) []byte {
+	b = append(b, Version, byte(kind))
+	return binary.LittleEndian.AppendUint64(b, seq)
+}
+
+// Append appends e as a message. Everything in e must keep to the bounds.
+func (e *Exec) Append(b []byte, seq uint64) []byte {
+	b = header(b, KindExec, seq)
+	b = u32(b, e.Generation)
+	b = u64(b, e.Of)
+	b = boolean(b, e.Allowed)
+	b = text(b, e.Fault)
+	b = u64(b, uint64(e.Time))
+	b = u32(b, uint32(e.Pid))
+	b = u32(b, uint32(e.Parent))
+	for _, s := range []string{e.From, e.ParentPath, e.Cwd} {
+		b = text(b, s)
+	}
+	b = boolean(b, e.Unverified)
+	b = text(b, e.Named)
+	b = u16(b, len(e.Files))
+	for i := range e.Files {
+		b = e.Files[i].append(b)
+	}
+	b = append(b, e.ArgvDigest[:]...)
+	b = boolean(b, e.ArgvCut)
+	b = list(b, e.Argv)
+	return list(b, e.Env)
+}
+
+func (f *File) append(b []byte) []byte {
+	b = text(b, f.Named)
+	b = text(b, f.Arg)
+	b = text(b, f.Path)
+	b = append(b, byte(f.Layer))
+	b = u64(b, f.Size)
+	return append(b, f.Digest[:]...)
+}
+
+// Key appends what a Verdict that is kept is found by.
+func (e *Exec) Key(b []byte) []byte {
+	b = u32(b[:0], e.Generation)
+	b = boolean(b, e.Unverified)
+	for i := range e.Files {
+		b = e.Files[i].append(b)
+	}
+	return b
+}
+
+// Append appends e as a message.
+func (e *Event) Append(b []byte, seq uint64) []byte {
+	b = header(b, KindEvent, seq)
+	b = u32(b, e.Generation)
+	b = append(b, e.Event)
+	b = u64(b, uint64(e.Time))
+	b = u32(b, uint32(e.Pid))
+	b = u32(b, uint32(e.Parent))
+	for _, s := range []string{e.Program, e.Path, e.Target, e.Address, e.Call} {
+		b = text(b, s)
+	}
+	b = u32(b, uint32(e.Status))
+	b = u16(b, int(e.Errno))
+	return boolean(b, e.Unverified)
+}
+
+// Append appends m as a message.
+func (m *Mark) Append(b []byte, seq uint64) []byte {
+	b = header(b, KindMark, seq)
+	b = u64(b, m.Token)
+	b = u32(b, m.Generation)
+	b = u64(b, m.Writes)
+	b = u64(b, m.Processes)
+	b = u64(b, m.Bytes)
+	return u64(b, m.Dropped)
+}
+
+// Append appends v as a message that answers the Exec seq.
+func (v Verdict) Append(b []byte, seq uint64) []byte {
+	return boolean(boolean(header(b, KindVerdict, seq), v.Allow), v.Keep)
+}
+
+// Append appends o as a message.
+func (o Order) Append(b []byte, seq uint64) []byte {
+	return u32(u64(header(b, KindOrder, seq), o.Token), o.Generation)
+}
+
+// Cut returns the first most bytes of s.
+func Cut(s string, most int) string {
+	if len(s) > most {
+		return s[:most]
+	}
+	return s
+}
+
+func u16(b []byte, v int) []byte    { return binary.LittleEndian.AppendUint16(b, uint16(v)) }
+func u32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b, v) }
+func u64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
+
+func text(b []byte, s string) []byte {
+	s = Cut(s, MaxPath)
+	return append(u16(b, len(s)), s...)
+}
+
+func list(b []byte, words []string) []byte {
+	b = u16(b, len(words))
+	for _, w := range words {
+		b = text(b, w)
+	}
+	return b
+}
+
+func boolean(b []byte, v bool) []byte {
+	if v {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}

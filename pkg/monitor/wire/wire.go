@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire is what fumehood's sink in gVisor's kernel and the supervisor say to
+// each other, down to the bytes. Both ends are built from one commit and share it.
+//
+// # Format
+//
+// One message is one record of a SOCK_SEQPACKET socket, of at most MaxMessage bytes:
+//
+//	version  1 byte   Version
+//	kind     1 byte   a Kind
+//	seq      8 bytes  little-endian
+//	body     the fields of the kind's struct in order
+//
+// Integers are little-endian and of the width of their Go type; a string is its
+// length in two bytes and its bytes, a list its length in two bytes and its items, a
+// digest 32 bytes, a bool one byte that is 0 or 1. Nothing may follow. Each message
+// has exactly one encoding, so decoding and encoding again gives the same bytes.
+//
+// The sink's seq begins with 1 and grows by one with each message, whatever its
+// kind: a gap is a loss. An Order's counts the supervisor's own; a Verdict's is that
+// of the Exec that it answers.
+//
+// # What it does not protect against
+//
+// The supervisor treats every byte as written by an attacker, because a sandbox's
+// kernel can be broken into. Decoding allocates no more than the message is long, and
+// never trusts a length. That the sender is the sandbox is the socket's business.
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Version is of the protocol. A message of another one is refused.
+const Version = 1
+
+// Bounds. What is longer is cut by the sink, never sent.
+const (
+	MaxMessage = 64 << 10
+	MaxPath    = 4096
+	MaxLine    = 128  // of a script's first line
+	MaxWord    = 1024 // of argv
+	MaxWords   = 256
+	MaxArgv    = 20 << 10 // bytes of all words together
+	MaxNames   = 32       // of environment variables
+	MaxName    = 64
+	MaxFiles   = 6 // of a chain of scripts, as many as Linux follows
+)
+
+// A Kind is a message's.
+type Kind uint8
+
+// The kinds. The sink sends the first four, the supervisor the last two.
+const (
+	KindHello   Kind = 1 // no body: the sink is in force
+	KindExec    Kind = 2
+	KindEvent   Kind = 3
+	KindMark    Kind = 4
+	KindVerdict Kind = 5
+	KindOrder   Kind = 6
+)
+
+// A Layer says where a file lies; see proposal's Layer constants.
+type Layer uint8
+
+// The layers. The zero Layer is the one that vouches for nothing.
+const (
+	LayerOther Layer = iota
+	LayerRootfs
+	LayerWorkspace
+	LayerWritten
+	LayerMemory
+	layers
+)
+
+// A File is a program's file, or a script's. Of an interpreter, Named and Arg are how
+// the script before it names it, and the one argument that it gives it.
+type File struct {
+	Named  string
+	Arg    string
+	Path   string
+	Layer  Layer
+	Size   uint64
+	Digest [32]byte // SHA-256 of the content
+}
+
+// An Exec is an execve that is about to succeed: the sink asks about it, or tells of
+// it.
+type Exec struct {
+	Generation uint32 // of the Order in force
+	// Of is 0 when the sink waits for a Verdict with this message's seq; else the seq
+	// of the Exec whose Verdict was used again.
+	Of         uint64
+	Allowed    bool   // by that Verdict
+	Fault      string // why the sink refused it without asking; then Of is 0 and no Verdict is awaited
+	Time       int64  // ns since 1970
+	Pid        int32
+	Parent     int32
+	From       string // program that calls execve
+	ParentPath string
+	Cwd        string
+	Unverified bool
+	Named      string // as execve was given it
+	Files      []File // what was named first, then the interpreter of each script; the last one is loaded
+	ArgvDigest [32]byte
+	ArgvCut    bool
+	Argv       []string
+	Env        []string // names
+}
+
+// What an Event is; see proposal's Event constants.
+const (
+	EventExit uint8 = iota + 1
+	EventWrite
+	EventRename
+	EventRemove
+	EventLink
+	EventMode
+	EventConnect
+	EventListen
+	EventSend
+	EventPrivilege
+	events
+)
+
+// An Event is anything else that a process did.
+type Event struct {
+	Generation uint32
+	Event      uint8
+	Time       int64
+	Pid        int32
+	Parent     int32
+	Program    string
+	Path       string
+	Target     string
+	Address    string
+	Call       string
+	Status     int32
+	Errno      uint16
+	Unverified bool
+}
+
+// A Mark answers an Order: everything that happened before the Order was read has
+// been sent before it. Its counts are of the generation that was in force until then.
+type Mark struct {
+	Token      uint64
+	Generation uint32
+	Writes     uint64 // files opened for writing inside the workspace, and again elsewhere: not sent one by one
+	Processes  uint64 // that ended
+	Bytes      uint64 // written by calls to write and its like
+	Dropped    uint64 // since the sandbox began
+}
+
+// A Verdict answers an Exec.
+type Verdict struct {
+	Allow bool
+	// Keep lets the sink use it for every Exec of the generation with the same Files
+	// and no Env.
+	Keep bool
+}
+
+// An Order sets the generation, which voids every Verdict that was kept, and asks
+// for a Mark.
+type Order struct {
+	Token      uint64
+	Generation uint32
+}
+
+var errMalformed = errors.New("malformed message")
+
+// Header is what every message begins with.
+type Header struct {
+	Kind Kind
+	Seq  uint64
+}
+
+const headerSize = 10
+
+// Open splits a message. It checks the version, not the body.
+func Open(message []byte) (Header, []byte, error) {
+	if len(message) < headerSize || len(message) > MaxMessage {
+		return Header{}, nil, fmt.Errorf("%w of %d bytes", errMalformed, len(message))
+	}
+	if message[0] != Version {
+		return Header{}, nil, fmt.Errorf("message of version %d, not %d", message[0], Version)
+	}
+	r := reader{rest: message[1:headerSize]}
+	return Header{Kind: Kind(r.u8()), Seq: r.u64()}, message[headerSize:], nil
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func fullExec() Exec {
+	return Exec{
+		Generation: 7, Of: 3, Allowed: true, Time: 1 << 60, Pid: 12, Parent: -1, From: "/usr/bin/bash", ParentPath: "/x", Cwd: "/workspace",
+		Files: []File{{Path: "/workspace/\xff.sh", Layer: LayerWorkspace, Size: 9, Digest: [32]byte{1}}, {Named: "/bin/sh", Arg: "-e", Path: "/usr/bin/dash", Layer: LayerRootfs, Size: 1 << 40}},
+		Named: "./x", ArgvDigest: [32]byte{31: 9}, ArgvCut: true, Argv: []string{"", "a\x00b", "\xfe"}, Env: []string{"LD_PRELOAD"},
+	}
+}
+
+func fullEvent() Event {
+	return Event{Generation: 1, Event: EventRename, Time: 5, Pid: 1, Parent: 2, Program: "/p", Path: "/a\nb", Target: "/c", Address: "tcp 192.0.2.1:443", Call: "unshare", Status: 9, Errno: 13, Unverified: true}
+}
+
+func TestRoundTrip(t *testing.T) {
+	exec, event := fullExec(), fullEvent()
+	mark := Mark{Token: 1, Generation: 2, Writes: 3, Processes: 4, Bytes: 5, Dropped: 6}
+	verdict, order := Verdict{Allow: true}, Order{Token: 9, Generation: 8}
+	tests := []struct {
+		name    string
+		kind    Kind
+		message []byte
+		decode  func([]byte) (any, error)
+		want    any
+	}{
+		{"exec", KindExec, exec.Append(nil, 5), func(b []byte) (any, error) { return DecodeExec(b) }, exec},
+		{"event", KindEvent, event.Append(nil, 5), func(b []byte) (any, error) { return DecodeEvent(b) }, event},
+		{"mark", KindMark, mark.Append(nil, 5), func(b []byte) (any, error) { return DecodeMark(b) }, mark},
+		{"verdict", KindVerdict, verdict.Append(nil, 5), func(b []byte) (any, error) { return DecodeVerdict(b) }, verdict},
+		{"order", KindOrder, order.Append(nil, 5), func(b []byte) (any, error) { return DecodeOrder(b) }, order},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			h, body, err := Open(test.message)
+			if err != nil || h.Kind != test.kind || h.Seq != 5 {
+				t.Fatalf("header %+v, %v", h, err)
+			}
+			got, err := test.decode(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(test.want, got); d != "" {
+				t.Error(d)
+			}
+			for n := range body {
+				if _, err := test.decode(body[:n]); err == nil {
+					t.Fatalf("the first %d of %d bytes decode", n, len(body))
+				}
+			}
+			if _, err := test.decode(append(bytes.Clone(body), 0)); err == nil {
+				t.Error("a byte too many decodes")
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	big := fullExec()
+	big.Files[0].Layer = layers
+	none := fullExec()
+	none.Files = nil
+	many := fullExec()
+	many.Files = make([]File, MaxFiles+1)
+	words := fullExec()
+	words.Argv = make([]string, MaxWords+1)
+	long := fullExec()
+	long.Argv = []string{strings.Repeat("x", MaxWord+1)}
+	for name, e := range map[string]Exec{"layer": big, "no file": none, "files": many, "words": words, "long word": long} {
+		_, body, err := Open(e.Append(nil, 1))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if _, err := DecodeExec(body); err == nil {
+			t.Errorf("%s: decodes", name)
+		}
+	}
+	if v, err := DecodeVerdict([]byte{2, 0}); err == nil || v.Allow {
+		t.Errorf("a verdict of 2 decodes to %+v, %v", v, err)
+	}
+	if v, err := DecodeVerdict([]byte{1, 0, 0}); err == nil || v.Allow {
+		t.Errorf("a long verdict decodes to %+v, %v", v, err)
+	}
+	for name, message := range map[string][]byte{
+		"empty": nil, "short": make([]byte, headerSize-1), "version": append([]byte{Version + 1}, make([]byte, 20)...),
+		"long": append([]byte{Version}, make([]byte, MaxMessage)...),
+	} {
+		if _, _, err := Open(message); err == nil {
+			t.Errorf("%s: opens", name)
+		}
+	}
+}
+
+// The largest Exec that keeps to the bounds fits one message.
+func TestLargest(t *testing.T) {
+	path := strings.Repeat("p", MaxPath)
+	e := Exec{Fault: path[:MaxWord/4], Named: path[:MaxWord], From: path, ParentPath: path, Cwd: path}
+	for range MaxFiles {
+		e.Files = append(e.Files, File{Named: path[:MaxLine], Arg: path[:MaxLine], Path: path})
+	}
+	for range MaxWords {
+		e.Argv = append(e.Argv, path[:MaxArgv/MaxWords])
+	}
+	for range MaxNames {
+		e.Env = append(e.Env, path[:MaxName])
+	}
+	if n := len(e.Append(nil, 1)); n > MaxMessage {
+		t.Errorf("%d bytes, more than %d", n, MaxMessage)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	exec, event := fullExec(), fullEvent()
+	for _, seed := range [][]byte{exec.Append(nil, 1), event.Append(nil, 2), (&Mark{Token: 1}).Append(nil, 3), Verdict{Keep: true}.Append(nil, 4), Order{Generation: 9}.Append(nil, 5), Hello(nil, 1)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, message []byte) {
+		h, body, err := Open(message)
+		if err != nil {
+			return
+		}
+		var again []byte
+		switch h.Kind {
+		case KindExec:
+			if e, err := DecodeExec(body); err == nil {
+				again = e.Append(nil, h.Seq)
+			}
+		case KindEvent:
+			if e, err := DecodeEvent(body); err == nil {
+				again = e.Append(nil, h.Seq)
+			}
+		case KindMark:
+			if m, err := DecodeMark(body); err == nil {
+				again = m.Append(nil, h.Seq)
+			}
+		case KindVerdict:
+			if v, err := DecodeVerdict(body); err == nil {
+				again = v.Append(nil, h.Seq)
+			}
+		case KindOrder:
+			if o, err := DecodeOrder(body); err == nil {
+				again = o.Append(nil, h.Seq)
+			}
+		}
+		if again != nil && !bytes.Equal(again, message) {
+			t.Fatalf("decodes and encodes to other bytes:\n%x\n%x", message, again)
+		}
+	})
+}

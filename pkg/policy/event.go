@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"net/netip"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// eventInput is the input document of fumehood.event. Every field is always there,
+// empty where the kind of event has none.
+type eventInput struct {
+	Command    string `json:"command"` // id of the proposal
+	Kind       string `json:"kind"`
+	Program    string `json:"program"` // path of the process's program
+	Name       string `json:"name"`    // its last part
+	Path       string `json:"path"`
+	Target     string `json:"target"`
+	Protocol   string `json:"protocol"` // "tcp", "udp", "unix", "raw" …
+	Host       string `json:"host"`     // IP address as Go writes it; an embedded IPv4 one as IPv4
+	Port       int    `json:"port"`
+	Socket     string `json:"socket"` // path or @name of a unix socket
+	Call       string `json:"call"`
+	Errno      string `json:"errno"` // "" when it was done
+	Rule       string `json:"rule"`  // by which a program was refused, or would have been
+	Unverified bool   `json:"unverified"`
+}
+
+// Event says what the policies find in one event: members of the set note. It changes
+// nothing about what may happen. An error is a *proposal.StopError, as Decide's is.
+func (e *Engine) Event(ctx context.Context, v proposal.Event) ([]proposal.Finding, error) {
+	return inTime(ctx, e, func(ctx context.Context) ([]proposal.Finding, error) {
+		m := newMerger(e)
+		if err := e.ask(ctx, m, pointEvent, termOf(reflect.ValueOf(eventInputOf(v))).Value, whole, ""); err != nil {
+			return nil, err
+		}
+		for i := range m.notes {
+			m.notes[i].Event = v
+		}
+		return m.notes, nil
+	})
+}
+
+func eventInputOf(v proposal.Event) eventInput {
+	in := eventInput{Command: v.Command, Kind: v.Kind, Program: v.Program, Path: v.Path, Target: v.Target, Call: v.Call, Errno: v.Errno, Unverified: v.Unverified}
+	if v.Program != "" {
+		in.Name = path.Base(v.Program)
+	}
+	protocol, where, _ := strings.Cut(v.Address, " ")
+	in.Protocol = protocol
+	if protocol == "unix" {
+		in.Socket = where
+	} else if a, err := netip.ParseAddrPort(where); err == nil {
+		in.Host, in.Port = a.Addr().Unmap().WithZone("").String(), int(a.Port())
+	}
+	if d := v.Decision; d != nil && d.Reason != nil {
+		in.Rule = d.Reason.Rule
+	}
+	return in
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// execInput is the input document of fumehood.exec. Every field is always there.
+//
+// The fields up to Env are the key of an answer: what rests on nothing else may be
+// reused for the same file, command and grants (see beyond.go). Argv is what the
+// program was given, and a stranger's: a rule that allows by it is no rule.
+type execInput struct {
+	Command string   `json:"command"` // id of the proposal
+	Path    string   `json:"path"`    // of the file, links resolved
+	Name    string   `json:"name"`    // the tool's plain name: /usr/bin/python3.11 is python3
+	Names   []string `json:"names"`   // Name, and the names of what the file is a copy of
+	Same    []string `json:"same"`    // paths of the root file system with the same content
+	Many    bool     `json:"many"`    // the file is many tools in one, as busybox is, and Tool is the one asked for
+	Layer   string   `json:"layer"`
+	Digest  string   `json:"digest"`
+	Grants  []string `json:"grants"`
+	Env     []string `json:"env"` // names only
+
+	Argv       []string `json:"argv"` // the program's own name included; may be cut
+	ArgvCut    bool     `json:"argv_cut"`
+	ArgvDigest string   `json:"argv_digest"`
+	Tool       string   `json:"tool"`  // what Argv asks for: npm for node npm-cli.js, wget for busybox wget
+	Words      []string `json:"words"` // that Tool is given
+	Sub        string   `json:"sub"`   // Tool's subcommand, or its first word that is no option
+	Cwd        string   `json:"cwd"`
+	Parent     string   `json:"parent"` // path of the program that starts it, "" for a command's first
+	Script     string   `json:"script"` // that Path interprets, or ""
+	First      bool     `json:"first"`
+}
+
+// Exec judges whether the program of x may begin. Only Allow lets it: there is
+// nobody to ask, so an ask denies, and what no rule of the granting layer allows is
+// denied. An error is a *proposal.StopError, as Decide's is, and then nothing may
+// begin either.
+//
+// The answer says by Cacheable whether it holds for each Exec with the same Path,
+// Digest, Layer, Command and Grants and an empty Env.
+func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+	return inTime(ctx, e, func(ctx context.Context) (proposal.ExecDecision, error) {
+		m := newMerger(e)
+		if err := e.ask(ctx, m, pointExec, termOf(reflect.ValueOf(e.execInput(x))).Value, whole, x.Path); err != nil {
+			return proposal.ExecDecision{}, err
+		}
+		return m.execDecision(x), nil
+	})
+}
+
+func (e *Engine) execInput(x proposal.Exec) execInput {
+	in := execInput{
+		Command: x.Command, Path: x.Path, Name: fileName(x.Path), Same: x.Same, Layer: x.Layer, Digest: x.Digest, Grants: x.Grants, Env: x.Env,
+		Argv: x.Argv, ArgvCut: x.ArgvCut, ArgvDigest: x.ArgvDigest, Cwd: x.Cwd, Parent: x.ParentPath, Script: x.Script, First: x.First,
+	}
+	in.Names, in.Many = []string{in.Name}, slices.Contains(manifold, in.Name)
+	for _, same := range x.Same {
+		in.Names = append(in.Names, fileName(same))
+	}
+	in.Tool, in.Words = asksFor(x)
+	in.Sub = e.grammars.verb(in.Tool, in.Words)
+	return in
+}
+
+var layers = []string{proposal.LayerRootfs, proposal.LayerWorkspace, proposal.LayerWritten, proposal.LayerMemory, proposal.LayerOther}
+
+func (m *merger) execDecision(x proposal.Exec) proposal.ExecDecision {
+	if !slices.Contains(layers, x.Layer) || x.Path == "" || x.Command == "" {
+		m.reason("deny", map[string]string{"rule": "floor.exec", "message": "what was asked about is not a program of a command",
+			"suggestion": "this is a defect: report it"}, whole, x.Path)
+	}
+	if !m.allowed[whole] && !m.denied(whole) {
+		m.reason("deny", map[string]string{"rule": "exec.no-rule", "message": fmt.Sprintf("no rule of the granting policy lets %q begin", x.Path),
+			"suggestion": "write allow contains {…} in package " + pointExec}, whole, x.Path)
+	}
+	d := proposal.ExecDecision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Cacheable: !m.beyond && len(x.Env) == 0}
+	if d.Effect != proposal.Allow {
+		d.Effect = proposal.Deny
+	}
+	d.Reason = against(m.reasons)
+	d.Observed = d.Effect == proposal.Allow && d.Reason != nil
+	return d
+}
+
+// against picks the reason that counts most: a deny before an ask, what holds before
+// what is only observed.
+func against(reasons []proposal.Reason) *proposal.Reason {
+	for _, observed := range []bool{false, true} {
+		for _, effect := range []proposal.Effect{proposal.Deny, proposal.Ask} {
+			for i := range reasons {
+				if reasons[i].Effect == effect && reasons[i].Observed == observed {
+					return &reasons[i]
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// plainExec is what the shipped policy lets begin without any grant: git, from the
+// root file system.
+func plainExec() proposal.Exec {
+	return proposal.Exec{
+		Command: "t", Path: "/usr/bin/git", Argv: []string{"git", "status"}, Cwd: "/workspace", Pid: 7, Parent: 5,
+		ParentPath: "/usr/bin/bash", Digest: "sha256:00", Layer: proposal.LayerRootfs,
+	}
+}
+
+func judge(t testing.TB, e *policy.Engine, x proposal.Exec) proposal.ExecDecision {
+	t.Helper()
+	d, err := e.Exec(t.Context(), x)
+	if err != nil {
+		t.Fatalf("cannot decide %+v: %v", x, err)
+	}
+	return d
+}
+
+func isExec(a *ast.Annotations) bool { return path.Dir(a.Location.File) == "exec" }
+
+// TestExecExamples runs the examples of the rules about programs that begin: each is
+// laid over a plain exec.
+func TestExecExamples(t *testing.T) {
+	e := shipped(t)
+	rules := 0
+	for _, a := range annotations(t) {
+		rule, _ := a.Custom["rule"].(string)
+		if rule == "" || !isExec(a) {
+			continue
+		}
+		rules++
+		match, not := execs(t, a, "match"), execs(t, a, "not_match")
+		if a.Title == "" || len(match) == 0 || len(not) == 0 {
+			t.Errorf("%s lacks a title or examples", rule)
+		}
+		for _, x := range match {
+			if d := judge(t, e, x); !slices.Contains(d.Rules, rule) {
+				t.Errorf("%s does not match %+v: %v", rule, x, d.Rules)
+			}
+		}
+		for _, x := range not {
+			if d := judge(t, e, x); slices.Contains(d.Rules, rule) {
+				t.Errorf("%s matches %+v", rule, x)
+			}
+		}
+	}
+	if rules != 11 {
+		t.Errorf("%d rules carry examples, want 11", rules)
+	}
+}
+
+func execs(t *testing.T, a *ast.Annotations, key string) []proposal.Exec {
+	t.Helper()
+	list, _ := a.Custom[key].([]any)
+	var all []proposal.Exec
+	for _, item := range list {
+		text, err := json.Marshal(item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := plainExec()
+		if err := json.Unmarshal(text, &x); err != nil {
+			t.Fatalf("%v: %s: %v", a.Custom["rule"], text, err)
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// TestGrantExamples runs the grants and not_grants examples of the rules that give
+// kinds of programs.
+func TestGrantExamples(t *testing.T) {
+	e := shipped(t)
+	given := func(text string) []string {
+		d := decide(t, e, text)
+		if d.Effect != proposal.Allow || d.Grant == nil {
+			t.Fatalf("%q is not allowed: %v", text, d.Rules)
+		}
+		return d.Grant.Exec
+	}
+	found := 0
+	for _, a := range annotations(t) {
+		for _, text := range examples(t, a, "grants") {
+			found++
+			if kinds := given(text); !slices.Contains(kinds, "built") {
+				t.Errorf("%q grants %v, want built", text, kinds)
+			}
+		}
+		for _, text := range examples(t, a, "not_grants") {
+			if kinds := given(text); len(kinds) > 0 {
+				t.Errorf("%q grants %v, want nothing", text, kinds)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d examples", found)
+	}
+}
+
+// TestExecTogether holds that a busy gate gets the answers of an idle one.
+func TestExecTogether(t *testing.T) {
+	e := shipped(t)
+	paths := []string{"/usr/bin/git", "/usr/bin/curl", "/usr/bin/node", "/etc/x"}
+	var want []proposal.ExecDecision
+	for _, p := range paths {
+		want = append(want, judge(t, e, execOf(p, proposal.LayerRootfs, "x")))
+	}
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for n := range 100 {
+				at := (i + n) % len(paths)
+				got, err := e.Exec(t.Context(), execOf(paths[at], proposal.LayerRootfs, "x"))
+				if diff := cmp.Diff(want[at], got); err != nil || diff != "" {
+					t.Errorf("%s: %v\n%s", paths[at], err, diff)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestExecStops holds that there is no answer when there is no time for one.
+func TestExecStops(t *testing.T) {
+	e := shipped(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if d, err := e.Exec(ctx, plainExec()); codeOf(err) != "policy.deadline" || d.Effect != proposal.Deny {
+		t.Errorf("%+v %v", d, err)
+	}
+	slow := with(t, folder(t, "a.rego", `package fumehood.exec
+
+deny contains {"rule": "x", "message": "m", "suggestion": "s"} if {
+	some a in numbers.range(1, 100000)
+	some b in numbers.range(1, 100000)
+	a * b == 0
+}
+`))
+	if d, err := slow.Exec(t.Context(), plainExec()); codeOf(err) != "policy.deadline" || d.Effect != proposal.Deny {
+		t.Errorf("%+v %v", d, err)
+	}
+}
+
+// FuzzExec gives Exec a stranger's bytes. Whatever they are there is an answer, and
+// none lets a program of memory or of an unknown place begin.
+func FuzzExec(f *testing.F) {
+	for _, path := range []string{"/usr/bin/git", "/usr/bin/nc.openbsd", "", "/", "x.js", "/usr/bin/busybox", "/usr/bin/python3.11", "/a\xff"} {
+		for _, argv := range []string{"", "busybox\x00wget", "python3\x00-m\x00twine\x00upload", "node\x00npm-cli.js\x00publish", "-\x00--\x00\xff", "cargo\x00+x\x00-p\x00login"} {
+			f.Add(path, argv, "rootfs", "LD_PRELOAD")
+			f.Add(path, argv, "memory", "")
+		}
+	}
+	e := shipped(f)
+	f.Fuzz(func(t *testing.T, path, argv, layer, env string) {
+		x := plainExec()
+		x.Path, x.Argv, x.Layer, x.Grants = path, strings.Split(argv, "\x00"), layer, []string{"built"}
+		if env != "" {
+			x.Env = []string{env}
+		}
+		d := judge(t, e, x)
+		known := layer == proposal.LayerRootfs || layer == proposal.LayerWorkspace || layer == proposal.LayerWritten
+		if d.Effect == proposal.Allow && (!known || path == "" || strings.HasSuffix(path, ".so")) {
+			t.Errorf("%q %q begins: %+v", path, layer, d)
+		}
+		if (d.Effect == proposal.Allow) != (d.Reason == nil) || d.Cacheable && env != "" {
+			t.Errorf("%+v", d)
+		}
+	})
+}

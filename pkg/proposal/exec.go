@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proposal
+
+// An Exec is one execve in a sandbox, as gVisor's kernel saw it before the program
+// began: the input of policy's decision point fumehood.exec. Paths, words and names
+// are a stranger's bytes; those that are not UTF-8 are shown with U+FFFD and bound
+// by ArgvDigest.
+type Exec struct {
+	Command    string   `json:"command"` // id of the proposal that it belongs to
+	Path       string   `json:"path"`    // of the file that would run, links resolved by the kernel
+	Argv       []string `json:"argv"`    // the first words, each cut
+	ArgvCut    bool     `json:"argv_cut"`
+	ArgvDigest string   `json:"argv_digest"` // "sha256:" and hex, over each word and a zero byte
+	Env        []string `json:"env"`         // names only, and only those that steer a loader or an interpreter
+	Cwd        string   `json:"cwd"`
+	Pid        int      `json:"pid"`    // thread group in the sandbox
+	Parent     int      `json:"parent"` // of Pid; 0 for a command's first process
+	ParentPath string   `json:"parent_path"`
+	Digest     string   `json:"digest"` // of the file's content, "sha256:" and hex
+	Layer      string   `json:"layer"`  // where the file lies: a Layer constant
+	Script     string   `json:"script"` // when Path is the interpreter of a script: the script
+	First      bool     `json:"first"`  // the command's first process, which the supervisor starts itself
+	// Same are the paths of programs of the root file system with the content of the
+	// file, when it lies elsewhere: a copy of curl is curl.
+	Same []string `json:"same"`
+	// Grants are what the command was granted beside its limits: "built" lets it run
+	// programs from places that it can write to.
+	Grants []string `json:"grants"`
+}
+
+// Where a program's file lies. Everything but LayerRootfs and LayerWorkspace is
+// writable from inside.
+const (
+	LayerRootfs    = "rootfs"    // the read-only root file system
+	LayerWorkspace = "workspace" // the pull request's own file, unchanged
+	LayerWritten   = "written"   // changed or made in the sandbox
+	LayerMemory    = "memory"    // a memfd, or a file without a name
+	LayerOther     = "other"     // nothing of the above, or not known
+)
+
+// An ExecDecision is policy's answer about one Exec. Only Allow lets it run.
+type ExecDecision struct {
+	Effect Effect   `json:"effect"`
+	Rules  []string `json:"rules"`
+	Reason *Reason  `json:"reason,omitempty"` // the first that speaks against it
+	// Cacheable says that the answer depends on nothing but Path, Digest, Layer,
+	// Command, Grants and Env. It is never set when Env is not empty: an Exec whose Env
+	// is not empty is always asked about, and never answered from a cache.
+	Cacheable bool `json:"cacheable"`
+	// Observed says that it would have been refused.
+	Observed bool `json:"observed,omitempty"`
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// observations checks what is said to have been seen of the command id.
+func (p *prober) observations(o proposal.Observations, id, path string) {
+	c := o.Counts
+	p.count(path+".counts", int64(c.Execs), int64(c.Refused), int64(c.Watched), int64(c.Exits), int64(c.Writes), int64(c.Connects), int64(c.Attempts), int64(c.Dropped))
+	p.hold(!o.Complete || c.Dropped == 0, path+".complete", "stands beside events that were dropped")
+	p.programs(o, path)
+	refused := 0
+	for i, e := range o.Execs {
+		at := fmt.Sprintf("%s.execs[%d]", path, i)
+		p.oneOf(e.Kind, at+".kind", proposal.EventExec, proposal.EventRefused)
+		p.hold(e.Exec != nil, at+".exec", "is missing")
+		p.event(e, id, at)
+		if e.Kind == proposal.EventRefused {
+			refused++
+			p.hold(e.Decision == nil || e.Decision.Effect != proposal.Allow, at+".decision", "allowed what was refused")
+		}
+	}
+	p.hold(refused <= c.Refused && len(o.Execs)-refused <= c.Execs, path+".execs", "has more than were counted")
+	for i, e := range o.Notable {
+		at := fmt.Sprintf("%s.notable[%d]", path, i)
+		p.oneOf(e.Kind, at+".kind", proposal.EventWrite, proposal.EventRename, proposal.EventRemove, proposal.EventLink, proposal.EventMode,
+			proposal.EventConnect, proposal.EventListen, proposal.EventSend, proposal.EventPrivilege)
+		p.hold(e.Times > 0, at+".times", "counts nothing")
+		p.event(e, id, at)
+	}
+	for i, f := range o.Findings {
+		at := fmt.Sprintf("%s.findings[%d]", path, i)
+		p.hold(f.Rule != "", at+".rule", "is empty")
+		p.event(f.Event, id, at+".event")
+	}
+}
+
+// programs holds the tree to be one, and to count what is counted.
+func (p *prober) programs(o proposal.Observations, path string) {
+	began, refused, watched, omitted := 0, 0, 0, 0
+	for i, node := range o.Programs {
+		at := fmt.Sprintf("%s.programs[%d]", path, i)
+		p.hold(node.Parent >= -1 && node.Parent < i && (node.Parent >= 0 || i == 0), at+".parent", "is no program before it")
+		p.count(at, int64(node.Runs), int64(node.Refused), int64(node.Watched), int64(node.Crashed), int64(node.Omitted))
+		p.hold(node.Watched <= node.Runs && node.Crashed <= node.Runs+node.Omitted, at+".runs", "are fewer than what became of them")
+		p.oneOf(node.Layer, at+".layer", "", proposal.LayerRootfs, proposal.LayerWorkspace, proposal.LayerWritten, proposal.LayerMemory, proposal.LayerOther)
+		began, refused, watched, omitted = began+node.Runs, refused+node.Refused, watched+node.Watched, omitted+node.Omitted
+	}
+	c := o.Counts
+	p.hold(began+refused+omitted == c.Execs+c.Refused && began <= c.Execs && refused <= c.Refused && watched <= c.Watched, path+".programs", "do not count what was counted")
+}
+
+func (p *prober) event(e proposal.Event, id, path string) {
+	p.hold(e.Command == id, path+".command", "is another's")
+	p.count(path+".pid", int64(e.Pid), int64(e.Parent), int64(e.Times))
+	if x := e.Exec; x != nil {
+		p.match(digestGrammar, x.ArgvDigest, path+".exec.argv_digest", true)
+		p.match(digestGrammar, x.Digest, path+".exec.digest", true)
+	}
+}
+
+// usage checks that figures count and name where they come from.
+func (p *prober) usage(u proposal.Usage, path string) {
+	for _, f := range []proposal.Figure{u.Wall, u.CPUUser, u.CPUSystem, u.PeakMemory, u.Processes, u.Written} {
+		p.count(path, f.Value)
+		p.oneOf(f.Source, path, proposal.SourceUnknown, proposal.SourceClock, proposal.SourceCgroup, proposal.SourceSandbox)
+		p.hold(f.Source != proposal.SourceUnknown || f.Value == 0, path, "has a figure that nobody measured")
+	}
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A forest is a command's tree of programs with what a drawing of it needs.
+type forest struct {
+	list     []proposal.Program
+	children [][]int // by node; the last entry has those without a parent
+	chosen   []bool
+}
+
+func newForest(list []proposal.Program) *forest {
+	f := &forest{list: list, children: make([][]int, len(list)+1), chosen: make([]bool, len(list))}
+	for i, p := range list {
+		at := p.Parent
+		if at < 0 || at >= i {
+			at = len(list) // a stranger's report may hold anything
+		}
+		f.children[at] = append(f.children[at], i)
+	}
+	return f
+}
+
+// choose marks at most n nodes to be shown: those with something wrong, with all
+// that lies above them, then the others in the order in which they first began.
+func (f *forest) choose(n int) {
+	for _, wanted := range []func(proposal.Program) bool{wrong, func(proposal.Program) bool { return true }} {
+		for i, p := range f.list {
+			if f.chosen[i] || !wanted(p) {
+				continue
+			}
+			above := f.above(i)
+			if len(above) > n {
+				continue
+			}
+			for _, j := range above {
+				f.chosen[j] = true
+			}
+			n -= len(above)
+		}
+	}
+}
+
+// above returns i and what is not yet chosen above it.
+func (f *forest) above(i int) []int {
+	var list []int
+	for i >= 0 && !f.chosen[i] {
+		list = append(list, i)
+		parent := f.list[i].Parent
+		if parent >= i {
+			break
+		}
+		i = parent
+	}
+	return list
+}
+
+func wrong(p proposal.Program) bool { return p.Refused+p.Watched+p.Crashed > 0 }
+
+// drawing returns the tree of programs as lines, at most about n of them, and ""
+// where there is nothing to see.
+func drawing(list []proposal.Program, n int) string {
+	if len(list) == 0 || n <= 0 {
+		return ""
+	}
+	f := newForest(list)
+	f.choose(n)
+	var b strings.Builder
+	f.draw(&b, len(list), "", "")
+	return b.String()
+}
+
+// draw writes the children of a node, each behind what the lines before it need.
+func (f *forest) draw(b *strings.Builder, node int, first, rest string) {
+	var shown []int
+	left, starts := 0, 0
+	for _, i := range f.children[node] {
+		if f.chosen[i] {
+			shown = append(shown, i)
+			continue
+		}
+		n, k := f.below(i)
+		left, starts = left+n, starts+k
+	}
+	if node < len(f.list) {
+		starts += f.list[node].Omitted
+	}
+	for k, i := range shown {
+		last := k == len(shown)-1 && starts == 0
+		head, tail := "├─ ", "│  "
+		if last {
+			head, tail = "└─ ", "   "
+		}
+		if node == len(f.list) {
+			head, tail = "", ""
+		}
+		b.WriteString(rest + head + programLine(f.list[i]) + "\n")
+		f.draw(b, i, rest+head, rest+tail)
+	}
+	if starts > 0 {
+		b.WriteString(rest + "└─ … " + more(left, starts) + "\n")
+	}
+}
+
+// below counts the nodes of a branch that is not shown, and the starts in it.
+func (f *forest) below(i int) (nodes, starts int) {
+	p := f.list[i]
+	nodes, starts = 1, p.Runs+p.Refused+p.Omitted
+	for _, j := range f.children[i] {
+		n, k := f.below(j)
+		nodes, starts = nodes+n, starts+k
+	}
+	return nodes, starts
+}
+
+func more(nodes, starts int) string {
+	if nodes == 0 || nodes == starts {
+		return text.Count(int64(starts)) + " more"
+	}
+	return fmt.Sprintf("%s more of %s programs", text.Count(int64(starts)), text.Count(int64(nodes)))
+}
+
+// programLine is one program: its name, how often it ran, where it lies when that
+// is not plain, and what went wrong.
+func programLine(p proposal.Program) string {
+	s := text.Inline(p.Name, 60)
+	file := p.Path
+	if p.Script != "" {
+		file = p.Script
+	}
+	if base := path.Base(p.Path); p.Name != base || p.Layer != proposal.LayerRootfs {
+		s += " (" + layers[p.Layer] + text.Inline(file, 100) + ")"
+	}
+	if p.Runs > 1 {
+		s += " ×" + text.Count(int64(p.Runs))
+	}
+	rule := text.Inline(p.Rule, 60)
+	if p.Refused > 0 {
+		s += "  ⛔ refused" + times(p.Refused) + by(rule)
+	}
+	if p.Watched > 0 {
+		s += "  👁 would be refused" + times(p.Watched) + by(rule)
+	}
+	if p.Crashed > 0 {
+		s += "  💥 crashed" + times(p.Crashed)
+	}
+	return s
+}
+
+// layers say where a program lies that is not of the root file system.
+var layers = map[string]string{
+	proposal.LayerRootfs: "", proposal.LayerWorkspace: "of the pull request: ", proposal.LayerWritten: "made inside: ",
+	proposal.LayerMemory: "in memory: ", proposal.LayerOther: "from elsewhere: ",
+}
+
+func times(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return " ×" + text.Count(int64(n))
+}
+
+func by(rule string) string {
+	if rule == "" {
+		return ""
+	}
+	return " by " + rule
+}

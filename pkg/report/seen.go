@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// seen is what gVisor's kernel saw of a record's command, or nil.
+func seen(r proposal.Record) *proposal.Observations {
+	if r.Result == nil {
+		return nil
+	}
+	return r.Result.Observations
+}
+
+// refusedPrograms counts the programs that policy refused to let r's command start.
+func refusedPrograms(r proposal.Record) int {
+	if o := seen(r); o != nil {
+		return o.Counts.Refused
+	}
+	return 0
+}
+
+// crashes counts r's processes that ended as a runtime does that has a bug.
+func crashes(r proposal.Record) (n int, names []string) {
+	if o := seen(r); o != nil {
+		for _, p := range o.Programs {
+			n += p.Crashed
+		}
+	}
+	return n, namesOf(r, func(p proposal.Program) int { return p.Crashed })
+}
+
+// refusedNames are the names of the programs that were refused, each once.
+func refusedNames(r proposal.Record) []string {
+	return namesOf(r, func(p proposal.Program) int { return p.Refused })
+}
+
+// watchedNames are the names of those that ran and would have been refused.
+func watchedNames(r proposal.Record) []string {
+	return namesOf(r, func(p proposal.Program) int { return p.Watched })
+}
+
+func namesOf(r proposal.Record, n func(proposal.Program) int) []string {
+	var names []string
+	if o := seen(r); o != nil {
+		for _, p := range o.Programs {
+			if n(p) > 0 {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return distinct(names)
+}
+
+func distinct(list []string) []string {
+	known := map[string]bool{}
+	var once []string
+	for _, s := range list {
+		if !known[s] {
+			known[s] = true
+			once = append(once, s)
+		}
+	}
+	return once
+}
+
+// observation says what the kernel saw, as items of a list.
+func observation(r proposal.Record, l level) []string {
+	o := seen(r)
+	if o == nil {
+		return nil
+	}
+	var items []string
+	add := func(format string, args ...any) {
+		items = append(items, "<li>"+fmt.Sprintf(format, args...)+"</li>")
+	}
+	if len(o.Findings) > 0 {
+		add("findings:%s", list(o.Findings, l.list, func(f proposal.Finding) string { return finding(f, l) }))
+	}
+	against := func(words, kind string, n int) {
+		if n > 0 {
+			add("%s: %s%s", words, text.Count(int64(n)), list(spokenAgainst(o.Execs, kind), l.list, func(e proposal.Event) string { return refusedLine(e, l) }))
+		}
+	}
+	against("starts of programs that policy refused", proposal.EventRefused, o.Counts.Refused)
+	against("starts of programs that would have been refused", proposal.EventExec, o.Counts.Watched)
+	if n, names := crashes(r); n > 0 {
+		add("crashed: %s%s: a bug of the program or of its runtime, not the answer of a test", several(names, func(s string) string { return code(s, 60) }), timesHTML(n))
+	}
+	add("%s", explained(r, l))
+	return append(items, noted(*o, l)...)
+}
+
+// noted lists what else is told one by one, a class at a time.
+func noted(o proposal.Observations, l level) []string {
+	var items []string
+	for _, group := range []struct {
+		words string
+		all   int
+		kinds []string
+	}{
+		{"connections and sockets", o.Counts.Connects, []string{proposal.EventConnect, proposal.EventListen, proposal.EventSend}},
+		{"attempts at privilege", o.Counts.Attempts, []string{proposal.EventPrivilege}},
+		{"files outside the workspace and the scratch folders", 0, []string{proposal.EventWrite, proposal.EventRename, proposal.EventRemove, proposal.EventLink, proposal.EventMode}},
+	} {
+		var events []proposal.Event
+		for _, e := range o.Notable {
+			if slices.Contains(group.kinds, e.Kind) {
+				events = append(events, e)
+			}
+		}
+		if n := max(group.all, len(events)); len(events) > 0 {
+			items = append(items, fmt.Sprintf("<li>%s: %s%s</li>", group.words, text.Count(int64(n)), list(events, l.list, func(e proposal.Event) string { return eventLine(e, l) })))
+		}
+	}
+	return items
+}
+
+// explained is the one line about what was predicted and what ran.
+func explained(r proposal.Record, l level) string {
+	o, p := seen(r), predict(r)
+	s := fmt.Sprintf("recorded by gVisor&#39;s kernel, %s: %s started", completeness(*o), programs(p.ran()))
+	if p.ran() == 0 {
+		return s
+	}
+	s += fmt.Sprintf("; %s named by the command, %s started by those", text.Count(int64(p.named)), text.Count(int64(p.below)))
+	if p.others == 0 {
+		return s
+	}
+	s += fmt.Sprintf("; <b>%s not explained</b>", text.Count(int64(p.others)))
+	if len(p.strange) > 0 {
+		s += ": " + several(p.strange, func(s string) string { return code(s, l.short) })
+	}
+	return s
+}
+
+// completeness says whether the record holds everything, or why not.
+func completeness(o proposal.Observations) string {
+	switch {
+	case o.Complete:
+		return "complete"
+	case o.Counts.Dropped > 0:
+		return fmt.Sprintf("<b>not complete</b> (events lost: %s)", text.Count(int64(o.Counts.Dropped)))
+	}
+	return "<b>not complete</b> (the recorder did not say its last word)"
+}
+
+func programs(n int) string {
+	if n == 1 {
+		return "1 program"
+	}
+	return text.Count(int64(n)) + " programs"
+}
+
+// finding is one thing that policy thinks of an event, with the event.
+func finding(f proposal.Finding, l level) string {
+	return code(f.Rule, 80) + " " + prose(f.Message, l.long) + ": " + eventLine(f.Event, l)
+}
+
+// spokenAgainst are the execs of a kind that policy spoke against, each argv once.
+func spokenAgainst(execs []proposal.Event, kind string) []proposal.Event {
+	var once []proposal.Event
+	at := map[string]int{}
+	for _, e := range execs {
+		if e.Kind != kind || kind == proposal.EventExec && (e.Decision == nil || !e.Decision.Observed) || e.Exec == nil {
+			continue
+		}
+		key := e.Exec.Path + "\x00" + e.Exec.ArgvDigest + "\x00" + e.Program
+		n, known := at[key]
+		if !known {
+			n, at[key] = len(once), len(once)
+			e.Times = 0
+			once = append(once, e)
+		}
+		once[n].Times++
+	}
+	return once
+}
+
+// refusedLine is one refused program: its words, who started it, and why not.
+func refusedLine(e proposal.Event, l level) string {
+	x := e.Exec
+	words := strings.Join(quoteAll(x.Argv), " ")
+	if x.ArgvCut {
+		words += " …"
+	}
+	s := code(words, l.short+60) + timesHTML(e.Times)
+	if len(x.Argv) == 0 || path.Base(x.Argv[0]) != path.Base(x.Path) || x.Layer != proposal.LayerRootfs {
+		s += " which is " + code(x.Path, l.short+60)
+	}
+	if by := e.Program; by != "" {
+		s += " started by " + code(base(by), l.short)
+	}
+	if d := e.Decision; d != nil && d.Reason != nil {
+		s += ":"
+		if d.Reason.Rule != "" {
+			s += " " + code(d.Reason.Rule, 80)
+		}
+		s += " " + prose(d.Reason.Message, l.long) + instead(d.Reason.Suggestion, l)
+	} else if d != nil && len(d.Rules) > 0 {
+		s += ": " + code(d.Rules[0], 80)
+	}
+	return s
+}
+
+// eventLine is one thing of note.
+func eventLine(e proposal.Event, l level) string {
+	s := code(base(e.Program), l.short) + " " + verb(e)
+	call := e.Call
+	if e.Kind != proposal.EventPrivilege {
+		call = "" // the verb says it
+	}
+	for _, part := range []struct{ before, text string }{{" ", call}, {" ", e.Path}, {" to ", e.Target}, {" ", e.Address}} {
+		if part.text != "" {
+			s += part.before + code(part.text, l.short+60)
+		}
+	}
+	if e.Kind == proposal.EventRefused && e.Exec != nil {
+		s += " " + code(strings.Join(quoteAll(e.Exec.Argv), " "), l.short+60)
+	}
+	s += timesHTML(e.Times)
+	if e.Errno != "" {
+		s += ": " + code(e.Errno, 40)
+	}
+	if e.Unverified {
+		s += " (after a change of mounts or root: its own words)"
+	}
+	return s
+}
+
+// verbs say what was done, and what was tried.
+var verbs = map[string][2]string{
+	proposal.EventExec: {"started", "start"}, proposal.EventRefused: {"was not allowed to start", "start"}, proposal.EventExit: {"ended", "end"},
+	proposal.EventWrite: {"wrote to", "write to"}, proposal.EventRename: {"renamed", "rename"}, proposal.EventRemove: {"removed", "remove"},
+	proposal.EventLink: {"linked", "link"}, proposal.EventMode: {"changed mode or owner of", "change mode or owner of"},
+	proposal.EventConnect: {"connected to", "connect to"}, proposal.EventListen: {"listened on", "listen on"}, proposal.EventSend: {"sent to", "send to"},
+	proposal.EventPrivilege: {"called", "call"},
+}
+
+// verb says what was done, or only tried.
+func verb(e proposal.Event) string {
+	v, known := verbs[e.Kind]
+	if !known {
+		return code(e.Kind, 40)
+	}
+	if e.Errno != "" && e.Kind != proposal.EventRefused {
+		return "tried to " + v[1]
+	}
+	return v[0]
+}
+
+func timesHTML(n int) string {
+	if n <= 1 {
+		return ""
+	}
+	return " ×" + text.Count(int64(n))
+}
+
+// base is the last name of a path, and nothing for no path.
+func base(name string) string {
+	if name == "" {
+		return ""
+	}
+	return path.Base(name)
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import "github.com/fumehood/fumehood/pkg/proposal"
+
+// marked notes what gVisor's kernel counted.
+func (c *command) marked(processes, written uint64) {
+	c.processes = proposal.Figure{Value: int64(processes), Source: proposal.SourceSandbox}
+	c.written = proposal.Figure{Value: int64(written), Source: proposal.SourceSandbox}
+}
+
+// account says what the command took, and who measured it. Of the cgroup's figures
+// the sandbox's own share is a part.
+func (c *command) account(r *proposal.Result, after usage) {
+	cgroup := func(v int64) proposal.Figure {
+		return proposal.Figure{Value: v, Source: proposal.SourceCgroup}
+	}
+	r.Usage = &proposal.Usage{
+		Wall:       proposal.Figure{Value: r.WallMS, Source: proposal.SourceClock},
+		CPUUser:    cgroup((after.user - c.before.user).Milliseconds()),
+		CPUSystem:  cgroup((after.system - c.before.system).Milliseconds()),
+		PeakMemory: cgroup(int64(r.PeakMem)),
+		Processes:  c.processes,
+		Written:    c.written,
+	}
+}

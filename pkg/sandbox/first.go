@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// gVisor's kernel does not ask about the first program of a command, because it is
+// not started by a program. Where it is plainly a binary of the root file system, it
+// is judged here: both its path and its content are known on the host and cannot
+// change. Everything else, a script or what the workspace holds, goes through guest
+// init, which becomes it by an execve that the kernel asks about: 3 ms for never
+// having to know better than the kernel which file a name means.
+
+var errNotFound = errors.New("executable file not found in $PATH")
+
+// first judges the first program and returns what to start.
+//
+// started is to be called with the process's id, or 0 when it could not be started.
+func (g *gate) first(c *command) (program string, argv []string, started func(int), err error) {
+	started = func(int) {}
+	if c.lowered() {
+		return "", c.through(), started, nil
+	}
+	if g == nil {
+		return "", c.argv(), started, nil
+	}
+	inside, host, err := c.s.o.root().program(c.argv()[0], c.s.o.Path)
+	if errors.Is(err, errNotFound) {
+		return "", nil, nil, err
+	}
+	if err != nil {
+		return "", c.through(), started, nil
+	}
+	x, err := c.firstExec(inside, host)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	d, started, err := g.monitor.First(x)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	if d.Effect != proposal.Allow {
+		return "", nil, nil, fmt.Errorf("%w %q", errRefused, inside)
+	}
+	return inside, c.argv(), started, nil
+}
+
+// What of argv an Exec shows, as package monitor's does.
+const (
+	wordsMost = 256
+	wordMost  = 1024
+	argvMost  = 20 << 10
+)
+
+func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
+	digest, err := fileDigest(host)
+	if err != nil {
+		return proposal.Exec{}, err
+	}
+	x := proposal.Exec{Command: c.x.ID, Path: inside, Argv: []string{}, Env: []string{}, Cwd: c.dir(), Digest: digest,
+		Layer: proposal.LayerRootfs, First: true, Same: []string{}, Grants: append([]string{}, c.x.Grant.Exec...)}
+	hash, room := sha256.New(), argvMost
+	for i, w := range c.argv() {
+		io.WriteString(hash, w)
+		hash.Write([]byte{0})
+		if i >= wordsMost || room == 0 {
+			x.ArgvCut = true
+			continue
+		}
+		kept := w[:min(len(w), wordMost, room)]
+		x.Argv, room, x.ArgvCut = append(x.Argv, strings.ToValidUTF8(kept, "\uFFFD")), room-len(kept), x.ArgvCut || len(kept) < len(w)
+	}
+	x.ArgvDigest = "sha256:" + hex.EncodeToString(hash.Sum(nil))
+	return x, nil
+}
+
+// A root is the read-only part of the sandbox's file tree, as the host sees it.
+type root struct {
+	binds []Bind
+	links map[string]string
+	trees []string // places that are not part of it
+}
+
+func (o Options) root() root {
+	r := root{binds: o.Binds, links: o.Links, trees: []string{"/workspace", "/tmp", "/home", "/proc", "/dev", "/.fumehood"}}
+	for _, t := range o.Trees {
+		r.trees = append(r.trees, t.Target)
+	}
+	return r
+}
+
+// program finds the binary that a name means to the kernel with this PATH. The error
+// is errNotFound when there is surely none.
+func (r root) program(name, dirs string) (inside, host string, err error) {
+	if strings.Contains(name, "/") {
+		return r.binary(name)
+	}
+	for dir := range strings.SplitSeq(dirs, ":") {
+		inside, host, err = r.binary(path.Join(dir, name))
+		if !errors.Is(err, errNotFound) {
+			return inside, host, err
+		}
+	}
+	return "", "", errNotFound
+}
+
+// binary resolves an absolute path to an executable ELF file of the root.
+func (r root) binary(name string) (inside, host string, err error) {
+	if !path.IsAbs(name) {
+		return "", "", fmt.Errorf("%q is not absolute", name)
+	}
+	if inside, host, err = r.resolve(name); err != nil {
+		return "", "", err
+	}
+	f, err := os.Open(host)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	var magic [4]byte
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 != 0o111 {
+		return "", "", fmt.Errorf("%q is not plainly a program", inside)
+	}
+	if _, err := io.ReadFull(f, magic[:]); err != nil || string(magic[:]) != "\x7fELF" {
+		return "", "", fmt.Errorf("%q is not a binary", inside)
+	}
+	return inside, host, nil
+}
+
+// resolve follows a path through the root as the kernel does.
+func (r root) resolve(name string) (inside, host string, err error) {
+	done, rest := "/", strings.Split(name, "/")
+	for hops := 0; len(rest) > 0; {
+		step := rest[0]
+		rest = rest[1:]
+		if step == "" || step == "." {
+			continue
+		}
+		done = path.Join(done, step)
+		var target string
+		if host, target, err = r.look(done); err != nil {
+			return "", "", err
+		}
+		if target == "" {
+			continue
+		}
+		if hops++; hops > 40 {
+			return "", "", fmt.Errorf("too many links on the way to %q", name)
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+		if done = path.Dir(done); path.IsAbs(target) {
+			done = "/"
+		}
+	}
+	return done, host, nil
+}
+
+// look returns the host's path of one inside whose folder is resolved, and the
+// target if it is a link.
+func (r root) look(name string) (host, target string, err error) {
+	if target, ok := r.links[name]; ok {
+		return "", target, nil
+	}
+	for _, tree := range r.trees {
+		if within(name, tree) {
+			return "", "", fmt.Errorf("%q is not part of the root", name)
+		}
+	}
+	best := Bind{}
+	for _, b := range r.binds {
+		if within(name, b.Target) && len(b.Target) > len(best.Target) {
+			best = b
+		}
+		if name != b.Target && within(b.Target, name) && best.Target == "" {
+			host = "/" // a folder of the skeleton, on the way to a bind
+		}
+	}
+	if best.Target == "" {
+		if host == "" {
+			return "", "", errNotFound
+		}
+		return host, "", nil
+	}
+	host = filepath.Join(best.Source, name[len(best.Target):])
+	info, err := os.Lstat(host)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return "", "", errNotFound
+	}
+	if err != nil {
+		return "", "", err
+	}
+	if info.Mode()&os.ModeSymlink != 0 {
+		target, err = os.Readlink(host)
+	}
+	return host, target, err
+}
+
+// within reports whether name is folder or lies below it.
+func within(name, folder string) bool {
+	return name == folder || strings.HasPrefix(name, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// A hostFile names a file's content on the host for as long as nobody sets clocks
+// back, as root could.
+type hostFile struct {
+	dev, ino uint64
+	size     int64
+	mtime    unix.Timespec
+	ctime    unix.Timespec
+}
+
+var digests sync.Map // hostFile → string
+
+// fileDigest is the digest of a file of the root file system.
+func fileDigest(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	key := hostFile{st.Dev, st.Ino, st.Size, unix.Timespec(st.Mtim), unix.Timespec(st.Ctim)}
+	if known, ok := digests.Load(key); ok {
+		return known.(string), nil
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return "", err
+	}
+	sum := "sha256:" + hex.EncodeToString(hash.Sum(nil))
+	digests.Store(key, sum)
+	return sum, nil
+}

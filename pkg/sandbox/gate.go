@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"errors"
+	"maps"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/monitor"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/control"
+	"github.com/fumehood/fumehood/pkg/sandbox/guest"
+)
+
+// A gate is the exec gate and the monitor of one sandbox. Its methods do nothing on
+// nil, which is what a sandbox has when nobody decides and nobody is told.
+type gate struct {
+	s       *instance
+	monitor *monitor.Monitor
+	path    string
+	same    sameIndex
+	nudges  *control.Conn
+
+	mu      sync.Mutex
+	running *command
+}
+
+// errRefused is why the first program of a command was not started.
+var errRefused = errors.New("policy refuses the program")
+
+func newGate(s *instance) (*gate, error) {
+	if s.o.Exec == nil && s.o.Event == nil {
+		return nil, nil
+	}
+	// In the folder with the short path: a socket's has at most 107 bytes.
+	g := &gate{s: s, path: filepath.Join(s.runscRoot, "gate")}
+	g.same.roots = s.o.root()
+	var err error
+	g.monitor, err = monitor.Listen(g.path, monitor.Options{
+		Exec: s.o.Exec, AnswerWithin: AnswerWithin, Event: s.o.Event, Events: g.budget(),
+		Flood: g.flood, Same: g.same.names, Init: guest.Init,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.onClose(g.close)
+	return g, nil
+}
+
+func (g *gate) budget() int {
+	if g.s.o.Events > 0 {
+		return g.s.o.Events
+	}
+	return DefaultEvents
+}
+
+// flood ends the command that causes too many events.
+func (g *gate) flood() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.running != nil {
+		g.running.flood.Store(true)
+		g.running.end(proposal.OutputLimit)
+	}
+}
+
+func (g *gate) socket() string {
+	if g == nil {
+		return ""
+	}
+	return g.path
+}
+
+func (g *gate) serve(pid int) {
+	if g != nil {
+		go g.monitor.Serve(pid, startGrace)
+	}
+}
+
+func (g *gate) ready() error {
+	if g == nil {
+		return nil
+	}
+	var err error
+	if g.nudges, err = control.Dial(g.s.socket()); err != nil {
+		return err
+	}
+	return g.monitor.Ready(startGrace)
+}
+
+func (g *gate) close() error {
+	err := g.monitor.Close()
+	if g.nudges != nil {
+		_ = g.nudges.Close() // its other end is gone
+	}
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (g *gate) failed() <-chan struct{} {
+	if g == nil {
+		return nil
+	}
+	return g.monitor.Failed()
+}
+
+// nudge has the kernel look at what the monitor sent. Asking for the sessions' state
+// asks every sink for its own.
+func (g *gate) nudge() error {
+	_, err := g.nudges.TraceSessions()
+	return err
+}
+
+func (g *gate) begin(c *command) error {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	g.running = c
+	g.mu.Unlock()
+	err := g.monitor.Begin(&monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec}, g.nudge)
+	if err == nil {
+		return nil
+	}
+	if why := g.why(err, map[byte]bool{}); why != nil {
+		return why
+	}
+	return stop("sandbox.crashed", "the sandbox ended between two commands"+g.s.said(), "run fumehood doctor", err)
+}
+
+// end gets the last word about a command of which nothing is left, and fills in what
+// the sandbox knows of it. An error means that the gate no longer stands.
+func (g *gate) end(c *command, r *proposal.Result, told map[byte]bool) error {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	g.running = nil
+	g.mu.Unlock()
+	r.Observations = &proposal.Observations{}
+	mark, err := g.monitor.End(g.nudge)
+	if err != nil {
+		return g.why(err, told)
+	}
+	r.Observations.Counts.Dropped = int(mark.Dropped)
+	r.Observations.Complete = mark.Dropped == 0
+	c.marked(mark.Processes, mark.Bytes)
+	return nil
+}
+
+// why is the reason that the gate fell: the monitor's own, or the kernel's that gave
+// up on the monitor.
+func (g *gate) why(err error, told map[byte]bool) error {
+	// When the whole sandbox died its socket's end is not the reason of anything.
+	select {
+	case <-g.s.gone:
+	case <-time.After(time.Second):
+	}
+	maps.Copy(told, g.s.watch.hits())
+	switch {
+	case g.s.dead():
+		return nil
+	case told[sinkSlow]:
+		return stop("gate.slow", "the sandbox's kernel waited too long for the exec gate", "look at what else this host is doing", err)
+	case told[sinkProtocol]:
+		return stop("gate.protocol", "the sandbox's kernel does not understand the exec gate", "use the fumehood-runsc of this version", err)
+	case g.monitor.Err() != nil:
+		return g.monitor.Err()
+	}
+	return stop("gate.gone", "the sandbox's kernel does not speak with the exec gate", "run fumehood doctor", err)
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// stopped runs text, which must end the run with a code, with nothing run by the
+// canary, and with no further command.
+func stopped(t *testing.T, r *Runner, text, code string) {
+	t.Helper()
+	begin := time.Now()
+	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: testLimits()}})
+	var stop *proposal.StopError
+	if !errors.As(err, &stop) || stop.Code != code || result.Status != proposal.SandboxFailed {
+		t.Errorf("status %s, error %v after %s; want %s", result.Status, err, time.Since(begin), code)
+	}
+	if out := string(result.Stdout.Head); strings.Contains(out, "CANARY") {
+		t.Errorf("it ran: %q", out)
+	}
+	if result.Observations != nil && result.Observations.Complete {
+		t.Error("the record calls itself complete")
+	}
+	if _, err := r.Run(t.Context(), proposal.Execution{ID: "y", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
+		t.Error("another command runs")
+	}
+}
+
+// A decider that stalls lets nothing run and ends the run.
+func TestDeciderStalls(t *testing.T) {
+	o, _ := gatedOptions(t)
+	release := make(chan struct{})
+	defer close(release)
+	o.Exec = func(x proposal.Exec) proposal.ExecDecision {
+		if x.Path == canary {
+			<-release
+		}
+		return allow(x)
+	}
+	stopped(t, testRunner(t, o), "/opt/bin/canary; echo code $?; sleep 10", "gate.slow")
+}
+
+// So does one that stalls on the first program.
+func TestDeciderStallsFirst(t *testing.T) {
+	o, _ := gatedOptions(t)
+	release := make(chan struct{})
+	defer close(release)
+	o.Exec = func(x proposal.Exec) proposal.ExecDecision { <-release; return allow(x) }
+	stopped(t, testRunner(t, o), "/opt/bin/canary", "gate.slow")
+}
+
+// A gate that goes away in the middle of a command ends the run.
+func TestGateDies(t *testing.T) {
+	o, _ := gatedOptions(t)
+	var r *Runner
+	o.Exec = func(x proposal.Exec) proposal.ExecDecision {
+		if x.Path == "/usr/bin/true" {
+			go func() { _ = r.current.gate.monitor.Close() }()
+			time.Sleep(100 * time.Millisecond)
+		}
+		return allow(x)
+	}
+	r = testRunner(t, o)
+	stopped(t, r, "/usr/bin/true; /opt/bin/canary; sleep 10", "gate.gone")
+}
+
+// A recorder that no longer takes anything ends the run when the kernel's patience
+// ends: nothing is dropped unseen.
+func TestRecorderStalls(t *testing.T) {
+	o, _ := gatedOptions(t)
+	release := make(chan struct{})
+	var once atomic.Bool
+	o.Exec = allow
+	o.Event = func(e proposal.Event) {
+		if e.Kind == proposal.EventWrite && !once.Swap(true) {
+			<-release
+		}
+	}
+	r := testRunner(t, o)
+	time.AfterFunc(8*time.Second, func() { close(release) })
+	stopped(t, r, "/opt/bin/tricks flood 50000; /opt/bin/canary; sleep 10", "gate.slow")
+}
+
+// A flood of events ends the command, not the run.
+func TestEventFlood(t *testing.T) {
+	o, rec := gatedOptions(t)
+	o.Events = 500
+	r := testRunner(t, o)
+	rec.reset(allow)
+	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "/opt/bin/tricks flood 100000", Grant: proposal.Grant{Limits: testLimits()}})
+	if err != nil || result.Status != proposal.OutputLimit || result.Limit != "events 500" {
+		t.Errorf("status %s, limit %q, %v", result.Status, result.Limit, err)
+	}
+	if o := result.Observations; o == nil || o.Complete || o.Counts.Dropped == 0 {
+		t.Errorf("observations %+v", o)
+	}
+	if len(rec.events) != 500 {
+		t.Errorf("%d events were told", len(rec.events))
+	}
+	if out, _ := play(t, r, "/usr/bin/id"); !strings.Contains(out, "uid=") {
+		t.Errorf("the next command: %q", out)
+	}
+}
+
+// Whatever a supervisor says that is not the answer to the question, the kernel
+// refuses, from then on, and says why on the FIFO.
+func TestKernelFailsClosed(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer func(conn *net.UnixConn, seq uint64)
+		latch  byte
+		want   string
+	}{
+		{"allows", func(c *net.UnixConn, seq uint64) { c.Write(wire.Verdict{Allow: true}.Append(nil, seq)) }, 0, "uid=uid="},
+		{"refuses", func(c *net.UnixConn, seq uint64) { c.Write(wire.Verdict{}.Append(nil, seq)) }, 0, "126126"},
+		{"nonsense", func(c *net.UnixConn, _ uint64) { c.Write([]byte("yes")) }, sinkProtocol, "126126"},
+		{"much", func(c *net.UnixConn, seq uint64) {
+			c.Write(append(wire.Verdict{Allow: true}.Append(nil, seq), make([]byte, 100)...))
+		}, sinkProtocol, "126126"},
+		{"another's answer", func(c *net.UnixConn, seq uint64) { c.Write(wire.Verdict{Allow: true}.Append(nil, seq-1)) }, sinkProtocol, "126126"},
+		{"an order", func(c *net.UnixConn, seq uint64) { c.Write(wire.Order{Token: 1}.Append(nil, seq)) }, sinkProtocol, "126126"},
+		{"not quite true", func(c *net.UnixConn, seq uint64) {
+			b := wire.Verdict{Allow: true}.Append(nil, seq)
+			b[len(b)-2] = 3
+			c.Write(b)
+		}, sinkProtocol, "126126"},
+		{"gone", func(c *net.UnixConn, _ uint64) { c.Close() }, sinkGone, "126126"},
+		{"silence", func(*net.UnixConn, uint64) {}, sinkSlow, "126126"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out, told := bare(t, test.answer)
+			if out != test.want {
+				t.Errorf("output %q, want %q", out, test.want)
+			}
+			if test.latch != 0 && !told[test.latch] {
+				t.Errorf("the FIFO told %v, want %q", told, test.latch)
+			}
+		})
+	}
+}
+
+// bare runs two execs in a sandbox whose gate is the test's.
+func bare(t *testing.T, answer func(*net.UnixConn, uint64)) (string, map[byte]bool) {
+	t.Helper()
+	o := testOptions(t)
+	bundle := plainBundle(t, o, []string{"PATH=/usr/bin:/bin"}, "/bin/sh", "-c",
+		`x() { out=$(/usr/bin/id 2>/dev/null); code=$?; case $code in 0) printf uid=;; *) printf $code;; esac; }; x; x`)
+	dir := filepath.Dir(bundle)
+	w, err := newWatch(dir, filepath.Join(dir, "g"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: filepath.Join(dir, "g"), Net: "unixpacket"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go supervise(listener, answer)
+	cmd := exec.Command(o.Runsc, "--root="+dir, "--network=none", "--pod-init-config="+w.config(dir), "--ignore-cgroups", "run", "--bundle="+bundle, filepath.Base(dir))
+	cmd.Env = []string{}
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil && stdout.Len() == 0 {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	return stdout.String(), w.hits()
+}
+
+func supervise(listener *net.UnixListener, answer func(*net.UnixConn, uint64)) {
+	conn, err := listener.AcceptUnix()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	buf := make([]byte, wire.MaxMessage)
+	for {
+		n, err := conn.Read(buf)
+		if err != nil || n == 0 {
+			return
+		}
+		if h, _, err := wire.Open(buf[:n]); err == nil && h.Kind == wire.KindExec {
+			answer(conn, h.Seq)
+		}
+	}
+}
+
+// A sink that cannot connect, or a session with a point that does not exist, keeps
+// the sandbox from starting.
+func TestNoGateNoRun(t *testing.T) {
+	o, _ := gatedOptions(t)
+	s := &instance{o: o, gone: make(chan struct{}), stderr: &tailBuffer{}}
+	defer s.close()
+	if err := s.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(s.gate.socket()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.launch(); err != nil {
+		return
+	}
+	if _, err := s.init.ready(t.Context(), startGrace); err == nil {
+		t.Error("a sandbox starts without its gate")
+	}
+}
+
+// All points that the session names exist: runsc would run the sandbox unwatched.
+func TestPoints(t *testing.T) {
+	out, err := exec.Command(testOptions(t).Runsc, "trace", "metadata").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(traceConfig("f", "g", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Session struct {
+			Points []struct{ Name string } `json:"points"`
+		} `json:"trace_session"`
+	}
+	if err := json.Unmarshal(data, &config); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range config.Session.Points {
+		if !strings.Contains(string(out), "Name: "+p.Name+",") {
+			t.Errorf("gVisor has no point %q", p.Name)
+		}
+	}
+	if len(config.Session.Points) < 80 {
+		t.Errorf("%d points", len(config.Session.Points))
+	}
+}

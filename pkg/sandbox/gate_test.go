@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A recorder keeps what the gate asked and told.
+type recorder struct {
+	mu     sync.Mutex
+	decide func(proposal.Exec) proposal.ExecDecision
+	asked  []proposal.Exec
+	events []proposal.Event
+}
+
+func (r *recorder) exec(x proposal.Exec) proposal.ExecDecision {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = append(r.asked, x)
+	return r.decide(x)
+}
+
+func (r *recorder) event(e proposal.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+func (r *recorder) reset(decide func(proposal.Exec) proposal.ExecDecision) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked, r.events, r.decide = nil, nil, decide
+}
+
+// refused lists the paths that were refused.
+func (r *recorder) refused() (list []string) {
+	for _, e := range r.kind(proposal.EventRefused) {
+		list = append(list, e.Path)
+	}
+	return list
+}
+
+func (r *recorder) kind(kind string) (list []proposal.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.Kind == kind {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+const (
+	canary = "/opt/bin/canary"
+	tricks = "/opt/bin/tricks"
+)
+
+// deny is a policy like the built-in one in small: no canary by any name, no loader,
+// nothing that a command wrote, nothing without a name.
+func deny(x proposal.Exec) proposal.ExecDecision {
+	d := proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}, Cacheable: len(x.Env) == 0}
+	switch {
+	case x.Path == canary, slices.Contains(x.Same, canary):
+		d.Reason = &proposal.Reason{Message: "canary"}
+	case strings.HasPrefix(path.Base(x.Path), "ld-linux"):
+		d.Reason = &proposal.Reason{Message: "loader"}
+	case x.Layer != proposal.LayerRootfs && x.Layer != proposal.LayerWorkspace && !(x.Layer == proposal.LayerWritten && slices.Contains(x.Grants, "built")):
+		d.Reason = &proposal.Reason{Message: x.Layer}
+	default:
+		d.Effect = proposal.Allow
+	}
+	return d
+}
+
+func allow(proposal.Exec) proposal.ExecDecision {
+	return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}}
+}
+
+var buildOnce = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "fumehood-test-")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"canary", "tricks"} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", name), "./testdata/"+name)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return string(out), err
+		}
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := buildOnce(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// gatedOptions show the canary and the tricks in /opt/bin, part of the root.
+func gatedOptions(t testing.TB) (Options, *recorder) {
+	t.Helper()
+	dir, err := buildOnce()
+	if err != nil {
+		t.Fatal(err, dir)
+	}
+	rec := &recorder{decide: deny}
+	o := testOptions(t)
+	o.Binds = append(o.Binds, Bind{filepath.Join(dir, "bin"), "/opt/bin"})
+	o.Exec, o.Event = rec.exec, rec.event
+	return o, rec
+}
+
+func gated(t testing.TB) (*Runner, *recorder) {
+	o, rec := gatedOptions(t)
+	return testRunner(t, o), rec
+}
+
+// play runs text and returns its output and result.
+func play(t testing.TB, r *Runner, text string, kinds ...string) (string, proposal.Result) {
+	t.Helper()
+	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: testLimits(), Exec: kinds}})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if result.Observations == nil || !result.Observations.Complete {
+		t.Errorf("%s: not complete: %+v", text, result.Observations)
+	}
+	return string(result.Stdout.Head) + string(result.Stderr.Head), result
+}
+
+// A program that the text never names is refused whatever starts it, and it is
+// recorded. The same text runs it when everything is allowed, so that no test passes
+// because the launcher does not work here.
+func TestLaunchers(t *testing.T) {
+	r, rec := gated(t)
+	for _, test := range []struct{ name, text string }{
+		{"shell", "sh -c /opt/bin/canary"},
+		{"exec", "exec /opt/bin/canary"},
+		{"path", "PATH=/opt/bin:$PATH; canary"},
+		{"eval", "eval $(echo /opt/bin/can'a'ry)"},
+		{"xargs", "echo /opt/bin/canary | xargs -n1 env --"},
+		{"find", `find /opt/bin -name canary -exec {} \;`},
+		{"make", "printf 'x:\\n\\t@/opt/bin/canary\\n' > Makefile; make -s x"},
+		{"npm", `echo '{"scripts":{"x":"/opt/bin/canary"}}' > package.json; npm run -s x`},
+		{"node", `node -e 'process.stdout.write(require("child_process").execFileSync("/opt/bin/canary"))'`},
+		{"python", `/usr/bin/python3 -c 'import subprocess; subprocess.run(["/opt/bin/canary"])'`},
+		{"perl", `perl -e 'system("/opt/bin/canary")'`},
+		{"awk", `awk 'BEGIN { system("/opt/bin/canary") }'`},
+		{"env", "env -i /opt/bin/canary"},
+		{"timeout", "timeout 5 /opt/bin/canary"},
+		{"nice", "nice -n 1 /opt/bin/canary"},
+		{"setsid", "setsid -w /opt/bin/canary"},
+		{"flock", "flock /tmp/lock /opt/bin/canary"},
+		{"git", "git init -q g; git -C g -c alias.x='!/opt/bin/canary' x"},
+		{"tar", "touch f; tar cf /dev/null --checkpoint=1 --checkpoint-action=exec=/opt/bin/canary f"},
+		{"sed", "echo | sed 1e/opt/bin/canary"},
+		{"script", "printf '#!/opt/bin/canary\\n' > s; chmod +x s; ./s"},
+		{"env script", "printf '#!/usr/bin/env -S /opt/bin/canary\\n' > s2; chmod +x s2; ./s2"},
+		{"vfork", "/opt/bin/tricks vfork /opt/bin/canary; sleep 0.2"},
+		{"thread", "/opt/bin/tricks threads /opt/bin/canary"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rec.reset(func(x proposal.Exec) proposal.ExecDecision {
+				if x.Path == canary {
+					return proposal.ExecDecision{Effect: proposal.Deny, Reason: &proposal.Reason{Message: "canary"}}
+				}
+				return allow(x)
+			})
+			out, _ := play(t, r, test.text)
+			if strings.Contains(out, "CANARY") {
+				t.Errorf("it ran: %s", out)
+			}
+			if !slices.Contains(rec.refused(), canary) {
+				t.Errorf("refused %q, output %q", rec.refused(), out)
+			}
+			rec.reset(allow)
+			if out, _ := play(t, r, test.text); !strings.Contains(out, "CANARY") {
+				t.Errorf("it does not run when it is allowed: %q", out)
+			}
+			if len(rec.refused()) > 0 {
+				t.Errorf("refused %q although all is allowed", rec.refused())
+			}
+		})
+	}
+}
+
+// The same program by another way is still that program, or lies where nothing may
+// run from.
+func TestTricks(t *testing.T) {
+	o, rec := gatedOptions(t)
+	if err := os.WriteFile(filepath.Join(o.Workspace, "brought"), readFile(t, filepath.Join(o.Binds[len(o.Binds)-1].Source, "canary")), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := testRunner(t, o)
+	for _, test := range []struct {
+		name, text string
+		path       string // that is refused
+		reason     string
+		dynamic    bool // runs even so where a static program does not
+	}{
+		{name: "loader", text: "/lib64/ld-linux-x86-64.so.2 /usr/bin/id", path: "ld-linux", reason: "loader"},
+		{name: "loader by link", text: "ln -s /lib64/ld-linux-x86-64.so.2 l; ./l /usr/bin/id", path: "ld-linux", reason: "loader"},
+		{name: "copy on the overlay", text: "cp /opt/bin/canary harmless; ./harmless", path: "/workspace/harmless", reason: "canary"},
+		{name: "copy on tmp", text: "cp /opt/bin/canary /tmp/harmless; /tmp/harmless", path: "/tmp/harmless", reason: "canary"},
+		{name: "copy in HOME", text: "cp /opt/bin/canary ~/harmless; ~/harmless", path: "/home/fumehood/harmless", reason: "canary"},
+		{name: "copy on shm", text: "cp /opt/bin/canary /dev/shm/harmless; /dev/shm/harmless", path: "/dev/shm/harmless", reason: "canary"},
+		{name: "changed copy", text: "cp /opt/bin/canary /tmp/changed; echo >> /tmp/changed; /tmp/changed", path: "/tmp/changed", reason: "written"},
+		{name: "brought along", text: "./brought", path: "/workspace/brought", reason: "canary"},
+		{name: "brought and renamed", text: "mv brought b2; ./b2; mv b2 brought", path: "/workspace/b2", reason: "canary"},
+		{name: "hard link", text: "cp /opt/bin/canary h1; ln h1 h2; ./h2", path: "/workspace/h2", reason: "canary"},
+		{name: "symlink chain", text: "ln -s /opt/bin/canary l1; ln -s l1 l2; ln -s $PWD/l2 /tmp/l3; /tmp/l3", path: canary, reason: "canary"},
+		{name: "dots", text: "/opt/../opt/./bin//canary", path: canary, reason: "canary"},
+		{name: "proc root", text: "/proc/self/root/opt/bin/canary", path: canary, reason: "canary"},
+		{name: "another name", text: "exec -a harmless /opt/bin/canary", path: canary, reason: "canary"},
+		{name: "memfd", text: "/opt/bin/tricks memfd /opt/bin/canary", path: "memfd:x", reason: "canary"},
+		{name: "memfd by proc", text: "/opt/bin/tricks memfd /opt/bin/canary proc", path: "memfd:x", reason: "canary"},
+		{name: "unlinked", text: "/opt/bin/tricks unlinked /opt/bin/canary", path: "unlinked", reason: "canary"},
+		{name: "empty path", text: "/opt/bin/tricks emptypath /opt/bin/canary", path: canary, reason: "canary"},
+		{name: "by folder", text: "/opt/bin/tricks at /opt/bin/canary", path: canary, reason: "canary"},
+		{name: "relative", text: "/opt/bin/tricks relative /opt/bin/canary", path: canary, reason: "canary"},
+		{name: "own mounts", text: "/opt/bin/tricks userns /opt/bin/canary /usr/bin/true", path: tricks, reason: "other"},
+		{name: "script", text: "printf '#!/bin/sh\\necho CANARY\\n' > s; chmod +x s; ./s", path: "/workspace/s", reason: "written"},
+		{name: "interpreter of a script of a script", text: "printf '#!/opt/bin/canary\\n' > i; printf '#!/workspace/i\\n' > s3; chmod +x i s3; ./s3", path: "/workspace/s3", reason: "written"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rec.reset(deny)
+			out, _ := play(t, r, test.text)
+			if strings.Contains(out, "CANARY") || strings.Contains(out, "uid=") {
+				t.Errorf("it ran: %s", out)
+			}
+			last := proposal.Event{}
+			for _, e := range rec.kind(proposal.EventRefused) {
+				if strings.Contains(e.Path, test.path) {
+					last = e
+				}
+			}
+			if last.Decision == nil || last.Decision.Reason == nil || last.Decision.Reason.Message != test.reason {
+				t.Errorf("refused %q, last %+v because %+v; output %q", rec.refused(), last, last.Decision, out)
+			}
+			rec.reset(allow)
+			if out, _ := play(t, r, "rm -rf ./* /tmp/* ~/*; cp /proc/self/exe /dev/null; "+restore+test.text); !strings.Contains(out, "CANARY") && !strings.Contains(out, "uid=") {
+				t.Errorf("it does not run when it is allowed: %q", out)
+			}
+		})
+	}
+}
+
+// restore makes what the workspace brought along anew.
+const restore = "cp /opt/bin/canary brought; "
+
+func readFile(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A thread that swaps what a name means never has the refused program run: what is
+// judged is the file that was opened. Where the content itself is a command's to
+// change, the place is refused.
+func TestSwap(t *testing.T) {
+	o, rec := gatedOptions(t)
+	if err := os.WriteFile(filepath.Join(o.Workspace, "script"), []byte("#!/tmp/swapped\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := testRunner(t, o)
+	for _, test := range []struct{ name, text string }{
+		{"link", "/opt/bin/tricks swaplink /usr/bin/true /opt/bin/canary"},
+		{"interpreter", "/opt/bin/tricks swaplink /usr/bin/true /opt/bin/canary /workspace/script"},
+		{"file", "/opt/bin/tricks swapfile /usr/bin/true /opt/bin/canary"},
+		{"script", "/opt/bin/tricks swapscript /usr/bin/true /opt/bin/canary"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rec.reset(deny)
+			out, _ := play(t, r, test.text)
+			if strings.Contains(out, "CANARY") {
+				t.Error("the refused program ran")
+			}
+			if len(rec.refused()) == 0 {
+				t.Error("nothing was refused")
+			}
+			rec.reset(allow)
+			if out, _ := play(t, r, test.text); !strings.Contains(out, "CANARY") {
+				t.Error("it does not run when it is allowed")
+			}
+		})
+	}
+}
+
+// A digest binds on the root only; there the gate reads a file once.
+func TestArguments(t *testing.T) {
+	r, rec := gated(t)
+	rec.reset(allow)
+	play(t, r, "/opt/bin/tricks argv /usr/bin/true; /opt/bin/tricks bytes /usr/bin/true; LD_PRELOAD= NODE_OPTIONS= SECRET=hidden /usr/bin/true")
+	var long, odd, steered proposal.Exec
+	for _, x := range rec.asked {
+		switch {
+		case len(x.Argv) > 20 || x.ArgvCut:
+			long = x
+		case len(x.Argv) == 3 && strings.HasPrefix(x.Argv[1], "\uFFFD"):
+			odd = x
+		case len(x.Env) > 0:
+			steered = x
+		}
+	}
+	if !long.ArgvCut || len(strings.Join(long.Argv, "")) > 30<<10 || long.Path != "/usr/bin/true" || len(long.ArgvDigest) != 71 {
+		t.Errorf("two megabytes of arguments: cut %v, %d words", long.ArgvCut, len(long.Argv))
+	}
+	if odd.Path != "/usr/bin/true" {
+		t.Error("arguments that are not UTF-8 are not told")
+	}
+	if !slices.Equal(steered.Env, []string{"LD_PRELOAD", "NODE_OPTIONS"}) && !slices.Equal(steered.Env, []string{"NODE_OPTIONS", "LD_PRELOAD"}) {
+		t.Errorf("variables %q", steered.Env)
+	}
+}
+
+// A grant lets a command run what it built; then that is what is recorded.
+func TestGrant(t *testing.T) {
+	r, rec := gated(t)
+	out, _ := play(t, r, "cp /usr/bin/id built; ./built", "built")
+	if !strings.Contains(out, "uid=") {
+		t.Errorf("output %q, refused %q", out, rec.refused())
+	}
+	last := rec.asked[len(rec.asked)-1]
+	if last.Layer != proposal.LayerWritten || !slices.Contains(last.Same, "/usr/bin/id") {
+		t.Errorf("asked %+v", last)
+	}
+	rec.reset(deny)
+	if out, _ := play(t, r, "./built"); strings.Contains(out, "uid=") {
+		t.Error("it runs without the grant: an answer outlived its command")
+	}
+}
+
+// The first program is judged too, by whichever way it is started.
+func TestFirst(t *testing.T) {
+	o, rec := gatedOptions(t)
+	if err := os.WriteFile(filepath.Join(o.Workspace, "first.sh"), []byte("#!/bin/sh -e\n/usr/bin/id\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := testRunner(t, o)
+	small := testLimits()
+	small.Pids--
+	for _, test := range []struct {
+		name   string
+		argv   []string
+		limits proposal.Limits
+		path   string
+		exit   int
+	}{
+		{"plain", []string{"id"}, testLimits(), "/usr/bin/id", 0},
+		{"by link", []string{"/bin/sh", "-c", "true"}, testLimits(), "/usr/bin/dash", 0},
+		{"refused", []string{canary}, testLimits(), canary, 126},
+		{"refused by way of init", []string{canary}, small, canary, 126},
+		{"smaller grant", []string{"id"}, small, "/usr/bin/id", 0},
+		{"script of the workspace", []string{"./first.sh"}, testLimits(), "/usr/bin/dash", 0},
+		{"absent", []string{"no-such-program"}, testLimits(), "", 127},
+		{"absent in the workspace", []string{"./no-such-program"}, testLimits(), "", 127},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rec.reset(deny)
+			result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Argv: test.argv, Grant: proposal.Grant{Limits: test.limits}})
+			if err != nil || result.ExitCode != test.exit {
+				t.Fatalf("exit %d, %v; want %d; stderr %q", result.ExitCode, err, test.exit, result.Stderr.Head)
+			}
+			var first proposal.Event
+			for _, e := range rec.events {
+				if e.Exec != nil && e.Exec.First {
+					first = e
+				}
+			}
+			if test.path == "" {
+				if first.Exec != nil {
+					t.Errorf("first %+v", first.Exec)
+				}
+				return
+			}
+			if first.Exec == nil || first.Path != test.path || first.Exec.Digest == "" {
+				t.Fatalf("first %+v", first)
+			}
+			if (first.Kind == proposal.EventRefused) != (test.exit == 126) || first.Kind == proposal.EventExec && first.Pid == 0 {
+				t.Errorf("event %+v", first)
+			}
+			if bytes.Contains(result.Stdout.Head, []byte("CANARY")) {
+				t.Error("it ran")
+			}
+		})
+	}
+}

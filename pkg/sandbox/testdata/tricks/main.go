@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Command tricks tries to begin programs in ways that no shell offers, and does what
+// the monitor should see.
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	if err := tricks[os.Args[1]](os.Args[2:]); err != nil {
+		fmt.Println("tricks:", err)
+		os.Exit(3)
+	}
+}
+
+var tricks = map[string]func([]string) error{
+	"memfd": memfd, "unlinked": unlinked, "emptypath": emptyPath, "at": at, "relative": relative, "argv": argv, "bytes": odd,
+	"many": many, "swaplink": swapLink, "swapfile": swapFile, "swapscript": swapScript, "userns": userNamespace, "overlay": ownOverlay,
+	"threads": threads, "privileges": privileges, "network": network, "files": files, "flood": flood, "vfork": vfork, "spawn": spawn, "refused": refused,
+}
+
+func execveat(fd int, path string, flags int) error {
+	p, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	argv, _ := syscall.SlicePtrFromStrings([]string{"canary"})
+	envv, _ := syscall.SlicePtrFromStrings(nil)
+	_, _, errno := unix.Syscall6(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(p)),
+		uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])), uintptr(flags), 0)
+	return errno
+}
+
+func content(name string) []byte {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func memfd(args []string) error {
+	fd, err := unix.MemfdCreate("x", 0)
+	if err != nil {
+		return err
+	}
+	if _, err := unix.Write(fd, content(args[0])); err != nil {
+		return err
+	}
+	if len(args) > 1 {
+		return syscall.Exec("/proc/self/fd/"+strconv.Itoa(fd), []string{"canary"}, nil)
+	}
+	return execveat(fd, "", unix.AT_EMPTY_PATH)
+}
+
+func unlinked(args []string) error {
+	name := "/tmp/unlinked"
+	if err := os.WriteFile(name, content(args[0]), 0o755); err != nil {
+		return err
+	}
+	fd, err := unix.Open(name, unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(name); err != nil {
+		return err
+	}
+	return execveat(fd, "", unix.AT_EMPTY_PATH)
+}
+
+func emptyPath(args []string) error {
+	fd, err := unix.Open(args[0], unix.O_PATH, 0)
+	if err != nil {
+		return err
+	}
+	return execveat(fd, "", unix.AT_EMPTY_PATH)
+}
+
+func at(args []string) error {
+	fd, err := unix.Open(filepath.Dir(args[0]), unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	return execveat(fd, filepath.Base(args[0]), 0)
+}
+
+func relative(args []string) error {
+	if err := os.Chdir(filepath.Dir(args[0])); err != nil {
+		return err
+	}
+	return syscall.Exec("./"+filepath.Base(args[0]), []string{"harmless"}, nil)
+}
+
+// argv starts a program with two megabytes of arguments.
+func argv(args []string) error {
+	list := []string{args[0]}
+	for range 20 {
+		list = append(list, strings.Repeat("x", 100<<10))
+	}
+	return syscall.Exec(args[0], append(list, "end"), nil)
+}
+
+func odd(args []string) error {
+	return syscall.Exec(args[0], []string{args[0], "\xff\xfe\n\x1b[31m", ""}, nil)
+}
+
+func many(args []string) error {
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	for range n {
+		if err := exec.Command(args[1]).Run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attempts runs start in child processes while change runs in a thread, and prints
+// what they print.
+func attempts(n int, change func(i int), start func() *exec.Cmd) error {
+	var stop atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; !stop.Load(); i++ {
+			change(i)
+		}
+	}()
+	for range n {
+		out, _ := start().CombinedOutput()
+		os.Stdout.Write(out)
+	}
+	stop.Store(true)
+	<-done
+	return nil
+}
+
+// swapLink has a link mean an allowed program and a refused one by turns.
+func swapLink(args []string) error {
+	const name = "/tmp/swapped"
+	return attempts(300, func(i int) {
+		_ = os.Symlink(args[i%2], name+".new")
+		_ = os.Rename(name+".new", name)
+	}, func() *exec.Cmd { return exec.Command(append(args, name)[2]) })
+}
+
+// swapFile has a file be an allowed program and a refused one by turns.
+func swapFile(args []string) error {
+	const name = "/workspace/swapped"
+	contents := [][]byte{content(args[0]), content(args[1])}
+	return attempts(100, func(i int) {
+		_ = os.WriteFile(name+".new", contents[i%2], 0o755)
+		_ = os.Rename(name+".new", name)
+	}, func() *exec.Cmd { return exec.Command(name) })
+}
+
+// swapScript changes the interpreter that a script names while it is begun.
+func swapScript(args []string) error {
+	const name = "/workspace/swapscript"
+	if err := os.WriteFile(name, []byte("#!"+args[0]+"\n"), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return attempts(300, func(i int) {
+		_, _ = f.WriteAt([]byte("#!"+args[i%2]+"\n"), 0)
+	}, func() *exec.Cmd { return exec.Command(name) })
+}
+
+// userNamespace covers a program with another in mounts of its own.
+func userNamespace(args []string) error {
+	cmd := exec.Command("/proc/self/exe", "overlay", args[0], args[1])
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}}
+	return cmd.Run()
+}
+
+func ownOverlay(args []string) error {
+	if err := unix.Mount(args[0], args[1], "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	return syscall.Exec(args[1], []string{args[1]}, nil)
+}
+
+// threads execs from a thread that is not the process's first.
+func threads(args []string) error {
+	result := make(chan error)
+	go func() { result <- syscall.Exec(args[0], []string{"harmless"}, nil) }()
+	return <-result
+}
+
+func vfork(args []string) error {
+	_, err := syscall.ForkExec(args[0], []string{"harmless"}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2}})
+	return err
+}
+
+func privileges([]string) error {
+	_ = syscall.Setuid(0)
+	_ = unix.Unshare(unix.CLONE_NEWNET)
+	_ = unix.Mount("none", "/tmp", "tmpfs", 0, "")
+	_ = unix.Chroot("/tmp")
+	_, _ = unix.MemfdCreate("x", 0)
+	_, _, _ = unix.Syscall(unix.SYS_IO_URING_SETUP, 1, 0, 0)
+	_, _, _ = unix.Syscall(unix.SYS_BPF, 0, 0, 0)
+	_, _, _ = unix.Syscall(unix.SYS_PTRACE, unix.PTRACE_ATTACH, 1, 0)
+	return nil
+}
+
+func network([]string) error {
+	if l, err := net.Listen("tcp", "127.0.0.1:4321"); err == nil {
+		if c, err := net.Dial("tcp", "127.0.0.1:4321"); err == nil {
+			c.Close()
+		}
+		l.Close()
+	}
+	_, _ = net.Dial("tcp", "169.254.169.254:80")
+	_, _ = net.Dial("unix", "/run/absent")
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	to := &unix.SockaddrInet4{Port: 53, Addr: [4]byte{192, 0, 2, 9}}
+	_ = unix.Sendto(fd, []byte("x"), 0, to)
+	_ = unix.Sendmsg(fd, []byte("x"), nil, &unix.SockaddrInet4{Port: 54, Addr: [4]byte{192, 0, 2, 9}}, 0)
+	return nil
+}
+
+func files([]string) error {
+	steps := []error{
+		os.WriteFile("/tmp/made", nil, 0o600),
+		os.Rename("/tmp/made", "/tmp/renamed"),
+		os.Chmod("/tmp/renamed", 0o644),
+		os.Link("/tmp/renamed", "/tmp/linked"),
+		os.Symlink("/etc/passwd", "/tmp/symlinked"),
+		os.Remove("/tmp/linked"),
+		os.Mkdir("/tmp/folder", 0o700),
+		os.WriteFile("/workspace/inside", nil, 0o600),
+		os.Rename("/workspace/inside", "/workspace/inside2"),
+	}
+	for _, err := range steps {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func flood(args []string) error {
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		name := "/tmp/f" + strconv.Itoa(i)
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			return err
+		}
+		_ = os.Remove(name)
+	}
+	return nil
+}
+
+// spawn begins a program many times with as little around it as can be.
+func spawn(args []string) error {
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	for range n {
+		pid, err := syscall.ForkExec(args[1], args[1:], &syscall.ProcAttr{Files: []uintptr{0, 1, 2}})
+		if err != nil {
+			return err
+		}
+		var status syscall.WaitStatus
+		if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refused times an execve that is refused, which takes no process.
+func refused(args []string) error {
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	for range n {
+		if err := syscall.Exec(args[1], args[1:], nil); err != syscall.EACCES {
+			return err
+		}
+	}
+	fmt.Println(time.Since(begin).Nanoseconds() / int64(n))
+	return nil
+}

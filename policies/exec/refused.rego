@@ -1,0 +1,83 @@
+package fumehood.exec
+
+import data.fumehood.lib
+
+# Programs are refused by the name of the file that would run, links resolved, and by
+# the names of what the file is a copy of; one that is many tools in one also by which
+# of them its words ask for.
+
+refused contains [name, lib.refused[name]] if some name in input.names
+
+# METADATA
+# title: No network client without a grant of hosts
+# custom:
+#   rule: exec.network
+#   match: [{path: /usr/bin/curl}, {path: /usr/bin/nc.openbsd}, {path: /usr/lib/git-core/git-remote-https}, {path: /tmp/x, layer: written, grants: [built], same: [/usr/bin/wget]}, {path: /usr/bin/busybox, argv: [busybox, nc, -e, sh]}, {path: /bin/busybox, argv: [wget, x]}, {path: /usr/bin/ssh, argv: [git]}]
+#   not_match: [{path: /usr/bin/git}, {path: /usr/bin/curl, grants: [network]}, {path: /usr/bin/busybox, argv: [ls]}, {path: /usr/bin/git, argv: [curl]}, {path: /usr/bin/psql}]
+deny contains lib.denial("exec.network", sprintf("%s needs the network, which this command was not granted", [name]), "use what the repository and the machine already hold") if {
+	some [name, "network"] in refused
+	not "network" in input.grants
+}
+
+deny contains lib.denial("exec.network", sprintf("%s needs the network, which this command was not granted", [input.tool]), "use what the repository and the machine already hold") if {
+	input.many == true
+	lib.refused[input.tool] == "network"
+	not "network" in input.grants
+}
+
+# METADATA
+# title: No privilege, no other namespace, no container
+# custom:
+#   rule: exec.privilege
+#   match: [{path: /usr/bin/sudo}, {path: /usr/bin/unshare, parent_path: /usr/bin/make}, {path: /usr/bin/docker}, {path: /usr/bin/busybox, argv: [busybox, busybox, su]}, {path: /workspace/tool, layer: written, grants: [built], same: [/usr/bin/nsenter]}, {path: /usr/bin/sudo.ws}]
+#   not_match: [{path: /usr/bin/chown}, {path: /usr/sbin/ldconfig}, {path: /usr/bin/sum}, {path: /usr/bin/busybox, argv: [busybox, chown, x]}]
+deny contains lib.denial("exec.privilege", sprintf("%s asks for privilege, services or another namespace", [name]), "the sandbox has neither root nor services: leave it out") if {
+	some [name, "privilege"] in refused
+}
+
+deny contains lib.denial("exec.privilege", sprintf("%s asks for privilege, services or another namespace", [input.tool]), "the sandbox has neither root nor services: leave it out") if {
+	input.many == true
+	lib.refused[input.tool] == "privilege"
+}
+
+# METADATA
+# title: The loader runs no program under its own name
+# description: ld.so runs any file that can be read, under a name and a digest that were judged for another.
+# custom:
+#   rule: exec.loader
+#   match: [{path: /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2, argv: [ld.so, /usr/bin/id]}, {path: /lib/ld-musl-x86_64.so.1}, {path: /usr/lib/x86_64-linux-gnu/libc.so.6}, {path: /tmp/x, layer: written, grants: [built], same: [/usr/lib/x86_64-linux-gnu/ld-2.31.so]}, {path: /lib64/ld64.so.2}]
+#   not_match: [{path: /usr/bin/ld}, {path: /usr/bin/x86_64-linux-gnu-ld.gold}, {path: /usr/bin/soelim}]
+deny contains lib.denial("exec.loader", sprintf("%s is the loader or a library, which can run any program", [name]), "start the program itself; to see what it needs, use readelf -d") if {
+	some name in input.names
+	lib.loader(name)
+}
+
+# METADATA
+# title: No debugger
+# custom:
+#   rule: exec.debugger
+#   match: [{path: /usr/bin/gdb}, {path: /usr/bin/strace}, {path: /usr/bin/perf_6.1}, {path: /usr/bin/lldb-server-14.0.6}]
+#   not_match: [{path: /usr/bin/time}, {path: /usr/bin/valgrind}]
+deny contains lib.denial("exec.debugger", sprintf("%s takes over other processes, whose names would then say nothing", [name]), "print what you need to know from the test itself") if {
+	some [name, "debugger"] in refused
+}
+
+# METADATA
+# title: Nothing is loaded into a program that was judged as it is
+# description: LD_LIBRARY_PATH is let be where the repository's code runs, since cargo and libtool set it for all that they start.
+# custom:
+#   rule: exec.preload
+#   match: [{env: [LD_PRELOAD], grants: [built]}, {env: [LD_AUDIT]}, {env: [LD_LIBRARY_PATH]}, {env: [PYTHONPATH, GCONV_PATH], grants: [built]}]
+#   not_match: [{env: [LD_LIBRARY_PATH], grants: [built]}, {env: [PYTHONPATH]}, {path: /tmp/x.test, layer: written, env: [LD_PRELOAD], grants: [built]}]
+deny contains lib.denial("exec.preload", sprintf("%s loads other code into %s", [name, input.path]), "leave the variable out") if {
+	input.layer == "rootfs"
+	some name in input.env
+	loading(name)
+}
+
+loading(name) if name in {"LD_PRELOAD", "LD_AUDIT", "LD_PROFILE", "GCONV_PATH"}
+
+loading(name) if {
+	startswith(name, "LD_")
+	not "built" in input.grants
+}
