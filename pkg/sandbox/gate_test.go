@@ -6,6 +6,7 @@ package sandbox
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path"
@@ -90,11 +91,14 @@ func allow(proposal.Exec) proposal.ExecDecision {
 	return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}}
 }
 
+var built string // the folder that buildOnce made
+
 var buildOnce = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "fumehood-test-")
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	for _, name := range []string{"canary", "tricks"} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", name), "./testdata/"+name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -107,8 +111,8 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := buildOnce(); err == nil {
-		os.RemoveAll(dir)
+	if built != "" {
+		os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
@@ -306,11 +310,11 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// A digest binds on the root only; there the gate reads a file once.
+// Arguments are told in part and bound in whole; of variables only names are told.
 func TestArguments(t *testing.T) {
 	r, rec := gated(t)
 	rec.reset(allow)
-	play(t, r, "/opt/bin/tricks argv /usr/bin/true; /opt/bin/tricks bytes /usr/bin/true; LD_PRELOAD= NODE_OPTIONS= SECRET=hidden /usr/bin/true")
+	play(t, r, "/opt/bin/tricks argv /usr/bin/true; /opt/bin/tricks bytes /usr/bin/true; LD_PRELOAD= NODE_OPTIONS= /usr/bin/true")
 	var long, odd, steered proposal.Exec
 	for _, x := range rec.asked {
 		switch {
@@ -330,6 +334,21 @@ func TestArguments(t *testing.T) {
 	}
 	if !slices.Equal(steered.Env, []string{"LD_PRELOAD", "NODE_OPTIONS"}) && !slices.Equal(steered.Env, []string{"NODE_OPTIONS", "LD_PRELOAD"}) {
 		t.Errorf("variables %q", steered.Env)
+	}
+}
+
+// Values of variables stay in the sandbox, whoever gave them.
+func TestValuesStay(t *testing.T) {
+	r, rec := gated(t)
+	rec.reset(allow)
+	x := proposal.Execution{ID: "x", Text: "env; /opt/bin/tricks files", Grant: proposal.Grant{Limits: testLimits(), Env: map[string]string{"TOKEN": "hidden-value", "PYTHONPATH": "/hidden-value"}}}
+	result, err := r.Run(t.Context(), x)
+	if err != nil || !bytes.Contains(result.Stdout.Head, []byte("TOKEN=hidden-value")) {
+		t.Fatalf("%v, output %q", err, result.Stdout.Head)
+	}
+	told, err := json.Marshal([]any{rec.asked, rec.events})
+	if err != nil || bytes.Contains(told, []byte("hidden-value")) || !bytes.Contains(told, []byte("PYTHONPATH")) {
+		t.Errorf("told %s, %v", told, err)
 	}
 }
 

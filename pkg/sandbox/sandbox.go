@@ -22,6 +22,11 @@
 //   - Limits on wall time, processor, memory, processes, disk, open files and
 //     output; the one that ended a command is told from kernel counters, gVisor's
 //     own refusals and our own clocks, never from an exit code.
+//   - With Options.Exec, no program begins, whatever starts it, that it has not
+//     allowed (see package monitor); a refused one fails with EACCES. With Exec or
+//     Event, what a command did is told before Run returns, and Observations say
+//     whether that is all. A gate that falls ends the run: gate.slow, gate.gone,
+//     gate.protocol.
 //
 // It does not protect one command of a run from another, and it is no defence
 // against a hole in gVisor or against side channels of the processor.
