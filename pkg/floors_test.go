@@ -23,7 +23,7 @@ var floors = map[string]int{
 	"pkg/hood": 3,
 
 	"pkg/plan": 2, "pkg/parse": 2, "pkg/policy": 2, "pkg/rootfs": 2, "pkg/sandbox": 2, "pkg/audit": 2,
-	"pkg/checkout": 2, "pkg/github": 2,
+	"pkg/checkout": 2, "pkg/github": 2, "pkg/egress": 2,
 
 	"pkg/monitor": 1,
 
@@ -35,7 +35,8 @@ var only = map[string][]string{
 	"github.com/open-policy-agent/opa": {"pkg/policy"},
 	"mvdan.cc/sh/v3":                   {"pkg/parse"},
 	"golang.org/x/mod/sumdb":           {"pkg/audit"},
-	"gvisor.dev/gvisor":                {"cmd/fumehood-runsc", "pkg/monitor", "pkg/sandbox"},
+	"gvisor.dev/gvisor":                {"cmd/fumehood-runsc", "pkg/monitor", "pkg/sandbox", "pkg/egress"},
+	"github.com/vishvananda/netlink":   {"pkg/egress"},
 	"go.yaml.in/yaml":                  {"pkg/plan"},
 	"github.com/opencontainers":        {"pkg/sandbox"},
 	"github.com/google/go-github":      {"pkg/github"},

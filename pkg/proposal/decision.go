@@ -71,7 +71,8 @@ func Denied(rule, message, suggestion string) Decision {
 type Grant struct {
 	Limits  Limits            `json:"limits"`
 	Env     map[string]string `json:"env"`     // the proposal's own variables that policy lets in
-	Network []string          `json:"network"` // hosts; empty is no network at all
+	Network []string          `json:"network"` // entries as in Proposal.Network; empty is no network at all
+	Phase   string            `json:"phase"`   // PhaseSetup or PhaseRun
 	Fresh   bool              `json:"fresh"`
 	// Exec are kinds of programs that it may start beside the root file system's:
 	// "built" for those that it builds itself.

@@ -28,6 +28,10 @@ type Event struct {
 	Unverified bool `json:"unverified,omitempty"`
 	// Times is how often the like was seen, in Observations, where it is told once.
 	Times int `json:"times,omitempty"`
+	// Flow is what the gateway saw, for the kinds lookup, connection, request and
+	// datagram. Their Pid and Program are of the process whose call it answers, where
+	// that is known.
+	Flow *Flow `json:"flow,omitempty"`
 }
 
 // The kinds of Event.
@@ -44,6 +48,11 @@ const (
 	EventListen    = "listen" // bind and listen
 	EventSend      = "send"   // a datagram with an address
 	EventPrivilege = "privilege"
+
+	EventLookup     = "lookup"     // a name was asked for
+	EventConnection = "connection" // a connection through the gateway ended, or was refused
+	EventRequest    = "request"    // an HTTP request within one
+	EventDatagram   = "datagram"   // what the gateway never lets pass
 )
 
 // A Finding is what policy thinks of an Event.

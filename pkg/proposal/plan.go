@@ -46,7 +46,8 @@ type Proposal struct {
 	Stdin    string            `json:"stdin,omitempty"`
 	Timeout  Duration          `json:"timeout,omitempty"`
 	Limits   *Limits           `json:"limits,omitempty"`
-	Network  []string          `json:"network,omitempty"` // hosts asked for
+	Network  []string          `json:"network,omitempty"` // hosts asked for: "host", "*.host", "host:port" or "registry:NAME"
+	Phase    string            `json:"phase,omitempty"`   // PhaseSetup or PhaseRun, which is the default; no setup follows a run
 	Outputs  []string          `json:"outputs,omitempty"` // workspace paths or globs to bring out
 	Needs    []string          `json:"needs,omitempty"`   // ids that must have succeeded before
 	Expect   string            `json:"expect,omitempty"`  // what the proposer predicts, shown beside what happened

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/rootfs"
+	"github.com/fumehood/fumehood/pkg/sandbox"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+)
+
+// BenchmarkWatched is real work natively, inside with neither gate nor record, and
+// inside with the default policy asked about each program and all that happens
+// written to a log: one of each in turn. Budget of the last over the second: 1.10.
+//
+//	go test -tags e2e ./cmd/fumehood -run '^$' -bench Watched -benchtime 5x -timeout 1h
+func BenchmarkWatched(b *testing.B) {
+	b.Run("configure and make of Debian's hello", func(b *testing.B) {
+		dir := b.TempDir()
+		debianSource(b, "hello", dir)
+		benchWatched(b, dir, "rm -rf /tmp/w && cp -a . /tmp/w && cd /tmp/w && FORCE_UNSAFE_CONFIGURE=1 ./configure -q && make -s -j2")
+	})
+	b.Run("go test of golang.org/x/mod, compiled from nothing", func(b *testing.B) {
+		dir := b.TempDir()
+		from := strings.TrimSpace(benchOutput(b, exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/mod")))
+		benchOutput(b, exec.Command("cp", "-r", from+"/.", dir))
+		benchWatched(b, dir, "export GOCACHE=$(mktemp -d) && go test ./modfile ./module ./semver ./sumdb/...")
+	})
+}
+
+// debianSource unpacks the source of a package, as its authors published it.
+func debianSource(b *testing.B, name, dir string) {
+	b.Helper()
+	apt := b.TempDir()
+	for _, d := range []string{"parts", "lists/partial"} {
+		if err := os.MkdirAll(filepath.Join(apt, d), 0o755); err != nil {
+			b.Fatal(err)
+		}
+	}
+	list, err := os.ReadFile("/etc/apt/sources.list.d/debian.sources")
+	if err != nil {
+		b.Fatal(err)
+	}
+	list = []byte(strings.ReplaceAll(string(list), "Types: deb\n", "Types: deb-src\n"))
+	if err := os.WriteFile(filepath.Join(apt, "parts", "source.sources"), list, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	options := []string{"-qq", "-o", "Dir::Etc::sourcelist=/dev/null", "-o", "Dir::Etc::sourceparts=" + apt + "/parts", "-o", "Dir::State::lists=" + apt + "/lists"}
+	for _, words := range [][]string{{"update"}, {"source", "--download-only", name}} {
+		cmd := exec.Command("apt-get", append(slices.Clone(options), words...)...)
+		cmd.Dir = apt
+		benchOutput(b, cmd)
+	}
+	found, _ := filepath.Glob(filepath.Join(apt, "*.orig.tar.*z"))
+	if len(found) != 1 {
+		b.Fatalf("apt-get source left %q", found)
+	}
+	benchOutput(b, exec.Command("tar", "-xf", found[0], "-C", dir, "--strip-components=1", "--no-same-owner"))
+}
+
+func benchOutput(b *testing.B, cmd *exec.Cmd) string {
+	b.Helper()
+	out, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("%v: %v", cmd, err)
+	}
+	return string(out)
+}
+
+func benchWatched(b *testing.B, workspace, text string) {
+	benchOutput(b, exec.Command("chmod", "-R", "a+rwX", workspace))
+	var wall, cpu [3][]time.Duration
+	var execs int
+	for b.Loop() {
+		w, c := natively(b, workspace, text)
+		wall[0], cpu[0] = append(wall[0], w), append(cpu[0], c)
+		for i, watched := range []bool{false, true} {
+			r := inside(b, workspace, text, watched)
+			wall[i+1] = append(wall[i+1], time.Duration(r.WallMS)*time.Millisecond)
+			cpu[i+1] = append(cpu[i+1], time.Duration(r.CPUMS)*time.Millisecond)
+			if watched {
+				execs = r.Observations.Counts.Execs
+			}
+		}
+	}
+	for i, name := range []string{"native", "off", "on"} {
+		b.ReportMetric(middle(wall[i]).Seconds(), name+"-s")
+		b.ReportMetric(middle(cpu[i]).Seconds(), name+"-cpu-s")
+	}
+	b.ReportMetric(middle(wall[2]).Seconds()/middle(wall[1]).Seconds(), "on/off")
+	b.ReportMetric(middle(cpu[2]).Seconds()/middle(cpu[1]).Seconds(), "on/off-cpu")
+	b.ReportMetric(middle(wall[2]).Seconds()/middle(wall[0]).Seconds(), "on/native")
+	b.ReportMetric(float64(execs), "execs")
+	b.ReportMetric(0, "ns/op")
+}
+
+func middle(took []time.Duration) time.Duration {
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+func natively(b *testing.B, workspace, text string) (wall, cpu time.Duration) {
+	b.Helper()
+	cmd := exec.Command("/bin/sh", "-c", text)
+	cmd.Dir, cmd.Env = workspace, []string{"PATH=/usr/local/go/bin:/usr/bin:/bin", "HOME=" + b.TempDir(), "GOTOOLCHAIN=local", "GOPROXY=off", "GOFLAGS=-buildvcs=false"}
+	begin := time.Now()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %.4000s", err, out)
+	}
+	used := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return time.Since(begin), time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// An allower allows every command, with room, and programs that it builds.
+type allower struct{}
+
+var room = proposal.Limits{Wall: proposal.Duration(10 * time.Minute), CPUs: 64, Memory: 8 * proposal.GiB, Pids: 2000, Disk: 4 * proposal.GiB, Files: 4096, Output: proposal.GiB}
+
+func (allower) Decide(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error) {
+	return proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{Limits: room, Exec: []string{"built"}}}, nil
+}
+
+func inside(b *testing.B, workspace, text string, watched bool) proposal.Result {
+	b.Helper()
+	dir := b.TempDir()
+	s := setup{workspace: workspace, artifacts: filepath.Join(dir, "files")}
+	root, err := rootfs.Open("host", "/usr/local/go/bin:/usr/bin:/bin")
+	if err != nil {
+		b.Fatal(err)
+	}
+	o, err := s.sandboxOptions(root, installtest.Runsc(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	log, err := audit.Create(filepath.Join(dir, "log"), audit.Options{Origin: "bench"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer log.Close()
+	h := hood.Hood{Parse: parse.Analyze, Policy: allower{}, Log: log, Now: time.Now, Sandbox: func(l proposal.Limits) (hood.Runner, error) {
+		o.Limits = l
+		return sandbox.New(o), nil
+	}}
+	if watched {
+		engine, err := policy.New(b.Context(), policy.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		h.Observer = watch(b.Context(), engine, log, &o)
+	}
+	report, err := h.Run(b.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "x", Run: text}}}, proposal.Run{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := report.Records[0].Result
+	if r == nil || !r.Succeeded() {
+		b.Fatalf("%+v", report.Records[0])
+	}
+	return *r
+}
