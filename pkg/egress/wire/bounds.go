@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// maxOwn bounds the host's own addresses in a Begin.
+const maxOwn = 1024
+
+func (h *Hello) trim() {}
+func (h *Hello) check() error {
+	return bounded([]field{{"ca", h.CA, maxPEM}})
+}
+
+func (a *Ask) trim() { anonymous(&a.Egress) }
+func (a *Ask) check() error {
+	return checkEgress(&a.Egress)
+}
+
+func (f *Flow) trim() {
+	trimEgress(&f.Flow.Egress)
+	trimDecision(&f.Flow.Decision)
+	cut(&f.Flow.Code, maxWord)
+}
+
+func (f *Flow) check() error {
+	if f.Flow.Sent < 0 || f.Flow.Received < 0 || f.Flow.WallMS < 0 || f.Flow.Status < 0 || f.Flow.Status > 999 {
+		return fmt.Errorf("%w: a count below nothing", errMalformed)
+	}
+	return errors.Join(checkEgress(&f.Flow.Egress), checkDecision(&f.Flow.Decision), bounded([]field{{"code", f.Flow.Code, maxWord}}))
+}
+
+func (d *Done) trim()        {}
+func (d *Done) check() error { return nil }
+
+func (f *Fault) trim() { cut(&f.Text, maxText) }
+func (f *Fault) check() error {
+	return bounded([]field{{"text", f.Text, maxText}})
+}
+
+func (b *Begin) trim() {}
+func (b *Begin) check() error {
+	if len(b.Own) > maxOwn {
+		return fmt.Errorf("%w: %d addresses", errMalformed, len(b.Own))
+	}
+	return nil
+}
+
+func (e *End) trim()        {}
+func (e *End) check() error { return nil }
+
+func (a *Answer) trim()        { trimDecision(&a.Decision) }
+func (a *Answer) check() error { return checkDecision(&a.Decision) }
+
+// anonymous drops what only the supervisor says.
+func anonymous(e *proposal.Egress) {
+	e.Command, e.Phase, e.Grants, e.Registries = "", "", nil, nil
+}
+
+// trimEgress cuts what strangers wrote.
+func trimEgress(e *proposal.Egress) {
+	anonymous(e)
+	for _, f := range []struct {
+		text *string
+		most int
+	}{{&e.Kind, maxWord}, {&e.Name, maxName}, {&e.Type, maxWord}, {&e.Address, maxWord}, {&e.Protocol, maxWord},
+		{&e.SNI, maxName}, {&e.Method, maxWord}, {&e.Path, maxPath}} {
+		cut(f.text, f.most)
+	}
+	e.Secrets = slices.Clone(e.Secrets[:min(len(e.Secrets), maxSecrets)])
+	for i := range e.Secrets {
+		cut(&e.Secrets[i].Rule, maxWord)
+		cut(&e.Secrets[i].Where, maxWord)
+	}
+}
+
+func checkEgress(e *proposal.Egress) error {
+	if e.Command != "" || e.Phase != "" || e.Grants != nil || e.Registries != nil {
+		return fmt.Errorf("%w: says what only the supervisor knows", errMalformed)
+	}
+	if len(e.Secrets) > maxSecrets || e.Port < 0 || e.Port > 65535 || e.Query < 0 || e.Size < -1 {
+		return fmt.Errorf("%w: a number out of its range", errMalformed)
+	}
+	fields := []field{{"kind", e.Kind, maxWord}, {"name", e.Name, maxName}, {"type", e.Type, maxWord}, {"address", e.Address, maxWord},
+		{"protocol", e.Protocol, maxWord}, {"sni", e.SNI, maxName}, {"method", e.Method, maxWord}, {"path", e.Path, maxPath}}
+	for _, s := range e.Secrets {
+		fields = append(fields, field{"rule", s.Rule, maxWord}, field{"where", s.Where, maxWord})
+	}
+	return bounded(fields)
+}
+
+func trimDecision(d *proposal.EgressDecision) {
+	d.Rules = slices.Clone(d.Rules[:min(len(d.Rules), maxRules)]) // they are another's too
+	for i := range d.Rules {
+		cut(&d.Rules[i], maxWord)
+	}
+	if d.Reason == nil {
+		return
+	}
+	r := *d.Reason
+	cut(&r.Rule, maxWord)
+	cut(&r.Message, maxText)
+	cut(&r.Suggestion, maxText)
+	cut(&r.Text, maxName)
+	d.Reason = &r
+}
+
+func checkDecision(d *proposal.EgressDecision) error {
+	if len(d.Rules) > maxRules || d.Most < 0 {
+		return fmt.Errorf("%w: a number out of its range", errMalformed)
+	}
+	var fields []field
+	for _, r := range d.Rules {
+		fields = append(fields, field{"rule", r, maxWord})
+	}
+	if r := d.Reason; r != nil {
+		fields = append(fields, field{"rule", r.Rule, maxWord}, field{"message", r.Message, maxText},
+			field{"suggestion", r.Suggestion, maxText}, field{"text", r.Text, maxName})
+	}
+	return bounded(fields)
+}
+
+type field struct {
+	name string
+	text string
+	most int
+}
+
+func bounded(fields []field) error {
+	for _, f := range fields {
+		if len(f.text) > f.most || !utf8.ValidString(f.text) {
+			return fmt.Errorf("%w: %s of %d bytes", errMalformed, f.name, len(f.text))
+		}
+	}
+	return nil
+}
+
+// cut also makes a stranger's bytes text that JSON can hold, within most.
+func cut(s *string, most int) {
+	*s = strings.ToValidUTF8(*s, "\uFFFD")
+	if len(*s) > most {
+		*s = strings.ToValidUTF8((*s)[:most], "")
+	}
+}

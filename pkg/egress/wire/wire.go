@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire is what the gateway's process and its supervisor say to each other,
+// down to the bytes. Both are the same program.
+//
+// # Format
+//
+// One message is one record of a SOCK_SEQPACKET socket, of at most MaxMessage bytes:
+//
+//	version  1 byte   Version
+//	kind     1 byte   a Kind
+//	seq      8 bytes  little-endian
+//	body     the kind's struct as encoding/json writes it; nothing for Ping and Pong
+//
+// Each message has exactly one encoding: a body whose decoding does not encode to the
+// same bytes is malformed, so there are no unknown, repeated or misspelt fields.
+//
+// Each side's seq begins with 1 and grows by one with each message that is not an
+// answer; an Answer, a Done and a Pong have that of what they answer. The supervisor
+// says Begin and End in turn, each of which the gateway answers with Done, and between
+// them the gateway says Ask and Flow. Every Flow of a command comes before the Done
+// that answers its End.
+//
+// A Setup is not a message: it is the gateway's whole standard input, read before the
+// process confines itself.
+//
+// # What it does not protect against
+//
+// The supervisor treats every byte as written by an attacker, because the gateway reads
+// what strangers send on both sides. Decoding allocates in proportion to the message,
+// and no text in it is longer than its bound. What the gateway says of its own traffic
+// is believed: nobody else sees it.
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Version is of the protocol. A message of another one is refused.
+const Version = 1
+
+// Bounds in bytes. In a record what is longer is cut by the sender; what is asked
+// about is never cut, but refused.
+const (
+	MaxMessage = 80 << 10
+	MaxSetup   = 4 << 20
+	// MaxAsks is how many Asks may wait for their Answer.
+	MaxAsks = 64
+
+	maxName    = 255
+	maxPath    = 4096
+	maxWord    = 64
+	maxText    = 1024 // of a Reason or a Fault
+	maxSecrets = 16
+	maxRules   = 32
+	maxPEM     = 8 << 10
+)
+
+// A Kind is a message's.
+type Kind uint8
+
+// The kinds. The gateway sends the first six, the supervisor the others.
+const (
+	KindHello Kind = iota + 1
+	KindAsk
+	KindFlow
+	KindDone
+	KindPong
+	KindFault
+	KindBegin
+	KindEnd
+	KindAnswer
+	KindPing
+	kinds
+)
+
+var errMalformed = errors.New("malformed message")
+
+// A Header is what every message begins with.
+type Header struct {
+	Kind Kind
+	Seq  uint64
+}
+
+const headerSize = 10
+
+// Open splits a message. It checks version and kind, not the body.
+func Open(message []byte) (Header, []byte, error) {
+	if len(message) < headerSize || len(message) > MaxMessage {
+		return Header{}, nil, fmt.Errorf("%w of %d bytes", errMalformed, len(message))
+	}
+	if message[0] != Version {
+		return Header{}, nil, fmt.Errorf("message of version %d, not %d", message[0], Version)
+	}
+	h := Header{Kind: Kind(message[1]), Seq: binary.LittleEndian.Uint64(message[2:])}
+	if h.Kind == 0 || h.Kind >= kinds {
+		return Header{}, nil, fmt.Errorf("message of kind %d", h.Kind)
+	}
+	return h, message[headerSize:], nil
+}
+
+// A Body is that of one kind of message.
+type Body interface {
+	// trim cuts what may be cut, so that it can be sent.
+	trim()
+	// check says what a sender must not have sent.
+	check() error
+}
+
+// Encode returns a message. A nil body is none. What is too long in body is cut, in
+// place, unless it would then be another question: that is an error.
+func Encode(kind Kind, seq uint64, body Body) ([]byte, error) {
+	b := binary.LittleEndian.AppendUint64([]byte{Version, byte(kind)}, seq)
+	if body == nil {
+		return b, nil
+	}
+	body.trim()
+	if err := body.check(); err != nil {
+		return nil, fmt.Errorf("cannot encode message: %v", err)
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode message: %v", err)
+	}
+	if len(b)+len(text) > MaxMessage {
+		return nil, fmt.Errorf("cannot encode message of %d bytes", len(text))
+	}
+	return append(b, text...), nil
+}
+
+// Decode reads a body. Unless the error is nil into must not be used.
+func Decode(body []byte, into Body) error {
+	if err := exactly(body, into); err != nil {
+		return err
+	}
+	return into.check()
+}
+
+func exactly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("%w: %v", errMalformed, err)
+	}
+	again, err := json.Marshal(into)
+	if err != nil || !bytes.Equal(again, text) {
+		return fmt.Errorf("%w: not in the one encoding", errMalformed)
+	}
+	return nil
+}
