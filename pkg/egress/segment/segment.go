@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package segment says who has which address on the wire between a sandbox and its
+// gateway: pure data, so that the side that makes the wire (netns), the side that
+// answers on it (link) and the side that gives out addresses (names) agree.
+//
+// Both ends know each other's hardware address from the start. So nobody needs ARP or
+// neighbour discovery on the wire, and the gateway listens to neither.
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// An End is one of the two hosts on the wire. V6 is the zero Addr where the wire has
+// no IPv6.
+type End struct {
+	MAC net.HardwareAddr
+	V4  netip.Addr
+	V6  netip.Addr
+}
+
+// A Segment is the wire: the sandbox's end, the gateway's, and the pools whose first
+// addresses they have. Every address beyond is reached by way of the gateway.
+type Segment struct {
+	Pool4   netip.Prefix
+	Pool6   netip.Prefix // the zero Prefix where there is no IPv6
+	Gateway End
+	Sandbox End
+	MTU     int
+}
+
+// MTU is the largest frame that was measured to be worth its copy: 64 KiB less a page's
+// worth of headers.
+const MTU = 65521
+
+// Reserved is how many addresses at the start of each pool are never given to a name.
+const Reserved = 16
+
+// Default returns the wire that every sandbox gets: 198.18.0.0/15, which is set aside
+// for benchmarks and routed nowhere (RFC 2544), and a unique local /64 (RFC 4193). Each
+// sandbox has a network of its own, so all can have the same.
+func Default() Segment {
+	s, err := New(netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("fd66:756d:6568::/64"))
+	if err != nil {
+		panic("segment: internal error: " + err.Error())
+	}
+	return s
+}
+
+// New returns a wire with addresses of the two pools; pool6 may be the zero Prefix.
+func New(pool4, pool6 netip.Prefix) (Segment, error) {
+	s := Segment{Pool4: pool4.Masked(), MTU: MTU}
+	if !pool4.Addr().Is4() || pool4.Bits() > 24 {
+		return Segment{}, fmt.Errorf("invalid pool %s: want an IPv4 prefix of at most 24 bits", pool4)
+	}
+	if pool6 != (netip.Prefix{}) {
+		if !pool6.Addr().Is6() || pool6.Addr().Is4In6() || pool6.Bits() > 112 {
+			return Segment{}, fmt.Errorf("invalid pool %s: want an IPv6 prefix of at most 112 bits", pool6)
+		}
+		s.Pool6 = pool6.Masked()
+	}
+	s.Gateway = s.end(1)
+	s.Sandbox = s.end(2)
+	return s, nil
+}
+
+// end returns the n-th host of both pools.
+func (s Segment) end(n int) End {
+	e := End{MAC: net.HardwareAddr{0x02, 'f', 'h', 0, 0, byte(n)}, V4: s.Pool4.Addr()}
+	if s.Pool6.IsValid() {
+		e.V6 = s.Pool6.Addr()
+	}
+	for range n {
+		e.V4 = e.V4.Next()
+		if e.V6.IsValid() {
+			e.V6 = e.V6.Next()
+		}
+	}
+	return e
+}
+
+// Without6 returns s without IPv6, for a host whose kernel has none.
+func (s Segment) Without6() Segment {
+	s.Pool6, s.Gateway.V6, s.Sandbox.V6 = netip.Prefix{}, netip.Addr{}, netip.Addr{}
+	return s
+}
+
+// Check says whether s is one that New could have made.
+func (s Segment) Check() error {
+	want, err := New(s.Pool4, s.Pool6)
+	if err != nil {
+		return err
+	}
+	same := func(a, b End) bool { return a.V4 == b.V4 && a.V6 == b.V6 && len(a.MAC) == 6 && a.MAC[0]&1 == 0 }
+	switch {
+	case !same(want.Gateway, s.Gateway), !same(want.Sandbox, s.Sandbox):
+		return errors.New("invalid segment: its ends are not the first hosts of its pools")
+	case s.MTU < 1280 || s.MTU > MTU:
+		return fmt.Errorf("invalid MTU %d", s.MTU)
+	}
+	return nil
+}
