@@ -31,6 +31,7 @@ type layout struct {
 	Limits  proposal.Limits
 	Cgroup  string
 	BinDirs string // PATH
+	Netns   string // path of the network namespace, "" for one of its own without devices
 }
 
 // initCapabilities are what guest init needs inside the sandbox: to mount, to read
@@ -63,7 +64,7 @@ func (l layout) spec() (*specs.Spec, error) {
 			Resources:   resources(l.Limits),
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace},
-				{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace},
+				{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace, Path: l.Netns},
 			},
 		},
 	}, nil

@@ -70,7 +70,7 @@ func (s *instance) runscFlags() []string {
 	return []string{
 		"--root=" + s.runscRoot,
 		"--platform=systrap",
-		"--network=none",
+		"--network=" + s.network(),
 		"--ignore-cgroups", // we made and entered them ourselves
 		"--overlay2=none",  // guest init mounts the overlays, so that it can tell what changed
 		"--file-access-mounts=exclusive",
@@ -80,6 +80,13 @@ func (s *instance) runscFlags() []string {
 		"--log=" + filepath.Join(s.dir, "runsc.log"),
 		"--log-format=json",
 	}
+}
+
+func (s *instance) network() string {
+	if s.o.Netns != "" {
+		return "sandbox"
+	}
+	return "none"
 }
 
 func (s *instance) launch() error {

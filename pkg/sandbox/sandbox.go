@@ -15,8 +15,8 @@
 //   - gVisor's kernel (platform systrap) between it and the host's, checked from
 //     inside and outside before the first command; there is no other runtime and no
 //     fallback.
-//   - No network: the sandbox has a loopback device and no route. No host socket,
-//     fifo or device.
+//   - No network: the sandbox has a loopback device and no route, unless
+//     Options.Netns gives it the devices of a namespace. No host socket, fifo or device.
 //   - An unprivileged user, no capabilities, no_new_privs, and an environment that
 //     is built from nothing.
 //   - Limits on wall time, processor, memory, processes, disk, open files and
@@ -72,6 +72,11 @@ type Options struct {
 	Workspace string // host folder, shown at /workspace under an overlay
 	Trees     []Bind // further host folders under overlays of their own, such as caches
 	Env       map[string]string
+
+	// Netns is the path of a network namespace whose devices, addresses and routes the
+	// sandbox's own network stack takes over: a gateway's. Without it there is a loopback
+	// device and nothing else; the host's own network is never given.
+	Netns string
 
 	// Limits are the run's: no command gets more, and Disk is shared by all of them.
 	Limits proposal.Limits
