@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package address says which addresses of the outside may be connected to, and
+// connects to those and to no other.
+//
+// Check knows every form that an address is written in and the ranges that lead
+// elsewhere than to the public internet: loopback, private, link-local, multicast,
+// documentation, benchmarks, the metadata services of clouds, forms of IPv6 that hold
+// an IPv4 address, the host's own addresses. An IPv6 address that is not of the range
+// given to the public internet is refused without being known.
+//
+// It does not protect against what the routers behind the host do: a public address
+// of a neighbour on the host's own network, the host's address on the far side of a
+// NAT, and a NAT64 prefix that a network chose among public addresses cannot be told
+// from any other address.
+package address
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// A Refused is an address that must not be connected to.
+type Refused struct {
+	Addr netip.Addr
+	Kind string // "loopback", "private", "metadata", "own" …: see the tables
+}
+
+func (r *Refused) Error() string {
+	return fmt.Sprintf("address %s is refused: %s", r.Addr, r.Kind)
+}
+
+// Check returns nil if a may be connected to, and a *Refused if not. own are the
+// host's own addresses. With private the ranges of private networks (RFC 1918, shared
+// address space, unique local IPv6) may be; metadata services and own never.
+func Check(a netip.Addr, own []netip.Prefix, private bool) error {
+	if kind := judge(a, own, private); kind != "" {
+		return &Refused{Addr: a, Kind: kind}
+	}
+	return nil
+}
+
+// judge returns why a is refused, or "".
+func judge(a netip.Addr, own []netip.Prefix, private bool) string {
+	switch {
+	case !a.IsValid():
+		return "invalid"
+	case a.Zone() != "":
+		return "zone"
+	case a.Is4In6():
+		// No name has such an address for good reason, and a dial to it is one to IPv4.
+		return "embedded"
+	}
+	kind := known(a)
+	switch {
+	case kind == "metadata":
+		return kind
+	case within(a, own):
+		return "own"
+	case kind == "nat64":
+		return judge(lastIPv4(a), own, false)
+	case kind == "private" && private:
+		return ""
+	case kind == "" && a.Is6() && !public6.Contains(a):
+		return "reserved"
+	case kind == "" && a.Is6() && isatap(a):
+		return "embedded"
+	}
+	return kind
+}
+
+func within(a netip.Addr, prefixes []netip.Prefix) bool {
+	for _, p := range prefixes {
+		if p.Contains(a) || p.Addr().Unmap() == a {
+			return true
+		}
+	}
+	return false
+}
+
+// lastIPv4 returns the IPv4 address in a's last four bytes.
+func lastIPv4(a netip.Addr) netip.Addr {
+	b := a.As16()
+	return netip.AddrFrom4([4]byte(b[12:]))
+}
+
+// isatap says whether a's interface identifier is that of RFC 5214, which holds an
+// IPv4 address under any prefix.
+func isatap(a netip.Addr) bool {
+	b := a.As16()
+	return b[8]&^3 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package address
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	dialTimeout  = 10 * time.Second // of one Dial, all addresses together
+	tryTimeout   = 4 * time.Second  // of one address
+	maxTries     = 4
+	keepIdle     = 30 * time.Second
+	keepInterval = 10 * time.Second
+)
+
+// A Dialer connects to addresses that pass Check and to no others. Its system calls
+// are those of a TCP connection, and bind.
+type Dialer struct {
+	own   []netip.Prefix
+	probe bool // a bind tells the host's own addresses from others
+}
+
+// NewDialer returns a Dialer for a host with the addresses own.
+func NewDialer(own []netip.Prefix) *Dialer {
+	// Where ip_nonlocal_bind is set any address can be bound, so it tells nothing. This
+	// one is nobody's.
+	local, err := bindable(netip.AddrFrom4([4]byte{192, 0, 2, 1}))
+	return &Dialer{own: own, probe: err != nil || !local}
+}
+
+// Dial connects to the first of addrs that answers; it tries the first four. All are
+// checked before anything is sent: one that is refused refuses all, with a *Refused.
+// The connection's RemoteAddr is the one that was connected to.
+func (d *Dialer) Dial(ctx context.Context, addrs []netip.Addr, port uint16, private bool) (net.Conn, error) {
+	if len(addrs) == 0 || port == 0 {
+		return nil, errors.New("cannot connect: no address")
+	}
+	for _, a := range addrs {
+		if err := d.Check(a, private); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	var first error
+	for _, a := range addrs[:min(len(addrs), maxTries)] {
+		conn, err := d.dial(ctx, netip.AddrPortFrom(a, port), private)
+		if err == nil {
+			return conn, nil
+		}
+		first = errors.Join(first, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, first
+}
+
+// Check is the package's Check with the host's own addresses as they are now, those
+// that it got since the Dialer was made included. What cannot be told is refused.
+func (d *Dialer) Check(a netip.Addr, private bool) error {
+	if err := Check(a, d.own, private); err != nil || !d.probe {
+		return err
+	}
+	local, err := bindable(a)
+	if err != nil {
+		return fmt.Errorf("cannot tell whether %s is the host's own: %w", a, err)
+	}
+	if local {
+		return &Refused{Addr: a, Kind: "own"}
+	}
+	return nil
+}
+
+func (d *Dialer) dial(ctx context.Context, to netip.AddrPort, private bool) (net.Conn, error) {
+	dialer := net.Dialer{
+		Timeout:         tryTimeout,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepInterval, Count: 3},
+		// The last look before the call, at what the call is about to be given.
+		Control: func(network, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil || at != to {
+				return fmt.Errorf("cannot connect to %s: it is not %s, which was checked", address, to)
+			}
+			return Check(at.Addr(), d.own, private)
+		},
+	}
+	dialer.SetMultipathTCP(false)
+	network := "tcp6"
+	if to.Addr().Is4() {
+		network = "tcp4"
+	}
+	return dialer.DialContext(ctx, network, to.String())
+}
+
+// bindable says whether a socket can be bound to a, which is so for the host's own
+// addresses alone. Nothing is sent, and a socket that does not listen receives nothing.
+func bindable(a netip.Addr) (bool, error) {
+	var to unix.Sockaddr = &unix.SockaddrInet6{Addr: a.As16()}
+	family := unix.AF_INET6
+	if a.Is4() {
+		to, family = &unix.SockaddrInet4{Addr: a.As4()}, unix.AF_INET
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		return false, nil // a host without the family has no address of it
+	}
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	err = unix.Bind(fd, to)
+	if errors.Is(err, unix.EADDRNOTAVAIL) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Own returns the addresses of the host's devices, those of loopback left out because
+// Check knows them. It needs a netlink socket, which the gateway's process may not open.
+func Own() ([]netip.Prefix, error) {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the host's addresses: %w", err)
+	}
+	var own []netip.Prefix
+	for _, l := range list {
+		p, err := netip.ParsePrefix(l.String())
+		if err != nil {
+			return nil, fmt.Errorf("cannot list the host's addresses: %w", err)
+		}
+		if a := p.Addr().Unmap(); !a.IsLoopback() {
+			own = append(own, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	return own, nil
+}
