@@ -45,6 +45,19 @@ type Log interface {
 	Append(kind string, v any) (int64, error)
 }
 
+// A Network is the gateway of one run: pkg/egress's Gateway, or a test's. Its errors
+// are StopErrors and end the run.
+type Network interface {
+	// Begin opens the way for x alone, for as much as x.Grant says: what was allowed to
+	// another command holds no more. It is called before each command, those without a
+	// grant of a host included, so that what they try is known to be theirs.
+	Begin(ctx context.Context, x proposal.Execution) error
+	// End cuts every connection of the command, and returns when all that was seen of
+	// them has been told. It is called once after each Begin without an error, when
+	// nothing of the command runs any more.
+	End() error
+}
+
 // A Hood decides and runs plans. Parse, Policy and Now are required, and for Run
 // also Sandbox and Log.
 type Hood struct {
@@ -63,6 +76,9 @@ type Hood struct {
 	// Observer, when set, is told by the Runner what the commands really do; its See
 	// must be among the Runner's options.
 	Observer *Observer
+	// Network, when set, is told of each command; without it a run with a grant of a
+	// host stops before anything runs. Sandbox may set it.
+	Network Network
 	// Progress, when set, is told of each step as it begins.
 	Progress func(Step)
 }
@@ -155,6 +171,10 @@ func (h *Hood) execute(ctx context.Context, records []proposal.Record) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, runner.Close()) }()
+	if err := h.connected(records); err != nil {
+		markAll(records, err)
+		return err
+	}
 	deadline := h.Now().Add(h.budget())
 	for i := range records {
 		if !records[i].Runnable() {
@@ -195,13 +215,16 @@ func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	h.Observer.begin(r, stop)
-	result, err := runner.Run(inner, x)
+	result, err, netErr := h.within(inner, runner, x)
 	if inner.Err() != nil {
 		err = nil // an interrupted command is a Result; execute says that the run was
 	}
 	seen, seeErr := h.Observer.end(ctx, result.Observations)
+	if seen != nil && netErr != nil {
+		seen.Complete = false
+	}
 	result.Observations = seen
-	return result, errors.Join(seeErr, err)
+	return result, errors.Join(seeErr, err, netErr)
 }
 
 // conclude writes the last entry, so that a log without it is seen to be cut off.

@@ -2,6 +2,8 @@
 
 package proposal
 
+import "slices"
+
 // An Egress is one thing that a program in the sandbox asked of the network: the
 // input of policy's decision point fumehood.egress. Names, paths and addresses are a
 // stranger's text.
@@ -89,9 +91,21 @@ type Flow struct {
 	// Code says why it ended otherwise than its peers wished: refused by policy
 	// ("policy"), or by the gateway itself ("address", "mismatch", "hello", "protocol",
 	// "limit", "unreachable", "cut" …); "" when it did not.
-	Code     string `json:"code,omitempty"`
+	Code string `json:"code,omitempty"`
+	// Inside is the address and port that the program itself spoke to, where that stands
+	// for a name: "198.18.0.5:443". By it the kernel's record and the gateway's are joined.
+	Inside   string `json:"inside,omitempty"`
 	Sent     int64  `json:"sent"`             // bytes that left
 	Received int64  `json:"received"`         // bytes that came
 	Status   int    `json:"status,omitempty"` // of an HTTP response
 	WallMS   int64  `json:"wall_ms"`
+}
+
+// mishaps are the codes of what was let through and came to nothing, or to an early end.
+var mishaps = []string{"", "unreachable", "unresolved", "upstream", "timeout", "idle", "cut", "closed"}
+
+// Refused reports whether policy or the gateway refused what f tells of. What was let
+// through and came to nothing was not.
+func (f Flow) Refused() bool {
+	return f.Decision.Effect != Allow || !slices.Contains(mishaps, f.Code)
 }

@@ -68,6 +68,7 @@ type Observations struct {
 	Programs []Program `json:"programs"` // parents before children, in order of their first start; bounded
 	Execs    []Event   `json:"execs"`    // programs that began and that were refused, in order; bounded
 	Notable  []Event   `json:"notable"`  // everything else that is told one by one; bounded
+	Network  []Reach   `json:"network"`  // what was done with the network, refusals first; bounded
 	Counts   Counts    `json:"counts"`
 	Findings []Finding `json:"findings"`
 	// Complete says that nothing was dropped and the recorder said its last word.
@@ -100,4 +101,34 @@ type Counts struct {
 	Connects int `json:"connects"` // and listens and datagrams, but for those that any C library tries in vain
 	Attempts int `json:"attempts"` // at privilege, but for taking on the ids that a process has
 	Dropped  int `json:"dropped"`
+
+	Lookups     int `json:"lookups"` // of names, by the gateway, like the next two
+	Connections int `json:"connections"`
+	Requests    int `json:"requests"`
+	Datagrams   int `json:"datagrams"`
+	Barred      int `json:"barred"` // of the last four, those that policy or the gateway refused
+	Spared      int `json:"spared"` // of those let through, those that would have been refused
+}
+
+// A Reach is what one program of a command did with one place of the network, as far
+// as it is of one kind and had one outcome.
+type Reach struct {
+	Kind     string `json:"kind"`              // EventLookup, EventConnection, EventRequest or EventDatagram
+	Name     string `json:"name"`              // "" of a raw address
+	Address  string `json:"address,omitempty"` // the first that Name stood for, or the raw one
+	Port     int    `json:"port,omitempty"`
+	Protocol string `json:"protocol,omitempty"`
+	SNI      string `json:"sni,omitempty"`     // of the first, where it is not Name
+	Program  string `json:"program,omitempty"` // "" where it is not known
+	Refused  bool   `json:"refused,omitempty"`
+	Watched  bool   `json:"watched,omitempty"` // it would have been refused
+	Code     string `json:"code,omitempty"`    // as in Flow
+	Rule     string `json:"rule,omitempty"`    // by which it was refused, or would have been
+	// Message and Suggestion are the first one's Reason's.
+	Message    string   `json:"message,omitempty"`
+	Suggestion string   `json:"suggestion,omitempty"`
+	Count      int      `json:"count"`
+	Sent       int64    `json:"sent"`
+	Received   int64    `json:"received"`
+	Calls      []string `json:"calls,omitempty"` // of requests, "GET /a": the first different ones
 }
