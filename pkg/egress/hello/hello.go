@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hello reads the first message of a TLS client, without answering it.
+//
+// Read takes from a connection the records that hold one ClientHello, and not a byte
+// more, so that the same bytes can be passed on. What it accepts is narrower than the
+// standard: a length that is off by one, an extension told twice, a server name that is
+// no plain host name, bytes after the message: each is an error with its reason. A
+// message that two readers could read differently is never accepted.
+//
+// It says who the client claims to look for. It does not protect against a server that
+// serves another name under that claim, which nobody can see who does not hold a key.
+package hello
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// MaxBytes is the most that the records of a hello may have, headers included.
+const MaxBytes = 16 << 10
+
+// A Hello is what a ClientHello says.
+type Hello struct {
+	// ServerName is in lower case and without a final dot; "" when none was sent.
+	ServerName string
+	ALPN       []string
+	// Versions are those offered, as the client ordered them: TLS 1.3 is 0x0304.
+	Versions []uint16
+	// Encrypted says that there is an encrypted hello or server name (ECH, ESNI, or
+	// what is sent to look like it): ServerName may then not be the one that is meant.
+	Encrypted bool
+	// Early says that data may follow before the server has answered.
+	Early bool
+}
+
+// An Error says why bytes are no hello that we accept.
+type Error struct{ Reason string }
+
+func (e *Error) Error() string { return "invalid TLS hello: " + e.Reason }
+
+func invalid(format string, args ...any) error {
+	return &Error{Reason: fmt.Sprintf(format, args...)}
+}
+
+const (
+	recordHeader    = 5
+	recordMost      = 1 << 14
+	recordHandshake = 22
+	messageHeader   = 4
+	clientHello     = 1
+)
+
+// Read takes one ClientHello from r and returns it with the bytes it was read from.
+// An error of r that is not the end is returned as it is; everything else is an *Error.
+func Read(r io.Reader) (Hello, []byte, error) {
+	var raw, message []byte
+	for {
+		fragment, err := readRecord(r, &raw)
+		if err != nil {
+			return Hello{}, raw, err
+		}
+		message = append(message, fragment...)
+		done, err := complete(message)
+		if err != nil {
+			return Hello{}, raw, err
+		}
+		if done {
+			h, err := Parse(message)
+			return h, raw, err
+		}
+	}
+}
+
+// readRecord takes one handshake record from r, adds it to raw and returns its content.
+func readRecord(r io.Reader, raw *[]byte) ([]byte, error) {
+	at := len(*raw)
+	if err := take(r, raw, recordHeader); err != nil {
+		return nil, err
+	}
+	head := (*raw)[at:]
+	length := int(head[3])<<8 | int(head[4])
+	switch {
+	case head[0] != recordHandshake:
+		return nil, invalid("record of type %d", head[0])
+	case head[1] != 3 || head[2] > 4:
+		return nil, invalid("record of version %d.%d", head[1], head[2])
+	case length == 0 || length > recordMost:
+		return nil, invalid("record of %d bytes", length)
+	case at+recordHeader+length > MaxBytes:
+		return nil, invalid("more than %d bytes", MaxBytes)
+	}
+	if err := take(r, raw, length); err != nil {
+		return nil, err
+	}
+	return (*raw)[at+recordHeader:], nil
+}
+
+// take reads n bytes more into raw, and only those.
+func take(r io.Reader, raw *[]byte, n int) error {
+	at := len(*raw)
+	*raw = append(*raw, make([]byte, n)...)
+	got, err := io.ReadFull(r, (*raw)[at:])
+	*raw = (*raw)[:at+got]
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return invalid("it ends after %d bytes", len(*raw))
+	}
+	return err
+}
+
+// complete says whether message is one whole ClientHello: nothing follows it.
+func complete(message []byte) (bool, error) {
+	if message[0] != clientHello {
+		return false, invalid("message of type %d", message[0])
+	}
+	if len(message) < messageHeader {
+		return false, nil
+	}
+	want := messageHeader + (int(message[1])<<16 | int(message[2])<<8 | int(message[3]))
+	switch {
+	case want > MaxBytes:
+		return false, invalid("message of %d bytes", want)
+	case len(message) > want:
+		return false, invalid("bytes after the message")
+	}
+	return len(message) == want, nil
+}

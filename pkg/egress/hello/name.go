@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hello
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// hostName returns name in lower case, or an error when it is no plain host name:
+// letters, digits, hyphens and underscores in labels of at most 63, no final dot, no
+// address.
+func hostName(name string) (string, error) {
+	if len(name) == 0 || len(name) > 253 {
+		return "", invalid("server name of %d bytes", len(name))
+	}
+	name = lower(name)
+	for label := range strings.SplitSeq(name, ".") {
+		if !goodLabel(label) {
+			return "", invalid("server name %q", name)
+		}
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return "", invalid("server name %q is an address", name)
+	}
+	return name, nil
+}
+
+// lower touches ASCII only: in Unicode the Kelvin sign would become a k.
+func lower(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+func goodLabel(label string) bool {
+	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+		return false
+	}
+	for i := range len(label) {
+		c := label[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// A Credential is put on requests for one host and path, over verified TLS only. The
+// sandbox never holds Value.
+type Credential struct {
+	Name       string // what it is called where it is spoken of
+	Host       string // "registry.example", or with a port other than 443: "registry.example:8443"
+	Scheme     string // "https", and nothing else
+	PathPrefix string // "/npm" is for /npm and what is below it; "/" for all
+	// Placeholder is what a program sends in Header for Value to take its place. When it
+	// is empty, Header is set on every such request.
+	Placeholder string
+	Header      string // "Authorization"
+	Value       string // with a Placeholder what takes its place, else the whole header
+}
+
+func (c Credential) check() error {
+	switch {
+	case c.Scheme != "https":
+		return fmt.Errorf("invalid credential %q: its scheme is not https", c.Name)
+	case c.Host == "" || c.Value == "" || c.Header == "":
+		return fmt.Errorf("invalid credential %q: host, header and value must be set", c.Name)
+	case !strings.HasPrefix(c.PathPrefix, "/"):
+		return fmt.Errorf("invalid credential %q: its path does not begin with /", c.Name)
+	case strings.ContainsAny(c.Value, "\r\n\x00"):
+		return fmt.Errorf("invalid credential %q: its value is no header's", c.Name)
+	case c.Placeholder != "" && len(c.Placeholder) < 8:
+		return fmt.Errorf("invalid credential %q: its placeholder is too short", c.Name)
+	}
+	return nil
+}
+
+// covers says whether c is for a path: as it is written and as it is decoded.
+func (c Credential) covers(path, escaped string) bool {
+	return below(path, c.PathPrefix) && below(escaped, c.PathPrefix)
+}
+
+func below(path, prefix string) bool {
+	prefix = strings.TrimSuffix(prefix, "/")
+	rest, ok := strings.CutPrefix(path, prefix)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// put puts Value where it belongs and returns every form of it that h now holds.
+func (c Credential) put(h http.Header) []string {
+	if c.Placeholder == "" {
+		h.Set(c.Header, c.Value)
+		return []string{c.Value}
+	}
+	var put []string
+	values := h.Values(c.Header)
+	for i, v := range values {
+		switch basic, ok := c.basic(v); {
+		case ok:
+			values[i] = basic
+			put = append(put, strings.TrimPrefix(basic, basicScheme), c.Value)
+		case strings.Contains(v, c.Placeholder):
+			values[i] = strings.ReplaceAll(v, c.Placeholder, c.Value)
+			put = append(put, c.Value)
+		}
+	}
+	return put
+}
+
+const basicScheme = "Basic "
+
+// basic replaces the placeholder in what HTTP calls basic authentication, where it is
+// hidden by base64.
+func (c Credential) basic(v string) (string, bool) {
+	if len(v) < len(basicScheme) || !strings.EqualFold(v[:len(basicScheme)], basicScheme) {
+		return "", false
+	}
+	plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(v[len(basicScheme):]))
+	if err != nil || !strings.Contains(string(plain), c.Placeholder) {
+		return "", false
+	}
+	plain = []byte(strings.ReplaceAll(string(plain), c.Placeholder, c.Value))
+	return basicScheme + base64.StdEncoding.EncodeToString(plain), true
+}
+
+// shown is what stands for c where its value would be seen.
+func (c Credential) shown() string {
+	if c.Placeholder != "" {
+		return c.Placeholder
+	}
+	return "[credential " + c.Name + "]"
+}

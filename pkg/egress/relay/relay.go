@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Options say whom a Relay asks and what it may use. Ask, Tell and Roots must be set.
+type Options struct {
+	// Ask is policy's answer about a hello or a request. An error refuses.
+	Ask func(context.Context, proposal.Egress) (proposal.EgressDecision, error)
+	// Tell is told every request, and every connection when it has ended. It must not
+	// block for long.
+	Tell func(proposal.Flow)
+	// Roots are whom an upstream's certificate must lead to.
+	Roots *x509.CertPool
+	// CA signs for intercepted names; nil refuses to intercept.
+	CA          *CA
+	Credentials []Credential
+	// Scan says what looks like a secret in a request, Redact replaces it. Without them
+	// a request that policy wants filtered is refused.
+	Scan   func(url string, header http.Header, body []byte) []proposal.EgressSecret
+	Redact func(url string, header http.Header, body []byte) (string, http.Header, []byte)
+	Limits Limits
+}
+
+// Limits bound a connection. A zero field stands for its default.
+type Limits struct {
+	Hello time.Duration // until the first bytes say what is meant, and for each head: 10 s
+	Idle  time.Duration // without a byte either way: 2 min
+	Total time.Duration // of a whole connection: 1 h
+}
+
+// A Target is what a connection was admitted for.
+type Target struct {
+	// Egress is what policy was asked when it was admitted, of kind EgressConnect: what
+	// is asked next is made from it.
+	Egress proposal.Egress
+	// Upstream is a connection to Egress.Address, if there is one already. It is closed
+	// by Serve.
+	Upstream net.Conn
+	// Dial makes another to that address, and to no other.
+	Dial func(context.Context) (net.Conn, error)
+}
+
+// A Relay serves the connections of one run. It is used by many goroutines.
+type Relay struct {
+	options Options
+	budgets budgets
+}
+
+// New returns a Relay, or an error when o lacks what it must have.
+func New(o Options) (*Relay, error) {
+	if o.Ask == nil || o.Tell == nil || o.Roots == nil {
+		return nil, errors.New("invalid relay options: Ask, Tell and Roots must be set")
+	}
+	for _, c := range o.Credentials {
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+	}
+	o.Limits = o.Limits.filled()
+	return &Relay{options: o}, nil
+}
+
+func (l Limits) filled() Limits {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&l.Hello, 10 * time.Second}, {&l.Idle, 2 * time.Minute}, {&l.Total, time.Hour}} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
+	}
+	return l
+}
+
+// Serve serves client as d, policy's answer about the connection, says, until it has
+// ended and been told; then both connections are closed. When ctx is done it is cut at
+// once.
+func (r *Relay) Serve(ctx context.Context, client net.Conn, t Target, d proposal.EgressDecision) {
+	newSession(r, client, t, d).run(ctx)
+}
