@@ -31,6 +31,7 @@ func proposalOf(n *node) proposal.Proposal {
 		Timeout:  durationOf(n.get("timeout")),
 		Limits:   limitsOf(n.get("limits")),
 		Network:  n.texts("network"),
+		Phase:    n.text("phase"),
 		Outputs:  n.texts("outputs"),
 		Needs:    n.texts("needs"),
 		Expect:   n.text("expect"),

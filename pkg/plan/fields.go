@@ -51,7 +51,9 @@ var proposalShape = shape{kind: object, want: "a proposal: an object with an id 
 	{"stdin", false, &shape{kind: text, max: maxStdin, lines: true, doc: "What the command reads on standard input."}},
 	{"timeout", false, durationShape("How long it may take.")},
 	{"limits", false, &limitsShape},
-	{"network", false, listOf(&host, "Hosts asked for.")},
+	{"network", false, listOf(&host, "Hosts asked for: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(registries, ", ")+".")},
+	{"phase", false, &shape{kind: text, max: 64, choice: []string{proposal.PhaseSetup, proposal.PhaseRun}, want: `"setup" or "run"`,
+		doc: "The phase it belongs to, run when left out. What sets up comes before everything that runs."}},
 	{"outputs", false, listOf(&output, "Files to bring out: paths or globs, relative to the workspace.")},
 	{"needs", false, listOf(idShape(""), "Ids of earlier proposals that must have succeeded before.")},
 	{"expect", false, &shape{kind: text, max: maxProse, lines: true, doc: "What is expected to happen, shown beside what did."}},
@@ -78,7 +80,7 @@ var synonyms = map[string]string{
 	"reason": "why", "rationale": "why", "description": "why", "dir": "cwd", "workdir": "cwd",
 	"working_directory": "cwd", "working-directory": "cwd", "environment": "env", "input": "stdin",
 	"timeout_seconds": "timeout", "timeout-minutes": "timeout", "resources": "limits", "hosts": "network",
-	"domains": "network", "artifacts": "outputs", "files": "outputs", "depends_on": "needs", "depends-on": "needs",
+	"domains": "network", "egress": "network", "registries": "network", "stage": "phase", "step": "phase", "artifacts": "outputs", "files": "outputs", "depends_on": "needs", "depends-on": "needs",
 	"after": "needs", "expected": "expect", "expects": "expect", "isolated": "fresh",
 	"cpu": "cpus", "mem": "memory", "ram": "memory", "processes": "pids", "nofile": "files", "time": "wall",
 }
@@ -92,8 +94,8 @@ var (
 
 	envName = shape{kind: text, max: 128, pattern: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`),
 		want: "a variable's name: letters, digits and _"}
-	host = shape{kind: text, max: 260, pattern: regexp.MustCompile(`^[A-Za-z0-9.*:\[\]_-]+$`),
-		want: "a host's name or address, without scheme and path"}
+	host = shape{kind: text, max: 260, pattern: regexp.MustCompile(`^[A-Za-z0-9.*:\[\]_-]+$`), valid: validHost,
+		want: `a host such as "example.com", "*.example.com", "example.com:8080" or "192.0.2.1:443", without scheme and path, or "registry:npm"`}
 	output = shape{kind: text, max: maxPath, never: outside, want: inside}
 )
 

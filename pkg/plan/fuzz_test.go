@@ -3,6 +3,11 @@
 package plan
 
 import (
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -20,6 +25,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(readFile(f, file))
 	}
 	f.Add([]byte(`{"schema":"fumehood.plan/v1","proposals":[{"id":"a","argv":["ls",""],"limits":{"memory":"512MiB","cpus":1e-2}}]}`))
+	f.Add([]byte(`{"schema":"fumehood.plan/v1","proposals":[{"id":"a","run":"ls","network":["*.a.b:1","1.2.3.4:5","registry:go","::1"],"phase":"setup"}]}`))
 	schema := resolvedSchema(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, name := range []string{"", ".json", ".yaml"} {
@@ -74,8 +80,14 @@ func checkAccepted(t *testing.T, p proposal.Plan) {
 	if p.Schema != proposal.PlanSchema || len(p.Proposals) == 0 || len(p.Proposals) > MaxProposals {
 		t.Fatalf("schema %q with %d proposals", p.Schema, len(p.Proposals))
 	}
-	ids := map[string]bool{}
+	ids, ran := map[string]bool{}, false
 	for _, one := range p.Proposals {
+		if setup := one.Phase == proposal.PhaseSetup; setup && ran || !setup && one.Phase != "" && one.Phase != proposal.PhaseRun {
+			t.Fatalf("%s has the phase %q", one.ID, one.Phase)
+		} else {
+			ran = ran || !setup
+		}
+		checkHosts(t, one)
 		for _, need := range one.Needs {
 			if !ids[need] {
 				t.Fatalf("%s needs %s, which is not before it", one.ID, need)
@@ -86,6 +98,33 @@ func checkAccepted(t *testing.T, p proposal.Plan) {
 		}
 		ids[one.ID] = true
 		checkProposal(t, one)
+	}
+}
+
+// checkHosts holds that an entry is one of the forms that policy compares.
+func checkHosts(t *testing.T, p proposal.Proposal) {
+	t.Helper()
+	for _, entry := range p.Network {
+		if name, ok := strings.CutPrefix(entry, "registry:"); ok && slices.Contains(registries, name) {
+			continue
+		}
+		if addr, err := netip.ParseAddrPort(entry); err == nil && addr.String() == entry && addr.Port() > 0 {
+			continue
+		}
+		if addr, err := netip.ParseAddr(entry); err == nil && addr.String() == entry && addr.Zone() == "" {
+			continue
+		}
+		name := entry
+		if host, port, err := net.SplitHostPort(entry); err == nil {
+			if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strconv.FormatUint(n, 10) != port {
+				t.Fatalf("%s has the port %q", p.ID, port)
+			}
+			name = host
+		}
+		name = strings.TrimPrefix(name, "*.")
+		if name == "" || strings.ToLower(name) != name || strings.Trim(name, ".") != name || strings.ContainsAny(name, "*:[]/@ ") {
+			t.Fatalf("%s asks for %q", p.ID, entry)
+		}
 	}
 }
 
@@ -100,7 +139,7 @@ func checkProposal(t *testing.T, p proposal.Proposal) {
 	if forms != 1 || (p.Code != "") != (p.Language != "") {
 		t.Fatalf("%s has %d forms and language %q", p.ID, forms, p.Language)
 	}
-	texts := []string{p.ID, p.Run, p.Code, p.Language, p.Why, p.Cwd, p.Stdin, p.Expect}
+	texts := []string{p.ID, p.Run, p.Code, p.Language, p.Why, p.Cwd, p.Stdin, p.Expect, p.Phase}
 	for _, list := range [][]string{p.Argv, p.Network, p.Outputs, p.Needs} {
 		texts = append(texts, list...)
 	}

@@ -2,7 +2,11 @@
 
 package plan
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
 
 // checkPlan holds proposals against each other and their fields against each other:
 // what a shape cannot say. It reports nothing about what check refused already.
@@ -11,7 +15,7 @@ func checkPlan(root *node, ps *problems) {
 	if proposals == nil || len(proposals.items) > MaxProposals {
 		return
 	}
-	defined := placesOf(proposals)
+	defined, running := placesOf(proposals), -1
 	for i, p := range proposals.items {
 		if ps.full() {
 			return
@@ -23,7 +27,24 @@ func checkPlan(root *node, ps *problems) {
 		checkForm(p, path, ps)
 		checkID(p, i, path, defined, proposals, ps)
 		checkNeeds(p, i, path, defined, ps)
+		running = checkPhase(p, i, running, path, proposals, ps)
 	}
+}
+
+// checkPhase lets nothing set up after something has run: what is granted for set-up
+// is withdrawn then. It returns the first proposal so far that runs, or -1.
+func checkPhase(p *node, i, running int, path string, proposals *node, ps *problems) int {
+	phase := p.get("phase")
+	switch {
+	case phase == nil || phase.value == proposal.PhaseRun:
+		if running < 0 {
+			return i
+		}
+	case phase.kind == text && phase.value == proposal.PhaseSetup && running >= 0:
+		ps.add(phase.at, joinName(path, "phase"), "sets up after proposals[%d] in line %d runs: move it before that one, or give that one the phase \"setup\" too",
+			running, proposals.items[running].at.line)
+	}
+	return running
 }
 
 // placesOf maps each id to the first proposal that has it.

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// registries are the names that may follow "registry:".
+var registries = []string{"go", "npm", "pypi", "crates", "maven", "rubygems", "apt", "github-releases"}
+
+var (
+	hostName = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
+	portText = regexp.MustCompile(`^[1-9][0-9]{0,4}$`)
+	// numeric is the last part of what resolvers take for an address in an odd form:
+	// 127.1, 0x7f000001, 017700000001.
+	numeric = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
+)
+
+// validHost says what is wrong with an entry of network, if anything. An entry has
+// one spelling, so that who reads a grant reads what is compared.
+func validHost(n *node) string {
+	entry := n.value
+	if name, ok := strings.CutPrefix(entry, "registry:"); ok {
+		return registryComplaint(name)
+	}
+	if addr, err := netip.ParseAddr(strings.Trim(entry, "[]")); err == nil {
+		return addressComplaint(addr, entry, addr.String())
+	}
+	if addr, err := netip.ParseAddrPort(entry); err == nil {
+		if addr.Port() == 0 {
+			return "has the port 0: want a port from 1 to 65535"
+		}
+		return addressComplaint(addr.Addr(), entry, addr.String())
+	}
+	name, port, given := strings.Cut(entry, ":")
+	if number, err := strconv.Atoi(port); given && (err != nil || number > 65535 || !portText.MatchString(port)) {
+		return fmt.Sprintf("%s has the port %s: want a port from 1 to 65535, written without zeros before it", quote(entry), quote(port))
+	}
+	return nameComplaint(name, entry)
+}
+
+// tools are names that proposers use for a registry.
+var tools = map[string]string{
+	"golang": "go", "node": "npm", "yarn": "npm", "pnpm": "npm", "pip": "pypi", "python": "pypi", "uv": "pypi", "cargo": "crates", "rust": "crates", "crates.io": "crates",
+	"mvn": "maven", "java": "maven", "gradle": "maven", "gem": "rubygems", "ruby": "rubygems", "bundler": "rubygems", "deb": "apt", "debian": "apt", "ubuntu": "apt", "github": "github-releases",
+}
+
+func registryComplaint(name string) string {
+	if slices.Contains(registries, name) {
+		return ""
+	}
+	near := tools[strings.ToLower(name)]
+	if near == "" {
+		near = nearest(name, registries)
+	}
+	if near != "" {
+		return fmt.Sprintf("no registry is called %s: did you mean %q?", quote(name), near)
+	}
+	return fmt.Sprintf("no registry is called %s: known are %s", quote(name), strings.Join(registries, ", "))
+}
+
+func addressComplaint(addr netip.Addr, entry, plain string) string {
+	switch {
+	case addr.Zone() != "":
+		return fmt.Sprintf("%s has a zone, which is an interface of the machine: leave it out", quote(entry))
+	case addr.Is4In6():
+		return fmt.Sprintf("%s is an IPv4 address in IPv6 clothes: write %s", quote(entry), addr.Unmap())
+	case plain != entry:
+		return fmt.Sprintf("%s is written another way: write %q", quote(entry), plain)
+	}
+	return ""
+}
+
+func nameComplaint(name, entry string) string {
+	below, wild := strings.CutPrefix(name, "*.")
+	switch {
+	case name == "*" || wild && !strings.Contains(below, "."):
+		return fmt.Sprintf("%s is too wide: name at least two parts behind \"*.\", as in \"*.example.com\"", quote(entry))
+	case strings.Contains(below, "*"):
+		return fmt.Sprintf("%s has a star in an odd place: it may stand for the first parts alone, as in \"*.example.com\"", quote(entry))
+	case strings.ContainsAny(name, "[]:"):
+		return fmt.Sprintf("%s is no address and no name: an IPv6 address with a port is written \"[2001:db8::1]:443\"", quote(entry))
+	case strings.ToLower(name) != name:
+		return fmt.Sprintf("%s has capitals: write %s", quote(entry), quote(strings.ToLower(entry)))
+	case strings.HasSuffix(name, "."):
+		return fmt.Sprintf("%s ends in a dot: leave it out", quote(name))
+	case numeric.MatchString(below):
+		return fmt.Sprintf("%s is an address in an odd form: write its four numbers from 0 to 255", quote(entry))
+	case len(below) > 253 || !hostName.MatchString(below):
+		return fmt.Sprintf("%s is no name of a host: want parts of at most 63 letters, digits, _ and -, with dots between them", quote(entry))
+	}
+	return ""
+}
