@@ -48,6 +48,9 @@ type Log interface {
 // A Network is the gateway of one run: pkg/egress's Gateway, or a test's. Its errors
 // are StopErrors and end the run.
 type Network interface {
+	// Open makes the wire, before the sandbox is made, when a command that will run was
+	// granted an entry; granted are all of them. Without it nothing else is called.
+	Open(ctx context.Context, granted []string) error
 	// Begin opens the way for x alone, for as much as x.Grant says: what was allowed to
 	// another command holds no more. It is called before each command, those without a
 	// grant of a host included, so that what they try is known to be theirs.
@@ -79,6 +82,7 @@ type Hood struct {
 	// Network, when set, is told of each command; without it a run with a grant of a
 	// host stops before anything runs. Sandbox may set it.
 	Network Network
+	wired   bool // Network was opened
 	// Progress, when set, is told of each step as it begins.
 	Progress func(Step)
 }
@@ -171,7 +175,7 @@ func (h *Hood) execute(ctx context.Context, records []proposal.Record) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, runner.Close()) }()
-	if err := h.connected(records); err != nil {
+	if err := h.connect(ctx, records); err != nil {
 		markAll(records, err)
 		return err
 	}

@@ -4,27 +4,38 @@ package hood
 
 import (
 	"context"
+	"slices"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// connected says, with a code, that a command was granted a host and there is no way
-// out. Nothing runs then: a test that silently lacks its network proves nothing.
-func (h *Hood) connected(records []proposal.Record) error {
+// connect opens the network if a command that will run was granted an entry of it.
+// Where there is none it says so, with a code, and nothing runs: a test that silently
+// lacks its network proves nothing.
+func (h *Hood) connect(ctx context.Context, records []proposal.Record) error {
+	var granted []string
 	for _, r := range records {
-		if h.Network == nil && r.Runnable() && r.Decision.Grant != nil && len(r.Decision.Grant.Network) > 0 {
-			return &proposal.StopError{Code: "network.unavailable",
-				Message: "policy granted the network to a command, and this run has no gateway",
-				Hint:    "run `fumehood doctor`, which says what this host lacks, or propose the command without `network`"}
+		if r.Runnable() && r.Decision.Grant != nil {
+			granted = append(granted, r.Decision.Grant.Network...)
 		}
 	}
-	return nil
+	slices.Sort(granted)
+	switch granted = slices.Compact(granted); {
+	case len(granted) == 0:
+		return nil
+	case h.Network == nil:
+		return &proposal.StopError{Code: "network.unavailable",
+			Message: "policy granted the network to a command, and this run has no gateway",
+			Hint:    "run `fumehood doctor`, which says what this host lacks, or propose the command without `network`"}
+	}
+	h.wired = true
+	return h.Network.Open(ctx, granted)
 }
 
 // within runs x between the gateway's Begin and End. The first error is the Runner's,
 // or says that x was not started; the second is that the gateway did not end it.
 func (h *Hood) within(ctx context.Context, runner Runner, x proposal.Execution) (proposal.Result, error, error) {
-	if h.Network == nil {
+	if !h.wired {
 		result, err := runner.Run(ctx, x)
 		return result, err, nil
 	}
