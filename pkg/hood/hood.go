@@ -169,16 +169,16 @@ func (h *Hood) execute(ctx context.Context, records []proposal.Record) (err erro
 	if !any {
 		return nil
 	}
+	if err := h.connect(ctx, records); err != nil {
+		markAll(records, err)
+		return err
+	}
 	runner, err := h.Sandbox(limits)
 	if err != nil {
 		markAll(records, err)
 		return err
 	}
 	defer func() { err = errors.Join(err, runner.Close()) }()
-	if err := h.connect(ctx, records); err != nil {
-		markAll(records, err)
-		return err
-	}
 	deadline := h.Now().Add(h.budget())
 	for i := range records {
 		if !records[i].Runnable() {
