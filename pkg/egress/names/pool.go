@@ -5,7 +5,6 @@ package names
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 )
@@ -127,10 +126,4 @@ func number(a netip.Addr) (uint32, bool) {
 		return 0, false
 	}
 	return at - reserved, true
-}
-
-func (p *Pool) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return fmt.Sprintf("%d names, %d given", len(p.nums), p.next)
 }

@@ -4,8 +4,31 @@ package names
 
 import (
 	"context"
+	"errors"
+	"net/netip"
+	"strconv"
+	"time"
 
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/fumehood/fumehood/pkg/egress/address"
 	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// What a Server does at most.
+const (
+	DefaultRate = 1000 // messages a second
+	maxAtOnce   = 128  // messages being answered
+)
+
+// The codes of a Flow of a look-up.
+const (
+	CodePolicy      = "policy"      // refused by policy, or it could not be asked
+	CodeProtocol    = "protocol"    // no question that we answer, or a name that is none
+	CodeAddress     = "address"     // one of the name's addresses must not be connected to
+	CodeAbsent      = "absent"      // there is no such name
+	CodeUnreachable = "unreachable" // no server gave an answer that counts
+	CodeLimit       = "limit"       // too many questions, or too many names
 )
 
 // Options are what a Server needs; all fields but Rate must be set.
@@ -13,10 +36,10 @@ type Options struct {
 	Pool *Pool
 	// Ask asks policy. The Server fills Kind, Name, Type and Protocol.
 	Ask func(context.Context, proposal.Egress) (proposal.EgressDecision, error)
-	// Find finds the name outside, as Resolver.Resolve does: a name that is nowhere, or
+	// Find finds the name outside, as Resolver.Find does: a name that is nowhere, or
 	// where it must not be, is not there inside either.
 	Find func(ctx context.Context, name string, private bool) error
-	// Tell is told what became of each look-up.
+	// Tell is told what became of each look-up, by many goroutines.
 	Tell func(proposal.Flow)
 	// Rate is how many messages a second are answered; 0 is DefaultRate. What is more
 	// is answered with a failure, and told as one Flow a second.
@@ -25,16 +48,142 @@ type Options struct {
 
 // A Server answers DNS messages. It is used by many goroutines at once.
 type Server struct {
-	o Options
+	o    Options
+	rate *rate
+	busy chan struct{}
 }
 
 // NewServer returns a Server.
 func NewServer(o Options) (*Server, error) {
-	return &Server{o: o}, nil
+	if o.Pool == nil || o.Ask == nil || o.Find == nil || o.Tell == nil {
+		return nil, errors.New("cannot answer look-ups: an option is missing")
+	}
+	if o.Rate == 0 {
+		o.Rate = DefaultRate
+	}
+	return &Server{o: o, rate: newRate(o.Rate), busy: make(chan struct{}, maxAtOnce)}, nil
 }
 
 // Query answers one message, of UDP or of TCP without its length. nil is no answer:
-// what came was no question. An answer has at most 512 bytes.
+// what came was no question. An answer has at most 512 bytes, whatever was asked.
+//
+// A refused name does not exist for the program (NXDOMAIN), which is what makes most
+// programs stop at once and say so. Types other than A and AAAA have no data.
 func (s *Server) Query(ctx context.Context, message []byte) []byte {
-	return nil
+	start := time.Now()
+	q, code, answer, err := readQuery(message)
+	flow := proposal.Flow{Egress: proposal.Egress{Kind: proposal.EgressLookup, Protocol: "udp"}}
+	if !s.admit(&flow) {
+		if !answer {
+			return nil
+		}
+		return q.answer(dnsmessage.RCodeServerFailure, nil, "fumehood: too many look-ups")
+	}
+	defer func() { <-s.busy }()
+
+	var body dnsmessage.ResourceBody
+	note := ""
+	if err != nil {
+		flow.Code = CodeProtocol
+	} else {
+		code, body, note = s.resolve(ctx, q.question, &flow)
+	}
+	flow.WallMS = time.Since(start).Milliseconds()
+	s.o.Tell(flow)
+	if !answer {
+		return nil
+	}
+	return q.answer(code, body, note)
+}
+
+// admit takes a place for one more message, or tells that there is none.
+func (s *Server) admit(flow *proposal.Flow) bool {
+	ok, tell := s.rate.take(time.Now())
+	if ok {
+		select {
+		case s.busy <- struct{}{}:
+			return true
+		default:
+			tell = s.rate.tell(time.Now())
+		}
+	}
+	if tell {
+		flow.Code = CodeLimit
+		s.o.Tell(*flow)
+	}
+	return false
+}
+
+// resolve decides about one question. It fills flow and returns what to answer.
+func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *proposal.Flow) (dnsmessage.RCode, dnsmessage.ResourceBody, string) {
+	flow.Egress.Type = typeName(q.Type)
+	name, err := Parse(q.Name.String())
+	if err != nil {
+		flow.Egress.Name, flow.Code = shown(q.Name.String()), CodeProtocol
+		return dnsmessage.RCodeNameError, nil, "fumehood: not a name of a host"
+	}
+	flow.Egress.Name = name
+	d, err := s.o.Ask(ctx, flow.Egress)
+	if err != nil {
+		flow.Code = CodePolicy
+		return dnsmessage.RCodeServerFailure, nil, "fumehood: policy could not be asked"
+	}
+	flow.Decision = d
+	isAddress := q.Type == dnsmessage.TypeA || q.Type == dnsmessage.TypeAAAA
+	if d.Effect != proposal.Allow {
+		flow.Code = CodePolicy
+		if !isAddress && s.o.Pool.Has(name) {
+			return dnsmessage.RCodeSuccess, nil, refusal(d) // the name is there, this of it is not
+		}
+		return dnsmessage.RCodeNameError, nil, refusal(d)
+	}
+	if !isAddress {
+		return dnsmessage.RCodeSuccess, nil, ""
+	}
+	if err := s.o.Find(ctx, name, d.Private); err != nil {
+		return notFound(err, flow)
+	}
+	v4, v6, err := s.o.Pool.Take(name)
+	if err != nil {
+		flow.Code = CodeLimit
+		return dnsmessage.RCodeServerFailure, nil, "fumehood: too many names"
+	}
+	return dnsmessage.RCodeSuccess, addressBody(q.Type, v4, v6), ""
+}
+
+func addressBody(t dnsmessage.Type, v4, v6 netip.Addr) dnsmessage.ResourceBody {
+	if t == dnsmessage.TypeA {
+		return &dnsmessage.AResource{A: v4.As4()}
+	}
+	return &dnsmessage.AAAAResource{AAAA: v6.As16()}
+}
+
+// notFound answers for a name that policy allows and that has no address for us.
+func notFound(err error, flow *proposal.Flow) (dnsmessage.RCode, dnsmessage.ResourceBody, string) {
+	var refused *address.Refused
+	switch {
+	case errors.As(err, &refused):
+		flow.Code, flow.Egress.Address = CodeAddress, refused.Addr.String()
+		return dnsmessage.RCodeNameError, nil, "fumehood: " + refused.Error()
+	case errors.Is(err, ErrNotFound):
+		flow.Code = CodeAbsent
+		return dnsmessage.RCodeNameError, nil, ""
+	}
+	flow.Code = CodeUnreachable
+	return dnsmessage.RCodeServerFailure, nil, "fumehood: no name server answers"
+}
+
+// refusal is the note about a refused name. Only the rule is told: its message may
+// hold words of strangers.
+func refusal(d proposal.EgressDecision) string {
+	if d.Reason == nil {
+		return "fumehood: refused by policy"
+	}
+	return "fumehood: refused by rule " + shown(d.Reason.Rule)
+}
+
+// shown returns text in printable ASCII and bounded.
+func shown(text string) string {
+	quoted := strconv.QuoteToASCII(text[:min(len(text), MaxName)])
+	return quoted[1 : len(quoted)-1]
 }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+const (
+	maxRecords   = 256 // of one reply
+	maxLinks     = 16  // aliases from one name to its addresses
+	maxAddresses = 64  // of one name
+)
+
+var (
+	errForeign   = errors.New("not an answer to the question")
+	errTruncated = errors.New("the answer was cut off")
+)
+
+// A question is what an upstream server is asked.
+type question struct {
+	name string // as Parse gives it, or an alias' target in lower case
+	kind dnsmessage.Type
+}
+
+// A reply is what a server answered.
+type reply struct {
+	addrs  []netip.Addr
+	alias  string // where the name leads, when the reply does not say what is there
+	ttl    uint32 // least of the records used
+	absent bool   // the name, or what it is an alias of, does not exist
+}
+
+// pack returns the message that asks q.
+func (q question) pack(id uint16) ([]byte, error) {
+	name, err := dnsmessage.NewName(q.name + ".")
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask for %q: %w", q.name, err)
+	}
+	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{ID: id, RecursionDesired: true})
+	var opt dnsmessage.ResourceHeader
+	err = errors.Join(
+		b.StartQuestions(),
+		b.Question(dnsmessage.Question{Name: name, Type: q.kind, Class: dnsmessage.ClassINET}),
+		b.StartAdditionals(),
+		opt.SetEDNS0(maxMessage, dnsmessage.RCodeSuccess, false),
+		b.OPTResource(opt, dnsmessage.OPTResource{}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask for %q: %w", q.name, err)
+	}
+	return b.Finish()
+}
+
+// readReply reads message as the answer to q under id. errForeign says that it is none,
+// so that the true one may still come; any other error is the server's failure.
+func readReply(message []byte, id uint16, q question) (reply, error) {
+	var p dnsmessage.Parser
+	h, err := p.Start(message)
+	if err != nil || !h.Response || h.ID != id || h.OpCode != 0 {
+		return reply{}, errForeign
+	}
+	asked, err := p.AllQuestions()
+	if err != nil || len(asked) != 1 || asked[0].Type != q.kind ||
+		asked[0].Class != dnsmessage.ClassINET || textOf(asked[0].Name) != q.name {
+		return reply{}, errForeign
+	}
+	switch {
+	case h.Truncated:
+		return reply{}, errTruncated
+	case h.RCode != dnsmessage.RCodeSuccess && h.RCode != dnsmessage.RCodeNameError:
+		return reply{}, fmt.Errorf("the server answered %s", h.RCode)
+	}
+	found, err := readRecords(&p, q.kind)
+	if err != nil {
+		return reply{}, fmt.Errorf("invalid answer: %w", err)
+	}
+	r, err := found.follow(q.name)
+	r.absent = h.RCode == dnsmessage.RCodeNameError
+	if r.absent {
+		r.addrs, r.alias = nil, ""
+	}
+	return r, err
+}
+
+// records are those of a reply that count, by the name that they are about.
+type records struct {
+	addrs map[string][]netip.Addr
+	alias map[string]string
+	ttl   map[string]uint32
+}
+
+func readRecords(p *dnsmessage.Parser, kind dnsmessage.Type) (records, error) {
+	f := records{addrs: map[string][]netip.Addr{}, alias: map[string]string{}, ttl: map[string]uint32{}}
+	for range maxRecords {
+		h, err := p.AnswerHeader()
+		if errors.Is(err, dnsmessage.ErrSectionDone) {
+			return f, nil
+		}
+		if err != nil {
+			return f, err
+		}
+		if err := f.read(p, h, kind); err != nil {
+			return f, err
+		}
+	}
+	return f, errors.New("too many records")
+}
+
+// read takes in one record; those of another type or class are left out.
+func (f records) read(p *dnsmessage.Parser, h dnsmessage.ResourceHeader, kind dnsmessage.Type) error {
+	owner := textOf(h.Name)
+	switch {
+	case h.Class != dnsmessage.ClassINET:
+		return p.SkipAnswer()
+	case h.Type == dnsmessage.TypeCNAME:
+		r, err := p.CNAMEResource()
+		if err != nil {
+			return err
+		}
+		to := textOf(r.CNAME)
+		if had, ok := f.alias[owner]; ok && had != to {
+			return errors.New("an alias of two names")
+		}
+		f.alias[owner] = to
+	case h.Type == dnsmessage.TypeA && kind == h.Type:
+		r, err := p.AResource()
+		if err != nil {
+			return err
+		}
+		f.addrs[owner] = append(f.addrs[owner], netip.AddrFrom4(r.A))
+	case h.Type == dnsmessage.TypeAAAA && kind == h.Type:
+		r, err := p.AAAAResource()
+		if err != nil {
+			return err
+		}
+		f.addrs[owner] = append(f.addrs[owner], netip.AddrFrom16(r.AAAA))
+	default:
+		return p.SkipAnswer()
+	}
+	if had, ok := f.ttl[owner]; !ok || h.TTL < had {
+		f.ttl[owner] = h.TTL
+	}
+	return nil
+}
+
+// follow goes from name along the aliases. Records about names that are not on the way
+// count for nothing.
+func (f records) follow(name string) (reply, error) {
+	var r reply
+	for i := range maxLinks {
+		if ttl, ok := f.ttl[name]; ok && (i == 0 || ttl < r.ttl) {
+			r.ttl = ttl
+		}
+		if addrs := f.addrs[name]; len(addrs) > 0 {
+			if len(addrs) > maxAddresses {
+				return r, fmt.Errorf("invalid answer: %d addresses, at most %d", len(addrs), maxAddresses)
+			}
+			r.addrs, r.alias = addrs, ""
+			return r, nil
+		}
+		next, ok := f.alias[name]
+		if !ok {
+			return r, nil
+		}
+		name, r.alias = next, next
+	}
+	return r, errors.New("invalid answer: too many aliases")
+}
+
+// textOf returns a name of a message in lower case and without its final dot.
+func textOf(n dnsmessage.Name) string {
+	s := lower(n.String())
+	if len(s) > 0 && s[len(s)-1] == '.' {
+		s = s[:len(s)-1]
+	}
+	return s
+}
