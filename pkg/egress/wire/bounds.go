@@ -12,9 +12,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// maxOwn bounds the host's own addresses in a Begin.
-const maxOwn = 1024
-
 func (h *Hello) trim() {}
 func (h *Hello) check() error {
 	return bounded([]field{{"ca", h.CA, maxPEM}})
@@ -29,13 +26,14 @@ func (f *Flow) trim() {
 	trimEgress(&f.Flow.Egress)
 	trimDecision(&f.Flow.Decision)
 	cut(&f.Flow.Code, maxWord)
+	cut(&f.Flow.Inside, maxWord)
 }
 
 func (f *Flow) check() error {
 	if f.Flow.Sent < 0 || f.Flow.Received < 0 || f.Flow.WallMS < 0 || f.Flow.Status < 0 || f.Flow.Status > 999 {
 		return fmt.Errorf("%w: a count below nothing", errMalformed)
 	}
-	return errors.Join(checkEgress(&f.Flow.Egress), checkDecision(&f.Flow.Decision), bounded([]field{{"code", f.Flow.Code, maxWord}}))
+	return errors.Join(checkEgress(&f.Flow.Egress), checkDecision(&f.Flow.Decision), bounded([]field{{"code", f.Flow.Code, maxWord}, {"inside", f.Flow.Inside, maxWord}}))
 }
 
 func (d *Done) trim()        {}
@@ -46,13 +44,8 @@ func (f *Fault) check() error {
 	return bounded([]field{{"text", f.Text, maxText}})
 }
 
-func (b *Begin) trim() {}
-func (b *Begin) check() error {
-	if len(b.Own) > maxOwn {
-		return fmt.Errorf("%w: %d addresses", errMalformed, len(b.Own))
-	}
-	return nil
-}
+func (b *Begin) trim()        {}
+func (b *Begin) check() error { return nil }
 
 func (e *End) trim()        {}
 func (e *End) check() error { return nil }

@@ -7,34 +7,22 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A Setup is what the gateway is told once, before it is confined.
 type Setup struct {
-	// Device is the sandbox's end of the wire as the gateway must know it.
-	Device Device `json:"device"`
+	Segment segment.Segment `json:"segment"`
 	// Resolvers are asked for names, in order; Hosts are known without asking.
 	Resolvers []netip.AddrPort        `json:"resolvers"`
 	Hosts     map[string][]netip.Addr `json:"hosts"`
-	// Own are addresses that no name may resolve to, beside those of the host's devices.
-	Own []netip.Addr `json:"own"`
+	// Own are addresses that no name may resolve to, the host's among them.
+	Own []netip.Prefix `json:"own"`
 	// Roots are PEM certificates that servers are verified with where TLS is
 	// intercepted; "" is the host's own.
 	Roots       string       `json:"roots"`
 	Credentials []Credential `json:"credentials"`
-}
-
-// A Device is the sandbox's network device, and the gateway's addresses at it.
-type Device struct {
-	MTU      int          `json:"mtu"`
-	Client4  netip.Addr   `json:"client4"`
-	Client6  netip.Addr   `json:"client6"`
-	Gateway4 netip.Addr   `json:"gateway4"`
-	Gateway6 netip.Addr   `json:"gateway6"`
-	Pool4    netip.Prefix `json:"pool4"`
-	Pool6    netip.Prefix `json:"pool6"`
-	Hardware string       `json:"hardware"` // the gateway's, as net.ParseMAC reads it
 }
 
 // A Credential is put on requests to one host; see package relay.
@@ -96,9 +84,7 @@ type Fault struct {
 }
 
 // A Begin opens the wire for one command.
-type Begin struct {
-	Own []netip.Addr `json:"own"` // the host's own addresses at this moment
-}
+type Begin struct{}
 
 // An End closes it.
 type End struct{}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -27,7 +28,7 @@ func fullDecision() proposal.EgressDecision {
 func bodies() map[Kind]Body {
 	return map[Kind]Body{
 		KindHello: &Hello{CA: "-----BEGIN"}, KindAsk: &Ask{fullEgress()}, KindFlow: &Flow{Time: 7, Flow: proposal.Flow{Egress: fullEgress(), Decision: fullDecision(), Code: "cut", Sent: 1}},
-		KindDone: &Done{Dropped: 4}, KindPong: nil, KindFault: &Fault{"why"}, KindBegin: &Begin{Own: []netip.Addr{netip.MustParseAddr("fe80::1")}},
+		KindDone: &Done{Dropped: 4}, KindPong: nil, KindFault: &Fault{"why"}, KindBegin: &Begin{},
 		KindEnd: &End{}, KindAnswer: &Answer{fullDecision()}, KindPing: nil,
 	}
 }
@@ -88,7 +89,6 @@ func TestRefusals(t *testing.T) {
 		{"long", `{"text":"` + strings.Repeat("a", maxText+1) + `"}`, &Fault{}},
 		{"bytes", "{\"text\":\"\xff\"}", &Fault{}},
 		{"negative", `{"dropped":-1}`, &Done{}},
-		{"zone", `{"own":["fe80::1%"]}`, &Begin{}},
 		{"effect", `{"decision":{"effect":"Allow","rules":null}}`, &Answer{}},
 		{"number for effect", `{"decision":{"effect":2,"rules":null}}`, &Answer{}},
 	}
@@ -159,7 +159,7 @@ func TestLargest(t *testing.T) {
 }
 
 func TestSetup(t *testing.T) {
-	want := Setup{Device: Device{MTU: 65521, Client4: netip.MustParseAddr("198.18.0.2"), Pool4: netip.MustParsePrefix("198.18.0.0/15")},
+	want := Setup{Segment: segment.Default().Without6(),
 		Resolvers: []netip.AddrPort{netip.MustParseAddrPort("[::1]:53")}, Hosts: map[string][]netip.Addr{"a.example": {netip.MustParseAddr("192.0.2.1")}},
 		Credentials: []Credential{{Name: "n", Value: "v"}}}
 	text, err := EncodeSetup(want)

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package confine
+
+import (
+	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/pkg/seccomp"
+)
+
+// archNeeded are needed calls that other processors do not have.
+func archNeeded() seccomp.SyscallRules {
+	return all([]uintptr{unix.SYS_EPOLL_WAIT, unix.SYS_POLL, unix.SYS_TIME})
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package confine
+
+import "gvisor.dev/gvisor/pkg/seccomp"
+
+// archNeeded are needed calls that other processors do not have.
+func archNeeded() seccomp.SyscallRules { return seccomp.NewSyscallRules() }

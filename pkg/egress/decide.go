@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package egress
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/egress/wire"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// ask has a question answered while others are read.
+func (g *Gateway) ask(seq uint64, body []byte) error {
+	var a wire.Ask
+	if err := wire.Decode(body, &a); err != nil {
+		return err
+	}
+	c := g.current()
+	if c == nil {
+		return errors.New("something was asked outside a command")
+	}
+	g.complete(&a.Egress, c)
+	select {
+	case g.asks <- struct{}{}:
+	default:
+		return errors.New("more questions at a time than may be")
+	}
+	go func() {
+		defer func() { <-g.asks }()
+		if d, ok := g.decide(a.Egress); ok {
+			_ = g.send(wire.KindAnswer, seq, &wire.Answer{Decision: d})
+		}
+	}()
+	return nil
+}
+
+func (g *Gateway) current() *command {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.command
+}
+
+// complete says of e what only we know.
+func (g *Gateway) complete(e *proposal.Egress, c *command) {
+	e.Command, e.Phase, e.Grants = c.id, c.phase, slices.Clone(c.grants)
+	if e.Grants == nil {
+		e.Grants = []string{}
+	}
+	if e.Secrets == nil {
+		e.Secrets = []proposal.EgressSecret{}
+	}
+	e.Registries = []string{}
+	if g.o.Registries == nil || e.Name == "" {
+		return
+	}
+	for _, r := range g.o.Registries(e.Name, e.Port, e.Path) {
+		if slices.Contains(c.grants, "registry:"+r) {
+			e.Registries = append(e.Registries, r)
+		}
+	}
+}
+
+// decide returns Options.Decide's answer, or false when there is none: then the gateway
+// has failed.
+func (g *Gateway) decide(e proposal.Egress) (proposal.EgressDecision, bool) {
+	ctx, cancel := context.WithTimeout(g.ctx, g.o.AnswerWithin)
+	defer cancel()
+	slow := time.AfterFunc(g.o.AnswerWithin, func() {
+		g.fail("gateway.slow", "no decision about a connection came within "+g.o.AnswerWithin.String(), nil)
+	})
+	d, err := g.o.Decide(ctx, e)
+	if !slow.Stop() || g.Err() != nil {
+		return proposal.EgressDecision{}, false
+	}
+	if err != nil {
+		g.undecided(err)
+		return proposal.EgressDecision{}, false
+	}
+	return d, true
+}
+
+func (g *Gateway) undecided(err error) {
+	var stop *proposal.StopError
+	if errors.As(err, &stop) {
+		g.failWith(err)
+		return
+	}
+	g.fail("gateway.policy", "policy did not decide about a connection", err)
+}
+
+var eventKinds = map[string]string{
+	proposal.EgressLookup: proposal.EventLookup, proposal.EgressConnect: proposal.EventConnection, proposal.EgressHello: proposal.EventConnection,
+	proposal.EgressRequest: proposal.EventRequest, proposal.EgressDatagram: proposal.EventDatagram,
+}
+
+// flow tells what became of something.
+func (g *Gateway) flow(body []byte) error {
+	var f wire.Flow
+	if err := wire.Decode(body, &f); err != nil {
+		return err
+	}
+	kind, ok := eventKinds[f.Flow.Egress.Kind]
+	c := g.current()
+	if c == nil || !ok {
+		return errors.New("something happened outside a command, or has no name")
+	}
+	if c.events++; c.events > g.o.Events {
+		g.fail("gateway.flood", "a command caused more than may be recorded of it", nil)
+		return nil
+	}
+	g.complete(&f.Flow.Egress, c)
+	if f.Flow.Decision.Rules == nil {
+		f.Flow.Decision.Rules = []string{}
+	}
+	if g.o.Event != nil {
+		g.o.Event(proposal.Event{Command: c.id, Kind: kind, Time: time.Unix(0, f.Time).UTC(), Flow: &f.Flow})
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package egress
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/egress/confine"
+	"github.com/fumehood/fumehood/pkg/egress/relay"
+	"github.com/fumehood/fumehood/pkg/egress/wire"
+)
+
+// Descriptors of the gateway's process.
+const (
+	controlFile = 3
+	tapFile     = 4
+)
+
+// Main is the gateway's process, from its start to its end; it returns the exit code.
+// It is for a process that Start started: in any other it says so and does nothing.
+func Main(stderr io.Writer) int {
+	if err := serve(); err != nil {
+		fmt.Fprintf(stderr, "fumehood gateway: %v\n", err)
+		return 3
+	}
+	return 0
+}
+
+// serve gives up all it can before it reads the first byte of a stranger's.
+func serve() error {
+	// Of the one thread that lives as long as the process; see confine.Self.
+	runtime.LockOSThread()
+	control, tap, err := files()
+	if err != nil {
+		return err
+	}
+	defer tap.Close()
+	setup, roots, err := settings()
+	if err != nil {
+		return err
+	}
+	ca, err := relay.NewCA()
+	if err != nil {
+		return err
+	}
+	if err := confine.Self(); err != nil {
+		return err
+	}
+	w, err := newWay(setup, roots, ca, newControl(control))
+	if err != nil {
+		return err
+	}
+	return w.serve(tap, string(ca.PEM()))
+}
+
+// files takes over what Start hands on.
+func files() (*net.UnixConn, *os.File, error) {
+	kind, err := unix.GetsockoptInt(controlFile, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil || kind != unix.SOCK_SEQPACKET {
+		return nil, nil, errors.New("this is started by fumehood run, and does nothing by hand")
+	}
+	control, err := connOf(os.NewFile(controlFile, "control"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot use the control socket: %v", err)
+	}
+	return control, os.NewFile(tapFile, "tap"), nil
+}
+
+// settings reads the Setup and, where it names none, the host's certificates: later
+// there are no files.
+func settings() (wire.Setup, *x509.CertPool, error) {
+	text, err := io.ReadAll(io.LimitReader(os.Stdin, wire.MaxSetup+1))
+	if err != nil {
+		return wire.Setup{}, nil, err
+	}
+	setup, err := wire.DecodeSetup(text)
+	if err != nil {
+		return wire.Setup{}, nil, err
+	}
+	if err := unix.Dup3(1, 0, 0); err != nil { // the pipe's end; 1 is /dev/null
+		return wire.Setup{}, nil, err
+	}
+	if setup.Roots == "" {
+		roots, err := x509.SystemCertPool()
+		return setup, roots, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(setup.Roots)) {
+		return wire.Setup{}, nil, errors.New("no certificate among the roots")
+	}
+	return setup, roots, nil
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package egress
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process is the gateway's.
+type process struct {
+	cmd  *exec.Cmd
+	said *tail
+	done chan struct{} // closed: it is gone
+	err  error         // how it went, once done is closed
+}
+
+// startProcess starts argv with setup as its input, and files from descriptor 3 on. It
+// has nothing else of ours: no environment, no descriptor, no capability beyond those
+// that it needs to give up the rest, and its own namespaces but for the network's.
+func startProcess(argv []string, setup []byte, files ...*os.File) (*process, error) {
+	p := &process{cmd: exec.Command(argv[0], argv[1:]...), said: &tail{}, done: make(chan struct{})}
+	p.cmd.Stdin, p.cmd.Stderr = bytes.NewReader(setup), p.said
+	p.cmd.ExtraFiles, p.cmd.Env, p.cmd.Dir = files, []string{}, "/"
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+		Setsid:     true,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	started := make(chan error)
+	go func() {
+		// The thread is changed for good, so it ends with this goroutine; and it must not
+		// end before the process, which would be told that its parent had died.
+		runtime.LockOSThread()
+		err := limitThread()
+		if err == nil {
+			err = p.cmd.Start()
+		}
+		started <- err
+		if err == nil {
+			p.err = p.cmd.Wait()
+			close(p.done)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// kept are the capabilities that the process needs until it has confined itself.
+const kept = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
+
+// limitThread empties the calling thread's bounding set, which is for good, and leaves
+// kept to the programs that it starts.
+func limitThread() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return fmt.Errorf("cannot read capabilities: %v", err)
+	}
+	data[0].Inheritable, data[1].Inheritable = kept, 0
+	if err := unix.Capset(&header, &data[0]); err != nil {
+		return fmt.Errorf("cannot hand down capabilities: %v", err)
+	}
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) && c > 0 {
+			return nil // past the last that this kernel knows
+		}
+		if err != nil {
+			return fmt.Errorf("cannot give up capability %d: %v", c, err)
+		}
+	}
+}
+
+func (p *process) kill() { _ = p.cmd.Process.Kill() }
+
+// how describes the end of the process.
+func (p *process) how() error {
+	select {
+	case <-p.done:
+	default:
+		return nil
+	}
+	text := "exit status 0"
+	if p.err != nil {
+		text = p.err.Error()
+	}
+	if said := p.said.String(); said != "" {
+		text += ": " + said
+	}
+	return errors.New(text)
+}
+
+// A tail keeps the last of what is written to it. What a Go program says when it
+// crashes begins with the reason, so it keeps the first as well.
+type tail struct {
+	mu    sync.Mutex
+	first []byte
+	last  []byte
+}
+
+const tailSize = 1024
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := min(len(p), tailSize-len(t.first))
+	t.first = append(t.first, p[:n]...)
+	t.last = append(t.last, p[n:]...)
+	if more := len(t.last) - tailSize; more > 0 {
+		t.last = append(t.last[:0], t.last[more:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(strings.TrimSpace(string(t.first)+string(t.last)), "\uFFFD")
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package egress
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/egress/address"
+	"github.com/fumehood/fumehood/pkg/egress/link"
+	"github.com/fumehood/fumehood/pkg/egress/names"
+	"github.com/fumehood/fumehood/pkg/egress/relay"
+	"github.com/fumehood/fumehood/pkg/egress/segment"
+	"github.com/fumehood/fumehood/pkg/egress/wire"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// drainGrace is how long the end of a command waits for what it cut.
+const drainGrace = 3 * time.Second
+
+// pendingDatagrams is how many datagrams may wait to be told of.
+const pendingDatagrams = 64
+
+// A way joins the parts of the gateway's process: what comes in by the link is asked
+// about over the control socket, and what may pass is relayed to where its name is.
+type way struct {
+	segment  segment.Segment
+	control  *control
+	link     *link.Link
+	pool     *names.Pool
+	server   *names.Server
+	resolver *names.Resolver
+	dialer   *address.Dialer
+	relay    *relay.Relay
+
+	datagrams chan datagram
+
+	mu      sync.RWMutex
+	current *span // nil between commands
+}
+
+// A span is the time of one command. What happens in it holds it open until it is told.
+type span struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	open   sync.WaitGroup
+}
+
+// A datagram holds its span open until it is told.
+type datagram struct {
+	egress proposal.Egress
+	span   *span
+}
+
+func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way, error) {
+	w := &way{segment: s.Segment, control: c, pool: names.NewPool(), dialer: address.NewDialer(s.Own), datagrams: make(chan datagram, pendingDatagrams)}
+	var err error
+	w.resolver, err = names.NewResolver(names.Upstream{Servers: s.Resolvers, Hosts: s.Hosts, Check: w.dialer.Check})
+	if err != nil {
+		return nil, err
+	}
+	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: c.ask, Find: w.resolver.Find, Tell: c.tell})
+	if err != nil {
+		return nil, err
+	}
+	o := relay.Options{Ask: c.ask, Tell: c.tell, Roots: roots, CA: ca}
+	for _, k := range s.Credentials {
+		o.Credentials = append(o.Credentials, relay.Credential(k))
+	}
+	w.relay, err = relay.New(o)
+	return w, err
+}
+
+// serve greets the supervisor and serves until it is gone.
+func (w *way) serve(tap *os.File, ca string) error {
+	if err := w.control.say(wire.KindHello, &wire.Hello{CA: ca}); err != nil {
+		return err
+	}
+	l, err := link.New(tap, link.Config{Segment: w.segment}, w)
+	if err != nil {
+		return err
+	}
+	w.link = l
+	tap.Close()
+	go w.tellDatagrams()
+	return w.control.serve(w.order)
+}
+
+func (w *way) order(kind wire.Kind) (wire.Done, error) {
+	if kind == wire.KindBegin {
+		return wire.Done{}, w.begin()
+	}
+	return w.end()
+}
+
+func (w *way) begin() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current != nil {
+		return errors.New("a command began before the one before it had ended")
+	}
+	s := &span{}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	w.current = s
+	return nil
+}
+
+// end returns when nothing of the command is left that could be asked or told.
+func (w *way) end() (wire.Done, error) {
+	w.mu.Lock()
+	s := w.current
+	w.current = nil
+	w.mu.Unlock()
+	if s == nil {
+		return wire.Done{}, errors.New("no command has begun")
+	}
+	s.cancel()
+	drained := make(chan struct{})
+	go func() {
+		w.link.Cut()
+		s.open.Wait()
+		close(drained)
+	}()
+	select {
+	case <-drained:
+	case <-time.After(drainGrace):
+		return wire.Done{}, errors.New("a connection that was cut does not end")
+	}
+	w.pool.Forget()
+	return wire.Done{Dropped: w.link.Stats().Odd}, nil
+}
+
+// enter returns the command's span, held open, or nil when there is none.
+func (w *way) enter() *span {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.current != nil {
+		w.current.open.Add(1)
+	}
+	return w.current
+}
+
+// within returns ctx, ended by the end of s too.
+func (s *span) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// Query answers a look-up.
+func (w *way) Query(ctx context.Context, _ string, message []byte) []byte {
+	s := w.enter()
+	if s == nil {
+		return nil
+	}
+	defer s.open.Done()
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	return w.server.Query(ctx, message)
+}
+
+// Datagram has it told of what never passes.
+func (w *way) Datagram(protocol string, to netip.AddrPort) {
+	s := w.enter()
+	if s == nil {
+		return
+	}
+	e := proposal.Egress{Kind: proposal.EgressDatagram, Address: to.Addr().String(), Port: int(to.Port()), Protocol: protocol}
+	e.Name, _ = w.pool.Name(to.Addr())
+	select {
+	case w.datagrams <- datagram{e, s}:
+	default:
+		s.open.Done()
+	}
+}
+
+// tellDatagrams asks policy for the rule, and refuses whatever it says.
+func (w *way) tellDatagrams() {
+	for d := range w.datagrams {
+		w.tellDatagram(d)
+	}
+}
