@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/egress/confine"
 	"github.com/fumehood/fumehood/pkg/egress/netns"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -60,7 +61,7 @@ type Gateway struct {
 	o       Options
 	ns      *netns.Namespace
 	conn    *net.UnixConn
-	process *process
+	process *confine.Process
 	ca      []byte
 
 	hello  chan string   // the certificate, once
@@ -160,7 +161,7 @@ func (g *Gateway) failWith(err error) error {
 
 // stop kills the process first: it holds the wire.
 func (g *Gateway) stop(err error) {
-	g.process.kill()
+	g.process.Kill()
 	g.err = err
 	close(g.failed)
 	g.cancel()
@@ -179,8 +180,8 @@ var hints = map[string]string{
 // ended says how the process ended, in place of what its silence looked like.
 func (g *Gateway) ended() error {
 	select {
-	case <-g.process.done:
+	case <-g.process.Done():
 	case <-time.After(time.Second):
 	}
-	return g.process.how()
+	return g.process.How()
 }

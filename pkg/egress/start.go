@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/egress/confine"
 	"github.com/fumehood/fumehood/pkg/egress/address"
 	"github.com/fumehood/fumehood/pkg/egress/names"
 	"github.com/fumehood/fumehood/pkg/egress/netns"
@@ -71,7 +72,7 @@ func start(o Options, ns *netns.Namespace) (*Gateway, error) {
 		return nil, startError("the gateway cannot be spoken to", err)
 	}
 	defer theirs.Close()
-	p, err := startProcess(o.Argv, setup, theirs, ns.Tap)
+	p, err := confine.Start(o.Argv, setup, theirs, ns.Tap)
 	if err != nil {
 		conn.Close()
 		return nil, startError("the gateway's process cannot be started", err)

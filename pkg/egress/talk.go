@@ -20,7 +20,7 @@ func (g *Gateway) read() {
 	buf := make([]byte, wire.MaxMessage+1)
 	for g.next(buf) {
 	}
-	<-g.process.done
+	<-g.process.Done()
 }
 
 // next counts the silence from when it begins to wait, so that what is done about a

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package egress
+package confine
 
 import (
 	"bytes"
@@ -18,20 +18,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process is the gateway's.
-type process struct {
+// A Process is one that Start started.
+type Process struct {
 	cmd  *exec.Cmd
 	said *tail
 	done chan struct{} // closed: it is gone
 	err  error         // how it went, once done is closed
 }
 
-// startProcess starts argv with setup as its input, and files from descriptor 3 on. It
-// has nothing else of ours: no environment, no descriptor, no capability beyond those
+// Start starts argv with input as its input, and files from descriptor 3 on, to
+// confine itself with Self. It has nothing else of ours: no environment, no descriptor, no capability beyond those
 // that it needs to give up the rest, and its own namespaces but for the network's.
-func startProcess(argv []string, setup []byte, files ...*os.File) (*process, error) {
-	p := &process{cmd: exec.Command(argv[0], argv[1:]...), said: &tail{}, done: make(chan struct{})}
-	p.cmd.Stdin, p.cmd.Stderr = bytes.NewReader(setup), p.said
+func Start(argv []string, input []byte, files ...*os.File) (*Process, error) {
+	p := &Process{cmd: exec.Command(argv[0], argv[1:]...), said: &tail{}, done: make(chan struct{})}
+	p.cmd.Stdin, p.cmd.Stderr = bytes.NewReader(input), p.said
 	p.cmd.ExtraFiles, p.cmd.Env, p.cmd.Dir = files, []string{}, "/"
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
@@ -85,10 +85,18 @@ func limitThread() error {
 	}
 }
 
-func (p *process) kill() { _ = p.cmd.Process.Kill() }
+// Kill ends the process, a stopped one too.
+func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
 
-// how describes the end of the process.
-func (p *process) how() error {
+// Pid is the process's id, as its parent sees it.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process is gone.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// How describes the end of the process, with what it said last; it is nil while the
+// process lives.
+func (p *Process) How() error {
 	select {
 	case <-p.done:
 	default:
