@@ -49,6 +49,16 @@ func (l *layer) check(modules map[string]*ast.Module) error {
 	return nil
 }
 
+// count is the number of rules of one set.
+func (l *layer) count(point, set string) int {
+	for _, c := range l.counts {
+		if c.Point == point && c.Set == set {
+			return c.Rules
+		}
+	}
+	return 0
+}
+
 func (l *layer) checkRule(pkg string, r *ast.Rule, modules map[string]*ast.Module) error {
 	name := ruleName(r)
 	isSet := r.Head.RuleKind() == ast.MultiValue

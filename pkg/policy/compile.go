@@ -20,6 +20,7 @@ import (
 // The decision points of this version.
 const (
 	pointCommand  = "fumehood.command"
+	pointEgress   = "fumehood.egress"
 	pointEvent    = "fumehood.event"
 	pointExec     = "fumehood.exec"
 	pointProposal = "fumehood.proposal"
@@ -27,11 +28,12 @@ const (
 	packageLib    = "fumehood.lib"
 )
 
-var points = []string{pointCommand, pointEvent, pointExec, pointProposal, pointTrigger}
+var points = []string{pointCommand, pointEgress, pointEvent, pointExec, pointProposal, pointTrigger}
 
 // sets are the rule names with a meaning, and at which points they have it.
 var sets = map[string][]string{
 	pointCommand:  {"allow", "ask", "deny", "exec", "limits"},
+	pointEgress:   {"allow", "budget", "deny", "filter", "intercept", "private", "raw", "redact"},
 	pointEvent:    {"note"},
 	pointExec:     {"allow", "ask", "deny"},
 	pointProposal: {"ask", "deny", "env", "limits", "network", "programs"},
@@ -42,6 +44,7 @@ var sets = map[string][]string{
 type layer struct {
 	name     string
 	grants   bool
+	opens    bool // it may grant hosts
 	counts   []RuleCount
 	programs []string          // only of the granting layer
 	points   map[string]*point // only points at which the layer has rules
@@ -53,6 +56,9 @@ type point struct {
 	// beyond says that no answer about an exec may be reused.
 	beyond bool
 }
+
+// opensHosts reports whether l may grant hosts, and what belongs to reaching them.
+func (l *layer) opensHosts() bool { return l.grants || l.opens }
 
 // compileLayers compiles every layer and point by itself, side by side.
 func compileLayers(ctx context.Context, sources []source) ([]*layer, error) {
@@ -79,7 +85,7 @@ func compileLayer(ctx context.Context, s source) (*layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layer{name: s.name, grants: s.grants, points: map[string]*point{}}
+	l := &layer{name: s.name, grants: s.grants, opens: s.opens, points: map[string]*point{}}
 	if err := l.check(modules); err != nil {
 		return nil, err
 	}
@@ -305,7 +311,7 @@ func compileStop(layer string, err error) error {
 			return stop(codeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies may not", layer, name), advice, err)
 		}
 	}
-	return stop(codeCompile, message, "mend the places named; input fields are listed in pkg/policy/input.go, exec.go and event.go, and in pkg/proposal/trigger.go", err)
+	return stop(codeCompile, message, "mend the places named; input fields are listed in pkg/policy/input.go, exec.go, egress.go and event.go, and in pkg/proposal/trigger.go", err)
 }
 
 func undefinedFunctions(err error) []string {

@@ -5,8 +5,9 @@
 //
 // It asks one prepared query a proposal (package fumehood.proposal) and one a
 // simple command (package fumehood.command), in each layer; one a program that
-// begins in the sandbox (package fumehood.exec); one a thing of note that was seen
-// there (package fumehood.event); and one a wish that something be started (package
+// begins in the sandbox (package fumehood.exec); one a step of a connection that leaves
+// it (package fumehood.egress); one a thing of note that was seen there (package
+// fumehood.event); and one a wish that something be started (package
 // fumehood.trigger). A layer is the built-in default
 // or one folder; each is compiled by itself, so that no layer can change another's
 // rules, and Go merges what they say: deny wins over ask, ask over allow, the
@@ -56,6 +57,10 @@ type Options struct {
 	// Granting names the one of Dirs that may allow, in place of the shipped default,
 	// which is then not loaded. "" leaves the granting to the shipped default.
 	Granting string
+	// Opening names those of Dirs that may grant hosts beside the granting layer, and
+	// give what belongs to them (private, raw and redact in fumehood.egress). They may
+	// allow no command. Observe does not make them observed.
+	Opening []string
 	// Workspace is where the sandbox has the workspace; "" is /workspace.
 	Workspace string
 	// Observe lets only the granting layer decide. What the other layers say is
@@ -108,6 +113,9 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		if l.grants && l.points[pointExec] == nil {
 			e.warn(fmt.Sprintf("policy.no-exec: layer %q allows programs nowhere: write allow contains {…} in package %s, or none begins", l.name, pointExec))
 		}
+		if l.grants && l.points[pointEgress] == nil && l.count(pointProposal, "network") > 0 {
+			e.warn(fmt.Sprintf("policy.no-egress: layer %q grants hosts and lets nothing reach them: write allow contains {…} in package %s", l.name, pointEgress))
+		}
 	}
 	return e, nil
 }
@@ -136,7 +144,7 @@ func (e *Engine) warn(text string) {
 // A RuleCount says how many rules of one kind a layer has at a decision point.
 type RuleCount struct {
 	Layer string `json:"layer"`
-	Point string `json:"point"` // "fumehood.command", "fumehood.event", "fumehood.exec", "fumehood.proposal" or "fumehood.trigger"
+	Point string `json:"point"` // "fumehood.command", "fumehood.egress", "fumehood.event", "fumehood.exec", "fumehood.proposal" or "fumehood.trigger"
 	Set   string `json:"set"`   // "deny", "ask", "allow" …
 	Rules int    `json:"rules"`
 }

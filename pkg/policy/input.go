@@ -30,6 +30,7 @@ type proposalInput struct {
 	Limits   limitsInput    `json:"limits"` // as asked; 0 asks for the default
 	Asks     bool           `json:"asks"`   // some limit is asked for
 	Network  []string       `json:"network"`
+	Phase    string         `json:"phase"` // setup or run
 	Outputs  []placed       `json:"outputs"`
 	Fresh    bool           `json:"fresh"`
 	Commands int            `json:"commands"`
@@ -133,6 +134,9 @@ func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposa
 		ID: p.ID, Form: p.Form(), Language: p.Language, Fresh: p.Fresh,
 		Network: append([]string{}, p.Network...), Commands: len(a.Commands),
 		Limits: asked(p), Programs: []string{},
+	}
+	if in.Phase = proposal.PhaseRun; p.Phase == proposal.PhaseSetup {
+		in.Phase = proposal.PhaseSetup
 	}
 	in.Asks = in.Limits != limitsInput{}
 	home := []string{e.workspace}

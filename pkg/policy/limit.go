@@ -93,7 +93,10 @@ func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
 			lower(limits, key, low)
 		}
 	}
-	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Fresh: p.Fresh, Exec: m.execKinds(p)}
+	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Phase: proposal.PhaseRun, Fresh: p.Fresh, Exec: m.execKinds(p)}
+	if p.Phase == proposal.PhaseSetup {
+		g.Phase = proposal.PhaseSetup
+	}
 	for name, value := range p.Env {
 		g.Env[name] = value
 	}

@@ -25,7 +25,8 @@ type merger struct {
 	network map[string]bool
 	kinds   map[string]bool // of programs that the command may start beside the root file system's
 	notes   []proposal.Finding
-	beyond  bool // a rule that looks beyond an exec's key may have spoken
+	given   given // about a connection
+	beyond  bool  // a rule that looks beyond an exec's key may have spoken
 }
 
 func newMerger(e *Engine) *merger {
@@ -50,7 +51,7 @@ func (m *merger) take(l *layer, result map[string]any, command int, text string)
 
 func (m *merger) malformed(l *layer, set, what string) error {
 	return stop(codeUnknownKey, fmt.Sprintf("layer %q: a member of %s %s", l.name, set, what),
-		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind; note takes rule and message", nil)
+		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind; note takes rule and message; budget takes rule and bytes; intercept, private, raw, filter and redact take rule", nil)
 }
 
 func (m *merger) member(l *layer, set string, member any, command int, text string) error {
@@ -58,8 +59,11 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 	if !ok {
 		return m.malformed(l, set, "is not an object")
 	}
-	if set == "limits" {
+	switch set {
+	case "limits":
 		return m.limit(l, object, command)
+	case "budget":
+		return m.budget(l, object)
 	}
 	fields, what := textFields(object, set)
 	if what != "" {
@@ -74,7 +78,9 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 	case "env":
 		m.grant(l, m.env, fields["name"])
 	case "network":
-		m.grant(l, m.network, fields["host"])
+		m.open(l, fields["host"])
+	case "intercept", "private", "raw", "filter", "redact":
+		m.flag(l, set, fields["rule"])
 	case "exec":
 		m.grant(l, m.kinds, fields["kind"])
 	case "note":
@@ -92,6 +98,12 @@ var fieldsOf = map[string]struct{ must, may []string }{
 	"network": {[]string{"rule", "host"}, nil},
 	"exec":    {[]string{"rule", "kind"}, nil},
 	"note":    {[]string{"rule", "message"}, nil},
+
+	"intercept": {[]string{"rule"}, nil},
+	"private":   {[]string{"rule"}, nil},
+	"raw":       {[]string{"rule"}, nil},
+	"filter":    {[]string{"rule"}, nil},
+	"redact":    {[]string{"rule"}, nil},
 }
 
 // textFields reads an object of strings and says what is wrong with it, if anything.
@@ -146,6 +158,15 @@ func (m *merger) grant(l *layer, to map[string]bool, name string) {
 	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant %q", l.name, name))
 }
 
+// open grants an entry of network.
+func (m *merger) open(l *layer, entry string) {
+	if l.opensHosts() {
+		m.network[entry] = true
+		return
+	}
+	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant %q", l.name, entry))
+}
+
 // noRule denies a command that no rule of the granting layer allows.
 func (m *merger) noRule(c commandInput, text string) {
 	if m.denied(c.Index) {
@@ -184,8 +205,9 @@ func (m *merger) near(program string) string {
 	return ""
 }
 
-// observes reports whether what l says is recorded and not heeded.
-func (m *merger) observes(l *layer) bool { return m.engine.observe && !l.grants }
+// observes reports whether what l says is recorded and not heeded. A layer that may
+// grant hosts is always heeded: its grants would else hold without its denials.
+func (m *merger) observes(l *layer) bool { return m.engine.observe && !l.opensHosts() }
 
 // denied reports whether a rule that is heeded has denied command.
 func (m *merger) denied(command int) bool {
@@ -241,9 +263,17 @@ func (m *merger) floor(p proposal.Proposal, a proposal.Analysis) {
 			add("env.name", fmt.Sprintf("no rule lets the variable %s in", name), "leave it out")
 		}
 	}
+	m.networkFloor(p)
+}
+
+// networkFloor denies each host that no rule grants, whatever else is denied: who wrote
+// the proposal needs to know it.
+func (m *merger) networkFloor(p proposal.Proposal) {
 	for _, host := range p.Network {
 		if !m.network[host] {
-			add("network.none", fmt.Sprintf("no rule lets the command reach %s", host), "leave network out")
+			m.reason("deny", map[string]string{"rule": "network.none", "message": fmt.Sprintf("no policy lets a command reach %q", host),
+				"suggestion": "leave network out; or a policy that may grant hosts says so: network contains " +
+					fmt.Sprintf("{\"rule\": \"org.hosts\", \"host\": %q} in package %s", host, pointProposal)}, whole, host)
 		}
 	}
 }

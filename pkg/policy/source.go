@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -29,6 +30,7 @@ const (
 type source struct {
 	name   string
 	grants bool
+	opens  bool
 	files  []file
 }
 
@@ -55,7 +57,12 @@ func readSources(o Options) ([]source, error) {
 			return nil, err
 		}
 		granting = granting || dir == o.Granting
-		sources = append(sources, source{name: dir, grants: o.Granting != "" && dir == o.Granting, files: files})
+		sources = append(sources, source{name: dir, grants: o.Granting != "" && dir == o.Granting, opens: slices.Contains(o.Opening, dir), files: files})
+	}
+	for _, dir := range o.Opening {
+		if !slices.Contains(o.Dirs, dir) {
+			return nil, stop(codeMissing, fmt.Sprintf("%q, which may grant hosts, is none of the policy folders", dir), "name it among the policy folders too", nil)
+		}
 	}
 	if o.Granting != "" && !granting {
 		return nil, stop(codeMissing, fmt.Sprintf("the granting layer %q is none of the policy folders", o.Granting),
@@ -148,7 +155,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 
 // digest covers names and contents with their lengths, so that no two different
 // sets of files can meet. Where a folder lies does not count, its place in the
-// order and whether it grants or is only observed do: what was approved under layers
+// order and whether it grants, opens or is only observed do: what was approved under layers
 // that were observed was not approved under layers that hold.
 func digest(sources []source, observe bool) string {
 	h := sha256.New()
@@ -157,6 +164,9 @@ func digest(sources []source, observe bool) string {
 	}
 	for i, s := range sources {
 		fmt.Fprintf(h, "layer %d %t %d\n", i, s.grants, len(s.files))
+		if s.opens {
+			io.WriteString(h, "opens\n")
+		}
 		sort.Slice(s.files, func(i, j int) bool { return s.files[i].name < s.files[j].name })
 		for _, f := range s.files {
 			fmt.Fprintf(h, "%d %s %d\n", len(f.name), f.name, len(f.content))

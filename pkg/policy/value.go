@@ -67,6 +67,8 @@ func fieldName(f reflect.StructField) string {
 func inputSchema(point string) *ast.SchemaSet {
 	document := reflect.TypeFor[input]()
 	switch point {
+	case pointEgress:
+		document = reflect.TypeFor[egressInput]()
 	case pointEvent:
 		document = reflect.TypeFor[eventInput]()
 	case pointExec:

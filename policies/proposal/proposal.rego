@@ -31,10 +31,3 @@ bad_output(o) if not o.place in {"workspace", "control"}
 bad_output(o) if startswith(o.value, "/")
 
 bad_output(o) if ".." in split(o.value, "/")
-
-# METADATA
-# title: No network in this version
-# custom: {rule: network.none}
-deny contains lib.denial("network.none", sprintf("no network in this version: %s is out of reach", [host]), "leave network out; use what the repository and the machine already hold") if {
-	some host in input.proposal.network
-}

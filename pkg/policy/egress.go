@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// egressInput is the input document of fumehood.egress. Every field is always there,
+// empty where the kind of Egress has none.
+type egressInput struct {
+	Command    string                  `json:"command"` // id of the proposal
+	Phase      string                  `json:"phase"`
+	Kind       string                  `json:"kind"`
+	Name       string                  `json:"name"`    // that was looked up; "" of a raw address
+	Type       string                  `json:"type"`    // of a lookup
+	Address    string                  `json:"address"` // IP address as Go writes it; an embedded IPv4 one as IPv4
+	Port       int                     `json:"port"`
+	Protocol   string                  `json:"protocol"`
+	SNI        string                  `json:"sni"`
+	Method     string                  `json:"method"`
+	Path       string                  `json:"path"`
+	Query      int                     `json:"query"`
+	Size       int64                   `json:"size"` // of the body; -1 when not known
+	Secrets    []proposal.EgressSecret `json:"secrets"`
+	Grants     []grantInput            `json:"grants"`
+	Registries []string                `json:"registries"`
+}
+
+// Egress judges one step of what a program asks of the network. Only Allow lets it
+// pass: there is nobody to ask, and what no rule of the granting layer allows is
+// denied. An error is a *proposal.StopError, as Decide's is, and then nothing passes
+// either.
+//
+// Whatever the layers say, these are denied: what is no step of a connection or comes
+// without a grant of hosts; every datagram; a lookup for anything but an address; a
+// hello for another name than the one looked up; and a request with what looks like a
+// secret in it, unless a layer that may grant has it redacted.
+func (e *Engine) Egress(ctx context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
+	return inTime(ctx, e, func(ctx context.Context) (proposal.EgressDecision, error) {
+		m := newMerger(e)
+		if err := e.ask(ctx, m, pointEgress, termOf(reflect.ValueOf(egressInputOf(x))).Value, whole, reached(x)); err != nil {
+			return proposal.EgressDecision{}, err
+		}
+		return m.egressDecision(x), nil
+	})
+}
+
+func egressInputOf(x proposal.Egress) egressInput {
+	in := egressInput{
+		Command: x.Command, Phase: x.Phase, Kind: x.Kind, Name: x.Name, Type: x.Type, Address: x.Address, Port: x.Port, Protocol: x.Protocol,
+		SNI: x.SNI, Method: x.Method, Path: x.Path, Query: x.Query, Size: x.Size, Secrets: x.Secrets, Registries: x.Registries,
+	}
+	if a, err := netip.ParseAddr(x.Address); err == nil {
+		in.Address = a.Unmap().WithZone("").String()
+	}
+	for _, entry := range x.Grants {
+		in.Grants = append(in.Grants, grantOf(entry))
+	}
+	return in
+}
+
+// reached names x in a reason: "example.com:443", "lookup of example.com".
+func reached(x proposal.Egress) string {
+	host := x.Name
+	if host == "" {
+		host = x.Address
+	}
+	if x.Kind == proposal.EgressLookup {
+		return host
+	}
+	return host + ":" + strconv.Itoa(x.Port)
+}
+
+// given is what layers say of a connection beside its effect.
+type given struct {
+	intercept, private, raw, filter, redact bool
+	most                                    proposal.Bytes
+}
+
+// flag reads one member of a set that turns something on. What makes an answer stricter
+// counts from every layer that is heeded; what gives something, from those that may
+// grant hosts.
+func (m *merger) flag(l *layer, set, rule string) {
+	if set == "private" || set == "raw" || set == "redact" {
+		if !l.opensHosts() {
+			m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not give %s; its rule %q counts for nothing", l.name, set, rule))
+			return
+		}
+	}
+	if m.observes(l) {
+		return
+	}
+	m.rules[rule] = true
+	switch set {
+	case "intercept":
+		m.given.intercept = true
+	case "private":
+		m.given.private = true
+	case "raw":
+		m.given.raw = true
+	case "filter":
+		m.given.filter = true
+	case "redact":
+		m.given.redact = true
+	}
+}
+
+// budget reads one member of budget. Of several the smallest counts.
+func (m *merger) budget(l *layer, object map[string]any) error {
+	rule, _ := object["rule"].(string)
+	number, _ := object["bytes"].(json.Number)
+	bytes, err := number.Int64()
+	if rule == "" || err != nil || bytes <= 0 || len(object) != 2 {
+		return m.malformed(l, "budget", "has not rule and a positive whole number of bytes")
+	}
+	if !m.observes(l) {
+		m.rules[rule] = true
+		if m.given.most == 0 || proposal.Bytes(bytes) < m.given.most {
+			m.given.most = proposal.Bytes(bytes)
+		}
+	}
+	return nil
+}
+
+func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {
+	m.egressFloor(x)
+	d := proposal.EgressDecision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reason: against(m.reasons)}
+	if d.Effect != proposal.Allow {
+		d.Effect = proposal.Deny
+		return d
+	}
+	d.Observed = d.Reason != nil
+	d.Intercept, d.Private, d.Filter, d.Most = m.given.intercept, m.given.private, m.given.filter, m.given.most
+	d.Raw = m.given.raw && !m.given.intercept
+	d.Redact = m.given.redact && len(x.Secrets) > 0
+	return d
+}
+
+// egressFloor holds whatever the layers say.
+func (m *merger) egressFloor(x proposal.Egress) {
+	add := func(rule, message, suggestion string) {
+		m.reason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole, reached(x))
+	}
+	if rule, message, suggestion := unpassable(x); rule != "" {
+		add(rule, message, suggestion)
+	}
+	if len(x.Secrets) > 0 && !m.given.redact {
+		add("egress.secret", fmt.Sprintf("what looks like a secret (%s) is in the %s of the request", x.Secrets[0].Rule, x.Secrets[0].Where), "leave it out: nothing that is secret leaves")
+	}
+	if !m.allowed[whole] && !m.denied(whole) {
+		add("egress.no-rule", "no rule of the granting policy lets it pass", "ask for the host in the proposal's network, where policy grants it")
+	}
+}

@@ -1,0 +1,158 @@
+package fumehood.egress
+
+# Every step of a connection is judged here: a name looked up, an address connected to,
+# a TLS hello, a request. What a command may reach are the entries of its grant: an
+# exact name, "*.example.com" for what lies below it, either with a port; an address,
+# with or without a port; or a registry, whose hosts the machine's own settings name.
+#
+# These rules grant no host. A policy that does says so in fumehood.proposal; see
+# policies/examples.
+
+# METADATA
+# title: Names that the grant names are looked up
+# description: An entry with a port lets its name be looked up as one without does. The name of a suffix itself is not below it.
+# custom:
+#   rule: egress.lookup
+#   match: [{kind: lookup}, {kind: lookup, type: AAAA}, {kind: lookup, name: a.example.org, grants: ["*.example.org"]}, {kind: lookup, grants: ["api.example.com:8080"]}, {kind: lookup, phase: setup}]
+#   not_match: [{kind: lookup, name: evil.example}, {kind: lookup, name: example.org, grants: ["*.example.org"]}, {kind: lookup, name: evilexample.org, grants: ["*.example.org"]}, {kind: lookup, name: x.api.example.com}, {kind: lookup, grants: []}, {kind: lookup, grants: ["registry:npm"]}, {kind: connect}, {kind: ""}]
+allow contains {"rule": "egress.lookup"} if {
+	input.kind == "lookup"
+	granted
+}
+
+# METADATA
+# title: What the grant names is connected to, on 443 and 80 or on the port that it names
+# custom:
+#   rule: egress.connect
+#   match: [{port: 443}, {port: 80}, {port: 8080, grants: ["api.example.com:8080"]}, {name: a.b.example.org, grants: ["*.example.org"]}, {name: "", address: 192.0.2.7, grants: ["192.0.2.7"]}, {name: "", address: 192.0.2.7, port: 5432, grants: ["192.0.2.7:5432"]}, {name: "", address: "2001:db8::7", grants: ["[2001:db8::7]:443"]}]
+#   not_match: [{port: 22}, {port: 443, grants: ["api.example.com:8080"]}, {name: "", address: 192.0.2.10}, {name: "", address: 192.0.2.8, grants: ["192.0.2.7"]}, {name: "", address: 192.0.2.7, port: 22, grants: ["192.0.2.7"]}, {address: 192.0.2.7, name: evil.example, grants: ["192.0.2.7"]}, {grants: []}, {name: ""}]
+allow contains {"rule": "egress.connect"} if {
+	input.kind == "connect"
+	granted
+}
+
+# METADATA
+# title: TLS speaks with what the grant names
+# description: That the hello is for the name that was looked up is held whatever the rules say.
+# custom:
+#   rule: egress.hello
+#   match: [{kind: hello, protocol: tls, sni: api.example.com}, {kind: hello, protocol: tls, name: "", sni: "", address: 192.0.2.7, grants: ["192.0.2.7"]}]
+#   not_match: [{kind: hello, protocol: tls, name: evil.example, sni: evil.example}, {kind: hello, protocol: tls, port: 80, sni: api.example.com}]
+allow contains {"rule": "egress.hello"} if {
+	input.kind == "hello"
+	granted
+	spoken
+}
+
+# METADATA
+# title: HTTP on 80, and where it is seen HTTPS on 443, is spoken with what the grant names
+# custom:
+#   rule: egress.request
+#   match: [{kind: request, protocol: http, port: 80, method: GET, path: /}, {kind: request, protocol: https, method: POST, path: /x, size: 10}, {kind: request, protocol: https, method: GET, path: /, port: 8443, grants: ["api.example.com:8443"]}]
+#   not_match: [{kind: request, protocol: http, method: GET, path: /}, {kind: request, protocol: https, port: 80, method: GET, path: /}, {kind: request, protocol: https, method: GET, path: /, name: evil.example}]
+allow contains {"rule": "egress.request"} if {
+	input.kind == "request"
+	granted
+	spoken
+}
+
+granted if exact
+
+granted if below
+
+granted if {
+	input.name == ""
+	some g in input.grants
+	g.kind == "address"
+	g.host == input.address
+	fits(g)
+}
+
+exact if {
+	some g in input.grants
+	g.kind == "name"
+	g.host == input.name
+	fits(g)
+}
+
+below if {
+	some g in input.grants
+	g.kind == "suffix"
+	endswith(input.name, g.host)
+	short(trim_suffix(input.name, g.host))
+	fits(g)
+}
+
+# fits holds for the port: an entry without one means 443 and 80.
+fits(_) if input.kind == "lookup"
+
+fits(g) if g.port == input.port
+
+fits(g) if {
+	g.port == 0
+	input.port in {443, 80}
+}
+
+spoken if not input.port in {443, 80}
+
+spoken if {
+	input.port == 443
+	input.protocol in {"tls", "https"}
+}
+
+spoken if {
+	input.port == 80
+	input.protocol == "http"
+}
+
+# short bounds what a name below a suffix may say: whoever answers for the suffix reads
+# it. Names like these carry data out; names of hosts are shorter.
+short(part) if {
+	count(part) <= 48
+	count(split(part, ".")) <= 3
+}
+
+# METADATA
+# title: Bytes pass as they are on the ports that the grant names itself
+# description: 443 is always TLS and 80 always HTTP.
+# custom:
+#   rule: egress.raw
+#   match: [{port: 22, grants: ["api.example.com:22"]}, {name: "", address: 192.0.2.7, port: 5432, grants: ["192.0.2.7:5432"]}, {name: a.example.org, port: 22, grants: ["*.example.org:22"]}]
+#   not_match: [{port: 443, grants: ["api.example.com:443"]}, {port: 80, grants: ["api.example.com:80"]}, {port: 443}, {port: 4873, registries: [npm], grants: ["registry:npm"]}]
+raw contains {"rule": "egress.raw"} if {
+	input.kind == "connect"
+	not input.port in {443, 80}
+	granted
+}
+
+# METADATA
+# title: An address that the grant names may be a private one
+# description: Loopback, link-local, metadata and the host's own addresses stay out of reach whatever policy says.
+# custom:
+#   rule: egress.private-address
+#   match: [{name: "", address: 10.0.0.7, port: 5432, grants: ["10.0.0.7:5432"]}]
+#   not_match: [{}, {name: "", address: 10.0.0.8, grants: ["10.0.0.7"]}, {address: 10.0.0.7, grants: ["10.0.0.7", "api.example.com"]}]
+private contains {"rule": "egress.private-address"} if {
+	input.kind == "connect"
+	input.name == ""
+	granted
+}
+
+# METADATA
+# title: Requests to granted hosts are searched for secrets, where they can be seen
+# custom:
+#   rule: egress.filter
+#   match: [{}, {kind: request, protocol: http, port: 80, method: POST, path: /, size: 10}]
+#   not_match: [{registries: [npm], grants: ["registry:npm"]}, {kind: lookup}]
+filter contains {"rule": "egress.filter"} if {
+	input.kind in {"connect", "request"}
+	count(input.registries) == 0
+}
+
+# METADATA
+# title: What leaves for one name in a run is bounded
+# custom:
+#   rule: egress.budget
+#   match: [{}, {kind: request, protocol: https, method: GET, path: /}]
+#   not_match: [{kind: lookup}]
+budget contains {"rule": "egress.budget", "bytes": 67108864} if input.kind in {"connect", "hello", "request"}
