@@ -9,10 +9,17 @@ import "github.com/fumehood/fumehood/pkg/proposal"
 // entries as it takes, and a "result", and "end". A log with a start and no result
 // was cut off while that command ran.
 //
-// An "events" entry holds what gVisor's kernel saw since the one before, in order.
-// It is written when a batch is full or a quarter of a second old, and always before
-// the result: so what a killed fumehood leaves lacks at most the last moment of the
-// command that was running, and a log with a result lacks nothing.
+// An "events" entry holds what gVisor's kernel and the gateway saw since the one
+// before, in order. It is written when a batch is full or a quarter of a second old,
+// and always before the result: so what a killed fumehood leaves lacks at most the last
+// moment of the command that was running, and a log with a result lacks nothing.
+//
+// Whoever makes an allow-list of a log has all that it takes: the proposal's own
+// network, phase and grant in "decision"; and of each event with a Flow, Kind, Program,
+// and in Flow.Egress Phase, Name, Type, Address, Port, Protocol, SNI, Method, Path and
+// Registries, with Flow.Decision's Effect, Observed and Reason.Rule, and Flow.Code.
+// What would have been refused has Observed, with Effect allow. Entries whose Flows
+// count more lack them one by one: a list of those is not whole.
 
 type decisionOf struct {
 	ID       string            `json:"id"`
@@ -35,7 +42,11 @@ type eventsOf struct {
 	// More counts file events that came among these and are only counted, because
 	// the command had too many.
 	More int64 `json:"more,omitempty"`
+	// Flows counts those of the network in the same way.
+	Flows *flowCounts `json:"flows,omitempty"`
 }
+
+func (b eventsOf) isEmpty() bool { return len(b.Events) == 0 && b.More == 0 && b.Flows == nil }
 
 type resultOf struct {
 	ID       string          `json:"id"`
@@ -61,7 +72,7 @@ func resultEntry(r proposal.Record) resultOf {
 	}
 	if o := result.Observations; o != nil {
 		short := *o
-		short.Execs, short.Notable = nil, nil
+		short.Execs, short.Notable, short.Network = nil, nil, nil
 		result.Observations = &short
 	}
 	return resultOf{r.Proposal.ID, r.Entry, result}

@@ -21,6 +21,7 @@ type Happening struct {
 	First    int64            // "events": the number of the first, in its command
 	Events   []proposal.Event // in order
 	More     int64            // file events that are only counted
+	Flows    int              // those of the network that are
 	Result   *proposal.Result // "result", without what a stream or an "events" entry holds
 	Totals   *proposal.Totals // "end"
 	Error    *proposal.Failure
@@ -45,7 +46,11 @@ func (e Entry) Happening() (Happening, error) {
 	case "events":
 		var b eventsOf
 		err := e.read(&b)
-		return Happening{ID: b.ID, First: b.First, Events: b.Events, More: b.More}, err
+		h := Happening{ID: b.ID, First: b.First, Events: b.Events, More: b.More}
+		if b.Flows != nil {
+			h.Flows = b.Flows.sum()
+		}
+		return h, err
 	case "result":
 		var r resultOf
 		err := e.read(&r)

@@ -80,7 +80,7 @@ type Hood struct {
 	// must be among the Runner's options.
 	Observer *Observer
 	// Network, when set, is told of each command; without it a run with a grant of a
-	// host stops before anything runs. Sandbox may set it.
+	// host stops before anything runs.
 	Network Network
 	wired   bool // Network was opened
 	// Progress, when set, is told of each step as it begins.

@@ -34,16 +34,19 @@ func (h *Hood) connect(ctx context.Context, records []proposal.Record) error {
 
 // within runs x between the gateway's Begin and End. The first error is the Runner's,
 // or says that x was not started; the second is that the gateway did not end it.
-func (h *Hood) within(ctx context.Context, runner Runner, x proposal.Execution) (proposal.Result, error, error) {
+func (h *Hood) within(ctx context.Context, runner Runner, x proposal.Execution) (result proposal.Result, runErr, endErr error) {
 	if !h.wired {
-		result, err := runner.Run(ctx, x)
-		return result, err, nil
+		result, runErr = runner.Run(ctx, x)
+		return result, runErr, nil
 	}
 	if err := h.Network.Begin(ctx, x); err != nil {
-		result := notRun("it was not started: the gateway did not take it")
-		result.Status = proposal.SandboxFailed
-		return *result, err, nil
+		never := notRun("it was not started: the gateway did not take it")
+		never.Status = proposal.SandboxFailed
+		if ctx.Err() != nil {
+			never.Detail = "the run was interrupted"
+		}
+		return *never, err, nil
 	}
-	result, err := runner.Run(ctx, x)
-	return result, err, h.Network.End()
+	result, runErr = runner.Run(ctx, x)
+	return result, runErr, h.Network.End()
 }

@@ -42,6 +42,8 @@ const (
 	files
 	connections
 	attempts
+	passed // the network's, let through
+	barred // and refused, or would have been
 	none
 )
 
@@ -61,7 +63,13 @@ func classOf(e proposal.Event) class {
 	case proposal.EventPrivilege:
 		return attempts
 	}
-	return none
+	switch {
+	case !isFlow(e.Kind) || e.Flow == nil:
+		return none
+	case e.Flow.Refused() || e.Flow.Decision.Observed:
+		return barred
+	}
+	return passed
 }
 
 // A tally turns the events of one command, in order, into Observations. It looks at
@@ -72,12 +80,17 @@ type tally struct {
 	seen  map[string]int // place in o.Notable
 	count [none]int      // listed, by class
 	bytes [none]int
+
+	reached map[reachKey]int // place in o.Network
+	firsts  []proposal.Event // of each of o.Network
+	inside  map[string]bool  // addresses that stand for a name
 }
 
 func newTally() *tally {
 	return &tally{
-		o:     proposal.Observations{Execs: []proposal.Event{}, Notable: []proposal.Event{}, Findings: []proposal.Finding{}},
-		trees: newGrove(), seen: map[string]int{},
+		o: proposal.Observations{Execs: []proposal.Event{}, Notable: []proposal.Event{}, Findings: []proposal.Finding{},
+			Network: []proposal.Reach{}},
+		trees: newGrove(), seen: map[string]int{}, reached: map[reachKey]int{}, inside: map[string]bool{},
 	}
 }
 
@@ -103,6 +116,8 @@ func (t *tally) add(e proposal.Event) {
 			c.Attempts++
 			t.note(e)
 		}
+	case passed, barred:
+		t.reach(e)
 	case none:
 		if e.Kind == proposal.EventExit {
 			c.Exits++
@@ -162,7 +177,10 @@ func (t *tally) room(e proposal.Event) bool {
 // observations returns what was seen so far.
 func (t *tally) observations() proposal.Observations {
 	o := t.o
-	o.Programs = t.trees.list
+	o.Programs, o.Network = t.trees.list, t.network()
+	told := 0
+	o.Notable, told = t.toldTwice(o.Notable)
+	o.Counts.Connects -= told
 	return o
 }
 

@@ -17,8 +17,10 @@ const (
 	batchAge    = 250 * time.Millisecond
 )
 
-// An Observer takes what gVisor's kernel saw of the running command: it writes each
-// event to the log, in order, and turns them into the Result's Observations.
+// An Observer takes what gVisor's kernel and the gateway saw of the running command:
+// it writes each event to the log, in the order in which they came, and turns them into
+// the Result's Observations. An event of the gateway may be written up to half a second
+// after those that came with it, when it waits for the kernel's word of who it was.
 //
 // It keeps a bounded number of events: when the log is slower than the command, See
 // waits, and with it whoever reports. A log that cannot be written ends the command
@@ -39,8 +41,10 @@ type watch struct {
 	decision int64
 	stop     context.CancelCauseFunc
 	tally    *tally
+	joiner   joiner
 	next     int64 // number of the next event
 	files    int
+	flows    [2]int // let through, and refused
 
 	batch eventsOf
 	bytes int
@@ -59,8 +63,10 @@ func NewObserver(log Log, judge func(context.Context, proposal.Event) ([]proposa
 	return o
 }
 
-// See takes one event. Events of one command must come in order, all of them before
-// the Runner's Run returns. It may wait for the log, and keeps nothing of e.
+// See takes one event. Events of the kernel must come in order, all of them before the
+// Runner's Run returns; those of the gateway may come at the same time from elsewhere,
+// all of them before the Network's End returns. It may wait for the log, and keeps
+// nothing of e.
 func (o *Observer) See(e proposal.Event) {
 	e = trimmed(e)
 	o.mu.Lock()
@@ -77,18 +83,20 @@ func (o *Observer) See(e proposal.Event) {
 	case o.watch != w:
 		o.strays++
 	case !w.dead:
+		w.takeAll(w.joiner.joined(e))
+	}
+}
+
+func (w *watch) takeAll(list []proposal.Event) {
+	for _, e := range list {
 		w.take(e)
 	}
 }
 
 // take enters e into the tally and the batch.
 func (w *watch) take(e proposal.Event) {
-	if classOf(e) == files {
-		if w.files++; w.files > mostFiles {
-			w.tally.o.Counts.Writes++
-			w.batch.More++
-			return
-		}
+	if w.beyond(e) {
+		return
 	}
 	w.tally.add(e)
 	if len(w.batch.Events) == 0 {
@@ -102,6 +110,30 @@ func (w *watch) take(e proposal.Event) {
 		default:
 		}
 	}
+}
+
+// beyond reports whether e is of a kind of which there were too many to be told one by
+// one, and counts it then.
+func (w *watch) beyond(e proposal.Event) bool {
+	switch c := classOf(e); c {
+	case files:
+		if w.files++; w.files > mostFiles {
+			w.tally.o.Counts.Writes++
+			w.batch.More++
+			return true
+		}
+	case passed, barred:
+		n := &w.flows[c-passed]
+		if *n++; *n > mostFlows {
+			if w.batch.Flows == nil {
+				w.batch.Flows = &flowCounts{}
+			}
+			w.batch.Flows.add(e)
+			countFlow(e, &w.tally.o.Counts)
+			return true
+		}
+	}
+	return false
 }
 
 func (w *watch) full() bool { return len(w.batch.Events) >= batchEvents || w.bytes >= batchBytes }
@@ -131,6 +163,9 @@ func (o *Observer) write(w *watch) {
 		select {
 		case <-w.wake:
 		case <-tick.C:
+			o.mu.Lock()
+			w.takeAll(w.joiner.tick())
+			o.mu.Unlock()
 		case <-w.done:
 			over = true
 		}
@@ -145,7 +180,7 @@ func (o *Observer) flush(w *watch) {
 	w.batch, w.bytes = w.empty(), 0
 	o.room.Broadcast()
 	o.mu.Unlock()
-	if len(batch.Events) == 0 && batch.More == 0 {
+	if batch.isEmpty() {
 		return
 	}
 	if _, err := o.log.Append("events", batch); err != nil {
@@ -190,10 +225,11 @@ func (o *Observer) end(ctx context.Context, recorded *proposal.Observations) (*p
 	w := o.watch
 	o.watch = nil
 	strays := o.strays
+	w.takeAll(w.joiner.release(len(w.joiner.parked)))
 	o.mu.Unlock()
 	close(w.done)
 	<-w.wrote
-	if recorded == nil && w.next == 0 && w.batch.More == 0 {
+	if recorded == nil && w.next == 0 && w.batch.isEmpty() {
 		return nil, w.err
 	}
 	seen := w.tally.observations()
@@ -206,15 +242,15 @@ func (o *Observer) end(ctx context.Context, recorded *proposal.Observations) (*p
 	if w.err != nil {
 		return &seen, w.err
 	}
-	return &seen, o.findings(ctx, &seen)
+	return &seen, o.findings(ctx, &seen, w.tally.against())
 }
 
 // findings asks the judge about what is of note, refusals first.
-func (o *Observer) findings(ctx context.Context, seen *proposal.Observations) error {
+func (o *Observer) findings(ctx context.Context, seen *proposal.Observations, barred []proposal.Event) error {
 	if o.judge == nil {
 		return nil
 	}
-	for _, list := range [][]proposal.Event{seen.Execs, seen.Notable} {
+	for _, list := range [][]proposal.Event{seen.Execs, barred, seen.Notable} {
 		for _, e := range list {
 			if e.Kind == proposal.EventExec && !watched(e) {
 				continue

@@ -75,7 +75,7 @@ func compareEvents(r proposal.Record, what string, entries []Entry) ([]Entry, st
 	t, next := newTally(), int64(0)
 	for len(entries) > 0 && entries[0].Kind == "events" {
 		var e eventsOf
-		if json.Unmarshal(entries[0].Body, &e) != nil || e.ID != r.Proposal.ID || e.Decision != r.Entry || e.First != next || e.More < 0 {
+		if json.Unmarshal(entries[0].Body, &e) != nil || e.ID != r.Proposal.ID || e.Decision != r.Entry || e.First != next || e.More < 0 || e.Flows != nil && e.Flows.invalid() {
 			return entries, fmt.Sprintf("the log's events are out of order before %s", what)
 		}
 		for _, event := range e.Events {
@@ -83,6 +83,9 @@ func compareEvents(r proposal.Record, what string, entries []Entry) ([]Entry, st
 		}
 		next += int64(len(e.Events))
 		t.o.Counts.Writes += int(e.More)
+		if e.Flows != nil {
+			e.Flows.addTo(&t.o.Counts)
+		}
 		entries = entries[1:]
 	}
 	told := r.Result.Observations

@@ -37,6 +37,12 @@ func trimmed(e proposal.Event) proposal.Event {
 		d := trimmedDecision(*e.Decision)
 		e.Decision = &d
 	}
+	if !isFlow(e.Kind) {
+		e.Flow = nil
+	} else if e.Flow != nil {
+		f := trimmedFlow(*e.Flow)
+		e.Flow = &f
+	}
 	return e
 }
 
@@ -103,6 +109,9 @@ func weight(e proposal.Event) int {
 	}
 	if e.Decision != nil && e.Decision.Reason != nil {
 		n += 300 + len(e.Decision.Reason.Message) + len(e.Decision.Reason.Suggestion)
+	}
+	if e.Flow != nil {
+		n += weightOfFlow(*e.Flow)
 	}
 	return n
 }

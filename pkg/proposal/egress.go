@@ -2,7 +2,11 @@
 
 package proposal
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // An Egress is one thing that a program in the sandbox asked of the network: the
 // input of policy's decision point fumehood.egress. Names, paths and addresses are a
@@ -108,4 +112,21 @@ var mishaps = []string{"", "unreachable", "unresolved", "upstream", "timeout", "
 // through and came to nothing was not.
 func (f Flow) Refused() bool {
 	return f.Decision.Effect != Allow || !slices.Contains(mishaps, f.Code)
+}
+
+// Destination is where e would go: "name:443", "192.0.2.1:22", or the name alone of a
+// lookup.
+func (e Egress) Destination() string { return destination(e.Name, e.Address, e.Port) }
+
+func destination(name, address string, port int) string {
+	if name == "" {
+		name = address
+	}
+	if port == 0 {
+		return name
+	}
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
+	}
+	return name + ":" + strconv.Itoa(port)
 }

@@ -106,8 +106,8 @@ type Counts struct {
 	Connections int `json:"connections"`
 	Requests    int `json:"requests"`
 	Datagrams   int `json:"datagrams"`
-	Barred      int `json:"barred"` // of the last four, those that policy or the gateway refused
-	Spared      int `json:"spared"` // of those let through, those that would have been refused
+	NetRefused  int `json:"network_refused"` // of the last four, those that policy or the gateway refused
+	NetWatched  int `json:"network_watched"` // of those let through, those that would have been refused
 }
 
 // A Reach is what one program of a command did with one place of the network, as far
@@ -132,3 +132,6 @@ type Reach struct {
 	Received   int64    `json:"received"`
 	Calls      []string `json:"calls,omitempty"` // of requests, "GET /a": the first different ones
 }
+
+// Destination is where r went: "name:443", "192.0.2.1:22".
+func (r Reach) Destination() string { return destination(r.Name, r.Address, r.Port) }

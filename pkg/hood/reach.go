@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Bounds of what is kept of the network, beside those of a class.
+const (
+	// mostFlows is how many of a command's lookups, connections and requests the log
+	// takes one by one, and as many refused ones; those after them are only counted.
+	mostFlows  = 10000
+	mostInside = 4096    // addresses inside that are known to stand for a name
+	mostCalls  = 4       // of one Reach
+	mostCall   = 200     // bytes of one of them
+	mostBytes  = 1 << 50 // of traffic, so that no sum overflows
+)
+
+// isFlow reports whether e was seen by the gateway.
+func isFlow(kind string) bool {
+	switch kind {
+	case proposal.EventLookup, proposal.EventConnection, proposal.EventRequest, proposal.EventDatagram:
+		return true
+	}
+	return false
+}
+
+// flowCounts are the counts of the network alone.
+type flowCounts struct {
+	Lookups     int `json:"lookups,omitempty"`
+	Connections int `json:"connections,omitempty"`
+	Requests    int `json:"requests,omitempty"`
+	Datagrams   int `json:"datagrams,omitempty"`
+	Refused     int `json:"refused,omitempty"`
+	Watched     int `json:"watched,omitempty"`
+}
+
+func (f *flowCounts) add(e proposal.Event) {
+	switch e.Kind {
+	case proposal.EventLookup:
+		f.Lookups++
+	case proposal.EventConnection:
+		f.Connections++
+	case proposal.EventRequest:
+		f.Requests++
+	case proposal.EventDatagram:
+		f.Datagrams++
+	}
+	if e.Flow.Refused() {
+		f.Refused++
+	} else if e.Flow.Decision.Observed {
+		f.Watched++
+	}
+}
+
+func (f flowCounts) addTo(c *proposal.Counts) {
+	c.Lookups += f.Lookups
+	c.Connections += f.Connections
+	c.Requests += f.Requests
+	c.Datagrams += f.Datagrams
+	c.NetRefused += f.Refused
+	c.NetWatched += f.Watched
+}
+
+// sum counts all of f, each event once.
+func (f flowCounts) sum() int { return f.Lookups + f.Connections + f.Requests + f.Datagrams }
+
+// invalid reports whether a stranger's f counts nothing.
+func (f flowCounts) invalid() bool {
+	return slices.Min([]int{f.Lookups, f.Connections, f.Requests, f.Datagrams, f.Refused, f.Watched}) < 0
+}
+
+// countFlow counts e, which is of the network, in c.
+func countFlow(e proposal.Event, c *proposal.Counts) {
+	var f flowCounts
+	f.add(e)
+	f.addTo(c)
+}
+
+// A reachKey is what must be the same for two Flows to be told as one.
+type reachKey struct {
+	kind, name, address string
+	port                int
+	protocol, program   string
+	refused, watched    bool
+	code, rule          string
+}
+
+// reach enters what the gateway saw.
+func (t *tally) reach(e proposal.Event) {
+	countFlow(e, &t.o.Counts)
+	if p := place(e.Flow.Inside); p != "" && e.Flow.Egress.Name != "" && len(t.inside) < mostInside {
+		t.inside[p] = true
+	}
+	one := reachOf(e)
+	key := reachKey{one.Kind, one.Name, one.Address, one.Port, one.Protocol, one.Program, one.Refused, one.Watched, one.Code, one.Rule}
+	if one.Name != "" {
+		key.address = ""
+	}
+	n, known := t.reached[key]
+	if !known {
+		if !t.room(e) {
+			return
+		}
+		n = len(t.o.Network)
+		t.reached[key] = n
+		t.o.Network = append(t.o.Network, one)
+		t.firsts = append(t.firsts, e)
+	}
+	t.o.Network[n] = with(t.o.Network[n], *e.Flow)
+}
+
+// with adds one more Flow to r.
+func with(r proposal.Reach, f proposal.Flow) proposal.Reach {
+	r.Count++
+	r.Sent = min(mostBytes, r.Sent+f.Sent)
+	r.Received = min(mostBytes, r.Received+f.Received)
+	call := cut(strings.TrimSpace(f.Egress.Method+" "+f.Egress.Path), mostCall)
+	if call != "" && len(r.Calls) < mostCalls && !slices.Contains(r.Calls, call) {
+		r.Calls = append(r.Calls, call)
+	}
+	return r
+}
+
+// reachOf is what e is told as, without counts.
+func reachOf(e proposal.Event) proposal.Reach {
+	g, d := e.Flow.Egress, e.Flow.Decision
+	r := proposal.Reach{Kind: e.Kind, Name: g.Name, Address: g.Address, Port: g.Port, Protocol: g.Protocol, Program: e.Program,
+		Refused: e.Flow.Refused(), Code: e.Flow.Code}
+	r.Watched = d.Observed && !r.Refused
+	if g.SNI != g.Name {
+		r.SNI = g.SNI
+	}
+	if !r.Refused && !r.Watched {
+		return r
+	}
+	if d.Reason != nil {
+		r.Rule, r.Message, r.Suggestion = d.Reason.Rule, d.Reason.Message, d.Reason.Suggestion
+	}
+	if r.Rule == "" && d.Effect != proposal.Allow && len(d.Rules) > 0 {
+		r.Rule = d.Rules[0]
+	}
+	return r
+}
+
+// network returns what was reached, refusals first.
+func (t *tally) network() []proposal.Reach {
+	list := slices.Clone(t.o.Network)
+	slices.SortStableFunc(list, func(a, b proposal.Reach) int { return cmp.Compare(rank(a), rank(b)) })
+	return list
+}
+
+func rank(r proposal.Reach) int {
+	switch {
+	case r.Refused:
+		return 0
+	case r.Watched:
+		return 1
+	}
+	return 2
+}
+
+// against are the first events of what was refused, or would have been.
+func (t *tally) against() []proposal.Event {
+	var list []proposal.Event
+	for _, e := range t.firsts {
+		if classOf(e) == barred {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// toldTwice drops calls to an address that stands for a name: what became of them is
+// told by that name.
+func (t *tally) toldTwice(notable []proposal.Event) (kept []proposal.Event, dropped int) {
+	kept = []proposal.Event{}
+	for _, e := range notable {
+		if classOf(e) == connections && e.Kind != proposal.EventListen && t.inside[placeOf(e)] {
+			dropped += e.Times
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept, dropped
+}
+
+func trimmedFlow(f proposal.Flow) proposal.Flow {
+	g := &f.Egress
+	g.Command, g.Grants = "", nil // the event and the decision's entry say them
+	g.Kind, g.Phase, g.Name, g.Type = cut(g.Kind, mostName), cut(g.Phase, mostName), cut(g.Name, mostName), cut(g.Type, mostName)
+	g.Address, g.Protocol, g.SNI = cut(g.Address, mostName), cut(g.Protocol, mostName), cut(g.SNI, mostName)
+	g.Method, g.Path = cut(g.Method, mostName), cut(g.Path, mostArgv)
+	g.Port, g.Query, g.Size = min(max(0, g.Port), 1<<16-1), max(0, g.Query), min(max(-1, g.Size), mostBytes)
+	g.Registries, _ = cutList(g.Registries, mostName)
+	g.Secrets = slices.Clone(g.Secrets[:min(len(g.Secrets), mostRules)])
+	for i, s := range g.Secrets {
+		g.Secrets[i] = proposal.EgressSecret{Rule: cut(s.Rule, mostName), Where: cut(s.Where, mostName)}
+	}
+	f.Code, f.Inside = cut(f.Code, mostName), cut(f.Inside, mostName)
+	f.Sent, f.Received, f.WallMS = min(max(0, f.Sent), mostBytes), min(max(0, f.Received), mostBytes), min(max(0, f.WallMS), 1<<40)
+	f.Status = min(max(0, f.Status), 999)
+	d := trimmedDecision(proposal.ExecDecision{Rules: f.Decision.Rules, Reason: f.Decision.Reason})
+	f.Decision.Rules, f.Decision.Reason = d.Rules, d.Reason
+	return f
+}
+
+// weightOfFlow is about how many bytes f takes.
+func weightOfFlow(f proposal.Flow) int {
+	g := f.Egress
+	n := 500 + len(g.Name) + len(g.SNI) + len(g.Address) + len(g.Path) + 80*len(g.Secrets)
+	if r := f.Decision.Reason; r != nil {
+		n += 300 + len(r.Message) + len(r.Suggestion)
+	}
+	return n
+}
