@@ -18,6 +18,7 @@ func seeds(f *testing.F) {
 	for _, list := range [][]proposal.Event{
 		nil, {started(2, 1, "/usr/bin/bash", "bash", "-c", "x"), script, refusal(4, 3, "/usr/bin/curl", "exec.net"), exited(3, 11)},
 		{event(proposal.EventWrite, "/etc/passwd"), event(proposal.EventWrite, "/tmp/\xff\u202e"), called("mount", "EPERM"), reached("tcp 192.0.2.1:1", "")},
+		{dialled(0, 7, "/x", "tcp 198.18.0.5:443"), request("go.example", "GET", "/\u202e", 1<<62, -1), against(flow(0, proposal.EventLookup, "evil.example", "::1"), "r"), {Kind: proposal.EventDatagram}},
 		{{Command: "a", Kind: proposal.EventExec, Pid: -1}, {Kind: "\x00", Status: -1 << 31}},
 	} {
 		data, err := json.Marshal(list)
@@ -37,9 +38,19 @@ func FuzzEvents(f *testing.F) {
 		if json.Unmarshal(data, &events) != nil {
 			return
 		}
-		tl := newTally()
+		tl, flows := newTally(), 0
+		var j joiner
+		var list []proposal.Event
 		for _, e := range events {
-			e = trimmed(e)
+			list = append(list, j.joined(trimmed(e))...)
+		}
+		if list = append(list, j.release(len(j.parked))...); len(list) != len(events) {
+			t.Fatalf("%d of %d events", len(list), len(events))
+		}
+		for _, e := range list {
+			if classOf(e) == passed || classOf(e) == barred {
+				flows++
+			}
 			if again := trimmed(e); again.Exec != nil && !cmp.Equal(e.Exec.Argv, again.Exec.Argv) {
 				t.Errorf("trimming twice changes %q to %q", e.Exec.Argv, again.Exec.Argv)
 			}
@@ -56,6 +67,13 @@ func FuzzEvents(f *testing.F) {
 			if p.Parent >= i || p.Parent < 0 && i > 0 {
 				t.Errorf("program %d has the parent %d", i, p.Parent)
 			}
+		}
+		reached := 0
+		for _, r := range o.Network {
+			reached += r.Count
+		}
+		if c := o.Counts; reached > flows || c.Lookups+c.Connections+c.Requests+c.Datagrams != flows || c.NetRefused+c.NetWatched > flows {
+			t.Errorf("%d flows, %d reached, %+v counted", flows, reached, c)
 		}
 		if counted != o.Counts.Execs+o.Counts.Refused {
 			t.Errorf("%d starts in the tree, %+v counted", counted, o.Counts)

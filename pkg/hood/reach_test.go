@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func by(e proposal.Event, program string) proposal.Event {
+	e.Program = program
+	return e
+}
+
+func request(name, method, path string, sent, received int64) proposal.Event {
+	e := by(flow(0, proposal.EventRequest, name, "198.18.0.5:443"), "/usr/bin/pip")
+	e.Flow.Egress.Method, e.Flow.Egress.Path, e.Flow.Egress.Protocol = method, path, "https"
+	e.Flow.Sent, e.Flow.Received, e.Flow.Status = sent, received, 200
+	return e
+}
+
+// What is alike is told once, with counts, and what was refused first.
+func TestReaches(t *testing.T) {
+	watched := by(flow(0, proposal.EventLookup, "odd.example", ""), "/usr/bin/pip")
+	watched.Flow.Egress.Port = 0
+	watched.Flow.Decision.Observed = true
+	watched.Flow.Decision.Reason = &proposal.Reason{Rule: "acme.odd", Message: "odd", Observed: true}
+	mismatch := by(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"), "/usr/bin/openssl")
+	mismatch.Flow.Egress.SNI, mismatch.Flow.Egress.Address, mismatch.Flow.Code = "evil.example", "203.0.113.9", "mismatch"
+	unreachable := by(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"), "/usr/bin/pip")
+	unreachable.Flow.Code = "unreachable"
+	other := by(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"), "/usr/bin/pip")
+	other.Flow.Egress.Address = "203.0.113.10"
+	evil := by(against(flow(0, proposal.EventLookup, "evil.example", ""), "egress.no-rule"), "/usr/bin/curl")
+	evil.Flow.Egress.Port = 0
+	raw := against(flow(0, proposal.EventConnection, "", ""), "egress.address")
+	raw.Flow.Egress.Address = "192.0.2.7"
+	raw2 := against(flow(0, proposal.EventConnection, "", ""), "egress.address")
+	raw2.Flow.Egress.Address = "192.0.2.8"
+	got := tallied(
+		request("go.example", "GET", "/simple/a/", 10, 100), request("go.example", "GET", "/simple/a/", 10, 100), request("go.example", "GET", "/simple/b/", 1, 2),
+		watched, other, other, unreachable, evil, evil, evil, raw, raw2, mismatch)
+	want := []proposal.Reach{
+		{Kind: "lookup", Name: "evil.example", Protocol: "tcp", Program: "/usr/bin/curl", Refused: true, Code: "policy", Rule: "egress.no-rule", Message: "no", Suggestion: "ask", Count: 3},
+		{Kind: "connection", Address: "192.0.2.7", Port: 443, Protocol: "tcp", Refused: true, Code: "policy", Rule: "egress.address", Message: "no", Suggestion: "ask", Count: 1},
+		{Kind: "connection", Address: "192.0.2.8", Port: 443, Protocol: "tcp", Refused: true, Code: "policy", Rule: "egress.address", Message: "no", Suggestion: "ask", Count: 1},
+		{Kind: "connection", Name: "go.example", Address: "203.0.113.9", Port: 443, Protocol: "tcp", SNI: "evil.example", Program: "/usr/bin/openssl", Refused: true, Code: "mismatch", Count: 1},
+		{Kind: "lookup", Name: "odd.example", Protocol: "tcp", Program: "/usr/bin/pip", Watched: true, Rule: "acme.odd", Message: "odd", Count: 1},
+		{Kind: "request", Name: "go.example", Port: 443, Protocol: "https", Program: "/usr/bin/pip", Count: 3, Sent: 21, Received: 202, Calls: []string{"GET /simple/a/", "GET /simple/b/"}},
+		{Kind: "connection", Name: "go.example", Address: "203.0.113.10", Port: 443, Protocol: "tcp", Program: "/usr/bin/pip", Count: 2},
+		{Kind: "connection", Name: "go.example", Port: 443, Protocol: "tcp", Program: "/usr/bin/pip", Code: "unreachable", Count: 1},
+	}
+	if diff := cmp.Diff(want, got.Network); diff != "" {
+		t.Errorf("reaches (-want +got):\n%s", diff)
+	}
+	counts := proposal.Counts{Lookups: 4, Connections: 6, Requests: 3, NetRefused: 6, NetWatched: 1}
+	if diff := cmp.Diff(counts, got.Counts); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
+// A call to an address that stands for a name is told by its name, not twice; one to a
+// raw address, to a socket, or of a listener, stays.
+func TestToldOnce(t *testing.T) {
+	raw := against(flow(0, proposal.EventConnection, "", ""), "egress.address")
+	raw.Flow.Egress.Address = "192.0.2.7"
+	listening := dialled(0, 7, "/x", "tcp 198.18.0.5:443")
+	listening.Kind = proposal.EventListen
+	o := tallied(dialled(0, 7, "/x", "tcp 198.18.0.5:443"), dialled(0, 7, "/x", "tcp 198.18.0.5:443"), dialled(0, 7, "/x", "tcp 192.0.2.7:443"), dialled(0, 7, "/x", "unix /run/x"), listening,
+		flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"), raw)
+	var got []string
+	for _, e := range o.Notable {
+		got = append(got, e.Kind+" "+e.Address)
+	}
+	if diff := cmp.Diff([]string{"connect tcp 192.0.2.7:443", "connect unix /run/x", "listen tcp 198.18.0.5:443"}, got); diff != "" || o.Counts.Connects != 3 {
+		t.Errorf("%d connects; notable (-want +got):\n%s", o.Counts.Connects, diff)
+	}
+}
+
+// A flood of names crowds out neither the refusals nor the log: it is counted.
+func TestManyFlows(t *testing.T) {
+	h, k := watching(t, &world{}, whole())
+	k.world.during = func(context.Context) {
+		for i := range mostFlows + 500 {
+			h.Observer.See(by(flow(0, proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""), "/x"))
+		}
+		for range mostFlows + 300 {
+			h.Observer.See(by(against(flow(0, proposal.EventConnection, "evil.example", ""), "egress.no-rule"), "/x"))
+		}
+	}
+	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := report.Records[0].Result.Observations
+	if diff := cmp.Diff(proposal.Counts{Lookups: mostFlows + 500, Connections: mostFlows + 300, NetRefused: mostFlows + 300}, o.Counts); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	if len(o.Network) != mostOfClass+1 || !o.Network[0].Refused || o.Network[0].Count != mostFlows {
+		t.Errorf("%d reaches, the first %+v", len(o.Network), o.Network[0])
+	}
+	events, counted := 0, 0
+	for _, e := range k.entries {
+		happening, err := e.Happening()
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, counted = events+len(happening.Events), counted+happening.Flows
+	}
+	if events != 2*mostFlows || counted != 800 {
+		t.Errorf("%d events in the log and %d counted", events, counted)
+	}
+	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
+		t.Errorf("doubts: %q", doubts)
+	}
+	for name, forge := range map[string][2]string{"fewer": {`"flows":{"lookups":`, `"flows":{"lookups":1`}, "negative": {`"flows":{"lookups":`, `"flows":{"lookups":-`}} {
+		forged := slices.Clone(k.entries)
+		for i, e := range forged {
+			forged[i].Body = []byte(strings.Replace(string(e.Body), forge[0], forge[1], 1))
+		}
+		if len(CompareLog(report, forged)) == 0 {
+			t.Errorf("%s: counts that were changed are not found out", name)
+		}
+	}
+}
+
+// The judge is asked once about each thing that was refused, or would have been.
+func TestNetworkFindings(t *testing.T) {
+	evil := by(against(flow(0, proposal.EventConnection, "evil.example", ""), "egress.no-rule"), "/x")
+	h, _ := watching(t, &world{}, whole(), evil, evil, by(flow(0, proposal.EventLookup, "go.example", ""), "/x"))
+	var asked []string
+	h.Observer.judge = func(_ context.Context, e proposal.Event) ([]proposal.Finding, error) {
+		asked = append(asked, e.Kind+" "+e.Flow.Egress.Name)
+		return nil, nil
+	}
+	if _, err := h.Run(t.Context(), planOf("a"), proposal.Run{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"connection evil.example"}, asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// THREATS 27: a report that tells other things of the network than its log is found out.
+func TestCompareNetwork(t *testing.T) {
+	for name, forge := range map[string]func(*proposal.Observations){
+		"a refusal less":   func(o *proposal.Observations) { o.Network = o.Network[1:] },
+		"another host":     func(o *proposal.Observations) { o.Network[0].Name = "go.example" },
+		"fewer bytes":      func(o *proposal.Observations) { o.Network[1].Sent = 0 },
+		"another program":  func(o *proposal.Observations) { o.Network[0].Program = "/usr/bin/go" },
+		"another count":    func(o *proposal.Observations) { o.Counts.NetRefused = 0 },
+		"let through":      func(o *proposal.Observations) { o.Network[0].Refused = false },
+		"another way":      func(o *proposal.Observations) { o.Network[1].Calls = []string{"GET /"} },
+		"in another order": func(o *proposal.Observations) { slices.Reverse(o.Network) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, k := watching(t, &world{}, whole(), request("go.example", "POST", "/upload", 9000, 1), by(against(flow(0, proposal.EventConnection, "evil.example", ""), "egress.no-rule"), "/x"))
+			report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
+				t.Fatalf("doubts before: %q", doubts)
+			}
+			forge(report.Records[0].Result.Observations)
+			if len(CompareLog(report, k.entries)) == 0 {
+				t.Error("no doubts")
+			}
+		})
+	}
+}
+
+// What a stranger's server or program can make long is cut before it reaches the log.
+func TestHugeFlow(t *testing.T) {
+	long := strings.Repeat("\xff\u202e", 1<<20)
+	f := &proposal.Flow{Code: long, Inside: long, Sent: 1 << 62, Received: -1, WallMS: -1, Status: -1,
+		Egress: proposal.Egress{Command: long, Phase: long, Kind: long, Name: long, Type: long, Address: long, Port: -1, Protocol: long, SNI: long, Method: long, Path: long, Query: -1, Size: 1 << 62,
+			Secrets: slices.Repeat([]proposal.EgressSecret{{Rule: long, Where: long}}, 1000), Grants: []string{long}, Registries: slices.Repeat([]string{long}, 1000)},
+		Decision: proposal.EgressDecision{Rules: slices.Repeat([]string{long}, 1000), Reason: &proposal.Reason{Rule: long, Message: long, Suggestion: long, Text: long}}}
+	e := trimmed(proposal.Event{Command: "a", Kind: proposal.EventRequest, Time: morning, Flow: f})
+	data, err := json.Marshal(e)
+	if err != nil || len(data) > 64<<10 {
+		t.Errorf("an event of %d bytes, %v", len(data), err)
+	}
+	if weight(e) < len(e.Flow.Egress.Path)+len(e.Flow.Decision.Reason.Message) {
+		t.Errorf("it weighs %d", weight(e))
+	}
+	o := tallied(e, e, e)
+	if r := o.Network[0]; r.Sent != mostBytes || r.Received != 0 || r.Port != 0 || len(r.Calls) != 1 || len(r.Calls[0]) > mostCall {
+		t.Errorf("sent %d, received %d, port %d, %d calls", r.Sent, r.Received, r.Port, len(r.Calls))
+	}
+	if e := trimmed(proposal.Event{Kind: proposal.EventWrite, Flow: f}); e.Flow != nil {
+		t.Error("a write has a flow")
+	}
+	if n := len(tallied(proposal.Event{Kind: proposal.EventLookup, Time: time.Time{}}).Network); n != 0 {
+		t.Error("a lookup of nothing is told")
+	}
+}
