@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+)
+
+const aptFormat = "$(CREATED_BY)|$(TARGET_OF)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(SIGNED_BY)"
+
+// keyrings are where Debian and Ubuntu keep the keys of their own archives, outside of
+// /etc, for sources that name none.
+var keyrings = []string{"/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/ubuntu-archive-keyring.gpg"}
+
+// findApt asks "apt-get indextargets" for the archives that apt fetches from.
+func findApt(ctx context.Context, a *asker, r *Registry) error {
+	r.Source = "apt-get indextargets"
+	out, err := a.ask(ctx, "apt-get", "indextargets", "--format", aptFormat)
+	if err != nil {
+		return err
+	}
+	var sources strings.Builder
+	seen := map[string]bool{}
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSpace(line), "|")
+		if len(fields) != 6 || fields[0] != "Packages" || fields[1] != "deb" || !strings.HasPrefix(fields[2], "http") {
+			continue // apt's other ways, such as file: and cdrom:, do not come from a host
+		}
+		p, err := r.addURL(fields[2])
+		if err != nil {
+			return err
+		}
+		entry := fmt.Sprintf("deb%s %s %s %s\n", signedBy(fields[5]), p.clean, fields[3], fields[4])
+		if !seen[entry] && !strings.ContainsFunc(fields[3]+fields[4], odd) {
+			seen[entry] = true
+			sources.WriteString(entry)
+		}
+	}
+	r.Files = append(r.Files,
+		File{Path: "/etc/apt/sources.list.d/fumehood.list", Content: sources.String()},
+		File{Path: "/etc/apt/apt.conf.d/90fumehood", Content: aptConf})
+	return nil
+}
+
+// aptConf lets apt keep its lists where an unprivileged user may write.
+const aptConf = `Dir::State "/tmp/apt/state";
+Dir::State::status "/var/lib/dpkg/status";
+Dir::Cache "/tmp/apt/cache";
+APT::Sandbox::User "";
+Acquire::Languages "none";
+`
+
+// signedBy names the keys of an archive, as far as they are files that the sandbox has.
+func signedBy(option string) string {
+	if strings.HasPrefix(option, "/usr/") && !strings.ContainsFunc(option, odd) {
+		return " [signed-by=" + option + "]"
+	}
+	var have []string
+	for _, path := range keyrings {
+		if _, err := os.Stat(path); err == nil {
+			have = append(have, path)
+		}
+	}
+	if len(have) == 0 {
+		return ""
+	}
+	return " [signed-by=" + strings.Join(have, ",") + "]"
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	patience  = 20 * time.Second // for one question; a JVM or a cold npm takes seconds
+	maxAnswer = 4 << 20
+)
+
+// errAbsent says that the host has no such tool.
+var errAbsent = errors.New("no such tool on this host")
+
+// handed are the variables of the operator that tools are asked with, by how their
+// names begin: where they find themselves and what they are told about registries.
+// Tokens of the runner are not among them.
+var handed = []string{
+	"PATH=", "HOME=", "USER=", "LOGNAME=", "TMPDIR=", "XDG_CONFIG_", "LANG=", "LC_",
+	"GOPROXY=", "GOSUMDB=", "GONOSUMDB=", "GONOPROXY=", "GOPRIVATE=", "GOENV=", "GOROOT=", "GOPATH=",
+	"npm_config_", "NPM_CONFIG_", "NVM_", "PIP_", "PYENV_", "CARGO_", "RUSTUP_", "GEM_", "APT_CONFIG=",
+}
+
+// An asker asks the host's tools about their configuration.
+type asker struct {
+	folder string // holds nothing of anybody's
+	env    []string
+}
+
+// newAsker makes the folder that tools are asked in. A go.mod and a package.json of its
+// own keep go and npm from looking for one in the folders above it, which anybody may
+// write to.
+func newAsker() (*asker, error) {
+	folder, err := os.MkdirTemp("", "fumehood-ask-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a folder to ask tools in: %w", err)
+	}
+	a := &asker{folder: folder}
+	for name, text := range map[string]string{"go.mod": "module ask\n", "package.json": "{}\n"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			a.close()
+			return nil, fmt.Errorf("cannot make a folder to ask tools in: %w", err)
+		}
+	}
+	for _, entry := range os.Environ() {
+		if slices.ContainsFunc(handed, func(h string) bool { return strings.HasPrefix(entry, h) }) {
+			a.env = append(a.env, entry)
+		}
+	}
+	a.env = append(a.env, "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS=", "RUSTUP_AUTO_INSTALL=0",
+		"PIP_DISABLE_PIP_VERSION_CHECK=1", "npm_config_update_notifier=false", "NO_COLOR=1")
+	return a, nil
+}
+
+func (a *asker) close() { os.RemoveAll(a.folder) }
+
+// ask runs a tool and returns what it printed. errAbsent is the answer of a host
+// without it; any other error means that the tool is there and did not answer.
+func (a *asker) ask(ctx context.Context, tool string, args ...string) (string, error) {
+	out, _, err := a.run(ctx, a.folder, nil, tool, args...)
+	return out, err
+}
+
+func (a *asker) run(ctx context.Context, dir string, env []string, tool string, args ...string) (stdout, stderr string, err error) {
+	path, err := exec.LookPath(tool)
+	if err != nil {
+		return "", "", errAbsent
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var out, complaint bounded
+	c := exec.CommandContext(ctx, path, args...)
+	c.Dir, c.Env, c.Stdout, c.Stderr = dir, append(slices.Clone(a.env), env...), &out, &complaint
+	c.WaitDelay = time.Second
+	// A tool may be a script that starts another: all of them end.
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	if err := c.Run(); err != nil {
+		// What it complained of may show a password.
+		return "", complaint.String(), fmt.Errorf("cannot ask %s for its registry: %v", tool, err)
+	}
+	if out.over {
+		return "", "", fmt.Errorf("cannot ask %s for its registry: its answer is too long", tool)
+	}
+	return out.String(), "", nil
+}
+
+// bounded keeps the first bytes of what is written.
+type bounded struct {
+	bytes.Buffer
+	over bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	room := max(0, maxAnswer-b.Len())
+	b.over = b.over || len(p) > room
+	b.Buffer.Write(p[:min(len(p), room)])
+	return len(p), nil
+}
+
+// home is the operator's home, or "" when there is none.
+func home() string { return os.Getenv("HOME") }
+
+// readConfig reads a file of a tool's configuration that is its own question. A file
+// that is not there is empty; one that cannot be read is an error.
+func readConfig(path string) (string, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxAnswer {
+		return "", fmt.Errorf("cannot read %s: it is no readable file of some sane size", path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot read %s: %v", path, err)
+	}
+	return string(data), nil
+}

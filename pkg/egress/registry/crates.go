@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A source is one of cargo's.
+type source struct {
+	ReplaceWith string `json:"replace-with"`
+	Registry    string `json:"registry"`
+}
+
+// findCrates asks cargo what replaces crates.io, if anything.
+func findCrates(ctx context.Context, a *asker, r *Registry) error {
+	r.Source = "cargo config"
+	sources, err := cargoSources(ctx, a)
+	if err != nil {
+		return err
+	}
+	name := "crates-io"
+	for hops := 0; sources[name].ReplaceWith != ""; hops++ {
+		if name = sources[name].ReplaceWith; hops > 8 {
+			return errors.New("invalid configuration of cargo: its sources replace each other")
+		}
+	}
+	if name == "crates-io" {
+		r.Env["CARGO_REGISTRIES_CRATES_IO_PROTOCOL"] = "sparse"
+		r.usePublic()
+		return nil
+	}
+	return r.addSparse(sources[name].Registry)
+}
+
+// addSparse adds an index of crates. Which folder of the host its crates lie in stands
+// in the index, so the whole host is the origin.
+func (r *Registry) addSparse(index string) error {
+	text, sparse := strings.CutPrefix(index, "sparse+")
+	if !sparse {
+		return errors.New("unsupported source of cargo: want one whose registry begins with \"sparse+https://\", since git and folders cannot be fetched by GET alone")
+	}
+	p, err := readURL(text)
+	if err != nil {
+		return err
+	}
+	whole := p.origin
+	whole.Path = "/"
+	r.add(p, whole)
+	r.Files = append(r.Files, File{Path: "~/.cargo/config.toml", Content: fmt.Sprintf(
+		"[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+%s\"\n", p.clean)})
+	return nil
+}
+
+// cargoSources asks cargo itself, by a question that is not stable yet and needs
+// RUSTC_BOOTSTRAP. It is asked in the root folder, since cargo reads the configuration
+// of every folder above the one that it stands in.
+func cargoSources(ctx context.Context, a *asker) (map[string]source, error) {
+	out, complaint, err := a.run(ctx, "/", []string{"RUSTC_BOOTSTRAP=1"}, "cargo",
+		"-Z", "unstable-options", "config", "get", "--format", "json-value", "source")
+	if errors.Is(err, errAbsent) || err != nil && strings.Contains(complaint, "`source` is not set") {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var sources map[string]source
+	if err := json.Unmarshal([]byte(out), &sources); err != nil {
+		return nil, fmt.Errorf("cannot read what cargo config says: %v", err)
+	}
+	return sources, nil
+}

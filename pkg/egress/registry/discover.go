@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// finders fill in what a preset stands for.
+var finders = map[string]func(context.Context, *asker, *Registry) error{
+	"go":              findGo,
+	"npm":             findNpm,
+	"pypi":            findPypi,
+	"crates":          findCrates,
+	"maven":           findMaven,
+	"rubygems":        findRubygems,
+	"apt":             findApt,
+	"github-releases": findReleases,
+}
+
+// Discover says what the named presets stand for on this host, in Names' order. It
+// starts the host's tools with the operator's HOME and takes some tenths of a second.
+//
+// An error means that one of them cannot be known: an unknown name, a tool that does
+// not answer, a configuration that names no host. Then none is returned.
+func Discover(ctx context.Context, names []string) ([]Registry, error) {
+	want := map[string]bool{}
+	for _, name := range names {
+		if finders[name] == nil {
+			return nil, fmt.Errorf("invalid registry %q: want one of %v", name, Names())
+		}
+		want[name] = true
+	}
+	var list []Registry
+	for _, name := range Names() {
+		if want[name] {
+			list = append(list, Registry{Name: name, Env: map[string]string{}})
+		}
+	}
+	a, err := newAsker()
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	if err := a.findAll(ctx, list); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+func (a *asker) findAll(ctx context.Context, list []Registry) error {
+	netrc, err := readNetrc()
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for i := range list {
+		r := &list[i]
+		g.Go(func() error {
+			if err := finders[r.Name](ctx, a, r); err != nil {
+				return fmt.Errorf("cannot find registry %s: %w", r.Name, err)
+			}
+			if len(r.Origins) == 0 {
+				return fmt.Errorf("cannot find registry %s: %s names no host", r.Name, r.Source)
+			}
+			r.addNetrc(netrc)
+			return nil
+		})
+	}
+	return g.Wait()
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// readNetrc reads the operator's .netrc, which go, pip and curl use: names and
+// passwords by host. Its "default" counts for nothing: it would go to every registry.
+func readNetrc() (map[string]*url.Userinfo, error) {
+	path := os.Getenv("NETRC")
+	if path == "" && home() == "" {
+		return nil, nil
+	}
+	if path == "" {
+		path = filepath.Join(home(), ".netrc")
+	}
+	text, err := readConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	return parseNetrc(text), nil
+}
+
+func parseNetrc(text string) map[string]*url.Userinfo {
+	found := map[string]*url.Userinfo{}
+	var machine, login string
+	words := netrcWords(text)
+	for i := 0; i < len(words); i++ {
+		var value string
+		if i+1 < len(words) {
+			value = words[i+1]
+		}
+		switch words[i] {
+		case "machine":
+			machine, login = strings.ToLower(value), ""
+			i++
+		case "default":
+			machine = ""
+		case "login":
+			login = value
+			i++
+		case "password":
+			if machine != "" && found[machine] == nil {
+				found[machine] = url.UserPassword(login, value)
+			}
+			i++
+		}
+	}
+	return found
+}
+
+// netrcWords leaves out comments and the macros, which reach to an empty line.
+func netrcWords(text string) []string {
+	var words []string
+	macro := false
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0:
+			macro = false
+		case macro || strings.HasPrefix(fields[0], "#"):
+		case fields[0] == "macdef":
+			macro = true
+		default:
+			words = append(words, fields...)
+		}
+	}
+	return words
+}
+
+// addNetrc adds what is known for r's https origins.
+func (r *Registry) addNetrc(netrc map[string]*url.Userinfo) {
+	for _, o := range r.Origins {
+		if user := netrc[o.Host]; user != nil && o.Scheme == "https" {
+			r.addCredential(*o.basic(user))
+		}
+	}
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// findNpm asks "npm config" for the registry and those of scopes.
+func findNpm(ctx context.Context, a *asker, r *Registry) error {
+	config, err := npmConfig(ctx, a, r)
+	if err != nil {
+		return err
+	}
+	main, _ := config["registry"].(string)
+	p, err := r.addURL(main)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"npm_config_registry", "COREPACK_NPM_REGISTRY", "YARN_NPM_REGISTRY_SERVER"} {
+		r.Env[name] = strings.TrimSuffix(p.clean, "/")
+	}
+	r.Env["npm_config_registry"] = p.clean
+	// These would send what no registry needs to be asked for, and by POST.
+	for _, name := range []string{"audit", "fund", "update_notifier"} {
+		r.Env["npm_config_"+name] = "false"
+	}
+	r.Env["YARN_ENABLE_TELEMETRY"] = "0"
+	if err := r.addScopes(config); err != nil {
+		return err
+	}
+	return r.addTokens(config)
+}
+
+func npmConfig(ctx context.Context, a *asker, r *Registry) (map[string]any, error) {
+	r.Source = "npm config"
+	out, err := a.ask(ctx, "npm", "config", "list", "--json")
+	if errors.Is(err, errAbsent) {
+		for _, name := range []string{"npm_config_registry", "NPM_CONFIG_REGISTRY"} {
+			if value := os.Getenv(name); value != "" {
+				r.Source = name
+				return map[string]any{"registry": value}, nil
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	config := map[string]any{}
+	if err := json.Unmarshal([]byte(out), &config); err != nil {
+		return nil, fmt.Errorf("cannot read what npm config says: %v", err)
+	}
+	return config, nil
+}
+
+var scopeKey = regexp.MustCompile(`^@[a-z0-9~][a-z0-9._~-]*:registry$`)
+
+// addScopes adds "@scope:registry". It goes inside as a file: a shell drops variables
+// of such a name.
+func (r *Registry) addScopes(config map[string]any) error {
+	var lines []string
+	for key, value := range config {
+		text, ok := value.(string)
+		if !ok || !scopeKey.MatchString(key) {
+			continue
+		}
+		p, err := r.addURL(text)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, key+"="+p.clean+"\n")
+	}
+	if len(lines) > 0 {
+		slices.Sort(lines)
+		slices.SortFunc(r.Origins[1:], func(a, b Origin) int { return strings.Compare(a.Host+a.Path, b.Host+b.Path) })
+		r.Files = append(r.Files, File{Path: "~/.npmrc", Content: strings.Join(lines, "")})
+	}
+	return nil
+}
+
+// addTokens reads the files of npm's configuration for what npm does not print: lines
+// "//host/path/:_authToken=…".
+func (r *Registry) addTokens(config map[string]any) error {
+	for _, key := range []string{"userconfig", "globalconfig"} {
+		path, _ := config[key].(string)
+		if path == "" {
+			continue
+		}
+		text, err := readConfig(path)
+		if err != nil {
+			return err
+		}
+		r.readTokens(text)
+	}
+	return nil
+}
+
+var tokenLine = regexp.MustCompile(`^\s*//([^\s=]+?)/?:(_authToken|_auth|username|_password)\s*=\s*"?([^"\s]*)"?\s*$`)
+
+func (r *Registry) readTokens(text string) {
+	users, passwords := map[string]string{}, map[string]string{}
+	for line := range strings.Lines(text) {
+		m := tokenLine.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		if m == nil {
+			continue
+		}
+		place, value := m[1], os.Expand(m[3], os.Getenv)
+		switch m[2] {
+		case "_authToken":
+			r.addToken(place, "Bearer "+value)
+		case "_auth":
+			r.addToken(place, "Basic "+value)
+		case "username":
+			users[place] = value
+		case "_password":
+			if plain, err := base64.StdEncoding.DecodeString(value); err == nil {
+				passwords[place] = string(plain)
+			}
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(users)) {
+		if password, ok := passwords[place]; ok {
+			text := users[place] + ":" + password
+			r.addToken(place, "Basic "+base64.StdEncoding.EncodeToString([]byte(text)))
+		}
+	}
+}
+
+// addToken adds a token for a place that is one of r's https origins or below one.
+func (r *Registry) addToken(where, value string) {
+	p, err := readURL("https://" + where)
+	if err != nil || strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return
+	}
+	for _, o := range r.Origins {
+		same := o.Scheme == "https" && o.Host == p.origin.Host && o.Port == p.origin.Port
+		if same && (below(o.Path, p.origin.Path) || below(p.origin.Path, o.Path)) {
+			r.addCredential(*p.origin.credential(value))
+			return
+		}
+	}
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// A place is a URL of a tool's configuration, taken apart.
+type place struct {
+	origin     Origin
+	clean      string // the URL without a name and password
+	credential *Credential
+}
+
+// readURL reads an http or https URL. Its errors never show a name or password.
+func readURL(text string) (place, error) {
+	u, err := url.Parse(strings.TrimSpace(text))
+	if err != nil {
+		return place{}, errors.New("invalid registry URL: it cannot be parsed")
+	}
+	user := u.User
+	u.User = nil
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" {
+		return place{}, fmt.Errorf("invalid registry URL %q: want http or https and a host", u)
+	}
+	if u.RawQuery != "" || u.Fragment != "" || strings.ContainsFunc(u.String(), odd) {
+		return place{}, errors.New("invalid registry URL: it has more than a host and a path")
+	}
+	port, err := portOf(u)
+	if err != nil {
+		return place{}, err
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	p := place{clean: u.String(), origin: Origin{
+		Scheme: u.Scheme, Host: host, Port: port, Path: path.Clean("/" + u.EscapedPath()),
+	}}
+	if user != nil && u.Scheme == "https" {
+		p.credential = p.origin.basic(user)
+	}
+	return p, nil
+}
+
+// odd is a character that would need quoting in one of the files that a URL is put in.
+func odd(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"'<>&\|$#`, c) }
+
+func portOf(u *url.URL) (int, error) {
+	switch {
+	case u.Port() != "":
+		port, err := strconv.ParseUint(u.Port(), 10, 16)
+		if err != nil || port == 0 {
+			return 0, fmt.Errorf("invalid registry URL %q: no such port", u)
+		}
+		return int(port), nil
+	case u.Scheme == "http":
+		return 80, nil
+	}
+	return 443, nil
+}
+
+func (o Origin) credential(value string) *Credential {
+	return &Credential{Scheme: o.Scheme, Host: o.Host, Port: o.Port, Path: o.Path, Header: "Authorization", Value: value}
+}
+
+func (o Origin) basic(user *url.Userinfo) *Credential {
+	password, _ := user.Password()
+	text := user.Username() + ":" + password
+	return o.credential("Basic " + base64.StdEncoding.EncodeToString([]byte(text)))
+}
+
+// add makes p one of r's places, with an origin that may be wider than p.
+func (r *Registry) add(p place, o Origin) {
+	for _, have := range r.Origins {
+		if have == o {
+			return
+		}
+	}
+	r.Origins = append(r.Origins, o)
+	if p.credential != nil {
+		c := *p.credential
+		c.Path = o.Path
+		r.addCredential(c)
+	}
+}
+
+// addCredential keeps the first that is for a place: the more exact source comes first.
+func (r *Registry) addCredential(c Credential) {
+	c.Registry = r.Name
+	for _, have := range r.Credentials {
+		if have.Host == c.Host && have.Port == c.Port && have.Path == c.Path {
+			return
+		}
+	}
+	r.Credentials = append(r.Credentials, c)
+}
+
+// addURL is add for a URL whose origin is just what it says.
+func (r *Registry) addURL(text string) (place, error) {
+	p, err := readURL(text)
+	if err == nil {
+		r.add(p, p.origin)
+	}
+	return p, err
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// findPypi asks "pip config list". pip does not say what it uses when nothing is
+// configured: that is the public index.
+func findPypi(ctx context.Context, a *asker, r *Registry) error {
+	r.Source = "pip config list"
+	config, err := pipConfig(ctx, a)
+	if err != nil {
+		return err
+	}
+	index := config["index-url"]
+	if index == "" {
+		r.usePublic()
+		index = "https://" + public["pypi"][0].Host + public["pypi"][0].Path
+	}
+	main, err := r.addIndexes(index)
+	if err != nil {
+		return err
+	}
+	extra, err := r.addIndexes(config["extra-index-url"])
+	if err != nil {
+		return err
+	}
+	r.Env["PIP_INDEX_URL"], r.Env["UV_DEFAULT_INDEX"] = main, main
+	if extra != "" {
+		r.Env["PIP_EXTRA_INDEX_URL"], r.Env["UV_INDEX"] = extra, extra
+	}
+	if trusted := r.unverified(); trusted != "" {
+		r.Env["PIP_TRUSTED_HOST"], r.Env["UV_INSECURE_HOST"] = trusted, trusted
+	}
+	r.Env["PIP_CONFIG_FILE"] = "/dev/null" // no other file in the sandbox says otherwise
+	r.Env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+	return nil
+}
+
+// pipConfig returns what counts for "pip install": a variable before a command's own
+// section before the global one.
+func pipConfig(ctx context.Context, a *asker) (map[string]string, error) {
+	out, err := a.ask(ctx, "pip", "config", "list")
+	if errors.Is(err, errAbsent) {
+		out, err = a.ask(ctx, "pip3", "config", "list")
+	}
+	if errors.Is(err, errAbsent) {
+		return map[string]string{"index-url": os.Getenv("PIP_INDEX_URL"), "extra-index-url": os.Getenv("PIP_EXTRA_INDEX_URL")}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	config := map[string]string{}
+	for _, section := range []string{"global.", "install.", ":env:."} {
+		for line := range strings.Lines(out) {
+			rest, ok := strings.CutPrefix(strings.TrimSpace(line), section)
+			key, value, found := strings.Cut(rest, "=")
+			if ok && found {
+				config[key] = unquote(value)
+			}
+		}
+	}
+	return config, nil
+}
+
+// unquote reads a string as Python prints it.
+func unquote(s string) string {
+	if len(s) >= 2 && (s[0] == '\'' || s[0] == '"') {
+		s = s[1 : len(s)-1]
+	}
+	return strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\'`, `'`, `\t`, "\t").Replace(s)
+}
+
+// addIndexes adds a list of indexes. An index is at …/simple or …/+simple and its files
+// beside it.
+func (r *Registry) addIndexes(list string) (string, error) {
+	var inside []string
+	for _, text := range strings.Fields(list) {
+		p, err := readURL(text)
+		if err != nil {
+			return "", err
+		}
+		inside = append(inside, p.clean)
+		if r.isPublic(p.origin) {
+			r.addCompanions(p.origin)
+			continue
+		}
+		r.add(p, p.origin.without("simple").without("+simple"))
+	}
+	return strings.Join(inside, " "), nil
+}
+
+// unverified are the hosts that are reached over plain HTTP, which pip must be told to
+// take.
+func (r *Registry) unverified() string {
+	var list []string
+	for _, o := range r.Origins {
+		if o.Scheme == "http" {
+			list = append(list, net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
+		}
+	}
+	return strings.Join(list, " ")
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Registry is what one preset stands for on this host.
+type Registry struct {
+	Name string
+	// Source says where it was found: "go env", "pip config list", "public defaults".
+	Source  string
+	Origins []Origin
+	// Env are variables for commands in the sandbox, so that their tools use the same
+	// mirror. No value holds a credential.
+	Env map[string]string
+	// Files are what a variable cannot say.
+	Files []File
+	// Credentials were found beside the configuration. They are for the gateway alone
+	// and never go into the sandbox.
+	Credentials []Credential
+}
+
+// An Origin is one place that packages are fetched from.
+type Origin struct {
+	Scheme string // "https" or "http"
+	Host   string // lower case: a name, or an address without brackets
+	Port   int
+	// Path is where it begins, without a final slash unless it is "/". A segment "*"
+	// stands for any one segment.
+	Path string
+}
+
+// A File is one that the sandbox needs: Path begins with "~/" for the command's home.
+type File struct {
+	Path    string
+	Content string
+}
+
+// A Credential is what the host's tools would send to Host below Path.
+type Credential struct {
+	Registry string
+	Scheme   string // always "https": over anything else there is none
+	Host     string
+	Port     int
+	Path     string
+	Header   string // "Authorization"
+	Value    string // "Basic …" or "Bearer …"
+}
+
+// Names are the presets, in the order that people expect them in.
+func Names() []string {
+	return []string{"go", "npm", "pypi", "crates", "maven", "rubygems", "apt", "github-releases"}
+}
+
+// Match returns the names of the registries that a place belongs to. Port 0 is a
+// lookup, where no port is known, and an empty path a connection, where no path is.
+//
+// A path counts as it will be sent, percent signs and all. One that a server may read
+// as leading elsewhere, with "." or ".." for a segment in any spelling, belongs to none.
+func Match(registries []Registry, name string, port int, escaped string) []string {
+	var found []string
+	for _, r := range registries {
+		if slices.ContainsFunc(r.Origins, func(o Origin) bool { return o.holds(name, port, escaped) }) {
+			found = append(found, r.Name)
+		}
+	}
+	return found
+}
+
+func (o Origin) holds(name string, port int, escaped string) bool {
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	if name == "" || name != o.Host || port != 0 && port != o.Port {
+		return false
+	}
+	return escaped == "" || plain(escaped) && below(escaped, o.Path)
+}
+
+// plain says that no server can read p as a path outside the one it seems to name.
+func plain(p string) bool {
+	for range 3 { // a server behind a proxy may unescape what the proxy has unescaped
+		segments := strings.FieldsFunc(p, func(c rune) bool { return c == '/' || c == '\\' || c == ';' })
+		if slices.Contains(segments, ".") || slices.Contains(segments, "..") {
+			return false
+		}
+		next, err := url.PathUnescape(p)
+		if err != nil {
+			return false
+		}
+		if next == p {
+			return strings.HasPrefix(p, "/") && !strings.ContainsRune(p, 0)
+		}
+		p = next
+	}
+	return false
+}
+
+func below(p, prefix string) bool {
+	prefix = strings.TrimSuffix(prefix, "/")
+	if prefix == "" {
+		return true
+	}
+	want, have := strings.Split(prefix, "/"), strings.Split(p, "/")
+	if len(have) < len(want) {
+		return false
+	}
+	for i, segment := range want {
+		if segment != have[i] && (segment != "*" || have[i] == "") {
+			return false
+		}
+	}
+	return true
+}
+
+// without is o at the folder that holds its last segment, when that is name.
+func (o Origin) without(name string) Origin {
+	if path.Base(o.Path) == name {
+		o.Path = path.Dir(o.Path)
+	}
+	return o
+}
