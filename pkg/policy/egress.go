@@ -32,8 +32,13 @@ type egressInput struct {
 	Query      int                     `json:"query"`
 	Size       int64                   `json:"size"` // of the body; -1 when not known
 	Secrets    []proposal.EgressSecret `json:"secrets"`
-	Grants     []grantInput            `json:"grants"`
-	Registries []string                `json:"registries"`
+	Grants     []string                `json:"grants"`
+	Naming     []namingInput           `json:"naming"`     // those of Grants that name the host, whatever the port
+	Named      bool                    `json:"named"`      // there is one
+	Fits       bool                    `json:"fits"`       // one of them fits the port too
+	Exact      bool                    `json:"exact"`      // one that fits is no suffix
+	Registries []string                `json:"registries"` // those of Grants that it belongs to
+	Registry   bool                    `json:"registry"`   // there is one
 }
 
 // Egress judges one step of what a program asks of the network. Only Allow lets it
@@ -58,13 +63,15 @@ func (e *Engine) Egress(ctx context.Context, x proposal.Egress) (proposal.Egress
 func egressInputOf(x proposal.Egress) egressInput {
 	in := egressInput{
 		Command: x.Command, Phase: x.Phase, Kind: x.Kind, Name: x.Name, Type: x.Type, Address: x.Address, Port: x.Port, Protocol: x.Protocol,
-		SNI: x.SNI, Method: x.Method, Path: x.Path, Query: x.Query, Size: x.Size, Secrets: x.Secrets, Registries: x.Registries,
+		SNI: x.SNI, Method: x.Method, Path: x.Path, Query: x.Query, Size: x.Size, Secrets: x.Secrets,
+		Grants: x.Grants, Registries: x.Registries, Registry: len(x.Registries) > 0,
 	}
 	if a, err := netip.ParseAddr(x.Address); err == nil {
 		in.Address = a.Unmap().WithZone("").String()
 	}
-	for _, entry := range x.Grants {
-		in.Grants = append(in.Grants, grantOf(entry))
+	in.Naming = namings(in)
+	for _, n := range in.Naming {
+		in.Named, in.Fits, in.Exact = true, in.Fits || n.Fits, in.Exact || n.Fits && n.Kind != kindSuffix
 	}
 	return in
 }

@@ -95,40 +95,63 @@ func plainHost(name string) bool {
 	return err != nil
 }
 
-// A grantInput is one entry of Grant.Network, taken apart.
-type grantInput struct {
-	Text string `json:"text"` // as written
-	// Kind is "name", "suffix" (of the entry "*.example.com"), "address" or "registry";
-	// "" for what is none.
-	Kind string `json:"kind"`
-	// Host is what is compared: "example.com", ".example.com", "192.0.2.1", "npm".
-	Host string `json:"host"`
-	Port int    `json:"port"` // 0 when the entry names none
+// A namingInput is an entry of Grant.Network that names what is asked about.
+type namingInput struct {
+	Text  string `json:"text"`  // as written
+	Kind  string `json:"kind"`  // "name", "suffix" (of the entry "*.example.com") or "address"
+	Below string `json:"below"` // of a suffix: what stands before it in the name
+	Port  int    `json:"port"`  // 0 when the entry names none
+	// Fits says that the entry means the port: its own or, when it names none, 443 and
+	// 80. A lookup fits every entry.
+	Fits bool `json:"fits"`
 }
 
-func grantOf(entry string) grantInput {
-	g := grantInput{Text: entry}
-	if name, ok := strings.CutPrefix(entry, "registry:"); ok {
-		g.Kind, g.Host = "registry", name
-		return g
+const kindSuffix = "suffix"
+
+// namings finds the entries of in.Grants that name in.Name or, when it is "",
+// in.Address. What is no entry names nothing.
+func namings(in egressInput) []namingInput {
+	var found []namingInput
+	name, address := in.Name, in.Address
+	for _, entry := range in.Grants {
+		host, port := parted(entry)
+		fits := in.Kind == proposal.EgressLookup || port == in.Port || port == 0 && (in.Port == 443 || in.Port == 80)
+		n := namingInput{Text: entry, Port: port, Fits: fits}
+		suffix, wild := strings.CutPrefix(host, "*")
+		switch {
+		case port < 0:
+			continue
+		case name == "":
+			if a, err := netip.ParseAddr(host); err != nil || address == "" || a.Unmap().WithZone("").String() != address {
+				continue
+			}
+			n.Kind = "address"
+		case host == name:
+			n.Kind = "name"
+		case wild && strings.HasPrefix(suffix, ".") && strings.HasSuffix(name, suffix) && plainHost(suffix[1:]):
+			n.Kind, n.Below = kindSuffix, strings.TrimSuffix(name, suffix)
+		default:
+			continue
+		}
+		found = append(found, n)
 	}
-	if a, err := netip.ParseAddr(entry); err == nil {
-		g.Kind, g.Host = "address", a.Unmap().WithZone("").String()
-		return g
+	return found
+}
+
+// parted takes an entry apart: the port is 0 when it names none, and -1 when it is no
+// entry of a host.
+func parted(entry string) (host string, port int) {
+	if strings.Count(entry, ":") > 1 { // IPv6
+		if a, err := netip.ParseAddrPort(entry); err == nil {
+			return a.Addr().String(), int(a.Port())
+		}
+		return entry, 0
 	}
-	if a, err := netip.ParseAddrPort(entry); err == nil {
-		g.Kind, g.Host, g.Port = "address", a.Addr().Unmap().WithZone("").String(), int(a.Port())
-		return g
+	host, text, given := strings.Cut(entry, ":")
+	if port = portOf(text); given && port == 0 {
+		return host, -1
 	}
-	name, port, given := strings.Cut(entry, ":")
-	below, wild := strings.CutPrefix(name, "*")
-	if g.Port = portOf(port); given && g.Port == 0 || !plainHost(strings.TrimPrefix(below, ".")) || wild && !strings.HasPrefix(below, ".") {
-		return grantInput{Text: entry}
-	}
-	if g.Kind, g.Host = "name", name; wild {
-		g.Kind, g.Host = "suffix", below
-	}
-	return g
+	return host, port
 }
 
 // portOf reads a port, and is 0 for anything else.

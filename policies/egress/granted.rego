@@ -56,41 +56,13 @@ allow contains {"rule": "egress.request"} if {
 	spoken
 }
 
-granted if exact
-
-granted if below
+granted if input.exact == true
 
 granted if {
-	input.name == ""
-	some g in input.grants
-	g.kind == "address"
-	g.host == input.address
-	fits(g)
-}
-
-exact if {
-	some g in input.grants
-	g.kind == "name"
-	g.host == input.name
-	fits(g)
-}
-
-below if {
-	some g in input.grants
-	g.kind == "suffix"
-	endswith(input.name, g.host)
-	short(trim_suffix(input.name, g.host))
-	fits(g)
-}
-
-# fits holds for the port: an entry without one means 443 and 80.
-fits(_) if input.kind == "lookup"
-
-fits(g) if g.port == input.port
-
-fits(g) if {
-	g.port == 0
-	input.port in {443, 80}
+	input.exact == false
+	some n in input.naming
+	n.fits
+	short(n.below)
 }
 
 spoken if not input.port in {443, 80}
@@ -107,9 +79,9 @@ spoken if {
 
 # short bounds what a name below a suffix may say: whoever answers for the suffix reads
 # it. Names like these carry data out; names of hosts are shorter.
-short(part) if {
-	count(part) <= 48
-	count(split(part, ".")) <= 3
+short(below) if {
+	count(below) <= 48
+	strings.count(below, ".") <= 2
 }
 
 # METADATA
@@ -135,7 +107,7 @@ raw contains {"rule": "egress.raw"} if {
 private contains {"rule": "egress.private-address"} if {
 	input.kind == "connect"
 	input.name == ""
-	granted
+	input.exact == true
 }
 
 # METADATA
@@ -145,8 +117,8 @@ private contains {"rule": "egress.private-address"} if {
 #   match: [{}, {kind: request, protocol: http, port: 80, method: POST, path: /, size: 10}]
 #   not_match: [{registries: [npm], grants: ["registry:npm"]}, {kind: lookup}]
 filter contains {"rule": "egress.filter"} if {
+	input.registry == false
 	input.kind in {"connect", "request"}
-	count(input.registries) == 0
 }
 
 # METADATA

@@ -12,21 +12,9 @@ import data.fumehood.lib
 #   match: [{kind: lookup, name: evil.example}, {name: evil.example}, {kind: request, protocol: http, port: 80, name: evil.example, method: GET, path: /}, {kind: lookup, name: x.api.example.com}]
 #   not_match: [{}, {kind: lookup}, {port: 22}, {kind: lookup, name: npm.example, registries: [npm], grants: ["registry:npm"]}, {name: a.example.org, grants: ["*.example.org"]}]
 deny contains lib.denial("egress.host", sprintf("%s is none of the hosts that this command was granted", [input.name]), "reach only what was granted, or ask for this host in the proposal's network") if {
+	input.registry == false
+	input.named == false
 	input.name != ""
-	not registry
-	not named
-}
-
-named if {
-	some g in input.grants
-	g.kind == "name"
-	g.host == input.name
-}
-
-named if {
-	some g in input.grants
-	g.kind == "suffix"
-	endswith(input.name, g.host)
 }
 
 # METADATA
@@ -37,8 +25,8 @@ named if {
 #   not_match: [{}, {name: "", address: 192.0.2.7, grants: ["192.0.2.7"]}, {kind: lookup, name: ""}]
 deny contains lib.denial("egress.address", sprintf("%s was not looked up here, and the command was not granted that address and port %d", [input.address, input.port]), "use the name of a granted host, and the sandbox's own resolver") if {
 	input.name == ""
+	input.exact == false
 	input.kind in {"connect", "hello", "request"}
-	not granted
 }
 
 # METADATA
@@ -48,40 +36,16 @@ deny contains lib.denial("egress.address", sprintf("%s was not looked up here, a
 #   match: [{port: 22}, {port: 443, grants: ["api.example.com:8080"]}, {kind: request, protocol: http, method: GET, path: /}, {kind: hello, protocol: tls, port: 80, sni: api.example.com}]
 #   not_match: [{}, {port: 80}, {port: 22, grants: ["api.example.com:22"]}, {name: evil.example, port: 22}, {name: npm.example, port: 4873, registries: [npm], grants: ["registry:npm", "npm.example"]}]
 deny contains lib.denial("egress.port", sprintf("%s is granted, but not port %d with %s", [input.name, input.port, input.protocol]), sprintf("use TLS on 443 or HTTP on 80, or ask for \"%s:%d\"", [input.name, input.port])) if {
-	input.kind in {"connect", "hello", "request"}
-	not registry
-	named
-	not reachable
+	input.registry == false
+	input.named == true
+	unreachable
 }
 
-reachable if {
-	input.kind == "connect"
-	exact
-}
+unreachable if input.fits == false
 
-reachable if {
-	input.kind == "connect"
-	wide
-}
-
-reachable if {
+unreachable if {
 	input.kind in {"hello", "request"}
-	exact
-	spoken
-}
-
-reachable if {
-	input.kind in {"hello", "request"}
-	wide
-	spoken
-}
-
-# wide is below without its bound, which speaks for itself.
-wide if {
-	some g in input.grants
-	g.kind == "suffix"
-	endswith(input.name, g.host)
-	fits(g)
+	not spoken
 }
 
 # METADATA
@@ -92,11 +56,9 @@ wide if {
 #   match: [{kind: lookup, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.example.org, grants: ["*.example.org"]}, {kind: lookup, name: a.b.c.d.example.org, grants: ["*.example.org"]}, {name: a.b.c.d.example.org, grants: ["*.example.org"]}]
 #   not_match: [{kind: lookup, name: a.b.c.example.org, grants: ["*.example.org"]}, {kind: lookup, name: a.b.c.d.example.org, grants: ["*.example.org", "a.b.c.d.example.org"]}, {kind: lookup}]
 deny contains lib.denial("egress.long-name", sprintf("%s says more below a granted suffix than names of hosts do", [input.name]), "ask for the host by its whole name") if {
-	some g in input.grants
-	g.kind == "suffix"
-	endswith(input.name, g.host)
-	not short(trim_suffix(input.name, g.host))
-	not exact
+	input.exact == false
+	some n in input.naming
+	not short(n.below)
 }
 
 # METADATA
@@ -106,8 +68,8 @@ deny contains lib.denial("egress.long-name", sprintf("%s says more below a grant
 #   match: [{kind: lookup, name: metadata.google.internal, grants: ["*.google.internal"]}, {kind: lookup, name: instance-data.ec2.internal, grants: ["*.ec2.internal"]}, {name: metadata.azure.com, grants: ["*.azure.com"]}]
 #   not_match: [{kind: lookup, name: metadata.google.internal, grants: ["metadata.google.internal"]}, {kind: lookup, name: metadata.example.org, grants: ["*.example.org"]}, {kind: lookup}]
 deny contains lib.denial("egress.metadata", sprintf("%s is where clouds hand out credentials", [input.name]), "leave it out") if {
+	input.exact == false
 	input.name in lib.metadata_names
-	not exact
 }
 
 # METADATA
@@ -117,9 +79,9 @@ deny contains lib.denial("egress.metadata", sprintf("%s is where clouds hand out
 #   match: [{kind: lookup, name: localhost}, {kind: lookup, name: x.localhost, grants: ["*.x.localhost"]}, {kind: lookup, name: printer.corp.local, grants: ["*.corp.local"]}, {name: db.corp.internal, grants: ["*.corp.internal"]}, {kind: lookup, name: router.home.arpa, grants: ["*.home.arpa"]}]
 #   not_match: [{kind: lookup, name: git.corp.internal, grants: ["git.corp.internal"]}, {kind: lookup, name: notlocal.example.org, grants: ["*.example.org"]}, {kind: lookup, name: npm.corp.internal, registries: [npm], grants: ["registry:npm"]}]
 deny contains lib.denial("egress.local", sprintf("%s is a name of this machine or of the network that it is in", [input.name]), "have the host granted by its whole name") if {
+	input.registry == false
+	input.exact == false
 	regex.match(`(^|\.)(localhost|localdomain|local|internal|intranet|lan|home\.arpa|corp|private)$`, input.name)
-	not exact
-	not registry
 }
 
 # METADATA
@@ -130,8 +92,9 @@ deny contains lib.denial("egress.local", sprintf("%s is a name of this machine o
 #   match: [{kind: lookup, name: dns.google}, {name: mozilla.cloudflare-dns.com, grants: ["*.cloudflare-dns.com"]}, {kind: request, protocol: https, method: POST, path: /dns-query, name: a.example.org, grants: ["*.example.org"]}, {kind: lookup, name: use-application-dns.net}]
 #   not_match: [{kind: lookup, name: dns.google, grants: [dns.google]}, {kind: lookup, name: dns.example.org, grants: ["*.example.org"]}, {kind: request, protocol: https, method: GET, path: /dns-query-docs}]
 deny contains lib.denial("egress.resolver", sprintf("%s answers lookups that nobody here would see", [input.name]), "use the sandbox's own resolver") if {
+	input.registry == false
+	input.exact == false
 	resolver
-	not exact
 }
 
 resolver if input.name in resolvers

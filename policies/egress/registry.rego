@@ -6,8 +6,6 @@ import data.fumehood.lib
 # machine's own tools, so they may be a company's mirror on a private address, and
 # whatever is read there is seen: each request, never a stream.
 
-registry if count(input.registries) > 0
-
 # METADATA
 # title: The hosts of a granted registry are looked up and connected to
 # custom:
@@ -15,8 +13,8 @@ registry if count(input.registries) > 0
 #   match: [{kind: lookup, name: npm.example, registries: [npm], grants: ["registry:npm"]}, {name: npm.example, port: 4873, registries: [npm], grants: ["registry:npm"]}]
 #   not_match: [{name: npm.example, grants: ["registry:npm"]}, {kind: hello, protocol: tls, name: npm.example, sni: npm.example, registries: [npm], grants: ["registry:npm"]}]
 allow contains {"rule": "egress.registry"} if {
+	input.registry == true
 	input.kind in {"lookup", "connect"}
-	registry
 }
 
 # METADATA
@@ -27,14 +25,20 @@ allow contains {"rule": "egress.registry"} if {
 #   not_match: [{kind: request, protocol: https, method: POST, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x}, {kind: request, protocol: https, method: GET, path: /somebody/somegist, registries: [github-releases]}, {kind: request, protocol: https, method: GET, path: /search, registries: [github-releases]}, {kind: request, protocol: https, method: get, path: /x, registries: [npm]}]
 allow contains {"rule": "egress.registry-read"} if {
 	input.kind == "request"
+	input.registry == true
 	input.method in {"GET", "HEAD"}
-	some name in input.registries
-	readable(name, input.path)
+	readable
 }
 
-readable(name, _) if name != "github-releases"
+readable if {
+	some name in input.registries
+	name != "github-releases"
+}
 
-readable("github-releases", path) if regex.match(`^(/api/v3)?(/repos)?/[^/]+/[^/]+/releases(/|$)|^/github-production-release-asset[^/]*/`, path)
+readable if {
+	"github-releases" in input.registries
+	regex.match(`^(/api/v3)?(/repos)?/[^/]+/[^/]+/releases(/|$)|^/github-production-release-asset[^/]*/`, input.path)
+}
 
 # METADATA
 # title: A registry is only read
@@ -44,13 +48,13 @@ readable("github-releases", path) if regex.match(`^(/api/v3)?(/repos)?/[^/]+/[^/
 #   not_match: [{kind: request, protocol: https, method: GET, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: PUT, path: /x}, {kind: request, protocol: https, method: GET, path: /x, query: 1200, registries: [github-releases]}]
 deny contains lib.denial("egress.registry-method", sprintf("%s: a registry is only read here", [input.method]), "read from it with GET; to write somewhere ask for that host by name, without its registry") if {
 	input.kind == "request"
-	registry
+	input.registry == true
 	not input.method in {"GET", "HEAD"}
 }
 
 deny contains lib.denial("egress.registry-method", "a request to a registry that carries data: a body, or a long query", "read from it with a plain GET") if {
 	input.kind == "request"
-	registry
+	input.registry == true
 	carries
 }
 
@@ -67,6 +71,7 @@ carries if input.query > 4096
 #   not_match: [{kind: request, protocol: https, method: GET, path: /user/-/user-1.0.0.tgz, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /@scope/login, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /simple/legacy/, registries: [pypi]}, {kind: request, protocol: https, method: GET, path: /api/v1/crates/new-crate/1.0.0/download, registries: [crates]}, {kind: request, protocol: https, method: GET, path: /api/v1/gems/rails.json, registries: [rubygems]}, {kind: request, protocol: https, method: GET, path: /-/user/x}]
 deny contains lib.denial("egress.publish", sprintf("%s publishes to %s or logs in there", [input.path, name]), "build, test and check what the repository holds") if {
 	input.kind == "request"
+	input.registry == true
 	some name in input.registries
 	regex.match(publishing[name], input.path)
 }
@@ -86,7 +91,7 @@ publishing := {
 #   not_match: [{}, {kind: lookup, name: npm.example, registries: [npm], grants: ["registry:npm"]}]
 intercept contains {"rule": "egress.registry-seen"} if {
 	input.kind == "connect"
-	registry
+	input.registry == true
 }
 
 # METADATA
@@ -97,7 +102,7 @@ intercept contains {"rule": "egress.registry-seen"} if {
 #   not_match: [{kind: hello, protocol: tls, sni: api.example.com}]
 deny contains lib.denial("egress.registry-hidden", "TLS that is not intercepted would hide what is sent to the registry", "let the tool trust the run's own certificates, which the usual variables name") if {
 	input.kind == "hello"
-	registry
+	input.registry == true
 }
 
 # METADATA
@@ -107,6 +112,6 @@ deny contains lib.denial("egress.registry-hidden", "TLS that is not intercepted 
 #   match: [{kind: lookup, name: npm.example, registries: [npm], grants: ["registry:npm"]}, {name: npm.example, registries: [npm], grants: ["registry:npm"]}]
 #   not_match: [{}, {kind: lookup}]
 private contains {"rule": "egress.registry-private"} if {
+	input.registry == true
 	input.kind in {"lookup", "connect"}
-	registry
 }
