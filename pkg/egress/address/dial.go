@@ -25,16 +25,24 @@ const (
 // A Dialer connects to addresses that pass Check and to no others. Its system calls
 // are those of a TCP connection, and bind.
 type Dialer struct {
-	own   []netip.Prefix
-	probe bool // a bind tells the host's own addresses from others
+	own            []netip.Prefix
+	probe4, probe6 bool // a bind tells the host's own addresses from others
 }
 
 // NewDialer returns a Dialer for a host with the addresses own.
 func NewDialer(own []netip.Prefix) *Dialer {
-	// Where ip_nonlocal_bind is set any address can be bound, so it tells nothing. This
-	// one is nobody's.
-	local, err := bindable(netip.AddrFrom4([4]byte{192, 0, 2, 1}))
-	return &Dialer{own: own, probe: err != nil || !local}
+	return &Dialer{
+		own:    own,
+		probe4: tells(netip.AddrFrom4([4]byte{192, 0, 2, 1})),
+		probe6: tells(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1})),
+	}
+}
+
+// tells says whether binding tells anything: where ip_nonlocal_bind is set every address
+// can be bound, nobody's too.
+func tells(nobodys netip.Addr) bool {
+	local, err := bindable(nobodys)
+	return err != nil || !local
 }
 
 // Dial connects to the first of addrs that answers; it tries the first four. All are
@@ -68,8 +76,11 @@ func (d *Dialer) Dial(ctx context.Context, addrs []netip.Addr, port uint16, priv
 // Check is the package's Check with the host's own addresses as they are now, those
 // that it got since the Dialer was made included. What cannot be told is refused.
 func (d *Dialer) Check(a netip.Addr, private bool) error {
-	if err := Check(a, d.own, private); err != nil || !d.probe {
+	if err := Check(a, d.own, private); err != nil {
 		return err
+	}
+	if probe := a.Is4() && d.probe4 || a.Is6() && d.probe6; !probe {
+		return nil
 	}
 	local, err := bindable(a)
 	if err != nil {

@@ -30,9 +30,9 @@ var specials = table(
 	"168.63.129.16/32", "metadata", // Azure's host: a public address
 	"192.0.0.192/32", "metadata", // Oracle
 	"fd00:ec2::/32", "metadata", // AWS
-	"fd20:ce::/32", "metadata", // Google
-	"fd00:42::/32", "metadata", // Scaleway
-	"fd00:c1::/32", "metadata", // Oracle
+	"fd20:ce::254/128", "metadata", // Google
+	"fd00:42::42/128", "metadata", // Scaleway
+	"fd00:c1::a9fe:a9fe/128", "metadata", // Oracle
 	"fe80::a9fe:a9fe/128", "metadata", // OpenStack
 	"fd7a:115c:a1e0::53/128", "metadata", // Tailscale's service on the host
 

@@ -26,12 +26,13 @@ const (
 	CodePolicy      = "policy"      // refused by policy, or it could not be asked
 	CodeProtocol    = "protocol"    // no question that we answer, or a name that is none
 	CodeAddress     = "address"     // one of the name's addresses must not be connected to
-	CodeAbsent      = "absent"      // there is no such name
+	CodeUnresolved  = "unresolved"  // there is no such name
 	CodeUnreachable = "unreachable" // no server gave an answer that counts
+	CodeCut         = "cut"         // the command ended before its answer
 	CodeLimit       = "limit"       // too many questions, or too many names
 )
 
-// Options are what a Server needs; all fields but Rate must be set.
+// Options are what a Server needs; all functions and the Pool must be set.
 type Options struct {
 	Pool *Pool
 	// Ask asks policy. The Server fills Kind, Name, Type and Protocol.
@@ -44,6 +45,8 @@ type Options struct {
 	// Rate is how many messages a second are answered; 0 is DefaultRate. What is more
 	// is answered with a failure, and told as one Flow a second.
 	Rate int
+	// Without6 is for a sandbox that has no IPv6: AAAA has no data.
+	Without6 bool
 }
 
 // A Server answers DNS messages. It is used by many goroutines at once.
@@ -126,6 +129,9 @@ func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *propo
 	d, err := s.o.Ask(ctx, flow.Egress)
 	if err != nil {
 		flow.Code = CodePolicy
+		if ctx.Err() != nil {
+			flow.Code = CodeCut
+		}
 		return dnsmessage.RCodeServerFailure, nil, "fumehood: policy could not be asked"
 	}
 	flow.Decision = d
@@ -141,12 +147,15 @@ func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *propo
 		return dnsmessage.RCodeSuccess, nil, ""
 	}
 	if err := s.o.Find(ctx, name, d.Private); err != nil {
-		return notFound(err, flow)
+		return notFound(ctx, err, flow)
 	}
 	v4, v6, err := s.o.Pool.Take(name)
 	if err != nil {
 		flow.Code = CodeLimit
 		return dnsmessage.RCodeServerFailure, nil, "fumehood: too many names"
+	}
+	if q.Type == dnsmessage.TypeAAAA && s.o.Without6 {
+		return dnsmessage.RCodeSuccess, nil, ""
 	}
 	return dnsmessage.RCodeSuccess, addressBody(q.Type, v4, v6), ""
 }
@@ -159,17 +168,20 @@ func addressBody(t dnsmessage.Type, v4, v6 netip.Addr) dnsmessage.ResourceBody {
 }
 
 // notFound answers for a name that policy allows and that has no address for us.
-func notFound(err error, flow *proposal.Flow) (dnsmessage.RCode, dnsmessage.ResourceBody, string) {
+func notFound(ctx context.Context, err error, flow *proposal.Flow) (dnsmessage.RCode, dnsmessage.ResourceBody, string) {
 	var refused *address.Refused
 	switch {
 	case errors.As(err, &refused):
 		flow.Code, flow.Egress.Address = CodeAddress, refused.Addr.String()
 		return dnsmessage.RCodeNameError, nil, "fumehood: " + refused.Error()
 	case errors.Is(err, ErrNotFound):
-		flow.Code = CodeAbsent
+		flow.Code = CodeUnresolved
 		return dnsmessage.RCodeNameError, nil, ""
 	}
 	flow.Code = CodeUnreachable
+	if ctx.Err() != nil {
+		flow.Code = CodeCut
+	}
 	return dnsmessage.RCodeServerFailure, nil, "fumehood: no name server answers"
 }
 
