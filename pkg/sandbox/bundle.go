@@ -31,6 +31,7 @@ type layout struct {
 	Limits  proposal.Limits
 	Cgroup  string
 	BinDirs string // PATH
+	Home    map[string]string
 	Netns   string // path of the network namespace, "" for one of its own without devices
 }
 
@@ -71,7 +72,7 @@ func (l layout) spec() (*specs.Spec, error) {
 }
 
 func (l layout) guestConfig() guest.Config {
-	c := guest.Config{UID: l.UID, GID: l.GID}
+	c := guest.Config{UID: l.UID, GID: l.GID, Home: l.Home}
 	for i, t := range l.Trees {
 		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
 	}

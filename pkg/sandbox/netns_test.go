@@ -94,3 +94,18 @@ func tapHere() (tap, ns *os.File, err error) {
 	ns, err = os.Open("/proc/thread-self/ns/net")
 	return link.Fds[0], ns, err
 }
+
+// Files that a run lays into HOME are there, the commands' own, and theirs to change.
+func TestHome(t *testing.T) {
+	o := testOptions(t)
+	o.Home = map[string]string{".npmrc": "registry=x\n", ".m2/settings.xml": "<settings/>\n"}
+	r := testRunner(t, o)
+	x := proposal.Execution{ID: "x", Grant: proposal.Grant{Limits: testLimits()}, Text: `cat ~/.npmrc ~/.m2/settings.xml && echo more >> ~/.npmrc && mkdir ~/.m2/repository && stat -c %a ~/.npmrc`}
+	result, err := r.Run(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(result.Stdout.Head), "registry=x\n<settings/>\n600\n"; got != want {
+		t.Errorf("stdout %q, stderr %q, want %q", got, result.Stderr.Head, want)
+	}
+}

@@ -67,6 +67,7 @@ type Options struct {
 	Binds []Bind            // host files and folders, read-only
 	Links map[string]string // symbolic links in the root, "/bin" → "usr/bin"
 	Files map[string][]byte // generated files in the root, "/etc/passwd" …
+	Home  map[string]string // generated files in HOME, ".npmrc" …, which commands may change
 	Path  string            // PATH inside
 
 	Workspace string // host folder, shown at /workspace under an overlay

@@ -56,6 +56,8 @@ type Config struct {
 	UID      int       `json:"uid"`
 	GID      int       `json:"gid"`
 	Overlays []Overlay `json:"overlays"` // the first is the workspace
+	// Home are files that the commands' user finds below Home, by path from there.
+	Home map[string]string `json:"home,omitempty"`
 }
 
 // An Overlay is a host tree with a writable layer over it.
@@ -111,7 +113,29 @@ func prepare(c Config) error {
 			return err
 		}
 	}
+	for path, content := range c.Home {
+		if err := writeInHome(Home+"/"+path, content, c); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// writeInHome makes a file of the commands' user; a cache that is shown there keeps its
+// own.
+func writeInHome(path, content string, c Config) error {
+	if err := makeInHome(path[:strings.LastIndexByte(path, '/')], c); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(content)
+	return errors.Join(err, f.Chown(c.UID, c.GID), f.Close())
 }
 
 // makeInHome makes a mount point below HOME with the folders on the way to it,
