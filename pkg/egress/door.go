@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"runtime"
 
@@ -40,11 +39,9 @@ func Main(stderr io.Writer) int {
 func serve() error {
 	// Of the one thread that lives as long as the process; see confine.Self.
 	runtime.LockOSThread()
-	control, tap, err := files()
-	if err != nil {
-		return err
+	if kind, err := unix.GetsockoptInt(controlFile, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_SEQPACKET {
+		return errors.New("this is started by fumehood run, and does nothing by hand")
 	}
-	defer tap.Close()
 	setup, roots, err := settings()
 	if err != nil {
 		return err
@@ -56,24 +53,15 @@ func serve() error {
 	if err := confine.Self(); err != nil {
 		return err
 	}
+	control, err := connOf(os.NewFile(controlFile, "control"))
+	if err != nil {
+		return fmt.Errorf("cannot use the control socket: %v", err)
+	}
 	w, err := newWay(setup, roots, ca, newControl(control))
 	if err != nil {
 		return err
 	}
-	return w.serve(tap, string(ca.PEM()))
-}
-
-// files takes over what Start hands on.
-func files() (*net.UnixConn, *os.File, error) {
-	kind, err := unix.GetsockoptInt(controlFile, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err != nil || kind != unix.SOCK_SEQPACKET {
-		return nil, nil, errors.New("this is started by fumehood run, and does nothing by hand")
-	}
-	control, err := connOf(os.NewFile(controlFile, "control"))
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot use the control socket: %v", err)
-	}
-	return control, os.NewFile(tapFile, "tap"), nil
+	return w.serve(os.NewFile(tapFile, "tap"), string(ca.PEM()))
 }
 
 // settings reads the Setup and, where it names none, the host's certificates: later

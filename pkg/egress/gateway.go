@@ -35,7 +35,7 @@ type Options struct {
 	// Registries names the registries that a request belongs to, of those the host's
 	// tools use; of a command only those that it was granted are kept. nil knows none.
 	Registries func(name string, port int, path string) []string
-	// Resolvers are asked for names; without one only those in Hosts are known.
+	// Resolvers are asked for names, in order, but for those in Hosts; there must be one.
 	Resolvers []netip.AddrPort
 	Hosts     map[string][]netip.Addr
 	// Own are addresses that are never connected to, beside the host's own.

@@ -78,17 +78,17 @@ func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way,
 	return w, err
 }
 
-// serve greets the supervisor and serves until it is gone.
+// serve takes the wire, greets the supervisor, and serves until that is gone.
 func (w *way) serve(tap *os.File, ca string) error {
-	if err := w.control.say(wire.KindHello, &wire.Hello{CA: ca}); err != nil {
-		return err
-	}
 	l, err := link.New(tap, link.Config{Segment: w.segment}, w)
 	if err != nil {
 		return err
 	}
 	w.link = l
 	tap.Close()
+	if err := w.control.say(wire.KindHello, &wire.Hello{CA: ca}); err != nil {
+		return err
+	}
 	go w.tellDatagrams()
 	return w.control.serve(w.order)
 }

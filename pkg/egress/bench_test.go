@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package egress
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// ways are how a client reaches port 7 outside: from the host, from the host by way of a
+// small CONNECT proxy, and from the sandbox by way of the gateway.
+func ways(b *testing.B) map[string]func() (net.Conn, error) {
+	_, g, _ := open(b, nil)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { l.Close() })
+	go proxy(l)
+	found, err := g.lookup(b.Context(), "fat.example")
+	if err != nil {
+		b.Fatal(err)
+	}
+	const to = allowedAddr + ":7"
+	return map[string]func() (net.Conn, error){
+		"direct": func() (net.Conn, error) { return net.Dial("tcp", to) },
+		"proxy": func() (net.Conn, error) {
+			conn, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				return nil, err
+			}
+			const ok = "HTTP/1.1 200 OK\r\n\r\n"
+			fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", to, to)
+			_, err = io.ReadFull(conn, make([]byte, len(ok)))
+			return conn, err
+		},
+		"gateway": func() (net.Conn, error) { return g.dialAddr(b.Context(), "tcp", net.JoinHostPort(found[0], "7")) },
+	}
+}
+
+var wayNames = []string{"direct", "proxy", "gateway"}
+
+// BenchmarkStream reads one stream: 400 MB/s is the budget through the gateway.
+func BenchmarkStream(b *testing.B) {
+	dial := ways(b)
+	for _, name := range wayNames {
+		b.Run(name, func(b *testing.B) {
+			conn, err := dial[name]()
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer conn.Close()
+			_, _ = conn.Write([]byte("z"))
+			const chunk = 64 << 20
+			b.SetBytes(chunk)
+			for b.Loop() {
+				if _, err := io.CopyN(io.Discard, struct{ io.Reader }{conn}, chunk); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkConnect opens a connection and has one byte echoed: the gateway may add a
+// millisecond.
+func BenchmarkConnect(b *testing.B) {
+	dial := ways(b)
+	for _, name := range wayNames {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				conn, err := dial[name]()
+				if err != nil {
+					b.Fatal(err)
+				}
+				_, _ = conn.Write([]byte("ex"))
+				if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+					b.Fatal(err)
+				}
+				conn.Close()
+			}
+		})
+	}
+}
+
+// resident is the memory of a process, in bytes.
+func resident(tb testing.TB, pid int) float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	var kib float64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		tb.Fatal(err)
+	}
+	return kib * 1024
+}
+
+// BenchmarkOpen says what the gateway's process needs for a thousand open connections
+// through each of which something has passed.
+func BenchmarkOpen(b *testing.B) {
+	_, g, _ := open(b, nil)
+	found, err := g.lookup(b.Context(), "fat.example")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		before := resident(b, g.process.Pid())
+		conns := hold(b, g, net.JoinHostPort(found[0], "7"), 1000)
+		after := resident(b, g.process.Pid())
+		b.ReportMetric(before/1e6, "MB-idle")
+		b.ReportMetric(after/1e6, "MB-1000-open")
+		for _, c := range conns {
+			c.Close()
+		}
+		if err := g.End(); err != nil {
+			b.Fatal(err)
+		}
+		if err := g.Begin(b.Context(), execution("next")); err != nil {
+			b.Fatal(err)
+		}
+		if found, err = g.lookup(b.Context(), "fat.example"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// hold opens n connections, a few at a time, and has a chunk echoed on each.
+func hold(b *testing.B, g *Gateway, to string, n int) []net.Conn {
+	conns, few := make([]net.Conn, n), make(chan struct{}, 32)
+	var all sync.WaitGroup
+	for i := range conns {
+		few <- struct{}{}
+		all.Go(func() {
+			defer func() { <-few }()
+			conn, err := g.dialAddr(b.Context(), "tcp", to)
+			if err != nil {
+				b.Error(i, err)
+				return
+			}
+			conns[i] = conn
+			_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+			chunk := make([]byte, 16<<10)
+			chunk[0] = 'e'
+			_, _ = conn.Write(chunk)
+			if _, err := io.ReadFull(conn, chunk[1:]); err != nil {
+				b.Error(i, err)
+			}
+		})
+	}
+	all.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+	return conns
+}
+
+// BenchmarkStart is what a run pays for a gateway: its network, process and confinement.
+func BenchmarkStart(b *testing.B) {
+	w, r := outside(b), &record{failed: make(chan error, 1)}
+	for b.Loop() {
+		g, err := Start(b.Context(), optionsFor(w, r))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := g.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

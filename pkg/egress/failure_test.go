@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/egress/wire"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// dead checks that nothing passes a gateway that has failed, neither on a connection
+// that was open nor on a new one, and that its process is gone.
+func dead(t *testing.T, w *world, g *Gateway, conn net.Conn) {
+	t.Helper()
+	w.touched.Clear()
+	if conn != nil {
+		_ = conn.SetDeadline(time.Now().Add(500 * time.Millisecond))
+		_, _ = conn.Write([]byte("x"))
+		if n, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Errorf("%d bytes passed", n)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if conn, err := g.dialAddr(ctx, "tcp", "9.9.9.9:443"); err == nil {
+		conn.Close()
+		t.Error("a connection was opened")
+	}
+	if _, err := g.lookup(ctx, "allowed.example"); err == nil {
+		t.Error("a name was answered")
+	}
+	if got := w.connections(); len(got) > 0 {
+		t.Errorf("connected to %v", got)
+	}
+	select {
+	case <-g.process.Done():
+	case <-time.After(5 * time.Second):
+		t.Error("the process lives")
+	}
+	if err := g.End(); codeOfStop(err) == "" || err != g.Err() {
+		t.Errorf("End says %v, Err %v", err, g.Err())
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// echoed opens a connection through g that works.
+func echoed(t *testing.T, g *Gateway) net.Conn {
+	t.Helper()
+	conn, err := g.dial(t.Context(), "tcp", "allowed.example:7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_, _ = conn.Write([]byte("ex"))
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestKilled(t *testing.T) {
+	w, g, r := open(t, nil)
+	conn := echoed(t, g)
+	_ = unix.Kill(g.process.Pid(), unix.SIGKILL)
+	wantFailure(t, r, "gateway.gone")
+	if !strings.Contains(g.Err().Error(), "signal: killed") {
+		t.Error(g.Err())
+	}
+	dead(t, w, g, conn)
+}
+
+func TestStalled(t *testing.T) {
+	w, g, r := open(t, func(o *Options) { o.Patience = 500 * time.Millisecond })
+	conn := echoed(t, g)
+	_ = unix.Kill(g.process.Pid(), unix.SIGSTOP)
+	began := time.Now()
+	wantFailure(t, r, "gateway.slow")
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("noticed after %s", took)
+	}
+	dead(t, w, g, conn)
+}
+
+// An idle gateway is not a stalled one.
+func TestIdle(t *testing.T) {
+	w, g, _ := open(t, func(o *Options) { o.Patience = 200 * time.Millisecond })
+	time.Sleep(time.Second)
+	if got, err := get(g.client(w.pool, ""), "https://allowed.example/"); err != nil {
+		t.Error(got, err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	w, g, r := open(t, nil)
+	conn := echoed(t, g)
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection lives")
+	}
+	select {
+	case err := <-r.failed:
+		t.Errorf("Close is told as a failure: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	_ = w
+}
+
+// Policy that does not answer, or not in time, ends the gateway.
+func TestUndecided(t *testing.T) {
+	tests := []struct {
+		name   string
+		decide func(context.Context, proposal.Egress) (proposal.EgressDecision, error)
+		want   string
+	}{
+		{"error", func(context.Context, proposal.Egress) (proposal.EgressDecision, error) {
+			return proposal.EgressDecision{Effect: proposal.Allow}, errors.New("rule fell over")
+		}, "gateway.policy"},
+		{"own code", func(context.Context, proposal.Egress) (proposal.EgressDecision, error) {
+			return proposal.EgressDecision{}, &proposal.StopError{Code: "policy.deadline", Message: "x"}
+		}, "policy.deadline"},
+		{"late", func(ctx context.Context, _ proposal.Egress) (proposal.EgressDecision, error) {
+			<-ctx.Done()
+			time.Sleep(50 * time.Millisecond)
+			return proposal.EgressDecision{Effect: proposal.Allow}, nil
+		}, "gateway.slow"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w, g, r := open(t, func(o *Options) { o.Decide, o.AnswerWithin = test.decide, 300*time.Millisecond })
+			if _, err := get(g.client(w.pool, ""), "https://allowed.example/"); err == nil {
+				t.Error("passes")
+			}
+			wantFailure(t, r, test.want)
+			dead(t, w, g, nil)
+		})
+	}
+}
+
+// What a command does is told, up to a number.
+func TestFlood(t *testing.T) {
+	w, g, r := open(t, func(o *Options) { o.Events = 50 })
+	for i := range 200 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, _ = g.lookup(ctx, fmt.Sprintf("x%d.example", i))
+		cancel()
+		if g.Err() != nil {
+			break
+		}
+	}
+	wantFailure(t, r, "gateway.flood")
+	if n := len(r.lines()); n != 50 {
+		t.Errorf("%d events told", n)
+	}
+	dead(t, w, g, nil)
+}
+
+// rogues are processes in the gateway's place that were taken over.
+var rogues = map[string]func(){
+	"noise":        func() { rogue(func(c *control) { _, _ = c.conn.Write([]byte("noise, and no message at all")) }) },
+	"empty":        func() { rogue(func(c *control) { _, _ = c.conn.Write(nil) }) },
+	"large":        func() { rogue(func(c *control) { _, _ = c.conn.Write(make([]byte, wire.MaxMessage+100)) }) },
+	"second hello": func() { rogue(func(c *control) { _ = c.say(wire.KindHello, &wire.Hello{}) }) },
+	"gap":          func() { rogue(func(c *control) { c.seq++; c.tell(proposal.Flow{Egress: someEgress}) }) },
+	"other kind":   func() { rogue(func(c *control) { _ = c.say(wire.KindAnswer, &wire.Answer{}) }) },
+	"done":         func() { rogue(func(c *control) { _ = c.answer(wire.KindDone, 99, &wire.Done{}) }) },
+	"no kind":      func() { rogue(func(c *control) { c.tell(proposal.Flow{}) }) },
+	"forged": func() {
+		rogue(func(c *control) {
+			message, _ := wire.Encode(wire.KindFlow, 2, &wire.Flow{Flow: proposal.Flow{Egress: someEgress}})
+			_, _ = c.conn.Write([]byte(strings.Replace(string(message), `"command":""`, `"command":"c9"`, 1)))
+		})
+	},
+	"questions": func() {
+		rogue(func(c *control) {
+			for {
+				if c.say(wire.KindAsk, &wire.Ask{Egress: someEgress}) != nil {
+					return
+				}
+			}
+		})
+	},
+	"flood": func() {
+		rogue(func(c *control) {
+			for {
+				if c.say(wire.KindFlow, &wire.Flow{Flow: proposal.Flow{Egress: proposal.Egress{Kind: proposal.EgressLookup, Path: strings.Repeat("x", 4096)}}}) != nil {
+					return
+				}
+			}
+		})
+	},
+	"pongs": func() {
+		rogue(func(c *control) {
+			for c.answer(wire.KindPong, 0, nil) == nil {
+			}
+		})
+	},
+	"early": func() {
+		c := rogueControl()
+		c.tell(proposal.Flow{Egress: someEgress})
+		select {}
+	},
+	"deaf": func() {
+		c := rogueControl()
+		_ = c.say(wire.KindHello, &wire.Hello{})
+		for { // alive, but it reads nothing
+			_ = c.answer(wire.KindPong, 0, nil)
+			time.Sleep(20 * time.Millisecond)
+		}
+	},
+	"crash": func() { rogue(func(*control) { panic("a defect of ours") }) },
+	"fault": func() { rogue(func(c *control) { _ = c.say(wire.KindFault, &wire.Fault{Text: "no more"}); select {} }) },
+}
+
+var someEgress = proposal.Egress{Kind: proposal.EgressLookup, Name: "allowed.example", Type: "A"}
+
+func rogueControl() *control {
+	conn, err := connOf(os.NewFile(controlFile, "control"))
+	if err != nil {
+		panic(err)
+	}
+	return newControl(conn)
+}
+
+// rogue behaves until the first command has begun, then as f says.
+func rogue(f func(*control)) {
+	c := rogueControl()
+	_ = c.say(wire.KindHello, &wire.Hello{})
+	err := c.serve(func(kind wire.Kind) (wire.Done, error) {
+		go func() {
+			time.Sleep(50 * time.Millisecond) // after the answer
+			f(c)
+		}()
+		return wire.Done{}, nil
+	})
+	fmt.Fprintln(os.Stderr, err)
+}
+
+func TestRogues(t *testing.T) {
+	want := map[string]string{"crash": "gateway.gone", "fault": "gateway.gone", "empty": "gateway.gone", "flood": "gateway.flood", "deaf": "gateway.slow", "early": "gateway.start"}
+	for name := range rogues {
+		t.Run(name, func(t *testing.T) {
+			code := want[name]
+			if code == "" {
+				code = "gateway.protocol"
+			}
+			if name == "pongs" {
+				code = "" // tiresome, and no harm
+			}
+			rogueRun(t, name, code)
+		})
+	}
+}
+
+func rogueRun(t *testing.T, name, code string) {
+	w, r := outside(t), &record{failed: make(chan error, 1)}
+	o := optionsFor(w, r)
+	o.Argv, o.Patience = []string{"/proc/self/exe", "rogue", name}, time.Second
+	o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
+		time.Sleep(200 * time.Millisecond)
+		return house(ctx, e)
+	}
+	before := heap()
+	g, err := Start(t.Context(), o)
+	if code == "gateway.start" {
+		if codeOfStop(err) != code {
+			t.Error(err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	err = g.Begin(t.Context(), execution("c1"))
+	if code == "" {
+		time.Sleep(500 * time.Millisecond)
+		if err != nil || g.Err() != nil {
+			t.Error(err, g.Err())
+		}
+	} else {
+		wantFailure(t, r, code)
+		dead(t, w, g, nil)
+	}
+	r.events = nil
+	if grown := heap() - before; grown > 16<<20 {
+		t.Errorf("%d MiB more in use", grown>>20)
+	}
+	for _, e := range r.events {
+		if e.Command != "c1" {
+			t.Errorf("told of %+v", e)
+		}
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// supervise is a supervisor of its own that waits to be killed.
+func supervise() {
+	g, err := Start(context.Background(), Options{Decide: house, AnswerWithin: time.Second, Events: 1, Resolvers: []netip.AddrPort{netip.MustParseAddrPort(dnsAddr + ":53")}})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(g.process.Pid())
+	select {}
+}
+
+// The gateway's process does not outlive its supervisor, not even when it is stopped.
+func TestOrphan(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		cmd := exec.Command("/proc/self/exe", "supervisor")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line := make([]byte, 4096)
+		n, _ := out.Read(line)
+		pid, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
+		if err != nil {
+			t.Fatalf("%s", line[:n])
+		}
+		if stopped {
+			_ = unix.Kill(pid, unix.SIGSTOP)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		for end := time.Now().Add(5 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+			if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); strings.Contains(string(state), ") Z ") {
+				break // dead, and not waited for by whoever inherited it
+			}
+			if time.Now().After(end) {
+				t.Fatalf("process %d lives, stopped: %t", pid, stopped)
+			}
+		}
+	}
+}
