@@ -31,6 +31,7 @@ func cases() map[string]proposal.Report {
 		"cancelled": cancelledRun(),
 		"fork":      forkRun(),
 		"watched":   watchedRun(),
+		"networked": networkedRun(),
 	}
 }
 

@@ -20,7 +20,7 @@ const maxCheck = 65535
 // one did not succeed. It asks for action when nothing is wrong but that commands
 // wait for an approval, and is neutral when nothing was proposed. It never succeeds
 // on a report that a stranger may have written or that was not confirmed, nor when a
-// command tried to start what policy refused, policy found something in what was
+// command tried to start or to reach what was refused, policy found something in what was
 // seen, or not everything was: then it is neutral and its title says so.
 func (p Page) Check() Check {
 	p.Limit = maxCheck
@@ -39,15 +39,18 @@ func (p Page) Check() Check {
 
 // odd says in a few words what stands against a plain success.
 func (p Page) odd() string {
-	refused, findings, gaps := false, false, false
+	refused, barred, findings, gaps := false, false, false, false
 	for _, r := range p.records() {
 		if o := seen(r); o != nil {
-			refused, findings, gaps = refused || o.Counts.Refused > 0, findings || len(o.Findings) > 0, gaps || !o.Complete
+			refused, barred = refused || o.Counts.Refused > 0, barred || o.Counts.NetRefused > 0
+			findings, gaps = findings || len(o.Findings) > 0, gaps || !o.Complete
 		}
 	}
 	switch {
 	case refused:
 		return "programs refused"
+	case barred:
+		return "network refused"
 	case findings:
 		return "findings"
 	case gaps:

@@ -38,7 +38,7 @@ func (p Page) details(d *doc, items []item, l level) {
 				continue
 			}
 			if *count++; *count <= most {
-				p.block(d, it, l, (k != succeeded || refusedPrograms(it.Record) > 0) && *count <= maxOpen)
+				p.block(d, it, l, (k != succeeded || refusedPrograms(it.Record)+refusedFlows(it.Record) > 0) && *count <= maxOpen)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ func (p *prober) observations(o proposal.Observations, id, path string) {
 	p.count(path+".counts", int64(c.Execs), int64(c.Refused), int64(c.Watched), int64(c.Exits), int64(c.Writes), int64(c.Connects), int64(c.Attempts), int64(c.Dropped))
 	p.hold(!o.Complete || c.Dropped == 0, path+".complete", "stands beside events that were dropped")
 	p.programs(o, path)
+	p.network(o, path)
 	refused := 0
 	for i, e := range o.Execs {
 		at := fmt.Sprintf("%s.execs[%d]", path, i)

@@ -92,6 +92,7 @@ func quoteObservations(o *proposal.Observations) *proposal.Observations {
 		d.Reason = &reason
 		quoted.Execs[i].Decision = &d
 	}
+	quoted.Network = quoteNetwork(o.Network)
 	quoted.Findings = slices.Clone(o.Findings)
 	for i := range quoted.Findings {
 		quoted.Findings[i].Message = quote(quoted.Findings[i].Message)

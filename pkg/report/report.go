@@ -82,6 +82,7 @@ var levels = []level{
 	{rows: 250, details: 120, folded: 40, short: 60, long: 200, list: 3, tree: 6, run: 8, footers: 5},
 	{rows: 200, details: 40, folded: 0, short: 40, long: 160, list: 2, tree: 3, run: 6, footers: 2},
 	{rows: 60, details: 10, folded: 0, short: 30, long: 100, list: 2, run: 4, footers: 1},
+	{rows: 40, details: 6, folded: 0, short: 30, long: 100, list: 1, run: 3, footers: 1},
 	{rows: 0, details: 0, folded: 0, short: 30, long: 100, list: 1, run: 2, footers: 0}, // and what waits for approval
 }
 

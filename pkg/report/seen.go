@@ -92,6 +92,7 @@ func observation(r proposal.Record, l level) []string {
 	}
 	against("starts of programs that policy refused", proposal.EventRefused, o.Counts.Refused)
 	against("starts of programs that would have been refused", proposal.EventExec, o.Counts.Watched)
+	items = append(items, network(r, l)...)
 	if n, names := crashes(r); n > 0 {
 		add("crashed: %s%s: a bug of the program or of its runtime, not the answer of a test", several(names, func(s string) string { return code(s, 60) }), timesHTML(n))
 	}
@@ -223,6 +224,9 @@ func eventLine(e proposal.Event, l level) string {
 			s += part.before + code(part.text, l.short+60)
 		}
 	}
+	if e.Flow != nil {
+		s += " " + code(e.Flow.Egress.Destination(), l.short+60)
+	}
 	if e.Kind == proposal.EventRefused && e.Exec != nil {
 		s += " " + code(strings.Join(quoteAll(e.Exec.Argv), " "), l.short+60)
 	}
@@ -243,6 +247,8 @@ var verbs = map[string][2]string{
 	proposal.EventLink: {"linked", "link"}, proposal.EventMode: {"changed mode or owner of", "change mode or owner of"},
 	proposal.EventConnect: {"connected to", "connect to"}, proposal.EventListen: {"listened on", "listen on"}, proposal.EventSend: {"sent to", "send to"},
 	proposal.EventPrivilege: {"called", "call"},
+	proposal.EventLookup:    {"looked up", "look up"}, proposal.EventConnection: {"connected to", "connect to"},
+	proposal.EventRequest: {"asked", "ask"}, proposal.EventDatagram: {"sent to", "send to"},
 }
 
 // verb says what was done, or only tried.
@@ -251,7 +257,7 @@ func verb(e proposal.Event) string {
 	if !known {
 		return code(e.Kind, 40)
 	}
-	if e.Errno != "" && e.Kind != proposal.EventRefused {
+	if e.Errno != "" && e.Kind != proposal.EventRefused || e.Flow != nil && e.Flow.Refused() {
 		return "tried to " + v[1]
 	}
 	return v[0]

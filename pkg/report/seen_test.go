@@ -125,7 +125,8 @@ func oddly(s string) *proposal.Observations {
 		},
 		Execs: []proposal.Event{e}, Notable: []proposal.Event{connect, other, e},
 		Findings: []proposal.Finding{{Rule: s, Message: s, Event: e}},
-		Counts:   proposal.Counts{Execs: 3, Refused: 1, Watched: 1, Connects: 1},
+		Network:  oddReaches(s),
+		Counts:   proposal.Counts{Execs: 3, Refused: 1, Watched: 1, Connects: 1, Connections: 14, NetRefused: 8, NetWatched: 2},
 	}
 }
 

@@ -48,6 +48,12 @@ func row(r proposal.Record, l level) string {
 	if names := watchedNames(r); len(names) > 0 {
 		words += "<br>👁 would be refused: " + several(names, func(s string) string { return code(s, l.short) })
 	}
+	if list := reaches(r, isRefused); len(list) > 0 {
+		words += "<br>⛔ network refused: " + few(destinations(list), l)
+	}
+	if list := reaches(r, isWatched); len(list) > 0 {
+		words += "<br>👁 network would be refused: " + few(destinations(list), l)
+	}
 	if n, names := crashes(r); n > 0 && !r.Result.Succeeded() {
 		words += "<br>💥 crashed: " + several(names, func(s string) string { return code(s, l.short) })
 	}

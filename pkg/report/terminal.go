@@ -93,6 +93,7 @@ func plainSeen(r proposal.Record) []string {
 			lines = append(lines, "program would be refused: "+text.Inline(p.Name, 60)+times(p.Watched)+by(text.Inline(p.Rule, 60)))
 		}
 	}
+	lines = append(lines, plainNetwork(r)...)
 	for _, f := range o.Findings {
 		lines = append(lines, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))
 	}

@@ -79,6 +79,9 @@ func (p Page) verdict(l level) []string {
 	if refused := p.refusals(l); refused != "" {
 		lines = append(lines, refused)
 	}
+	if barred := p.barred(l); barred != "" {
+		lines = append(lines, barred)
+	}
 	if len(lines) > 0 {
 		return lines
 	}
