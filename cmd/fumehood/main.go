@@ -70,6 +70,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	name := args[0]
 	switch {
+	case isGateway(args):
+		return runGateway(stderr)
 	case name == "help" && len(args) > 1:
 		name, args = args[1], []string{args[1], "--help"}
 	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
