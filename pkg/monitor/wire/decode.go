@@ -17,7 +17,7 @@ func DecodeExec(body []byte) (Exec, error) {
 	}
 	e.ArgvDigest, e.ArgvCut = r.digest(), r.boolean()
 	e.Argv, e.Env = r.list(MaxWords, MaxWord), r.list(MaxNames, MaxName)
-	if len(e.Files) == 0 && e.Fault == "" {
+	if len(e.Files) == 0 {
 		r.bad = true
 	}
 	return e, r.end()
