@@ -4,26 +4,205 @@ package relay
 
 import (
 	"context"
+	"io"
 	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
+// A session is one connection of a program, and what is made for it.
 type session struct {
 	relay    *Relay
-	client   net.Conn
+	client   *wire
 	target   Target
-	decision proposal.EgressDecision
+	name     string // of the target, or the address that it is
+	began    time.Time
+	decision proposal.EgressDecision // about the connection
+
+	spent          *atomic.Int64 // for name, in the whole run
+	most           atomic.Int64  // of spent; 0 is no limit
+	sent, received atomic.Int64
+	touched        atomic.Int64 // when a byte last came or went, since began
+
+	mu        sync.Mutex
+	flow      proposal.Flow
+	upstreams []net.Conn
+	closed    bool
 }
 
 func newSession(r *Relay, client net.Conn, t Target, d proposal.EgressDecision) *session {
-	return &session{relay: r, client: client, target: t, decision: d}
+	s := &session{relay: r, target: t, decision: d, began: time.Now(), name: t.Egress.Name}
+	if s.name == "" {
+		s.name = literal(t.Egress.Address)
+	}
+	s.client = &wire{Conn: client, session: s}
+	s.flow = proposal.Flow{Egress: t.Egress, Decision: d}
+	s.spent = r.budgets.of(s.name)
+	s.lower(d.Most)
+	return s
 }
 
-// run refuses everything until the ways are built.
-func (s *session) run(context.Context) {
-	s.client.Close()
+// literal returns the address without a port, if it has one.
+func literal(address string) string {
+	if ap, err := netip.ParseAddrPort(address); err == nil {
+		return ap.Addr().String()
+	}
+	return address
+}
+
+// lower holds the session to the lowest limit that an answer set.
+func (s *session) lower(most proposal.Bytes) {
+	for most > 0 {
+		now := s.most.Load()
+		if now > 0 && now <= int64(most) || s.most.CompareAndSwap(now, int64(most)) {
+			return
+		}
+	}
+}
+
+// run serves the connection until it has ended, and tells what became of it.
+func (s *session) run(ctx context.Context) {
+	serving, cancel := context.WithTimeout(ctx, s.relay.options.Limits.Total)
+	defer cancel()
+	stop := context.AfterFunc(serving, func() {
+		if ctx.Err() != nil {
+			s.end("cut", "the command has ended, or the run")
+		} else {
+			s.end("limit", "the connection was open for too long")
+		}
+		s.close()
+	})
+	idle := s.watchIdle()
+	s.serve(serving)
+	stop()
+	idle.Stop()
+	s.close()
+	s.tell()
+}
+
+// serve finds the way that the connection goes.
+func (s *session) serve(ctx context.Context) {
+	if s.decision.Effect != proposal.Allow {
+		s.refuse(refusal{code: "policy", message: "the connection was not allowed"})
+		return
+	}
+	if s.decision.Raw && !s.decision.Intercept {
+		s.passRaw(ctx)
+		return
+	}
+	first, err := s.firstByte()
+	switch {
+	case err == io.EOF:
+	case err != nil:
+		s.refuse(refusal{code: "limit", message: "nothing came that says what the connection is for"})
+	case first == 22 && s.decision.Intercept:
+		s.intercept(ctx)
+	case first == 22:
+		s.passTLS(ctx)
+	case first >= 'A' && first <= 'Z':
+		s.serveHTTP(ctx, newStrict(s.client), "http")
+	default:
+		s.refuse(refusal{code: "protocol", message: "neither TLS nor HTTP"})
+	}
+}
+
+// firstByte waits for a byte of the client and puts it back.
+func (s *session) firstByte() (byte, error) {
+	s.client.SetReadDeadline(time.Now().Add(s.relay.options.Limits.Hello))
+	defer s.client.SetReadDeadline(time.Time{})
+	b := make([]byte, 1)
+	if _, err := io.ReadFull(s.client, b); err != nil {
+		return 0, err
+	}
+	s.client.unread(b)
+	return b[0], nil
+}
+
+// end notes why the session ends; the first reason stays.
+func (s *session) end(code, message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.flow.Code != "" {
+		return
+	}
+	s.flow.Code = code
+	if s.flow.Decision.Reason == nil {
+		s.flow.Decision.Reason = reason(code, message)
+	}
+}
+
+// refuse ends the session as r says.
+func (s *session) refuse(r refusal) { s.end(r.code, r.message) }
+
+// ended returns the code that end was given.
+func (s *session) ended() (code, message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flow.Code != "" && s.flow.Decision.Reason != nil {
+		message = s.flow.Decision.Reason.Message
+	}
+	return s.flow.Code, message
+}
+
+// close cuts everything, now and whatever is dialed later.
+func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.client.Conn.Close()
 	if s.target.Upstream != nil {
 		s.target.Upstream.Close()
 	}
+	for _, u := range s.upstreams {
+		u.Close()
+	}
+	s.upstreams = nil
+}
+
+func (s *session) tell() {
+	s.mu.Lock()
+	f := s.flow
+	s.mu.Unlock()
+	f.Sent, f.Received = s.sent.Load(), s.received.Load()
+	f.WallMS = time.Since(s.began).Milliseconds()
+	s.relay.options.Tell(f)
+}
+
+// watchIdle ends the session when no byte has come or gone for the time of the limits.
+func (s *session) watchIdle() *time.Timer {
+	most := s.relay.options.Limits.Idle
+	var timer *time.Timer
+	var ready sync.WaitGroup
+	ready.Add(1)
+	timer = time.AfterFunc(most, func() {
+		ready.Wait()
+		quiet := time.Since(s.began) - time.Duration(s.touched.Load())
+		if quiet < most {
+			timer.Reset(most - quiet)
+			return
+		}
+		s.end("limit", "nothing came or went for "+most.String())
+		s.close()
+	})
+	ready.Done()
+	return timer
+}
+
+func (s *session) touch() { s.touched.Store(int64(time.Since(s.began))) }
+
+// authority is what a request for the target is to be for, on a port that is not its
+// scheme's own.
+func authority(name string, port string) string {
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
+	}
+	if port == "" {
+		return name
+	}
+	return name + ":" + port
 }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// An exchange is one request and its answer.
+type exchange struct {
+	proxy    *proxy
+	session  *session
+	began    time.Time
+	in       *http.Request
+	w        *answer
+	egress   proposal.Egress
+	decision proposal.EgressDecision
+	code     string
+	status   int
+	sent     atomic.Int64
+	put      []secret // credentials that are on the request
+}
+
+// serve asks about the request, and passes it on or refuses it.
+func (x *exchange) serve() {
+	x.describe()
+	if why := x.shape(); why != nil {
+		x.refuse(*why)
+		return
+	}
+	if why := x.decide(); why != nil {
+		x.refuse(*why)
+		return
+	}
+	x.forward()
+}
+
+// describe says what policy is asked.
+func (x *exchange) describe() {
+	e := x.session.target.Egress
+	e.Kind, e.Protocol = proposal.EgressRequest, x.proxy.scheme
+	e.Method, e.Path = x.in.Method, cleaned(x.in.URL.Path)
+	e.Query, e.Size = len(x.in.URL.RawQuery), x.in.ContentLength
+	if e.Protocol == "https" {
+		e.SNI = e.Name
+	}
+	x.egress = e
+}
+
+// decide asks policy, with what looks like secrets where it wants that.
+func (x *exchange) decide() *refusal {
+	filter := x.session.decision.Filter
+	for {
+		var f *filtered
+		if filter {
+			var why *refusal
+			if f, why = x.search(); why != nil {
+				return why
+			}
+		}
+		d, err := x.session.relay.options.Ask(x.in.Context(), x.egress)
+		if err != nil {
+			return &refusal{code: "policy", message: "policy could not be asked"}
+		}
+		x.decision = d
+		x.session.lower(d.Most)
+		switch {
+		case d.Effect != proposal.Allow:
+			r := denied(d)
+			return &r
+		case d.Filter && !filter:
+			filter = true
+		case d.Redact && len(x.egress.Secrets) > 0:
+			return x.redact(f)
+		default:
+			return nil
+		}
+	}
+}
+
+// refuse answers with r and notes it.
+func (x *exchange) refuse(r refusal) {
+	x.code = r.code
+	if x.decision.Reason == nil {
+		x.decision.Reason = reason(r.code, r.message)
+		x.decision.Reason.Suggestion = r.hint
+	}
+	if x.in.ProtoMajor == 1 && x.in.ContentLength != 0 {
+		x.w.Header().Set("Connection", "close") // the body is not read
+	}
+	x.status = r.answer(x.w.ResponseWriter, x.what())
+}
+
+// what names the request to a person.
+func (x *exchange) what() string {
+	return fmt.Sprintf("%s %s://%s%s", x.egress.Method, x.egress.Protocol, x.session.name, x.egress.Path)
+}
+
+// tell tells what became of the request.
+func (x *exchange) tell() {
+	x.session.relay.options.Tell(proposal.Flow{
+		Egress: x.egress, Decision: x.decision, Code: x.code,
+		Sent: x.sent.Load(), Received: x.w.received, Status: x.status,
+		WallMS: time.Since(x.began).Milliseconds(),
+	})
+}
+
+// headBytes is about what a head has on the wire of HTTP/1.1.
+func headBytes(first string, h http.Header) int64 {
+	n := int64(len(first) + 4)
+	for name, values := range h {
+		for _, v := range values {
+			n += int64(len(name) + len(v) + 4)
+		}
+	}
+	return n
+}
+
+// counted counts a request's body as it leaves.
+type counted struct {
+	io.ReadCloser
+	exchange *exchange
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.exchange.sent.Add(int64(n))
+	return n, err
+}
+
+// An answer is where the response is written: what is put on a request must not come
+// back in a header.
+type answer struct {
+	http.ResponseWriter
+	exchange *exchange
+	received int64
+}
+
+func (a *answer) WriteHeader(status int) {
+	h := a.Header()
+	a.exchange.hide(h)
+	h.Del("Alt-Svc") // would send programs to QUIC, which is refused
+	if status >= 200 && a.exchange.status == 0 {
+		a.exchange.status = status
+		a.received += headBytes("HTTP/1.1 200 OK", h)
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	if a.exchange.status == 0 {
+		a.WriteHeader(http.StatusOK)
+	}
+	a.received += int64(len(p))
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

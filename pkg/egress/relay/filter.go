@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// firstPart is how much of a body is searched for secrets. A body is held until so much
+// of it is there, or all of it.
+const firstPart = 64 << 10
+
+// filtered is what was searched of a request.
+type filtered struct {
+	url    string
+	header http.Header
+	body   []byte
+}
+
+// search looks for secrets and says which in egress.
+func (x *exchange) search() (*filtered, *refusal) {
+	scan := x.session.relay.options.Scan
+	if scan == nil {
+		return nil, &refusal{code: "filter", message: "there is nothing to search the request for secrets with"}
+	}
+	body, err := x.firstPart()
+	if err != nil {
+		return nil, &refusal{code: "protocol", message: "the body broke off", status: http.StatusBadRequest}
+	}
+	f := &filtered{x.in.URL.RequestURI(), x.in.Header, body}
+	x.egress.Secrets = scan(f.url, f.header, f.body)
+	return f, nil
+}
+
+// firstPart returns the first part of the body, which stays to be read.
+func (x *exchange) firstPart() ([]byte, error) {
+	r := x.in
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	buffered := bufio.NewReaderSize(r.Body, firstPart)
+	part, err := buffered.Peek(firstPart)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	r.Body = body{buffered, r.Body}
+	return bytes.Clone(part), nil
+}
+
+type body struct {
+	io.Reader
+	io.Closer
+}
+
+// redact puts in the place of f what the redactor makes of it.
+func (x *exchange) redact(f *filtered) *refusal {
+	redact, r := x.session.relay.options.Redact, x.in
+	if redact == nil {
+		return &refusal{code: "filter", message: "there is nothing to take secrets out with"}
+	}
+	address, header, part := redact(f.url, f.header, f.body)
+	u, err := url.ParseRequestURI(address)
+	if err != nil || u.EscapedPath() != r.URL.EscapedPath() {
+		return &refusal{code: "filter", message: "there is a secret in the path, where it cannot be taken out"}
+	}
+	r.URL, r.Header = u, header
+	if len(f.body) == 0 {
+		return nil
+	}
+	if _, err := io.CopyN(io.Discard, r.Body, int64(len(f.body))); err != nil {
+		return &refusal{code: "protocol", message: "the body broke off", status: http.StatusBadRequest}
+	}
+	r.Body = body{io.MultiReader(strings.NewReader(string(part)), r.Body), r.Body}
+	if r.ContentLength >= 0 {
+		r.ContentLength += int64(len(part) - len(f.body))
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// forward passes the request on, and its answer back.
+func (x *exchange) forward() {
+	r := x.in
+	if r.ProtoMajor == 1 {
+		http.NewResponseController(x.w).EnableFullDuplex()
+	}
+	r.Header.Del("Upgrade")
+	r.Header.Del("Http2-Settings")
+	x.sent.Store(headBytes(r.Method+" "+r.URL.RequestURI()+" HTTP/1.1", r.Header))
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = counted{r.Body, x}
+	}
+	defer x.aborted()
+	(&httputil.ReverseProxy{
+		Rewrite:       x.rewrite,
+		Transport:     x.proxy.transport,
+		FlushInterval: -1,
+		BufferPool:    buffers{},
+		ErrorLog:      silent,
+		ErrorHandler:  func(_ http.ResponseWriter, _ *http.Request, err error) { x.fail(err) },
+	}).ServeHTTP(x.w, r)
+	x.hide(x.w.Header()) // trailers
+}
+
+// rewrite makes the request that leaves.
+func (x *exchange) rewrite(p *httputil.ProxyRequest) {
+	port := ""
+	if n := x.egress.Port; !(x.proxy.scheme == "https" && n == 443 || x.proxy.scheme == "http" && n == 80) {
+		port = strconv.Itoa(n)
+	}
+	p.Out.URL.Scheme = x.proxy.scheme
+	p.Out.URL.Host = authority(x.session.name, port)
+	p.Out.URL.RawQuery = p.In.URL.RawQuery // as it was judged
+	p.Out.Host = p.In.Host
+	p.Out.Trailer = p.In.Trailer // is filled when the body has been read
+	x.authorize(p.Out)
+}
+
+// aborted notes that the answer broke off, which the server is told by a panic.
+func (x *exchange) aborted() {
+	broke := recover()
+	if broke == nil {
+		return
+	}
+	if x.in.Context().Err() == nil && x.code == "" {
+		x.code = "unreachable"
+		x.note("unreachable", "the answer of "+x.session.name+" broke off")
+	}
+	x.noteEnd()
+	panic(broke)
+}
+
+// noteEnd has the request end as its session did.
+func (x *exchange) noteEnd() {
+	if code, message := x.session.ended(); code != "" {
+		x.code = code
+		x.note(code, message)
+	}
+}
+
+// note says why, where policy has not.
+func (x *exchange) note(code, message string) {
+	if x.decision.Reason == nil || x.decision.Effect == proposal.Allow {
+		x.decision.Reason = reason(code, message)
+	}
+}
+
+// fail answers a request that found no answer.
+func (x *exchange) fail(err error) {
+	why := refusal{code: "unreachable", status: http.StatusBadGateway,
+		message: "cannot reach " + x.session.name + ": " + plain(err)}
+	var certificate *tls.CertificateVerificationError
+	malformed := x.proxy.malformed()
+	switch {
+	case malformed != nil:
+		why = *malformed
+	case errors.Is(err, errBudget):
+		why = refusal{code: "limit", message: errBudget.Error()}
+	case errors.As(err, &certificate):
+		why.code = "certificate"
+		why.message = "the certificate of " + x.session.name + " is not to be trusted: " + plain(certificate.Err)
+	case errors.Is(err, context.Canceled):
+		x.noteEnd()
+		panic(http.ErrAbortHandler)
+	}
+	x.note(why.code, why.message)
+	x.refuse(why)
+}
+
+// plain is err without what a credential could be in.
+func plain(err error) string {
+	text := err.Error()
+	if len(text) > 300 {
+		text = strings.ToValidUTF8(text[:300], "")
+	}
+	return oneLine(text)
+}

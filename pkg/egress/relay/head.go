@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A framing is where a request's body ends.
+type framing struct {
+	chunked bool
+	length  int64
+}
+
+// checkHead reads one head of HTTP/1, whose lines have the right ends, and says why it
+// could be read in more than one way; "" when it cannot.
+func checkHead(head []byte) (framing, string) {
+	lines := strings.Split(strings.TrimSuffix(string(head), "\r\n\r\n"), "\r\n")
+	version, why := checkRequestLine(lines[0])
+	if why != "" {
+		return framing{}, why
+	}
+	fields, why := checkFields(lines[1:])
+	if why != "" {
+		return framing{}, why
+	}
+	if hosts := fields["host"]; len(hosts) != 1 || !plainHost(hosts[0]) {
+		return framing{}, "it has not one plain Host header"
+	}
+	return frame(fields, version)
+}
+
+func checkRequestLine(line string) (version, why string) {
+	parts := strings.Split(line, " ")
+	if len(parts) != 3 || !token(parts[0]) || parts[1] == "" {
+		return "", "its first line is no method, target and version"
+	}
+	if parts[2] != "HTTP/1.1" && parts[2] != "HTTP/1.0" {
+		return "", "its version is not HTTP/1.1 or HTTP/1.0"
+	}
+	for _, c := range []byte(parts[1]) {
+		if c <= ' ' || c >= 0x7f || c == '#' {
+			return "", "its target has a character that belongs encoded"
+		}
+	}
+	if parts[0] == "CONNECT" {
+		return parts[2], ""
+	}
+	if _, err := url.ParseRequestURI(parts[1]); err != nil {
+		return "", "its target is malformed"
+	}
+	return parts[2], ""
+}
+
+// checkFields returns the values of header fields by name in lower case.
+func checkFields(lines []string) (map[string][]string, string) {
+	fields := map[string][]string{}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !token(name) {
+			return nil, "a header line is not a name, a colon and a value"
+		}
+		name = asciiLower(name)
+		fields[name] = append(fields[name], strings.Trim(value, " \t"))
+	}
+	return fields, ""
+}
+
+// frame finds where the body ends, which must be told once and plainly.
+func frame(fields map[string][]string, version string) (framing, string) {
+	lengths, codings := fields["content-length"], fields["transfer-encoding"]
+	switch {
+	case len(lengths)+len(codings) > 1:
+		return framing{}, "it tells more than once where its body ends"
+	case len(codings) == 1 && (version != "HTTP/1.1" || !strings.EqualFold(codings[0], "chunked")):
+		return framing{}, "its transfer encoding is not chunked, of HTTP/1.1"
+	case len(codings) == 1:
+		return framing{chunked: true}, ""
+	case len(lengths) == 0:
+		return framing{}, ""
+	}
+	n, err := strconv.ParseUint(lengths[0], 10, 62)
+	if err != nil || strconv.FormatUint(n, 10) != lengths[0] {
+		return framing{}, "its length is no plain number"
+	}
+	return framing{length: int64(n)}, ""
+}
+
+// unannounced are the fields that never come after a body.
+var unannounced = []string{"content-length", "transfer-encoding", "host", "trailer", "te", "connection", "authorization", "cookie", "content-encoding", "content-type"}
+
+func checkTrailers(block []byte) string {
+	text := strings.TrimSuffix(string(block), "\r\n")
+	if text == "" {
+		return ""
+	}
+	fields, why := checkFields(strings.Split(strings.TrimSuffix(text, "\r\n"), "\r\n"))
+	if why != "" {
+		return why
+	}
+	for _, name := range unannounced {
+		if _, ok := fields[name]; ok {
+			return "the field " + name + " comes after the body"
+		}
+	}
+	return ""
+}
+
+const tokenMarks = "!#$%&'*+-.^_`|~"
+
+// token says whether text is what HTTP calls so.
+func token(text string) bool {
+	if text == "" {
+		return false
+	}
+	return !slices.ContainsFunc([]byte(text), func(c byte) bool {
+		return !alphanumeric(c) && bytes.IndexByte([]byte(tokenMarks), c) < 0
+	})
+}
+
+func plainHost(text string) bool {
+	if text == "" {
+		return false
+	}
+	return !slices.ContainsFunc([]byte(text), func(c byte) bool {
+		return !alphanumeric(c) && strings.IndexByte(".-_:[]", c) < 0
+	})
+}
+
+func alphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}

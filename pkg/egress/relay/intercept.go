@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"crypto/tls"
+	"time"
+)
+
+// intercept ends the program's TLS here, and serves the requests within.
+func (s *session) intercept(ctx context.Context) {
+	_, raw, ok := s.readHello()
+	if !ok {
+		return
+	}
+	if s.relay.options.CA == nil {
+		s.refuse(refusal{code: "intercept", message: "there is no CA to intercept with"})
+		s.alert(alertInternal)
+		return
+	}
+	s.client.unread(raw)
+	conn := tls.Server(s.client, s.serverConfig())
+	shaking, cancel := context.WithTimeout(ctx, s.relay.options.Limits.Hello)
+	err := conn.HandshakeContext(shaking)
+	cancel()
+	if err != nil {
+		s.end("intercept", "the program did not take the gateway's certificate: "+err.Error())
+		s.drain()
+		return
+	}
+	if conn.ConnectionState().NegotiatedProtocol == "h2" {
+		s.serveHTTP(ctx, conn, "https")
+		return
+	}
+	s.serveHTTP(ctx, newStrict(conn), "https")
+}
+
+func (s *session) serverConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS12,
+		NextProtos:             []string{"h2", "http/1.1"},
+		SessionTicketsDisabled: true, // a ticket would outlive what was asked about
+		Time:                   time.Now,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return s.relay.options.CA.leaf(s.name)
+		},
+	}
+}
+
+// clientConfig is how the gateway speaks to the real host.
+func (s *session) clientConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		RootCAs:    s.relay.options.Roots,
+		ServerName: s.name,
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"sync"
+	"time"
+)
+
+// The bounds of HTTP, beside those of Limits.
+const (
+	maxHead         = 64 << 10
+	maxResponseHead = 256 << 10
+	maxStreams      = 100
+	keepAlive       = time.Minute
+)
+
+var silent = log.New(io.Discard, "", 0)
+
+// serveHTTP serves the requests that come by conn, each asked about, until it ends.
+func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
+	p := newProxy(s, scheme)
+	p.strict, _ = conn.(*strict)
+	defer p.transport.CloseIdleConnections()
+	gone := make(chan struct{})
+	server := &http.Server{
+		Handler:           p,
+		ReadHeaderTimeout: s.relay.options.Limits.Hello,
+		IdleTimeout:       min(keepAlive, s.relay.options.Limits.Idle),
+		MaxHeaderBytes:    maxHead,
+		ErrorLog:          silent,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				close(gone)
+			}
+		},
+	}
+	server.Serve(&one{conn: conn, gone: gone})
+	s.closeUpstreams()
+	p.running.Wait()
+}
+
+// closeUpstreams has requests end whose program has gone.
+func (s *session) closeUpstreams() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range s.upstreams {
+		u.Close()
+	}
+}
+
+// one is a listener for one connection. It ends when that has ended.
+type one struct {
+	conn net.Conn
+	gone <-chan struct{}
+}
+
+func (l *one) Accept() (net.Conn, error) {
+	if c := l.conn; c != nil {
+		l.conn = nil
+		return c, nil
+	}
+	<-l.gone
+	return nil, net.ErrClosed
+}
+
+func (l *one) Close() error   { return nil }
+func (l *one) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A proxy serves one connection's requests.
+type proxy struct {
+	session   *session
+	scheme    string
+	transport *http.Transport
+	strict    *strict // of HTTP/1
+	running   sync.WaitGroup
+}
+
+func newProxy(s *session, scheme string) *proxy {
+	return &proxy{session: s, scheme: scheme, transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return s.dial(ctx)
+		},
+		TLSClientConfig:        s.clientConfig(),
+		TLSHandshakeTimeout:    s.relay.options.Limits.Hello,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // what the server sent is what the program gets
+		ExpectContinueTimeout:  2 * time.Second,
+		IdleConnTimeout:        keepAlive,
+		MaxResponseHeaderBytes: maxResponseHead,
+		MaxIdleConnsPerHost:    4,
+	}}
+}
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.running.Add(1)
+	defer p.running.Done()
+	x := &exchange{proxy: p, session: p.session, began: time.Now(), in: r}
+	x.w = &answer{ResponseWriter: w, exchange: x}
+	defer x.tell()
+	x.serve()
+}
+
+// malformed is the refusal of what was no plain HTTP/1, if it was that.
+func (p *proxy) malformed() *refusal {
+	if p.strict == nil || p.strict.why() == "" {
+		return nil
+	}
+	return &refusal{code: "protocol", message: "the request is malformed: " + p.strict.why(), status: http.StatusBadRequest}
+}
+
+// buffers are what bodies are copied with.
+type buffers struct{}
+
+func (buffers) Get() []byte {
+	b := bigBuffers.Get().(*[bigBuffer]byte)
+	return b[:]
+}
+
+func (buffers) Put(b []byte) { bigBuffers.Put((*[bigBuffer]byte)(b)) }
+
+var _ httputil.BufferPool = buffers{}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// shape says why the request cannot be read in one way only, or is of a kind that never
+// passes.
+func (x *exchange) shape() *refusal {
+	r := x.in
+	if why := x.proxy.malformed(); why != nil && r.Method == refusedMethod {
+		x.egress.Method, x.egress.Path = "", ""
+		return why
+	}
+	if why := shapeOf(r); why != "" {
+		return &refusal{code: "protocol", message: why}
+	}
+	if !x.session.hosts(r.Host) {
+		return &refusal{code: "mismatch", message: fmt.Sprintf("the request is for host %q, the connection for %s", r.Host, x.session.name)}
+	}
+	return nil
+}
+
+func shapeOf(r *http.Request) string {
+	switch {
+	case r.Method == http.MethodConnect:
+		return "CONNECT is not allowed: there is no proxy here, connect to the host itself"
+	case r.Method == http.MethodTrace:
+		return "TRACE is not allowed"
+	case r.URL.IsAbs() || r.URL.Host != "" || r.URL.Opaque != "":
+		return "the request is in the form for a proxy: there is none here, unset the proxy variables"
+	case !strings.HasPrefix(r.URL.Path, "/"):
+		return "the request has no path"
+	case upgrades(r.Header):
+		return "upgrades to another protocol are not allowed"
+	case len(r.Header["Host"]) > 0:
+		return "the request names two hosts"
+	}
+	return pathShape(r.URL.Path)
+}
+
+// upgrades says whether another protocol is asked for. One that only proposes HTTP/2 in
+// clear is not refused: it is left out, and HTTP/1.1 goes on.
+func upgrades(h http.Header) bool {
+	for _, v := range h["Upgrade"] {
+		if !strings.EqualFold(strings.TrimSpace(v), "h2c") {
+			return true
+		}
+	}
+	return false
+}
+
+// pathShape refuses what one server reads as a way up, or as a separator, and another
+// as a name.
+func pathShape(p string) string {
+	for _, c := range []byte(p) {
+		if c < ' ' || c == 0x7f || c == '\\' {
+			return "the path has a character that servers read differently"
+		}
+	}
+	folded := strings.ToLower(p)
+	for _, twice := range []string{"%2e", "%2f", "%5c", "%25"} {
+		if strings.Contains(folded, twice) {
+			return "the path is encoded twice"
+		}
+	}
+	for segment := range strings.SplitSeq(p, "/") {
+		name, _, _ := strings.Cut(segment, ";")
+		if name == "." || name == ".." {
+			return "the path has a . or .. segment"
+		}
+	}
+	return ""
+}
+
+// cleaned is the path that policy is asked about: without repeated slashes.
+func cleaned(p string) string {
+	if !strings.HasPrefix(p, "/") {
+		return p
+	}
+	c := path.Clean(p)
+	if c != "/" && strings.HasSuffix(p, "/") {
+		c += "/"
+	}
+	return c
+}
+
+// hosts says whether a Host header is for the target.
+func (s *session) hosts(host string) bool {
+	host = asciiLower(host)
+	return host == authority(s.name, "") || host == authority(s.name, strconv.Itoa(s.target.Egress.Port))
+}
+
+func asciiLower(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+// A wire is the program's end: it counts as a sign of life, and bytes can be put back.
+type wire struct {
+	net.Conn
+	session *session
+	put     []byte
+}
+
+// unread has b read again. Only who reads may call it.
+func (w *wire) unread(b []byte) { w.put = append(b[:len(b):len(b)], w.put...) }
+
+func (w *wire) Read(p []byte) (int, error) {
+	if len(w.put) > 0 {
+		n := copy(p, w.put)
+		w.put = w.put[n:]
+		return n, nil
+	}
+	n, err := w.Conn.Read(p)
+	w.session.touch()
+	return n, err
+}
+
+func (w *wire) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	w.session.touch()
+	return n, err
+}
+
+// CloseWrite says that no more comes.
+func (w *wire) CloseWrite() error { return closeWrite(w.Conn) }
+
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return c.Close()
+}
+
+// An upstream is the other end: what leaves is counted, and held to the budget, before
+// it leaves.
+type upstream struct {
+	net.Conn
+	session *session
+}
+
+var errBudget = errors.New("more bytes than policy lets leave for this name")
+
+func (u *upstream) Write(p []byte) (int, error) {
+	s := u.session
+	after := s.spent.Add(int64(len(p)))
+	if most := s.most.Load(); most > 0 && after > most {
+		s.spent.Add(-int64(len(p)))
+		s.end("limit", errBudget.Error())
+		u.Conn.Close()
+		return 0, errBudget
+	}
+	n, err := u.Conn.Write(p)
+	s.spent.Add(int64(n - len(p)))
+	s.sent.Add(int64(n))
+	s.touch()
+	return n, err
+}
+
+func (u *upstream) Read(p []byte) (int, error) {
+	n, err := u.Conn.Read(p)
+	u.session.received.Add(int64(n))
+	u.session.touch()
+	return n, err
+}
+
+// CloseWrite says that no more comes.
+func (u *upstream) CloseWrite() error { return closeWrite(u.Conn) }
+
+// stale is the age at which a connection that was made before anything was known may
+// have been given up by its server.
+const stale = 5 * time.Second
+
+var errCut = errors.New("the connection was cut")
+
+// dial returns the connection that came with the target, once, and then new ones.
+func (s *session) dial(ctx context.Context) (net.Conn, error) {
+	c := s.takeUpstream()
+	if c == nil {
+		if s.target.Dial == nil {
+			return nil, errors.New("the connection cannot be made again")
+		}
+		var err error
+		if c, err = s.target.Dial(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.adopt(c)
+}
+
+// takeUpstream returns the target's own connection if it is there, and fresh or the only
+// one that can be had.
+func (s *session) takeUpstream() net.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.target.Upstream
+	s.target.Upstream = nil
+	if c != nil && s.target.Dial != nil && time.Since(s.began) > stale {
+		c.Close()
+		return nil
+	}
+	return c
+}
+
+// adopt has c closed with the session.
+func (s *session) adopt(c net.Conn) (net.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		c.Close()
+		return nil, errCut
+	}
+	s.upstreams = append(s.upstreams, c)
+	return &upstream{Conn: c, session: s}, nil
+}
