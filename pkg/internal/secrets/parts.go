@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const (
+	// MaxBody is how much of a body is searched, from its beginning.
+	MaxBody = 64 << 10
+	// maxHead is how much of a URL or of all header fields is searched; more is Unscanned.
+	maxHead = 128 << 10
+)
+
+// Scan searches a request's URL, header fields and the first MaxBody bytes of body. It
+// names each rule once for each place, in order.
+func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.EgressSecret {
+	until := time.Now().Add(patience)
+	var list []proposal.EgressSecret
+	add := func(where string, spans []found) {
+		for _, f := range spans {
+			list = append(list, proposal.EgressSecret{Rule: f.rule, Where: where})
+		}
+	}
+	add("url", s.spans(url, "url", until))
+	text, _ := headerText(header)
+	add("header", s.spans(text, "header", until))
+	add("body", s.spans(string(body[:min(len(body), MaxBody)]), "body", until))
+	slices.SortFunc(list, func(a, b proposal.EgressSecret) int {
+		return strings.Compare(a.Where+" "+a.Rule, b.Where+" "+b.Rule)
+	})
+	return slices.Compact(list)
+}
+
+// Redact returns a request whose secrets are asterisks, each part as long as it was, so
+// that a Content-Length stays true. What is in an encoded form is replaced with the
+// whole of that form. Nothing that it is given is changed. What it returns has nothing
+// that Scan would find: where replacing leaves something, the whole part goes.
+func (s *Scanner) Redact(url string, header http.Header, body []byte) (string, http.Header, []byte) {
+	until := time.Now().Add(patience)
+	url = s.mask(url, "url", until)
+	first := min(len(body), MaxBody)
+	body = append([]byte(s.mask(string(body[:first]), "body", until)), body[first:]...)
+	return url, s.maskHeader(header, until), body
+}
+
+// Text returns text with what looks like a secret replaced by asterisks, and the rules
+// that found it. It searches all of text: in pieces that overlap, so that a secret of up
+// to 4 KiB is found wherever it stands.
+func (s *Scanner) Text(text []byte) ([]byte, []string) {
+	const overlap = 4 << 10
+	out := bytes.Clone(text)
+	rules := map[string]bool{}
+	for start := 0; start == 0 || start+overlap < len(text); start += MaxBody - overlap {
+		end := min(len(text), start+MaxBody)
+		for _, f := range s.spans(string(text[start:end]), "text", time.Now().Add(patience)) {
+			rules[f.rule] = true
+			blank(out[start+f.start : start+f.end])
+		}
+	}
+	return out, slices.Sorted(maps.Keys(rules))
+}
+
+// spans finds the secrets of one part in every view of it, as places in the part.
+func (s *Scanner) spans(text, where string, until time.Time) []found {
+	var list []found
+	if len(text) > maxHead {
+		list = append(list, found{rule: Unscanned, end: len(text)})
+		text = text[:maxHead]
+	}
+	for _, v := range views(text, where) {
+		for _, f := range s.find(v.text, until) {
+			f.start, f.end = v.origin(f.start, f.end)
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func (s *Scanner) mask(text, where string, until time.Time) string {
+	for range 3 {
+		spans := s.spans(text, where, until)
+		if len(spans) == 0 {
+			return text
+		}
+		b := []byte(text)
+		for _, f := range spans {
+			blank(b[f.start:f.end])
+		}
+		text = string(b)
+	}
+	if len(s.spans(text, where, until)) == 0 {
+		return text
+	}
+	return strings.Repeat("*", len(text))
+}
+
+func blank(b []byte) {
+	for i := range b {
+		b[i] = '*'
+	}
+}
+
+// headerText writes header fields one a line, and says where each value begins.
+func headerText(header http.Header) (string, []int) {
+	var b strings.Builder
+	var starts []int
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, value := range header[name] {
+			b.WriteString(name + ": ")
+			starts = append(starts, b.Len())
+			b.WriteString(value + "\n")
+		}
+	}
+	return b.String(), starts
+}
+
+// maskHeader masks values, never names: a field whose name is a secret goes.
+func (s *Scanner) maskHeader(header http.Header, until time.Time) http.Header {
+	text, starts := headerText(header)
+	masked := s.mask(text, "header", until)
+	out := http.Header{}
+	i := 0
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, value := range header[name] {
+			at := starts[i]
+			i++
+			if masked[at-len(name)-2:at-2] == name {
+				out[name] = append(out[name], masked[at:at+len(value)])
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+//go:embed rules.json
+var rulesJSON []byte
+
+// A rule is one of gitleaks' detectors.
+type rule struct {
+	ID       string   `json:"id"`
+	Regex    string   `json:"regex"`
+	Group    int      `json:"group"`    // of Regex that is the secret; 0 is the first that is not empty
+	Entropy  float64  `json:"entropy"`  // a secret has more, in bits a character
+	Keywords []string `json:"keywords"` // one of them is in every text that Regex matches, lower case
+	Allow    []allow  `json:"allow"`
+
+	pattern func() *regexp.Regexp
+}
+
+// An allow says what is no secret although its rule finds it: placeholders, examples.
+type allow struct {
+	And       bool     `json:"and"`    // all of it must hold, not any
+	Target    string   `json:"target"` // what Regexes look at: "match", "line" or "", the secret
+	Regexes   []string `json:"regexes"`
+	Stopwords []string `json:"stopwords"` // in the secret
+
+	patterns func() []*regexp.Regexp
+}
+
+type ruleFile struct {
+	Rules []rule  `json:"rules"`
+	Allow []allow `json:"allow"` // for every rule
+}
+
+// readRules reads the table. Patterns are compiled when a text first needs them: a
+// gateway that filters nothing pays for none.
+func readRules() (ruleFile, error) {
+	var f ruleFile
+	if err := json.Unmarshal(rulesJSON, &f); err != nil {
+		return f, fmt.Errorf("cannot read the rules about secrets: %w", err)
+	}
+	for i := range f.Rules {
+		r := &f.Rules[i]
+		r.pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
+		lazily(r.Allow)
+	}
+	lazily(f.Allow)
+	return f, nil
+}
+
+func lazily(list []allow) {
+	for i := range list {
+		a := &list[i]
+		a.patterns = sync.OnceValue(func() []*regexp.Regexp {
+			var compiled []*regexp.Regexp
+			for _, text := range a.Regexes {
+				compiled = append(compiled, regexp.MustCompile(text))
+			}
+			return compiled
+		})
+	}
+}
+
+// secret returns where in m, a match's pairs of offsets, the secret is.
+func (r *rule) secret(m []int) (start, end int) {
+	if g := 2 * r.Group; g > 0 && g+1 < len(m) && m[g] >= 0 {
+		return m[g], m[g+1]
+	}
+	for i := 2; i+1 < len(m); i += 2 {
+		if m[i] >= 0 && m[i+1] > m[i] {
+			return m[i], m[i+1]
+		}
+	}
+	return m[0], m[1]
+}
+
+// holds says that a match is no secret.
+func (a *allow) holds(secret, match, line string) bool {
+	target := secret
+	switch a.Target {
+	case "match":
+		target = match
+	case "line":
+		target = line
+	}
+	byPattern, byWord := false, false
+	for _, p := range a.patterns() {
+		byPattern = byPattern || p.MatchString(target)
+	}
+	lower := strings.ToLower(secret)
+	for _, word := range a.Stopwords {
+		byWord = byWord || strings.Contains(lower, strings.ToLower(word))
+	}
+	if a.And {
+		return (byPattern || len(a.Regexes) == 0) && (byWord || len(a.Stopwords) == 0)
+	}
+	return byPattern || byWord
+}
+
+// entropy is Shannon's, in bits a character.
+func entropy(s string) float64 {
+	counts := map[rune]int{}
+	for _, c := range s {
+		counts[c]++
+	}
+	var bits float64
+	for _, n := range counts {
+		share := float64(n) / float64(len(s))
+		bits -= share * math.Log2(share)
+	}
+	return bits
+}

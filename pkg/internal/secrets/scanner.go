@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"strings"
+	"time"
+)
+
+const (
+	maxFound = 64              // of one text; the rest of it is not looked at
+	patience = 2 * time.Second // for one call; see Unscanned
+)
+
+// Unscanned is the Rule of a part that could not be searched in time or is too long: it
+// counts as a secret, so that nobody gets past the search by making it hard.
+const Unscanned = "unscanned"
+
+// A Scanner finds secrets. Any number of goroutines may use it.
+type Scanner struct {
+	rules    []rule
+	allow    []allow
+	keywords []string
+	byWord   map[string][]int // rules of a keyword, by index
+	always   []int            // rules without keywords
+}
+
+// New reads the rules. It opens no file.
+func New() (*Scanner, error) {
+	f, err := readRules()
+	if err != nil {
+		return nil, err
+	}
+	s := &Scanner{rules: f.Rules, allow: f.Allow, byWord: map[string][]int{}}
+	for i, r := range s.rules {
+		if len(r.Keywords) == 0 {
+			s.always = append(s.always, i)
+		}
+		for _, word := range r.Keywords {
+			if s.byWord[word] == nil {
+				s.keywords = append(s.keywords, word)
+			}
+			s.byWord[word] = append(s.byWord[word], i)
+		}
+	}
+	return s, nil
+}
+
+// found is one secret: its rule and its place in the text that was searched.
+type found struct {
+	rule       string
+	start, end int
+}
+
+// find searches one text. It stops at maxFound or when time is up, and then says so as
+// something found over the whole of it.
+func (s *Scanner) find(text string, until time.Time) []found {
+	var list []found
+	for _, i := range s.candidates(text) {
+		if time.Now().After(until) || len(list) >= maxFound {
+			return append(list, found{rule: Unscanned, end: len(text)})
+		}
+		r := &s.rules[i]
+		for _, m := range r.pattern().FindAllStringSubmatchIndex(text, -1) {
+			start, end := r.secret(m)
+			if s.isSecret(r, text, m[0], m[1], start, end) {
+				list = append(list, found{rule: r.ID, start: start, end: end})
+			}
+		}
+	}
+	return list
+}
+
+// candidates are the rules that have a keyword in text, once each, in their order.
+func (s *Scanner) candidates(text string) []int {
+	lower := lowerASCII(text)
+	wanted := make([]bool, len(s.rules))
+	for _, i := range s.always {
+		wanted[i] = true
+	}
+	for _, word := range s.keywords {
+		if !strings.Contains(lower, word) {
+			continue
+		}
+		for _, i := range s.byWord[word] {
+			wanted[i] = true
+		}
+	}
+	var list []int
+	for i, ok := range wanted {
+		if ok {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func (s *Scanner) isSecret(r *rule, text string, from, to, start, end int) bool {
+	secret := text[start:end]
+	if secret == "" || r.Entropy > 0 && entropy(secret) <= r.Entropy {
+		return false
+	}
+	match, line := text[from:to], lineAt(text, from, to)
+	for _, lists := range [][]allow{s.allow, r.Allow} {
+		for i := range lists {
+			if lists[i].holds(secret, match, line) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lineAt is the line or lines that a match is in, bounded.
+func lineAt(text string, from, to int) string {
+	const far = 4096
+	start, end := max(0, from-far), min(len(text), to+far)
+	if i := strings.LastIndexByte(text[start:from], '\n'); i >= 0 {
+		start += i + 1
+	}
+	if i := strings.IndexByte(text[to:end], '\n'); i >= 0 {
+		end = to + i
+	}
+	return text[start:end]
+}
+
+// lowerASCII keeps every offset, as strings.ToLower does not.
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
