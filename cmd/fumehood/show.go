@@ -179,7 +179,7 @@ func last(s string, n int) string { return s[max(0, len(s)-n):] }
 
 // line writes one line for a person.
 func (t *timeline) line(at time.Time, indent, kind, id, words string) error {
-	line := fmt.Sprintf("%s  %s%-*s %-8s %s", at.UTC().Format("15:04:05.000"), indent, 11-len(indent), shown(kind, 20), shown(id, 64), shown(words, 400))
+	line := fmt.Sprintf("%s  %s%-*s %-8s %s", at.UTC().Format("15:04:05.000"), indent, 12-len(indent), shown(kind, 20), shown(id, 64), shown(words, 400))
 	_, err := t.w.WriteString(strings.TrimRight(line, " ") + "\n")
 	return err
 }

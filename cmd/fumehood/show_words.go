@@ -75,6 +75,7 @@ func became(r proposal.Result) string {
 		if o.Counts.Watched > 0 {
 			words += fmt.Sprintf(", %d would have been refused", o.Counts.Watched)
 		}
+		words += trafficWords(o.Counts)
 		if !o.Complete {
 			words += "; NOT RECORDED COMPLETELY"
 		}
@@ -114,14 +115,25 @@ func (t *timeline) events(e audit.Entry, h hood.Happening) error {
 			return err
 		}
 	}
-	if h.More > 0 && !t.json {
-		return t.line(e.Time, "  ", "files", h.ID, fmt.Sprintf("%d more file events, only counted", h.More))
+	for _, more := range []struct {
+		kind, words string
+		n           int64
+	}{{"files", "file", h.More}, {"network", "network", int64(h.Flows)}} {
+		if more.n <= 0 || t.json {
+			continue
+		}
+		if err := t.line(e.Time, "  ", more.kind, h.ID, fmt.Sprintf("%d more %s events, only counted", more.n, more.words)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // eventWords says what one process did: its number and its parent's, and what.
 func eventWords(e proposal.Event) string {
+	if e.Flow != nil {
+		return flowWords(e)
+	}
 	words := fmt.Sprintf("[%d<%d] ", e.Pid, e.Parent)
 	switch {
 	case e.Exec != nil:
