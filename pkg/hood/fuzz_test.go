@@ -42,7 +42,11 @@ func FuzzEvents(f *testing.F) {
 		var j joiner
 		var list []proposal.Event
 		for _, e := range events {
-			list = append(list, j.joined(trimmed(e))...)
+			if e = trimmed(e); e.Flow != nil {
+				list = append(list, j.joined(e)...)
+				continue
+			}
+			list = append(append(list, e), j.called(e)...)
 		}
 		if list = append(list, j.release(len(j.parked))...); len(list) != len(events) {
 			t.Fatalf("%d of %d events", len(list), len(events))

@@ -8,9 +8,12 @@
 // the first thing that it cannot do it does nothing more. A denied proposal, a
 // failing test and a killed command are values in the Report, never errors.
 //
-// Where an Observer watches, everything that gVisor's kernel saw of a command is in
-// the log before its result is, each event as it came, and the result says whether
-// that is all of it.
+// Where an Observer watches, everything that gVisor's kernel and the gateway saw of a
+// command is in the log before its result is, each event as it came, and the result
+// says whether that is all of it.
+//
+// Where a host was granted, each command runs between the gateway's Begin and End, and
+// what one was granted holds for no other. Without a gateway nothing runs then.
 //
 // It holds no policy and touches no disk; the stages that it is given do.
 package hood

@@ -46,11 +46,9 @@ type caller struct {
 	program     string
 }
 
-// joined takes an event that trimmed has seen, and returns those that are ready.
+// joined takes an event of the gateway that trimmed has seen, and returns those that
+// are ready.
 func (j *joiner) joined(e proposal.Event) []proposal.Event {
-	if e.Flow == nil {
-		return append([]proposal.Event{e}, j.called(e)...)
-	}
 	if e.Program != "" || e.Pid != 0 {
 		return []proposal.Event{e}
 	}
@@ -65,7 +63,8 @@ func (j *joiner) joined(e proposal.Event) []proposal.Event {
 	return nil
 }
 
-// called keeps a call to a place, and returns what has waited for it.
+// called keeps an event of the kernel, if it is a call to a place, and returns what has
+// waited for it.
 func (j *joiner) called(e proposal.Event) []proposal.Event {
 	place := placeOf(e)
 	if place == "" {

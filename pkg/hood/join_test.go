@@ -122,8 +122,8 @@ func TestJoinerIsBounded(t *testing.T) {
 	ready := 0
 	for i := range 3 * mostPlaces {
 		address := fmt.Sprintf("tcp 10.%d.%d.1:80", i>>8&255, i&255)
-		j.joined(dialled(0, i, "/x", address))
-		j.joined(dialled(0, i, "/x", "tcp 192.0.2.1:1"))
+		j.called(dialled(0, i, "/x", address))
+		j.called(dialled(0, i, "/x", "tcp 192.0.2.1:1"))
 		ready += len(j.joined(flow(0, proposal.EventConnection, "n", "198.18.0.5:443")))
 	}
 	if len(j.calls) > mostPlaces || len(j.calls["192.0.2.1:1"]) != mostCallers || len(j.parked) != mostParked || ready+mostParked != 3*mostPlaces {

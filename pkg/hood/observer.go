@@ -82,8 +82,12 @@ func (o *Observer) See(e proposal.Event) {
 	switch {
 	case o.watch != w:
 		o.strays++
-	case !w.dead:
+	case w.dead:
+	case e.Flow != nil:
 		w.takeAll(w.joiner.joined(e))
+	default:
+		w.take(e)
+		w.takeAll(w.joiner.called(e))
 	}
 }
 

@@ -56,6 +56,30 @@ func (p *prober) programs(o proposal.Observations, path string) {
 	p.hold(began+refused+omitted == c.Execs+c.Refused && began <= c.Execs && refused <= c.Refused && watched <= c.Watched, path+".programs", "do not count what was counted")
 }
 
+// network checks what is said to have been done with the network.
+func (p *prober) network(o proposal.Observations, path string) {
+	refused, watched, all := 0, 0, 0
+	for i, r := range o.Network {
+		at := fmt.Sprintf("%s.network[%d]", path, i)
+		p.oneOf(r.Kind, at+".kind", proposal.EventLookup, proposal.EventConnection, proposal.EventRequest, proposal.EventDatagram)
+		p.hold(r.Count > 0, at+".count", "counts nothing")
+		p.hold(r.Port >= 0 && r.Port < 1<<16, at+".port", "is no port")
+		p.hold(!r.Refused || !r.Watched, at+".watched", "was refused and let through")
+		p.count(at, int64(r.Count), r.Sent, r.Received)
+		all += r.Count
+		if r.Refused {
+			refused += r.Count
+		}
+		if r.Watched {
+			watched += r.Count
+		}
+	}
+	c := o.Counts
+	p.count(path+".counts", int64(c.Lookups), int64(c.Connections), int64(c.Requests), int64(c.Datagrams), int64(c.NetRefused), int64(c.NetWatched))
+	p.hold(refused <= c.NetRefused && watched <= c.NetWatched && all <= c.Lookups+c.Connections+c.Requests+c.Datagrams, path+".network", "has more than were counted")
+	p.hold(c.NetRefused+c.NetWatched <= c.Lookups+c.Connections+c.Requests+c.Datagrams, path+".counts", "refused more than there was")
+}
+
 func (p *prober) event(e proposal.Event, id, path string) {
 	p.hold(e.Command == id, path+".command", "is another's")
 	p.count(path+".pid", int64(e.Pid), int64(e.Parent), int64(e.Times))
