@@ -26,9 +26,14 @@ package link
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 )
@@ -81,29 +86,123 @@ type Config struct {
 	Queries int
 }
 
+func (c Config) withDefaults() Config {
+	set := func(n *int, value int) {
+		if *n == 0 {
+			*n = value
+		}
+	}
+	set(&c.Connections, 1024)
+	set(&c.Deciding, 128)
+	set(&c.Queries, 64)
+	return c
+}
+
 // A Link is a running end of a wire.
 type Link struct {
+	config  Config
+	handler Handler
+	stack   *stack.Stack
+	fd      int
+	gate    *gate
+	open    chan struct{} // a token for each connection
+	wide    chan struct{} // a token for each connection with wide buffers
+	queries chan struct{} // a token for each open question
+	counts  counts
+
+	mu    sync.Mutex
+	epoch *epoch
+	close sync.Once
+}
+
+// An epoch is the time between two cuts.
+type epoch struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+func newEpoch() *epoch {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &epoch{ctx: ctx, cancel: cancel}
 }
 
 // New starts answering on tap, of which it keeps a copy. The caller may close tap.
-func New(tap *os.File, c Config, h Handler) (*Link, error) { return nil, nil }
+func New(tap *os.File, c Config, h Handler) (*Link, error) {
+	c = c.withDefaults()
+	if err := c.Segment.Check(); err != nil {
+		return nil, err
+	}
+	fd, err := duplicate(tap)
+	if err != nil {
+		return nil, fmt.Errorf("cannot keep the wire: %v", err)
+	}
+	l := &Link{
+		config: c, handler: h, fd: fd, epoch: newEpoch(),
+		open:    make(chan struct{}, c.Connections),
+		wide:    make(chan struct{}, wideConnections),
+		queries: make(chan struct{}, c.Queries),
+	}
+	if err := l.start(); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("cannot start the network stack: %v", err)
+	}
+	return l, nil
+}
+
+// duplicate copies f's descriptor without making it block, as f.Fd would.
+func duplicate(f *os.File) (int, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	fd := -1
+	var dupErr error
+	err = raw.Control(func(old uintptr) {
+		fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 3)
+	})
+	if err != nil {
+		return -1, err
+	}
+	return fd, dupErr
+}
+
+// join enters the present epoch; done leaves it.
+func (l *Link) join() (ctx context.Context, done func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.epoch
+	e.work.Add(1)
+	return e.ctx, e.work.Done
+}
 
 // Cut ends every connection and every undecided one at once, with a reset. Later ones
 // are put to the Handler as before. It returns when each Session has returned.
-func (l *Link) Cut() {}
-
-// Close cuts everything and lets go of the wire.
-func (l *Link) Close() error { return nil }
-
-// Stats are counts since New.
-type Stats struct {
-	Frames      uint64 // that came
-	Odd         uint64 // of them, dropped for what they were
-	Busy        uint64 // connections and questions dropped for being too many
-	Datagrams   uint64 // that were told or would have been, but for their number
-	Connections uint64 // that were put to the Handler
-	Open        int    // connections that are open now, those being decided included
+func (l *Link) Cut() {
+	l.mu.Lock()
+	old := l.epoch
+	l.epoch = newEpoch()
+	if l.gate.isShut() {
+		l.epoch.cancel()
+	}
+	l.mu.Unlock()
+	old.cancel()
+	old.work.Wait()
 }
 
-// Stats returns the counts.
-func (l *Link) Stats() Stats { return Stats{} }
+// Close cuts everything and lets go of the wire.
+func (l *Link) Close() error {
+	l.close.Do(func() {
+		if l.gate != nil {
+			l.gate.shut()
+		}
+		if l.stack != nil {
+			l.Cut()
+			l.Cut() // who came in meanwhile finds the gate shut
+			_ = l.stack.RemoveNIC(nic)
+			l.stack.Destroy()
+		}
+		unix.Close(l.fd)
+	})
+	return nil
+}

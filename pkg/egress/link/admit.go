@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/waiter"
+)
+
+const second = time.Second
+
+// patience is how long the sandbox may take to complete a handshake.
+const patience = 10 * second
+
+// linger is how long the sandbox has to take what was written before the close.
+const linger = time.Minute
+
+// admit decides about one connection and sees it to its end. The stack calls it in a
+// goroutine of its own.
+func (l *Link) admit(r *tcp.ForwarderRequest) {
+	ctx, done := l.join()
+	defer done()
+	select {
+	case l.open <- struct{}{}:
+		defer func() { <-l.open }()
+	default:
+		l.counts.busy.Add(1)
+		r.Complete(true)
+		return
+	}
+	if ctx.Err() != nil {
+		r.Complete(true)
+		return
+	}
+	l.counts.connections.Add(1)
+	id := r.ID()
+	from, to := addrPort(id.RemoteAddress, id.RemotePort), addrPort(id.LocalAddress, id.LocalPort)
+	session := l.ask(ctx, from, to)
+	if session == nil {
+		r.Complete(true)
+		return
+	}
+	var queue waiter.Queue
+	endpoint := l.handshake(ctx, r, &queue)
+	if endpoint == nil {
+		session.Abandon()
+		return
+	}
+	l.serve(ctx, &conn{TCPConn: gonet.NewTCPConn(&queue, endpoint), endpoint: endpoint}, session)
+}
+
+// ask returns who serves the connection, or nil.
+func (l *Link) ask(ctx context.Context, from, to netip.AddrPort) Session {
+	if dns(l.config.Segment, to) {
+		return questions{l}
+	}
+	return l.handler.Admit(ctx, from, to)
+}
+
+// handshake answers the sandbox, and returns nil if it does not answer back in time.
+func (l *Link) handshake(ctx context.Context, r *tcp.ForwarderRequest, queue *waiter.Queue) tcpip.Endpoint {
+	id := r.ID()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answered := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { l.abort(id, answered) })
+	endpoint, err := r.CreateEndpoint(queue)
+	close(answered)
+	late := !stop()
+	r.Complete(err != nil)
+	switch {
+	case err != nil:
+		return nil
+	case late:
+		endpoint.Abort()
+		return nil
+	}
+	return endpoint
+}
+
+// abort ends a handshake under way, which the stack has no other way to interrupt: it
+// looks for the endpoint until there is one or answered is closed.
+func (l *Link) abort(id stack.TransportEndpointID, answered <-chan struct{}) {
+	number := tcpip.NetworkProtocolNumber(ipv4.ProtocolNumber)
+	if id.LocalAddress.Len() == 16 {
+		number = ipv6.ProtocolNumber
+	}
+	for {
+		select {
+		case <-answered:
+			return
+		case <-time.After(time.Millisecond):
+		}
+		endpoint := l.stack.FindTransportEndpoint(number, tcp.ProtocolNumber, id, nic)
+		if endpoint, ok := endpoint.(tcpip.Endpoint); ok {
+			endpoint.Abort()
+		}
+	}
+}
+
+// serve gives the connection to its session, and waits until nothing of it is left.
+func (l *Link) serve(ctx context.Context, c *conn, session Session) {
+	size := int64(narrowBuffer)
+	select {
+	case l.wide <- struct{}{}:
+		defer func() { <-l.wide }()
+		size = wideBuffer
+	default:
+	}
+	c.endpoint.SocketOptions().SetReceiveBufferSize(size, true)
+	c.endpoint.SocketOptions().SetSendBufferSize(size, true)
+
+	stop := context.AfterFunc(ctx, c.endpoint.Abort)
+	defer stop()
+	session.Serve(ctx, c)
+	c.Close()
+	c.drain(ctx)
+}
+
+// A conn is a Conn of the stack.
+type conn struct {
+	*gonet.TCPConn
+	endpoint tcpip.Endpoint
+	once     sync.Once
+}
+
+// Close ends reads and writes that wait, and then the connection.
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		_ = c.SetDeadline(time.Unix(1, 0))
+		_ = c.TCPConn.Close()
+	})
+	return nil
+}
+
+// drain waits until the sandbox has all that was written, for linger at most: until
+// then the stack keeps it, so the connection still counts.
+func (c *conn) drain(ctx context.Context) {
+	pause := time.Millisecond
+	for end := time.Now().Add(linger); !c.gone() && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return // aborted
+		case <-time.After(pause):
+			pause = min(2*pause, second/4)
+		}
+	}
+	if !c.gone() {
+		c.endpoint.Abort()
+	}
+}
+
+// gone says whether the stack keeps no more than a note of the connection.
+func (c *conn) gone() bool {
+	switch tcp.EndpointState(c.endpoint.State()) {
+	case tcp.StateClose, tcp.StateError, tcp.StateTimeWait, tcp.StateInitial:
+		return true
+	}
+	return false
+}

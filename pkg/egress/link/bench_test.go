@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const chunk = 1 << 20
+
+// source sends what it is asked for, sink takes all.
+func source(_ context.Context, c Conn) {
+	b := make([]byte, chunk)
+	for {
+		if _, err := c.Write(b); err != nil {
+			return
+		}
+	}
+}
+
+func sink(_ context.Context, c Conn) {
+	b := make([]byte, chunk)
+	for {
+		if _, err := c.Read(b); err != nil {
+			return
+		}
+	}
+}
+
+// BenchmarkStream is one stream through the wire, beside one over loopback.
+func BenchmarkStream(b *testing.B) {
+	for _, way := range []struct {
+		name  string
+		serve func(context.Context, Conn)
+		step  func(net.Conn, []byte) error
+	}{
+		{"download", source, func(c net.Conn, p []byte) error { _, err := io.ReadFull(c, p); return err }},
+		{"upload", sink, func(c net.Conn, p []byte) error { _, err := c.Write(p); return err }},
+	} {
+		stream := func(b *testing.B, c net.Conn) {
+			p := make([]byte, chunk)
+			b.SetBytes(chunk)
+			for b.Loop() {
+				if err := way.step(c, p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.Run(way.name+"/link", func(b *testing.B) {
+			w := newWorld(b, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {
+				return session{serve: way.serve}
+			}}, Config{})
+			stream(b, w.mustDial(b, "tcp", "198.18.0.77:443"))
+		})
+		b.Run(way.name+"/loopback", func(b *testing.B) { stream(b, loopback(b, way.serve)) })
+	}
+}
+
+// loopback returns a connection to a server of this process.
+func loopback(b testing.TB, serve func(context.Context, Conn)) net.Conn {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { serve(context.Background(), c.(*net.TCPConn)); c.Close() }()
+		}
+	}()
+	c, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { c.Close() })
+	return c
+}
+
+// BenchmarkConnect is a connection that carries one byte each way, and its end.
+func BenchmarkConnect(b *testing.B) {
+	once := func(c net.Conn, err error) error {
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if _, err := c.Write([]byte("x")); err != nil {
+			return err
+		}
+		_, err = c.Read(make([]byte, 1))
+		return err
+	}
+	b.Run("link", func(b *testing.B) {
+		w := newWorld(b, &world{admit: admitEcho}, Config{})
+		w.inside(b, func() error {
+			for b.Loop() {
+				if err := once(net.Dial("tcp", "198.18.0.77:443")); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	b.Run("loopback", func(b *testing.B) {
+		address := loopback(b, echo).RemoteAddr().String()
+		for b.Loop() {
+			if err := once(net.Dial("tcp", address)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// resident returns how much memory this process has.
+func resident(t testing.TB) int {
+	t.Helper()
+	runtime.GC()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	t.Fatal(errors.New("no VmRSS"))
+	return 0
+}
+
+// A thousand connections that are open, and then all stuffed with bytes that no one
+// takes, stay within what the package says.
+func TestThousandConnectionsStayBounded(t *testing.T) {
+	const many = 1000
+	stuck := make(chan struct{})
+	w := newWorld(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {
+		return session{serve: func(ctx context.Context, c Conn) {
+			select {
+			case <-stuck:
+			case <-ctx.Done():
+				return
+			}
+			// Neither side reads: both buffers of the link fill.
+			_, _ = c.Write(make([]byte, 8<<20))
+		}}
+	}}, Config{})
+	before := resident(t)
+	connections := make([]net.Conn, 0, many)
+	w.inside(t, func() error {
+		for range many {
+			c, err := net.Dial("tcp", "198.18.0.77:443")
+			if err != nil {
+				return err
+			}
+			// The kernel's share of what is stuck is no concern here.
+			_ = c.(*net.TCPConn).SetReadBuffer(8 << 10)
+			_ = c.(*net.TCPConn).SetWriteBuffer(8 << 10)
+			connections = append(connections, c)
+		}
+		return nil
+	})
+	eventually(t, "all are open", func() bool { return w.Stats().Open == many })
+	idle := resident(t) - before
+	block := make([]byte, 256<<10)
+	for _, c := range connections {
+		_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+		for n, err := 1, error(nil); err == nil && n > 0; n, err = c.Write(block) {
+		}
+	}
+	close(stuck)
+	time.Sleep(time.Second)
+	full := resident(t) - before
+	t.Logf("1,000 connections: %d KiB each when idle, %d MiB in all when stuffed", idle/many>>10, full>>20)
+	if idle > many*(64<<10) {
+		t.Errorf("%d MiB for %d idle connections", idle>>20, many)
+	}
+	if full > 400<<20 {
+		t.Errorf("%d MiB for %d stuffed connections", full>>20, many)
+	}
+	start := time.Now()
+	w.Cut()
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("cutting them took %v", took)
+	}
+	for _, c := range connections {
+		c.Close()
+	}
+	if open := w.Stats().Open; open != 0 {
+		t.Errorf("%d are still open", open)
+	}
+}

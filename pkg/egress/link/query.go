@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
+)
+
+const (
+	// longestQuery is more than any question for one name takes.
+	longestQuery = 4096
+	// mostQueries is how many one TCP connection may ask.
+	mostQueries = 64
+	// idleQuery is how long it may wait between them.
+	idleQuery = 10 * second
+)
+
+// listen starts to answer questions that come as datagrams.
+func (l *Link) listen() error {
+	for own := range l.config.pairs() {
+		number := tcpip.NetworkProtocolNumber(ipv4.ProtocolNumber)
+		if own.Is6() {
+			number = ipv6.ProtocolNumber
+		}
+		local := tcpip.FullAddress{NIC: nic, Addr: tcpip.AddrFromSlice(own.AsSlice()), Port: 53}
+		c, err := gonet.DialUDP(l.stack, &local, nil, number)
+		if err != nil {
+			return err
+		}
+		go l.answer(c)
+	}
+	return nil
+}
+
+// answer takes questions until the stack ends.
+func (l *Link) answer(c *gonet.UDPConn) {
+	defer c.Close()
+	message := make([]byte, longestQuery+1)
+	for {
+		n, from, err := c.ReadFrom(message)
+		if err != nil {
+			return
+		}
+		if n > longestQuery || !l.take() {
+			l.counts.busy.Add(1)
+			continue
+		}
+		question := append([]byte(nil), message[:n]...)
+		ctx, done := l.join()
+		go func() {
+			defer done()
+			defer l.give()
+			if reply := l.handler.Query(ctx, "udp", question); len(reply) > 0 && ctx.Err() == nil {
+				_, _ = c.WriteTo(reply, from)
+			}
+		}()
+	}
+}
+
+// take takes a token for a question, if there is one.
+func (l *Link) take() bool {
+	select {
+	case l.queries <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *Link) give() { <-l.queries }
+
+// questions serves DNS over TCP.
+type questions struct{ link *Link }
+
+func (q questions) Abandon() {}
+
+func (q questions) Serve(ctx context.Context, conn Conn) {
+	for range mostQueries {
+		_ = conn.SetDeadline(deadline(idleQuery))
+		if err := q.one(ctx, conn); err != nil {
+			return
+		}
+	}
+}
+
+var errQuery = errors.New("invalid question")
+
+// one answers one message, which its length precedes (RFC 1035, 4.2.2).
+func (q questions) one(ctx context.Context, conn Conn) error {
+	var length [2]byte
+	if _, err := io.ReadFull(conn, length[:]); err != nil {
+		return err
+	}
+	message := make([]byte, binary.BigEndian.Uint16(length[:]))
+	if len(message) == 0 || len(message) > longestQuery {
+		return errQuery
+	}
+	if _, err := io.ReadFull(conn, message); err != nil {
+		return err
+	}
+	if !q.link.take() {
+		q.link.counts.busy.Add(1)
+		return errQuery
+	}
+	defer q.link.give()
+	reply := q.link.handler.Query(ctx, "tcp", message)
+	if len(reply) == 0 || len(reply) > 1<<16-1 {
+		return errQuery
+	}
+	_, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
+	return err
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"errors"
+	"net/netip"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/network/arp"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
+
+	"github.com/fumehood/fumehood/pkg/egress/segment"
+)
+
+const nic tcpip.NICID = 1
+
+// Buffers, each way. A sandbox fills both of a connection when it sends to a host that
+// does not read, and asks of one what it does not read itself. So only the first few
+// connections that are open get those that a full stream needs: all together stay below
+// 250 MiB when each of 1,024 is filled.
+const (
+	wideConnections = 16
+	wideBuffer      = 1 << 20
+	narrowBuffer    = 96 << 10
+)
+
+// start builds the stack and opens the wire to it. It has ARP only for its table of
+// neighbours (the gate lets none in), no ICMP
+// endpoints, no forwarding, and one route for each family: to the sandbox.
+func (l *Link) start() error {
+	s := stack.New(stack.Options{
+		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol, arp.NewProtocol},
+		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
+	})
+	l.stack = s
+	if err := tune(s); err != nil {
+		return err
+	}
+	l.gate = newGate(l)
+	wire, err := newWire(l.fd, l.config.Segment.MTU, tcpip.LinkAddress(l.config.Segment.Gateway.MAC), l.gate.admit)
+	if err != nil {
+		return err
+	}
+	forwarder := tcp.NewForwarder(s, narrowBuffer, l.config.Deciding, l.admit)
+	s.SetTransportProtocolHandler(tcp.ProtocolNumber, forwarder.HandlePacket)
+
+	if err := s.CreateNIC(nic, wire); err != nil {
+		return errors.New(err.String())
+	}
+	if err := l.address(s); err != nil {
+		return err
+	}
+	if err := l.listen(); err != nil {
+		return err
+	}
+	l.gate.openUp()
+	return nil
+}
+
+// tune bounds what the stack keeps for a connection and how long.
+func tune(s *stack.Stack) error {
+	sack := tcpip.TCPSACKEnabled(true)
+	wait := tcpip.TCPTimeWaitTimeoutOption(second)
+	options := []tcpip.SettableTransportProtocolOption{
+		&sack, &wait,
+		&tcpip.TCPReceiveBufferSizeRangeOption{Min: tcp.MinBufferSize, Default: narrowBuffer, Max: wideBuffer},
+		&tcpip.TCPSendBufferSizeRangeOption{Min: tcp.MinBufferSize, Default: narrowBuffer, Max: wideBuffer},
+	}
+	for _, option := range options {
+		if err := s.SetTransportProtocolOption(tcp.ProtocolNumber, option); err != nil {
+			return errors.New(err.String())
+		}
+	}
+	return nil
+}
+
+// address gives the stack the gateway's addresses, and has it answer for every other
+// one as well: each stands for a name, or is one that the Handler refuses.
+func (l *Link) address(s *stack.Stack) error {
+	var failed tcpip.Error
+	try := func(err tcpip.Error) {
+		if failed == nil {
+			failed = err
+		}
+	}
+	try(s.SetPromiscuousMode(nic, true))
+	try(s.SetSpoofing(nic, true))
+	var routes []tcpip.Route
+	for own, peer := range l.config.pairs() {
+		number := tcpip.NetworkProtocolNumber(ipv4.ProtocolNumber)
+		if own.Is6() {
+			number = ipv6.ProtocolNumber
+		}
+		address := tcpip.ProtocolAddress{Protocol: number, AddressWithPrefix: tcpip.AddrFromSlice(own.AsSlice()).WithPrefix()}
+		try(s.AddProtocolAddress(nic, address, stack.AddressProperties{}))
+		to := tcpip.AddrFromSlice(peer.AsSlice())
+		try(s.AddStaticNeighbor(nic, number, to, tcpip.LinkAddress(l.config.Segment.Sandbox.MAC)))
+		routes = append(routes, tcpip.Route{Destination: to.WithPrefix().Subnet(), NIC: nic})
+	}
+	s.SetRouteTable(routes)
+	if failed != nil {
+		return errors.New(failed.String())
+	}
+	return nil
+}
+
+// pairs returns the gateway's addresses, each with the sandbox's of the same family.
+func (c Config) pairs() map[netip.Addr]netip.Addr {
+	s := c.Segment
+	pairs := map[netip.Addr]netip.Addr{s.Gateway.V4: s.Sandbox.V4}
+	if s.Gateway.V6 != (netip.Addr{}) {
+		pairs[s.Gateway.V6] = s.Sandbox.V6
+	}
+	return pairs
+}
+
+// dns returns where the gateway answers questions.
+func dns(s segment.Segment, to netip.AddrPort) bool {
+	return to.Port() == 53 && (to.Addr() == s.Gateway.V4 || to.Addr() == s.Gateway.V6)
+}
+
+// addrPort writes an address of the stack as one of Go.
+func addrPort(address tcpip.Address, port uint16) netip.AddrPort {
+	a, _ := netip.AddrFromSlice(address.AsSlice())
+	return netip.AddrPortFrom(a, port)
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/rawfile"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/link/fdbased"
+	"gvisor.dev/gvisor/pkg/tcpip/link/stopfd"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+)
+
+// A wire is the stack's device. Frames go out by gVisor's own endpoint. They come in by
+// a reader of ours: gVisor's ends for good at the first frame for another host, and
+// looks into a packet before anyone could refuse it.
+type wire struct {
+	stack.LinkEndpoint // for what goes out
+
+	fd   int
+	stop stopfd.StopFD
+	// admit says what a frame is, and whether the stack shall see it.
+	admit func(frame []byte) bool
+
+	mu     sync.Mutex
+	to     stack.NetworkDispatcher
+	reader sync.WaitGroup
+}
+
+// spacious is the size of what one frame is read into. It is more than the wire's MTU
+// and the most that the buffers' pool keeps.
+const spacious = buffer.MaxChunkSize
+
+// small is up to where a frame is copied, so that one of a few bytes, which a stack may
+// keep for long, does not keep all that it was read into.
+const small = spacious / 4
+
+func newWire(fd int, mtu int, address tcpip.LinkAddress, admit func([]byte) bool) (*wire, error) {
+	out, err := fdbased.New(&fdbased.Options{
+		FDs: []int{fd}, MTU: uint32(mtu), EthernetHeader: true, Address: address, ProcessorsPerChannel: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	stop, err := stopfd.New()
+	if err != nil {
+		return nil, err
+	}
+	return &wire{LinkEndpoint: out, fd: fd, stop: stop, admit: admit}, nil
+}
+
+// Attach starts the reader; with nil it ends it and waits.
+func (w *wire) Attach(to stack.NetworkDispatcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	started := w.to != nil
+	w.to = to
+	switch {
+	case to == nil && started:
+		w.stop.Stop()
+		w.reader.Wait()
+		unix.Close(w.stop.EFD)
+	case to != nil && !started:
+		w.reader.Go(func() { w.read(to) })
+	}
+}
+
+// IsAttached implements stack.LinkEndpoint.
+func (w *wire) IsAttached() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to != nil
+}
+
+// Wait implements stack.LinkEndpoint.
+func (w *wire) Wait() { w.reader.Wait() }
+
+// read reads frames until the wire ends.
+func (w *wire) read(to stack.NetworkDispatcher) {
+	space := newSpace()
+	defer func() { space.Release() }()
+	for {
+		iovec := rawfile.AppendIovecFromBytes(nil, space.AsSlice(), 1)
+		n, errno := rawfile.BlockingReadvUntilStopped(w.stop.EFD, w.fd, iovec)
+		if n <= 0 || errno != 0 {
+			return
+		}
+		if !w.admit(space.AsSlice()[:n]) {
+			continue
+		}
+		if n <= small {
+			deliver(to, buffer.NewViewWithData(space.AsSlice()[:n]))
+			continue
+		}
+		space.CapLength(n)
+		deliver(to, space)
+		space = newSpace()
+	}
+}
+
+func newSpace() *buffer.View {
+	v := buffer.NewView(spacious)
+	v.Grow(spacious)
+	return v
+}
+
+// deliver gives a frame to the stack, which then owns it.
+func deliver(to stack.NetworkDispatcher, frame *buffer.View) {
+	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithView(frame)})
+	defer pkt.DecRef()
+	b, ok := pkt.LinkHeader().Consume(header.EthernetMinimumSize)
+	if !ok {
+		return
+	}
+	pkt.NetworkProtocolNumber = header.Ethernet(b).Type()
+	to.DeliverNetworkPacket(pkt.NetworkProtocolNumber, pkt)
+}
