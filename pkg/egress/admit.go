@@ -113,7 +113,8 @@ func (a *attempt) Serve(ctx context.Context, client link.Conn) {
 	if to, ok := a.upstream.RemoteAddr().(*net.TCPAddr); ok {
 		a.egress.Address = to.AddrPort().Addr().Unmap().String()
 	}
-	a.way.relay.Serve(ctx, client, relay.Target{Egress: a.egress, Upstream: a.upstream, Dial: a.again()}, a.decision)
+	t := relay.Target{Egress: a.egress, Inside: a.inside(), Upstream: a.upstream, Dial: a.again()}
+	a.way.relay.Serve(ctx, client, t, a.decision)
 }
 
 // again returns what connects to the very address that the first connection is to.
@@ -135,11 +136,16 @@ func (a *attempt) Abandon() {
 }
 
 func (a *attempt) tell(code string) {
-	f := proposal.Flow{Egress: a.egress, Decision: a.decision, Code: code, WallMS: time.Since(a.began).Milliseconds()}
-	if a.egress.Name != "" {
-		f.Inside = a.to.String()
+	a.way.control.tell(proposal.Flow{Egress: a.egress, Decision: a.decision, Code: code, Inside: a.inside(),
+		WallMS: time.Since(a.began).Milliseconds()})
+}
+
+// inside is where the program connected to, if that stands for a name.
+func (a *attempt) inside() string {
+	if a.egress.Name == "" {
+		return ""
 	}
-	a.way.control.tell(f)
+	return a.to.String()
 }
 
 func (w *way) tellDatagram(d datagram) {

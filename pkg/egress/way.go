@@ -19,6 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/relay"
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
+	"github.com/fumehood/fumehood/pkg/internal/secrets"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -70,7 +71,11 @@ func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way,
 	if err != nil {
 		return nil, err
 	}
-	o := relay.Options{Ask: c.ask, Tell: c.tell, Roots: roots, CA: ca}
+	scanner, err := secrets.New()
+	if err != nil {
+		return nil, err
+	}
+	o := relay.Options{Ask: c.ask, Tell: c.tell, Roots: roots, CA: ca, Scan: scanner.Scan, Redact: scanner.Redact}
 	for _, k := range s.Credentials {
 		o.Credentials = append(o.Credentials, relay.Credential(k))
 	}

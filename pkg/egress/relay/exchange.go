@@ -105,7 +105,7 @@ func (x *exchange) what() string {
 // tell tells what became of the request.
 func (x *exchange) tell() {
 	x.session.relay.options.Tell(proposal.Flow{
-		Egress: x.egress, Decision: x.decision, Code: x.code,
+		Egress: x.egress, Decision: x.decision, Code: x.code, Inside: x.session.target.Inside,
 		Sent: x.sent.Load(), Received: x.w.received, Status: x.status,
 		WallMS: time.Since(x.began).Milliseconds(),
 	})

@@ -44,6 +44,8 @@ type Target struct {
 	// Egress is what policy was asked when it was admitted, of kind EgressConnect: what
 	// is asked next is made from it.
 	Egress proposal.Egress
+	// Inside is where the program itself connected to, for the Flows.
+	Inside string
 	// Upstream is a connection to Egress.Address, if there is one already. It is closed
 	// by Serve.
 	Upstream net.Conn

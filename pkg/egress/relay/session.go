@@ -41,7 +41,7 @@ func newSession(r *Relay, client net.Conn, t Target, d proposal.EgressDecision) 
 		s.name = literal(t.Egress.Address)
 	}
 	s.client = &wire{Conn: client, session: s}
-	s.flow = proposal.Flow{Egress: t.Egress, Decision: d}
+	s.flow = proposal.Flow{Egress: t.Egress, Decision: d, Inside: t.Inside}
 	s.spent = r.budgets.of(s.name)
 	s.lower(d.Most)
 	return s
