@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/egress/netns"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -39,7 +40,7 @@ examples:
 // A check is one thing that was looked at.
 type check struct {
 	Name   string `json:"name"`
-	State  string `json:"state"` // "ok", "slow" (works, at a cost) or "missing" (nothing runs)
+	State  string `json:"state"` // "ok", "slow" (works, at a cost), "limited" (not all works) or "missing" (nothing runs)
 	Detail string `json:"detail"`
 	Fix    string `json:"fix,omitempty"`
 }
@@ -76,7 +77,7 @@ func runDoctor(c *call) int {
 }
 
 func (c *call) examine(s *setup) []check {
-	checks := []check{checkSystem(), checkRoot(), checkCgroup()}
+	checks := []check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}
 	runsc, err := install.Find(c.ctx, install.Options{Path: s.runsc, Build: true, Progress: newProgress(c.stderr).always})
 	if err != nil {
 		return append(checks, failedCheck("runsc", err))
@@ -105,6 +106,17 @@ func checkRoot() check {
 		return check{Name: "root", State: "ok", Detail: "cgroups, mounts and namespaces can be made"}
 	}
 	return check{Name: "root", State: "missing", Detail: "cgroups, mounts and namespaces need root", Fix: "run fumehood as root or with sudo"}
+}
+
+// checkNetwork is no reason that commands cannot run: those that are granted a host
+// cannot.
+func checkNetwork() check {
+	if err := netns.Available(); err != nil {
+		k := failedCheck("network", err)
+		k.State, k.Detail = "limited", "commands run, but none with a host granted: "+k.Detail
+		return k
+	}
+	return check{Name: "network", State: "ok", Detail: "the gateway can be made for hosts that policy grants"}
 }
 
 func checkCgroup() check {

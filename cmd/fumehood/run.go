@@ -27,6 +27,7 @@ examples:
   fumehood run --plan - --workspace ~/src/pr --json < plan.json
   fumehood run --plan plan.yaml --policy ./policy --report report.json
   fumehood run --plan plan.yaml --mount ~/go/pkg/mod:/home/fumehood/go/pkg/mod
+  fumehood run --plan plan.yaml --policy ./policy --credential GITHUB_TOKEN@api.github.com/repos/
 `,
 		run: runPlan,
 	}
@@ -76,6 +77,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 	}
 	defer w.log.Close()
 	r, err := w.hood.Run(c.ctx, inFolder(p, w.run.Cwd), w.run)
+	err = errors.Join(err, w.network.close())
 	c.warn(w.engine)
 	checkpoint, sealErr := w.log.Seal()
 	if sealErr != nil && err == nil {

@@ -32,6 +32,8 @@ type setup struct {
 	policies        list
 	rootfs          string
 	mounts          list
+	resolvers       list
+	credentials     list
 	runsc           string
 	artifacts       string
 	placed          string // the artifacts folder, once it is ours
@@ -63,6 +65,8 @@ func (s *setup) defineCommon(f *flag.FlagSet) {
 	f.StringVar(&s.rootfs, "rootfs", "host", "root file system inside: host, or dir:PATH")
 	f.StringVar(&s.tools, "tools", os.Getenv("PATH"), "`folders` of the host's tools, separated by colons, that are shown inside")
 	f.Var(&s.mounts, "mount", "host folder to show inside as `SRC[:DST]`, such as a module cache; writes to it are thrown away; may be repeated")
+	f.Var(&s.resolvers, "resolver", "`address` of a name server for hosts that policy grants (default: the host's); may be repeated")
+	f.Var(&s.credentials, "credential", "put this variable's value on requests to a host that policy grants: `NAME@HOST[/PATH]`; inside it is a placeholder; may be repeated")
 	f.StringVar(&s.runsc, "runsc", "", "use this fumehood-runsc")
 	f.StringVar(&s.artifacts, "artifacts", "", "new folder for outputs and whole streams (default: one a run, below the user's state folder)")
 	f.StringVar(&s.auditFile, "audit", "", "new file for the audit log (default: audit.jsonl among the artifacts)")
@@ -108,10 +112,11 @@ func (c *call) planBytes(path string) ([]byte, string, error) {
 
 // wired is a hood with all that it stands on.
 type wired struct {
-	hood   *hood.Hood
-	log    *audit.Log
-	engine *policy.Engine
-	run    proposal.Run
+	hood    *hood.Hood
+	log     *audit.Log
+	engine  *policy.Engine
+	network *network
+	run     proposal.Run
 }
 
 // wire makes every stage, dearest last, so that a mistake is told early.
@@ -147,9 +152,11 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	}
 	w := &wired{log: log, engine: engine, run: describeRun(id, s, p, engine, root, runsc)}
 	a.describe(&w.run)
+	observer := watch(c.ctx, engine, log, &options)
+	w.network = &network{setup: s, engine: engine, observer: observer, sandbox: &options}
 	w.hood = &hood.Hood{
 		Parse: parse.Analyze, Policy: engine, Log: log, Now: time.Now, Progress: progress.step,
-		Ceiling: a.Ceiling, Observer: watch(c.ctx, engine, log, &options),
+		Ceiling: a.Ceiling, Observer: observer, Network: w.network,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			options.Limits = l
 			return sandbox.New(options), nil
@@ -319,12 +326,22 @@ func describeRun(id string, s *setup, p proposal.Plan, engine *policy.Engine, ro
 		ID: id, Proposer: p.Proposer, PlanDigest: p.Digest, Workspace: filepath.Base(workspace),
 		Mode: mode(s.observe), Policy: engine.Digest(), Rootfs: root.String(), Runsc: runsc.Version, Version: fumehoodVersion(),
 		Enforced: []string{
-			"gVisor (systrap) around every command", "policy on every program that a command starts", "no network", "no credentials, empty environment",
+			"gVisor (systrap) around every command", "policy on every program that a command starts", networkWords(p), "no credentials, empty environment",
 			"unprivileged user without capabilities", "workspace on the host unchanged",
 			"limits on time, processor, memory, processes, disk, open files and output",
 		},
 		Unenforced: unenforced(s, runsc),
 	}
+}
+
+// networkWords say what holds whatever policy decides about this plan.
+func networkWords(p proposal.Plan) string {
+	for _, q := range p.Proposals {
+		if len(q.Network) > 0 {
+			return "no network but what policy grants a command, through a gateway that asks it about every name and connection"
+		}
+	}
+	return "no network"
 }
 
 func mode(observe bool) string {

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/egress"
+	"github.com/fumehood/fumehood/pkg/egress/registry"
+	"github.com/fumehood/fumehood/pkg/egress/segment"
+	"github.com/fumehood/fumehood/pkg/egress/wire"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
+)
+
+// A network is a run's way out: it is made when a command that will run was granted a
+// host, before the sandbox is, whose options it completes.
+type network struct {
+	setup    *setup
+	engine   *policy.Engine
+	observer *hood.Observer
+	sandbox  *sandbox.Options
+
+	gateway *egress.Gateway
+	dir     string // what the sandbox is shown of it
+}
+
+// Open starts the gateway.
+func (n *network) Open(ctx context.Context, granted []string) error {
+	registries, err := registry.Discover(ctx, registriesIn(granted))
+	if err != nil {
+		return err
+	}
+	credentials, err := n.setup.credentialsFor(registries, n.sandbox.Env)
+	if err != nil {
+		return err
+	}
+	o, err := n.options(ctx, registries, credentials)
+	if err != nil {
+		return err
+	}
+	if n.gateway, err = egress.Start(ctx, o); err != nil {
+		return err
+	}
+	return n.show(registries, o.Roots)
+}
+
+// registriesIn are the names in entries like "registry:npm".
+func registriesIn(granted []string) []string {
+	var names []string
+	for _, entry := range granted {
+		if name, ok := strings.CutPrefix(entry, "registry:"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (n *network) options(ctx context.Context, registries []registry.Registry, credentials []wire.Credential) (egress.Options, error) {
+	resolvers, err := n.setup.resolverAddresses()
+	if err != nil {
+		return egress.Options{}, err
+	}
+	roots, err := rootCertificates()
+	if err != nil {
+		return egress.Options{}, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	return egress.Options{
+		Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
+			return n.engine.Egress(ctx, x)
+		},
+		Event: n.observer.See, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin, Fail: n.observer.Fail,
+		Registries: func(name string, port int, path string) []string { return registry.Match(registries, name, port, path) },
+		Resolvers:  resolvers, Hosts: staticHosts("/etc/hosts"), Roots: roots, Credentials: credentials,
+	}, nil
+}
+
+// Begin opens the way for one command.
+func (n *network) Begin(ctx context.Context, x proposal.Execution) error {
+	return n.gateway.Begin(ctx, x)
+}
+
+// End cuts what the command has left open.
+func (n *network) End() error { return n.gateway.End() }
+
+// close ends the gateway, if there is one.
+func (n *network) close() error {
+	if n == nil || n.gateway == nil {
+		return nil
+	}
+	return errors.Join(n.gateway.Close(), os.RemoveAll(n.dir))
+}
+
+// bundles are where programs look for the certificates that they trust.
+var bundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}
+
+// trusting are the variables that name such a file to tools which have files of
+// their own.
+var trusting = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
+	"CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "npm_config_cafile", "BUNDLE_SSL_CA_CERT", "DENO_CERT", "NIX_SSL_CERT_FILE"}
+
+const bundleInside = "/etc/fumehood/ca-certificates.crt"
+
+// show completes the sandbox: its devices, who answers for names, whom to trust, and
+// where the registries are.
+func (n *network) show(registries []registry.Registry, roots string) error {
+	o := n.sandbox
+	o.Netns = n.gateway.Path()
+	o.Files, o.Env = maps.Clone(o.Files), maps.Clone(o.Env)
+	trusted := append(append([]byte(strings.TrimSpace(roots)), '\n'), n.gateway.CA()...)
+	o.Files["/etc/resolv.conf"] = fmt.Appendf(nil, "nameserver %s\noptions timeout:5 attempts:2\n", segment.Default().Gateway.V4)
+	o.Files[bundleInside] = trusted
+	for _, name := range trusting {
+		o.Env[name] = bundleInside
+	}
+	for _, r := range registries {
+		maps.Copy(o.Env, r.Env)
+		n.lay(r.Files)
+		for _, name := range offline[r.Name] {
+			if _, set := r.Env[name]; !set {
+				delete(o.Env, name)
+			}
+		}
+	}
+	return n.showBundles(trusted)
+}
+
+// lay puts a registry's files into HOME or the root file system.
+func (n *network) lay(files []registry.File) {
+	if n.sandbox.Home == nil {
+		n.sandbox.Home = map[string]string{}
+	}
+	for _, f := range files {
+		if path, home := strings.CutPrefix(f.Path, "~/"); home {
+			n.sandbox.Home[path] = f.Content
+		} else {
+			n.sandbox.Files[f.Path] = []byte(f.Content)
+		}
+	}
+}
+
+// offline are the variables that keep a tool from the network where it has none.
+var offline = map[string][]string{"go": {"GOPROXY"}, "crates": {"CARGO_NET_OFFLINE"}}
+
+// showBundles lays the bundle over those of the root file system.
+func (n *network) showBundles(trusted []byte) error {
+	var err error
+	if n.dir, err = os.MkdirTemp("", "fumehood-"); err != nil {
+		return err
+	}
+	file := filepath.Join(n.dir, "ca-certificates.crt")
+	if err := errors.Join(os.WriteFile(file, trusted, 0o644), os.Chmod(n.dir, 0o755)); err != nil {
+		return err
+	}
+	for _, path := range bundles {
+		if n.shown(path) {
+			n.sandbox.Binds = append(n.sandbox.Binds, sandbox.Bind{Source: file, Target: path})
+		}
+	}
+	return nil
+}
+
+// shown reports whether the root file system has a plain file at path, in a folder that
+// is bound.
+func (n *network) shown(path string) bool {
+	for _, b := range n.sandbox.Binds {
+		if rest, ok := strings.CutPrefix(path, b.Target+"/"); ok {
+			info, err := os.Lstat(filepath.Join(b.Source, rest))
+			return err == nil && info.Mode().IsRegular()
+		}
+	}
+	return false
+}
+
+// rootCertificates are those that the operator's own tools trust.
+func rootCertificates() (string, error) {
+	paths := bundles
+	if file := os.Getenv("SSL_CERT_FILE"); file != "" {
+		paths = []string{file}
+	}
+	for _, path := range paths {
+		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte("BEGIN CERTIFICATE")) {
+			return string(data), nil
+		}
+	}
+	return "", &proposal.StopError{Code: "network.unavailable", Message: "no file of trusted certificates was found", Hint: "install ca-certificates, or name a file with SSL_CERT_FILE"}
+}
+
+// resolverAddresses are those of --resolver, or the host's.
+func (s *setup) resolverAddresses() ([]netip.AddrPort, error) {
+	texts := slices.Clone(s.resolvers)
+	if len(texts) == 0 {
+		data, err := os.ReadFile("/etc/resolv.conf")
+		if err != nil {
+			return nil, &proposal.StopError{Code: "network.unavailable", Message: "the host's name servers are not known", Hint: "name one with --resolver", Err: err}
+		}
+		texts = nameServers(string(data))
+	}
+	var list []netip.AddrPort
+	for _, text := range texts {
+		a, err := netip.ParseAddrPort(text)
+		if err != nil {
+			var plain netip.Addr
+			plain, err = netip.ParseAddr(text)
+			a = netip.AddrPortFrom(plain, 53)
+		}
+		if err != nil {
+			return nil, &proposal.StopError{Code: "network.resolver", Message: fmt.Sprintf("resolver %q is not an address, or address:port", text), Hint: "for example --resolver 192.0.2.53", Err: err}
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// nameServers reads resolv.conf(5), of which only the servers count: a name is looked up
+// as it is.
+func nameServers(text string) []string {
+	var list []string
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] == "nameserver" {
+			list = append(list, f[1])
+		}
+	}
+	return list
+}
+
+// staticHosts reads hosts(5).
+func staticHosts(path string) map[string][]netip.Addr {
+	hosts := map[string][]netip.Addr{}
+	data, _ := os.ReadFile(path) // a host without one knows none
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(line, "#")
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		a, err := netip.ParseAddr(f[0])
+		if err != nil {
+			continue
+		}
+		for _, name := range f[1:] {
+			name = strings.ToLower(name)
+			hosts[name] = append(hosts[name], a)
+		}
+	}
+	return hosts
+}
+
+// credentialsFor are those of --credential and those in the registries' own
+// configuration. Inside, each variable holds a placeholder.
+func (s *setup) credentialsFor(registries []registry.Registry, env map[string]string) ([]wire.Credential, error) {
+	var list []wire.Credential
+	for _, r := range registries {
+		for _, c := range r.Credentials {
+			list = append(list, wire.Credential{Name: "registry:" + c.Registry, Host: hostOf(c), Scheme: c.Scheme, PathPrefix: c.Path, Header: c.Header, Value: c.Value})
+		}
+	}
+	for _, text := range s.credentials {
+		c, err := credentialOf(text)
+		if err != nil {
+			return nil, err
+		}
+		env[c.Name] = c.Placeholder
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// hostOf is a credential's host as the gateway takes it.
+func hostOf(c registry.Credential) string {
+	if c.Port == 443 || c.Port == 0 {
+		return c.Host
+	}
+	return fmt.Sprintf("%s:%d", c.Host, c.Port)
+}
+
+// credentialOf reads NAME@HOST[:PORT][/PATH]. The value is the variable's, never the
+// command line's, which every process can read.
+func credentialOf(text string) (wire.Credential, error) {
+	name, place, ok := strings.Cut(text, "@")
+	host, path, _ := strings.Cut(place, "/")
+	value := os.Getenv(name)
+	if !ok || name == "" || host == "" || value == "" {
+		return wire.Credential{}, &proposal.StopError{Code: "network.credential", Message: fmt.Sprintf("credential %q is not VARIABLE@HOST[/PATH] with a variable that is set", text),
+			Hint: "for example --credential GITHUB_TOKEN@api.github.com/repos with GITHUB_TOKEN in the environment"}
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
+	return wire.Credential{Name: name, Host: strings.ToLower(host), Scheme: "https", PathPrefix: "/" + path, Header: "Authorization",
+		Placeholder: "fumehood-" + hex.EncodeToString(b[:]), Value: value}, nil
+}
