@@ -83,7 +83,7 @@ type tally struct {
 
 	reached map[reachKey]int // place in o.Network
 	firsts  []proposal.Event // of each of o.Network
-	inside  map[string]bool  // addresses that stand for a name
+	inside  map[string]bool  // places that the gateway told of
 }
 
 func newTally() *tally {
@@ -179,7 +179,7 @@ func (t *tally) observations() proposal.Observations {
 	o := t.o
 	o.Programs, o.Network = t.trees.list, t.network()
 	told := 0
-	o.Notable, told = t.toldTwice(o.Notable)
+	o.Notable, told = t.toldOnce(o.Notable)
 	o.Counts.Connects -= told
 	return o
 }

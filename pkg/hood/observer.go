@@ -4,6 +4,7 @@ package hood
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -246,26 +247,25 @@ func (o *Observer) end(ctx context.Context, recorded *proposal.Observations) (*p
 	if w.err != nil {
 		return &seen, w.err
 	}
-	return &seen, o.findings(ctx, &seen, w.tally.against())
+	found, err := o.findings(ctx, seen.Execs, w.tally.against(), w.tally.o.Notable)
+	seen.Findings, seen.Complete = append(seen.Findings, found...), seen.Complete && err == nil
+	return &seen, err
 }
 
 // findings asks the judge about what is of note, refusals first.
-func (o *Observer) findings(ctx context.Context, seen *proposal.Observations, barred []proposal.Event) error {
+func (o *Observer) findings(ctx context.Context, lists ...[]proposal.Event) (found []proposal.Finding, err error) {
 	if o.judge == nil {
-		return nil
+		return nil, nil
 	}
-	for _, list := range [][]proposal.Event{seen.Execs, barred, seen.Notable} {
-		for _, e := range list {
-			if e.Kind == proposal.EventExec && !watched(e) {
-				continue
-			}
-			found, err := o.judge(context.WithoutCancel(ctx), e)
-			if err != nil {
-				seen.Complete = false
-				return err
-			}
-			seen.Findings = append(seen.Findings, found...)
+	for _, e := range slices.Concat(lists...) {
+		if e.Kind == proposal.EventExec && !watched(e) {
+			continue
 		}
+		some, err := o.judge(context.WithoutCancel(ctx), e)
+		if err != nil {
+			return found, err
+		}
+		found = append(found, some...)
 	}
-	return nil
+	return found, nil
 }

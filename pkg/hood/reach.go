@@ -15,7 +15,7 @@ const (
 	// mostFlows is how many of a command's lookups, connections and requests the log
 	// takes one by one, and as many refused ones; those after them are only counted.
 	mostFlows  = 10000
-	mostInside = 4096    // addresses inside that are known to stand for a name
+	mostInside = 4096    // places that the gateway has told of
 	mostCalls  = 4       // of one Reach
 	mostCall   = 200     // bytes of one of them
 	mostBytes  = 1 << 50 // of traffic, so that no sum overflows
@@ -94,7 +94,7 @@ type reachKey struct {
 // reach enters what the gateway saw.
 func (t *tally) reach(e proposal.Event) {
 	countFlow(e, &t.o.Counts)
-	if p := place(e.Flow.Inside); p != "" && e.Flow.Egress.Name != "" && len(t.inside) < mostInside {
+	if p := placeOf(e); p != "" && len(t.inside) < mostInside {
 		t.inside[p] = true
 	}
 	one := reachOf(e)
@@ -176,12 +176,12 @@ func (t *tally) against() []proposal.Event {
 	return list
 }
 
-// toldTwice drops calls to an address that stands for a name: what became of them is
-// told by that name.
-func (t *tally) toldTwice(notable []proposal.Event) (kept []proposal.Event, dropped int) {
+// toldOnce drops calls of which the gateway tells what became, by name.
+func (t *tally) toldOnce(notable []proposal.Event) (kept []proposal.Event, dropped int) {
 	kept = []proposal.Event{}
 	for _, e := range notable {
-		if classOf(e) == connections && e.Kind != proposal.EventListen && t.inside[placeOf(e)] {
+		at := placeOf(e)
+		if t.inside[at] || t.inside[anyResolver] && strings.HasSuffix(at, anyResolver) {
 			dropped += e.Times
 			continue
 		}

@@ -68,21 +68,36 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// A call to an address that stands for a name is told by its name, not twice; one to a
-// raw address, to a socket, or of a listener, stays.
+// A call of which the gateway tells what became is not told twice, but judged all the
+// same; one to another place, to a socket, or of a listener, stays.
 func TestToldOnce(t *testing.T) {
 	raw := against(flow(0, proposal.EventConnection, "", ""), "egress.address")
 	raw.Flow.Egress.Address = "192.0.2.7"
 	listening := dialled(0, 7, "/x", "tcp 198.18.0.5:443")
 	listening.Kind = proposal.EventListen
-	o := tallied(dialled(0, 7, "/x", "tcp 198.18.0.5:443"), dialled(0, 7, "/x", "tcp 198.18.0.5:443"), dialled(0, 7, "/x", "tcp 192.0.2.7:443"), dialled(0, 7, "/x", "unix /run/x"), listening,
-		flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"), raw)
+	h, k := watching(t, &world{}, whole(),
+		dialled(0, 7, "/x", "tcp 198.18.0.5:443"), dialled(0, 7, "/x", "tcp 198.18.0.5:443"), dialled(0, 7, "/x", "tcp 192.0.2.7:443"), dialled(0, 7, "/x", "udp 198.18.0.1:53"),
+		dialled(0, 7, "/x", "tcp 192.0.2.7:444"), dialled(0, 7, "/x", "unix /run/x"), listening,
+		flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"), flow(0, proposal.EventLookup, "go.example", ""), raw)
+	judged := 0
+	h.Observer.judge = func(context.Context, proposal.Event) ([]proposal.Finding, error) { judged++; return nil, nil }
+	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := report.Records[0].Result.Observations
 	var got []string
 	for _, e := range o.Notable {
 		got = append(got, e.Kind+" "+e.Address)
 	}
-	if diff := cmp.Diff([]string{"connect tcp 192.0.2.7:443", "connect unix /run/x", "listen tcp 198.18.0.5:443"}, got); diff != "" || o.Counts.Connects != 3 {
+	if diff := cmp.Diff([]string{"connect tcp 192.0.2.7:444", "connect unix /run/x", "listen tcp 198.18.0.5:443"}, got); diff != "" || o.Counts.Connects != 3 {
 		t.Errorf("%d connects; notable (-want +got):\n%s", o.Counts.Connects, diff)
+	}
+	if judged != 7 {
+		t.Errorf("%d judged, want six calls and a refusal", judged)
+	}
+	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
+		t.Errorf("doubts: %q", doubts)
 	}
 }
 

@@ -98,7 +98,7 @@ type Counts struct {
 	Watched  int `json:"watched"` // of Execs, those that would have been refused
 	Exits    int `json:"exits"`
 	Writes   int `json:"writes"`   // and renames, removals, links and changed modes
-	Connects int `json:"connects"` // and listens and datagrams, but for those that any C library tries in vain
+	Connects int `json:"connects"` // and listens and datagrams, but for those that any C library tries in vain or the gateway tells of
 	Attempts int `json:"attempts"` // at privilege, but for taking on the ids that a process has
 	Dropped  int `json:"dropped"`
 
