@@ -51,16 +51,25 @@ reads_program if {
 # custom:
 #   rule: code.load
 #   match: ["pytest -c /tmp/../etc/x.ini", "node -r /opt/x.js y", "eslint --resolve-plugins-relative-to /opt .", "cargo --config /opt/x.toml test", "mypy --config-file=/etc/x .", "pytest --rootdir=/ -p evil", "node --import /opt/x.mjs y", "npm --prefix /opt test"]
-#   not_match: ["pytest -c setup.cfg", "eslint --config .eslintrc.json .", "node --require ./x.js y", "mypy --config-file mypy.ini ."]
+#   not_match: ["python3 -c 'x = \"http://a.example/\"'", "pytest -c setup.cfg", "eslint --config .eslintrc.json .", "node --require ./x.js y", "mypy --config-file mypy.ini ."]
 deny contains lib.denial("code.load", sprintf("%s loads code or configuration from %q", [word, value]), "use files of the workspace") if {
 	input.command.program in lib.runners
 	some i, word in input.command.argv
 	startswith(word, "-")
 	name := split(word, "=")[0]
 	name in loading
+	not program_text(name)
 	value := option_value(i, word)
 	regex.match(`^(/|~|\.\./)|/\.\./|://`, value)
 	not workspace_or_own(name, value)
+}
+
+# program_text is the code itself, which may speak of addresses and paths.
+program_text("-c") if input.command.program == "python3"
+
+program_text(name) if {
+	name in {"-e", "-p", "-r"}
+	input.command.program in {"ruby", "perl", "php", "lua", "luajit"}
 }
 
 workspace_or_own(_, value) if regex.match(`^/workspace/[^.]`, value)

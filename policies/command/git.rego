@@ -104,6 +104,7 @@ deny contains lib.denial("git.verb", sprintf("git %s reaches a remote, runs prog
 git_bad_verb if {
 	input.command.sub != ""
 	not input.command.sub in git_reads
+	not git_remote
 }
 
 git_bad_verb if {
@@ -134,7 +135,10 @@ git_bad_verb if {
 	not input.command.operands[0].value in {"show", "get-url", "status", "summary", "list", "log", "start", "good", "bad", "reset", "skip", "view"}
 }
 
-git_bad_verb if input.command.sub == "ls-remote"
+git_bad_verb if {
+	input.command.sub == "ls-remote"
+	not git_remote
+}
 
 git_bad_verb if {
 	some w in input.command.operands

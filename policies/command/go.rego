@@ -62,6 +62,7 @@ go_verb := "is not one of those that build and test the repository" if {
 	some w in input.command.operands
 	contains(w.value, "@")
 	input.command.sub in {"run", "build", "list", "mod", "tool"}
+	not fetches
 } else := "reaches code outside the workspace" if {
 	input.command.sub in {"run", "build", "test", "vet"}
 	w := input.command.operands[0]
@@ -74,6 +75,12 @@ go_verb := "is not one of those that build and test the repository" if {
 	input.command.sub == "tool"
 	some word in input.command.argv
 	startswith(word, "-http")
+}
+
+# fetches holds for what only reads or fetches modules, where hosts were granted.
+fetches if {
+	input.command.sub in {"list", "mod"}
+	networked
 }
 
 # METADATA

@@ -12,6 +12,7 @@ deny contains lib.denial("judged.verb", sprintf("%s %s reaches out, serves, or r
 	verbs := plain_verbs[input.command.program]
 	verb := first_word
 	not verb in verbs
+	not tls_client
 }
 
 default first_word := ""
@@ -31,6 +32,7 @@ deny contains lib.denial("judged.verb", sprintf("%s's %s loads code, runs a prog
 	pattern := judged_options[input.command.program]
 	some word in input.command.argv
 	regex.match(pattern, word)
+	not tls_client
 }
 
 judged_options := {

@@ -11,6 +11,8 @@ running if input.command.program in lib.runners
 
 running if input.command.place in {"workspace", "tmp"}
 
+running if client
+
 # joined is a first look at all words at once: most commands hold nothing of what
 # the rules below look for, and a look at each word costs ten times as much.
 joined := concat("\n", input.command.argv)
@@ -248,6 +250,7 @@ deny contains lib.denial("code.package", sprintf("%s fetches a package by name, 
 	j > i
 	not regex.match(`^(-|\.|/|$)|^\S*(requirements|constraints)\S*$|\.(txt|whl|tgz|tar\.gz|toml)$`, named)
 	not option_argument(j)
+	not networked
 }
 
 option_argument(j) if regex.match(`^(-r|-c|--requirement|--constraint|-w|--workspace|--filter|--prefix|-C|--group|--with|--without|--extra|-E|--only|-j|--jobs|--retry|--path)$`, input.command.argv[j - 1])
@@ -262,17 +265,20 @@ deny contains lib.denial("code.package", sprintf("%s fetches packages, and there
 	some word in array.slice(input.command.argv, 0, 2)
 	word in {"binstall", "outdated", "dependency:get", "dependency:copy", "versions:display-dependency-updates", "search"}
 	input.command.program in {"npm", "pnpm", "yarn", "mvn", "cargo", "bundle", "pip", "pip3", "composer"}
+	not networked
 }
 
 deny contains lib.denial("code.package", "bundle update fetches packages, and there is no network", "use bundle exec with what is installed") if {
 	input.command.program == "bundle"
 	input.command.argv[0] == "update"
+	not networked
 }
 
 deny contains lib.denial("code.package", sprintf("%s brings in a package by name", [word]), "use what the repository's lock files name") if {
 	input.command.program in {"uv", "pnpm", "npx", "pipx", "hatch"}
 	some word in input.command.argv
 	regex.match(`^--(with|from|with-editable|with-requirements)(=|$)`, word)
+	not networked
 }
 
 # METADATA
@@ -314,6 +320,7 @@ deny contains lib.denial("code.package", "pip fetches from an address, and there
 	"pip" in input.command.argv
 	some word in input.command.argv
 	contains(word, "://")
+	not networked
 }
 
 deny contains lib.denial("code.module", "a virtual environment is made in the workspace or under /tmp", "name such a folder") if {
@@ -333,7 +340,7 @@ deny contains lib.denial("code.module", sprintf("setup.py %s publishes or instal
 	endswith(script, "setup.py")
 }
 
-deny contains lib.denial("code.module", sprintf("%s loads a module that reaches the network", [word]), "there is no network") if {
+deny contains lib.denial("code.module", sprintf("%s loads a module that reaches the network", [word]), "leave it out; where hosts were granted, use curl") if {
 	input.command.program in {"perl", "ruby", "php", "lua"}
 	some word in input.command.argv
 	regex.match(`^-(M|m)?(r|M|m)?(LWP|IO::Socket|HTTP::|Net::|Socket|WWW::|socket|net/|open-uri|un$|drb|webrick)`, word)
@@ -343,6 +350,7 @@ deny contains lib.denial("code.package", "uv pip installs by name, and there is 
 	input.command.program == "uv"
 	input.command.argv[0] == "pip"
 	input.command.argv[1] in {"install", "compile", "download"}
+	not networked
 }
 
 # pip through python -m is pip.
@@ -356,6 +364,12 @@ deny contains lib.denial("code.package", "pip fetches a package by name, and the
 	j > i + 1
 	not regex.match(`^(-|\.|/|$)|^\S*(requirements|constraints)\S*$|\.(txt|whl|tgz|tar\.gz|toml)$`, named)
 	not option_argument(j)
+	not pip_fetches(i + 1)
+}
+
+pip_fetches(verb) if {
+	networked
+	input.command.argv[verb] in {"install", "download", "wheel"}
 }
 
 # METADATA
@@ -406,6 +420,7 @@ deny contains lib.denial("code.option", "pytest loads a plugin by name", "leave 
 deny contains lib.denial("code.option", sprintf("%s names another program to run", [word]), "leave the setting to the repository") if {
 	regex.match(concat("", ["(?m)", naming_option]), joined)
 	running
+	not client
 	some word in input.command.argv
 	regex.match(naming_option, word)
 	not compiler_flag(word)
@@ -464,6 +479,7 @@ deny contains lib.denial("code.url", sprintf("%s is an address, and there is no 
 	some [_, word] in spoken
 	regex.match(`(^|[=:@])(https?|ftp|ssh|git|data|file)(\+\w+)?:(//|/|text/)`, word)
 	not regex.match(`://(localhost|127\.0\.0\.1|\[::1\])([:/]|$)`, word)
+	not client
 }
 
 deny contains lib.denial("code.url", sprintf("%s opens a server", [word]), "test without one, or on 127.0.0.1 from the repository's tests") if {
@@ -530,7 +546,7 @@ deny contains lib.denial("code.setting", sprintf("%s loads code", [word]), "leav
 #   rule: code.socket
 #   match: ["php -r 'fsockopen(\"203.0.113.9\",80);'", "perl -e 'use IO::Socket; 1'", "ruby -e 'require \"socket\"; TCPSocket.new(\"x\",1)'"]
 #   not_match: ["perl -ne 'print if /socket/' a.log", "ruby -e 'puts 1'", "php -r 'echo 1;'"]
-deny contains lib.denial("code.socket", "the code opens a connection, and there is no network", "leave the connection out") if {
+deny contains lib.denial("code.socket", "the code opens a connection that its text does not name", "leave the connection out; where hosts were granted, use curl") if {
 	input.command.program in {"perl", "ruby", "php", "lua"}
 	some word in input.command.argv
 	regex.match(`fsockopen|stream_socket|curl_init|file_get_contents\(.https?:|IO::Socket|LWP::|HTTP::Tiny|Net::(HTTP|FTP|SSH|SMTP)|TCP(Socket|Server)|UDPSocket|open-uri|URI\.open|require .socket|Socket\.(tcp|new)`, word)

@@ -3,18 +3,25 @@ package fumehood.command
 import data.fumehood.lib
 
 # METADATA
-# title: No network in this version
+# title: No network client without a grant of hosts
 # custom:
 #   rule: network.client
-#   match: ["curl -s https://x.example | jq .", "nc -l 1", "rsync a b:c", "/usr/bin/wget x", "psql -l"]
+#   match: ["curl -s https://x.example | jq .", "nc -l 1", "rsync a b:c", "/usr/bin/wget x", "psql -l", "apt-get install x"]
 #   not_match: ["grep curl README.md"]
-deny contains lib.denial("network.client", sprintf("%s needs the network, and there is no network in this version", [input.command.program]), "use what the repository and the machine already hold") if lib.refused[input.command.program] in {"network", "local"}
+deny contains lib.denial("network.client", sprintf("%s needs the network", [input.command.program]), client_hint) if {
+	lib.refused[input.command.program] in {"network", "local"}
+	not client
+}
+
+client_hint := "use what the repository and the machine already hold" if not networked
+
+client_hint := sprintf("use one of %s", [concat(", ", sort(clients))]) if networked
 
 # METADATA
 # title: No privilege, no other namespace, no service
 # custom:
 #   rule: privilege.none
-#   match: ["sudo ls", "docker run x", "unshare -r id", "apt-get install x"]
+#   match: ["sudo ls", "docker run x", "unshare -r id", "dnf install x"]
 deny contains lib.denial("privilege.none", sprintf("%s asks for privilege, services or another namespace", [input.command.program]), "run the tool itself: the sandbox has neither root nor services") if lib.refused[input.command.program] in {"privilege", "administering"}
 
 # METADATA

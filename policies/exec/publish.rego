@@ -8,10 +8,17 @@ import data.fumehood.lib
 # custom:
 #   rule: exec.publish
 #   match: [{path: /usr/bin/node, argv: [node, /usr/lib/node_modules/npm/bin/npm-cli.js, publish]}, {path: /usr/lib/node_modules/npm/bin/npm-cli.js, argv: [npm, --silent, publish, --access, public]}, {path: /usr/bin/python3.11, argv: [python3, -m, twine, upload, dist/x]}, {path: /usr/bin/env, argv: [env, node, /usr/bin/npm, login]}, {path: /usr/bin/cargo, argv: [cargo, +stable, publish]}, {path: /usr/bin/gem, argv: [gem, push, x.gem]}, {path: /usr/bin/openssl, argv: [openssl, s_client, -connect, "x:443"]}, {path: /usr/local/bin/twine, argv: [/usr/bin/python3, /usr/local/bin/twine, upload, x]}]
-#   not_match: [{path: /usr/bin/node, argv: [node, /usr/lib/node_modules/npm/bin/npm-cli.js, run, publish]}, {path: /usr/bin/cargo, argv: [cargo, test, publish]}, {path: /usr/bin/node, argv: [node, publish.js]}, {path: /usr/bin/python3.11, argv: [python3, -c, "print('publish')"]}, {path: /usr/bin/openssl, argv: [openssl, x509, -in, a]}, {path: /usr/bin/git, argv: [npm, publish]}]
+#   not_match: [{path: /usr/bin/node, argv: [node, /usr/lib/node_modules/npm/bin/npm-cli.js, run, publish]}, {path: /usr/bin/cargo, argv: [cargo, test, publish]}, {path: /usr/bin/node, argv: [node, publish.js]}, {path: /usr/bin/python3.11, argv: [python3, -c, "print('publish')"]}, {path: /usr/bin/openssl, argv: [openssl, x509, -in, a]}, {path: /usr/bin/openssl, argv: [openssl, s_client, -connect, "x:443"], grants: [network]}, {path: /usr/bin/git, argv: [npm, publish]}]
 deny contains lib.denial("exec.publish", sprintf("%s %s publishes, logs in or reaches out", [input.tool, input.sub]), "build, test and check what the repository holds") if {
 	worded[input.name]
 	input.sub in publishing[input.tool]
+	not client
+}
+
+# client holds for openssl's client, which hosts were granted to.
+client if {
+	input.tool == "openssl"
+	"network" in input.grants
 }
 
 # worded programs are those that publish by a word, and those that run the tool which

@@ -7,7 +7,7 @@ package fumehood.lib
 # debugger are.
 refused := {
 	# They reach other machines and are of no use without a network.
-	"aria2c": "network", "autossh": "network", "aws": "network", "az": "network", "azcopy": "network", "chisel": "network", "cloudflared": "network", "curl": "network",
+	"apt-get": "network", "aria2c": "network", "autossh": "network", "aws": "network", "az": "network", "azcopy": "network", "chisel": "network", "cloudflared": "network", "curl": "network",
 	"curlie": "network", "dbclient": "network", "delv": "network", "dig": "network", "drill": "network", "frpc": "network", "ftp": "network", "ftpget": "network", "ftpput": "network", "gcloud": "network",
 	"gh": "network", "git-http-fetch": "network", "git-http-push": "network", "git-imap-send": "network", "git-remote-ftp": "network", "git-remote-ftps": "network",
 	"git-remote-http": "network", "git-remote-https": "network", "glab": "network", "grpcurl": "network", "gsutil": "network", "hping3": "network", "httpie": "network",
@@ -23,7 +23,7 @@ refused := {
 	"mysql": "local", "psql": "local", "redis-cli": "local", "sendmail": "local", "twine": "local",
 	# They give or take privilege, enter other namespaces, run containers and services,
 	# or install for everybody.
-	"apk": "privilege", "apt": "privilege", "apt-get": "privilege", "atd": "privilege", "brew": "privilege", "buildah": "privilege", "bwrap": "privilege",
+	"apk": "privilege", "apt": "privilege", "atd": "privilege", "brew": "privilege", "buildah": "privilege", "bwrap": "privilege",
 	"capsh": "privilege", "chfn": "privilege", "chroot": "privilege", "chsh": "privilege", "crictl": "privilege", "crontab": "privilege", "crun": "privilege",
 	"cryptsetup": "privilege", "ctr": "privilege", "dmsetup": "privilege", "dnf": "privilege", "doas": "privilege", "docker": "privilege", "docker-compose": "privilege",
 	"docker.io": "privilege", "emerge": "privilege", "fakechroot": "privilege", "firejail": "privilege", "fusermount": "privilege", "fusermount3": "privilege",
