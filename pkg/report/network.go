@@ -94,7 +94,7 @@ func network(r proposal.Record, l level) []string {
 		}
 	}
 	if trips := tripsOf(reaches(r, isPassed)); len(trips) > 0 {
-		items = append(items, "<li>network, reached:"+list(trips, (l.list+1)/2, func(v trip) string { return v.line(l) })+"</li>")
+		items = append(items, "<li>network, let through:"+list(trips, (l.list+1)/2, func(v trip) string { return v.line(l) })+"</li>")
 	}
 	return items
 }

@@ -83,7 +83,7 @@ func TestNetworkRefusalsAtTheTop(t *testing.T) {
 	if c := (Page{Parts: []Part{{Report: r}}}).Check(); c.Conclusion != "success" {
 		t.Errorf("of what was let through: check %s, %q", c.Conclusion, c.Title)
 	}
-	if got := Markdown(r); strings.Contains(got, "was refused") || !strings.Contains(got, "<li>network, reached:") {
+	if got := Markdown(r); strings.Contains(got, "was refused") || !strings.Contains(got, "<li>network, let through:") {
 		t.Errorf("of what was let through:\n%s", got)
 	}
 }
