@@ -14,6 +14,7 @@
 // judged, so that one that must not be connected to refuses the whole name.
 //
 // A name that policy allows is a way to tell its owner something, by asking for labels
-// below it: what policy says about names with a wildcard is the bound for that. Answers
-// are believed as the host's own programs believe them: there is no DNSSEC here.
+// below it. What policy says about names with a wildcard is the bound for that, and
+// MaxNames of one command, whether they are there or not. Answers are believed as the
+// host's own programs believe them: there is no DNSSEC here.
 package names

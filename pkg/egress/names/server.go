@@ -146,13 +146,15 @@ func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *propo
 	if !isAddress {
 		return dnsmessage.RCodeSuccess, nil, ""
 	}
-	if err := s.o.Find(ctx, name, d.Private); err != nil {
-		return notFound(ctx, err, flow)
-	}
+	// A place first: so many names of one command are looked for outside, and no more,
+	// whether they are there or not.
 	v4, v6, err := s.o.Pool.Take(name)
 	if err != nil {
 		flow.Code = CodeLimit
 		return dnsmessage.RCodeServerFailure, nil, "fumehood: too many names"
+	}
+	if err := s.o.Find(ctx, name, d.Private); err != nil {
+		return notFound(ctx, err, flow)
 	}
 	if q.Type == dnsmessage.TypeAAAA && s.o.Without6 {
 		return dnsmessage.RCodeSuccess, nil, ""

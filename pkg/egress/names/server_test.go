@@ -254,8 +254,26 @@ func TestQueryTooManyNames(t *testing.T) {
 	if got := line(t, d.Query(context.Background(), questionOf(t, "a.example.", dnsmessage.TypeA, false))); got != "ServerFailure" {
 		t.Errorf("got %q", got)
 	}
-	if f := d.told()[0]; f.Code != CodeLimit {
-		t.Errorf("code %q, want %q", f.Code, CodeLimit)
+	if f := d.told()[0]; f.Code != CodeLimit || len(d.found) > 0 {
+		t.Errorf("code %q, want %q; looked for %v", f.Code, CodeLimit, d.found)
+	}
+}
+
+// Names that are nowhere count too: asking for them outside is a way to tell something.
+func TestQueryNamesThatAreNowhereCount(t *testing.T) {
+	looked := 0
+	d := newDesk(t, func(o *Options) {
+		o.Rate = 1 << 20
+		o.Ask = func(context.Context, proposal.Egress) (proposal.EgressDecision, error) {
+			return proposal.EgressDecision{Effect: proposal.Allow}, nil
+		}
+		o.Find = func(context.Context, string, bool) error { looked++; return ErrNotFound }
+	})
+	for i := range MaxNames + 100 {
+		d.Query(context.Background(), questionOf(t, fmt.Sprintf("h%d.a.example.", i), dnsmessage.TypeA, false))
+	}
+	if looked != MaxNames {
+		t.Errorf("%d names were looked for outside, at most %d", looked, MaxNames)
 	}
 }
 
@@ -434,10 +452,9 @@ func TestQueryByAClient(t *testing.T) {
 	})
 	r := resolverOf(t, outside)
 	d := newDesk(t, func(o *Options) { o.Find = r.Find })
-	inside := newUpstream(t, nil)
-	inside.answer = func(a asked) {
+	inside := newUpstream(t, func(a asked) {
 		a.send(d.Query(context.Background(), withID(questionOf(t, a.q.Name.String(), a.q.Type, true), a.id)))
-	}
+	})
 	for _, network := range []string{"udp", "tcp"} {
 		client := &net.Resolver{PreferGo: true, StrictErrors: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, inside.addr.String())
