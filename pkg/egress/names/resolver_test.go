@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/fumehood/fumehood/pkg/egress/address"
@@ -261,32 +260,6 @@ func truncated(a asked) []byte {
 	return b
 }
 
-// lies are messages that are no answer to a, all with an address that must not be used.
-func lies(a asked) [][]byte {
-	evil := at("a.example", "8.8.4.4", 60)
-	var list [][]byte
-	for _, spoil := range []func(*dnsmessage.Message){
-		func(m *dnsmessage.Message) { m.ID++ },
-		func(m *dnsmessage.Message) { m.Response = false },
-		func(m *dnsmessage.Message) { m.OpCode = 2 },
-		func(m *dnsmessage.Message) { m.Questions = nil },
-		func(m *dnsmessage.Message) { m.Questions = append(m.Questions, m.Questions[0]) },
-		func(m *dnsmessage.Message) { m.Questions[0].Name = dnsmessage.MustNewName("b.example.") },
-		func(m *dnsmessage.Message) { m.Questions[0].Type = dnsmessage.TypeTXT },
-		func(m *dnsmessage.Message) { m.Questions[0].Class = dnsmessage.ClassCHAOS },
-	} {
-		m := a.message(evil)
-		m.Questions = append([]dnsmessage.Question(nil), m.Questions...)
-		spoil(&m)
-		b, err := m.Pack()
-		if err != nil {
-			panic(err)
-		}
-		list = append(list, b)
-	}
-	return append(list, nil, []byte("no message"), list[0][:11])
-}
-
 // lostOnce leaves the first question of each type without an answer.
 func lostOnce(answer func(asked)) func(asked) {
 	var mu sync.Mutex
@@ -463,101 +436,5 @@ func TestNewResolverNeedsWhatItNeeds(t *testing.T) {
 		if _, err := NewResolver(u); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-	}
-}
-
-func FuzzReadReply(f *testing.F) {
-	q := question{"a.example", dnsmessage.TypeA}
-	asking := asked{id: 7, q: dnsmessage.Question{Name: dnsmessage.MustNewName("a.example."), Type: q.kind, Class: dnsmessage.ClassINET}}
-	for _, m := range []dnsmessage.Message{
-		asking.message(at("a.example", "8.8.8.8", 60)),
-		asking.message(alias("a.example", "b.example", 60), at("b.example", "8.8.8.8", 60)),
-		asking.message(alias("a.example", "a.example", 60)),
-		asking.message(),
-	} {
-		b, err := m.Pack()
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	for _, lie := range lies(asking) {
-		f.Add(lie)
-	}
-	f.Fuzz(func(t *testing.T, message []byte) {
-		r, err := readReply(message, 7, q)
-		if err != nil {
-			return
-		}
-		if len(r.addrs) > maxAddresses || (len(r.addrs) > 0 && r.alias != "") || (r.absent && len(r.addrs) > 0) {
-			t.Errorf("%+v", r)
-		}
-		again, err := readReply(message, 8, q)
-		if !errors.Is(err, errForeign) || len(again.addrs) > 0 {
-			t.Errorf("read under another id: %+v, %v", again, err)
-		}
-		// The library's own reading of the whole message must hold every address.
-		var m dnsmessage.Message
-		if m.Unpack(message) != nil {
-			return
-		}
-		held := map[netip.Addr]bool{}
-		for _, a := range m.Answers {
-			if b, ok := a.Body.(*dnsmessage.AResource); ok {
-				held[netip.AddrFrom4(b.A)] = true
-			}
-		}
-		for _, a := range r.addrs {
-			if !held[a] {
-				t.Errorf("%s is not in the message", a)
-			}
-		}
-	})
-}
-
-func TestReadServers(t *testing.T) {
-	got, err := ReadServers(strings.NewReader("# made by hand\nsearch corp.example\nnameserver 127.0.0.53 ; local\n" +
-		"nameserver\nnameserver nonsense\n nameserver fe80::1%eth0\noptions ndots:5\nnameserver ::ffff:9.9.9.9\nnameserver 1.1.1.1\nnameserver 8.8.8.8\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"127.0.0.53:53", "[fe80::1%eth0]:53", "9.9.9.9:53", "1.1.1.1:53"}
-	var list []string
-	for _, s := range got {
-		list = append(list, s.String())
-	}
-	if diff := cmp.Diff(want, list); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := ReadServers(strings.NewReader("search corp.example\n")); err == nil {
-		t.Error("a file without a server is no error")
-	}
-}
-
-func TestReadHosts(t *testing.T) {
-	got, err := ReadHosts(strings.NewReader("127.0.0.1 localhost Box.corp.example # me\n::1 localhost ip6-localhost\n" +
-		"fe80::1%lo0 localhost\nnonsense name\n10.0.0.7\tmirror.corp.example mirror bad!name\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := map[string]string{}
-	for name, addrs := range got {
-		list[name] = outcome(addrs, nil)
-	}
-	want := map[string]string{"localhost": "127.0.0.1 ::1", "box.corp.example": "127.0.0.1", "ip6-localhost": "::1",
-		"mirror.corp.example": "10.0.0.7", "mirror": "10.0.0.7"}
-	if diff := cmp.Diff(want, list); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestReadHostsIsBounded(t *testing.T) {
-	var b strings.Builder
-	for i := range 2 * maxStaticNames {
-		fmt.Fprintf(&b, "10.0.0.1 h%d.example\n", i)
-	}
-	got, err := ReadHosts(strings.NewReader(b.String()))
-	if err != nil || len(got) != maxStaticNames {
-		t.Errorf("%d names, %v; want %d", len(got), err, maxStaticNames)
 	}
 }
