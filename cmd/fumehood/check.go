@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/hood"
@@ -32,11 +33,12 @@ examples:
 
 func checkPlan(c *call) int {
 	var path string
-	var policies list
+	var policies, organisation list
 	var asJSON bool
 	f := c.flags()
 	f.StringVar(&path, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
 	f.Var(&policies, "policy", "folder of Rego beside the default policy; may be repeated")
+	f.Var(&organisation, "organisation", "policy `folder` like --policy, which may also grant hosts to commands; may be repeated")
 	f.BoolVar(&asJSON, "json", false, "print one Record a line")
 	if code, ok := c.parse(f); !ok {
 		return code
@@ -48,7 +50,7 @@ func checkPlan(c *call) int {
 	if !ok {
 		return code
 	}
-	engine, err := policy.New(c.ctx, policy.Options{Dirs: policies})
+	engine, err := policy.New(c.ctx, policy.Options{Dirs: slices.Concat(organisation, policies), Opening: organisation})
 	if err != nil {
 		return c.stopped(err)
 	}

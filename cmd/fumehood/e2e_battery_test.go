@@ -193,7 +193,7 @@ func (n *internet) run(t *testing.T, d desk, name string, hosts []string, more .
 			t.Fatal(err)
 		}
 		d.write(t, "policy/hosts.rego", fmt.Sprintf(grantPolicy, listed))
-		more = append(more, "--policy", d.path("policy"))
+		more = append(more, "--organisation", d.path("policy"))
 	}
 	cmd := n.fumehood(t.Context(), d, name, more...)
 	log, err := os.Create(d.path(name + ".stderr"))

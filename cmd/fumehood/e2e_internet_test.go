@@ -319,10 +319,14 @@ func (n *internet) serve(address string, handler http.Handler, names ...string) 
 	}
 	plain := n.listen(n.world, "tcp", net.JoinHostPort(address, "80"))
 	over := n.listen(n.world, "tcp", net.JoinHostPort(address, "443"))
-	server := &http.Server{Handler: noting, TLSConfig: &tls.Config{Certificates: []tls.Certificate{n.ca.certificate(n.t, names...)}}, ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(plain) }()
-	go func() { _ = server.ServeTLS(over, "", "") }()
-	n.t.Cleanup(func() { server.Close() })
+	for l, f := range map[net.Listener]func(*http.Server) error{
+		plain: func(s *http.Server) error { return s.Serve(plain) },
+		over:  func(s *http.Server) error { return s.ServeTLS(over, "", "") },
+	} {
+		server := &http.Server{Handler: noting, TLSConfig: &tls.Config{Certificates: []tls.Certificate{n.ca.certificate(n.t, names...)}}, ReadHeaderTimeout: time.Minute}
+		go func() { _ = f(server) }()
+		n.t.Cleanup(func() { server.Close(); l.Close() })
+	}
 }
 
 // requests are those that the servers got, in order.

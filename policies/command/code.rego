@@ -67,10 +67,7 @@ deny contains lib.denial("code.load", sprintf("%s loads code or configuration fr
 # program_text is the code itself, which may speak of addresses and paths.
 program_text("-c") if input.command.program == "python3"
 
-program_text(name) if {
-	name in {"-e", "-p", "-r"}
-	input.command.program in {"ruby", "perl", "php", "lua", "luajit"}
-}
+program_text("-r") if input.command.program == "php"
 
 workspace_or_own(_, value) if regex.match(`^/workspace/[^.]`, value)
 
