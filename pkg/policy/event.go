@@ -27,8 +27,19 @@ type eventInput struct {
 	Socket     string `json:"socket"` // path or @name of a unix socket
 	Call       string `json:"call"`
 	Errno      string `json:"errno"` // "" when it was done
-	Rule       string `json:"rule"`  // by which a program was refused, or would have been
+	Rule       string `json:"rule"`  // by which a program or a step of a connection was refused, or would have been
 	Unverified bool   `json:"unverified"`
+
+	// Of what the gateway saw: a lookup, a connection, a request, a datagram. Host, Port
+	// and Protocol are those outside.
+	Domain   string `json:"domain"` // that was looked up
+	SNI      string `json:"sni"`
+	Method   string `json:"method"`
+	Route    string `json:"route"` // path of a request
+	Code     string `json:"code"`  // why it ended otherwise than its peers wished
+	Refused  bool   `json:"refused"`
+	Sent     int64  `json:"sent"` // bytes
+	Received int64  `json:"received"`
 }
 
 // Event says what the policies find in one event: members of the set note. It changes
@@ -61,5 +72,23 @@ func eventInputOf(v proposal.Event) eventInput {
 	if d := v.Decision; d != nil && d.Reason != nil {
 		in.Rule = d.Reason.Rule
 	}
+	if v.Flow != nil {
+		in.flow(*v.Flow)
+	}
 	return in
+}
+
+// flow takes over what the gateway saw, which knows more of the other side than the
+// kernel inside does.
+func (in *eventInput) flow(f proposal.Flow) {
+	x := f.Egress
+	in.Host, in.Port, in.Protocol = "", x.Port, x.Protocol
+	if a, err := netip.ParseAddr(x.Address); err == nil {
+		in.Host = a.Unmap().WithZone("").String()
+	}
+	in.Domain, in.SNI, in.Method, in.Route = x.Name, x.SNI, x.Method, x.Path
+	in.Code, in.Refused, in.Sent, in.Received = f.Code, f.Refused(), f.Sent, f.Received
+	if f.Decision.Reason != nil {
+		in.Rule = f.Decision.Reason.Rule
+	}
 }

@@ -57,8 +57,8 @@ func TestEventExamples(t *testing.T) {
 			}
 		}
 	}
-	if rules != 4 {
-		t.Errorf("%d rules carry examples, want 4", rules)
+	if rules != 7 {
+		t.Errorf("%d rules carry examples, want 7", rules)
 	}
 }
 

@@ -1,5 +1,7 @@
 package fumehood.event
 
+import data.fumehood.lib
+
 # A note is for people: it stands in the report beside what was seen and stops
 # nothing. What may happen at all is for the sandbox and fumehood.exec to say.
 
@@ -7,11 +9,60 @@ package fumehood.event
 # title: Somebody looks for a cloud's credentials
 # custom:
 #   rule: event.metadata
-#   match: [{kind: connect, address: "tcp 169.254.169.254:80", errno: ENETUNREACH}, {kind: send, address: "udp [fd00:ec2::254]:80"}, {kind: connect, address: "tcp [::ffff:169.254.169.254]:80"}]
-#   not_match: [{kind: connect, address: "tcp 192.0.2.1:80"}, {kind: listen, address: "tcp 169.254.169.254:80"}, {kind: write, path: /workspace/169.254.169.254}]
-note contains {"rule": "event.metadata", "message": sprintf("%q tried to reach %q, where clouds hand out credentials", [input.name, input.host])} if {
-	input.kind in {"connect", "send"}
-	input.host in {"169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23"}
+#   match: [{kind: connect, address: "tcp 169.254.169.254:80", errno: ENETUNREACH}, {kind: send, address: "udp [fd00:ec2::254]:80"}, {kind: connect, address: "tcp [::ffff:169.254.169.254]:80"}, {kind: connection, flow: {egress: {kind: connect, address: 169.254.169.254, port: 80, protocol: tcp}, code: policy}}, {kind: datagram, flow: {egress: {kind: datagram, address: "fd00:ec2::254", port: 80, protocol: udp}}}, {kind: lookup, flow: {egress: {kind: lookup, name: metadata.google.internal, type: A}, code: policy}}, {kind: connection, program: "", flow: {egress: {kind: connect, address: "::ffff:169.254.169.254", port: 80}}}]
+#   not_match: [{kind: connect, address: "tcp 192.0.2.1:80"}, {kind: listen, address: "tcp 169.254.169.254:80"}, {kind: write, path: /workspace/169.254.169.254}, {kind: connection, flow: {egress: {kind: connect, name: api.example.com, address: 192.0.2.1, port: 443}}}, {kind: lookup, flow: {egress: {kind: lookup, name: metadata.example.com, type: A}}}]
+note contains {"rule": "event.metadata", "message": sprintf("%s tried to reach %q, where clouds hand out credentials", [who, input.host])} if {
+	input.kind in {"connect", "send", "connection", "datagram"}
+	input.host in lib.metadata_addresses
+}
+
+note contains {"rule": "event.metadata", "message": sprintf("%s tried to reach %q, where clouds hand out credentials", [who, input.domain])} if {
+	input.kind == "lookup"
+	input.domain in lib.metadata_names
+}
+
+who := sprintf("%q", [input.name]) if input.name != ""
+
+who := "a program" if input.name == ""
+
+# METADATA
+# title: Somebody carries data out in names
+# custom:
+#   rule: event.tunnel
+#   match: [{kind: lookup, flow: {egress: {kind: lookup, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.evil.example, type: TXT}, code: policy}}, {kind: lookup, flow: {egress: {kind: lookup, name: a0123456789.b0123456789.c0123456789.d0123456789.e0123456789.f0123456789.evil.example, type: A}, code: policy}}]
+#   not_match: [{kind: lookup, flow: {egress: {kind: lookup, name: evil.example, type: A}, code: policy}}, {kind: lookup, flow: {egress: {kind: lookup, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.api.example, type: A}, decision: {effect: allow}}}, {kind: connection, flow: {egress: {kind: connect, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.evil.example}}}]
+note contains {"rule": "event.tunnel", "message": sprintf("%s looked up %q, a name that is long enough to carry data", [who, input.domain])} if {
+	input.kind == "lookup"
+	input.refused == true
+	regex.match(`[^.]{41}|^.{72}`, input.domain)
+}
+
+# METADATA
+# title: Somebody sends what looks like a secret
+# custom:
+#   rule: event.secret
+#   match: [{kind: request, flow: {egress: {kind: request, name: api.example.com, method: POST, path: /}, decision: {reason: {rule: egress.secret, effect: deny}}, code: policy}}]
+#   not_match: [{kind: request, flow: {egress: {kind: request, name: api.example.com, method: POST, path: /}, decision: {reason: {rule: egress.host, effect: deny}}, code: policy}}, {kind: request, flow: {egress: {kind: request, name: api.example.com, method: GET, path: /}, decision: {effect: allow}}}]
+note contains {"rule": "event.secret", "message": sprintf("%s tried to send %q what looks like a secret", [who, input.domain])} if {
+	input.kind == "request"
+	input.rule == "egress.secret"
+}
+
+# METADATA
+# title: Somebody publishes a package
+# custom:
+#   rule: event.publish
+#   match: [{kind: request, flow: {egress: {kind: request, name: npm.example, method: PUT, path: /left-pad}, decision: {reason: {rule: egress.registry-method, effect: deny}}, code: policy}}, {kind: request, flow: {egress: {kind: request, name: npm.example, method: GET, path: /-/npm/v1/tokens}, decision: {reason: {rule: egress.publish, effect: deny}}, code: policy}}]
+#   not_match: [{kind: request, flow: {egress: {kind: request, name: npm.example, method: POST, path: /-/npm/v1/security/audits}, decision: {reason: {rule: egress.registry-method, effect: deny}}, code: policy}}, {kind: request, flow: {egress: {kind: request, name: npm.example, method: GET, path: /x}, decision: {effect: allow}}}]
+note contains {"rule": "event.publish", "message": sprintf("%s tried to publish or log in: %s %q of %q", [who, input.method, input.route, input.domain])} if {
+	input.kind == "request"
+	input.rule == "egress.publish"
+}
+
+note contains {"rule": "event.publish", "message": sprintf("%s tried to publish or log in: %s %q of %q", [who, input.method, input.route, input.domain])} if {
+	input.kind == "request"
+	input.rule == "egress.registry-method"
+	input.method in {"PUT", "DELETE", "PATCH"}
 }
 
 # METADATA
