@@ -48,6 +48,7 @@ func row(r proposal.Record, l level) string {
 	if names := watchedNames(r); len(names) > 0 {
 		words += "<br>👁 would be refused: " + several(names, func(s string) string { return code(s, l.short) })
 	}
+	words += retriedRow(r, l)
 	if n, names := crashes(r); n > 0 && !r.Result.Succeeded() {
 		words += "<br>💥 crashed: " + several(names, func(s string) string { return code(s, l.short) })
 	}
