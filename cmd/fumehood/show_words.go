@@ -26,6 +26,12 @@ func happened(kind string, h hood.Happening) string {
 		return began(*h.Run)
 	case "decision":
 		return decided(h)
+	case "start":
+		if h.Again {
+			return "once more"
+		}
+	case "attempt":
+		return became(h.Attempt.Result()) + "; " + fallen(h.Attempt)
 	case "result":
 		return became(*h.Result)
 	case "end":
@@ -62,6 +68,11 @@ func decided(h hood.Happening) string {
 		text = h.Proposal.Run + h.Proposal.Code + strings.Join(h.Proposal.Argv, " ")
 	}
 	return words + ": " + strings.TrimSpace(text)
+}
+
+// fallen says why there is a second run.
+func fallen(a *proposal.Attempt) string {
+	return a.Program + " crashed under gVisor by " + a.Crash + ": run once more"
 }
 
 func became(r proposal.Result) string {

@@ -49,13 +49,17 @@ func (p progress) step(s hood.Step) {
 
 // refusals says what a success may hide.
 func refusals(r *proposal.Result) string {
+	words := ""
+	if a := r.Retried; a != nil {
+		words = printable(fmt.Sprintf(", the second run: in the first %s crashed by %s", a.Program, a.Crash))
+	}
 	switch o := r.Observations; {
 	case o == nil || o.Counts.Refused == 0:
-		return ""
+		return words
 	case o.Counts.Refused == 1:
-		return ", 1 start of a program refused"
+		return words + ", 1 start of a program refused"
 	default:
-		return fmt.Sprintf(", %d starts of programs refused", o.Counts.Refused)
+		return words + fmt.Sprintf(", %d starts of programs refused", o.Counts.Refused)
 	}
 }
 

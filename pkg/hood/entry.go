@@ -7,7 +7,9 @@ import "github.com/fumehood/fumehood/pkg/proposal"
 // The audit log's entries of one run, in order: "run" (proposal.Run), a "decision"
 // for each proposal, then for each one that runs a "start", its "events", as many
 // entries as it takes, and a "result", and "end". A log with a start and no result
-// was cut off while that command ran.
+// was cut off while that command ran. Where a command is run once more, an "attempt"
+// and a second "start" stand after the events of the first run, and the events of the
+// second are numbered from 0 again.
 //
 // An "events" entry holds what gVisor's kernel and the gateway saw since the one
 // before, in order. It is written when a batch is full or a quarter of a second old,
@@ -32,12 +34,13 @@ type decisionOf struct {
 type startEntry struct {
 	ID       string `json:"id"`
 	Decision int64  `json:"decision"` // number of the decision's entry
+	Again    bool   `json:"again,omitempty"`
 }
 
 type eventsOf struct {
 	ID       string           `json:"id"`
 	Decision int64            `json:"decision"`
-	First    int64            `json:"first"` // number of the first event in the command, from 0
+	First    int64            `json:"first"` // number of the first event in the command's run, from 0
 	Events   []proposal.Event `json:"events"`
 	// More counts file events that came among these and are only counted, because
 	// the command had too many.
@@ -54,6 +57,12 @@ type resultOf struct {
 	Result   proposal.Result `json:"result"`
 }
 
+type attemptOf struct {
+	ID       string           `json:"id"`
+	Decision int64            `json:"decision"`
+	Attempt  proposal.Attempt `json:"attempt"`
+}
+
 type endEntry struct {
 	Totals proposal.Totals   `json:"totals"`
 	Error  *proposal.Failure `json:"error"`
@@ -67,13 +76,29 @@ func decisionEntry(r proposal.Record) decisionOf {
 // and the lists of events, which stand in their own entries.
 func resultEntry(r proposal.Record) resultOf {
 	result := *r.Result
-	for _, s := range []*proposal.Stream{&result.Stdout, &result.Stderr} {
-		s.Head, s.Tail = nil, nil
-	}
-	if o := result.Observations; o != nil {
-		short := *o
-		short.Execs, short.Notable, short.Network = nil, nil, nil
-		result.Observations = &short
+	bare(&result.Stdout, &result.Stderr, &result.Observations)
+	if result.Retried != nil {
+		first := bareAttempt(*result.Retried)
+		result.Retried = &first
 	}
 	return resultOf{r.Proposal.ID, r.Entry, result}
+}
+
+func attemptEntry(r proposal.Record, a proposal.Attempt) attemptOf {
+	return attemptOf{r.Proposal.ID, r.Entry, bareAttempt(a)}
+}
+
+func bareAttempt(a proposal.Attempt) proposal.Attempt {
+	bare(&a.Stdout, &a.Stderr, &a.Observations)
+	return a
+}
+
+// bare leaves out what stands elsewhere.
+func bare(stdout, stderr *proposal.Stream, o **proposal.Observations) {
+	stdout.Head, stdout.Tail, stderr.Head, stderr.Tail = nil, nil, nil, nil
+	if *o != nil {
+		short := **o
+		short.Execs, short.Notable, short.Network = nil, nil, nil
+		*o = &short
+	}
 }

@@ -18,12 +18,14 @@ type Happening struct {
 	Analysis *proposal.Analysis
 	Decision *proposal.Decision
 	Approved bool
-	First    int64            // "events": the number of the first, in its command
-	Events   []proposal.Event // in order
-	More     int64            // file events that are only counted
-	Flows    int              // those of the network that are
-	Result   *proposal.Result // "result", without what a stream or an "events" entry holds
-	Totals   *proposal.Totals // "end"
+	First    int64             // "events": the number of the first, in its command
+	Events   []proposal.Event  // in order
+	More     int64             // file events that are only counted
+	Flows    int               // those of the network that are
+	Result   *proposal.Result  // "result", without what a stream or an "events" entry holds
+	Again    bool              // "start": of a second run
+	Attempt  *proposal.Attempt // "attempt", without what a stream or an "events" entry holds
+	Totals   *proposal.Totals  // "end"
 	Error    *proposal.Failure
 }
 
@@ -42,7 +44,7 @@ func (e Entry) Happening() (Happening, error) {
 	case "start":
 		var s startEntry
 		err := e.read(&s)
-		return Happening{ID: s.ID}, err
+		return Happening{ID: s.ID, Again: s.Again}, err
 	case "events":
 		var b eventsOf
 		err := e.read(&b)
@@ -51,6 +53,10 @@ func (e Entry) Happening() (Happening, error) {
 			h.Flows = b.Flows.sum()
 		}
 		return h, err
+	case "attempt":
+		var a attemptOf
+		err := e.read(&a)
+		return Happening{ID: a.ID, Attempt: &a.Attempt}, err
 	case "result":
 		var r resultOf
 		err := e.read(&r)

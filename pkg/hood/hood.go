@@ -15,6 +15,9 @@
 // Where a host was granted, each command runs between the gateway's Begin and End, and
 // what one was granted holds for no other. Without a gateway nothing runs then.
 //
+// A command that failed because a runtime crashed under it is run once more, which
+// the log and the Report say: see crashedRuntime.
+//
 // It holds no policy and touches no disk; the stages that it is given do.
 package hood
 
@@ -201,20 +204,36 @@ func (h *Hood) execute(ctx context.Context, records []proposal.Record) (err erro
 	return interruption(ctx)
 }
 
-// one runs one allowed proposal between two entries of the log.
+// one runs one allowed proposal between two entries of the log, and once more where
+// a runtime crashed.
 func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time) error {
 	if _, err := h.Log.Append("start", startEntry{ID: r.Proposal.ID, Decision: r.Entry}); err != nil {
 		r.Result = notRun("the audit log could not be written")
 		return err
 	}
-	x := executionOf(*r)
+	result, runErr := h.run(ctx, runner, *r, deadline, false)
+	r.Result = &result
+	if p, crashed := crashedRuntime(result); crashed && runErr == nil && ctx.Err() == nil && h.Now().Before(deadline) {
+		first := attempt(result, p)
+		if err := h.announce(*r, first); err != nil {
+			return err // the first run's result stands in the report, and the log has failed
+		}
+		result, runErr = h.run(ctx, runner, *r, deadline, true)
+		result.Retried = &first
+		r.Result = &result
+	}
+	_, logErr := h.Log.Append("result", resultEntry(*r))
+	return errors.Join(runErr, logErr)
+}
+
+// run runs what was decided for r, within what is left of the run's time.
+func (h *Hood) run(ctx context.Context, runner Runner, r proposal.Record, deadline time.Time, again bool) (proposal.Result, error) {
+	x := executionOf(r)
+	x.Again = again
 	if left := deadline.Sub(h.Now()); left < x.Grant.Limits.Wall.Std() {
 		x.Grant.Limits.Wall = proposal.Duration(left)
 	}
-	result, runErr := h.observed(ctx, runner, x, *r)
-	r.Result = &result
-	_, logErr := h.Log.Append("result", resultEntry(*r))
-	return errors.Join(runErr, logErr)
+	return h.observed(ctx, runner, x, r)
 }
 
 // observed runs x while the Observer watches.

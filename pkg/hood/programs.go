@@ -119,21 +119,28 @@ func (g *grove) ended(e proposal.Event) {
 		return
 	}
 	delete(g.procs, e.Pid)
-	if crashed(syscall.WaitStatus(e.Status)) {
-		g.list[n].Crashed++
+	if signal := crashed(syscall.WaitStatus(e.Status)); signal != "" {
+		p := &g.list[n]
+		p.Crashed++
+		if p.Signal == "" {
+			p.Signal = signal
+		}
 	}
 }
 
-// crashed tells the signals by which a runtime dies from those that are sent.
-func crashed(s syscall.WaitStatus) bool {
+// crashes are the signals by which a program dies of itself, as against those that
+// are sent. One that sends itself such a signal looks the same.
+var crashes = map[syscall.Signal]string{
+	syscall.SIGSEGV: "SIGSEGV", syscall.SIGBUS: "SIGBUS", syscall.SIGILL: "SIGILL", syscall.SIGFPE: "SIGFPE",
+	syscall.SIGABRT: "SIGABRT", syscall.SIGTRAP: "SIGTRAP", syscall.SIGSYS: "SIGSYS",
+}
+
+// crashed names the signal of a crash, and nothing for another end.
+func crashed(s syscall.WaitStatus) string {
 	if !s.Signaled() {
-		return false
+		return ""
 	}
-	switch s.Signal() {
-	case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGFPE, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS:
-		return true
-	}
-	return false
+	return crashes[s.Signal()]
 }
 
 // nameOf is what a program was called by, or a script, which its interpreter has as

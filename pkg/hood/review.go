@@ -26,7 +26,7 @@ func CompareLog(report proposal.Report, entries []Entry) []string {
 	for _, w := range expected(report) {
 		if w.record != nil {
 			var doubt string
-			if entries, doubt = compareEvents(*w.record, w.what, entries); doubt != "" {
+			if entries, doubt = compareEvents(*w.record, w.seen, w.what, entries); doubt != "" {
 				doubts = append(doubts, doubt)
 			}
 		}
@@ -47,7 +47,8 @@ func CompareLog(report proposal.Report, entries []Entry) []string {
 type expectation struct {
 	kind, what string
 	body       any
-	record     *proposal.Record // before its result: whose events may come first
+	record     *proposal.Record       // before the outcome of a run: whose events may come first
+	seen       *proposal.Observations // what is told of them
 }
 
 // expected is the log that Run writes beside report: see entry.go.
@@ -62,16 +63,22 @@ func expected(report proposal.Report) []expectation {
 		if !r.Runnable() || r.Result == nil || r.Result.Status == proposal.NotRun {
 			continue
 		}
-		list = append(list,
-			expectation{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: startEntry{ID: r.Proposal.ID, Decision: r.Entry}},
-			expectation{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: resultEntry(r), record: &r})
+		start := startEntry{ID: r.Proposal.ID, Decision: r.Entry}
+		list = append(list, expectation{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: start})
+		if first := r.Result.Retried; first != nil {
+			start.Again = true
+			list = append(list,
+				expectation{kind: "attempt", what: fmt.Sprintf("the first run of command %d", i+1), body: attemptEntry(r, *first), record: &r, seen: first.Observations},
+				expectation{kind: "start", what: fmt.Sprintf("the second start of command %d", i+1), body: start})
+		}
+		list = append(list, expectation{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: resultEntry(r), record: &r, seen: r.Result.Observations})
 	}
 	return append(list, expectation{kind: "end", what: "the end", body: endEntry{Totals: report.Totals, Error: report.Error}})
 }
 
-// compareEvents takes the events before a result off the entries, and says whether
-// what the report tells of them is what they give.
-func compareEvents(r proposal.Record, what string, entries []Entry) ([]Entry, string) {
+// compareEvents takes the events before the outcome of a run off the entries, and
+// says whether what the report tells of them is what they give.
+func compareEvents(r proposal.Record, told *proposal.Observations, what string, entries []Entry) ([]Entry, string) {
 	t, next := newTally(), int64(0)
 	for len(entries) > 0 && entries[0].Kind == "events" {
 		var e eventsOf
@@ -88,7 +95,6 @@ func compareEvents(r proposal.Record, what string, entries []Entry) ([]Entry, st
 		}
 		entries = entries[1:]
 	}
-	told := r.Result.Observations
 	if told == nil {
 		if next > 0 {
 			return entries, fmt.Sprintf("the log has events that %s knows nothing of", what)

@@ -155,8 +155,12 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 		if i > 0 {
 			list[i].Script = plain(e.Files[i-1].Path)
 		}
-		if f.Layer != wire.LayerRootfs && m.o.Same != nil && e.Fault == "" {
+		switch rootfs := f.Layer == wire.LayerRootfs; {
+		case e.Fault != "":
+		case !rootfs && m.o.Same != nil:
 			list[i].Same = append(list[i].Same, m.o.Same(f.Size, list[i].Digest)...)
+		case rootfs && m.o.Linked != nil:
+			list[i].Same = append(list[i].Same, m.o.Linked(list[i].Path)...)
 		}
 		if list[i].Grants == nil {
 			list[i].Grants = []string{}

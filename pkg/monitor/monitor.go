@@ -67,6 +67,9 @@ type Options struct {
 	Flood  func()
 	// Same names the programs of the root file system with this content.
 	Same func(size uint64, digest string) []string
+	// Linked names the hard links of a program of the root file system, where it has
+	// so many that it must be many tools in one.
+	Linked func(path string) []string
 	// Init is the path of the sandbox's own first program. What it becomes, and was
 	// not started by another process, is a command's first.
 	Init string

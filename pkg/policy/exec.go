@@ -63,9 +63,13 @@ func (e *Engine) execInput(x proposal.Exec) execInput {
 		Command: x.Command, Path: x.Path, Name: fileName(x.Path), Same: x.Same, Layer: x.Layer, Digest: x.Digest, Grants: x.Grants, Env: x.Env,
 		Argv: x.Argv, ArgvCut: x.ArgvCut, ArgvDigest: x.ArgvDigest, Cwd: x.Cwd, Parent: x.ParentPath, Script: x.Script, First: x.First,
 	}
-	in.Names, in.Many = []string{in.Name}, slices.Contains(manifold, in.Name)
-	for _, same := range x.Same {
-		in.Names = append(in.Names, fileName(same))
+	in.Names = []string{in.Name}
+	if many := manifoldOf(x); many != "" { // its other names are its tools: Tool is the one that it would be
+		in.Many, in.Names = true, append(in.Names, many)
+	} else {
+		for _, same := range x.Same {
+			in.Names = append(in.Names, fileName(same))
+		}
 	}
 	in.Tool, in.Words = asksFor(x)
 	in.Sub = e.grammars.verb(in.Tool, in.Words)

@@ -45,6 +45,10 @@ func TestLaunchersDoNotMatter(t *testing.T) {
 		{proposal.Exec{Path: "/memfd:x (deleted)", Layer: proposal.LayerMemory}, "exec.memory"},
 		{proposal.Exec{Path: "/mnt/bound", Layer: proposal.LayerOther}, "exec.place"},
 		{proposal.Exec{Path: "/usr/bin/busybox", Layer: proposal.LayerRootfs, Argv: []string{"/tmp/link/wget", "x"}}, "exec.network"},
+		{proposal.Exec{Path: "/tmp/tool", Layer: proposal.LayerWritten, Same: []string{"/bin/busybox"}, Argv: []string{"/tmp/nc", "-h"}}, "exec.network"},
+		{proposal.Exec{Path: "/tmp/tool", Layer: proposal.LayerWritten, Same: []string{"/bin/[", "/bin/toybox"}, Argv: []string{"tool", "wget"}}, "exec.network"},
+		{proposal.Exec{Path: "/bin/sh", Layer: proposal.LayerRootfs, Same: []string{"/bin/[", "/bin/busybox", "/bin/chroot"}, Argv: []string{"nc", "-h"}}, "exec.network"},
+		{proposal.Exec{Path: "/workspace/busybox2", Layer: proposal.LayerWorkspace, Argv: []string{"busybox2", "su"}}, "exec.privilege"},
 		{proposal.Exec{Path: "/usr/bin/ls", Layer: proposal.LayerRootfs, Env: []string{"LD_PRELOAD"}}, "exec.preload"},
 	} {
 		for _, l := range launchers {
@@ -53,6 +57,21 @@ func TestLaunchersDoNotMatter(t *testing.T) {
 			if d := judge(t, e, x); d.Effect != proposal.Deny || d.Reason == nil || d.Reason.Rule != canary.rule {
 				t.Errorf("%s by %s: %+v, want %s", x.Path, l.parent, d, canary.rule)
 			}
+		}
+	}
+}
+
+// TestManyToolsInOne lets a copy of busybox be the tools that are not refused.
+func TestManyToolsInOne(t *testing.T) {
+	e := shipped(t)
+	for _, argv := range [][]string{{"/tmp/ls", "nc"}, {"tool", "ls"}, {"tool"}, {"busybox", "sort"}, {}} {
+		x := proposal.Exec{Command: "t", Path: "/tmp/tool", Layer: proposal.LayerWritten, Same: []string{"/bin/busybox"}, Argv: argv, Grants: []string{"built"}}
+		if d := judge(t, e, x); d.Effect != proposal.Allow {
+			t.Errorf("%q: %+v", argv, d)
+		}
+		x.Path, x.Layer, x.Same = "/bin/sh", proposal.LayerRootfs, []string{"/bin/[", "/bin/busybox", "/bin/chroot", "/bin/nc"}
+		if d := judge(t, e, x); d.Effect != proposal.Allow {
+			t.Errorf("%q: %+v", argv, d)
 		}
 	}
 }

@@ -57,8 +57,8 @@ var programReaders = map[string]struct{ valued, given []string }{
 // may refuse by them.
 func asksFor(x proposal.Exec) (string, []string) {
 	tool, words := fileName(x.Path), behind(x.Path, x.Argv)
-	if slices.Contains(manifold, tool) {
-		tool, words = applet(tool, x.Argv)
+	if many := manifoldOf(x); many != "" {
+		tool, words = applet(many, path.Base(x.Path), x.Argv)
 	}
 	for range 3 { // env python3 -m twine
 		if tool == "python3" && module(words) >= 0 {
@@ -90,12 +90,28 @@ func behind(path string, argv []string) []string {
 	return argv[1:]
 }
 
-// applet is what a manifold program becomes. A leading dash marks a login shell;
-// busybox takes each name that begins with its own for its own.
-func applet(tool string, argv []string) (string, []string) {
+// manifoldOf is which manifold program the file of x is, by its name or as a copy of
+// one, or "".
+func manifoldOf(x proposal.Exec) string {
+	for _, name := range append([]string{x.Path}, x.Same...) {
+		name = fileName(name)
+		for _, many := range manifold {
+			if strings.HasPrefix(name, many) { // busybox-static, busybox2
+				return many
+			}
+		}
+	}
+	return ""
+}
+
+// applet is what a manifold program becomes that lies in the file own. A leading dash
+// marks a login shell; busybox takes each name that begins with its own for its own.
+// What the file itself is called is judged by name, and some look at the next word
+// when that is none of their tools.
+func applet(tool, own string, argv []string) (string, []string) {
 	for len(argv) > 0 {
 		name := strings.TrimPrefix(path.Base(argv[0]), "-")
-		if !strings.HasPrefix(name, tool) {
+		if !strings.HasPrefix(name, tool) && (name != own || len(argv) == 1) {
 			return fileName(name), argv[1:]
 		}
 		argv = argv[1:]

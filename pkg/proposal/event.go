@@ -87,6 +87,7 @@ type Program struct {
 	Refused int    `json:"refused,omitempty"`
 	Watched int    `json:"watched,omitempty"` // of Runs, those that would have been refused
 	Crashed int    `json:"crashed,omitempty"` // of Runs, those that ended by SIGSEGV or the like
+	Signal  string `json:"signal,omitempty"`  // of the first crash: "SIGSEGV"
 	Rule    string `json:"rule,omitempty"`    // of the first refusal
 	Omitted int    `json:"omitted,omitempty"` // starts by it, or below it, that have no node
 }

@@ -22,7 +22,8 @@ type Exec struct {
 	Script     string   `json:"script"` // when Path is the interpreter of a script: the script
 	First      bool     `json:"first"`  // the command's first process, which the supervisor starts itself
 	// Same are the paths of programs of the root file system with the content of the
-	// file, when it lies elsewhere: a copy of curl is curl.
+	// file, when it lies elsewhere: a copy of curl is curl. For a file of the root file
+	// system that many hard links lead to they are those, or the first of them.
 	Same []string `json:"same"`
 	// Grants are what the command was granted beside its limits: "built" lets it run
 	// programs from places that it can write to.

@@ -17,6 +17,9 @@ type Execution struct {
 	Stdin   string
 	Outputs []string
 	Grant   Grant
+	// Again says that this is the second run of the same command, whose files get
+	// names of their own.
+	Again bool
 }
 
 // A Status says what ended a command. The zero Status vouches for nothing.
@@ -87,6 +90,9 @@ type Result struct {
 	Usage *Usage `json:"usage,omitempty"`
 	// Leftover counts processes that the command left behind and that were killed.
 	Leftover int `json:"leftover"`
+	// Retried is the first run, when a runtime crashed in it; then everything else is
+	// of the second, and there is no third.
+	Retried *Attempt `json:"retried,omitempty"`
 }
 
 // Succeeded reports whether the command exited with 0 and met no limit.

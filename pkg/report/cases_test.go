@@ -32,6 +32,7 @@ func cases() map[string]proposal.Report {
 		"fork":      forkRun(),
 		"watched":   watchedRun(),
 		"networked": networkedRun(),
+		"retried":   retriedRun(),
 	}
 }
 
@@ -234,6 +235,11 @@ func everywhere(s string) proposal.Report {
 	failed.Result.Outputs = []proposal.Output{{Path: s, File: s}, {Path: s, Refused: s}}
 	failed.Result.Changes.Files = []proposal.Change{{Path: s, Kind: s, Type: s}, {Path: s, Kind: "added", Type: "file"}}
 	failed.Result.Observations = oddly(s)
+	failed.Result.Retried = &proposal.Attempt{
+		Program: s, Crash: s, Status: proposal.Signaled, Signal: s, Stdout: stream(s), Stderr: stream(s), Observations: oddly(s),
+		Outputs: []proposal.Output{{Path: s, File: s}, {Path: s, Refused: s}}, Changes: failed.Result.Changes,
+	}
+	failed.Result.Retried.Stderr.Tail, failed.Result.Retried.Stderr.File = []byte(s), s
 	failed.Result.Usage = &proposal.Usage{Wall: proposal.Figure{Value: 1, Source: s}}
 	timed := ran(s, s, proposal.TimedOut, 1, s, s)
 	timed.Result.Limit = s

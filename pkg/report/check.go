@@ -20,8 +20,9 @@ const maxCheck = 65535
 // one did not succeed. It asks for action when nothing is wrong but that commands
 // wait for an approval, and is neutral when nothing was proposed. It never succeeds
 // on a report that a stranger may have written or that was not confirmed, nor when a
-// command tried to start or to reach what was refused, policy found something in what was
-// seen, or not everything was: then it is neutral and its title says so.
+// command tried to start or to reach what was refused, policy found something in what
+// was seen, not everything was, or a command was run once more after a crash: then it
+// is neutral and its title says so.
 func (p Page) Check() Check {
 	p.Limit = maxCheck
 	title := strings.TrimPrefix(p.heading(), "## ")
@@ -39,8 +40,9 @@ func (p Page) Check() Check {
 
 // odd says in a few words what stands against a plain success.
 func (p Page) odd() string {
-	refused, barred, findings, gaps := false, false, false, false
+	refused, barred, findings, gaps, twice := false, false, false, false, false
 	for _, r := range p.records() {
+		twice = twice || retried(r) != nil
 		if o := seen(r); o != nil {
 			refused, barred = refused || o.Counts.Refused > 0, barred || o.Counts.NetRefused > 0
 			findings, gaps = findings || len(o.Findings) > 0, gaps || !o.Complete
@@ -55,6 +57,8 @@ func (p Page) odd() string {
 		return "findings"
 	case gaps:
 		return "not recorded completely"
+	case twice:
+		return "run once more after a crash"
 	}
 	return ""
 }

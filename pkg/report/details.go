@@ -66,6 +66,7 @@ func (p Page) block(d *doc, r item, l level, open bool) {
 		d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), max(l.long, 200)).Text))
 	}
 	facts := append(reasons(r.Record, l), stated(r.Record, l)...)
+	facts = append(facts, retriedItems(r.Record, l)...)
 	if kindOf(r.Record) == asked && p.Pending != nil {
 		facts = append(facts, "<li>"+p.approve(1)+"</li>")
 	}

@@ -23,6 +23,7 @@ var (
 	loginGrammar      = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}(?:\[bot\])?$`)
 	repositoryGrammar = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$`)
 	forkGrammar       = regexp.MustCompile(repositoryGrammar.String() + `|^a repository that is gone$`)
+	signalGrammar     = regexp.MustCompile(`^SIG[A-Z]{2,8}$`)
 	codeGrammar       = regexp.MustCompile(`^[a-z][a-z0-9.-]{0,79}$`)
 )
 
@@ -123,6 +124,10 @@ func (p *prober) record(r proposal.Record, path string, report proposal.Report) 
 	}
 	if r.Result.Usage != nil {
 		p.usage(*r.Result.Usage, path+".result.usage")
+	}
+	if r.Result.Retried != nil {
+		p.hold(r.Result.Status != proposal.NotRun, path+".result.retried", "stands beside a second run that there was not")
+		p.retried(*r.Result.Retried, r.Proposal.ID, path+".result.retried")
 	}
 }
 

@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -41,6 +42,26 @@ func (p *prober) observations(o proposal.Observations, id, path string) {
 	}
 }
 
+// retried holds the first run of the command id to be one that has a second.
+func (p *prober) retried(a proposal.Attempt, id, path string) {
+	p.result(a.Result(), path)
+	p.hold(a.Status == proposal.Exited && a.ExitCode != 0 || a.Status == proposal.Signaled, path+".status", "is not of a run after which there is another")
+	p.hold(len(a.Stdout.Head)+len(a.Stderr.Head) == 0 && max(len(a.Stdout.Tail), len(a.Stderr.Tail)) <= proposal.AttemptTail, path+".stdout", "keeps more than is kept")
+	if a.Usage != nil {
+		p.usage(*a.Usage, path+".usage")
+	}
+	o := a.Observations
+	if o == nil {
+		p.hold(false, path+".observations", "are missing")
+		return
+	}
+	p.observations(*o, id, path+".observations")
+	p.hold(o.Complete && o.Counts.Refused+o.Counts.NetRefused == 0 && len(o.Findings) == 0, path+".observations", "are not of a run after which there is another")
+	p.hold(slices.ContainsFunc(o.Programs, func(node proposal.Program) bool {
+		return node.Crashed > 0 && node.Name == a.Program && node.Signal == a.Crash && node.Layer == proposal.LayerRootfs
+	}), path+".program", "is not one that crashed")
+}
+
 // programs holds the tree to be one, and to count what is counted.
 func (p *prober) programs(o proposal.Observations, path string) {
 	began, refused, watched, omitted := 0, 0, 0, 0
@@ -49,6 +70,8 @@ func (p *prober) programs(o proposal.Observations, path string) {
 		p.hold(node.Parent >= -1 && node.Parent < i && (node.Parent >= 0 || i == 0), at+".parent", "is no program before it")
 		p.count(at, int64(node.Runs), int64(node.Refused), int64(node.Watched), int64(node.Crashed), int64(node.Omitted))
 		p.hold(node.Watched <= node.Runs && node.Crashed <= node.Runs+node.Omitted, at+".runs", "are fewer than what became of them")
+		p.match(signalGrammar, node.Signal, at+".signal", true)
+		p.hold(node.Signal == "" || node.Crashed > 0, at+".signal", "ended nothing")
 		p.oneOf(node.Layer, at+".layer", "", proposal.LayerRootfs, proposal.LayerWorkspace, proposal.LayerWritten, proposal.LayerMemory, proposal.LayerOther)
 		began, refused, watched, omitted = began+node.Runs, refused+node.Refused, watched+node.Watched, omitted+node.Omitted
 	}

@@ -69,12 +69,23 @@ func quoteRecord(r *proposal.Record, decided bool) {
 	}
 	result := *r.Result
 	result.Detail = quoteDetail(result.Detail)
-	result.Outputs = slices.Clone(result.Outputs)
-	for i := range result.Outputs {
-		result.Outputs[i].Refused = quote(result.Outputs[i].Refused)
-	}
+	result.Outputs = quoteOutputs(result.Outputs)
 	result.Observations = quoteObservations(result.Observations)
+	if result.Retried != nil {
+		first := *result.Retried
+		first.Outputs = quoteOutputs(first.Outputs)
+		first.Observations = quoteObservations(first.Observations)
+		result.Retried = &first
+	}
 	r.Result = &result
+}
+
+func quoteOutputs(list []proposal.Output) []proposal.Output {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Refused = quote(list[i].Refused)
+	}
+	return list
 }
 
 func quoteObservations(o *proposal.Observations) *proposal.Observations {

@@ -29,6 +29,7 @@ func full() proposal.Report {
 	rec.Result.Changes.Files = []proposal.Change{{Path: "a", Kind: "added", Type: "file"}}
 	w := watchedRun().Records[0].Result
 	rec.Result.Usage, rec.Result.Observations = w.Usage, w.Observations
+	rec.Result.Retried = fallen(rec.Proposal.ID)
 	o := rec.Result.Observations
 	o.Programs, o.Execs, o.Counts.Execs = o.Programs[:1], o.Execs[1:2], 1
 	o.Counts.Refused, o.Programs[0].Refused = 1, 1
@@ -159,7 +160,7 @@ func TestMutatedFields(t *testing.T) {
 		if strings.Contains(path, ".observations.") && strings.Contains(" decision reason errno address times ", " "+name+" ") {
 			continue
 		}
-		if !strings.Contains(" observations usage wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 ", " "+name+" ") {
+		if !strings.Contains(" observations usage retried file file_bytes wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 ", " "+name+" ") {
 			t.Errorf("a report without %s was read", path)
 		}
 	}

@@ -54,6 +54,7 @@ func row(r proposal.Record, l level) string {
 	if list := reaches(r, isWatched); len(list) > 0 {
 		words += "<br>👁 network would be refused: " + few(destinations(list), l)
 	}
+	words += retriedRow(r, l)
 	if n, names := crashes(r); n > 0 && !r.Result.Succeeded() {
 		words += "<br>💥 crashed: " + several(names, func(s string) string { return code(s, l.short) })
 	}

@@ -75,6 +75,7 @@ func plainReason(r proposal.Record) []string {
 	if r.Result != nil && r.Result.Detail != "" {
 		lines = append(lines, text.Inline(r.Result.Detail, 300))
 	}
+	lines = append(lines, retriedPlain(r)...)
 	return append(lines, plainSeen(r)...)
 }
 

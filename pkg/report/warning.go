@@ -38,10 +38,11 @@ func (p Page) warnings(l level) []string {
 }
 
 // happenings are what the kernel saw that a reader must know: what policy found in
-// it, what nobody expected, and where the record has gaps.
+// it, what nobody expected, where the record has gaps, and what was run twice.
 func happenings(r proposal.Report) []string {
 	var list []string
 	for _, rec := range r.Records {
+		list = append(list, retriedWarning(rec)...)
 		o := seen(rec)
 		if o == nil {
 			continue

@@ -44,7 +44,7 @@ func newGate(s *instance) (*gate, error) {
 	var err error
 	g.monitor, err = monitor.Listen(g.path, monitor.Options{
 		Exec: s.o.Exec, AnswerWithin: AnswerWithin, Event: s.o.Event, Events: g.budget(),
-		Flood: g.flood, Same: g.same.names, Init: guest.Init,
+		Flood: g.flood, Same: g.same.names, Linked: g.same.linked, Init: guest.Init,
 	})
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func local(name string) bool {
 // copyOut writes below Artifacts/ID.outputs. os.Root keeps a hostile name inside,
 // O_EXCL keeps it from reaching a file that stands.
 func (c *command) copyOut(out *proposal.Output) error {
-	folder := filepath.Base(c.x.ID) + ".outputs"
+	folder := c.name() + ".outputs"
 	if err := os.MkdirAll(filepath.Join(c.s.o.Artifacts, folder), 0o700); err != nil {
 		return err
 	}

@@ -91,7 +91,16 @@ func (c *command) artifact(stream string) string {
 	if c.s.o.Artifacts == "" {
 		return ""
 	}
-	return filepath.Join(c.s.o.Artifacts, filepath.Base(c.x.ID)+"."+stream)
+	return filepath.Join(c.s.o.Artifacts, c.name()+"."+stream)
+}
+
+// name is what the command's files are called by: a second run must not meet those of
+// the first. No proposal id has a tilde.
+func (c *command) name() string {
+	if c.x.Again {
+		return filepath.Base(c.x.ID) + "~2"
+	}
+	return filepath.Base(c.x.ID)
 }
 
 // end stops the command for a reason of ours. The first reason stands.

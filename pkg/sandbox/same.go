@@ -9,7 +9,9 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"syscall"
 )
 
 // A sameIndex finds the programs of the root that have a given content, so that a
@@ -22,13 +24,17 @@ type sameIndex struct {
 	count int
 }
 
-type sameFile struct{ inside, host string }
+type sameFile struct {
+	inside, host string
+	inode        uint64 // with the host's device, of one content under many names
+	device       uint64
+}
 
 // What bounds the search.
 const (
 	sameFiles = 20_000
-	sameNames = 8
-	sameDepth = 4 // of folders below a bind
+	sameNames = 32 // busybox is often linked to hundreds, of which its own name is among the first
+	sameDepth = 4  // of folders below a bind
 )
 
 // holders are the names of folders that hold programs.
@@ -40,13 +46,56 @@ var without = map[string]bool{"share": true, "include": true, "src": true, "doc"
 func (x *sameIndex) names(size uint64, digest string) []string {
 	x.once.Do(x.build)
 	var names []string
+	same := map[[2]uint64]bool{} // hard links are read once
 	for _, f := range x.sizes[size] {
-		if sum, err := fileDigest(f.host); err == nil && sum == digest && len(names) < sameNames {
+		file := [2]uint64{f.device, f.inode}
+		if _, known := same[file]; !known {
+			sum, err := fileDigest(f.host)
+			same[file] = err == nil && sum == digest
+		}
+		if same[file] && len(names) < sameNames {
 			names = append(names, f.inside)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// linkedMost is how many names a program of the root may have and still be one tool:
+// perl has two, unzip and git some.
+const linkedMost = 8
+
+// linked names the hard links of a program of the root that has more than linkedMost,
+// as each tool of busybox is in some images: which of the names it was started by the
+// kernel cannot say when it starts itself again through /proc/self/exe.
+func (x *sameIndex) linked(inside string) []string {
+	info, err := os.Lstat(x.host(inside))
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink <= linkedMost {
+		return nil
+	}
+	x.once.Do(x.build)
+	var names []string
+	own := fileAt("", "", info)
+	for _, f := range x.sizes[uint64(info.Size())] {
+		if f.device == own.device && f.inode == own.inode && len(names) < sameNames {
+			names = append(names, f.inside)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// host is where a path of the root lies on the host, or "".
+func (x *sameIndex) host(inside string) string {
+	for _, b := range x.roots.binds {
+		if rest, ok := strings.CutPrefix(inside, b.Target); ok && (rest == "" || rest[0] == '/') {
+			return b.Source + rest
+		}
+	}
+	return ""
 }
 
 func (x *sameIndex) build() {
@@ -70,9 +119,17 @@ func (x *sameIndex) walk(host, inside string, holds bool, depth int) {
 		case holds && d.Type().IsRegular() && x.count < sameFiles:
 			if info, err := d.Info(); err == nil && info.Mode().Perm()&0o111 != 0 {
 				size := uint64(info.Size())
-				x.sizes[size] = append(x.sizes[size], sameFile{i, h})
+				x.sizes[size] = append(x.sizes[size], fileAt(i, h, info))
 				x.count++
 			}
 		}
 	}
+}
+
+func fileAt(inside, host string, info os.FileInfo) sameFile {
+	f := sameFile{inside: inside, host: host}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		f.device, f.inode = uint64(st.Dev), st.Ino
+	}
+	return f
 }

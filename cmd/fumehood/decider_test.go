@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// starts is how many different programs the command below starts.
+const starts = 120
+
+// starter starts one program after the other: new ones, each of which nobody has
+// decided about before, or the same one again and again. A program that begins opens its mark, a file of the workspace on the
+// host, where it is seen without fumehood's help. The first three that are refused
+// end it.
+const starter = `
+import os, subprocess, sys
+refused = 0
+for i in range(%d):
+    name = f"/tmp/p{i:03}" if "new" in sys.argv else "/tmp/p"
+    if not os.path.exists(name):
+        with open(name, "w") as f:
+            f.write("#!/bin/sh\n: < /workspace/marks/$1\necho ran $1\n")
+        os.chmod(name, 0o755)
+    try:
+        subprocess.run([name, f"{i:03}"])
+    except PermissionError:
+        print("refused", i, flush=True)
+        refused += 1
+        if refused == 3:
+            sys.exit(1)
+`
+
+// A startingRun is fumehood, the real main, while its command starts programs.
+type startingRun struct {
+	killedRun
+	marks *marks
+}
+
+// startStarting starts it and waits until a few programs have begun, which are "new"
+// ones or "the-same".
+func startStarting(t *testing.T, which string) startingRun {
+	t.Helper()
+	cache, dir := builtCache(t), t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range starts {
+		write(fmt.Sprintf("ws/marks/%03d", i), "")
+	}
+	write("ws/start.py", fmt.Sprintf(starter, starts))
+	write("plan.yaml", "schema: fumehood.plan/v1\nproposals:\n  - {id: starts, run: python3 start.py "+which+"}\n  - {id: after, run: echo after}\n")
+	k := killedRun{dir: dir, log: filepath.Join(dir, "audit.jsonl")}
+	k.cmd = exec.Command(os.Args[0], "run", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "ws"),
+		"--audit", k.log, "--report", filepath.Join(dir, "report.json"))
+	k.cmd.Env = append(os.Environ(), "FUMEHOOD_CACHE="+cache, asFumehood+"=1", "TMPDIR="+dir)
+	r := startingRun{k, watchMarks(t, filepath.Join(dir, "ws/marks"))}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.cmd.Process.Kill(); _ = r.cmd.Wait() })
+	r.marks.wait(t, 5)
+	return r
+}
+
+// stall stops the process for a while and returns from when it stood still, and
+// until when.
+func (r startingRun) stall(t *testing.T, pause time.Duration) (from, until time.Time) {
+	t.Helper()
+	pid := r.cmd.Process.Pid
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for !standsStill(t, pid) {
+		time.Sleep(100 * time.Microsecond)
+	}
+	from = time.Now()
+	time.Sleep(pause)
+	until = time.Now()
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	return from, until
+}
+
+// standsStill reports whether all threads of a process are stopped.
+func standsStill(t *testing.T, pid int) bool {
+	t.Helper()
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("process %d is gone: %v", pid, err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(data, []byte(") T ")) {
+			return false
+		}
+	}
+	return true
+}
+
+// end waits for the end of the run, and returns its report.
+func (r startingRun) end(t *testing.T) (code int, report proposal.Report) {
+	t.Helper()
+	_ = r.cmd.Wait()
+	data, err := os.ReadFile(filepath.Join(r.dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &report); err != nil {
+		t.Fatal(err)
+	}
+	return r.cmd.ProcessState.ExitCode(), report
+}
+
+// asked are the times at which the kernel asked about programs, from the log, which
+// must verify.
+func (r startingRun) asked(t *testing.T) (times []time.Time, kinds map[string]int, summary audit.Summary) {
+	t.Helper()
+	log, err := os.Open(r.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	kinds = map[string]int{}
+	summary, err = audit.Scan(log, audit.Trust{}, func(e audit.Entry) error {
+		h, err := hood.Entry{Kind: e.Kind, Body: e.Body}.Happening()
+		if err != nil || e.Unsigned {
+			return err
+		}
+		kinds[e.Kind]++
+		for _, event := range h.Events {
+			if event.Kind == proposal.EventExec {
+				times = append(times, event.Time)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("the log does not verify: %v", err)
+	}
+	return times, kinds, summary
+}
+
+func between(times []time.Time, from, until time.Time) (n int) {
+	for _, at := range times {
+		if at.After(from) && at.Before(until) {
+			n++
+		}
+	}
+	return n
+}
+
+// THREATS 34: while the decider stands still no program begins but one that it had
+// allowed before; when it goes on within the kernel's patience, so does the command.
+func TestDeciderStopped(t *testing.T) {
+	r := startStarting(t, "new")
+	from, until := r.stall(t, 1500*time.Millisecond)
+	code, report := r.end(t)
+	if n := between(r.marks.times(), from, until); n > 1 || between(r.marks.times(), until, time.Now()) < starts/4 {
+		t.Errorf("%d programs began meanwhile, %d after it", n, between(r.marks.times(), until, time.Now()))
+	}
+	r.wantAll(t, code, report)
+	times, _, summary := r.asked(t)
+	if n := between(times, from, until); n > 1 || !summary.Complete() || len(times) < starts {
+		t.Errorf("of %d programs the log has %d meanwhile; %s", len(times), n, summary.State)
+	}
+	r.checkNothingLeft(t)
+}
+
+// A program that it has allowed to this command, by an answer that may be used again,
+// needs no decider: it begins meanwhile, and is in the log all the same.
+func TestDeciderStoppedAfterItsAnswer(t *testing.T) {
+	r := startStarting(t, "the-same")
+	from, until := r.stall(t, 1500*time.Millisecond)
+	code, report := r.end(t)
+	r.wantAll(t, code, report)
+	times, _, summary := r.asked(t)
+	began, logged := between(r.marks.times(), from, until), between(times, from, until)
+	if began > logged+1 || logged > began+1 || len(times) < starts || !summary.Complete() {
+		t.Errorf("%d programs began meanwhile, the log has %d of them, and %d in all; %s", began, logged, len(times), summary.State)
+	}
+	t.Logf("%d programs began meanwhile", began)
+	r.checkNothingLeft(t)
+}
+
+// wantAll wants a run in which every program began and nothing went wrong.
+func (r startingRun) wantAll(t *testing.T, code int, report proposal.Report) {
+	t.Helper()
+	if n := len(r.marks.times()); n != starts {
+		t.Errorf("%d programs began in all, want %d", n, starts)
+	}
+	if code != exitOK || report.Error != nil || report.Totals.Succeeded != 2 {
+		t.Errorf("exit %d, error %+v, totals %+v", code, report.Error, report.Totals)
+	}
+	if o := report.Records[0].Result.Observations; o == nil || !o.Complete || o.Counts.Refused > 0 {
+		t.Errorf("recorded %+v", o)
+	}
+}
+
+// When it stands still for longer nothing more begins, ever: every program is
+// refused, and the run ends with the gate's code.
+func TestDeciderStalled(t *testing.T) {
+	r := startStarting(t, "new")
+	from, _ := r.stall(t, 6500*time.Millisecond) // the kernel's patience is five seconds
+	code, report := r.end(t)
+	if n, all := between(r.marks.times(), from, time.Now()), len(r.marks.times()); n > 1 || all > starts*3/4 {
+		t.Errorf("of %d programs %d began after the decider stood still", all, n)
+	}
+	if code != exitStopped || report.Error == nil || report.Error.Code != "gate.slow" {
+		t.Errorf("exit %d, error %+v", code, report.Error)
+	}
+	first, after := report.Records[0].Result, report.Records[1].Result
+	if first.Status != proposal.SandboxFailed || first.Observations == nil || first.Observations.Complete {
+		t.Errorf("the command is %s, and what was recorded of it %+v", first.Status, first.Observations)
+	}
+	if out := string(first.Stdout.Head); strings.Count(out, "refused") < 3 || !strings.HasPrefix(out, "ran 000\n") {
+		t.Errorf("it printed %q", out)
+	}
+	if after.Status != proposal.NotRun {
+		t.Errorf("the next command is %s", after.Status)
+	}
+	times, kinds, summary := r.asked(t)
+	if n := between(times, from, time.Now()); n > 1 || kinds["start"] != 1 || kinds["end"] != 1 || !summary.Complete() {
+		t.Errorf("%d programs in the log after the decider stood still; entries %v; %s", n, kinds, summary.State)
+	}
+	r.checkNothingLeft(t)
+}
+
+// When it is killed no program begins any more, what ran is in the log up to a marked
+// end, and the next fumehood removes what is left.
+func TestDeciderKilled(t *testing.T) {
+	r := startStarting(t, "new")
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.cmd.Wait()
+	dead := time.Now()
+	r.checkNothingLeft(t)
+	time.Sleep(300 * time.Millisecond)
+	if n, all := between(r.marks.times(), dead, time.Now()), len(r.marks.times()); n > 1 || all > starts*3/4 {
+		t.Errorf("of %d programs %d began after the decider's death", all, n)
+	}
+	times, kinds, summary := r.asked(t)
+	if between(times, dead, time.Now()) > 0 || summary.Complete() || kinds["start"] != 1 || kinds["result"]+kinds["end"] > 0 {
+		t.Errorf("entries %v; %s", kinds, summary.State)
+	}
+	r.checkRemoved(t)
+}
+
+// checkRemoved runs fumehood once more and looks for what the killed one left.
+func (r startingRun) checkRemoved(t *testing.T) {
+	t.Helper()
+	left := func() []string {
+		list, err := filepath.Glob(filepath.Join(r.dir, "fumehood-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if len(left()) != 1 {
+		t.Errorf("the killed one left %q, want its folder", left())
+	}
+	plan := filepath.Join(r.dir, "next.yaml")
+	if err := os.WriteFile(plan, []byte("schema: fumehood.plan/v1\nproposals: [{id: next, run: echo next}]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	next := exec.Command(os.Args[0], "run", "--plan", plan, "--workspace", filepath.Join(r.dir, "ws"), "--audit", filepath.Join(r.dir, "next.jsonl"))
+	next.Env = r.cmd.Env
+	if out, err := next.CombinedOutput(); err != nil {
+		t.Errorf("the next run: %v\n%s", err, out)
+	}
+	if len(left()) > 0 {
+		t.Errorf("the next one left %q", left())
+	}
+}
+
+// marks notes when files of a folder are first opened, by anybody.
+type marks struct {
+	mu   sync.Mutex
+	seen map[string]time.Time
+}
+
+func watchMarks(t *testing.T, dir string) *marks {
+	t.Helper()
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := os.NewFile(uintptr(fd), "inotify") // non-blocking, so that Close ends a read
+	t.Cleanup(func() { _ = events.Close() })
+	if _, err := unix.InotifyAddWatch(fd, dir, unix.IN_OPEN); err != nil {
+		t.Fatal(err)
+	}
+	m := &marks{seen: map[string]time.Time{}}
+	go m.read(events)
+	return m
+}
+
+func (m *marks) read(events *os.File) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := events.Read(buf)
+		if err != nil {
+			return
+		}
+		now := time.Now()
+		for b := buf[:n]; len(b) >= unix.SizeofInotifyEvent; {
+			end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(b[12:]))
+			m.note(string(bytes.TrimRight(b[unix.SizeofInotifyEvent:end], "\x00")), now)
+			b = b[end:]
+		}
+	}
+}
+
+func (m *marks) note(name string, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.seen[name]; name != "" && !known { // "" is the folder itself
+		m.seen[name] = at
+	}
+}
+
+// times are those at which a mark was opened first.
+func (m *marks) times() []time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.seen))
+}
+
+func (m *marks) wait(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); len(m.times()) < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d programs began", len(m.times()))
+		}
+	}
+}

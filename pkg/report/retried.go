@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// retried is the first run of a record's command when there were two, or nil.
+func retried(r proposal.Record) *proposal.Attempt {
+	if r.Result == nil {
+		return nil
+	}
+	return r.Result.Retried
+}
+
+// crash says what fell: "crashed under gVisor (node, SIGSEGV)". Program is as the
+// caller shows it.
+func crash(program, signal string) string {
+	return fmt.Sprintf("crashed under gVisor (%s, %s)", program, signal)
+}
+
+// retriedRow is the line of a table's row.
+func retriedRow(r proposal.Record, l level) string {
+	a := retried(r)
+	if a == nil {
+		return ""
+	}
+	return "<br>💥 " + crash(code(a.Program, l.short), named(a.Crash)) + ", run once more"
+}
+
+// retriedItems are the items about the first run: what it came to, what it left, and
+// what the second one began with.
+func retriedItems(r proposal.Record, l level) []string {
+	a := retried(r)
+	if a == nil {
+		return nil
+	}
+	_, words := outcome(r)
+	place := "in the workspace as the first run had left it"
+	if r.Result.NewSandbox {
+		place = "in a new sandbox, with nothing of the first run"
+	}
+	items := []string{fmt.Sprintf("<li>💥 %s, run once more: %s, %s. All else here is of the second run.</li>",
+		crash(code(a.Program, l.short), named(a.Crash)), words, place)}
+	first := a.Result()
+	_, words = ending(first)
+	s := "the first run: " + words + " · " + took(first)
+	if first.Observations != nil {
+		s += "; " + programs(first.Observations.Counts.Execs) + " started"
+	}
+	if n := len(first.Changes.Files) + first.Changes.Omitted; n > 0 {
+		s += fmt.Sprintf("; files changed in the sandbox's workspace: %d%s", n, changes(first.Changes, l))
+	}
+	if len(first.Outputs) > 0 {
+		s += "; files brought out:" + list(first.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) })
+	}
+	items = append(items, "<li>"+s+"</li>")
+	return append(items, retriedOutput(first, l)...)
+}
+
+// retriedOutput says what the first run printed last and where the rest is.
+func retriedOutput(first proposal.Result, l level) []string {
+	var items []string
+	for _, one := range []struct {
+		name string
+		s    proposal.Stream
+	}{{"stdout", first.Stdout}, {"stderr", first.Stderr}} {
+		if one.s.Bytes == 0 {
+			continue
+		}
+		item := fmt.Sprintf("<li>its %s, %s", one.name, text.Size(one.s.Bytes))
+		if one.s.File != "" {
+			item += ", in " + code(path.Base(one.s.File), l.short)
+		}
+		if last := lastLine(one.s.Tail); last != "" {
+			item += ", ended: " + code(last, l.long)
+		}
+		items = append(items, item+"</li>")
+	}
+	return items
+}
+
+func lastLine(tail []byte) string {
+	s := strings.TrimRight(string(tail), " \t\r\n")
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// retriedPlain is the line for a terminal.
+func retriedPlain(r proposal.Record) []string {
+	a := retried(r)
+	if a == nil {
+		return nil
+	}
+	first := r
+	result := a.Result()
+	first.Result = &result
+	return []string{crash(text.Inline(a.Program, 60), text.Inline(a.Crash, 20)) + ", run once more; the first run: " + plainOutcome(first)}
+}
+
+// retriedWarning is what a reader must know before the second run's outcome is
+// believed to be the only one.
+func retriedWarning(r proposal.Record) []string {
+	a := retried(r)
+	if a == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s was run once more because %s crashed under gVisor by %s: what is told of it is the second run", quote(r.Proposal.ID), quote(a.Program), quote(a.Crash))}
+}
