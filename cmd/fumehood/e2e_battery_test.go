@@ -40,7 +40,7 @@ def tcp(host, port, data=b"", family=0):
         if data: s.sendall(data)
         s.settimeout(3)
         got = s.recv(4096)
-        if got and b"fumehood" not in got and not got.startswith(b"HTTP/1.1 403"): print("out:", host, port, got[:80])
+        if got and b"fumehood" not in got and not got.startswith((b"HTTP/1.1 403", b"\x15\x03")): print("out:", host, port, got[:80])
         else: print("nothing:", host, port, got[:60])
         return got
     except OSError as e:
@@ -58,7 +58,9 @@ def tls(connect, sni, port=443, host=None, alpn=None):
 def udp(host, port, data, family=socket.AF_INET):
     s = socket.socket(family, socket.SOCK_DGRAM); s.settimeout(1)
     try:
-        s.connect((host, port)); s.send(data); print("out:", host, port, s.recv(2048)[:60])
+        s.connect((host, port)); s.send(data); got = s.recv(2048)
+        name_error = port == 53 and got[3] & 15 == 3 and got[6:8] == b"\0\0"
+        print("refused:" if name_error else "out:", host, port, got[:60])
     except OSError as e:
         print("refused:", host, port, e)
 def query(name, type=1):

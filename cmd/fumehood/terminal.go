@@ -49,14 +49,20 @@ func (p progress) step(s hood.Step) {
 
 // refusals says what a success may hide.
 func refusals(r *proposal.Result) string {
-	switch o := r.Observations; {
-	case o == nil || o.Counts.Refused == 0:
+	if r.Observations == nil {
 		return ""
-	case o.Counts.Refused == 1:
-		return ", 1 start of a program refused"
-	default:
-		return fmt.Sprintf(", %d starts of programs refused", o.Counts.Refused)
 	}
+	c, text := r.Observations.Counts, ""
+	switch {
+	case c.Refused == 1:
+		text = ", 1 start of a program refused"
+	case c.Refused > 1:
+		text = fmt.Sprintf(", %d starts of programs refused", c.Refused)
+	}
+	if c.NetRefused > 0 {
+		text += fmt.Sprintf(", the network refused %d×", c.NetRefused)
+	}
+	return text
 }
 
 func mark(r *proposal.Result) string {
