@@ -279,7 +279,7 @@ func TestRogues(t *testing.T) {
 func rogueRun(t *testing.T, name, code string) {
 	w, r := outside(t), &record{failed: make(chan error, 1)}
 	o := optionsFor(w, r)
-	o.Argv, o.Patience = []string{"/proc/self/exe", "rogue", name}, time.Second
+	o.Argv, o.Patience, o.Events = []string{"/proc/self/exe", "rogue", name}, time.Second, 1000
 	o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
 		time.Sleep(200 * time.Millisecond)
 		return house(ctx, e)
