@@ -14,33 +14,25 @@ import (
 // A thousand connections on which the server sends without end, and nobody reads, and
 // as many on which the program does: what waits in the gateway is bounded.
 func TestUnread(t *testing.T) {
-	_, g, r := open(t, nil)
+	_, g, _ := open(t, nil)
 	found, err := g.lookup(t.Context(), "fat.example")
 	if err != nil {
 		t.Fatal(err)
 	}
 	to := net.JoinHostPort(found[0], "7")
 	var all sync.WaitGroup
-	few := make(chan struct{}, 32)
-	for i := range 1000 {
-		few <- struct{}{}
+	for worker := range 32 {
 		all.Go(func() {
-			defer func() { <-few }()
-			conn, err := g.dialAddr(t.Context(), "tcp", to)
-			if err != nil {
-				t.Error(i, err)
-				return
-			}
-			t.Cleanup(func() { conn.Close() })
-			_ = conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
-			if i%2 == 0 {
-				_, _ = conn.Write([]byte("z"))
-				return
-			}
-			for { // the server reads one byte and no more
-				if _, err := conn.Write(append([]byte("n"), make([]byte, 1<<20)...)); err != nil {
-					return
+			err := in(g.inside(), func() error {
+				for i := worker; i < 1000; i += 32 {
+					if err := unread(t, to, i%2 == 0); err != nil {
+						return err
+					}
 				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
 			}
 		})
 	}
@@ -57,5 +49,24 @@ func TestUnread(t *testing.T) {
 	if err := g.End(); err != nil {
 		t.Error(err)
 	}
-	_ = r
+}
+
+// unread opens a connection on which the server sends and the program does not read, or
+// the other way round.
+func unread(t *testing.T, to string, server bool) error {
+	conn, err := net.Dial("tcp", to)
+	if err != nil {
+		return err
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
+	if server {
+		_, err := conn.Write([]byte("z"))
+		return err
+	}
+	for { // the server reads one byte and no more
+		if _, err := conn.Write(append([]byte("n"), make([]byte, 1<<20)...)); err != nil {
+			return nil
+		}
+	}
 }

@@ -359,9 +359,13 @@ func (w *world) answer(query []byte) []byte {
 	if addrs == nil {
 		m.RCode = dnsmessage.RCodeNameError
 	}
+	ttl := uint32(60)
+	if strings.HasPrefix(q.Name.String(), "rebind.") {
+		ttl = 0
+	}
 	for _, a := range addrs {
 		if q.Type == dnsmessage.TypeA {
-			m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 0},
+			m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: ttl},
 				Body: &dnsmessage.AResource{A: netip.MustParseAddr(a).As4()}})
 		}
 	}
