@@ -104,7 +104,7 @@ func TestDiscoverMirrors(t *testing.T) {
 	}
 	write(t, filepath.Join(folder, ".npmrc"), npmrc, 0o600)
 	write(t, filepath.Join(folder, ".m2/settings.xml"), mavenSays, 0o600)
-	write(t, filepath.Join(folder, ".netrc"), "machine second.example login bob\n password canary\ndefault login x password canary\n", 0o600)
+	write(t, filepath.Join(folder, ".netrc"), "machine second.example login bob\n password canary\nmachine github.example login bob password canary\ndefault login x password canary\n", 0o600)
 	t.Setenv("GITHUB_SERVER_URL", "https://github.example")
 	list, err := Discover(t.Context(), Names())
 	if err != nil {
