@@ -11,6 +11,10 @@
 // command that runs none of the repository's code starts none of its programs, and
 // some programs begin for nobody.
 //
+// No host is granted. A policy that grants some says so in fumehood.proposal, as the
+// folders of examples show, which are no part of what is shipped; the rules of
+// fumehood.egress then hold each connection to what was granted.
+//
 // Who may start, approve or ask about a run is decided by the role that GitHub's API
 // reports, and bots are known by id.
 package policies

@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ def tcp(host, port, data=b"", family=0):
         if data: s.sendall(data)
         s.settimeout(3)
         got = s.recv(4096)
-        if got and b"fumehood" not in got and not got.startswith(b"HTTP/1.1 403"): print("out:", host, port, got[:80])
+        if got and b"fumehood" not in got and not got.startswith((b"HTTP/1.1 403", b"\x15\x03")): print("out:", host, port, got[:80])
         else: print("nothing:", host, port, got[:60])
         return got
     except OSError as e:
@@ -58,7 +59,9 @@ def tls(connect, sni, port=443, host=None, alpn=None):
 def udp(host, port, data, family=socket.AF_INET):
     s = socket.socket(family, socket.SOCK_DGRAM); s.settimeout(1)
     try:
-        s.connect((host, port)); s.send(data); print("out:", host, port, s.recv(2048)[:60])
+        s.connect((host, port)); s.send(data); got = s.recv(2048)
+        name_error = port == 53 and got[3] & 15 == 3 and got[6:8] == b"\0\0"
+        print("refused:" if name_error else "out:", host, port, got[:60])
     except OSError as e:
         print("refused:", host, port, e)
 def query(name, type=1):
@@ -117,7 +120,7 @@ func attacks() []attack {
 		{"Host of another host", `tcp("allowed.example", 80, b"GET /secret HTTP/1.1\r\nHost: evil.example\r\n\r\n")`, "allowed.example"},
 		{"an absolute form of another host", `tcp("allowed.example", 80, b"GET http://evil.example/secret HTTP/1.1\r\nHost: allowed.example\r\n\r\n")`, "allowed.example"},
 		{"no Host", `tcp("allowed.example", 80, b"GET /secret HTTP/1.0\r\n\r\n")`, "allowed.example"},
-		{"not TLS on 443", `tcp("allowed.example", 443, b"SSH-2.0-x\r\n")`, "allowed.example"},
+		{"not TLS on 443", `tcp("allowed.example", 443, b"\0\0\0\x0bsecret")`, "allowed.example"},
 		{"not HTTP on 80", `tcp("allowed.example", 80, b"SSH-2.0-x\r\n\r\n")`, "allowed.example"},
 		{"an encrypted hello", echCode, "allowed.example"},
 		{"a redirect to another host", `run("curl", "-sfL", "-m", "8", "http://allowed.example/redirect")`, "evil.example"},
@@ -185,14 +188,7 @@ func battery(t *testing.T, n *internet, d desk, network []string) proposal.Repor
 func (n *internet) run(t *testing.T, d desk, name string, hosts []string, more ...string) proposal.Report {
 	t.Helper()
 	if len(hosts) > 0 {
-		listed, err := json.Marshal(hosts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(d.path("policy"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		d.write(t, "policy/hosts.rego", fmt.Sprintf(grantPolicy, listed))
+		d.grant(t, hosts...)
 		more = append(more, "--organisation", d.path("policy"))
 	}
 	cmd := n.fumehood(t.Context(), d, name, more...)
@@ -209,6 +205,56 @@ func (n *internet) run(t *testing.T, d desk, name string, hosts []string, more .
 		t.Fatalf("fumehood run: exit code %d\n%s", code, text)
 	}
 	return d.report(t, name)
+}
+
+// A command reaches the host that it was granted, over HTTP and HTTPS, and no other; what
+// it did is on record.
+func TestGrantedHost(t *testing.T) {
+	n, d := newInternet(t), newDesk(t)
+	n.name("evil.example", otherAddress)
+	n.serve(serverAddress, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("hello " + r.Proto)) }), "allowed.example")
+	d.write(t, "plan.yaml", `schema: fumehood.plan/v1
+proposals:
+  - id: it
+    language: python
+    network: [allowed.example]
+    code: |
+      import subprocess
+      for url in ("http://allowed.example/a", "https://allowed.example/b", "https://evil.example/c"):
+          p = subprocess.run(["curl", "-sS", "-m", "10", url], capture_output=True)
+          print(url, p.returncode, p.stdout, p.stderr)
+`)
+	before := traces()
+	report := n.run(t, d, "it", []string{"allowed.example"})
+	r := result(t, report)
+	out := string(r.Stdout.Head)
+	for _, want := range []string{"/a 0 b'hello HTTP/1.1'", "/b 0 b'hello HTTP/2.0'", "/c 6 b'' b'curl: (6) Could not resolve host: evil.example"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("stdout %q, want %q", out, want)
+		}
+	}
+	comment := voice.Markdown(report)
+	for _, want := range []string{"The network was refused", "<code>evil.example</code> (looked up by <code>curl</code>", "<code>allowed.example:443</code> by <code>curl</code>", "<code>GET /a</code>"} {
+		if !strings.Contains(comment, want) {
+			t.Errorf("the comment lacks %q:\n%s", want, comment)
+		}
+	}
+	n.untouched(t)
+	d.checkSealed(t, "it")
+	d.checkNothingLeft(t, before)
+}
+
+// grant writes the organisation's policy.
+func (d desk) grant(t *testing.T, hosts ...string) {
+	t.Helper()
+	listed, err := json.Marshal(hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(d.path("policy"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, "policy/hosts.rego", fmt.Sprintf(grantPolicy, listed))
 }
 
 // THREATS 17, 20 and 36: whatever a command tries, nothing but what policy names leaves,
@@ -283,8 +329,80 @@ func checkAttack(t *testing.T, a attack, r proposal.Record, gateway bool) {
 	t.Errorf("%s: no refused attempt at %q on record; stdout %q; there are:\n%s", a.name, a.seen, out, strings.Join(all, "\n"))
 }
 
-var (
-	_ = exec.Command
-	_ = filepath.Join
-	_ = time.Second
-)
+// The gateway killed or stopped in mid-run: nothing leaves any more, the run ends with
+// its code, and the log says so and verifies.
+func TestGatewayFalls(t *testing.T) {
+	for _, test := range []struct {
+		name, code string
+		signal     syscall.Signal
+	}{{"killed", "gateway.gone", syscall.SIGKILL}, {"stopped", "gateway.slow", syscall.SIGSTOP}} {
+		t.Run(test.name, func(t *testing.T) {
+			n, d := newInternet(t), newDesk(t)
+			n.serve(serverAddress, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), "allowed.example")
+			d.write(t, "plan.yaml", `schema: fumehood.plan/v1
+proposals:
+  - id: it
+    language: python
+    network: [allowed.example]
+    timeout: 60s
+    code: |
+      import time, urllib.request
+      for i in range(600):
+          try: urllib.request.urlopen("http://allowed.example/%d" % i, timeout=2)
+          except OSError: pass
+          time.sleep(0.1)
+`)
+			before := traces()
+			d.grant(t, "allowed.example")
+			cmd := n.fumehood(t.Context(), d, "it", "--organisation", d.path("policy"))
+			n.start(cmd)
+			wait(t, "the first request", func() bool { return len(n.requests()) > 0 })
+			gateway := gatewayOf(t, cmd.Process.Pid)
+			if err := syscall.Kill(gateway, test.signal); err != nil {
+				t.Fatal(err)
+			}
+			stood := len(n.requests())
+			if code := exitCode(t, cmd.Wait()); code != exitStopped {
+				t.Errorf("exit code %d, want %d", code, exitStopped)
+			}
+			if got := len(n.requests()); got > stood+1 { // one may have been on its way
+				t.Errorf("%d requests left after the gateway was %s", got-stood, test.name)
+			}
+			report := d.report(t, "it")
+			if report.Error == nil || report.Error.Code != test.code {
+				t.Errorf("the report says %+v, want %s", report.Error, test.code)
+			}
+			if log, _ := os.ReadFile(d.path("it.jsonl")); !strings.Contains(string(log), test.code) {
+				t.Error("the log does not say why the run ended")
+			}
+			d.checkSealed(t, "it")
+			d.checkNothingLeft(t, before)
+		})
+	}
+}
+
+// gatewayOf is the gateway's process among the children of a fumehood.
+func gatewayOf(t *testing.T, parent int) int {
+	t.Helper()
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for _, word := range strings.Fields(string(text)) {
+			line, _ := os.ReadFile("/proc/" + word + "/cmdline")
+			if pid, err := strconv.Atoi(word); err == nil && strings.HasSuffix(strings.TrimRight(string(line), "\x00"), "\x00gateway") {
+				return pid
+			}
+		}
+	}
+	t.Fatal("fumehood has no gateway's process")
+	return 0
+}
+
+func wait(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

@@ -15,10 +15,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/egress"
+	"github.com/fumehood/fumehood/pkg/egress/names"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
@@ -62,17 +62,17 @@ func (n *network) Open(ctx context.Context, granted []string) error {
 
 // registriesIn are the names in entries like "registry:npm".
 func registriesIn(granted []string) []string {
-	var names []string
+	var found []string
 	for _, entry := range granted {
 		if name, ok := strings.CutPrefix(entry, "registry:"); ok {
-			names = append(names, name)
+			found = append(found, name)
 		}
 	}
-	return names
+	return found
 }
 
 func (n *network) options(ctx context.Context, registries []registry.Registry, credentials []wire.Credential) (egress.Options, error) {
-	resolvers, err := n.setup.resolverAddresses()
+	upstream, err := n.setup.upstream()
 	if err != nil {
 		return egress.Options{}, err
 	}
@@ -87,7 +87,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 		},
 		Event: n.observer.See, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin, Fail: n.observer.Fail,
 		Registries: func(name string, port int, path string) []string { return registry.Match(registries, name, port, path) },
-		Resolvers:  resolvers, Hosts: staticHosts("/etc/hosts"), Roots: roots, Credentials: credentials,
+		Resolvers:  upstream.Servers, Hosts: upstream.Hosts, Roots: roots, Credentials: credentials,
 	}, nil
 }
 
@@ -202,64 +202,32 @@ func rootCertificates() (string, error) {
 	return "", &proposal.StopError{Code: "network.unavailable", Message: "no file of trusted certificates was found", Hint: "install ca-certificates, or name a file with SSL_CERT_FILE"}
 }
 
-// resolverAddresses are those of --resolver, or the host's.
-func (s *setup) resolverAddresses() ([]netip.AddrPort, error) {
-	texts := slices.Clone(s.resolvers)
-	if len(texts) == 0 {
-		data, err := os.ReadFile("/etc/resolv.conf")
+// upstream is whom the host asks for names, --resolver's servers in place of its own.
+func (s *setup) upstream() (names.Upstream, error) {
+	var given []netip.AddrPort
+	for _, text := range s.resolvers {
+		a, err := resolverOf(text)
 		if err != nil {
-			return nil, &proposal.StopError{Code: "network.unavailable", Message: "the host's name servers are not known", Hint: "name one with --resolver", Err: err}
+			return names.Upstream{}, &proposal.StopError{Code: "network.resolver", Message: fmt.Sprintf("resolver %q is not an address, or address:port", text), Hint: "for example --resolver 192.0.2.53", Err: err}
 		}
-		texts = nameServers(string(data))
+		given = append(given, a)
 	}
-	var list []netip.AddrPort
-	for _, text := range texts {
-		a, err := netip.ParseAddrPort(text)
-		if err != nil {
-			var plain netip.Addr
-			plain, err = netip.ParseAddr(text)
-			a = netip.AddrPortFrom(plain, 53)
-		}
-		if err != nil {
-			return nil, &proposal.StopError{Code: "network.resolver", Message: fmt.Sprintf("resolver %q is not an address, or address:port", text), Hint: "for example --resolver 192.0.2.53", Err: err}
-		}
-		list = append(list, a)
+	u, err := names.Host()
+	if err != nil && len(given) == 0 {
+		return u, &proposal.StopError{Code: "network.unavailable", Message: "the host's name servers are not known", Hint: "name one with --resolver", Err: err}
 	}
-	return list, nil
+	if len(given) > 0 {
+		u.Servers = given
+	}
+	return u, nil
 }
 
-// nameServers reads resolv.conf(5), of which only the servers count: a name is looked up
-// as it is.
-func nameServers(text string) []string {
-	var list []string
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) >= 2 && f[0] == "nameserver" {
-			list = append(list, f[1])
-		}
+func resolverOf(text string) (netip.AddrPort, error) {
+	if a, err := netip.ParseAddrPort(text); err == nil {
+		return a, nil
 	}
-	return list
-}
-
-// staticHosts reads hosts(5).
-func staticHosts(path string) map[string][]netip.Addr {
-	hosts := map[string][]netip.Addr{}
-	data, _ := os.ReadFile(path) // a host without one knows none
-	for line := range strings.Lines(string(data)) {
-		line, _, _ = strings.Cut(line, "#")
-		f := strings.Fields(line)
-		if len(f) < 2 {
-			continue
-		}
-		a, err := netip.ParseAddr(f[0])
-		if err != nil {
-			continue
-		}
-		for _, name := range f[1:] {
-			name = strings.ToLower(name)
-			hosts[name] = append(hosts[name], a)
-		}
-	}
-	return hosts
+	a, err := netip.ParseAddr(text)
+	return netip.AddrPortFrom(a, 53), err
 }
 
 // credentialsFor are those of --credential and those in the registries' own

@@ -49,18 +49,24 @@ func (p progress) step(s hood.Step) {
 
 // refusals says what a success may hide.
 func refusals(r *proposal.Result) string {
-	words := ""
+	text := ""
 	if a := r.Retried; a != nil {
-		words = printable(fmt.Sprintf(", the second run: in the first %s crashed by %s", a.Program, a.Crash))
+		text = printable(fmt.Sprintf(", the second run: in the first %s crashed by %s", a.Program, a.Crash))
 	}
-	switch o := r.Observations; {
-	case o == nil || o.Counts.Refused == 0:
-		return words
-	case o.Counts.Refused == 1:
-		return words + ", 1 start of a program refused"
-	default:
-		return words + fmt.Sprintf(", %d starts of programs refused", o.Counts.Refused)
+	if r.Observations == nil {
+		return text
 	}
+	c := r.Observations.Counts
+	switch {
+	case c.Refused == 1:
+		text += ", 1 start of a program refused"
+	case c.Refused > 1:
+		text += fmt.Sprintf(", %d starts of programs refused", c.Refused)
+	}
+	if c.NetRefused > 0 {
+		text += fmt.Sprintf(", the network refused %d×", c.NetRefused)
+	}
+	return text
 }
 
 func mark(r *proposal.Result) string {

@@ -26,9 +26,11 @@ func TestAllowedName(t *testing.T) {
 	if err != nil || got != "200 GET allowed.example /x sni=allowed.example" {
 		t.Errorf("%q, %v", got, err)
 	}
+	r.wait(2)
 	if got, err = get(g.client(w.pool, ""), "http://allowed.example/y"); err != nil || got != "200 GET allowed.example /y sni=" {
 		t.Errorf("%q, %v", got, err)
 	}
+	r.wait(5) // what has not ended would be cut
 	if err := g.End(); err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +179,28 @@ func TestRefused(t *testing.T) {
 	// The TLS hello for another name is read before anything is passed on, but the
 	// server was connected to.
 	if got := w.connections(); !slices.Equal(got, []string{"9.9.9.9:443"}) {
+		t.Errorf("connected to %v", got)
+	}
+}
+
+// Where policy frees private networks, they are; nothing else is.
+func TestPrivate(t *testing.T) {
+	w, g, _ := open(t, func(o *Options) {
+		o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
+			d, err := house(ctx, e)
+			d.Private = true
+			return d, err
+		}
+	})
+	if got, err := get(g.client(w.pool, ""), "http://private.example/"); err != nil || got != "200 GET private.example / sni=" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, name := range []string{"metadata", "local", "host"} {
+		if got, err := get(g.client(w.pool, ""), "http://"+name+".example/"); err == nil {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := w.connections(); !slices.Equal(got, []string{privateAddr + ":80"}) {
 		t.Errorf("connected to %v", got)
 	}
 }

@@ -43,6 +43,9 @@ func stream(conn net.Conn) {
 				return
 			}
 		}
+	case 'n': // nothing, and nothing is read
+		_, _ = io.ReadFull(conn, make([]byte, 1))
+		select {}
 	case 'e': // what comes
 		_, _ = io.Copy(struct{ io.Writer }{conn}, struct{ io.Reader }{conn})
 	}

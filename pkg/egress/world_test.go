@@ -359,9 +359,13 @@ func (w *world) answer(query []byte) []byte {
 	if addrs == nil {
 		m.RCode = dnsmessage.RCodeNameError
 	}
+	ttl := uint32(60)
+	if strings.HasPrefix(q.Name.String(), "rebind.") {
+		ttl = 0
+	}
 	for _, a := range addrs {
 		if q.Type == dnsmessage.TypeA {
-			m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 0},
+			m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: ttl},
 				Body: &dnsmessage.AResource{A: netip.MustParseAddr(a).As4()}})
 		}
 	}
@@ -383,6 +387,13 @@ func (r *record) event(e proposal.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
+}
+
+// wait waits until n events were told, or for a while.
+func (r *record) wait(n int) {
+	for end := time.Now().Add(3 * time.Second); len(r.lines()) < n && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // lines are the events in short, in order.
@@ -484,11 +495,27 @@ func (g *Gateway) dial(ctx context.Context, network, addr string) (net.Conn, err
 }
 
 func (g *Gateway) dialAddr(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-	err = in(int(g.ns.File.Fd()), func() error {
+	err = in(g.inside(), func() error {
 		conn, err = new(net.Dialer).DialContext(ctx, network, addr)
 		return err
 	})
 	return conn, err
+}
+
+// insides are the namespaces of gateways, for as long as the tests run: a resolver's
+// last tries come when its gateway is long closed.
+var insides sync.Map
+
+func (g *Gateway) inside() int {
+	if fd, ok := insides.Load(g); ok {
+		return fd.(int)
+	}
+	fd, err := unix.FcntlInt(g.ns.File.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		panic(err)
+	}
+	insides.Store(g, fd)
+	return fd
 }
 
 func (g *Gateway) lookup(ctx context.Context, name string) ([]string, error) {

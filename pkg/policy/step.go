@@ -27,8 +27,8 @@ func unpassable(x proposal.Egress) (rule, message, suggestion string) {
 		return "egress.datagram", fmt.Sprintf("%s does not leave: only TCP does, and lookups through the resolver that the sandbox names", protocolName(x)), "use TCP, and the sandbox's own resolver"
 	case x.Kind == proposal.EgressLookup && x.Type != "A" && x.Type != "AAAA":
 		return "egress.type", fmt.Sprintf("a lookup of type %s: only addresses are looked up", x.Type), "ask for A or AAAA"
-	case x.Kind == proposal.EgressHello && x.SNI != x.Name:
-		return "egress.mismatch", fmt.Sprintf("the TLS hello is for %q on a connection to %q", x.SNI, x.Name), "connect to the name that is meant"
+	case x.SNI != x.Name && (x.Kind == proposal.EgressHello || x.Kind == proposal.EgressRequest && x.SNI != ""):
+		return "egress.mismatch", fmt.Sprintf("TLS is spoken for %q on a connection to %q", x.SNI, x.Name), "connect to the name that is meant"
 	}
 	return "", "", ""
 }

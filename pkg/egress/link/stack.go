@@ -21,12 +21,13 @@ const nic tcpip.NICID = 1
 
 // Buffers, each way. A sandbox fills both of a connection when it sends to a host that
 // does not read, and asks of one what it does not read itself. So only the first few
-// connections that are open get those that a full stream needs: all together stay below
-// 250 MiB when each of 1,024 is filled.
+// connections that are open get those that a full stream needs: all of 1,024 together,
+// filled, take some 350 MiB. Narrow must not be less: the stack offers half of its
+// buffer as window, and a window below one segment of 64 KiB stalls.
 const (
 	wideConnections = 16
 	wideBuffer      = 1 << 20
-	narrowBuffer    = 96 << 10
+	narrowBuffer    = 128 << 10
 )
 
 // start builds the stack and opens the wire to it. It has ARP only for its table of

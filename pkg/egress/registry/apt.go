@@ -9,32 +9,38 @@ import (
 	"strings"
 )
 
-const aptFormat = "$(CREATED_BY)|$(TARGET_OF)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(SIGNED_BY)"
+const aptFormat = "$(CREATED_BY)|$(TARGET_OF)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)"
 
-// keyrings are where Debian and Ubuntu keep the keys of their own archives, outside of
-// /etc, for sources that name none.
+// keyrings are where Debian and Ubuntu keep the keys of their own archives outside of
+// /etc. apt does not say which keys a source is signed by.
 var keyrings = []string{"/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/ubuntu-archive-keyring.gpg"}
 
 // findApt asks "apt-get indextargets" for the archives that apt fetches from.
 func findApt(ctx context.Context, a *asker, r *Registry) error {
 	r.Source = "apt-get indextargets"
-	out, err := a.ask(ctx, "apt-get", "indextargets", "--format", aptFormat)
+	// With release information it would leave out what was never updated.
+	out, err := a.ask(ctx, "apt-get", "indextargets", "--no-release-info", "--format", aptFormat)
 	if err != nil {
 		return err
 	}
 	var sources strings.Builder
+	keys := signedBy()
 	seen := map[string]bool{}
 	for line := range strings.Lines(out) {
 		fields := strings.Split(strings.TrimSpace(line), "|")
-		if len(fields) != 6 || fields[0] != "Packages" || fields[1] != "deb" || !strings.HasPrefix(fields[2], "http") {
+		if len(fields) != 5 || fields[0] != "Packages" || fields[1] != "deb" || !strings.HasPrefix(fields[2], "http") {
 			continue // apt's other ways, such as file: and cdrom:, do not come from a host
 		}
 		p, err := r.addURL(fields[2])
 		if err != nil {
 			return err
 		}
-		entry := fmt.Sprintf("deb%s %s %s %s\n", signedBy(fields[5]), p.clean, fields[3], fields[4])
-		if !seen[entry] && !strings.ContainsFunc(fields[3]+fields[4], odd) {
+		component := fields[4]
+		if strings.HasPrefix(component, "$(") {
+			component = "" // an archive without any, "./"
+		}
+		entry := strings.TrimRight(fmt.Sprintf("deb%s %s %s %s", keys, p.clean, fields[3], component), " ") + "\n"
+		if !seen[entry] && !strings.ContainsFunc(fields[3]+component, odd) {
 			seen[entry] = true
 			sources.WriteString(entry)
 		}
@@ -53,11 +59,8 @@ APT::Sandbox::User "";
 Acquire::Languages "none";
 `
 
-// signedBy names the keys of an archive, as far as they are files that the sandbox has.
-func signedBy(option string) string {
-	if strings.HasPrefix(option, "/usr/") && !strings.ContainsFunc(option, odd) {
-		return " [signed-by=" + option + "]"
-	}
+// signedBy is the option that names the keyrings that the sandbox has, or "".
+func signedBy() string {
 	var have []string
 	for _, path := range keyrings {
 		if _, err := os.Stat(path); err == nil {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	patience  = 20 * time.Second // for one question; a JVM or a cold npm takes seconds
+	patience  = time.Minute // for one question; a JVM or a cold npm on a busy runner takes many seconds
 	maxAnswer = 4 << 20
 )
 
@@ -60,7 +60,7 @@ func newAsker() (*asker, error) {
 		}
 	}
 	a.env = append(a.env, "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS=", "RUSTUP_AUTO_INSTALL=0",
-		"PIP_DISABLE_PIP_VERSION_CHECK=1", "npm_config_update_notifier=false", "NO_COLOR=1")
+		"PIP_DISABLE_PIP_VERSION_CHECK=1", "npm_config_update_notifier=false", "npm_config_logs_max=0", "NO_COLOR=1")
 	return a, nil
 }
 
@@ -99,14 +99,16 @@ func (a *asker) run(ctx context.Context, dir string, env []string, tool string, 
 
 // bounded keeps the first bytes of what is written.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer // not embedded: io.Copy would find its ReadFrom
 	over bool
 }
 
+func (b *bounded) String() string { return b.kept.String() }
+
 func (b *bounded) Write(p []byte) (int, error) {
-	room := max(0, maxAnswer-b.Len())
+	room := max(0, maxAnswer-b.kept.Len())
 	b.over = b.over || len(p) > room
-	b.Buffer.Write(p[:min(len(p), room)])
+	b.kept.Write(p[:min(len(p), room)])
 	return len(p), nil
 }
 

@@ -37,8 +37,8 @@ func findCrates(ctx context.Context, a *asker, r *Registry) error {
 	return r.addSparse(sources[name].Registry)
 }
 
-// addSparse adds an index of crates. Which folder of the host its crates lie in stands
-// in the index, so the whole host is the origin.
+// addSparse adds an index of crates, at …/index with its crates beside it or at a folder
+// that holds both.
 func (r *Registry) addSparse(index string) error {
 	text, sparse := strings.CutPrefix(index, "sparse+")
 	if !sparse {
@@ -48,9 +48,7 @@ func (r *Registry) addSparse(index string) error {
 	if err != nil {
 		return err
 	}
-	whole := p.origin
-	whole.Path = "/"
-	r.add(p, whole)
+	r.add(p, p.origin.without("index"))
 	r.Files = append(r.Files, File{Path: "~/.cargo/config.toml", Content: fmt.Sprintf(
 		"[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+%s\"\n", p.clean)})
 	return nil

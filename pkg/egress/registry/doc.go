@@ -24,8 +24,8 @@
 // # Companions
 //
 // An index may send its clients to another host for the files. A mirror hardly does, and
-// is taken to serve both from one origin: for an index of pypi at …/simple that is the
-// folder above, for one of crates the whole host. A checksum database of Go is asked for
+// is taken to serve both from one origin: for an index of pypi at …/simple or …/+simple
+// and one of crates at …/index that is the folder above. A checksum database of Go is asked for
 // through the proxy first and then at the host of its own name, so both are origins. The
 // public indexes' companions are in public.go. What a mirror sends elsewhere is refused,
 // and the refusal names the host, for an entry of its own in the plan.
@@ -36,7 +36,13 @@
 // an https origin are given back as Credentials for the gateway; nothing of them is in
 // Env or Files. Credentials that a tool keeps in another way (credential helpers, Maven's
 // encrypted passwords, cargo's tokens, apt's auth.conf, client certificates) are not
-// found, and neither is a proxy that stands between a tool and its registry.
+// found, and neither is a proxy that stands between a tool and its registry. apt does not
+// say by which keys an archive is signed: inside, those of Debian's and Ubuntu's own
+// archives are trusted, and one of somebody else's does not verify.
+//
+// With a credential at the gateway, a command that was granted the registry may read
+// there what the operator may: give the runner one that reads no more than it should. A
+// token that is part of a URL's path cannot be told from a path and goes inside.
 //
 // It does not judge requests: that only GET and HEAD pass is policy's.
 package registry

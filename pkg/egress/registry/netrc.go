@@ -73,10 +73,11 @@ func netrcWords(text string) []string {
 	return words
 }
 
-// addNetrc adds what is known for r's https origins.
+// addNetrc adds what is known for r's https origins. Those with a pattern are left out: a
+// credential is for one place.
 func (r *Registry) addNetrc(netrc map[string]*url.Userinfo) {
 	for _, o := range r.Origins {
-		if user := netrc[o.Host]; user != nil && o.Scheme == "https" {
+		if user := netrc[o.Host]; user != nil && o.Scheme == "https" && !strings.Contains(o.Path, "*") {
 			r.addCredential(*o.basic(user))
 		}
 	}

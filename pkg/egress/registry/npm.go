@@ -21,6 +21,11 @@ func findNpm(ctx context.Context, a *asker, r *Registry) error {
 	if err != nil {
 		return err
 	}
+	files, err := npmFiles(config)
+	if err != nil {
+		return err
+	}
+	addHidden(config, files)
 	main, _ := config["registry"].(string)
 	p, err := r.addURL(main)
 	if err != nil {
@@ -38,19 +43,18 @@ func findNpm(ctx context.Context, a *asker, r *Registry) error {
 	if err := r.addScopes(config); err != nil {
 		return err
 	}
-	return r.addTokens(config)
+	for _, text := range files {
+		r.readTokens(text)
+	}
+	return nil
 }
 
 func npmConfig(ctx context.Context, a *asker, r *Registry) (map[string]any, error) {
 	r.Source = "npm config"
 	out, err := a.ask(ctx, "npm", "config", "list", "--json")
-	if errors.Is(err, errAbsent) {
-		for _, name := range []string{"npm_config_registry", "NPM_CONFIG_REGISTRY"} {
-			if value := os.Getenv(name); value != "" {
-				r.Source = name
-				return map[string]any{"registry": value}, nil
-			}
-		}
+	if value := npmVariable(); errors.Is(err, errAbsent) && value != "" {
+		r.Source = "npm_config_registry"
+		return map[string]any{"registry": value}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -87,9 +91,10 @@ func (r *Registry) addScopes(config map[string]any) error {
 	return nil
 }
 
-// addTokens reads the files of npm's configuration for what npm does not print: lines
-// "//host/path/:_authToken=…".
-func (r *Registry) addTokens(config map[string]any) error {
+// npmFiles reads the files of npm's configuration, the user's first: they hold what npm
+// does not print.
+func npmFiles(config map[string]any) ([]string, error) {
+	var files []string
 	for _, key := range []string{"userconfig", "globalconfig"} {
 		path, _ := config[key].(string)
 		if path == "" {
@@ -97,13 +102,38 @@ func (r *Registry) addTokens(config map[string]any) error {
 		}
 		text, err := readConfig(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		r.readTokens(text)
+		files = append(files, text)
 	}
-	return nil
+	return files, nil
 }
 
+var registryLine = regexp.MustCompile(`^\s*(registry|@[^\s=:]+:registry)\s*=\s*"?([^"\s]+)"?\s*$`)
+
+// addHidden adds the registries that npm does not print because a password is in them.
+func addHidden(config map[string]any, files []string) {
+	for _, text := range append([]string{"registry=" + npmVariable()}, files...) {
+		for line := range strings.Lines(text) {
+			m := registryLine.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+			if m != nil && config[m[1]] == nil {
+				config[m[1]] = os.Expand(m[2], os.Getenv)
+			}
+		}
+	}
+}
+
+// npmVariable is the variable that names npm's registry, in any spelling, as npm has it.
+func npmVariable() string {
+	for _, entry := range os.Environ() {
+		if name, value, _ := strings.Cut(entry, "="); strings.EqualFold(name, "npm_config_registry") {
+			return value
+		}
+	}
+	return ""
+}
+
+// A token is in a line "//host/path/:_authToken=…".
 var tokenLine = regexp.MustCompile(`^\s*//([^\s=]+?)/?:(_authToken|_auth|username|_password)\s*=\s*"?([^"\s]*)"?\s*$`)
 
 func (r *Registry) readTokens(text string) {

@@ -5,7 +5,6 @@ package registry
 import (
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/url"
 	"path"
 	"strconv"
@@ -19,7 +18,8 @@ type place struct {
 	credential *Credential
 }
 
-// readURL reads an http or https URL. Its errors never show a name or password.
+// readURL reads an http or https URL. Its errors show nothing of it: a name and password
+// may be in any part of what is no URL, and a token in the path of what is one.
 func readURL(text string) (place, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil {
@@ -28,7 +28,7 @@ func readURL(text string) (place, error) {
 	user := u.User
 	u.User = nil
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" {
-		return place{}, fmt.Errorf("invalid registry URL %q: want http or https and a host", u)
+		return place{}, errors.New("invalid registry URL: want http or https and a host")
 	}
 	if u.RawQuery != "" || u.Fragment != "" || strings.ContainsFunc(u.String(), odd) {
 		return place{}, errors.New("invalid registry URL: it has more than a host and a path")
@@ -55,7 +55,7 @@ func portOf(u *url.URL) (int, error) {
 	case u.Port() != "":
 		port, err := strconv.ParseUint(u.Port(), 10, 16)
 		if err != nil || port == 0 {
-			return 0, fmt.Errorf("invalid registry URL %q: no such port", u)
+			return 0, errors.New("invalid registry URL: no such port")
 		}
 		return int(port), nil
 	case u.Scheme == "http":

@@ -60,12 +60,12 @@ func Names() []string {
 // Match returns the names of the registries that a place belongs to. Port 0 is a
 // lookup, where no port is known, and an empty path a connection, where no path is.
 //
-// A path counts as it will be sent, percent signs and all. One that a server may read
-// as leading elsewhere, with "." or ".." for a segment in any spelling, belongs to none.
-func Match(registries []Registry, name string, port int, escaped string) []string {
+// A path counts as it will be sent or with its percent signs undone. One that a server may
+// read as leading elsewhere, with "." or ".." for a segment in any spelling, belongs to none.
+func Match(registries []Registry, name string, port int, path string) []string {
 	var found []string
 	for _, r := range registries {
-		if slices.ContainsFunc(r.Origins, func(o Origin) bool { return o.holds(name, port, escaped) }) {
+		if slices.ContainsFunc(r.Origins, func(o Origin) bool { return o.holds(name, port, path) }) {
 			found = append(found, r.Name)
 		}
 	}

@@ -23,7 +23,8 @@ const (
 // Scan searches a request's URL, header fields and the first MaxBody bytes of body. It
 // names each rule once for each place, in order.
 func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.EgressSecret {
-	until := time.Now().Add(patience)
+	until, end := s.begin()
+	defer end()
 	var list []proposal.EgressSecret
 	add := func(where string, spans []found) {
 		for _, f := range spans {
@@ -45,7 +46,8 @@ func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.E
 // whole of that form. Nothing that it is given is changed. What it returns has nothing
 // that Scan would find: where replacing leaves something, the whole part goes.
 func (s *Scanner) Redact(url string, header http.Header, body []byte) (string, http.Header, []byte) {
-	until := time.Now().Add(patience)
+	until, end := s.begin()
+	defer end()
 	url = s.mask(url, "url", until)
 	first := min(len(body), MaxBody)
 	body = append([]byte(s.mask(string(body[:first]), "body", until)), body[first:]...)
@@ -61,12 +63,18 @@ func (s *Scanner) Text(text []byte) ([]byte, []string) {
 	rules := map[string]bool{}
 	for start := 0; start == 0 || start+overlap < len(text); start += MaxBody - overlap {
 		end := min(len(text), start+MaxBody)
-		for _, f := range s.spans(string(text[start:end]), "text", time.Now().Add(patience)) {
+		for _, f := range s.textSpans(string(text[start:end])) {
 			rules[f.rule] = true
 			blank(out[start+f.start : start+f.end])
 		}
 	}
 	return out, slices.Sorted(maps.Keys(rules))
+}
+
+func (s *Scanner) textSpans(text string) []found {
+	until, end := s.begin()
+	defer end()
+	return s.spans(text, "text", until)
 }
 
 // spans finds the secrets of one part in every view of it, as places in the part.

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	maxFound = 64              // of one text; the rest of it is not looked at
+	maxFound = 256             // of one text; the rest of it is not looked at
 	patience = 2 * time.Second // for one call; see Unscanned
+	atOnce   = 2               // calls; others wait, so that a flood of them takes no more processors
 )
 
 // Unscanned is the Rule of a part that could not be searched in time or is too long: it
@@ -23,6 +24,7 @@ type Scanner struct {
 	keywords []string
 	byWord   map[string][]int // rules of a keyword, by index
 	always   []int            // rules without keywords
+	slots    chan struct{}
 }
 
 // New reads the rules. It opens no file.
@@ -31,7 +33,7 @@ func New() (*Scanner, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scanner{rules: f.Rules, allow: f.Allow, byWord: map[string][]int{}}
+	s := &Scanner{rules: f.Rules, allow: f.Allow, byWord: map[string][]int{}, slots: make(chan struct{}, atOnce)}
 	for i, r := range s.rules {
 		if len(r.Keywords) == 0 {
 			s.always = append(s.always, i)
@@ -44,6 +46,12 @@ func New() (*Scanner, error) {
 		}
 	}
 	return s, nil
+}
+
+// begin waits for a slot. It returns when the call's time is up and what frees the slot.
+func (s *Scanner) begin() (until time.Time, end func()) {
+	s.slots <- struct{}{}
+	return time.Now().Add(patience), func() { <-s.slots }
 }
 
 // found is one secret: its rule and its place in the text that was searched.

@@ -235,6 +235,20 @@ func TestTimeIsBounded(t *testing.T) {
 	}
 }
 
+// More calls than there are slots all end, and find what they should.
+func TestManyAtOnce(t *testing.T) {
+	s := scanner(t)
+	results := make(chan int)
+	for range 16 {
+		go func() { results <- len(specific(s.Scan("/?t="+awsKey, nil, []byte(githubToken)))) }()
+	}
+	for range 16 {
+		if n := <-results; n != 2 {
+			t.Errorf("found %d, want 2", n)
+		}
+	}
+}
+
 func FuzzRedact(f *testing.F) {
 	for _, c := range requests {
 		if len(c.url)+len(c.body) < 4096 {

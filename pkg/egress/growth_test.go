@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package egress
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A thousand connections on which the server sends without end, and nobody reads, and
+// as many on which the program does: what waits in the gateway is bounded.
+func TestUnread(t *testing.T) {
+	_, g, _ := open(t, nil)
+	found, err := g.lookup(t.Context(), "fat.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := net.JoinHostPort(found[0], "7")
+	var all sync.WaitGroup
+	for worker := range 32 {
+		all.Go(func() {
+			err := in(g.inside(), func() error {
+				for i := worker; i < 1000; i += 32 {
+					if err := unread(t, to, i%2 == 0); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	time.Sleep(500 * time.Millisecond)
+	if err := g.Err(); err != nil {
+		t.Fatal(err)
+	}
+	has := memory(t, g.process.Pid())
+	t.Logf("%.0f MB", has/1e6)
+	if has > 400e6 {
+		t.Errorf("%.0f MB in use", has/1e6)
+	}
+	if err := g.End(); err != nil {
+		t.Error(err)
+	}
+}
+
+// unread opens a connection on which the server sends and the program does not read, or
+// the other way round.
+func unread(t *testing.T, to string, server bool) error {
+	conn, err := net.Dial("tcp", to)
+	if err != nil {
+		return err
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
+	if server {
+		_, err := conn.Write([]byte("z"))
+		return err
+	}
+	for { // the server reads one byte and no more
+		if _, err := conn.Write(append([]byte("n"), make([]byte, 1<<20)...)); err != nil {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// testdata is found from any folder that a test goes to.
+var testdata, _ = filepath.Abs("testdata")
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func containsCanary(s string) bool {
+	// canary, and ada:canary and canary: in base64, whatever stands around it.
+	for _, form := range []string{"canary", "Y2FuYXJ5", "NhbmFye", "jYW5hcn"} {
+		if strings.Contains(s, form) {
+			return true
+		}
+	}
+	return false
+}
+
+// lone makes a host with a home of its own and only the tools in it: name → script.
+func lone(t *testing.T, tools map[string]string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	bin := filepath.Join(folder, "bin")
+	for _, entry := range os.Environ() { // a mirror that this machine is told of is no test's
+		name, _, _ := strings.Cut(entry, "=")
+		for _, h := range append(handed, "NETRC=", "GITHUB_", "MAVEN_HOME", "M2_HOME") {
+			if strings.HasPrefix(entry, h) && name != "PATH" {
+				t.Setenv(name, "")
+				os.Unsetenv(name)
+			}
+		}
+	}
+	t.Setenv("HOME", folder)
+	t.Setenv("PATH", bin)
+	for name, script := range tools {
+		write(t, filepath.Join(bin, name), "#!/bin/sh\n"+script, 0o700)
+	}
+	return folder
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// say is a tool that answers with text, as the real one was seen to.
+func say(text string) string { return "/bin/cat <<'END'\n" + text + "\nEND\n" }
+
+const (
+	// npm does not print a URL that has a password.
+	npmSays = `{"userconfig":"HOME/.npmrc","globalconfig":"/nonexistent/npmrc",
+"@ours:registry":"https://ours.example/npm","cache":"/x","@bad name:registry":"https://bad.example/"}`
+	npmrc = "registry=https://ada:canary@npm.example/all/\n//ours.example/npm/:_authToken=${NPM_CANARY}\n" +
+		"//elsewhere.example/:_authToken=canary\n//npm.example/all/:username=bob\n//npm.example/all/:_password=Y2FuYXJ5\n"
+	pipSays = `global.index-url='https://ada:canary@pip.example/api/pypi/all/simple/'
+global.timeout='60'
+install.extra-index-url='\nhttps://devpi.example/root/+simple/\nhttp://plain.example:8080/simple'
+:env:.disable-pip-version-check='1'`
+	cargoSays = `{"crates-io":{"replace-with":"near"},"near":{"replace-with":"ours"},"ours":{"registry":"sparse+https://crates.example/index/"}}`
+	mavenSays = `<?xml version="1.0"?><settings xmlns="http://maven.apache.org/SETTINGS/1.2.0">
+<servers><server><id>ours</id><username>ada</username><password>${env.MVN_CANARY}</password></server></servers>
+<mirrors><mirror><id>not</id><mirrorOf>other,!central</mirrorOf><url>https://not.example/</url></mirror>
+<mirror><id>ours</id><mirrorOf>*</mirrorOf><url>https://maven.example/repository/all</url></mirror></mirrors></settings>`
+	gemSays = "*** CURRENT SOURCES ***\n\nhttps://ada:canary@gems.example/all/\nhttps://rubygems.org/"
+	aptSays = `Packages|deb|http://apt.example/debian/|trixie|main
+Packages|deb|http://apt.example/debian/|trixie|main
+Translations|deb|http://apt.example/debian/|trixie|main
+Sources|deb-src|http://sources.example/debian/|trixie|main
+Packages|deb|https://ada:canary@apt2.example/ubuntu/|noble|main
+Packages|deb|file:/srv/packages/|x|main
+Packages|deb|http://flat.example/|./|$(COMPONENT)`
+	goSays = `{"GOPROXY":"https://ada:canary@go.example/proxy,https://second.example|direct","GOSUMDB":"sums.example+1234abcd+key","GONOSUMDB":"go.example/private"}`
+)
+
+// A host whose every tool is told of a mirror: the golden file says what each preset
+// becomes, with credentials apart.
+func TestDiscoverMirrors(t *testing.T) {
+	t.Setenv("NPM_CANARY", "canary")
+	t.Setenv("MVN_CANARY", "canary")
+	folder := lone(t, nil)
+	for name, says := range map[string]string{
+		"go": goSays, "npm": strings.ReplaceAll(npmSays, "HOME", folder), "pip": pipSays, "cargo": cargoSays, "gem": gemSays, "apt-get": aptSays,
+	} {
+		write(t, filepath.Join(folder, "bin", name), "#!/bin/sh\n"+say(says), 0o700)
+	}
+	write(t, filepath.Join(folder, ".npmrc"), npmrc, 0o600)
+	write(t, filepath.Join(folder, ".m2/settings.xml"), mavenSays, 0o600)
+	write(t, filepath.Join(folder, ".netrc"), "machine second.example login bob\n password canary\nmachine github.example login bob password canary\ndefault login x password canary\n", 0o600)
+	t.Setenv("GITHUB_SERVER_URL", "https://github.example")
+	list, err := Discover(t.Context(), Names())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "mirrors.json", list)
+	leavesNoCanary(t, list)
+}
+
+var keyringOption = regexp.MustCompile(`deb \[signed-by=[^\]]*\] `)
+
+func golden(t *testing.T, name string, list []Registry) {
+	t.Helper()
+	var got strings.Builder
+	encoder := json.NewEncoder(&got)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(list); err != nil {
+		t.Fatal(err)
+	}
+	// Which keyrings there are is the machine's affair.
+	text := keyringOption.ReplaceAllString(got.String(), "deb ")
+	path := filepath.Join(testdata, name)
+	if *update {
+		write(t, path, text, 0o644)
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// leavesNoCanary checks that every credential stayed out of what goes inside, and that
+// there were some.
+func leavesNoCanary(t *testing.T, list []Registry) {
+	t.Helper()
+	credentials := 0
+	for _, r := range list {
+		credentials += len(r.Credentials)
+		r.Credentials = nil
+		inside, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if containsCanary(string(inside)) {
+			t.Errorf("%s: a credential goes inside: %s", r.Name, inside)
+		}
+	}
+	if credentials == 0 {
+		t.Error("no credential was found")
+	}
+}
+
+// A host without tools: public indexes where they are known, else an error.
+func TestDiscoverPublic(t *testing.T) {
+	lone(t, nil)
+	list, err := Discover(t.Context(), []string{"github-releases", "rubygems", "maven", "crates", "pypi", "pypi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "public.json", list)
+	for _, name := range []string{"go", "npm", "apt"} {
+		if _, err := Discover(t.Context(), []string{name}); err == nil || !strings.Contains(err.Error(), errAbsent.Error()) {
+			t.Errorf("%s: got %v, want that there is no such tool", name, err)
+		}
+	}
+}
+
+// A tool that is absent has its variable asked.
+func TestDiscoverVariables(t *testing.T) {
+	lone(t, nil)
+	t.Setenv("GOPROXY", "https://go.example")
+	t.Setenv("npm_config_registry", "https://npm.example")
+	t.Setenv("PIP_INDEX_URL", "https://pip.example/simple")
+	list, err := Discover(t.Context(), []string{"go", "npm", "pypi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts []string
+	for _, r := range list {
+		for _, o := range r.Origins {
+			hosts = append(hosts, o.Host)
+		}
+	}
+	if diff := cmp.Diff([]string{"go.example", "npm.example", "pip.example"}, hosts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The real go, with a HOME of its own: what it was told by "go env -w" counts, what a
+// go.mod above the folder says does not.
+func TestDiscoverRealGo(t *testing.T) {
+	path := os.Getenv("PATH")
+	folder := lone(t, nil)
+	t.Setenv("PATH", path)
+	t.Setenv("TMPDIR", filepath.Join(folder, "tmp"))
+	write(t, filepath.Join(folder, "tmp/go.mod"), "module planted\n\ngo 9.99\n", 0o600)
+	write(t, filepath.Join(folder, ".config/go/env"), "GOPROXY=https://ada:canary@go.example/x,direct\nGOSUMDB=off\nGOPRIVATE=ours.example\n", 0o600)
+	list, err := Discover(t.Context(), []string{"go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Registry{{
+		Name: "go", Source: "go env", Origins: []Origin{{"https", "go.example", 443, "/x"}},
+		Env: map[string]string{"GOPROXY": "https://go.example/x", "GOSUMDB": "off", "GONOSUMDB": "ours.example", "GOPRIVATE": "", "GONOPROXY": "none"},
+		Credentials: []Credential{{Registry: "go", Scheme: "https", Host: "go.example", Port: 443, Path: "/x",
+			Header: "Authorization", Value: "Basic YWRhOmNhbmFyeQ=="}},
+	}}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A tool that is there and says nothing that can be used is an error, never a reason for
+// another host; the error shows no credential.
+func TestDiscoverFails(t *testing.T) {
+	for _, c := range []struct{ name, registry, tool, script, want string }{
+		{"unknown", "cpan", "cpan", "", "invalid registry"},
+		{"tool exits", "npm", "npm", "echo canary >&2; exit 1", "cannot ask npm"},
+		{"no JSON", "npm", "npm", say("https://npm.example"), "cannot read what npm config says"},
+		{"no registry", "npm", "npm", say("{}"), "invalid registry URL"},
+		{"not a URL", "npm", "npm", say(`{"registry":"ada:canary@npm.example"}`), "invalid registry URL"},
+		{"answer without end", "npm", "npm", "while :; do echo canary; done | /usr/bin/head -c 9000000", "too long"},
+		{"direct only", "go", "go", say(`{"GOPROXY":"direct","GOSUMDB":"off"}`), "names no host"},
+		{"off", "go", "go", say(`{"GOPROXY":"off,https://go.example","GOSUMDB":""}`), "names no host"},
+		{"pip exits", "pypi", "pip", "exit 3", "cannot ask pip"},
+		{"crates over git", "crates", "cargo", say(`{"crates-io":{"replace-with":"x"},"x":{"registry":"https://git.example/index"}}`), "sparse+"},
+		{"crates in a folder", "crates", "cargo", say(`{"crates-io":{"replace-with":"x"},"x":{"directory":"/srv"}}`), "sparse+"},
+		{"crates in a circle", "crates", "cargo", say(`{"crates-io":{"replace-with":"x"},"x":{"replace-with":"crates-io"}}`), "replace each other"},
+		{"cargo exits", "crates", "cargo", "echo other >&2; exit 101", "cannot ask cargo"},
+		{"gems from nowhere", "rubygems", "gem", say("*** NO CONFIGURED SOURCES ***"), "names no host"},
+		{"apt from a disc", "apt", "apt-get", say("Packages|deb|cdrom:[x]/|x|main"), "names no host"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lone(t, map[string]string{c.tool: c.script})
+			list, err := Discover(t.Context(), []string{c.registry})
+			if err == nil || !strings.Contains(err.Error(), c.want) || containsCanary(err.Error()) {
+				t.Errorf("got %v and %v, want an error with %q", list, err, c.want)
+			}
+		})
+	}
+}
+
+// cargo that says that nothing is configured is no failure.
+func TestDiscoverCargoUnset(t *testing.T) {
+	lone(t, map[string]string{"cargo": "echo 'error: config value `source` is not set' >&2; exit 101"})
+	list, err := Discover(t.Context(), []string{"crates"})
+	if err != nil || list[0].Source != publicSource {
+		t.Errorf("got %v and %v", list, err)
+	}
+}
+
+// A tool that hangs ends with the caller's patience, and what it started with it.
+func TestDiscoverHangs(t *testing.T) {
+	folder := lone(t, map[string]string{"npm": "/bin/sleep 60 & echo $! > $HOME/pid; wait"})
+	ctx, cancel := contextFor(t, 2*time.Second)
+	defer cancel()
+	start := time.Now()
+	if list, err := Discover(ctx, []string{"npm"}); err == nil {
+		t.Errorf("got %v", list)
+	}
+	if d := time.Since(start); d > 20*time.Second {
+		t.Errorf("took %v", d)
+	}
+	pid, err := os.ReadFile(filepath.Join(folder, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ends(strings.TrimSpace(string(pid))) {
+		t.Error("what the tool started goes on")
+	}
+}
+
+// The tools see the operator's home and nothing of the runner's tokens, and stand in an
+// empty folder that is gone afterwards.
+func TestDiscoverAsksOutside(t *testing.T) {
+	folder := lone(t, map[string]string{"npm": `
+{ echo "home $HOME"; echo "token $GITHUB_TOKEN$NODE_AUTH_TOKEN"; echo "pwd $(pwd)"; /bin/ls -A; } > $HOME/seen
+` + say(`{"registry":"https://npm.example/"}`)})
+	t.Setenv("GITHUB_TOKEN", "canary")
+	t.Setenv("NODE_AUTH_TOKEN", "canary")
+	t.Chdir(t.TempDir())
+	write(t, ".npmrc", "registry=https://evil.example/\n", 0o600)
+	if _, err := Discover(t.Context(), []string{"npm"}); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := os.ReadFile(filepath.Join(folder, "seen"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(seen)), "\n")
+	asked, _ := strings.CutPrefix(lines[2], "pwd ")
+	lines[2] = ""
+	if diff := cmp.Diff([]string{"home " + folder, "token ", "", "go.mod", "package.json"}, lines); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := os.Stat(asked); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", asked, err)
+	}
+}

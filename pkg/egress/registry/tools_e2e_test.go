@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package registry
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// withTools is a host with the machine's own tools and a home of its own.
+func withTools(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("PATH")
+	kept := map[string]string{} // where the tools themselves are, when that is below HOME
+	for name, folder := range map[string]string{"PYENV_ROOT": ".pyenv", "RUSTUP_HOME": ".rustup"} {
+		if kept[name] = os.Getenv(name); kept[name] == "" {
+			kept[name] = filepath.Join(home(), folder)
+		}
+	}
+	folder := lone(t, nil)
+	t.Setenv("PATH", path)
+	for name, value := range kept {
+		t.Setenv(name, value)
+	}
+	return folder
+}
+
+// The real npm, pip, cargo and apt-get, each told of a mirror by its own file in the
+// operator's home, say what the golden answers of the other tests say that they say.
+func TestRealTools(t *testing.T) {
+	t.Setenv("CANARY", "canary")
+	folder := withTools(t)
+	for path, text := range map[string]string{
+		".npmrc": "registry=https://ada:canary@npm.example/all/\n@ours:registry=https://ours.example/npm/\n" +
+			"//ours.example/npm/:_authToken=${CANARY}\n",
+		".config/pip/pip.conf": "[global]\nindex-url = https://ada:canary@pip.example/all/simple/\n[install]\nextra-index-url =\n" +
+			"    https://more.example/simple/\n    http://plain.example:8080/simple/\n",
+		".cargo/config.toml": "[source.crates-io]\nreplace-with = \"ours\"\n[source.ours]\nregistry = \"sparse+https://crates.example/x/index/\"\n",
+		".m2/settings.xml":   mavenSays,
+		"sources.list":       "deb [signed-by=/usr/share/keyrings/ours.gpg] https://apt.example/debian trixie main contrib\ndeb-src http://src.example/debian trixie main\n",
+		"apt.conf":           `Dir::Etc::SourceList "` + folder + "/sources.list\";\nDir::Etc::SourceParts \"/dev/null\";\n",
+	} {
+		write(t, filepath.Join(folder, path), text, 0o600)
+	}
+	t.Setenv("APT_CONFIG", filepath.Join(folder, "apt.conf"))
+	t.Chdir(t.TempDir())
+	write(t, ".npmrc", "registry=https://evil.example/\n", 0o600)
+	write(t, ".cargo/config.toml", "[source.crates-io]\nreplace-with = \"evil\"\n", 0o600)
+	list, err := Discover(t.Context(), []string{"npm", "pypi", "crates", "maven", "apt"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "real.json", list)
+	leavesNoCanary(t, list)
+	goesInside(t, list)
+}
+
+// goesInside checks that tools that are told what the sandbox is told, and nothing else,
+// name the same origins.
+func goesInside(t *testing.T, list []Registry) {
+	t.Helper()
+	folder := withTools(t)
+	for _, r := range list {
+		for name, value := range r.Env {
+			t.Setenv(name, value)
+		}
+		for _, f := range r.Files {
+			write(t, filepath.Join(folder, strings.TrimPrefix(f.Path, "~")), f.Content, 0o600)
+		}
+	}
+	conf := filepath.Join(folder, "etc/apt/apt.conf.d/90fumehood")
+	text, err := os.ReadFile(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, conf, string(text)+`Dir::Etc "`+folder+"/etc/apt\";\n", 0o600)
+	t.Setenv("APT_CONFIG", conf)
+	os.Unsetenv("PIP_CONFIG_FILE")
+	again, err := Discover(t.Context(), []string{"npm", "pypi", "crates", "maven", "apt"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range list {
+		if diff := cmp.Diff(r.Origins, again[i].Origins); diff != "" {
+			t.Errorf("%s: %s", r.Name, diff)
+		}
+		if len(again[i].Credentials) != 0 {
+			t.Errorf("%s: a credential came back from inside: %v", r.Name, again[i].Credentials)
+		}
+	}
+}
