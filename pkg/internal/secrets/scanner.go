@@ -82,12 +82,13 @@ func (s *Scanner) find(text string, until time.Time) []found {
 // candidates are the rules that have a keyword in text, once each, in their order.
 func (s *Scanner) candidates(text string) []int {
 	lower := lowerASCII(text)
+	pairs := pairsOf(lower)
 	wanted := make([]bool, len(s.rules))
 	for _, i := range s.always {
 		wanted[i] = true
 	}
 	for _, word := range s.keywords {
-		if !strings.Contains(lower, word) {
+		if !pairs.mayHold(word) || !strings.Contains(lower, word) {
 			continue
 		}
 		for _, i := range s.byWord[word] {
@@ -101,6 +102,28 @@ func (s *Scanner) candidates(text string) []int {
 		}
 	}
 	return list
+}
+
+// pairs are the pairs of neighbours in a text: most keywords have one that it has not.
+type pairs [1 << 10]uint64
+
+func pairsOf(text string) *pairs {
+	p := new(pairs)
+	for i := 1; i < len(text); i++ {
+		pair := uint(text[i-1])<<8 | uint(text[i])
+		p[pair>>6] |= 1 << (pair & 63)
+	}
+	return p
+}
+
+func (p *pairs) mayHold(word string) bool {
+	for i := 1; i < len(word); i++ {
+		pair := uint(word[i-1])<<8 | uint(word[i])
+		if p[pair>>6]&(1<<(pair&63)) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Scanner) isSecret(r *rule, text string, from, to, start, end int) bool {
