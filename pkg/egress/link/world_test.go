@@ -69,6 +69,15 @@ func (w *world) askedFor() []string {
 	return slices.Clone(w.asked)
 }
 
+// takeAsked is askedFor, which it then forgets.
+func (w *world) takeAsked() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	asked := w.asked
+	w.asked = nil
+	return asked
+}
+
 // session is a Session of two functions.
 type session struct {
 	serve   func(ctx context.Context, c Conn)

@@ -3,6 +3,7 @@
 package netns
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/egress/segment"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // TestMain is also a program that makes a namespace, says where it is, and waits to be
@@ -248,6 +250,34 @@ func namespacesOfProcesses(t *testing.T) map[string]string {
 		}
 	}
 	return found
+}
+
+// Without the right to make it, its absence has a code, a name and a hint.
+func TestMakeWithoutTheRight(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "NETNS_TEST_HOLD=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.Output()
+	if err == nil {
+		t.Fatalf("an unprivileged user made %s", out)
+	}
+	want := "network.unavailable: cannot make a network namespace: operation not permitted\n"
+	if string(out) != want {
+		t.Errorf("says %q, want %q", out, want)
+	}
+}
+
+func TestMissingHints(t *testing.T) {
+	for err, want := range map[error]string{
+		unix.EPERM:  "run fumehood as root or with sudo",
+		unix.ENOENT: "load the kernel's tun module",
+		unix.ENOSYS: "leave network out of the plan",
+	} {
+		var stop *proposal.StopError
+		if !errors.As(missing("do it", err), &stop) || stop.Code != "network.unavailable" || !strings.Contains(stop.Hint, want) {
+			t.Errorf("%v: %+v, want the hint %q", err, stop, want)
+		}
+	}
 }
 
 func TestMakeManyAtOnce(t *testing.T) {

@@ -9,6 +9,7 @@
 package segment
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -95,10 +96,13 @@ func (s Segment) Check() error {
 	if err != nil {
 		return err
 	}
-	same := func(a, b End) bool { return a.V4 == b.V4 && a.V6 == b.V6 && len(a.MAC) == 6 && a.MAC[0]&1 == 0 }
+	same := func(a, b End) bool { return a.V4 == b.V4 && a.V6 == b.V6 }
+	host := func(mac net.HardwareAddr) bool { return len(mac) == 6 && mac[0]&1 == 0 }
 	switch {
 	case !same(want.Gateway, s.Gateway), !same(want.Sandbox, s.Sandbox):
 		return errors.New("invalid segment: its ends are not the first hosts of its pools")
+	case !host(s.Gateway.MAC), !host(s.Sandbox.MAC), bytes.Equal(s.Gateway.MAC, s.Sandbox.MAC):
+		return errors.New("invalid segment: its hardware addresses are not those of two hosts")
 	case s.MTU < 1280 || s.MTU > MTU:
 		return fmt.Errorf("invalid MTU %d", s.MTU)
 	}
