@@ -33,7 +33,7 @@ func (s *session) intercept(ctx context.Context) {
 		s.serveHTTP(ctx, conn, "https")
 		return
 	}
-	s.serveHTTP(ctx, newStrict(conn), "https")
+	s.serveHTTP(ctx, newStrict(conn, s.over), "https")
 }
 
 func (s *session) serverConfig() *tls.Config {

@@ -30,13 +30,14 @@ func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
 	defer p.transport.CloseIdleConnections()
 	gone := make(chan struct{})
 	server := &http.Server{
-		Handler:           p,
-		ReadHeaderTimeout: s.relay.options.Limits.Hello,
-		IdleTimeout:       min(keepAlive, s.relay.options.Limits.Idle),
-		MaxHeaderBytes:    maxHead,
-		ErrorLog:          silent,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		Handler:                      p,
+		DisableGeneralOptionsHandler: true, // it would answer without asking
+		ReadHeaderTimeout:            s.relay.options.Limits.Hello,
+		IdleTimeout:                  min(keepAlive, s.relay.options.Limits.Idle),
+		MaxHeaderBytes:               maxHead,
+		ErrorLog:                     silent,
+		BaseContext:                  func(net.Listener) context.Context { return ctx },
+		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateClosed {
 				close(gone)
@@ -103,6 +104,9 @@ func newProxy(s *session, scheme string) *proxy {
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.running.Add(1)
 	defer p.running.Done()
+	if p.strict != nil {
+		defer p.strict.served()
+	}
 	x := &exchange{proxy: p, session: p.session, began: time.Now(), in: r}
 	x.w = &answer{ResponseWriter: w, exchange: x}
 	defer x.tell()

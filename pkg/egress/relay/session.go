@@ -33,10 +33,11 @@ type session struct {
 	flow      proposal.Flow
 	upstreams []net.Conn
 	closed    bool
+	over      chan struct{} // is closed with it
 }
 
 func newSession(r *Relay, client net.Conn, t Target, d proposal.EgressDecision) *session {
-	s := &session{relay: r, target: t, decision: d, began: time.Now(), name: t.Egress.Name}
+	s := &session{relay: r, target: t, decision: d, began: time.Now(), over: make(chan struct{}), name: t.Egress.Name}
 	if s.name == "" {
 		s.name = literal(t.Egress.Address)
 	}
@@ -105,7 +106,7 @@ func (s *session) serve(ctx context.Context) {
 	case first == 22:
 		s.passTLS(ctx)
 	case first >= 'A' && first <= 'Z':
-		s.serveHTTP(ctx, newStrict(s.client), "http")
+		s.serveHTTP(ctx, newStrict(s.client, s.over), "http")
 	default:
 		s.refuse(refusal{code: "protocol", message: "neither TLS nor HTTP"})
 	}
@@ -153,6 +154,9 @@ func (s *session) ended() (code, message string) {
 func (s *session) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.closed {
+		close(s.over)
+	}
 	s.closed = true
 	s.client.Conn.Close()
 	if s.target.Upstream != nil {

@@ -5,9 +5,12 @@ package relay
 import (
 	"bufio"
 	"errors"
+	"io"
 	"net"
+	"os"
 	"strconv"
 	"sync/atomic"
+	"time"
 )
 
 // A strict stands before a server of HTTP/1 and lets it see only requests that any two
@@ -24,6 +27,10 @@ type strict struct {
 	left  int64 // of a body or a chunk
 	after strictState
 	bad   atomic.Pointer[string]
+
+	open atomic.Int32  // heads that were given and are not served
+	wake chan struct{} // ends the wait of lastWord
+	over <-chan struct{}
 }
 
 type strictState int
@@ -46,8 +53,9 @@ const (
 
 var errMalformed = errors.New("malformed HTTP")
 
-func newStrict(c net.Conn) *strict {
-	return &strict{Conn: c, in: bufio.NewReaderSize(c, smallBuffer)}
+// newStrict returns a strict before c, which waits for nothing when over is closed.
+func newStrict(c net.Conn, over <-chan struct{}) *strict {
+	return &strict{Conn: c, over: over, in: bufio.NewReaderSize(c, smallBuffer), wake: make(chan struct{}, 1)}
 }
 
 // why says what was wrong with what came last; "" is nothing.
@@ -126,6 +134,9 @@ func (s *strict) takeLine() (bool, error) {
 	if err == bufio.ErrBufferFull {
 		return false, nil
 	}
+	if err == io.EOF && s.state == inHead {
+		return false, s.lastWord()
+	}
 	if err != nil {
 		return false, err
 	}
@@ -134,6 +145,37 @@ func (s *strict) takeLine() (bool, error) {
 	}
 	return true, nil
 }
+
+// lastWord tells of the end when nothing is being served any more: a program that has
+// said its last may still wait for an answer, and the server takes the end for its death.
+func (s *strict) lastWord() error {
+	if s.open.Load() <= 0 {
+		return io.EOF
+	}
+	select {
+	case <-s.wake:
+		return os.ErrDeadlineExceeded
+	case <-s.over:
+		return io.EOF
+	}
+}
+
+// SetReadDeadline is how the server ends a Read when it has served a request, and begins
+// the next.
+func (s *strict) SetReadDeadline(t time.Time) error {
+	past := !t.IsZero() && !t.After(time.Now())
+	select {
+	case <-s.wake:
+	default:
+	}
+	if past {
+		s.wake <- struct{}{}
+	}
+	return s.Conn.SetReadDeadline(t)
+}
+
+// served is called when a request has been served.
+func (s *strict) served() { s.open.Add(-1) }
 
 func (s *strict) most() int {
 	switch s.state {
@@ -196,6 +238,7 @@ func (s *strict) block() error {
 		s.state, s.left, s.after = inData, f.length, inHead
 	}
 	s.out = block
+	s.open.Add(1)
 	return nil
 }
 
@@ -207,6 +250,7 @@ func (s *strict) malformed(why string) error {
 	s.state, s.head, s.line = atEnd, nil, nil
 	if state == inHead {
 		s.out = []byte(refusedHead)
+		s.open.Add(1)
 		return nil
 	}
 	return errMalformed

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+)
+
+// scripted is a connection that says what it was given.
+type scripted struct {
+	net.Conn
+	io.Reader
+}
+
+func (s scripted) Read(p []byte) (int, error) { return s.Reader.Read(p) }
+
+// FuzzStrict holds what a strict lets through to net/http's reading: every head that
+// it gives is one request there, of the same framing, and nothing else is.
+func FuzzStrict(f *testing.F) {
+	for _, s := range smuggles {
+		f.Add([]byte(s.text))
+	}
+	for _, body := range badChunks {
+		f.Add([]byte("POST /a HTTP/1.1\r\nHost: allowed.example\r\nTransfer-Encoding: chunked\r\n\r\n" + body))
+	}
+	over := make(chan struct{})
+	close(over)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := newStrict(scripted{Reader: bytes.NewReader(data)}, over)
+		out, err := io.ReadAll(s)
+		if err != nil && !errors.Is(err, errMalformed) {
+			t.Fatalf("ended with %v", err)
+		}
+		bad := bytes.Index(out, []byte(refusedHead))
+		if s.why() == "" && !bytes.HasPrefix(data, out) {
+			t.Fatalf("%q became %q", data, out)
+		}
+		heads, in := 0, bufio.NewReaderSize(bytes.NewReader(out), 1<<20)
+		for {
+			r, err := http.ReadRequest(in)
+			if err != nil {
+				break
+			}
+			heads++
+			if r.Method == http.MethodConnect {
+				return // what follows is no HTTP for one, and more of it for the other
+			}
+			if n := len(r.TransferEncoding); n > 1 || n == 1 && r.ContentLength != -1 {
+				t.Fatalf("two framings of %q", out)
+			}
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				break
+			}
+		}
+		if given := int(s.open.Load()); heads != given {
+			t.Fatalf("gave %d heads, net/http reads %d, in %q (refused at %d, %s)", given, heads, out, bad, s.why())
+		}
+	})
+}
+
+// FuzzPath: a path that is not refused is what policy was asked about, but for repeated
+// slashes.
+func FuzzPath(f *testing.F) {
+	for _, p := range []string{"/", "/a/../b", "/a//b/", "/%2e", "/..;x", "/.a", "/a\\b"} {
+		f.Add(p)
+	}
+	f.Fuzz(func(t *testing.T, p string) {
+		if p == "" || p[0] != '/' || pathShape(p) != "" {
+			return
+		}
+		squeezed := string(bytes.ReplaceAll([]byte(p), []byte("//"), []byte("/")))
+		for squeezed != p {
+			p, squeezed = squeezed, string(bytes.ReplaceAll([]byte(squeezed), []byte("//"), []byte("/")))
+		}
+		if c := cleaned(p); c != p {
+			t.Fatalf("%q is asked about as %q", p, c)
+		}
+	})
+}
