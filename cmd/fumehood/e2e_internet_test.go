@@ -56,10 +56,12 @@ const (
 	serverAddress = "93.184.215.14"
 	otherAddress  = "93.184.215.15"
 	foreignDNS    = "9.9.9.9"
+	sshAddress    = "93.184.215.16"
+	mirrorAddress = "10.20.0.7" // private, as a company's mirror may be
 )
 
 var worldAddresses = []string{
-	routerAddress + "/24", serverAddress + "/32", otherAddress + "/32", foreignDNS + "/32",
+	routerAddress + "/24", serverAddress + "/32", otherAddress + "/32", foreignDNS + "/32", sshAddress + "/32", mirrorAddress + "/32",
 	"169.254.169.254/32", "10.0.0.5/32", "192.168.7.7/32", "100.64.0.9/32", "2606:2800:220:1::14/128", "fd00:ec2::254/128", "64:ff9b::a00:5/128",
 }
 

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,8 +25,9 @@ import (
 // A desk is a folder from which fumehood is started as a process of its own, with
 // everything that it leaves behind below that folder.
 type desk struct {
-	dir   string
-	cache string
+	dir     string
+	cache   string
+	environ []string // instead of this process's
 }
 
 func newDesk(t *testing.T) desk {
@@ -60,7 +62,11 @@ func (d desk) plan(t *testing.T, text, timeout string) {
 
 // env is the host's, with what would let two tests meet turned aside.
 func (d desk) env() []string {
-	return append(os.Environ(), asFumehood+"=1", "FUMEHOOD_CACHE="+d.cache, "TMPDIR="+d.path("tmp"), "XDG_STATE_HOME="+d.path("state"))
+	environ := d.environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	return append(slices.Clone(environ), asFumehood+"=1", "FUMEHOOD_CACHE="+d.cache, "TMPDIR="+d.path("tmp"), "XDG_STATE_HOME="+d.path("state"))
 }
 
 // command is fumehood, which is this test's own binary.
