@@ -24,7 +24,7 @@ func TestUnread(t *testing.T) {
 	for worker := range 32 {
 		all.Go(func() {
 			err := in(g.inside(), func() error {
-				for i := worker; i < 1000; i += 32 {
+				for i := worker; i < unreadConnections; i += 32 {
 					if err := unread(t, to, i%2 == 0); err != nil {
 						return err
 					}
