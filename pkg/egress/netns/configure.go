@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -64,8 +66,32 @@ func configure(s segment.Segment) (segment.Segment, error) {
 	if withoutIPv6(err) {
 		return s.Without6(), nil
 	}
-	return s, err
+	if err != nil {
+		return s, err
+	}
+	return s, settled(link)
 }
+
+// settled waits until the kernel has taken its IPv6 address into use, which it does a
+// moment later even when it need not look for a duplicate.
+func settled(link netlink.Link) error {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		addresses, err := netlink.AddrList(link, netlink.FAMILY_V6)
+		if err != nil {
+			return missing("read the addresses of "+device, err)
+		}
+		tentative := func(a netlink.Addr) bool { return a.Flags&unix.IFA_F_TENTATIVE != 0 }
+		if !slices.ContainsFunc(addresses, tentative) {
+			return nil
+		}
+		if time.Now().After(end) {
+			return missing("have the IPv6 address of "+device+" taken into use", nil)
+		}
+	}
+}
+
+// patience is far more than a kernel needs for that.
+const patience = 5 * time.Second
 
 // forwardsNothing refuses a namespace whose kernel would pass packets on.
 func forwardsNothing() error {
