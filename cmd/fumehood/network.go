@@ -158,17 +158,27 @@ func (n *network) lay(files []registry.File) {
 // offline are the variables that keep a tool from the network where it has none.
 var offline = map[string][]string{"go": {"GOPROXY"}, "crates": {"CARGO_NET_OFFLINE"}}
 
-// showBundles lays the bundle over those of the root file system.
+// showBundles lays the bundle over those of the root file system, and over Java's.
 func (n *network) showBundles(trusted []byte) error {
 	var err error
 	if n.dir, err = os.MkdirTemp("", "fumehood-"); err != nil {
 		return err
 	}
-	file := filepath.Join(n.dir, "ca-certificates.crt")
-	if err := errors.Join(os.WriteFile(file, trusted, 0o644), os.Chmod(n.dir, 0o755)); err != nil {
+	if err := os.Chmod(n.dir, 0o755); err != nil {
 		return err
 	}
-	for _, path := range bundles {
+	return errors.Join(
+		n.cover(bundles, "ca-certificates.crt", trusted),
+		n.cover(javaTruststores(), "cacerts", truststore(trusted)))
+}
+
+// cover lays a file over those of the root file system that are there.
+func (n *network) cover(paths []string, name string, content []byte) error {
+	file := filepath.Join(n.dir, name)
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		return err
+	}
+	for _, path := range paths {
 		if n.shown(path) {
 			n.sandbox.Binds = append(n.sandbox.Binds, sandbox.Bind{Source: file, Target: path})
 		}

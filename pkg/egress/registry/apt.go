@@ -51,12 +51,14 @@ func findApt(ctx context.Context, a *asker, r *Registry) error {
 	return nil
 }
 
-// aptConf lets apt keep its lists where an unprivileged user may write.
+// aptConf lets apt keep its lists where an unprivileged user may write, and not ask for
+// a mirror's SRV record before its address: the gateway answers addresses only.
 const aptConf = `Dir::State "/tmp/apt/state";
 Dir::State::status "/var/lib/dpkg/status";
 Dir::Cache "/tmp/apt/cache";
 APT::Sandbox::User "";
 Acquire::Languages "none";
+Acquire::EnableSrvRecords "false";
 `
 
 // signedBy is the option that names the keyrings that the sandbox has, or "".
