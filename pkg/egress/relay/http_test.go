@@ -323,7 +323,9 @@ func TestBudgetHoldsOverConnections(t *testing.T) {
 	})
 	each(t, server, func(t *testing.T, w *world, c *http.Client, base string) {
 		received.Store(0)
+		w.mu.Lock()
 		w.connect.Most = 1 << 20
+		w.mu.Unlock()
 		refused := false
 		for range 20 {
 			res, err := c.Post(base+"/", "application/octet-stream", bytes.NewReader(make([]byte, 200<<10)))

@@ -146,7 +146,10 @@ func (w *world) start() string {
 			if err != nil {
 				return
 			}
-			w.wait.Go(func() { r.Serve(w.ctx, c, w.target(), w.connect) })
+			w.mu.Lock()
+			d := w.connect
+			w.mu.Unlock()
+			w.wait.Go(func() { r.Serve(w.ctx, c, w.target(), d) })
 		}
 	}()
 	w.gate = l.Addr().String()
