@@ -47,10 +47,11 @@ func checkRequestLine(line string) (version, why string) {
 			return "", "its target has a character that belongs encoded"
 		}
 	}
-	if parts[0] == "CONNECT" {
-		return parts[2], ""
+	target := parts[1]
+	if parts[0] == "CONNECT" && target[0] != '/' {
+		target = "http://" + target // it is a host and a port
 	}
-	if _, err := url.ParseRequestURI(parts[1]); err != nil {
+	if _, err := url.ParseRequestURI(target); err != nil {
 		return "", "its target is malformed"
 	}
 	return parts[2], ""
