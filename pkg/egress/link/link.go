@@ -105,6 +105,7 @@ type Link struct {
 	stack   *stack.Stack
 	fd      int
 	gate    *gate
+	wire    *wire
 	open    chan struct{} // a token for each connection
 	wide    chan struct{} // a token for each connection with wide buffers
 	queries chan struct{} // a token for each open question
@@ -195,6 +196,9 @@ func (l *Link) Close() error {
 	l.close.Do(func() {
 		if l.gate != nil {
 			l.gate.shut()
+		}
+		if l.wire != nil {
+			l.wire.end()
 		}
 		if l.stack != nil {
 			l.Cut()

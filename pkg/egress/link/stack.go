@@ -50,6 +50,7 @@ func (l *Link) start() error {
 	forwarder := tcp.NewForwarder(s, narrowBuffer, l.config.Deciding, l.admit)
 	s.SetTransportProtocolHandler(tcp.ProtocolNumber, forwarder.HandlePacket)
 
+	l.wire = wire
 	if err := s.CreateNIC(nic, wire); err != nil {
 		return errors.New(err.String())
 	}

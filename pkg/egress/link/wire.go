@@ -53,20 +53,22 @@ func newWire(fd int, mtu int, address tcpip.LinkAddress, admit func([]byte) bool
 	return &wire{LinkEndpoint: out, fd: fd, stop: stop, admit: admit}, nil
 }
 
-// Attach starts the reader; with nil it ends it and waits.
+// Attach starts the reader. With nil it does nothing: the stack calls it with a lock
+// held that the reader may be waiting for, so the reader must have been ended before.
 func (w *wire) Attach(to stack.NetworkDispatcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	started := w.to != nil
-	w.to = to
-	switch {
-	case to == nil && started:
-		w.stop.Stop()
-		w.reader.Wait()
-		unix.Close(w.stop.EFD)
-	case to != nil && !started:
+	if to != nil && w.to == nil {
 		w.reader.Go(func() { w.read(to) })
 	}
+	w.to = to
+}
+
+// end ends the reader and waits for it. It is called once.
+func (w *wire) end() {
+	w.stop.Stop()
+	w.reader.Wait()
+	unix.Close(w.stop.EFD)
 }
 
 // IsAttached implements stack.LinkEndpoint.
