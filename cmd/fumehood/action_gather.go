@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/hood"
@@ -93,6 +94,9 @@ func (j *job) engine() (*policy.Engine, error) {
 	o := policy.Options{Observe: j.in.Mode == "observe"}
 	if j.source != nil && j.source.policy != "" {
 		o.Dirs = []string{j.source.policy}
+		if j.in.Network == action.NetworkPolicy {
+			o.Opening = o.Dirs
+		}
 	}
 	return policy.New(j.ctx, o)
 }

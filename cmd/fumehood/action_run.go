@@ -17,6 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -240,13 +241,39 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 		"--artifacts", l.files, "--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
 		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--timeout", j.in.Timeout.String(), "--json",
 	}
-	if j.source.policy != "" {
+	switch {
+	case j.source.policy != "" && j.in.Network == action.NetworkPolicy:
+		registries, err := j.registries(l)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--organisation", j.source.policy, "--registries", registries)
+	case j.source.policy != "":
 		args = append(args, "--policy", j.source.policy)
 	}
 	if j.in.Mode == action.ModeObserve {
 		args = append(args, "--observe")
 	}
 	return args, nil
+}
+
+// registries writes where this job's own tools find the packages that the plan asks for:
+// the child has another HOME, and root's.
+func (j *job) registries(l leg) (string, error) {
+	var asked []string
+	for _, p := range l.plan.Proposals {
+		asked = append(asked, registriesIn(p.Network)...)
+	}
+	found, err := registry.Discover(j.ctx, asked)
+	if err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(found)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(j.dir, "registries.json")
+	return path, os.WriteFile(path, data, 0o600)
 }
 
 // folder is where commands start, "" for the repository's top.

@@ -208,6 +208,34 @@ func TestActionObserve(t *testing.T) {
 	want(t, "comment", w.comment().Body, "house.sort", "observe", "2 succeeded", "1 denied")
 }
 
+// With network: policy a rule at the base commit can grant what a plan asks for, a fork's
+// too, and the gateway refuses and tells the rest; without that input nobody grants.
+func TestActionNetwork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, map[string]string{".github/fumehood/hosts.rego": `package fumehood.proposal
+
+# METADATA
+# title: An address that the gateway refuses whoever grants it
+# custom: {rule: house.hosts}
+network contains {"rule": "house.hosts", "host": h} if {
+	some h in input.proposal.network
+	h == "127.0.0.1:9"
+}
+`}, nil)
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: try, network: ['127.0.0.1:9'], language: python, code: \"import socket\\ntry: socket.create_connection(('198.51.100.7', 9), 2)\\nexcept OSError: pass\"}\n"
+	event := w.event("pull_request.opened.fork", nil)
+	if s := w.act("pull_request", event, "INPUT_PLAN="+plan); s.outputs["denied"] != "1" {
+		t.Errorf("without the input: outputs %q\n%s", s.outputs, s.log)
+	}
+	s := w.act("pull_request", event, "INPUT_PLAN="+plan, "INPUT_NETWORK=policy")
+	if s.outputs["allowed"] != "1" || s.code != exitOK {
+		t.Fatalf("outputs %q\n%s", s.outputs, s.log)
+	}
+	w.upload(s, nil)
+	w.report(nil, "INPUT_NETWORK=policy")
+	want(t, "comment", w.comment().Body, "The network was refused", "198.51.100.7:9", "egress.address")
+}
+
 // A submodule and a large file that are not there are named.
 func TestActionLeftOut(t *testing.T) {
 	t.Parallel()

@@ -9,12 +9,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/egress"
@@ -42,7 +44,7 @@ type network struct {
 
 // Open starts the gateway.
 func (n *network) Open(ctx context.Context, granted []string) error {
-	registries, err := registry.Discover(ctx, registriesIn(granted))
+	registries, err := n.setup.registriesOf(ctx, registriesIn(granted))
 	if err != nil {
 		return err
 	}
@@ -58,6 +60,22 @@ func (n *network) Open(ctx context.Context, granted []string) error {
 		return err
 	}
 	return n.show(registries, o.Roots)
+}
+
+// registriesOf are those of --registries, or what this host's own tools say.
+func (s *setup) registriesOf(ctx context.Context, granted []string) ([]registry.Registry, error) {
+	if s.registries == "" {
+		return registry.Discover(ctx, granted)
+	}
+	data, err := os.ReadFile(s.registries)
+	var all []registry.Registry
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+	}
+	if err != nil {
+		return nil, &proposal.StopError{Code: "network.registries", Message: "the file of --registries cannot be read", Hint: "leave it out; fumehood action writes it", Err: err}
+	}
+	return slices.DeleteFunc(all, func(r registry.Registry) bool { return !slices.Contains(granted, r.Name) }), nil
 }
 
 // registriesIn are the names in entries like "registry:npm".
@@ -83,7 +101,9 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 	ctx = context.WithoutCancel(ctx)
 	return egress.Options{
 		Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
-			return n.engine.Egress(ctx, x)
+			d, err := n.engine.Egress(ctx, x)
+			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
+			return d, err
 		},
 		Event: n.observer.See, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin, Fail: n.observer.Fail,
 		Registries: func(name string, port int, path string) []string { return registry.Match(registries, name, port, path) },
@@ -258,6 +278,14 @@ func (s *setup) credentialsFor(registries []registry.Registry, env map[string]st
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// credited says that a credential is put on what is sent to x, for which TLS has to end
+// at the gateway. Policy may be stricter, not laxer.
+func credited(credentials []wire.Credential, x proposal.Egress) bool {
+	return slices.ContainsFunc(credentials, func(c wire.Credential) bool {
+		return c.Host == x.Name && x.Port == 443 || c.Host == x.Destination()
+	})
 }
 
 // hostOf is a credential's host as the gateway takes it.

@@ -35,6 +35,7 @@ type setup struct {
 	rootfs          string
 	mounts          list
 	resolvers       list
+	registries      string
 	credentials     list
 	runsc           string
 	artifacts       string
@@ -57,6 +58,7 @@ func (s *setup) define(f *flag.FlagSet) {
 	f.StringVar(&s.workspace, "workspace", ".", "folder with the pull request's code; it is never written to")
 	f.BoolVar(&s.observe, "observe", false, "record what the --policy folders would refuse, and refuse only what the default policy does")
 	f.StringVar(&s.about, "about", "", "JSON `file` that says which pull request this is; fumehood action writes it")
+	f.StringVar(&s.registries, "registries", "", "JSON `file` that says where packages are found, in place of this host's tools; fumehood action writes it")
 	f.StringVar(&s.owner, "owner", "", "give the artifacts to `UID:GID`")
 	f.BoolVar(&s.lifeline, "lifeline", false, "stop when standard input ends")
 	s.defineCommon(f)

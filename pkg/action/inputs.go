@@ -21,7 +21,7 @@ type Inputs struct {
 	Mode             string          // ModeEnforce or ModeObserve
 	Phase            string          // PhaseAuto, PhaseRun, PhaseReport or PhaseTrigger
 	Rootfs           string          // "host", "dir:/path" or "image:ref@sha256:…"
-	Network          string          // "none"
+	Network          string          // NetworkNone or NetworkPolicy
 	Timeout          time.Duration   // of all proposals together
 	Limits           proposal.Limits // the most that one command may have; a zero field is the default
 	WorkingDirectory string          // relative to the repository, "." for its top
@@ -43,6 +43,9 @@ type Inputs struct {
 const (
 	ModeEnforce = "enforce"
 	ModeObserve = "observe"
+
+	NetworkNone   = "none"   // whatever a plan asks for
+	NetworkPolicy = "policy" // the hosts that a plan asks for and the rules of Policy grant
 )
 
 // The values of Inputs.Phase.
@@ -77,7 +80,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		Mode:             r.word("mode", ModeEnforce, ModeObserve),
 		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger),
 		Rootfs:           r.rootfs("rootfs"),
-		Network:          r.word("network", "none"),
+		Network:          r.word("network", NetworkNone, NetworkPolicy),
 		Timeout:          r.duration("timeout", DefaultTimeout, time.Second, 6*time.Hour),
 		Limits:           r.limits("limits"),
 		WorkingDirectory: r.path("working-directory", ".", "service/api"),
