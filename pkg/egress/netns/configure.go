@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,23 +68,20 @@ func configure(s segment.Segment) (segment.Segment, error) {
 	if err != nil {
 		return s, err
 	}
-	return s, settled(link)
+	return s, settled(s.Sandbox.V6)
 }
 
 // settled waits until the kernel has taken its IPv6 address into use, which it does a
-// moment later even when it need not look for a duplicate.
-func settled(link netlink.Link) error {
+// moment later, even when it need not look for a duplicate: until then it drops what
+// comes for it. The sign is the route to the address itself.
+func settled(own netip.Addr) error {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		addresses, err := netlink.AddrList(link, netlink.FAMILY_V6)
-		if err != nil {
-			return missing("read the addresses of "+device, err)
-		}
-		tentative := func(a netlink.Addr) bool { return a.Flags&unix.IFA_F_TENTATIVE != 0 }
-		if !slices.ContainsFunc(addresses, tentative) {
+		routes, err := netlink.RouteGet(own.AsSlice())
+		if err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL {
 			return nil
 		}
 		if time.Now().After(end) {
-			return missing("have the IPv6 address of "+device+" taken into use", nil)
+			return missing("have the IPv6 address of "+device+" taken into use", err)
 		}
 	}
 }
