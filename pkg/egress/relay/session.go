@@ -74,7 +74,7 @@ func (s *session) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			s.end("cut", "the command has ended, or the run")
 		} else {
-			s.end("limit", "the connection was open for too long")
+			s.end("timeout", "the connection was open for too long")
 		}
 		s.close()
 	})
@@ -190,7 +190,7 @@ func (s *session) watchIdle() *time.Timer {
 			timer.Reset(most - quiet)
 			return
 		}
-		s.end("limit", "nothing came or went for "+most.String())
+		s.end("idle", "nothing came or went for "+most.String())
 		s.close()
 	})
 	ready.Done()
