@@ -41,9 +41,9 @@ func TestConnectionsEnd(t *testing.T) {
 	}{
 		{"says nothing", allow, Limits{Hello: 30 * time.Millisecond}, "", false, "limit"},
 		{"half a hello", allow, Limits{Hello: 30 * time.Millisecond}, "\x16\x03\x01\x02\x00", false, "limit"},
-		{"idle", raw, Limits{Idle: 50 * time.Millisecond}, "x", false, "limit"},
-		{"idle request", allow, Limits{Idle: 50 * time.Millisecond}, "POST / HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 9\r\n\r\nx", false, "limit"},
-		{"too long", raw, Limits{Total: 50 * time.Millisecond}, "x", false, "limit"},
+		{"idle", raw, Limits{Idle: 50 * time.Millisecond}, "x", false, "idle"},
+		{"idle request", allow, Limits{Idle: 50 * time.Millisecond}, "POST / HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 9\r\n\r\nx", false, "idle"},
+		{"too long", raw, Limits{Total: 50 * time.Millisecond}, "x", false, "timeout"},
 		{"cut", raw, Limits{}, "x", true, "cut"},
 		{"cut in a request", allow, Limits{}, "POST / HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 9\r\n\r\nx", true, "cut"},
 		{"another protocol", allow, Limits{}, "\x00\x00\x00\x08\x04\xd2\x16\x2f", false, "protocol"},
