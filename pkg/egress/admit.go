@@ -70,7 +70,7 @@ func (a *attempt) admit(ctx context.Context) string {
 func (a *attempt) locate(ctx context.Context) string {
 	name, ok := a.way.pool.Name(a.to.Addr())
 	switch {
-	case !ok && names.Synthetic(a.to.Addr()):
+	case !ok && a.way.pool.Synthetic(a.to.Addr()):
 		return "address" // it stands for nothing
 	case !ok:
 		a.addrs = []netip.Addr{a.to.Addr()}

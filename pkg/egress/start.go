@@ -15,7 +15,6 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/egress/address"
 	"github.com/fumehood/fumehood/pkg/egress/confine"
-	"github.com/fumehood/fumehood/pkg/egress/names"
 	"github.com/fumehood/fumehood/pkg/egress/netns"
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
@@ -38,11 +37,7 @@ func Start(ctx context.Context, o Options) (*Gateway, error) {
 	if len(o.Argv) == 0 {
 		o.Argv = []string{"/proc/self/exe", DoorName}
 	}
-	s, err := segment.New(names.Net4, names.Net6)
-	if err != nil {
-		return nil, startError("the gateway's addresses do not fit", err)
-	}
-	ns, err := netns.Make(netns.Config{Segment: s})
+	ns, err := netns.Make(netns.Config{})
 	if err != nil {
 		return nil, err
 	}

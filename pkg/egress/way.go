@@ -61,7 +61,7 @@ type datagram struct {
 }
 
 func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way, error) {
-	w := &way{segment: s.Segment, control: c, pool: names.NewPool(), dialer: address.NewDialer(s.Own), datagrams: make(chan datagram, pendingDatagrams)}
+	w := &way{segment: s.Segment, control: c, pool: names.NewPool(s.Segment), dialer: address.NewDialer(s.Own), datagrams: make(chan datagram, pendingDatagrams)}
 	var err error
 	w.resolver, err = names.NewResolver(names.Upstream{Servers: s.Resolvers, Hosts: s.Hosts, Check: w.dialer.Check})
 	if err != nil {

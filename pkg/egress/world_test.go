@@ -37,7 +37,6 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/pkg/egress/names"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -520,7 +519,7 @@ func (g *Gateway) inside() int {
 
 func (g *Gateway) lookup(ctx context.Context, name string) ([]string, error) {
 	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return g.dialAddr(ctx, network, netip.AddrPortFrom(names.Gateway4, 53).String())
+		return g.dialAddr(ctx, network, netip.AddrPortFrom(g.ns.Segment.Gateway.V4, 53).String())
 	}}
 	found, err := resolver.LookupNetIP(ctx, "ip4", name+".")
 	var list []string

@@ -45,8 +45,6 @@ type Options struct {
 	// Rate is how many messages a second are answered; 0 is DefaultRate. What is more
 	// is answered with a failure, and told as one Flow a second.
 	Rate int
-	// Without6 is for a sandbox that has no IPv6: AAAA has no data.
-	Without6 bool
 }
 
 // A Server answers DNS messages. It is used by many goroutines at once.
@@ -156,7 +154,7 @@ func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *propo
 	if err := s.o.Find(ctx, name, d.Private); err != nil {
 		return notFound(ctx, err, flow)
 	}
-	if q.Type == dnsmessage.TypeAAAA && s.o.Without6 {
+	if q.Type == dnsmessage.TypeAAAA && !v6.IsValid() { // the sandbox has no IPv6
 		return dnsmessage.RCodeSuccess, nil, ""
 	}
 	return dnsmessage.RCodeSuccess, addressBody(q.Type, v4, v6), ""

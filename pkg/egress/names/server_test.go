@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/fumehood/fumehood/pkg/egress/address"
+	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -43,7 +44,7 @@ var where = map[string]error{
 
 func newDesk(t testing.TB, change func(*Options)) *desk {
 	t.Helper()
-	d := &desk{pool: NewPool()}
+	d := &desk{pool: NewPool(segment.Default())}
 	o := Options{
 		Pool: d.pool,
 		Ask: func(_ context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
@@ -154,7 +155,7 @@ func TestQuery(t *testing.T) {
 		flow  string // type, name, effect and code
 	}{
 		{"allowed", "a.example.", a, "Success 198.18.1.0", "A a.example allow "},
-		{"allowed, IPv6", "a.example.", aaaa, "Success fd66:756d:6500::100", "AAAA a.example allow "},
+		{"allowed, IPv6", "a.example.", aaaa, "Success fd66:756d:6568::100", "AAAA a.example allow "},
 		{"in mixed case", "A.eXaMpLe.", a, "Success 198.18.1.0", "A a.example allow "},
 		{"refused", "evil.example.", a, "NameError (15/15 fumehood: refused by rule egress.no-rule)", "A evil.example deny policy"},
 		{"for a person to say", "ask.example.", a, "NameError (15/15 fumehood: refused by policy)", "A ask.example ask policy"},
@@ -221,7 +222,7 @@ func TestQueryOtherTypesOfAKnownName(t *testing.T) {
 }
 
 func TestQueryWithout6(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.Without6 = true })
+	d := newDesk(t, func(o *Options) { o.Pool = NewPool(segment.Default().Without6()) })
 	for kind, want := range map[dnsmessage.Type]string{dnsmessage.TypeA: "Success 198.18.1.0", dnsmessage.TypeAAAA: "Success"} {
 		if got := line(t, d.Query(context.Background(), questionOf(t, "a.example.", kind, false))); got != want {
 			t.Errorf("%s: %q, want %q", kind, got, want)
@@ -432,7 +433,7 @@ func TestQueryCut(t *testing.T) {
 }
 
 func TestNewServerNeedsWhatItNeeds(t *testing.T) {
-	if _, err := NewServer(Options{Pool: NewPool()}); err == nil {
+	if _, err := NewServer(Options{Pool: NewPool(segment.Default())}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -460,7 +461,7 @@ func TestQueryByAClient(t *testing.T) {
 			return (&net.Dialer{}).DialContext(ctx, network, inside.addr.String())
 		}}
 		for name, want := range map[string]string{
-			"a.example.": "198.18.1.0 fd66:756d:6500::100", "b.example.": "no such host", "evil.example.": "no such host", "nowhere.example.": "no such host",
+			"a.example.": "198.18.1.0 fd66:756d:6568::100", "b.example.": "no such host", "evil.example.": "no such host", "nowhere.example.": "no such host",
 		} {
 			t.Run(network+" "+name, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -99,13 +100,24 @@ func (x *exchange) refuse(r refusal) {
 
 // what names the request to a person.
 func (x *exchange) what() string {
-	return fmt.Sprintf("%s %s://%s%s", x.egress.Method, x.egress.Protocol, x.session.name, x.egress.Path)
+	return fmt.Sprintf("%s %s://%s%s", x.egress.Method, x.egress.Protocol, x.session.name, x.shown().Path)
+}
+
+// shown is egress without a path that holds what looks like a secret: records and
+// reports go further than the request did.
+func (x *exchange) shown() proposal.Egress {
+	e := x.egress
+	if slices.ContainsFunc(e.Secrets, func(s proposal.EgressSecret) bool { return s.Where == "url" }) &&
+		len(x.session.relay.options.Scan(x.in.URL.EscapedPath(), nil, nil)) > 0 {
+		e.Path = "/[secret]"
+	}
+	return e
 }
 
 // tell tells what became of the request.
 func (x *exchange) tell() {
 	x.session.relay.options.Tell(proposal.Flow{
-		Egress: x.egress, Decision: x.decision, Code: x.code, Inside: x.session.target.Inside,
+		Egress: x.shown(), Decision: x.decision, Code: x.code, Inside: x.session.target.Inside,
 		Sent: x.sent.Load(), Received: x.w.received, Status: x.status,
 		WallMS: time.Since(x.began).Milliseconds(),
 	})

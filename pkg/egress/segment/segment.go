@@ -38,8 +38,9 @@ type Segment struct {
 // worth of headers.
 const MTU = 65521
 
-// Reserved is how many addresses at the start of each pool are never given to a name.
-const Reserved = 16
+// Reserved is how many addresses at the start of each pool, and at the end, are never
+// given to a name.
+const Reserved = 256
 
 // Default returns the wire that every sandbox gets: 198.18.0.0/15, which is set aside
 // for benchmarks and routed nowhere (RFC 2544), and a unique local /64 (RFC 4193). Each
@@ -55,12 +56,12 @@ func Default() Segment {
 // New returns a wire with addresses of the two pools; pool6 may be the zero Prefix.
 func New(pool4, pool6 netip.Prefix) (Segment, error) {
 	s := Segment{Pool4: pool4.Masked(), MTU: MTU}
-	if !pool4.Addr().Is4() || pool4.Bits() > 24 {
-		return Segment{}, fmt.Errorf("invalid pool %s: want an IPv4 prefix of at most 24 bits", pool4)
+	if !pool4.Addr().Is4() || pool4.Bits() == 0 || pool4.Bits() > 20 {
+		return Segment{}, fmt.Errorf("invalid pool %s: want an IPv4 prefix of at most 20 bits", pool4)
 	}
 	if pool6 != (netip.Prefix{}) {
-		if !pool6.Addr().Is6() || pool6.Addr().Is4In6() || pool6.Bits() > 112 {
-			return Segment{}, fmt.Errorf("invalid pool %s: want an IPv6 prefix of at most 112 bits", pool6)
+		if !pool6.Addr().Is6() || pool6.Addr().Is4In6() || pool6.Bits() > 96 {
+			return Segment{}, fmt.Errorf("invalid pool %s: want an IPv6 prefix of at most 96 bits", pool6)
 		}
 		s.Pool6 = pool6.Masked()
 	}

@@ -32,8 +32,9 @@ func TestNewRefuses(t *testing.T) {
 	tests := []struct{ name, pool4, pool6 string }{
 		{"IPv6 for IPv4", "fd00::/64", ""},
 		{"IPv4 for IPv6", "198.18.0.0/15", "10.0.0.0/8"},
-		{"a pool of too few", "198.18.0.0/25", ""},
-		{"an IPv6 pool of too few", "198.18.0.0/15", "fd00::/120"},
+		{"a pool of too few", "198.18.0.0/21", ""},
+		{"a pool of all", "0.0.0.0/0", ""},
+		{"an IPv6 pool of too few", "198.18.0.0/15", "fd00::/97"},
 		{"no pool", "", ""},
 	}
 	for _, test := range tests {
