@@ -93,6 +93,23 @@ func TestBudgetOfRaw(t *testing.T) {
 	}
 }
 
+// A hundred names together send no more than one run may.
+func TestBudgetOfRun(t *testing.T) {
+	w := newWorld(t, 22, raw)
+	w.options.Limits.Run = 100 << 10
+	arrived := make(chan int64, 2)
+	w.tcp(func(c net.Conn) { n, _ := io.Copy(io.Discard, c); arrived <- n })
+	w.start()
+	w.talk(strings.Repeat("x", 60<<10))
+	w.talk(strings.Repeat("x", 60<<10))
+	if n := <-arrived + <-arrived; n > 100<<10 || n < 60<<10 {
+		t.Errorf("%d bytes left", n)
+	}
+	if f := w.told(proposal.EgressConnect, 2); f[0].Code == "limit" || f[1].Code != "limit" {
+		t.Errorf("told %+v", f)
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	w := newWorld(t, 443, intercept)
 	l := listen(t)

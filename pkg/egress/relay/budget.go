@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// budgets are the bytes that left for each name in the whole run.
+// budgets are the bytes that left in the whole run: all of them, and those for each
+// name.
 type budgets struct {
+	all  atomic.Int64
 	mu   sync.Mutex
 	sent map[string]*atomic.Int64
 }

@@ -37,6 +37,8 @@ type Limits struct {
 	Hello time.Duration // until the first bytes say what is meant, and for each head: 10 s
 	Idle  time.Duration // without a byte either way: 2 min
 	Total time.Duration // of a whole connection: 1 h
+	// Run is how many bytes may leave in the whole run, for whatever name: 256 MiB.
+	Run proposal.Bytes
 }
 
 // A Target is what a connection was admitted for.
@@ -81,6 +83,9 @@ func (l Limits) filled() Limits {
 		if *d.field <= 0 {
 			*d.field = d.value
 		}
+	}
+	if l.Run <= 0 {
+		l.Run = 256 * proposal.MiB
 	}
 	return l
 }

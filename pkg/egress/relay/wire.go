@@ -53,19 +53,32 @@ type upstream struct {
 	session *session
 }
 
-var errBudget = errors.New("more bytes than policy lets leave for this name")
+var errBudget = errors.New("more bytes than may leave for this name, or in this run")
+
+// spend reports whether n bytes more may leave, and counts them if so.
+func (s *session) spend(n int64) bool {
+	after, all := s.spent.Add(n), s.relay.budgets.all.Add(n)
+	if most := s.most.Load(); most > 0 && after > most || all > int64(s.relay.options.Limits.Run) {
+		s.unspend(n)
+		return false
+	}
+	return true
+}
+
+func (s *session) unspend(n int64) {
+	s.spent.Add(-n)
+	s.relay.budgets.all.Add(-n)
+}
 
 func (u *upstream) Write(p []byte) (int, error) {
 	s := u.session
-	after := s.spent.Add(int64(len(p)))
-	if most := s.most.Load(); most > 0 && after > most {
-		s.spent.Add(-int64(len(p)))
+	if !s.spend(int64(len(p))) {
 		s.end("limit", errBudget.Error())
 		u.Conn.Close()
 		return 0, errBudget
 	}
 	n, err := u.Conn.Write(p)
-	s.spent.Add(int64(n - len(p)))
+	s.unspend(int64(len(p) - n))
 	s.sent.Add(int64(n))
 	s.touch()
 	return n, err
