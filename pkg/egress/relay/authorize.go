@@ -4,6 +4,7 @@ package relay
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -36,13 +37,23 @@ func (s *session) credentialed(c Credential) bool {
 
 // hide replaces credentials in the headers of an answer.
 func (x *exchange) hide(h http.Header) {
-	for _, p := range x.put {
-		for name, values := range h {
-			for i, v := range values {
-				if strings.Contains(v, p.value) {
-					h[name][i] = strings.ReplaceAll(v, p.value, p.shown)
-				}
-			}
+	if len(x.put) == 0 {
+		return
+	}
+	for name, values := range h {
+		for i, v := range values {
+			h[name][i] = x.conceal(v)
 		}
 	}
+}
+
+// conceal replaces credentials in text, where they may be quoted as Go does.
+func (x *exchange) conceal(text string) string {
+	for _, p := range x.put {
+		quoted := strconv.Quote(p.value)
+		for _, form := range []string{p.value, quoted[1 : len(quoted)-1]} {
+			text = strings.ReplaceAll(text, form, p.shown)
+		}
+	}
+	return text
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -54,7 +55,7 @@ func below(path, prefix string) bool {
 func (c Credential) put(h http.Header) []string {
 	if c.Placeholder == "" {
 		h.Set(c.Header, c.Value)
-		return []string{c.Value}
+		return forms(c.Value)
 	}
 	var put []string
 	values := h.Values(c.Header)
@@ -62,16 +63,36 @@ func (c Credential) put(h http.Header) []string {
 		switch basic, ok := c.basic(v); {
 		case ok:
 			values[i] = basic
-			put = append(put, strings.TrimPrefix(basic, basicScheme), c.Value)
+			put = append(append(put, strings.TrimPrefix(basic, basicScheme)), forms(c.Value)...)
 		case strings.Contains(v, c.Placeholder):
 			values[i] = strings.ReplaceAll(v, c.Placeholder, c.Value)
-			put = append(put, c.Value)
+			put = append(put, forms(c.Value)...)
 		}
 	}
 	return put
 }
 
 const basicScheme = "Basic "
+
+// leastForm is the length from which a part of a value is sought in answers: what is
+// shorter is found where it is none.
+const leastForm = 6
+
+// forms are the value of a header and what of it is as good as the whole: what stands
+// behind the scheme, and what is in that.
+func forms(value string) []string {
+	parts := []string{value}
+	scheme, token, ok := strings.Cut(value, " ")
+	if !ok {
+		return parts
+	}
+	parts = append(parts, strings.TrimSpace(token))
+	if plain, err := base64.StdEncoding.DecodeString(parts[1]); err == nil && strings.EqualFold(scheme, "basic") {
+		_, password, _ := strings.Cut(string(plain), ":")
+		parts = append(parts, string(plain), password)
+	}
+	return slices.DeleteFunc(parts, func(part string) bool { return part != value && len(part) < leastForm })
+}
 
 // basic replaces the placeholder in what HTTP calls basic authentication, where it is
 // hidden by base64.

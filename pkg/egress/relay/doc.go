@@ -22,5 +22,5 @@
 // be asked there for another than the hello says (domain fronting); intercept hosts that
 // do. It does not search bodies of responses for credentials: a server that echoes
 // them in a body gives them to the program. The search for secrets sees the
-// first part of a body only.
+// first part of a body only; trailers of a request that is searched do not leave.
 package relay

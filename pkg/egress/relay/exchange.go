@@ -26,6 +26,7 @@ type exchange struct {
 	status   int
 	sent     atomic.Int64
 	put      []secret // credentials that are on the request
+	searched bool     // for secrets
 }
 
 // serve asks about the request, and passes it on or refuses it.
@@ -92,9 +93,7 @@ func (x *exchange) refuse(r refusal) {
 		x.decision.Reason = reason(r.code, r.message)
 		x.decision.Reason.Suggestion = r.hint
 	}
-	if x.in.ProtoMajor == 1 && x.in.ContentLength != 0 {
-		x.w.Header().Set("Connection", "close") // the body is not read
-	}
+	r.last = x.in.ProtoMajor == 1 && x.in.ContentLength != 0 // the body is not read
 	x.status = r.answer(x.w.ResponseWriter, x.what())
 }
 

@@ -33,7 +33,7 @@ func (x *exchange) search() (*filtered, *refusal) {
 		return nil, &refusal{code: "protocol", message: "the body broke off", status: http.StatusBadRequest}
 	}
 	f := &filtered{x.in.URL.RequestURI(), x.in.Header, body}
-	x.egress.Secrets = scan(f.url, f.header, f.body)
+	x.egress.Secrets, x.searched = scan(f.url, f.header, f.body), true
 	return f, nil
 }
 

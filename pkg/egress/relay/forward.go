@@ -49,6 +49,9 @@ func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 	p.Out.URL.RawQuery = p.In.URL.RawQuery // as it was judged
 	p.Out.Host = p.In.Host
 	p.Out.Trailer = p.In.Trailer // is filled when the body has been read
+	if x.searched {
+		p.Out.Trailer = nil // nobody looks for secrets behind the body
+	}
 	x.authorize(p.Out)
 }
 
@@ -84,7 +87,7 @@ func (x *exchange) note(code, message string) {
 // fail answers a request that found no answer.
 func (x *exchange) fail(err error) {
 	why := refusal{code: "unreachable", status: http.StatusBadGateway,
-		message: "cannot reach " + x.session.name + ": " + plain(err)}
+		message: "cannot reach " + x.session.name + ": " + x.plain(err)}
 	var certificate *tls.CertificateVerificationError
 	malformed := x.proxy.malformed()
 	switch {
@@ -94,7 +97,7 @@ func (x *exchange) fail(err error) {
 		why = refusal{code: "limit", message: errBudget.Error()}
 	case errors.As(err, &certificate):
 		why.code = "certificate"
-		why.message = "the certificate of " + x.session.name + " is not to be trusted: " + plain(certificate.Err)
+		why.message = "the certificate of " + x.session.name + " is not to be trusted: " + x.plain(certificate.Err)
 	case errors.Is(err, context.Canceled):
 		x.noteEnd()
 		panic(http.ErrAbortHandler)
@@ -103,9 +106,9 @@ func (x *exchange) fail(err error) {
 	x.refuse(why)
 }
 
-// plain is err without what a credential could be in.
-func plain(err error) string {
-	text := err.Error()
+// plain is err without the credentials that a server may have put in it.
+func (x *exchange) plain(err error) string {
+	text := x.conceal(err.Error())
 	if len(text) > 300 {
 		text = strings.ToValidUTF8(text[:300], "")
 	}

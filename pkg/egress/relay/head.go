@@ -42,10 +42,8 @@ func checkRequestLine(line string) (version, why string) {
 	if parts[2] != "HTTP/1.1" && parts[2] != "HTTP/1.0" {
 		return "", "its version is not HTTP/1.1 or HTTP/1.0"
 	}
-	for _, c := range []byte(parts[1]) {
-		if c <= ' ' || c >= 0x7f || c == '#' {
-			return "", "its target has a character that belongs encoded"
-		}
+	if !encoded(parts[1]) {
+		return "", "its target has a character that belongs encoded"
 	}
 	target := parts[1]
 	if parts[0] == "CONNECT" && target[0] != '/' {
@@ -55,6 +53,11 @@ func checkRequestLine(line string) (version, why string) {
 		return "", "its target is malformed"
 	}
 	return parts[2], ""
+}
+
+// encoded says that a target has no character that belongs encoded.
+func encoded(target string) bool {
+	return !slices.ContainsFunc([]byte(target), func(c byte) bool { return c <= ' ' || c >= 0x7f || c == '#' })
 }
 
 // checkFields returns the values of header fields by name in lower case.
@@ -77,7 +80,7 @@ func frame(fields map[string][]string, version string) (framing, string) {
 	switch {
 	case len(lengths)+len(codings) > 1:
 		return framing{}, "it tells more than once where its body ends"
-	case len(codings) == 1 && (version != "HTTP/1.1" || !strings.EqualFold(codings[0], "chunked")):
+	case len(codings) == 1 && (version != "HTTP/1.1" || asciiLower(codings[0]) != "chunked"):
 		return framing{}, "its transfer encoding is not chunked, of HTTP/1.1"
 	case len(codings) == 1:
 		return framing{chunked: true}, ""

@@ -18,6 +18,7 @@ type refusal struct {
 	hint    string // what would be allowed instead, if anything
 	rule    string // policy's, or of code
 	status  int    // 403, if it is not set
+	last    bool   // of its connection
 }
 
 // reason is what a Flow says of something that the gateway itself refused.
@@ -56,6 +57,9 @@ func (r refusal) answer(w http.ResponseWriter, what string) int {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set(RefusedHeader, oneLine(r.rule))
+	if r.last {
+		h.Set("Connection", "close")
+	}
 	w.WriteHeader(r.status)
 	io.WriteString(w, text.String())
 	return r.status

@@ -37,6 +37,8 @@ func shapeOf(r *http.Request) string {
 		return "the request is in the form for a proxy: there is none here, unset the proxy variables"
 	case !strings.HasPrefix(r.URL.Path, "/"):
 		return "the request has no path"
+	case !encoded(r.RequestURI): // HTTP/2 carries them too
+		return "the path or query has a character that belongs encoded"
 	case upgrades(r.Header):
 		return "upgrades to another protocol are not allowed"
 	case len(r.Header["Host"]) > 0:
