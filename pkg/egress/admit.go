@@ -54,19 +54,50 @@ func (a *attempt) admit(ctx context.Context) string {
 	if code := a.locate(ctx); code != "" {
 		return code
 	}
-	d, err := a.way.control.ask(ctx, a.egress)
-	if err != nil {
-		return "cut"
+	return a.connect(ctx)
+}
+
+// mostTries is how many addresses of a name are tried.
+const mostTries = 4
+
+// connect tries one address after another, each as policy says about it, until one
+// answers. One that must not be connected to refuses all of them.
+func (a *attempt) connect(ctx context.Context) string {
+	code := "unreachable"
+	for i, addr := range a.addrs[:min(len(a.addrs), mostTries)] {
+		if i > 0 {
+			a.egress.Address = addr.String()
+		}
+		d, err := a.way.control.ask(ctx, a.egress)
+		if err != nil {
+			return "cut"
+		}
+		if a.decision = d; d.Effect != proposal.Allow {
+			return "policy"
+		}
+		if code = codeOf(ctx, a.check()); code != "" {
+			return code
+		}
+		a.upstream, err = a.way.dialer.Dial(ctx, []netip.Addr{addr}, a.to.Port(), d.Private)
+		if code = codeOf(ctx, err); code != "unreachable" {
+			return code
+		}
 	}
-	if a.decision = d; d.Effect != proposal.Allow {
-		return "policy"
+	return code
+}
+
+// check checks all addresses, those that are not tried as well.
+func (a *attempt) check() error {
+	for _, addr := range a.addrs {
+		if err := a.way.dialer.Check(addr, a.decision.Private); err != nil {
+			return err
+		}
 	}
-	a.upstream, err = a.dial(ctx)
-	return codeOf(ctx, err)
+	return nil
 }
 
 // locate finds the addresses of the name that the program means. Whether a private one
-// may be connected to is judged when policy has said so, by dial.
+// may be connected to is judged when policy has said so, by check.
 func (a *attempt) locate(ctx context.Context) string {
 	name, ok := a.way.pool.Name(a.to.Addr())
 	switch {
@@ -83,10 +114,6 @@ func (a *attempt) locate(ctx context.Context) string {
 	}
 	a.addrs, a.egress.Address = addrs, addrs[0].String()
 	return ""
-}
-
-func (a *attempt) dial(ctx context.Context) (net.Conn, error) {
-	return a.way.dialer.Dial(ctx, a.addrs, a.to.Port(), a.decision.Private)
 }
 
 // codeOf is the Code of a Flow that came to nothing for err.

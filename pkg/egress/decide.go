@@ -31,8 +31,9 @@ func (g *Gateway) ask(seq uint64, body []byte) error {
 		return errors.New("more questions at a time than may be")
 	}
 	go func() {
-		defer func() { <-g.asks }()
-		if d, ok := g.decide(a.Egress); ok {
+		d, ok := g.decide(a.Egress)
+		<-g.asks // before the answer, upon which the process may ask again at once
+		if ok {
 			_ = g.send(wire.KindAnswer, seq, &wire.Answer{Decision: d})
 		}
 	}()

@@ -314,6 +314,8 @@ func (w *world) addresses(name string) []string {
 		return []string{privateAddr}
 	case "mixed.example.":
 		return []string{allowedAddr, privateAddr}
+	case "fallback.example.":
+		return []string{"9.9.9.77", evilAddr} // nobody is at the first
 	case "rebind.example.":
 		if w.lied.Add(1) == 1 {
 			return []string{allowedAddr}
@@ -443,7 +445,7 @@ func house(_ context.Context, e proposal.Egress) (proposal.EgressDecision, error
 
 // everyone is what the tests' command is granted.
 var everyone = []string{"allowed.example", "www.allowed.example", "host.example", "local.example", "metadata.example",
-	"private.example", "mixed.example", "rebind.example", "fat.example", "gone.example"}
+	"private.example", "mixed.example", "rebind.example", "fat.example", "gone.example", "fallback.example"}
 
 func optionsFor(w *world, r *record) Options {
 	return Options{

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package egress
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/egress/wire"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A program that asks as much as it may at a time does not end the run: its questions wait.
+func TestAttackQuestionsAtOnce(t *testing.T) {
+	_, g, r := open(t, func(o *Options) {
+		o.Events = 1 << 20
+		o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
+			time.Sleep(time.Millisecond)
+			return house(ctx, e)
+		}
+	})
+	found, err := g.lookup(t.Context(), "allowed.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var programs sync.WaitGroup
+	for range 2 * wire.MaxAsks {
+		programs.Go(func() {
+			for range 20 {
+				if conn, err := g.dialAddr(t.Context(), "tcp", found[0]+":22"); err == nil { // denied
+					conn.Close()
+				}
+			}
+		})
+	}
+	programs.Wait()
+	select {
+	case err := <-r.failed:
+		t.Error(err)
+	default:
+	}
+}
+
+// A host whose first address does not answer leads to one that policy was not asked about.
+func TestAttackSecondAddress(t *testing.T) {
+	w, g, r := open(t, func(o *Options) {
+		o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
+			if e.Address == evilAddr {
+				return proposal.EgressDecision{Rules: []string{"test.evil"}}, nil
+			}
+			return house(ctx, e)
+		}
+	})
+	if got, err := get(g.client(w.pool, ""), "http://fallback.example/"); err == nil {
+		t.Errorf("answered %s", got)
+	}
+	if err := g.End(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.connections(); len(got) > 0 {
+		t.Errorf("connected to %v", got)
+	}
+	if want := "connection fallback.example " + evilAddr + ":80 deny (policy)"; !slices.Contains(r.lines(), want) {
+		t.Errorf("told\n%s", strings.Join(r.lines(), "\n"))
+	}
+}
+
+// Addresses, and their spellings, that the pool never gave stand for nothing.
+func TestAttackInventedAddresses(t *testing.T) {
+	w, g, r := open(t, nil)
+	if _, err := g.lookup(t.Context(), "allowed.example"); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{"198.18.0.1:443", "198.18.0.3:443", "198.18.2.0:443", "198.19.255.255:443", "[64:ff9b::909:909]:443",
+		"[64:ff9b::a9fe:a9fe]:80", "[2002:909:909::1]:443", "[2620:fe::9]:443", "9.9.9.9:443", hostAddr + ":443", "169.254.169.254:80",
+		"[fd00:ec2::254]:80", "100.100.100.200:80", "0.0.0.1:443", "240.0.0.1:443", "10.9.9.9:80"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		if conn, err := g.dialAddr(ctx, "tcp", to); err == nil {
+			conn.Close()
+			t.Errorf("%s can be connected to", to)
+		}
+		cancel()
+	}
+	if err := g.End(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.connections(); len(got) > 0 {
+		t.Errorf("connected to %v", got)
+	}
+	for _, line := range r.lines()[1:] {
+		if strings.HasPrefix(line, "connection") && strings.Contains(line, " allow") {
+			t.Errorf("told %s", line)
+		}
+	}
+}
+
+// A thousand programs that say the most of a head and never end it are kept within
+// the process's memory, and others are served meanwhile.
+func TestAttackHalfHeads(t *testing.T) {
+	w, g, r := open(t, nil)
+	found, err := g.lookup(t.Context(), "allowed.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := "GET / HTTP/1.1\r\nHost: allowed.example\r\nX: " + strings.Repeat("x", 60<<10)
+	var programs sync.WaitGroup
+	for range 1000 {
+		programs.Go(func() {
+			conn, err := g.dialAddr(t.Context(), "tcp", found[0]+":80")
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { conn.Close() })
+			_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+			_, _ = io.WriteString(conn, head)
+		})
+	}
+	programs.Wait()
+	if got, err := get(g.client(w.pool, ""), "http://allowed.example/"); err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := g.End(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-r.failed:
+		t.Error(err)
+	default:
+	}
+	t.Log(fmt.Sprint(len(r.lines()), " told"))
+}
