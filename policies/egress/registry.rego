@@ -67,7 +67,7 @@ carries if input.query > 4096
 # description: By the path, whatever the method and whatever stands before it at a mirror.
 # custom:
 #   rule: egress.publish
-#   match: [{kind: request, protocol: https, method: PUT, path: /-/user/org.couchdb.user:x, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /mirror/npm/-/npm/v1/tokens, registries: [npm]}, {kind: request, protocol: https, method: POST, path: /-/v1/login, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /-/package/x/dist-tags, registries: [npm]}, {kind: request, protocol: https, method: POST, path: /legacy/, registries: [pypi]}, {kind: request, protocol: https, method: PUT, path: /api/v1/crates/new, registries: [crates]}, {kind: request, protocol: https, method: DELETE, path: /api/v1/crates/x/1.0.0/yank, registries: [crates]}, {kind: request, protocol: https, method: PUT, path: /api/v1/crates/x/owners, registries: [crates]}, {kind: request, protocol: https, method: POST, path: /api/v1/gems, registries: [rubygems]}, {kind: request, protocol: https, method: DELETE, path: /api/v1/gems/yank, registries: [rubygems]}, {kind: request, protocol: https, method: GET, path: /api/v1/api_key.json, registries: [rubygems]}]
+#   match: [{kind: request, protocol: https, method: PUT, path: /-/user/org.couchdb.user:x, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /mirror/npm/-/npm/v1/tokens, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /-/NPM/v1/Tokens, registries: [npm]}, {kind: request, protocol: https, method: POST, path: /-/v1/login, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /-/package/x/dist-tags, registries: [npm]}, {kind: request, protocol: https, method: POST, path: /legacy/, registries: [pypi]}, {kind: request, protocol: https, method: PUT, path: /api/v1/crates/new, registries: [crates]}, {kind: request, protocol: https, method: DELETE, path: /api/v1/crates/x/1.0.0/yank, registries: [crates]}, {kind: request, protocol: https, method: PUT, path: /api/v1/crates/x/owners, registries: [crates]}, {kind: request, protocol: https, method: POST, path: /api/v1/gems, registries: [rubygems]}, {kind: request, protocol: https, method: DELETE, path: /api/v1/gems/yank, registries: [rubygems]}, {kind: request, protocol: https, method: GET, path: /api/v1/api_key.json, registries: [rubygems]}]
 #   not_match: [{kind: request, protocol: https, method: GET, path: /user/-/user-1.0.0.tgz, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /@scope/login, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /simple/legacy/, registries: [pypi]}, {kind: request, protocol: https, method: GET, path: /api/v1/crates/new-crate/1.0.0/download, registries: [crates]}, {kind: request, protocol: https, method: GET, path: /api/v1/gems/rails.json, registries: [rubygems]}, {kind: request, protocol: https, method: GET, path: /-/user/x}]
 deny contains lib.denial("egress.publish", sprintf("%s publishes to %s or logs in there", [input.path, name]), "build, test and check what the repository holds") if {
 	input.kind == "request"
@@ -77,10 +77,10 @@ deny contains lib.denial("egress.publish", sprintf("%s publishes to %s or logs i
 }
 
 publishing := {
-	"npm": `(^|/)-/(npm/v1/(tokens|user|keys/|hooks)|user(/|$)|v1/login|whoami$|package/[^/]+(/[^/]+)?/(dist-tags|access|collaborators)|org/|team/)`,
-	"pypi": `^/(legacy|manage|account|danger-api)(/|$)`,
-	"crates": `/api/v1/(me(/|$)|crates/(new$|[^/]+/([^/]+/(un)?yank|owners)$))`,
-	"rubygems": `/api/v[12]/(gems(/(yank|[^/]+/owners))?|api_key|profile/me|oidc/.*|webauthn_.*)(\.(json|yaml))?$`,
+	"npm": `(?i)(^|/)-/(npm/v1/(tokens|user|keys/|hooks)|user(/|$)|v1/login|whoami$|package/[^/]+(/[^/]+)?/(dist-tags|access|collaborators)|org/|team/)`,
+	"pypi": `(?i)^/(legacy|manage|account|danger-api)(/|$)`,
+	"crates": `(?i)/api/v1/(me(/|$)|crates/(new$|[^/]+/([^/]+/(un)?yank|owners)$))`,
+	"rubygems": `(?i)/api/v[12]/(gems(/(yank|[^/]+/owners))?|api_key|profile/me|oidc/.*|webauthn_.*)(\.(json|yaml))?$`,
 }
 
 # METADATA

@@ -61,7 +61,9 @@ func Names() []string {
 // lookup, where no port is known, and an empty path a connection, where no path is.
 //
 // A path counts as it will be sent or with its percent signs undone. One that a server may
-// read as leading elsewhere, with "." or ".." for a segment in any spelling, belongs to none.
+// read as leading elsewhere, with "." or ".." for a segment in any spelling, belongs to none;
+// nor does one with a backslash, or with a semicolon, from which some take the rest of a
+// segment for no part of its name: "/-;x/whoami".
 func Match(registries []Registry, name string, port int, path string) []string {
 	var found []string
 	for _, r := range registries {
@@ -83,8 +85,8 @@ func (o Origin) holds(name string, port int, escaped string) bool {
 // plain says that no server can read p as a path outside the one it seems to name.
 func plain(p string) bool {
 	for range 3 { // a server behind a proxy may unescape what the proxy has unescaped
-		segments := strings.FieldsFunc(p, func(c rune) bool { return c == '/' || c == '\\' || c == ';' })
-		if slices.Contains(segments, ".") || slices.Contains(segments, "..") {
+		segments := strings.Split(p, "/")
+		if slices.Contains(segments, ".") || slices.Contains(segments, "..") || strings.ContainsAny(p, "\\;") {
 			return false
 		}
 		next, err := url.PathUnescape(p)

@@ -45,6 +45,8 @@ func TestMatch(t *testing.T) {
 		{"request that leads out over an escaped slash", "mirror.example", 443, "/npm/..%2fprivate", nil},
 		{"request that leads out over a backslash", "mirror.example", 443, `/npm/..%5cprivate`, nil},
 		{"request that leads out with parameters", "mirror.example", 443, "/npm/..;x/private", nil},
+		{"request whose parameters hide a name", "mirror.example", 443, "/npm/-;x/npm/v1/tokens", nil},
+		{"request whose parameters hide a name, escaped", "mirror.example", 443, "/npm/-%3bx/npm/v1/tokens", nil},
 		{"request with a bad escape", "mirror.example", 443, "/npm/%zz", nil},
 		{"request with a zero byte", "mirror.example", 443, "/npm/%00", nil},
 		{"dots within a name", "mirror.example", 443, "/npm/a..b/...", []string{"npm"}},
