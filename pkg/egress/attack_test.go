@@ -6,8 +6,11 @@ package egress
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -136,4 +139,46 @@ func TestAttackHalfHeads(t *testing.T) {
 	default:
 	}
 	t.Log(fmt.Sprint(len(r.lines()), " told"))
+}
+
+// unreadBody is a request of HTTP/2 whose body has no end, for as long as ctx.
+func unreadBody(ctx context.Context, g *Gateway, to string) {
+	c := &http.Client{Transport: &http.Transport{
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return g.dialAddr(ctx, "tcp", to) },
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+		ForceAttemptHTTP2: true,
+	}}
+	request, _ := http.NewRequestWithContext(ctx, "GET", "https://www.allowed.example/hang", io.NopCloser(zeros{}))
+	if answer, err := c.Do(request); err == nil {
+		answer.Body.Close()
+	}
+}
+
+// Many bodies that nobody reads are kept within the process's memory.
+func TestAttackUnreadBodies(t *testing.T) {
+	_, g, r := open(t, nil)
+	found, err := g.lookup(t.Context(), "www.allowed.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var programs sync.WaitGroup
+	for range unreadConnections / 2 {
+		programs.Go(func() { unreadBody(ctx, g, found[0]+":443") })
+	}
+	var most float64
+	for end := time.Now().Add(6 * time.Second); time.Now().Before(end) && g.Err() == nil; time.Sleep(100 * time.Millisecond) {
+		most = max(most, memory(t, g.process.Pid()))
+	}
+	cancel()
+	programs.Wait()
+	t.Logf("%.0f MB in use", most/1e6)
+	select {
+	case err := <-r.failed:
+		t.Fatal(err)
+	default:
+	}
+	if most > 400e6 {
+		t.Errorf("%.0f MB in use", most/1e6)
+	}
 }

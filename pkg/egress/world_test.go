@@ -286,6 +286,9 @@ func (w *world) page(rw http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(rw, zeros{}, int64(n))
 		return
 	}
+	if r.URL.Path == "/hang" {
+		<-r.Context().Done()
+	}
 	sni := ""
 	if r.TLS != nil {
 		sni = r.TLS.ServerName
