@@ -32,7 +32,8 @@ func (r *Refused) Error() string {
 
 // Check returns nil if a may be connected to, and a *Refused if not. own are the
 // host's own addresses. With private the ranges of private networks (RFC 1918, shared
-// address space, unique local IPv6) may be; metadata services and own never.
+// address space, unique local IPv6) may be, and those for documentation, which some
+// networks give to what the internet must not reach; metadata services and own never.
 func Check(a netip.Addr, own []netip.Prefix, private bool) error {
 	if kind := judge(a, own, private); kind != "" {
 		return &Refused{Addr: a, Kind: kind}
@@ -59,7 +60,7 @@ func judge(a netip.Addr, own []netip.Prefix, private bool) string {
 		return "own"
 	case kind == "nat64":
 		return judge(lastIPv4(a), own, false)
-	case kind == "private" && private:
+	case (kind == "private" || kind == "documentation") && private:
 		return ""
 	case kind == "" && a.Is6() && !public6.Contains(a):
 		return "reserved"

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,23 +30,26 @@ const (
 // are those of a TCP connection, and bind.
 type Dialer struct {
 	own            []netip.Prefix
-	probe4, probe6 bool // a bind tells the host's own addresses from others
+	probe4, probe6 *probe // nil where a bind does not tell the host's own addresses from others
 }
 
 // NewDialer returns a Dialer for a host with the addresses own.
 func NewDialer(own []netip.Prefix) *Dialer {
 	return &Dialer{
 		own:    own,
-		probe4: tells(netip.AddrFrom4([4]byte{192, 0, 2, 1})),
-		probe6: tells(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1})),
+		probe4: newProbe(unix.AF_INET, netip.AddrFrom4([4]byte{192, 0, 2, 1})),
+		probe6: newProbe(unix.AF_INET6, netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1})),
 	}
 }
 
-// tells says whether binding tells anything: where ip_nonlocal_bind is set every address
-// can be bound, nobody's too.
-func tells(nobodys netip.Addr) bool {
-	local, err := bindable(nobodys)
-	return err != nil || !local
+// newProbe returns a probe, or nil where binding tells nothing: where ip_nonlocal_bind
+// is set every address can be bound, nobody's too.
+func newProbe(family int, nobodys netip.Addr) *probe {
+	p := &probe{family: family}
+	if local, err := p.bindable(nobodys); err == nil && local {
+		return nil
+	}
+	return p
 }
 
 // Dial connects to the first of addrs that answers; it tries the first four. All are
@@ -81,10 +86,14 @@ func (d *Dialer) Check(a netip.Addr, private bool) error {
 	if err := Check(a, d.own, private); err != nil {
 		return err
 	}
-	if probe := a.Is4() && d.probe4 || a.Is6() && d.probe6; !probe {
+	probe := d.probe6
+	if a.Is4() {
+		probe = d.probe4
+	}
+	if probe == nil {
 		return nil
 	}
-	local, err := bindable(a)
+	local, err := probe.bindable(a)
 	if err != nil {
 		return fmt.Errorf("cannot tell whether %s is the host's own: %w", a, err)
 	}
@@ -115,26 +124,40 @@ func (d *Dialer) dial(ctx context.Context, to netip.AddrPort, private bool) (net
 	return dialer.DialContext(ctx, network, to.String())
 }
 
-// bindable says whether a socket can be bound to a, which is so for the host's own
+// A probe is a socket that is kept to try addresses with: to make one for each would
+// take longer than all else that is checked.
+type probe struct {
+	family int
+
+	mu   sync.Mutex
+	file *os.File // not bound; nil before the first try
+}
+
+// bindable says whether the probe can be bound to a, which is so for the host's own
 // addresses alone. Nothing is sent, and a socket that does not listen receives nothing.
-func bindable(a netip.Addr) (bool, error) {
+func (p *probe) bindable(a netip.Addr) (bool, error) {
 	var to unix.Sockaddr = &unix.SockaddrInet6{Addr: a.As16()}
-	family := unix.AF_INET6
-	if a.Is4() {
-		to, family = &unix.SockaddrInet4{Addr: a.As4()}, unix.AF_INET
+	if p.family == unix.AF_INET {
+		to = &unix.SockaddrInet4{Addr: a.As4()}
 	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if errors.Is(err, unix.EAFNOSUPPORT) {
-		return false, nil // a host without the family has no address of it
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.file == nil {
+		fd, err := unix.Socket(p.family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if errors.Is(err, unix.EAFNOSUPPORT) {
+			return false, nil // a host without the family has no address of it
+		}
+		if err != nil {
+			return false, err
+		}
+		p.file = os.NewFile(uintptr(fd), "probe")
 	}
-	if err != nil {
-		return false, err
-	}
-	defer unix.Close(fd)
-	err = unix.Bind(fd, to)
+	err := unix.Bind(int(p.file.Fd()), to)
 	if errors.Is(err, unix.EADDRNOTAVAIL) {
 		return false, nil
 	}
+	p.file.Close() // bound by now, or of no use
+	p.file = nil
 	return err == nil, err
 }
 
