@@ -53,9 +53,11 @@ func findApt(ctx context.Context, a *asker, r *Registry) error {
 
 // aptConf lets apt keep its lists where an unprivileged user may write, and not ask for
 // a mirror's SRV record before its address: the gateway answers addresses only.
-const aptConf = `Dir::State "/tmp/apt/state";
-Dir::State::status "/var/lib/dpkg/status";
-Dir::Cache "/tmp/apt/cache";
+// It makes its folders only below one that ends in /apt/ and whose own folder is there,
+// and there is no database of installed packages.
+const aptConf = `Dir::State "/tmp/apt/";
+Dir::State::status "/dev/null";
+Dir::Cache "/tmp/apt/";
 APT::Sandbox::User "";
 Acquire::Languages "none";
 Acquire::EnableSrvRecords "false";
