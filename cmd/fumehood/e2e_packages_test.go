@@ -164,6 +164,9 @@ func (d desk) lockfile(t *testing.T, dir string, scripts map[string]string, pack
 	if err != nil {
 		t.Fatal(err)
 	}
+	if scripts == nil {
+		scripts = map[string]string{}
+	}
 	manifest, err := json.Marshal(map[string]any{"name": "project", "version": "1.0.0", "dependencies": needs, "scripts": scripts})
 	if err != nil {
 		t.Fatal(err)

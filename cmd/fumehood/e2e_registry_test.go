@@ -48,7 +48,7 @@ func projects(t *testing.T, d desk, s *store) {
 	d.file(t, "ws/js/.npmrc", "registry=https://evil.example/\n")
 }
 
-const aptOptions = "-o Dir::State=/tmp/apt/state -o Dir::State::status=/tmp/apt/status -o Dir::Cache=/tmp/apt/cache -o APT::Sandbox::User= -o Dir::Etc::SourceList=/workspace/deb/sources.list -o Dir::Etc::SourceParts=/tmp/apt/none"
+const aptOptions = "-o Dir::Etc::SourceList=/workspace/deb/sources.list -o Dir::Etc::SourceParts=/tmp/apt/none"
 
 // fetching are the package clients at work, then their projects without a network.
 func fetching() []errand {
@@ -56,7 +56,7 @@ func fetching() []errand {
 		{id: "npm-ci", phase: "setup", cwd: "js", network: []string{"registry:npm"}, run: "npm ci", says: []string{"added 1 package"}, hides: []string{npmToken}},
 		{id: "pip-install", phase: "setup", cwd: "py", network: []string{"registry:pypi"}, run: "python3 -m pip install --target=site -r requirements.txt", says: []string{"Successfully installed greeting-1.0"}, hides: []string{pipPassword}},
 		{id: "go-download", phase: "setup", cwd: "go", network: []string{"registry:go"}, run: "go mod download", hides: []string{goPassword}},
-		{id: "apt-get", phase: "setup", cwd: "deb", network: []string{"registry:apt"}, run: "mkdir -p /tmp/apt/state/lists/partial /tmp/apt/cache/archives/partial && touch /tmp/apt/status && apt-get " + aptOptions + " update && apt-get " + aptOptions + " download greeting && ls", says: []string{"greeting_1.0_all.deb"}},
+		{id: "apt-get", phase: "setup", cwd: "deb", network: []string{"registry:apt"}, run: "apt-get " + aptOptions + " update && apt-get " + aptOptions + " download greeting && ls", says: []string{"greeting_1.0_all.deb"}},
 		{id: "mvn", phase: "setup", cwd: "java", network: []string{"registry:maven"}, run: "mvn -B -ntp validate", says: []string{"BUILD SUCCESS"}},
 		{id: "npm-test", cwd: "js", run: "npm test", says: []string{"left of npm"}},
 		{id: "python", cwd: "py", run: `PYTHONPATH=site python3 -c 'import greeting; print(greeting.greet())'`, says: []string{"greeting of pip"}},
