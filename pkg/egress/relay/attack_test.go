@@ -167,3 +167,31 @@ func TestAttackBodyThatIsTheNextRequest(t *testing.T) {
 		t.Errorf("answered %q", back)
 	}
 }
+
+// A method is a word that a program chooses.
+func TestAttackSecretAsMethod(t *testing.T) {
+	const token = "ghx_0123456789abcdefghijABCDEFGHIJ012345"
+	for _, h2 := range []bool{false, true} {
+		w := newWorld(t, 443, proposal.EgressDecision{Effect: proposal.Allow, Intercept: true, Filter: true})
+		w.options.Scan = func(string, http.Header, []byte) []proposal.EgressSecret { return nil }
+		w.https(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.Method != "M-SEARCH" {
+				t.Errorf("h2 %v: %s left", h2, r.Method)
+			}
+		}))
+		w.start()
+		for name, status := range map[string]int{token: 403, strings.Repeat("A", 25): 403, "get": 403, "M-SEARCH": 200} {
+			r, _ := http.NewRequest(name, "https://allowed.example/", nil)
+			res, err := w.client(h2).Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Body.Close(); res.StatusCode != status {
+				t.Errorf("h2 %v, %s: status %d, want %d", h2, name, res.StatusCode, status)
+			}
+		}
+		if told := fmt.Sprintf("%+v", w.told(proposal.EgressRequest, 4)); strings.Contains(told, token) {
+			t.Errorf("h2 %v: it is on record: %s", h2, told)
+		}
+	}
+}

@@ -18,6 +18,10 @@ func (x *exchange) shape() *refusal {
 		x.egress.Method, x.egress.Path = "", ""
 		return why
 	}
+	if !method(r.Method) {
+		x.egress.Method = "" // it may be a secret
+		return &refusal{code: "protocol", message: "the method is none of HTTP's"}
+	}
 	if why := shapeOf(r); why != "" {
 		return &refusal{code: "protocol", message: why}
 	}
@@ -25,6 +29,15 @@ func (x *exchange) shape() *refusal {
 		return &refusal{code: "mismatch", message: fmt.Sprintf("the request is for host %q, the connection for %s", r.Host, x.session.name)}
 	}
 	return nil
+}
+
+// mostMethod is more than any method has.
+const mostMethod = 24
+
+// method says whether text could be a method that a server knows: it is part of what
+// leaves that nobody searches.
+func method(text string) bool {
+	return len(text) <= mostMethod && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }
 
 func shapeOf(r *http.Request) string {
