@@ -134,6 +134,9 @@ type conn struct {
 	once     sync.Once
 }
 
+// Ready says whether a Read would return at once.
+func (c *conn) Ready() bool { return c.endpoint.Readiness(waiter.ReadableEvents) != 0 }
+
 // Close ends reads and writes that wait, and then the connection.
 func (c *conn) Close() error {
 	c.once.Do(func() {

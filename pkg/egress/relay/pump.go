@@ -7,6 +7,9 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // passRaw passes bytes on as they are.
@@ -44,8 +47,8 @@ func (s *session) pump(up net.Conn) {
 	ways.Wait()
 }
 
-// A connection that is quiet holds smallBuffer each way, so that a thousand of them cost
-// little; one that streams borrows a bigBuffer.
+// A connection that is quiet holds at most smallBuffer, so that a thousand of them cost
+// little; one that streams borrows a bigBuffer, for as long as there is something to read.
 const (
 	smallBuffer = 4 << 10
 	bigBuffer   = 64 << 10
@@ -55,18 +58,22 @@ var bigBuffers = sync.Pool{New: func() any { return new([bigBuffer]byte) }}
 
 // stream copies until from ends, and returns why else it stopped.
 func stream(to io.Writer, from io.Reader) error {
-	small := make([]byte, smallBuffer)
-	buffer := small
-	var big *[bigBuffer]byte
-	defer func() {
-		if big != nil {
-			bigBuffers.Put(big)
+	wait := func() ([]byte, error) { return nil, nil }
+	if patient, ok := from.(interface{ Await() error }); ok {
+		wait = func() ([]byte, error) { return nil, patient.Await() }
+	} else if _, ok := from.(interface{ Ready() bool }); ok {
+		small := make([]byte, smallBuffer)
+		wait = func() ([]byte, error) {
+			n, err := from.Read(small)
+			return small[:n], err
 		}
-	}()
+	}
 	for {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			if _, err := to.Write(buffer[:n]); err != nil {
+		first, err := wait()
+		if err == nil && (len(first) == 0 || len(first) == smallBuffer && ready(from)) {
+			err = burst(to, from, first)
+		} else if len(first) > 0 {
+			if _, err := to.Write(first); err != nil {
 				return err
 			}
 		}
@@ -76,13 +83,43 @@ func stream(to io.Writer, from io.Reader) error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case big == nil && n == len(small):
-			big = bigBuffers.Get().(*[bigBuffer]byte)
-			buffer = big[:]
-		case big != nil && n < len(small):
-			bigBuffers.Put(big)
-			big, buffer = nil, small
-		}
 	}
+}
+
+// burst copies first, and then what from has, until that is less than could be.
+func burst(to io.Writer, from io.Reader, first []byte) error {
+	big := bigBuffers.Get().(*[bigBuffer]byte)
+	defer bigBuffers.Put(big)
+	kept := copy(big[:], first)
+	for {
+		n, err := from.Read(big[kept:])
+		if kept+n > 0 {
+			if _, err := to.Write(big[:kept+n]); err != nil {
+				return err
+			}
+		}
+		if err != nil || kept+n < len(big) || !ready(from) {
+			return err
+		}
+		kept = 0
+	}
+}
+
+// ready says whether a Read of r would return at once. Who cannot tell is not.
+func ready(r any) bool {
+	can, ok := r.(interface{ Ready() bool })
+	return ok && can.Ready()
+}
+
+// await waits until a socket has bytes, or its end, to read.
+func await(c syscall.Conn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	one := make([]byte, 1)
+	return raw.Read(func(fd uintptr) bool {
+		_, _, err := unix.Recvfrom(int(fd), one, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		return err != unix.EAGAIN && err != unix.EINTR
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -29,6 +30,9 @@ func (w *wire) Read(p []byte) (int, error) {
 	w.session.touch()
 	return n, err
 }
+
+// Ready says whether a Read would return at once.
+func (w *wire) Ready() bool { return len(w.put) > 0 || ready(w.Conn) }
 
 func (w *wire) Write(p []byte) (int, error) {
 	n, err := w.Conn.Write(p)
@@ -89,6 +93,14 @@ func (u *upstream) Read(p []byte) (int, error) {
 	u.session.received.Add(int64(n))
 	u.session.touch()
 	return n, err
+}
+
+// Await waits, without a buffer, until a Read would return at once, if it can tell.
+func (u *upstream) Await() error {
+	if socket, ok := u.Conn.(syscall.Conn); ok {
+		return await(socket)
+	}
+	return nil
 }
 
 // CloseWrite says that no more comes.
