@@ -20,7 +20,8 @@
 //
 // It does not see into TLS that is not intercepted: a server that serves many names may
 // be asked there for another than the hello says (domain fronting); intercept hosts that
-// do. It does not search bodies of responses for credentials: a server that echoes
+// do. Nor does it look at what passes raw, where a hello of TLS may name any server that
+// answers at the address. It does not search bodies of responses for credentials: a server that echoes
 // them in a body gives them to the program. The search for secrets sees the
 // first part of a body only; trailers of a request that is searched do not leave.
 package relay
