@@ -29,6 +29,9 @@ func validHost(n *node) string {
 	if name, ok := strings.CutPrefix(entry, "registry:"); ok {
 		return registryComplaint(name)
 	}
+	if word, name, ok := strings.Cut(entry, ":"); ok && (strings.EqualFold(word, "registry") || word == "registries") {
+		return fmt.Sprintf("%s is no host: write \"registry:%s\"", quote(entry), strings.Trim(quote(strings.ToLower(name)), `"`))
+	}
 	if addr, err := netip.ParseAddr(strings.Trim(entry, "[]")); err == nil {
 		return addressComplaint(addr, entry, addr.String())
 	}
