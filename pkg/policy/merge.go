@@ -23,6 +23,7 @@ type merger struct {
 	lowers  []lowering         // what observed layers would lower it to
 	env     map[string]bool
 	network map[string]bool
+	ignored map[string]bool // hosts that a layer would grant which may not
 	kinds   map[string]bool // of programs that the command may start beside the root file system's
 	notes   []proposal.Finding
 	given   given // about a connection
@@ -30,7 +31,7 @@ type merger struct {
 }
 
 func newMerger(e *Engine) *merger {
-	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}, kinds: map[string]bool{}}
+	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}, ignored: map[string]bool{}, kinds: map[string]bool{}}
 }
 
 // take reads one layer's answer about one command, or about the proposal (-1).
@@ -164,7 +165,8 @@ func (m *merger) open(l *layer, entry string) {
 		m.network[entry] = true
 		return
 	}
-	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant %q", l.name, entry))
+	m.ignored[entry] = true
+	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant the host %q: name it with --organisation, not --policy, if it may", l.name, entry))
 }
 
 // noRule denies a command that no rule of the granting layer allows.
@@ -272,8 +274,19 @@ func (m *merger) networkFloor(p proposal.Proposal) {
 	for _, host := range p.Network {
 		if !m.network[host] {
 			m.reason("deny", map[string]string{"rule": "network.none", "message": fmt.Sprintf("no policy lets a command reach %q", host),
-				"suggestion": "leave network out; or a policy that may grant hosts says so: network contains " +
-					fmt.Sprintf("{\"rule\": \"org.hosts\", \"host\": %q} in package %s", host, pointProposal)}, whole, host)
+				"suggestion": m.opener(host, p.Phase)}, whole, host)
 		}
 	}
+}
+
+// opener says what would have to be for host to be granted.
+func (m *merger) opener(host, phase string) string {
+	if m.ignored[host] {
+		return "a folder given with --policy would grant it, and may not: name it with --organisation instead (in the action: network: policy)"
+	}
+	says := fmt.Sprintf("a policy folder named with --organisation (the action: policy, with network: policy) says so: network contains {\"rule\": \"org.hosts\", \"host\": %q} in package %s", host, pointProposal)
+	if strings.HasPrefix(host, "registry:") && phase != proposal.PhaseSetup {
+		return "fetch packages in a proposal of their own with phase: setup, where policies mostly grant registries, before those that run; or " + says
+	}
+	return "leave network out; or " + says
 }
