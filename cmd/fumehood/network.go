@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -234,13 +235,9 @@ func rootCertificates() (string, error) {
 
 // upstream is whom the host asks for names, --resolver's servers in place of its own.
 func (s *setup) upstream() (names.Upstream, error) {
-	var given []netip.AddrPort
-	for _, text := range s.resolvers {
-		a, err := resolverOf(text)
-		if err != nil {
-			return names.Upstream{}, &proposal.StopError{Code: "network.resolver", Message: fmt.Sprintf("resolver %q is not an address, or address:port", text), Hint: "for example --resolver 192.0.2.53", Err: err}
-		}
-		given = append(given, a)
+	given, err := s.servers()
+	if err != nil {
+		return names.Upstream{}, err
 	}
 	u, err := names.Host()
 	if err != nil && len(given) == 0 {
@@ -250,6 +247,20 @@ func (s *setup) upstream() (names.Upstream, error) {
 		u.Servers = given
 	}
 	return u, nil
+}
+
+// servers are those of --resolver.
+func (s *setup) servers() ([]netip.AddrPort, error) {
+	var given []netip.AddrPort
+	for _, text := range s.resolvers {
+		a, err := resolverOf(text)
+		if err != nil || a.Port() == 0 {
+			return nil, &proposal.StopError{Code: "network.resolver", Message: fmt.Sprintf("resolver %q is no address and no address:port", text),
+				Hint: "for example --resolver 192.0.2.53: an address, since there is nobody yet to ask for a name"}
+		}
+		given = append(given, a)
+	}
+	return given, nil
 }
 
 func resolverOf(text string) (netip.AddrPort, error) {
@@ -296,18 +307,47 @@ func hostOf(c registry.Credential) string {
 	return fmt.Sprintf("%s:%d", c.Host, c.Port)
 }
 
+var (
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// credentialPlace is HOST[:PORT][/PATH]. Who has a URL in mind writes a scheme before it.
+	credentialPlace = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?(/[^?#@ ]*)?$`)
+)
+
 // credentialOf reads NAME@HOST[:PORT][/PATH]. The value is the variable's, never the
-// command line's, which every process can read.
+// command line's, which every process can read; so a refusal repeats nothing that may
+// be a value.
 func credentialOf(text string) (wire.Credential, error) {
 	name, place, ok := strings.Cut(text, "@")
-	host, path, _ := strings.Cut(place, "/")
-	value := os.Getenv(name)
-	if !ok || name == "" || host == "" || value == "" {
-		return wire.Credential{}, &proposal.StopError{Code: "network.credential", Message: fmt.Sprintf("credential %q is not VARIABLE@HOST[/PATH] with a variable that is set", text),
-			Hint: "for example --credential GITHUB_TOKEN@api.github.com/repos with GITHUB_TOKEN in the environment"}
+	if !ok || !variableName.MatchString(name) || !credentialPlace.MatchString(place) {
+		return wire.Credential{}, credentialError("a value of --credential is not VARIABLE@HOST[:PORT][/PATH], with the name of a variable and no scheme")
 	}
+	value := os.Getenv(name)
+	switch {
+	case value == "":
+		return wire.Credential{}, credentialError("--credential says what is put on requests to " + place + " by a variable that is not set, or empty")
+	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return wire.Credential{}, credentialError("the variable whose value is put on requests to " + place + " has a line break or another control character, which no header holds")
+	}
+	host, path, _ := strings.Cut(place, "/")
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	return wire.Credential{Name: name, Host: strings.ToLower(host), Scheme: "https", PathPrefix: "/" + path, Header: "Authorization",
 		Placeholder: "fumehood-" + hex.EncodeToString(b[:]), Value: value}, nil
+}
+
+func credentialError(message string) error {
+	return &proposal.StopError{Code: "network.credential", Message: message,
+		Hint: "for example --credential GITHUB_TOKEN@api.github.com/repos with GITHUB_TOKEN in the environment; sudo drops variables without --preserve-env"}
+}
+
+// checkNetwork refuses what the flags say wrongly of the network before anything begins,
+// also where no command will be granted a host.
+func (s *setup) checkNetwork() error {
+	for _, text := range s.credentials {
+		if _, err := credentialOf(text); err != nil {
+			return err
+		}
+	}
+	_, err := s.servers()
+	return err
 }

@@ -131,6 +131,9 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkNetwork(); err != nil {
+		return nil, err
+	}
 	engine, err := policy.New(c.ctx, policy.Options{Dirs: slices.Concat(s.organisation, s.policies), Opening: s.organisation, Observe: s.observe})
 	if err != nil {
 		return nil, err

@@ -53,7 +53,8 @@ func present(words []string) []string {
 }
 
 // flowEnd says how it ended: by which rule it was refused or would have been, what
-// came of it otherwise, and how much went each way.
+// came of it otherwise, and how much went each way. What policy allowed and the gateway
+// refused is told by the gateway's code: the rules that allowed it are not to blame.
 func flowEnd(f proposal.Flow) string {
 	s := ""
 	if f.Sent+f.Received > 0 {
@@ -64,7 +65,7 @@ func flowEnd(f proposal.Flow) string {
 	}
 	d := proposal.ExecDecision{Rules: f.Decision.Rules, Reason: f.Decision.Reason}
 	switch {
-	case f.Refused() && ruleOf(d) != "":
+	case f.Refused() && ruleOf(d) != "" && !(f.Decision.Effect == proposal.Allow && d.Reason == nil):
 		s += ": refused by " + ruleOf(d)
 	case f.Refused():
 		s += ": refused: " + f.Code
