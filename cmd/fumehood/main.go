@@ -93,8 +93,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func printHelp(w io.Writer) {
 	fmt.Fprint(w, `fumehood runs what an AI reviewer proposes on code that nobody trusts: each
-command is decided by policy, run inside gVisor without network or credentials,
-and recorded in a log that cannot be changed unseen.
+command is decided by policy, run inside gVisor without credentials and without
+network, but for hosts that policy grants, and recorded in a log that cannot be
+changed unseen.
 
 usage: fumehood COMMAND [flags]
 
@@ -107,6 +108,7 @@ examples:
   fumehood demo                                    the whole way, on a small pull request
   fumehood check --plan plan.yaml                  decide only, run nothing
   fumehood run --plan plan.yaml --workspace .      decide, run, report
+  fumehood run --plan plan.yaml --organisation DIR the same, with hosts that DIR grants
   fumehood verify audit.jsonl                      is this log whole and unchanged?
   fumehood show audit.jsonl                        what happened, in order
 
