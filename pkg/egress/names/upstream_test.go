@@ -35,19 +35,31 @@ type asked struct {
 
 func newUpstream(t testing.TB, answer func(asked)) *upstream {
 	t.Helper()
-	datagrams, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	datagrams, streams := listenBoth(t)
 	u := &upstream{answer: answer, count: map[string]int{}, addr: datagrams.LocalAddr().(*net.UDPAddr).AddrPort()}
-	streams, err := net.Listen("tcp", u.addr.String())
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { datagrams.Close(); streams.Close() })
 	go u.datagrams(datagrams)
 	go u.streams(streams)
 	return u
+}
+
+// listenBoth listens on one port for UDP and TCP. The kernel names a port free for TCP; UDP, which fewer programs use, may
+// still be taken there: then the next one is tried.
+func listenBoth(t testing.TB) (*net.UDPConn, net.Listener) {
+	t.Helper()
+	for range 100 {
+		streams, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := streams.Addr().(*net.TCPAddr)
+		if datagrams, err := net.ListenUDP("udp4", &net.UDPAddr{IP: addr.IP, Port: addr.Port}); err == nil {
+			return datagrams, streams
+		}
+		streams.Close()
+	}
+	t.Fatal("no port is free for UDP and TCP")
+	return nil, nil
 }
 
 func (u *upstream) datagrams(c *net.UDPConn) {
