@@ -93,10 +93,14 @@ func refused(err error) bool { return strings.HasPrefix(proposal.FailureOf(err).
 func (j *job) engine() (*policy.Engine, error) {
 	o := policy.Options{Observe: j.in.Mode == "observe"}
 	if j.source != nil && j.source.policy != "" {
-		o.Dirs = []string{j.source.policy}
-		if j.in.Network == action.NetworkPolicy {
-			o.Opening = o.Dirs
+		l, err := policy.Dir(j.source.policy)
+		if err != nil {
+			return nil, err
 		}
+		if j.in.Network == action.NetworkPolicy {
+			l.Role = policy.Opens
+		}
+		o.Layers = []policy.Layer{l}
 	}
 	return policy.New(j.ctx, o)
 }

@@ -247,7 +247,7 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		args = append(args, "--organisation", j.source.policy, "--registries", registries)
+		args = append(args, "--hosts", j.source.policy, "--registries", registries)
 	case j.source.policy != "":
 		args = append(args, "--policy", j.source.policy)
 	}

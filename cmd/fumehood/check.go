@@ -8,12 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/parse"
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -33,12 +31,11 @@ examples:
 
 func checkPlan(c *call) int {
 	var path string
-	var policies, organisation list
+	var policies chosen
 	var asJSON bool
 	f := c.flags()
 	f.StringVar(&path, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
-	f.Var(&policies, "policy", "folder of Rego beside the default policy; may be repeated")
-	f.Var(&organisation, "organisation", "policy `folder` like --policy, which may also grant hosts to commands; may be repeated")
+	policies.define(f)
 	f.BoolVar(&asJSON, "json", false, "print one Record a line")
 	if code, ok := c.parse(f); !ok {
 		return code
@@ -50,7 +47,7 @@ func checkPlan(c *call) int {
 	if !ok {
 		return code
 	}
-	engine, err := policy.New(c.ctx, policy.Options{Dirs: slices.Concat(organisation, policies), Opening: organisation})
+	engine, err := policies.engine(c.ctx, false)
 	if err != nil {
 		return c.stopped(err)
 	}

@@ -189,7 +189,7 @@ func (n *internet) run(t *testing.T, d desk, name string, hosts []string, more .
 	t.Helper()
 	if len(hosts) > 0 {
 		d.grant(t, hosts...)
-		more = append(more, "--organisation", d.path("policy"))
+		more = append(more, "--hosts", d.path("policy"))
 	}
 	cmd := n.fumehood(t.Context(), d, name, more...)
 	log, err := os.Create(d.path(name + ".stderr"))
@@ -354,7 +354,7 @@ proposals:
 `)
 			before := traces()
 			d.grant(t, "allowed.example")
-			cmd := n.fumehood(t.Context(), d, "it", "--organisation", d.path("policy"))
+			cmd := n.fumehood(t.Context(), d, "it", "--hosts", d.path("policy"))
 			n.start(cmd)
 			wait(t, "the first request", func() bool { return len(n.requests()) > 0 })
 			gateway := gatewayOf(t, cmd.Process.Pid)

@@ -72,7 +72,7 @@ func TestRealRegistries(t *testing.T) {
 	})
 	d.planOf(t, errands)
 	before := traces()
-	cmd := d.command(t.Context(), d.runArgs("it", "--organisation", d.path("policy"), "--timeout", "10m")...)
+	cmd := d.command(t.Context(), d.runArgs("it", "--hosts", d.path("policy"), "--timeout", "10m")...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if code := exitCode(t, cmd.Run()); code == exitUsage || code == exitStopped {

@@ -47,7 +47,7 @@ type call struct {
 }
 
 func doors() []*door {
-	return []*door{demoDoor(), runDoor(), checkDoor(), actionDoor(), verifyDoor(), showDoor(), proveDoor(), doctorDoor()}
+	return []*door{demoDoor(), runDoor(), checkDoor(), policyDoor(), actionDoor(), verifyDoor(), showDoor(), proveDoor(), doctorDoor()}
 }
 
 func main() {
@@ -108,7 +108,7 @@ examples:
   fumehood demo                                    the whole way, on a small pull request
   fumehood check --plan plan.yaml                  decide only, run nothing
   fumehood run --plan plan.yaml --workspace .      decide, run, report
-  fumehood run --plan plan.yaml --organisation DIR the same, with hosts that DIR grants
+  fumehood run --plan plan.yaml --hosts DIR        the same, with hosts that DIR grants
   fumehood verify audit.jsonl                      is this log whole and unchanged?
   fumehood show audit.jsonl                        what happened, in order
 

@@ -27,7 +27,7 @@ examples:
   fumehood run --plan - --workspace ~/src/pr --json < plan.json
   fumehood run --plan plan.yaml --policy ./policy --report report.json
   fumehood run --plan plan.yaml --mount ~/go/pkg/mod:/home/fumehood/go/pkg/mod
-  fumehood run --plan plan.yaml --organisation ./policy --credential GITHUB_TOKEN@api.github.com/repos/
+  fumehood run --plan plan.yaml --hosts ./policy --credential GITHUB_TOKEN@api.github.com/repos/
 `,
 		run: runPlan,
 	}

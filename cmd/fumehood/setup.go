@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,8 +29,7 @@ import (
 // A setup is what the flags of run and demo say.
 type setup struct {
 	plan, workspace string
-	policies        list
-	organisation    list // of policies, those that may grant hosts
+	policies        chosen
 	rootfs          string
 	mounts          list
 	resolvers       list
@@ -65,8 +63,7 @@ func (s *setup) define(f *flag.FlagSet) {
 }
 
 func (s *setup) defineCommon(f *flag.FlagSet) {
-	f.Var(&s.policies, "policy", "folder of Rego that may deny, ask and lower what the default policy allows; may be repeated")
-	f.Var(&s.organisation, "organisation", "policy `folder` like --policy, which may also grant hosts to commands; may be repeated")
+	s.policies.define(f)
 	f.StringVar(&s.rootfs, "rootfs", "host", "root file system inside: host, or dir:PATH")
 	f.StringVar(&s.tools, "tools", os.Getenv("PATH"), "`folders` of the host's tools, separated by colons, that are shown inside")
 	f.Var(&s.mounts, "mount", "host folder to show inside as `SRC[:DST]`, such as a module cache; writes to it are thrown away; may be repeated")
@@ -134,7 +131,7 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	if err := s.checkNetwork(); err != nil {
 		return nil, err
 	}
-	engine, err := policy.New(c.ctx, policy.Options{Dirs: slices.Concat(s.organisation, s.policies), Opening: s.organisation, Observe: s.observe})
+	engine, err := s.policies.engine(c.ctx, s.observe)
 	if err != nil {
 		return nil, err
 	}

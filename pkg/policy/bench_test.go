@@ -20,7 +20,7 @@ const typical = "go test -race -run TestX ./pkg/..."
 
 // BenchmarkDecide is the budget: parse and Rego, warm, below 250 µs.
 func BenchmarkDecide(b *testing.B) {
-	engines := map[string]policy.Options{"default": {}, "rules=200": {Dirs: []string{manyRules(b, 200)}}}
+	engines := map[string]policy.Options{"default": {}, "rules=200": {Layers: layersOf(b, policy.Restricts, manyRules(b, 200))}}
 	for name, options := range engines {
 		e, err := policy.New(b.Context(), options)
 		if err != nil {
@@ -56,7 +56,7 @@ func BenchmarkTrigger(b *testing.B) {
 // BenchmarkExec is the part of the exec gate's budget that policy may take: well
 // below 150 µs.
 func BenchmarkExec(b *testing.B) {
-	engines := map[string]policy.Options{"default": {}, "rules=200": {Dirs: []string{manyExecRules(b, 200)}}}
+	engines := map[string]policy.Options{"default": {}, "rules=200": {Layers: layersOf(b, policy.Restricts, manyExecRules(b, 200))}}
 	built := plainExec()
 	built.Path, built.Layer, built.Grants = "/tmp/go-build1/b001/x.test", proposal.LayerWritten, []string{"built"}
 	words := plainExec()

@@ -43,10 +43,9 @@ var sets = map[string][]string{
 // A layer is one compiled policy with its prepared queries.
 type layer struct {
 	name     string
-	grants   bool
-	opens    bool // it may grant hosts
+	role     Role
 	counts   []RuleCount
-	programs []string          // only of the granting layer
+	programs []string          // only of layers that may allow
 	points   map[string]*point // only points at which the layer has rules
 }
 
@@ -57,17 +56,17 @@ type point struct {
 	beyond bool
 }
 
-// opensHosts reports whether l may grant hosts, and what belongs to reaching them.
-func (l *layer) opensHosts() bool { return l.grants || l.opens }
+// may reports whether l has the role, or one that includes it.
+func (l *layer) may(role Role) bool { return l.role >= role }
 
 // compileLayers compiles every layer and point by itself, side by side.
-func compileLayers(ctx context.Context, sources []source) ([]*layer, error) {
-	layers := make([]*layer, len(sources))
-	errs := make([]error, len(sources))
+func compileLayers(ctx context.Context, given []Layer) ([]*layer, error) {
+	layers := make([]*layer, len(given))
+	errs := make([]error, len(given))
 	var group sync.WaitGroup
-	for i, s := range sources {
+	for i, s := range given {
 		group.Go(func() {
-			defer guard(s.name, &errs[i])
+			defer guard(s.Name, &errs[i])
 			layers[i], errs[i] = compileLayer(ctx, s)
 		})
 	}
@@ -80,12 +79,12 @@ func compileLayers(ctx context.Context, sources []source) ([]*layer, error) {
 	return layers, nil
 }
 
-func compileLayer(ctx context.Context, s source) (*layer, error) {
+func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 	modules, err := parseModules(s)
 	if err != nil {
 		return nil, err
 	}
-	l := &layer{name: s.name, grants: s.grants, opens: s.opens, points: map[string]*point{}}
+	l := &layer{name: s.Name, role: s.Role, points: map[string]*point{}}
 	if err := l.check(modules); err != nil {
 		return nil, err
 	}
@@ -94,7 +93,7 @@ func compileLayer(ctx context.Context, s source) (*layer, error) {
 	var group sync.WaitGroup
 	for i, name := range points {
 		group.Go(func() {
-			defer guard(s.name, &errs[i])
+			defer guard(s.Name, &errs[i])
 			compiled[i], errs[i] = l.compilePoint(ctx, name, modules, all)
 		})
 	}
@@ -111,14 +110,14 @@ func compileLayer(ctx context.Context, s source) (*layer, error) {
 }
 
 // parseModules parses the files on two lanes: parsing is a third of a cold start.
-func parseModules(s source) (map[string]*ast.Module, error) {
-	parsed := make([]*ast.Module, len(s.files))
-	errs := make([]error, len(s.files))
+func parseModules(s Layer) (map[string]*ast.Module, error) {
+	parsed := make([]*ast.Module, len(s.Files))
+	errs := make([]error, len(s.Files))
 	var group sync.WaitGroup
 	for lane := range 2 {
 		group.Go(func() {
-			for i := lane; i < len(s.files); i += 2 {
-				parsed[i], errs[i] = parseModule(s.name, s.files[i])
+			for i := lane; i < len(s.Files); i += 2 {
+				parsed[i], errs[i] = parseModule(s.Name, s.Files[i])
 			}
 		})
 	}
@@ -126,21 +125,21 @@ func parseModules(s source) (map[string]*ast.Module, error) {
 	modules := map[string]*ast.Module{}
 	for i, m := range parsed {
 		if errs[i] != nil {
-			return nil, compileStop(s.name, errs[i])
+			return nil, compileStop(s.Name, errs[i])
 		}
 		if m != nil {
-			modules[s.files[i].name] = m
+			modules[s.Files[i].Name] = m
 		}
 	}
 	return modules, nil
 }
 
-func parseModule(layer string, f file) (m *ast.Module, err error) {
+func parseModule(layer string, f File) (m *ast.Module, err error) {
 	defer guard(layer, &err)
-	if !strings.HasSuffix(f.name, ".rego") {
+	if !strings.HasSuffix(f.Name, ".rego") {
 		return nil, nil
 	}
-	return ast.ParseModuleWithOpts(f.name, string(f.content), parserOptions())
+	return ast.ParseModuleWithOpts(f.Name, string(f.Content), parserOptions())
 }
 
 // guard turns a panic of the compiler on an odd policy into an error: in a
@@ -182,7 +181,7 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 	if err != nil {
 		return nil, compileStop(l.name, err)
 	}
-	if l.grants && name == pointProposal {
+	if l.may(Allows) && name == pointProposal {
 		if err := l.askPrograms(ctx, compiler); err != nil {
 			return nil, err
 		}

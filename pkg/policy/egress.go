@@ -99,7 +99,7 @@ type given struct {
 // grant hosts.
 func (m *merger) flag(l *layer, set, rule string) {
 	if set == "private" || set == "raw" || set == "redact" {
-		if !l.opensHosts() {
+		if !l.may(Opens) {
 			m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not give %s; its rule %q counts for nothing", l.name, set, rule))
 			return
 		}

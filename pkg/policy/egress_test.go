@@ -288,7 +288,7 @@ func TestEgressStops(t *testing.T) {
 		"type":  `deny contains {"rule": "x", "message": "m", "suggestion": "s"} if input.port == "443"`,
 		"set":   `ask contains {"rule": "x", "message": "m", "suggestion": "s"} if true`,
 	} {
-		if _, err := policy.New(t.Context(), policy.Options{Dirs: []string{folder(t, "a.rego", egressHead+rego)}}); err == nil {
+		if _, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, folder(t, "a.rego", egressHead+rego))}); err == nil {
 			t.Errorf("%s: the policy compiles", name)
 		}
 	}

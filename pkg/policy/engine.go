@@ -52,15 +52,9 @@ const maxWarnings = 100
 
 // Options say which policy decides. The zero value is the shipped default alone.
 type Options struct {
-	// Dirs are further policy folders, in order. They may deny, ask and lower.
-	Dirs []string
-	// Granting names the one of Dirs that may allow, in place of the shipped default,
-	// which is then not loaded. "" leaves the granting to the shipped default.
-	Granting string
-	// Opening names those of Dirs that may grant hosts beside the granting layer, and
-	// give what belongs to them (private, raw and redact in fumehood.egress). They may
-	// allow no command. Observe does not make them observed.
-	Opening []string
+	// Layers are further policies, in order. They may deny, ask and lower; what more
+	// they may, each says itself.
+	Layers []Layer
 	// Workspace is where the sandbox has the workspace; "" is /workspace.
 	Workspace string
 	// Observe lets only the granting layer decide. What the other layers say is
@@ -98,22 +92,22 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if e.deadline <= 0 {
 		e.deadline = deadline
 	}
-	sources, err := readSources(o)
+	given, err := ordered(o.Layers)
 	if err != nil {
 		return nil, err
 	}
 	if e.grammars, err = readGrammars(policies.Options); err != nil {
 		return nil, stop(codeCompile, "the option tables do not parse", "mend policies/options.txt", err)
 	}
-	e.digest = digest(sources, o.Observe)
-	if e.layers, err = compileLayers(ctx, sources); err != nil {
+	e.digest = digest(given, o.Observe)
+	if e.layers, err = compileLayers(ctx, given); err != nil {
 		return nil, err
 	}
 	for _, l := range e.layers {
-		if l.grants && l.points[pointExec] == nil {
+		if l.may(Grants) && l.points[pointExec] == nil {
 			e.warn(fmt.Sprintf("policy.no-exec: layer %q allows programs nowhere: write allow contains {…} in package %s, or none begins", l.name, pointExec))
 		}
-		if l.grants && l.points[pointEgress] == nil && l.count(pointProposal, "network") > 0 {
+		if l.may(Grants) && l.points[pointEgress] == nil && l.count(pointProposal, "network") > 0 {
 			e.warn(fmt.Sprintf("policy.no-egress: layer %q grants hosts and lets nothing reach them: write allow contains {…} in package %s", l.name, pointEgress))
 		}
 	}

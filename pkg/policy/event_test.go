@@ -94,7 +94,7 @@ func TestEventLayers(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "x.rego"), []byte("package fumehood.event\n\n"+test.rego+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			e, err := policy.New(t.Context(), policy.Options{Dirs: []string{dir}})
+			e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, dir)})
 			var got []proposal.Finding
 			if err == nil {
 				got, err = e.Event(t.Context(), proposal.Event{Kind: proposal.EventConnect, Address: "tcp 192.0.2.1:80"})

@@ -181,7 +181,7 @@ deny contains {"rule": "mine.git", "message": "m", "suggestion": "s"} if input.n
 		{"observed", deny, true, nil, proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{"exec.rootfs", "mine.git"}, Cacheable: true, Observed: true, Reason: &proposal.Reason{Rule: "mine.git", Effect: proposal.Deny, Observed: true}}},
 		{"another's allow", allow, false, func(x *proposal.Exec) { x.Layer = proposal.LayerWritten }, proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{"exec.grant"}, Cacheable: true, Reason: &proposal.Reason{Rule: "exec.grant", Effect: proposal.Deny}}},
 	} {
-		e, err := policy.New(t.Context(), policy.Options{Dirs: []string{folder(t, "a.rego", c.text)}, Observe: c.observe})
+		e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, folder(t, "a.rego", c.text)), Observe: c.observe})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func folder(t testing.TB, files ...string) string {
 
 func with(t *testing.T, dir string) *policy.Engine {
 	t.Helper()
-	e, err := policy.New(t.Context(), policy.Options{Dirs: []string{dir}})
+	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, dir)})
 	if err != nil {
 		t.Fatalf("cannot make an engine: %v", err)
 	}
@@ -77,7 +77,10 @@ func TestNewRefusesPolicies(t *testing.T) {
 		"only tests":      {folder(t, "a_test.rego", "package fumehood.command\n\ntest_x if true"), "policy.missing", "no .rego file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := policy.New(t.Context(), policy.Options{Dirs: []string{c.dir}})
+			l, err := policy.Dir(c.dir)
+			if err == nil {
+				_, err = policy.New(t.Context(), policy.Options{Layers: []policy.Layer{l}})
+			}
 			if codeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %s with %q", err, c.code, c.says)
 			}
@@ -103,7 +106,7 @@ func TestRemovedBuiltinsDoNotCompile(t *testing.T) {
 		"crypto.x509.parse_certificates": `crypto.x509.parse_certificates("x") != []`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := policy.New(t.Context(), policy.Options{Dirs: []string{folder(t, "a.rego", denyHead+call)}})
+			_, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, folder(t, "a.rego", denyHead+call))})
 			if codeOf(err) != "policy.builtin" || !strings.Contains(err.Error(), name) {
 				t.Errorf("got %v, want policy.builtin naming %s", err, name)
 			}
@@ -166,7 +169,7 @@ func TestGrantingFolderReplacesTheShippedPolicy(t *testing.T) {
 
 limits contains {"rule": "org.limits", "wall_ms": 1000, "cpus": 0.5, "memory_bytes": 1048576, "pids": 5, "disk_bytes": 1048576, "files": 10, "output_bytes": 1000}
 `)
-	e, err := policy.New(t.Context(), policy.Options{Dirs: []string{dir}, Granting: dir})
+	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Grants, dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +258,7 @@ func TestProposalIsJudgedAsAWhole(t *testing.T) {
 // A granting policy that allows and says nothing of limits has not decided.
 func TestGrantWithoutLimitsIsNoDecision(t *testing.T) {
 	dir := folder(t, "a.rego", "package fumehood.command\n\nallow contains {\"rule\": \"org.ls\"} if input.command.program == \"ls\"\n")
-	e, err := policy.New(t.Context(), policy.Options{Dirs: []string{dir}, Granting: dir})
+	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Grants, dir)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (m *merger) limit(l *layer, object map[string]any, command int) error {
 			return m.malformed(l, "limits", fmt.Sprintf("has no positive number under %q", key))
 		}
 		switch {
-		case l.grants:
+		case l.may(Grants):
 			lower(m.limits, key, f)
 		case m.observes(l):
 			m.lowers = append(m.lowers, lowering{l.name, rule, command, key, f})

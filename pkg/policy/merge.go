@@ -143,7 +143,7 @@ func (m *merger) reason(set string, f map[string]string, command int, text strin
 }
 
 func (m *merger) allow(l *layer, rule string, command int) {
-	if !l.grants {
+	if !l.may(Allows) {
 		m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not allow; its rule %q counts for nothing", l.name, rule))
 		return
 	}
@@ -152,7 +152,7 @@ func (m *merger) allow(l *layer, rule string, command int) {
 }
 
 func (m *merger) grant(l *layer, to map[string]bool, name string) {
-	if l.grants {
+	if l.may(Allows) {
 		to[name] = true
 		return
 	}
@@ -161,12 +161,12 @@ func (m *merger) grant(l *layer, to map[string]bool, name string) {
 
 // open grants an entry of network.
 func (m *merger) open(l *layer, entry string) {
-	if l.opensHosts() {
+	if l.may(Opens) {
 		m.network[entry] = true
 		return
 	}
 	m.ignored[entry] = true
-	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant the host %q: name it with --organisation, not --policy, if it may", l.name, entry))
+	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant the host %q: name it with --hosts or --organisation, not --policy, if it may", l.name, entry))
 }
 
 // noRule denies a command that no rule of the granting layer allows.
@@ -209,7 +209,7 @@ func (m *merger) near(program string) string {
 
 // observes reports whether what l says is recorded and not heeded. A layer that may
 // grant hosts is always heeded: its grants would else hold without its denials.
-func (m *merger) observes(l *layer) bool { return m.engine.observe && !l.opensHosts() }
+func (m *merger) observes(l *layer) bool { return m.engine.observe && !l.may(Opens) }
 
 // denied reports whether a rule that is heeded has denied command.
 func (m *merger) denied(command int) bool {
@@ -282,9 +282,9 @@ func (m *merger) networkFloor(p proposal.Proposal) {
 // opener says what would have to be for host to be granted.
 func (m *merger) opener(host, phase string) string {
 	if m.ignored[host] {
-		return "a folder given with --policy would grant it, and may not: name it with --organisation instead (in the action: network: policy)"
+		return "a folder given with --policy would grant it, and may not: name it with --hosts instead (in the action: network: policy)"
 	}
-	says := fmt.Sprintf("a policy folder named with --organisation (the action: policy, with network: policy) says so: network contains {\"rule\": \"org.hosts\", \"host\": %q} in package %s", host, pointProposal)
+	says := fmt.Sprintf("a policy folder named with --hosts (the action: policy, with network: policy) says so: network contains {\"rule\": \"org.hosts\", \"host\": %q} in package %s", host, pointProposal)
 	if strings.HasPrefix(host, "registry:") && phase != proposal.PhaseSetup {
 		return "fetch packages in a proposal of their own with phase: setup, where policies mostly grant registries, before those that run; or " + says
 	}

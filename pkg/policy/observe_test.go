@@ -33,7 +33,7 @@ deny contains {"rule": "mine.nobody", "message": "m", "suggestion": "s"} if true
 
 func observing(t *testing.T, dir string) *policy.Engine {
 	t.Helper()
-	e, err := policy.New(t.Context(), policy.Options{Dirs: []string{dir}, Observe: true})
+	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, dir), Observe: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,13 +131,13 @@ func TestAskCarriesTheGrant(t *testing.T) {
 // TestLimitsAreLoweredInAnyOrder holds that a layer lowers although it speaks before
 // the one that grants.
 func TestLimitsAreLoweredInAnyOrder(t *testing.T) {
-	low := folder(t, "p.rego", strings.ReplaceAll(strictLimits, "999999999999999", "1048576"))
-	granting := folder(t, "a.rego", "package fumehood.command\n\nallow contains {\"rule\": \"org.ls\"} if input.command.program == \"ls\"\n", "p.rego", `package fumehood.proposal
+	low := layersOf(t, policy.Restricts, folder(t, "p.rego", strings.ReplaceAll(strictLimits, "999999999999999", "1048576")))
+	grants := layersOf(t, policy.Grants, folder(t, "a.rego", "package fumehood.command\n\nallow contains {\"rule\": \"org.ls\"} if input.command.program == \"ls\"\n", "p.rego", `package fumehood.proposal
 
 limits contains {"rule": "org.limits", "wall_ms": 5000, "cpus": 0.5, "memory_bytes": 8388608, "pids": 5, "disk_bytes": 1048576, "files": 10, "output_bytes": 1000}
-`)
-	for name, dirs := range map[string][]string{"before": {low, granting}, "after": {granting, low}} {
-		e, err := policy.New(t.Context(), policy.Options{Dirs: dirs, Granting: granting})
+`))
+	for name, dirs := range map[string][]policy.Layer{"before": {low[0], grants[0]}, "after": {grants[0], low[0]}} {
+		e, err := policy.New(t.Context(), policy.Options{Layers: dirs})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ const (
 // opening is an engine of the shipped policy and folders that may grant hosts.
 func opening(t testing.TB, observe bool, dirs ...string) *policy.Engine {
 	t.Helper()
-	e, err := policy.New(t.Context(), policy.Options{Dirs: dirs, Opening: dirs, Observe: observe})
+	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Opens, dirs...), Observe: observe})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestHostsAreGranted(t *testing.T) {
 			if d := judged(t, shipped(t), c.p); len(c.p.Network) > 0 && (d.Effect != proposal.Deny || !slices.Contains(d.Rules, "network.none") || d.Grant != nil) {
 				t.Errorf("the shipped policy alone: %+v", d)
 			}
-			other, err := policy.New(t.Context(), policy.Options{Dirs: []string{exampleRegistries, exampleHosts}})
+			other, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, exampleRegistries, exampleHosts)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,8 +137,9 @@ deny contains {"rule": "mine.kiosk", "message": "m", "suggestion": "s"} if input
 			t.Errorf("its grants hold and its denials do not (observe: %v): %+v", observe, d)
 		}
 	}
-	if _, err := policy.New(t.Context(), policy.Options{Opening: []string{all}}); codeOf(err) != "policy.missing" {
-		t.Errorf("a folder that is none of the policies: %v", err)
+	two := append(layersOf(t, policy.Grants, all), layersOf(t, policy.Grants, all)...)
+	if _, err := policy.New(t.Context(), policy.Options{Layers: two}); codeOf(err) != "policy.missing" {
+		t.Errorf("two layers that grant: %v", err)
 	}
 	if opening(t, false, all).Digest() == with(t, all).Digest() {
 		t.Error("what may grant hosts has the digest of what may not")

@@ -44,9 +44,24 @@ func analysis(p proposal.Proposal) proposal.Analysis { return parse.Analyze(p) }
 // granting is an engine of which dir alone is the policy.
 func granting(t testing.TB, dir string) *policy.Engine {
 	t.Helper()
-	e, err := policy.New(t.Context(), policy.Options{Dirs: []string{dir}, Granting: dir})
+	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Grants, dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// layersOf reads folders as layers of one role.
+func layersOf(t testing.TB, role policy.Role, dirs ...string) []policy.Layer {
+	t.Helper()
+	var layers []policy.Layer
+	for _, dir := range dirs {
+		l, err := policy.Dir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Role = role
+		layers = append(layers, l)
+	}
+	return layers
 }

@@ -26,75 +26,118 @@ const (
 	maxFiles = 1000
 )
 
-// A source is one layer's files as read, before they are compiled.
-type source struct {
-	name   string
-	grants bool
-	opens  bool
-	files  []file
+// A Layer is one policy as read, before it is compiled.
+type Layer struct {
+	Name  string // as messages have it: the folder, the git reference, the bundle
+	Files []File
+	Role  Role
 }
 
-type file struct {
-	name    string // slash-separated, within the layer
-	content []byte
+// A Role is what a layer may do. Each may what those before it may.
+type Role int
+
+// The roles. Only a layer that restricts can be observed: with more, its grants would
+// hold without its denials.
+const (
+	// Restricts may deny, ask and lower.
+	Restricts Role = iota
+	// Opens may also grant hosts, and give what belongs to them (private, raw and redact
+	// in fumehood.egress). It may allow no command.
+	Opens
+	// Allows may also allow what the granting layer knows no rule for: commands, programs,
+	// variables, triggers. What another layer denies stays denied.
+	Allows
+	// Grants stands in place of the shipped default, which is then not loaded, and gives
+	// the limits that the others lower. At most one layer may.
+	Grants
+)
+
+// A File is one file of a Layer. Only Rego that is no test decides; tests and cases
+// are for whoever tries the policy.
+type File struct {
+	Name    string // slash-separated, within the layer
+	Content []byte
 }
 
-// readSources reads the layers in order, the granting one first.
-func readSources(o Options) ([]source, error) {
-	var sources []source
-	if o.Granting == "" {
-		files, err := collect(policies.FS)
-		if err != nil {
-			return nil, stop(codeMissing, "cannot read the shipped policy", "reinstall fumehood", err)
-		}
-		files = append(files, file{"options.txt", []byte(policies.Options)})
-		sources = append(sources, source{name: DefaultLayer, grants: true, files: files})
+// decides reports whether f is part of what decides.
+func (f File) decides() bool {
+	return path.Ext(f.Name) == ".rego" && !strings.HasSuffix(f.Name, "_test.rego") || f.Name == optionsFile
+}
+
+// optionsFile is the shipped policy's knowledge of tools' options.
+const optionsFile = "options.txt"
+
+// shipped is the policy that fumehood ships.
+func shipped() (Layer, error) {
+	files, err := collect(policies.FS)
+	if err != nil {
+		return Layer{}, stop(codeMissing, "cannot read the shipped policy", "reinstall fumehood", err)
 	}
-	granting := false
-	for _, dir := range o.Dirs {
-		files, err := readDir(dir)
+	return Layer{Name: DefaultLayer, Role: Grants, Files: append(files, File{optionsFile, []byte(policies.Options)})}.deciding(), nil
+}
+
+// ordered puts the shipped default first, where no other layer grants.
+func ordered(given []Layer) ([]Layer, error) {
+	granting := 0
+	for _, l := range given {
+		if l.Role == Grants {
+			granting++
+		}
+	}
+	if granting > 1 {
+		return nil, stop(codeMissing, "two policy layers would grant", "let one of them allow, and the other deny, ask and lower", nil)
+	}
+	layers := []Layer{}
+	if granting == 0 {
+		l, err := shipped()
 		if err != nil {
 			return nil, err
 		}
-		granting = granting || dir == o.Granting
-		sources = append(sources, source{name: dir, grants: o.Granting != "" && dir == o.Granting, opens: slices.Contains(o.Opening, dir), files: files})
+		layers = append(layers, l)
 	}
-	for _, dir := range o.Opening {
-		if !slices.Contains(o.Dirs, dir) {
-			return nil, stop(codeMissing, fmt.Sprintf("%q, which may grant hosts, is none of the policy folders", dir), "name it among the policy folders too", nil)
-		}
+	for _, l := range given {
+		layers = append(layers, l.deciding())
 	}
-	if o.Granting != "" && !granting {
-		return nil, stop(codeMissing, fmt.Sprintf("the granting layer %q is none of the policy folders", o.Granting),
-			"name it among the policy folders too", nil)
-	}
-	return sources, nil
+	return layers, nil
 }
 
-// readDir reads a policy folder through a root that no symlink can leave.
-func readDir(dir string) ([]file, error) {
+// deciding is l without what only tries it.
+func (l Layer) deciding() Layer {
+	var files []File
+	for _, f := range l.Files {
+		if f.decides() {
+			files = append(files, f)
+		}
+	}
+	l.Files = files
+	return l
+}
+
+// Dir reads the policy folder dir through a root that no symlink can leave. Its errors
+// are *proposal.StopErrors.
+func Dir(dir string) (Layer, error) {
+	l := Layer{Name: dir}
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, stop(codeMissing, fmt.Sprintf("the policy folder %q does not exist", dir), "create it with at least one .rego file, or do not name it", nil)
+		return l, stop(codeMissing, fmt.Sprintf("the policy folder %q does not exist", dir), "create it with at least one .rego file, or do not name it", nil)
 	case err != nil:
-		return nil, stop(codeMissing, fmt.Sprintf("cannot read the policy folder %q", dir), "make it readable", err)
+		return l, stop(codeMissing, fmt.Sprintf("cannot read the policy folder %q", dir), "make it readable", err)
 	case !info.IsDir():
-		return nil, stop(codeSymlink, fmt.Sprintf("%q is not a folder", dir), "name the folder itself, not a symlink or a file", nil)
+		return l, stop(codeSymlink, fmt.Sprintf("%q is not a folder", dir), "name the folder itself, not a symlink or a file", nil)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, stop(codeMissing, fmt.Sprintf("cannot open the policy folder %q", dir), "make it readable", err)
+		return l, stop(codeMissing, fmt.Sprintf("cannot open the policy folder %q", dir), "make it readable", err)
 	}
 	defer root.Close()
-	files, err := collect(root.FS())
-	if err != nil {
-		return nil, inDir(dir, err)
+	if l.Files, err = collect(root.FS()); err != nil {
+		return l, inDir(dir, err)
 	}
-	if len(files) == 0 {
-		return nil, stop(codeMissing, fmt.Sprintf("the policy folder %q holds no .rego file", dir), "add a rule, or do not name it", nil)
+	if len(l.deciding().Files) == 0 {
+		return l, stop(codeMissing, fmt.Sprintf("the policy folder %q holds no .rego file", dir), "add a rule, or do not name it", nil)
 	}
-	return files, nil
+	return l, nil
 }
 
 var (
@@ -113,9 +156,12 @@ func inDir(dir string, err error) error {
 	return stop(codeMissing, fmt.Sprintf("cannot read the policy folder %q", dir), "make it readable", err)
 }
 
-// collect reads every .rego file that is not a test, in the order of their names.
-func collect(fsys fs.FS) ([]file, error) {
-	var files []file
+// collected are the endings of a layer's files.
+var collected = []string{".rego", ".yaml", ".yml"}
+
+// collect reads a layer's files in the order of their names.
+func collect(fsys fs.FS) ([]File, error) {
+	var files []File
 	total := 0
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -124,14 +170,14 @@ func collect(fsys fs.FS) ([]file, error) {
 		if !d.Type().IsRegular() {
 			return fmt.Errorf("%q %w", name, errIrregular)
 		}
-		if path.Ext(name) != ".rego" || strings.HasSuffix(name, "_test.rego") {
+		if !slices.Contains(collected, path.Ext(name)) {
 			return nil
 		}
 		content, err := readFile(fsys, name)
 		if err != nil {
 			return err
 		}
-		files = append(files, file{filepath.ToSlash(name), content})
+		files = append(files, File{filepath.ToSlash(name), content})
 		if total += len(content); total > maxTotal || len(files) > maxFiles {
 			return fmt.Errorf("as a whole %w", errTooLarge)
 		}
@@ -155,22 +201,19 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 
 // digest covers names and contents with their lengths, so that no two different
 // sets of files can meet. Where a folder lies does not count, its place in the
-// order and whether it grants, opens or is only observed do: what was approved under layers
+// order, its role and whether it is only observed do: what was approved under layers
 // that were observed was not approved under layers that hold.
-func digest(sources []source, observe bool) string {
+func digest(layers []Layer, observe bool) string {
 	h := sha256.New()
 	if observe {
 		io.WriteString(h, "observe\n")
 	}
-	for i, s := range sources {
-		fmt.Fprintf(h, "layer %d %t %d\n", i, s.grants, len(s.files))
-		if s.opens {
-			io.WriteString(h, "opens\n")
-		}
-		sort.Slice(s.files, func(i, j int) bool { return s.files[i].name < s.files[j].name })
-		for _, f := range s.files {
-			fmt.Fprintf(h, "%d %s %d\n", len(f.name), f.name, len(f.content))
-			h.Write(f.content)
+	for i, s := range layers {
+		fmt.Fprintf(h, "layer %d %d %d\n", i, s.Role, len(s.Files))
+		sort.Slice(s.Files, func(i, j int) bool { return s.Files[i].Name < s.Files[j].Name })
+		for _, f := range s.Files {
+			fmt.Fprintf(h, "%d %s %d\n", len(f.Name), f.Name, len(f.Content))
+			h.Write(f.Content)
 		}
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))

@@ -179,7 +179,7 @@ allow contains {"rule": "mine.all"}
 	}
 
 	silent := folder(t, "a.rego", "package fumehood.command\n\nallow contains {\"rule\": \"org.ls\"} if input.command.program == \"ls\"\n")
-	e, err := policy.New(t.Context(), policy.Options{Dirs: []string{silent}, Granting: silent})
+	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Grants, silent)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestTriggerFailsClosed(t *testing.T) {
 		"no such set": "package fumehood.trigger\n\nlimits contains {\"wall_ms\": 3} if true",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := policy.New(t.Context(), policy.Options{Dirs: []string{folder(t, "a.rego", rego)}}); err == nil {
+			if _, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, folder(t, "a.rego", rego))}); err == nil {
 				t.Error("the policy compiles")
 			}
 		})
