@@ -24,8 +24,24 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 	if err := e.ask(ctx, m, pointProposal, e.document(shared, in.Command), whole, ""); err != nil {
 		return proposal.Decision{}, err
 	}
-	start := placeStart(p.Cwd, e.workspace)
-	cwds := cwdTracker{[]string{start}}
+	err := e.eachCommand(p, a, func(written proposal.Command, ci commandInput) error {
+		if err := e.ask(ctx, m, pointCommand, e.document(shared, ci), ci.Index, textOf(written)); err != nil {
+			return err
+		}
+		if !m.allowed[ci.Index] {
+			m.noRule(ci, textOf(written))
+		}
+		return nil
+	})
+	if err != nil {
+		return proposal.Decision{}, err
+	}
+	return m.decision(p, a)
+}
+
+// eachCommand describes the commands of p one after the other, until do fails.
+func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error) error {
+	cwds := cwdTracker{[]string{placeStart(p.Cwd, e.workspace)}}
 	known := newExpander(a.Commands)
 	for _, written := range a.Commands {
 		c := known.settle(written)
@@ -33,15 +49,12 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
 			ci.Homes = nil // no shell reads a snippet: its ~ is a letter
 		}
-		if err := e.ask(ctx, m, pointCommand, e.document(shared, ci), c.Index, textOf(written)); err != nil {
-			return proposal.Decision{}, err
-		}
-		if !m.allowed[c.Index] {
-			m.noRule(ci, textOf(written))
+		if err := do(written, ci); err != nil {
+			return err
 		}
 		cwds.after(c)
 	}
-	return m.decision(p, a)
+	return nil
 }
 
 func placeStart(cwd, workspace string) string {
@@ -84,7 +97,7 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 		if p == nil {
 			continue
 		}
-		rs, err := p.query.Eval(ctx, rego.EvalParsedInput(document), rego.EvalSortSets(true))
+		rs, err := p.query.Eval(ctx, append(e.listening(l), rego.EvalParsedInput(document), rego.EvalSortSets(true))...)
 		if err != nil {
 			return evalStop(ctx, l.name, name, err)
 		}

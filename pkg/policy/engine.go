@@ -64,6 +64,9 @@ type Options struct {
 	// Deadline bounds one decision; 0 is 250 ms. A decision that misses it is tried
 	// once more with four times as long.
 	Deadline time.Duration
+	// Spoke, when set, is told each rule that held, for whoever tries a policy. It may be
+	// called by several goroutines.
+	Spoke func(Place)
 }
 
 // An Engine decides proposals. It may be used by several goroutines.
@@ -74,6 +77,7 @@ type Engine struct {
 	workspace string
 	deadline  time.Duration
 	observe   bool
+	spoke     func(Place)
 	warnings  []string
 
 	jobs     chan func() // to a lane that waits
@@ -85,7 +89,7 @@ type Engine struct {
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, reported: map[string]bool{}, jobs: make(chan func())}
+	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, spoke: o.Spoke, reported: map[string]bool{}, jobs: make(chan func())}
 	if e.workspace == "" {
 		e.workspace = "/workspace"
 	}

@@ -63,21 +63,25 @@ func fieldName(f reflect.StructField) string {
 	return name
 }
 
-// inputSchema is the closed JSON Schema of the point's input document.
-func inputSchema(point string) *ast.SchemaSet {
-	document := reflect.TypeFor[input]()
+// documentOf is the type of the point's input document.
+func documentOf(point string) reflect.Type {
 	switch point {
 	case pointEgress:
-		document = reflect.TypeFor[egressInput]()
+		return reflect.TypeFor[egressInput]()
 	case pointEvent:
-		document = reflect.TypeFor[eventInput]()
+		return reflect.TypeFor[eventInput]()
 	case pointExec:
-		document = reflect.TypeFor[execInput]()
+		return reflect.TypeFor[execInput]()
 	case pointTrigger:
-		document = reflect.TypeFor[proposal.Trigger]()
+		return reflect.TypeFor[proposal.Trigger]()
 	}
+	return reflect.TypeFor[input]()
+}
+
+// inputSchema is the closed JSON Schema of the point's input document.
+func inputSchema(point string) *ast.SchemaSet {
 	set := ast.NewSchemaSet()
-	set.Put(ast.SchemaRootRef, schemaOf(document))
+	set.Put(ast.SchemaRootRef, schemaOf(documentOf(point)))
 	return set
 }
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/policies"
+)
+
+// What stands here is for the packages of this room, which try and explain policies:
+// nobody else may import OPA.
+
+// Points are the names of the decision points.
+func Points() []string { return slices.Clone(points) }
+
+// Sets are the names of the sets that mean something at point, or nil.
+func Sets(point string) []string { return slices.Clone(sets[point]) }
+
+// InLib reports whether the package named is of a layer's library.
+func InLib(pkg string) bool { return inLib(pkg) }
+
+// PackageOf is the name of m's package, without data.
+func PackageOf(m *ast.Module) string { return packageOf(m) }
+
+// Capabilities are what a policy may use of OPA, in a copy.
+func Capabilities() *ast.Capabilities {
+	c := *capabilities()
+	c.Builtins = slices.Clone(c.Builtins)
+	return &c
+}
+
+// Shipped is the shipped policy with its tests.
+func Shipped() (Layer, error) {
+	files, err := collect(policies.FS)
+	if err != nil {
+		return Layer{}, stop(codeMissing, "cannot read the shipped policy", "reinstall fumehood", err)
+	}
+	return Layer{Name: DefaultLayer, Role: Grants, Files: files}, nil
+}
+
+// A Document is one input that Decide puts to a decision point.
+type Document struct {
+	Point   string
+	Command int // index into Analysis.Commands; -1 of the proposal's own
+	Input   ast.Value
+}
+
+// Documents are the inputs that Decide puts about p, of which a is the analysis: first
+// that of fumehood.proposal, then one a command.
+func (e *Engine) Documents(p proposal.Proposal, a proposal.Analysis) []Document {
+	shared := termOf(reflect.ValueOf(e.proposalInput(p, a)))
+	all := []Document{{pointProposal, whole, e.document(shared, commandInput{})}}
+	_ = e.eachCommand(p, a, func(_ proposal.Command, in commandInput) error {
+		all = append(all, Document{pointCommand, in.Index, e.document(shared, in)})
+		return nil
+	})
+	return all
+}
+
+// InputField says what is wrong with a path below input at point: the first part that
+// no input has, and those that it could be. It is "" where the path is right.
+func InputField(point string, path []string) (wrong string, known []string) {
+	document := documentOf(point)
+	for _, part := range path {
+		for document.Kind() == reflect.Slice {
+			return "", nil // an index
+		}
+		if document.Kind() != reflect.Struct {
+			return part, nil
+		}
+		field, ok := fieldOf(document, part)
+		if !ok {
+			return part, fieldNames(document)
+		}
+		document = field
+	}
+	return "", nil
+}
+
+func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
+	for i := range t.NumField() {
+		if fieldName(t.Field(i)) == name {
+			return t.Field(i).Type, true
+		}
+	}
+	return nil, false
+}
+
+func fieldNames(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		names = append(names, fieldName(t.Field(i)))
+	}
+	return names
+}
+
+// CompileStop is the StopError of a layer that does not compile.
+func CompileStop(layer string, err error) error { return compileStop(layer, err) }
