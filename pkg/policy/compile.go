@@ -43,10 +43,12 @@ var sets = map[string][]string{
 // A layer is one compiled policy with its prepared queries.
 type layer struct {
 	name     string
+	label    string // as reasons have it
 	role     Role
 	counts   []RuleCount
-	programs []string          // only of layers that may allow
-	points   map[string]*point // only points at which the layer has rules
+	programs []string                  // only of layers that may allow
+	points   map[string]*point         // only points at which the layer has rules
+	retries  map[string]proposal.Retry // by rule, or by how rules begin: "code."
 }
 
 type point struct {
@@ -76,6 +78,7 @@ func compileLayers(ctx context.Context, given []Layer) ([]*layer, error) {
 			return nil, err
 		}
 	}
+	labelled(layers)
 	return layers, nil
 }
 
@@ -86,6 +89,9 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 	}
 	l := &layer{name: s.Name, role: s.Role, points: map[string]*point{}}
 	if err := l.check(modules); err != nil {
+		return nil, err
+	}
+	if err := l.readRetries(modules); err != nil {
 		return nil, err
 	}
 	compiled, all := make([]*point, len(points)), newAtlas(modules)
@@ -139,7 +145,9 @@ func parseModule(layer string, f File) (m *ast.Module, err error) {
 	if !strings.HasSuffix(f.Name, ".rego") {
 		return nil, nil
 	}
-	return ast.ParseModuleWithOpts(f.Name, string(f.Content), parserOptions())
+	o := parserOptions()
+	o.ProcessAnnotation = saysRetry(f.Content)
+	return ast.ParseModuleWithOpts(f.Name, string(f.Content), o)
 }
 
 // guard turns a panic of the compiler on an odd policy into an error: in a

@@ -18,7 +18,7 @@ var limitKeys = []string{"wall_ms", "cpus", "memory_bytes", "pids", "disk_bytes"
 
 // A lowering is a limit that an observed layer names.
 type lowering struct {
-	layer   string
+	layer   *layer
 	rule    string
 	command int
 	key     string
@@ -45,7 +45,7 @@ func (m *merger) limit(l *layer, object map[string]any, command int) error {
 		case l.may(Grants):
 			lower(m.limits, key, f)
 		case m.observes(l):
-			m.lowers = append(m.lowers, lowering{l.name, rule, command, key, f})
+			m.lowers = append(m.lowers, lowering{l, rule, command, key, f})
 		default:
 			lower(m.lowered, key, f)
 		}
@@ -71,9 +71,10 @@ func (m *merger) recordLowerings() {
 		}
 		rule := cmp.Or(o.rule, "limits")
 		m.rules[rule] = true
+		m.by = append(m.by, o.layer)
 		m.reasons = append(m.reasons, proposal.Reason{
 			Rule: rule, Effect: proposal.Allow, Observed: true, Command: o.command,
-			Message:    fmt.Sprintf("layer %q would lower %s to %v", o.layer, o.key, o.to),
+			Message:    fmt.Sprintf("layer %q would lower %s to %v", o.layer.name, o.key, o.to),
 			Suggestion: fmt.Sprintf("ask for %s of at most %v", o.key, o.to),
 		})
 	}

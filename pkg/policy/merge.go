@@ -17,6 +17,8 @@ type merger struct {
 	engine  *Engine
 	rules   map[string]bool
 	reasons []proposal.Reason
+	by      []*layer // who gave each of reasons; nil is the floor
+	asked   *layer   // whose answer is taken, or nil
 	allowed map[int]bool
 	limits  map[string]float64 // what the granting layer gives
 	lowered map[string]float64 // what other layers lower it to
@@ -36,6 +38,8 @@ func newMerger(e *Engine) *merger {
 
 // take reads one layer's answer about one command, or about the proposal (-1).
 func (m *merger) take(l *layer, result map[string]any, command int, text string) error {
+	m.asked = l
+	defer func() { m.asked = nil }()
 	for _, set := range slices.Sorted(maps.Keys(result)) {
 		members, ok := result[set].([]any)
 		if !ok {
@@ -138,6 +142,7 @@ func (m *merger) reason(set string, f map[string]string, command int, text strin
 		text = f["text"]
 	}
 	m.rules[f["rule"]] = true
+	m.by = append(m.by, m.asked)
 	m.reasons = append(m.reasons, proposal.Reason{Rule: f["rule"], Effect: effect, Message: f["message"],
 		Suggestion: f["suggestion"], Command: command, Text: text})
 }
@@ -241,7 +246,7 @@ func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.De
 		d.Grant = &grant
 	}
 	m.recordLowerings()
-	d.Rules, d.Reasons = slices.Sorted(maps.Keys(m.rules)), m.reasons
+	d.Rules, d.Reasons = slices.Sorted(maps.Keys(m.rules)), m.typed(p, a)
 	return d, nil
 }
 

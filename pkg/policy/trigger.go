@@ -30,7 +30,7 @@ func (m *merger) triggerDecision() proposal.Decision {
 		m.reason("deny", map[string]string{"rule": "trigger.no-rule", "message": "no rule of the granting policy allows this",
 			"suggestion": "write allow contains {…} in package " + pointTrigger}, whole, "")
 	}
-	d := proposal.Decision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.reasons}
+	d := proposal.Decision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.typed(proposal.Proposal{}, proposal.Analysis{})}
 	if d.Effect == proposal.Ask {
 		d.Effect = proposal.Deny
 	}

@@ -56,7 +56,44 @@ type Reason struct {
 	// Observed means that its layer is only observed: it would have had Effect, and
 	// had none.
 	Observed bool `json:"observed,omitempty"`
+
+	// What follows is for who proposed it, an agent mostly. A refusal of a program that
+	// began, or of a connection, has none of it.
+
+	// Layer is the policy that the rule stands in: "default", or how it was named
+	// ("policy", "hosts", "organisation", "granting", with "#2" for a second one);
+	// "floor" for what holds whatever policies say.
+	Layer string `json:"layer,omitempty"`
+	// Span is the place in the proposal's own text, where it is known. An argv has the
+	// text that it is shown as.
+	Span *Span `json:"span,omitempty"`
+	// Retry says whether to try again, and how.
+	Retry Retry `json:"retry,omitempty"`
+	// Alternatives are commands that policy allows when one is proposed by itself, at
+	// most MaxAlternatives, the nearest first. They may repeat words of the proposal:
+	// untrusted.
+	Alternatives []string `json:"alternatives,omitempty"`
 }
+
+// The most that a Reason has of alternatives, and the most bytes of one.
+const (
+	MaxAlternatives = 3
+	MaxAlternative  = 300
+)
+
+// A Retry says to who was refused what to do next.
+type Retry string
+
+// What may be done next.
+const (
+	RetryVary      Retry = "vary"      // propose it otherwise
+	RetryNever     Retry = "never"     // nothing of the kind is allowed, however it is written
+	RetryApproval  Retry = "approval"  // wait for a person
+	RetryTransient Retry = "transient" // propose the same later
+)
+
+// Retries are all values that a Reason's Retry has.
+var Retries = []Retry{RetryVary, RetryNever, RetryApproval, RetryTransient}
 
 // Denied returns a Decision that denies for one reason.
 func Denied(rule, message, suggestion string) Decision {
