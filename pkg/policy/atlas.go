@@ -85,6 +85,9 @@ func (a *atlas) target(m *ast.Module, ref ast.Ref) target {
 // data follows a reference to the layer's own rules. One that names no rule may be to
 // all of them.
 func (a *atlas) data(ref ast.Ref) target {
+	if len(ref) > 1 && text(ref[1]) != "" && text(ref[1]) != ownPackage {
+		return target{} // the layer's data file, which is always the same
+	}
 	path := "data"
 	for _, part := range ref[1:] {
 		path += "." + text(part)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -45,6 +46,7 @@ type layer struct {
 	name     string
 	label    string // as reasons have it
 	role     Role
+	data     storage.Store // what its data files say
 	counts   []RuleCount
 	programs []string                  // only of layers that may allow
 	points   map[string]*point         // only points at which the layer has rules
@@ -92,6 +94,9 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 		return nil, err
 	}
 	if err := l.readRetries(modules); err != nil {
+		return nil, err
+	}
+	if l.data, err = s.store(); err != nil {
 		return nil, err
 	}
 	compiled, all := make([]*point, len(points)), newAtlas(modules)
@@ -181,6 +186,7 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 	prepared, err := rego.New(
 		rego.Compiler(compiler),
 		rego.Query(query),
+		rego.Store(l.data),
 		rego.Capabilities(capabilities()),
 		rego.SetRegoVersion(ast.RegoV1),
 		rego.StrictBuiltinErrors(true),
@@ -264,7 +270,7 @@ func modulesOf(point string, modules map[string]*ast.Module, all *atlas) map[str
 // serve only to name what lies near a refused one.
 func (l *layer) askPrograms(ctx context.Context, compiler *ast.Compiler) error {
 	rs, err := rego.New(rego.Compiler(compiler), rego.Query("data."+pointProposal+".programs"),
-		rego.Capabilities(capabilities()), rego.StrictBuiltinErrors(true)).Eval(ctx)
+		rego.Store(l.data), rego.Capabilities(capabilities()), rego.StrictBuiltinErrors(true)).Eval(ctx)
 	if err != nil {
 		return evalStop(ctx, l.name, pointProposal, err)
 	}

@@ -13,7 +13,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/fumehood/fumehood/policies"
@@ -61,7 +60,7 @@ type File struct {
 
 // decides reports whether f is part of what decides.
 func (f File) decides() bool {
-	return path.Ext(f.Name) == ".rego" && !strings.HasSuffix(f.Name, "_test.rego") || f.Name == optionsFile
+	return path.Ext(f.Name) == ".rego" && !strings.HasSuffix(f.Name, "_test.rego") || f.Name == optionsFile || f.holdsData()
 }
 
 // optionsFile is the shipped policy's knowledge of tools' options.
@@ -159,6 +158,11 @@ func inDir(dir string, err error) error {
 // collected are the endings of a layer's files.
 var collected = []string{".rego", ".yaml", ".yml"}
 
+// collects reports whether a file of this name is part of a layer.
+func collects(name string) bool {
+	return slices.Contains(collected, path.Ext(name)) || path.Base(name) == "data.json"
+}
+
 // collect reads a layer's files in the order of their names.
 func collect(fsys fs.FS) ([]File, error) {
 	var files []File
@@ -170,7 +174,7 @@ func collect(fsys fs.FS) ([]File, error) {
 		if !d.Type().IsRegular() {
 			return fmt.Errorf("%q %w", name, errIrregular)
 		}
-		if !slices.Contains(collected, path.Ext(name)) {
+		if !collects(name) {
 			return nil
 		}
 		content, err := readFile(fsys, name)
@@ -186,17 +190,64 @@ func collect(fsys fs.FS) ([]File, error) {
 	return files, err
 }
 
+// fileLimit is how large a file may be: data may take all the room.
+func fileLimit(name string) int {
+	if (File{Name: name}).holdsData() {
+		return maxTotal
+	}
+	return maxFile
+}
+
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(content) > maxFile {
+	limit := fileLimit(name)
+	content, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err == nil && len(content) > limit {
 		err = fmt.Errorf("%q %w", name, errTooLarge)
 	}
 	return content, err
+}
+
+// FromFiles is the layer of these files, as Dir has those of a folder: of at most so
+// many and such a size, in the order of their names, without what no layer has. Two
+// files of one name are an error. Its errors are *proposal.StopErrors.
+func FromFiles(name string, all []File) (Layer, error) {
+	l, total := Layer{Name: name}, 0
+	for _, f := range all {
+		if !collects(f.Name) {
+			continue
+		}
+		l.Files = append(l.Files, f)
+		if total += len(f.Content); total > maxTotal || len(l.Files) > maxFiles || len(f.Content) > fileLimit(f.Name) {
+			return l, inDir(name, fmt.Errorf("%q %w, or all files together are", f.Name, errTooLarge))
+		}
+	}
+	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	for i := 1; i < len(l.Files); i++ {
+		if l.Files[i].Name == l.Files[i-1].Name {
+			return l, stop(codeMissing, fmt.Sprintf("policy %q has two files named %q", name, l.Files[i].Name), "keep one of them", nil)
+		}
+	}
+	if len(l.deciding().Files) == 0 {
+		return l, stop(codeMissing, fmt.Sprintf("policy %q holds no .rego file", name), "add a rule, or do not name it", nil)
+	}
+	return l, nil
+}
+
+// Digest covers the names and contents of the layer's files that decide.
+func (l Layer) Digest() string {
+	l = l.deciding()
+	l.Role = Restricts
+	return digest([]Layer{l}, false)
+}
+
+// String is the role's word.
+func (r Role) String() string {
+	return [...]string{Restricts: "restricts", Opens: "opens", Allows: "allows", Grants: "grants"}[r]
 }
 
 // digest covers names and contents with their lengths, so that no two different
@@ -210,8 +261,8 @@ func digest(layers []Layer, observe bool) string {
 	}
 	for i, s := range layers {
 		fmt.Fprintf(h, "layer %d %d %d\n", i, s.Role, len(s.Files))
-		sort.Slice(s.Files, func(i, j int) bool { return s.Files[i].Name < s.Files[j].Name })
-		for _, f := range s.Files {
+		files := slices.SortedFunc(slices.Values(s.Files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+		for _, f := range files {
 			fmt.Fprintf(h, "%d %s %d\n", len(f.Name), f.Name, len(f.Content))
 			h.Write(f.Content)
 		}

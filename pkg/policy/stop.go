@@ -21,6 +21,7 @@ const (
 	codeUnknownKey = "policy.unknown-key"
 	codeSymlink    = "policy.symlink"
 	codeTooLarge   = "policy.too-large"
+	codeData       = "policy.data"
 )
 
 const hintDeadline = "find the rule that loops over a large product or range and bound it"

@@ -205,15 +205,18 @@ type Run struct {
 	Approval   *Approval `json:"approval,omitempty"`
 	// Left names what of the commit is not in the workspace: submodules, large files,
 	// refused names. Untrusted text.
-	Left       []string  `json:"left,omitempty"`
-	Policy     string    `json:"policy_digest"`
-	Rootfs     string    `json:"rootfs"` // kind and digest
-	Runsc      string    `json:"runsc_version"`
-	Version    string    `json:"fumehood_version"`
-	Enforced   []string  `json:"enforced"`     // what held, in words
-	Unenforced []string  `json:"not_enforced"` // what could not hold, in words; the comment shows it
-	Start      time.Time `json:"start"`
-	WallMS     int64     `json:"wall_ms"`
+	Left   []string `json:"left,omitempty"`
+	Policy string   `json:"policy_digest"`
+	// Policies says where each layer of the policy came from, those that may do most
+	// first, the shipped one included.
+	Policies   []PolicyOrigin `json:"policies,omitempty"`
+	Rootfs     string         `json:"rootfs"` // kind and digest
+	Runsc      string         `json:"runsc_version"`
+	Version    string         `json:"fumehood_version"`
+	Enforced   []string       `json:"enforced"`     // what held, in words
+	Unenforced []string       `json:"not_enforced"` // what could not hold, in words; the comment shows it
+	Start      time.Time      `json:"start"`
+	WallMS     int64          `json:"wall_ms"`
 }
 
 // Totals count Records.

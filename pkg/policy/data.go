@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/util"
+	"go.yaml.in/yaml/v3"
+)
+
+// dataFiles are the names of files that hold data, as opa loads them: what is in
+// a/b/data.json is at data.a.b.
+var dataFiles = []string{"data.json", "data.yaml", "data.yml"}
+
+// ownPackage is the first name of every package of a layer, and of none of its data.
+const ownPackage = "fumehood"
+
+// Data is what the layer's data files say, one document. A file that is no object,
+// two that say otherwise about one name, and names below fumehood, where packages
+// are, are a *proposal.StopError.
+func (l Layer) Data() (map[string]any, error) {
+	all := map[string]any{}
+	for _, f := range l.Files {
+		if !f.holdsData() {
+			continue
+		}
+		value, err := f.data()
+		if err == nil {
+			err = merge(all, value)
+		}
+		if err == nil && all[ownPackage] != nil {
+			err = errors.New("data.fumehood is where packages are")
+		}
+		if err != nil {
+			return nil, stop(codeData, fmt.Sprintf("the data file %q of policy layer %q cannot be used", f.Name, l.Name),
+				"write one object, whose names are in no other data file and do not begin with fumehood", err)
+		}
+	}
+	return all, nil
+}
+
+// store is what the layer's queries read. Values are kept as the evaluator has them:
+// converting a list of ten thousand at each decision takes longer than the decision.
+func (l Layer) store() (storage.Store, error) {
+	data, err := l.Data()
+	if err != nil {
+		return nil, err
+	}
+	return inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true), inmem.OptRoundTripOnWrite(false)), nil
+}
+
+func (f File) holdsData() bool {
+	for _, name := range dataFiles {
+		if path.Base(f.Name) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// data reads the file and puts it below its folder's names.
+func (f File) data() (map[string]any, error) {
+	var value any
+	var err error
+	if path.Ext(f.Name) == ".json" {
+		err = unmarshalJSON(f.Content, &value)
+	} else {
+		err = unmarshalYAML(f.Content, &value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if dir := path.Dir(f.Name); dir != "." {
+		names := strings.Split(dir, "/")
+		for i := len(names) - 1; i >= 0; i-- {
+			value = map[string]any{names[i]: value}
+		}
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("it holds no object")
+	}
+	return object, nil
+}
+
+func unmarshalJSON(content []byte, value *any) error {
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.UseNumber()
+	if err := d.Decode(value); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the first value")
+	}
+	return nil
+}
+
+// unmarshalYAML refuses aliases: a few of them stand for gigabytes.
+func unmarshalYAML(content []byte, value *any) error {
+	d := yaml.NewDecoder(bytes.NewReader(content))
+	var document yaml.Node
+	if err := d.Decode(&document); err != nil {
+		return err
+	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return errors.New("there is a second document")
+	}
+	if n := alias(&document); n != nil {
+		return fmt.Errorf("line %d: an alias or anchor: write the value out", n.Line)
+	}
+	return util.Unmarshal(content, value)
+}
+
+func alias(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := alias(c); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// merge adds from to into. Only objects may meet.
+func merge(into, from map[string]any) error {
+	for name, value := range from {
+		old, met := into[name]
+		if !met {
+			into[name] = value
+			continue
+		}
+		a, ok := old.(map[string]any)
+		b, too := value.(map[string]any)
+		if !ok || !too {
+			return fmt.Errorf("%q is said twice", name)
+		}
+		if err := merge(a, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}

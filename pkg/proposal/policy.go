@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proposal
+
+// A PolicyOrigin says where one layer of the policy that decided came from, so that a
+// reader of a report or a log can find it again.
+type PolicyOrigin struct {
+	Kind string `json:"kind"` // "shipped", "folder", "git", "base", "bundle", "https" or "oci"
+	Spec string `json:"spec"` // as it was named, without what could be a credential or a person's path
+	Role string `json:"role"` // "restricts", "opens", "allows" or "grants"
+	// Commit is the full id that a git or base layer was read at.
+	Commit string `json:"commit,omitempty"`
+	// Digest is "sha256:" and hex: of a bundle's file, of an OCI artifact's manifest, and
+	// of any other layer the names and contents of its files.
+	Digest   string `json:"digest"`
+	Revision string `json:"revision,omitempty"`  // what the bundle's manifest says
+	SignedBy string `json:"signed_by,omitempty"` // the key whose signature was verified; "" for none
+}
