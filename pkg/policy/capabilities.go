@@ -71,3 +71,11 @@ var nondeterministic = sync.OnceValue(func() []string {
 	}
 	return names
 })
+
+var builtinNames = sync.OnceValue(func() []string {
+	var names []string
+	for _, b := range capabilities().Builtins {
+		names = append(names, b.Name)
+	}
+	return names
+})

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,29 +13,38 @@ import (
 
 // check refuses what would compile and then silently mean nothing, or more than
 // its author sees: unknown packages, sets with a mistyped name, sets that are not
-// sets, with outside tests, and layers without any rule. It counts the rules.
-func (l *layer) check(modules map[string]*ast.Module) error {
+// sets, with outside tests, data from elsewhere, and layers without any rule. It
+// counts the rules.
+func (l *layer) check(s Layer, modules map[string]*ast.Module) error {
+	return refusal(tidied(l.problems(s, modules, false)))
+}
+
+// A checker looks through one layer's modules.
+type checker struct {
+	*layer
+	*atlas
+	modules  map[string]*ast.Module
+	data     []string // the first names of the layer's own data
+	problems []Problem
+}
+
+func (c *checker) say(at *ast.Location, code, message, hint string) {
+	c.problems = append(c.problems, c.at(at, Refused, code, message, hint))
+}
+
+// problems finds all that check refuses. Where some files could not be read, what the
+// others seem to lack is not said.
+func (l *layer) problems(s Layer, modules map[string]*ast.Module, unread bool) []Problem {
+	c := &checker{layer: l, atlas: newAtlas(modules), modules: modules}
+	if data, err := s.Data(); err == nil { // New says it where it fails
+		c.data = slices.Collect(maps.Keys(data))
+	}
 	count := map[string]int{}
-	for _, m := range modules {
-		pkg := packageOf(m)
-		if _, ok := sets[pkg]; !ok && !inLib(pkg) {
-			return l.refuse(m.Package.Location, codeUnknownKey, fmt.Sprintf("package %s is no decision point", pkg),
-				"write package "+strings.Join(points, ", ")+" or "+packageLib)
-		}
-		if err := l.checkBodies(m); err != nil {
-			return err
-		}
-		if inLib(pkg) {
-			continue
-		}
-		for _, r := range m.Rules {
-			if err := l.checkRule(pkg, r, modules); err != nil {
-				return err
-			}
-			count[pkg+"."+ruleName(r)]++
-		}
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		c.module(modules[name], unread, count)
 	}
 	total := 0
+	l.counts = nil
 	for _, point := range points {
 		for _, set := range sets[point] {
 			n := count[point+"."+set]
@@ -42,11 +52,37 @@ func (l *layer) check(modules map[string]*ast.Module) error {
 			l.counts = append(l.counts, RuleCount{Layer: l.name, Point: point, Set: set, Rules: n})
 		}
 	}
-	if total == 0 {
-		return stop(codeMissing, fmt.Sprintf("the policy layer %q holds no rule at any decision point", l.name),
-			"write deny contains {…} if {…} in package "+pointCommand, nil)
+	if total == 0 && !unread && len(c.problems) == 0 {
+		c.say(nil, codeMissing, "it holds no rule at any decision point", "write deny contains {…} if {…} in package "+pointCommand)
 	}
-	return nil
+	return c.problems
+}
+
+func (c *checker) module(m *ast.Module, unread bool, count map[string]int) {
+	pkg := packageOf(m)
+	if _, ok := sets[pkg]; !ok && !inLib(pkg) {
+		c.say(m.Package.Location, codeUnknownKey, fmt.Sprintf("package %s is no decision point", pkg), packageHint(pkg))
+		return
+	}
+	c.annotations(m)
+	c.bodies(m)
+	if !unread {
+		c.references(m)
+	}
+	if inLib(pkg) {
+		return
+	}
+	for _, r := range m.Rules {
+		c.rule(pkg, r)
+		count[pkg+"."+ruleName(r)]++
+	}
+}
+
+func packageHint(pkg string) string {
+	if near := nearest(pkg, append(slices.Clone(points), packageLib)); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "write package " + strings.Join(points, ", ") + " or " + packageLib
 }
 
 // count is the number of rules of one set.
@@ -59,37 +95,41 @@ func (l *layer) count(point, set string) int {
 	return 0
 }
 
-func (l *layer) checkRule(pkg string, r *ast.Rule, modules map[string]*ast.Module) error {
+func (c *checker) rule(pkg string, r *ast.Rule) {
 	name := ruleName(r)
 	isSet := r.Head.RuleKind() == ast.MultiValue
 	known := slices.Contains(sets[pkg], name)
 	switch {
-	case known && (!isSet || len(r.Head.Ref()) != 1):
-		return l.refuse(r.Location, codeCompile, name+" must be a set", "write "+name+" contains {…} if {…}")
-	case !known && isSet && !referred(name, modules):
-		return l.refuse(r.Location, codeUnknownKey, fmt.Sprintf("the set %q has no meaning in package %s", name, pkg),
-			"use one of "+strings.Join(sets[pkg], ", "))
+	case known && (!isSet || len(r.Head.Ref()) != 1 || r.Default):
+		c.say(r.Location, codeCompile, name+" must be a set", "write "+name+" contains {…} if {…}")
+	case !known && isSet && !referred(name, c.modules):
+		hint := "use one of " + strings.Join(sets[pkg], ", ")
+		if near := nearest(name, sets[pkg]); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		c.say(r.Location, codeUnknownKey, fmt.Sprintf("the set %q has no meaning in package %s", name, pkg), hint)
 	}
-	return nil
 }
 
-// checkBodies refuses with, which would judge another input than the real one, and
-// data that does not come from the layer.
-func (l *layer) checkBodies(m *ast.Module) (err error) {
-	ast.WalkNodes(m, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.Expr:
-			if len(n.With) > 0 && err == nil {
-				err = l.refuse(n.Location, codeCompile, "with is for tests only", "write the condition itself")
-			}
-		case *ast.Import:
-			if path := n.Path.String(); strings.HasPrefix(path, "data.") && !inLib(strings.TrimPrefix(path, "data.")) && err == nil {
-				err = l.refuse(n.Location, codeCompile, "import "+path+" reaches outside the library", "import data."+packageLib)
-			}
+// annotations refuses METADATA that changes what the compiler checks: schemas replace
+// the input's, and could name files or addresses to read them from.
+func (c *checker) annotations(m *ast.Module) {
+	for _, a := range m.Annotations {
+		if len(a.Schemas) > 0 {
+			c.say(a.Location, codeCompile, "METADATA may give no schemas: the input has its own", "leave schemas out")
 		}
-		return err != nil
+	}
+}
+
+// bodies refuses with, which would judge another input than the real one.
+func (c *checker) bodies(m *ast.Module) {
+	ast.WalkNodes(m, func(n ast.Node) bool {
+		if e, ok := n.(*ast.Expr); ok && len(e.With) > 0 {
+			c.say(e.Location, codeCompile, "with is for tests only", "write the condition itself")
+			return true
+		}
+		return false
 	})
-	return err
 }
 
 // referred reports whether a rule of modules reads name.
@@ -120,8 +160,3 @@ func referred(name string, modules map[string]*ast.Module) bool {
 }
 
 func ruleName(r *ast.Rule) string { return string(r.Head.Ref()[0].Value.(ast.Var)) }
-
-func (l *layer) refuse(at *ast.Location, code, message, hint string) error {
-	where := fmt.Sprintf("%s:%d:%d", at.File, at.Row, at.Col)
-	return stop(code, fmt.Sprintf("policy layer %q, %s: %s", l.name, where, message), hint, nil)
-}

@@ -24,12 +24,13 @@ const (
 	pointEgress   = "fumehood.egress"
 	pointEvent    = "fumehood.event"
 	pointExec     = "fumehood.exec"
+	pointOutput   = "fumehood.output"
 	pointProposal = "fumehood.proposal"
 	pointTrigger  = "fumehood.trigger"
 	packageLib    = "fumehood.lib"
 )
 
-var points = []string{pointCommand, pointEgress, pointEvent, pointExec, pointProposal, pointTrigger}
+var points = []string{pointCommand, pointEgress, pointEvent, pointExec, pointOutput, pointProposal, pointTrigger}
 
 // sets are the rule names with a meaning, and at which points they have it.
 var sets = map[string][]string{
@@ -37,6 +38,7 @@ var sets = map[string][]string{
 	pointEgress:   {"allow", "budget", "deny", "filter", "intercept", "private", "raw", "redact"},
 	pointEvent:    {"note"},
 	pointExec:     {"allow", "ask", "deny"},
+	pointOutput:   {"deny", "redact"},
 	pointProposal: {"ask", "deny", "env", "limits", "network", "programs"},
 	pointTrigger:  {"allow", "ask", "deny"},
 }
@@ -70,8 +72,10 @@ func compileLayers(ctx context.Context, given []Layer) ([]*layer, error) {
 	var group sync.WaitGroup
 	for i, s := range given {
 		group.Go(func() {
-			defer guard(s.Name, &errs[i])
-			layers[i], errs[i] = compileLayer(ctx, s)
+			errs[i] = bounded(ctx, compileDeadline, s.Name, func() (err error) {
+				layers[i], err = compileLayer(ctx, s) // nobody looks at it after an error
+				return err
+			})
 		})
 	}
 	group.Wait()
@@ -90,7 +94,7 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 		return nil, err
 	}
 	l := &layer{name: s.Name, role: s.Role, points: map[string]*point{}}
-	if err := l.check(modules); err != nil {
+	if err := l.check(s, modules); err != nil {
 		return nil, err
 	}
 	if err := l.readRetries(modules); err != nil {
@@ -145,13 +149,21 @@ func parseModules(s Layer) (map[string]*ast.Module, error) {
 	return modules, nil
 }
 
-func parseModule(layer string, f File) (m *ast.Module, err error) {
+func parseModule(layer string, f File) (*ast.Module, error) {
+	return parseWith(layer, f, saysRetry(f.Content))
+}
+
+// parseWith reads METADATA where it is asked to: it is half of the work.
+func parseWith(layer string, f File, annotations bool) (m *ast.Module, err error) {
 	defer guard(layer, &err)
 	if !strings.HasSuffix(f.Name, ".rego") {
 		return nil, nil
 	}
+	if err := tooDeep(f); err != nil {
+		return nil, err
+	}
 	o := parserOptions()
-	o.ProcessAnnotation = saysRetry(f.Content)
+	o.ProcessAnnotation = annotations
 	return ast.ParseModuleWithOpts(f.Name, string(f.Content), o)
 }
 

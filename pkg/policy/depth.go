@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// mostNested bounds how deep brackets nest. The compiler goes down by itself once a
+// level, many times over, and a Go stack that overflows takes the process down.
+const mostNested = 200
+
+// tooDeep reads f as Rego's scanner does, as far as brackets need: strings and comments
+// hold none.
+func tooDeep(f File) error {
+	depth, row, column := 0, 1, 0
+	var in byte // the quote or # that is open
+	for i := 0; i < len(f.Content); i++ {
+		c := f.Content[i]
+		if column++; c == '\n' {
+			row, column = row+1, 0
+		}
+		switch {
+		case in == '#' || in == '"':
+			if c == '\n' {
+				in = 0 // a string ends with its line, or the parser refuses it
+			} else if in == '"' && c == '\\' {
+				i, column = i+1, column+1
+			} else if c == in && in == '"' {
+				in = 0
+			}
+		case in == '`':
+			if c == in {
+				in = 0
+			}
+		case c == '#' || c == '"' || c == '`':
+			in = c
+		case c == '(' || c == '[' || c == '{':
+			if depth++; depth > mostNested {
+				where := &ast.Location{File: f.Name, Row: row, Col: column}
+				return ast.Errors{ast.NewError(ast.ParseErr, where, "brackets nest deeper than %d levels", mostNested)}
+			}
+		case c == ')' || c == ']' || c == '}':
+			depth = max(0, depth-1)
+		}
+	}
+	return nil
+}
