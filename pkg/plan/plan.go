@@ -80,14 +80,14 @@ func Decode(data []byte, name string) (proposal.Plan, []proposal.Problem) {
 // read returns nil when there is no tree to look at, and then a problem says why.
 func read(data []byte, name string, ps *problems) *node {
 	if len(data) > MaxDocument {
-		ps.add(position{1, 1}, "", "the plan is %d bytes long; at most %d are allowed", len(data), MaxDocument)
+		ps.add(position{1, 1}, "", "the %s is %d bytes long; at most %d are allowed", ps.document(), len(data), MaxDocument)
 		return nil
 	}
 	if scanDocument(data, ps); len(ps.list) > 0 {
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		ps.add(position{1, 1}, "", "the plan is empty")
+		ps.add(position{1, 1}, "", "the %s is empty", ps.document())
 		return nil
 	}
 	if isJSON(data, name) {
@@ -95,7 +95,7 @@ func read(data []byte, name string, ps *problems) *node {
 	}
 	root := readYAML(data, ps)
 	if root != nil && root.kind == null {
-		ps.add(root.at, "", "the plan is empty")
+		ps.add(root.at, "", "the %s is empty", ps.document())
 		return nil
 	}
 	return root
@@ -125,7 +125,17 @@ func Describe(name string, p proposal.Problem) string {
 }
 
 // problems collects what is wrong, up to MaxProblems.
-type problems struct{ list []proposal.Problem }
+type problems struct {
+	list  []proposal.Problem
+	about string // what the document is called, "" for a plan
+}
+
+func (ps *problems) document() string {
+	if ps.about == "" {
+		return "plan"
+	}
+	return ps.about
+}
 
 func (ps *problems) full() bool { return len(ps.list) >= MaxProblems }
 

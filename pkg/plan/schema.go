@@ -23,11 +23,16 @@ const SchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/
 // say: bytes are counted as characters, and repeated names, ids and what needs
 // point to are not looked at.
 func Schema() []byte {
-	root := schemaOf(&planShape)
+	return printSchema(&planShape, SchemaID, proposal.PlanSchema,
+		"What an AI asks to run. Decode is stricter where a schema cannot be: lengths count bytes, ids are unique, needs name earlier ids.")
+}
+
+func printSchema(s *shape, id, title, doc string) []byte {
+	root := schemaOf(s)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	root["$id"] = SchemaID
-	root["title"] = proposal.PlanSchema
-	root["description"] = "What an AI asks to run. Decode is stricter where a schema cannot be: lengths count bytes, ids are unique, needs name earlier ids."
+	root["$id"] = id
+	root["title"] = title
+	root["description"] = doc
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -57,7 +62,17 @@ func schemaOf(s *shape) schema {
 	case boolean:
 		out["type"] = "boolean"
 	}
+	if s.orText != nil {
+		return either(out, s.orText)
+	}
 	return out
+}
+
+// either lets a text stand for what one says.
+func either(one schema, orText *shape) schema {
+	doc := one["description"]
+	delete(one, "description")
+	return schema{"description": doc, "anyOf": []schema{one, schemaOf(orText)}}
 }
 
 func objectSchema(out schema, s *shape) {
@@ -130,18 +145,6 @@ func numberSchema(out schema, s *shape) {
 	}
 	out["minimum"] = s.low
 	out["maximum"] = s.high
-	if s.orText == nil {
-		return
-	}
-	doc := out["description"]
-	delete(out, "description")
-	alone := schema{}
-	for k, v := range out {
-		alone[k] = v
-		delete(out, k)
-	}
-	out["description"] = doc
-	out["anyOf"] = []schema{alone, schemaOf(s.orText)}
 }
 
 // visible is the pattern of texts without hidden characters. It writes them as

@@ -77,7 +77,7 @@ func scanDocument(data []byte, ps *problems) {
 		case r == '\r' && i+1 < len(data) && data[i+1] == '\n':
 			// a line end of Windows
 		case r == 0xfeff && i == 0:
-			ps.add(at, "", "%s is not allowed: save the plan without it", nameRune(r))
+			ps.add(at, "", "%s is not allowed: save the %s without it", nameRune(r), ps.document())
 		case r == '\r':
 			ps.add(at, "", "a carriage return may only end a line, before a newline")
 		case isHidden(r):

@@ -25,7 +25,7 @@ func readYAML(data []byte, ps *problems) *node {
 		return nil
 	}
 	if err := decodeYAML(dec, &second); err == nil {
-		ps.add(position{second.Line, second.Column}, "", "a second document begins here; a plan is one document")
+		ps.add(position{second.Line, second.Column}, "", "a second document begins here; a %s is one document", ps.document())
 	} else if !errors.Is(err, io.EOF) {
 		reportYAML(data, err, ps)
 		return nil
@@ -50,7 +50,7 @@ var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 // is that of the line's first character that is no blank.
 func reportYAML(data []byte, err error, ps *problems) {
 	if errors.Is(err, io.EOF) {
-		ps.add(position{1, 1}, "", "the plan is empty")
+		ps.add(position{1, 1}, "", "the %s is empty", ps.document())
 		return
 	}
 	m := yamlError.FindStringSubmatch(err.Error())
