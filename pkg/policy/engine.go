@@ -7,10 +7,10 @@
 // simple command (package fumehood.command), in each layer; one a program that
 // begins in the sandbox (package fumehood.exec); one a step of a connection that leaves
 // it (package fumehood.egress); one a thing of note that was seen there (package
-// fumehood.event); and one a wish that something be started (package
-// fumehood.trigger). A layer is the built-in default
-// or one folder; each is compiled by itself, so that no layer can change another's
-// rules, and Go merges what they say: deny wins over ask, ask over allow, the
+// fumehood.event); one a thing that is about to leave (package fumehood.output); and
+// one a wish that something be started (package fumehood.trigger). A layer is the
+// built-in default or one folder; each is compiled by itself, so that no layer can
+// change another's rules, and Go merges what they say: deny wins over ask, ask over allow, the
 // smallest limit counts, and only the granting layer may allow.
 //
 // It fails closed. A command without an allow is denied. An error, a time-out, an
@@ -142,7 +142,7 @@ func (e *Engine) warn(text string) {
 // A RuleCount says how many rules of one kind a layer has at a decision point.
 type RuleCount struct {
 	Layer string `json:"layer"`
-	Point string `json:"point"` // "fumehood.command", "fumehood.egress", "fumehood.event", "fumehood.exec", "fumehood.proposal" or "fumehood.trigger"
+	Point string `json:"point"` // "fumehood.command", "fumehood.egress", "fumehood.event", "fumehood.exec", "fumehood.output", "fumehood.proposal" or "fumehood.trigger"
 	Set   string `json:"set"`   // "deny", "ask", "allow" …
 	Rules int    `json:"rules"`
 }

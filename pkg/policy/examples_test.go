@@ -22,7 +22,7 @@ func TestRuleExamples(t *testing.T) {
 	rules := 0
 	for _, a := range annotations(t) {
 		rule, _ := a.Custom["rule"].(string)
-		if rule == "" || isTrigger(a) || isExec(a) || isEgress(a) || isEvent(a) {
+		if rule == "" || isTrigger(a) || isExec(a) || isEgress(a) || isEvent(a) || isOutput(a) {
 			continue
 		}
 		rules++

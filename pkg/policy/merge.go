@@ -29,7 +29,9 @@ type merger struct {
 	kinds   map[string]bool // of programs that the command may start beside the root file system's
 	notes   []proposal.Finding
 	given   given // about a connection
-	beyond  bool  // a rule that looks beyond an exec's key may have spoken
+	// replaced are the finds that are to be replaced; not nil at fumehood.output alone.
+	replaced map[string]bool
+	beyond   bool // a rule that looks beyond an exec's key may have spoken
 }
 
 func newMerger(e *Engine) *merger {
@@ -56,7 +58,7 @@ func (m *merger) take(l *layer, result map[string]any, command int, text string)
 
 func (m *merger) malformed(l *layer, set, what string) error {
 	return stop(codeUnknownKey, fmt.Sprintf("layer %q: a member of %s %s", l.name, set, what),
-		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind; note takes rule and message; budget takes rule and bytes; intercept, private, raw, filter and redact take rule", nil)
+		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind; note takes rule and message; budget takes rule and bytes; intercept, private, raw, filter and redact take rule; in fumehood.output redact may take secret", nil)
 }
 
 func (m *merger) member(l *layer, set string, member any, command int, text string) error {
@@ -85,6 +87,13 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 	case "network":
 		m.open(l, fields["host"])
 	case "intercept", "private", "raw", "filter", "redact":
+		if m.replaced != nil {
+			m.replace(l, fields)
+			break
+		}
+		if fields["secret"] != "" {
+			return m.malformed(l, set, "has the key \"secret\", which it has only in "+pointOutput)
+		}
 		m.flag(l, set, fields["rule"])
 	case "exec":
 		m.grant(l, m.kinds, fields["kind"])
@@ -108,7 +117,7 @@ var fieldsOf = map[string]struct{ must, may []string }{
 	"private":   {[]string{"rule"}, nil},
 	"raw":       {[]string{"rule"}, nil},
 	"filter":    {[]string{"rule"}, nil},
-	"redact":    {[]string{"rule"}, nil},
+	"redact":    {[]string{"rule"}, []string{"secret"}},
 }
 
 // textFields reads an object of strings and says what is wrong with it, if anything.

@@ -70,6 +70,8 @@ func documentOf(point string) reflect.Type {
 		return reflect.TypeFor[egressInput]()
 	case pointEvent:
 		return reflect.TypeFor[eventInput]()
+	case pointOutput:
+		return reflect.TypeFor[outputInput]()
 	case pointExec:
 		return reflect.TypeFor[execInput]()
 	case pointTrigger:

@@ -123,6 +123,10 @@ const (
 )
 
 // A Stream is what a command wrote to stdout or stderr. All bytes are untrusted.
+//
+// Where something was Redacted, everything else is of what is left, its markers
+// included, and nothing of what was written: its length and digest could tell a short
+// secret.
 type Stream struct {
 	Bytes     int64  `json:"bytes"`          // all that was written
 	SHA256    string `json:"sha256"`         // of all that was written, lower-case hex
@@ -131,6 +135,10 @@ type Stream struct {
 	Truncated bool   `json:"truncated"`      // bytes between Head and Tail are not here
 	File      string `json:"file,omitempty"` // file that holds the stream, up to its cap
 	FileBytes int64  `json:"file_bytes,omitempty"`
+	// Redacted counts what was replaced by markers, or withheld with the rest.
+	Redacted []Redaction `json:"redacted,omitempty"`
+	// Withheld says why nothing of it is here: then there is no digest, head, tail or file.
+	Withheld string `json:"withheld,omitempty"`
 }
 
 // An Output is one declared file that was asked to be brought out.
@@ -139,7 +147,10 @@ type Output struct {
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256,omitempty"`
 	File    string `json:"file,omitempty"`    // where it was copied to, relative to the outputs folder
-	Refused string `json:"refused,omitempty"` // why it was not copied
+	Refused string `json:"refused,omitempty"` // why it was not copied, or was withheld
+	// Redacted counts what was replaced by markers, or withheld with the rest. Bytes and
+	// SHA256 are of what is left.
+	Redacted []Redaction `json:"redacted,omitempty"`
 }
 
 // Changes are the workspace's files that a command added, changed or removed.
@@ -168,6 +179,9 @@ type Record struct {
 	Entry int64 `json:"entry"`
 	// Approval is set when policy asked and a person has approved.
 	Approval *Approval `json:"approval,omitempty"`
+	// Redacted counts what was replaced by markers in Proposal, Analysis and Decision. The
+	// decision was made about what stood there, and what stood there ran.
+	Redacted []Redaction `json:"redacted,omitempty"`
 }
 
 // Runnable reports whether r may run: policy allows it, or asked and got its answer.
@@ -187,6 +201,8 @@ type Report struct {
 	Audit   *Audit   `json:"audit,omitempty"`
 	// Error is set when the run had to stop: the stable code and the message.
 	Error *Failure `json:"error,omitempty"`
+	// Withheld is why policy does not let the comment show what commands printed.
+	Withheld *Reason `json:"withheld,omitempty"`
 }
 
 // A Run says under what a run was made.

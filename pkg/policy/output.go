@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// outputInput is the input document of fumehood.output. Every field is always there.
+type outputInput struct {
+	Command   string               `json:"command"` // id of the proposal, "" of what tells of the whole run
+	Kind      string               `json:"kind"`    // stdout, stderr, output, report or comment
+	Name      string               `json:"name"`    // of an output: its path in the workspace
+	Ending    string               `json:"ending"`  // of Name: ".png", or ""
+	Size      int64                `json:"size"`    // bytes
+	Binary    bool                 `json:"binary"`
+	Secrets   []proposal.Redaction `json:"secrets"`   // what looks like one, by the detector's rule
+	Found     int                  `json:"found"`     // how many of them
+	Masked    int                  `json:"masked"`    // values found that fumehood was told to mask
+	Encodings []string             `json:"encodings"` // the forms that those had
+}
+
+// unreadable is a find that stands for what could not be searched: see pkg/internal/secrets.
+const unreadable = "unscanned"
+
+// Output judges one thing that is about to leave. Deny withholds all of it. An error is
+// a *proposal.StopError, as Decide's is, and then it must not leave.
+//
+// Any layer may deny, and have finds replaced. What the granting layer does not have
+// replaced stays, if it says anything at fumehood.output at all; a granting layer
+// without rules there has everything replaced. Whatever the layers say, a value that we
+// were told to mask is replaced, in what is no text withheld with all of it, and so is
+// what could not be searched.
+func (e *Engine) Output(ctx context.Context, x proposal.Outgoing) (proposal.OutputDecision, error) {
+	return inTime(ctx, e, func(ctx context.Context) (proposal.OutputDecision, error) {
+		m := newMerger(e)
+		m.replaced = map[string]bool{}
+		if err := e.ask(ctx, m, pointOutput, termOf(reflect.ValueOf(outputInputOf(x))).Value, whole, x.Name); err != nil {
+			return proposal.OutputDecision{}, err
+		}
+		return m.outputDecision(x), nil
+	})
+}
+
+func outputInputOf(x proposal.Outgoing) outputInput {
+	in := outputInput{Command: x.Command, Kind: x.Kind, Name: x.Name, Ending: path.Ext(x.Name), Size: x.Size, Binary: x.Binary,
+		Secrets: x.Secrets, Masked: x.Masked, Encodings: x.Encodings}
+	in.Found, _ = proposal.CountRedactions(x.Secrets)
+	return in
+}
+
+// allFinds is the secret of a redact that names none.
+const allFinds = ""
+
+// replace reads one member of redact at fumehood.output.
+func (m *merger) replace(l *layer, fields map[string]string) {
+	if m.observes(l) {
+		return
+	}
+	m.rules[fields["rule"]] = true
+	m.replaced[fields["secret"]] = true
+}
+
+func (m *merger) outputDecision(x proposal.Outgoing) proposal.OutputDecision {
+	m.outputFloor(x)
+	d := proposal.OutputDecision{Effect: m.effect(), Redact: []string{}, Rules: slices.Sorted(maps.Keys(m.rules)), Reason: against(m.reasons)}
+	for _, s := range x.Secrets {
+		if m.replaced[allFinds] || m.replaced[s.Rule] || s.Rule == unreadable {
+			d.Redact = append(d.Redact, s.Rule)
+		}
+	}
+	if d.Effect != proposal.Allow {
+		d.Effect = proposal.Deny
+		return d
+	}
+	d.Observed = d.Reason != nil
+	return d
+}
+
+// outputFloor holds whatever the layers say.
+func (m *merger) outputFloor(x proposal.Outgoing) {
+	if !slices.ContainsFunc(m.engine.layers, func(l *layer) bool { return l.may(Grants) && l.points[pointOutput] != nil }) {
+		m.replaced[allFinds] = true
+	}
+	if !x.Binary {
+		return
+	}
+	withhold := func(rule, what string) {
+		m.reason("deny", map[string]string{"rule": rule, "message": fmt.Sprintf("%s, where nothing can be replaced", what),
+			"suggestion": "write it as text, or leave the value out"}, whole, x.Name)
+	}
+	if x.Masked > 0 {
+		withhold("output.masked", "it is no text and holds a value that fumehood was told to mask")
+	}
+	if slices.ContainsFunc(x.Secrets, func(s proposal.Redaction) bool { return s.Rule == unreadable }) {
+		withhold("output.unscanned", "it is no text and could not be searched for secrets")
+	}
+}
