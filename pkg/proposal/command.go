@@ -11,6 +11,8 @@ type Analysis struct {
 	Canonical string    `json:"canonical"`
 	Commands  []Command `json:"commands"`
 	Unknowns  []Unknown `json:"unknowns"` // not empty: un-analysable, and denied
+	// Snippets is what pkg/snippet found in the code that the text carries.
+	Snippets []Snippet `json:"snippets,omitempty"`
 }
 
 // A Command is one simple command: a program with its arguments, its assignments

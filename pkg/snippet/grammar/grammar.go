@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package grammar turns a program's text into a syntax tree, with tree-sitter's
+// parsers, in WebAssembly.
+//
+// The parsers are C and read what strangers wrote. They run in a machine of their own
+// (wazero, without cgo) that imports nothing, has 64 MiB and a bounded number of
+// steps, and is thrown away after one text. What it hands back is read as hostile too:
+// the tree is checked once, and every later step stays inside it.
+//
+// source/build makes the modules from pinned sources; SHA256SUMS holds their digests.
+//
+// It promises no agreement with the interpreter that will run the text. A text that
+// the grammar does not know has nodes that are Broken.
+package grammar
+
+import (
+	"context"
+	"embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+//go:embed python.wasm javascript.wasm typescript.wasm
+var modules embed.FS
+
+// The bounds of one text.
+const (
+	MaxText  = 64 << 10
+	maxNodes = 256 << 10
+	maxSteps = 40_000 // of a hundred operations each: what 64 KiB of plain code needs, many times over
+	maxWall  = 5 * time.Second
+	maxPages = 1024 // of 64 KiB
+)
+
+// Why a text has no tree.
+var (
+	ErrTooLarge = errors.New("the text or its tree is too large")
+	ErrTooLong  = errors.New("reading the text takes too long")
+	ErrBroken   = errors.New("the parser failed")
+)
+
+// A machine is one language's parser, compiled when it is first needed.
+type machine struct {
+	once     sync.Once
+	err      error
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+	kinds    []string
+	fields   []string
+}
+
+var machines = map[string]*machine{"python": {}, "javascript": {}, "typescript": {}}
+
+// Knows reports whether there is a grammar for language.
+func Knows(language string) bool { return machines[language] != nil }
+
+// Parse reads text. Its error is, or wraps, one of those above.
+func Parse(ctx context.Context, language, text string) (*Tree, error) {
+	m := machines[language]
+	if m == nil {
+		return nil, fmt.Errorf("%w: no grammar for %q", ErrBroken, language)
+	}
+	if len(text) > MaxText {
+		return nil, ErrTooLarge
+	}
+	m.once.Do(func() { m.err = m.compile(language) })
+	if m.err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBroken, m.err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxWall)
+	defer cancel()
+	tree, err := m.parse(ctx, text)
+	if ctx.Err() != nil {
+		return nil, ErrTooLong
+	}
+	return tree, err
+}
+
+func (m *machine) compile(language string) error {
+	ctx := context.Background()
+	code, err := modules.ReadFile(language + ".wasm")
+	if err != nil {
+		return err
+	}
+	m.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithMemoryLimitPages(maxPages))
+	if m.compiled, err = m.runtime.CompileModule(ctx, code); err != nil {
+		return err
+	}
+	instance, err := m.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer instance.Close(ctx)
+	if m.kinds, err = names(ctx, instance, 0); err != nil {
+		return err
+	}
+	m.fields, err = names(ctx, instance, 1)
+	return err
+}
+
+func (m *machine) start(ctx context.Context) (api.Module, error) {
+	return m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName(""))
+}
+
+// names asks for the words of the grammar, which are ours.
+func names(ctx context.Context, instance api.Module, what uint64) ([]string, error) {
+	var list []string
+	for id := uint64(0); id < 1000; id++ {
+		at, err := call(ctx, instance, "name", what, id)
+		if err != nil {
+			return nil, err
+		}
+		if at == 0 {
+			break
+		}
+		var name []byte
+		for b, ok := instance.Memory().ReadByte(at); ok && b != 0 && len(name) < 100; b, ok = instance.Memory().ReadByte(at) {
+			name, at = append(name, b), at+1
+		}
+		list = append(list, string(name))
+	}
+	return list, nil
+}
+
+func call(ctx context.Context, instance api.Module, name string, args ...uint64) (uint32, error) {
+	results, err := instance.ExportedFunction(name).Call(ctx, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	return uint32(results[0]), nil
+}
+
+// parse runs one text in a fresh instance.
+func (m *machine) parse(ctx context.Context, text string) (*Tree, error) {
+	instance, err := m.start(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	defer instance.Close(context.Background())
+	at, err := call(ctx, instance, "reserve", uint64(len(text)+1))
+	if err != nil {
+		return nil, err
+	}
+	if at == 0 || !instance.Memory().WriteString(at, text) {
+		return nil, ErrBroken
+	}
+	most := min(maxNodes, 8*len(text)+64)
+	answer, err := call(ctx, instance, "parse", uint64(at), uint64(len(text)), uint64(most), maxSteps)
+	if err != nil {
+		return nil, err
+	}
+	return m.read(instance.Memory(), answer, text)
+}
+
+// The module's answers, as source/tree.c has them.
+const (
+	answerDone = iota
+	answerTooLarge
+	answerTooLong
+)
+
+// read copies the tree out of the module's memory.
+func (m *machine) read(memory api.Memory, at uint32, text string) (*Tree, error) {
+	answer, ok := memory.Read(at, 16)
+	if !ok {
+		return nil, ErrBroken
+	}
+	switch binary.LittleEndian.Uint32(answer) {
+	case answerDone:
+	case answerTooLarge:
+		return nil, ErrTooLarge
+	case answerTooLong:
+		return nil, ErrTooLong
+	default:
+		return nil, ErrBroken
+	}
+	count := binary.LittleEndian.Uint32(answer[4:])
+	if count > maxNodes {
+		return nil, ErrBroken
+	}
+	nodes, ok := memory.Read(binary.LittleEndian.Uint32(answer[12:]), count*nodeSize)
+	if !ok {
+		return nil, ErrBroken
+	}
+	return decode(nodes, text, m.kinds, m.fields, answer[8] != 0)
+}

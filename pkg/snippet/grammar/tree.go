@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package grammar
+
+import (
+	"encoding/binary"
+	"iter"
+)
+
+const nodeSize = 16
+
+// The flags of a node, as source/tree.c has them.
+const (
+	flagNamed = 1 << iota
+	flagError
+	flagMissing
+)
+
+// A Tree is a text and its syntax.
+type Tree struct {
+	Text   string
+	Broken bool // part of the text is not understood
+	nodes  []flat
+	kinds  []string
+	fields []string
+}
+
+type flat struct {
+	kind         uint16
+	flags, field uint8
+	start, end   uint32
+	after        uint32 // index of the next node that does not lie in this one
+}
+
+// decode checks the nodes once: each lies within its parent, in the text, and has
+// words that the grammar knows.
+func decode(raw []byte, text string, kinds, fields []string, broken bool) (*Tree, error) {
+	t := &Tree{Text: text, Broken: broken, kinds: kinds, fields: fields, nodes: make([]flat, len(raw)/nodeSize)}
+	if len(t.nodes) == 0 {
+		return nil, ErrBroken
+	}
+	var open []uint32
+	for i := range t.nodes {
+		at := uint32(i)
+		n, ok := t.decodeOne(raw[i*nodeSize:], at)
+		if !ok {
+			return nil, ErrBroken
+		}
+		for len(open) > 0 && t.nodes[open[len(open)-1]].after <= at {
+			open = open[:len(open)-1]
+		}
+		if i > 0 && (len(open) == 0 || !t.nodes[open[len(open)-1]].holds(n)) {
+			return nil, ErrBroken
+		}
+		t.nodes[i] = n
+		open = append(open, at)
+	}
+	return t, nil
+}
+
+func (n flat) holds(inner flat) bool {
+	return inner.after <= n.after && inner.start >= n.start && inner.end <= n.end
+}
+
+func (t *Tree) decodeOne(raw []byte, at uint32) (flat, bool) {
+	word := binary.LittleEndian.Uint32(raw)
+	n := flat{kind: uint16(word), flags: uint8(word >> 16), field: uint8(word >> 24)}
+	n.start, n.end = binary.LittleEndian.Uint32(raw[4:]), binary.LittleEndian.Uint32(raw[8:])
+	size, most := binary.LittleEndian.Uint32(raw[12:]), uint32(len(t.nodes))-at
+	if n.flags&flagError != 0 {
+		n.kind = 0 // the kind of errors is no word of the grammar
+	}
+	n.after = at + size
+	ok := size >= 1 && size <= most && n.start <= n.end && int(n.end) <= len(t.Text) &&
+		int(n.kind) < len(t.kinds) && int(n.field) < len(t.fields)
+	return n, ok
+}
+
+// A Node is one node of a Tree. The zero Node is none: it has no kind and no children.
+type Node struct {
+	tree *Tree
+	at   uint32
+}
+
+// Root is the whole text.
+func (t *Tree) Root() Node { return Node{t, 0} }
+
+// Len is the number of nodes.
+func (t *Tree) Len() int { return len(t.nodes) }
+
+// All yields every node, in the order of the text, parents first.
+func (t *Tree) All() iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for i := range t.nodes {
+			if !yield(Node{t, uint32(i)}) {
+				return
+			}
+		}
+	}
+}
+
+// None reports whether n is no node.
+func (n Node) None() bool { return n.tree == nil }
+
+func (n Node) flat() flat {
+	if n.None() {
+		return flat{}
+	}
+	return n.tree.nodes[n.at]
+}
+
+// Kind is the grammar's word for n, "ERROR" for what it does not understand, and ""
+// for none.
+func (n Node) Kind() string {
+	switch {
+	case n.None():
+		return ""
+	case n.flat().flags&flagError != 0:
+		return "ERROR"
+	}
+	return n.tree.kinds[n.flat().kind]
+}
+
+// Field is the name of n's place in its parent, or "".
+func (n Node) Field() string {
+	if n.None() {
+		return ""
+	}
+	return n.tree.fields[n.flat().field]
+}
+
+// Named reports whether n is more than a word or sign of the grammar's own.
+func (n Node) Named() bool { return n.flat().flags&flagNamed != 0 }
+
+// Wrong reports whether n is an error, or something that the text lacks.
+func (n Node) Wrong() bool { return n.flat().flags&(flagError|flagMissing) != 0 }
+
+// Span is where n lies, in bytes.
+func (n Node) Span() (start, end int) { return int(n.flat().start), int(n.flat().end) }
+
+// Text is n's text.
+func (n Node) Text() string {
+	if n.None() {
+		return ""
+	}
+	return n.tree.Text[n.flat().start:n.flat().end]
+}
+
+// ID tells nodes of one tree apart.
+func (n Node) ID() int { return int(n.at) }
+
+// Children yields n's children.
+func (n Node) Children() iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for i := n.at + 1; i < n.flat().after; i = n.tree.nodes[i].after {
+			if !yield(Node{n.tree, i}) {
+				return
+			}
+		}
+	}
+}
+
+// Within yields n and every node in it.
+func (n Node) Within() iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for i := n.at; i < n.flat().after; i++ {
+			if !yield(Node{n.tree, i}) {
+				return
+			}
+		}
+	}
+}
+
+// In is the first child in the field, or none.
+func (n Node) In(field string) Node {
+	for child := range n.Children() {
+		if child.Field() == field {
+			return child
+		}
+	}
+	return Node{}
+}
+
+// First is the first named child, or none.
+func (n Node) First() Node {
+	for child := range n.Children() {
+		if child.Named() {
+			return child
+		}
+	}
+	return Node{}
+}
