@@ -3,10 +3,13 @@
 package policy
 
 import (
+	"path"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
@@ -101,3 +104,27 @@ func fieldNames(t reflect.Type) []string {
 
 // CompileStop is the StopError of a layer that does not compile.
 func CompileStop(layer string, err error) error { return compileStop(layer, err) }
+
+// IsTest reports whether f holds tests in Rego.
+func (f File) IsTest() bool { return strings.HasSuffix(f.Name, "_test.rego") }
+
+// IsCases reports whether f holds cases.
+func (f File) IsCases() bool {
+	name := path.Base(f.Name)
+	return slices.Contains([]string{"cases.yaml", "cases.yml"}, name) || strings.HasSuffix(name, "_cases.yaml") || strings.HasSuffix(name, "_cases.yml")
+}
+
+// HoldsData reports whether f is data that rules read.
+func (f File) HoldsData() bool { return f.holdsData() }
+
+// ParseFile parses a file of Rego with its METADATA, within the bounds that policies have.
+func ParseFile(layer string, f File) (*ast.Module, error) { return parseWith(layer, f, true) }
+
+// Store is what the layer's rules read.
+func (l Layer) Store() (storage.Store, error) { return l.store() }
+
+// Meant says which of known was meant by wrong, and else which there are.
+func Meant(wrong string, known []string) string { return meant(wrong, known) }
+
+// Heap is what the process's objects take.
+func Heap() uint64 { return heap() }
