@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// The most that a record holds of a text, in bytes, and of a list.
+const (
+	mostText  = 8 << 10 // a proposal's
+	mostWords = 1 << 10 // a message, a path, a word
+	mostName  = 256
+	mostList  = 64
+
+	mostLayers = 16
+	mostKind   = 32
+
+	// MaxLine is the most that a line has. A decision that would be longer loses its input.
+	MaxLine = 128 << 10
+)
+
+// A cutter bounds what stands in a record's input, and remembers where it did.
+type cutter struct{ masked, erased []string }
+
+// text is s as valid UTF-8 of at most most bytes; at is its pointer below "/input".
+func (c *cutter) text(at, s string, most int) string {
+	cut := Text(s, most)
+	if len(s) > most {
+		c.masked = append(c.masked, "/input"+at)
+	}
+	return cut
+}
+
+// list is at most mostList of l, each bounded.
+func (c *cutter) list(at string, l []string, most int) []string {
+	out := make([]string, 0, min(len(l), mostList))
+	for i, s := range l {
+		if i == mostList {
+			c.masked = append(c.masked, "/input"+at)
+			break
+		}
+		out = append(out, c.text(at+"/"+strconv.Itoa(i), s, most))
+	}
+	return out
+}
+
+// erase notes that something is not here, if there was anything.
+func (c *cutter) erase(at string, there bool) {
+	if there {
+		c.erased = append(c.erased, "/input"+at)
+	}
+}
+
+// Text is s as valid UTF-8 of at most most bytes, which are at least three: "…" is the end
+// of what was cut.
+func Text(s string, most int) string {
+	if len(s) > most {
+		end := most - len("…")
+		for end > 0 && !utf8.RuneStart(s[end]) {
+			end--
+		}
+		s = s[:end] + "…"
+	}
+	if utf8.ValidString(s) {
+		return s
+	}
+	// U+FFFD is longer than the byte that it stands for.
+	return Text(strings.ToValidUTF8(s, "\uFFFD"), most)
+}
+
+// texts bounds a list that is no part of an input.
+func texts(l []string, most int) []string {
+	var c cutter
+	return c.list("", l, most)
+}

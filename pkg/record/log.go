@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Log verifies a log, then hands each decision in it to each, in order, and returns the
+// run as a whole. A log that was cut off gives what was signed. One that does not verify
+// gives nothing: the error is the *audit.VerifyError. Of each an error ends Log and is
+// returned.
+func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) error) (Story, audit.Summary, error) {
+	summary, err := audit.Verify(log, trust)
+	if err != nil {
+		return Story{}, summary, err
+	}
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return Story{}, summary, unreadable(err)
+	}
+	r := reader{teller: teller{o: o, each: each, log: ending(summary)}}
+	again, err := audit.Scan(log, trust, r.entry)
+	var changed *audit.VerifyError
+	switch {
+	case errors.As(err, &changed) || err == nil && again != summary:
+		return r.story, summary, &proposal.StopError{Code: "export.changed", Message: "the log changed while it was read",
+			Hint: "export a copy of it, or wait until nothing writes to it"}
+	case err != nil:
+		return r.story, summary, err
+	case !r.began:
+		return r.story, summary, &proposal.StopError{Code: "export.no-run", Message: "the log tells of no run", Hint: "name the audit.jsonl of fumehood run or of the action's artifact"}
+	}
+	r.story.Log, r.story.End = r.log, r.last
+	return r.story, summary, nil
+}
+
+func unreadable(err error) error {
+	return &proposal.StopError{Code: "audit.not-readable", Message: "cannot read the log", Hint: "name a file, not a pipe", Err: err}
+}
+
+func ending(s audit.Summary) string {
+	if s.Complete() {
+		return "sealed"
+	}
+	return "unsealed"
+}
+
+// A reader follows one run through its log.
+type reader struct {
+	teller
+	story Story
+	steps map[string]int // in story, by the proposal's id
+	began bool
+	again map[string]bool // whose first run crashed
+	last  time.Time
+}
+
+// entry takes one entry. What this version does not know tells it nothing.
+func (r *reader) entry(e audit.Entry) error {
+	if e.Unsigned {
+		return nil
+	}
+	h, err := hood.Entry{Kind: e.Kind, Body: e.Body}.Happening()
+	if err != nil || e.Kind != "run" && !r.began {
+		return nil
+	}
+	if e.Kind == "run" {
+		return r.start(e, *h.Run)
+	}
+	before := r.last
+	r.last = e.Time
+	switch e.Kind {
+	case "decision":
+		return r.decision(e, h, before)
+	case "end":
+		r.story.Totals, r.story.Error = h.Totals, h.Error
+		return nil
+	}
+	i, known := r.steps[h.ID]
+	if !known {
+		return nil
+	}
+	return r.outcome(e, h, &r.story.Steps[i])
+}
+
+// start takes the run; a log has one.
+func (r *reader) start(e audit.Entry, run proposal.Run) error {
+	if r.began {
+		return &proposal.StopError{Code: "export.runs", Message: "the log tells of more than one run", Hint: "fumehood run writes a new log each time"}
+	}
+	r.began, r.last, r.steps, r.again = true, e.Time, map[string]int{}, map[string]bool{}
+	r.story.Run, r.story.Begin = run, e.Time
+	r.begin(run)
+	return nil
+}
+
+func (r *reader) decision(e audit.Entry, h hood.Happening, before time.Time) error {
+	if _, twice := r.steps[h.ID]; twice {
+		return nil
+	}
+	r.steps[h.ID] = len(r.story.Steps)
+	r.story.Steps = append(r.story.Steps, Step{Entry: e.N, Proposal: *h.Proposal, Analysis: *h.Analysis, Decision: *h.Decision,
+		Approved: h.Approved, Begun: before, Decided: e.Time})
+	return r.decided(&r.story.Steps[len(r.story.Steps)-1])
+}
+
+func (r *reader) outcome(e audit.Entry, h hood.Happening, s *Step) error {
+	switch e.Kind {
+	case "start":
+		if s.Started.IsZero() {
+			s.Started = e.Time
+		}
+		s.Ended = e.Time // of a run that was cut off
+		r.again[h.ID] = h.Again
+	case "events":
+		s.Ended = e.Time
+		for i, v := range h.Events {
+			if err := r.happened(s, e.N, i, v, r.again[h.ID]); err != nil {
+				return err
+			}
+		}
+	case "result":
+		s.Ended, s.Result = e.Time, h.Result
+		return r.found(s, e.Time)
+	}
+	return nil
+}

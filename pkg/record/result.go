@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func resultOf(d proposal.Decision, approved bool) Result {
+	r := Result{Effect: d.Effect.String(), Rules: texts(d.Rules, mostName), Reasons: reasons(d.Reasons), Approved: approved}
+	r.Observed = d.Effect == proposal.Allow && slices.ContainsFunc(d.Reasons, func(x proposal.Reason) bool { return x.Observed })
+	if g := d.Grant; g != nil {
+		r.Grant = &Grant{Limits: g.Limits, Env: texts(slices.Sorted(maps.Keys(g.Env)), mostName), Network: texts(g.Network, mostName),
+			Phase: phase(g.Phase), Fresh: g.Fresh, Exec: texts(g.Exec, mostName)}
+	}
+	return r
+}
+
+// answer is the result of a decision about one program or connection.
+func answer(effect proposal.Effect, rules []string, reason *proposal.Reason, observed bool) Result {
+	r := Result{Effect: effect.String(), Rules: texts(rules, mostName), Reasons: []proposal.Reason{}, Observed: observed}
+	if reason != nil {
+		r.Reasons = reasons([]proposal.Reason{*reason})
+	}
+	return r
+}
+
+func reasons(list []proposal.Reason) []proposal.Reason {
+	out := []proposal.Reason{}
+	for _, r := range list[:min(len(list), mostList)] {
+		r.Rule, r.Message, r.Suggestion = Text(r.Rule, mostName), Text(r.Message, mostWords), Text(r.Suggestion, mostWords)
+		r.Text, r.Layer, r.Retry = Text(r.Text, mostWords), Text(r.Layer, mostName), proposal.Retry(Text(string(r.Retry), mostName))
+		if r.Alternatives != nil {
+			r.Alternatives = texts(r.Alternatives, mostWords)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// spoken is what was said of one command: the strongest that holds, and whether anything
+// was only observed.
+func spoken(d proposal.Decision, command int) (Result, bool) {
+	r := Result{Effect: Allow, Rules: []string{}, Reasons: []proposal.Reason{}}
+	strongest := proposal.Allow
+	var said []proposal.Reason
+	for _, x := range d.Reasons {
+		if x.Command != command {
+			continue
+		}
+		said = append(said, x)
+		if !slices.Contains(r.Rules, x.Rule) {
+			r.Rules = append(r.Rules, x.Rule)
+		}
+		if x.Observed {
+			r.Observed = true
+		} else {
+			strongest = min(strongest, x.Effect)
+		}
+	}
+	r.Observed = r.Observed && strongest == proposal.Allow
+	r.Effect, r.Rules, r.Reasons = strongest.String(), texts(r.Rules, mostName), reasons(said)
+	return r, len(said) > 0
+}
+
+// ruleLabels are OPA's words for which rules spoke.
+func ruleLabels(rules []string) []map[string]string {
+	var labels []map[string]string
+	for _, rule := range rules {
+		labels = append(labels, map[string]string{"rule": rule})
+	}
+	return labels
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Options say what is told.
+type Options struct {
+	All         bool   // every program that began, too
+	TraceParent string // the environment's TRACEPARENT
+	Source      string // who vouches for it, a label: "" for whoever ran it
+}
+
+// A teller makes the decisions of one run.
+type teller struct {
+	o       Options
+	each    func(Decision) error
+	trace   Trace
+	labels  map[string]string
+	bundles map[string]Bundle
+	run     proposal.Run
+	log     string
+}
+
+// begin takes what all decisions of a run have in common.
+func (t *teller) begin(run proposal.Run) {
+	t.run, t.trace = run, TraceOf(t.o.TraceParent, run.ID)
+	t.labels = map[string]string{"app": "fumehood"}
+	pr := ""
+	if run.PR > 0 {
+		pr = strconv.Itoa(run.PR)
+	}
+	for _, l := range [][2]string{
+		{"id", run.ID}, {"version", run.Version}, {"mode", run.Mode}, {"repository", run.Repository}, {"fork", run.Fork}, {"pull_request", pr},
+		{"head_sha", run.HeadSHA}, {"base_sha", run.BaseSHA}, {"plan_digest", run.PlanDigest}, {"source", t.o.Source},
+	} {
+		if l[1] != "" {
+			t.labels[l[0]] = Text(l[1], mostName)
+		}
+	}
+	t.bundles = map[string]Bundle{"policy": {Revision: Text(run.Policy, mostName)}}
+	for i, p := range run.Policies[:min(len(run.Policies), mostLayers)] {
+		t.bundles[strconv.Itoa(i)+"-"+Text(p.Kind, mostKind)] = Bundle{Revision: Text(revision(p), mostName)}
+	}
+}
+
+func revision(p proposal.PolicyOrigin) string {
+	for _, s := range []string{p.Revision, p.Commit, p.Digest} {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// base is a decision with all but its path, input and result. A part is "" for an entry's
+// only decision.
+func (t *teller) base(s *Step, entry int64, part string, span Span, at time.Time) Decision {
+	id := Text(t.run.ID, mostName) + "/" + number(entry)
+	if part != "" {
+		id += "." + part
+	}
+	d := Decision{
+		Labels: t.labels, Bundles: t.bundles, DecisionID: id, TraceID: hex.EncodeToString(t.trace.ID[:]),
+		RequestedBy: Text(t.run.Proposer, mostName), Timestamp: at.UTC(),
+		Custom: Custom{Schema: Schema, Run: Text(t.run.ID, mostName), Entry: entry, Log: t.log, ID: Text(s.Proposal.ID, mostName)},
+	}
+	of := SpanID(t.run.ID, span, s.Entry)
+	d.SpanID = hex.EncodeToString(of[:])
+	return d
+}
+
+// tell bounds d as a whole and hands it over.
+func (t *teller) tell(d Decision, c cutter) error {
+	d.Masked, d.Erased, d.RuleLabels = c.masked, c.erased, ruleLabels(d.Result.Rules)
+	return t.each(d)
+}
+
+// decided tells the decision about a proposal, and what was said of its commands.
+func (t *teller) decided(s *Step) error {
+	d := t.base(s, s.Entry, "", SpanDecide, s.Decided)
+	var c cutter
+	d.Path, d.Input.Proposal, d.Result = PathProposal, c.proposal(s.Proposal, s.Analysis), resultOf(s.Decision, s.Approved)
+	if err := t.tell(d, c); err != nil {
+		return err
+	}
+	for i, command := range s.Analysis.Commands {
+		said, any := spoken(s.Decision, i)
+		if !any {
+			continue
+		}
+		d, c := t.base(s, s.Entry, "c"+strconv.Itoa(i), SpanDecide, s.Decided), cutter{}
+		d.Path, d.Input.Command, d.Result = PathCommand, c.command(command), said
+		if err := t.tell(d, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// happened tells the decisions in one event of the log.
+func (t *teller) happened(s *Step, entry int64, i int, e proposal.Event, again bool) error {
+	d, c := t.base(s, entry, "e"+strconv.Itoa(i), SpanExecute, e.Time), cutter{}
+	d.Custom.Again = again
+	switch {
+	case e.Exec != nil && e.Decision != nil:
+		if e.Kind != proposal.EventRefused && !e.Decision.Observed && !t.o.All {
+			return nil
+		}
+		d.Path, d.Input.Exec = PathExec, c.exec(*e.Exec)
+		d.Result = answer(e.Decision.Effect, e.Decision.Rules, e.Decision.Reason, e.Decision.Observed)
+	case e.Flow != nil:
+		d.Path, d.Input.Egress = PathEgress, c.egress(e.Flow.Egress)
+		d.Result = answer(e.Flow.Decision.Effect, e.Flow.Decision.Rules, e.Flow.Decision.Reason, e.Flow.Decision.Observed)
+		d.Result.Code = Text(e.Flow.Code, mostName)
+		d.Metrics = map[string]int64{"flow_wall_ms": e.Flow.WallMS, "flow_sent_bytes": e.Flow.Sent, "flow_received_bytes": e.Flow.Received}
+		if e.Flow.Refused() {
+			d.Result.Effect = refusal(d.Result.Effect)
+		}
+	default:
+		return nil
+	}
+	return t.tell(d, c)
+}
+
+// refusal is the effect of what the gateway itself refused after policy had allowed it.
+func refusal(effect string) string {
+	if effect == Allow {
+		return Deny
+	}
+	return effect
+}
+
+// found tells the findings about a command. They are numbered by themselves, under the
+// decision's entry, so that a report gives them the same ids.
+func (t *teller) found(s *Step, at time.Time) error {
+	if s.Result == nil || s.Result.Observations == nil {
+		return nil
+	}
+	for i, f := range s.Result.Observations.Findings {
+		d, c := t.base(s, s.Entry, "f"+strconv.Itoa(i), SpanExecute, at), cutter{}
+		if !f.Event.Time.IsZero() {
+			d.Timestamp = f.Event.Time.UTC()
+		}
+		d.Path, d.Input.Event = PathEvent, c.event(f.Event)
+		d.Result = Result{Effect: Note, Rules: texts([]string{f.Rule}, mostName),
+			Reasons: reasons([]proposal.Reason{{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1}})}
+		if err := t.tell(d, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
