@@ -63,6 +63,9 @@ func (f File) decides() bool {
 	return path.Ext(f.Name) == ".rego" && !strings.HasSuffix(f.Name, "_test.rego") || f.Name == optionsFile || f.holdsData()
 }
 
+// Decides reports whether f is part of what decides: no test, and nothing that is not read.
+func (f File) Decides() bool { return f.decides() }
+
 // optionsFile is the shipped policy's knowledge of tools' options.
 const optionsFile = "options.txt"
 
@@ -149,17 +152,20 @@ func inDir(dir string, err error) error {
 	case errors.Is(err, errIrregular):
 		return stop(codeSymlink, fmt.Sprintf("in the policy folder %q", dir), "replace it by the file itself", err)
 	case errors.Is(err, errTooLarge):
-		return stop(codeTooLarge, fmt.Sprintf("the policy folder %q", dir),
-			fmt.Sprintf("at most %d files, %d KiB a file and %d KiB in all", maxFiles, maxFile>>10, maxTotal>>10), err)
+		return stop(codeTooLarge, fmt.Sprintf("the policy folder %q", dir), hintTooLarge(), err)
 	}
 	return stop(codeMissing, fmt.Sprintf("cannot read the policy folder %q", dir), "make it readable", err)
+}
+
+func hintTooLarge() string {
+	return fmt.Sprintf("at most %d files, %d KiB a file of rules and %d KiB in all", maxFiles, maxFile>>10, maxTotal>>10)
 }
 
 // collected are the endings of a layer's files.
 var collected = []string{".rego", ".yaml", ".yml"}
 
-// collects reports whether a file of this name is part of a layer.
-func collects(name string) bool {
+// Collects reports whether a file of this name is part of a layer.
+func Collects(name string) bool {
 	return slices.Contains(collected, path.Ext(name)) || path.Base(name) == "data.json"
 }
 
@@ -174,7 +180,7 @@ func collect(fsys fs.FS) ([]File, error) {
 		if !d.Type().IsRegular() {
 			return fmt.Errorf("%q %w", name, errIrregular)
 		}
-		if !collects(name) {
+		if !Collects(name) {
 			return nil
 		}
 		content, err := readFile(fsys, name)
@@ -190,8 +196,8 @@ func collect(fsys fs.FS) ([]File, error) {
 	return files, err
 }
 
-// fileLimit is how large a file may be: data may take all the room.
-func fileLimit(name string) int {
+// FileLimit is how large a file may be: data may take all the room.
+func FileLimit(name string) int {
 	if (File{Name: name}).holdsData() {
 		return maxTotal
 	}
@@ -204,7 +210,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	limit := fileLimit(name)
+	limit := FileLimit(name)
 	content, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(content) > limit {
 		err = fmt.Errorf("%q %w", name, errTooLarge)
@@ -218,12 +224,12 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 func FromFiles(name string, all []File) (Layer, error) {
 	l, total := Layer{Name: name}, 0
 	for _, f := range all {
-		if !collects(f.Name) {
+		if !Collects(f.Name) {
 			continue
 		}
 		l.Files = append(l.Files, f)
-		if total += len(f.Content); total > maxTotal || len(l.Files) > maxFiles || len(f.Content) > fileLimit(f.Name) {
-			return l, inDir(name, fmt.Errorf("%q %w, or all files together are", f.Name, errTooLarge))
+		if total += len(f.Content); total > maxTotal || len(l.Files) > maxFiles || len(f.Content) > FileLimit(f.Name) {
+			return l, stop(codeTooLarge, fmt.Sprintf("the policy %q", name), hintTooLarge(), fmt.Errorf("%q, or all files together, %w", f.Name, errTooLarge))
 		}
 	}
 	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })

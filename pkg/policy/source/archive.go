@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+)
+
+// Bounds of a bundle. What a layer's files may have is asked again by package policy.
+const (
+	maxArchive  = 8 << 20  // as it comes
+	maxInflated = 16 << 20 // with the archive's own padding
+	maxEntries  = 4000
+	maxOther    = 1 << 20 // of a file that is neither rules nor data
+	maxName     = 512
+)
+
+// readFile reads a bundle from a file: a plain one, and never more than may be.
+func readFile(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, stop(codeMissing, "is its name spelt right?", err, "cannot open the bundle %q", name)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, stop(CodeSource, "a bundle is a file; a folder is named without .tar.gz", err, "%q is no file", name)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxArchive+1))
+	if err != nil {
+		return nil, stop(CodeSource, "make it readable", err, "cannot read the bundle %q", name)
+	}
+	if len(data) > maxArchive {
+		return nil, tooLarge(name)
+	}
+	return data, nil
+}
+
+const hintTooLarge = "a bundle has at most 8 MiB, 4000 entries, 256 KiB of rules a file, and 4 MiB of rules and data"
+
+func tooLarge(name string) error {
+	return stop(codeTooLarge, hintTooLarge, nil, "the bundle %s is too large", name)
+}
+
+var errTooLarge = errors.New("is too large")
+
+// unpack reads the files of a tar archive that is compressed once. Names come as opa
+// gives them, with or without a slash before them.
+func unpack(data []byte) ([]policy.File, error) {
+	in := bytes.NewReader(data)
+	unzipped, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	unzipped.Multistream(false)
+	flow := &io.LimitedReader{R: unzipped, N: maxInflated + 1}
+	files, err := entries(tar.NewReader(flow))
+	if err == nil {
+		_, err = io.Copy(io.Discard, flow) // the checksum is at the end
+	}
+	switch {
+	case flow.N <= 0:
+		return nil, errTooLarge
+	case err != nil:
+		return nil, err
+	case in.Len() > 0:
+		return nil, errors.New("something follows the archive")
+	}
+	return files, nil
+}
+
+func entries(archive *tar.Reader) ([]policy.File, error) {
+	var files []policy.File
+	seen := map[string]bool{}
+	for range maxEntries {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		f, err := entry(archive, h)
+		if err != nil {
+			return nil, err
+		}
+		if seen[f.Name] {
+			return nil, &fs.PathError{Op: "entry", Path: f.Name, Err: errors.New("stands twice")}
+		}
+		seen[f.Name] = true
+		files = append(files, f)
+	}
+	return nil, errTooLarge
+}
+
+func entry(archive *tar.Reader, h *tar.Header) (policy.File, error) {
+	refuse := func(why string) (policy.File, error) {
+		return policy.File{}, &fs.PathError{Op: "entry", Path: h.Name, Err: errors.New(why)}
+	}
+	name, ok := entryName(h.Name)
+	if !ok {
+		return refuse("is no plain name")
+	}
+	if h.Typeflag != tar.TypeReg || sparse(h) {
+		return refuse("is a link, a device or another thing that is no file")
+	}
+	limit := int64(maxOther)
+	if policy.Collects(name) {
+		limit = int64(policy.FileLimit(name))
+	}
+	if h.Size > limit {
+		return policy.File{}, &fs.PathError{Op: "entry", Path: name, Err: errTooLarge}
+	}
+	content, err := io.ReadAll(io.LimitReader(archive, limit))
+	return policy.File{Name: name, Content: content}, err
+}
+
+// entryName is a name below the bundle's top.
+func entryName(name string) (string, bool) {
+	if trimmed, ok := strings.CutPrefix(name, "./"); ok {
+		name = trimmed
+	} else {
+		name = strings.TrimPrefix(name, "/") // as opa writes them
+	}
+	ok := fs.ValidPath(name) && name != "." && len(name) <= maxName && utf8.ValidString(name) && !strings.Contains(name, `\`) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.C, r) })
+	return name, ok
+}
+
+// sparse files say that they are larger than what is there of them.
+func sparse(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+)
+
+// readCommit reads a folder at a commit.
+func readCommit(ctx context.Context, p parsed, o Options) (policy.Layer, string, error) {
+	none := policy.Layer{}
+	if o.Repository == nil {
+		return none, "", stop(CodeSource, "name a folder", nil, "%s: there is no repository here", p.shown)
+	}
+	rev := p.rev
+	if p.kind == KindBase {
+		if o.Base == nil {
+			return none, "", stop(CodeSource, "outside of CI name a branch: git:main:"+p.place, nil, "%s: there is no pull request here", p.shown)
+		}
+		var err error
+		if rev, err = o.Base(); err != nil {
+			return none, "", err
+		}
+	}
+	r, err := o.Repository(ctx)
+	if err != nil {
+		return none, "", err
+	}
+	commit, err := r.Commit(ctx, rev)
+	if err != nil {
+		return none, "", err
+	}
+	files, unfit, err := r.Folder(ctx, commit, p.place, policy.Collects)
+	if err != nil {
+		return none, "", err
+	}
+	if len(unfit) > 0 {
+		return none, "", stop(codeSymlink, "keep only plain files and folders in it", nil, "part of %s cannot be used: %s", p.shown, unfit[0])
+	}
+	l, err := policy.FromFiles(p.shown, files)
+	return l, commit, err
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+)
+
+const (
+	maxKey    = 64 << 10
+	minSecret = 32
+	minRSA    = 2048
+	// secretPrefix is written before the file of a secret that both sides share. A public
+	// key taken for such a secret by mistake would let everybody sign.
+	secretPrefix = "hs256:"
+)
+
+// A Key is what bundles are verified with.
+type Key struct {
+	name       string // SHA-256 of the public key, or of a shared secret nothing
+	material   string // PEM, or the secret
+	algorithms []string
+}
+
+const hintKey = "give a PEM file with a public key (openssl pkey -in key.pem -pubout), or hs256:FILE with a secret of at least 32 bytes"
+
+// ReadKey reads a public key from a PEM file (RSA of 2048 bits or more, ECDSA, Ed25519,
+// or a certificate of one, whose chain and dates are not looked at); or, written
+// hs256:FILE, a shared secret, all of the file.
+func ReadKey(file string) (*Key, error) {
+	path, shared := strings.CutPrefix(file, secretPrefix)
+	data, err := keyBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	if shared {
+		if len(data) < minSecret || strings.Contains(string(data), "-----BEGIN") {
+			return nil, stop(CodeKey, hintKey, nil, "%q holds no secret of at least %d bytes", path, minSecret)
+		}
+		return &Key{name: "HS256", material: string(data), algorithms: []string{"HS256", "HS384", "HS512"}}, nil
+	}
+	block, rest := pem.Decode(data)
+	if block == nil || strings.Contains(string(rest), "-----BEGIN") {
+		return nil, stop(CodeKey, hintKey, nil, "%q does not hold one key as PEM", path)
+	}
+	public, err := publicKey(block)
+	if err != nil {
+		return nil, stop(CodeKey, hintKey, err, "the key in %q cannot be used", path)
+	}
+	return keyOf(path, public)
+}
+
+func keyBytes(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, stop(CodeKey, hintKey, err, "cannot open the key %q", path)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	var data []byte
+	if err == nil {
+		data, err = io.ReadAll(io.LimitReader(f, maxKey+1))
+	}
+	if err == nil && len(data) > maxKey {
+		err = errTooLarge
+	}
+	if err != nil {
+		return nil, stop(CodeKey, hintKey, err, "cannot read the key %q", path)
+	}
+	return data, nil
+}
+
+func publicKey(block *pem.Block) (any, error) {
+	switch block.Type {
+	case "PUBLIC KEY":
+		return x509.ParsePKIXPublicKey(block.Bytes)
+	case "RSA PUBLIC KEY":
+		return x509.ParsePKCS1PublicKey(block.Bytes)
+	case "CERTIFICATE":
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		return c.PublicKey, nil
+	case "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY":
+		return nil, errors.New("it is the private one, which belongs to who signs")
+	}
+	return nil, errors.New("it is a " + block.Type)
+}
+
+func keyOf(path string, public any) (*Key, error) {
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return nil, stop(CodeKey, hintKey, err, "the key in %q cannot be used", path)
+	}
+	k := &Key{name: digestOf(der), material: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), algorithms: algorithmsOf(public)}
+	if k.algorithms == nil {
+		return nil, stop(CodeKey, hintKey, nil, "the key in %q is too short, or of a kind that is not used", path)
+	}
+	return k, nil
+}
+
+// algorithmsOf are those that a key of this kind may sign with, the usual one first.
+func algorithmsOf(public any) []string {
+	switch k := public.(type) {
+	case *rsa.PublicKey:
+		if k.N.BitLen() >= minRSA {
+			return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
+		}
+	case *ecdsa.PublicKey:
+		switch k.Curve.Params().BitSize {
+		case 256:
+			return []string{"ES256"}
+		case 384:
+			return []string{"ES384"}
+		case 521:
+			return []string{"ES512"}
+		}
+	case ed25519.PublicKey:
+		return []string{"EdDSA"}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/bundle"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+)
+
+// A Signer signs bundles.
+type Signer struct {
+	file      string
+	algorithm string
+}
+
+// DefaultKeyID is the name of the key in a signature, the one that opa run looks for
+// when it is told none.
+const DefaultKeyID = "default"
+
+const hintSigner = "give a PEM file with a private key (openssl genpkey -algorithm ed25519), or hs256:FILE with a secret of at least 32 bytes"
+
+// ReadSigner reads a private key from a PEM file without a password, or, written
+// hs256:FILE, a shared secret.
+func ReadSigner(file string) (*Signer, error) {
+	path, shared := strings.CutPrefix(file, secretPrefix)
+	if shared {
+		k, err := ReadKey(file)
+		if err != nil {
+			return nil, err
+		}
+		return &Signer{path, k.algorithms[0]}, nil
+	}
+	data, err := keyBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(string(data), "-----BEGIN") {
+		return nil, stop(CodeKey, hintSigner, nil, "%q does not begin with a key as PEM", path)
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return nil, stop(CodeKey, hintSigner, nil, "%q does not hold a key as PEM", path)
+	}
+	private, err := privateKey(block)
+	if err != nil {
+		return nil, stop(CodeKey, hintSigner, err, "the key in %q cannot be used", path)
+	}
+	algorithms := algorithmsOf(private.Public())
+	if algorithms == nil {
+		return nil, stop(CodeKey, hintSigner, nil, "the key in %q is too short, or of a kind that is not used", path)
+	}
+	return &Signer{path, algorithms[0]}, nil
+}
+
+func privateKey(block *pem.Block) (crypto.Signer, error) {
+	var key any
+	var err error
+	switch block.Type {
+	case "PRIVATE KEY":
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	case "RSA PRIVATE KEY":
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	default:
+		err = errors.New("it is a " + block.Type)
+	}
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("it does not sign")
+	}
+	return signer, nil
+}
+
+// Sign puts a signature over all files into a bundle, in place of what was there. Scope
+// may be "".
+func (s *Signer) Sign(name string, data []byte, keyID, scope string) ([]byte, error) {
+	if _, err := Open(name, data, Options{}); err != nil {
+		return nil, err
+	}
+	files, err := unpack(data)
+	if err != nil {
+		return nil, notBundle(name, err)
+	}
+	files = slices.DeleteFunc(files, func(f policy.File) bool { return f.Name == signaturesName })
+	var signed []bundle.FileInfo
+	for _, f := range files {
+		info, err := hash(f)
+		if err != nil {
+			return nil, notBundle(name, err)
+		}
+		signed = append(signed, info)
+	}
+	slices.SortFunc(signed, func(a, b bundle.FileInfo) int { return strings.Compare(a.Name, b.Name) })
+	token, err := s.token(signed, keyID, scope)
+	if err != nil {
+		return nil, stop(CodeKey, hintSigner, err, "%s cannot be signed", name)
+	}
+	content, err := json.Marshal(bundle.SignaturesConfig{Signatures: []string{token}})
+	if err != nil {
+		return nil, notBundle(name, err)
+	}
+	return pack(append(files, policy.File{Name: signaturesName, Content: content}))
+}
+
+// token has opa make the JWT. It takes further claims from a file alone.
+func (s *Signer) token(files []bundle.FileInfo, keyID, scope string) (string, error) {
+	claims := map[string]string{"keyid": keyID}
+	if scope != "" {
+		claims["scope"] = scope
+	}
+	text, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp("", "fumehood-claims-")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	return bundle.GenerateSignedToken(files, bundle.NewSigningConfig(s.file, s.algorithm, f.Name()), keyID)
+}
