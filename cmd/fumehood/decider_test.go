@@ -30,11 +30,11 @@ import (
 // starts is how many different programs the command below starts.
 const starts = 120
 
-// starter starts one program after the other: new ones, each of which nobody has
+// startingScript starts one program after the other: new ones, each of which nobody has
 // decided about before, or the same one again and again. A program that begins opens its mark, a file of the workspace on the
 // host, where it is seen without fumehood's help. The first three that are refused
 // end it.
-const starter = `
+const startingScript = `
 import os, subprocess, sys
 refused = 0
 for i in range(%d):
@@ -75,7 +75,7 @@ func startStarting(t *testing.T, which string) startingRun {
 	for i := range starts {
 		write(fmt.Sprintf("ws/marks/%03d", i), "")
 	}
-	write("ws/start.py", fmt.Sprintf(starter, starts))
+	write("ws/start.py", fmt.Sprintf(startingScript, starts))
 	write("plan.yaml", "schema: fumehood.plan/v1\nproposals:\n  - {id: starts, run: python3 start.py "+which+"}\n  - {id: after, run: echo after}\n")
 	k := killedRun{dir: dir, log: filepath.Join(dir, "audit.jsonl")}
 	k.cmd = exec.Command(os.Args[0], "run", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "ws"),

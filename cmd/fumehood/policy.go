@@ -16,7 +16,7 @@ func policyDoor() *door {
 
 // policyDoors are the subcommands, in the order in which an author meets them.
 func policyDoors() []*door {
-	return []*door{policyCheckDoor()}
+	return []*door{policyInitDoor(), policyCheckDoor(), policyDocsDoor()}
 }
 
 func runPolicy(c *call) int {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/manual"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func policyDocsDoor() *door {
+	return &door{
+		name:     "policy docs",
+		synopsis: "write what the rules are, from their METADATA, as Markdown",
+		usage: `[flags]
+
+Without a policy it is the default's page.
+
+examples:
+  fumehood policy docs > rules.md
+  fumehood policy docs --policy .fumehood/policy --output RULES.md
+  fumehood policy docs --json | jq -r 'select(.set == "deny").id'
+`,
+		run: documentPolicy,
+	}
+}
+
+func documentPolicy(c *call) int {
+	var policies chosen
+	var output string
+	var asJSON bool
+	f := c.flags()
+	policies.define(f)
+	f.StringVar(&output, "output", "", "write the page to this `file`")
+	f.BoolVar(&asJSON, "json", false, "print one rule a line as JSON")
+	if code, ok := c.parse(f); !ok {
+		return code
+	}
+	if f.NArg() > 0 || asJSON && output != "" {
+		return c.misuse("policy docs takes no argument, and --json goes to standard output")
+	}
+	rules, err := policies.described()
+	if err != nil {
+		return c.stopped(err)
+	}
+	if asJSON {
+		encoder := json.NewEncoder(c.stdout)
+		for _, r := range rules {
+			if err := encoder.Encode(r); err != nil {
+				return c.stopped(err)
+			}
+		}
+		return exitOK
+	}
+	return c.writePage(rules, output)
+}
+
+// described are the rules of the layers, or of the default where there are none.
+func (p *chosen) described() (rules []manual.Rule, err error) {
+	layers, err := p.layers()
+	if err == nil && len(layers) == 0 {
+		var l policy.Layer
+		l, err = policy.Shipped()
+		layers = []policy.Layer{l}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range layers {
+		own, err := manual.Rules(l)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, own...)
+	}
+	return rules, nil
+}
+
+func (c *call) writePage(rules []manual.Rule, output string) int {
+	w := bufio.NewWriter(c.stdout)
+	if output != "" {
+		f, err := os.Create(output)
+		if err != nil {
+			return c.stopped(unwritable(output, err))
+		}
+		defer f.Close()
+		w = bufio.NewWriter(f)
+	}
+	if err := manual.Write(w, rules); err != nil {
+		return c.stopped(err)
+	}
+	if err := w.Flush(); err != nil {
+		return c.stopped(unwritable(output, err))
+	}
+	return exitOK
+}
+
+func unwritable(file string, err error) error {
+	return &proposal.StopError{Code: "policy.not-writable", Message: "cannot write " + file, Hint: "name a file in a folder that exists", Err: err}
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manual writes what policies hold for people to read: one page of Markdown
+// with every rule that METADATA describes, by layer, decision point and file.
+//
+// What it writes is text alone: a title or an example, whoever wrote it, becomes no
+// link, image, heading or HTML. It does not say what a rule does beyond what its
+// METADATA says: `fumehood policy explain` does.
+package manual
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"sort"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Rule is one rule as its METADATA describes it.
+type Rule struct {
+	Layer       string   `json:"layer"`
+	Point       string   `json:"point"` // "fumehood.command"
+	File        string   `json:"file"`
+	Line        int      `json:"line"`
+	Set         string   `json:"set"` // "deny", "ask", "allow" …
+	ID          string   `json:"id"`  // one that ends in a dot stands for all that begin with it
+	Title       string   `json:"title"`
+	Description string   `json:"description,omitempty"`
+	Retry       string   `json:"retry,omitempty"`
+	Match       []string `json:"match"`     // what it speaks of: commands, or fields of the input as JSON
+	NotMatch    []string `json:"not_match"` // what it does not
+}
+
+// Rules lists the described rules of a layer, by decision point, file and line. A rule
+// without an id in its METADATA is not among them. Its error is a *proposal.StopError.
+func Rules(l policy.Layer) ([]Rule, error) {
+	var rules []Rule
+	for _, f := range l.Files {
+		if path.Ext(f.Name) != ".rego" || strings.HasSuffix(f.Name, "_test.rego") {
+			continue
+		}
+		m, err := ast.ParseModuleWithOpts(f.Name, string(f.Content), ast.ParserOptions{RegoVersion: ast.RegoV1, ProcessAnnotation: true})
+		if err != nil {
+			return nil, notRego(l.Name, err)
+		}
+		for _, r := range m.Rules {
+			for _, a := range r.Annotations {
+				if rule, ok := described(a, r); ok {
+					rule.Layer, rule.Point, rule.File = l.Name, policy.PackageOf(m), f.Name
+					rules = append(rules, rule)
+				}
+			}
+		}
+	}
+	sort.SliceStable(rules, func(i, j int) bool { return before(rules[i], rules[j]) })
+	return rules, nil
+}
+
+func notRego(layer string, err error) error {
+	return &proposal.StopError{Code: "policy.compile", Message: fmt.Sprintf("the policy layer %q does not parse", layer),
+		Hint: "fumehood policy check says what is wrong with it", Err: err}
+}
+
+func before(a, b Rule) bool {
+	if a.Point != b.Point {
+		return a.Point < b.Point
+	}
+	if a.File != b.File {
+		return a.File < b.File
+	}
+	return a.Line < b.Line
+}
+
+func described(a *ast.Annotations, r *ast.Rule) (Rule, bool) {
+	id, _ := a.Custom["rule"].(string)
+	if id == "" {
+		return Rule{}, false
+	}
+	retry, _ := a.Custom["retry"].(string)
+	return Rule{Line: r.Location.Row, Set: string(r.Head.Ref()[0].Value.(ast.Var)), ID: id, Title: a.Title, Description: a.Description, Retry: retry,
+		Match: examples(a.Custom["match"]), NotMatch: examples(a.Custom["not_match"])}, true
+}
+
+func examples(list any) []string {
+	texts := []string{}
+	items, _ := list.([]any)
+	for _, item := range items {
+		if s, ok := item.(string); ok {
+			texts = append(texts, s)
+		} else if data, err := json.Marshal(item); err == nil {
+			texts = append(texts, string(data))
+		}
+	}
+	return texts
+}
+
+// Write writes the page. It returns the error of w.
+func Write(w io.Writer, rules []Rule) error {
+	p := page{w: w}
+	p.line("# Rules")
+	p.line("")
+	p.line("Deny wins over ask, ask over allow; what nothing allows is denied. Below each rule stand examples that its tests run.")
+	var layer, point, file string
+	for _, r := range rules {
+		if r.Layer != layer {
+			layer, point, file = r.Layer, "", ""
+			p.heading(2, "Layer "+r.Layer)
+		}
+		if r.Point != point {
+			point, file = r.Point, ""
+			p.heading(3, r.Point)
+		}
+		if r.File != file {
+			file = r.File
+			p.heading(4, r.File)
+		}
+		p.rule(r)
+	}
+	return p.err
+}
+
+type page struct {
+	w     io.Writer
+	blank bool // the last line is
+	err   error
+}
+
+func (p *page) line(s string) {
+	if s == "" && p.blank {
+		return
+	}
+	p.blank = s == ""
+	_, err := fmt.Fprintln(p.w, s)
+	p.err = errors.Join(p.err, err)
+}
+
+func (p *page) heading(level int, words string) {
+	p.line("")
+	p.line(strings.Repeat("#", level) + " " + plain(words))
+	p.line("")
+}
+
+func (p *page) rule(r Rule) {
+	p.line(fmt.Sprintf("- **%s** %s: %s", r.Set, code(r.ID), plain(sentence(r))))
+	if len(r.Match) > 0 {
+		says := saysWhat[r.Set]
+		if says == "" {
+			says = "speaks of"
+		}
+		p.line("  <br>" + says + " " + list(r.Match))
+	}
+	if len(r.NotMatch) > 0 {
+		p.line("  <br>not " + list(r.NotMatch))
+	}
+}
+
+// saysWhat begins the examples of a set's rules.
+var saysWhat = map[string]string{"deny": "denies", "ask": "asks about", "allow": "allows"}
+
+func sentence(r Rule) string {
+	words := strings.TrimSuffix(r.Title, ".")
+	if r.Description != "" {
+		words += ". " + r.Description
+	}
+	if r.Retry == "never" {
+		words += " (another wording does not help)"
+	}
+	return words
+}
+
+func list(texts []string) string {
+	spans := make([]string, len(texts))
+	for i, s := range texts {
+		spans[i] = code(s)
+	}
+	return strings.Join(spans, ", ")
+}
+
+const maxText = 400
+
+// code is s as a code span, which nothing in s can close.
+func code(s string) string {
+	s = text.Inline(s, maxText)
+	ticks := "`"
+	for strings.Contains(s, ticks) {
+		ticks += "`"
+	}
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return ticks + s + ticks
+}
+
+// plain is s as a paragraph's text: every character that Markdown or GitHub gives a
+// meaning stands for itself.
+func plain(s string) string {
+	var b strings.Builder
+	for _, r := range text.Inline(s, maxText) {
+		if strings.ContainsRune("\\`*_{}[]<>#|!@&~$:", r) {
+			fmt.Fprintf(&b, "&#%d;", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,15 @@
+# Go: what this repository wants beside the default policy.
+package fumehood.command
+
+# METADATA
+# title: The integration tests need services that the sandbox has not
+# custom:
+#   rule: repo.go-integration
+#   match: ["go test -tags integration ./...", "go test -tags=integration,slow ./..."]
+#   not_match: ["go test ./...", "go test -run TestIntegration ./..."]
+deny contains {"rule": "repo.go-integration", "message": "the integration tests need services that the sandbox has not", "suggestion": "leave out -tags integration"} if {
+	input.command.program == "go"
+	some option in input.command.options
+	option.name == "-tags"
+	"integration" in split(option.value, ",")
+}

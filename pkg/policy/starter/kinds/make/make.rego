@@ -1,0 +1,14 @@
+# make: what this repository wants beside the default policy.
+package fumehood.command
+
+# METADATA
+# title: Targets that release are for maintainers
+# custom:
+#   rule: repo.make-release
+#   match: ["make release", "make -j2 all deploy"]
+#   not_match: ["make test", "make -j4"]
+deny contains {"rule": "repo.make-release", "message": "targets that release are for maintainers", "suggestion": "make the target that builds or tests"} if {
+	input.command.program == "make"
+	some word in input.command.argv
+	word in {"release", "deploy", "publish"}
+}

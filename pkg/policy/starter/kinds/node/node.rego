@@ -1,0 +1,14 @@
+# JavaScript and TypeScript: what this repository wants beside the default policy.
+package fumehood.command
+
+# METADATA
+# title: Scripts that deploy are for maintainers
+# custom:
+#   rule: repo.node-deploy
+#   match: ["npm run deploy", "npm run release", "yarn run deploy"]
+#   not_match: ["npm test", "npm run build"]
+deny contains {"rule": "repo.node-deploy", "message": "scripts that deploy are for maintainers", "suggestion": "run the script that builds or tests"} if {
+	input.command.program in {"npm", "yarn", "pnpm"}
+	some word in input.command.argv
+	word in {"deploy", "release"}
+}

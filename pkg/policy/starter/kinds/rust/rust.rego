@@ -1,0 +1,13 @@
+# Rust: what this repository wants beside the default policy.
+package fumehood.command
+
+# METADATA
+# title: Benchmarks say nothing in a sandbox, and take long
+# custom:
+#   rule: repo.rust-bench
+#   match: ["cargo bench"]
+#   not_match: ["cargo test", "cargo clippy -- -D warnings"]
+deny contains {"rule": "repo.rust-bench", "message": "benchmarks say nothing in a sandbox, and take long", "suggestion": "run cargo test"} if {
+	input.command.program == "cargo"
+	input.command.sub == "bench"
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package starter_test
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/starter"
+)
+
+func TestDetect(t *testing.T) {
+	deep := fstest.MapFS{}
+	for i := range 20_000 {
+		deep[fmt.Sprintf("a/%05d", i)] = &fstest.MapFile{}
+	}
+	deep["z/go.mod"] = &fstest.MapFile{}
+	for name, c := range map[string]struct {
+		fsys fstest.MapFS
+		want string
+	}{
+		"nothing":            {fstest.MapFS{"README.md": {}}, ""},
+		"go":                 {fstest.MapFS{"go.mod": {}, "main.go": {}}, "go"},
+		"mixed":              {fstest.MapFS{"go.mod": {}, "web/package.json": {}, "tools/py/setup.py": {}, "Makefile": {}}, "go make node python"},
+		"too deep":           {fstest.MapFS{"a/b/c/Cargo.toml": {}}, ""},
+		"two deep":           {fstest.MapFS{"a/b/Cargo.toml": {}}, "rust"},
+		"other people's":     {fstest.MapFS{"node_modules/x/package.json": {}, "vendor/go.mod": {}, ".cache/pom.xml": {}, "testdata/go.mod": {}}, ""},
+		"a folder":           {fstest.MapFS{"go.mod/x": {}}, ""},
+		"a link":             {fstest.MapFS{"go.mod": {Mode: fs.ModeSymlink}}, ""},
+		"too many to look":   {deep, ""},
+		"java of two makers": {fstest.MapFS{"pom.xml": {}, "build.gradle.kts": {}}, "java"},
+	} {
+		if got := strings.Join(starter.Detect(c.fsys), " "); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// What is written compiles beside the default policy, its cases decode, and no kind
+// stands in another's way.
+func TestFilesAreAPolicy(t *testing.T) {
+	all := [][]string{nil, starter.Kinds()}
+	for _, kind := range starter.Kinds() {
+		all = append(all, []string{kind})
+	}
+	for _, kinds := range all {
+		files, err := starter.Files(kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layer := policy.Layer{Name: "starter"}
+		for _, f := range files {
+			layer.Files = append(layer.Files, policy.File{Name: f.Name, Content: f.Content})
+			if f.Name != "cases.yaml" {
+				continue
+			}
+			cases, problems := plan.DecodeCases(f.Content, f.Name)
+			if len(problems) > 0 || len(cases) != 2+2*len(kinds) {
+				t.Errorf("%v: %d cases, %v", kinds, len(cases), problems)
+			}
+		}
+		if _, err := policy.New(t.Context(), policy.Options{Layers: []policy.Layer{layer}}); err != nil {
+			t.Errorf("%v: %v", kinds, err)
+		}
+		if len(files) != 4+2*len(kinds) {
+			t.Errorf("%v: %d files", kinds, len(files))
+		}
+	}
+}
+
+func TestFilesOfNoKind(t *testing.T) {
+	for _, kinds := range [][]string{{"cobol"}, {"every"}, {"../go"}, {""}, {"go", "Go"}} {
+		if _, err := starter.Files(kinds); err == nil || !strings.Contains(err.Error(), "rust") {
+			t.Errorf("%v: %v", kinds, err)
+		}
+	}
+	twice, err := starter.Files([]string{"go", "go"})
+	if err != nil || slices.ContainsFunc(twice[1:], func(f starter.File) bool { return f.Name == twice[0].Name }) {
+		t.Errorf("a kind named twice: %v, %v", twice, err)
+	}
+}
