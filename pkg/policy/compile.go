@@ -222,7 +222,7 @@ func compileModules(point string, modules map[string]*ast.Module, strict bool) *
 		WithStrict(strict).
 		WithDefaultRegoVersion(ast.RegoV1).
 		WithSchemas(inputSchema(point))
-	compiler.Compile(modules)
+	indexed(compiler, point).Compile(modules)
 	return compiler
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -97,7 +98,7 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 		if p == nil {
 			continue
 		}
-		rs, err := p.query.Eval(ctx, append(e.listening(l), rego.EvalParsedInput(document), rego.EvalSortSets(true))...)
+		rs, err := p.query.Eval(ctx, slices.Concat(e.common, e.listening(l), []rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(until{ctx})})...)
 		if err != nil {
 			return evalStop(ctx, l.name, name, err)
 		}

@@ -33,6 +33,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/open-policy-agent/opa/v1/rego"
+
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
 )
@@ -80,6 +82,7 @@ type Engine struct {
 	spoke     func(Place)
 	warnings  []string
 
+	common   []rego.EvalOption
 	jobs     chan func() // to a lane that waits
 	dead     atomic.Bool
 	mu       sync.Mutex
@@ -90,6 +93,7 @@ type Engine struct {
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, spoke: o.Spoke, reported: map[string]bool{}, jobs: make(chan func())}
+	e.common = e.evaluation()
 	if e.workspace == "" {
 		e.workspace = "/workspace"
 	}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A plainPoint is a point of the shipped policy as OPA itself compiles it.
+func plainPoint(t testing.TB, name string) rego.PreparedEvalQuery {
+	t.Helper()
+	s, err := shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, err := parseModules(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &layer{name: s.Name, role: s.Role}
+	if err := l.check(s, modules); err != nil {
+		t.Fatal(err)
+	}
+	return plainQuery(t, modulesOf(name, modules, newAtlas(modules)), l.query(name))
+}
+
+func plainQuery(t testing.TB, modules map[string]*ast.Module, query string) rego.PreparedEvalQuery {
+	t.Helper()
+	compiler := ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true).WithDefaultRegoVersion(ast.RegoV1)
+	if compiler.Compile(modules); compiler.Failed() {
+		t.Fatal(compiler.Errors)
+	}
+	prepared, err := rego.New(rego.Compiler(compiler), rego.Query(query), rego.StrictBuiltinErrors(true)).PrepareForEval(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prepared
+}
+
+// documents calls do with the documents that a text makes at a point.
+func documents(t testing.TB, e *Engine, text, point string, do func(ast.Value)) {
+	t.Helper()
+	p := proposal.Proposal{ID: "t", Run: text}
+	a := parse.Analyze(p)
+	shared := termOf(reflect.ValueOf(e.proposalInput(p, a)))
+	if point == pointProposal {
+		do(e.document(shared, commandInput{}))
+		return
+	}
+	err := e.eachCommand(p, a, func(_ proposal.Command, in commandInput) error {
+		do(e.document(shared, in))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func answer(t testing.TB, q rego.PreparedEvalQuery, document ast.Value) any {
+	t.Helper()
+	rs, err := q.Eval(t.Context(), rego.EvalParsedInput(document), rego.EvalSortSets(true))
+	if err != nil || len(rs) != 1 {
+		return err
+	}
+	return rs[0].Bindings["result"]
+}
+
+// TestIndexChangesNoAnswer holds that each rule of the shipped policy says the same of
+// every text of the corpus, whether it is compiled with our index or by OPA alone.
+func TestIndexChangesNoAnswer(t *testing.T) {
+	e, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob("../../testdata/corpus/*/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := map[string]rego.PreparedEvalQuery{pointCommand: plainPoint(t, pointCommand), pointProposal: plainPoint(t, pointProposal)}
+	n := 0
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text := range strings.SplitSeq(string(content), "\n---\n") {
+			for point, q := range plain {
+				documents(t, e, text, point, func(document ast.Value) {
+					n++
+					if diff := cmp.Diff(answer(t, q, document), answer(t, e.layers[0].points[point].query, document)); diff != "" {
+						t.Errorf("%s: %q at %s: %s", path, text, point, diff)
+					}
+				})
+			}
+		}
+	}
+	if n < 5000 {
+		t.Errorf("only %d documents", n)
+	}
+}
+
+// TestIndexReadsOnlyWhatHolds holds that a condition is added only where it follows.
+func TestIndexReadsOnlyWhatHolds(t *testing.T) {
+	const head = "package fumehood.command\n\nimport data.fumehood.lib\n\n"
+	const deny = `deny contains {"rule": "x.x", "message": "m", "suggestion": "s"} if `
+	for name, c := range map[string]struct {
+		rules string
+		input string // of the command
+	}{
+		"a table's name":             {deny + "input.command.program in lib.readers", `{"program": "cat"}`},
+		"a table's name, not in it":  {deny + "input.command.program in lib.readers", `{"program": "nosuch"}`},
+		"not":                        {deny + "not input.command.program in lib.readers", `{"program": "nosuch"}`},
+		"not a key":                  {deny + "not table[input.command.program]\n\ntable := {\"cat\": 1}", `{"program": "go"}`},
+		"a key":                      {deny + "table[input.command.program] == 2\n\ntable := {\"cat\": 1, \"go\": 2}", `{"program": "go"}`},
+		"a local that shadows":       {deny + "{\n\tsome table in [{\"go\"}]\n\tinput.command.program in table\n}\n\ntable := {\"cat\"}\n\nother if input.command.program in table", `{"program": "go"}`},
+		"in a comprehension":         {deny + "count([o | some o in input.command.options]) == 0", `{"program": "go"}`},
+		"in every":                   {deny + "every o in input.command.options { o.name == \"x\" }", `{"program": "go"}`},
+		"no such option":             {deny + "not input.command.options[0]", `{"program": "go"}`},
+		"two rules of one name":      {deny + "input.command.program in table\n\ntable := {\"cat\"} if input.command.sub == \"x\"\n\ntable := {\"go\"} if input.command.sub == \"test\"", `{"program": "go", "sub": "test"}`},
+		"else":                       {deny + "input.command.program in table\n\ntable := {\"cat\"} if input.command.sub == \"x\" else := {\"go\"}", `{"program": "go"}`},
+		"a helper with else":         {deny + "helper == 2\n\nhelper := 1 if input.command.program in lib.readers else := 2", `{"program": "go"}`},
+		"a set of sets":              {deny + "{input.command.program} in {{\"go\"}}", `{"program": "go"}`},
+		"the empty set":              {deny + "input.command.program in (lib.readers - lib.readers)", `{"program": "cat"}`},
+		"union":                      {deny + "input.command.program in (lib.readers | {\"go\"})", `{"program": "go"}`},
+		"values of an object":        {deny + "input.command.program in {\"a\": \"go\"}", `{"program": "go"}`},
+		"the value of a member":      {deny + "x := input.command.program in lib.readers\n\tx == false", `{"program": "go"}`},
+		"operands, of which are two": {deny + "{\n\tsome i, w in input.command.operands\n\ti == 1\n\tw.value == \"b\"\n}", `{"program": "go", "operands": [{"value": "a"}, {"value": "b"}]}`},
+		"a member of no list":        {deny + "\"a\" in input.command.argv", `{"program": "go", "argv": ["b", "a"]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.ReplaceAll(c.rules, "if x :=", "if {\n\tx :=")
+			if text != c.rules {
+				text += "\n}"
+			}
+			if !strings.Contains(text, "lib.") {
+				text += "\n\nused if lib.readers"
+			}
+			s := Layer{Name: "x", Role: Restricts, Files: []File{{"x.rego", []byte(head + text)}, {"lib.rego", []byte("package fumehood.lib\n\nreaders := {\"cat\", \"head\"}\n")}}}
+			modules, err := parseModules(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := compileLayer(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			document := ast.MustInterfaceToValue(map[string]any{"command": decoded(t, c.input)})
+			plain := plainQuery(t, modulesOf(pointCommand, modules, newAtlas(modules)), l.query(pointCommand))
+			if diff := cmp.Diff(answer(t, plain, document), answer(t, l.points[pointCommand].query, document)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func decoded(t testing.TB, text string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
