@@ -3,7 +3,6 @@
 package secrets
 
 import (
-	"bytes"
 	"maps"
 	"net/http"
 	"slices"
@@ -23,7 +22,7 @@ const (
 // Scan searches a request's URL, header fields and the first MaxBody bytes of body. It
 // names each rule once for each place, in order.
 func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.EgressSecret {
-	until, end := s.begin()
+	until, end := s.begin(patience)
 	defer end()
 	var list []proposal.EgressSecret
 	add := func(where string, spans []found) {
@@ -46,35 +45,12 @@ func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.E
 // whole of that form. Nothing that it is given is changed. What it returns has nothing
 // that Scan would find: where replacing leaves something, the whole part goes.
 func (s *Scanner) Redact(url string, header http.Header, body []byte) (string, http.Header, []byte) {
-	until, end := s.begin()
+	until, end := s.begin(patience)
 	defer end()
 	url = s.mask(url, "url", until)
 	first := min(len(body), MaxBody)
 	body = append([]byte(s.mask(string(body[:first]), "body", until)), body[first:]...)
 	return url, s.maskHeader(header, until), body
-}
-
-// Text returns text with what looks like a secret replaced by asterisks, and the rules
-// that found it. It searches all of text: in pieces that overlap, so that a secret of up
-// to 4 KiB is found wherever it stands.
-func (s *Scanner) Text(text []byte) ([]byte, []string) {
-	const overlap = 4 << 10
-	out := bytes.Clone(text)
-	rules := map[string]bool{}
-	for start := 0; start == 0 || start+overlap < len(text); start += MaxBody - overlap {
-		end := min(len(text), start+MaxBody)
-		for _, f := range s.textSpans(string(text[start:end])) {
-			rules[f.rule] = true
-			blank(out[start+f.start : start+f.end])
-		}
-	}
-	return out, slices.Sorted(maps.Keys(rules))
-}
-
-func (s *Scanner) textSpans(text string) []found {
-	until, end := s.begin()
-	defer end()
-	return s.spans(text, "text", until)
 }
 
 // spans finds the secrets of one part in every view of it, as places in the part.
@@ -85,7 +61,21 @@ func (s *Scanner) spans(text, where string, until time.Time) []found {
 		text = text[:maxHead]
 	}
 	for _, v := range views(text, where) {
-		for _, f := range s.find(v.text, until) {
+		for _, f := range s.find(v.text, maxFound, until) {
+			f.start, f.end = v.origin(f.start, f.end)
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// textSpans finds the secrets of a text that no request is.
+func (s *Scanner) textSpans(text string, most int, patience time.Duration) []found {
+	until, end := s.begin(patience)
+	defer end()
+	var list []found
+	for _, v := range views(text, "text") {
+		for _, f := range s.find(v.text, most, until) {
 			f.start, f.end = v.origin(f.start, f.end)
 			list = append(list, f)
 		}

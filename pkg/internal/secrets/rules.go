@@ -35,6 +35,7 @@ type allow struct {
 	Stopwords []string `json:"stopwords"` // in the secret
 
 	patterns func() []*regexp.Regexp
+	words    func() *automaton
 }
 
 type ruleFile struct {
@@ -68,6 +69,13 @@ func lazily(list []allow) {
 			}
 			return compiled
 		})
+		a.words = sync.OnceValue(func() *automaton {
+			var words []word
+			for _, text := range a.Stopwords {
+				words = append(words, word{text: strings.ToLower(text)})
+			}
+			return newAutomaton(words)
+		})
 	}
 }
 
@@ -97,24 +105,24 @@ func (a *allow) holds(secret, match, line string) bool {
 	for _, p := range a.patterns() {
 		byPattern = byPattern || p.MatchString(target)
 	}
-	lower := strings.ToLower(secret)
-	for _, word := range a.Stopwords {
-		byWord = byWord || strings.Contains(lower, strings.ToLower(word))
-	}
+	byWord = len(a.Stopwords) > 0 && a.words().holds(strings.ToLower(secret))
 	if a.And {
 		return (byPattern || len(a.Regexes) == 0) && (byWord || len(a.Stopwords) == 0)
 	}
 	return byPattern || byWord
 }
 
-// entropy is Shannon's, in bits a character.
+// entropy is Shannon's, in bits a byte.
 func entropy(s string) float64 {
-	counts := map[rune]int{}
-	for _, c := range s {
-		counts[c]++
+	var counts [256]int
+	for i := range len(s) {
+		counts[s[i]]++
 	}
 	var bits float64
 	for _, n := range counts {
+		if n == 0 {
+			continue
+		}
 		share := float64(n) / float64(len(s))
 		bits -= share * math.Log2(share)
 	}

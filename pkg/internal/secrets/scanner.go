@@ -49,7 +49,7 @@ func New() (*Scanner, error) {
 }
 
 // begin waits for a slot. It returns when the call's time is up and what frees the slot.
-func (s *Scanner) begin() (until time.Time, end func()) {
+func (s *Scanner) begin(patience time.Duration) (until time.Time, end func()) {
 	s.slots <- struct{}{}
 	return time.Now().Add(patience), func() { <-s.slots }
 }
@@ -60,16 +60,19 @@ type found struct {
 	start, end int
 }
 
-// find searches one text. It stops at maxFound or when time is up, and then says so as
+// find searches one text. It stops at most finds or when time is up, and then says so as
 // something found over the whole of it.
-func (s *Scanner) find(text string, until time.Time) []found {
+func (s *Scanner) find(text string, most int, until time.Time) []found {
 	var list []found
 	for _, i := range s.candidates(text) {
-		if time.Now().After(until) || len(list) >= maxFound {
+		r := &s.rules[i]
+		if time.Now().After(until) {
 			return append(list, found{rule: Unscanned, end: len(text)})
 		}
-		r := &s.rules[i]
-		for _, m := range r.pattern().FindAllStringSubmatchIndex(text, -1) {
+		for n, m := range r.pattern().FindAllStringSubmatchIndex(text, -1) {
+			if len(list) >= most || n%64 == 63 && time.Now().After(until) {
+				return append(list, found{rule: Unscanned, end: len(text)})
+			}
 			start, end := r.secret(m)
 			if s.isSecret(r, text, m[0], m[1], start, end) {
 				list = append(list, found{rule: r.ID, start: start, end: end})

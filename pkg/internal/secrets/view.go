@@ -91,8 +91,8 @@ func unescaped(text string, fields bool) view {
 	from := make([]int32, 0, len(text)+1)
 	for i := 0; i < len(text); i++ {
 		c, at := text[i], i
-		if c == '%' && i+2 < len(text) && hex(text[i+1]) >= 0 && hex(text[i+2]) >= 0 {
-			c = byte(hex(text[i+1])<<4 | hex(text[i+2]))
+		if c == '%' && i+2 < len(text) && hexDigit(text[i+1]) >= 0 && hexDigit(text[i+2]) >= 0 {
+			c = byte(hexDigit(text[i+1])<<4 | hexDigit(text[i+2]))
 			i += 2
 		} else if fields && (c == '&' || c == '?') {
 			c = '\n'
@@ -102,7 +102,7 @@ func unescaped(text string, fields bool) view {
 	return view{text: string(out), from: append(from, int32(len(text)))}
 }
 
-func hex(c byte) int {
+func hexDigit(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':
 		return int(c - '0')

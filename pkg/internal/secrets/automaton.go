@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+// An automaton finds any of many words in a text in one pass, as Aho and Corasick have
+// it: its time is in proportion to the text, whatever the text and the words are.
+type automaton struct {
+	nodes []node // the first is the root
+	first [256]int32
+	words []word
+	most  int // length of the longest word
+}
+
+// A node is a prefix of words. Its children are a list: few have more than one.
+type node struct {
+	child, sibling int32 // 0 is none: nothing has the root for a child
+	fail           int32 // the longest other prefix that this one ends with
+	word           int32 // the longest word that this prefix ends with, plus one
+	depth          int32
+	char           byte
+}
+
+// A word is one form of one value.
+type word struct {
+	text  string
+	value int    // its place in the list of values
+	form  string // "plain", "base64" …
+}
+
+func newAutomaton(words []word) *automaton {
+	a := &automaton{nodes: make([]node, 1), words: words}
+	for i, w := range words {
+		a.insert(w.text, int32(i+1))
+		a.most = max(a.most, len(w.text))
+	}
+	a.link()
+	return a
+}
+
+func (a *automaton) insert(text string, number int32) {
+	at := int32(0)
+	for i := range len(text) {
+		next := a.childOf(at, text[i])
+		if next == 0 {
+			next = int32(len(a.nodes))
+			a.nodes = append(a.nodes, node{sibling: a.nodes[at].child, depth: int32(i + 1), char: text[i]})
+			a.nodes[at].child = next
+			if at == 0 {
+				a.first[text[i]] = next
+			}
+		}
+		at = next
+	}
+	if at != 0 && a.nodes[at].word == 0 {
+		a.nodes[at].word = number
+	}
+}
+
+func (a *automaton) childOf(at int32, c byte) int32 {
+	if at == 0 {
+		return a.first[c]
+	}
+	for n := a.nodes[at].child; n != 0; n = a.nodes[n].sibling {
+		if a.nodes[n].char == c {
+			return n
+		}
+	}
+	return 0
+}
+
+// link sets where to go on when a prefix ends, shorter prefixes first.
+func (a *automaton) link() {
+	queue := make([]int32, 0, len(a.nodes))
+	for n := a.nodes[0].child; n != 0; n = a.nodes[n].sibling {
+		queue = append(queue, n)
+	}
+	for i := 0; i < len(queue); i++ {
+		at := queue[i]
+		for n := a.nodes[at].child; n != 0; n = a.nodes[n].sibling {
+			a.nodes[n].fail = a.step(a.nodes[at].fail, a.nodes[n].char)
+			if a.nodes[n].word == 0 {
+				a.nodes[n].word = a.nodes[a.nodes[n].fail].word
+			}
+			queue = append(queue, n)
+		}
+	}
+}
+
+// step goes on with one character.
+func (a *automaton) step(at int32, c byte) int32 {
+	for at != 0 {
+		if n := a.childOf(at, c); n != 0 {
+			return n
+		}
+		at = a.nodes[at].fail
+	}
+	return a.first[c]
+}
+
+// found is the longest word that ends at a state, or nil.
+func (a *automaton) found(at int32) *word {
+	if n := a.nodes[at].word; n != 0 {
+		return &a.words[n-1]
+	}
+	return nil
+}
+
+// holds reports whether any word is in text.
+func (a *automaton) holds(text string) bool {
+	at := int32(0)
+	for i := range len(text) {
+		if at = a.step(at, text[i]); a.nodes[at].word != 0 {
+			return true
+		}
+	}
+	return false
+}

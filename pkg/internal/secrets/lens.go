@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+// A lens reads a stream in one way and looks for words in what it sees: as it is,
+// without line ends, other controls and colours, or without escapes as well. It works
+// byte by byte, so where a stream is cut into chunks does not matter.
+type lens struct {
+	words   *automaton
+	skips   bool // controls and terminals' colours
+	decodes bool // %41, \x41, \u0041, \n
+	plain   [256]bool
+
+	state int32
+	ring  []int64 // where in the stream each of the last bytes seen begins
+	seen  int64   // bytes
+	gap   int     // bytes skipped since the last one
+	part  [40]byte
+	parts int   // bytes of an escape that is not whole yet
+	from  int64 // where it began
+	esc   bool  // part is a terminal's
+
+	tail span // a find in base64 whose last character may come
+	grow int  // how many more
+}
+
+// mostGap is how much may stand between two bytes for them to be neighbours.
+const mostGap = 256
+
+// A span is one find in a stream.
+type span struct {
+	from, to int64
+	word     *word
+}
+
+func newLens(words *automaton, skips, decodes bool) *lens {
+	l := &lens{words: words, skips: skips, decodes: decodes}
+	size := 1
+	for size < words.most+2 {
+		size *= 2
+	}
+	l.ring = make([]int64, size)
+	for c := range 256 {
+		b := byte(c)
+		l.plain[c] = words.first[b] == 0 && !(skips && isControl(b)) && !(decodes && (b == '%' || b == '\\'))
+	}
+	return l
+}
+
+func isControl(b byte) bool { return b < ' ' || b == 0x7f }
+
+// read looks at a chunk that begins at place at, and tells each find.
+func (l *lens) read(chunk []byte, at int64, tell func(span)) {
+	for i := 0; i < len(chunk); i++ {
+		if l.state == 0 && l.parts == 0 && l.grow == 0 {
+			n := i
+			for n < len(chunk) && l.plain[chunk[n]] {
+				n++
+			}
+			if n > i {
+				l.gap = 0
+			}
+			if i = n; i == len(chunk) {
+				return
+			}
+		}
+		l.byte(chunk[i], at+int64(i), tell)
+	}
+}
+
+func (l *lens) byte(c byte, at int64, tell func(span)) {
+	switch {
+	case l.parts > 0:
+		l.more(c, at, tell)
+	case l.skips && c == 0x1b, l.decodes && (c == '%' || c == '\\'):
+		l.part[0], l.parts, l.from, l.esc = c, 1, at, c == 0x1b
+	case l.skips && isControl(c):
+		l.skip(1)
+	default:
+		l.see(c, at, at+1, tell)
+	}
+}
+
+func (l *lens) skip(n int) {
+	if l.gap += n; l.gap > mostGap {
+		l.state = 0
+	}
+}
+
+// see takes one byte that stands for [from, to) of the stream.
+func (l *lens) see(c byte, from, to int64, tell func(span)) {
+	l.extend(c, to, tell)
+	l.gap = 0
+	mask := int64(len(l.ring) - 1)
+	l.ring[l.seen&mask] = from
+	l.seen++
+	l.state = l.words.step(l.state, c)
+	w := l.words.found(l.state)
+	if w == nil {
+		return
+	}
+	s := span{from: l.ring[(l.seen-int64(len(w.text)))&mask], to: to, word: w}
+	tell(s)
+	if w.form == "base64" {
+		l.tail, l.grow = s, 3
+	}
+}
+
+// extend adds to a find in base64 the character of which the value is only a part, and
+// the padding.
+func (l *lens) extend(c byte, to int64, tell func(span)) {
+	if l.grow == 0 {
+		return
+	}
+	if c != '=' && (alphabet[c] == 0 || l.grow < 3) {
+		l.grow = 0
+		return
+	}
+	l.grow--
+	l.tail.to = to
+	tell(l.tail)
+}
+
+// more goes on with an escape: a terminal's is skipped once it is whole, another's byte
+// is seen. What turns out to be none is seen as it is.
+func (l *lens) more(c byte, at int64, tell func(span)) {
+	l.part[l.parts] = c
+	l.parts++
+	if l.esc {
+		switch n := l.parts; {
+		case n == 2 && c == '[', n > 2 && c >= ' ' && c < '@' && n < len(l.part):
+			return
+		case n > 2 && c >= '@' && c <= '~':
+			l.parts = 0
+			l.skip(n)
+			return
+		}
+		l.skip(1)
+		l.again(1, tell)
+		return
+	}
+	b, state := unescape(l.part[:l.parts])
+	switch state {
+	case unfinished:
+	case escape:
+		l.parts = 0
+		if l.skips && isControl(b) {
+			l.skip(1)
+			return
+		}
+		l.see(b, l.from, at+1, tell)
+	default:
+		l.see(l.part[0], l.from, l.from+1, tell)
+		l.again(1, tell)
+	}
+}
+
+// again takes the bytes of an escape that was none, but for the first n.
+func (l *lens) again(n int, tell func(span)) {
+	rest, from := l.part, l.from
+	count := l.parts
+	l.parts = 0
+	for i := n; i < count; i++ {
+		l.byte(rest[i], from+int64(i), tell)
+	}
+}
+
+// end takes what an escape that never became whole has left.
+func (l *lens) end(tell func(span)) {
+	for l.parts > 0 {
+		if !l.esc {
+			l.see(l.part[0], l.from, l.from+1, tell)
+		}
+		l.again(1, tell)
+	}
+}
+
+// pending is the first place that may belong to a find that is not whole yet, or end.
+func (l *lens) pending(end int64) int64 {
+	if d := int64(l.words.nodes[l.state].depth); d > 0 {
+		end = min(end, l.ring[(l.seen-d)&int64(len(l.ring)-1)])
+	}
+	if l.parts > 0 {
+		end = min(end, l.from)
+	}
+	if l.grow > 0 {
+		end = min(end, l.tail.from)
+	}
+	return end
+}
+
+const (
+	none = iota
+	unfinished
+	escape
+)
+
+var letters1 = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f', 'v': '\v', 'a': '\a', 'e': 0x1b, '"': '"', '\'': '\'', '\\': '\\', '/': '/', '`': '`', '$': '$', ' ': ' '}
+
+// unescape reads an escape that begins part. Of \u only what one byte holds is one.
+func unescape(part []byte) (byte, int) {
+	digits := 2
+	start := 1
+	if part[0] == '\\' && len(part) > 1 {
+		switch part[1] {
+		case 'x':
+			start = 2
+		case 'u':
+			start, digits = 2, 4
+		default:
+			b, ok := letters1[part[1]]
+			if !ok {
+				return 0, none
+			}
+			return b, escape
+		}
+	} else if part[0] == '\\' {
+		return 0, unfinished
+	}
+	n := 0
+	for i := start; i < len(part); i++ {
+		d := hexDigit(part[i])
+		if d < 0 {
+			return 0, none
+		}
+		n = n<<4 | d
+	}
+	switch {
+	case len(part) < start+digits:
+		return 0, unfinished
+	case n > 0xff || digits == 4 && n > 0x7f:
+		return 0, none
+	}
+	return byte(n), escape
+}

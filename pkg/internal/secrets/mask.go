@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const (
+	// LeastMask is the length from which a value can be masked: what is shorter is found
+	// where it is none.
+	LeastMask = 6
+	// MostMask is the length up to which one can.
+	MostMask = 64 << 10
+	// MostMasks is how many there may be.
+	MostMasks = 100
+
+	leastLine   = 8   // of a value of several lines: a line that is masked by itself
+	leastRest   = 16  // what is left of a value without its first part
+	pieceLength = 512 // of which a long value is found
+)
+
+// A Mask is a value that must never appear.
+type Mask struct {
+	Name  string // that stands for it where it is spoken of
+	Value string
+}
+
+// rule is what a find of m is counted by.
+func (m Mask) rule() string { return proposal.MaskPrefix + m.Name }
+
+// check says what is wrong with m, without a word of its value.
+func (m Mask) check() error {
+	switch n := len(strings.TrimSpace(m.Value)); {
+	case n < LeastMask:
+		return fmt.Errorf("the value of %s has fewer than %d bytes, which would be found where it is none", m.Name, LeastMask)
+	case n > MostMask:
+		return fmt.Errorf("the value of %s has more than %d bytes", m.Name, MostMask)
+	}
+	return nil
+}
+
+// values are the texts by which m is known: the whole, each of its lines that is long
+// enough, and what follows the first parts of a token ("ghp_").
+func (m Mask) values() []string {
+	whole := strings.TrimSpace(m.Value)
+	list := pieces(joined(whole))
+	for line := range strings.Lines(whole) {
+		if line = joined(strings.TrimSpace(line)); len(line) >= leastLine && !strings.HasPrefix(line, "-----") {
+			list = append(list, pieces(line)...)
+		}
+	}
+	rest := whole
+	for range 3 {
+		i := strings.IndexAny(rest, "_-.: ")
+		if i < 0 || len(rest)-i-1 < leastRest {
+			break
+		}
+		rest = rest[i+1:]
+		list = append(list, pieces(joined(rest))...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// joined is text as the lens that skips sees it.
+func joined(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// pieces cuts a long value, so that the memory for its forms is bounded.
+func pieces(value string) []string {
+	var list []string
+	for len(value) >= 2*pieceLength {
+		list, value = append(list, value[:pieceLength]), value[pieceLength:]
+	}
+	if len(value) >= LeastMask {
+		list = append(list, value)
+	}
+	return list
+}
+
+// forms are the ways in which tools print value.
+func forms(value string) []word {
+	list := []word{{text: value, form: "plain"}, {text: reversed(value), form: "reversed"}, {text: rotated(value), form: "rot13"}}
+	add := func(form string, texts ...string) {
+		for _, text := range texts {
+			list = append(list, word{text: text, form: form})
+		}
+	}
+	for offset := range 3 {
+		add("base64", core(base64.RawStdEncoding, value, offset), core(base64.RawURLEncoding, value, offset))
+	}
+	small := hex.EncodeToString([]byte(value))
+	for _, digits := range []string{small, strings.ToUpper(small)} {
+		add("hex", digits, spaced(digits, " "), spaced(digits, ":"), spaced(digits, `\x`), spaced(digits, ", 0x"), spaced(digits, ",0x"))
+		add("url", spaced(digits, "%"))
+	}
+	add("url", url.QueryEscape(value), url.PathEscape(value))
+	for _, escapeHTML := range []bool{true, false} {
+		add("json", quoted(value, escapeHTML))
+	}
+	ascii := strconv.QuoteToASCII(value)
+	add("json", ascii[1:len(ascii)-1])
+	add("html", html.EscapeString(value))
+	return list
+}
+
+// core is what stands in base64 for value alone, wherever in a text it begins.
+func core(encoding *base64.Encoding, value string, offset int) string {
+	text := encoding.EncodeToString([]byte(strings.Repeat("x", offset) + value))
+	return text[(8*offset+5)/6 : 8*(offset+len(value))/6]
+}
+
+func reversed(value string) string {
+	b := []byte(value)
+	slices.Reverse(b)
+	return string(b)
+}
+
+func rotated(value string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return 'a' + (r-'a'+13)%26
+		case 'A' <= r && r <= 'Z':
+			return 'A' + (r-'A'+13)%26
+		}
+		return r
+	}, value)
+}
+
+// spaced puts mark between the bytes of hexadecimal digits.
+func spaced(digits, mark string) string {
+	var b strings.Builder
+	for i := 0; i < len(digits); i += 2 {
+		if i > 0 || mark == "%" || mark == `\x` {
+			b.WriteString(mark)
+		}
+		b.WriteString(digits[i : i+2])
+	}
+	return b.String()
+}
+
+// quoted is value within a JSON string.
+func quoted(value string, escapeHTML bool) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(escapeHTML)
+	_ = encoder.Encode(value) // a string always can be
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
+}
+
+// marker begins what stands where something was.
+const marker = "[redacted "
+
+// ForgedMarker is the rule of a marker that a command printed itself: its bracket is
+// changed, so that every marker is ours.
+const ForgedMarker = "forged-marker"
+
+// newWords are all forms of all masks, and the marker itself.
+func newWords(masks []Mask) []word {
+	var words []word
+	for i, m := range masks {
+		whole := strings.TrimSpace(m.Value)
+		if strings.ContainsAny(whole, "\r\n\t") { // escaped, their lines belong together
+			words = append(words, word{text: quoted(whole, false), value: i, form: "json"}, word{text: quoted(whole, true), value: i, form: "json"})
+			for _, w := range forms(whole) {
+				if w.form == "base64" || w.form == "hex" || w.form == "url" {
+					words = append(words, word{text: w.text, value: i, form: w.form})
+				}
+			}
+		}
+		for _, value := range m.values() {
+			for _, w := range forms(value) {
+				if len(w.text) >= LeastMask {
+					w.value = i
+					words = append(words, w)
+				}
+			}
+		}
+	}
+	words = slices.DeleteFunc(words, func(w word) bool { return len(w.text) > 8*pieceLength })
+	return append(words, word{text: marker, value: -1})
+}

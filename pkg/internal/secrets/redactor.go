@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Redactor puts markers in the place of secrets: "[redacted github-pat]" for what
+// looks like one, "[redacted NAME]" for the value of a Mask. Any number of goroutines
+// may use it.
+type Redactor struct {
+	scanner *Scanner
+	masks   []Mask
+	words   *automaton
+}
+
+// NewRedactor returns a Redactor for masks, which may be none. Its error says what is
+// wrong with one, and holds nothing of a value.
+func NewRedactor(masks []Mask) (*Redactor, error) {
+	if len(masks) > MostMasks {
+		return nil, fmt.Errorf("there are %d values to mask, %d may be", len(masks), MostMasks)
+	}
+	for _, m := range masks {
+		if err := m.check(); err != nil {
+			return nil, err
+		}
+	}
+	scanner, err := New()
+	if err != nil {
+		return nil, err
+	}
+	return &Redactor{scanner: scanner, masks: masks, words: newAutomaton(newWords(masks))}, nil
+}
+
+// A Tally is what was found in one text.
+type Tally struct {
+	Found     []proposal.Redaction // by rule, sorted
+	Encodings []string             // the forms of values of masks, sorted
+}
+
+// counter counts finds.
+type counter struct {
+	found map[string]int
+	forms map[string]bool
+}
+
+func newCounter() *counter { return &counter{map[string]int{}, map[string]bool{}} }
+
+func (c *counter) mask(rule, form string) {
+	c.found[rule]++
+	if form != "" {
+		c.forms[form] = true
+	}
+}
+
+func (c *counter) rule(rule, _ string) { c.found[rule]++ }
+
+func (c *counter) tally() Tally {
+	t := Tally{Encodings: []string{}}
+	for rule, n := range c.found {
+		t.Found = proposal.AddRedactions(t.Found, []proposal.Redaction{{Rule: rule, Count: n}})
+	}
+	for form := range c.forms {
+		t.Encodings = append(t.Encodings, form)
+	}
+	slices.Sort(t.Encodings)
+	return t
+}
+
+// stands is what a find of w is counted by, and what stands in its place.
+func (r *Redactor) stands(w *word) (rule, text string) {
+	if w.value < 0 {
+		return ForgedMarker, "(" + marker[1:]
+	}
+	m := r.masks[w.value]
+	return m.rule(), mark(m.Name)
+}
+
+// Copy copies a text with markers in the place of secrets, in time in proportion to its
+// length and with memory that does not depend on it. keep, which may be nil, says by
+// which rules finds stay; no value of a mask does. What could not be searched in time is
+// not copied, and counts as found by the rule Unscanned.
+func (r *Redactor) Copy(to io.Writer, from io.Reader, keep func(rule string) bool) (Tally, error) {
+	p := r.pipe(to, keep)
+	_, err := io.CopyBuffer(p.mask, justReader{from}, make([]byte, window))
+	if err == nil {
+		err = p.close()
+	}
+	return p.count.tally(), err
+}
+
+// A pipe is the way of one text: masks first, since what they leave is searched.
+type pipe struct {
+	mask   *masker
+	search *searcher
+	count  *counter
+}
+
+func (r *Redactor) pipe(to io.Writer, keep func(string) bool) pipe {
+	c := newCounter()
+	search := &searcher{scanner: r.scanner, to: to, keep: keep, count: c.rule}
+	return pipe{newMasker(search, r.words, r.stands, c.mask), search, c}
+}
+
+func (p pipe) close() error {
+	if err := p.mask.Close(); err != nil {
+		return err
+	}
+	return p.search.Close()
+}
+
+// justReader hides that a reader can write itself, which would ignore the buffer.
+type justReader struct{ io.Reader }
+
+// Text returns text with markers in the place of secrets, and what was found.
+func (r *Redactor) Text(text []byte) ([]byte, Tally) {
+	var out bytes.Buffer
+	p := r.pipe(&out, nil)
+	_, _ = p.mask.Write(text) // a buffer takes everything
+	_ = p.close()
+	return out.Bytes(), p.count.tally()
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// canaries are values of every kind that somebody masks.
+var canaries = []string{
+	"hunter2!",
+	"s3cr3t",
+	"npm_" + random(11, 36, letters),
+	"p@ss/w+rd=&%41 \\n\"quoted\" <tag>",
+	"pässwörd-日本語-ключ",
+	"aaaaaaaaaaaaaaaaaaaab",
+	random(12, 700, letters),
+	"-----BEGIN THING-----\n" + random(13, 64, letters) + "\n" + random(14, 64, letters) + "\n" + random(15, 20, letters) + "\n-----END THING-----\n",
+	`{"type": "robot", "id": "` + random(16, 30, letters) + `", "n": 7}`,
+	"1234567890",
+}
+
+// ways are how a value may be written; each must be found wherever it stands.
+var ways = []struct {
+	name  string
+	write func(string) string
+}{
+	{"plain", func(s string) string { return s }},
+	{"base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }},
+	{"base64 after one", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(":" + s)) }},
+	{"base64 after two", func(s string) string { return base64.StdEncoding.EncodeToString([]byte("u:" + s + "\n")) }},
+	{"base64 of URLs", func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("u:" + s)) }},
+	{"base64 in lines", func(s string) string { return wrapped(s) }},
+	{"hex", func(s string) string { return hex.EncodeToString([]byte(s)) }},
+	{"HEX", func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) }},
+	{"hex with blanks", func(s string) string { return fmt.Sprintf("% x", s) }},
+	{"hex with backslashes", func(s string) string { return spaced(hex.EncodeToString([]byte(s)), `\x`) }},
+	{"query", url.QueryEscape},
+	{"path", url.PathEscape},
+	{"percent", fully},
+	{"reversed", reversed},
+	{"rot13", rotated},
+	{"JSON", func(s string) string { b, _ := json.Marshal(s); return string(b) }},
+	{"JSON twice", func(s string) string { b, _ := json.Marshal(s); return string(b) + string(b) }},
+	{"HTML", html.EscapeString},
+	{"Go", func(s string) string { return fmt.Sprintf("%+q", s) }},
+	{"over lines", func(s string) string { return every(s, "\n") }},
+	{"over lines of Windows", func(s string) string { return every(s, "\r\n") }},
+	{"coloured", func(s string) string { return every(s, "\x1b[1;31m") }},
+	{"coloured in lines", func(s string) string { return every(s, "\x1b[0m\r\n\x1b[38;5;200m") }},
+	{"after half a colour", func(s string) string { return "\x1b[" + s }},
+	{"after an escape that is none", func(s string) string { return "\x1b\\%4" + s }},
+}
+
+// every puts mark between the characters of s.
+func every(s, mark string) string {
+	var parts []string
+	for _, r := range s {
+		parts = append(parts, string(r))
+	}
+	return strings.Join(parts, mark)
+}
+
+func redactor(t testing.TB, values ...string) *Redactor {
+	t.Helper()
+	var masks []Mask
+	for i, v := range values {
+		masks = append(masks, Mask{Name: fmt.Sprintf("CANARY_%d", i), Value: v})
+	}
+	r, err := NewRedactor(masks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// leaks reports whether text still tells value, in the way that it was written or in
+// any that takes no key to read. Of several lines each counts.
+func leaks(text, value string, write func(string) string) bool {
+	for line := range strings.Lines(value) {
+		line = strings.TrimSpace(line)
+		if len(line) < leastLine && line != strings.TrimSpace(value) || strings.HasPrefix(line, "-----") {
+			continue
+		}
+		for _, text := range []string{text, joined(text), joined(colours.Replace(text)), unescapedAll(text)} {
+			if strings.Contains(text, line) || strings.Contains(text, reversed(line)) || strings.Contains(text, hex.EncodeToString([]byte(line))) {
+				return true
+			}
+		}
+	}
+	return strings.Contains(text, write(value))
+}
+
+var colours = strings.NewReplacer("\x1b[1;31m", "", "\x1b[0m", "", "\x1b[38;5;200m", "")
+
+func unescapedAll(text string) string {
+	s, err := url.PathUnescape(text)
+	if err != nil {
+		return text
+	}
+	return s
+}
+
+// Each value in each form, at every place of a text and whatever the chunks, goes.
+func TestMasksInEveryForm(t *testing.T) {
+	for i, value := range canaries {
+		r := redactor(t, value)
+		for _, w := range ways {
+			written := w.write(value)
+			for _, around := range [][2]string{{"", ""}, {"token=", "\n"}, {"\"", "\","}, {"AAAA", "zz"}, {strings.Repeat("ok 1 2 3\n", 9000), strings.Repeat("\nend", 9000)}} {
+				if around[0] == "AAAA" && strings.HasPrefix(w.name, "base64") {
+					continue // a longer run of base64 is another text
+				}
+				text := around[0] + written + around[1]
+				out, tally := r.Text([]byte(text))
+				if leaks(string(out), value, w.write) || len(tally.Found) == 0 {
+					t.Errorf("canary %d, %s, between %.8q and %.8q: found %v in %.300q", i, w.name, around[0], around[1], tally, out[max(0, len(around[0])-10):])
+				}
+				var small bytes.Buffer
+				again, err := r.Copy(&small, iotest.OneByteReader(strings.NewReader(text)), nil)
+				if err != nil || len(text) < 1000 && !bytes.Equal(small.Bytes(), out) || !cmp.Equal(again, tally) {
+					t.Errorf("canary %d, %s: by single bytes %v, %v: %.300q, want %v %.300q", i, w.name, err, again, small.Bytes(), tally, out)
+				}
+			}
+		}
+	}
+}
+
+// What stands around a value stays as it was.
+func TestMasksLeaveTheRest(t *testing.T) {
+	r := redactor(t, "hunter2!", "s3cr3t", "s3cr3t-and-longer")
+	for text, want := range map[string]string{
+		"a hunter2! b":                              "a [redacted CANARY_0] b",
+		"hunter2!hunter2!":                          "[redacted CANARY_0][redacted CANARY_0]",
+		"x s3cr3t-and-longer y s3cr3t z":            "x [redacted CANARY_2] y [redacted CANARY_1] z",
+		"hunter2 hunter\nhunter2?":                  "hunter2 hunter\nhunter2?",
+		"hun\x1b[1mter2! \x1b[0mok":                 "[redacted CANARY_0] \x1b[0mok",
+		"a\x1b[1mb\r\n%41 \\n \\u0041 \\":           "a\x1b[1mb\r\n%41 \\n \\u0041 \\",
+		"%68unter2! \\u0068unter2!":                 "[redacted CANARY_0] [redacted CANARY_0]",
+		"open [redacted github-pat] close":          "open (redacted github-pat] close",
+		"eDpodW50ZXIyIQ== is x:hunter2!":            "eD[redacted CANARY_0] is x:[redacted CANARY_0]",
+		"hun" + strings.Repeat("\n", 300) + "ter2!": "hun" + strings.Repeat("\n", 300) + "ter2!",
+		"": "",
+	} {
+		out, _ := r.Text([]byte(text))
+		if string(out) != want {
+			t.Errorf("%q became %q, want %q", text, out, want)
+		}
+	}
+}
+
+func TestMaskRefused(t *testing.T) {
+	for value, want := range map[string]string{"short": "fewer than 6 bytes", "    x  \n": "fewer", strings.Repeat("x", MostMask+1): "more than"} {
+		_, err := NewRedactor([]Mask{{Name: "NAME", Value: value}})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "NAME") || strings.Contains(err.Error(), value) {
+			t.Errorf("%.10q: %v", value, err)
+		}
+	}
+	if _, err := NewRedactor(make([]Mask, MostMasks+1)); err == nil {
+		t.Error("any number of masks is taken")
+	}
+}
+
+// What looks like a secret is found wherever it stands, and nothing else is changed.
+func TestText(t *testing.T) {
+	r := redactor(t)
+	for _, at := range []int{0, 100, window - 20, window - overlap - 10, 3*window - 5} {
+		filler := strings.Repeat("go test ok\n", 4*window/11)
+		text := filler[:at] + "\n" + githubToken + "\n" + filler[at:]
+		out, tally := r.Text([]byte(text))
+		if diff := cmp.Diff([]proposal.Redaction{{Rule: "github-pat", Count: 1}}, tally.Found); diff != "" {
+			t.Errorf("at %d: %s", at, diff)
+		}
+		if want := strings.Replace(text, githubToken, "[redacted github-pat]", 1); string(out) != want {
+			t.Errorf("at %d: more or less than the secret was changed", at)
+		}
+	}
+	out, tally := r.Text([]byte("a " + awsKey + " " + githubToken + "\n" + privateKey + encode("my key: "+githubToken)))
+	if want := "a [redacted aws-access-token] [redacted github-pat]\n[redacted private-key]\n[redacted github-pat]"; string(out) != want || len(tally.Found) != 3 {
+		t.Errorf("got %q, %v", out, tally)
+	}
+}
+
+// A rule that policy lets stay stays; a value of a mask does not.
+func TestKeep(t *testing.T) {
+	var out bytes.Buffer
+	r := redactor(t, "hunter2!")
+	text := "a " + awsKey + " " + githubToken + " hunter2!"
+	tally, err := r.Copy(&out, strings.NewReader(text), func(rule string) bool { return rule == "github-pat" || rule == "mask:CANARY_0" })
+	if want := "a [redacted aws-access-token] " + githubToken + " [redacted CANARY_0]"; err != nil || out.String() != want || len(tally.Found) != 2 {
+		t.Errorf("%q, %v, %v", out.String(), tally, err)
+	}
+}
+
+// Thousands of finds neither hide what is between them nor take long.
+func TestNoise(t *testing.T) {
+	r := redactor(t, canaries...)
+	line := awsKey + " the test failed: want 4\n"
+	start := time.Now()
+	out, tally := r.Text([]byte(strings.Repeat(line, 40000)))
+	if n := bytes.Count(out, []byte("the test failed: want 4")); n != 40000 || tally.Found[0].Count != 40000 {
+		t.Errorf("%d lines are left, found %v", n, tally)
+	}
+	if d := time.Since(start); d > 20*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+// What is made to be slow is not searched for ever, and does not leave unsearched.
+func TestSlowText(t *testing.T) {
+	r := redactor(t, canaries...)
+	hard := strings.Repeat(hardest(r.scanner), 40)
+	start := time.Now()
+	out, tally := r.Text([]byte(hard + "\n" + githubToken))
+	if d := time.Since(start); d > 5*leastPatience {
+		t.Errorf("took %v", d)
+	}
+	if bytes.Contains(out, []byte(githubToken)) {
+		t.Error("what was not searched left")
+	}
+	if len(out) < len(hard) && !slices.ContainsFunc(tally.Found, func(f proposal.Redaction) bool { return f.Rule == Unscanned }) {
+		t.Errorf("the rest went without a word: %v", tally)
+	}
+}
+
+// A text that almost is the value all the time takes no longer than another.
+func TestAlmost(t *testing.T) {
+	r := redactor(t, canaries...)
+	for _, part := range []string{"aaaaaaaaaaaaaaaaaaaaa", "hunter2?hunter2", "%%%%%41%4", "\\u00\\u004\\x", "\x1b[\x1b[1;\x1b[[", "h\nu\nn\nt\n", strings.Repeat("\n", 40)} {
+		text := []byte(strings.Repeat(part, (1<<20)/len(part)))
+		start := time.Now()
+		out, _ := r.Text(text)
+		if d := time.Since(start); d > 3*time.Second {
+			t.Errorf("%.10q took %v", part, d)
+		}
+		if part != "aaaaaaaaaaaaaaaaaaaaa" && !bytes.Equal(out, text) {
+			t.Errorf("%.10q was changed", part)
+		}
+	}
+}
+
+type tree struct {
+	Name  string
+	Next  *tree
+	List  []string
+	Table map[string]string
+	Bytes []byte
+	At    time.Time
+	N     int
+	Any   *string
+}
+
+func TestValue(t *testing.T) {
+	r := redactor(t, "hunter2!")
+	word := "the hunter2! word"
+	v := tree{Name: "x " + githubToken, Next: &tree{List: []string{"ok", word}}, Table: map[string]string{"hunter2!": "b", "c": word}, Bytes: []byte(word), At: time.Now(), N: 7, Any: &word}
+	before, _ := json.Marshal(v)
+	got, found := Value(r, v)
+	if after, _ := json.Marshal(v); !bytes.Equal(before, after) {
+		t.Error("the value itself was changed")
+	}
+	masked := "the [redacted CANARY_0] word"
+	want := tree{Name: "x [redacted github-pat]", Next: &tree{List: []string{"ok", masked}}, Table: map[string]string{"[redacted CANARY_0]": "b", "c": masked}, Bytes: []byte(word), At: v.At, N: 7, Any: &masked}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]proposal.Redaction{{Rule: "github-pat", Count: 1}, {Rule: "mask:CANARY_0", Count: 4}}, found); diff != "" {
+		t.Error(diff)
+	}
+	clean := tree{Name: "nothing of note", List: []string{"a", "b"}}
+	if same, found := Value(r, clean); found != nil || !cmp.Equal(same, clean) {
+		t.Errorf("%v in %v", found, same)
+	}
+}
+
+// FuzzMask: whatever stands around a value and however it is cut, it never comes out.
+func FuzzMask(f *testing.F) {
+	for i := range canaries {
+		for j := range ways {
+			f.Add(uint8(i), uint8(j), []byte("x="), []byte("\n"), uint16(7))
+		}
+	}
+	f.Add(uint8(0), uint8(0), []byte("hunterhunter2\x1b[1"), []byte("\x1b"), uint16(1))
+	r := redactor(f, canaries...)
+	f.Fuzz(func(t *testing.T, canary, way uint8, before, after []byte, cut uint16) {
+		value, w := canaries[int(canary)%len(canaries)], ways[int(way)%len(ways)]
+		text := slices.Concat(before, []byte(w.write(value)), after)
+		if strings.HasPrefix(w.name, "base64") {
+			text = slices.Concat(before, []byte("\" \t "), []byte(w.write(value)), []byte(" "), after)
+		}
+		var out bytes.Buffer
+		p := r.pipe(&out, nil)
+		rng := rand.New(rand.NewPCG(uint64(cut), 1))
+		for rest := text; len(rest) > 0; {
+			n := min(len(rest), 1+rng.IntN(1+int(cut)%300))
+			if _, err := p.mask.Write(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := p.close(); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), value) || strings.Contains(out.String(), w.write(value)) {
+			t.Fatalf("%s is left in %q", w.name, out.String())
+		}
+		whole, _ := r.Text(text)
+		if !bytes.Equal(whole, out.Bytes()) {
+			t.Fatalf("by chunks %q, at once %q", out.Bytes(), whole)
+		}
+	})
+}
+
+func BenchmarkRedact(b *testing.B) {
+	ordinary := strings.Repeat("=== RUN   TestParse/heredoc_with_tabs\n--- PASS: TestParse/heredoc_with_tabs (0.00s)\nok  \tgithub.com/x/y/pkg/parse\t0.412s\tcoverage: 81.2% of statements\n", 1<<20/130)[:1<<20]
+	for name, r := range map[string]*Redactor{"no masks": redactor(b), "10 masks": redactor(b, canaries...)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(ordinary)))
+			for b.Loop() {
+				r.Text([]byte(ordinary))
+			}
+		})
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	window  = MaxBody // of a stream that is searched at once
+	overlap = 8 << 10 // of two windows: a secret up to this long is found wherever it stands
+	mostIn  = 8 << 10 // finds in one window; more are one
+)
+
+// How long the search of one stream may take: what a slow machine needs for ordinary
+// text ten times over. The rest of a stream that takes longer is not written.
+const (
+	leastPatience = 3 * time.Second
+	pace          = 10 << 20 // bytes a second
+)
+
+// A searcher replaces in what is written to it what looks like a secret.
+type searcher struct {
+	scanner *Scanner
+	to      io.Writer
+	keep    func(rule string) bool
+	count   func(rule, form string)
+
+	held  []byte
+	size  int64         // of all that was written
+	spent time.Duration // of the time for it
+	spoil bool          // the time is up
+}
+
+// Write searches whole windows.
+func (s *searcher) Write(p []byte) (int, error) {
+	n := len(p)
+	s.size += int64(n)
+	for len(p) > 0 && !s.spoil {
+		take := min(len(p), window-len(s.held))
+		s.held, p = append(s.held, p[:take]...), p[take:]
+		if len(s.held) == window {
+			if err := s.advance(window - overlap); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// Close searches and writes the rest.
+func (s *searcher) Close() error {
+	if s.spoil || len(s.held) == 0 {
+		return nil
+	}
+	return s.advance(len(s.held))
+}
+
+// advance writes what stands before place end of what is held, or before a find that
+// goes on after it.
+func (s *searcher) advance(end int) error {
+	spans := s.search()
+	if s.spoil {
+		s.held = nil
+		s.count(Unscanned, "plain")
+		_, err := io.WriteString(s.to, mark(Unscanned)+"\n")
+		return err
+	}
+	var out bytes.Buffer
+	at := 0
+	for _, f := range spans {
+		if f.start >= end {
+			break
+		}
+		if f.end > end && f.start > 0 && end < len(s.held) {
+			end = f.start
+			break
+		}
+		out.Write(s.held[at:f.start])
+		out.WriteString(mark(f.rule))
+		s.count(f.rule, "plain")
+		at = f.end
+	}
+	if at < end {
+		out.Write(s.held[at:end])
+		at = end
+	}
+	s.held = append(s.held[:0], s.held[at:]...)
+	_, err := s.to.Write(out.Bytes())
+	return err
+}
+
+// search finds secrets in what is held, none touching another, unless the time is up.
+func (s *searcher) search() []found {
+	left := leastPatience + time.Duration(s.size)*time.Second/pace - s.spent
+	start := time.Now()
+	spans := s.scanner.textSpans(string(s.held), mostIn, left)
+	s.spent += time.Since(start)
+	spans = slices.DeleteFunc(spans, func(f found) bool {
+		s.spoil = s.spoil || f.rule == Unscanned
+		return f.start >= f.end || s.keep != nil && s.keep(f.rule)
+	})
+	return apart(spans)
+}
+
+// apart joins finds that overlap. What names a kind of secret names the whole before
+// what only knows that something is called one.
+func apart(spans []found) []found {
+	slices.SortStableFunc(spans, func(a, b found) int { return a.start - b.start })
+	var list []found
+	for _, f := range spans {
+		if len(list) == 0 || f.start >= list[len(list)-1].end {
+			list = append(list, f)
+			continue
+		}
+		last := &list[len(list)-1]
+		last.end = max(last.end, f.end)
+		if strings.HasPrefix(last.rule, "generic") {
+			last.rule = f.rule
+		}
+	}
+	return list
+}
+
+// mark stands where rule found something.
+func mark(rule string) string { return marker + rule + "]" }

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Value returns v with markers in the place of secrets in every text that it holds,
+// names of tables included, and what was found. Nothing of v is changed, and where
+// nothing is found v itself comes back. Texts of type []byte are left as they are.
+//
+// A text is searched by itself: what is a secret only because of the name of its field
+// is not found.
+func Value[T any](r *Redactor, v T) (T, []proposal.Redaction) {
+	if !r.suspects(reflect.ValueOf(v)) {
+		return v, nil
+	}
+	c := newCounter()
+	out := r.copyOf(reflect.ValueOf(v), c)
+	if len(c.found) == 0 {
+		return v, nil
+	}
+	return out.Interface().(T), c.tally().Found
+}
+
+// suspects reports whether something may be found in v: in all of its texts at once,
+// which takes a fraction of the time.
+func (r *Redactor) suspects(v reflect.Value) bool {
+	var b strings.Builder
+	gather(v, &b)
+	text := b.String()
+	if len(text) < LeastMask {
+		return false
+	}
+	if len(text) > window || len(r.scanner.textSpans(text, 1, patience)) > 0 {
+		return true
+	}
+	found := false
+	m := newMasker(discard{}, r.words, r.stands, func(string, string) { found = true })
+	_, _ = m.Write([]byte(text))
+	_ = m.Close()
+	return found
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// leastText is the length from which a text is looked at.
+const leastText = LeastMask
+
+func gather(v reflect.Value, b *strings.Builder) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Len() >= leastText {
+			b.WriteString(v.String())
+			b.WriteByte('\n')
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			gather(v.Elem(), b)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				gather(v.Field(i), b)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if v.Type().Elem().Kind() == reflect.Uint8 {
+				return
+			}
+			gather(v.Index(i), b)
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			gather(key, b)
+			gather(value, b)
+		}
+	}
+}
+
+// copyOf is v with its texts redacted.
+func (r *Redactor) copyOf(v reflect.Value, c *counter) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.String:
+		if v.Len() >= leastText {
+			out.SetString(r.text(v.String(), c))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			p := reflect.New(v.Type().Elem())
+			p.Elem().Set(r.copyOf(v.Elem(), c))
+			out.Set(p)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return out
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(r.copyOf(v.Field(i), c))
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() || v.Type().Elem().Kind() == reflect.Uint8 {
+			return out
+		}
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(r.copyOf(v.Index(i), c))
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			return out
+		}
+		out.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+		for key, value := range v.Seq2() {
+			out.SetMapIndex(r.copyOf(key, c), r.copyOf(value, c))
+		}
+	}
+	return out
+}
+
+// text is s redacted, counted in c.
+func (r *Redactor) text(s string, c *counter) string {
+	out, t := r.Text([]byte(s))
+	if len(t.Found) == 0 {
+		return s
+	}
+	for _, f := range t.Found {
+		c.found[f.Rule] += f.Count
+	}
+	return string(out)
+}
