@@ -307,7 +307,7 @@ func (j *job) redecide(engine *policy.Engine, l *leg) error {
 	if run := l.report.Run; run.Policy != engine.Digest() && len(l.report.Records) > 0 {
 		l.doubt = append(l.doubt, "it was decided with another policy than this repository's")
 	}
-	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Now: time.Now}
+	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, parse.Analyze).Advise}
 	doubts, err := h.Redecide(j.ctx, inFolder(l.plan, l.report.Run.Cwd), l.report)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -51,7 +52,7 @@ func checkPlan(c *call) int {
 	if err != nil {
 		return c.stopped(err)
 	}
-	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Now: time.Now}
+	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, parse.Analyze).Advise}
 	records, err := h.Check(c.ctx, p)
 	if err != nil {
 		return c.stopped(err)

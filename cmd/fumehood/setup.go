@@ -161,7 +161,7 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	w.network = &network{setup: s, engine: engine, observer: observer, sandbox: &options}
 	w.hood = &hood.Hood{
 		Parse: parse.Analyze, Policy: engine, Log: log, Now: time.Now, Progress: progress.step,
-		Ceiling: a.Ceiling, Observer: observer, Network: w.network,
+		Ceiling: a.Ceiling, Observer: observer, Network: w.network, Advise: policy.NewAdviser(engine, parse.Analyze).Advise,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			options.Limits = l
 			return sandbox.New(options), nil

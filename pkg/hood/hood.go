@@ -89,6 +89,10 @@ type Hood struct {
 	// host stops before anything runs.
 	Network Network
 	wired   bool // Network was opened
+	// Advise, when set, finds what would be allowed instead of what was refused: the
+	// Alternatives of the Reasons that it returns count, and nothing else. It must answer
+	// the same question the same way: see Redecide.
+	Advise func(context.Context, proposal.Proposal, proposal.Analysis, proposal.Decision) proposal.Decision
 	// Progress, when set, is told of each step as it begins.
 	Progress func(Step)
 }
@@ -117,7 +121,9 @@ func (h *Hood) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 			return records, fmt.Errorf("cannot decide proposal %q: %w", p.ID, err)
 		}
 		lower(records[i].Decision.Grant, h.Ceiling)
+		h.advise(ctx, &records[i])
 	}
+	unprobed(records)
 	return records, nil
 }
 
@@ -128,6 +134,7 @@ func denyAll(records []proposal.Record, plan proposal.Plan, err error) {
 	for i, p := range plan.Proposals {
 		records[i].Proposal, records[i].Entry = p, -1
 		records[i].Decision = proposal.Denied(f.Code, "policy could not decide this plan", f.Hint)
+		records[i].Decision.Reasons[0].Retry = retryAfter(f.Code)
 	}
 }
 

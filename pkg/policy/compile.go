@@ -53,6 +53,7 @@ type layer struct {
 	programs []string                  // only of layers that may allow
 	points   map[string]*point         // only points at which the layer has rules
 	retries  map[string]proposal.Retry // by rule, or by how rules begin: "code."
+	book     *book
 }
 
 type point struct {
@@ -97,6 +98,7 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 	if err := l.check(s, modules); err != nil {
 		return nil, err
 	}
+	l.book = newBook(l, s.Files)
 	if err := l.readRetries(modules); err != nil {
 		return nil, err
 	}

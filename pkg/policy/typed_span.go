@@ -29,11 +29,17 @@ func spanOf(a proposal.Analysis, r proposal.Reason) (proposal.Span, bool) {
 // wordSpan narrows c's span to the longest of its words that message names and that
 // stands in it once, the program aside.
 func wordSpan(text string, c proposal.Command, message string) proposal.Span {
-	within, found := text[c.Span.Start:c.Span.End], ""
-	for i, w := range c.Args {
-		for _, word := range spellings(w.Value) {
-			if i > 0 && len(word) > max(1, len(found)) && holdsWord(message, word) && countWord(within, word) == 1 {
-				found = word
+	within, named, found := text[c.Span.Start:c.Span.End], "", ""
+	for _, value := range wordsOf(c) {
+		for _, word := range spellings(value) {
+			if len(word) <= max(1, len(named)) || !holdsWord(message, word) {
+				continue
+			}
+			for _, place := range []string{value, word} { // the whole word, where it stands as it is read
+				if countWord(within, place) == 1 {
+					named, found = word, place
+					break
+				}
 			}
 		}
 	}
@@ -42,6 +48,23 @@ func wordSpan(text string, c proposal.Command, message string) proposal.Span {
 	}
 	start := c.Span.Start + indexWord(within, found)
 	return spanIn(text, start, start+len(found))
+}
+
+// wordsOf are the words of c that a message may be about.
+func wordsOf(c proposal.Command) []string {
+	var all []string
+	for i, w := range c.Args {
+		if i > 0 {
+			all = append(all, w.Value)
+		}
+	}
+	for _, r := range c.Redirects {
+		all = append(all, r.Target.Value)
+	}
+	for _, as := range c.Assigns {
+		all = append(all, as.Name)
+	}
+	return all
 }
 
 // spellings are value, and the option that it gives a value to.
