@@ -30,6 +30,8 @@ type about struct {
 	Approval   *proposal.Approval `json:"approval,omitempty"`
 	// Cwd is the folder of the repository that proposals' own folders are relative to.
 	Cwd string `json:"working_directory,omitempty"`
+	// Policies says where the folders that are named on the command line came from.
+	Policies map[string]proposal.PolicyOrigin `json:"policies,omitempty"`
 }
 
 const maxAbout = 1 << 20
@@ -65,8 +67,14 @@ func aboutError(path string, err error) error {
 		Hint: "--about is written by fumehood action; from a desk leave it out", Err: err}
 }
 
-// describe adds what a knows to run.
-func (a about) describe(run *proposal.Run) {
+// describe adds what a knows to run, whose policies were named so.
+func (a about) describe(run *proposal.Run, named []string) {
+	for i, name := range named {
+		if origin, ok := a.Policies[name]; ok {
+			origin.Role = run.Policies[i].Role
+			run.Policies[i] = origin
+		}
+	}
 	run.Repository, run.Fork, run.PR = a.Repository, a.Fork, a.PR
 	run.HeadSHA, run.BaseSHA, run.Left, run.Approval = a.HeadSHA, a.BaseSHA, a.Left, a.Approval
 	run.Cwd = a.Cwd

@@ -101,7 +101,7 @@ func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
 	r.Run = proposal.Run{Proposer: p.Proposer, PlanDigest: p.Digest, Version: fumehoodVersion(), Mode: mode(s.observe),
 		Enforced: []string{}, Unenforced: []string{}, Start: time.Now()}
 	if a, err := readAbout(s.about); err == nil {
-		a.describe(&r.Run)
+		a.describe(&r.Run, nil)
 	}
 	if data, err := report.JSON(r); err == nil && s.report != "" {
 		_ = os.WriteFile(s.report, data, 0o644)

@@ -131,6 +131,7 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	if err := s.checkNetwork(); err != nil {
 		return nil, err
 	}
+	s.policies.near = s.workspace
 	engine, err := s.policies.engine(c.ctx, s.observe)
 	if err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 		return nil, err
 	}
 	w := &wired{log: log, engine: engine, run: describeRun(id, s, p, engine, root, runsc)}
-	a.describe(&w.run)
+	a.describe(&w.run, s.policies.named)
 	observer := watch(c.ctx, engine, log, &options)
 	w.network = &network{setup: s, engine: engine, observer: observer, sandbox: &options}
 	w.hood = &hood.Hood{
@@ -329,7 +330,7 @@ func describeRun(id string, s *setup, p proposal.Plan, engine *policy.Engine, ro
 	workspace, _ := filepath.Abs(s.workspace)
 	return proposal.Run{
 		ID: id, Proposer: p.Proposer, PlanDigest: p.Digest, Workspace: filepath.Base(workspace),
-		Mode: mode(s.observe), Policy: engine.Digest(), Rootfs: root.String(), Runsc: runsc.Version, Version: fumehoodVersion(),
+		Mode: mode(s.observe), Policy: engine.Digest(), Policies: s.policies.origins, Rootfs: root.String(), Runsc: runsc.Version, Version: fumehoodVersion(),
 		Enforced: []string{
 			"gVisor (systrap) around every command", "policy on every program that a command starts", networkWords(p), "no credentials, empty environment",
 			"unprivileged user without capabilities", "workspace on the host unchanged",

@@ -25,6 +25,9 @@ const (
 	maxFiles = 1000
 )
 
+// MaxTotal is how many bytes the files of a layer may have together.
+const MaxTotal = maxTotal
+
 // A Layer is one policy as read, before it is compiled.
 type Layer struct {
 	Name  string // as messages have it: the folder, the git reference, the bundle
