@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otlp
+
+import (
+	"slices"
+
+	logs "go.opentelemetry.io/proto/slim/otlp/logs/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/fumehood/fumehood/pkg/record"
+)
+
+// The room that each kind of decision has, refused and let through apart.
+const (
+	MostRecords = 2000
+	mostBytes   = 2 << 20
+)
+
+// A Batch is the decisions of one run that will be sent. The zero Batch is empty.
+type Batch struct {
+	Dropped int // for which there was no room
+	records []*logs.LogRecord
+	rooms   map[room]*filled
+}
+
+type room struct {
+	path string
+	let  bool // through, unseen by any rule against it
+}
+
+type filled struct{ records, bytes int }
+
+// Add takes d if there is room.
+func (b *Batch) Add(d record.Decision) {
+	if b.rooms == nil {
+		b.rooms = map[room]*filled{}
+	}
+	of := room{d.Path, d.Result.Effect == record.Allow && !d.Result.Observed}
+	if b.rooms[of] == nil {
+		b.rooms[of] = &filled{}
+	}
+	f := b.rooms[of]
+	if f.records >= MostRecords || f.bytes >= mostBytes {
+		b.Dropped++
+		return
+	}
+	r := logRecord(d)
+	f.records, f.bytes = f.records+1, f.bytes+proto.Size(r)
+	b.records = append(b.records, r)
+}
+
+// The most of one request.
+const (
+	mostOfRequest = 512
+	requestBytes  = 1 << 20
+)
+
+// chunks divides list into what one request may hold.
+func chunks[M proto.Message](list []M) [][]M {
+	var out [][]M
+	for begin := 0; begin < len(list); {
+		end, size := begin, 0
+		for end < len(list) && end-begin < mostOfRequest && (end == begin || size < requestBytes) {
+			size += proto.Size(list[end])
+			end++
+		}
+		out = append(out, slices.Clone(list[begin:end]))
+		begin = end
+	}
+	return out
+}

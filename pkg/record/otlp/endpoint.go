@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otlp
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// endpoint reads where the collector is: a URL to which /v1/traces and /v1/logs are
+// added. Plain HTTP is for this machine, or for any with plain.
+func endpoint(raw string, plain bool) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
+		return nil, wrongEndpoint("it is no URL", "for example https://otlp.example or http://127.0.0.1:4318") // raw may hold a password
+	case u.User != nil:
+		return nil, wrongEndpoint("it holds a user or a password", "name a variable that holds it: --otlp-header Authorization=VARIABLE")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, wrongEndpoint("it has a query or a fragment", "leave out what follows the path")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, wrongEndpoint(fmt.Sprintf("its scheme is %q", text.Inline(u.Scheme, 20)), "use https://, OTLP over HTTP: gRPC is not spoken")
+	case u.Scheme == "http" && !plain && !loopback(u.Hostname()):
+		return nil, wrongEndpoint("it is plain HTTP to another machine", "use https://, or say --otlp-plain-unsafe where nobody can listen")
+	}
+	if strings.HasSuffix(u.Path, "/v1/traces") || strings.HasSuffix(u.Path, "/v1/logs") {
+		return nil, wrongEndpoint("it names one signal's path", "leave /v1/traces or /v1/logs out: both are added")
+	}
+	return u, nil
+}
+
+func wrongEndpoint(why, hint string) error {
+	return &proposal.StopError{Code: "otlp.endpoint", Message: "the collector's address cannot be used: " + why, Hint: hint}
+}
+
+// loopback takes no name's word but localhost's: a name resolves to what its owner says.
+func loopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otlp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	collectlogs "go.opentelemetry.io/proto/slim/otlp/collector/logs/v1"
+	collecttrace "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
+	logs "go.opentelemetry.io/proto/slim/otlp/logs/v1"
+	resource "go.opentelemetry.io/proto/slim/otlp/resource/v1"
+	trace "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/record"
+)
+
+// Failed is the code of what could not be sent.
+const Failed = "otlp.failed"
+
+// Patience is the longest that sending should take.
+const Patience = 10 * time.Second
+
+// Options say where to send, and as whom. Endpoint and Headers come from whoever starts
+// fumehood, never from a plan or a pull request.
+type Options struct {
+	Endpoint    string // base URL of OTLP over HTTP
+	Headers     []Header
+	Getenv      func(string) string // where the headers' values are
+	Plain       bool                // plain HTTP to any machine
+	TraceParent string
+	Version     string // of fumehood
+	Source      string // the attribute fumehood.source
+	// TLS is for tests; nil trusts what the system trusts.
+	TLS *tls.Config
+}
+
+// An Exporter sends to one collector.
+type Exporter struct {
+	o      Options
+	base   *url.URL
+	client *http.Client
+}
+
+// New checks what can be checked without sending: an error has the code otlp.endpoint.
+func New(o Options) (*Exporter, error) {
+	base, err := endpoint(o.Endpoint, o.Plain)
+	if err != nil {
+		return nil, err
+	}
+	t := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true, TLSHandshakeTimeout: Patience,
+		MaxResponseHeaderBytes: 64 << 10, DisableCompression: true, MaxConnsPerHost: 1, IdleConnTimeout: Patience,
+	}
+	return &Exporter{o: o, base: base, client: &http.Client{Transport: t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+}
+
+// Send sends a run and its decisions. It returns when ctx ends at the latest; give it
+// Patience. Any error is a *proposal.StopError with the code otlp.failed and nothing to
+// stop for.
+func (x *Exporter) Send(ctx context.Context, story record.Story, b *Batch) error {
+	return x.send(ctx, story.Run, weave(story, x.o.TraceParent, b.Dropped), b.records)
+}
+
+// Tell sends decisions that belong to no run.
+func (x *Exporter) Tell(ctx context.Context, about proposal.Run, b *Batch) error {
+	return x.send(ctx, about, nil, b.records)
+}
+
+func (x *Exporter) send(ctx context.Context, run proposal.Run, spans []*trace.Span, records []*logs.LogRecord) error {
+	defer x.client.CloseIdleConnections()
+	run.Version = x.o.Version
+	headers, err := values(x.o.Headers, x.o.Getenv)
+	if err != nil {
+		return err
+	}
+	from := resourceOf(run, x.o.Source)
+	traceErr := x.sendSpans(ctx, headers, from, run, spans)
+	var lost *lostError
+	if errors.As(traceErr, &lost) && !lost.answered {
+		return failed(traceErr) // nobody is there: no need to ask again
+	}
+	return failed(errors.Join(traceErr, x.sendRecords(ctx, headers, from, run, records)))
+}
+
+func (x *Exporter) sendSpans(ctx context.Context, h http.Header, from *resource.Resource, run proposal.Run, spans []*trace.Span) error {
+	for _, part := range chunks(spans) {
+		m := &collecttrace.ExportTraceServiceRequest{ResourceSpans: []*trace.ResourceSpans{{Resource: from, SchemaUrl: SchemaURL,
+			ScopeSpans: []*trace.ScopeSpans{{Scope: scope(run), SchemaUrl: SchemaURL, Spans: part}}}}}
+		var answer collecttrace.ExportTraceServiceResponse
+		if err := x.post(ctx, h, "v1/traces", m, &answer); err != nil {
+			return err
+		}
+		if p := answer.PartialSuccess; p != nil && p.RejectedSpans != 0 {
+			return rejected(p.RejectedSpans, len(part), "spans", p.ErrorMessage)
+		}
+	}
+	return nil
+}
+
+func (x *Exporter) sendRecords(ctx context.Context, h http.Header, from *resource.Resource, run proposal.Run, records []*logs.LogRecord) error {
+	var errs error
+	for _, part := range chunks(records) {
+		m := &collectlogs.ExportLogsServiceRequest{ResourceLogs: []*logs.ResourceLogs{{Resource: from, SchemaUrl: SchemaURL,
+			ScopeLogs: []*logs.ScopeLogs{{Scope: scope(run), SchemaUrl: SchemaURL, LogRecords: part}}}}}
+		var answer collectlogs.ExportLogsServiceResponse
+		if err := x.post(ctx, h, "v1/logs", m, &answer); err != nil {
+			return errors.Join(errs, err)
+		}
+		if p := answer.PartialSuccess; p != nil && p.RejectedLogRecords != 0 && errs == nil {
+			errs = rejected(p.RejectedLogRecords, len(part), "log records", p.ErrorMessage)
+		}
+	}
+	return errs
+}
+
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &proposal.StopError{Code: Failed, Message: fmt.Sprintf("the collector did not get everything: %v", err),
+		Hint: "the audit log has all of it: fumehood export LOG --to otlp --endpoint URL sends it again"}
+}

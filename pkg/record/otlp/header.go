@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otlp
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Header is sent with each request: its value is that of a variable, which is never
+// shown or logged.
+type Header struct{ Name, Variable string }
+
+var (
+	headerName   = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}$`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,200}$`)
+	headerValue  = regexp.MustCompile(`^[ -~]{1,8192}$`)
+)
+
+// ours are the headers that HTTP and OTLP need for themselves.
+var ours = []string{"Host", "Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding"}
+
+// ParseHeader reads NAME=VARIABLE.
+func ParseHeader(s string) (Header, error) {
+	name, variable, found := strings.Cut(s, "=")
+	h := Header{http.CanonicalHeaderKey(name), variable}
+	if !found || !headerName.MatchString(name) {
+		return h, wrongHeader("a header is written NAME=VARIABLE") // s may hold a secret
+	}
+	if !variableName.MatchString(variable) {
+		return h, wrongHeader(fmt.Sprintf("what follows %s= is not the name of a variable", text.Inline(name, 100)))
+	}
+	for _, own := range ours {
+		if h.Name == own {
+			return h, wrongHeader(h.Name + " is set by fumehood itself")
+		}
+	}
+	return h, nil
+}
+
+func wrongHeader(why string) error {
+	return &proposal.StopError{Code: "otlp.header", Message: why,
+		Hint: "name the environment variable that holds the value, never the value: --otlp-header Authorization=OTLP_AUTHORIZATION"}
+}
+
+// values reads the variables. None may be missing: without it the collector refuses all.
+func values(headers []Header, getenv func(string) string) (http.Header, error) {
+	set := http.Header{}
+	for _, h := range headers {
+		value := getenv(h.Variable)
+		if value == "" {
+			return nil, &proposal.StopError{Code: Failed, Message: fmt.Sprintf("the variable %s, for the header %s, is empty or not set", h.Variable, h.Name),
+				Hint: "a workflow that a fork's pull request starts gets no secrets: send from the job that reports"}
+		}
+		if !headerValue.MatchString(value) {
+			return nil, &proposal.StopError{Code: Failed, Message: fmt.Sprintf("the variable %s, for the header %s, holds a newline or another character that a header cannot have", h.Variable, h.Name)}
+		}
+		set.Add(h.Name, value)
+	}
+	return set, nil
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otlp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+)
+
+const (
+	protobuf   = "application/x-protobuf"
+	mostAnswer = 64 << 10
+	mostTries  = 6
+	firstWait  = 200 * time.Millisecond
+)
+
+// A lostError is a request that the collector did not take.
+type lostError struct {
+	what     string
+	answered bool // by somebody: another path may do better
+}
+
+func (e *lostError) Error() string { return e.what }
+
+// again are the answers that OTLP says to try again after.
+var again = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+
+// post sends m and reads answer, and tries again as OTLP says, until ctx ends.
+func (x *Exporter) post(ctx context.Context, h http.Header, path string, m, answer proto.Message) error {
+	body, err := proto.Marshal(m)
+	if err != nil {
+		return &lostError{what: "cannot encode: " + err.Error(), answered: true}
+	}
+	wait := firstWait
+	for try := 1; ; try++ {
+		after, err := x.once(ctx, h, path, body, answer)
+		if err == nil || after < 0 || try == mostTries {
+			return err
+		}
+		if after == 0 {
+			after = wait + rand.N(wait)
+			wait *= 2
+		}
+		if until, limited := ctx.Deadline(); limited && time.Until(until) < after {
+			return err // no time is left: what was said last is what is told
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(after):
+		}
+	}
+}
+
+// once sends body. With an error it says how long the collector wants to be left alone:
+// 0 when it did not say, less when nothing is to be tried again.
+func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []byte, answer proto.Message) (time.Duration, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.base.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return -1, &lostError{what: "cannot make a request"}
+	}
+	r.Header = h.Clone()
+	r.Header.Set("Content-Type", protobuf)
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", "fumehood/"+x.o.Version)
+	}
+	response, err := x.client.Do(r)
+	if err != nil {
+		return 0, &lostError{what: "it cannot be reached: " + unreached(err)}
+	}
+	defer response.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
+	switch status := response.StatusCode; {
+	case status != http.StatusOK:
+		return retryAfter(response, time.Now()), &lostError{what: refusal(path, status), answered: true}
+	case err != nil:
+		return -1, &lostError{what: "it took " + path + " and broke off its answer", answered: true} // perhaps taken: not again
+	case len(said) > mostAnswer:
+		return -1, &lostError{what: fmt.Sprintf("its answer to %s has more than %d bytes", path, mostAnswer), answered: true}
+	case len(said) > 0 && !strings.HasPrefix(response.Header.Get("Content-Type"), protobuf), proto.Unmarshal(said, answer) != nil:
+		return -1, &lostError{what: "its answer to " + path + " is not OTLP's: is it a collector?", answered: true}
+	}
+	return 0, nil
+}
+
+// unreached is err without what may hold a password: the address of a proxy.
+func unreached(err error) string {
+	var u *url.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it did not answer in time"
+	case errors.As(err, &u) && strings.EqualFold(u.Op, "parse"):
+		return "a proxy variable is no URL"
+	case errors.As(err, &u):
+		err = u.Err
+	}
+	if errors.As(err, &u) {
+		return "a proxy variable is no URL"
+	}
+	return text.Inline(err.Error(), 300)
+}
+
+// refusal says which answer it was. What else it says is not shown: it can be anything.
+func refusal(path string, status int) string {
+	words := fmt.Sprintf("it answered %d %s to %s", status, http.StatusText(status), path)
+	switch {
+	case status >= 300 && status < 400:
+		words += ", and redirects are not followed"
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		words += ": is the header right?"
+	case status == http.StatusNotFound:
+		words += ": does it take this signal?"
+	}
+	return words
+}
+
+// retryAfter is how long to wait before another try, or less than 0 for none.
+func retryAfter(r *http.Response, now time.Time) time.Duration {
+	if !slices.Contains(again, r.StatusCode) {
+		return -1
+	}
+	said := r.Header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(said, 10, 16); err == nil {
+		return max(time.Duration(seconds)*time.Second, time.Millisecond)
+	}
+	if at, err := http.ParseTime(said); err == nil {
+		return max(at.Sub(now), time.Millisecond)
+	}
+	return 0
+}
+
+func rejected(n int64, of int, what, why string) error {
+	words := fmt.Sprintf("it rejected %d of %d %s", n, of, what)
+	if why != "" {
+		words += ": " + text.Inline(why, 200)
+	}
+	return &lostError{what: words, answered: true}
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otlp
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	logs "go.opentelemetry.io/proto/slim/otlp/logs/v1"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/record"
+)
+
+// The names of log records' events.
+const (
+	EventDecision = "fumehood.decision"
+	EventFinding  = "fumehood.finding"
+)
+
+// logRecord is d as a log record.
+func logRecord(d record.Decision) *logs.LogRecord {
+	r := &logs.LogRecord{
+		TimeUnixNano: nanoseconds(d.Timestamp), ObservedTimeUnixNano: nanoseconds(d.Timestamp), EventName: EventDecision,
+		Body: textValue(sentence(d)), Attributes: logAttributes(d), Flags: 1,
+	}
+	r.SeverityNumber, r.SeverityText = severity(d)
+	if d.Path == record.PathEvent {
+		r.EventName = EventFinding
+	}
+	r.TraceId, _ = hex.DecodeString(d.TraceID) // record writes nothing but hex
+	r.SpanId, _ = hex.DecodeString(d.SpanID)
+	return r
+}
+
+// severity: what was refused, or would have been, and what was found is a warning.
+func severity(d record.Decision) (logs.SeverityNumber, string) {
+	if d.Result.Effect == record.Allow && !d.Result.Observed {
+		return logs.SeverityNumber_SEVERITY_NUMBER_INFO, "INFO"
+	}
+	return logs.SeverityNumber_SEVERITY_NUMBER_WARN, "WARN"
+}
+
+// sentence says d to a person.
+func sentence(d record.Decision) string {
+	words := d.Result.Effect + " " + strings.TrimPrefix(d.Path, "fumehood/")
+	if d.Result.Observed {
+		words = "observed " + strings.TrimPrefix(d.Path, "fumehood/")
+	}
+	if s := subject(d.Input); s != "" {
+		words += " " + text.Inline(s, 200)
+	}
+	if len(d.Result.Reasons) > 0 {
+		words += fmt.Sprintf(": %s (%s)", text.Inline(d.Result.Reasons[0].Message, 400), d.Result.Reasons[0].Rule)
+	}
+	return words
+}
+
+// subject is what was judged.
+func subject(in record.Input) string {
+	switch {
+	case in.Command != nil:
+		return strings.Join(in.Command.Argv, " ")
+	case in.Proposal != nil:
+		return in.Proposal.Text
+	case in.Exec != nil:
+		return in.Exec.Path
+	case in.Egress != nil:
+		return strings.TrimSpace(in.Egress.Kind + " " + in.Egress.Destination())
+	case in.Event != nil:
+		return in.Event.Kind + " " + in.Event.Program
+	case in.Trigger != nil:
+		return in.Trigger.Command + " by " + in.Trigger.Actor.Login
+	}
+	return ""
+}
+
+func logAttributes(d record.Decision) attributes {
+	var a attributes
+	a.text("fumehood.proposal.id", d.Custom.ID)
+	a.text("fumehood.decision.id", d.DecisionID)
+	a.text("fumehood.decision.path", d.Path)
+	a.text("fumehood.decision.effect", d.Result.Effect)
+	a.list("fumehood.decision.rules", d.Result.Rules)
+	if len(d.Result.Reasons) > 0 {
+		a.text("fumehood.decision.reason", d.Result.Reasons[0].Message)
+		a.text("fumehood.decision.suggestion", d.Result.Reasons[0].Suggestion)
+	}
+	a.flag("fumehood.decision.observed", d.Result.Observed)
+	a.flag("fumehood.decision.approved", d.Result.Approved)
+	a.text("fumehood.decision.code", d.Result.Code)
+	a.judged(d.Input)
+	return a
+}
+
+// judged adds what was judged, in the conventions' words.
+func (a *attributes) judged(in record.Input) {
+	if x := in.Command; x != nil {
+		a.count("fumehood.command.index", int64(x.Index))
+		a.list("process.command_args", x.Argv)
+	}
+	if x := in.Exec; x != nil {
+		a.text("process.executable.path", x.Path)
+		a.list("process.command_args", x.Argv)
+		a.number("process.pid", int64(x.Pid))
+		a.number("process.parent_pid", int64(x.Parent))
+		a.text("fumehood.exec.layer", x.Layer)
+		a.text("fumehood.exec.digest", x.Digest)
+	}
+	if x := in.Event; x != nil {
+		a.text("fumehood.event.kind", x.Kind)
+		a.text("process.executable.path", x.Program)
+		a.number("process.pid", int64(x.Pid))
+		a.text("file.path", x.Path)
+		a.text("network.peer.address", x.Address)
+	}
+	if x := in.Trigger; x != nil {
+		a.text("fumehood.trigger.command", x.Command)
+		a.text("user.name", x.Actor.Login)
+	}
+	a.egress(in)
+}
+
+func (a *attributes) egress(in record.Input) {
+	x := in.Egress
+	if x == nil {
+		return
+	}
+	a.text("fumehood.egress.kind", x.Kind)
+	if x.Kind == "lookup" {
+		a.text("dns.question.name", x.Name)
+	} else if x.Name != "" {
+		a.text("server.address", x.Name)
+	} else {
+		a.text("server.address", x.Address)
+	}
+	a.number("server.port", int64(x.Port))
+	a.text("network.peer.address", x.Address)
+	a.text("network.protocol.name", x.Protocol)
+	a.text("http.request.method", x.Method)
+	a.text("url.path", x.Path)
+}
