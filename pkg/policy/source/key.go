@@ -105,7 +105,7 @@ func keyOf(path string, public any) (*Key, error) {
 	if err != nil {
 		return nil, stop(CodeKey, hintKey, err, "the key in %q cannot be used", path)
 	}
-	k := &Key{name: digestOf(der), material: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), algorithms: algorithmsOf(public)}
+	k := &Key{name: Digest(der), material: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), algorithms: algorithmsOf(public)}
 	if k.algorithms == nil {
 		return nil, stop(CodeKey, hintKey, nil, "the key in %q is too short, or of a kind that is not used", path)
 	}

@@ -141,7 +141,7 @@ func readBundle(ctx context.Context, p parsed, o Options, origin Origin) (policy
 		return policy.Layer{}, Origin{}, err
 	}
 	if p.kind != KindOCI {
-		if origin.Digest = digestOf(data); p.digest != "" && p.digest != origin.Digest {
+		if origin.Digest = Digest(data); p.digest != "" && p.digest != origin.Digest {
 			return policy.Layer{}, Origin{}, wrongDigest(p, origin.Digest)
 		}
 	} else {

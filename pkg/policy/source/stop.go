@@ -39,7 +39,8 @@ func asStop(err error, code, hint, format string, a ...any) error {
 	return stop(code, hint, err, format, a...)
 }
 
-func digestOf(data []byte) string {
+// Digest is "sha256:" and the hex SHA-256 of data, as a spec pins it.
+func Digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

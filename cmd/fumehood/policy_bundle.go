@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	policysource "github.com/fumehood/fumehood/pkg/policy/source"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func policyBundleDoor() *door {
+	return &door{name: "policy bundle", synopsis: "pack a policy as opa does, sign it, verify it", run: runPolicyBundle}
+}
+
+func bundleDoors() []*door {
+	return []*door{bundleBuildDoor(), bundleSignDoor(), bundleVerifyDoor()}
+}
+
+func runPolicyBundle(c *call) int {
+	if len(c.args) == 0 {
+		printBundleHelp(c.stderr)
+		return exitUsage
+	}
+	name, args := c.args[0], c.args[1:]
+	switch {
+	case name == "help" && len(args) > 0:
+		name, args = args[0], []string{"--help"}
+	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
+		printBundleHelp(c.stdout)
+		return exitOK
+	}
+	for _, d := range bundleDoors() {
+		if d.name == "policy bundle "+name {
+			c.door, c.args = d, args
+			return d.run(c)
+		}
+	}
+	fmt.Fprintf(c.stderr, "fumehood: unknown command \"policy bundle %s\"\nfumehood: hint: fumehood policy bundle --help lists the commands\n", printable(name))
+	return exitUsage
+}
+
+func printBundleHelp(w io.Writer) {
+	fmt.Fprint(w, `pack a policy as opa does, sign it, verify it
+
+usage: fumehood policy bundle COMMAND [flags]
+
+`)
+	for _, d := range bundleDoors() {
+		fmt.Fprintf(w, "  %-7s %s\n", d.name[len("policy bundle "):], d.synopsis)
+	}
+	fmt.Fprint(w, `
+A bundle is a tar.gz of Rego and data that opa reads as well. A team builds and signs
+one, and each repository names it by its digest:
+
+  openssl genpkey -algorithm ed25519 -out key.pem
+  openssl pkey -in key.pem -pubout -out key.pub
+  fumehood policy bundle build ./policy --revision 1 --signing-key key.pem --output policy.tar.gz
+  fumehood policy bundle verify policy.tar.gz --policy-key key.pub --minimum-revision 1
+  fumehood check --plan plan.yaml --organisation policy.tar.gz --policy-key key.pub
+
+fumehood policy bundle COMMAND --help says more about one command.
+`)
+}
+
+func bundleBuildDoor() *door {
+	return &door{
+		name:     "policy bundle build",
+		synopsis: "pack a folder of Rego and data into a bundle, the same bytes each time",
+		usage: `FOLDER --output FILE.tar.gz [flags]
+
+The policy is compiled first. What is printed is the bundle's digest, to pin it with.
+Of a folder there go in .rego files, data.json and data.yaml; tests only with --tests.
+FOLDER may also be git:REV:FOLDER, for a bundle of what was committed.
+
+examples:
+  fumehood policy bundle build ./policy --output policy.tar.gz
+  fumehood policy bundle build git:v1.4.0:policy --revision 14 --signing-key key.pem --output policy.tar.gz
+`,
+		run: buildBundle,
+	}
+}
+
+// A signing is what the flags of build and sign say about the signature.
+type signing struct{ key, keyID, scope string }
+
+func (s *signing) define(f *flag.FlagSet) {
+	f.StringVar(&s.key, "signing-key", "", "PEM `file` with the private key, or hs256:FILE with a shared secret")
+	f.StringVar(&s.keyID, "key-id", policysource.DefaultKeyID, "the key's `name` in the signature, by which opa looks for it")
+	f.StringVar(&s.scope, "scope", "", "`scope` of the signature, which who verifies must name too")
+}
+
+// sign signs data, unless no key is given.
+func (s *signing) sign(name string, data []byte) ([]byte, error) {
+	if s.key == "" {
+		return data, nil
+	}
+	signer, err := policysource.ReadSigner(s.key)
+	if err != nil {
+		return nil, err
+	}
+	return signer.Sign(name, data, s.keyID, s.scope)
+}
+
+func buildBundle(c *call) int {
+	var output, revision string
+	var roots list
+	var tests bool
+	var signature signing
+	f := c.flags()
+	f.StringVar(&output, "output", "", "`file` to write, FILE.tar.gz")
+	f.StringVar(&revision, "revision", "", "the bundle's revision: an integer or an RFC 3339 time, so that --minimum-revision can refuse older ones")
+	f.Var(&roots, "root", "the only `path` of packages and data in the bundle, such as fumehood/command; may be repeated (default: all)")
+	f.BoolVar(&tests, "tests", false, "take _test.rego files and cases along")
+	signature.define(f)
+	args, code, ok := c.parseMixed(f)
+	if !ok {
+		return code
+	}
+	if len(args) != 1 || output == "" {
+		return c.misuse("policy bundle build needs one folder and --output")
+	}
+	if err := policysource.CheckMinimum(revision); err != nil {
+		return c.misuse(fmt.Sprintf("the revision %q is neither an integer nor an RFC 3339 time", revision))
+	}
+	l, _, err := policysource.Read(c.ctx, args[0], policysource.Options{Repository: openLocal("")})
+	if err != nil {
+		return c.stopped(err)
+	}
+	l.Role = policy.Allows
+	if _, err := policy.New(c.ctx, policy.Options{Layers: []policy.Layer{l}}); err != nil {
+		return c.stopped(err)
+	}
+	data, err := policysource.Build(policysource.Recipe{Files: l.Files, Revision: revision, Roots: roots, Tests: tests})
+	if err == nil {
+		data, err = signature.sign(output, data)
+	}
+	if err != nil {
+		return c.stopped(err)
+	}
+	return c.writeBundle(output, data)
+}
+
+// writeBundle puts the file in place at once, so that nobody reads half of it.
+func (c *call) writeBundle(name string, data []byte) int {
+	f, err := os.CreateTemp(filepath.Dir(name), ".fumehood-bundle-")
+	if err == nil {
+		_, err = f.Write(data)
+		err = errors.Join(err, f.Chmod(0o644), f.Close())
+		if err == nil {
+			err = os.Rename(f.Name(), name)
+		}
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}
+	if err != nil {
+		return c.stopped(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", name), Hint: "is the folder there, and may you write to it?", Err: err})
+	}
+	fmt.Fprintf(c.stdout, "%s@%s\n", printable(name), policysource.Digest(data))
+	return exitOK
+}
+
+// parseMixed reads flags before and after arguments.
+func (c *call) parseMixed(f *flag.FlagSet) (args []string, code int, ok bool) {
+	for {
+		if code, ok := c.parse(f); !ok {
+			return nil, code, false
+		}
+		if f.NArg() == 0 {
+			return args, exitOK, true
+		}
+		args = append(args, f.Arg(0))
+		c.args = f.Args()[1:]
+	}
+}
