@@ -20,7 +20,7 @@ interpreters := {"python3", "node", "ruby", "perl", "php", "lua", "luajit", "jav
 
 inline if {
 	some word in input.command.argv
-	regex.match(`^-[a-zA-Z0-9]*[cemrpf]$|^--eval$|^--print$|^-[lpnai]*e`, word)
+	regex.match(`^-[a-zA-Z0-9]*[cemrpf]$|^--eval$|^--print$|^-[lpnai]*e.*`, word)
 }
 
 # METADATA
@@ -69,11 +69,11 @@ program_text("-c") if input.command.program == "python3"
 
 program_text("-r") if input.command.program == "php"
 
-workspace_or_own(_, value) if regex.match(`^/workspace/[^.]`, value)
+workspace_or_own(_, value) if regex.match(`^/workspace/[^.].*`, value)
 
 workspace_or_own(name, value) if {
 	not name in {"-b", "-I", "-javaagent", "--init-script", "-f"}
-	regex.match(`^/tmp/[^.]`, value)
+	regex.match(`^/tmp/[^.].*`, value)
 }
 
 loading := {
@@ -108,7 +108,7 @@ other contains word if {
 
 harmless_exec(word) if {
 	input.command.program in {"bazel"}
-	startswith(word, "--shell")
+	regex.match(`^--shell([=:].*)?$`, word)
 }
 
 harmless_exec(word) if {

@@ -248,7 +248,7 @@ deny contains lib.denial("code.package", sprintf("%s fetches a package by name, 
 	word in words
 	some j, named in input.command.argv
 	j > i
-	not regex.match(`^(-|\.|/|$)|^\S*(requirements|constraints)\S*$|\.(txt|whl|tgz|tar\.gz|toml)$`, named)
+	not regex.match(`^([-./].*)?$|\.(txt|in|whl|tgz|tar\.gz|toml)$`, named)
 	not option_argument(j)
 	not networked
 }
@@ -362,7 +362,7 @@ deny contains lib.denial("code.package", "pip fetches a package by name, and the
 	input.command.argv[i + 1] in {"install", "download", "wheel", "search", "config", "index"}
 	some j, named in input.command.argv
 	j > i + 1
-	not regex.match(`^(-|\.|/|$)|^\S*(requirements|constraints)\S*$|\.(txt|whl|tgz|tar\.gz|toml)$`, named)
+	not regex.match(`^([-./].*)?$|\.(txt|in|whl|tgz|tar\.gz|toml)$`, named)
 	not option_argument(j)
 	not pip_fetches(i + 1)
 }
@@ -478,7 +478,7 @@ deny contains lib.denial("code.url", sprintf("%s is an address, and there is no 
 	running
 	some [_, word] in spoken
 	regex.match(`(^|[=:@])(https?|ftp|ssh|git|data|file)(\+\w+)?:(//|/|text/)`, word)
-	not regex.match(`://(localhost|127\.0\.0\.1|\[::1\])([:/]|$)`, word)
+	not regex.match(`^[^/]*://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^:]*)?$`, word)
 	not client
 }
 

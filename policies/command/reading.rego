@@ -23,7 +23,7 @@ find_argument(word) if {
 	some i, argument in input.command.argv
 	argument == word
 	i > 0
-	regex.match(`^-[a-z]{3,}`, input.command.argv[i - 1])
+	regex.match(`^-[a-z]{3,}.*`, input.command.argv[i - 1])
 }
 
 tree_reader if input.command.program in {"find", "rg", "tree", "du", "tar", "fd", "fdfind", "ag", "ack", "zip", "cloc", "tokei", "scc", "ncdu", "cpio"}

@@ -146,7 +146,7 @@ deny contains lib.denial("shell.login", "a login shell reads profiles first", "u
 after_script(i) if {
 	some j, word in input.command.argv
 	j < i
-	regex.match(`^[^-]`, word)
+	regex.match(`^[^-].*`, word)
 }
 
 # METADATA

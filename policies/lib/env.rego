@@ -121,7 +121,7 @@ elsewhere(value) if {
 
 elsewhere(value) if {
 	regex.match(`^[A-Za-z][\w+.-]*://`, value)
-	not regex.match(`^(sqlite|file|memory|postgres(ql)?|mysql|redis|amqp|mongodb|https?)(\+\w+)?://(/?$|//?tmp/|/?:memory:|[^/]*\b(localhost|127\.0\.0\.1|\[::1\])\b)`, value)
+	not regex.match(`^(sqlite|file|memory|postgres(ql)?|mysql|redis|amqp|mongodb|https?)(\+\w+)?://(/?$|//?tmp/|/?:memory:|([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$))`, value)
 }
 
 steers(name) if {

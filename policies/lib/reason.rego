@@ -1,5 +1,3 @@
-# METADATA
-# title: What the rules share
 package fumehood.lib
 
 # denial is a member of deny. Rules that only look up a table use it.
