@@ -7,6 +7,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -15,12 +16,17 @@ import (
 func policyCheckDoor() *door {
 	return &door{
 		name:     "policy check",
-		synopsis: "compile policies, say what is wrong with them, and count their rules",
+		synopsis: "compile policies, say all that is wrong with them, and count their rules",
 		usage: `[flags]
+
+Each layer is checked in the role that its flag gives it. What a run would refuse to load
+is "refused"; what it would load, and what hardly does what it seems to, an "error". Both
+make the exit code 1. A "warning" does so with --strict.
 
 examples:
   fumehood policy check --policy ./policy
-  fumehood policy check --organisation ./org --policy ./policy --json
+  fumehood policy check --organisation ./org --policy ./policy --strict
+  fumehood policy check --policy ./policy --json
 `,
 		run: checkPolicy,
 	}
@@ -28,40 +34,72 @@ examples:
 
 func checkPolicy(c *call) int {
 	var policies chosen
-	var asJSON bool
+	var asJSON, strict bool
 	f := c.flags()
 	policies.define(f)
-	f.BoolVar(&asJSON, "json", false, "print the counts as JSON, one a line")
+	f.BoolVar(&asJSON, "json", false, "print one JSON document: rules and problems")
+	f.BoolVar(&strict, "strict", false, "let warnings fail, too")
 	if code, ok := c.parse(f); !ok {
 		return code
 	}
 	if f.NArg() > 0 {
 		return c.misuse("policy check takes no argument: name folders with --policy")
 	}
-	engine, err := policies.engine(c.ctx, false)
+	layers, err := policies.layers()
 	if err != nil {
 		return c.stopped(err)
 	}
-	c.warn(engine)
-	return c.printCounts(engine.Rules(), asJSON)
+	review, err := policy.Check(c.ctx, layers)
+	if err != nil {
+		return c.stopped(err)
+	}
+	if err := printReview(c.stdout, review, asJSON); err != nil {
+		return c.stopped(err)
+	}
+	return reviewCode(review, strict)
 }
 
-func (c *call) printCounts(counts []policy.RuleCount, asJSON bool) int {
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	encoder := json.NewEncoder(c.stdout)
+func reviewCode(r policy.Review, strict bool) int {
+	if r.Count(policy.Refused)+r.Count(policy.Wrong) > 0 || strict && len(r.Problems) > 0 {
+		return exitRefused
+	}
+	return exitOK
+}
+
+func printReview(w io.Writer, r policy.Review, asJSON bool) error {
+	if asJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "%s: %s: %s [%s]\n", printable(p.Place()), p.Severity, printable(p.Message), p.Code)
+		if p.Hint != "" {
+			fmt.Fprintf(w, "  hint: %s\n", printable(p.Hint))
+		}
+	}
+	if len(r.Problems) > 0 {
+		fmt.Fprintln(w)
+	}
+	if err := printCounts(w, r.Rules); err != nil {
+		return err
+	}
+	if len(r.Problems) == 0 {
+		_, err := fmt.Fprintln(w, "\nno problems")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%d refused, %d errors, %d warnings\n", r.Count(policy.Refused), r.Count(policy.Wrong), r.Count(policy.Doubtful))
+	return err
+}
+
+// printCounts is a table of the rules of each layer, point and set that has any.
+func printCounts(out io.Writer, counts []policy.RuleCount) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "LAYER\tPOINT\tSET\tRULES")
 	for _, n := range counts {
-		switch {
-		case n.Rules == 0:
-		case asJSON:
-			if err := encoder.Encode(n); err != nil {
-				return c.stopped(err)
-			}
-		default:
+		if n.Rules > 0 {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", printable(n.Layer), n.Point, n.Set, n.Rules)
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return c.stopped(err)
-	}
-	return exitOK
+	return w.Flush()
 }

@@ -111,6 +111,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if e.layers, err = compileLayers(ctx, given); err != nil {
 		return nil, err
 	}
+	e.style(given)
 	for _, l := range e.layers {
 		if l.may(Grants) && l.points[pointExec] == nil {
 			e.warn(fmt.Sprintf("policy.no-exec: layer %q allows programs nowhere: write allow contains {…} in package %s, or none begins", l.name, pointExec))
@@ -146,7 +147,7 @@ func (e *Engine) warn(text string) {
 // A RuleCount says how many rules of one kind a layer has at a decision point.
 type RuleCount struct {
 	Layer string `json:"layer"`
-	Point string `json:"point"` // "fumehood.command", "fumehood.egress", "fumehood.event", "fumehood.exec", "fumehood.output", "fumehood.proposal" or "fumehood.trigger"
+	Point string `json:"point"` // "fumehood.command", "fumehood.egress", "fumehood.event", "fumehood.exec", "fumehood.output", "fumehood.proposal", "fumehood.snippet" or "fumehood.trigger"
 	Set   string `json:"set"`   // "deny", "ask", "allow" …
 	Rules int    `json:"rules"`
 }

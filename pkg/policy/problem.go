@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -104,6 +105,7 @@ func checkLayer(ctx context.Context, s Layer) ([]RuleCount, []Problem, error) {
 		}
 		problems = append(problems, compiled...)
 	}
+	problems = append(problems, l.metadata(modules)...)
 	problems = append(problems, l.lint(modules)...)
 	return l.counts, tidied(problems), nil
 }
@@ -130,6 +132,9 @@ func (l *layer) compileAll(ctx context.Context, modules map[string]*ast.Module) 
 			continue
 		}
 		own := modulesOf(name, modules, all)
+		for _, m := range own {
+			m.Annotations = nil
+		}
 		err := bounded(ctx, compileDeadline, l.name, func() error {
 			if compiler := compileModules(name, own, true); compiler.Failed() {
 				return compiler.Errors
@@ -142,6 +147,16 @@ func (l *layer) compileAll(ctx context.Context, modules map[string]*ast.Module) 
 		problems = append(problems, l.problemOf(err)...)
 	}
 	return problems, nil
+}
+
+// metadata says which METADATA contradicts another.
+func (l *layer) metadata(modules map[string]*ast.Module) []Problem {
+	var problems []Problem
+	_, errs := ast.BuildAnnotationSet(slices.Collect(maps.Values(modules)))
+	for _, e := range errs {
+		problems = append(problems, l.at(e.Location, Wrong, lintMetadata, plainly(e.Message), "write it once: what stands above package is about all files of the package"))
+	}
+	return problems
 }
 
 // problemOf reads what OPA, or an earlier check, says.
