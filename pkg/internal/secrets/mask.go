@@ -173,7 +173,7 @@ const marker = "[redacted "
 // changed, so that every marker is ours.
 const ForgedMarker = "forged-marker"
 
-// newWords are all forms of all masks, and the marker itself.
+// newWords are all forms of all masks.
 func newWords(masks []Mask) []word {
 	var words []word
 	for i, m := range masks {
@@ -195,6 +195,5 @@ func newWords(masks []Mask) []word {
 			}
 		}
 	}
-	words = slices.DeleteFunc(words, func(w word) bool { return len(w.text) > 8*pieceLength })
-	return append(words, word{text: marker, value: -1})
+	return slices.DeleteFunc(words, func(w word) bool { return len(w.text) > 8*pieceLength })
 }

@@ -24,6 +24,9 @@ type masker struct {
 
 func newMasker(to io.Writer, words *automaton, rules func(*word) (string, string), count func(rule, form string)) *masker {
 	m := &masker{to: to, rules: rules, count: count}
+	if words == nil {
+		return m
+	}
 	m.lenses = []*lens{newLens(words, false, false)}
 	if len(words.words) > 1 { // more than the marker
 		m.lenses = append(m.lenses, newLens(words, true, false), newLens(words, true, true))

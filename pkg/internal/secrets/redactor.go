@@ -18,6 +18,7 @@ type Redactor struct {
 	scanner *Scanner
 	masks   []Mask
 	words   *automaton
+	names   *automaton // without the marker, for texts that may hold ones of ours; nil without masks
 }
 
 // NewRedactor returns a Redactor for masks, which may be none. Its error says what is
@@ -35,7 +36,13 @@ func NewRedactor(masks []Mask) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Redactor{scanner: scanner, masks: masks, words: newAutomaton(newWords(masks))}, nil
+	r := &Redactor{scanner: scanner, masks: masks}
+	words := newWords(masks)
+	r.words = newAutomaton(append(words, word{text: marker, value: -1}))
+	if len(words) > 0 {
+		r.names = newAutomaton(words)
+	}
+	return r, nil
 }
 
 // A Tally is what was found in one text.
@@ -87,7 +94,7 @@ func (r *Redactor) stands(w *word) (rule, text string) {
 // which rules finds stay; no value of a mask does. What could not be searched in time is
 // not copied, and counts as found by the rule Unscanned.
 func (r *Redactor) Copy(to io.Writer, from io.Reader, keep func(rule string) bool) (Tally, error) {
-	p := r.pipe(to, keep)
+	p := r.pipe(to, r.words, keep)
 	_, err := io.CopyBuffer(p.mask, justReader{from}, make([]byte, window))
 	if err == nil {
 		err = p.close()
@@ -102,10 +109,10 @@ type pipe struct {
 	count  *counter
 }
 
-func (r *Redactor) pipe(to io.Writer, keep func(string) bool) pipe {
+func (r *Redactor) pipe(to io.Writer, words *automaton, keep func(string) bool) pipe {
 	c := newCounter()
 	search := &searcher{scanner: r.scanner, to: to, keep: keep, count: c.rule}
-	return pipe{newMasker(search, r.words, r.stands, c.mask), search, c}
+	return pipe{newMasker(search, words, r.stands, c.mask), search, c}
 }
 
 func (p pipe) close() error {
@@ -119,9 +126,11 @@ func (p pipe) close() error {
 type justReader struct{ io.Reader }
 
 // Text returns text with markers in the place of secrets, and what was found.
-func (r *Redactor) Text(text []byte) ([]byte, Tally) {
+func (r *Redactor) Text(text []byte) ([]byte, Tally) { return r.text(text, r.words) }
+
+func (r *Redactor) text(text []byte, words *automaton) ([]byte, Tally) {
 	var out bytes.Buffer
-	p := r.pipe(&out, nil)
+	p := r.pipe(&out, words, nil)
 	_, _ = p.mask.Write(text) // a buffer takes everything
 	_ = p.close()
 	return out.Bytes(), p.count.tally()

@@ -305,7 +305,7 @@ func FuzzMask(f *testing.F) {
 			text = slices.Concat(before, []byte("\" \t "), []byte(w.write(value)), []byte(" "), after)
 		}
 		var out bytes.Buffer
-		p := r.pipe(&out, nil)
+		p := r.pipe(&out, r.words, nil)
 		rng := rand.New(rand.NewPCG(uint64(cut), 1))
 		for rest := text; len(rest) > 0; {
 			n := min(len(rest), 1+rng.IntN(1+int(cut)%300))

@@ -3,6 +3,7 @@
 package secrets
 
 import (
+	"io"
 	"reflect"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 // names of tables included, and what was found. Nothing of v is changed, and where
 // nothing is found v itself comes back. Texts of type []byte are left as they are.
 //
-// A text is searched by itself: what is a secret only because of the name of its field
+// A marker is taken for one of ours. A text is searched by itself: what is a secret only because of the name of its field
 // is not found.
 func Value[T any](r *Redactor, v T) (T, []proposal.Redaction) {
 	if !r.suspects(reflect.ValueOf(v)) {
@@ -41,15 +42,11 @@ func (r *Redactor) suspects(v reflect.Value) bool {
 		return true
 	}
 	found := false
-	m := newMasker(discard{}, r.words, r.stands, func(string, string) { found = true })
-	_, _ = m.Write([]byte(text))
+	m := newMasker(io.Discard, r.names, r.stands, func(string, string) { found = true })
+	_, _ = m.Write([]byte(text)) // nothing of it is kept
 	_ = m.Close()
 	return found
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // leastText is the length from which a text is looked at.
 const leastText = LeastMask
@@ -96,7 +93,7 @@ func (r *Redactor) copyOf(v reflect.Value, c *counter) reflect.Value {
 	switch v.Kind() {
 	case reflect.String:
 		if v.Len() >= leastText {
-			out.SetString(r.text(v.String(), c))
+			out.SetString(r.word(v.String(), c))
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
@@ -133,9 +130,9 @@ func (r *Redactor) copyOf(v reflect.Value, c *counter) reflect.Value {
 	return out
 }
 
-// text is s redacted, counted in c.
-func (r *Redactor) text(s string, c *counter) string {
-	out, t := r.Text([]byte(s))
+// word is s redacted, counted in c.
+func (r *Redactor) word(s string, c *counter) string {
+	out, t := r.text([]byte(s), r.names)
 	if len(t.Found) == 0 {
 		return s
 	}
