@@ -140,7 +140,28 @@ func reasonLine(r proposal.Reason, l level) string {
 	if r.Text != "" && !strings.Contains(r.Message, r.Text) {
 		s += " (" + code(r.Text, l.short) + ")"
 	}
-	return s + instead(r.Suggestion, l) + "</li>"
+	return s + instead(r.Suggestion, l) + next(r, l) + "</li>"
+}
+
+// next says what to do about r: whether another wording may pass, and which commands
+// would. They may repeat the proposal's words.
+func next(r proposal.Reason, l level) string {
+	s := ""
+	if r.Retry == proposal.RetryNever {
+		s = "<br>No other wording of it is allowed."
+	}
+	if len(r.Alternatives) > 0 {
+		s += "<br><b>Allowed:</b> " + strings.Join(codes(r.Alternatives, l), ", ")
+	}
+	return s
+}
+
+func codes(list []string, l level) []string {
+	var all []string
+	for _, text := range list[:min(len(list), proposal.MaxAlternatives)] {
+		all = append(all, code(text, l.short))
+	}
+	return all
 }
 
 func unknownLine(u proposal.Unknown, l level) string {

@@ -163,6 +163,7 @@ func (p *prober) decision(r proposal.Record, path string) {
 	for i, reason := range d.Reasons {
 		at := fmt.Sprintf("%s.reasons[%d]", path, i)
 		p.hold(reason.Command >= -1 && reason.Command < max(1, len(r.Analysis.Commands)), at+".command", "is no command's index")
+		p.typed(reason, at)
 		if !reason.Observed {
 			strongest = min(strongest, reason.Effect)
 		}
@@ -170,6 +171,19 @@ func (p *prober) decision(r proposal.Record, path string) {
 	p.hold(d.Effect <= strongest, path+".effect", "is weaker than its reasons")
 	p.hold(d.Effect == proposal.Deny || len(r.Analysis.Unknowns) == 0, path+".effect", "lets run what could not be analysed")
 	p.hold(r.Approval == nil || d.Effect == proposal.Ask, path+".effect", "needs no approval, and has one")
+}
+
+// typed checks what a reason says to who proposed it.
+func (p *prober) typed(r proposal.Reason, path string) {
+	p.hold(r.Retry == "" || slices.Contains(proposal.Retries, r.Retry), path+".retry", "is none of the words it may be")
+	p.hold(len(r.Layer) <= 64, path+".layer", "is no layer's name")
+	if s := r.Span; s != nil {
+		p.hold(s.Start >= 0 && s.End >= s.Start && s.Line >= 1 && s.Col >= 1, path+".span", "is no place in a text")
+	}
+	p.hold(len(r.Alternatives) <= proposal.MaxAlternatives, path+".alternatives", "has too many items")
+	for _, text := range r.Alternatives {
+		p.hold(len(text) <= proposal.MaxAlternative, path+".alternatives", "holds a command that is too long")
+	}
 }
 
 func (p *prober) result(r proposal.Result, path string) {

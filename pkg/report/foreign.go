@@ -57,6 +57,7 @@ func quoteRecord(r *proposal.Record, decided bool) {
 		for i := range r.Decision.Reasons {
 			reason := &r.Decision.Reasons[i]
 			reason.Message, reason.Suggestion = quote(reason.Message), quote(reason.Suggestion)
+			reason.Alternatives, reason.Retry = nil, "" // nobody of ours has allowed them
 		}
 		r.Analysis.Unknowns = slices.Clone(r.Analysis.Unknowns)
 		for i := range r.Analysis.Unknowns {

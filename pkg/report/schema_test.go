@@ -29,6 +29,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 		reflect.TypeFor[proposal.Status](): enum(
 			proposal.SandboxFailed, proposal.Exited, proposal.Signaled, proposal.TimedOut, proposal.OutOfMemory,
 			proposal.ProcessLimit, proposal.DiskLimit, proposal.OutputLimit, proposal.NotRun),
+		reflect.TypeFor[proposal.Retry]():    {Type: "string", Enum: []any{proposal.RetryVary, proposal.RetryNever, proposal.RetryApproval, proposal.RetryTransient}},
 		reflect.TypeFor[proposal.Duration](): {Type: "string", Description: "as Go writes it: 2m0s"},
 		reflect.TypeFor[[]byte]():            {Types: []string{"string", "null"}, ContentEncoding: "base64"},
 	}})
