@@ -23,7 +23,7 @@ import "embed"
 
 // FS holds the Rego modules. Files ending in _test.rego are tests.
 //
-//go:embed command egress event exec lib output proposal trigger
+//go:embed command egress event exec lib output proposal snippet trigger
 var FS embed.FS
 
 // Options says which options each tool has and which of them take a value. It is

@@ -26,11 +26,12 @@ const (
 	pointExec     = "fumehood.exec"
 	pointOutput   = "fumehood.output"
 	pointProposal = "fumehood.proposal"
+	pointSnippet  = "fumehood.snippet"
 	pointTrigger  = "fumehood.trigger"
 	packageLib    = "fumehood.lib"
 )
 
-var points = []string{pointCommand, pointEgress, pointEvent, pointExec, pointOutput, pointProposal, pointTrigger}
+var points = []string{pointCommand, pointEgress, pointEvent, pointExec, pointOutput, pointProposal, pointSnippet, pointTrigger}
 
 // sets are the rule names with a meaning, and at which points they have it.
 var sets = map[string][]string{
@@ -40,6 +41,7 @@ var sets = map[string][]string{
 	pointExec:     {"allow", "ask", "deny"},
 	pointOutput:   {"deny", "redact"},
 	pointProposal: {"ask", "deny", "env", "limits", "network", "programs"},
+	pointSnippet:  {"ask", "deny"},
 	pointTrigger:  {"allow", "ask", "deny"},
 }
 

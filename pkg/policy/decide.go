@@ -37,6 +37,9 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 	if err != nil {
 		return proposal.Decision{}, err
 	}
+	if err := e.askSnippets(ctx, m, shared, a); err != nil {
+		return proposal.Decision{}, err
+	}
 	return m.decision(p, a)
 }
 

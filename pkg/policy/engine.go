@@ -4,7 +4,8 @@
 // OPA.
 //
 // It asks one prepared query a proposal (package fumehood.proposal) and one a
-// simple command (package fumehood.command), in each layer; one a program that
+// simple command (package fumehood.command), in each layer; one a piece of code in the
+// text (package fumehood.snippet); one a program that
 // begins in the sandbox (package fumehood.exec); one a step of a connection that leaves
 // it (package fumehood.egress); one a thing of note that was seen there (package
 // fumehood.event); one a thing that is about to leave (package fumehood.output); and

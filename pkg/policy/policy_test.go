@@ -8,12 +8,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/snippet"
 )
 
 func decide(t testing.TB, e *policy.Engine, text string) proposal.Decision {
 	t.Helper()
 	p := proposal.Proposal{ID: "t", Run: text}
-	d, err := e.Decide(t.Context(), p, parse.Analyze(p))
+	d, err := e.Decide(t.Context(), p, analysis(p))
 	if err != nil {
 		t.Fatalf("cannot decide %q: %v", text, err)
 	}
@@ -39,7 +40,11 @@ func TestShippedPolicyAllowsAndDenies(t *testing.T) {
 	}
 }
 
-func analysis(p proposal.Proposal) proposal.Analysis { return parse.Analyze(p) }
+func analysis(p proposal.Proposal) proposal.Analysis {
+	a := parse.Analyze(p)
+	a.Snippets = snippet.Of(p, a)
+	return a
+}
 
 // granting is an engine of which dir alone is the policy.
 func granting(t testing.TB, dir string) *policy.Engine {

@@ -74,6 +74,8 @@ func documentOf(point string) reflect.Type {
 		return reflect.TypeFor[outputInput]()
 	case pointExec:
 		return reflect.TypeFor[execInput]()
+	case pointSnippet:
+		return reflect.TypeFor[snippetDocument]()
 	case pointTrigger:
 		return reflect.TypeFor[proposal.Trigger]()
 	}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// snippetDocument is the input document of fumehood.snippet, asked once a piece of code
+// in the proposal's text. What it says was found by reading, not by running: a rule
+// may refuse by it, and none may allow.
+type snippetDocument struct {
+	Workspace string        `json:"workspace"`
+	Proposal  proposalInput `json:"proposal"`
+	Snippet   snippetInput  `json:"snippet"`
+}
+
+type snippetInput struct {
+	Language     string         `json:"language"` // python, javascript or typescript
+	Via          string         `json:"via"`      // code, -c, -e, heredoc or herestring
+	Command      int            `json:"command"`  // index of the command that carries it
+	Size         int            `json:"size"`     // bytes
+	Complete     bool           `json:"complete"` // all of it was read and understood
+	Imports      []string       `json:"imports"`
+	Capabilities []string       `json:"capabilities"` // proposal.Can…: "network", "process" …
+	Findings     []findingInput `json:"findings"`
+}
+
+type findingInput struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Line    int    `json:"line"` // of the snippet, from 1
+	Column  int    `json:"column"`
+}
+
+func snippetInputOf(s proposal.Snippet) snippetInput {
+	in := snippetInput{Language: s.Language, Via: s.Via, Command: s.Command, Size: s.Size, Complete: s.Complete, Imports: s.Imports, Capabilities: s.Capabilities}
+	for _, f := range s.Findings {
+		in.Findings = append(in.Findings, findingInput{f.Code, f.Message, f.Span.Line, f.Span.Col})
+	}
+	return in
+}
+
+var snippetKeys = fieldKeys(reflect.TypeFor[snippetDocument]())
+
+// askSnippets asks once each snippet of a; shared is the proposal's part of the input.
+func (e *Engine) askSnippets(ctx context.Context, m *merger, shared *ast.Term, a proposal.Analysis) error {
+	for _, s := range a.Snippets {
+		command, text := whole, ""
+		if s.Command >= 0 && s.Command < len(a.Commands) {
+			command, text = s.Command, textOf(a.Commands[s.Command])
+		}
+		document := ast.NewObject(
+			[2]*ast.Term{snippetKeys[0], ast.InternedTerm(e.workspace)},
+			[2]*ast.Term{snippetKeys[1], shared},
+			[2]*ast.Term{snippetKeys[2], termOf(reflect.ValueOf(snippetInputOf(s)))},
+		)
+		if err := e.ask(ctx, m, pointSnippet, document, command, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
