@@ -47,7 +47,7 @@ type call struct {
 }
 
 func doors() []*door {
-	return []*door{demoDoor(), runDoor(), checkDoor(), policyDoor(), actionDoor(), verifyDoor(), showDoor(), proveDoor(), doctorDoor()}
+	return []*door{demoDoor(), runDoor(), checkDoor(), policyDoor(), actionDoor(), verifyDoor(), showDoor(), proveDoor(), exportDoor(), doctorDoor()}
 }
 
 func main() {

@@ -46,6 +46,9 @@ func runPlan(c *call) int {
 	if s.lifeline && s.plan == "-" {
 		return c.misuse("--lifeline and --plan - both need standard input")
 	}
+	if err := s.sending.check(); err != nil {
+		return c.misuseOf(err)
+	}
 	p, code, ok := c.readPlan(s.plan)
 	if !ok {
 		return code
@@ -85,7 +88,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 		r.Error = proposal.FailureOf(err)
 	}
 	r.Audit = &proposal.Audit{Origin: w.log.Origin(), Key: w.log.Key(), Entries: w.log.Entries(), Checkpoint: checkpoint, File: s.logName(w.log.Path())}
-	if out := errors.Join(c.publish(s, r), heir.take(s.left()...)); out != nil {
+	if out := errors.Join(c.publish(s, r), c.passOn(&s.sending, w.log.Path(), r.Audit), heir.take(s.left()...)); out != nil {
 		return c.stopped(errors.Join(err, out))
 	}
 	if err != nil {

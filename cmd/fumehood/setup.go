@@ -49,6 +49,7 @@ type setup struct {
 	about           string
 	owner           string
 	lifeline        bool
+	sending         sending
 }
 
 func (s *setup) define(f *flag.FlagSet) {
@@ -59,6 +60,7 @@ func (s *setup) define(f *flag.FlagSet) {
 	f.StringVar(&s.registries, "registries", "", "JSON `file` that says where packages are found, in place of this host's tools; fumehood action writes it")
 	f.StringVar(&s.owner, "owner", "", "give the artifacts to `UID:GID`")
 	f.BoolVar(&s.lifeline, "lifeline", false, "stop when standard input ends")
+	s.sending.define(f)
 	s.defineCommon(f)
 }
 
@@ -216,7 +218,7 @@ func (s *setup) logName(path string) string {
 // left names what this run has made so far.
 func (s *setup) left() []string {
 	var paths []string
-	for _, path := range []string{s.placed, s.report, s.markdown} {
+	for _, path := range []string{s.placed, s.report, s.markdown, s.sending.decisions} {
 		if path != "" {
 			paths = append(paths, path)
 		}

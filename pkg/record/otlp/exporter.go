@@ -55,11 +55,22 @@ func New(o Options) (*Exporter, error) {
 		return nil, err
 	}
 	t := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true, TLSHandshakeTimeout: Patience,
+		Proxy: proxy, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true, TLSHandshakeTimeout: Patience,
 		MaxResponseHeaderBytes: 64 << 10, DisableCompression: true, MaxConnsPerHost: 1, IdleConnTimeout: Patience,
 	}
 	return &Exporter{o: o, base: base, client: &http.Client{Transport: t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+}
+
+var errProxy = errors.New("a proxy variable is no URL")
+
+// proxy is what the environment says; its own error quotes the variable, password and all.
+func proxy(r *http.Request) (*url.URL, error) {
+	u, err := http.ProxyFromEnvironment(r)
+	if err != nil {
+		return nil, errProxy
+	}
+	return u, nil
 }
 
 // Send sends a run and its decisions. It returns when ctx ends at the latest; give it

@@ -5,6 +5,7 @@ package otlp
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ const (
 	protobuf   = "application/x-protobuf"
 	mostAnswer = 64 << 10
 	mostTries  = 6
+	mostKnocks = 3 // where nobody answers
 	firstWait  = 200 * time.Millisecond
 )
 
@@ -48,7 +50,11 @@ func (x *Exporter) post(ctx context.Context, h http.Header, path string, m, answ
 	wait := firstWait
 	for try := 1; ; try++ {
 		after, err := x.once(ctx, h, path, body, answer)
-		if err == nil || after < 0 || try == mostTries {
+		var lost *lostError
+		switch {
+		case err == nil || after < 0 || try == mostTries:
+			return err
+		case errors.As(err, &lost) && !lost.answered && try == mostKnocks:
 			return err
 		}
 		if after == 0 {
@@ -80,7 +86,8 @@ func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []
 	}
 	response, err := x.client.Do(r)
 	if err != nil {
-		return 0, &lostError{what: "it cannot be reached: " + unreached(err)}
+		why, temporary := unreached(err)
+		return retry(temporary), &lostError{what: "it cannot be reached: " + why}
 	}
 	defer response.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
@@ -97,21 +104,20 @@ func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []
 	return 0, nil
 }
 
-// unreached is err without what may hold a password: the address of a proxy.
-func unreached(err error) string {
-	var u *url.Error
+// unreached says why nobody answered, and whether another try may help.
+func unreached(err error) (string, bool) {
+	var wrap *url.Error
+	if errors.As(err, &wrap) {
+		err = wrap.Err // without the address
+	}
+	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "it did not answer in time"
-	case errors.As(err, &u) && strings.EqualFold(u.Op, "parse"):
-		return "a proxy variable is no URL"
-	case errors.As(err, &u):
-		err = u.Err
+		return "it did not answer in time", true
+	case errors.As(err, &untrusted), errors.Is(err, errProxy):
+		return text.Inline(err.Error(), 300), false
 	}
-	if errors.As(err, &u) {
-		return "a proxy variable is no URL"
-	}
-	return text.Inline(err.Error(), 300)
+	return text.Inline(err.Error(), 300), true
 }
 
 // refusal says which answer it was. What else it says is not shown: it can be anything.
@@ -141,6 +147,14 @@ func retryAfter(r *http.Response, now time.Time) time.Duration {
 		return max(at.Sub(now), time.Millisecond)
 	}
 	return 0
+}
+
+// retry is once's answer for what nobody asked to wait for.
+func retry(temporary bool) time.Duration {
+	if temporary {
+		return 0
+	}
+	return -1
 }
 
 func rejected(n int64, of int, what, why string) error {

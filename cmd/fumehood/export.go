@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/record"
+	"github.com/fumehood/fumehood/pkg/record/otlp"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+func exportDoor() *door {
+	return &door{
+		name:     "export",
+		synopsis: "give a run's decisions to other systems: lines of JSON, or an OpenTelemetry collector",
+		usage: `LOG|REPORT [flags]
+
+With --to decisions each line is one decision, in the form of OPA's decision log; the
+schema is testdata/schema/fumehood.decision.v1.json. With --to otlp the run is sent as
+a trace, its decisions and findings as log records, by OTLP over HTTP.
+
+A log is verified first; of one that was changed nothing is exported. A report tells of
+proposals, commands and findings; the log, audit.jsonl, of programs and connections, too.
+Ids are the same each time, so that what is exported twice can be told.
+
+exit codes: 0 exported, 1 the log was changed (nothing is exported) or cut off (what was
+signed is), 3 cannot be read, written or sent
+
+examples:
+  fumehood export audit.jsonl
+  fumehood export audit.jsonl --key "$(jq -r .audit.key report.json)" --out decisions.jsonl
+  fumehood export audit.jsonl | jq -r 'select(.result.effect == "deny") | [.decision_id, .path, .result.rules[0]] | @tsv'
+  fumehood export audit.jsonl --to otlp --endpoint http://127.0.0.1:4318
+  fumehood export audit.jsonl --to otlp --endpoint https://otlp.example --otlp-header Authorization=OTLP_AUTHORIZATION
+  fumehood export --attributes
+`,
+		run: exportRun,
+	}
+}
+
+// An export is what the door's flags say.
+type export struct {
+	to, out    string
+	trust      audit.Trust
+	all, table bool
+	otlp       collector
+}
+
+func (x *export) define(f *flag.FlagSet) {
+	f.StringVar(&x.to, "to", "decisions", "`FORM`: decisions or otlp")
+	f.StringVar(&x.out, "out", "", "write decisions to this `file` instead of standard output")
+	f.BoolVar(&x.all, "all", false, "every program that began, too: not only those that were refused or would have been")
+	f.StringVar(&x.trust.Key, "key", "", "verifier key that the log must be signed with, from the report")
+	f.StringVar(&x.trust.Checkpoint, "checkpoint", "", "checkpoint that the log must hold, from the report")
+	f.StringVar(&x.otlp.endpoint, "endpoint", "", "`URL` of the collector, without /v1/traces")
+	f.BoolVar(&x.table, "attributes", false, "print the table of OpenTelemetry attributes and end")
+	x.otlp.define(f)
+}
+
+func exportRun(c *call) int {
+	var x export
+	f := c.flags()
+	x.define(f)
+	if code, ok := c.parse(f); !ok {
+		return code
+	}
+	if x.table && f.NArg() == 0 && len(c.args) == 1 {
+		fmt.Fprint(c.stdout, otlp.Table())
+		return exitOK
+	}
+	args := positional(f)
+	if wrong := x.misuse(); wrong != "" {
+		return c.misuse(wrong)
+	}
+	if len(args) != 1 {
+		return c.misuse("export needs a log or a report")
+	}
+	if x.trust.Checkpoint != "" && !strings.HasSuffix(x.trust.Checkpoint, "\n") {
+		x.trust.Checkpoint += "\n" // which a shell's $(…) takes
+	}
+	exporter, err := x.otlp.exporter()
+	if err != nil {
+		return c.misuseOf(err)
+	}
+	file, err := os.Open(args[0])
+	if err != nil {
+		return c.stopped(unreadable(args[0], err))
+	}
+	defer file.Close()
+	return c.export(&x, file, exporter)
+}
+
+// misuse says what is wrong with the flags together.
+func (x *export) misuse() string {
+	switch {
+	case x.table:
+		return "--attributes stands alone"
+	case x.to != "decisions" && x.to != "otlp":
+		return fmt.Sprintf("--to %q is neither decisions nor otlp", printable(x.to))
+	case x.to == "otlp" && x.otlp.endpoint == "":
+		return "--to otlp needs --endpoint URL"
+	case x.to == "otlp" && x.out != "":
+		return "--out is for --to decisions"
+	case x.to == "decisions" && x.otlp.given():
+		return "--endpoint and --otlp-… are for --to otlp"
+	}
+	return ""
+}
+
+// export reads file and gives what it tells to where the flags say.
+func (c *call) export(x *export, file *os.File, exporter *otlp.Exporter) int {
+	if x.to == "otlp" {
+		var b otlp.Batch
+		story, code, err := c.read(x, file, func(d record.Decision) error { b.Add(d); return nil })
+		if err != nil {
+			return c.unexported(err)
+		}
+		if err := c.sendRun(exporter, story, &b); err != nil {
+			return c.stopped(err)
+		}
+		return code
+	}
+	out, err := c.lines(x.out)
+	if err != nil {
+		return c.stopped(err)
+	}
+	_, code, err := c.read(x, file, out.write)
+	if err != nil {
+		out.abandon()
+		return c.unexported(err)
+	}
+	if err := out.close(); err != nil {
+		return c.stopped(err)
+	}
+	return code
+}
+
+// read tells file's decisions to each. The code is what the log's end says.
+func (c *call) read(x *export, file *os.File, each func(record.Decision) error) (record.Story, int, error) {
+	o := record.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")}
+	if isReport(file) {
+		r, err := readReport(file)
+		if err != nil {
+			return record.Story{}, exitStopped, err
+		}
+		fmt.Fprintln(c.stderr, "fumehood: warning: a report tells of proposals, commands and findings; export the audit log for programs and connections, too")
+		story, err := record.Report(r, o, each)
+		return story, exitOK, err
+	}
+	story, summary, err := record.Log(file, x.trust, o, each)
+	if err != nil || summary.Complete() {
+		return story, exitOK, err
+	}
+	fmt.Fprintf(c.stderr, "fumehood: warning: the log is %s\n", printable(summary.String()))
+	return story, exitRefused, nil
+}
+
+// isReport looks at how file begins: a report is one object over many lines, or says so.
+func isReport(file *os.File) bool {
+	head := make([]byte, 256)
+	n, _ := file.ReadAt(head, 0)
+	head = bytes.TrimLeft(head[:n], " \t\r\n")
+	rest, object := bytes.CutPrefix(head, []byte("{"))
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	return object && bytes.HasPrefix(rest, []byte(`"schema"`)) && bytes.Contains(rest, []byte("fumehood.report/"))
+}
+
+func readReport(file io.Reader) (proposal.Report, error) {
+	data, err := io.ReadAll(bufio.NewReader(io.LimitReader(file, maxReport+1)))
+	if err != nil {
+		return proposal.Report{}, &proposal.StopError{Code: "report.not-readable", Message: "cannot read the report", Err: err}
+	}
+	return report.Read(data, maxReport)
+}
+
+// unexported says why nothing, or no more, was exported.
+func (c *call) unexported(err error) int {
+	var wrong *audit.VerifyError
+	if !errors.As(err, &wrong) || wrong.Code == audit.CodeRead {
+		return c.stopped(err)
+	}
+	fmt.Fprintf(c.stderr, "fumehood: export.unverified: the log was changed, so nothing is exported: %s\nfumehood: hint: fumehood show tells what stands before its first fault\n", printable(wrong.Error()))
+	return exitRefused
+}
