@@ -128,3 +128,6 @@ func Meant(wrong string, known []string) string { return meant(wrong, known) }
 
 // Heap is what the process's objects take.
 func Heap() uint64 { return heap() }
+
+// Dead reports whether an evaluation never ended, so that e decides nothing any more.
+func (e *Engine) Dead() bool { return e.dead.Load() }

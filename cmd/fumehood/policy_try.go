@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/trial"
+)
+
+func policyTestDoor() *door {
+	return &door{
+		name:     "policy test",
+		synopsis: "run the tests of policies, and say which rules none of them reaches",
+		usage: `[flags] [FOLDER…]
+
+Tests are rules test_… in files that end in _test.rego, the examples match and
+not_match in the METADATA of rules, and cases in files called cases.yaml:
+
+  schema: fumehood.cases/v1
+  cases:
+    - name: tests may run
+      run: go test ./...
+      want: allow
+    - name: no flag that runs another program
+      run: go test -exec ./x ./...
+      want: deny
+      rule: go.exec-flag
+    - {name: a stranger starts nothing, pr: fork, actor: read, want: deny}
+
+FOLDERs are tried as --policy folders; without one, the folders that flags name
+are. The default policy decides with them, as it does in a run. In Rego tests
+fumehood.parse("go test ./...") is the input of fumehood.command, and
+fumehood.decide("go test ./...") the decision of all layers.
+
+examples:
+  fumehood policy test ./policy
+  fumehood policy test --organisation ./org --coverage --threshold 80
+  fumehood policy test ./policy --organisation ./org --run 'fork|curl'
+  fumehood policy test --default --junit tests.xml
+
+exit codes: 0 all passed, 1 a test failed, none ran, or too few rules were
+reached, 2 usage, 3 a policy does not compile
+`,
+		run: testPolicy,
+	}
+}
+
+// A tryout is what the flags of policy test say.
+type tryout struct {
+	policies  chosen
+	folders   list
+	shipped   bool
+	only      string
+	coverage  bool
+	threshold float64
+	deadline  time.Duration
+	json      bool
+	junit     string
+	verbose   bool
+}
+
+func (o *tryout) define(f *flag.FlagSet) {
+	o.policies.define(f)
+	f.BoolVar(&o.shipped, "default", false, "try the default policy's own tests")
+	f.StringVar(&o.only, "run", "", "run the tests whose names match this `regexp`")
+	f.BoolVar(&o.coverage, "coverage", false, "list the rules that no test reaches, with a percentage")
+	f.Float64Var(&o.threshold, "threshold", 0, "fail when tests reach fewer than this `percentage` of the rules")
+	f.DurationVar(&o.deadline, "timeout", 5*time.Second, "stop each test after this time")
+	f.BoolVar(&o.json, "json", false, "print the results as JSON")
+	f.StringVar(&o.junit, "junit", "", "write the results as JUnit XML to this `file`")
+	f.BoolVar(&o.verbose, "v", false, "list the tests that pass too")
+}
+
+func testPolicy(c *call) int {
+	var o tryout
+	f := c.flags()
+	o.define(f)
+	folders, code, ok := c.parseMixed(f)
+	if !ok {
+		return code
+	}
+	o.folders = folders
+	options, code, ok := c.trialOf(&o)
+	if !ok {
+		return code
+	}
+	report, err := trial.Run(c.ctx, options)
+	if err != nil {
+		return c.stopped(err)
+	}
+	if o.junit != "" {
+		if err := writeJUnit(o.junit, report); err != nil {
+			return c.stopped(err)
+		}
+	}
+	if o.json {
+		e := json.NewEncoder(c.stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(report); err != nil {
+			return c.stopped(err)
+		}
+	} else {
+		trialPage{c.stdout, colour(c.stdout)}.print(report, o)
+	}
+	return c.trialVerdict(report, o)
+}
+
+// trialOf reads the policies. A false means that the call is over with this exit code.
+func (c *call) trialOf(o *tryout) (trial.Options, int, bool) {
+	options := trial.Options{Analyse: parse.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: newProgress(c.stderr).trial}
+	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
+		return options, c.misuse("--threshold is a percentage from 0 to 100, and --timeout more than nothing"), false
+	}
+	if o.only != "" {
+		only, err := regexp.Compile(o.only)
+		if err != nil {
+			return options, c.misuse(fmt.Sprintf("--run: %v", err)), false
+		}
+		options.Only = only
+	}
+	beside, err := o.policies.layers()
+	if err != nil {
+		return options, c.stopped(err), false
+	}
+	folders := o.policies // for the key of those that are bundles
+	folders.granting, folders.organisation, folders.hosts, folders.policies = nil, nil, nil, o.folders
+	tried, err := folders.layers()
+	if err != nil {
+		return options, c.stopped(err), false
+	}
+	if options.Tried, options.Beside = tried, beside; len(tried) == 0 && !o.shipped {
+		options.Tried, options.Beside = beside, nil
+	}
+	if o.shipped {
+		l, err := policy.Shipped()
+		if err != nil {
+			return options, c.stopped(err), false
+		}
+		options.Tried = append(options.Tried, l)
+	}
+	if len(options.Tried) == 0 {
+		return options, c.misuse("policy test needs a folder, or --default"), false
+	}
+	return options, exitOK, true
+}
+
+func writeJUnit(path string, r trial.Report) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := r.JUnit(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+const hintNoTests = `write a file cases.yaml beside the rules:
+  schema: fumehood.cases/v1
+  cases:
+    - {name: tests may run, run: go test ./..., want: allow}`
+
+// trialVerdict says why it is a no, if it is.
+func (c *call) trialVerdict(r trial.Report, o tryout) int {
+	code := exitOK
+	refuse := func(reason, message, hint string) {
+		code = exitRefused
+		fmt.Fprintf(c.stderr, "fumehood: %s: %s\n", reason, printable(message))
+		if hint != "" {
+			fmt.Fprintf(c.stderr, "fumehood: hint: %s\n", hint)
+		}
+	}
+	switch {
+	case r.Ran() == 0 && o.only != "":
+		refuse("policy.no-tests", fmt.Sprintf("no test's name matches %q", o.only), "names are listed with -v")
+	case o.only == "":
+		for _, l := range r.Layers {
+			if l.Tests == 0 {
+				refuse("policy.no-tests", fmt.Sprintf("the policy layer %q has no test that runs", l.Layer), hintNoTests)
+			}
+		}
+	}
+	if r.Failed > 0 {
+		code = exitRefused
+	}
+	if reached := r.Coverage(); reached < o.threshold {
+		refuse("policy.coverage", fmt.Sprintf("tests reach %.1f%% of the rules, less than %g%%", reached, o.threshold), "fumehood policy test --coverage lists the rules that no test reaches")
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(c.stderr, "fumehood: warning: %s\n", printable(w))
+	}
+	return code
+}
+
+// trial tells which test runs.
+func (p progress) trial(number, of int, name string) {
+	if !p.on {
+		return
+	}
+	if name = printable(name); len(name) > 60 {
+		name = name[:60]
+	}
+	fmt.Fprintf(p.w, "\x1b[2K\x1b[2m[%d/%d] %s\x1b[0m\r", number, of, name)
+	if number == of {
+		fmt.Fprint(p.w, "\x1b[2K")
+	}
+}
+
+// colour reports whether w is a terminal.
+func colour(w io.Writer) bool { return newProgress(w).on && os.Getenv("NO_COLOR") == "" }

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// The keys of METADATA's custom that hold examples.
+var exampleKeys = []string{"match", "not_match", "grants", "not_grants"}
+
+// An example is one entry of a rule's METADATA.
+type example struct {
+	description
+	key    string
+	set    string
+	point  string // without "fumehood."
+	layer  policy.Layer
+	places []policy.Place // of all rules with the id, in the layer
+	value  any
+}
+
+// examples makes a test of each example in a layer.
+func (t *trial) examples(f files) {
+	places := map[string][]policy.Place{}
+	for _, m := range f.rules {
+		for _, r := range m.Rules {
+			if at, ok := policy.RuleAt(f.layer.Name, r); ok {
+				for _, id := range []string{describe(r).id, headID(r)} {
+					places[id] = append(places[id], at)
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.rules)) {
+		for _, r := range f.rules[name].Rules {
+			t.examplesOf(f, f.rules[name], r, places)
+		}
+	}
+}
+
+func (t *trial) examplesOf(f files, m *ast.Module, r *ast.Rule, places map[string][]policy.Place) {
+	d := describe(r)
+	for _, key := range slices.Sorted(maps.Keys(d.custom)) {
+		if !slices.Contains(exampleKeys, key) {
+			if meant := misspelt(key); meant != "" {
+				t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("METADATA's custom has %q, which nothing reads", key), "did you mean "+meant+"?")
+			}
+			continue
+		}
+		list, ok := d.custom[key].([]any)
+		switch {
+		case !ok:
+			t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("custom.%s is no list", key), `write `+key+`: ["go test ./..."]`)
+			continue
+		case d.id == "":
+			t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, "the rule has examples and no id", "write custom: {rule: my.rule} in its METADATA")
+			continue
+		}
+		for _, value := range list {
+			x := example{description: d, key: key, set: string(r.Head.Ref()[0].Value.(ast.Var)), point: strings.TrimPrefix(policy.PackageOf(m), "fumehood."), layer: f.layer, places: places[d.id], value: value}
+			subject := x.subject()
+			t.tests = append(t.tests, test{
+				result: Result{Name: fmt.Sprintf("%s %s %s", d.id, key, subject), Kind: KindExample, Layer: f.layer.Name, File: r.Location.File, Line: r.Location.Row, Subject: subject},
+				run:    func(ctx context.Context, r *Result) { t.example(ctx, x, r) },
+			})
+		}
+	}
+}
+
+// misspelt is the key that somebody who wrote this one may have meant.
+func misspelt(key string) string {
+	letters := func(s string) string {
+		return strings.TrimRight(strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s)), "es")
+	}
+	for _, known := range exampleKeys {
+		if letters(key) == letters(known) {
+			return known
+		}
+	}
+	return ""
+}
+
+func (x example) subject() string {
+	if s, ok := x.value.(string); ok {
+		return s
+	}
+	text, err := json.Marshal(x.value)
+	if err != nil {
+		return fmt.Sprint(x.value)
+	}
+	return string(text)
+}
+
+// example decides what x holds, and looks whether its rule spoke.
+func (t *trial) example(ctx context.Context, x example, r *Result) {
+	held := map[policy.Place]bool{}
+	t.besides(func(at policy.Place) { held[at] = true })
+	a, err := t.answerTo(ctx, x)
+	if err != nil {
+		r.erred(err)
+		return
+	}
+	t.besides(nil)
+	a.held = held
+	r.heard(a)
+	if r.Status = Passed; x.holds(a) {
+		return
+	}
+	r.Status = Failed
+	r.Want, r.Message = x.wanted()
+	if x.set == "allow" && x.layer.Role < policy.Allows {
+		r.Hint = "a layer of this kind may not allow: give its folder by --organisation or --granting"
+	}
+}
+
+// answerTo reads a text as a command, and an object as fields of a proposal, or of the
+// point's input.
+func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
+	text, isText := x.value.(string)
+	asProposal := isText || slices.Contains([]string{"command", "proposal", "snippet"}, x.point)
+	switch {
+	case isText && ordinary[x.point] != nil:
+		return answer{}, fmt.Errorf("an example of fumehood.%s is an object: fields of its input", x.point)
+	case isText:
+		return t.decide(ctx, proposal.Proposal{ID: "t", Run: text})
+	}
+	changes, err := json.Marshal(x.value)
+	if err != nil {
+		return answer{}, err
+	}
+	if asProposal {
+		p := proposal.Proposal{ID: "t"}
+		if err := strictly(changes, &p); err != nil {
+			return answer{}, err
+		}
+		return t.decide(ctx, p)
+	}
+	input, err := lay(x.point, changes)
+	if err != nil {
+		return answer{}, err
+	}
+	return t.judgeInput(ctx, input)
+}
+
+// silent are the sets whose rules give something without being named in a decision.
+var silent = []string{"limits", "network", "env", "exec", "programs"}
+
+func (x example) holds(a answer) bool {
+	switch x.key {
+	case "grants":
+		return a.effect == "allow" && a.grant != nil && len(a.grant.Exec) > 0
+	case "not_grants":
+		return a.effect == "allow" && a.grant != nil && len(a.grant.Exec) == 0
+	}
+	spoke := a.spoke(x.id)
+	if slices.Contains(silent, x.set) {
+		spoke = slices.ContainsFunc(x.places, func(at policy.Place) bool { return a.held[at] })
+	}
+	return spoke == (x.key == "match")
+}
+
+// wanted says what was, and that it did not come.
+func (x example) wanted() (want, message string) {
+	switch x.key {
+	case "grants":
+		return "allow with a grant of programs", "it is not allowed with a grant of programs"
+	case "not_grants":
+		return "allow without a grant of programs", "it is not allowed without a grant of programs"
+	case "match":
+		return "rule " + x.id, x.id + " does not speak of it"
+	}
+	return "not rule " + x.id, x.id + " speaks of it"
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"encoding/json"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Schema names the version of a Report's JSON.
+const Schema = "fumehood.policy-test/v1"
+
+// A Report says what became of all tests.
+type Report struct {
+	Schema   string        `json:"schema"`
+	Policy   string        `json:"policy"` // digest of what decided
+	Tests    []Result      `json:"tests"`
+	Passed   int           `json:"passed"`
+	Failed   int           `json:"failed"` // those that erred or did not end included
+	Skipped  int           `json:"skipped"`
+	Layers   []LayerReport `json:"layers"`
+	Rules    []RuleReport  `json:"rules"`
+	Warnings []string      `json:"warnings"`
+	WallMS   int64         `json:"wall_ms"`
+}
+
+// A LayerReport says how many tests a layer that was tried has.
+type LayerReport struct {
+	Layer string `json:"layer"`
+	Tests int    `json:"tests"` // skipped ones left aside
+}
+
+// A RuleReport says how many tests a rule held in.
+type RuleReport struct {
+	Layer string `json:"layer"`
+	File  string `json:"file"`
+	Line  int    `json:"line"`
+	Point string `json:"point"`
+	Set   string `json:"set"`
+	Rule  string `json:"rule"` // "" of one that has no id of its own
+	Title string `json:"title"`
+	Tests int    `json:"tests"`
+}
+
+// A Status says what became of a test.
+type Status string
+
+// The statuses.
+const (
+	Passed  Status = "passed"
+	Failed  Status = "failed"
+	Erred   Status = "error"   // it could not be run, or a built-in erred
+	Endless Status = "endless" // it did not end within its deadline, or took too much memory
+	Skipped Status = "skipped"
+)
+
+// The kinds of tests.
+const (
+	KindRego    = "rego"
+	KindExample = "example"
+	KindCase    = "case"
+)
+
+// A Result says what became of one test. Its texts are the policy's author's, and quote
+// what is decided.
+type Result struct {
+	Name    string            `json:"name"`
+	Kind    string            `json:"kind"`
+	Layer   string            `json:"layer"`
+	File    string            `json:"file"`
+	Line    int               `json:"line"`
+	Status  Status            `json:"status"`
+	WallUS  int64             `json:"wall_us"`
+	Message string            `json:"message,omitempty"` // why it did not pass
+	Hint    string            `json:"hint,omitempty"`
+	Subject string            `json:"subject,omitempty"` // what was decided: a command, or fields of an input as JSON
+	Want    string            `json:"want,omitempty"`
+	Got     string            `json:"got,omitempty"`
+	Rules   []string          `json:"rules,omitempty"` // that spoke
+	Reasons []proposal.Reason `json:"reasons,omitempty"`
+	Failure *Expression       `json:"failure,omitempty"` // of a test in Rego
+	Parts   []Part            `json:"parts,omitempty"`   // of a test in Rego with cases of its own
+	Print   string            `json:"print,omitempty"`   // what it printed
+}
+
+// An Expression is what did not hold, and the values of its variables.
+type Expression struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+// A Part is one case of a test in Rego that has several.
+type Part struct {
+	Name    string      `json:"name"`
+	Status  Status      `json:"status"`
+	Failure *Expression `json:"failure,omitempty"`
+}
+
+func (r *Report) add(one Result) {
+	switch one.Status {
+	case Passed:
+		r.Passed++
+	case Skipped:
+		r.Skipped++
+	default:
+		r.Failed++
+	}
+	r.Tests = append(r.Tests, one)
+}
+
+// Ran is how many tests ran.
+func (r Report) Ran() int { return r.Passed + r.Failed }
+
+// Coverage is which part of the rules held in a test, in percent: 100 where there are none.
+func (r Report) Coverage() float64 {
+	if len(r.Rules) == 0 {
+		return 100
+	}
+	held := 0
+	for _, rule := range r.Rules {
+		if rule.Tests > 0 {
+			held++
+		}
+	}
+	return 100 * float64(held) / float64(len(r.Rules))
+}
+
+// MarshalJSON adds the coverage, and writes no list as null.
+func (r Report) MarshalJSON() ([]byte, error) {
+	type plain Report
+	if r.Tests == nil {
+		r.Tests = []Result{}
+	}
+	if r.Rules == nil {
+		r.Rules = []RuleReport{}
+	}
+	if r.Layers == nil {
+		r.Layers = []LayerReport{}
+	}
+	if r.Warnings == nil {
+		r.Warnings = []string{}
+	}
+	return json.Marshal(struct {
+		plain
+		Coverage float64 `json:"coverage"`
+	}{plain(r), r.Coverage()})
+}
+
+func layerReport(layer string, tests []test) LayerReport {
+	n := 0
+	for _, t := range tests {
+		if t.result.Layer == layer && t.result.Status != Skipped && t.result.Status != Erred {
+			n++
+		}
+	}
+	return LayerReport{layer, n}
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package trial tries policies: it runs what their authors wrote to test them, and says
+// which rules no test reaches.
+//
+// There are three kinds of tests. Rules test_… in files that end in _test.rego, run by
+// OPA's own tester on the layer alone; the examples match and not_match, grants and
+// not_grants in the METADATA of a rule; and cases, for who writes no Rego, in files
+// called cases.yaml or ending in _cases.yaml. Examples and cases are decided as a run
+// would: under all layers, by the one engine.
+//
+// Two built-ins exist in tests alone. fumehood.parse("go test ./...") is the input
+// document of fumehood.command for the first command of the text; a second argument, an
+// object, may have fields of a proposal ("phase", "network" …) and "command", the
+// command that is meant, or -1 for the input of fumehood.proposal. fumehood.decide takes
+// the same and is the Decision of all layers.
+//
+// It promises that what passes here holds in a run. So a test file that would change
+// what the layer decides is refused, a built-in that errs fails the test, and there is
+// no network, no file and no environment to read for a test any more than for a policy.
+// Every test has a deadline, after which it is named and the rest goes on; one that does
+// not even end then is left behind.
+//
+// It does not bound what a test may compute within its deadline but for memory, and that
+// by sampling: try policies of strangers where that does no harm.
+package trial
+
+import (
+	"context"
+	"regexp"
+	"sync/atomic"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Options say what is tried.
+type Options struct {
+	// Tried are the layers whose tests run and whose rules are counted. They decide with
+	// the others, the granting layer first. The shipped default decides as it does in a
+	// run; it is tried where it is named here.
+	Tried []policy.Layer
+	// Beside are layers that decide too.
+	Beside []policy.Layer
+	// Analyse says what a proposal's commands are.
+	Analyse func(proposal.Proposal) proposal.Analysis
+	// Cases reads a file of cases.
+	Cases func(data []byte, name string) ([]proposal.Case, []proposal.Problem)
+	// Only runs the tests whose names it matches; nil runs all.
+	Only *regexp.Regexp
+	// Deadline bounds one test; 0 is 5 s.
+	Deadline time.Duration
+	// Progress, when set, is told which test of how many begins.
+	Progress func(number, of int, name string)
+}
+
+// Run runs all tests, one after the other. Its error is a *proposal.StopError: the
+// policies do not compile, or ctx is done. Whatever is wrong with a test is in the Report.
+func Run(ctx context.Context, o Options) (Report, error) {
+	if o.Deadline <= 0 {
+		o.Deadline = 5 * time.Second
+	}
+	t := &trial{Options: o, spoken: map[policy.Place]map[int]bool{}}
+	if err := t.judge(ctx); err != nil {
+		return Report{}, err
+	}
+	start := time.Now()
+	for _, l := range o.Tried {
+		t.collect(ctx, l)
+	}
+	chosen := t.chosen()
+	r := Report{Schema: Schema, Policy: t.engine.Digest(), Warnings: t.engine.Warnings()}
+	for i, one := range chosen {
+		if ctx.Err() != nil {
+			return Report{}, &proposal.StopError{Code: "policy.test", Message: "the tests were broken off", Hint: "run them again", Err: ctx.Err()}
+		}
+		if o.Progress != nil {
+			o.Progress(i+1, len(chosen), one.result.Name)
+		}
+		r.add(t.one(ctx, i, one))
+	}
+	for _, l := range o.Tried {
+		r.Layers = append(r.Layers, layerReport(l.Name, chosen))
+		r.Rules = append(r.Rules, t.coverage(l)...)
+	}
+	r.Warnings = t.engine.Warnings()
+	r.WallMS = time.Since(start).Milliseconds()
+	return r, nil
+}
+
+// A test is one thing to run.
+type test struct {
+	result Result // as far as it is known before
+	run    func(context.Context, *Result)
+}
+
+type trial struct {
+	Options
+	engine *policy.Engine
+	remade int
+	tests  []test
+	watch
+	spoken map[policy.Place]map[int]bool // the tests in which a rule held
+}
+
+// chosen are the tests to run.
+func (t *trial) chosen() []test {
+	if t.Only == nil {
+		return t.tests
+	}
+	var some []test
+	for _, one := range t.tests {
+		if t.Only.MatchString(one.result.Name) {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+// one runs a test and times it.
+func (t *trial) one(ctx context.Context, number int, one test) Result {
+	r := one.result
+	t.listen(func(at policy.Place) {
+		if t.spoken[at] == nil {
+			t.spoken[at] = map[int]bool{}
+		}
+		t.spoken[at][number] = true
+	})
+	defer t.listen(nil)
+	start := time.Now()
+	if one.run != nil {
+		one.run(ctx, &r)
+	}
+	r.WallUS = time.Since(start).Microseconds()
+	return r
+}
+
+// judge makes the engine that decides.
+func (t *trial) judge(ctx context.Context) error {
+	var layers []policy.Layer
+	for _, l := range append(append([]policy.Layer{}, t.Tried...), t.Beside...) {
+		if l.Name != policy.DefaultLayer {
+			layers = append(layers, l)
+		}
+	}
+	layers = sortedByRole(layers)
+	var current atomic.Pointer[policy.Engine]
+	engine, err := policy.New(ctx, policy.Options{Layers: layers, Spoke: func(at policy.Place) {
+		if e := current.Load(); e != nil && !e.Dead() {
+			t.tell(at, nil)
+		}
+	}})
+	if err == nil {
+		t.engine = engine
+		current.Store(engine)
+	}
+	return err
+}
+
+// sortedByRole puts those that may do most first, as the command line does.
+func sortedByRole(layers []policy.Layer) []policy.Layer {
+	var sorted []policy.Layer
+	for role := policy.Grants; role >= policy.Restricts; role-- {
+		for _, l := range layers {
+			if l.Role == role {
+				sorted = append(sorted, l)
+			}
+		}
+	}
+	return sorted
+}
