@@ -82,6 +82,7 @@ func (p *prober) run(r proposal.Run, stopped bool) {
 	p.match(runGrammar, r.ID, "run.id", stopped)
 	p.match(digestGrammar, r.PlanDigest, "run.plan_digest", stopped)
 	p.match(digestGrammar, r.Policy, "run.policy_digest", stopped)
+	p.policies(r.Policies)
 	p.match(fullSHA, r.HeadSHA, "run.head_sha", true)
 	p.match(fullSHA, r.BaseSHA, "run.base_sha", true)
 	p.match(repositoryGrammar, r.Repository, "run.repository", true)

@@ -40,6 +40,7 @@ func footer(d *doc, part Part, l level, packed bool) {
 			lines = append(lines, "<tr><th>"+row[0]+"</th><td>"+code(row[1], 160)+"</td></tr>")
 		}
 	}
+	lines = append(lines, originRows(run.Policies)...)
 	if !run.Start.IsZero() {
 		started := moment(run.Start) + ", took " + milliseconds(run.WallMS)
 		lines = append(lines, "<tr><th>start</th><td>"+code(started, 80)+"</td></tr>")

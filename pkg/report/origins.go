@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// maxOrigins is how many layers are named; maxPolicies is how many a report may have.
+const (
+	maxOrigins  = 8
+	maxPolicies = 64
+)
+
+// originRows say where the policy came from, one row a layer but the shipped one.
+func originRows(origins []proposal.PolicyOrigin) []string {
+	var rows []string
+	for _, o := range origins {
+		if o.Kind == "shipped" {
+			continue
+		}
+		if len(rows) == maxOrigins {
+			return append(rows, "<tr><th>policy from</th><td>further places, which the report names</td></tr>")
+		}
+		rows = append(rows, "<tr><th>policy from</th><td>"+code(originWords(o), 300)+"</td></tr>")
+	}
+	return rows
+}
+
+// originWords are one line: the place, what it was there, and what it may do.
+func originWords(o proposal.PolicyOrigin) string {
+	words := []string{text.Inline(o.Spec, 120)}
+	switch {
+	case o.Commit != "":
+		words[0] += fmt.Sprintf(" at %.12s", o.Commit)
+	case o.Digest != "":
+		words[0] += fmt.Sprintf("@%.19s…", o.Digest)
+	}
+	if o.Revision != "" {
+		words = append(words, "revision "+text.Inline(o.Revision, 40))
+	}
+	if o.SignedBy != "" {
+		words = append(words, fmt.Sprintf("signed by %.19s…", o.SignedBy))
+	}
+	return strings.Join(append(words, o.Role), ", ")
+}
+
+// policies checks what a report says about them.
+func (p *prober) policies(origins []proposal.PolicyOrigin) {
+	p.hold(len(origins) <= maxPolicies, "run.policies", "are too many")
+	for i, o := range origins[:min(len(origins), maxPolicies)] {
+		path := fmt.Sprintf("run.policies[%d]", i)
+		p.oneOf(o.Kind, path+".kind", "shipped", "folder", "git", "base", "bundle", "https", "oci")
+		p.oneOf(o.Role, path+".role", "restricts", "opens", "allows", "grants")
+		p.match(digestGrammar, o.Digest, path+".digest", false)
+		p.match(fullSHA, o.Commit, path+".commit", true)
+		p.hold(o.Spec != "" && len(o.Spec) <= 4096, path+".spec", "is empty or too long")
+		p.hold(len(o.Revision) <= 200 && len(o.SignedBy) <= 100, path, "has too long texts")
+	}
+}
