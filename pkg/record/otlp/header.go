@@ -19,7 +19,7 @@ type Header struct{ Name, Variable string }
 var (
 	headerName   = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,200}$`)
-	headerValue  = regexp.MustCompile(`^[ -~]{1,8192}$`)
+	headerValue  = regexp.MustCompile(`^[ -~]+$`)
 )
 
 // ours are the headers that HTTP and OTLP need for themselves.
