@@ -17,6 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 func policyTestDoor() *door {
@@ -102,7 +103,7 @@ func testPolicy(c *call) int {
 	}
 	if o.junit != "" {
 		if err := writeJUnit(o.junit, report); err != nil {
-			return c.stopped(err)
+			return c.stopped(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit), Hint: "is the folder there, and may you write to it?", Err: err})
 		}
 	}
 	if o.json {
@@ -122,6 +123,9 @@ func (c *call) trialOf(o *tryout) (trial.Options, int, bool) {
 	options := trial.Options{Analyse: parse.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: newProgress(c.stderr).trial}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
 		return options, c.misuse("--threshold is a percentage from 0 to 100, and --timeout more than nothing"), false
+	}
+	if o.shipped && len(o.policies.granting) > 0 {
+		return options, c.misuse("--default and --granting exclude each other: one policy allows"), false
 	}
 	if o.only != "" {
 		only, err := regexp.Compile(o.only)

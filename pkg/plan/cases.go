@@ -89,6 +89,7 @@ var caseShape = shape{kind: object, want: "a case: an object with a name, what i
 		{"exec", false, inputShape(reflect.TypeFor[proposal.Exec](), "A program that begins, judged by fumehood.exec: what differs from git of the root file system.")},
 		{"egress", false, inputShape(reflect.TypeFor[proposal.Egress](), "A step of a connection, judged by fumehood.egress: what differs from a connection to api.example.com:443, which was granted.")},
 		{"event", false, inputShape(reflect.TypeFor[proposal.Event](), "What was seen, judged by fumehood.event, whose notes are wanted by rule and not_rule.")},
+		{"output", false, inputShape(reflect.TypeFor[proposal.Outgoing](), "What is about to leave, judged by fumehood.output: what differs from a stdout in which nothing was found.")},
 		{"want", false, &shape{kind: text, max: 64, choice: []string{"allow", "deny", "ask"}, want: `"allow", "deny" or "ask"`, doc: "The effect, of everything but an event."}},
 		{"rule", false, rulesShape("Rules that must have spoken. One that ends in a dot stands for all that begin with it.")},
 		{"not_rule", false, rulesShape("Rules that must not have spoken.")},
@@ -175,7 +176,7 @@ func checkCases(root *node, ps *problems) {
 
 var (
 	formFields  = []string{"run", "argv", "code"}
-	otherFields = []string{"exec", "egress", "event"}
+	otherFields = []string{"exec", "egress", "event", "output"}
 	triggering  = []string{"trigger", fieldPR, fieldActor}
 )
 
@@ -189,7 +190,7 @@ func checkSubject(c *node, path string, ps *problems) {
 	forms, others, triggers := given(c, formFields...), given(c, otherFields...), given(c, triggering...)
 	switch about := len(forms) + len(others); {
 	case about == 0 && len(triggers) == 0:
-		ps.add(c.at, path, "asks for nothing: give run (shell text), argv (a list of words), code (with language), pr, actor or trigger (who wishes it), exec, egress or event")
+		ps.add(c.at, path, "asks for nothing: give run (shell text), argv (a list of words), code (with language), pr, actor or trigger (who wishes it), exec, egress, event or output")
 		return
 	case about > 1:
 		ps.add(c.at, path, "has %s; a case is about one thing", strings.Join(append(forms, others...), " and "))

@@ -35,6 +35,7 @@ cases:
   - {name: program, exec: {path: /usr/bin/curl, argv: [curl, x], first: true}, want: deny, rule: exec.network}
   - {name: step, egress: {kind: request, port: 8080, secrets: [{rule: r, where: url}]}, want: deny}
   - {name: seen, event: {kind: connect, address: "tcp 169.254.169.254:80", flow: {egress: {port: 80}}}, rule: event.metadata}
+  - {name: leaving, output: {kind: comment, binary: true, masked: 1}, want: deny}
 `
 
 func TestDecodeCases(t *testing.T) {
@@ -42,8 +43,8 @@ func TestDecodeCases(t *testing.T) {
 	for _, p := range problems {
 		t.Error(Describe("cases.yaml", p))
 	}
-	if len(cases) != 7 {
-		t.Fatalf("%d cases, want 7", len(cases))
+	if len(cases) != 8 {
+		t.Fatalf("%d cases, want 8", len(cases))
 	}
 	want := proposal.Case{
 		Name: "tests run", Why: "that is what reviewers do", Want: "allow", Rules: []string{"code.run"}, NotRules: []string{"go.flag", "go."}, Line: 3,

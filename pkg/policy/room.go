@@ -131,3 +131,6 @@ func Heap() uint64 { return heap() }
 
 // Dead reports whether an evaluation never ended, so that e decides nothing any more.
 func (e *Engine) Dead() bool { return e.dead.Load() }
+
+// Instead says what to do in place of a built-in that policies may not use, or false.
+func Instead(builtin string) (string, bool) { return removed(builtin) }

@@ -11,7 +11,7 @@ type Case struct {
 	Why      string    `json:"why,omitempty"`
 	Proposal *Proposal `json:"proposal,omitempty"`
 	// Inputs are laid over an ordinary input: those fields that differ, by decision point
-	// without "fumehood.": "trigger", "exec", "egress" or "event".
+	// without "fumehood.": "trigger", "exec", "egress", "event" or "output".
 	Inputs   map[string]json.RawMessage `json:"inputs,omitempty"`
 	Want     string                     `json:"want,omitempty"`      // "allow", "deny", "ask", or "" for any
 	Rules    []string                   `json:"rules,omitempty"`     // each must have spoken; one that ends in a dot stands for all that begin with it

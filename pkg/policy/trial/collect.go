@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -45,11 +46,23 @@ func (t *trial) collect(ctx context.Context, l policy.Layer) {
 			t.broken(KindCase, l.Name, file.Name, 1, "nothing reads this file", "call it cases.yaml if it holds cases, or let its name end in _cases.yaml")
 		}
 	}
+	t.misplaced(f)
 	t.examples(f)
 	for _, file := range f.cases {
 		t.cases(l.Name, file)
 	}
 	t.rego(ctx, f)
+}
+
+// misplaced finds tests in files that decide, where nobody would run them.
+func (t *trial) misplaced(f files) {
+	for _, name := range slices.Sorted(maps.Keys(f.rules)) {
+		for _, r := range f.rules[name].Rules {
+			if isTest(r) {
+				t.broken(KindRego, f.layer.Name, name, r.Location.Row, fmt.Sprintf("the test %s stands in a file that decides", r.Head.Ref()), "move it to a file that ends in _test.rego")
+			}
+		}
+	}
 }
 
 // broken adds a test that erred before it could run.
@@ -87,8 +100,12 @@ func told(e *ast.Error) string {
 }
 
 func hintOf(message string) string {
-	if name, found := strings.CutPrefix(message, "undefined function "); found && strings.HasPrefix(name, "fumehood.") {
+	name, found := strings.CutPrefix(message, "undefined function ")
+	if found && strings.HasPrefix(name, "fumehood.") {
 		return policy.Meant(name, []string{nameParse, nameDecide})
+	}
+	if advice, removed := policy.Instead(name); found && removed {
+		return "policies and their tests may not use it: " + advice
 	}
 	return ""
 }
