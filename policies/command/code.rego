@@ -244,6 +244,7 @@ other contains word if {
 # title: Nothing is published, logged into, deployed or installed for everybody
 # custom:
 #   rule: code.publish
+#   retry: never
 #   match: ["npm publish", "npm login", "cargo publish", "npm config set x y", "poetry publish", "dotnet nuget push x", "npm install -g x", "yarn npm publish", "pip install --user x", "npm token list", "pip install git+https://x", "composer global require x", "cargo install x", "bundle config set x y", "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login"]
 #   not_match: ["npm ci", "npm run build", "pip install -e .", "cargo build", "poetry run pytest", "npm ls"]
 deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, word]), "build, test and check what the repository holds") if {

@@ -544,6 +544,7 @@ deny contains lib.denial("code.setting", sprintf("%s loads code", [word]), "leav
 # title: One-liners do not reach the network
 # custom:
 #   rule: code.socket
+#   retry: never
 #   match: ["php -r 'fsockopen(\"203.0.113.9\",80);'", "perl -e 'use IO::Socket; 1'", "ruby -e 'require \"socket\"; TCPSocket.new(\"x\",1)'"]
 #   not_match: ["perl -ne 'print if /socket/' a.log", "ruby -e 'puts 1'", "php -r 'echo 1;'"]
 deny contains lib.denial("code.socket", "the code opens a connection that its text does not name", "leave the connection out; where hosts were granted, use curl") if {

@@ -44,6 +44,7 @@ tree_reader if {
 # title: Nothing asks for a credential by name
 # custom:
 #   rule: read.credential
+#   retry: never
 #   match: ["echo \"$GITHUB_TOKEN\"", "echo ${AWS_SECRET_ACCESS_KEY}", "printenv GITHUB_TOKEN", "declare -p NPM_TOKEN", "jq -n '$ENV.GITHUB_TOKEN'", "yq -n 'env(GITHUB_TOKEN)'", "jq -n 'env.NPM_TOKEN'", "awk 'BEGIN{print ENVIRON[\"API_KEY\"]}'", "python3 -c \"print('$SECRET')\""]
 #   not_match: ["printenv PATH", "grep GITHUB_TOKEN README.md", "token=1; echo $token", "echo $PATHS"]
 deny contains lib.denial("read.credential", sprintf("%s would be a credential", [name]), "leave it out: the sandbox holds no credentials") if some name in input.command.credentials
@@ -73,6 +74,7 @@ credential(name) if regex.match(`(?i)(^|_)(token|secrets?|password|passwd|creden
 # title: ps shows no environments, and getent no passwords
 # custom:
 #   rule: read.process
+#   retry: never
 #   match: ["ps auxe", "ps eww 1", "ps axeww", "getent shadow", "getent gshadow x"]
 #   not_match: ["ps aux", "ps -ef", "ps -o pid,etime", "getent passwd root", "ps -C node"]
 deny contains lib.denial("read.process", "this shows the environment of other processes", "use ps aux or ps -ef") if {

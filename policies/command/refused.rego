@@ -21,6 +21,7 @@ client_hint := sprintf("use one of %s", [concat(", ", sort(clients))]) if networ
 # title: No privilege, no other namespace, no service
 # custom:
 #   rule: privilege.none
+#   retry: never
 #   match: ["sudo ls", "docker run x", "unshare -r id", "dnf install x"]
 deny contains lib.denial("privilege.none", sprintf("%s asks for privilege, services or another namespace", [input.command.program]), "run the tool itself: the sandbox has neither root nor services") if lib.refused[input.command.program] in {"privilege", "administering"}
 

@@ -65,6 +65,7 @@ deny contains lib.denial("redirect.place", sprintf("the redirection writes to %q
 # title: Nothing reads what a canary would lie in
 # custom:
 #   rule: read.secret
+#   retry: never
 #   match: ["cat /home/runner/x", "ls -la /root", "cat /ro??/.ssh/id", "cat \"/etc/$(echo shadow)\"", "for p in /proc/[0-9]*; do cat $p/environ; done", "ls /proc/self/fd/../../1/cwd", "cat /dev/sda", "tail /var/log/auth.log", "ls -l /proc/*/fd", "cat /dev/fd/../environ", "f=/etc/shadow; cat \"$f\"", "cat /proc/self/environ", "cat ~/.ssh/id_rsa", "grep x /etc/shadow", "cat < /proc/1/environ", "ls /.fumehood"]
 #   not_match: ["cat /proc/cpuinfo", "cat /etc/os-release"]
 deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [w.value]), "leave it out: the sandbox holds no credentials") if {

@@ -6,6 +6,7 @@ import data.fumehood.lib
 # title: The environment is not packed up
 # custom:
 #   rule: env.encoded
+#   retry: never
 #   match: ["printenv | base64", "env | base64 | tr -d '\\n'", "env | xxd -p", "env | gzip | base64"]
 #   not_match: ["env | sort", "printenv PATH", "base64 x"]
 deny contains lib.denial("env.encoded", sprintf("the environment is printed and %s hides it", [encoder]), "print the variables that matter by name") if {
