@@ -117,7 +117,7 @@ deny contains lib.denial("make.option", sprintf("the variable %q may name a prog
 
 plain_variable(w) if {
 	w.static
-	regex.match(`^[A-Za-z_][A-Za-z0-9_]*[:+?]?=[A-Za-z0-9_.,/:=+ -]*$`, w.value)
+	regex.match(`^[A-Za-z_][A-Za-z0-9_-]*[:+?]?=[A-Za-z0-9_.,/:=+ -]*$`, w.value)
 }
 
 deny contains lib.denial("make.option", sprintf("the variable %q names a program or flags", [w.value]), "use the makefile's own programs") if {

@@ -213,7 +213,7 @@ deny contains lib.denial("code.target", sprintf("%s publishes, deploys or instal
 	input.command.place == "workspace"
 	regex.match(`(^|/)(gradlew|mvnw|sbt|bin/rake|bin/rails|artisan|manage\.py)$`, input.command.written)
 	some word in input.command.argv
-	regex.match(`(?i)^:?([\w-]+:)*(publish\w*|deploy\w*|site-deploy|upload\w*|release|push|wrapper)$`, word)
+	regex.match(`(?i)^:?([\w-]+:)*((git)?publish\w*|deploy\w*|site-deploy|upload\w*|release|push|wrapper)$`, word)
 }
 
 deny contains lib.denial("code.target", "make install writes outside the workspace", "use make, make test or make check") if {
