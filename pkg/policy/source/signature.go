@@ -18,6 +18,9 @@ import (
 // strong are the hashes that a signature may name; opa knows MD5 and SHA-1 too.
 var strong = []string{string(bundle.SHA256), string(bundle.SHA384), string(bundle.SHA512), string(bundle.SHA512256)}
 
+// plugin is what opa build names where nobody names one.
+const plugin = "_default"
+
 const hintSignature = "sign it with the key that belongs to this one: fumehood policy bundle sign, or opa build --signing-key"
 
 // verify makes sure that the bundle's one signature is the key's, is of the scope, and
@@ -43,7 +46,7 @@ func (k *Key) signed(content []byte, scope string) (map[string]bundle.FileInfo, 
 	if err := json.Unmarshal(content, &config); err != nil {
 		return nil, fmt.Errorf("%s: %w", signaturesName, err)
 	}
-	if len(config.Signatures) != 1 || config.Plugin != "" {
+	if len(config.Signatures) != 1 || config.Plugin != "" && config.Plugin != plugin {
 		return nil, fmt.Errorf("%s: there must be one signature, and no plugin", signaturesName)
 	}
 	algorithm, err := k.algorithm(config.Signatures[0])
