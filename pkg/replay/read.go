@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+// Options say how the past is read.
+type Options struct {
+	// Parse is what a run parses with.
+	Parse func(proposal.Proposal) proposal.Analysis
+	// Key is the verifier key that every log must be signed with; "" believes each log's
+	// own.
+	Key string
+	// Unverified also takes what comes before the fault of a log that does not verify.
+	Unverified bool
+}
+
+// The codes of this package's StopErrors.
+const (
+	codeUnreadable = "replay.unreadable"
+	codeUnverified = "replay.unverified"
+	codeMalformed  = "replay.malformed"
+	codeTooLarge   = "replay.too-large"
+	codeEmpty      = "replay.empty"
+)
+
+func stop(code, message, hint string, err error) error {
+	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
+}
+
+// Read reads logs, reports, and folders of them. Of a run that is told by a log and by a
+// report, the log is taken. Its errors are StopErrors.
+func Read(paths []string, o Options) (Past, error) {
+	past := Past{known: map[string]bool{}}
+	logs, reports, err := sources(paths)
+	if err != nil {
+		return past, err
+	}
+	for _, path := range logs {
+		if err := past.file(path, o, past.log); err != nil {
+			return past, err
+		}
+	}
+	for _, path := range reports {
+		if err := past.file(path, o, past.report); err != nil {
+			return past, err
+		}
+	}
+	if past.deeds == 0 {
+		return past, stop(codeEmpty, "nothing was proposed in what was read", "name audit logs of runs, their reports, or a folder with either", nil)
+	}
+	return past, nil
+}
+
+// sources tells logs and reports apart.
+func sources(paths []string) (logs, reports []string, err error) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, nil, unreadable(path, err)
+		}
+		found := []string{path}
+		if info.IsDir() {
+			if found, err = filesIn(path); err != nil {
+				return nil, nil, unreadable(path, err)
+			}
+		}
+		for _, file := range found {
+			switch isLog, isReport, err := kindOf(file); {
+			case err != nil:
+				return nil, nil, unreadable(file, err)
+			case isLog:
+				logs = append(logs, file)
+			case isReport:
+				reports = append(reports, file)
+			case !info.IsDir():
+				return nil, nil, stop(codeMalformed, fmt.Sprintf("%q is neither an audit log nor a report", file), "name the audit.jsonl or the report of a run", nil)
+			}
+		}
+	}
+	return logs, reports, nil
+}
+
+func unreadable(path string, err error) error {
+	return stop(codeUnreadable, fmt.Sprintf("cannot read %q", path), "name the audit.jsonl or the report of a run, or a folder with them", err)
+}
+
+// filesIn lists what may be logs and reports below dir. Links are not followed.
+func filesIn(dir string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if ext := filepath.Ext(path); d.Type().IsRegular() && (ext == ".jsonl" || ext == ".json") {
+			if files = append(files, path); len(files) > mostRuns {
+				return fmt.Errorf("holds more than %d files", mostRuns)
+			}
+		}
+		return nil
+	})
+	return files, err
+}
+
+// kindOf looks at how a file begins.
+func kindOf(path string) (isLog, isReport bool, err error) {
+	f, err := open(path)
+	if err != nil {
+		return false, false, err
+	}
+	defer f.Close()
+	head, err := bufio.NewReaderSize(f, 4096).Peek(4096)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, false, err
+	}
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	if bytes.HasPrefix(first, []byte(`{"key":`)) && bytes.Contains(first, []byte(`"schema":"fumehood.audit/v1"`)) {
+		return true, false, nil
+	}
+	return false, bytes.Contains(head, []byte(proposal.ReportSchema)), nil
+}
+
+// open opens a regular file and nothing else: a pipe would never end.
+func open(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a regular file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+func (p *Past) file(path string, o Options, read func(*os.File, string, Options) error) error {
+	f, err := open(path)
+	if err != nil {
+		return unreadable(path, err)
+	}
+	defer f.Close()
+	return read(f, path, o)
+}
+
+// log takes the run of one audit log.
+func (p *Past) log(f *os.File, path string, o Options) error {
+	t := teller{past: p, run: Run{Source: path}, parse: o.Parse}
+	summary, err := audit.Scan(f, audit.Trust{Key: o.Key}, t.entry)
+	if own := (*proposal.StopError)(nil); errors.As(err, &own) {
+		return err
+	}
+	if err != nil && !o.Unverified {
+		return stop(codeUnverified, fmt.Sprintf("the log %q does not verify", path), "fumehood verify says more; --unverified takes what comes before the fault", err)
+	}
+	t.run.Verified, t.run.Sealed = err == nil, summary.Complete()
+	return p.take(t.run)
+}
+
+// take adds a run that is not known yet.
+func (p *Past) take(r Run) error {
+	switch {
+	case r.ID == "":
+		p.left(r.Source, "", "it tells of no run")
+	case p.known[r.ID]: // by its log, or by another copy
+	case len(p.Runs) >= mostRuns:
+		return tooLarge()
+	default:
+		p.known[r.ID] = true
+		p.Runs = append(p.Runs, r)
+	}
+	return nil
+}
+
+func (p *Past) left(source, id, why string) { p.Left = append(p.Left, Left{source, id, why}) }
+
+func tooLarge() error {
+	return stop(codeTooLarge, "this is more of the past than is held at once", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", mostRuns, mostDeeds), nil)
+}
+
+// room counts what is held.
+func (p *Past) room(deeds int, bytes int) error {
+	p.deeds, p.held = p.deeds+deeds, p.held+int64(bytes)
+	if p.deeds > mostDeeds || p.held > mostHeld {
+		return tooLarge()
+	}
+	return nil
+}
+
+// A teller takes the entries of one log.
+type teller struct {
+	past  *Past
+	run   Run
+	parse func(proposal.Proposal) proposal.Analysis
+	at    map[string]int // of Deeds, by proposal
+}
+
+func (t *teller) entry(e audit.Entry) error {
+	if e.Unsigned {
+		return nil
+	}
+	h, err := hood.Entry{Kind: e.Kind, Body: e.Body}.Happening()
+	if err != nil {
+		t.past.left(t.run.Source, "", fmt.Sprintf("entry %d is not one that this version knows", e.N))
+		return nil
+	}
+	i, known := t.at[h.ID]
+	switch {
+	case h.Run != nil:
+		t.run.ID, t.run.Observed = h.Run.ID, h.Run.Mode == "observe"
+	case h.Proposal != nil:
+		return t.decision(h, len(e.Body))
+	case !known:
+	case e.Kind == "start":
+		t.run.Deeds[i].Ran = true
+	case e.Kind == "events":
+		before := len(t.run.Deeds[i].Execs) + len(t.run.Deeds[i].Flows)
+		t.run.Deeds[i].add(h.Events)
+		t.run.Deeds[i].Omitted += h.Flows
+		if after := len(t.run.Deeds[i].Execs) + len(t.run.Deeds[i].Flows); after > before {
+			return t.past.room(0, len(e.Body))
+		}
+	}
+	return nil
+}
+
+func (t *teller) decision(h hood.Happening, size int) error {
+	if why := unfit(*h.Proposal); why != "" {
+		t.past.left(t.run.Source, h.ID, why)
+		return nil
+	}
+	if t.at == nil {
+		t.at = map[string]int{}
+	}
+	t.at[h.ID] = len(t.run.Deeds)
+	t.run.Deeds = append(t.run.Deeds, Deed{Proposal: *h.Proposal, Analysis: t.parse(*h.Proposal), Decision: *h.Decision, Approved: h.Approved})
+	return t.past.room(1, 3*size)
+}
+
+// report takes the run of one report.
+func (p *Past) report(f *os.File, path string, o Options) error {
+	data, err := io.ReadAll(io.LimitReader(f, mostReport+1))
+	if err != nil {
+		return unreadable(path, err)
+	}
+	r, err := report.Read(data, mostReport)
+	if err != nil {
+		return stop(codeMalformed, fmt.Sprintf("%q is not a report", path), "name the report.json of a run", err)
+	}
+	run := Run{ID: r.Run.ID, Source: path, Observed: r.Run.Mode == "observe"}
+	for _, rec := range r.Records {
+		why := unfit(rec.Proposal)
+		if len(rec.Redacted) > 0 {
+			why = whyRedacted
+		}
+		if why != "" {
+			p.left(path, rec.Proposal.ID, why)
+			continue
+		}
+		d := Deed{Proposal: rec.Proposal, Analysis: o.Parse(rec.Proposal), Decision: rec.Decision, Approved: rec.Approval != nil}
+		if rec.Result != nil && rec.Result.Status != proposal.NotRun {
+			d.Ran = true
+			if seen := rec.Result.Observations; seen != nil {
+				d.add(seen.Execs)
+				d.Omitted += seen.Counts.Lookups + seen.Counts.Connections + seen.Counts.Requests // a report only sums them up
+			}
+		}
+		run.Deeds = append(run.Deeds, d)
+	}
+	if err := p.room(len(run.Deeds), len(data)); err != nil {
+		return err
+	}
+	return p.take(run)
+}
+
+// mostText is more than a plan may hold.
+const mostText = 1 << 20
+
+const whyRedacted = "a secret was taken out of it, so that what was decided is not here"
+
+// unfit says why a proposal of the past cannot be decided again.
+func unfit(p proposal.Proposal) string {
+	forms := 0
+	for _, set := range []bool{p.Run != "", len(p.Argv) > 0, p.Code != ""} {
+		if set {
+			forms++
+		}
+	}
+	switch {
+	case p.ID == "" || forms != 1:
+		return "its proposal is none"
+	case strings.Contains(strings.Join(append([]string{p.Run, p.Code, p.Stdin, p.Cwd}, p.Argv...), " "), "[redacted "):
+		return whyRedacted
+	case len(p.Run)+len(p.Code)+len(strings.Join(p.Argv, " ")) > mostText:
+		return "its proposal is longer than one may be"
+	}
+	return ""
+}

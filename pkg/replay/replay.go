@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package replay decides again, under another policy, what past runs proposed and did;
+// and writes down what they did as a policy.
+//
+// The past is read from audit logs and from reports. All of it may come from a
+// stranger: it is read within bounds, and a log only when it verifies, unless its
+// reader says otherwise. What a log holds without a signature is never read.
+//
+// It promises that each proposal is parsed and decided as a run would, and that what a
+// command started and reached is judged under the grant that the new policy gives it.
+// What the past does not say in full is counted and never guessed: a program whose path
+// was cut, requests that were only counted, what a command that would now be denied
+// would have done.
+//
+// It does not protect against a log that is well made and lies: with a key that nobody
+// vouches for, whoever wrote the log could have written any. And a command that is
+// allowed something else may do something else; only a run shows that.
+package replay
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Judge decides: pkg/policy's Engine, or a test's. It is used by several goroutines.
+type Judge interface {
+	Decide(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
+	Exec(context.Context, proposal.Exec) (proposal.ExecDecision, error)
+	Egress(context.Context, proposal.Egress) (proposal.EgressDecision, error)
+}
+
+// The kinds of what is decided again.
+const (
+	KindProposal = "proposal"
+	KindExec     = "exec"
+	KindEgress   = "egress"
+)
+
+// An Outcome is the past under another policy.
+type Outcome struct {
+	Runs      int `json:"runs"`
+	Proposals int `json:"proposals"`
+	Execs     int `json:"execs"`  // different ones, of all commands
+	Egress    int `json:"egress"` // steps of connections, different ones
+	// Moot counts the programs and connections of commands that would not run.
+	Moot int `json:"moot"`
+	// Omitted counts those that the past does not say in full.
+	Omitted int      `json:"omitted"`
+	Changes []Change `json:"changes"` // in the order of the past
+	// Decisions is how often the policy was asked, which took Took.
+	Decisions int           `json:"decisions"`
+	Took      time.Duration `json:"-"`
+}
+
+// A Change is one thing that would be decided otherwise.
+type Change struct {
+	Kind  string `json:"kind"`
+	Run   string `json:"run"`
+	ID    string `json:"id"`   // of the proposal
+	Text  string `json:"text"` // the command, the program, or where the connection went
+	Times int    `json:"times"`
+	From  Answer `json:"from"`
+	To    Answer `json:"to"`
+}
+
+// Stricter reports whether less is let through than was.
+func (c Change) Stricter() bool { return rank(c.To.Effect) < rank(c.From.Effect) }
+
+// An Answer is what was or would be decided.
+type Answer struct {
+	// Effect is "allow", "ask" or "deny"; or "stop", where policy could not answer and a
+	// run would have ended.
+	Effect string `json:"effect"`
+	// Rule is the first that refuses or asks; of an allow, the first that allows.
+	Rule    string `json:"rule"`
+	Message string `json:"message,omitempty"`
+}
+
+func rank(effect string) int { return slices.Index([]string{"stop", "deny", "ask", "allow"}, effect) }
+
+// Again decides past once more, on all processors. progress, which may be nil, is told
+// how many proposals are done; it may be called by several goroutines. An error means
+// that ctx was over.
+func Again(ctx context.Context, past Past, judge Judge, progress func(done int)) (Outcome, error) {
+	jobs := past.jobs()
+	outcomes := make([]Outcome, len(jobs))
+	var next, done atomic.Int64
+	start := time.Now()
+	var group sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(jobs)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				outcomes[i] = jobs[i].again(ctx, judge)
+				if n := done.Add(1); progress != nil {
+					progress(int(n))
+				}
+			}
+		})
+	}
+	group.Wait()
+	all := Outcome{Runs: len(past.Runs), Changes: []Change{}, Took: time.Since(start)}
+	for _, o := range outcomes {
+		all.add(o)
+	}
+	return all, ctx.Err()
+}
+
+func (o *Outcome) add(b Outcome) {
+	o.Proposals += b.Proposals
+	o.Execs += b.Execs
+	o.Egress += b.Egress
+	o.Moot += b.Moot
+	o.Omitted += b.Omitted
+	o.Decisions += b.Decisions
+	o.Changes = append(o.Changes, b.Changes...)
+}
+
+// A job is one proposal of one run.
+type job struct {
+	run  string
+	deed Deed
+}
+
+func (p Past) jobs() []job {
+	var jobs []job
+	for _, r := range p.Runs {
+		for _, d := range r.Deeds {
+			jobs = append(jobs, job{r.ID, d})
+		}
+	}
+	return jobs
+}
+
+func (j job) again(ctx context.Context, judge Judge) Outcome {
+	o := Outcome{Proposals: 1, Decisions: 1, Omitted: j.deed.Omitted}
+	d, err := judge.Decide(ctx, j.deed.Proposal, j.deed.Analysis)
+	to := answerOf(d, err)
+	o.compare(j, KindProposal, j.deed.Text(), 1, answerOf(j.deed.Decision, nil), to)
+	if d.Grant == nil || err != nil || d.Effect == proposal.Deny || d.Effect == proposal.Ask && !j.deed.Approved {
+		o.Moot += len(j.deed.Execs) + len(j.deed.Flows)
+		return o
+	}
+	for _, x := range j.deed.Execs {
+		o.exec(ctx, j, x, *d.Grant, judge)
+	}
+	for _, f := range j.deed.Flows {
+		o.egress(ctx, j, f, *d.Grant, judge)
+	}
+	return o
+}
+
+func (o *Outcome) compare(j job, kind, text string, times int, from, to Answer) {
+	if from.Effect != to.Effect {
+		o.Changes = append(o.Changes, Change{Kind: kind, Run: j.run, ID: j.deed.Proposal.ID, Text: text, Times: times, From: from, To: to})
+	}
+}
+
+func (o *Outcome) exec(ctx context.Context, j job, x Exec, g proposal.Grant, judge Judge) {
+	o.Execs++
+	o.Decisions++
+	asked := x.Exec
+	asked.Command, asked.Grants = j.deed.Proposal.ID, slices.Concat([]string{}, g.Exec)
+	d, err := judge.Exec(ctx, asked)
+	o.compare(j, KindExec, x.Exec.Path, x.Times, answer(x.Decision.Effect, x.Decision.Rules, reasons(x.Decision.Reason), nil), answer(d.Effect, d.Rules, reasons(d.Reason), err))
+}
+
+func (o *Outcome) egress(ctx context.Context, j job, f Flow, g proposal.Grant, judge Judge) {
+	o.Egress++
+	o.Decisions++
+	asked := f.Egress
+	asked.Command, asked.Phase, asked.Grants = j.deed.Proposal.ID, g.Phase, slices.Concat([]string{}, g.Network)
+	d, err := judge.Egress(ctx, asked)
+	o.compare(j, KindEgress, f.Egress.Destination(), f.Times, answer(f.Decision.Effect, f.Decision.Rules, reasons(f.Decision.Reason), nil), answer(d.Effect, d.Rules, reasons(d.Reason), err))
+}
+
+func reasons(r *proposal.Reason) []proposal.Reason {
+	if r == nil {
+		return nil
+	}
+	return []proposal.Reason{*r}
+}
+
+func answerOf(d proposal.Decision, err error) Answer {
+	return answer(d.Effect, d.Rules, d.Reasons, err)
+}
+
+func answer(effect proposal.Effect, rules []string, reasons []proposal.Reason, err error) Answer {
+	if err != nil {
+		f := proposal.FailureOf(err)
+		return Answer{Effect: "stop", Rule: f.Code, Message: f.Message}
+	}
+	a := Answer{Effect: effect.String()}
+	for _, r := range reasons {
+		if r.Effect == effect && !r.Observed && effect != proposal.Allow {
+			a.Rule, a.Message = r.Rule, r.Message
+			return a
+		}
+	}
+	if len(rules) > 0 {
+		a.Rule = rules[0]
+	}
+	return a
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/replay"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+// A scene is a sandbox in which commands do what the test says, by proposal.
+type scene struct {
+	see    func(proposal.Event)
+	events map[string][]proposal.Event
+}
+
+func (s *scene) Run(_ context.Context, x proposal.Execution) (proposal.Result, error) {
+	for _, e := range s.events[x.ID] {
+		e.Command = x.ID
+		s.see(e)
+	}
+	empty := proposal.Stream{SHA256: fmt.Sprintf("%x", sha256.Sum256(nil)), Head: []byte{}, Tail: []byte{}}
+	return proposal.Result{Status: proposal.Exited, Stdout: empty, Stderr: empty, Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}},
+		Observations: &proposal.Observations{Complete: true}}, nil
+}
+
+func (s *scene) Close() error { return nil }
+
+func (s *scene) Open(context.Context, []string) error            { return nil }
+func (s *scene) Begin(context.Context, proposal.Execution) error { return nil }
+func (s *scene) End() error                                      { return nil }
+
+var digest = "sha256:" + strings.Repeat("0", 64)
+
+// played runs proposals through a real hood under the policy and returns the log and the report.
+func played(t testing.TB, id string, o policy.Options, events map[string][]proposal.Event, proposals ...proposal.Proposal) (log string, r proposal.Report) {
+	t.Helper()
+	engine, err := policy.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log = filepath.Join(t.TempDir(), "audit.jsonl")
+	written, err := audit.Create(log, audit.Options{Origin: "test/" + id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{events: events}
+	observer := hood.NewObserver(written, nil)
+	s.see = observer.See
+	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Log: written, Now: time.Now, Observer: observer, Network: s,
+		Sandbox: func(proposal.Limits) (hood.Runner, error) { return s, nil }}
+	mode := "enforce"
+	if o.Observe {
+		mode = "observe"
+	}
+	r, err = h.Run(t.Context(), proposal.Plan{Proposals: proposals, Digest: digest},
+		proposal.Run{ID: id, Mode: mode, Proposer: "tester", PlanDigest: digest, Workspace: "w", Policy: engine.Digest(), Rootfs: "host " + digest, Runsc: "x", Version: "x", Enforced: []string{}, Unenforced: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := written.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	return log, r
+}
+
+func exec(path, layer string, effect proposal.Effect, rule string) proposal.Event {
+	e := proposal.Event{Kind: proposal.EventExec, Pid: 7, Program: path, Exec: &proposal.Exec{Path: path, Layer: layer, Argv: []string{path}}}
+	e.Decision = &proposal.ExecDecision{Effect: effect, Rules: []string{rule}}
+	if effect == proposal.Deny {
+		e.Kind, e.Decision.Reason = proposal.EventRefused, &proposal.Reason{Rule: rule, Message: "no", Command: -1}
+	}
+	return e
+}
+
+func lookup(name string, effect proposal.Effect, rule string) proposal.Event {
+	d := proposal.EgressDecision{Effect: effect, Rules: []string{rule}}
+	return proposal.Event{Kind: proposal.EventLookup, Flow: &proposal.Flow{Decision: d,
+		Egress: proposal.Egress{Kind: proposal.EgressLookup, Phase: proposal.PhaseRun, Name: name, Type: "A", Protocol: "udp"}}}
+}
+
+func layer(role policy.Role, rego string) policy.Layer {
+	return policy.Layer{Name: "candidate", Role: role, Files: []policy.File{{Name: "x.rego", Content: []byte(rego)}}}
+}
+
+func again(t testing.TB, o policy.Options, paths ...string) replay.Outcome {
+	t.Helper()
+	engine, err := policy.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	past, err := replay.Read(paths, replay.Options{Parse: parse.Analyze})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := replay.Again(t.Context(), past, engine, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome
+}
+
+const hosts = "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x.host\", \"host\": \"go.example\"} if true\n"
+
+// spoken are o's changes in words.
+func spoken(o replay.Outcome) []string {
+	var all []string
+	for _, c := range o.Changes {
+		all = append(all, fmt.Sprintf("%s %s %q ×%d: %s by %s, now %s by %s", c.Kind, c.ID, strings.TrimSpace(c.Text), c.Times, c.From.Effect, c.From.Rule, c.To.Effect, c.To.Rule))
+	}
+	return all
+}
+
+// TestAgain holds that each kind of thing that was decided is decided again, under the
+// grant of the new policy, and that nothing is decided of what would not run.
+func TestAgain(t *testing.T) {
+	under := policy.Options{Layers: []policy.Layer{layer(policy.Opens, hosts)}}
+	log, r := played(t, "r1", under, map[string][]proposal.Event{
+		"unit": {exec("/usr/bin/git", "rootfs", proposal.Allow, "exec.rootfs"), exec("/usr/bin/git", "rootfs", proposal.Allow, "exec.rootfs"), exec("/tmp/x.test", "written", proposal.Allow, "exec.built"),
+			exec("/usr/bin/sudo", "rootfs", proposal.Deny, "exec.privilege"), lookup("go.example", proposal.Allow, "egress.granted")},
+		"list": {exec("/usr/bin/ls", "rootfs", proposal.Allow, "exec.rootfs"), exec("/usr/bin/"+strings.Repeat("x", 5000), "rootfs", proposal.Allow, "exec.rootfs")},
+	}, proposal.Proposal{ID: "unit", Run: "go test ./...", Network: []string{"go.example"}}, proposal.Proposal{ID: "list", Run: "ls"}, proposal.Proposal{ID: "bad", Run: "sudo id"})
+	for name, c := range map[string]struct {
+		under policy.Options
+		want  []string
+		moot  int
+	}{
+		"the same": {under, nil, 0},
+		"no host":  {policy.Options{}, []string{`proposal unit "go test ./..." ×1: allow by code.run, now deny by network.none`}, 4},
+		"programs": {policy.Options{Layers: []policy.Layer{under.Layers[0], layer(policy.Restricts, "package fumehood.exec\n\ndeny contains {\"rule\": \"x.git\", \"message\": \"m\", \"suggestion\": \"s\"} if input.name == \"git\"\n")}},
+			[]string{`exec unit "/usr/bin/git" ×2: allow by exec.rootfs, now deny by x.git`}, 0},
+		"names": {policy.Options{Layers: []policy.Layer{under.Layers[0], layer(policy.Restricts, "package fumehood.egress\n\ndeny contains {\"rule\": \"x.name\", \"message\": \"m\", \"suggestion\": \"s\"} if input.name == \"go.example\"\n")}},
+			[]string{`egress unit "go.example" ×1: allow by egress.granted, now deny by x.name`}, 0},
+		"an error": {policy.Options{Layers: []policy.Layer{under.Layers[0], layer(policy.Restricts, "package fumehood.command\n\ndeny contains {\"rule\": \"x.n\", \"message\": \"m\", \"suggestion\": \"s\"} if to_number(input.command.sub) > 3\n")}},
+			[]string{
+				`proposal unit "go test ./..." ×1: allow by code.run, now stop by policy.eval`,
+				`proposal list "ls" ×1: allow by text.read, now stop by policy.eval`,
+				`proposal bad "sudo id" ×1: deny by default.no-rule, now stop by policy.eval`,
+			}, 5},
+	} {
+		o := again(t, c.under, log)
+		got := spoken(o)
+		for i := range got { // which rule refuses sudo is not this test's affair
+			got[i] = strings.ReplaceAll(got[i], "privilege.none", "default.no-rule")
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if o.Runs != 1 || o.Proposals != 3 || o.Moot != c.moot || o.Omitted != 1 {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+	data, err := report.JSON(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "report.json")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o := again(t, policy.Options{}, path); len(o.Changes) != 1 || o.Proposals != 3 {
+		t.Errorf("of the report: %+v", o)
+	}
+	if o := again(t, policy.Options{}, path, log); o.Runs != 1 || o.Egress+o.Moot != 4 {
+		t.Errorf("of both: %+v", o)
+	}
+}
+
+// TestDirection holds that what becomes stricter is told from what becomes looser.
+func TestDirection(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		stricter bool
+	}{{"allow", "deny", true}, {"allow", "ask", true}, {"ask", "deny", true}, {"deny", "stop", true}, {"deny", "allow", false}, {"ask", "allow", false}, {"deny", "ask", false}} {
+		if got := (replay.Change{From: replay.Answer{Effect: c.from}, To: replay.Answer{Effect: c.to}}).Stricter(); got != c.stricter {
+			t.Errorf("%s to %s: stricter %v", c.from, c.to, got)
+		}
+	}
+}
+
+func codeOf(err error) string {
+	var s *proposal.StopError
+	if errors.As(err, &s) {
+		return s.Code
+	}
+	return fmt.Sprint(err)
+}
+
+// TestOnlyWhatVerifies holds that nothing of a log that was changed anywhere is taken.
+func TestOnlyWhatVerifies(t *testing.T) {
+	log, _ := played(t, "r1", policy.Options{}, nil, proposal.Proposal{ID: "unit", Run: "go test ./..."})
+	content, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(content []byte, o replay.Options) (replay.Past, error) {
+		path := filepath.Join(t.TempDir(), "x.jsonl")
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o.Parse = parse.Analyze
+		return replay.Read([]string{path}, o)
+	}
+	for _, at := range []string{"go test", `"allow"`, "sealed"} {
+		changed := []byte(strings.Replace(string(content), at, strings.ToUpper(at), 1))
+		if _, err := read(changed, replay.Options{}); codeOf(err) != "replay.unverified" {
+			t.Errorf("%s changed: %v", at, err)
+		}
+	}
+	lines := strings.SplitAfter(string(content), "\n")
+	for i := 1; i < len(lines)-1; i++ { // a run that was killed
+		past, err := read([]byte(strings.Join(lines[:i], "")), replay.Options{})
+		if err != nil && codeOf(err) != "replay.empty" || len(past.Runs) > 0 && past.Runs[0].Sealed {
+			t.Errorf("%d lines: %v, %+v", i, err, past)
+		}
+	}
+	if past, err := read(content, replay.Options{}); err != nil || !past.Runs[0].Verified || !past.Runs[0].Sealed {
+		t.Errorf("as written: %v, %+v", err, past)
+	}
+	changed := []byte(strings.Replace(string(content), `"kind":"end"`, `"kind":"dne"`, 1))
+	if past, err := read(changed, replay.Options{Unverified: true}); err != nil || past.Runs[0].Verified || len(past.Unverified()) != 1 {
+		t.Errorf("unverified: %v, %+v", err, past)
+	}
+}
+
+// TestOddFiles holds that what is no past is refused, whatever it is.
+func TestOddFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none"): "replay.unreadable",
+		"/dev/zero":                "replay.unreadable",
+		write("empty.jsonl", ""):   "replay.malformed",
+		write("x.json", "{}"):      "replay.malformed",
+		write("r.json", `{"schema":"fumehood.report/v1","records":7}`):                 "replay.malformed",
+		write("h.jsonl", `{"key":"x","origin":"o","schema":"fumehood.audit/v1"}`+"\n"): "replay.unverified",
+	} {
+		if _, err := replay.Read([]string{path}, replay.Options{Parse: parse.Analyze}); codeOf(err) != want {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+}
