@@ -29,6 +29,9 @@ type decisionOf struct {
 	Analysis proposal.Analysis `json:"analysis"`
 	Decision proposal.Decision `json:"decision"`
 	Approved bool              `json:"approved,omitempty"` // by the approval in the "run" entry
+	// Redacted counts what was replaced in the three before: who decides it again decides
+	// about another text.
+	Redacted []proposal.Redaction `json:"redacted,omitempty"`
 }
 
 type startEntry struct {
@@ -69,7 +72,7 @@ type endEntry struct {
 }
 
 func decisionEntry(r proposal.Record) decisionOf {
-	return decisionOf{r.Proposal.ID, r.Proposal, r.Analysis, r.Decision, r.Approval != nil}
+	return decisionOf{r.Proposal.ID, r.Proposal, r.Analysis, r.Decision, r.Approval != nil, r.Redacted}
 }
 
 // resultEntry leaves out the streams' bytes, which their lengths and digests bind,

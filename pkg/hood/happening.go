@@ -18,14 +18,15 @@ type Happening struct {
 	Analysis *proposal.Analysis
 	Decision *proposal.Decision
 	Approved bool
-	First    int64             // "events": the number of the first, in its command
-	Events   []proposal.Event  // in order
-	More     int64             // file events that are only counted
-	Flows    int               // those of the network that are
-	Result   *proposal.Result  // "result", without what a stream or an "events" entry holds
-	Again    bool              // "start": of a second run
-	Attempt  *proposal.Attempt // "attempt", without what a stream or an "events" entry holds
-	Totals   *proposal.Totals  // "end"
+	Redacted []proposal.Redaction // of "decision": what was replaced in it
+	First    int64                // "events": the number of the first, in its command
+	Events   []proposal.Event     // in order
+	More     int64                // file events that are only counted
+	Flows    int                  // those of the network that are
+	Result   *proposal.Result     // "result", without what a stream or an "events" entry holds
+	Again    bool                 // "start": of a second run
+	Attempt  *proposal.Attempt    // "attempt", without what a stream or an "events" entry holds
+	Totals   *proposal.Totals     // "end"
 	Error    *proposal.Failure
 }
 
@@ -40,7 +41,7 @@ func (e Entry) Happening() (Happening, error) {
 	case "decision":
 		var d decisionOf
 		err := e.read(&d)
-		return Happening{ID: d.ID, Proposal: &d.Proposal, Analysis: &d.Analysis, Decision: &d.Decision, Approved: d.Approved}, err
+		return Happening{ID: d.ID, Proposal: &d.Proposal, Analysis: &d.Analysis, Decision: &d.Decision, Approved: d.Approved, Redacted: d.Redacted}, err
 	case "start":
 		var s startEntry
 		err := e.read(&s)

@@ -89,6 +89,8 @@ type Hood struct {
 	// host stops before anything runs.
 	Network Network
 	wired   bool // Network was opened
+	// Outlet, when set, is what everything passes before it is logged, shown or kept.
+	Outlet Outlet
 	// Advise, when set, finds what would be allowed instead of what was refused: the
 	// Alternatives of the Reasons that it returns count, and nothing else. It must answer
 	// the same question the same way: see Redecide.
@@ -141,37 +143,45 @@ func denyAll(records []proposal.Record, plan proposal.Plan, err error) {
 // Run takes plan the whole way. The Report says all that is known whether or not
 // there is an error.
 func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (proposal.Report, error) {
-	report := proposal.Report{Schema: proposal.ReportSchema, Run: run, Records: []proposal.Record{}}
-	report.Run.Start = h.Now()
-	_, err := h.Log.Append("run", report.Run)
+	run.Start = h.Now()
+	report := proposal.Report{Schema: proposal.ReportSchema, Run: h.outlet().Run(run), Records: []proposal.Record{}}
+	err := h.outlet().Named(plan)
+	if _, logErr := h.Log.Append("run", report.Run); logErr != nil {
+		err = logErr
+	}
 	var records []proposal.Record
 	if err == nil {
 		records, err = h.Check(ctx, plan)
-		report.Records = records
 	}
 	if err == nil {
 		err = approve(records, plan, run)
 	}
+	report.Records = h.told(records)
 	if err == nil {
-		err = h.record(records) // the decisions first: no log, no run
+		err = h.record(records, report.Records) // the decisions first: no log, no run
 	}
 	if err == nil {
 		err = h.execute(ctx, records)
 	}
+	for i := range records {
+		report.Records[i].Result = records[i].Result
+	}
+	report, wholeErr := h.outlet().Whole(ctx, report)
+	err = errors.Join(err, wholeErr)
 	report.Run.WallMS = h.Now().Sub(report.Run.Start).Milliseconds()
 	report.Totals = proposal.Total(report.Records)
-	report.Error = proposal.FailureOf(err)
+	report.Error = h.outlet().Failure(proposal.FailureOf(err))
 	return report, errors.Join(err, h.conclude(report, err))
 }
 
-// record writes every decision before anything runs.
-func (h *Hood) record(records []proposal.Record) error {
+// record writes every decision, as it is told, before anything runs.
+func (h *Hood) record(records, told []proposal.Record) error {
 	for i := range records {
-		n, err := h.Log.Append("decision", decisionEntry(records[i]))
+		n, err := h.Log.Append("decision", decisionEntry(told[i]))
 		if err != nil {
 			return err
 		}
-		records[i].Entry = n
+		records[i].Entry, told[i].Entry = n, n
 	}
 	return nil
 }
@@ -229,6 +239,7 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 		result.Retried = &first
 		r.Result = &result
 	}
+	noted(r)
 	_, logErr := h.Log.Append("result", resultEntry(*r))
 	return errors.Join(runErr, logErr)
 }
@@ -240,7 +251,9 @@ func (h *Hood) run(ctx context.Context, runner Runner, r proposal.Record, deadli
 	if left := deadline.Sub(h.Now()); left < x.Grant.Limits.Wall.Std() {
 		x.Grant.Limits.Wall = proposal.Duration(left)
 	}
-	return h.observed(ctx, runner, x, r)
+	result, err := h.observed(ctx, runner, x, r)
+	result, outErr := h.released(ctx, r.Proposal.ID, result)
+	return result, errors.Join(err, outErr)
 }
 
 // observed runs x while the Observer watches.

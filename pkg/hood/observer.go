@@ -27,6 +27,9 @@ const (
 // waits, and with it whoever reports. A log that cannot be written ends the command
 // and the run.
 type Observer struct {
+	// Clean, when set, returns an event as it may be logged and shown.
+	Clean func(proposal.Event) proposal.Event
+
 	log   Log
 	judge func(context.Context, proposal.Event) ([]proposal.Finding, error)
 
@@ -69,6 +72,9 @@ func NewObserver(log Log, judge func(context.Context, proposal.Event) ([]proposa
 // all of them before the Network's End returns. It may wait for the log, and keeps
 // nothing of e.
 func (o *Observer) See(e proposal.Event) {
+	if o.Clean != nil {
+		e = o.Clean(e)
+	}
 	e = trimmed(e)
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -137,6 +137,10 @@ func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal
 		doubts = append(doubts, fmt.Sprintf("the plan has %d proposals, the report %d", len(records), len(report.Records)))
 	}
 	for i := range min(len(records), len(report.Records)) {
+		if len(report.Records[i].Redacted) > 0 {
+			doubts = append(doubts, fmt.Sprintf("proposal %d held a secret, which is not told: it could not be decided again", i+1))
+			continue
+		}
 		if what := differs(records[i], report.Records[i]); what != "" {
 			doubts = append(doubts, fmt.Sprintf("%s of proposal %d is not what this plan and policy give", what, i+1))
 		}

@@ -44,7 +44,7 @@ const (
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
 	found := &finds{tree: newTree(files), seen: map[Annotation]bool{}}
 	for _, rec := range r.Records {
-		if rec.Result == nil {
+		if rec.Result == nil || r.Withheld != nil {
 			continue
 		}
 		for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {

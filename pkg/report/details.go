@@ -214,6 +214,9 @@ func happened(r proposal.Result, l level, index int) []string {
 	if n := len(r.Changes.Files) + r.Changes.Omitted; n > 0 {
 		add("files changed in the sandbox's workspace: %d%s", n, changes(r.Changes, l))
 	}
+	for _, words := range redactedFacts(r) {
+		add("%s", prose(words, l.long))
+	}
 	if len(r.Outputs) > 0 {
 		add("files brought out:%s", list(r.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) }))
 	}
@@ -252,6 +255,9 @@ func outputFile(o proposal.Output, l level) string {
 		return s + " was not: " + prose(o.Refused, l.long)
 	}
 	s += ", " + text.Size(o.Bytes)
+	if words := secretsIn(o.Redacted, "it"); words != "" {
+		s += ", " + prose(words, l.long)
+	}
 	if o.File != "" && o.File != o.Path {
 		s += ", as " + code(o.File, l.short+60)
 	}

@@ -28,7 +28,10 @@ var (
 )
 
 // A prober collects the first fault.
-type prober struct{ first *fault }
+type prober struct {
+	first *fault
+	bare  bool // what commands printed is withheld
+}
 
 func (p *prober) hold(ok bool, path, format string, args ...any) {
 	if !ok && p.first == nil {
@@ -54,7 +57,7 @@ func (p *prober) count(path string, numbers ...int64) {
 
 // checkFacts holds a report to what is true of every report that fumehood writes.
 func checkFacts(r proposal.Report) *fault {
-	p := &prober{}
+	p := &prober{bare: r.Withheld != nil}
 	p.hold(r.Schema == proposal.ReportSchema, "schema", "is not %q", proposal.ReportSchema)
 	p.run(r.Run, r.Error != nil)
 	ids := map[string]bool{}
@@ -107,6 +110,7 @@ func (p *prober) record(r proposal.Record, path string, report proposal.Report) 
 	p.proposal(r.Proposal, path+".proposal")
 	p.analysis(r.Analysis, path+".analysis")
 	p.decision(r, path+".decision")
+	p.redactions(r.Redacted, path+".redacted")
 	p.hold(r.Entry >= -1, path+".entry", "is no entry's number")
 	if r.Approval != nil {
 		p.approval(*r.Approval, path+".approval")
@@ -198,6 +202,7 @@ func (p *prober) result(r proposal.Result, path string) {
 		at := fmt.Sprintf("%s.outputs[%d]", path, i)
 		p.count(at+".bytes", o.Bytes)
 		p.match(hexGrammar, o.SHA256, at+".sha256", true)
+		p.redactions(o.Redacted, at+".redacted")
 	}
 	for i, c := range r.Changes.Files {
 		at := fmt.Sprintf("%s.changes.files[%d]", path, i)
@@ -210,14 +215,32 @@ func (p *prober) result(r proposal.Result, path string) {
 // stream checks the counts, and where all bytes are there also their digest.
 func (p *prober) stream(s proposal.Stream, path string, ran bool) {
 	kept := int64(len(s.Head) + len(s.Tail))
-	p.match(hexGrammar, s.SHA256, path+".sha256", !ran)
+	partly := len(s.Redacted) > 0 && s.FileBytes < s.Bytes
+	p.match(hexGrammar, s.SHA256, path+".sha256", !ran || s.Withheld != "" || partly)
+	p.redactions(s.Redacted, path+".redacted")
+	p.hold(s.Withheld == "" || kept == 0 && s.SHA256 == "" && s.File == "", path+".withheld", "stands beside what is here all the same")
 	p.count(path, s.Bytes, s.FileBytes)
 	p.hold(s.FileBytes <= s.Bytes, path+".file_bytes", "is more than the stream had")
+	if p.bare {
+		p.hold(s.Bytes >= kept, path+".bytes", "does not count what is kept")
+		return
+	}
 	p.hold(s.Bytes >= kept && s.Truncated == (s.Bytes > kept), path+".bytes", "does not count what is kept")
 	if !s.Truncated && s.SHA256 != "" {
 		sum := sha256.New()
 		sum.Write(s.Head)
 		sum.Write(s.Tail)
 		p.hold(hex.EncodeToString(sum.Sum(nil)) == s.SHA256, path+".sha256", "is another text's")
+	}
+}
+
+var redactionGrammar = regexp.MustCompile(`^(mask:[A-Za-z_][A-Za-z0-9_]{0,199}|[a-z0-9][a-z0-9._-]{0,99})$`)
+
+func (p *prober) redactions(list []proposal.Redaction, path string) {
+	for i, r := range list {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		p.match(redactionGrammar, r.Rule, at+".rule", false)
+		p.hold(r.Count > 0, at+".count", "counts nothing")
+		p.count(at+".count", int64(r.Count))
 	}
 }

@@ -35,7 +35,7 @@ func measure(r *proposal.Result, record, limit int, packed bool) []*output {
 	}
 	var list []*output
 	for _, o := range []*output{{name: "stdout", stream: &r.Stdout}, {name: "stderr", stream: &r.Stderr}} {
-		if s := o.stream; s.Bytes <= 0 && len(s.Head) == 0 && len(s.Tail) == 0 {
+		if s := o.stream; s.Bytes <= 0 && len(s.Head) == 0 && len(s.Tail) == 0 || s.Withheld != "" {
 			continue
 		}
 		o.record, o.limit, o.packed = record, limit, packed

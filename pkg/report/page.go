@@ -132,7 +132,7 @@ func (p Page) items(limit int) []item {
 	var list []item
 	for i, part := range p.Parts {
 		for j, r := range part.Report.Records {
-			list = append(list, item{Record: r, part: i, index: j, outputs: measure(r.Result, len(list), limit, p.Artifact != "")})
+			list = append(list, item{Record: r, part: i, index: j, outputs: measure(shownResult(part.Report, r), len(list), limit, p.Artifact != "")})
 		}
 	}
 	return list

@@ -76,6 +76,9 @@ func plainReason(r proposal.Record) []string {
 		lines = append(lines, text.Inline(r.Result.Detail, 300))
 	}
 	lines = append(lines, retriedPlain(r)...)
+	for _, words := range redactedWarnings(r) {
+		lines = append(lines, text.Inline(words, 300))
+	}
 	return append(lines, plainSeen(r)...)
 }
 
@@ -96,6 +99,9 @@ func plainSeen(r proposal.Record) []string {
 	}
 	lines = append(lines, plainNetwork(r)...)
 	for _, f := range o.Findings {
+		if f.Rule == ruleSecret {
+			continue // said already
+		}
 		lines = append(lines, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))
 	}
 	if p := predict(r); p.others > 0 {

@@ -40,15 +40,19 @@ func (p Page) warnings(l level) []string {
 // happenings are what the kernel saw that a reader must know: what policy found in
 // it, what nobody expected, where the record has gaps, and what was run twice.
 func happenings(r proposal.Report) []string {
-	var list []string
+	list := withheldWarning(r)
 	for _, rec := range r.Records {
 		list = append(list, retriedWarning(rec)...)
+		list = append(list, redactedWarnings(rec)...)
 		o := seen(rec)
 		if o == nil {
 			continue
 		}
 		id := quote(rec.Proposal.ID)
 		for _, f := range o.Findings {
+			if f.Rule == ruleSecret {
+				continue // said above, of what the sandbox saw or not
+			}
 			list = append(list, fmt.Sprintf("%s: %s — %s", id, f.Message, quote(f.Rule)))
 		}
 		if p := predict(rec); p.others > 0 {

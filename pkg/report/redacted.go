@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// forged is the rule of a marker that a command printed itself: no secret.
+const forged = "forged-marker"
+
+// ruleSecret is the rule of the Finding that a secret was found.
+const ruleSecret = "output.secret"
+
+// secretsIn says how many secrets list counts and what they were, "2 secrets redacted in
+// WHERE (`github-pat`, `jwt`)", or nothing.
+func secretsIn(list []proposal.Redaction, where string) string {
+	n, names := 0, []string{}
+	for _, r := range list {
+		if r.Rule != forged {
+			n += r.Count
+			names = append(names, quote(strings.TrimPrefix(r.Rule, proposal.MaskPrefix)))
+		}
+	}
+	switch {
+	case n == 0:
+		return ""
+	case n == 1:
+		return fmt.Sprintf("1 secret redacted in %s (%s)", where, names[0])
+	}
+	const most = 8
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more kinds", more))
+	}
+	return fmt.Sprintf("%d secrets redacted in %s (%s)", n, where, strings.Join(names, ", "))
+}
+
+// leaked is what was found in all that a command printed and left.
+func leaked(r *proposal.Result) (found []proposal.Redaction) {
+	if r == nil {
+		return nil
+	}
+	found = proposal.AddRedactions(r.Stdout.Redacted, r.Stderr.Redacted)
+	for _, o := range r.Outputs {
+		found = proposal.AddRedactions(found, o.Redacted)
+	}
+	return found
+}
+
+// redactedWarnings say what of a record is not as it was.
+func redactedWarnings(r proposal.Record) []string {
+	var list []string
+	id := quote(r.Proposal.ID)
+	for _, s := range []string{secretsIn(leaked(r.Result), "the output of "+id), secretsIn(r.Redacted, "what was proposed as "+id)} {
+		if s != "" {
+			list = append(list, s)
+		}
+	}
+	if r.Result == nil {
+		return list
+	}
+	for _, f := range leaked(r.Result) {
+		if f.Rule == forged {
+			list = append(list, fmt.Sprintf("%s printed %d markers of redaction itself; they begin with a round bracket", id, f.Count))
+		}
+	}
+	for _, s := range streamsOf(r.Result) {
+		if s.stream.Withheld != "" {
+			list = append(list, fmt.Sprintf("%s of %s was withheld: %s", s.name, id, quote(s.stream.Withheld)))
+		}
+	}
+	return list
+}
+
+type namedStream struct {
+	name   string
+	stream *proposal.Stream
+}
+
+func streamsOf(r *proposal.Result) []namedStream {
+	return []namedStream{{"stdout", &r.Stdout}, {"stderr", &r.Stderr}}
+}
+
+// redactedFacts say it of each stream.
+func redactedFacts(r proposal.Result) []string {
+	var list []string
+	for _, s := range streamsOf(&r) {
+		if s.stream.Withheld != "" {
+			list = append(list, fmt.Sprintf("%s was withheld: %s", s.name, quote(s.stream.Withheld)))
+		} else if words := secretsIn(s.stream.Redacted, s.name); words != "" {
+			list = append(list, words)
+		}
+	}
+	return list
+}
+
+// withheldWarning says that the comment may not show what commands printed.
+func withheldWarning(r proposal.Report) []string {
+	if r.Withheld == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("What commands printed is not shown: %s — %s", quote(r.Withheld.Message), quote(r.Withheld.Rule))}
+}
+
+// shownResult is the result of which streams are shown.
+func shownResult(r proposal.Report, rec proposal.Record) *proposal.Result {
+	if r.Withheld != nil {
+		return nil
+	}
+	return rec.Result
+}
