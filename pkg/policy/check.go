@@ -66,8 +66,10 @@ func (c *checker) module(m *ast.Module, unread bool, count map[string]int) {
 	}
 	c.annotations(m)
 	c.bodies(m)
+	c.inputs(m)
 	if !unread {
 		c.references(m)
+		c.calls(m)
 	}
 	if inLib(pkg) {
 		return

@@ -159,7 +159,7 @@ limits contains {"rule": "mine.limits", "wall_ms": 1000, "memory_bytes": 9999999
 	if limits.Wall.Std() != time.Second || limits.Memory != 2*proposal.GiB {
 		t.Errorf("limits %+v: want the smaller of both layers", limits)
 	}
-	if w := e.Warnings(); len(w) != 1 || !strings.Contains(w[0], "mine.all") {
+	if w := unlinted(e); len(w) != 1 || !strings.Contains(w[0], "mine.all") {
 		t.Errorf("warnings %q", w)
 	}
 }

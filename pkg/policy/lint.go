@@ -62,7 +62,7 @@ func (x *linter) say(at *ast.Location, severity Severity, code, message, hint st
 func (x *linter) rule(m *ast.Module, r *ast.Rule) {
 	path := x.packages[m] + ruleName(r)
 	u := x.used[path]
-	if u == 0 && !r.Default {
+	if u == 0 && !r.Default && r.Head.RuleKind() != ast.MultiValue { // an unused set is refused
 		x.say(r.Location, Doubtful, lintUnused, fmt.Sprintf("nothing uses %s", ruleName(r)), "remove it, or use it in a rule of a decision point")
 	}
 	x.never(r)
@@ -94,7 +94,7 @@ func (e *Engine) style(given []Layer) {
 		_, problems := (&layer{name: s.Name, role: s.Role}).linted(s)
 		if len(problems) > 0 {
 			p := problems[0]
-			e.warn(fmt.Sprintf("policy.lint: layer %q has %d problems that policy check shows; the first: %s:%d:%d: %s", s.Name, len(problems), p.File, p.Line, p.Column, p.Message))
+			e.warn(fmt.Sprintf("policy.lint: layer %q, %s:%d:%d: %s (fumehood policy check shows all that is wrong with it: %d)", s.Name, p.File, p.Line, p.Column, p.Message, len(problems)))
 		}
 	}
 }

@@ -222,6 +222,7 @@ func tidied(problems []Problem) []Problem {
 	})
 	seen := map[Problem]bool{}
 	return slices.DeleteFunc(problems, func(p Problem) bool {
+		p.Column, p.Hint = 0, "" // the compiler may say the same of the line's beginning
 		again := seen[p]
 		seen[p] = true
 		return again

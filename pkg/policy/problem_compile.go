@@ -3,7 +3,6 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -22,7 +21,7 @@ func (l *layer) compileProblem(e *ast.Error) Problem {
 		if instead, ok := removed(name); ok {
 			p.Code, p.Message, p.Hint = codeBuiltin, "policies may not use "+name, instead
 		} else {
-			p.Message, p.Hint = fmt.Sprintf("there is no function %q", name), meant(name, builtinNames())
+			p.Message, p.Hint = noFunction(name), meant(name, builtinNames())
 		}
 	}
 	return p
@@ -35,7 +34,7 @@ func (l *layer) wrongField(p Problem, d *ast.RefErrInvalidDetail) Problem {
 	for _, v := range d.OneOf {
 		known = append(known, strings.Trim(v.String(), `"`))
 	}
-	p.Message = fmt.Sprintf("%s has no field %q", d.Ref[:d.Pos].String(), wrong)
+	p.Message = noField(d.Ref[:d.Pos], wrong)
 	p.Hint = meant(wrong, known)
 	return p
 }
