@@ -60,6 +60,7 @@ type job struct {
 	told    bool            // the step summary has been written
 
 	problems []action.Problem // with the inputs
+	telling  telling
 }
 
 // runAction never lets an error pass without a conclusion: a job whose output is
@@ -74,7 +75,9 @@ func runAction(c *call) int {
 		return j.refuse(err)
 	}
 	defer j.cleanUp()
-	return j.end(j.do())
+	err = j.do()
+	j.tellCollector()
+	return j.end(err)
 }
 
 // newJob reads everything that is said about this job. The console is there even
@@ -98,6 +101,9 @@ func (c *call) newJob(getenv func(string) string) (*job, error) {
 		return j, &proposal.StopError{Code: "input.invalid", Message: fmt.Sprintf("%d of the inputs cannot be used", len(problems)), Hint: "each is named, with what would be right"}
 	}
 	j.in = in
+	if err := j.readCollector(getenv); err != nil {
+		return j, err
+	}
 	if in.Token == "" {
 		return j, &proposal.StopError{Code: "input.token", Message: "the input github-token is empty",
 			Hint: "leave the input out, so that it is the job's own token; a secret that does not exist, or that this event does not get, is empty, too"}

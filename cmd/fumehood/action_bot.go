@@ -82,6 +82,7 @@ func (j *job) judge() (proceed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	j.noteTrigger(t, d, engine)
 	if d.Effect != proposal.Allow {
 		j.skipped = "policy does not allow it: " + ground(d)
 		if t.Actor.Type == "Bot" {

@@ -38,6 +38,7 @@ type leg struct {
 	doubt    []string
 	sure     bool // the decisions are those that our own policy gives
 	artifact artifactRef
+	log      []byte // what was in the artifact, kept for a collector only
 }
 
 // An artifactRef is where a leg's files can be had later.

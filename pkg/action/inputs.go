@@ -36,6 +36,8 @@ type Inputs struct {
 	MaxRunsPerDay    int             // the same, in the repository since midnight UTC
 	Name             string          // of this plan when there are several; "" for the only one
 	Request          string          // what a job with phase trigger handed on; "" for none
+	OTLP             string          // URL of an OpenTelemetry collector; "" for none
+	OTLPHeaders      []string        // NAME=VARIABLE each, never a value
 	Checkout         string          // folder with an earlier step's checkout, relative to the workspace; "" for our own
 }
 
@@ -95,6 +97,8 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		MaxRunsPerDay:    r.count("max-runs-per-day", DefaultMaxRunsPerDay),
 		Name:             r.name("name", "unit-tests"),
 		Request:          r.document("request", "${{ needs.trigger.outputs.request }}"),
+		OTLP:             r.address("otlp", "https://otlp.example"),
+		OTLPHeaders:      r.words("otlp-headers", "Authorization=OTLP_AUTHORIZATION"),
 		Checkout:         r.path("checkout", "", "pull-request"),
 	}
 	return in, r.problems

@@ -112,6 +112,10 @@ func TestInputProblems(t *testing.T) {
 		{"count with a plus", "MAX_RUNS_PER_PR", "+1", "max-runs-per-pr", `"+1" is not a number from 0 to 100000`},
 		{"count in another base", "MAX_RUNS_PER_DAY", "0x10", "max-runs-per-day", `"0x10" is not a number from 0 to 100000`},
 		{"bots by name", "ALLOWED_BOTS", "claude[bot]", "allowed-bots", `"claude[bot]" is no user id: a bot is named by its number, because any app may take a name`},
+		{"a collector without a scheme", "OTLP", "otlp.example:4318", "otlp", "is not an https:// address without user, password, query and fragment"},
+		{"a password in the collector's address", "OTLP", "https://u:hunter22@otlp.example", "otlp", "is not an https:// address without user, password, query and fragment"},
+		{"a header's value", "OTLP_HEADERS", "Authorization=Bearer hunter22", "otlp-headers", "has something that is not NAME=VARIABLE, the name of a header and of a variable in env: that holds its value"},
+		{"too many headers", "OTLP_HEADERS", strings.Repeat("A=B ", 11), "otlp-headers", "names more than 10 headers"},
 		{"every bot", "ALLOWED_BOTS", "*", "allowed-bots", `"*" is no user id: a bot is named by its number, because any app may take a name`},
 		{"bot zero", "ALLOWED_BOTS", "0", "allowed-bots", `"0" is no user id: a bot is named by its number, because any app may take a name`},
 		{"too many bots", "ALLOWED_BOTS", strings.Repeat("5 ", 51), "allowed-bots", "names more than 50 bots"},
@@ -202,6 +206,7 @@ func TestPlanIsAPathOrADocument(t *testing.T) {
 var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "timeout", "limits", "working-directory", "fail-on", "comment", "check-run",
 	"staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
+	"otlp", "otlp-headers",
 }
 
 func TestEveryInputIsRead(t *testing.T) {

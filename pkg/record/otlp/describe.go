@@ -5,6 +5,7 @@ package otlp
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/record"
@@ -93,7 +94,7 @@ func words(s record.Step) string {
 
 func decideAttributes(story record.Story, s record.Step) attributes {
 	var a attributes
-	a.text("process.command_line", s.Analysis.Canonical)
+	a.text("process.command_line", strings.TrimSpace(s.Analysis.Canonical))
 	a.text("fumehood.decision.id", decisionID(story, s))
 	a.text("fumehood.decision.effect", s.Decision.Effect.String())
 	a.list("fumehood.decision.rules", s.Decision.Rules)
@@ -108,7 +109,7 @@ func decideAttributes(story record.Story, s record.Step) attributes {
 
 func executeAttributes(s record.Step) attributes {
 	var a attributes
-	a.text("process.command_line", s.Analysis.Canonical)
+	a.text("process.command_line", strings.TrimSpace(s.Analysis.Canonical))
 	a.text("process.working_directory", s.Proposal.Cwd)
 	if s.Result == nil {
 		a.text("fumehood.result.status", words(s))

@@ -48,17 +48,18 @@ func wrongHeader(why string) error {
 		Hint: "name the environment variable that holds the value, never the value: --otlp-header Authorization=OTLP_AUTHORIZATION"}
 }
 
-// values reads the variables. None may be missing: without it the collector refuses all.
+// values reads the variables. Messages do not name them: somebody may have written a
+// secret in place of a name. None may be missing: without it the collector refuses all.
 func values(headers []Header, getenv func(string) string) (http.Header, error) {
 	set := http.Header{}
 	for _, h := range headers {
 		value := getenv(h.Variable)
 		if value == "" {
-			return nil, &proposal.StopError{Code: Failed, Message: fmt.Sprintf("the variable %s, for the header %s, is empty or not set", h.Variable, h.Name),
+			return nil, &proposal.StopError{Code: Failed, Message: "the variable for the header " + h.Name + " is empty or not set",
 				Hint: "a workflow that a fork's pull request starts gets no secrets: send from the job that reports"}
 		}
 		if !headerValue.MatchString(value) {
-			return nil, &proposal.StopError{Code: Failed, Message: fmt.Sprintf("the variable %s, for the header %s, holds a newline or another character that a header cannot have", h.Variable, h.Name)}
+			return nil, &proposal.StopError{Code: Failed, Message: "the variable for the header " + h.Name + " holds a newline or another character that a header cannot have"}
 		}
 		set.Add(h.Name, value)
 	}

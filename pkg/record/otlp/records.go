@@ -48,7 +48,7 @@ func sentence(d record.Decision) string {
 	if d.Result.Observed {
 		words = "observed " + strings.TrimPrefix(d.Path, "fumehood/")
 	}
-	if s := subject(d.Input); s != "" {
+	if s := strings.TrimSpace(subject(d.Input)); s != "" {
 		words += " " + text.Inline(s, 200)
 	}
 	if len(d.Result.Reasons) > 0 {
