@@ -21,6 +21,9 @@ type trialPage struct {
 	colour bool
 }
 
+// mostLines bounds what is shown of what a test prints.
+const mostLines = 20
+
 func (p trialPage) print(r trial.Report, o tryout) {
 	for _, t := range r.Tests {
 		if t.Status != trial.Passed || o.verbose || t.Print != "" {
@@ -87,8 +90,12 @@ func (p trialPage) line(name, text string) {
 
 // lines writes what an author printed, which may be anything.
 func (p trialPage) lines(name, text string) {
-	for line := range strings.Lines(text) {
-		p.line(name, strings.TrimRight(line, "\n"))
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for _, line := range lines[:min(len(lines), mostLines)] {
+		p.line(name, line)
+	}
+	if more := len(lines) - mostLines; more > 0 {
+		p.line(name, fmt.Sprintf("… and %d lines more, which --json has", more))
 	}
 }
 

@@ -160,8 +160,10 @@ func checkCases(root *node, ps *problems) {
 			continue
 		}
 		path := joinIndex("cases", i)
-		checkSubject(c, path, ps)
-		checkWanted(c, path, ps)
+		if knows(c) { // what lacks may be what is misspelt
+			checkSubject(c, path, ps)
+			checkWanted(c, path, ps)
+		}
 		name := c.get("name")
 		if name == nil || name.kind != text {
 			continue
@@ -172,6 +174,13 @@ func checkCases(root *node, ps *problems) {
 			first[name.value] = i
 		}
 	}
+}
+
+// knows reports whether c has no field but those that there are.
+func knows(c *node) bool {
+	return !slices.ContainsFunc(c.members, func(m member) bool {
+		return !slices.ContainsFunc(caseShape.fields, func(f field) bool { return f.name == m.name })
+	})
 }
 
 var (

@@ -68,7 +68,7 @@ func (t *trial) misplaced(f files) {
 // broken adds a test that erred before it could run.
 func (t *trial) broken(kind, layer, file string, line int, message, hint string) {
 	t.tests = append(t.tests, test{result: Result{
-		Name: fmt.Sprintf("%s:%d", file, line), Kind: kind, Layer: layer, File: file, Line: line, Status: Erred, Message: message, Hint: hint,
+		Name: fmt.Sprintf("%s:%d", file, line), Kind: kind, Layer: layer, File: file, Line: line, Status: Erred, Message: message, Hint: hint, broken: true,
 	}})
 }
 

@@ -23,6 +23,7 @@ type junitSuites struct {
 
 type junitSuite struct {
 	Name     string      `xml:"name,attr"`
+	File     string      `xml:"file,attr"`
 	Tests    int         `xml:"tests,attr"`
 	Failures int         `xml:"failures,attr"`
 	Errors   int         `xml:"errors,attr"`
@@ -60,7 +61,7 @@ func (r Report) JUnit(w io.Writer) error {
 		if !known {
 			i = len(all.Suites)
 			at[key] = i
-			all.Suites = append(all.Suites, junitSuite{Name: visible(key)})
+			all.Suites = append(all.Suites, junitSuite{Name: visible(key), File: visible(t.File)})
 		}
 		all.Suites[i].add(t)
 	}
@@ -129,7 +130,7 @@ func (t Result) details() string {
 	return b.String()
 }
 
-func seconds(us int64) string { return fmt.Sprintf("%.6f", float64(us)/1e6) }
+func seconds(us int64) string { return fmt.Sprintf("%.3f", float64(us)/1e6) }
 
 // visible shows characters that hide or reorder others, as terminals and pages would
 // obey them.

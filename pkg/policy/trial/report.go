@@ -82,6 +82,8 @@ type Result struct {
 	Failure *Expression       `json:"failure,omitempty"` // of a test in Rego
 	Parts   []Part            `json:"parts,omitempty"`   // of a test in Rego with cases of its own
 	Print   string            `json:"print,omitempty"`   // what it printed
+
+	broken bool // it could not be read
 }
 
 // An Expression is what did not hold, and the values of its variables.
@@ -148,10 +150,10 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	}{plain(r), r.Coverage()})
 }
 
-func layerReport(layer string, tests []test) LayerReport {
+func layerReport(layer string, tests []Result) LayerReport {
 	n := 0
 	for _, t := range tests {
-		if t.result.Layer == layer && t.result.Status != Skipped && t.result.Status != Erred {
+		if t.Layer == layer && t.Status != Skipped && !t.broken {
 			n++
 		}
 	}

@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		r.add(t.one(ctx, i, one))
 	}
 	for _, l := range o.Tried {
-		r.Layers = append(r.Layers, layerReport(l.Name, chosen))
+		r.Layers = append(r.Layers, layerReport(l.Name, r.Tests))
 		r.Rules = append(r.Rules, t.coverage(l)...)
 	}
 	r.Warnings = t.engine.Warnings()
