@@ -65,11 +65,13 @@ func quoteRecord(r *proposal.Record, decided bool) {
 			u.Message, u.Hint = quote(u.Message), quote(u.Hint)
 		}
 	}
+	r.Redacted = quoteRedactions(r.Redacted)
 	if r.Result == nil {
 		return
 	}
 	result := *r.Result
 	result.Detail = quoteDetail(result.Detail)
+	result.Stdout.Redacted, result.Stderr.Redacted = quoteRedactions(result.Stdout.Redacted), quoteRedactions(result.Stderr.Redacted)
 	result.Outputs = quoteOutputs(result.Outputs)
 	result.Observations = quoteObservations(result.Observations)
 	if result.Retried != nil {
@@ -85,6 +87,7 @@ func quoteOutputs(list []proposal.Output) []proposal.Output {
 	list = slices.Clone(list)
 	for i := range list {
 		list[i].Refused = quote(list[i].Refused)
+		list[i].Redacted = quoteRedactions(list[i].Redacted)
 	}
 	return list
 }
@@ -118,4 +121,14 @@ func quoteDetail(s string) string {
 		return s
 	}
 	return quote(s)
+}
+
+func quoteRedactions(list []proposal.Redaction) []proposal.Redaction {
+	list = slices.Clone(list)
+	for i := range list {
+		if list[i].Rule != forged {
+			list[i].Rule = quote(list[i].Rule)
+		}
+	}
+	return list
 }

@@ -12,8 +12,8 @@ import (
 // forged is the rule of a marker that a command printed itself: no secret.
 const forged = "forged-marker"
 
-// ruleSecret is the rule of the Finding that a secret was found.
-const ruleSecret = "output.secret"
+// ofSecrets says that a Finding is the hood's about secrets, of which the counts say more.
+func ofSecrets(f proposal.Finding) bool { return f.Rule == "output.secret" && f.Event.Kind == "output" }
 
 // secretsIn says how many secrets list counts and what they were, "2 secrets redacted in
 // WHERE (`github-pat`, `jwt`)", or nothing.
@@ -22,7 +22,7 @@ func secretsIn(list []proposal.Redaction, where string) string {
 	for _, r := range list {
 		if r.Rule != forged {
 			n += r.Count
-			names = append(names, quote(strings.TrimPrefix(r.Rule, proposal.MaskPrefix)))
+			names = append(names, kindOfSecret(r.Rule))
 		}
 	}
 	switch {
@@ -64,7 +64,7 @@ func redactedWarnings(r proposal.Record) []string {
 	}
 	for _, f := range leaked(r.Result) {
 		if f.Rule == forged {
-			list = append(list, fmt.Sprintf("%s printed %d markers of redaction itself; they begin with a round bracket", id, f.Count))
+			list = append(list, fmt.Sprintf("%s printed markers of redaction itself, %d of them: they begin with a round bracket", id, f.Count))
 		}
 	}
 	for _, s := range streamsOf(r.Result) {
@@ -73,6 +73,14 @@ func redactedWarnings(r proposal.Record) []string {
 		}
 	}
 	return list
+}
+
+// kindOfSecret names a rule: a detector's own name, or whose value it was.
+func kindOfSecret(rule string) string {
+	if name, ok := strings.CutPrefix(rule, proposal.MaskPrefix); ok {
+		return "value of " + quote(name)
+	}
+	return rule
 }
 
 type namedStream struct {

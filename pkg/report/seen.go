@@ -82,8 +82,8 @@ func observation(r proposal.Record, l level) []string {
 	add := func(format string, args ...any) {
 		items = append(items, "<li>"+fmt.Sprintf(format, args...)+"</li>")
 	}
-	if len(o.Findings) > 0 {
-		add("findings:%s", list(o.Findings, l.list, func(f proposal.Finding) string { return finding(f, l) }))
+	if findings := slices.DeleteFunc(slices.Clone(o.Findings), ofSecrets); len(findings) > 0 {
+		add("findings:%s", list(findings, l.list, func(f proposal.Finding) string { return finding(f, l) }))
 	}
 	against := func(words, kind string, n int) {
 		if n > 0 {

@@ -99,7 +99,7 @@ func plainSeen(r proposal.Record) []string {
 	}
 	lines = append(lines, plainNetwork(r)...)
 	for _, f := range o.Findings {
-		if f.Rule == ruleSecret {
+		if ofSecrets(f) {
 			continue // said already
 		}
 		lines = append(lines, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))

@@ -50,7 +50,7 @@ func happenings(r proposal.Report) []string {
 		}
 		id := quote(rec.Proposal.ID)
 		for _, f := range o.Findings {
-			if f.Rule == ruleSecret {
+			if ofSecrets(f) {
 				continue // said above, of what the sandbox saw or not
 			}
 			list = append(list, fmt.Sprintf("%s: %s — %s", id, f.Message, quote(f.Rule)))
