@@ -27,6 +27,7 @@ examples:
   fumehood run --plan - --workspace ~/src/pr --json < plan.json
   fumehood run --plan plan.yaml --policy ./policy --report report.json
   fumehood run --plan plan.yaml --mount ~/go/pkg/mod:/home/fumehood/go/pkg/mod
+  fumehood run --plan plan.yaml --mask NPM_TOKEN
   fumehood run --plan plan.yaml --hosts ./policy --credential GITHUB_TOKEN@api.github.com/repos/
 `,
 		run: runPlan,
@@ -43,8 +44,8 @@ func runPlan(c *call) int {
 	if s.plan == "" || f.NArg() > 0 {
 		return c.misuse("run needs --plan and no other argument")
 	}
-	if s.lifeline && s.plan == "-" {
-		return c.misuse("--lifeline and --plan - both need standard input")
+	if (s.lifeline || s.maskStdin) && s.plan == "-" {
+		return c.misuse("--lifeline or --mask-stdin and --plan - both need standard input")
 	}
 	if err := s.sending.check(); err != nil {
 		return c.misuseOf(err)
@@ -52,6 +53,12 @@ func runPlan(c *call) int {
 	p, code, ok := c.readPlan(s.plan)
 	if !ok {
 		return code
+	}
+	if s.maskStdin {
+		var err error
+		if s.handed, err = readMasks(c.stdin); err != nil {
+			return c.stopped(err)
+		}
 	}
 	if s.lifeline {
 		var cancel context.CancelFunc
@@ -73,6 +80,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 		return c.stopped(err)
 	}
 	defer func() { _ = heir.take(s.left()...) }() // of a run that stopped early, too
+	defer func() { _ = s.outlet.Close() }()
 	w, err := c.wire(s, p)
 	if err != nil {
 		c.neverBegan(s, p, err)
@@ -81,6 +89,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 	defer w.log.Close()
 	r, err := w.hood.Run(c.ctx, inFolder(p, w.run.Cwd), w.run)
 	err = errors.Join(err, w.network.close())
+	err = s.fit(err)
 	c.warn(w.engine)
 	checkpoint, sealErr := w.log.Seal()
 	if sealErr != nil && err == nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -49,6 +50,10 @@ type setup struct {
 	about           string
 	owner           string
 	lifeline        bool
+	masks           list // variables
+	maskStdin       bool
+	handed          []outlet.Mask // by fumehood action
+	outlet          *outlet.Outlet
 	sending         sending
 }
 
@@ -59,6 +64,7 @@ func (s *setup) define(f *flag.FlagSet) {
 	f.StringVar(&s.about, "about", "", "JSON `file` that says which pull request this is; fumehood action writes it")
 	f.StringVar(&s.registries, "registries", "", "JSON `file` that says where packages are found, in place of this host's tools; fumehood action writes it")
 	f.StringVar(&s.owner, "owner", "", "give the artifacts to `UID:GID`")
+	f.BoolVar(&s.maskStdin, "mask-stdin", false, "read values to mask from standard input; fumehood action writes them")
 	f.BoolVar(&s.lifeline, "lifeline", false, "stop when standard input ends")
 	s.sending.define(f)
 	s.defineCommon(f)
@@ -71,6 +77,7 @@ func (s *setup) defineCommon(f *flag.FlagSet) {
 	f.Var(&s.mounts, "mount", "host folder to show inside as `SRC[:DST]`, such as a module cache; writes to it are thrown away; may be repeated")
 	f.Var(&s.resolvers, "resolver", "`address` of a name server for hosts that policy grants (default: the host's); may be repeated")
 	f.Var(&s.credentials, "credential", "put this variable's value on requests to a host that policy grants: `NAME@HOST[/PATH]`; inside it is a placeholder; may be repeated")
+	f.Var(&s.masks, "mask", "`variable` whose value must never appear in what leaves the run; may be repeated. Values of --credential never do")
 	f.StringVar(&s.runsc, "runsc", "", "use this fumehood-runsc")
 	f.StringVar(&s.artifacts, "artifacts", "", "new folder for outputs and whole streams (default: one a run, below the user's state folder)")
 	f.StringVar(&s.auditFile, "audit", "", "new file for the audit log (default: audit.jsonl among the artifacts)")
@@ -133,6 +140,9 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	if err := s.checkNetwork(); err != nil {
 		return nil, err
 	}
+	if _, err := s.masked(); err != nil {
+		return nil, err
+	}
 	s.policies.near = s.workspace
 	engine, err := s.policies.engine(c.ctx, s.observe)
 	if err != nil {
@@ -150,8 +160,14 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	if err := s.place(id); err != nil {
 		return nil, err
 	}
+	if err := s.newOutlet(engine); err != nil {
+		return nil, err
+	}
 	options, err := s.sandboxOptions(root, runsc)
 	if err != nil {
+		return nil, err
+	}
+	if options.Artifacts, err = s.outlet.Raw(); err != nil {
 		return nil, err
 	}
 	log, err := s.openLog(id) // the last that can stop it: no log is left without its run
@@ -161,10 +177,11 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	w := &wired{log: log, engine: engine, run: describeRun(id, s, p, engine, root, runsc)}
 	a.describe(&w.run, s.policies.named)
 	observer := watch(c.ctx, engine, log, &options)
+	observer.Clean = s.outlet.Event
 	w.network = &network{setup: s, engine: engine, observer: observer, sandbox: &options}
 	w.hood = &hood.Hood{
 		Parse: parse.Analyze, Policy: engine, Log: log, Now: time.Now, Progress: progress.step,
-		Ceiling: a.Ceiling, Observer: observer, Network: w.network, Advise: policy.NewAdviser(engine, parse.Analyze).Advise,
+		Ceiling: a.Ceiling, Observer: observer, Network: w.network, Outlet: s.outlet, Advise: policy.NewAdviser(engine, parse.Analyze).Advise,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			options.Limits = l
 			return sandbox.New(options), nil
@@ -254,7 +271,7 @@ func (s *setup) sandboxOptions(root rootfs.Root, runsc install.Runsc) (sandbox.O
 	o := sandbox.Options{
 		Verify: runsc.Unchanged,
 		Runsc:  runsc.Path, Init: runsc.Init, Links: root.Links, Files: root.Files, Path: root.Path,
-		Workspace: workspace, Env: toolEnv(), Artifacts: s.artifacts,
+		Workspace: workspace, Env: toolEnv(),
 	}
 	for target, source := range root.Binds {
 		o.Binds = append(o.Binds, sandbox.Bind{Source: source, Target: target})

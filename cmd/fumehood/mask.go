@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/outlet"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// maxMasks bounds the document of values that fumehood action hands over.
+const maxMasks = 8 << 20
+
+// readMasks reads the values to mask from the beginning of standard input, on which
+// fumehood action hands them over: neither its environment nor its command line is
+// anybody's but its own.
+func readMasks(r io.Reader) ([]outlet.Mask, error) {
+	var masks []outlet.Mask
+	if err := json.NewDecoder(io.LimitReader(r, maxMasks)).Decode(&masks); err != nil {
+		return nil, maskError("the values to mask cannot be read from standard input")
+	}
+	return masks, nil
+}
+
+// maskOf reads the variable that --mask names. It is refused where it is not set: who
+// misspells a name must not believe that its value is masked.
+func maskOf(name string) (outlet.Mask, error) {
+	if !variableName.MatchString(name) {
+		return outlet.Mask{}, maskError("a value of --mask is no name of a variable: name the variable, never its value")
+	}
+	value := os.Getenv(name)
+	if strings.TrimSpace(value) == "" {
+		return outlet.Mask{}, maskError(fmt.Sprintf("--mask names the variable %s, which is not set, or empty", name))
+	}
+	return outlet.Mask{Name: name, Value: value}, nil
+}
+
+func maskError(message string) error {
+	return &proposal.StopError{Code: "output.mask", Message: message,
+		Hint: "for example --mask NPM_TOKEN with NPM_TOKEN in the environment; sudo drops variables without --preserve-env"}
+}
+
+// masked are the values that never leave: those of --mask and --credential, and what was
+// handed over.
+func (s *setup) masked() ([]outlet.Mask, error) {
+	masks := s.handed
+	for _, name := range s.masks {
+		m, err := maskOf(name)
+		if err != nil {
+			return nil, err
+		}
+		masks = append(masks, m)
+	}
+	for _, text := range s.credentials {
+		c, err := credentialOf(text)
+		if err != nil {
+			return nil, err
+		}
+		masks = append(masks, outlet.Mask{Name: c.Name, Value: c.Value})
+		for _, part := range credentialParts(c.Value) {
+			if len(part) >= outlet.LeastMask {
+				masks = append(masks, outlet.Mask{Name: c.Name, Value: part})
+			}
+		}
+	}
+	return masks, nil
+}
+
+// credentialParts are what of a header's value is as good as the whole: what stands
+// behind the scheme, and the password in it.
+func credentialParts(value string) []string {
+	scheme, token, ok := strings.Cut(value, " ")
+	if !ok {
+		return nil
+	}
+	parts := []string{token}
+	if plain, err := base64.StdEncoding.DecodeString(token); err == nil && strings.EqualFold(scheme, "basic") {
+		_, password, _ := strings.Cut(string(plain), ":")
+		parts = append(parts, string(plain), password)
+	}
+	return parts
+}
+
+// newOutlet is what everything of the run passes.
+func (s *setup) newOutlet(engine *policy.Engine) error {
+	masks, err := s.masked()
+	if err == nil {
+		s.outlet, err = outlet.New(outlet.Options{Masks: masks, Decide: engine.Output, Artifacts: s.artifacts})
+	}
+	return err
+}
+
+// fit is err as it may be told: what stopped a run may speak of what it held.
+func (s *setup) fit(err error) error {
+	f := proposal.FailureOf(err)
+	if f == nil || s.outlet == nil {
+		return err
+	}
+	clean := s.outlet.Failure(f)
+	if *clean == *f {
+		return err
+	}
+	return &proposal.StopError{Code: clean.Code, Message: clean.Message, Hint: clean.Hint}
+}
