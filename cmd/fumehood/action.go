@@ -55,6 +55,7 @@ type job struct {
 	request request // what shall run
 	pr      github.PullRequest
 	source  *source         // the base repository's commits, once opened
+	org     *place          // the organisation's policy, once read
 	legs    []leg           // what ran, or what was reported
 	notices []report.Notice // for the summary alone
 	told    bool            // the step summary has been written
@@ -325,7 +326,7 @@ func (j *job) cleanUp() {
 	if j.dir == "" {
 		return
 	}
-	for _, name := range []string{"store", "workspace", "policy", "plans"} {
+	for _, name := range []string{"store", "workspace", "policy", "organisation", "plans"} {
 		_ = os.RemoveAll(filepath.Join(j.dir, name))
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/hood"
@@ -89,18 +88,16 @@ func (j *job) gather() error {
 // about our own work.
 func refused(err error) bool { return strings.HasPrefix(proposal.FailureOf(err).Code, "report.") }
 
-// engine is the policy that this repository has at the base commit.
+// engine is the organisation's policy, and the one that this repository has at the base
+// commit.
 func (j *job) engine() (*policy.Engine, error) {
 	o := policy.Options{Observe: j.in.Mode == "observe"}
-	if j.source != nil && j.source.policy != "" {
-		l, err := policy.Dir(j.source.policy)
-		if err != nil {
-			return nil, err
-		}
-		if j.in.Network == action.NetworkPolicy {
-			l.Role = policy.Opens
-		}
-		o.Layers = []policy.Layer{l}
+	layers, err := j.layers()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range layers {
+		o.Layers = append(o.Layers, l.layer)
 	}
 	return policy.New(j.ctx, o)
 }
@@ -306,6 +303,12 @@ func (j *job) given(a proposal.Approval) bool {
 func (j *job) redecide(engine *policy.Engine, l *leg) error {
 	if run := l.report.Run; run.Policy != engine.Digest() && len(l.report.Records) > 0 {
 		l.doubt = append(l.doubt, "it was decided with another policy than this repository's")
+	}
+	if l.report.Run.Policy == engine.Digest() { // the same files, so from where we had them
+		var err error
+		if l.report.Run.Policies, err = j.origins(); err != nil {
+			return err
+		}
 	}
 	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, parse.Analyze).Advise}
 	doubts, err := h.Redecide(j.ctx, inFolder(l.plan, l.report.Run.Cwd), l.report)

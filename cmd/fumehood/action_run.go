@@ -229,6 +229,11 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 	planFile, aboutFile := filepath.Join(l.dir, planName), filepath.Join(j.dir, "about.json")
 	a := about{Repository: j.runner.Repository, PR: j.request.PR, HeadSHA: j.request.Head, BaseSHA: j.request.Base,
 		Left: j.source.left, Unenforced: j.source.doubts, Ceiling: j.in.Limits, Approval: p.Approval, Fork: j.fork(), Cwd: j.folder()}
+	policies, origins, err := j.policyArgs()
+	if err != nil {
+		return nil, err
+	}
+	a.Policies = origins
 	data, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
@@ -241,15 +246,13 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 		"--artifacts", l.files, "--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
 		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--timeout", j.in.Timeout.String(), "--json",
 	}
-	switch {
-	case j.source.policy != "" && j.in.Network == action.NetworkPolicy:
+	args = append(args, policies...)
+	if j.in.Network == action.NetworkPolicy && len(policies) > 0 {
 		registries, err := j.registries(l)
 		if err != nil {
 			return nil, err
 		}
-		args = append(args, "--hosts", j.source.policy, "--registries", registries)
-	case j.source.policy != "":
-		args = append(args, "--policy", j.source.policy)
+		args = append(args, "--registries", registries)
 	}
 	if j.in.Mode == action.ModeObserve {
 		args = append(args, "--observe")

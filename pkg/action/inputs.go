@@ -18,6 +18,9 @@ import (
 type Inputs struct {
 	Plan             string          // a path, or a document itself: see PlanDocument
 	Policy           string          // folder of the repository's own rules, relative to the repository; "" for none
+	Organisation     string          // the organisation's bundle, pinned by its digest; "" for none
+	PolicyKey        string          // PEM of the public key that must have signed it; "" for none
+	MinimumRevision  string          // the oldest that it may be; "" for any
 	Mode             string          // ModeEnforce or ModeObserve
 	Phase            string          // PhaseAuto, PhaseRun, PhaseReport or PhaseTrigger
 	Rootfs           string          // "host", "dir:/path" or "image:ref@sha256:…"
@@ -79,6 +82,9 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 	in := Inputs{
 		Plan:             r.document("plan", "plan.json"),
 		Policy:           r.path("policy", "", ".github/fumehood"),
+		Organisation:     r.bundle("organisation"),
+		PolicyKey:        r.publicKey("policy-key"),
+		MinimumRevision:  r.revision("minimum-revision"),
 		Mode:             r.word("mode", ModeEnforce, ModeObserve),
 		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger),
 		Rootfs:           r.rootfs("rootfs"),

@@ -125,6 +125,12 @@ func TestInputProblems(t *testing.T) {
 		{"plan in another encoding", "PLAN", "\xff", "plan", "is not UTF-8"},
 		{"request", "REQUEST", "{\x1b}", "request", "holds a control character"},
 		{"checkout", "CHECKOUT", "../../tmp", "checkout", `"../../tmp" is not a path inside the repository`},
+		{"organisation without a digest", "ORGANISATION", "https://policy.example/p.tar.gz", "organisation", `"https://policy.example/p.tar.gz" is no bundle pinned by its digest`},
+		{"organisation by a tag", "ORGANISATION", "oci://registry.example/acme/policy:1", "organisation", `"oci://registry.example/acme/policy:1" is no bundle pinned by its digest`},
+		{"organisation in the workspace", "ORGANISATION", "policy.tar.gz@sha256:" + strings.Repeat("0a", 32), "organisation", `"policy.tar.gz@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a…" is no bundle pinned by its digest`},
+		{"a key's file", "POLICY_KEY", ".github/key.pem", "policy-key", "is no public key as PEM, from its first line to its last"},
+		{"a private key", "POLICY_KEY", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "policy-key", "is no public key as PEM, from its first line to its last"},
+		{"revision", "MINIMUM_REVISION", "v1.2", "minimum-revision", `"v1.2" is neither an integer nor an RFC 3339 time`},
 		{"long plan", "PLAN", strings.Repeat("a", maxDocument+1), "plan", "has more than 122880 bytes: a file can be larger"},
 		{"unknown limit", "LIMITS", "ram=1GiB", "limits", `"ram=1GiB" is none of wall, cpus, memory, pids, disk, files and output`},
 		{"a limit without a value", "LIMITS", "memory", "limits", `"memory" is no size such as "512MiB"`},
@@ -206,6 +212,7 @@ func TestPlanIsAPathOrADocument(t *testing.T) {
 var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "timeout", "limits", "working-directory", "fail-on", "comment", "check-run",
 	"staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
+	"organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers",
 }
 

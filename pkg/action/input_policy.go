@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+const (
+	maxKey     = 16 << 10
+	hintBundle = "oci://registry.example/acme/policy@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+	hintKey    = "|\n    -----BEGIN PUBLIC KEY-----\n    MCowBQYDK2VwAyEA…\n    -----END PUBLIC KEY-----"
+)
+
+var bundleText = regexp.MustCompile(`^(https|oci)://[!-~]{1,1000}@sha256:[0-9a-f]{64}$`)
+
+// bundle reads where a bundle is, with its digest: a file of the workspace would be the
+// pull request's.
+func (r *inputReader) bundle(input string) string {
+	value, ok := r.line(input, hintBundle)
+	if ok && !bundleText.MatchString(value) {
+		r.refuse(input, hintBundle, "%s is no bundle pinned by its digest", quoted(value))
+		return ""
+	}
+	return value
+}
+
+var keyText = regexp.MustCompile(`^-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----\n[^-]+\n-----END (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----$`)
+
+// publicKey reads the text of a key. Whether it is one is asked where it is used.
+func (r *inputReader) publicKey(input string) string {
+	value := strings.TrimSpace(strings.ReplaceAll(r.getenv("INPUT_"+variable(input)), "\r\n", "\n"))
+	if value != "" && (len(value) > maxKey || !keyText.MatchString(value)) {
+		r.refuse(input, hintKey, "is no public key as PEM, from its first line to its last")
+		return ""
+	}
+	return value
+}
+
+var integer = regexp.MustCompile(`^[0-9]{1,30}$`)
+
+// revision reads what revisions can be compared with.
+func (r *inputReader) revision(input string) string {
+	value, ok := r.line(input, "14")
+	if _, err := time.Parse(time.RFC3339Nano, value); ok && err != nil && !integer.MatchString(value) {
+		r.refuse(input, "14", "%s is neither an integer nor an RFC 3339 time", quoted(value))
+		return ""
+	}
+	return value
+}
