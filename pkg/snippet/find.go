@@ -5,6 +5,7 @@ package snippet
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -16,6 +17,7 @@ const maxSnippets = 32
 // Of reads the snippets of p, of which a is the analysis, in the order of its commands.
 func Of(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 	var all []proposal.Snippet
+	lost := false // one text took all the time that there is
 	for _, c := range a.Commands {
 		source, ok := sourceIn(p, c)
 		if !ok {
@@ -27,10 +29,13 @@ func Of(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 			s = doubtful(source, "too-large")
 		case len(all) > maxSnippets:
 			return all
+		case lost:
+			s = doubtful(source, "too-long")
 		case !source.known:
 			s = doubtful(source, "dynamic-text")
 		default:
 			s = Analyze(source.language, source.text)
+			lost = slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "too-long" })
 		}
 		s.Command, s.Via = c.Index, source.via
 		all = append(all, s)

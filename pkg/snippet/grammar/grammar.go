@@ -34,9 +34,8 @@ var modules embed.FS
 const (
 	MaxText  = 64 << 10
 	maxNodes = 256 << 10
-	maxSteps = 40_000 // of a hundred operations each: what 64 KiB of plain code needs, many times over
-	maxWall  = 5 * time.Second
-	maxPages = 1024 // of 64 KiB
+	maxWall  = 2 * time.Second // ends what steps do not: a text in which the parser is lost
+	maxPages = 1024            // of 64 KiB
 )
 
 // Why a text has no tree.
@@ -152,12 +151,16 @@ func (m *machine) parse(ctx context.Context, text string) (*Tree, error) {
 		return nil, ErrBroken
 	}
 	most := min(maxNodes, 8*len(text)+64)
-	answer, err := call(ctx, instance, "parse", uint64(at), uint64(len(text)), uint64(most), maxSteps)
+	answer, err := call(ctx, instance, "parse", uint64(at), uint64(len(text)), uint64(most), steps(text))
 	if err != nil {
 		return nil, err
 	}
 	return m.read(instance.Memory(), answer, text)
 }
+
+// steps is how many steps, of a hundred operations each, a text may take: twice what
+// plain code of its length does.
+func steps(text string) uint64 { return uint64(200 + len(text)/4) }
 
 // The module's answers, as source/tree.c has them.
 const (

@@ -49,9 +49,14 @@ static const char *piece(void *payload, uint32_t at, TSPoint where, uint32_t *re
   return work->text + at;
 }
 
+// astray is how many steps are left to a parser that no longer understands: its search
+// for a way on is of the text's length squared.
+static const uint32_t astray = 60;
+
 // tick counts the parser's steps, so that the limit is the same on every machine.
 static bool tick(TSParseState *state) {
   Work *work = state->payload;
+  if (state->has_error && work->left > astray) work->left = astray;
   if (work->left == 0) return true;
   work->left--;
   return false;
