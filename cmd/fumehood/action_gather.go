@@ -21,7 +21,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/hood"
-	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -167,6 +166,9 @@ func (j *job) fetchLegs(a github.Artifact) ([]leg, error) {
 		if err := j.checkLog(&l, files[auditName]); err != nil {
 			return nil, err
 		}
+		if j.telling.options.Endpoint != "" {
+			l.log = files[auditName]
+		}
 		legs = append(legs, l)
 	}
 	return legs, nil
@@ -310,7 +312,7 @@ func (j *job) redecide(engine *policy.Engine, l *leg) error {
 			return err
 		}
 	}
-	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, parse.Analyze).Advise}
+	h := &hood.Hood{Parse: analyse, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, analyse).Advise}
 	doubts, err := h.Redecide(j.ctx, inFolder(l.plan, l.report.Run.Cwd), l.report)
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/hood"
-	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -52,7 +51,7 @@ func checkPlan(c *call) int {
 	if err != nil {
 		return c.stopped(err)
 	}
-	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, parse.Analyze).Advise}
+	h := &hood.Hood{Parse: analyse, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, analyse).Advise}
 	records, err := h.Check(c.ctx, p)
 	if err != nil {
 		return c.stopped(err)

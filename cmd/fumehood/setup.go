@@ -18,7 +18,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/outlet"
-	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -180,8 +179,8 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	observer.Clean = s.outlet.Event
 	w.network = &network{setup: s, engine: engine, observer: observer, sandbox: &options}
 	w.hood = &hood.Hood{
-		Parse: parse.Analyze, Policy: engine, Log: log, Now: time.Now, Progress: progress.step,
-		Ceiling: a.Ceiling, Observer: observer, Network: w.network, Outlet: s.outlet, Advise: policy.NewAdviser(engine, parse.Analyze).Advise,
+		Parse: analyse, Policy: engine, Log: log, Now: time.Now, Progress: progress.step,
+		Ceiling: a.Ceiling, Observer: observer, Network: w.network, Outlet: s.outlet, Advise: policy.NewAdviser(engine, analyse).Advise,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			options.Limits = l
 			return sandbox.New(options), nil
