@@ -59,7 +59,7 @@ type setup struct {
 func (s *setup) define(f *flag.FlagSet) {
 	f.StringVar(&s.plan, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
 	f.StringVar(&s.workspace, "workspace", ".", "folder with the pull request's code; it is never written to")
-	f.BoolVar(&s.observe, "observe", false, "record what the --policy folders would refuse, and refuse only what the default policy does")
+	f.BoolVar(&s.observe, "observe", false, "record what the --policy and --granting policies would refuse, and refuse only what the default policy does")
 	f.StringVar(&s.about, "about", "", "JSON `file` that says which pull request this is; fumehood action writes it")
 	f.StringVar(&s.registries, "registries", "", "JSON `file` that says where packages are found, in place of this host's tools; fumehood action writes it")
 	f.StringVar(&s.owner, "owner", "", "give the artifacts to `UID:GID`")
@@ -378,7 +378,7 @@ func mode(observe bool) string {
 func unenforced(s *setup, runsc install.Runsc) []string {
 	list := []string{}
 	if s.observe {
-		list = append(list, "the policy of this repository: it is only observed, and what it would refuse is said below")
+		list = append(list, "the policy on trial: it is only observed, and what it would refuse is said below")
 	}
 	for _, m := range s.mounts {
 		list = append(list, "the host folder "+m+" can be read inside, because --mount says so")

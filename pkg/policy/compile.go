@@ -47,15 +47,16 @@ var sets = map[string][]string{
 
 // A layer is one compiled policy with its prepared queries.
 type layer struct {
-	name     string
-	label    string // as reasons have it
-	role     Role
-	data     storage.Store // what its data files say
-	counts   []RuleCount
-	programs []string                  // only of layers that may allow
-	points   map[string]*point         // only points at which the layer has rules
-	retries  map[string]proposal.Retry // by rule, or by how rules begin: "code."
-	book     *book
+	name      string
+	label     string // as reasons have it
+	role      Role
+	candidate bool          // it would grant, and is only observed
+	data      storage.Store // what its data files say
+	counts    []RuleCount
+	programs  []string                  // only of layers that may allow
+	points    map[string]*point         // only points at which the layer has rules
+	retries   map[string]proposal.Retry // by rule, or by how rules begin: "code."
+	book      *book
 }
 
 type point struct {

@@ -32,6 +32,9 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 		if !m.allowed[ci.Index] {
 			m.noRule(ci, textOf(written))
 		}
+		if m.would != nil && !m.would.allowed[ci.Index] {
+			m.would.noRule(ci, textOf(written))
+		}
 		return nil
 	})
 	if err != nil {

@@ -141,6 +141,7 @@ func (m *merger) budget(l *layer, object map[string]any) error {
 
 func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {
 	m.egressFloor(x)
+	m.observeCandidate(func(would *merger) { would.egressFloor(x) })
 	d := proposal.EgressDecision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reason: against(m.reasons)}
 	if d.Effect != proposal.Allow {
 		d.Effect = proposal.Deny

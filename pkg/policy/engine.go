@@ -60,9 +60,11 @@ type Options struct {
 	Layers []Layer
 	// Workspace is where the sandbox has the workspace; "" is /workspace.
 	Workspace string
-	// Observe lets only the granting layer decide. What the other layers say is
-	// recorded as a Reason that is Observed and changes neither effect nor grant. A
-	// layer that cannot be read or evaluated still stops everything.
+	// Observe lets the layers that restrict decide nothing. What they say is recorded as
+	// a Reason that is Observed and changes neither effect nor grant. A layer that grants
+	// is observed too: the shipped default decides in its place, and what it would refuse,
+	// for want of a rule that allows or grants too, is recorded. A layer that cannot be
+	// read or evaluated still stops everything.
 	Observe bool
 	// Deadline bounds one decision; 0 is 250 ms. A decision that misses it is tried
 	// once more with four times as long.
@@ -101,7 +103,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if e.deadline <= 0 {
 		e.deadline = deadline
 	}
-	given, err := ordered(o.Layers)
+	given, err := ordered(o.Layers, o.Observe)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +114,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if e.layers, err = compileLayers(ctx, given); err != nil {
 		return nil, err
 	}
+	candidates(e.layers, o.Observe)
 	e.style(given)
 	for _, l := range e.layers {
 		if l.may(Grants) && l.points[pointExec] == nil {

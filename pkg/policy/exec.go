@@ -78,7 +78,8 @@ func (e *Engine) execInput(x proposal.Exec) execInput {
 
 var layers = []string{proposal.LayerRootfs, proposal.LayerWorkspace, proposal.LayerWritten, proposal.LayerMemory, proposal.LayerOther}
 
-func (m *merger) execDecision(x proposal.Exec) proposal.ExecDecision {
+// execFloor holds whatever the layers say.
+func (m *merger) execFloor(x proposal.Exec) {
 	if !slices.Contains(layers, x.Layer) || x.Path == "" || x.Command == "" {
 		m.reason("deny", map[string]string{"rule": "floor.exec", "message": "what was asked about is not a program of a command",
 			"suggestion": "this is a defect: report it"}, whole, x.Path)
@@ -87,6 +88,11 @@ func (m *merger) execDecision(x proposal.Exec) proposal.ExecDecision {
 		m.reason("deny", map[string]string{"rule": "exec.no-rule", "message": fmt.Sprintf("no rule of the granting policy lets %q begin", x.Path),
 			"suggestion": "write allow contains {…} in package " + pointExec}, whole, x.Path)
 	}
+}
+
+func (m *merger) execDecision(x proposal.Exec) proposal.ExecDecision {
+	m.execFloor(x)
+	m.observeCandidate(func(would *merger) { would.execFloor(x) })
 	d := proposal.ExecDecision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Cacheable: !m.beyond && len(x.Env) == 0}
 	if d.Effect != proposal.Allow {
 		d.Effect = proposal.Deny

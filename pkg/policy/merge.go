@@ -32,14 +32,27 @@ type merger struct {
 	// replaced are the finds that are to be replaced; not nil at fumehood.output alone.
 	replaced map[string]bool
 	beyond   bool // a rule that looks beyond an exec's key may have spoken
+	// would is what a layer that would grant, and is only observed, makes of the same.
+	would *merger
 }
 
 func newMerger(e *Engine) *merger {
+	m := emptyMerger(e)
+	if e.candidate() != nil {
+		m.would = emptyMerger(e)
+	}
+	return m
+}
+
+func emptyMerger(e *Engine) *merger {
 	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}, ignored: map[string]bool{}, kinds: map[string]bool{}}
 }
 
 // take reads one layer's answer about one command, or about the proposal (-1).
 func (m *merger) take(l *layer, result map[string]any, command int, text string) error {
+	if mine, err := m.share(l, result, command, text); err != nil || !mine {
+		return err
+	}
 	m.asked = l
 	defer func() { m.asked = nil }()
 	for _, set := range slices.Sorted(maps.Keys(result)) {
@@ -204,6 +217,9 @@ func (m *merger) noRule(c commandInput, text string) {
 func (m *merger) near(program string) string {
 	var programs []string
 	for _, l := range m.engine.layers {
+		if l.candidate && m.would != nil {
+			continue
+		}
 		programs = append(programs, l.programs...)
 	}
 	if slices.Contains(programs, program) {
@@ -246,6 +262,7 @@ func (m *merger) effect() proposal.Effect {
 // decision is the strongest effect. An ask carries the grant that an approval gives.
 func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
 	m.floor(p, a)
+	m.observeCandidate(func(would *merger) { would.floor(p, a) })
 	d := proposal.Decision{Effect: m.effect()}
 	if d.Effect != proposal.Deny {
 		grant, err := m.granted(p)
@@ -254,6 +271,7 @@ func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.De
 		}
 		d.Grant = &grant
 	}
+	m.observeGrant()
 	m.recordLowerings()
 	d.Rules, d.Reasons = slices.Sorted(maps.Keys(m.rules)), m.typed(p, a)
 	return d, nil

@@ -70,6 +70,7 @@ func (m *merger) replace(l *layer, fields map[string]string) {
 
 func (m *merger) outputDecision(x proposal.Outgoing) proposal.OutputDecision {
 	m.outputFloor(x)
+	m.observeCandidate(func(would *merger) { would.outputFloor(x) })
 	d := proposal.OutputDecision{Effect: m.effect(), Redact: []string{}, Rules: slices.Sorted(maps.Keys(m.rules)), Reason: against(m.reasons)}
 	for _, s := range x.Secrets {
 		if m.replaced[allFinds] || m.replaced[s.Rule] || s.Rule == unreadable {

@@ -74,7 +74,7 @@ func (r Review) Count(s Severity) int {
 // *proposal.StopError: the layers could not be checked at all.
 func Check(ctx context.Context, layers []Layer) (Review, error) {
 	r := Review{Rules: []RuleCount{}, Problems: []Problem{}}
-	given, err := ordered(layers)
+	given, err := ordered(layers, false)
 	if err != nil {
 		return r, err
 	}

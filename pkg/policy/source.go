@@ -82,7 +82,9 @@ func shipped() (Layer, error) {
 }
 
 // ordered puts the shipped default first, where no other layer grants.
-func ordered(given []Layer) ([]Layer, error) {
+//
+// It stands there, too, where another that would grant is only observed.
+func ordered(given []Layer, observe bool) ([]Layer, error) {
 	granting := 0
 	for _, l := range given {
 		if l.Role == Grants {
@@ -93,7 +95,7 @@ func ordered(given []Layer) ([]Layer, error) {
 		return nil, stop(codeMissing, "two policy layers would grant", "let one of them allow, and the other deny, ask and lower", nil)
 	}
 	layers := []Layer{}
-	if granting == 0 {
+	if granting == 0 || observe {
 		l, err := shipped()
 		if err != nil {
 			return nil, err

@@ -25,11 +25,16 @@ func (e *Engine) Trigger(ctx context.Context, t proposal.Trigger) (proposal.Deci
 	})
 }
 
-func (m *merger) triggerDecision() proposal.Decision {
+func (m *merger) triggerFloor() {
 	if !m.allowed[whole] && !m.denied(whole) {
 		m.reason("deny", map[string]string{"rule": "trigger.no-rule", "message": "no rule of the granting policy allows this",
 			"suggestion": "write allow contains {…} in package " + pointTrigger}, whole, "")
 	}
+}
+
+func (m *merger) triggerDecision() proposal.Decision {
+	m.triggerFloor()
+	m.observeCandidate((*merger).triggerFloor)
 	d := proposal.Decision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.typed(proposal.Proposal{}, proposal.Analysis{})}
 	if d.Effect == proposal.Ask {
 		d.Effect = proposal.Deny

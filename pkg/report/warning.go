@@ -100,11 +100,11 @@ func observing(r proposal.Report) []string {
 	}
 	n := 0
 	for _, rec := range r.Records {
-		if rec.Runnable() && len(observed(rec)) > 0 {
+		if rec.Runnable() && slices.ContainsFunc(observed(rec), func(r proposal.Reason) bool { return r.Effect != proposal.Allow }) {
 			n++
 		}
 	}
-	return []string{fmt.Sprintf("Observe mode: the repository's own policy was asked and not obeyed; of the commands that ran it would have stopped %d", n)}
+	return []string{fmt.Sprintf("Observe mode: the policy on trial was asked and not obeyed; of the commands that ran it would have stopped %d", n)}
 }
 
 // observed returns the reasons that had no effect.

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A layer that would grant in place of the shipped default can be observed too: then the
+// default decides, and beside it stands what would have been decided without it. Both are
+// made of the same answers; the second is read for what it refuses, and thrown away.
+
+// candidates marks the layer that would grant. The shipped default is the first, then.
+func candidates(layers []*layer, observe bool) {
+	for i, l := range layers {
+		l.candidate = observe && i > 0 && l.role == Grants
+	}
+}
+
+// candidate is the layer that would grant, or nil.
+func (e *Engine) candidate() *layer {
+	if i := slices.IndexFunc(e.layers, func(l *layer) bool { return l.candidate }); i >= 0 {
+		return e.layers[i]
+	}
+	return nil
+}
+
+// share gives would what l says, and reports whether m is to take it too.
+func (m *merger) share(l *layer, result map[string]any, command int, text string) (bool, error) {
+	if m.would == nil {
+		return true, nil
+	}
+	if m.replaced != nil && m.would.replaced == nil {
+		m.would.replaced = map[string]bool{}
+	}
+	if l == m.engine.layers[0] {
+		return true, nil
+	}
+	return !l.candidate, m.would.take(l, result, command, text)
+}
+
+// observeCandidate records what would have been refused, after floor has held there too.
+func (m *merger) observeCandidate(floor func(*merger)) {
+	if m.would == nil {
+		return
+	}
+	floor(m.would)
+	for i, r := range m.would.reasons {
+		by := m.would.by[i]
+		if by != nil && !by.candidate || r.Observed || m.says(r) {
+			continue
+		}
+		r.Observed = true
+		m.rules[r.Rule] = true
+		m.by, m.reasons = append(m.by, m.engine.candidate()), append(m.reasons, r)
+	}
+}
+
+// says reports whether r is a reason that is heeded already.
+func (m *merger) says(r proposal.Reason) bool {
+	return slices.ContainsFunc(m.reasons, func(own proposal.Reason) bool {
+		return !own.Observed && own.Rule == r.Rule && own.Effect == r.Effect && own.Command == r.Command && own.Text == r.Text
+	})
+}
+
+// observeGrant records what the candidate would give less of.
+func (m *merger) observeGrant() {
+	if m.would == nil {
+		return
+	}
+	l := m.engine.candidate()
+	for _, key := range limitKeys {
+		to, given := m.would.limits[key]
+		if !given {
+			m.less(l, "limits", proposal.Deny, fmt.Sprintf("layer %q gives no limit %s: every run under it would stop", l.name, key), "write limits contains {…} in package "+pointProposal)
+			continue
+		}
+		m.lowers = append(m.lowers, lowering{l, "limits", whole, key, to})
+	}
+	for _, kind := range slices.Sorted(maps.Keys(m.kinds)) {
+		if !m.would.kinds[kind] {
+			m.less(l, "exec."+kind, proposal.Allow, fmt.Sprintf("layer %q would not let it start programs of the kind %q", l.name, kind), "write exec contains {…} in package "+pointCommand)
+		}
+	}
+}
+
+func (m *merger) less(l *layer, rule string, effect proposal.Effect, message, suggestion string) {
+	m.rules[rule] = true
+	m.by = append(m.by, l)
+	m.reasons = append(m.reasons, proposal.Reason{Rule: rule, Effect: effect, Observed: true, Command: whole, Message: message, Suggestion: suggestion})
+}
