@@ -4,15 +4,12 @@ package policy_test
 
 import (
 	"context"
-	"encoding/json"
-	"path"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -34,54 +31,6 @@ func pass(t testing.TB, e *policy.Engine, x proposal.Egress) proposal.EgressDeci
 		t.Fatalf("cannot decide %+v: %v", x, err)
 	}
 	return d
-}
-
-func isEgress(a *ast.Annotations) bool { return path.Dir(a.Location.File) == "egress" }
-
-// TestEgressExamples runs the examples of the rules about connections: each is laid
-// over a plain one.
-func TestEgressExamples(t *testing.T) {
-	e := shipped(t)
-	rules := 0
-	for _, a := range annotations(t) {
-		rule, _ := a.Custom["rule"].(string)
-		if rule == "" || !isEgress(a) {
-			continue
-		}
-		rules++
-		for key, want := range map[string]bool{"match": true, "not_match": false} {
-			list := steps(t, a, key)
-			if a.Title == "" || len(list) == 0 {
-				t.Errorf("%s lacks a title or examples", rule)
-			}
-			for _, x := range list {
-				if d := pass(t, e, x); slices.Contains(d.Rules, rule) != want {
-					t.Errorf("%s about %+v: %v, want it %v", rule, x, d.Rules, want)
-				}
-			}
-		}
-	}
-	if rules != 22 {
-		t.Errorf("%d rules carry examples, want 22", rules)
-	}
-}
-
-func steps(t *testing.T, a *ast.Annotations, key string) []proposal.Egress {
-	t.Helper()
-	list, _ := a.Custom[key].([]any)
-	var all []proposal.Egress
-	for _, item := range list {
-		text, err := json.Marshal(item)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := plainEgress()
-		if err := json.Unmarshal(text, &x); err != nil {
-			t.Fatalf("%v: %s: %v", a.Custom["rule"], text, err)
-		}
-		all = append(all, x)
-	}
-	return all
 }
 
 // A step is a change of the plain one.

@@ -3,21 +3,14 @@
 package policy_test
 
 import (
-	"encoding/json"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-func isEvent(a *ast.Annotations) bool { return path.Dir(a.Location.File) == "event" }
 
 func notes(t testing.TB, e *policy.Engine, v proposal.Event) []string {
 	t.Helper()
@@ -33,51 +26,6 @@ func notes(t testing.TB, e *policy.Engine, v proposal.Event) []string {
 		rules = append(rules, f.Rule)
 	}
 	return rules
-}
-
-// TestEventExamples runs the examples of the rules about what was seen.
-func TestEventExamples(t *testing.T) {
-	e := shipped(t)
-	rules := 0
-	for _, a := range annotations(t) {
-		rule, _ := a.Custom["rule"].(string)
-		if rule == "" || !isEvent(a) {
-			continue
-		}
-		rules++
-		for key, want := range map[string]bool{"match": true, "not_match": false} {
-			list := events(t, a, key)
-			if a.Title == "" || len(list) == 0 {
-				t.Errorf("%s lacks a title or examples", rule)
-			}
-			for _, v := range list {
-				if got := notes(t, e, v); slices.Contains(got, rule) != want {
-					t.Errorf("%s about %+v: %v, want it %v", rule, v, got, want)
-				}
-			}
-		}
-	}
-	if rules != 7 {
-		t.Errorf("%d rules carry examples, want 7", rules)
-	}
-}
-
-func events(t *testing.T, a *ast.Annotations, key string) []proposal.Event {
-	t.Helper()
-	list, _ := a.Custom[key].([]any)
-	var all []proposal.Event
-	for _, item := range list {
-		text, err := json.Marshal(item)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := proposal.Event{Command: "t", Program: "/tmp/x/stats.test"}
-		if err := json.Unmarshal(text, &v); err != nil {
-			t.Fatalf("%v: %s: %v", a.Custom["rule"], text, err)
-		}
-		all = append(all, v)
-	}
-	return all
 }
 
 // A repository's own folder may note too; a note of another form stops the run, and

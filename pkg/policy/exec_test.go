@@ -4,15 +4,11 @@ package policy_test
 
 import (
 	"context"
-	"encoding/json"
-	"path"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -34,87 +30,6 @@ func judge(t testing.TB, e *policy.Engine, x proposal.Exec) proposal.ExecDecisio
 		t.Fatalf("cannot decide %+v: %v", x, err)
 	}
 	return d
-}
-
-func isExec(a *ast.Annotations) bool { return path.Dir(a.Location.File) == "exec" }
-
-// TestExecExamples runs the examples of the rules about programs that begin: each is
-// laid over a plain exec.
-func TestExecExamples(t *testing.T) {
-	e := shipped(t)
-	rules := 0
-	for _, a := range annotations(t) {
-		rule, _ := a.Custom["rule"].(string)
-		if rule == "" || !isExec(a) {
-			continue
-		}
-		rules++
-		match, not := execs(t, a, "match"), execs(t, a, "not_match")
-		if a.Title == "" || len(match) == 0 || len(not) == 0 {
-			t.Errorf("%s lacks a title or examples", rule)
-		}
-		for _, x := range match {
-			if d := judge(t, e, x); !slices.Contains(d.Rules, rule) {
-				t.Errorf("%s does not match %+v: %v", rule, x, d.Rules)
-			}
-		}
-		for _, x := range not {
-			if d := judge(t, e, x); slices.Contains(d.Rules, rule) {
-				t.Errorf("%s matches %+v", rule, x)
-			}
-		}
-	}
-	if rules != 11 {
-		t.Errorf("%d rules carry examples, want 11", rules)
-	}
-}
-
-func execs(t *testing.T, a *ast.Annotations, key string) []proposal.Exec {
-	t.Helper()
-	list, _ := a.Custom[key].([]any)
-	var all []proposal.Exec
-	for _, item := range list {
-		text, err := json.Marshal(item)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := plainExec()
-		if err := json.Unmarshal(text, &x); err != nil {
-			t.Fatalf("%v: %s: %v", a.Custom["rule"], text, err)
-		}
-		all = append(all, x)
-	}
-	return all
-}
-
-// TestGrantExamples runs the grants and not_grants examples of the rules that give
-// kinds of programs.
-func TestGrantExamples(t *testing.T) {
-	e := shipped(t)
-	given := func(text string) []string {
-		d := decide(t, e, text)
-		if d.Effect != proposal.Allow || d.Grant == nil {
-			t.Fatalf("%q is not allowed: %v", text, d.Rules)
-		}
-		return d.Grant.Exec
-	}
-	found := 0
-	for _, a := range annotations(t) {
-		for _, text := range examples(t, a, "grants") {
-			found++
-			if kinds := given(text); !slices.Contains(kinds, "built") {
-				t.Errorf("%q grants %v, want built", text, kinds)
-			}
-		}
-		for _, text := range examples(t, a, "not_grants") {
-			if kinds := given(text); len(kinds) > 0 {
-				t.Errorf("%q grants %v, want nothing", text, kinds)
-			}
-		}
-	}
-	if found < 10 {
-		t.Errorf("only %d examples", found)
-	}
 }
 
 // TestExecTogether holds that a busy gate gets the answers of an idle one.

@@ -3,19 +3,14 @@
 package policy_test
 
 import (
-	"encoding/json"
-	"path"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-func isOutput(a *ast.Annotations) bool { return path.Dir(a.Location.File) == "output" }
 
 func outputEngine(t *testing.T, role policy.Role, rego string) *policy.Engine {
 	t.Helper()
@@ -33,38 +28,6 @@ func leaving(t testing.TB, e *policy.Engine, x proposal.Outgoing) proposal.Outpu
 		t.Fatalf("cannot judge %+v: %v", x, err)
 	}
 	return d
-}
-
-// TestOutputExamples runs the examples of the rules about what leaves.
-func TestOutputExamples(t *testing.T) {
-	e := shipped(t)
-	rules := 0
-	for _, a := range annotations(t) {
-		rule, _ := a.Custom["rule"].(string)
-		if rule == "" || !isOutput(a) {
-			continue
-		}
-		rules++
-		for key, want := range map[string]bool{"match": true, "not_match": false} {
-			list, _ := a.Custom[key].([]any)
-			if a.Title == "" || len(list) == 0 {
-				t.Errorf("%s lacks a title or examples", rule)
-			}
-			for _, item := range list {
-				text, _ := json.Marshal(item)
-				x := proposal.Outgoing{Command: "unit", Kind: proposal.OutgoingStdout}
-				if err := json.Unmarshal(text, &x); err != nil {
-					t.Fatal(err)
-				}
-				if d := leaving(t, e, x); slices.Contains(d.Rules, rule) != want {
-					t.Errorf("%s about %+v: %v, want it %v", rule, x, d.Rules, want)
-				}
-			}
-		}
-	}
-	if rules != 2 {
-		t.Errorf("%d rules carry examples, want 2", rules)
-	}
 }
 
 var twoFound = []proposal.Redaction{{Rule: "github-pat", Count: 1}, {Rule: "jwt", Count: 2}}

@@ -3,12 +3,9 @@
 package policy_test
 
 import (
-	"encoding/json"
-	"path"
 	"slices"
 	"testing"
 
-	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -32,57 +29,6 @@ func trigger(t testing.TB, e *policy.Engine, in proposal.Trigger) proposal.Decis
 		t.Fatalf("cannot decide %+v: %v", in, err)
 	}
 	return d
-}
-
-func isTrigger(a *ast.Annotations) bool { return path.Dir(a.Location.File) == "trigger" }
-
-// TestTriggerExamples runs the examples of the rules about triggers: each is laid
-// over the usual trigger.
-func TestTriggerExamples(t *testing.T) {
-	e := shipped(t)
-	rules := 0
-	for _, a := range annotations(t) {
-		rule, _ := a.Custom["rule"].(string)
-		if rule == "" || !isTrigger(a) {
-			continue
-		}
-		rules++
-		match, not := triggers(t, a, "match"), triggers(t, a, "not_match")
-		if a.Title == "" || len(match) == 0 || len(not) == 0 {
-			t.Errorf("%s lacks a title or examples", rule)
-		}
-		for _, in := range match {
-			if d := trigger(t, e, in); !slices.Contains(d.Rules, rule) {
-				t.Errorf("%s does not match %+v: %v", rule, in, d.Rules)
-			}
-		}
-		for _, in := range not {
-			if d := trigger(t, e, in); slices.Contains(d.Rules, rule) {
-				t.Errorf("%s matches %+v", rule, in)
-			}
-		}
-	}
-	if rules != 15 {
-		t.Errorf("%d rules carry examples, want 15", rules)
-	}
-}
-
-func triggers(t *testing.T, a *ast.Annotations, key string) []proposal.Trigger {
-	t.Helper()
-	list, _ := a.Custom[key].([]any)
-	var all []proposal.Trigger
-	for _, item := range list {
-		text, err := json.Marshal(item)
-		if err != nil {
-			t.Fatal(err)
-		}
-		in := usual()
-		if err := json.Unmarshal(text, &in); err != nil {
-			t.Fatalf("%v: %s: %v", a.Custom["rule"], text, err)
-		}
-		all = append(all, in)
-	}
-	return all
 }
 
 // TestTriggerMatrix holds who may do what, whatever the rules are called.

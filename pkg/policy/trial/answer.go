@@ -98,8 +98,13 @@ func fieldsOf(t reflect.Type) []string {
 
 // decide asks the engine about p.
 func (t *trial) decide(ctx context.Context, p proposal.Proposal) (answer, error) {
-	d, err := t.engine.Decide(ctx, p, t.Analyse(p))
-	return answer{effect: d.Effect.String(), rules: d.Rules, reasons: d.Reasons, grant: d.Grant}, t.mended(ctx, err)
+	a, err := t.decideBy(ctx, t.engine, p)
+	return a, t.mended(ctx, err)
+}
+
+func (t *trial) decideBy(ctx context.Context, e *policy.Engine, p proposal.Proposal) (answer, error) {
+	d, err := e.Decide(ctx, p, t.Analyse(p))
+	return answer{effect: d.Effect.String(), rules: d.Rules, reasons: d.Reasons, grant: d.Grant}, err
 }
 
 // judgeInput asks it about an input of another point.
@@ -146,8 +151,8 @@ func (t *trial) mended(ctx context.Context, err error) error {
 	var stop *proposal.StopError
 	if errors.As(err, &stop) && stop.Code == "policy.deadline" && t.remade < 4 && t.engine.Dead() {
 		t.remade++
-		if err := t.judge(ctx); err != nil {
-			return err
+		if engine, err := t.judge(ctx); err == nil {
+			t.engine = engine
 		}
 	}
 	return err

@@ -17,7 +17,7 @@ import (
 )
 
 // The keys of METADATA's custom that hold examples.
-var exampleKeys = []string{"match", "not_match", "grants", "not_grants"}
+var exampleKeys = []string{"match", "not_match", "grants", "not_grants", "reaches", "not_reaches"}
 
 // An example is one entry of a rule's METADATA.
 type example struct {
@@ -130,6 +130,8 @@ func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
 	text, isText := x.value.(string)
 	asProposal := isText || slices.Contains([]string{"command", "proposal", "snippet"}, x.point)
 	switch {
+	case strings.HasSuffix(x.key, "reaches"):
+		return t.reach(ctx, text)
 	case isText && ordinary[x.point] != nil:
 		return answer{}, fmt.Errorf("an example of fumehood.%s is an object: fields of its input", x.point)
 	case isText:
@@ -153,6 +155,15 @@ func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
 	return t.judgeInput(ctx, input)
 }
 
+// reach decides text where a host was granted.
+func (t *trial) reach(ctx context.Context, text string) (answer, error) {
+	e, err := t.open(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	return t.decideBy(ctx, e, proposal.Proposal{ID: "t", Run: text, Network: []string{"api.example.com"}})
+}
+
 // silent are the sets whose rules give something without being named in a decision.
 var silent = []string{"limits", "network", "env", "exec", "programs"}
 
@@ -162,6 +173,8 @@ func (x example) holds(a answer) bool {
 		return a.effect == "allow" && a.grant != nil && len(a.grant.Exec) > 0
 	case "not_grants":
 		return a.effect == "allow" && a.grant != nil && len(a.grant.Exec) == 0
+	case "reaches", "not_reaches":
+		return (a.effect == "allow") == (x.key == "reaches")
 	}
 	spoke := a.spoke(x.id)
 	if slices.Contains(silent, x.set) {
@@ -177,6 +190,10 @@ func (x example) wanted() (want, message string) {
 		return "allow with a grant of programs", "it is not allowed with a grant of programs"
 	case "not_grants":
 		return "allow without a grant of programs", "it is not allowed without a grant of programs"
+	case "reaches":
+		return "allow", "it is not allowed where a host was granted"
+	case "not_reaches":
+		return "deny", "it is allowed where a host was granted"
 	case "match":
 		return "rule " + x.id, x.id + " does not speak of it"
 	}

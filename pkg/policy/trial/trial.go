@@ -4,8 +4,9 @@
 // which rules no test reaches.
 //
 // There are three kinds of tests. Rules test_… in files that end in _test.rego, run by
-// OPA's own tester on the layer alone; the examples match and not_match, grants and
-// not_grants in the METADATA of a rule; and cases, for who writes no Rego, in files
+// OPA's own tester on the layer alone; the examples in the METADATA of a rule: match and
+// not_match (it speaks of that, or not), grants and not_grants (kinds of programs),
+// reaches and not_reaches (allowed where the host was granted, or not); and cases, for who writes no Rego, in files
 // called cases.yaml or ending in _cases.yaml. Examples and cases are decided as a run
 // would: under all layers, by the one engine.
 //
@@ -28,6 +29,7 @@ package trial
 import (
 	"context"
 	"regexp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -62,7 +64,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		o.Deadline = 5 * time.Second
 	}
 	t := &trial{Options: o, spoken: map[policy.Place]map[int]bool{}}
-	if err := t.judge(ctx); err != nil {
+	var err error
+	if t.engine, err = t.judge(ctx); err != nil {
 		return Report{}, err
 	}
 	start := time.Now()
@@ -98,6 +101,7 @@ type test struct {
 type trial struct {
 	Options
 	engine *policy.Engine
+	opened *policy.Engine // which grants every host that is asked for
 	remade int
 	tests  []test
 	watch
@@ -136,26 +140,43 @@ func (t *trial) one(ctx context.Context, number int, one test) Result {
 	return r
 }
 
-// judge makes the engine that decides.
-func (t *trial) judge(ctx context.Context) error {
+// judge makes an engine that decides under all layers, and further ones.
+func (t *trial) judge(ctx context.Context, further ...policy.Layer) (*policy.Engine, error) {
 	var layers []policy.Layer
-	for _, l := range append(append([]policy.Layer{}, t.Tried...), t.Beside...) {
+	for _, l := range slices.Concat(t.Tried, t.Beside, further) {
 		if l.Name != policy.DefaultLayer {
 			layers = append(layers, l)
 		}
 	}
-	layers = sortedByRole(layers)
 	var current atomic.Pointer[policy.Engine]
-	engine, err := policy.New(ctx, policy.Options{Layers: layers, Spoke: func(at policy.Place) {
+	engine, err := policy.New(ctx, policy.Options{Layers: sortedByRole(layers), Spoke: func(at policy.Place) {
 		if e := current.Load(); e != nil && !e.Dead() {
 			t.tell(at, nil)
 		}
 	}})
-	if err == nil {
-		t.engine = engine
-		current.Store(engine)
+	current.Store(engine)
+	return engine, err
+}
+
+// opening grants every host that is asked for.
+var opening = policy.Layer{Name: "hosts of examples", Role: policy.Opens, Files: []policy.File{{Name: "hosts.rego", Content: []byte(`# METADATA
+# title: Every host, for examples
+package fumehood.proposal
+
+# METADATA
+# title: Every host that is asked for
+# custom: {rule: examples.hosts}
+network contains {"rule": "examples.hosts", "host": host} if some host in input.proposal.network
+`)}}}
+
+// open makes the engine for examples of what hosts free.
+func (t *trial) open(ctx context.Context) (*policy.Engine, error) {
+	if t.opened != nil && !t.opened.Dead() {
+		return t.opened, nil
 	}
-	return err
+	var err error
+	t.opened, err = t.judge(ctx, opening)
+	return t.opened, err
 }
 
 // sortedByRole puts those that may do most first, as the command line does.
