@@ -15,6 +15,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 )
@@ -58,6 +59,7 @@ type job struct {
 	org     *place          // the organisation's policy, once read
 	legs    []leg           // what ran, or what was reported
 	notices []report.Notice // for the summary alone
+	outlet  *outlet.Outlet  // what is told of what others left passes
 	told    bool            // the step summary has been written
 
 	problems []action.Problem // with the inputs
@@ -102,6 +104,9 @@ func (c *call) newJob(getenv func(string) string) (*job, error) {
 		return j, &proposal.StopError{Code: "input.invalid", Message: fmt.Sprintf("%d of the inputs cannot be used", len(problems)), Hint: "each is named, with what would be right"}
 	}
 	j.in = in
+	if j.outlet, err = outlet.New(outlet.Options{Masks: j.masks()}); err != nil {
+		return j, err
+	}
 	if err := j.readCollector(getenv); err != nil {
 		return j, err
 	}

@@ -65,6 +65,7 @@ func (j *job) gather() error {
 		for i := range legs {
 			if err == nil {
 				err = j.review(engine, j.request.Head, &legs[i])
+				legs[i].report = j.outlet.Report(legs[i].report)
 			}
 		}
 		if err == nil && len(j.legs)+len(legs) > maxPlans {
@@ -281,6 +282,10 @@ func (j *job) review(engine *policy.Engine, head string, l *leg) error {
 		return nil // stopped before there was a plan
 	}
 	p, problems := plan.Decode(l.document, planName)
+	if held := heldSecrets(l.report); held && (len(problems) > 0 || p.Digest != run.PlanDigest) {
+		l.doubt = append(l.doubt, "the plan held secrets, which are not told: it could not be decided again")
+		return nil
+	}
 	if len(problems) > 0 {
 		if l.report.Error != nil && len(l.report.Records) == 0 {
 			return nil // which is what it says

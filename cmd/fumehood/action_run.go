@@ -205,7 +205,11 @@ func (j *job) runOne(i int, p planned) (leg, error) {
 		return l, err
 	}
 	j.console.Group(fmt.Sprintf("fumehood: running %d proposals%s", len(l.plan.Proposals), named(p.Name)))
-	code, err := child{args: args, line: func(s string) { j.console.Untrusted(j.plain(s)) }}.run(j.ctx)
+	told, err := j.handMasks()
+	if err != nil {
+		return l, err
+	}
+	code, err := child{args: args, told: told, line: func(s string) { j.console.Untrusted(j.plain(s)) }}.run(j.ctx)
 	j.console.EndGroup()
 	if err != nil {
 		l.report = j.stoppedReport(err)
@@ -226,7 +230,7 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 	if err := errors.Join(os.MkdirAll(l.dir, 0o700), os.MkdirAll(filepath.Dir(l.files), 0o700)); err != nil {
 		return nil, err
 	}
-	planFile, aboutFile := filepath.Join(l.dir, planName), filepath.Join(j.dir, "about.json")
+	planFile, aboutFile := filepath.Join(j.dir, "plan"), filepath.Join(j.dir, "about.json")
 	a := about{Repository: j.runner.Repository, PR: j.request.PR, HeadSHA: j.request.Head, BaseSHA: j.request.Base,
 		Left: j.source.left, Unenforced: j.source.doubts, Ceiling: j.in.Limits, Approval: p.Approval, Fork: j.fork(), Cwd: j.folder()}
 	policies, origins, err := j.policyArgs()
@@ -238,13 +242,13 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.WriteFile(planFile, l.document, 0o600), os.WriteFile(aboutFile, data, 0o600)); err != nil {
+	if err := errors.Join(l.keepPlan(j.outlet), os.WriteFile(planFile, l.document, 0o600), os.WriteFile(aboutFile, data, 0o600)); err != nil {
 		return nil, err
 	}
 	args := []string{
 		"--plan", planFile, "--about", aboutFile, "--workspace", j.source.workspace, "--rootfs", j.in.Rootfs, "--tools", os.Getenv("PATH"),
 		"--artifacts", l.files, "--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
-		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--timeout", j.in.Timeout.String(), "--json",
+		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--timeout", j.in.Timeout.String(), "--json", "--mask-stdin",
 	}
 	args = append(args, policies...)
 	if j.in.Network == action.NetworkPolicy && len(policies) > 0 {
@@ -327,6 +331,7 @@ func (j *job) readBack(l leg, code int) (leg, error) {
 		l.audit = verdictOf(audit.Verify(f, trustOf(l.report)))
 		f.Close()
 	}
+	l.report = j.outlet.Report(l.report)
 	if e := l.report.Error; e != nil {
 		e.Message, e.Hint = j.plain(e.Message), j.plain(e.Hint)
 		return l, &proposal.StopError{Code: e.Code, Message: e.Message, Hint: e.Hint}

@@ -48,7 +48,7 @@ func (j *job) plain(s string) string {
 			pairs = append(pairs, dir+string(filepath.Separator), "")
 		}
 	}
-	return strings.NewReplacer(pairs...).Replace(s)
+	return j.outlet.Text(strings.NewReplacer(pairs...).Replace(s))
 }
 
 // policyFolder is where this repository's own rules are.

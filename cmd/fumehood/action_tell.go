@@ -103,7 +103,7 @@ func (j *job) touched(ctx context.Context) []string {
 	for _, path := range j.files(ctx) {
 		for _, under := range []string{".github/workflows/", ".github/actions/", strings.TrimSuffix(folder, "/") + "/"} {
 			if strings.HasPrefix(path, under) || path == "action.yml" || path == "action.yaml" {
-				list = append(list, path)
+				list = append(list, j.outlet.Text(path))
 				break
 			}
 		}
@@ -156,7 +156,7 @@ func (j *job) pending() []comment.Pending {
 func (j *job) waiting() []comment.Pending {
 	var list []comment.Pending
 	for _, l := range j.legs {
-		if l.report.Totals.Asked == 0 || !l.own && !l.sure {
+		if l.report.Totals.Asked == 0 || !l.own && !l.sure || heldSecrets(l.report) {
 			continue
 		}
 		name := l.artifact.name

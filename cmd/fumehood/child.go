@@ -24,6 +24,8 @@ import (
 // secret goes with it; it ends when its standard input does.
 type child struct {
 	args []string
+	// told is written to its standard input, which stays open.
+	told []byte
 	// line gets each line that it writes to stderr.
 	line func(string)
 }
@@ -82,6 +84,7 @@ func (ch child) wait(ctx context.Context, argv []string) (int, error) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
+	go func() { _, _ = stdin.Write(ch.told) }() // who has ended reads nothing, and that is told
 	select {
 	case err = <-done:
 	case <-ctx.Done():

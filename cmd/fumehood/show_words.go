@@ -67,7 +67,19 @@ func decided(h hood.Happening) string {
 	if text == "" {
 		text = h.Proposal.Run + h.Proposal.Code + strings.Join(h.Proposal.Argv, " ")
 	}
-	return words + ": " + strings.TrimSpace(text)
+	return words + ": " + strings.TrimSpace(text) + redactedWords(h.Redacted)
+}
+
+// redactedWords count what was replaced, by rule.
+func redactedWords(list []proposal.Redaction) string {
+	var words []string
+	for _, r := range list {
+		words = append(words, fmt.Sprintf("%s (%d)", r.Rule, r.Count))
+	}
+	if words == nil {
+		return ""
+	}
+	return "; redacted: " + strings.Join(words, ", ")
 }
 
 // fallen says why there is a second run.
@@ -94,6 +106,11 @@ func became(r proposal.Result) string {
 			words += "; finding " + f.Rule + ": " + f.Message
 		}
 	}
+	found := proposal.AddRedactions(r.Stdout.Redacted, r.Stderr.Redacted)
+	for _, o := range r.Outputs {
+		found = proposal.AddRedactions(found, o.Redacted)
+	}
+	words += redactedWords(found)
 	if r.Detail != "" {
 		words += "; " + r.Detail
 	}

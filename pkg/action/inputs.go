@@ -41,6 +41,7 @@ type Inputs struct {
 	Request          string          // what a job with phase trigger handed on; "" for none
 	OTLP             string          // URL of an OpenTelemetry collector; "" for none
 	OTLPHeaders      []string        // NAME=VARIABLE each, never a value
+	Mask             []Masked        // values that must appear in nothing that leaves; secret
 	Checkout         string          // folder with an earlier step's checkout, relative to the workspace; "" for our own
 }
 
@@ -105,6 +106,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		Request:          r.document("request", "${{ needs.trigger.outputs.request }}"),
 		OTLP:             r.address("otlp", "https://otlp.example"),
 		OTLPHeaders:      r.words("otlp-headers", "Authorization=OTLP_AUTHORIZATION"),
+		Mask:             r.masked("mask"),
 		Checkout:         r.path("checkout", "", "pull-request"),
 	}
 	return in, r.problems

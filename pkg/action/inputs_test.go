@@ -213,7 +213,7 @@ var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "timeout", "limits", "working-directory", "fail-on", "comment", "check-run",
 	"staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
 	"organisation", "policy-key", "minimum-revision",
-	"otlp", "otlp-headers",
+	"otlp", "otlp-headers", "mask",
 }
 
 func TestEveryInputIsRead(t *testing.T) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package action
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A Masked is a value that must appear in nothing that leaves.
+type Masked struct {
+	Name  string // that stands for it
+	Value string // secret
+}
+
+const (
+	leastMasked = 6
+	mostMasked  = 64 << 10
+	mostMasks   = 100
+)
+
+// variableName is how the names of variables in jobs are written.
+var variableName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
+
+// masked reads the input mask, one entry a line: the name of a variable of the job, or a
+// value itself. An entry that is written like a name and is no variable's is taken for
+// the name of one that is not set, as a secret is in a run that gets none: there is
+// nothing to mask then. No message holds any of it.
+func (r *inputReader) masked(input string) []Masked {
+	const hint = "NPM_TOKEN"
+	var list []Masked
+	number := 0
+	for line := range strings.Lines(r.action.GetInput(variable(input))) {
+		entry := strings.TrimSpace(line)
+		if entry == "" {
+			continue
+		}
+		number++
+		m := Masked{Name: fmt.Sprintf("mask_%d", number), Value: entry}
+		if variableName.MatchString(entry) {
+			if m.Name, m.Value = entry, strings.TrimSpace(r.getenv(entry)); m.Value == "" {
+				continue
+			}
+		}
+		switch {
+		case len(m.Value) < leastMasked:
+			r.refuse(input, hint, "the value of entry %d has fewer than %d bytes, which would be found where it is none", number, leastMasked)
+		case len(m.Value) > mostMasked || len(list) == mostMasks:
+			r.refuse(input, hint, "there are more than %d values, or one has more than %d bytes", mostMasks, mostMasked)
+			return nil
+		default:
+			list = append(list, m)
+		}
+	}
+	return list
+}
