@@ -53,6 +53,9 @@ func Open(name string, data []byte, o Options) (Bundle, error) {
 	if b.Layer, err = policy.FromFiles(name, files); err != nil {
 		return Bundle{}, err
 	}
+	if _, err := b.Layer.Data(); err != nil { // before opa's verification unfolds YAML
+		return Bundle{}, err
+	}
 	if o.Key != nil {
 		if b.SignedBy, err = o.Key.verify(name, files, o.Scope); err != nil {
 			return Bundle{}, err
@@ -61,7 +64,10 @@ func Open(name string, data []byte, o Options) (Bundle, error) {
 	if err := b.readManifest(name, files); err != nil {
 		return Bundle{}, err
 	}
-	return b, older(name, b.Revision, o.MinimumRevision)
+	if err := older(name, b.Revision, o.MinimumRevision); err != nil {
+		return Bundle{}, err
+	}
+	return b, nil
 }
 
 func notBundle(name string, err error) error {
