@@ -25,6 +25,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 )
 
 //go:embed python.wasm javascript.wasm typescript.wasm
@@ -84,6 +85,7 @@ func Parse(ctx context.Context, language, text string) (*Tree, error) {
 
 func (m *machine) compile(language string) error {
 	ctx := context.Background()
+	ctx = experimental.WithCompilationWorkers(ctx, 2)
 	code, err := modules.ReadFile(language + ".wasm")
 	if err != nil {
 		return err
