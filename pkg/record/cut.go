@@ -47,6 +47,13 @@ func (c *cutter) list(at string, l []string, most int) []string {
 	return out
 }
 
+// mask notes that something is here in part, if there was anything.
+func (c *cutter) mask(at string, there bool) {
+	if there {
+		c.masked = append(c.masked, "/input"+at)
+	}
+}
+
 // erase notes that something is not here, if there was anything.
 func (c *cutter) erase(at string, there bool) {
 	if there {

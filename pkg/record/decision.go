@@ -32,7 +32,7 @@ type Decision struct {
 	Input       Input               `json:"input"`
 	Result      Result              `json:"result"`
 	Erased      []string            `json:"erased,omitempty"` // pointers to what of the input is not here
-	Masked      []string            `json:"masked,omitempty"` // pointers to what of the input was cut
+	Masked      []string            `json:"masked,omitempty"` // pointers to what of the input is here in part
 	RequestedBy string              `json:"requested_by,omitempty"`
 	Timestamp   time.Time           `json:"timestamp"` // of the entry, or of the event
 	Metrics     map[string]int64    `json:"metrics,omitempty"`

@@ -18,8 +18,8 @@
 //   - path is the decision point with a slash: "fumehood/exec" for data.fumehood.exec.
 //   - input is an extract, under the name of what was judged, and not the document that
 //     rules saw. It is bounded; what was cut is named in masked, what was left out in
-//     erased, as JSON pointers from "" like OPA's. The values of variables and a
-//     proposal's standard input are always left out.
+//     erased, as JSON pointers like OPA's. The values of variables and a proposal's
+//     standard input are always left out.
 //   - result is the answer of all layers, merged, and not one policy's.
 //   - bundles has an item for each layer of the policy, in revision what its own
 //     manifest says, or the commit or digest that it was read at.

@@ -11,7 +11,7 @@ import (
 
 func (c *cutter) proposal(p proposal.Proposal, a proposal.Analysis) *Proposal {
 	c.erase("/proposal/stdin", p.Stdin != "")
-	c.erase("/proposal/env", len(p.Env) > 0)
+	c.mask("/proposal/env", len(p.Env) > 0)
 	in := &Proposal{
 		ID: c.text("/proposal/id", p.ID, mostName), Form: p.Form(), Language: c.text("/proposal/language", p.Language, mostName),
 		Text: c.text("/proposal/text", source(p, a), mostText), Why: c.text("/proposal/why", p.Why, mostWords),

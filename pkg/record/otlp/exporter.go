@@ -6,9 +6,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	collectlogs "go.opentelemetry.io/proto/slim/otlp/collector/logs/v1"
@@ -136,6 +136,6 @@ func failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &proposal.StopError{Code: Failed, Message: fmt.Sprintf("the collector did not get everything: %v", err),
+	return &proposal.StopError{Code: Failed, Message: "the collector did not get everything: " + strings.ReplaceAll(err.Error(), "\n", "; "),
 		Hint: "the audit log has all of it: fumehood export LOG --to otlp --endpoint URL sends it again"}
 }

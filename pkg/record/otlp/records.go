@@ -3,6 +3,7 @@
 package otlp
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -51,8 +52,8 @@ func sentence(d record.Decision) string {
 	if s := strings.TrimSpace(subject(d.Input)); s != "" {
 		words += " " + text.Inline(s, 200)
 	}
-	if len(d.Result.Reasons) > 0 {
-		words += fmt.Sprintf(": %s (%s)", text.Inline(d.Result.Reasons[0].Message, 400), d.Result.Reasons[0].Rule)
+	for _, r := range d.Result.Reasons {
+		return fmt.Sprintf("%s: %s (%s)", words, cmp.Or(text.Inline(r.Message, 400), "no reason given"), r.Rule)
 	}
 	return words
 }
