@@ -26,6 +26,8 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 )
 
+require github.com/google/go-containerregistry v0.22.1
+
 require (
 	github.com/opencontainers/go-digest v1.0.0
 	github.com/opencontainers/image-spec v1.1.1
