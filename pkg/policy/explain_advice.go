@@ -145,7 +145,7 @@ func (v *Adviser) examples(ctx context.Context, a proposal.Analysis, r proposal.
 			break
 		}
 		t := v.try(ctx, text)
-		if t.allowed && (t.program == program || holdsWord(r.Suggestion, t.program)) {
+		if t.allowed && (t.program == program || r.Layer != LayerFloor && holdsWord(r.Suggestion, t.program)) {
 			found = append(found, t.canonical)
 		}
 	}

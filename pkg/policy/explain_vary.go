@@ -4,6 +4,7 @@ package policy
 
 import (
 	"context"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,9 +21,10 @@ func (v *Adviser) variations(ctx context.Context, p proposal.Proposal, a proposa
 	}
 	left := mostTried
 	try := func(candidate string) tried {
-		if left--; left < 0 || candidate == "" {
+		if candidate == "" || left == 0 {
 			return tried{against: 1 << 20}
 		}
+		left--
 		return v.try(ctx, candidate)
 	}
 	var found []string
@@ -37,9 +39,10 @@ func (v *Adviser) variations(ctx context.Context, p proposal.Proposal, a proposa
 	if len(a.Unknowns) == 0 {
 		add(reduced(text, v.values(a), try))
 		for _, c := range a.Commands {
-			if part := partOf(a, c); part != "" {
-				add(try(part))
-			}
+			add(try(lookedUp(a, c)))
+		}
+		for _, c := range a.Commands {
+			add(try(partOf(a, c)))
 		}
 	}
 	return found
@@ -66,6 +69,16 @@ func partOf(a proposal.Analysis, c proposal.Command) string {
 		return ""
 	}
 	return a.Canonical[c.Span.Start:c.Span.End]
+}
+
+// lookedUp is a's text with c's program by its name alone: another path is another
+// program.
+func lookedUp(a proposal.Analysis, c proposal.Command) string {
+	if !strings.HasPrefix(c.Program, "/") || c.Span.Start < 0 || c.Span.End > len(a.Canonical) || c.Span.Start >= c.Span.End {
+		return ""
+	}
+	part := a.Canonical[c.Span.Start:c.Span.End]
+	return a.Canonical[:c.Span.Start] + strings.Replace(part, c.Program, path.Base(c.Program), 1) + a.Canonical[c.Span.End:]
 }
 
 // companions are programs that nobody proposes for their own sake.

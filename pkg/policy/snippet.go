@@ -48,6 +48,14 @@ func snippetInputOf(s proposal.Snippet) snippetInput {
 
 var snippetKeys = fieldKeys(reflect.TypeFor[snippetDocument]())
 
+func (e *Engine) snippetDocument(shared *ast.Term, s proposal.Snippet) ast.Value {
+	return ast.NewObject(
+		[2]*ast.Term{snippetKeys[0], ast.InternedTerm(e.workspace)},
+		[2]*ast.Term{snippetKeys[1], shared},
+		[2]*ast.Term{snippetKeys[2], termOf(reflect.ValueOf(snippetInputOf(s)))},
+	)
+}
+
 // askSnippets asks once each snippet of a; shared is the proposal's part of the input.
 func (e *Engine) askSnippets(ctx context.Context, m *merger, shared *ast.Term, a proposal.Analysis) error {
 	for _, s := range a.Snippets {
@@ -55,12 +63,7 @@ func (e *Engine) askSnippets(ctx context.Context, m *merger, shared *ast.Term, a
 		if s.Command >= 0 && s.Command < len(a.Commands) {
 			command, text = s.Command, textOf(a.Commands[s.Command])
 		}
-		document := ast.NewObject(
-			[2]*ast.Term{snippetKeys[0], ast.InternedTerm(e.workspace)},
-			[2]*ast.Term{snippetKeys[1], shared},
-			[2]*ast.Term{snippetKeys[2], termOf(reflect.ValueOf(snippetInputOf(s)))},
-		)
-		if err := e.ask(ctx, m, pointSnippet, document, command, text); err != nil {
+		if err := e.ask(ctx, m, pointSnippet, e.snippetDocument(shared, s), command, text); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func policyEvalDoor() *door {
+	return &door{
+		name:     "policy eval",
+		synopsis: "decide one command: effect, reasons, grant, and which rules of which layer spoke",
+		usage: `[flags] ['COMMAND']
+
+` + subjectUsage + `
+examples:
+  fumehood policy eval 'go test ./...'
+  fumehood policy eval --policy ./policy --phase setup --network registry:npm 'npm ci'
+  fumehood policy eval --json --argv -- git log -5 | jq .decision.effect
+  echo '{"pr": {"fork": true}, "actor": {"permission": "read"}}' | fumehood policy eval --pr -
+
+exit codes: 0 allow, 1 deny or ask, 2 usage, 3 fumehood could not decide
+`,
+		run: func(c *call) int { return c.think(false) },
+	}
+}
+
+func policyExplainDoor() *door {
+	return &door{
+		name:     "policy explain",
+		synopsis: "say why a command is refused, what nearly matched, and what would be allowed",
+		usage: `[flags] ['COMMAND']
+
+` + subjectUsage + `
+Every command that is shown as allowed was decided, as one proposed by itself.
+
+examples:
+  fumehood policy explain 'go test -exec ./x ./...'
+  fumehood policy explain --policy ./policy --plan plan.yaml --id unit
+  fumehood policy explain --json 'sudo make' | jq '.decision.reasons[0].retry'
+
+exit codes: 0 allow, 1 deny or ask, 2 usage, 3 fumehood could not decide
+`,
+		run: func(c *call) int { return c.think(true) },
+	}
+}
+
+// think decides all that the call asks about.
+func (c *call) think(deep bool) int {
+	var s subject
+	var policies chosen
+	var asJSON bool
+	f := c.flags()
+	s.define(f)
+	policies.define(f)
+	f.BoolVar(&asJSON, "json", false, "print one JSON document a line: "+policy.ExplanationSchema)
+	if code, ok := c.parse(f); !ok {
+		return code
+	}
+	if code, ok := s.read(c, f); !ok {
+		return code
+	}
+	engine, err := policies.engine(c.ctx, false)
+	if err != nil {
+		return c.stopped(err)
+	}
+	adviser := policy.NewAdviser(engine, analyse)
+	all, err := s.explanations(c, adviser, deep)
+	if err != nil {
+		return c.stopped(err)
+	}
+	c.warn(engine)
+	return c.printExplanations(all, asJSON, deep)
+}
+
+func (s *subject) explanations(c *call, v *policy.Adviser, deep bool) ([]policy.Explanation, error) {
+	explain := v.Evaluate
+	if deep {
+		explain = v.Explain
+	}
+	var all []policy.Explanation
+	for _, p := range s.proposals {
+		x, err := explain(c.ctx, p, analyse(p))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	for _, in := range s.inputs {
+		x, err := v.EvaluateInput(c.ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+func (c *call) printExplanations(all []policy.Explanation, asJSON, deep bool) int {
+	code := exitOK
+	pen := newPen(c.stdout)
+	for i, x := range all {
+		if x.Decision.Effect != proposal.Allow {
+			code = exitRefused
+		}
+		if !asJSON {
+			if i > 0 {
+				fmt.Fprintln(c.stdout)
+			}
+			fmt.Fprint(c.stdout, pen.explanation(x, deep))
+			continue
+		}
+		data, err := json.Marshal(x)
+		if err != nil {
+			return c.stopped(err)
+		}
+		fmt.Fprintf(c.stdout, "%s\n", printableJSON(data))
+	}
+	return code
+}
+
+// printableJSON escapes in a JSON document what a terminal would hide, reorder or obey.
+func printableJSON(data []byte) []byte {
+	var b bytes.Buffer
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		switch {
+		case r == '\n' || unicode.IsPrint(r) && r != utf8.RuneError:
+			b.Write(data[:size])
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		data = data[size:]
+	}
+	return b.Bytes()
+}

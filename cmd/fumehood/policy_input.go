@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+)
+
+func policyInputDoor() *door {
+	return &door{
+		name:     "policy input",
+		synopsis: "print what rules see: the input of each decision point, or its schema",
+		usage: `[flags] ['COMMAND']
+
+` + subjectUsage + `
+examples:
+  fumehood policy input 'go test ./...'
+  fumehood policy input --point command 'go test ./...' > input.json
+  fumehood policy input --over 'exec={"path": "/usr/bin/curl"}'
+  fumehood policy input --schema command > command.schema.json
+`,
+		run: inputPolicy,
+	}
+}
+
+func inputPolicy(c *call) int {
+	var s subject
+	var point, schema string
+	f := c.flags()
+	s.define(f)
+	f.StringVar(&point, "point", "", "print the input of this decision `point` alone, one document a line")
+	f.StringVar(&schema, "schema", "", "print the JSON Schema of the input of this decision `point`")
+	if code, ok := c.parse(f); !ok {
+		return code
+	}
+	if schema != "" {
+		return c.printSchema(schema)
+	}
+	if code, ok := s.read(c, f); !ok {
+		return code
+	}
+	engine, err := policy.New(c.ctx, policy.Options{})
+	if err != nil {
+		return c.stopped(err)
+	}
+	docs := s.documents(engine)
+	if point != "" {
+		if _, err := policy.InputSchema(point); err != nil {
+			return c.misuse(err.Error())
+		}
+		docs = slices.DeleteFunc(docs, func(d policy.Document) bool {
+			return strings.TrimPrefix(d.Point, "fumehood.") != strings.TrimPrefix(point, "fumehood.")
+		})
+	}
+	return c.printDocuments(docs, point != "")
+}
+
+func (c *call) printSchema(point string) int {
+	data, err := policy.InputSchema(point)
+	if err != nil {
+		return c.misuse(strings.TrimPrefix(err.Error(), "policy.unknown-key: "))
+	}
+	fmt.Fprintf(c.stdout, "%s\n", data)
+	return exitOK
+}
+
+// documents are those of all that is asked about.
+func (s *subject) documents(e *policy.Engine) []policy.Document {
+	var docs []policy.Document
+	for _, p := range s.proposals {
+		docs = append(docs, e.Inputs(p, analyse(p))...)
+	}
+	for _, in := range s.inputs {
+		if doc, ok := e.InputOf(in); ok {
+			docs = append(docs, doc)
+		}
+	}
+	return docs
+}
+
+func (c *call) printDocuments(docs []policy.Document, bare bool) int {
+	for _, d := range docs {
+		data, err := d.JSON()
+		if err != nil {
+			return c.stopped(err)
+		}
+		if !bare {
+			var b bytes.Buffer
+			if err := json.Indent(&b, data, "", "  "); err != nil {
+				return c.stopped(err)
+			}
+			data = fmt.Appendf(nil, "{%q: %s}", d.Point, b.Bytes())
+		}
+		fmt.Fprintf(c.stdout, "%s\n", printableJSON(data))
+	}
+	return exitOK
+}

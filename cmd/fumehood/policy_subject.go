@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy/trial"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const subjectUsage = `what is asked about, one of:
+  'COMMAND' or --command 'COMMAND'     shell text
+  --argv -- PROGRAM WORD…              a program and its words, no shell
+  --code FILE --language LANGUAGE      a snippet; - for stdin
+  --plan FILE [--id ID]                proposals of a plan
+  --pr FILE                            who asks for a run: JSON, over an ordinary comment by a writer
+  --over POINT=JSON                    a program, connection …: JSON, over an ordinary one
+`
+
+// A subject is what policy is asked about.
+type subject struct {
+	command, code, language, plan, id, pr string
+	argv                                  bool
+	cwd, phase                            string
+	network, env, over                    list
+
+	proposals []proposal.Proposal
+	inputs    []any // of other decision points
+}
+
+func (s *subject) define(f *flag.FlagSet) {
+	f.StringVar(&s.command, "command", "", "shell `text`, as a proposal's run")
+	f.BoolVar(&s.argv, "argv", false, "take the arguments as a program and its words")
+	f.StringVar(&s.code, "code", "", "`file` with a snippet; - for stdin")
+	f.StringVar(&s.language, "language", "", "of the snippet: python, javascript, bash or sh")
+	f.StringVar(&s.plan, "plan", "", "plan of proposals; - for stdin")
+	f.StringVar(&s.id, "id", "", "only the proposal of the plan that has this `id`")
+	f.StringVar(&s.pr, "pr", "", "JSON `file` with what differs from an ordinary trigger, as {\"actor\": {\"permission\": \"read\"}}")
+	f.Var(&s.over, "over", "what differs from an ordinary input of another point, as `POINT=JSON`: "+strings.Join(trial.Points(), ", ")+"; may be repeated")
+	f.StringVar(&s.cwd, "cwd", "", "working `folder`, relative to the workspace")
+	f.StringVar(&s.phase, "phase", "", "setup or run")
+	f.Var(&s.network, "network", "`host` that is asked for; may be repeated")
+	f.Var(&s.env, "env", "variable that is asked for, as `NAME=VALUE`; may be repeated")
+}
+
+// read finds what is asked about. A false means that the call is over with this code.
+func (s *subject) read(c *call, f *flag.FlagSet) (int, bool) {
+	if !s.argv && f.NArg() == 1 && s.command == "" {
+		s.command = f.Arg(0)
+	} else if f.NArg() > 0 && !s.argv {
+		return c.misuse("too many arguments: put the command in quotes, or write --argv before it"), false
+	}
+	forms := 0
+	for _, given := range []bool{s.command != "", s.argv, s.code != "", s.plan != "", s.pr != "" || len(s.over) > 0} {
+		if given {
+			forms++
+		}
+	}
+	if forms != 1 {
+		return c.misuse("name one thing to ask about: a command in quotes, --argv, --code, --plan, --pr or --over"), false
+	}
+	if s.plan != "" {
+		return s.readPlan(c)
+	}
+	if err := s.readOne(c, f.Args()); err != nil {
+		return c.misuse(printable(err.Error())), false
+	}
+	return exitOK, true
+}
+
+func (s *subject) readPlan(c *call) (int, bool) {
+	if s.cwd+s.phase != "" || len(s.network)+len(s.env) > 0 {
+		return c.misuse("--cwd, --phase, --network and --env stand in the plan"), false
+	}
+	p, code, ok := c.readPlan(s.plan)
+	if !ok {
+		return code, false
+	}
+	if s.proposals = p.Proposals; s.id != "" {
+		s.proposals = slices.DeleteFunc(s.proposals, func(p proposal.Proposal) bool { return p.ID != s.id })
+		if len(s.proposals) == 0 {
+			return c.misuse(fmt.Sprintf("the plan has no proposal %q", s.id)), false
+		}
+	}
+	return exitOK, true
+}
+
+func (s *subject) readOne(c *call, args []string) error {
+	if s.pr != "" || len(s.over) > 0 {
+		return s.readInputs(c)
+	}
+	p := proposal.Proposal{ID: "command", Run: s.command, Cwd: s.cwd, Phase: s.phase, Network: s.network}
+	if s.phase != "" && s.phase != proposal.PhaseSetup && s.phase != proposal.PhaseRun {
+		return errors.New("--phase is setup or run")
+	}
+	if s.argv {
+		if p.Argv = args; len(args) == 0 {
+			return errors.New("--argv needs a program: --argv -- PROGRAM WORD…")
+		}
+	}
+	if s.code != "" {
+		text, err := c.bounded(s.code)
+		if err != nil || s.language == "" {
+			return errors.Join(err, needs(s.language == "", "--code needs --language"))
+		}
+		p.Code, p.Language = string(text), s.language
+	}
+	for _, e := range s.env {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok {
+			return errors.New("--env wants NAME=VALUE")
+		}
+		if p.Env == nil {
+			p.Env = map[string]string{}
+		}
+		p.Env[name] = value
+	}
+	s.proposals = []proposal.Proposal{p}
+	return nil
+}
+
+func needs(missing bool, message string) error {
+	if missing {
+		return errors.New(message)
+	}
+	return nil
+}
+
+func (s *subject) readInputs(c *call) error {
+	given := slices.Clone(s.over)
+	if s.pr != "" {
+		data, err := c.bounded(s.pr)
+		if err != nil {
+			return err
+		}
+		given = append(given, "trigger="+string(data))
+	}
+	for _, g := range given {
+		point, changes, ok := strings.Cut(g, "=")
+		if !ok {
+			return errors.New("--over wants POINT=JSON, as exec={\"path\": \"/usr/bin/curl\"}")
+		}
+		in, err := trial.Lay(strings.TrimPrefix(point, "fumehood."), []byte(changes))
+		if err != nil {
+			return fmt.Errorf("%s: %w", point, err)
+		}
+		s.inputs = append(s.inputs, in)
+	}
+	return nil
+}
+
+// bounded reads a file that is no larger than a plan may be.
+func (c *call) bounded(name string) ([]byte, error) {
+	var from io.Reader = c.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		from = f
+	}
+	data, err := io.ReadAll(io.LimitReader(from, plan.MaxDocument+1))
+	if err == nil && len(data) > plan.MaxDocument {
+		err = fmt.Errorf("%s is larger than 1 MiB", name)
+	}
+	return data, err
+}
