@@ -90,7 +90,7 @@ func (l *Local) Close() error {
 	return os.RemoveAll(l.bare)
 }
 
-// gitFolderAround goes up from dir to a folder with a .git, or one that is bare.
+// gitFolderAround goes up from dir to a folder with a .git.
 func gitFolderAround(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {

@@ -37,7 +37,7 @@ func (l Layer) Data() (map[string]any, error) {
 		if err == nil {
 			err = merge(all, value)
 		}
-		if err == nil && all[ownPackage] != nil {
+		if _, own := all[ownPackage]; own && err == nil {
 			err = errors.New("data.fumehood is where packages are")
 		}
 		if err != nil {
