@@ -5,7 +5,6 @@ package trial
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -69,7 +68,7 @@ func compile(ctx context.Context, l policy.Layer, modules map[string]*ast.Module
 	s := &suite{layer: l.Name, store: store, compiler: ast.NewCompiler().WithCapabilities(capabilities()).
 		WithDefaultRegoVersion(ast.RegoV1).WithEnablePrintStatements(true)}
 	failed, err := within(ctx, 4*limit, func(ctx context.Context) error {
-		results, err := s.runner().SetModules(modules).Filter(nothing).RunTests(ctx, nil)
+		results, err := s.runner(s.compiler).SetModules(modules).Filter(nothing).RunTests(ctx, nil)
 		if err == nil {
 			channel.Collect(results)
 		}
@@ -81,8 +80,23 @@ func compile(ctx context.Context, l policy.Layer, modules map[string]*ast.Module
 // nothing is no test's name.
 const nothing = `^$`
 
-func (s *suite) runner() *tester.Runner {
-	return tester.NewRunner().SetCompiler(s.compiler).SetStore(s.store).SetParallel(1).CapturePrintOutput(true)
+func (s *suite) runner(compiler *ast.Compiler) *tester.Runner {
+	return tester.NewRunner().SetCompiler(compiler).SetStore(s.store).SetParallel(1).CapturePrintOutput(true)
+}
+
+// A regoTest is one rule of a suite.
+type regoTest struct {
+	*suite
+	rule *ast.Rule
+	path string // data.fumehood.command.test_x
+}
+
+// alone is the suite's compiler with the one rule to look for tests in: the tester goes
+// through all that there are for each that it runs.
+func (x *regoTest) alone() *ast.Compiler {
+	c := *x.compiler
+	c.Modules = map[string]*ast.Module{x.rule.Location.File: {Package: x.rule.Module.Package, Rules: []*ast.Rule{x.rule}}}
+	return &c
 }
 
 func isTest(r *ast.Rule) bool { return testRef(r) != nil }
@@ -114,18 +128,18 @@ func (t *trial) testsOf(s *suite, m *ast.Module, file string) {
 		if ref == nil {
 			continue
 		}
-		path := m.Package.Path.Extend(ref).String()
+		x := &regoTest{s, r, m.Package.Path.Extend(ref).String()}
 		t.tests = append(t.tests, test{
-			result: Result{Name: strings.TrimPrefix(path, "data."), Kind: KindRego, Layer: s.layer, File: file, Line: r.Location.Row},
-			run:    func(ctx context.Context, result *Result) { t.tryRego(ctx, s, path, result) },
+			result: Result{Name: strings.TrimPrefix(x.path, "data."), Kind: KindRego, Layer: s.layer, File: file, Line: r.Location.Row},
+			run:    func(ctx context.Context, result *Result) { t.tryRego(ctx, x, result) },
 		})
 	}
 }
 
 // tryRego runs one test, and once more to see where it fails.
-func (t *trial) tryRego(ctx context.Context, s *suite, path string, r *Result) {
-	listener := policy.Listener{Layer: s.layer, Tell: t.teller()}
-	found, printed, err := t.runTest(ctx, s, path, listener)
+func (t *trial) tryRego(ctx context.Context, x *regoTest, r *Result) {
+	listener := policy.Listener{Layer: x.layer, Tell: t.teller()}
+	found, printed, err := t.runTest(ctx, x, listener)
 	r.Print = printed
 	switch {
 	case err != nil:
@@ -140,7 +154,7 @@ func (t *trial) tryRego(ctx context.Context, s *suite, path string, r *Result) {
 		r.Status = Passed
 	default:
 		r.Status, r.Message = Failed, "it is not true"
-		t.explain(ctx, s, path, r)
+		t.explain(ctx, x, r)
 	}
 }
 
@@ -152,9 +166,9 @@ func asEndless(err error) error {
 }
 
 // explain finds what did not hold, and what its variables were.
-func (t *trial) explain(ctx context.Context, s *suite, path string, r *Result) {
+func (t *trial) explain(ctx context.Context, x *regoTest, r *Result) {
 	f := &failures{parts: map[string]*topdown.Event{}}
-	found, _, err := t.runTest(ctx, s, path, f)
+	found, _, err := t.runTest(ctx, x, f)
 	if err != nil || found == nil {
 		return
 	}
@@ -175,8 +189,8 @@ func (t *trial) explain(ctx context.Context, s *suite, path string, r *Result) {
 	r.Message = "some of its cases are not true"
 }
 
-// runTest has OPA's tester run the one test at path.
-func (t *trial) runTest(ctx context.Context, s *suite, path string, tracer topdown.QueryTracer) (*tester.Result, string, error) {
+// runTest has OPA's tester run one test.
+func (t *trial) runTest(ctx context.Context, x *regoTest, tracer topdown.QueryTracer) (*tester.Result, string, error) {
 	type ran struct {
 		results []*tester.Result
 		err     error
@@ -190,8 +204,8 @@ func (t *trial) runTest(ctx context.Context, s *suite, path string, tracer topdo
 		for _, set := range settings {
 			given = append(given, &tester.Builtin{Func: set})
 		}
-		results, err := s.runner().AddCustomBuiltins(given).SetTimeout(t.Deadline).SetCoverageQueryTracer(tracer).
-			Filter("^"+regexp.QuoteMeta(path)+"$").RunTests(ctx, nil)
+		results, err := x.runner(x.alone()).AddCustomBuiltins(given).SetTimeout(t.Deadline).SetCoverageQueryTracer(tracer).
+			Filter("^"+regexp.QuoteMeta(x.path)+"$").RunTests(ctx, nil)
 		if err != nil {
 			return ran{err: err}
 		}
@@ -204,97 +218,4 @@ func (t *trial) runTest(ctx context.Context, s *suite, path string, tracer topdo
 		return r.results[0], out.text(), nil
 	}
 	return nil, out.text(), err
-}
-
-// meddles reports whether a test file would change what the layer decides: with it the
-// tests would pass, and the policy do something else.
-func (t *trial) meddles(f files) bool {
-	decided := map[string]string{}
-	for name, m := range f.rules {
-		for _, r := range m.Rules {
-			decided[fullName(m, r)] = name
-		}
-	}
-	data, _ := f.layer.Data() // judge has read it
-	for name := range data {
-		decided[name] = "the layer's data"
-	}
-	meddles := false
-	for _, name := range slices.Sorted(maps.Keys(f.tests)) {
-		for _, r := range f.tests[name].Rules {
-			full := fullName(f.tests[name], r)
-			in := ""
-			for other, file := range decided {
-				if within := strings.HasPrefix(full+".", other+".") || strings.HasPrefix(other+".", full+"."); within {
-					in = file
-				}
-			}
-			if in == "" && !means(full) {
-				continue
-			}
-			meddles = true
-			message := fmt.Sprintf("the test file adds to %s, which decides", full)
-			if in != "" {
-				message = fmt.Sprintf("the test file adds to %s of %s", full, in)
-			}
-			t.broken(KindRego, f.layer.Name, name, r.Location.Row, message, "give it another name: no test in Rego of this layer runs until then")
-		}
-	}
-	return meddles
-}
-
-func fullName(m *ast.Module, r *ast.Rule) string {
-	var names []string
-	for _, term := range m.Package.Path.Extend(r.Head.Ref().GroundPrefix())[1:] {
-		names = append(names, partOf(term))
-	}
-	return strings.Join(names, ".")
-}
-
-// means reports whether full is a set at a decision point.
-func means(full string) bool {
-	return slices.ContainsFunc(policy.Points(), func(point string) bool {
-		name, below := strings.CutPrefix(full, point+".")
-		name, _, _ = strings.Cut(name, ".")
-		return full == point || below && slices.Contains(policy.Sets(point), name)
-	})
-}
-
-// checkWith finds with input.… as … of fields that no input has: what is set there,
-// nothing reads.
-func (t *trial) checkWith(layer string, m *ast.Module) {
-	points := policy.Points()
-	if point := strings.TrimSuffix(policy.PackageOf(m), "_test"); slices.Contains(points, point) {
-		points = []string{point}
-	}
-	ast.WalkExprs(m, func(e *ast.Expr) bool {
-		for _, w := range e.With {
-			if ref, ok := w.Target.Value.(ast.Ref); ok && ref[0].Equal(ast.InputRootDocument) {
-				t.checkField(layer, m, ref, points)
-			}
-		}
-		return false
-	})
-}
-
-func (t *trial) checkField(layer string, m *ast.Module, ref ast.Ref, points []string) {
-	var path []string
-	for _, term := range ref[1:] {
-		name, ok := term.Value.(ast.String)
-		if !ok {
-			break
-		}
-		path = append(path, string(name))
-	}
-	wrong, known := "", []string(nil)
-	for _, point := range points {
-		if wrong, known = policy.InputField(point, path); wrong == "" {
-			return
-		}
-	}
-	at := ref[0].Location
-	if at == nil {
-		at = m.Package.Location
-	}
-	t.broken(KindRego, layer, m.Package.Location.File, at.Row, fmt.Sprintf("%s: no input has %q", ref, wrong), policy.Meant(wrong, known))
 }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+)
+
+// meddles reports whether a test file would change what the layer decides: with it the
+// tests would pass, and the policy do something else.
+func (t *trial) meddles(f files) bool {
+	decided := map[string]string{}
+	for name, m := range f.rules {
+		for _, r := range m.Rules {
+			decided[fullName(m, r)] = name
+		}
+	}
+	data, _ := f.layer.Data() // judge has read it
+	for name := range data {
+		decided[name] = "the layer's data"
+	}
+	meddles := false
+	for _, name := range slices.Sorted(maps.Keys(f.tests)) {
+		for _, r := range f.tests[name].Rules {
+			full := fullName(f.tests[name], r)
+			in := ""
+			for other, file := range decided {
+				if within := strings.HasPrefix(full+".", other+".") || strings.HasPrefix(other+".", full+"."); within {
+					in = file
+				}
+			}
+			if in == "" && !means(full) {
+				continue
+			}
+			meddles = true
+			message := fmt.Sprintf("the test file adds to %s, which decides", full)
+			if in != "" {
+				message = fmt.Sprintf("the test file adds to %s of %s", full, in)
+			}
+			t.broken(KindRego, f.layer.Name, name, r.Location.Row, message, "give it another name: no test in Rego of this layer runs until then")
+		}
+	}
+	return meddles
+}
+
+func fullName(m *ast.Module, r *ast.Rule) string {
+	var names []string
+	for _, term := range m.Package.Path.Extend(r.Head.Ref().GroundPrefix())[1:] {
+		names = append(names, partOf(term))
+	}
+	return strings.Join(names, ".")
+}
+
+// means reports whether full is a set at a decision point.
+func means(full string) bool {
+	return slices.ContainsFunc(policy.Points(), func(point string) bool {
+		name, below := strings.CutPrefix(full, point+".")
+		name, _, _ = strings.Cut(name, ".")
+		return full == point || below && slices.Contains(policy.Sets(point), name)
+	})
+}
+
+// checkWith finds with input.… as … of fields that no input has: what is set there,
+// nothing reads.
+func (t *trial) checkWith(layer string, m *ast.Module) {
+	points := policy.Points()
+	if point := strings.TrimSuffix(policy.PackageOf(m), "_test"); slices.Contains(points, point) {
+		points = []string{point}
+	}
+	ast.WalkExprs(m, func(e *ast.Expr) bool {
+		for _, w := range e.With {
+			if ref, ok := w.Target.Value.(ast.Ref); ok && ref[0].Equal(ast.InputRootDocument) {
+				t.checkField(layer, m, ref, points)
+			}
+		}
+		return false
+	})
+}
+
+func (t *trial) checkField(layer string, m *ast.Module, ref ast.Ref, points []string) {
+	var path []string
+	for _, term := range ref[1:] {
+		name, ok := term.Value.(ast.String)
+		if !ok {
+			break
+		}
+		path = append(path, string(name))
+	}
+	wrong, known := "", []string(nil)
+	for _, point := range points {
+		if wrong, known = policy.InputField(point, path); wrong == "" {
+			return
+		}
+	}
+	at := ref[0].Location
+	if at == nil {
+		at = m.Package.Location
+	}
+	t.broken(KindRego, layer, m.Package.Location.File, at.Row, fmt.Sprintf("%s: no input has %q", ref, wrong), policy.Meant(wrong, known))
+}
