@@ -159,6 +159,13 @@ func (p *prober) analysis(a proposal.Analysis, path string) {
 			p.oneOf(redirect.Kind, fmt.Sprintf("%s.redirects[%d].kind", at, j), "read", "write", "readwrite", "dup", "heredoc", "herestring", "process")
 		}
 	}
+	for i, s := range a.Snippets {
+		at := fmt.Sprintf("%s.snippets[%d]", path, i)
+		p.oneOf(s.Language, at+".language", "python", "javascript", "typescript")
+		p.oneOf(s.Via, at+".via", "code", "-c", "-e", "heredoc", "herestring")
+		p.hold(s.Command >= 0 && s.Command < len(a.Commands), at+".command", "is no command's index")
+		p.count(at+".size", int64(s.Size))
+	}
 }
 
 // decision checks that the effect follows from the reasons that had effect.

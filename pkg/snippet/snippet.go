@@ -197,8 +197,8 @@ func (r *reader) imported(module string) {
 	}
 	if len(r.imports) < maxImports {
 		r.imports[module] = true
-	} else {
-		r.complete = false
+	} else if !r.imports[module] {
+		r.doubt("too-large", 0, 0)
 	}
 }
 
