@@ -96,6 +96,9 @@ func (j *job) prepare() error {
 	if err := j.readPolicy(); err != nil {
 		return err
 	}
+	if _, err := j.layers(); err != nil { // told before anything is made for the run
+		return err
+	}
 	if len(j.request.Plans) == 0 {
 		p, err := j.readInputPlan()
 		if err != nil {
