@@ -37,7 +37,9 @@ func (v *Adviser) variations(ctx context.Context, p proposal.Proposal, a proposa
 		add(try(w.After))
 	}
 	if len(a.Unknowns) == 0 {
-		add(reduced(text, v.values(a), try))
+		if len(a.Snippets) == 0 { // without its option, code is the name of a file
+			add(reduced(text, v.values(a), try))
+		}
 		for _, c := range a.Commands {
 			add(try(lookedUp(a, c)))
 		}
