@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package secrets finds what looks like a secret in text that is about to leave:
-// requests at the gateway, and later what fumehood itself prints.
+// Package secrets finds what looks like a secret in text that is about to leave: in
+// requests at the gateway (Scanner), and in what commands print and leave and whatever is
+// told of them (Redactor), where it also finds values that it was told to mask.
 //
 // It is the second line. Nothing secret is within reach of a sandbox in the first place;
 // this catches the key that a test fixture or a pull request holds and a program sends
@@ -13,6 +14,15 @@
 // and with base64 in it decoded, once. One call ends after about two seconds whatever it
 // is given; what could not be searched by then, or is too long, counts as found, by the
 // rule Unscanned. Patterns are RE2's, which take time in proportion to the text.
+//
+// A Redactor looks at the whole of a text, of any length, as a stream: in windows that
+// overlap by 8 KiB, for at most three seconds and a tenth of one for each MiB; what is
+// left then does not leave and counts as Unscanned. Values that it was told to mask are
+// found as they are, in base64 at any place of a longer text, in both alphabets, in
+// hexadecimal, in escapes of URLs, JSON and HTML, reversed, by ROT13, without a token's
+// first part, and over lines, controls and colours that stand between their letters: with
+// one automaton for all forms (Aho and Corasick), so that no text makes it slow. Of a
+// value of several lines each line of 8 bytes or more is found, too.
 //
 // # What it does not find
 //

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"io"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -119,7 +118,7 @@ func apart(spans []found) []found {
 		}
 		last := &list[len(list)-1]
 		last.end = max(last.end, f.end)
-		if strings.HasPrefix(last.rule, "generic") {
+		if last.rule == generic {
 			last.rule = f.rule
 		}
 	}
