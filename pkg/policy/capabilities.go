@@ -14,7 +14,7 @@ import (
 // prefix, each with what to do instead. Besides these, every built-in that OPA
 // calls non-deterministic is removed.
 //
-// bits.lsh and graph.reachable_paths are here because a deadline does not stop
+// bits.lsh, regex.globs_match and graph.reachable_paths are here because a deadline does not stop
 // them; the rest reach the network, the host, the clock or chance, or build code.
 var removedBuiltins = []struct{ name, instead string }{
 	{"http.send", "policies have no network: put what the rule needs into the policy folder"},
@@ -33,21 +33,46 @@ var removedBuiltins = []struct{ name, instead string }{
 	{"bits.lsh", "a deadline does not stop it: write the number"},
 	{"graph.reachable_paths", "a deadline does not stop it: use graph.reachable"},
 	{"walk", "input is flat: name the field"},
+	{"graphql.", "its parser knows no bounds, and no input holds GraphQL"},
+	{"yaml.", "a few aliases stand for gigabytes, and no input holds YAML: use a data file"},
+	{"json.patch", "its copies grow without bound: build the object"},
+	{"json.marshal_with_options", "use json.marshal"},
+	{"regex.globs_match", "its time doubles with each character: use glob.match"},
+	{"strings.render_template", "a template is a program: use sprintf or concat"},
+	{"crypto.parse_private_keys", "keys are not judged here: use input"},
+	{"all", instead2016}, {"any", instead2016}, {"re_match", "use regex.match"}, {"set_diff", "use a - b"},
+	{"net.cidr_overlap", "use net.cidr_intersects"}, {"cast_array", instead2016}, {"cast_boolean", instead2016},
+	{"cast_null", instead2016}, {"cast_object", instead2016}, {"cast_set", instead2016}, {"cast_string", instead2016},
 	{"fumehood.", "it is there for tests, in files that end in _test.rego: use input"},
 }
 
-var capabilities = sync.OnceValue(func() *ast.Capabilities {
-	c := ast.CapabilitiesForThisVersion()
-	kept := make([]*ast.Builtin, 0, len(c.Builtins))
-	for _, b := range c.Builtins {
-		if _, gone := removed(b.Name); !gone {
-			kept = append(kept, b)
-		}
+const instead2016 = "it is of an older Rego: write every, some or is_… instead"
+
+// capabilities are what policies may use at some point, and what they are read with.
+var capabilities = sync.OnceValue(func() *ast.Capabilities { return capable(slices.Concat(allowed, unhurried)) })
+
+var hurriedCapabilities = sync.OnceValue(func() *ast.Capabilities { return capable(allowed) })
+
+// capabilitiesAt are what policies may use at point.
+func capabilitiesAt(point string) *ast.Capabilities {
+	if slices.Contains(hurried, point) {
+		return hurriedCapabilities()
 	}
-	c.Builtins = kept
+	return capabilities()
+}
+
+// withoutFeatures are features of Rego that policies have not: a later version, whose
+// meaning nobody judged.
+var withoutFeatures = []string{ast.FeatureRegoV2, ast.FeatureRegoV2Import}
+
+func capable(names []string) *ast.Capabilities {
+	boundBuiltins()
+	c := ast.CapabilitiesForThisVersion()
+	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool { return !slices.Contains(names, b.Name) })
+	c.Features = slices.DeleteFunc(slices.Clone(c.Features), func(f string) bool { return slices.Contains(withoutFeatures, f) })
 	c.AllowNet = []string{}
 	return c
-})
+}
 
 // removed says whether OPA's built-in name is removed, and what to do instead.
 func removed(name string) (string, bool) {

@@ -67,6 +67,7 @@ func (c *checker) module(m *ast.Module, unread bool, count map[string]int) {
 	c.annotations(m)
 	c.bodies(m)
 	c.inputs(m)
+	c.numbers(m)
 	if !unread {
 		c.references(m)
 		c.calls(m)

@@ -55,6 +55,16 @@ func unknownField(document reflect.Type, ref ast.Ref) (int, []string) {
 	return 0, nil
 }
 
+// numbers refuses those whose digits would fill memory.
+func (c *checker) numbers(m *ast.Module) {
+	ast.WalkTerms(m, func(t *ast.Term) bool {
+		if n, ok := t.Value.(ast.Number); ok && !plainNumber(string(n)) {
+			c.say(t.Location, codeCompile, "a number is too large", fmt.Sprintf("write at most %d digits", mostDigits))
+		}
+		return false
+	})
+}
+
 // calls refuses functions that are neither OPA's, as far as policies may use them, nor
 // the layer's.
 func (c *checker) calls(m *ast.Module) {
@@ -75,7 +85,7 @@ func (c *checker) calls(m *ast.Module) {
 
 func (c *checker) call(m *ast.Module, at *ast.Location, operator ast.Ref) {
 	name := operator.String()
-	if instead, ok := removed(name); ok {
+	if instead, ok := withheld(packageOf(m), name); ok {
 		c.say(at, codeBuiltin, "policies may not use "+name, instead)
 		return
 	}

@@ -169,7 +169,10 @@ func parseWith(layer string, f File, annotations bool) (m *ast.Module, err error
 	}
 	o := parserOptions()
 	o.ProcessAnnotation = annotations
-	return ast.ParseModuleWithOpts(f.Name, string(f.Content), o)
+	if m, err = ast.ParseModuleWithOpts(f.Name, string(f.Content), o); err != nil {
+		return nil, err
+	}
+	return m, deepTerms(m)
 }
 
 // guard turns a panic of the compiler on an odd policy into an error: in a
@@ -204,10 +207,11 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 		rego.Compiler(compiler),
 		rego.Query(query),
 		rego.Store(l.data),
-		rego.Capabilities(capabilities()),
+		rego.Capabilities(capabilitiesAt(name)),
 		rego.SetRegoVersion(ast.RegoV1),
 		rego.StrictBuiltinErrors(true),
 		rego.Strict(true),
+		rego.GenerateJSON(plainValue),
 	).PrepareForEval(ctx)
 	if err != nil {
 		return nil, compileStop(l.name, err)
@@ -223,7 +227,7 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 
 func compileModules(point string, modules map[string]*ast.Module, strict bool) *ast.Compiler {
 	compiler := ast.NewCompiler().
-		WithCapabilities(capabilities()).
+		WithCapabilities(capabilitiesAt(point)).
 		WithStrict(strict).
 		WithDefaultRegoVersion(ast.RegoV1).
 		WithSchemas(inputSchema(point))
@@ -330,14 +334,21 @@ func inLib(pkg string) bool {
 
 var undefinedFunction = regexp.MustCompile(`undefined function ([a-z0-9_.]+)`)
 
+// mostErrors bounds the compiler's words in one error: policy check has more.
+const mostErrors = 10
+
 // compileStop tells a removed built-in from other mistakes.
 func compileStop(layer string, err error) error {
 	if already := (*proposal.StopError)(nil); errors.As(err, &already) {
 		return err
 	}
+	var many ast.Errors
+	if errors.As(err, &many) && len(many) > mostErrors {
+		err = many[:mostErrors]
+	}
 	message := fmt.Sprintf("the policy layer %q does not compile", layer)
 	for _, name := range undefinedFunctions(err) {
-		if advice, ok := removed(name); ok {
+		if advice, ok := withheld(pointExec, name); ok {
 			return stop(codeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies may not", layer, name), advice, err)
 		}
 	}

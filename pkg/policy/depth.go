@@ -10,6 +10,31 @@ import (
 // level, many times over, and a Go stack that overflows takes the process down.
 const mostNested = 200
 
+// mostDeep bounds the same of what was parsed, where each bracket is a few levels.
+const mostDeep = 2000
+
+// deepTerms finds what nests without brackets: long chains of operators and of else, and
+// strings that hold expressions.
+func deepTerms(m *ast.Module) error {
+	depth, deepest := 0, 0
+	var where *ast.Location
+	before := func(n any) bool {
+		if depth++; depth > deepest {
+			deepest = depth
+			if t, ok := n.(*ast.Term); ok {
+				where = t.Location
+			}
+		}
+		return deepest > mostDeep
+	}
+	v := ast.NewBeforeAfterVisitor(before, func(any) { depth-- })
+	v.Walk(m)
+	if deepest > mostDeep {
+		return ast.Errors{ast.NewError(ast.ParseErr, where, "expressions nest deeper than %d levels", mostDeep)}
+	}
+	return nil
+}
+
 // tooDeep reads f as Rego's scanner does, as far as brackets need: strings and comments
 // hold none.
 func tooDeep(f File) error {

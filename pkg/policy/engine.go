@@ -194,17 +194,33 @@ func late(err error) bool {
 }
 
 func attempt[T any](ctx context.Context, e *Engine, limit time.Duration, judge judge[T]) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, budgetKey{}, new(budget)), limit)
 	defer cancel()
 	done := make(chan verdict[T], 1)
 	e.goOn(func() { done <- evaluate(ctx, judge) })
-	select {
-	case v := <-done:
-		return v.decision, v.err
-	case <-ctx.Done():
-	}
 	var none T
-	return none, waitOut(e, done, limit)
+	watch := time.NewTimer(sampled)
+	defer watch.Stop()
+	for before := uint64(0); ; {
+		select {
+		case v := <-done:
+			return v.decision, v.err
+		case <-ctx.Done():
+			return none, waitOut(e, done, limit)
+		case <-watch.C:
+			switch now := heap(); {
+			case before == 0:
+				before = now
+			case now > before+decisionMemory:
+				cancel()
+				if err := waitOut(e, done, limit); e.dead.Load() {
+					return none, err
+				}
+				return none, stop(codeTooLarge, fmt.Sprintf("the decision took more than %d MiB", decisionMemory>>20), hintDeadline, nil)
+			}
+			watch.Reset(sampled)
+		}
+	}
 }
 
 // A judge makes one decision.

@@ -214,6 +214,9 @@ func refusal(problems []Problem) error {
 	return problems[0].stop(len(problems) - 1)
 }
 
+// mostProblems bounds what is said of one layer.
+const mostProblems = 1000
+
 // tidied sorts problems by place and says none twice: a library is compiled with each
 // point that uses it.
 func tidied(problems []Problem) []Problem {
@@ -221,12 +224,18 @@ func tidied(problems []Problem) []Problem {
 		return cmp.Or(strings.Compare(a.Layer, b.Layer), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	seen := map[Problem]bool{}
-	return slices.DeleteFunc(problems, func(p Problem) bool {
+	problems = slices.DeleteFunc(problems, func(p Problem) bool {
 		p.Column, p.Hint = 0, "" // the compiler may say the same of the line's beginning
 		again := seen[p]
 		seen[p] = true
 		return again
 	})
+	if more := len(problems) - mostProblems; more > 0 {
+		last := problems[mostProblems-1]
+		last.Code, last.Message, last.Hint = codeTooLarge, fmt.Sprintf("%d more problems are not listed", more), ""
+		problems = append(problems[:mostProblems-1:mostProblems-1], last)
+	}
+	return problems
 }
 
 // refuse is the error of a run that meets one problem by itself.

@@ -18,7 +18,7 @@ func (l *layer) compileProblem(e *ast.Error) Problem {
 		p.Hint = "compare values of one type: left is " + d.Left.String() + ", right is " + d.Right.String()
 	}
 	for _, name := range undefinedFunctions(e) {
-		if instead, ok := removed(name); ok {
+		if instead, ok := withheld(pointExec, name); ok {
 			p.Code, p.Message, p.Hint = codeBuiltin, "policies may not use "+name, instead
 		} else {
 			p.Message, p.Hint = noFunction(name), meant(name, builtinNames())

@@ -13,8 +13,9 @@ import (
 // cancelled, so they are left alone when they take too much: no engine comes of it, and
 // the process that asked for one ends.
 const (
-	compileDeadline = 30 * time.Second
+	compileDeadline = 10 * time.Second
 	compileMemory   = 1 << 30
+	decisionMemory  = 512 << 20
 	sampled         = 5 * time.Millisecond
 )
 

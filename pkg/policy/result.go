@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+)
+
+// Bounds on one layer's answer at one point. A term may hold another many times over
+// at no cost, so that a few lines of Rego stand for more than any memory: a value is
+// counted as it is written out.
+const (
+	mostValues = 100_000
+	mostText   = 4 << 20
+)
+
+var errAnswer = errors.New("the answer is too large")
+
+// plainValue turns an answer into Go's values, sets in order.
+func plainValue(t *ast.Term, _ *rego.EvalContext) (any, error) {
+	return (&plainer{}).value(t.Value)
+}
+
+type plainer struct{ values, text int }
+
+func (p *plainer) count(text int) error {
+	p.values++
+	if p.text += text; p.values > mostValues || p.text > mostText {
+		return fmt.Errorf("%w: at most %d values and %d KiB", errAnswer, mostValues, mostText>>10)
+	}
+	return nil
+}
+
+func (p *plainer) value(v ast.Value) (any, error) {
+	switch v := v.(type) {
+	case ast.String:
+		return string(v), p.count(len(v))
+	case ast.Number:
+		return json.Number(v), p.count(len(v))
+	case ast.Boolean:
+		return bool(v), p.count(0)
+	case ast.Null:
+		return nil, p.count(0)
+	case *ast.Array:
+		return p.list(v.Len(), v.Until)
+	case ast.Set:
+		if v.Len() > mostValues {
+			return nil, p.count(mostText)
+		}
+		sorted := v.Sorted()
+		return p.list(sorted.Len(), sorted.Until)
+	case ast.Object:
+		return p.object(v)
+	}
+	return nil, fmt.Errorf("the answer holds what is no value: %s", ast.ValueName(v))
+}
+
+func (p *plainer) list(n int, until func(func(*ast.Term) bool) bool) (any, error) {
+	err := p.count(0)
+	list := make([]any, 0, min(n, 1000))
+	until(func(t *ast.Term) bool {
+		var value any
+		if err == nil {
+			value, err = p.value(t.Value)
+			list = append(list, value)
+		}
+		return err != nil
+	})
+	return list, err
+}
+
+func (p *plainer) object(o ast.Object) (any, error) {
+	err := p.count(0)
+	object := map[string]any{}
+	o.Until(func(k, v *ast.Term) bool {
+		name, ok := k.Value.(ast.String)
+		if err == nil && !ok {
+			err = errors.New("the answer holds an object with a key that is no string")
+		}
+		if err == nil {
+			err = p.count(len(name))
+		}
+		if err == nil {
+			object[string(name)], err = p.value(v.Value)
+		}
+		return err != nil
+	})
+	return object, err
+}
