@@ -16,7 +16,7 @@ func policyDoor() *door {
 
 // policyDoors are the subcommands, in the order in which an author meets them.
 func policyDoors() []*door {
-	return []*door{policyInitDoor(), policyCheckDoor(), policyTestDoor(), policyEvalDoor(), policyExplainDoor(), policyInputDoor(), policyReplayDoor(), policyDocsDoor(), policyBundleDoor()}
+	return []*door{policyInitDoor(), policyCheckDoor(), policyTestDoor(), policyEvalDoor(), policyExplainDoor(), policyInputDoor(), policyReplayDoor(), policySuggestDoor(), policyDocsDoor(), policyBundleDoor()}
 }
 
 func runPolicy(c *call) int {

@@ -6,6 +6,7 @@ package main
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -56,6 +57,15 @@ type reading struct {
 	unverified bool
 }
 
+func (of *reading) define(f *flag.FlagSet) {
+	f.StringVar(&of.key, "key", "", "verifier `key` that every log must be signed with (default: the log's own)")
+	f.BoolVar(&of.unverified, "unverified", false, "also read what comes before the fault of a log that does not verify")
+}
+
+func (of *reading) read(paths []string) (replay.Past, error) {
+	return replay.Read(paths, replay.Options{Parse: parse.Analyze, Key: of.key, Unverified: of.unverified})
+}
+
 func replayPast(c *call) int {
 	var policies chosen
 	var of reading
@@ -63,8 +73,7 @@ func replayPast(c *call) int {
 	failOn := "any"
 	f := c.flags()
 	policies.define(f)
-	f.StringVar(&of.key, "key", "", "verifier `key` that every log must be signed with (default: the log's own)")
-	f.BoolVar(&of.unverified, "unverified", false, "also read what comes before the fault of a log that does not verify")
+	of.define(f)
 	f.StringVar(&failOn, "fail-on", failOn, "exit with 1 at a change that is `any`, stricter (or allow->deny), looser (or deny->allow), or none")
 	f.BoolVar(&asJSON, "json", false, "print the outcome as JSON")
 	if code, ok := c.parse(f); !ok {
@@ -105,7 +114,7 @@ func (c *call) again(paths []string, of reading, policies *chosen) (replay.Past,
 	if err != nil {
 		return replay.Past{}, replay.Outcome{}, err
 	}
-	past, err := replay.Read(paths, replay.Options{Parse: parse.Analyze, Key: of.key, Unverified: of.unverified})
+	past, err := of.read(paths)
 	if err != nil {
 		return past, replay.Outcome{}, err
 	}

@@ -262,3 +262,12 @@ func TestOddFiles(t *testing.T) {
 		}
 	}
 }
+
+func writeFile(t testing.TB, dir string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, "x.jsonl")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

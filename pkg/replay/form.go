@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mostExample bounds a text that is shown as an example; mostExamples, of one rule.
+const (
+	mostExample  = 2000
+	mostExamples = 5
+	mostValues   = 500 // different words, of one rule
+)
+
+// A command is what of a command's input document a rule is made from: see pkg/policy.
+type command struct {
+	Program   string   `json:"program"`
+	Place     string   `json:"place"`
+	Argv      []string `json:"argv"`
+	Sub       string   `json:"sub"`
+	Options   []word   `json:"options"`
+	Unknown   []string `json:"unknown"`
+	Operands  []word   `json:"operands"`
+	Loose     bool     `json:"loose"`
+	Script    script   `json:"script"`
+	Via       []string `json:"via"`
+	Function  bool     `json:"function"`
+	StdinFrom string   `json:"stdin_from"`
+	Homes     []word   `json:"homes"`
+	// Credentials are variables with the names of credentials.
+	Credentials []string   `json:"credentials"`
+	Assigns     []word     `json:"assigns"`
+	Redirects   []redirect `json:"redirects"`
+}
+
+type word struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Static bool   `json:"static"`
+	Place  string `json:"place"`
+}
+
+type redirect struct {
+	Kind   string `json:"kind"`
+	Static bool   `json:"static"`
+	Place  string `json:"place"`
+}
+
+type script struct {
+	Plain bool `json:"plain"`
+}
+
+// unfit says why no rule is made from c, or nothing.
+func (c command) unfit() string {
+	switch {
+	case len(c.Credentials) > 0:
+		return "it reads a variable with the name of a credential"
+	case len(c.Homes) > 0:
+		return "it names a path in the home folder"
+	case c.Loose:
+		return "a word of it that is known only at run time could be an option"
+	case len(c.Unknown) > 0:
+		return "it has an option that the policy does not know"
+	}
+	return ""
+}
+
+// A form is all that was seen of one program, or of one of its subcommands. Everything in
+// it is a stranger's text.
+type form struct {
+	program, place, sub string
+	function            bool
+	plain               bool // all scripts were
+	times               int
+	runs                map[string]bool
+	examples            []string
+	options, operands   values
+	via, stdin          map[string]bool
+	assigns             values
+	redirects           map[redirect]bool
+}
+
+// values are words by name; operands have none.
+type values map[string]map[word]bool
+
+func newForm(c command) *form {
+	return &form{program: c.Program, place: c.Place, sub: c.Sub, function: c.Function, plain: true, runs: map[string]bool{}, options: values{}, operands: values{},
+		via: map[string]bool{}, stdin: map[string]bool{}, assigns: values{}, redirects: map[redirect]bool{}}
+}
+
+func (f *form) add(c command, run, text string) {
+	f.times++
+	f.runs[run] = true
+	f.plain = f.plain && c.Script.Plain
+	if len(f.examples) < mostExamples && !slices.Contains(f.examples, strings.TrimSpace(text)) {
+		f.examples = append(f.examples, strings.TrimSpace(text))
+	}
+	for _, o := range c.Options {
+		f.options.add(o)
+	}
+	for _, w := range c.Operands {
+		w.Name = ""
+		f.operands.add(w)
+	}
+	for _, a := range c.Assigns {
+		f.assigns.add(a)
+	}
+	for _, v := range c.Via {
+		f.via[v] = true
+	}
+	f.stdin[c.StdinFrom] = true
+	for _, r := range c.Redirects {
+		f.redirects[r] = true
+	}
+}
+
+// full reports whether f has as many different words as one rule may name.
+func (f *form) full() bool {
+	n := 0
+	for _, v := range []values{f.options, f.operands, f.assigns} {
+		for _, words := range v {
+			n += len(words)
+		}
+	}
+	return n >= mostValues
+}
+
+func (v values) add(w word) {
+	if v[w.Name] == nil {
+		v[w.Name] = map[word]bool{}
+	}
+	v[w.Name][w] = true
+}
+
+func (v values) of(name string) []word {
+	return slices.SortedFunc(maps.Keys(v[name]), func(a, b word) int {
+		return cmp.Or(strings.Compare(a.Value, b.Value), strings.Compare(a.Place, b.Place))
+	})
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// pathPattern is what a word looks like that may stand for another in its place: letters,
+// digits and what joins them, with a dot or a slash.
+const pathPattern = `^([A-Za-z0-9_][A-Za-z0-9_@+-]*)?[./][A-Za-z0-9_.@+/-]*$`
+
+var pathlike = regexp.MustCompile(pathPattern)
+
+// wide reports whether other words of the same place may stand for w: a path of the
+// workspace or of /tmp, and no word that could be a verb.
+func wide(w word) bool {
+	return w.Static && (w.Place == "workspace" || w.Place == "tmp") && pathlike.MatchString(w.Value)
+}
+
+// split parts words into places, in which any path may stand, and words as they were.
+func split(words []word) (places []string, exact []word) {
+	for _, w := range words {
+		if wide(w) {
+			if !slices.Contains(places, w.Place) {
+				places = append(places, w.Place)
+			}
+		} else {
+			exact = append(exact, w)
+		}
+	}
+	slices.Sort(places)
+	return places, exact
+}
+
+// wider says in what the rule allows more than was seen.
+func (f *form) wider() []string {
+	var list []string
+	for _, name := range sortedKeys(f.options) {
+		if places, _ := split(f.options.of(name)); len(places) > 0 {
+			list = append(list, fmt.Sprintf("any path of %s as the value of %s", strings.Join(places, " and "), name))
+		}
+	}
+	if places, _ := split(f.operands.of("")); len(places) > 0 {
+		list = append(list, "any path of "+strings.Join(places, " and ")+" as an operand")
+	}
+	if slices.ContainsFunc(f.operands.of(""), func(w word) bool { return !w.Static }) {
+		list = append(list, "words that are known only at run time, where such were seen")
+	}
+	return append(list, "what was seen together may also stand alone, repeated, and in another order")
+}
+
+// plainText reports whether text is printable ASCII and line ends.
+func plainText(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r > '~') })
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Hold reports, as a StopError, the first proposal that was to stay allowed and is not
+// under judge, which decides with the suggestion.
+func (s Suggestion) Hold(ctx context.Context, judge Judge, parse func(proposal.Proposal) proposal.Analysis) error {
+	for _, c := range s.cases {
+		d, err := judge.Decide(ctx, c.proposal, parse(c.proposal))
+		if err != nil {
+			return err
+		}
+		if d.Effect != c.want {
+			a := answerOf(d, nil)
+			return stop("suggest.defect", fmt.Sprintf("what was made of the past does not allow %s: %s by %s", text.Inline(Deed{Proposal: c.proposal}.Text(), 200), a.Effect, a.Rule),
+				"this is a defect: report it with the command", nil)
+		}
+	}
+	return nil
+}
+
+// Inert escapes, in a JSON document, what must not reach a terminal or a runner's log
+// reader.
+func Inert(data []byte) []byte { return text.EscapeJSON(data) }

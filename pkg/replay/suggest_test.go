@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/replay"
+)
+
+// judging is the door's way from an engine to what a suggestion needs.
+type judging struct{ *policy.Engine }
+
+func (j judging) Commands(p proposal.Proposal, a proposal.Analysis) ([][]byte, error) {
+	var all [][]byte
+	for _, d := range j.Documents(p, a) {
+		if d.Command >= 0 {
+			data, err := d.JSON()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, data)
+		}
+	}
+	return all, nil
+}
+
+func engineOf(t testing.TB, layers ...policy.Layer) *policy.Engine {
+	t.Helper()
+	e, err := policy.New(context.Background(), policy.Options{Layers: layers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// ran is a past in which each text ran once, in a run of its own.
+func ran(texts ...string) replay.Past {
+	var past replay.Past
+	for i, text := range texts {
+		p := proposal.Proposal{ID: "t", Run: text}
+		past.Runs = append(past.Runs, replay.Run{ID: fmt.Sprint("r", i), Verified: true,
+			Deeds: []replay.Deed{{Proposal: p, Analysis: parse.Analyze(p), Decision: proposal.Decision{Effect: proposal.Allow}, Ran: true}}})
+	}
+	return past
+}
+
+// suggested makes a suggestion and the engine that decides with it.
+func suggested(t testing.TB, plain *policy.Engine, past replay.Past, w replay.Wanted, more ...policy.Layer) (replay.Suggestion, *policy.Engine) {
+	t.Helper()
+	s, err := replay.Suggest(context.Background(), past, judging{plain}, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Rules) == 0 {
+		return s, plain
+	}
+	return s, engineOf(t, append(more, layerOf(s, policy.Allows))...)
+}
+
+func effect(t testing.TB, e *policy.Engine, text string) string {
+	t.Helper()
+	p := proposal.Proposal{ID: "t", Run: text}
+	d, err := e.Decide(context.Background(), p, parse.Analyze(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Effect.String()
+}
+
+// TestSuggest holds that what was seen is allowed and its near neighbours are not, and
+// that the default's denials stand beside it.
+func TestSuggest(t *testing.T) {
+	plain := engineOf(t)
+	_, with := suggested(t, plain, ran(
+		"go test -race ./pkg/a", "go test -run TestX ./...", "npm run lint", "CI=1 make build", "git log --oneline | head -n 5", "sed -n 1,5p go.mod", "timeout 60 pytest -q tests/test_a.py",
+		"for f in *.go; do gofmt -l \"$f\"; done", "cat go.mod > out.txt", "f() { go vet ./...; }; f", "cd sub && python3 -c 'print(1)'",
+	), replay.Wanted{AtLeast: 1})
+	for text, want := range map[string]string{
+		"go test -race ./pkg/a":               "allow",
+		"go test -race ./pkg/b/...":           "allow", // a path stands for another
+		"go test -race -run TestX ./x":        "allow",
+		"go test -run TestY ./...":            "deny", // a word does not
+		"go test -count=1 ./...":              "deny",
+		"go build ./...":                      "deny",
+		"go test ../x":                        "deny",
+		"go test -exec ./x ./...":             "deny",
+		"npm run lint":                        "allow",
+		"npm run test":                        "deny",
+		"npm run deploy":                      "deny",
+		"CI=1 make build":                     "allow",
+		"CI=2 make build":                     "deny",
+		"make build":                          "allow",
+		"make install":                        "deny",
+		"git log --oneline | head -n 5":       "allow",
+		"git log --oneline | head -n 6":       "deny",
+		"git log -p":                          "deny",
+		"sed -n 1,5p x/go.mod":                "allow",
+		"sed -i s/a/b/ go.mod":                "deny",
+		"sed -n '1,5p;e id' go.mod":           "deny",
+		"timeout 60 pytest -q tests/b.py":     "allow",
+		"timeout 61 pytest -q tests/b.py":     "deny",
+		"pytest -q tests/b.py":                "allow",
+		"cat go.mod > other.txt":              "allow",
+		"cat go.mod > /etc/x":                 "deny",
+		"cat /etc/passwd > other.txt":         "deny",
+		"f() { go vet ./...; }; f":            "allow",
+		"f() { go build ./...; }; f":          "deny",
+		"g() { go vet ./...; }; g":            "deny",
+		"cd sub && python3 -c 'print(1)'":     "allow",
+		"cd sub && python3 -c 'print(2)'":     "deny",
+		"python3 ./x.py":                      "deny",
+		"python3 < x":                         "deny",
+		"echo hello":                          "deny",
+		"for f in *.go; do gofmt -l $f; done": "deny",
+	} {
+		if got := effect(t, with, text); got != want {
+			t.Errorf("%s: %s, want %s (the default alone: %s)", text, got, want, effect(t, plain, text))
+		}
+	}
+}
+
+// TestSuggestLeavesOut holds that each thing of which nothing is suggested is said, with
+// the reason.
+func TestSuggestLeavesOut(t *testing.T) {
+	past := ran("go test ./...", "go test ./...", "go vet ./...", "sudo id", "echo \"$GITHUB_TOKEN\"", "cat ~/notes.txt", "echo caf\u00e9", "$(cat x)", "nosuchtool --check")
+	past.Runs[2].Deeds[0].Ran = false
+	snippet := proposal.Proposal{ID: "code", Code: "print(1)", Language: "python"}
+	past.Runs[0].Deeds = append(past.Runs[0].Deeds, replay.Deed{Proposal: snippet, Analysis: parse.Analyze(snippet), Ran: true})
+	unverified := ran("git status").Runs[0]
+	unverified.ID, unverified.Verified = "ru", false
+	past.Runs = append(past.Runs, unverified)
+	plain := engineOf(t)
+	s, _ := suggested(t, plain, past, replay.Wanted{AtLeast: 2})
+	var got []string
+	for _, l := range s.Left {
+		got = append(got, l.Source+" "+l.ID+": "+strings.SplitAfter(l.Why+".", ".")[0])
+	}
+	for _, want := range []string{"r0 code: it is a snippet", "r2 t: it did not run", "r3 t: the policy refuses it, by", "r6 t: it holds characters", "r7 t: the policy refuses it", "r8 t: the policy refuses it, by default", "ru t: nothing vouches"} {
+		if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("%q is not among %q", want, got)
+		}
+	}
+	if len(s.Rules) != 1 || s.Rules[0].Rule != "seen.go-test" || s.Rules[0].Commands != 2 {
+		t.Errorf("rules: %+v", s.Rules)
+	}
+	s, with := suggested(t, plain, past, replay.Wanted{Refused: true})
+	if !slices.ContainsFunc(s.Rules, func(r replay.SuggestedRule) bool { return r.Program == "nosuchtool" }) || effect(t, with, "nosuchtool --check") != "allow" || effect(t, with, "nosuchtool --fix") != "deny" || effect(t, with, "sudo id") != "deny" {
+		t.Errorf("with --refused: %+v", s.Rules)
+	}
+}
+
+// TestSuggestHosts holds that hosts are suggested in their phase, and that those never
+// reached are marked.
+func TestSuggestHosts(t *testing.T) {
+	under := layer(policy.Opens, "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in {\"go.example\", \"registry:npm\"}\n")
+	p := proposal.Proposal{ID: "get", Run: "npm ci", Network: []string{"registry:npm", "go.example"}, Phase: proposal.PhaseSetup}
+	past := replay.Past{Runs: []replay.Run{{ID: "r", Verified: true, Deeds: []replay.Deed{{Proposal: p, Analysis: parse.Analyze(p), Ran: true,
+		Flows: []replay.Flow{{Egress: proposal.Egress{Name: "registry.npm.example", Registries: []string{"npm"}}, Decision: proposal.EgressDecision{Effect: proposal.Allow}, Times: 1}}}}}}}
+	s, with := suggested(t, engineOf(t, under), past, replay.Wanted{})
+	want := []replay.SuggestedHost{{Host: "go.example", Phases: []string{"setup"}, Runs: 1}, {Host: "registry:npm", Phases: []string{"setup"}, Runs: 1, Reached: true}}
+	if diff := cmp.Diff(want, s.Hosts); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.Hold(t.Context(), with, parse.Analyze); err != nil {
+		t.Error(err)
+	}
+	p.Phase = ""
+	if d, err := with.Decide(t.Context(), p, parse.Analyze(p)); err != nil || d.Effect != proposal.Deny {
+		t.Errorf("in another phase: %v, %v", d.Effect, err)
+	}
+	if text := string(s.Files()["proposal/hosts.rego"]); strings.Count(text, "never seen to be reached") != 1 {
+		t.Error(text)
+	}
+}
+
+// holds is the promise for any texts: the output is the policy that was meant, with as
+// many rules as the suggestion says, cases that are read strictly, and nobody's text in
+// it as anything but a string.
+func holds(t testing.TB, plain *policy.Engine, texts ...string) replay.Suggestion {
+	t.Helper()
+	s, err := replay.Suggest(context.Background(), ran(texts...), judging{plain}, replay.Wanted{Refused: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := map[string]int{}
+	if len(s.Rules) > 0 {
+		for _, c := range engineOf(t, layerOf(s, policy.Grants)).Rules() { // by itself: the default takes long to compile
+			if c.Rules > 0 {
+				rules[c.Point+"."+c.Set] += c.Rules
+			}
+		}
+	}
+	want := map[string]int{}
+	if len(s.Rules) > 0 {
+		want["fumehood.command.allow"], want["fumehood.command.deny"] = len(s.Rules), 1
+	}
+	if diff := cmp.Diff(want, rules); diff != "" {
+		t.Errorf("%q: %s", texts, diff)
+	}
+	files := s.Files()
+	if data, ok := files["cases.yaml"]; ok {
+		if _, problems := plan.DecodeCases(data, "cases.yaml"); len(problems) > 0 {
+			t.Errorf("%q: %v\n%s", texts, problems, data)
+		}
+	}
+	for name, content := range files {
+		if strings.ContainsFunc(string(content), func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r > '~') && r != '…' }) {
+			t.Errorf("%s: %q", name, content)
+		}
+	}
+	return s
+}
+
+func layerOf(s replay.Suggestion, role policy.Role) policy.Layer {
+	l := policy.Layer{Name: "suggested", Role: role}
+	files := s.Files()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		l.Files = append(l.Files, policy.File{Name: name, Content: files[name]})
+	}
+	return l
+}
+
+var injections = []string{
+	"echo '\"}\ndeny contains {\"rule\": \"x\"}'", "echo '\n# METADATA\n# title: x'", "go test -run '`' ./...", "echo '}\nallow contains {\"rule\": \"all.x\"} if true\n{'",
+	"make 'x\"] } { true'", "echo '\\u0022}'", "./'a\nb.rego'", "'x\npackage fumehood.lib'", "echo ': - want: allow'", "echo '\t- name: x\n  run: y'", "echo %s %d \\n", "X='\"' make x",
+	"echo '{{ template }}' '${x}' '#'", "'..' x", "'../../etc/x' --y", "'.' x", "only-seen x", "echo ''", "echo a; echo \"b\"", "[ -f x ] && echo y", "cat <<'E'\n\"}\nE\n",
+}
+
+func TestSuggestIsNoTemplate(t *testing.T) {
+	plain := engineOf(t)
+	s := holds(t, plain, injections...)
+	if err := s.Hold(t.Context(), engineOf(t, layerOf(s, policy.Allows)), parse.Analyze); err != nil || len(s.Rules) < 5 {
+		t.Errorf("%d rules, %v", len(s.Rules), err)
+	}
+}
+
+func FuzzSuggest(f *testing.F) {
+	for _, text := range injections {
+		f.Add(text)
+	}
+	plain := engineOf(f)
+	f.Fuzz(func(t *testing.T, text string) { holds(t, plain, text) })
+}
+
+// FuzzRead holds that hostile bytes are refused and never panic.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"key":"x","origin":"o","schema":"fumehood.audit/v1"}` + "\n"))
+	f.Add([]byte(`{"schema":"fumehood.report/v1"}`))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, content []byte) {
+		path := writeFile(t, dir, content)
+		_, _ = replay.Read([]string{path}, replay.Options{Parse: parse.Analyze, Unverified: true})
+	})
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Files are the suggestion as a folder: Rego by tool, hosts, and cases. Every text of the
+// past stands in it as a JSON string of printable ASCII, and nowhere else, so that none
+// can end a string, a comment or a line.
+func (s Suggestion) Files() map[string][]byte {
+	files := map[string]*strings.Builder{}
+	for _, r := range s.Rules {
+		name := "command/" + nameOf(slug(r.Program)) + ".rego"
+		if files[name] == nil {
+			files[name] = &strings.Builder{}
+			files[name].WriteString(judgeThis + "package fumehood.command\n")
+		}
+		r.write(files[name])
+	}
+	if len(s.Rules) > 0 {
+		files["command/only-seen.rego"] = &strings.Builder{}
+		files["command/only-seen.rego"].WriteString(onlySeen)
+	}
+	if len(s.Hosts) > 0 {
+		files["proposal/hosts.rego"] = &strings.Builder{}
+		s.writeHosts(files["proposal/hosts.rego"])
+	}
+	if len(s.cases) > 0 {
+		files["cases.yaml"] = &strings.Builder{}
+		s.writeCases(files["cases.yaml"])
+	}
+	all := map[string][]byte{}
+	for name, b := range files {
+		all[name] = []byte(b.String())
+	}
+	return all
+}
+
+// nameOf keeps tools' files apart from the one that is not a tool's.
+func nameOf(tool string) string {
+	if tool == "" || tool == "only-seen" {
+		return "other"
+	}
+	return tool
+}
+
+const judgeThis = `# Written by fumehood policy suggest from what ran. It allows what was seen, which is
+# not the same as what is right: read each rule, and strike out what should not be.
+`
+
+const onlySeen = judgeThis + `package fumehood.command
+
+# METADATA
+# title: Nothing runs but what was seen
+# custom:
+#   rule: seen.only
+#   match: ["no-such-program --was-ever-seen"]
+deny contains {"rule": "seen.only", "message": "no rule that was made from past runs allows this command", "suggestion": "propose what the policy's examples show, or have a person add a rule"} if count(allow) == 0
+`
+
+// quoted is text as a string of Rego, JSON and YAML at once.
+func quoted(text string) string {
+	var data strings.Builder
+	encoder := json.NewEncoder(&data)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(text); err != nil {
+		panic("replay: internal error: a string does not encode: " + err.Error())
+	}
+	var b strings.Builder
+	for _, r := range strings.TrimSuffix(data.String(), "\n") {
+		if r < ' ' || r > '~' {
+			b.WriteByte('?') // Suggest takes no such text
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func list(texts []string) string {
+	all := make([]string, len(texts))
+	for i, t := range texts {
+		all[i] = quoted(t)
+	}
+	return strings.Join(all, ", ")
+}
+
+func (r SuggestedRule) write(b *strings.Builder) {
+	f, name := r.form, strings.NewReplacer(".", "_", "-", "_").Replace(r.Rule)
+	fmt.Fprintf(b, "\n# Seen %s, in %d of the runs: %s\n", times(r.Commands), r.Runs, strings.Join(shownRuns(f.runs), " "))
+	for _, w := range r.Wider {
+		fmt.Fprintf(b, "# Wider than what was seen: %s\n", comment(w))
+	}
+	title := "What was seen of " + strings.Join(nonEmpty(r.Program, r.Sub), " ")
+	if r.Program == "" {
+		title = "What was seen of assignments and redirections alone"
+	}
+	fmt.Fprintf(b, "#\n# METADATA\n# title: %s\n# custom:\n#   rule: %s\n#   match: [%s]\n", quoted(title), r.Rule, list(r.Examples))
+	fmt.Fprintf(b, "allow contains {\"rule\": %s} if {\n", quoted(r.Rule))
+	for _, condition := range f.conditions(name) {
+		fmt.Fprintf(b, "\t%s\n", condition)
+	}
+	b.WriteString("}\n")
+	f.writeWords(b, name+"_option", f.options, true)
+	f.writeWords(b, name+"_operand", f.operands, false)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// comment is text without what could end a line.
+func comment(text string) string { return strings.Trim(quoted(text), `"`) }
+
+var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// shownRuns are the first runs, by ids that are plain.
+func shownRuns(runs map[string]bool) []string {
+	ids := slices.DeleteFunc(sortedKeys(runs), func(id string) bool { return !runName.MatchString(id) })
+	if len(ids) > 5 {
+		ids = append(ids[:5:5], "…")
+	}
+	return ids
+}
+
+// scripted are the tools whose operands and options may be a script.
+var scripted = []string{"sed", "gsed", "awk", "gawk", "mawk", "nawk", "original-awk"}
+
+// conditions are those of the rule, the ones first that OPA's index reads.
+func (f *form) conditions(name string) []string {
+	list := []string{fmt.Sprintf("input.command.program == %s", quoted(f.program)), fmt.Sprintf("input.command.place == %s", quoted(f.place)), fmt.Sprintf("input.command.sub == %s", quoted(f.sub))}
+	if !f.function {
+		list = append(list, "not input.command.function")
+	}
+	list = append(list, among("input.command.stdin_from", sortedKeys(f.stdin)))
+	if f.plain && slices.Contains(scripted, f.program) {
+		list = append(list, "input.command.script.plain")
+	}
+	list = append(list, each("option", "options", len(f.options) > 0, name+"_option(option)"), each("operand", "operands", len(f.operands) > 0, name+"_operand(operand)"))
+	list = append(list, each("wrapper", "via", len(f.via) > 0, among("wrapper", sortedKeys(f.via))))
+	list = append(list, f.assigned(), f.redirected())
+	return append(list, "count(input.command.unknown) == 0", "count(input.command.homes) == 0", "count(input.command.credentials) == 0", "not input.command.loose")
+}
+
+func among(field string, texts []string) string {
+	if len(texts) == 1 {
+		return fmt.Sprintf("%s == %s", field, quoted(texts[0]))
+	}
+	return fmt.Sprintf("%s in {%s}", field, list(texts))
+}
+
+// each is a condition on every member of a list, which must be empty when none was seen.
+func each(member, of string, any bool, condition string) string {
+	if !any {
+		return fmt.Sprintf("count(input.command.%s) == 0", of)
+	}
+	return fmt.Sprintf("every %s in input.command.%s { %s }", member, of, condition)
+}
+
+func (f *form) assigned() string {
+	var pairs []string
+	for _, name := range sortedKeys(f.assigns) {
+		for _, w := range f.assigns.of(name) {
+			pairs = append(pairs, fmt.Sprintf("[%s, %s, %t]", quoted(name), quoted(w.Value), w.Static))
+		}
+	}
+	return each("a", "assigns", len(pairs) > 0, fmt.Sprintf("[a.name, a.value, a.static] in {%s}", strings.Join(pairs, ", ")))
+}
+
+func (f *form) redirected() string {
+	var kinds []string
+	for r := range f.redirects {
+		kinds = append(kinds, fmt.Sprintf("[%s, %s, %t]", quoted(r.Kind), quoted(r.Place), r.Static))
+	}
+	slices.Sort(kinds)
+	return each("r", "redirects", len(kinds) > 0, fmt.Sprintf("[r.kind, r.place, r.static] in {%s}", strings.Join(kinds, ", ")))
+}
+
+// writeWords writes the function that knows the words that were seen.
+func (f *form) writeWords(b *strings.Builder, function string, v values, named bool) {
+	for _, name := range sortedKeys(v) {
+		places, exact := split(v.of(name))
+		if len(places) > 0 {
+			fmt.Fprintf(b, "\n%s(word) if {\n", function)
+			if named {
+				fmt.Fprintf(b, "\tword.name == %s\n", quoted(name))
+			}
+			fmt.Fprintf(b, "\tword.static\n\t%s\n\tregex.match(`%s`, word.value)\n}\n", among("word.place", places), pathPattern)
+		}
+		if len(exact) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\n%s(word) if {\n", function)
+		if named {
+			fmt.Fprintf(b, "\tword.name == %s\n", quoted(name))
+		}
+		var pairs []string
+		for _, w := range exact {
+			pairs = append(pairs, fmt.Sprintf("[%s, %s, %t]", quoted(w.Value), quoted(w.Place), w.Static))
+		}
+		fmt.Fprintf(b, "\t[word.value, word.place, word.static] in {%s}\n}\n", strings.Join(slices.Compact(pairs), ", "))
+	}
+}
+
+func (s Suggestion) writeHosts(b *strings.Builder) {
+	b.WriteString(judgeThis + "package fumehood.proposal\n")
+	for i, h := range s.Hosts {
+		reached := "reached"
+		if !h.Reached {
+			reached = "granted, and never seen to be reached: strike it out if no test needs it"
+		}
+		fmt.Fprintf(b, "\n# In %d proposals, %s.\n#\n# METADATA\n# title: %s\n# custom: {rule: seen.host-%d}\n", h.Runs, reached, quoted("A host that was used: "+h.Host), i+1)
+		fmt.Fprintf(b, "network contains {\"rule\": \"seen.host-%d\", \"host\": %s} if %s\n", i+1, quoted(h.Host), among("input.proposal.phase", h.Phases))
+	}
+}
+
+func (s Suggestion) writeCases(b *strings.Builder) {
+	b.WriteString("# Written by fumehood policy suggest: what ran must stay allowed.\nschema: fumehood.cases/v1\ncases:\n")
+	for i, c := range s.cases[:min(len(s.cases), mostCases)] {
+		row := []string{fmt.Sprintf(`"name": "seen %d, %s"`, i+1, times(c.times))}
+		if c.proposal.Form() == "argv" {
+			row = append(row, `"argv": [`+list(c.proposal.Argv)+"]")
+		} else {
+			row = append(row, `"run": `+quoted(c.proposal.Run))
+		}
+		if c.proposal.Cwd != "" {
+			row = append(row, `"cwd": `+quoted(c.proposal.Cwd))
+		}
+		if len(c.proposal.Network) > 0 {
+			row = append(row, `"network": [`+list(c.proposal.Network)+"]")
+		}
+		if c.proposal.Phase != "" {
+			row = append(row, `"phase": `+quoted(c.proposal.Phase))
+		}
+		if len(c.proposal.Env) > 0 {
+			var env []string
+			for _, name := range sortedKeys(c.proposal.Env) {
+				env = append(env, quoted(name)+": "+quoted(c.proposal.Env[name]))
+			}
+			row = append(row, `"env": {`+strings.Join(env, ", ")+"}")
+		}
+		fmt.Fprintf(b, "  - {%s, \"want\": %s}\n", strings.Join(row, ", "), quoted(c.want.String()))
+	}
+}
+
+// mostCases is fewer than a file of cases may hold.
+const mostCases = 1000
