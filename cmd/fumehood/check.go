@@ -83,5 +83,8 @@ func printDecision(w io.Writer, r proposal.Record) {
 		if reason.Suggestion != "" {
 			fmt.Fprintf(w, "      instead: %s\n", printable(reason.Suggestion))
 		}
+		for _, text := range reason.Alternatives {
+			fmt.Fprintf(w, "      allowed: %s\n", printable(text))
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -137,11 +138,13 @@ func (p pen) where(x policy.Explanation, r proposal.Reason) string {
 
 // standsAt is where a rule stands, as editors take it, after its layer's name.
 func standsAt(s policy.Spoken) string {
-	in := s.Policy
-	if s.Policy != s.Layer {
-		in = s.Layer + " " + s.Policy
+	switch {
+	case s.Policy == s.Layer:
+		return printable(fmt.Sprintf("%s %s:%d", s.Layer, s.File, s.Line))
+	case strings.Contains(s.Policy, ":"): // no folder
+		return printable(fmt.Sprintf("%s %s %s:%d", s.Layer, s.Policy, s.File, s.Line))
 	}
-	return printable(fmt.Sprintf("%s: %s:%d", in, s.File, s.Line))
+	return printable(fmt.Sprintf("%s %s:%d", s.Layer, path.Join(s.Policy, s.File), s.Line))
 }
 
 // snippet draws the line of text that span is in, with a caret under it, and returns the

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 func policyInputDoor() *door {
@@ -54,7 +55,7 @@ func inputPolicy(c *call) int {
 	docs := s.documents(engine)
 	if point != "" {
 		if _, err := policy.InputSchema(point); err != nil {
-			return c.misuse(err.Error())
+			return c.misuse(noPoint(err))
 		}
 		docs = slices.DeleteFunc(docs, func(d policy.Document) bool {
 			return strings.TrimPrefix(d.Point, "fumehood.") != strings.TrimPrefix(point, "fumehood.")
@@ -66,10 +67,16 @@ func inputPolicy(c *call) int {
 func (c *call) printSchema(point string) int {
 	data, err := policy.InputSchema(point)
 	if err != nil {
-		return c.misuse(strings.TrimPrefix(err.Error(), "policy.unknown-key: "))
+		return c.misuse(noPoint(err))
 	}
 	fmt.Fprintf(c.stdout, "%s\n", data)
 	return exitOK
+}
+
+// noPoint says what is wrong with the name of a decision point, and what was meant.
+func noPoint(err error) string {
+	f := proposal.FailureOf(err)
+	return printable(f.Message + ": " + f.Hint)
 }
 
 // documents are those of all that is asked about.

@@ -194,7 +194,7 @@ func (e *Engine) labelled(label string) *layer {
 
 func (e *Engine) near(ctx context.Context, docs []Document) []Near {
 	var all []Near
-	for _, doc := range docs {
+	for _, doc := range docs[:min(len(docs), mostStrange)] {
 		for _, l := range e.layers {
 			all = append(all, l.near(ctx, doc)...)
 		}

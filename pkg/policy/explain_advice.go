@@ -20,6 +20,7 @@ const (
 	mostExamples = 8  // decisions about examples, of one reason
 	mostParts    = 4  // commands of a text that is changed
 	mostKnown    = 4096
+	mostAdvised  = 6 // reasons
 )
 
 // An Adviser finds what would be allowed instead of what was refused. It may be used
@@ -59,12 +60,13 @@ func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.An
 	}
 	d.Reasons = slices.Clone(d.Reasons)
 	told := map[string]bool{strings.TrimSpace(a.Canonical): true}
-	first := true
+	first, advised := true, 0
 	for i := range d.Reasons {
 		r := &d.Reasons[i]
-		if r.Observed {
+		if r.Observed || advised == mostAdvised {
 			continue
 		}
+		advised++
 		var found []string
 		if first {
 			found, first = v.variations(ctx, p, a), false
@@ -156,7 +158,7 @@ func (v *Adviser) examples(ctx context.Context, a proposal.Analysis, r proposal.
 func (e *Engine) exampleTexts(program string, r proposal.Reason) []string {
 	var all []string
 	for _, l := range e.layers {
-		for _, d := range l.book.about(either(exemplifies(program), mentions(r.Rule))) {
+		for _, d := range l.book.about(either(l.book.exemplifies(program), mentions(r.Rule))) {
 			if d.point != pointCommand {
 				continue
 			}
@@ -182,8 +184,8 @@ func (d definition) allowedExamples() []string {
 	return nil
 }
 
-func either(a, b func([]byte) bool) func([]byte) bool {
-	return func(content []byte) bool { return a(content) || b(content) }
+func either(a, b func(File) bool) func(File) bool {
+	return func(f File) bool { return a(f) || b(f) }
 }
 
 // likeness counts the words that two commands share, of which the first count most,

@@ -20,6 +20,10 @@ type book struct {
 	files []File
 	mu    sync.Mutex
 	pages map[string][]definition
+	words map[string]map[string]bool // of the examples of each file
+
+	compile   sync.Mutex
+	compilers map[string]*ast.Compiler // by decision point
 }
 
 // A definition is one rule of a set that means something.
@@ -38,16 +42,16 @@ type definition struct {
 }
 
 func newBook(l *layer, files []File) *book {
-	return &book{layer: l, files: files, pages: map[string][]definition{}}
+	return &book{layer: l, files: files, pages: map[string][]definition{}, words: map[string]map[string]bool{}, compilers: map[string]*ast.Compiler{}}
 }
 
 // about reads the pages that interest finds worth it.
-func (b *book) about(interest func(content []byte) bool) []definition {
+func (b *book) about(interest func(File) bool) []definition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []definition
 	for _, f := range b.files {
-		if path.Ext(f.Name) != ".rego" || !f.decides() || !interest(f.Content) {
+		if path.Ext(f.Name) != ".rego" || !f.decides() || !interest(f) {
 			continue
 		}
 		page, read := b.pages[f.Name]
@@ -136,25 +140,28 @@ func (d definition) is(id string) bool {
 }
 
 // wholly is the interest of who wants to read it all.
-func wholly([]byte) bool { return true }
+func wholly(File) bool { return true }
 
 // mentions is the interest in a word that METADATA or a rule holds.
-func mentions(words ...string) func([]byte) bool {
-	return func(content []byte) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return w != "" && bytes.Contains(content, []byte(w)) })
-	}
+func mentions(word string) func(File) bool {
+	return func(f File) bool { return word != "" && bytes.Contains(f.Content, []byte(word)) }
 }
 
 var exampleLine = regexp.MustCompile(`(?m)^#\s+(match|not_match):.*$`)
 
-// exemplifies is the interest in examples of a program.
-func exemplifies(program string) func([]byte) bool {
-	return func(content []byte) bool {
-		for _, line := range exampleLine.FindAll(content, -1) {
-			if program != "" && holdsWord(string(line), program) {
-				return true
+// exemplifies is the interest in examples of a program. It is asked for under b's lock.
+func (b *book) exemplifies(program string) func(File) bool {
+	return func(f File) bool {
+		words, read := b.words[f.Name]
+		if !read {
+			words = map[string]bool{}
+			for _, line := range exampleLine.FindAllString(string(f.Content), -1) {
+				for _, w := range strings.FieldsFunc(line, func(r rune) bool { return r < 0x80 && !wordyByte(byte(r)) }) {
+					words[w] = true
+				}
 			}
+			b.words[f.Name] = words
 		}
-		return false
+		return words[program]
 	}
 }

@@ -18,10 +18,11 @@ import (
 
 // Bounds on what is said of one rule.
 const (
-	mostFailed = 3
-	mostNear   = 5
-	mostValue  = 80
-	deepest    = 2 // helpers of helpers that are looked into
+	mostFailed  = 3
+	mostStrange = 2 // commands without a rule of which the near ones are looked for
+	mostNear    = 5
+	mostValue   = 80
+	deepest     = 2 // helpers of helpers that are looked into
 )
 
 // aboutProgram are conditions that choose the program: a rule of which one holds and none
@@ -53,6 +54,16 @@ func (l *layer) near(ctx context.Context, doc Document) []Near {
 // compiler compiles the point's modules once more as they are written: what decides may
 // hold rules in another order.
 func (l *layer) compiler(point string) *ast.Compiler {
+	b := l.book
+	b.compile.Lock()
+	defer b.compile.Unlock()
+	if _, done := b.compilers[point]; !done {
+		b.compilers[point] = l.asWritten(point)
+	}
+	return b.compilers[point]
+}
+
+func (l *layer) asWritten(point string) *ast.Compiler {
 	modules, err := parseModules(Layer{Name: l.name, Files: l.book.files})
 	if err != nil {
 		return nil
@@ -78,6 +89,14 @@ type trial struct {
 // whether b is about the input's program.
 func (t trial) body(b ast.Body, depth int) (failed []Condition, about bool) {
 	var held ast.Body
+	for _, expr := range b {
+		if !aboutProgram.MatchString(exprText(expr)) {
+			continue
+		}
+		if holds, sound := t.holds(ast.Body{expr}); sound && !holds {
+			return nil, false // most rules are for other programs
+		}
+	}
 	for _, expr := range b {
 		chooses := aboutProgram.MatchString(exprText(expr))
 		with := append(slices.Clone(held), expr)

@@ -109,6 +109,10 @@ func wordy(text string, atEnd bool) bool {
 	if atEnd {
 		b = text[len(text)-1]
 	}
+	return wordyByte(b)
+}
+
+func wordyByte(b byte) bool {
 	return b == '-' || b == '_' || b == '/' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
 }
 
@@ -140,10 +144,13 @@ func ownSpan(p proposal.Proposal, a proposal.Analysis, s proposal.Span) *proposa
 		return nil
 	}
 	piece := read[s.Start:s.End]
-	before := strings.Count(read[:s.Start], piece)
 	if strings.Count(own, piece) != strings.Count(read, piece) {
-		return nil
+		piece, _, _ = strings.Cut(piece, " ") // where blanks were printed otherwise, its first word
+		if strings.Count(own, piece) != strings.Count(read, piece) {
+			return nil
+		}
 	}
+	before := strings.Count(read[:s.Start], piece)
 	at := 0
 	for range before {
 		at += strings.Index(own[at:], piece) + len(piece)
