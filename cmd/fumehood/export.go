@@ -55,7 +55,7 @@ type export struct {
 	to, out    string
 	trust      audit.Trust
 	all, table bool
-	otlp       collector
+	otlp       otlpFlags
 }
 
 func (x *export) define(f *flag.FlagSet) {

@@ -16,22 +16,22 @@ import (
 	"github.com/fumehood/fumehood/pkg/record/otlp"
 )
 
-// A collector is where flags say that a run is sent to.
-type collector struct {
+// An otlpFlags is where flags say that a run is sent to.
+type otlpFlags struct {
 	endpoint string
 	headers  list
 	plain    bool
 }
 
-func (o *collector) define(f *flag.FlagSet) {
+func (o *otlpFlags) define(f *flag.FlagSet) {
 	f.Var(&o.headers, "otlp-header", "send this header to the collector with the value of an environment variable: `NAME=VARIABLE`; may be repeated")
 	f.BoolVar(&o.plain, "otlp-plain-unsafe", false, "send to another machine over plain HTTP, headers too")
 }
 
-func (o *collector) given() bool { return o.endpoint != "" || len(o.headers) > 0 || o.plain }
+func (o *otlpFlags) given() bool { return o.endpoint != "" || len(o.headers) > 0 || o.plain }
 
 // exporter is nil when no collector was named.
-func (o *collector) exporter() (*otlp.Exporter, error) {
+func (o *otlpFlags) exporter() (*otlp.Exporter, error) {
 	if o.endpoint == "" {
 		if o.given() {
 			return nil, &proposal.StopError{Code: "otlp.endpoint", Message: "--otlp-header and --otlp-plain-unsafe need a collector", Hint: "name it with --otlp URL"}

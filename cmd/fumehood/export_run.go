@@ -18,7 +18,7 @@ import (
 // A sending is what a run's flags say of who else is told.
 type sending struct {
 	decisions string
-	collector collector
+	collector otlpFlags
 	exporter  *otlp.Exporter
 }
 

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/record/otlp"
+	"github.com/fumehood/fumehood/pkg/record/recordtest"
+)
+
+// built is a program of a module of its own below testdata, which pins what it is made of.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-mod=readonly", "-o", path, ".")
+	cmd.Dir = filepath.Join("testdata", name)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build %s: %v\n%s", name, err, out)
+	}
+	return path
+}
+
+// aLog is the log of a run with one of everything.
+func aLog(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	if _, err := recordtest.Write(path, recordtest.Run{ID: "20261121-040506-7f3a"}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func exported(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), append([]string{"export"}, args...), nil, &stdout, &stderr); code != exitOK {
+		t.Fatalf("export %v: exit %d\n%s", args, code, &stderr)
+	}
+	return stdout.String()
+}
+
+// Every line is an event of OPA's decision log for OPA's own type, without a field that
+// it does not know, and means the same when OPA has written it again.
+func TestE2EDecisionsAreOPAs(t *testing.T) {
+	ours := exported(t, aLog(t), "--all")
+	cmd := exec.CommandContext(t.Context(), built(t, "opaevent"))
+	cmd.Stdin = strings.NewReader(ours)
+	theirs, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("OPA does not take it: %v\n%s", err, err.(*exec.ExitError).Stderr)
+	}
+	if diff := cmp.Diff(documents(t, ours), documents(t, string(theirs))); diff != "" || len(documents(t, ours)) < 10 {
+		t.Errorf("(-ours +OPA's):\n%s", diff)
+	}
+	wrong := exec.CommandContext(t.Context(), cmd.Path)
+	wrong.Stdin = strings.NewReader(`{"decision_id":"x","rules":[]}`)
+	if wrong.Run() == nil {
+		t.Error("a field that OPA does not know was taken")
+	}
+}
+
+func documents(t *testing.T, lines string) (list []any) {
+	t.Helper()
+	for line := range strings.Lines(lines) {
+		var v any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// A lockedBuffer takes what a process writes while somebody reads it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// await waits until the text is there.
+func (l *lockedBuffer) await(t *testing.T, text string) {
+	t.Helper()
+	for range 300 {
+		if strings.Contains(l.String(), text) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("no %q in\n%s", text, l)
+}
+
+// collecting starts a real collector and returns its address and what it says that it got.
+func collecting(t *testing.T) (string, *lockedBuffer) {
+	t.Helper()
+	program := built(t, "collector")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf(`
+receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
+exporters: {debug: {verbosity: detailed}}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines:
+    traces: {receivers: [otlp], exporters: [debug]}
+    logs: {receivers: [otlp], exporters: [debug]}
+`, address)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out lockedBuffer
+	cmd := exec.CommandContext(t.Context(), program, "--config", config)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	out.await(t, "Everything is ready")
+	return "http://" + address, &out
+}
+
+// TestE2ECollector: a real collector gets a real run, in the trace that the job began.
+func TestE2ECollector(t *testing.T) {
+	address, got := collecting(t)
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("plan.yaml", "schema: fumehood.plan/v1\nproposer: tester\nproposals:\n  - {id: read, run: cat a.txt}\n  - {id: fetch, run: curl https://evil.example}\n")
+	if err := os.Mkdir(filepath.Join(dir, "w"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write("w/a.txt", "hello\n")
+	t.Setenv("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"run", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "w"),
+		"--artifacts", filepath.Join(dir, "a"), "--otlp", address}, nil, &stdout, &stderr)
+	if code != exitRefused || strings.Contains(stderr.String(), "otlp") {
+		t.Fatalf("exit %d\n%s", code, &stderr)
+	}
+	got.await(t, `"log records": 3`)
+	for _, want := range []string{
+		`"spans": 6`, "Trace ID       : 0af7651916cd43dd8448eb211c80319c", "Parent ID      : b7ad6b7169203331", "Name           : fumehood run",
+		"Name           : proposal fetch", "Name           : execute", "cicd.pipeline.result: Str(failure)", "process.exit.code: Int(0)",
+		"Body: Str(deny command curl https://evil.example: ", "SeverityText: WARN", `fumehood.decision.rules: Slice(["network.client"])`,
+		"Resource SchemaURL: " + otlp.SchemaURL, "service.name: Str(fumehood)",
+	} {
+		got.await(t, want)
+	}
+
+	// The same again, from the log, and everything at once.
+	exported(t, filepath.Join(dir, "a/audit.jsonl"), "--to", "otlp", "--endpoint", address)
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	if _, err := recordtest.Write(path, recordtest.Run{ID: "flood", Text: "\x1b[31m\n\xff", Extra: recordtest.Flood(10_000)}); err != nil {
+		t.Fatal(err)
+	}
+	exported(t, path, "--to", "otlp", "--endpoint", address)
+	got.await(t, "fumehood.dropped_records: Int(8002)")
+	got.await(t, "last.example")
+}
+
+// TestE2ESemanticConventions: what is not ours alone is a name of the conventions that we
+// say we follow.
+func TestE2ESemanticConventions(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "go.opentelemetry.io/otel@v1.47.0").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		t.Fatal(err)
+	}
+	version := "v" + strings.TrimPrefix(otlp.SchemaURL, "https://opentelemetry.io/schemas/")
+	source, err := os.ReadFile(filepath.Join(module.Dir, "semconv", version, "attribute_group.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range otlp.Attributes {
+		known := regexp.MustCompile(`attribute\.Key\("` + regexp.QuoteMeta(a.Key) + `"\)`).Match(source)
+		if known == strings.HasPrefix(a.Key, "fumehood.") {
+			t.Errorf("%s: known to the conventions: %v", a.Key, known)
+		}
+	}
+}
