@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/fumehood/fumehood/pkg/internal/secrets"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -150,6 +151,7 @@ func (u *Outlet) Event(e proposal.Event) proposal.Event {
 // who tells a report that another has made: nothing is asked and no file is touched.
 func (u *Outlet) Report(r proposal.Report) proposal.Report {
 	r, _ = clean(u, r)
+	r.Records = slices.Clone(r.Records)
 	for i := range r.Records {
 		if r.Records[i].Result == nil {
 			continue

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package outlet
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const canary = "hunter2-canary"
+
+// token is made here, so that this file holds none.
+var token = "gh" + "p_" + "aZ3kQ9rT7mW1xY5vB8nC2dF6gH4jL0pS3uEq"
+
+type asked struct {
+	list   []proposal.Outgoing
+	answer func(proposal.Outgoing) (proposal.OutputDecision, error)
+}
+
+func (a *asked) decide(ctx context.Context, x proposal.Outgoing) (proposal.OutputDecision, error) {
+	a.list = append(a.list, x)
+	if a.answer != nil {
+		return a.answer(x)
+	}
+	return replaceAll(ctx, x)
+}
+
+func outlet(t *testing.T, a *asked) *Outlet {
+	t.Helper()
+	u, err := New(Options{Masks: []Mask{{Name: "CANARY", Value: canary}}, Decide: a.decide, Artifacts: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = u.Close() })
+	return u
+}
+
+func sumOf(b []byte) string {
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:])
+}
+
+// stream is what a sandbox tells of text, of which it keeps half in its file where cut.
+func stream(t *testing.T, u *Outlet, name, text string, cut bool) proposal.Stream {
+	t.Helper()
+	raw, err := u.Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inFile := text
+	if cut {
+		inFile = text[:len(text)/2]
+	}
+	file := filepath.Join(raw, name)
+	if err := os.WriteFile(file, []byte(inFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := proposal.Stream{Bytes: int64(len(text)), SHA256: sumOf([]byte(text)), File: file, FileBytes: int64(len(inFile))}
+	n := min(kept, len(text))
+	s.Head, s.Tail = []byte(text[:n]), []byte(text[max(n, len(text)-kept):])
+	s.Truncated = len(text) > 2*kept
+	return s
+}
+
+func left(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		files[rel] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func result(stdout proposal.Stream) proposal.Result {
+	return proposal.Result{Status: proposal.Exited, Stdout: stdout, Outputs: []proposal.Output{}}
+}
+
+// What a stream is told to be is true of what is left of it, wherever the secrets stand
+// and however long it is.
+func TestStream(t *testing.T) {
+	filler := strings.Repeat("an ordinary line of a test\n", 12000) // 324 KiB
+	for name, text := range map[string]string{
+		"clean": "nothing of note\n", "short": "a " + canary + " b\n", "token": token,
+		"at the head's end": filler[:kept-7] + canary + filler, "in what is cut": filler[:2*kept] + canary + filler, "at the end": filler + canary,
+		"clean and long": filler,
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &asked{}
+			u := outlet(t, a)
+			r, err := u.Result(t.Context(), "unit", result(stream(t, u, "unit.stdout", text, false)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.ReplaceAll(strings.ReplaceAll(text, canary, "[redacted CANARY]"), token, "[redacted github-pat]")
+			if got := left(t, u.o.Artifacts); !cmp.Equal(got, map[string]string{"unit.stdout": want}) {
+				t.Errorf("left other files than %q", slices.Sorted(keys(got)))
+			}
+			s := r.Stdout
+			if s.SHA256 != sumOf([]byte(want)) || s.Bytes != int64(len(want)) || s.FileBytes != s.Bytes || s.Truncated != (len(want) > 2*kept) {
+				t.Errorf("told %d bytes, %s, truncated %v", s.Bytes, s.SHA256, s.Truncated)
+			}
+			if !strings.HasPrefix(want, string(s.Head)) || !strings.HasSuffix(want, string(s.Tail)) || !s.Truncated && string(s.Head)+string(s.Tail) != want {
+				t.Error("head and tail are not its ends")
+			}
+			if (len(s.Redacted) > 0) != (want != text) {
+				t.Errorf("counted %v", s.Redacted)
+			}
+			if len(a.list) != 1 || a.list[0].Size != int64(len(want)) || a.list[0].Kind != "stdout" || a.list[0].Command != "unit" {
+				t.Errorf("asked %+v", a.list)
+			}
+			if raw, _ := u.Raw(); len(left(t, raw)) > 0 {
+				t.Error("the original is left")
+			}
+		})
+	}
+}
+
+func keys(m map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// A stream that nobody has whole tells no part of a secret where it breaks off.
+func TestStreamCutOff(t *testing.T) {
+	filler := strings.Repeat("an ordinary line of a test\n", 12000)
+	half := len(filler) / 2
+	for at, text := range map[string]string{
+		"head": filler[:kept-7] + canary + filler, "tail": filler + canary + filler[:kept-7], "file": filler[:half-7] + canary + filler[half-len(canary)+7:],
+	} {
+		u := outlet(t, &asked{})
+		r, err := u.Result(t.Context(), "unit", result(stream(t, u, "unit.stdout", text, true)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := string(r.Stdout.Head) + "\n" + string(r.Stdout.Tail) + "\n" + left(t, u.o.Artifacts)["unit.stdout"]
+		for n := 5; n < len(canary); n++ {
+			if strings.Contains(all, canary[:n]) || strings.Contains(all, canary[n:]) && len(canary[n:]) > 4 {
+				t.Errorf("%s: a part of the value is left", at)
+			}
+		}
+		if !r.Stdout.Truncated || len(r.Stdout.Redacted) > 0 && r.Stdout.SHA256 != "" {
+			t.Errorf("%s: %v %v %q", at, r.Stdout.Truncated, r.Stdout.Redacted, r.Stdout.SHA256)
+		}
+	}
+}
+
+// Of declared files texts are redacted, others copied as they are or not at all.
+func TestFiles(t *testing.T) {
+	u := outlet(t, &asked{})
+	raw, _ := u.Raw()
+	files := map[string][]byte{"a.txt": []byte("x " + canary + "\n"), "clean.png": []byte("\x89PNG\x00 fine"), "leak.png": []byte("\x89PNG\x00" + token),
+		"masked.bin": []byte("\x00" + hex.EncodeToString([]byte(canary))), canary + ".txt": []byte("named"), "empty": {}, "sub/late.txt": []byte(strings.Repeat("é", sample) + canary)}
+	var r proposal.Result
+	for name, content := range files {
+		path := filepath.Join(raw, "unit.outputs", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		r.Outputs = append(r.Outputs, proposal.Output{Path: name, Bytes: int64(len(content)), SHA256: sumOf(content), File: "unit.outputs/" + name})
+	}
+	r.Outputs = append(r.Outputs, proposal.Output{Path: "none", Refused: "no such file"})
+	r, err := u.Result(t.Context(), "unit", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"unit.outputs/a.txt": "x [redacted CANARY]\n", "unit.outputs/clean.png": "\x89PNG\x00 fine", "unit.outputs/empty": "",
+		"unit.outputs/sub/late.txt": strings.Repeat("é", sample) + "[redacted CANARY]"}
+	if diff := cmp.Diff(want, left(t, u.o.Artifacts)); diff != "" {
+		t.Error(diff)
+	}
+	for _, o := range r.Outputs {
+		content, copied := want[o.File]
+		if copied && (o.SHA256 != sumOf([]byte(content)) || o.Bytes != int64(len(content)) || o.Refused != "") {
+			t.Errorf("%+v is not true of %q", o, content)
+		}
+		if !copied && (o.SHA256 != "" || o.File != "" || o.Refused == "") || strings.Contains(o.Path, canary) {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+// A deny withholds all of it; what policy lets stay stays, a value of a mask never.
+func TestPolicyDecides(t *testing.T) {
+	a := &asked{answer: func(x proposal.Outgoing) (proposal.OutputDecision, error) {
+		if x.Kind == "stdout" {
+			return proposal.OutputDecision{Effect: proposal.Deny, Reason: &proposal.Reason{Rule: "org.no", Message: "not this"}}, nil
+		}
+		return proposal.OutputDecision{Effect: proposal.Allow, Redact: []string{}}, nil
+	}}
+	u := outlet(t, a)
+	r := result(stream(t, u, "unit.stdout", "printed "+canary, false))
+	r.Stderr = stream(t, u, "unit.stderr", "e "+canary+" "+token, false)
+	r, err := u.Result(t.Context(), "unit", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Stdout; s.Withheld != "org.no: not this" || s.Head != nil || s.SHA256 != "" || s.File != "" {
+		t.Errorf("%+v", s)
+	}
+	if diff := cmp.Diff(map[string]string{"unit.stderr": "e [redacted CANARY] " + token}, left(t, u.o.Artifacts)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Where policy cannot answer nothing leaves.
+func TestFailsClosed(t *testing.T) {
+	stop := &proposal.StopError{Code: "policy.eval", Message: "no answer"}
+	u := outlet(t, &asked{answer: func(proposal.Outgoing) (proposal.OutputDecision, error) { return proposal.OutputDecision{}, stop }})
+	r, err := u.Result(t.Context(), "unit", result(stream(t, u, "unit.stdout", "printed "+canary, false)))
+	if proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != "policy.eval" {
+		t.Errorf("got %v", err)
+	}
+	if r.Stdout.Head != nil || r.Stdout.Withheld == "" || len(left(t, u.o.Artifacts)) > 0 {
+		t.Errorf("%+v and %v left", r.Stdout, left(t, u.o.Artifacts))
+	}
+	u.o.Decide = replaceAll
+	if _, err := u.Result(t.Context(), "unit", result(proposal.Stream{Bytes: 3, File: "/nowhere/unit.stdout", FileBytes: 3})); proposal.FailureOf(err).Code != "output.unreadable" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRecordAndEvent(t *testing.T) {
+	u := outlet(t, &asked{})
+	r := proposal.Record{Proposal: proposal.Proposal{ID: "unit", Run: "echo " + canary, Env: map[string]string{"A": canary}}, Analysis: proposal.Analysis{Canonical: "echo " + canary}}
+	told := u.Record(r)
+	if told.Proposal.Run != "echo [redacted CANARY]" || told.Proposal.Env["A"] != "[redacted CANARY]" || told.Analysis.Canonical != "echo [redacted CANARY]" || len(told.Redacted) != 1 || told.Redacted[0].Count != 3 {
+		t.Errorf("got %+v", told)
+	}
+	if r.Proposal.Run != "echo "+canary {
+		t.Error("what runs was changed")
+	}
+	e := u.Event(proposal.Event{Command: "unit", Exec: &proposal.Exec{Argv: []string{"login", canary}, ArgvDigest: "sha256:x"}})
+	if e.Exec.Argv[1] != "[redacted CANARY]" || e.Exec.ArgvDigest != "" {
+		t.Errorf("got %+v", e.Exec)
+	}
+	if err := u.Named(proposal.Plan{Proposals: []proposal.Proposal{{ID: "ok"}, {ID: canary}}}); proposal.FailureOf(err).Code != "output.id" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A report that others made is searched again, and markers in it stay.
+func TestReportOfOthers(t *testing.T) {
+	u := outlet(t, &asked{})
+	r := proposal.Report{Records: []proposal.Record{{Proposal: proposal.Proposal{Run: "[redacted CANARY] " + canary},
+		Result: &proposal.Result{Stdout: proposal.Stream{Head: []byte("[redacted CANARY] " + token), Tail: []byte("x")}}}}}
+	out := u.Report(r)
+	if got := out.Records[0].Proposal.Run; got != "[redacted CANARY] [redacted CANARY]" {
+		t.Errorf("got %q", got)
+	}
+	if got := out.Records[0].Result.Stdout.Head; !bytes.Equal(got, []byte("[redacted CANARY] [redacted github-pat]")) {
+		t.Errorf("got %q", got)
+	}
+	if again := u.Report(out); !cmp.Equal(again, out) {
+		t.Error("twice is not once")
+	}
+}
+
+func BenchmarkStream(b *testing.B) {
+	text := strings.Repeat("--- PASS: TestParse/heredoc_with_tabs (0.00s)\n", 1<<20/46)
+	u, err := New(Options{Masks: []Mask{{Name: "CANARY", Value: canary}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := filepath.Join(b.TempDir(), "x")
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := u.Result(context.Background(), "unit", result(proposal.Stream{Bytes: int64(len(text)), File: file, FileBytes: int64(len(text))})); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
