@@ -158,6 +158,8 @@ test_error_type if fumehood.parse("x", {"command": "first"}) != {}
 
 test_error_field if fumehood.parse("x", {"pahse": "setup"}) != {}
 
+test_error_negated if not to_number("x") == 3
+
 test_error_twice if fumehood.parse("x", {"run": "y"}) != {}
 `
 	r := try(t, trial.Options{Tried: []policy.Layer{layer("a.rego", denyX, "a_test.rego", rego)}, Only: regexp.MustCompile("test_")})
@@ -170,7 +172,7 @@ test_error_twice if fumehood.parse("x", {"run": "y"}) != {}
 			t.Errorf("%s: %s", name, status)
 		}
 	}
-	if len(r.Tests) != 12 {
+	if len(r.Tests) != 13 {
 		t.Errorf("%d tests", len(r.Tests))
 	}
 	for _, one := range r.Tests {
@@ -221,7 +223,7 @@ test_a_loop if {
 test_b_memory if count([x | some a in numbers.range(1, 3000); some b in numbers.range(1, 3000); x := sprintf("%s%d%d", ["xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", a, b])]) == 1
 
 test_c_prints if {
-	some a in numbers.range(1, 20000)
+	some a in numbers.range(1, 2000)
 	print("a line that is long enough to fill the buffer after some thousand of them", a)
 	a == -1
 }
@@ -239,6 +241,9 @@ test_d_fine if true
 	}
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("took %v", took)
+	}
+	if printed := len(r.Tests[2].Print); printed < 60<<10 {
+		t.Errorf("only %d bytes of prints are kept", printed)
 	}
 	for _, one := range r.Tests {
 		if len(one.Print) > 70<<10 {
@@ -323,5 +328,24 @@ func BenchmarkManyTests(b *testing.B) {
 		if r := try(b, trial.Options{Tried: []policy.Layer{l}}); r.Passed != 2001 {
 			b.Fatal(r.Passed, r.Failed)
 		}
+	}
+}
+
+// An example that does not hold fails, and one whose rule must not speak fails when it does.
+func TestExamplesFail(t *testing.T) {
+	r := try(t, trial.Options{Tried: []policy.Layer{layer("a.rego", `package fumehood.command
+
+# METADATA
+# title: X
+# custom: {rule: a.x, match: [x, y], not_match: [y, x], grants: ["go test ./...", ls], not_grants: [ls, make], reaches: ["curl https://api.example.com", "sudo x"], not_reaches: ["sudo x", ls]}
+deny contains {"rule": "a.x", "message": "m", "suggestion": "s"} if input.command.program == "x"
+`)}})
+	want := map[string]trial.Status{
+		"a.x match x": trial.Passed, "a.x match y": trial.Failed, "a.x not_match y": trial.Passed, "a.x not_match x": trial.Failed,
+		"a.x grants go test ./...": trial.Passed, "a.x grants ls": trial.Failed, "a.x not_grants ls": trial.Passed, "a.x not_grants make": trial.Failed,
+		"a.x reaches curl https://api.example.com": trial.Passed, "a.x reaches sudo x": trial.Failed, "a.x not_reaches sudo x": trial.Passed, "a.x not_reaches ls": trial.Failed,
+	}
+	if diff := cmp.Diff(want, statuses(r)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
