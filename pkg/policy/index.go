@@ -198,7 +198,8 @@ func (x *indexer) filled(ref ast.Ref, term *ast.Term) []*ast.Expr {
 	if t := x.fieldOf(ast.NewTerm(ref)); t == nil || t.Kind() != reflect.Slice {
 		return nil
 	}
-	return []*ast.Expr{ast.NewExpr(ast.NewTerm(ref.Copy().Append(ast.IntNumberTerm(0))))}
+	zero := ast.NewTerm(ast.Number("0")) // of its own: the compilers of other points would rewrite a shared one
+	return []*ast.Expr{ast.NewExpr(ast.NewTerm(ref.Copy().Append(zero)))}
 }
 
 // fieldOf is the type of the input's field that t names, or nil. A field below a list
