@@ -146,11 +146,17 @@ func textFields(object map[string]any, set string) (map[string]string, string) {
 			return nil, fmt.Sprintf("has no string under %q", key)
 		}
 		fields[key] = text
+		if key == "message" || key == "suggestion" || key == "text" {
+			fields[key] = legible(text)
+		}
 	}
 	for _, key := range want.must {
 		if fields[key] == "" {
 			return nil, fmt.Sprintf("lacks the key %q", key)
 		}
+	}
+	if !named.MatchString(fields["rule"]) {
+		return nil, fmt.Sprintf("has a rule %.100q, which is no id: letters, digits, dots, - and _", fields["rule"])
 	}
 	return fields, ""
 }
