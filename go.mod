@@ -31,7 +31,7 @@ require github.com/google/go-containerregistry v0.22.1
 require (
 	github.com/opencontainers/go-digest v1.0.0
 	github.com/opencontainers/image-spec v1.1.1
-	github.com/tetratelabs/wazero v1.12.0 // indirect
+	github.com/tetratelabs/wazero v1.12.0
 	go.opentelemetry.io/proto/slim/otlp v1.11.1
 	oras.land/oras-go/v2 v2.6.4
 )
