@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,12 +20,21 @@ import (
 // block returns the README's only fenced block of a language; of YAML, the plan.
 func block(t *testing.T, readme, language string) string {
 	t.Helper()
-	found := regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(readme, -1)
-	found = slices.DeleteFunc(found, func(b []string) bool { return strings.Contains(b[1], "uses:") })
+	found := blocks(readme, language)
 	if len(found) != 1 {
 		t.Fatalf("README has %d %s blocks, want one", len(found), language)
 	}
-	return found[0][1]
+	return found[0]
+}
+
+func blocks(readme, language string) (texts []string) {
+	found := regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(readme, -1)
+	for _, b := range found {
+		if !strings.Contains(b[1], "uses:") {
+			texts = append(texts, b[1])
+		}
+	}
+	return texts
 }
 
 // The workflow of the README is the one-job example, which the end-to-end tests play on
@@ -98,7 +106,8 @@ func TestReadme(t *testing.T) {
 	dir := t.TempDir()
 	bin := asCommand(t)
 	for name, text := range map[string]string{
-		"plan.yaml": block(t, readme, "yaml"), "policy/acme.rego": block(t, readme, "rego"), "main.go": "package main\n\nfunc main() {}\n",
+		"plan.yaml": block(t, readme, "yaml"), "acme.rego": block(t, readme, "rego"), "policy/acme.rego": block(t, readme, "rego"),
+		"main.go": "package main\n\nfunc main() {}\n", "go.mod": "module example.com/x\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -108,7 +117,7 @@ func TestReadme(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	session := block(t, readme, "console") + "$ fumehood check --plan plan.yaml --policy policy\nallow count\n...\n"
+	session := strings.Join(blocks(readme, "console"), "") + "$ fumehood check --plan plan.yaml --policy policy\nallow count\n...\n"
 	for _, step := range strings.Split("\n"+session, "\n$ ")[1:] {
 		command, want, _ := strings.Cut(step, "\n")
 		cmd := exec.Command("bash", "-c", command)
