@@ -36,7 +36,7 @@ not_match in the METADATA of rules, and cases in files called cases.yaml:
     - name: no flag that runs another program
       run: go test -exec ./x ./...
       want: deny
-      rule: go.exec-flag
+      rule: go.option
     - {name: a stranger starts nothing, pr: fork, actor: read, want: deny}
 
 FOLDERs are tried as --policy folders; without one, the folders that flags name
