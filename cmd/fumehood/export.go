@@ -125,7 +125,7 @@ func (c *call) export(x *export, file *os.File, exporter *otlp.Exporter) int {
 		var b otlp.Batch
 		story, code, err := c.read(x, file, func(d record.Decision) error { b.Add(d); return nil })
 		if err != nil {
-			return c.unexported(err)
+			return c.unexported(file.Name(), err)
 		}
 		if err := c.sendRun(exporter, story, &b); err != nil {
 			return c.stopped(err)
@@ -139,7 +139,7 @@ func (c *call) export(x *export, file *os.File, exporter *otlp.Exporter) int {
 	_, code, err := c.read(x, file, out.write)
 	if err != nil {
 		out.abandon()
-		return c.unexported(err)
+		return c.unexported(file.Name(), err)
 	}
 	if err := out.close(); err != nil {
 		return c.stopped(err)
@@ -186,11 +186,18 @@ func readReport(file io.Reader) (proposal.Report, error) {
 }
 
 // unexported says why nothing, or no more, was exported.
-func (c *call) unexported(err error) int {
+func (c *call) unexported(path string, err error) int {
 	var wrong *audit.VerifyError
-	if !errors.As(err, &wrong) || wrong.Code == audit.CodeRead {
+	switch {
+	case !errors.As(err, &wrong):
 		return c.stopped(err)
+	case wrong.Code == audit.CodeRead:
+		return c.stopped(unreadable(path, err))
 	}
-	fmt.Fprintf(c.stderr, "fumehood: export.unverified: the log was changed, so nothing is exported: %s\nfumehood: hint: fumehood show tells what stands before its first fault\n", printable(wrong.Error()))
+	what, hint := "the log was changed", "fumehood show tells what stands before its first fault"
+	if wrong.Code == audit.CodeHeader {
+		what, hint = "this is no audit log and no report, or its beginning was changed", "name the audit.jsonl or the report.json of a run"
+	}
+	fmt.Fprintf(c.stderr, "fumehood: export.unverified: %s, so nothing is exported: %s\nfumehood: hint: %s\n", what, printable(wrong.Error()), hint)
 	return exitRefused
 }
