@@ -15,6 +15,9 @@
 // folders of examples show, which are no part of what is shipped; the rules of
 // fumehood.egress then hold each connection to what was granted.
 //
+// What looks like a secret in what a command prints or leaves is replaced before it
+// leaves; a file that is no text is withheld for it.
+//
 // Who may start, approve or ask about a run is decided by the role that GitHub's API
 // reports, and bots are known by id.
 package policies

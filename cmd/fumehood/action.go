@@ -104,7 +104,7 @@ func (c *call) newJob(getenv func(string) string) (*job, error) {
 		return j, &proposal.StopError{Code: "input.invalid", Message: fmt.Sprintf("%d of the inputs cannot be used", len(problems)), Hint: "each is named, with what would be right"}
 	}
 	j.in = in
-	if j.outlet, err = outlet.New(outlet.Options{Masks: j.masks()}); err != nil {
+	if err := j.mask(); err != nil {
 		return j, err
 	}
 	if err := j.readCollector(getenv); err != nil {

@@ -22,6 +22,18 @@ func (j *job) masks() []outlet.Mask {
 	return masks
 }
 
+// mask has the runner and all that we tell know what must not be told.
+func (j *job) mask() error {
+	for _, m := range j.in.Mask {
+		if err := j.console.Mask(m.Value); err != nil {
+			return err
+		}
+	}
+	var err error
+	j.outlet, err = outlet.New(outlet.Options{Masks: j.masks()})
+	return err
+}
+
 // handMasks is what the process that runs the commands is told to mask: on its standard
 // input, which nobody else reads. It is told of no token of ours.
 func (j *job) handMasks() ([]byte, error) { return json.Marshal(j.masks()) }

@@ -18,6 +18,8 @@
 // A command that failed because a runtime crashed under it is run once more, which
 // the log and the Report say: see crashedRuntime.
 //
+// Where an Outlet is set, nothing is logged, shown or kept that has not passed it.
+//
 // It holds no policy and touches no disk; the stages that it is given do.
 package hood
 

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const maskedCanary = "hunter2-canary/value"
+
+// leaks names the forms of the canary that text holds.
+func leaks(text string) (forms []string) {
+	v := maskedCanary
+	for name, form := range map[string]string{"plain": v, "base64": base64.StdEncoding.EncodeToString([]byte(v))[:20], "hex": hex.EncodeToString([]byte(v)), "escaped": strings.ReplaceAll(v, "/", "%2F")} {
+		if strings.Contains(text, form) {
+			forms = append(forms, name)
+		}
+	}
+	return forms
+}
+
+// maskPlan holds the value itself, and a program that prints it as compilers speak of lines.
+const maskPlan = `schema: fumehood.plan/v1
+proposals:
+  - id: tell
+    language: python
+    code: |
+      import base64
+      v = "hunter2-canary/value"
+      print("greet.sh:1:1: error: " + v)
+      print(base64.b64encode(v.encode()).decode(), v.encode().hex(), v.replace("/", "%2F"))
+      open("left.txt", "w").write(v)
+      raise SystemExit(1)
+    outputs: [left.txt]
+`
+
+// THREATS 12, 29: a value of the input mask, in whatever form, is in no file that is
+// uploaded, nor in comment, check run, annotations, summary or the job's log, whether one
+// job tells or another; the plan itself held it.
+func TestActionMask(t *testing.T) {
+	t.Parallel()
+	for _, fork := range []bool{false, true} {
+		w := newWorld(t, fork, nil, nil)
+		name := "pull_request.opened"
+		if fork {
+			name += ".fork"
+		} else {
+			w.permit("contents:read", "pull_requests:write", "checks:write", "actions:read")
+		}
+		env := []string{"INPUT_PLAN=" + maskPlan, "INPUT_MASK=CANARY", "CANARY=" + maskedCanary}
+		if !fork {
+			env = append(env, "INPUT_CHECK_RUN=true")
+		}
+		s := w.act("pull_request", w.event(name, nil), env...)
+		if s.outputs["failed"] != "1" {
+			t.Fatalf("fork %v: outputs %q\n%s", fork, s.outputs, s.log)
+		}
+		told := []string{"summary", s.summary}
+		for _, path := range []string{s.outputs["artifact-path"], s.outputs["files-path"]} {
+			err := filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return err
+				}
+				data, err := os.ReadFile(path)
+				told = append(told, filepath.Base(path), string(data))
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		var log []string
+		for line := range strings.Lines(s.log) {
+			if !strings.HasPrefix(line, "::add-mask::") {
+				log = append(log, line)
+			}
+		}
+		told = append(told, "log", strings.Join(log, ""))
+		if fork {
+			w.upload(s, nil)
+			r := w.report(nil, "INPUT_MASK=CANARY", "CANARY="+maskedCanary)
+			told = append(told, "reporter's summary", r.summary)
+			want(t, "comment", w.comment().Body, "which are not told")
+		} else {
+			checks, err := json.Marshal(w.gh.CheckRuns(w.head))
+			if err != nil || !strings.Contains(string(checks), "greet.sh") {
+				t.Errorf("checks %s, %v", checks, err)
+			}
+			told = append(told, "checks", string(checks))
+		}
+		body := w.comment().Body
+		want(t, "comment", body, "secrets redacted in", "[redacted CANARY]")
+		told = append(told, "comment", body)
+		for i := 0; i < len(told); i += 2 {
+			if forms := leaks(told[i+1]); len(forms) > 0 {
+				t.Errorf("fork %v: %s holds the value, %v", fork, told[i], forms)
+			}
+		}
+		if len(told) < 14 {
+			t.Errorf("only %d things were looked at", len(told)/2)
+		}
+	}
+}
