@@ -197,11 +197,11 @@ func termsOf(e *ast.Expr) []*ast.Term {
 // the condition holds, whatever the author thought of.
 func (x *linter) missing(e *ast.Expr, u use) {
 	negated := e.Negated && u&narrows != 0 // u is of what stands below not: above it the rule widens
-	unequal := !e.Negated && e.IsCall() && e.Operator().String() == ast.NotEqual.Name
+	unequal := !e.Negated && u&narrows != 0 && e.IsCall() && e.Operator().String() == ast.NotEqual.Name
 	if !negated && !unequal {
 		return
 	}
-	ast.WalkRefs(e.Terms, func(ref ast.Ref) bool {
+	ast.WalkRefs(e, func(ref ast.Ref) bool {
 		if !byNumber(ref) {
 			return false
 		}

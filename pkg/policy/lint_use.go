@@ -113,8 +113,11 @@ func turned(e *ast.Expr) bool {
 		return false
 	}
 	operator := e.Operator().String()
-	if operator == ast.NotEqual.Name {
-		return true
+	if operator == ast.NotEqual.Name { // of plain fields it is as good as another comparison
+		return slices.ContainsFunc(e.Operands(), func(t *ast.Term) bool {
+			ref, field := t.Value.(ast.Ref)
+			return !ast.IsConstant(t.Value) && !(field && ref[0].Equal(ast.InputRootDocument))
+		})
 	}
 	return (operator == ast.Equal.Name || operator == ast.Equality.Name) &&
 		slices.ContainsFunc(e.Operands(), func(t *ast.Term) bool { return t.Equal(ast.BooleanTerm(false)) })

@@ -199,7 +199,7 @@ workspace_flag(word) if {
 workspace_flag("-p") if {
 	input.command.program == "npx"
 	input.command.operands[0].value in {"tsc", "playwright"}
-	not input.command.argv[0] == "-p"
+	input.command.argv[0] != "-p"
 }
 
 workspace_flag("-c") if {
