@@ -93,8 +93,8 @@ func (v *Adviser) try(ctx context.Context, text string) tried {
 	a := v.analyse(p)
 	d, err := v.engine.Decide(ctx, p, a)
 	if err == nil {
-		t = tried{canonical: strings.TrimSpace(a.Canonical), program: programIn(a), against: heeded(d), allowed: d.Effect == proposal.Allow && len(a.Canonical) <= proposal.MaxAlternative}
-		// The text as it is printed is what was decided too, so it may be proposed so.
+		t = tried{canonical: oneLine(a.Canonical, text), program: programIn(a), against: heeded(d)}
+		t.allowed = d.Effect == proposal.Allow && t.canonical != "" && len(t.canonical) <= proposal.MaxAlternative
 	} else {
 		t = tried{against: 1 << 20}
 	}
@@ -104,6 +104,17 @@ func (v *Adviser) try(ctx context.Context, text string) tried {
 		v.known[text] = t
 	}
 	return t
+}
+
+// oneLine is the text as it is printed, which was decided too, or as it was tried: who
+// shows an alternative shows one line. It is "" where neither is one.
+func oneLine(canonical, text string) string {
+	for _, s := range []string{canonical, text} {
+		if s = strings.TrimSpace(s); !strings.Contains(s, "\n") {
+			return s
+		}
+	}
+	return ""
 }
 
 func heeded(d proposal.Decision) int {

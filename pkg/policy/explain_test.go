@@ -108,7 +108,7 @@ func heldAlternatives(t testing.TB, e *policy.Engine, text string, d, advised pr
 		}
 		for _, other := range r.Alternatives {
 			found++
-			if got := decide(t, e, other); got.Effect != proposal.Allow || len(other) > proposal.MaxAlternative {
+			if got := decide(t, e, other); got.Effect != proposal.Allow || len(other) > proposal.MaxAlternative || strings.Contains(other, "\n") {
 				t.Errorf("%q: %q is advertised and %v by %v", text, other, got.Effect, got.Rules)
 			}
 		}

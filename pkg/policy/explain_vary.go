@@ -25,7 +25,7 @@ func (v *Adviser) variations(ctx context.Context, p proposal.Proposal, a proposa
 			return tried{against: 1 << 20}
 		}
 		left--
-		return v.try(ctx, candidate)
+		return v.try(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; ")) // or what remains is no shell text
 	}
 	var found []string
 	add := func(t tried) {
@@ -142,11 +142,11 @@ func without(text string, values []string) []string {
 	var all []string
 	words := fields(text)
 	cut := func(from, to int) {
-		rest := text[words[to].end:]
-		if from == 0 {
+		before, rest := strings.TrimRight(text[:words[from].start], " "), text[words[to].end:]
+		if before == "" || strings.HasSuffix(before, "\n") {
 			rest = strings.TrimLeft(rest, " ")
 		}
-		all = append(all, strings.TrimRight(text[:words[from].start], " ")+spaced(from, rest))
+		all = append(all, before+rest)
 	}
 	begins := true
 	for i, w := range words {
@@ -169,13 +169,6 @@ func without(text string, values []string) []string {
 		begins = false
 	}
 	return all
-}
-
-func spaced(from int, rest string) string {
-	if from == 0 || rest == "" || strings.HasPrefix(rest, " ") {
-		return rest
-	}
-	return " " + rest
 }
 
 type word struct {
