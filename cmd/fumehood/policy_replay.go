@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/replay"
 )
 
@@ -63,7 +62,7 @@ func (of *reading) define(f *flag.FlagSet) {
 }
 
 func (of *reading) read(paths []string) (replay.Past, error) {
-	return replay.Read(paths, replay.Options{Parse: parse.Analyze, Key: of.key, Unverified: of.unverified})
+	return replay.Read(paths, replay.Options{Parse: analyse, Key: of.key, Unverified: of.unverified})
 }
 
 func replayPast(c *call) int {

@@ -14,7 +14,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/replay"
@@ -121,7 +120,7 @@ func (c *call) suggestion(paths []string, of reading, wanted replay.Wanted, poli
 	if err != nil {
 		return past, s, err
 	}
-	return past, s, s.Hold(c.ctx, with, parse.Analyze)
+	return past, s, s.Hold(c.ctx, with, analyse)
 }
 
 func writeSuggestion(out string, files map[string][]byte) error {
