@@ -45,7 +45,7 @@ func checkPolicy(c *call) int {
 	if f.NArg() > 0 {
 		return c.misuse("policy check takes no argument: name folders with --policy")
 	}
-	layers, err := policies.layers()
+	layers, err := policies.read(c.ctx)
 	if err != nil {
 		return c.stopped(err)
 	}
