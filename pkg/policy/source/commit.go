@@ -4,6 +4,7 @@ package source
 
 import (
 	"context"
+	"io"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 )
@@ -27,6 +28,9 @@ func readCommit(ctx context.Context, p parsed, o Options) (policy.Layer, string,
 	r, err := o.Repository(ctx)
 	if err != nil {
 		return none, "", err
+	}
+	if c, ok := r.(io.Closer); ok {
+		defer c.Close()
 	}
 	commit, err := r.Commit(ctx, rev)
 	if err != nil {

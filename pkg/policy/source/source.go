@@ -75,7 +75,7 @@ type Options struct {
 }
 
 // A Repository reads commits without a work tree, and runs nothing that the repository
-// or its configuration names.
+// or its configuration names. One that is an io.Closer is closed after it was read.
 type Repository interface {
 	// Commit is the full id of the commit that rev names.
 	Commit(ctx context.Context, rev string) (string, error)
