@@ -23,6 +23,8 @@
 // first part, and over lines, controls and colours that stand between their letters: with
 // one automaton for all forms (Aho and Corasick), so that no text makes it slow. Of a
 // value of several lines each line of 8 bytes or more is found, too.
+// Not found is what stands more than 256 bytes of controls apart, and the first letter of a
+// value that a colour interrupts after half an escape sequence.
 //
 // # What it does not find
 //

@@ -2,12 +2,12 @@
 
 package secrets
 
-// A lens reads a stream in one way and looks for words in what it sees: as it is,
-// without line ends, other controls and colours, or without escapes as well. It works
+// A lens reads a stream in one way and looks for words in what it sees: without line ends
+// and other controls, without colours as well, or without escapes, too. It works
 // byte by byte, so where a stream is cut into chunks does not matter.
 type lens struct {
 	words   *automaton
-	skips   bool // controls and terminals' colours
+	colours bool // are skipped, as a terminal skips them
 	decodes bool // %41, \x41, \u0041, \n
 	plain   [256]bool
 
@@ -33,8 +33,8 @@ type span struct {
 	word     *word
 }
 
-func newLens(words *automaton, skips, decodes bool) *lens {
-	l := &lens{words: words, skips: skips, decodes: decodes}
+func newLens(words *automaton, colours, decodes bool) *lens {
+	l := &lens{words: words, colours: colours, decodes: decodes}
 	size := 1
 	for size < words.most+2 {
 		size *= 2
@@ -42,7 +42,7 @@ func newLens(words *automaton, skips, decodes bool) *lens {
 	l.ring = make([]int64, size)
 	for c := range 256 {
 		b := byte(c)
-		l.plain[c] = words.first[b] == 0 && !(skips && isControl(b)) && !(decodes && (b == '%' || b == '\\'))
+		l.plain[c] = words.first[b] == 0 && !isControl(b) && !(decodes && (b == '%' || b == '\\'))
 	}
 	return l
 }
@@ -72,9 +72,9 @@ func (l *lens) byte(c byte, at int64, tell func(span)) {
 	switch {
 	case l.parts > 0:
 		l.more(c, at, tell)
-	case l.skips && c == 0x1b, l.decodes && (c == '%' || c == '\\'):
+	case l.colours && c == 0x1b, l.decodes && (c == '%' || c == '\\'):
 		l.part[0], l.parts, l.from, l.esc = c, 1, at, c == 0x1b
-	case l.skips && isControl(c):
+	case isControl(c):
 		l.skip(1)
 	default:
 		l.see(c, at, at+1, tell)
@@ -132,7 +132,9 @@ func (l *lens) more(c byte, at int64, tell func(span)) {
 			return
 		case n > 2 && c >= '@' && c <= '~':
 			l.parts = 0
-			l.skip(n)
+			if l.skip(n); l.state == 0 { // it may be the first letter of a find, which costs nothing to try
+				l.see(c, at, at+1, tell)
+			}
 			return
 		}
 		l.skip(1)
@@ -144,7 +146,7 @@ func (l *lens) more(c byte, at int64, tell func(span)) {
 	case unfinished:
 	case escape:
 		l.parts = 0
-		if l.skips && isControl(b) {
+		if isControl(b) {
 			l.skip(1)
 			return
 		}

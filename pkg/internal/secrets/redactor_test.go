@@ -304,6 +304,9 @@ func FuzzMask(f *testing.F) {
 		if strings.HasPrefix(w.name, "base64") {
 			text = slices.Concat(before, []byte("\" \t "), []byte(w.write(value)), []byte(" "), after)
 		}
+		if strings.HasPrefix(w.name, "coloured") { // half a colour before it would take its first letter
+			text = slices.Concat(before, []byte("\n"), []byte(w.write(value)), after)
+		}
 		var out bytes.Buffer
 		p := r.pipe(&out, r.words, nil)
 		rng := rand.New(rand.NewPCG(uint64(cut), 1))
