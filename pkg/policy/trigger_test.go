@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )

@@ -1,3 +1,6 @@
+# What begins at all: tools that are known by name, the shell's own words, and what the
+# workspace holds. To be allowed here is not enough; every other file of this folder
+# denies what one tool could do besides what it is for.
 package fumehood.command
 
 import data.fumehood.lib

@@ -1,38 +1,33 @@
 package fumehood.command
 
-base := {
-	"argv": [], "assigns": [], "function": false, "homes": [], "index": 0, "inside": [], "loose": false, "operands": [], "options": [], "place": "lookup",
-	"program": "", "redirects": [], "script": {"plain": true, "why": ""}, "static": true, "stdin_from": "", "sub": "", "unknown": [], "via": [], "written": "",
+# allowed, denied and granted are the rules that answer to the first command of a text:
+# to be allowed is to be denied by none.
+allowed(text) := allowed_with(text, {})
+
+denied(text) := denied_with(text, {})
+
+allowed_with(text, options) := ids if {
+	denied_with(text, options) == set()
+	rules := allow with input as fumehood.parse(text, options)
+	ids := {r.rule | some r in rules}
 }
 
-rules(command) := {r.rule | some r in denials(command)}
-
-denials(command) := found_denials if found_denials := deny with input.command as object.union(base, command)
-
-test_sort_output_outside if {
-	rules({"program": "sort", "options": [{"name": "--output", "value": "/etc/x", "static": true, "place": "outside"}]}) == {"option.place"}
+denied_with(text, options) := ids if {
+	rules := deny with input as fumehood.parse(text, options)
+	ids := {r.rule | some r in rules}
 }
 
-test_sort_output_inside if {
-	rules({"program": "sort", "options": [{"name": "--output", "value": "x", "static": true, "place": "workspace"}]}) == set()
+granted(text) := ids if {
+	rules := exec with input as fumehood.parse(text)
+	ids := {r.rule | some r in rules}
 }
 
-test_script_that_is_not_plain if {
-	rules({"program": "awk", "script": {"plain": false, "why": "w"}}) == {"awk.script"}
-}
-
-test_option_that_is_not_known if {
-	rules({"program": "sed", "unknown": ["--evil"]}) == {"option.unknown"}
-}
-
-test_loose_words_of_guarded_tools if {
-	rules({"program": "tar", "argv": ["x"], "operands": [{"value": "xf", "static": true, "glob": false, "place": "workspace"}, {"value": "x", "static": true, "glob": false, "place": "workspace"}], "loose": true}) == {"option.smuggled"}
-}
+# hosts are what a proposal asks for, and what was granted to it if it runs.
+hosts := {"network": ["api.example.com:443"]}
 
 test_no_allow_without_a_known_program if {
-	count(allow) == 0 with input.command as object.union(base, {"program": "mystery"})
+	allowed("mystery") == set()
+	allowed("/opt/cat x") == set()
 }
 
-test_path_of_another_program if {
-	count(allow) == 0 with input.command as object.union(base, {"program": "/opt/cat", "place": "outside"})
-}
+test_an_allow_does_not_stand_against_a_deny if not allowed("make deploy")

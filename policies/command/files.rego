@@ -1,3 +1,5 @@
+# cp, mv, rm and their like may change the workspace and /tmp: not git's own files, not files
+# that steer tools, and nothing that only run time names.
 package fumehood.command
 
 import data.fumehood.lib
@@ -14,13 +16,6 @@ deny contains lib.denial("files.place", sprintf("%s reaches %q outside what a co
 	some w in input.command.operands
 	not w.place in changeable
 	not mode_word(w)
-}
-
-changeable := {"workspace", "tmp", "null", "dynamic"}
-
-mode_word(w) if {
-	input.command.program in {"install", "truncate"}
-	regex.match(`^[0-7]{3,4}$|^\d+[KMG]?$`, w.value)
 }
 
 deny contains lib.denial("files.place", sprintf("unzip would write to %q", [w.value]), "unpack into the workspace or under /tmp") if {
@@ -58,6 +53,13 @@ deny contains lib.denial("files.place", sprintf("%s reaches %q outside what a co
 	not regex.match(`^[^/]*/tmp/`, word)
 }
 
+changeable := {"workspace", "tmp", "null", "dynamic"}
+
+mode_word(w) if {
+	input.command.program in {"install", "truncate"}
+	regex.match(`^[0-7]{3,4}$|^\d+[KMG]?$`, w.value)
+}
+
 # METADATA
 # title: No special modes
 # custom:
@@ -69,6 +71,34 @@ deny contains lib.denial("files.mode", "a set-user-id mode has no use here", "us
 	some word in input.command.argv
 	regex.match(`^(=)?0?[2467][0-7]{3}$|[ugoa]*[+=][rwxX]*[st]`, word)
 }
+
+# METADATA
+# title: What is removed is named
+# custom:
+#   rule: files.removed
+#   match: ["rm -rf $X/*", "rm -rf \"$X\"/*", "cd \"$X\" && rm -rf *", "rm -rf $(cat x)", "rm -rf *", "rm -rf ."]
+#   not_match: ["rm -f *.log", "rm -rf dist", "tmp=$(mktemp -d); rm -rf \"$tmp\"", "rm -f \"$f\"", "rm -rf build/*", "rm -rf \"$tmp\"", "trap 'rm -rf \"$tmp\"' EXIT"]
+deny contains lib.denial("files.removed", sprintf("only run time knows what %s removes", [input.command.program]), "name what is to be removed, or a folder that mktemp made") if {
+	input.command.program == "rm"
+	some word in input.command.argv
+	regex.match(`^-[a-zA-Z]*[rR]|^--rec`, word)
+	some w in input.command.operands
+	open_ended(w)
+}
+
+open_ended(w) if {
+	not w.static
+	w.glob
+	w.value in {"", "./"}
+}
+
+open_ended(w) if {
+	not w.static
+	w.value == ""
+	w.bare == false
+}
+
+open_ended(w) if w.value in {".", "./", ".."}
 
 # METADATA
 # title: Options that write go to the workspace and /tmp
@@ -97,58 +127,4 @@ deny contains lib.denial("operand.place", sprintf("%s would write %q", [input.co
 	some i, w in input.command.operands
 	i > 0
 	not w.place in changeable
-}
-
-# METADATA
-# title: tar runs no program and stays in place
-# custom:
-#   rule: tar.option
-#   match: ["tar cf x --checkpoint=1 --checkpoint-action=exec=sh x", "tar xf x --to-command=sh", "tar -I sh -cf x y", "tar xf x -C /", "tar cf x --use-comp=sh y", "tar -F sh -cf x y"]
-#   not_match: ["tar tzf x.tgz", "tar -xzf x.tgz -C /tmp/x", "tar czf /tmp/x.tgz pkg"]
-deny contains lib.denial("tar.option", sprintf("tar's %s %s", [o.name, tar_options[o.name]]), "leave the option out") if {
-	input.command.program == "tar"
-	some o in input.command.options
-	tar_options[o.name]
-}
-
-tar_options := {
-	"--checkpoint-action": "runs a program", "--checkpoint": "is only of use with an action", "--to-command": "runs a program", "--use-compress-program": "runs a program", "--rsh-command": "runs a program", "--rmt-command": "runs a program",
-	"--info-script": "runs a program", "--absolute-names": "writes outside", "--multi-volume": "asks at a terminal", "--interactive": "asks at a terminal", "--remove-files": "removes what it packs", "--files-from": "may hold options", "--volno-file": "writes a file",
-}
-
-deny contains lib.denial("tar.option", sprintf("tar reaches %q", [o.value]), "use files and folders of the workspace and /tmp") if {
-	input.command.program == "tar"
-	some o in input.command.options
-	o.name in {"--file", "--directory", "--one-top-level"}
-	not tar_place(o)
-}
-
-tar_place(o) if {
-	o.place in {"workspace", "tmp", "null"}
-	o.static
-	not contains(o.value, ":")
-}
-
-tar_archive(w) if {
-	w.place in {"workspace", "tmp"}
-	not contains(w.value, ":")
-}
-
-# METADATA
-# title: tar's old spelling without a dash
-# custom:
-#   rule: tar.old
-#   match: ["tar xIf sh x", "tar xPf x", "tar cf h:x y", "tar cPf x y", "tar xFf sh x", "tar xCf / x"]
-#   not_match: ["tar xzf x.tgz", "tar tvf x.tar", "tar -cf - x"]
-deny contains lib.denial("tar.old", "this letter in tar's old spelling takes a program or a place", "write options with dashes") if {
-	input.command.program == "tar"
-	w := input.command.operands[0].value
-	input.command.argv[0] == w
-	not regex.match(`^[cxtruvzjJpkmOZahw]*f?[vzj]*$`, w)
-}
-
-deny contains lib.denial("tar.old", "tar's archive lies elsewhere", "use files of the workspace and /tmp") if {
-	input.command.program == "tar"
-	input.command.argv[0] == input.command.operands[0].value
-	not tar_archive(input.command.operands[1])
 }

@@ -1,3 +1,5 @@
+# git may read the repository's history and state, and change the sandbox's copy. It reaches
+# no remote, writes no configuration and runs no program, which many of its verbs can.
 package fumehood.command
 
 import data.fumehood.lib
@@ -26,71 +28,6 @@ allow contains {"rule": "git.read"} if {
 }
 
 # METADATA
-# title: git runs no other program and reaches no remote
-# custom:
-#   rule: git.option
-#   match: ["git -c core.pager=id log", "git --exec-path=. status", "git diff --ext-diff", "git grep -Oid x", "git diff --output=/etc/x", "git --git-dir=/tmp/x log"]
-#   not_match: ["git diff -O order.txt --stat", "git grep -c import"]
-deny contains lib.denial("git.option", sprintf("git's %s %s", [o.name, why]), "leave the option out") if {
-	input.command.program == "git"
-	some o in input.command.options
-	why := git_options[o.name]
-	not git_harmless(o)
-	not git_counts(o)
-}
-
-# After the verb, -c counts in grep and creates in switch: it is no configuration.
-git_counts(o) if {
-	o.name == "-c"
-	input.command.sub in {"grep", "switch", "commit", "ls-files", "blame"}
-	some i, word in input.command.argv
-	word == input.command.sub
-	not "-c" in array.slice(input.command.argv, 0, i)
-}
-
-git_options := {
-	"--paginate": "runs a pager",
-	"-c": "sets configuration that can run programs", "--config-env": "sets configuration that can run programs",
-	"--exec-path": "loads git's programs from elsewhere", "--git-dir": "reads another repository's configuration", "--namespace": "is not needed to read",
-	"--super-prefix": "is not needed to read", "--ext-diff": "runs an external diff program", "--textconv": "runs a filter program",
-	"--open-files-in-pager": "runs a program on the files found", "--upload-pack": "runs a program", "--receive-pack": "runs a program",
-	"--exec": "runs a program", "--output": "writes a file: redirect instead", "--remote": "reaches a remote", "--work-tree": "is not needed to read", "--attr-source": "is not needed to read",
-	"--extcmd": "runs a program", "--template": "installs hooks", "--hook": "runs hooks", "--gpg-sign": "runs a program", "--show-signature": "runs gpg", "--edit": "runs an editor", "--interactive": "needs a terminal", "--patch-mode": "needs a terminal", "--separate-git-dir": "writes elsewhere", "--ext-grep": "runs a program", "--recurse-submodules": "reaches remotes",
-}
-
-git_harmless(o) if {
-	o.name == "-c"
-	regex.match(`^(color\.[a-z]+|core\.quotepath|core\.abbrev|user\.(name|email)|advice\.[a-zA-Z]+|diff\.(noprefix|renames|context|algorithm|mnemonicprefix)|log\.[a-z]+|init\.defaultbranch|init\.defaultBranch|core\.quotePath|diff\.renameLimit|safe\.directory|commit\.gpgsign|core\.autocrlf)=[A-Za-z0-9_.@ /*-]*$`, o.value)
-	not startswith(o.value, "log.showsignature")
-	not startswith(o.value, "log.showSignature")
-	o.static
-}
-
-git_harmless(o) if {
-	o.name == "--open-files-in-pager"
-	input.command.sub in {"diff", "log", "show"}
-}
-
-git_harmless(o) if {
-	o.name == "--output"
-	o.place in {"workspace", "tmp"}
-	o.static
-}
-
-deny contains lib.denial("git.option", sprintf("git would write %q", [o.value]), "write to the workspace or /tmp") if {
-	input.command.program == "git"
-	input.command.sub in {"archive", "format-patch"}
-	some o in input.command.options
-	o.name == "-o"
-	not input.command.operands[0].place in {"workspace", "tmp"}
-}
-
-git_harmless(o) if {
-	o.name == "--recurse-submodules"
-	input.command.sub in {"grep", "ls-files"}
-}
-
-# METADATA
 # title: git's sub-verbs that write configuration, reach remotes or run programs
 # custom:
 #   rule: git.verb
@@ -110,23 +47,6 @@ git_bad_verb if {
 git_bad_verb if {
 	input.command.sub == "config"
 	not git_config_reads
-}
-
-git_config_reads if {
-	some word in input.command.argv
-	word in {"--get", "--list", "-l", "--get-all", "--get-regexp", "get", "list"}
-	not edits
-}
-
-git_config_reads if {
-	input.command.operands[0].value in {"user.name", "user.email"}
-	count(input.command.operands) < 3
-	not edits
-}
-
-edits if {
-	some word in input.command.argv
-	word in {"--add", "--edit", "-e", "--replace-all", "--unset", "set", "edit", "--file", "-f", "--global", "--system"}
 }
 
 git_bad_verb if {
@@ -152,54 +72,19 @@ git_bad_verb if {
 	input.command.sub != "reset"
 }
 
-# METADATA
-# title: git works in the workspace's repository, on files of the workspace
-# custom:
-#   rule: git.place
-#   match: ["git -C / log", "git -C ../other log", "git config --file=/opt/x --list", "git config --get-all http.https://github.com/.extraheader", "git help -w log", "git mv a .github/workflows/a.yml", "git rm .github/workflows/a.yml", "git diff --no-index /etc/passwd x", "git config --list --show-origin"]
-#   not_match: ["git -C pkg log", "git mv a b", "git config --get user.name", "git diff --no-index a /tmp/b", "git -C \"$PWD\" log", "git help log"]
-deny contains lib.denial("git.place", sprintf("git would work in %q", [o.value]), "work in the workspace's repository") if {
-	input.command.program == "git"
-	some o in input.command.options
-	o.name == "-C"
-	o.place in {"outside", "home", "secret", "git", "control", "url"}
-}
-
-deny contains lib.denial("git.place", sprintf("git would read %q", [o.value]), "read files of the workspace or of /tmp") if {
-	input.command.program == "git"
-	some o in input.command.options
-	o.value != ""
-	startswith(o.name, "--")
-	o.place in {"outside", "home", "secret"}
-	regex.match(`^(/|~|\.\./)`, o.value)
-}
-
-deny contains lib.denial("git.place", sprintf("git would change or read %q", [w.value]), "name files of the workspace") if {
-	input.command.program == "git"
-	some w in input.command.operands
-	w.place in {"secret", "home", "outside", "git"}
-	regex.match(`^(/|~|\.\./|\.git(/|$))`, w.value)
-	not input.command.sub in {"log", "grep", "config", "check-ignore", "check-attr", "cat-file", "rev-parse"}
-}
-
-deny contains lib.denial("git.place", sprintf("git would change the control file %q", [w.value]), "leave it as it is") if {
-	input.command.program == "git"
-	input.command.sub in {"mv", "rm", "restore", "checkout", "clean", "merge-file"}
-	some w in input.command.operands
-	w.place == "control"
-	w.value != "conftest.py"
-}
-
-deny contains lib.denial("git.place", "git's configuration may hold credentials", "ask for one key, such as git config --get user.name") if {
-	input.command.program == "git"
-	input.command.sub == "config"
+git_config_reads if {
 	some word in input.command.argv
-	regex.match(`(?i)extraheader|credential|token|password|^--show-origin$|insteadof|sslkey|proxy|^http\.|^includeif|^include\.`, word)
+	word in {"--get", "--list", "-l", "--get-all", "--get-regexp", "get", "list"}
+	not edits
 }
 
-deny contains lib.denial("git.place", "git help would start a browser or a viewer", "use git VERB -h") if {
-	input.command.program == "git"
-	input.command.sub == "help"
+git_config_reads if {
+	input.command.operands[0].value in {"user.name", "user.email"}
+	count(input.command.operands) < 3
+	not edits
+}
+
+edits if {
 	some word in input.command.argv
-	word in {"-w", "--web", "-i", "--info", "-m", "--man"}
+	word in {"--add", "--edit", "-e", "--replace-all", "--unset", "set", "edit", "--file", "-f", "--global", "--system"}
 }

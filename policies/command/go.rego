@@ -1,3 +1,6 @@
+# go may build, test, vet, run and describe the module that it stands in. Its options that
+# run another program or bring in other code are refused, and so are verbs that fetch,
+# install or change the user's settings.
 package fumehood.command
 
 import data.fumehood.lib
@@ -14,13 +17,21 @@ deny contains lib.denial("go.option", sprintf("%s %s", [o.name, go_options[o.nam
 	go_options[o.name]
 }
 
-go_options := {"-exec": "runs the program it names", "-toolexec": "runs the program it names", "-vettool": "runs the program it names", "-overlay": "builds other code than the repository holds", "-modfile": "builds other modules than the repository names", "-gccgoflags": "may load code", "-http": "opens a browser"}
-
 deny contains lib.denial("go.option", "-C leaves the workspace", "name a folder of the workspace") if {
 	input.command.program == "go"
 	some o in input.command.options
 	o.name == "-C"
 	not o.place in {"workspace", "tmp"}
+}
+
+go_options := {
+	"-exec": "runs the program it names",
+	"-toolexec": "runs the program it names",
+	"-vettool": "runs the program it names",
+	"-overlay": "builds other code than the repository holds",
+	"-modfile": "builds other modules than the repository names",
+	"-gccgoflags": "may load code",
+	"-http": "opens a browser",
 }
 
 # METADATA
@@ -84,45 +95,23 @@ fetches if {
 }
 
 # METADATA
-# title: make reads the repository's makefile and no other
+# title: The Go command builds what the module names
 # custom:
-#   rule: make.option
-#   match: ["make SHELL=./x", "make -f /tmp/Makefile", "make --eval='x:;id'", "make -C / x", "make CC=./evil", "make .SHELLFLAGS=x", "make --ev=x", "make -f - x", "make MAKEFLAGS=x", "make -f <(echo x)"]
-#   not_match: ["make -j4 test", "make VERBOSE=1 build", "make -C sub test", "make -f build/Makefile"]
-deny contains lib.denial("make.option", sprintf("make's %s brings in other recipes", [o.name]), "use the repository's makefile") if {
-	input.command.program in {"make", "gmake"}
-	some o in input.command.options
-	make_option(o)
+#   rule: go.elsewhere
+#   match: ["go build -pkgdir /tmp/x ./...", "go work use /tmp/evil", "go mod edit -replace=golang.org/x/text=/tmp/evil"]
+#   not_match: ["go build -o /tmp/x ./cmd/x", "go mod edit -json", "go test -coverprofile=/tmp/c.out ./..."]
+deny contains lib.denial("go.elsewhere", sprintf("%s brings in packages from elsewhere", [word]), "leave it out") if {
+	input.command.program == "go"
+	some i, word in input.command.argv
+	elsewhere(i, word)
 }
 
-make_option(o) if o.name == "--eval"
+elsewhere(_, word) if regex.match(`^-?-pkgdir`, word)
 
-make_option(o) if {
-	o.name in {"--makefile", "--directory", "--include-dir"}
-	not makefile_place(o)
-}
+elsewhere(_, word) if regex.match(`^-?-replace=.*=(/|\.\./|~)`, word)
 
-makefile_place(o) if {
-	o.static
-	o.place == "workspace"
-	o.value != "-"
-}
-
-deny contains lib.denial("make.option", sprintf("the variable %q may name a program", [w.value]), "use the makefile's own programs; plain values for plain variables are fine") if {
-	input.command.program in {"make", "gmake"}
-	some w in input.command.operands
-	contains(w.value, "=")
-	not plain_variable(w)
-}
-
-plain_variable(w) if {
-	w.static
-	regex.match(`^[A-Za-z_][A-Za-z0-9_-]*[:+?]?=[A-Za-z0-9_.,/:=+ -]*$`, w.value)
-}
-
-deny contains lib.denial("make.option", sprintf("the variable %q names a program or flags", [w.value]), "use the makefile's own programs") if {
-	input.command.program in {"make", "gmake"}
-	some w in input.command.operands
-	regex.match(`^(SHELL|\.?SHELLFLAGS|MAKE|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|CC|CXX|CPP|LD|AR|AS|GO|GOFLAGS|PYTHON|PIP|NODE|NPM|PAGER|EDITOR|LD_\w+|PATH|CARGO|RUSTC\w*|.*_CMD|.*COMMAND|DOCKER)[:+?]?=`, w.value)
-	not regex.match(`^(CC|CXX)=(gcc|g\+\+|clang|clang\+\+|cc|c\+\+)(-\d+)?$|^GOFLAGS=-(race|v|mod=\w+)$|^(GO=go|PYTHON=python3?|NODE=node|NPM=npm)$`, w.value)
+elsewhere(i, word) if {
+	input.command.argv[0] == "work"
+	i > 1
+	regex.match(`^(/|~|\.\./)`, word)
 }

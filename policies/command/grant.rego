@@ -1,10 +1,9 @@
-package fumehood.command
-
-import data.fumehood.lib
-
 # What a command may start beside the programs of the root file system. Without a
 # grant neither a program of the pull request nor one that was built or copied begins,
 # whatever the command's own programs are led to: a grep stays a grep.
+package fumehood.command
+
+import data.fumehood.lib
 
 # METADATA
 # title: What builds and tests the repository may start what it holds and what it builds

@@ -1,10 +1,9 @@
-package fumehood.command
-
-import data.fumehood.lib
-
 # A proposal that asks for hosts runs only when each of them was granted. So where some
 # are asked for, the rules that refuse for want of a network say nothing: what is
 # reached is for fumehood.egress to say, whatever the text is.
+package fumehood.command
+
+import data.fumehood.lib
 
 networked if count(input.proposal.network) > 0
 
@@ -45,74 +44,18 @@ deny contains lib.denial("network.option", sprintf("what %s is given is known on
 	not input.command.static
 }
 
-deny contains lib.denial("network.option", "apt-get does more than fetch lists and packages", "use apt-get update or download, with its folders under /tmp") if {
-	client
-	input.command.program == "apt-get"
-	some i, word in input.command.argv
-	not regex.match(`^(update|download|indextargets|-q+|-y|--print-uris|-o|[a-z0-9][a-z0-9.+-]*)$`, word)
-	not apt_setting(i)
-}
-
-deny contains lib.denial("network.option", "apt-get does more than fetch lists and packages", "use apt-get update or download, with its folders under /tmp") if {
-	client
-	input.command.program == "apt-get"
-	verbs := [word | some i, word in input.command.argv; not startswith(word, "-"); not apt_setting(i)]
-	not verbs[0] in {"update", "download", "indextargets"}
-}
-
-apt_setting(i) if {
-	i > 0
-	input.command.argv[i - 1] == "-o"
-	regex.match(`^(Dir::(State|Cache|Etc|Log)(::\w+)*=(/tmp/|/workspace/|[A-Za-z0-9_-])[^ ]*|Debug::NoLocking=\w+|APT::Sandbox::User=\w*|Acquire::[\w:-]+=\w*)$`, input.command.argv[i])
-}
-
 client_options := {
 	"curl": `^(-[a-zA-Z0-9#]*[Kn]|--(config|netrc.*|engine|unix-socket|abstract-unix-socket|libcurl|cert|key|proxy-cert|proxy-key)(=.*)?)$`,
 	"wget": `^(-e|--(execute|use-askpass|config|input-file|load-cookies|background|certificate|private-key|.*-command)(=.*)?|-[a-zA-Z]*[ib])$`,
-	"nc": netcat, "ncat": netcat, "netcat": netcat,
+	"nc": netcat,
+	"ncat": netcat,
+	"netcat": netcat,
 	"ssh": `^(-[46AaCfGgKkMNnqsTtVvXxYy]*[DEFIJLMORSWwXYAfg].*|-o(ProxyCommand|ProxyJump|LocalCommand|PermitLocalCommand|KnownHostsCommand|Include|Match|.*Forward|ControlPath|PKCS11Provider|SecurityKeyProvider|XAuthLocation|.*Command).*|(?i)(ProxyCommand|ProxyJump|LocalCommand|PermitLocalCommand|KnownHostsCommand|Include|ControlPath|PKCS11Provider|SecurityKeyProvider|XAuthLocation|\w*Forward\w*|\w*Command)[ =].*)$`,
-	"dig": `^-[fkyx]?[fk]`, "kdig": `^-[fk]|^\+tls`, "delv": `^-[afk]`, "drill": `^-[fkw]`, "telnet": `^-[nXe]`,
+	"dig": `^-[fkyx]?[fk]`,
+	"kdig": `^-[fk]|^\+tls`,
+	"delv": `^-[afk]`,
+	"drill": `^-[fkw]`,
+	"telnet": `^-[nXe]`,
 }
 
 netcat := `^-[a-zA-Z0-9]*[eclLkg]|^--(exec|sh-exec|lua-exec|listen|keep-open|broker|chat|proxy.*|output|hex-dump)`
-
-# METADATA
-# title: git reads remotes over https, where hosts were granted
-# custom:
-#   rule: git.remote
-#   reaches: ["git clone https://api.example.com/x.git", "git clone --depth 1 -b main https://api.example.com/a/b /tmp/b", "git fetch origin main", "git ls-remote --heads https://api.example.com/x.git", "git pull --ff-only"]
-#   not_reaches: ["git push", "git push origin main", "git clone ext::./x", "git clone -u ./x https://api.example.com/x", "git clone --config core.pager=x https://api.example.com/x", "git fetch --upload-pack=./x origin", "git clone --template=./x https://api.example.com/x", "git clone https://u:p@api.example.com/x", "git clone \"$X\"", "git clone file:///etc x", "git submodule update --init", "git remote add x https://api.example.com", "git clone --recurse-submodules https://api.example.com/x", "git clone -c core.hooksPath=x https://api.example.com/x"]
-allow contains {"rule": "git.remote"} if {
-	input.command.program == "git"
-	input.command.place in found
-	git_remote
-}
-
-git_remote if {
-	input.command.sub in {"clone", "fetch", "pull", "ls-remote"}
-	networked
-	input.command.static
-	every word in input.command.argv { git_remote_word(word) }
-}
-
-git_remote_word(word) if regex.match(`^(https://[\w.-]+(:\d+)?/[\w./~+%-]*|\w[\w./+-]*(:\w[\w./+-]*)?|/tmp/[\w./-]+|\.)$`, word)
-
-git_remote_word(word) if regex.match(`^(--depth(=\d+)?|--branch|-b|--single-branch|--(no-)?tags|--quiet|-q|-v|--verbose|--progress|--bare|--mirror|--no-checkout|-n|--filter=[\w:]+|--prune|--all|--heads|--refs|--exit-code|--symref|--unshallow|--ff-only|--rebase|--no-recurse-submodules)$`, word)
-
-# METADATA
-# title: openssl looks at a server's TLS, where hosts were granted
-# custom:
-#   rule: judged.client
-#   reaches: ["openssl s_client -connect api.example.com:443 -servername evil.example", "openssl s_client -connect api.example.com:443 -noservername -brief"]
-#   not_reaches: ["openssl s_client -engine ./x -connect a:1", "openssl s_server -port 1", "openssl s_client -connect a:1 -keylogfile x", "openssl s_client -connect a:1 -provider-path ./x"]
-deny contains lib.denial("judged.client", sprintf("openssl's %s loads code or writes a file", [word]), "leave it out") if {
-	tls_client
-	some word in input.command.argv
-	regex.match(`^--?(engine|ssl_client_engine|provider|provider-path|propquery|config|keylogfile|sess_out|rand|writerand|cert|key|pass|CAstore|psk_session|msgfile|early_data)$`, word)
-}
-
-tls_client if {
-	input.command.program == "openssl"
-	input.command.argv[0] == "s_client"
-	networked
-}

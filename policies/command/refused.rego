@@ -1,3 +1,5 @@
+# Programs that are of no use in the sandbox, or hide what they run, are refused by name, so
+# that the message says why. lib/refused.rego lists them.
 package fumehood.command
 
 import data.fumehood.lib

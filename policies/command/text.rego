@@ -1,126 +1,8 @@
+# Tools that read, compute and print may do so wherever a command may read. The few of their
+# options that run a program or write a file are listed by tool.
 package fumehood.command
 
 import data.fumehood.lib
-
-# METADATA
-# title: Sorting runs no other program
-# custom:
-#   rule: sort.program
-#   match: ["sort --compress-program=sh x", "sort --compress sh x", "find . | sort --comp=./x"]
-#   not_match: ["sort -u x", "sort -k2,2n x"]
-deny contains lib.denial("sort.program", "--compress-program runs the program it names", "leave the option out") if {
-	input.command.program == "sort"
-	some o in input.command.options
-	o.name == "--compress-program"
-}
-
-# METADATA
-# title: sed edits the stream and nothing else
-# custom:
-#   rule: sed.script
-#   match: ["sed '1e id' x", "sed 's/a/b/e' x", "sed -n '/x/w /tmp/y' x", "sed \"$s\" x", "sed --expr=1e x"]
-#   not_match: ["sed -n '1,20p' x", "sed -e 's/a/b/g' -e '/x/d' x", "sed -i 's/a/b/' x"]
-deny contains lib.denial("sed.script", input.command.script.why, "use addresses with p, d, q, s///g, y and the like, written literally") if {
-	input.command.program in {"sed", "gsed"}
-	not input.command.script.plain
-}
-
-# METADATA
-# title: sed -i edits files of the workspace
-# custom:
-#   rule: sed.place
-#   match: ["sed -i 's/a/b/' /etc/hosts", "sed -i s/a/b/ .git/config", "sed -i s/a/b/ .github/workflows/x.yml"]
-#   not_match: ["sed -i s/a/b/ x.go", "sed s/a/b/ /etc/hosts"]
-deny contains lib.denial("sed.place", sprintf("sed -i would change %q", [w.value]), "change files of the workspace or /tmp") if {
-	input.command.program in {"sed", "gsed"}
-	some o in input.command.options
-	o.name == "--in-place"
-	some i, w in input.command.operands
-	i >= script_words
-	not w.place in {"workspace", "tmp", "dynamic"}
-}
-
-default script_words := 1
-
-script_words := 0 if {
-	some o in input.command.options
-	o.name in {"--expression", "--file"}
-}
-
-# METADATA
-# title: awk computes and prints and nothing else
-# custom:
-#   rule: awk.script
-#   match: ["awk 'BEGIN{system(\"id\")}'", "awk '{print | \"sh\"}' x", "awk '{\"id\" | getline y}' x", "awk '{print > \"/tmp/x\"}' x"]
-#   not_match: ["awk '{print $1}' x", "awk -F: '$3 > 5 {n++} END {print n}' x", "awk '/a|b/ {print}' x"]
-deny contains lib.denial("awk.script", input.command.script.why, "print to standard output; pipe and redirect in the shell") if {
-	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
-	not input.command.script.plain
-}
-
-# METADATA
-# title: awk loads no code and no extension
-# custom:
-#   rule: awk.option
-#   match: ["gawk -l filefuncs '{print}'", "gawk -i inplace '{print}' x", "gawk -E x.awk", "gawk -p '{print}' x"]
-#   not_match: ["awk -v n=1 '{print n}' x"]
-deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a file", [o.name]), "leave the option out") if {
-	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
-	some o in input.command.options
-	o.name in {"--load", "--include", "--exec", "--debug", "--dump-variables", "--profile", "--pretty-print", "-W"}
-}
-
-# METADATA
-# title: Scripts of sed and awk come from the text
-# custom:
-#   rule: script.file
-#   match: ["sed -f /etc/x y", "awk -f /opt/x.awk y", "awk -f - y"]
-#   not_match: ["awk -f scripts/sum.awk x"]
-deny contains lib.denial("script.file", "the script's file is no file of the workspace", "write the script literally, in single quotes") if {
-	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk", "sed", "gsed"}
-	some o in input.command.options
-	o.name == "--file"
-	not script_file(o)
-}
-
-script_file(o) if {
-	o.static
-	o.place == "workspace"
-	o.value != "-"
-}
-
-# METADATA
-# title: rg runs no preprocessor
-# custom:
-#   rule: rg.program
-#   match: ["rg --pre ./x foo", "rg --pre=cat x", "rg --hostname-bin id x"]
-#   not_match: ["rg -n TODO", "rg --pre-glob '*.pdf' x"]
-deny contains lib.denial("rg.program", sprintf("rg's %s runs the program it names", [o.name]), "leave the option out") if {
-	input.command.program == "rg"
-	some o in input.command.options
-	o.name in {"--pre", "--hostname-bin", "--search-zip"}
-}
-
-# METADATA
-# title: find changes files of the workspace only
-# custom:
-#   rule: find.write
-#   match: ["find / -delete", "find /etc -name x -delete", "find . -fprint /etc/x", "find .git -delete"]
-#   not_match: ["find . -name '*.tmp' -delete", "find . -type f -name '*.go'"]
-deny contains lib.denial("find.write", "find -delete and -fprint work in the workspace and /tmp only", "search below a folder of the workspace, and redirect the output") if {
-	input.command.program == "find"
-	some word in input.command.argv
-	word in {"-delete", "-fprint", "-fprintf", "-fls", "-fprint0"}
-	some i, w in input.command.operands
-	i < 3
-	not w.place in {"workspace", "tmp"}
-}
-
-deny contains lib.denial("find.write", "find -fprint writes a file", "redirect the output instead") if {
-	input.command.program == "find"
-	some word in input.command.argv
-	word in {"-fprint", "-fprintf", "-fls", "-fprint0"}
-}
 
 # METADATA
 # title: Printing tools run no pager and no other program
@@ -144,13 +26,31 @@ text_options := {
 	"hostname": {"-F": "sets the name", "-b": "sets the name"},
 	"file": {"-C": "writes a file", "--compile": "writes a file", "-m": "loads a magic file", "--magic-file": "loads a magic file"},
 	"zip": {"-TT": "runs a program", "--unzip-command": "runs a program", "-T": "runs a program"},
-	"ldd": {}, "sdiff": {"-o": "runs an editor", "--output": "runs an editor", "--diff-program": "runs a program"},
+	"ldd": {},
+	"sdiff": {"-o": "runs an editor", "--output": "runs an editor", "--diff-program": "runs a program"},
 	"diff3": {"--diff-program": "runs a program"},
 	"yq": {"--security-enable-system-operator": "runs programs", "--from-file": "loads code"},
-	"gzip": {}, "dc": {"-e": "may run a program", "-f": "may run a program"}, "bzip2": {}, "xmllint": {"--shell": "opens a shell", "--output": "writes a file", "--path": "loads files"},
-	"man": {"-P": "runs a program"}, "zstd": {}, "patch": {"-o": "writes a file", "--output": "writes a file", "-d": "works elsewhere", "--directory": "works elsewhere", "--get": "runs a program", "-g": "runs a program"}, "install": {"-s": "runs strip", "--strip-program": "runs a program"},
+	"gzip": {},
+	"dc": {"-e": "may run a program", "-f": "may run a program"},
+	"bzip2": {},
+	"xmllint": {"--shell": "opens a shell", "--output": "writes a file", "--path": "loads files"},
+	"man": {"-P": "runs a program"},
+	"zstd": {},
+	"patch": {"-o": "writes a file", "--output": "writes a file", "-d": "works elsewhere", "--directory": "works elsewhere", "--get": "runs a program", "-g": "runs a program"},
+	"install": {"-s": "runs strip", "--strip-program": "runs a program"},
 	"pip3": {"--index-url": "reaches a registry", "--extra-index-url": "reaches a registry"},
-	"tput": {}, "kill": {}, "timeout": {}, "shuf": {}, "nm": {"--plugin": "loads code"}, "objdump": {"--plugin": "loads code"}, "ar": {"--plugin": "loads code"}, "strings": {}, "size": {}, "bc": {}, "column": {}, "cmp": {},
+	"tput": {},
+	"kill": {},
+	"timeout": {},
+	"shuf": {},
+	"nm": {"--plugin": "loads code"},
+	"objdump": {"--plugin": "loads code"},
+	"ar": {"--plugin": "loads code"},
+	"strings": {},
+	"size": {},
+	"bc": {},
+	"column": {},
+	"cmp": {},
 }
 
 # matches_option holds for the spelling, a value glued to a letter, and abbreviations.
@@ -166,6 +66,82 @@ matches_option(word, option) if {
 	count(option) == 2
 	not startswith(word, "--")
 	startswith(word, option)
+}
+
+# METADATA
+# title: Options of text and file tools that write elsewhere or run what they read
+# custom:
+#   rule: text.option
+#   match: ["unzip -: x.zip", "iconv -o /etc/x f", "csplit -f /etc/x f 1", "patch -e a < s", "patch -p1 --ed < x", "gzip -f /etc/hosts", "sed --in-place=/etc/%s s/a/b/ x", "sed -i/etc/%s s/a/b/ x", "split x /etc/y", "sed --file=x.sed f", "c++filt @/etc/x", "xz -k /etc/hosts"]
+#   not_match: ["unzip -l x.zip", "iconv -f latin1 -t utf8 x", "patch -p1 < x", "csplit f 1", "sed -i.bak s/a/b/ x", "gzip -k x", "split -l 5 x y"]
+deny contains lib.denial("text.option", sprintf("%s %s writes elsewhere or runs what it reads", [input.command.program, word]), "leave the option out") if {
+	pattern := text_patterns[input.command.program]
+	some word in input.command.argv
+	regex.match(pattern, word)
+}
+
+deny contains lib.denial("text.option", sprintf("%s would change %q", [input.command.program, w.value]), "change files of the workspace or /tmp") if {
+	input.command.program in {"gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "csplit", "split", "patch", "zip", "unzip", "chmod"}
+	some w in input.command.operands
+	not w.place in {"workspace", "tmp", "dynamic", "null"}
+	not input.command.program in {"chmod", "csplit", "split"}
+}
+
+deny contains lib.denial("text.option", sprintf("%s would change or write %q", [input.command.program, o.value]), "change files of the workspace or /tmp") if {
+	input.command.program in lib.changers
+	not input.command.program in {"cp", "tee"}
+	some o in input.command.options
+	o.value != ""
+	o.place in {"outside", "secret", "home", "git", "control"}
+}
+
+deny contains lib.denial("text.option", sprintf("split would write %q", [w.value]), "write in the workspace or /tmp") if {
+	input.command.program in {"split", "csplit"}
+	some i, w in input.command.operands
+	i > 0
+	not w.place in {"workspace", "tmp", "dynamic"}
+	regex.match(`^(/|~|\.\.|\.g)`, w.value)
+}
+
+# A stream editor's own script may be a file of the workspace by -f alone, which the
+# pull request wrote: it is not read here, so it is refused.
+text_patterns := {
+	"unzip": `^-[a-zA-Z]*:|^-[a-zA-Z]*:[a-zA-Z]*$`,
+	"iconv": `^(-o|--output)=?(/|~|\.\./|$)|^-o`,
+	"csplit": `^(-f|--prefix=?)(/|~|\.\./)`,
+	"patch": `^-[a-zA-Z]*[eD]$|^--ed|^-i/|^-B|^-Y|^-z/|^--(prefix|basename-prefix|suffix)`,
+	"sed": `^(-i|--in-place=?|--in-pl\w*=?).*[/*]|^--fi|^-[nErsuz]*f`,
+	"gsed": `^(-i|--in-place=?).*[/*]|^--fi|^-[nErsuz]*f`,
+	"gzip": `^-S/|^--suffix=.*/`,
+	"time": `^(-o|--output|-a$|--append)`,
+	"xargs": `^--process-slot`,
+	"jobs": `^-\w*x`,
+	"ln": `^--backup=|^-S/`,
+	"sort": `^--files0-from=-?/`,
+	"wc": `^--files0-from=/`,
+	"nm": `^(--plugin|@)`,
+	"objdump": `^(--plugin|@)`,
+	"c++filt": `^@`,
+	"readelf": `^@`,
+	"size": `^@`,
+	"strings": `^@`,
+	"ar": `^(--plugin|@)`,
+	"tree": `^-[a-zA-Z]*o|^--output`,
+	"file": `^-[a-zA-Z]*[Cm]`,
+	"tee": `^--output-error=/`,
+	"yq": `^(-s|--split-exp)`,
+}
+
+# METADATA
+# title: Sorting runs no other program
+# custom:
+#   rule: sort.program
+#   match: ["sort --compress-program=sh x", "sort --compress sh x", "find . | sort --comp=./x"]
+#   not_match: ["sort -u x", "sort -k2,2n x"]
+deny contains lib.denial("sort.program", "--compress-program runs the program it names", "leave the option out") if {
+	input.command.program == "sort"
+	some o in input.command.options
+	o.name == "--compress-program"
 }
 
 # METADATA

@@ -79,7 +79,6 @@ env_ok(name, value) if {
 	plain_goflags(value)
 }
 
-
 # inner_path holds for a relative path that stays in its folder, or one under /tmp
 # or the workspace.
 inner_path(path) if {

@@ -1,7 +1,7 @@
 package fumehood.lib
 
 # readers only read, compute and print, whatever their options are, apart from the
-# options that command/files.rego names.
+# options that command/text.rego and command/files.rego name.
 readers := {
 	"cat", "head", "tail", "wc", "cut", "paste", "comm", "join", "column", "fold", "fmt", "nl", "od", "xxd", "hexdump", "hd", "strings", "tr", "rev", "tac",
 	"expand", "unexpand", "cmp", "diff", "diff3", "sdiff", "colordiff", "basename", "dirname", "pwd", "realpath", "readlink", "seq", "sleep", "true", "false", "test", "[", "[[",

@@ -1,0 +1,26 @@
+# apt-get may fetch lists and packages into folders of /tmp when hosts were granted for it.
+# It installs nothing, and takes no setting that runs a program.
+package fumehood.command
+
+import data.fumehood.lib
+
+deny contains lib.denial("network.option", "apt-get does more than fetch lists and packages", "use apt-get update or download, with its folders under /tmp") if {
+	client
+	input.command.program == "apt-get"
+	some i, word in input.command.argv
+	not regex.match(`^(update|download|indextargets|-q+|-y|--print-uris|-o|[a-z0-9][a-z0-9.+-]*)$`, word)
+	not apt_setting(i)
+}
+
+deny contains lib.denial("network.option", "apt-get does more than fetch lists and packages", "use apt-get update or download, with its folders under /tmp") if {
+	client
+	input.command.program == "apt-get"
+	verbs := [word | some i, word in input.command.argv; not startswith(word, "-"); not apt_setting(i)]
+	not verbs[0] in {"update", "download", "indextargets"}
+}
+
+apt_setting(i) if {
+	i > 0
+	input.command.argv[i - 1] == "-o"
+	regex.match(`^(Dir::(State|Cache|Etc|Log)(::\w+)*=(/tmp/|/workspace/|[A-Za-z0-9_-])[^ ]*|Debug::NoLocking=\w+|APT::Sandbox::User=\w*|Acquire::[\w:-]+=\w*)$`, input.command.argv[i])
+}

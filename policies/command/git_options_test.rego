@@ -1,0 +1,11 @@
+package fumehood.command
+
+test_git_options_a_plain_option if allowed("git diff --stat") == {"git.read"}
+
+test_git_options_plain_configuration if allowed("git -c color.ui=never log") == {"git.read"}
+
+test_git_options_a_pager if denied("git -c core.pager=id log") == {"git.option"}
+
+test_git_options_an_external_diff if denied("git diff --ext-diff") == {"git.option"}
+
+test_git_options_an_archive_elsewhere if denied("git archive -o /etc/x HEAD") == {"git.option", "git.place"}

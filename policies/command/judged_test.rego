@@ -1,0 +1,7 @@
+package fumehood.command
+
+test_judged_a_chart if allowed("helm lint charts/app") == {"text.judged"}
+
+test_judged_an_installation if denied("helm install x y") == {"code.publish", "judged.verb"}
+
+test_judged_a_program_behind_the_chart if denied("helm template x --post-renderer ./x") == {"judged.verb"}

@@ -1,0 +1,50 @@
+# poetry run, bundle exec and their like start another program, which no rule about that
+# program sees. They may start tools that are known.
+package fumehood.command
+
+import data.fumehood.lib
+
+# METADATA
+# title: Launchers start known tools only
+# custom:
+#   rule: code.launcher
+#   match: ["poetry run bash -c id", "bundle exec sh -c id", "uv run -- sh x", "yarn exec sh", "npx concurrently 'sh -c id'", "npx nodemon --exec sh", "pnpm exec ssh x", "stack exec -- sh -c id", "hatch run sh -c id", "tox exec -- sh", "npx cross-env PATH=. sh"]
+#   not_match: ["poetry run pytest", "bundle exec rspec", "uv run python -m pytest", "yarn exec tsc", "npx eslint .", "pnpm exec vitest run", "npx playwright test", "poetry run mypy src"]
+deny contains lib.denial("code.launcher", sprintf("%s starts %s", [input.command.program, inner_program]), "start the tool by its own name") if {
+	verb := launching[input.command.program]
+	launcher := input.command.program
+	some i, word in input.command.argv
+	word in verb
+	i <= 2
+	inner_program := launched(i)
+	not startable(launcher, inner_program)
+}
+
+launching := {
+	"poetry": {"run"},
+	"uv": {"run"},
+	"pdm": {"run"},
+	"hatch": {"run"},
+	"pipenv": {"run"},
+	"bundle": {"exec"},
+	"pnpm": {"exec", "dlx"},
+	"yarn": {"exec", "dlx"},
+	"npm": {"exec", "x"},
+	"stack": {"exec"},
+	"cabal": {"exec"},
+	"tox": {"exec", "e"},
+	"dotnet": {"exec"},
+	"mix": {"run"},
+	"opam": {"exec"},
+	"dune": {"exec"},
+}
+
+launched(i) := last_part([word | some j, word in input.command.argv; j > i; not startswith(word, "-")][0])
+
+last_part(word) := split(word, "/")[count(split(word, "/")) - 1]
+
+startable(_, program) if program in lib.runners
+
+startable(_, program) if program in {"python", "python3", "pytest", "tests", "test", "lint", "typecheck", "check", "format", "fmt", "types", "cov", "docs", "build"}
+
+startable(_, program) if regex.match(`^(python3?(\.\d+)?|.*\.(py|js|ts|mjs|rb|exs|dll)|.*:.*)$`, program)

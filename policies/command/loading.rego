@@ -1,0 +1,99 @@
+# Build, test and check tools load configuration and plugins by many options. They may
+# load what the repository holds, and write under /tmp: a file from elsewhere is code
+# that the pull request does not show.
+package fumehood.command
+
+import data.fumehood.lib
+
+# METADATA
+# title: Tools load configuration, plugins and code from the workspace only
+# custom:
+#   rule: code.load
+#   match: ["pytest -c /tmp/../etc/x.ini", "node -r /opt/x.js y", "eslint --resolve-plugins-relative-to /opt .", "cargo --config /opt/x.toml test", "mypy --config-file=/etc/x .", "pytest --rootdir=/ -p evil", "node --import /opt/x.mjs y", "npm --prefix /opt test"]
+#   not_match: ["python3 -c 'x = \"http://a.example/\"'", "pytest -c setup.cfg", "eslint --config .eslintrc.json .", "node --require ./x.js y", "mypy --config-file mypy.ini ."]
+deny contains lib.denial("code.load", sprintf("%s loads code or configuration from %q", [word, value]), "use files of the workspace") if {
+	input.command.program in lib.runners
+	some i, word in input.command.argv
+	startswith(word, "-")
+	name := split(word, "=")[0]
+	name in loading
+	not program_text(name)
+	value := option_value(i, word)
+	regex.match(`^(/|~|\.\./)|/\.\./|://`, value)
+	not workspace_or_own(name, value)
+}
+
+# program_text is the code itself, which may speak of addresses and paths.
+program_text("-c") if input.command.program == "python3"
+
+program_text("-r") if input.command.program == "php"
+
+workspace_or_own(_, value) if regex.match(`^/workspace/[^.].*`, value)
+
+workspace_or_own(name, value) if {
+	not name in {"-b", "-I", "-javaagent", "--init-script", "-f"}
+	regex.match(`^/tmp/[^.].*`, value)
+}
+
+loading := {
+	"-c", "--config", "--config-file", "-r", "--require", "--import", "--loader", "--experimental-loader", "--resolve-plugins-relative-to", "--rulesdir", "--rcfile", "--init-file", "-b", "-jar", "--plugin", "--plugin-search-dir", "--manifest-path", "--rootdir", "--confcutdir", "--prefix", "--cwd", "--dir", "-C", "-f", "--file", "--build-file", "--settings", "-s",
+	"--init-script", "-I", "--include-build", "-javaagent", "-agentpath", "-cp", "-classpath", "--class-path", "--project", "-p", "--tsconfig", "--eslintrc", "--ignore-path", "--preset", "--setupFiles", "--globalSetup", "--bootstrap", "-d", "--project-dir", "--gemfile", "--project-cache-dir", "--gradle-user-home", "-g", "--env-file", "--toolchain", "--format", "--reporter", "-B", "-S", "--sysroot", "-specs", "-fplugin", "-isystem", "--userconfig", "--globalconfig", "--basedir", "-P", "--path", "--experimental-config-file", "--openssl-config",
+}
+
+option_value(_, word) := concat("=", array.slice(split(word, "="), 1, 99)) if contains(word, "=")
+
+option_value(i, word) := input.command.argv[i + 1] if {
+	not contains(word, "=")
+	i + 1 < count(input.command.argv)
+}
+
+# METADATA
+# title: Configuration, plugins and code come from the workspace, not from /tmp
+# custom:
+#   rule: code.elsewhere
+#   match: ["npx jest --config /tmp/x.js", "rubocop --require=/tmp/x.rb", "node -r /tmp/x.js a.js", "./mvnw -s /tmp/x.xml test", "gradle -c /tmp/settings.gradle"]
+#   not_match: ["pytest --basetemp=/tmp/x", "go test -coverprofile=/tmp/c.out ./...", "cmake -B /tmp/build -S .", "mypy --cache-dir /tmp/m src", "python3 /tmp/repro.py", "sphinx-build -d /tmp/x docs /tmp/out"]
+deny contains lib.denial("code.elsewhere", sprintf("%s takes %q, which is no file of the workspace", [name, path]), "use a file of the workspace") if {
+	contains(joined, "/tmp")
+	tooling
+	some [i, word] in spoken
+	startswith(word, "-")
+	name := regex.replace(word, `[=:/].*`, "")
+	some path in (paths(word) | following(i, word))
+	regex.match(`^(-[A-Za-z])?/tmp(/|$)`, path)
+	not written_by(name)
+}
+
+tooling if {
+	input.command.program in lib.runners
+	not input.command.program in {"go", "python3"}
+}
+
+tooling if {
+	input.command.program == "python3"
+	"-m" in input.command.argv
+}
+
+tooling if {
+	input.command.place == "workspace"
+	regex.match(`(^|/)(vendor/bin/.*|node_modules/\.bin/.*|gradlew|mvnw|bin/(rspec|rake|rails))$`, input.command.written)
+}
+
+following(i, word) := paths(input.command.argv[i + 1]) if {
+	not contains(word, "=")
+	i + 1 < count(input.command.argv)
+	not startswith(input.command.argv[i + 1], "-")
+} else := set()
+
+# written_by holds for options that say where something is written.
+written_by("-o") if not input.command.program in {"pytest", "py.test"}
+
+written_by("-d") if input.command.program in {"sphinx-build", "javac", "kotlinc", "unzip", "protoc", "python3"}
+
+written_by(name) if name in {"-B", "--", "-x", "-q", "-vv", "-D"}
+
+written_by(name) if regex.match(`^-D[a-zA-Z_.]*([dD]ir|DIR|output|OUTPUT|prefix|PREFIX|tmpdir|[tT]arget)\w*$`, name)
+
+written_by(name) if regex.match(`^--?([a-zA-Z]\w*[-_.])*(out|output|outfile|outdir|outDir|log|report|reports|cache|dest|destination|target|temp|tmp|coverage|prof|profile|results?|artifacts?|trace|snapshot|basetemp|junit\w*|\w*profile|\w*xml|html|json|cov|func|\w*prefix|destdir|save|baseline|db|sarif|envdir|build[-_.]?(dir|directory|path|root))([-_.]?(dir|directory|file|path|folder|xml|html|json|destination|report|Dir))?$`, name)
+
+written_by("-C") if input.command.program in {"make", "gmake", "ninja", "meson", "ctest"}

@@ -1,0 +1,61 @@
+# make may run the targets of the repository's makefiles, which a reviewer can read. It takes
+# no recipes from elsewhere, no variables that name programs, and installs nothing.
+package fumehood.command
+
+import data.fumehood.lib
+
+# METADATA
+# title: make reads the repository's makefile and no other
+# custom:
+#   rule: make.option
+#   match: ["make SHELL=./x", "make -f /tmp/Makefile", "make --eval='x:;id'", "make -C / x", "make CC=./evil", "make .SHELLFLAGS=x", "make --ev=x", "make -f - x", "make MAKEFLAGS=x", "make -f <(echo x)"]
+#   not_match: ["make -j4 test", "make VERBOSE=1 build", "make -C sub test", "make -f build/Makefile"]
+deny contains lib.denial("make.option", sprintf("make's %s brings in other recipes", [o.name]), "use the repository's makefile") if {
+	input.command.program in {"make", "gmake"}
+	some o in input.command.options
+	make_option(o)
+}
+
+deny contains lib.denial("make.option", sprintf("the variable %q may name a program", [w.value]), "use the makefile's own programs; plain values for plain variables are fine") if {
+	input.command.program in {"make", "gmake"}
+	some w in input.command.operands
+	contains(w.value, "=")
+	not plain_variable(w)
+}
+
+deny contains lib.denial("make.option", sprintf("the variable %q names a program or flags", [w.value]), "use the makefile's own programs") if {
+	input.command.program in {"make", "gmake"}
+	some w in input.command.operands
+	regex.match(`^(SHELL|\.?SHELLFLAGS|MAKE|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|CC|CXX|CPP|LD|AR|AS|GO|GOFLAGS|PYTHON|PIP|NODE|NPM|PAGER|EDITOR|LD_\w+|PATH|CARGO|RUSTC\w*|.*_CMD|.*COMMAND|DOCKER)[:+?]?=`, w.value)
+	not regex.match(`^(CC|CXX)=(gcc|g\+\+|clang|clang\+\+|cc|c\+\+)(-\d+)?$|^GOFLAGS=-(race|v|mod=\w+)$|^(GO=go|PYTHON=python3?|NODE=node|NPM=npm)$`, w.value)
+}
+
+make_option(o) if o.name == "--eval"
+
+make_option(o) if {
+	o.name in {"--makefile", "--directory", "--include-dir"}
+	not makefile_place(o)
+}
+
+makefile_place(o) if {
+	o.static
+	o.place == "workspace"
+	o.value != "-"
+}
+
+plain_variable(w) if {
+	w.static
+	regex.match(`^[A-Za-z_][A-Za-z0-9_-]*[:+?]?=[A-Za-z0-9_.,/:=+ -]*$`, w.value)
+}
+
+deny contains lib.denial("code.target", "make install writes outside the workspace", "use make, make test or make check") if {
+	input.command.program in {"make", "gmake", "ninja", "meson"}
+	some word in input.command.argv
+	regex.match(`^(install|install-\w+|uninstall|DESTDIR=/?)$`, word)
+}
+
+deny contains lib.denial("code.target", sprintf("%s hands make the variable %s", [input.command.program, word]), "leave the repository's own settings") if {
+	input.command.program in {"cmake", "ninja", "make", "gmake"}
+	some word in input.command.argv
+	regex.match(`^(SHELL|MAKE|MAKEFLAGS|CC|CXX|LD|AR|\.SHELLFLAGS)=[./~$]|^\w*FLAGS=.*(-fplugin|-B|-specs|-wrapper|@)`, word)
+}

@@ -1,0 +1,53 @@
+# npm, pnpm, yarn and npx may install by the lock file and run the repository's scripts and
+# tools. npx fetches and runs whatever it is given, so that it is held to tools by name.
+package fumehood.command
+
+import data.fumehood.lib
+
+program_option contains word if {
+	input.command.program in {"npx", "npm", "pnpm", "yarn"}
+	some word in input.command.argv
+	regex.match(`^(-c|--call.*|-p|-p=.*|--package.*|--git=.*|--viewer.*|--editor.*|--userconfig.*|--globalconfig.*|--node-gyp.*|--python=.*)$`, word)
+	not workspace_flag(word)
+}
+
+workspace_flag(word) if {
+	input.command.program in {"pnpm", "yarn"}
+	word in {"-p", "-c"}
+}
+
+workspace_flag("-p") if {
+	input.command.program == "npx"
+	input.command.operands[0].value in {"tsc", "playwright"}
+	input.command.argv[0] != "-p"
+}
+
+workspace_flag("-c") if {
+	input.command.program == "npx"
+	count(input.command.operands) > 0
+	input.command.argv[0] == input.command.operands[0].value
+}
+
+deny contains lib.denial("code.publish", "npm installs only what the repository names", "use npm ci") if {
+	input.command.program in {"npm", "pnpm", "yarn", "npx", "bun"}
+	some word in input.command.argv
+	regex.match(`^(git|https?|file|github|ssh|gist)[+:].|^(-g|--global)$|^--(registry|location|unsafe-perm|ignore-scripts=false)(=|$)`, word)
+}
+
+deny contains lib.denial("code.launcher", sprintf("npx starts %s", [w.value]), "use a tool of the repository by its own name") if {
+	input.command.program in {"npx", "bunx", "pnpx"}
+	w := input.command.operands[0]
+	not npx_tool(w.value)
+}
+
+npx_tool(name) if name in lib.runners
+
+npx_tool(name) if regex.match(`^(\./.*|@[\w.-]+/[\w.-]*(cli|lint|test|check)[\w.-]*)$`, name)
+
+npx_tool(name) if regex.match(`^(@[\w.-]+/)?([\w]+[-.])*(\w*lint|\w*test|jest|mocha|tsc|types?|check|format|prettier|rollup|webpack|vite|esbuild|swc|babel|playwright|cypress|storybook|cspell|knip|depcheck|madge|size-limit|attw|publint|tap|ava|c8|nyc|uvu|tsx|ts-node|tsup|unbuild|svelte|astro|vue|ng|nx|turbo|next|nuxt|remix|gatsby|eleventy|prisma|codegen|openapi|redocly|redoc|spectral|markdown|remark|textlint|sass|postcss|tailwind|tailwindcss|browserslist|license|dependency-cruiser|depcruise|sort-package-json|jscpd|dprint|oxlint|biome|rome|xo|standard|wtr|karma|stryker|codemod|buf|node-gyp|react-scripts|lerna|changeset|commitlint|benchmark|tinybench|api-extractor|typedoc|jsdoc|coverage|audit-ci|bundlesize|source-map-explorer|license-checker|sol\w*|hardhat|http-server|serve|tsd|dtslint|expect-type|graphql-codegen|js-yaml|ajv|json\w*|semver|mkdirp|rimraf|cross-env-shell|expo|metro|detox|zx|vitepress|docusaurus|html-validate|pa11y|lighthouse|linkinator|lockfile-lint)([-.]\w+)*(@[\w.-]+)?$`, name)
+
+deny contains lib.denial("code.verb", "playwright install fetches browsers", "use npx playwright test with what is installed") if {
+	input.command.program == "npx"
+	input.command.operands[0].value in {"playwright", "cypress", "puppeteer", "husky"}
+	input.command.operands[1].value in {"install", "install-deps", "open", "codegen", "init"}
+}

@@ -1,0 +1,63 @@
+# Packages come from the lock files that a reviewer can read. One that a command names is
+# neither reviewed nor, without hosts that were granted, to be had.
+package fumehood.command
+
+import data.fumehood.lib
+
+# METADATA
+# title: Packages come from the repository's lock files, not by name
+# custom:
+#   rule: code.package
+#   match: ["npm i evil", "npm install left-pad", "pip install evil", "python3 -m pip install evil", "yarn add evil", "pnpm add evil", "cargo add x", "cargo binstall x", "uv add x", "poetry add x", "bun add x", "uv run --with evil python -c 1", "bundle update", "pipenv install evil", "mvn dependency:get -Dartifact=a:b:1", "go get example.com/x"]
+#   not_match: ["npm ci", "npm install", "pip install -e .", "pip install -r requirements.txt", "poetry install", "bundle install --local", "uv sync --frozen", "pip install --no-deps -e .", "pip install .", "python3 -m pip install -e '.[dev]'"]
+deny contains lib.denial("code.package", sprintf("%s fetches a package by name, and there is no network", [input.command.program]), "use what the repository's lock files name") if {
+	words := adding[input.command.program]
+	some i, word in input.command.argv
+	i <= 1
+	word in words
+	some j, named in input.command.argv
+	j > i
+	not regex.match(`^([-./].*)?$|\.(txt|in|whl|tgz|tar\.gz|toml)$`, named)
+	not option_argument(j)
+	not networked
+}
+
+option_argument(j) if regex.match(`^(-r|-c|--requirement|--constraint|-w|--workspace|--filter|--prefix|-C|--group|--with|--without|--extra|-E|--only|-j|--jobs|--retry|--path)$`, input.command.argv[j - 1])
+
+adding := {
+	"npm": {"i", "install", "add", "update", "up", "upgrade", "in", "isntall"},
+	"pnpm": {"i", "install", "add", "update", "up"},
+	"yarn": {"add", "up", "upgrade"},
+	"bun": {"add", "i", "install", "update"},
+	"pip": {"install", "download", "search", "wheel"},
+	"pip3": {"install", "download", "search", "wheel"},
+	"pipenv": {"install", "update"},
+	"poetry": {"add", "update"},
+	"uv": {"add"},
+	"pdm": {"add", "update"},
+	"cargo": {"add", "binstall", "update"},
+	"composer": {"require", "update"},
+	"gem": {"install"},
+	"bundle": {"add"},
+	"go": {"get"},
+	"dotnet": {"add"},
+	"mix": {"deps.get"},
+	"dart": {"pub"},
+	"flutter": {"pub"},
+	"deno": {"add"},
+	"conda": {"install"},
+}
+
+deny contains lib.denial("code.package", sprintf("%s fetches packages, and there is no network", [input.command.program]), "use what the repository's lock files name") if {
+	some word in array.slice(input.command.argv, 0, 2)
+	word in {"binstall", "outdated", "dependency:get", "dependency:copy", "versions:display-dependency-updates", "search"}
+	input.command.program in {"npm", "pnpm", "yarn", "mvn", "cargo", "bundle", "pip", "pip3", "composer"}
+	not networked
+}
+
+deny contains lib.denial("code.package", sprintf("%s brings in a package by name", [word]), "use what the repository's lock files name") if {
+	input.command.program in {"uv", "pnpm", "npx", "pipx", "hatch"}
+	some word in input.command.argv
+	regex.match(`^--(with|from|with-editable|with-requirements)(=|$)`, word)
+	not networked
+}

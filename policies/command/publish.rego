@@ -1,0 +1,81 @@
+# What a reviewer runs builds, tests and checks. Nothing leaves for a registry, nobody
+# logs in, and nothing is installed for everybody: by the verbs of the tools, and by
+# the names that targets and scripts have for it.
+package fumehood.command
+
+import data.fumehood.lib
+
+# METADATA
+# title: Nothing is published, logged into, deployed or installed for everybody
+# custom:
+#   rule: code.publish
+#   retry: never
+#   match: ["npm publish", "npm login", "cargo publish", "npm config set x y", "poetry publish", "dotnet nuget push x", "npm install -g x", "yarn npm publish", "pip install --user x", "npm token list", "pip install git+https://x", "composer global require x", "cargo install x", "bundle config set x y", "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login"]
+#   not_match: ["npm ci", "npm run build", "pip install -e .", "cargo build", "poetry run pytest", "npm ls"]
+deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, word]), "build, test and check what the repository holds") if {
+	some i, word in array.slice(input.command.argv, 0, 3)
+	word in publishing[input.command.program]
+	i >= 0
+}
+
+publishing := {
+	"npm": {"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile", "set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "exec", "x", "explore", "config"},
+	"pnpm": {"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile", "set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config", "env"},
+	"yarn": {"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile", "set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config"},
+	"cargo": {"publish", "login", "logout", "owner", "yank", "install", "uninstall", "search", "init", "new"},
+	"poetry": {"publish", "config", "self", "source", "shell"},
+	"uv": {"publish", "tool", "self", "x"},
+	"hatch": {"publish", "config", "shell"},
+	"pdm": {"publish", "config", "plugin"},
+	"pipenv": {"shell"},
+	"dotnet": {"nuget", "publish", "tool", "new", "dev-certs", "user-secrets", "workload"},
+	"composer": {"global", "config", "exec", "create-project", "require", "self-update"},
+	"bundle": {"config", "plugin", "console", "open", "gem", "add", "inject"},
+	"mix": {"hex.publish", "archive.install", "escript.install"},
+	"stack": {"upload"},
+	"cabal": {"upload"},
+	"swift": {"repl"},
+	"dart": set(),
+	"rails": {"console", "dbconsole", "server", "c", "s"},
+	"terraform": {"apply"},
+	"deno": {"install", "publish", "upgrade", "deploy"},
+	"bun": {"publish", "x", "upgrade", "create"},
+	"pip3": {"config"},
+	"opa": {"run"},
+	"yarnpkg": set(),
+	"lerna": {"publish", "version", "exec"},
+	"bazel": set(),
+	"ng": {"deploy", "add", "serve"},
+	"buf": {"push", "registry"},
+	"php": {"-S", "-a"},
+	"ruby": {"--server"},
+	"helm": {"install"},
+	"task": {"--init"},
+}
+
+# METADATA
+# title: Targets that publish, deploy or install for everybody
+# custom:
+#   rule: code.target
+#   match: ["make deploy", "./gradlew publish", "make install", "npm run deploy", "rake release", "sbt publish", "mvn site-deploy", "gradle uploadArchives", "npx changeset publish", "just push", "npx netlify deploy"]
+#   not_match: ["make test", "./gradlew test", "npm run build", "go test ./publish", "pytest tests/test_deploy.py", "make release-notes-check"]
+deny contains lib.denial("code.target", sprintf("%s %s publishes, deploys or installs", [input.command.program, word]), "build, test and check what the repository holds") if {
+	input.command.program in targeting
+	some i, word in input.command.argv
+	regex.match(`^(--target=|--targets=|-t)?:?([\w-]+:)*(\w[\w-]*-)?([pP]ublish\w*|[dD]eploy\w*|site-deploy|upload\w*|release|push|login|ship|promote|rollout|uninstall|install-global)(:[\w:-]+)?$`, word)
+	not configuration(i)
+}
+
+configuration(i) if {
+	i > 0
+	input.command.argv[i - 1] in {"-c", "--configuration", "--config", "--profile", "-C", "-Doptimize", "-b", "--features", "-k", "-m", "--mode", "--env", "-run", "--test", "-t", "--grep", "-g"}
+}
+
+targeting := {"make", "gmake", "gradle", "gradlew", "mvn", "mvnw", "rake", "sbt", "npm", "pnpm", "yarn", "bun", "npx", "just", "task", "ant", "mix", "wasm-pack", "invoke", "nox", "tox", "dotnet", "cargo", "lerna", "nx", "turbo", "flutter", "swift", "hatch", "flit", "poetry", "pdm", "uv", "dune", "stack", "cabal", "crystal", "composer", "rails", "bundle", "gulp", "grunt", "./gradlew", "./mvnw"}
+
+deny contains lib.denial("code.target", sprintf("%s publishes, deploys or installs", [word]), "build, test and check what the repository holds") if {
+	input.command.place == "workspace"
+	regex.match(`(^|/)(gradlew|mvnw|sbt|bin/rake|bin/rails|artisan|manage\.py)$`, input.command.written)
+	some word in input.command.argv
+	regex.match(`(?i)^:?([\w-]+:)*((git)?publish\w*|deploy\w*|site-deploy|upload\w*|release|push|wrapper)$`, word)
+}

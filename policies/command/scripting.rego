@@ -1,0 +1,64 @@
+# ruby, perl, php and lua run code of the text and of the workspace. Their switches load
+# modules, settings and plugins, which come from the workspace and open no connection.
+package fumehood.command
+
+import data.fumehood.lib
+
+program_option contains word if {
+	input.command.program in {"prove"}
+	some word in input.command.argv
+	regex.match(`^(-e.*|--exec.*|-P.*|--harness.*|--source.*|--formatter.*)$`, word)
+}
+
+deny contains lib.denial("code.module", sprintf("%s loads a module that reaches the network", [word]), "leave it out; where hosts were granted, use curl") if {
+	input.command.program in {"perl", "ruby", "php", "lua"}
+	some word in input.command.argv
+	regex.match(`^-(M|m)?(r|M|m)?(LWP|IO::Socket|HTTP::|Net::|Socket|WWW::|socket|net/|open-uri|un$|drb|webrick)`, word)
+}
+
+# METADATA
+# title: One-liners do not reach the network
+# custom:
+#   rule: code.socket
+#   retry: never
+#   match: ["php -r 'fsockopen(\"203.0.113.9\",80);'", "perl -e 'use IO::Socket; 1'", "ruby -e 'require \"socket\"; TCPSocket.new(\"x\",1)'"]
+#   not_match: ["perl -ne 'print if /socket/' a.log", "ruby -e 'puts 1'", "php -r 'echo 1;'"]
+deny contains lib.denial("code.socket", "the code opens a connection that its text does not name", "leave the connection out; where hosts were granted, use curl") if {
+	input.command.program in {"perl", "ruby", "php", "lua"}
+	some word in input.command.argv
+	regex.match(`fsockopen|stream_socket|curl_init|file_get_contents\(.https?:|IO::Socket|LWP::|HTTP::Tiny|Net::(HTTP|FTP|SSH|SMTP)|TCP(Socket|Server)|UDPSocket|open-uri|URI\.open|require .socket|Socket\.(tcp|new)`, word)
+}
+
+# METADATA
+# title: php reads no settings from the command line
+# custom:
+#   rule: code.setting
+#   match: ["php -d auto_prepend_file=/tmp/x a.php", "php -d extension=./x.so a.php", "vendor/bin/phpunit -d auto_prepend_file=x"]
+#   not_match: ["php -d memory_limit=-1 vendor/bin/phpunit", "php -l a.php"]
+deny contains lib.denial("code.setting", sprintf("%s loads code", [word]), "leave the setting out") if {
+	contains(joined, "-d\n")
+	running
+	some i, word in input.command.argv
+	input.command.argv[i - 1] == "-d"
+	regex.match(`^(auto_|extension|zend_extension|disable_|open_basedir|allow_url|include_path|sys_temp|error_log|sendmail|opcache\.preload)`, word)
+}
+
+# METADATA
+# title: rubocop and rspec load what the repository names
+# custom:
+#   rule: code.require
+#   match: ["rubocop --format Evil::F --require=evil", "rspec --require=evil", "mocha --require evil"]
+#   not_match: ["rubocop --require rubocop-rails", "rspec --require spec_helper", "mocha --require ts-node/register", "mocha --require ./test/setup.js", "rspec -r ./spec/x.rb"]
+deny contains lib.denial("code.require", sprintf("%s is no file of the workspace and no known plugin", [value]), "require a file of the workspace") if {
+	input.command.program in {"rubocop", "rspec", "mocha", "rake", "cucumber"}
+	some i, word in input.command.argv
+	split(word, "=")[0] == "--require"
+	value := option_value(i, word)
+	not regex.match(`^\.?/|^(rubocop-[\w-]+|spec_helper|rails_helper|test_helper|ts-node.*|@babel/register|tsx.*|esbuild-register|source-map-support.*|should|chai.*|jsdom-global.*|rspec.*|simplecov.*|[\w./-]+\.(rb|js|ts|mjs|cjs))$`, value)
+}
+
+deny contains lib.denial("code.package", "bundle update fetches packages, and there is no network", "use bundle exec with what is installed") if {
+	input.command.program == "bundle"
+	input.command.argv[0] == "update"
+	not networked
+}

@@ -1,0 +1,96 @@
+# The sandbox holds no credentials. Whoever looks for them is refused all the same: a
+# review never needs it, and the refusal is a sign that something is amiss.
+package fumehood.command
+
+import data.fumehood.lib
+
+# METADATA
+# title: Nothing reads what a canary would lie in
+# custom:
+#   rule: read.secret
+#   retry: never
+#   match: ["cat /home/runner/x", "ls -la /root", "cat /ro??/.ssh/id", "cat \"/etc/$(echo shadow)\"", "for p in /proc/[0-9]*; do cat $p/environ; done", "ls /proc/self/fd/../../1/cwd", "cat /dev/sda", "tail /var/log/auth.log", "ls -l /proc/*/fd", "cat /dev/fd/../environ", "f=/etc/shadow; cat \"$f\"", "cat /proc/self/environ", "cat ~/.ssh/id_rsa", "grep x /etc/shadow", "cat < /proc/1/environ", "ls /.fumehood"]
+#   not_match: ["cat /proc/cpuinfo", "cat /etc/os-release"]
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [w.value]), "leave it out: the sandbox holds no credentials") if {
+	some w in input.command.operands
+	w.place in {"secret", "home"}
+}
+
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [r.value]), "leave it out: the sandbox holds no credentials") if {
+	some r in input.command.redirects
+	r.place in {"secret", "home"}
+}
+
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [a.value]), "leave it out: the sandbox holds no credentials") if {
+	some a in input.command.assigns
+	a.place in {"secret", "home"}
+}
+
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [o.value]), "leave it out: the sandbox holds no credentials") if {
+	some o in input.command.options
+	o.place in {"secret", "home"}
+}
+
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [h.value]), "leave it out: the sandbox holds no credentials") if {
+	some h in input.command.homes
+	h.place == "secret"
+}
+
+# METADATA
+# title: The home folder is empty, and not for commands
+# custom:
+#   rule: home.write
+#   match: ["cat ~/.npmrc", "ls ~", "for f in ~/*; do cat $f; done", "cat \"$HOME/.x\"", "rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc", "go build -o ~/bin/x .", "cd ~ && ls", "tar xf x -C $HOME"]
+#   not_match: ["echo $HOME", "echo ~", "test -d ~/x", "bundle exec rspec --tag ~slow", "git show HEAD~1"]
+deny contains lib.denial("home.write", sprintf("%q lies in the home folder, which is empty and thrown away", [h.value]), "use a path in the workspace or under /tmp") if {
+	some h in input.command.homes
+	not home_reader
+}
+
+home_reader if {
+	input.command.program in {"echo", "printf", "test", "[", "[["}
+	count([r | some r in input.command.redirects; r.kind in {"read", "write", "readwrite"}; r.place != "null"]) == 0
+}
+
+# METADATA
+# title: Nothing asks for a credential by name
+# custom:
+#   rule: read.credential
+#   retry: never
+#   match: ["echo \"$GITHUB_TOKEN\"", "echo ${AWS_SECRET_ACCESS_KEY}", "printenv GITHUB_TOKEN", "declare -p NPM_TOKEN", "jq -n '$ENV.GITHUB_TOKEN'", "yq -n 'env(GITHUB_TOKEN)'", "jq -n 'env.NPM_TOKEN'", "awk 'BEGIN{print ENVIRON[\"API_KEY\"]}'", "python3 -c \"print('$SECRET')\""]
+#   not_match: ["printenv PATH", "grep GITHUB_TOKEN README.md", "token=1; echo $token", "echo $PATHS"]
+deny contains lib.denial("read.credential", sprintf("%s would be a credential", [name]), "leave it out: the sandbox holds no credentials") if some name in input.command.credentials
+
+deny contains lib.denial("read.credential", sprintf("%q asks for a credential", [word]), "leave it out: the sandbox holds no credentials") if {
+	input.command.program in {"printenv", "declare", "typeset", "export", "env", "readonly", "local"}
+	some word in input.command.argv
+	not contains(word, "=")
+	credential(word)
+}
+
+credential(name) if regex.match(`(?i)(^|_)(token|secrets?|password|passwd|credentials?|apikey|api_key|access_key|private_key|pat|auth)(_|$)`, name)
+
+# METADATA
+# title: ps shows no environments, and getent no passwords
+# custom:
+#   rule: read.process
+#   retry: never
+#   match: ["ps auxe", "ps eww 1", "ps axeww", "getent shadow", "getent gshadow x"]
+#   not_match: ["ps aux", "ps -ef", "ps -o pid,etime", "getent passwd root", "ps -C node"]
+deny contains lib.denial("read.process", "this shows the environment of other processes", "use ps aux or ps -ef") if {
+	input.command.program == "ps"
+	some i, word in input.command.argv
+	regex.match(`^[a-zA-Z]*e[a-zA-Z]*$`, word)
+	not ps_value(i)
+}
+
+deny contains lib.denial("read.process", "this shows passwords", "leave it out") if {
+	input.command.program == "getent"
+	some word in input.command.argv
+	contains(word, "shadow")
+}
+
+ps_value(i) if {
+	i > 0
+	regex.match(`^(-[a-zA-Z]*[oCpugtU]|o|--\w+)$`, input.command.argv[i - 1])
+}

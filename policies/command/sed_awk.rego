@@ -1,0 +1,99 @@
+# sed and awk may edit the stream by a script that the text shows: both languages can run
+# programs and write files, so that pkg/policy reads the script, and what it cannot read
+# is refused.
+package fumehood.command
+
+import data.fumehood.lib
+
+# METADATA
+# title: sed edits the stream and nothing else
+# custom:
+#   rule: sed.script
+#   match: ["sed '1e id' x", "sed 's/a/b/e' x", "sed -n '/x/w /tmp/y' x", "sed \"$s\" x", "sed --expr=1e x"]
+#   not_match: ["sed -n '1,20p' x", "sed -e 's/a/b/g' -e '/x/d' x", "sed -i 's/a/b/' x"]
+deny contains lib.denial("sed.script", input.command.script.why, "use addresses with p, d, q, s///g, y and the like, written literally") if {
+	input.command.program in {"sed", "gsed"}
+	not input.command.script.plain
+}
+
+# METADATA
+# title: sed -i edits files of the workspace
+# custom:
+#   rule: sed.place
+#   match: ["sed -i 's/a/b/' /etc/hosts", "sed -i s/a/b/ .git/config", "sed -i s/a/b/ .github/workflows/x.yml"]
+#   not_match: ["sed -i s/a/b/ x.go", "sed s/a/b/ /etc/hosts"]
+deny contains lib.denial("sed.place", sprintf("sed -i would change %q", [w.value]), "change files of the workspace or /tmp") if {
+	input.command.program in {"sed", "gsed"}
+	some o in input.command.options
+	o.name == "--in-place"
+	some i, w in input.command.operands
+	i >= script_words
+	not w.place in {"workspace", "tmp", "dynamic"}
+}
+
+default script_words := 1
+
+script_words := 0 if {
+	some o in input.command.options
+	o.name in {"--expression", "--file"}
+}
+
+# METADATA
+# title: awk computes and prints and nothing else
+# custom:
+#   rule: awk.script
+#   match: ["awk 'BEGIN{system(\"id\")}'", "awk '{print | \"sh\"}' x", "awk '{\"id\" | getline y}' x", "awk '{print > \"/tmp/x\"}' x"]
+#   not_match: ["awk '{print $1}' x", "awk -F: '$3 > 5 {n++} END {print n}' x", "awk '/a|b/ {print}' x"]
+deny contains lib.denial("awk.script", input.command.script.why, "print to standard output; pipe and redirect in the shell") if {
+	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
+	not input.command.script.plain
+}
+
+# METADATA
+# title: awk loads no code and no extension
+# custom:
+#   rule: awk.option
+#   match: ["gawk -l filefuncs '{print}'", "gawk -i inplace '{print}' x", "gawk -E x.awk", "gawk -p '{print}' x"]
+#   not_match: ["awk -v n=1 '{print n}' x"]
+deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a file", [o.name]), "leave the option out") if {
+	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
+	some o in input.command.options
+	o.name in {"--load", "--include", "--exec", "--debug", "--dump-variables", "--profile", "--pretty-print", "-W"}
+}
+
+# METADATA
+# title: awk names its files on the command line
+# custom:
+#   rule: awk.argv
+#   match: ["awk 'BEGIN{ARGV[1]=\"/etc/shadow\";ARGC=2}{print}'", "awk '{ARGC=3}' x"]
+#   not_match: ["awk '{print $1}' x", "awk 'BEGIN{print ARGC}' x"]
+deny contains lib.denial("awk.argv", "an awk script may not choose the files it reads", "name the files on the command line") if {
+	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
+	some word in input.command.argv
+	regex.match(`ARGV\s*\[[^\]]*\]\s*=[^=]|ARGC\s*[-+]?=[^=]|ARGC\s*(\+\+|--)|PROCINFO|SYMTAB|@(load|include|namespace)|FUNCTAB`, word)
+}
+
+# METADATA
+# title: Scripts of sed and awk come from the text
+# custom:
+#   rule: script.file
+#   match: ["sed -f /etc/x y", "awk -f /opt/x.awk y", "awk -f - y"]
+#   not_match: ["awk -f scripts/sum.awk x"]
+deny contains lib.denial("script.file", "the script's file is no file of the workspace", "write the script literally, in single quotes") if {
+	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk", "sed", "gsed"}
+	some o in input.command.options
+	o.name == "--file"
+	not script_file(o)
+}
+
+script_file(o) if {
+	o.static
+	o.place == "workspace"
+	o.value != "-"
+}
+
+deny contains lib.denial("read.credential", "awk may not read the environment", "pass what it needs with -v") if {
+	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
+	some word in input.command.argv
+	contains(word, "ENVIRON")
+}

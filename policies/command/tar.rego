@@ -1,0 +1,70 @@
+# tar may pack and unpack in the workspace and /tmp. It has options that run programs, that
+# leave the place, and an old spelling without dashes that hides them.
+package fumehood.command
+
+import data.fumehood.lib
+
+# METADATA
+# title: tar runs no program and stays in place
+# custom:
+#   rule: tar.option
+#   match: ["tar cf x --checkpoint=1 --checkpoint-action=exec=sh x", "tar xf x --to-command=sh", "tar -I sh -cf x y", "tar xf x -C /", "tar cf x --use-comp=sh y", "tar -F sh -cf x y"]
+#   not_match: ["tar tzf x.tgz", "tar -xzf x.tgz -C /tmp/x", "tar czf /tmp/x.tgz pkg"]
+deny contains lib.denial("tar.option", sprintf("tar's %s %s", [o.name, tar_options[o.name]]), "leave the option out") if {
+	input.command.program == "tar"
+	some o in input.command.options
+	tar_options[o.name]
+}
+
+deny contains lib.denial("tar.option", sprintf("tar reaches %q", [o.value]), "use files and folders of the workspace and /tmp") if {
+	input.command.program == "tar"
+	some o in input.command.options
+	o.name in {"--file", "--directory", "--one-top-level"}
+	not tar_place(o)
+}
+
+tar_options := {
+	"--checkpoint-action": "runs a program",
+	"--checkpoint": "is only of use with an action",
+	"--to-command": "runs a program",
+	"--use-compress-program": "runs a program",
+	"--rsh-command": "runs a program",
+	"--rmt-command": "runs a program",
+	"--info-script": "runs a program",
+	"--absolute-names": "writes outside",
+	"--multi-volume": "asks at a terminal",
+	"--interactive": "asks at a terminal",
+	"--remove-files": "removes what it packs",
+	"--files-from": "may hold options",
+	"--volno-file": "writes a file",
+}
+
+tar_place(o) if {
+	o.place in {"workspace", "tmp", "null"}
+	o.static
+	not contains(o.value, ":")
+}
+
+tar_archive(w) if {
+	w.place in {"workspace", "tmp"}
+	not contains(w.value, ":")
+}
+
+# METADATA
+# title: tar's old spelling without a dash
+# custom:
+#   rule: tar.old
+#   match: ["tar xIf sh x", "tar xPf x", "tar cf h:x y", "tar cPf x y", "tar xFf sh x", "tar xCf / x"]
+#   not_match: ["tar xzf x.tgz", "tar tvf x.tar", "tar -cf - x"]
+deny contains lib.denial("tar.old", "this letter in tar's old spelling takes a program or a place", "write options with dashes") if {
+	input.command.program == "tar"
+	w := input.command.operands[0].value
+	input.command.argv[0] == w
+	not regex.match(`^[cxtruvzjJpkmOZahw]*f?[vzj]*$`, w)
+}
+
+deny contains lib.denial("tar.old", "tar's archive lies elsewhere", "use files of the workspace and /tmp") if {
+	input.command.program == "tar"
+	input.command.argv[0] == input.command.operands[0].value
+	not tar_archive(input.command.operands[1])
+}

@@ -1,0 +1,52 @@
+# Variables steer loaders, shells and tools as options do, without being seen to. Those that
+# are known to name programs, code or places are refused, save for plain values.
+package fumehood.command
+
+import data.fumehood.lib
+
+# METADATA
+# title: No variable that steers loaders, shells, interpreters or tools
+# custom:
+#   rule: env.steering
+#   match: ["LOCPATH=/tmp/x ls", "TMPDIR=/etc mktemp", "XDG_CONFIG_HOME=/tmp/x git log", "TAR_OPTIONS=--x tar cf a b", "ERL_FLAGS='-eval x' erl", "PYTHONPATH=/tmp/x pytest", "RUSTFLAGS='-Clinker=./x' cargo build", "CFLAGS=-fplugin=./x.so make", "NODE_OPTIONS='--max-old-space-size=1 --require=./x' node a", "SOME_TOOL_RC=x ls", "THING=/etc/x go test", "FC=./x go build", "GOWORK=/tmp/x/go.work go build", "LEX=./x make", "LD_PRELOAD=./x.so ls", "PATH=.:$PATH ls", "export GIT_PAGER=x", "NODE_OPTIONS=--require=./x.js npm test"]
+#   not_match: ["CI=1 go test ./...", "FOO=bar ./run.sh", "PYTHONPATH=src pytest", "x=1", "GOOS=$os go vet ./...", "UPDATE_GOLDEN=1 go test ./...", "DB_URL=sqlite:////tmp/x.db pytest", "RUSTFLAGS='-D warnings' cargo check", "NODE_OPTIONS=--max-old-space-size=4096 npm test", "CFLAGS='-fsanitize=address -g' make", "env -i PATH=/usr/bin:/bin go version"]
+deny contains lib.denial("env.steering", sprintf("%s %s", [a.name, lib.why_env(a.name)]), "leave the variable out, or give the option on the command line") if {
+	some a in input.command.assigns
+	lib.steers(a.name)
+	not allowed_assign(a)
+}
+
+deny contains lib.denial("env.steering", sprintf("%s would lead to %q", [a.name, a.value]), "leave the variable out, or name a place in the workspace or under /tmp") if {
+	some a in input.command.assigns
+	a.exported
+	not lib.steers(a.name)
+	lib.elsewhere(a.value)
+}
+
+deny contains lib.denial("env.steering", sprintf("%s may name a program to run", [a.name]), "leave the variable out") if {
+	some a in input.command.assigns
+	a.exported
+	not lib.steers(a.name)
+	regex.match(`^[A-Z][A-Z0-9]{0,7}$`, a.name)
+	regex.match(`^\.{0,2}/|^\.\.`, a.value)
+	not a.place in {"tmp", "null"}
+}
+
+allowed_assign(a) if {
+	a.static
+	lib.env_ok(a.name, a.value)
+}
+
+allowed_assign(a) if a.name in lib.any_value
+
+# read -r with IFS is the one way to split a line; parse refuses it elsewhere.
+allowed_assign(a) if {
+	a.name == "IFS"
+	a.static
+	input.command.program in {"read", "mapfile", "readarray"}
+}
+
+allowed_assign(a) if {
+	not a.exported
+	a.name in {"GO", "GOFILES", "GOPKGS", "PYTHON", "NODE_VERSION"}
+}

@@ -1,0 +1,60 @@
+# Tools of many verbs may build, test and check with them. The verbs that reach a registry,
+# make a project, serve or change settings are listed by tool.
+package fumehood.command
+
+import data.fumehood.lib
+
+# METADATA
+# title: Verbs that reach a registry, make projects or serve
+# custom:
+#   rule: code.verb
+#   match: ["npm view lodash", "npm ping", "pnpm self-update", "mvn archetype:generate", "mvn help:effective-settings", "golangci-lint custom", "rebar3 hex publish", "cabal install evil", "pip uninstall -y pip", "npx playwright install", "uv python install 3.13", "rails new x", "task -g x", "ctest -D Experimental"]
+#   not_match: ["npm ls", "npm run view", "pnpm test", "mvn -o verify", "golangci-lint run", "cabal test", "pip list", "npx playwright test", "uv run pytest", "rails test", "task test", "ctest --test-dir build"]
+deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, makes a project, serves or changes settings", [input.command.program, word]), "build, test and check what the repository holds") if {
+	pattern := verbs[input.command.program]
+	some i, word in array.slice(input.command.argv, 0, 3)
+	regex.match(pattern, word)
+	first(i)
+}
+
+# first holds for a word with nothing but options before it.
+first(i) if {
+	every j, word in array.slice(input.command.argv, 0, i) {
+		j >= 0
+		startswith(word, "-")
+	}
+}
+
+verbs := {
+	"npm": `^(audit|docs|view|info|show|v|ping|version|diff|repo|bugs|home|search|fund|completion|doctor|sbom|trust|undeprecate)$`,
+	"pnpm": `^(self-update|server|setup|deploy|view|info|publish|patch|patch-commit|outdated|audit|update)$`,
+	"yarn": `^(patch|patch-commit|info|dlx|up|version|audit|import|policies)$`,
+	"mvn": `^(archetype|wrapper|help:effective-settings|versions|dependency:(get|copy|unpack|purge\S*)|deploy\S*|release|gpg|scm|nexus\S*)(:.*)?$|^org\.\S+:archetype`,
+	"golangci-lint": `^(custom|migrate)$`,
+	"rebar3": `^(hex|new|plugins|shell|upgrade)$`,
+	"cabal": `^(install|upload|init|get|user-config)$`,
+	"pip": `^(uninstall|config|cache|index|search|download|hash|debug)$`,
+	"pip3": `^(uninstall|config|cache|index|search|download|hash|debug)$`,
+	"uv": `^(python|init|tool|self|auth|cache)$`,
+	"rails": `^(new|plugin|credentials|encrypted|console|server|db|runner|r|dev|app:.*)$`,
+	"task": `^(-g|--global|--init|-w|--watch)$`,
+	"ctest": `^(-D|-M|-T|--dashboard)$`,
+	"composer": `^(diagnose|archive|browse|home|self-update|selfupdate|init|create-project|global|search|show-all|outdated|audit|update|remove)$`,
+	"swift": `^(repl|sdk)$`,
+	"dotnet": `^(new|nuget|tool|workload|user-secrets|dev-certs|publish|watch|add|remove|sln)$`,
+	"deno": `^(install|publish|upgrade|repl|deploy|jupyter|serve|add)$`,
+	"gradle": `^(init|wrapper|publish\S*|upload\S*)$`,
+	"bun": `^(install|add|x|create|publish|upgrade|update|link|pm)$`,
+	"flutter": `^(create|upgrade|channel|config|run|install|attach|drive|pub)$`,
+	"go": `^(telemetry|bug)$`,
+	"rake": `^(-e|-E|-p|-g|--execute\S*|--system|-r\S*|--require\S*)$`,
+	"nx": `^(connect|migrate|release|login)$`,
+	"turbo": `^(login|link|unlink|logout|daemon)$`,
+	"poetry": `^(config|self|source|publish|init|new|shell|cache|env)$`,
+	"bundle": `^(config|plugin|gem|open|console|init|inject|update|outdated|viz)$`,
+	"conda": `.`,
+	"mix": `^(hex\S*|archive\S*|escript\S*|local\S*|deps\.(get|update)|new)$`,
+	"stack": `^(new|upload|upgrade|setup|ghci|repl|script)$`,
+	"crystal": `^(init|play|i)$`,
+	"zig": `^(fetch|init)$`,
+}

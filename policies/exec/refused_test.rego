@@ -1,0 +1,15 @@
+package fumehood.exec
+
+test_a_copy_is_what_it_copies if {
+	denied({"path": "/tmp/x", "name": "x", "names": ["x", "curl"], "layer": "written", "grants": ["built"]}) == {"exec.network"}
+}
+
+test_a_grant_of_hosts_frees_clients_only if {
+	denied({"name": "curl", "names": ["curl"], "grants": ["network"]}) == set()
+	denied({"name": "sudo", "names": ["sudo"], "grants": ["network", "built"]}) == {"exec.privilege"}
+}
+
+test_the_tool_of_a_manifold_program_counts_there_alone if {
+	denied({"name": "busybox", "names": ["busybox"], "many": true, "tool": "nc"}) == {"exec.network"}
+	denied({"tool": "nc"}) == set()
+}

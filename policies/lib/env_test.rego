@@ -1,0 +1,21 @@
+package fumehood.lib
+
+test_env_ok_by_value if {
+	env_ok("PYTHONPATH", "src")
+	not env_ok("PYTHONPATH", "/tmp/x")
+	env_ok("GOFLAGS", "-mod=mod -race")
+	not env_ok("GOFLAGS", "-toolexec=./x")
+}
+
+test_env_that_steers_says_why if {
+	steers("LD_PRELOAD")
+	why_env("LD_PRELOAD") == "steers the program loader or the C library; by its name steers a tool"
+	not steers("UPDATE_GOLDEN")
+}
+
+test_env_elsewhere if {
+	elsewhere("/etc/x")
+	elsewhere("https://x.example/")
+	not elsewhere("/tmp/x")
+	not elsewhere("http://localhost:8080/")
+}

@@ -1,0 +1,12 @@
+package fumehood.lib
+
+test_programs_stand_in_one_table_of_judgement if {
+	readers & runners == set()
+	readers & changers == set()
+	runners & judged == set()
+	plain - runners == set()
+}
+
+test_programs_that_are_known_are_not_refused if {
+	every name in readers | runners | changers | judged { not refused[name] }
+}
