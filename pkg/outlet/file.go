@@ -36,7 +36,11 @@ func (u *Outlet) file(ctx context.Context, id string, o, shown proposal.Output) 
 	if o.File == "" {
 		return shown, nil
 	}
-	source := filepath.Join(u.raw, o.File)
+	raw, err := u.Raw()
+	if err != nil {
+		return shown, err
+	}
+	source := filepath.Join(raw, o.File)
 	defer os.Remove(source)
 	withhold := func(found []proposal.Redaction, why string) proposal.Output {
 		shown.Refused, shown.File, shown.SHA256, shown.Redacted = "withheld: "+why, "", "", found

@@ -19,8 +19,6 @@ package outlet
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/fumehood/fumehood/pkg/internal/secrets"
@@ -47,7 +45,7 @@ type Options struct {
 type Outlet struct {
 	o        Options
 	redactor *secrets.Redactor
-	raw      string
+	raw      *folder
 }
 
 // New returns an Outlet. Its error is a *proposal.StopError that holds no value of a mask.
@@ -72,30 +70,6 @@ func replaceAll(_ context.Context, x proposal.Outgoing) (proposal.OutputDecision
 		d.Effect = proposal.Deny
 	}
 	return d, nil
-}
-
-// Raw makes the folder that the sandbox leaves its files in, where nobody else looks.
-func (u *Outlet) Raw() (string, error) {
-	if u.raw != "" {
-		return u.raw, nil
-	}
-	dir, err := os.MkdirTemp("", "fumehood-unread-")
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		return "", &proposal.StopError{Code: "output.unreadable", Message: "cannot make a folder for what commands leave", Hint: "make room in the folder for temporary files (TMPDIR)", Err: err}
-	}
-	u.raw = dir
-	return dir, nil
-}
-
-// Close removes what was not taken out.
-func (u *Outlet) Close() error {
-	if u == nil || u.raw == "" {
-		return nil
-	}
-	return os.RemoveAll(u.raw)
 }
 
 // Record returns r as it may be told: with markers in its texts, and counts of them.

@@ -298,3 +298,48 @@ func BenchmarkStream(b *testing.B) {
 		}
 	}
 }
+
+// What a killed run left is removed by the next; what a living one holds, another
+// user's, and what only bears the name, are not.
+func TestForsakenFolders(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	living, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := living.Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := func(name string) string {
+		dir := filepath.Join(os.TempDir(), name)
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "stdout"), []byte("x"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	forsaken, foreign, other := folder("fumehood-unread-1"), folder("fumehood-unread-2"), folder("other")
+	if err := errors.Join(os.Lchown(foreign, 65534, 65534), os.Symlink(other, filepath.Join(os.TempDir(), "fumehood-unread-3"))); err != nil {
+		t.Fatal(err)
+	}
+	next, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := next.Raw(); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{held: true, forsaken: false, foreign: true, filepath.Join(other, "stdout"): true} {
+		if _, err := os.Stat(dir); (err == nil) != want {
+			t.Errorf("%s: is there %v, want %v", filepath.Base(dir), err == nil, want)
+		}
+	}
+	for _, u := range []*Outlet{living, next} {
+		if err := u.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(held); err == nil {
+		t.Error("what was closed is still there")
+	}
+}
