@@ -4,8 +4,10 @@ package replay_test
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,17 +18,12 @@ import (
 )
 
 // BenchmarkAgain is the aim: 10,000 decisions a second on two processors, with the
-// default policy, of what runs are made of: commands, and the programs that they start.
+// default policy, of what runs are made of: commands that are all different, the same
+// with twenty different programs each, and a past in which each was proposed ten times.
 func BenchmarkAgain(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	e := engineOf(b)
-	for name, programs := range map[string]int{"proposals": 0, "programs": 20} {
-		past := ran(corpus(b)...)
-		for i := range past.Runs {
-			for range programs {
-				past.Runs[i].Deeds[0].Execs = append(past.Runs[i].Deeds[0].Execs, replay.Exec{Exec: proposal.Exec{Path: "/usr/bin/git", Layer: proposal.LayerRootfs, Argv: []string{"git", "log"}}, Times: 1})
-			}
-		}
+	for name, past := range map[string]replay.Past{"distinct": ran(corpus(b)...), "programs": withPrograms(ran(corpus(b)...), 20), "repeated": ran(slices.Repeat(corpus(b), 10)...)} {
 		b.Run(name, func(b *testing.B) {
 			decisions := 0
 			before := processor()
@@ -41,6 +38,17 @@ func BenchmarkAgain(b *testing.B) {
 			b.ReportMetric(float64(decisions)/b.Elapsed().Seconds(), "decisions/s")
 		})
 	}
+}
+
+// withPrograms adds programs that are all different.
+func withPrograms(past replay.Past, each int) replay.Past {
+	for i := range past.Runs {
+		for n := range each {
+			exec := proposal.Exec{Path: "/usr/bin/git", Layer: proposal.LayerRootfs, Argv: []string{"git", "log", fmt.Sprint(i, ".", n)}}
+			past.Runs[i].Deeds[0].Execs = append(past.Runs[i].Deeds[0].Execs, replay.Exec{Exec: exec, Times: 1})
+		}
+	}
+	return past
 }
 
 // processor is what the process has used: unlike the clock it says the same on a busy

@@ -54,7 +54,8 @@ type Outcome struct {
 	// Omitted counts those that the past does not say in full.
 	Omitted int      `json:"omitted"`
 	Changes []Change `json:"changes"` // in the order of the past
-	// Decisions is how often the policy was asked, which took Took.
+	// Decisions is how many answers it took, in Took. What is the same as before is not
+	// asked about again.
 	Decisions int           `json:"decisions"`
 	Took      time.Duration `json:"-"`
 }
@@ -89,7 +90,7 @@ func rank(effect string) int { return slices.Index([]string{"stop", "deny", "ask
 // how many proposals are done; it may be called by several goroutines. An error means
 // that ctx was over.
 func Again(ctx context.Context, past Past, judge Judge, progress func(done int)) (Outcome, error) {
-	jobs := past.jobs()
+	jobs, judge := past.jobs(), Judge(&memory{Judge: judge})
 	outcomes := make([]Outcome, len(jobs))
 	var next, done atomic.Int64
 	start := time.Now()
