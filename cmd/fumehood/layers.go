@@ -39,10 +39,7 @@ func (p *chosen) define(f *flag.FlagSet) {
 	f.StringVar(&p.minimum, "minimum-revision", "", "oldest `revision` that a bundle may have: an integer or an RFC 3339 time")
 }
 
-// layers reads them, those that may do most first.
-func (p *chosen) layers() ([]policy.Layer, error) { return p.read(context.Background()) }
-
-// read reads them, and keeps where they came from.
+// read reads them, those that may do most first, and keeps where they came from.
 func (p *chosen) read(ctx context.Context) ([]policy.Layer, error) {
 	o, err := p.options()
 	if err != nil {

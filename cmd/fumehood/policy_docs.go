@@ -6,6 +6,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"os"
 
@@ -45,7 +46,7 @@ func documentPolicy(c *call) int {
 	if f.NArg() > 0 || asJSON && output != "" {
 		return c.misuse("policy docs takes no argument, and --json goes to standard output")
 	}
-	rules, err := policies.described()
+	rules, err := policies.described(c.ctx)
 	if err != nil {
 		return c.stopped(err)
 	}
@@ -62,8 +63,8 @@ func documentPolicy(c *call) int {
 }
 
 // described are the rules of the layers, or of the default where there are none.
-func (p *chosen) described() (rules []manual.Rule, err error) {
-	layers, err := p.layers()
+func (p *chosen) described(ctx context.Context) (rules []manual.Rule, err error) {
+	layers, err := p.read(ctx)
 	if err == nil && len(layers) == 0 {
 		var l policy.Layer
 		l, err = policy.Shipped()

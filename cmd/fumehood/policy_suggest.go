@@ -107,7 +107,7 @@ func (c *call) suggestion(paths []string, of reading, wanted replay.Wanted, poli
 		c.tellLeft(s.Left)
 		return past, s, &proposal.StopError{Code: "suggest.empty", Message: "nothing ran of which a rule could be made", Hint: "name logs of runs in which commands ran"}
 	}
-	layers, err := policies.layers()
+	layers, err := policies.read(c.ctx)
 	if err != nil {
 		return past, s, err
 	}

@@ -133,13 +133,13 @@ func (c *call) trialOf(o *tryout) (trial.Options, int, bool) {
 		}
 		options.Only = only
 	}
-	beside, err := o.policies.layers()
+	beside, err := o.policies.read(c.ctx)
 	if err != nil {
 		return options, c.stopped(err), false
 	}
 	folders := o.policies // for the key of those that are bundles
 	folders.granting, folders.organisation, folders.hosts, folders.policies = nil, nil, nil, o.folders
-	tried, err := folders.layers()
+	tried, err := folders.read(c.ctx)
 	if err != nil {
 		return options, c.stopped(err), false
 	}
