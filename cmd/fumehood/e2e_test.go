@@ -191,6 +191,16 @@ func (d desk) checkNothingLeft(t *testing.T, before map[string]bool) {
 	t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 }
 
+// printed is what the command has printed so far, before it was searched for secrets.
+func (d desk) printed() string {
+	files, _ := filepath.Glob(filepath.Join(d.path("tmp"), "fumehood-unread-*", "it.stdout"))
+	if len(files) != 1 {
+		return ""
+	}
+	data, _ := os.ReadFile(files[0])
+	return string(data)
+}
+
 // interrupted starts fumehood on a long command, sends sig when the command is
 // under way, and returns how long fumehood took to exit, and its exit code.
 func (d desk) interrupted(t *testing.T, name string, sig syscall.Signal) (time.Duration, int) {
@@ -200,8 +210,7 @@ func (d desk) interrupted(t *testing.T, name string, sig syscall.Signal) (time.D
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		data, _ := os.ReadFile(filepath.Join(d.path(name), "it.stdout"))
-		if string(data) == "under way\n" {
+		if d.printed() == "under way\n" {
 			break
 		}
 		if time.Now().After(deadline) {
