@@ -102,6 +102,7 @@ fetches if {
 #   not_match: ["go build -o /tmp/x ./cmd/x", "go mod edit -json", "go test -coverprofile=/tmp/c.out ./..."]
 deny contains lib.denial("go.elsewhere", sprintf("%s brings in packages from elsewhere", [word]), "leave it out") if {
 	input.command.program == "go"
+	regex.match(`(?m)^-?-pkgdir|^-?-replace=|^work$`, joined)
 	some i, word in input.command.argv
 	elsewhere(i, word)
 }

@@ -13,6 +13,7 @@ import data.fumehood.lib
 #   not_match: ["python3 -c 'x = \"http://a.example/\"'", "pytest -c setup.cfg", "eslint --config .eslintrc.json .", "node --require ./x.js y", "mypy --config-file mypy.ini ."]
 deny contains lib.denial("code.load", sprintf("%s loads code or configuration from %q", [word, value]), "use files of the workspace") if {
 	input.command.program in lib.runners
+	regex.match(`(?m)(^|=)(/|~|\.\./)|/\.\./|://`, joined)
 	some i, word in input.command.argv
 	startswith(word, "-")
 	name := split(word, "=")[0]

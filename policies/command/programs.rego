@@ -17,11 +17,13 @@ deny contains lib.denial("code.program", sprintf("%s's %s makes it run another p
 }
 
 program_option contains word if {
+	regex.match(concat("", ["(?m)", program_word]), joined)
 	some word in input.command.argv
-	startswith(word, "-")
-	regex.match(`^--?(script-shell|exec|exec-shell|exec-path|rustc-wrapper|wrapper|fplugin|fplugin-arg.*|plugin|load-plugins|init-hook|local-plugins|javaagent|agentlib|agentpath|toolexec|pdbcls|db-attach|db-command|node-options|shell|linker|pre|preprocessor|open|browser|pastebin|debugger|inspect-brk|prof-plugin|run-with|cmd|on-success|on-failure|onSuccess|onFailure|watch-exec|build-plugin|use-ld|fuse-ld|ld-path|specs|editor|diff-tool|difftool|pager|call|location|XX:OnError|XX:OnOutOfMemoryError|XX:Flags|tidy-plugin|test-runner-command|make-program|generate-json-trace)(=|:|$)`, word)
+	regex.match(program_word, word)
 	not harmless_exec(word)
 }
+
+program_word := `^--?(script-shell|exec|exec-shell|exec-path|rustc-wrapper|wrapper|fplugin|fplugin-arg.*|plugin|load-plugins|init-hook|local-plugins|javaagent|agentlib|agentpath|toolexec|pdbcls|db-attach|db-command|node-options|shell|linker|pre|preprocessor|open|browser|pastebin|debugger|inspect-brk|prof-plugin|run-with|cmd|on-success|on-failure|onSuccess|onFailure|watch-exec|build-plugin|use-ld|fuse-ld|ld-path|specs|editor|diff-tool|difftool|pager|call|location|XX:OnError|XX:OnOutOfMemoryError|XX:Flags|tidy-plugin|test-runner-command|make-program|generate-json-trace)(=|:|$)`
 
 harmless_exec(word) if {
 	input.command.program in {"bazel"}
