@@ -8,10 +8,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
@@ -19,47 +17,8 @@ import (
 )
 
 func policyBundleDoor() *door {
-	return &door{name: "policy bundle", synopsis: "pack a policy as opa does, sign it, verify it", run: runPolicyBundle}
-}
-
-func bundleDoors() []*door {
-	return []*door{bundleBuildDoor(), bundleSignDoor(), bundleVerifyDoor()}
-}
-
-func runPolicyBundle(c *call) int {
-	if len(c.args) == 0 {
-		printBundleHelp(c.stderr)
-		return exitUsage
-	}
-	name, args := c.args[0], c.args[1:]
-	switch {
-	case name == "help" && len(args) > 0:
-		name, args = args[0], []string{"--help"}
-	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
-		printBundleHelp(c.stdout)
-		return exitOK
-	}
-	for _, d := range bundleDoors() {
-		if d.name == "policy bundle "+name {
-			c.door, c.args = d, args
-			return d.run(c)
-		}
-	}
-	fmt.Fprintf(c.stderr, "fumehood: unknown command \"policy bundle %s\"\nfumehood: hint: fumehood policy bundle --help lists the commands\n", printable(name))
-	return exitUsage
-}
-
-func printBundleHelp(w io.Writer) {
-	fmt.Fprint(w, `pack a policy as opa does, sign it, verify it
-
-usage: fumehood policy bundle COMMAND [flags]
-
-`)
-	for _, d := range bundleDoors() {
-		fmt.Fprintf(w, "  %-7s %s\n", d.name[len("policy bundle "):], d.synopsis)
-	}
-	fmt.Fprint(w, `
-A bundle is a tar.gz of Rego and data that opa reads as well. A team builds and signs
+	d := &door{name: "policy bundle", synopsis: "pack a policy as opa does, sign it, verify it"}
+	d.run = family{door: d, doors: []*door{bundleBuildDoor(), bundleSignDoor(), bundleVerifyDoor()}, about: `A bundle is a tar.gz of Rego and data that opa reads as well. A team builds and signs
 one, and each repository names it by its digest:
 
   openssl genpkey -algorithm ed25519 -out key.pem
@@ -68,8 +27,8 @@ one, and each repository names it by its digest:
   fumehood policy bundle verify policy.tar.gz --policy-key key.pub --minimum-revision 1
   fumehood check --plan plan.yaml --organisation policy.tar.gz --policy-key key.pub
 
-fumehood policy bundle COMMAND --help says more about one command.
-`)
+`}.run
+	return d
 }
 
 func bundleBuildDoor() *door {
