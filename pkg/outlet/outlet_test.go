@@ -170,6 +170,33 @@ func TestStreamCutOff(t *testing.T) {
 	}
 }
 
+// Nor where the part that is left out begins or ends.
+func TestStreamCutAtMargin(t *testing.T) {
+	filler := strings.Repeat("an ordinary line of a test\n", 12000)
+	at := func(place int) string { return filler[:place] + " " + token + " " + canary + " " + filler[place:] }
+	for name, text := range map[string]string{
+		"head": at(kept - margin - 30), "tail": at(len(filler) - kept + margin - 30 + len(token) + len(canary) + 3), "file": at(len(filler)/2 - margin - 10),
+	} {
+		for shift := 0; shift < len(token)+len(canary); shift += 7 {
+			text := strings.Repeat("x", shift) + text[:len(text)-shift]
+			if name == "tail" {
+				text = text[shift:] + strings.Repeat("x", shift)
+			}
+			u := outlet(t, &asked{})
+			r, err := u.Result(t.Context(), "unit", result(stream(t, u, "unit.stdout", text, true)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := string(r.Stdout.Head) + "\n" + string(r.Stdout.Tail) + "\n" + left(t, u.o.Artifacts)["unit.stdout"]
+			for _, secret := range []string{token, canary} {
+				if strings.Contains(all, secret[:6]) || strings.Contains(all, secret[len(secret)-6:]) {
+					t.Fatalf("%s, %d further: a part of a secret is left", name, shift)
+				}
+			}
+		}
+	}
+}
+
 // Of declared files texts are redacted, others copied as they are or not at all.
 func TestFiles(t *testing.T) {
 	u := outlet(t, &asked{})

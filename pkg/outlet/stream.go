@@ -243,21 +243,23 @@ func (u *Outlet) copyFile(source, target string, most int64, keep func(string) b
 }
 
 // copyParts copies what there is of a stream that nobody has whole: its beginning, its
-// end, and what is in the file. What stands where a part breaks off is left out.
+// end, and what is in the file. What stands where a part breaks off is searched with the
+// rest and then left out, so that no new end cuts a secret in two.
 func (u *Outlet) copyParts(s proposal.Stream, target string, keep func(string) bool) (*copied, secrets.Tally, error) {
-	head, t, err := u.copyTo("", bytes.NewReader(s.Head[:max(0, len(s.Head)-margin)]), keep)
+	head, t, err := u.searched(s.Head, keep)
 	if err != nil {
 		return nil, t, err
 	}
-	tail, more, err := u.copyTo("", bytes.NewReader(s.Tail[min(len(s.Tail), margin):]), keep)
+	tail, more, err := u.searched(s.Tail, keep)
 	if err != nil {
 		return nil, t, err
 	}
-	c := &copied{sum: sha256.New(), head: head.text(), partly: true, bytes: s.Bytes}
-	c.tail.write(tail.text())
+	head = head[:min(max(0, len(head)-margin), kept)]
+	c := &copied{sum: sha256.New(), head: head, partly: true, bytes: s.Bytes}
+	c.tail.write(tail[min(len(tail), margin):])
 	t = added(t, more)
 	if target != "" && s.FileBytes > margin {
-		file, inFile, err := u.copyFile(s.File, target, s.FileBytes-margin, keep)
+		file, inFile, err := u.copyBeginning(s.File, target, s.FileBytes, keep)
 		if err != nil {
 			return file, t, err
 		}
@@ -266,10 +268,42 @@ func (u *Outlet) copyParts(s proposal.Stream, target string, keep func(string) b
 	return c, t, nil
 }
 
-// text is all of a short copy.
-func (c *copied) text() []byte {
-	text := slices.Concat(c.head, c.tail.bytes())
-	return text[:min(len(text), kept)]
+func (u *Outlet) searched(part []byte, keep func(string) bool) ([]byte, secrets.Tally, error) {
+	var out bytes.Buffer
+	t, err := u.redactor.Copy(&out, bytes.NewReader(part), keep)
+	return out.Bytes(), t, err
+}
+
+// copyBeginning copies the first most bytes of a file that breaks off there.
+func (u *Outlet) copyBeginning(source, target string, most int64, keep func(string) bool) (*copied, secrets.Tally, error) {
+	f, err := os.Open(source)
+	if err != nil {
+		return nil, secrets.Tally{}, err
+	}
+	defer f.Close()
+	c, err := u.newCopied(target)
+	if err != nil {
+		return c, secrets.Tally{}, err
+	}
+	t, err := u.redactor.Copy(&allButEnd{to: c}, io.LimitReader(f, most), keep)
+	if err == nil {
+		err = c.close()
+	}
+	return c, t, err
+}
+
+// An allButEnd writes all but the last bytes that it is given, margin of them.
+type allButEnd struct {
+	to   io.Writer
+	held []byte
+}
+
+func (w *allButEnd) Write(p []byte) (int, error) {
+	w.held = append(w.held, p...)
+	n := max(0, len(w.held)-margin)
+	_, err := w.to.Write(w.held[:n])
+	w.held = append(w.held[:0], w.held[n:]...)
+	return len(p), err
 }
 
 // added is both tallies. A find that stands in two parts counts in each.
