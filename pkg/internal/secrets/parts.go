@@ -84,13 +84,15 @@ func (s *Scanner) textSpans(text string, most int, patience time.Duration) []fou
 	until, end := s.begin(patience)
 	defer end()
 	var list []found
-	for _, v := range views(text, "text") {
-		for _, f := range s.find(v.text, most, until) {
-			if f.rule == generic && ordinary.MatchString(v.text[max(0, f.start-before):f.start]) {
-				continue
+	for _, seen := range shown(text) {
+		for _, v := range views(seen.text, "text") {
+			for _, f := range s.find(v.text, most, until) {
+				if f.rule == generic && ordinary.MatchString(v.text[max(0, f.start-before):f.start]) {
+					continue
+				}
+				f.start, f.end = seen.origin(v.origin(f.start, f.end))
+				list = append(list, f)
 			}
-			f.start, f.end = v.origin(f.start, f.end)
-			list = append(list, f)
 		}
 	}
 	return list

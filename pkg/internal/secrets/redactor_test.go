@@ -197,6 +197,27 @@ func TestText(t *testing.T) {
 	}
 }
 
+// Colours and controls hide nothing that is no mask's either: what shows them without
+// would show the secret.
+func TestTextInColours(t *testing.T) {
+	r := redactor(t)
+	half := len(githubToken) / 2
+	for text, want := range map[string]string{
+		"a ghp_\x1b[0m" + githubToken[4:] + "\x1b[0m b":                                   "a [redacted github-pat]\x1b[0m b",
+		"\x1b[01;31m\x1b[Kghp_\x1b[m\x1b[K" + githubToken[4:] + " b":                      "\x1b[01;31m\x1b[K[redacted github-pat] b",
+		"\x1b[33m" + awsKey + "\x1b[m":                                                    "\x1b[33m[redacted aws-access-token]\x1b[m",
+		"Key\x1b[33m" + awsKey:                                                            "Key\x1b[33m[redacted aws-access-token]",
+		every(githubToken, "\x00") + "\x00 b":                                             "[redacted github-pat]\x00 b",
+		githubToken[:half] + "\x1b[\x1b[1m" + githubToken[half:]:                          githubToken[:half] + "\x1b[\x1b[1m" + githubToken[half:],
+		"\x1b[1m" + encode("my key: "+githubToken[:half]+githubToken[half:]) + "\x1b[0m.": "\x1b[1m[redacted github-pat]\x1b[0m.",
+		"ok \x1b[32mPASS\x1b[0m \x1b[":                                                    "ok \x1b[32mPASS\x1b[0m \x1b[",
+	} {
+		if out, _ := r.Text([]byte(text)); string(out) != want {
+			t.Errorf("%q became %q, want %q", text, out, want)
+		}
+	}
+}
+
 // A rule that policy lets stay stays; a value of a mask does not.
 func TestKeep(t *testing.T) {
 	var out bytes.Buffer

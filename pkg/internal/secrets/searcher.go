@@ -19,7 +19,7 @@ const (
 // text ten times over. The rest of a stream that takes longer is not written.
 const (
 	leastPatience = 3 * time.Second
-	pace          = 10 << 20 // bytes a second
+	pace          = 5 << 20 // bytes a second
 )
 
 // A searcher replaces in what is written to it what looks like a secret.

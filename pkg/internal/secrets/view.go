@@ -14,6 +14,9 @@ type view struct {
 	// from has, for each byte of text and for its end, where in the original its source
 	// begins; nil is the original itself.
 	from []int32
+	// skips says that parts of the original are nowhere in text: one that stands behind
+	// what is looked for is no part of it.
+	skips bool
 	// whole are parts of text that came from one run of the original; a secret in one
 	// stands for all of the run.
 	whole []run
@@ -34,6 +37,9 @@ func (v view) origin(start, end int) (int, int) {
 			}
 		}
 		return max(from, 0), to
+	}
+	if v.skips && start < end {
+		return int(v.from[start]), int(v.from[end-1]) + 1
 	}
 	if v.from != nil {
 		return int(v.from[start]), int(v.from[end])
@@ -67,6 +73,56 @@ func views(text string, where string) []view {
 		list = append(list, v)
 	}
 	return list
+}
+
+// shown returns text as it is or, when controls and colours are in it, as who reads it
+// sees it: with them gone, and with line ends in their place, since a letter that ends a
+// colour is no part of the word behind it.
+func shown(text string) []view {
+	if strings.IndexFunc(text, unseen) < 0 {
+		return []view{{text: text}}
+	}
+	ended := []byte(text)
+	gone := view{skips: true}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		n := unseenAt(text[i:])
+		if n == 0 {
+			b.WriteByte(text[i])
+			gone.from = append(gone.from, int32(i))
+			i++
+			continue
+		}
+		for range n {
+			ended[i] = '\n'
+			i++
+		}
+	}
+	gone.text, gone.from = b.String(), append(gone.from, int32(len(text)))
+	return []view{{text: string(ended)}, gone}
+}
+
+// unseen says that nobody sees r: a control that moves nothing to another place.
+func unseen(r rune) bool {
+	return (r < ' ' || r == 0x7f) && !(r >= '\t' && r <= '\r')
+}
+
+// unseenAt is how much of the beginning of s nobody sees.
+func unseenAt(s string) int {
+	if !unseen(rune(s[0])) {
+		return 0
+	}
+	if !strings.HasPrefix(s, "\x1b[") {
+		return 1
+	}
+	n := 2
+	for n < len(s) && s[n] >= ' ' && s[n] < '@' {
+		n++
+	}
+	if n < len(s) && s[n] >= '@' && s[n] <= '~' {
+		return n + 1
+	}
+	return 1
 }
 
 // form says that text looks like fields of a form: "a=b&c=d".
