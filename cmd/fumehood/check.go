@@ -62,14 +62,13 @@ func checkPlan(c *call) int {
 
 func (c *call) printRecords(records []proposal.Record, asJSON bool) int {
 	code := exitOK
-	encoder := json.NewEncoder(c.stdout)
 	for _, r := range records {
 		if r.Decision.Effect != proposal.Allow {
 			code = exitRefused
 		}
 		if !asJSON {
 			printDecision(c.stdout, r)
-		} else if err := encoder.Encode(r); err != nil {
+		} else if err := c.printJSON(json.Marshal(r)); err != nil {
 			return c.stopped(err)
 		}
 	}

@@ -121,7 +121,7 @@ func (c *call) unverified(err error) int {
 
 func (c *call) printOrigin(o policysource.Origin, asJSON bool) int {
 	if asJSON {
-		if err := json.NewEncoder(c.stdout).Encode(o); err != nil {
+		if err := c.printJSON(json.Marshal(o)); err != nil {
 			return c.stopped(err)
 		}
 		return exitOK

@@ -51,9 +51,8 @@ func documentPolicy(c *call) int {
 		return c.stopped(err)
 	}
 	if asJSON {
-		encoder := json.NewEncoder(c.stdout)
 		for _, r := range rules {
-			if err := encoder.Encode(r); err != nil {
+			if err := c.printJSON(json.Marshal(r)); err != nil {
 				return c.stopped(err)
 			}
 		}

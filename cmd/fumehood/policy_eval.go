@@ -120,13 +120,19 @@ func (c *call) printExplanations(all []policy.Explanation, asJSON, deep bool) in
 			fmt.Fprint(c.stdout, pen.explanation(x, deep))
 			continue
 		}
-		data, err := json.Marshal(x)
-		if err != nil {
+		if err := c.printJSON(json.Marshal(x)); err != nil {
 			return c.stopped(err)
 		}
-		fmt.Fprintf(c.stdout, "%s\n", printableJSON(data))
 	}
 	return code
+}
+
+// printJSON prints what was marshalled, whoever's texts it quotes.
+func (c *call) printJSON(data []byte, err error) error {
+	if err == nil {
+		_, err = fmt.Fprintf(c.stdout, "%s\n", printableJSON(data))
+	}
+	return err
 }
 
 // printableJSON escapes in a JSON document what a terminal would hide, reorder or obey.

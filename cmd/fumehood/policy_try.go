@@ -106,9 +106,7 @@ func testPolicy(c *call) int {
 		}
 	}
 	if o.json {
-		e := json.NewEncoder(c.stdout)
-		e.SetIndent("", "  ")
-		if err := e.Encode(report); err != nil {
+		if err := c.printJSON(json.MarshalIndent(report, "", "  ")); err != nil {
 			return c.stopped(err)
 		}
 	} else {
@@ -193,6 +191,8 @@ func (c *call) trialVerdict(r trial.Report, o tryout) int {
 		for _, l := range r.Layers {
 			if l.Tests == 0 {
 				refuse("policy.no-tests", fmt.Sprintf("the policy layer %q has no test that runs", l.Layer), hintNoTests)
+			} else if r.Failed == 0 && r.Untouched(l.Layer) {
+				refuse("policy.no-tests", fmt.Sprintf("the tests of the policy layer %q reach none of its rules: that they pass says nothing of it", l.Layer), "write for each rule what it must speak of: match in its METADATA, or rule in a case")
 			}
 		}
 	}

@@ -176,11 +176,14 @@ func (x example) holds(a answer) bool {
 	case "reaches", "not_reaches":
 		return (a.effect == "allow") == (x.key == "reaches")
 	}
-	spoke := a.spoke(x.id)
+	spoke, held := a.spoke(x.id), slices.ContainsFunc(x.places, func(at policy.Place) bool { return a.held[at] })
 	if slices.Contains(silent, x.set) {
-		spoke = slices.ContainsFunc(x.places, func(at policy.Place) bool { return a.held[at] })
+		spoke = held
 	}
-	return spoke == (x.key == "match")
+	if x.key == "match" { // another layer's rule of the same id shows nothing of this one
+		return spoke && held
+	}
+	return !spoke
 }
 
 // wanted says what was, and that it did not come.

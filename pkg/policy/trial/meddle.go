@@ -68,7 +68,8 @@ func means(full string) bool {
 }
 
 // checkWith finds with input.… as … of fields that no input has: what is set there,
-// nothing reads.
+// nothing reads. And it finds decisions that a test makes up: with data.….deny as … and
+// with fumehood.decide as … test nothing but themselves.
 func (t *trial) checkWith(layer string, m *ast.Module) {
 	points := policy.Points()
 	if point := strings.TrimSuffix(policy.PackageOf(m), "_test"); slices.Contains(points, point) {
@@ -76,12 +77,30 @@ func (t *trial) checkWith(layer string, m *ast.Module) {
 	}
 	ast.WalkExprs(m, func(e *ast.Expr) bool {
 		for _, w := range e.With {
-			if ref, ok := w.Target.Value.(ast.Ref); ok && ref[0].Equal(ast.InputRootDocument) {
+			ref, ok := w.Target.Value.(ast.Ref)
+			switch {
+			case ok && ref[0].Equal(ast.InputRootDocument):
 				t.checkField(layer, m, ref, points)
+			case ok && madeUp(ref):
+				t.broken(KindRego, layer, m.Package.Location.File, w.Location.Row, fmt.Sprintf("with %s as …: the test makes up what it looks at", ref), "give it an input, or data of the policy's own: with input as fumehood.parse(\"go test ./...\")")
 			}
 		}
 		return false
 	})
+}
+
+// madeUp reports whether ref is a decision, or what holds decisions.
+func madeUp(ref ast.Ref) bool {
+	var names []string
+	for _, term := range ref.GroundPrefix() {
+		names = append(names, partOf(term))
+	}
+	full := strings.Join(names, ".")
+	if full == nameParse || full == nameDecide {
+		return true
+	}
+	name, below := strings.CutPrefix(full+".", "data.")
+	return below && (means(strings.TrimSuffix(name, ".")) || name == "" || name == "fumehood.")
 }
 
 func (t *trial) checkField(layer string, m *ast.Module, ref ast.Ref, points []string) {

@@ -129,6 +129,20 @@ func (r Report) Coverage() float64 {
 	return 100 * float64(held) / float64(len(r.Rules))
 }
 
+// Untouched reports whether layer has rules and none of them held in a test.
+func (r Report) Untouched(layer string) bool {
+	rules := 0
+	for _, rule := range r.Rules {
+		if rule.Layer != layer {
+			continue
+		}
+		if rules++; rule.Tests > 0 {
+			return false
+		}
+	}
+	return rules > 0
+}
+
 // MarshalJSON adds the coverage, and writes no list as null.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
