@@ -73,14 +73,15 @@ func exportRun(c *call) int {
 	var x export
 	f := c.flags()
 	x.define(f)
-	if code, ok := c.parse(f); !ok {
+	alone := len(c.args) == 1
+	args, code, ok := c.parseMixed(f)
+	if !ok {
 		return code
 	}
-	if x.table && f.NArg() == 0 && len(c.args) == 1 {
+	if x.table && alone {
 		fmt.Fprint(c.stdout, otlp.Table())
 		return exitOK
 	}
-	args := positional(f)
 	if wrong := x.misuse(); wrong != "" {
 		return c.misuse(wrong)
 	}

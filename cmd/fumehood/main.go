@@ -139,6 +139,21 @@ func (c *call) parse(f *flag.FlagSet) (int, bool) {
 	return exitOK, true
 }
 
+// parseMixed reads flags before, between and after arguments, which package flag alone
+// does not do.
+func (c *call) parseMixed(f *flag.FlagSet) (args []string, code int, ok bool) {
+	for {
+		if code, ok := c.parse(f); !ok {
+			return nil, code, false
+		}
+		if f.NArg() == 0 {
+			return args, exitOK, true
+		}
+		args = append(args, f.Arg(0))
+		c.args = f.Args()[1:]
+	}
+}
+
 func (c *call) usage(f *flag.FlagSet, w io.Writer) {
 	fmt.Fprintf(w, "%s\n\nusage: fumehood %s %s\nflags:\n", c.door.synopsis, c.door.name, c.door.usage)
 	f.SetOutput(w)

@@ -128,17 +128,3 @@ func (c *call) writeBundle(name string, data []byte) int {
 	fmt.Fprintf(c.stdout, "%s@%s\n", printable(name), policysource.Digest(data))
 	return exitOK
 }
-
-// parseMixed reads flags before and after arguments.
-func (c *call) parseMixed(f *flag.FlagSet) (args []string, code int, ok bool) {
-	for {
-		if code, ok := c.parse(f); !ok {
-			return nil, code, false
-		}
-		if f.NArg() == 0 {
-			return args, exitOK, true
-		}
-		args = append(args, f.Arg(0))
-		c.args = f.Args()[1:]
-	}
-}

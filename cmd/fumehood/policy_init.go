@@ -51,10 +51,10 @@ func initPolicy(c *call) int {
 	f := c.flags()
 	f.StringVar(&kind, "kind", "", "what the repository is, in place of looking: `KINDS` of "+strings.Join(starter.Kinds(), ", ")+", separated by commas")
 	f.BoolVar(&asJSON, "json", false, "print what was written as JSON")
-	if code, ok := c.parse(f); !ok {
+	args, code, ok := c.parseMixed(f)
+	if !ok {
 		return code
 	}
-	args := positional(f)
 	if len(args) > 1 {
 		return c.misuse("policy init takes one repository")
 	}

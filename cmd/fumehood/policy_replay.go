@@ -75,10 +75,10 @@ func replayPast(c *call) int {
 	of.define(f)
 	f.StringVar(&failOn, "fail-on", failOn, "exit with 1 at a change that is `any`, stricter (or allow->deny), looser (or deny->allow), or none")
 	f.BoolVar(&asJSON, "json", false, "print the outcome as JSON")
-	if code, ok := c.parse(f); !ok {
+	paths, code, ok := c.parseMixed(f)
+	if !ok {
 		return code
 	}
-	paths := positional(f)
 	if len(paths) == 0 {
 		return c.misuse("policy replay needs a log, a report or a folder of them")
 	}

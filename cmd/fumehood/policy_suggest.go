@@ -71,10 +71,10 @@ func suggestPolicy(c *call) int {
 	f.IntVar(&wanted.AtLeast, "at-least", 1, "leave out commands that were seen less than `N` times")
 	f.StringVar(&out, "out", "", "write the policy to this new `folder` (default: print it)")
 	f.BoolVar(&asJSON, "json", false, "print the suggestion and its files as JSON")
-	if code, ok := c.parse(f); !ok {
+	paths, code, ok := c.parseMixed(f)
+	if !ok {
 		return code
 	}
-	paths := positional(f)
 	if len(paths) == 0 {
 		return c.misuse("policy suggest needs a log or a folder of them")
 	}

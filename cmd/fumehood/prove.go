@@ -37,10 +37,10 @@ func proveEntry(c *call) int {
 	var trust audit.Trust
 	f := c.flags()
 	f.StringVar(&trust.Key, "key", "", "verifier key that the log must be signed with")
-	if code, ok := c.parse(f); !ok {
+	args, code, ok := c.parseMixed(f)
+	if !ok {
 		return code
 	}
-	args := positional(f)
 	if len(args) != 2 {
 		return c.misuse("prove needs a log and an id")
 	}
@@ -94,27 +94,14 @@ func findEntry(path, id string, trust audit.Trust) (int64, error) {
 
 // parseOne reads flags that may stand before or after one positional argument.
 func (c *call) parseOne(f *flag.FlagSet, what string) (string, int, bool) {
-	if code, ok := c.parse(f); !ok {
+	args, code, ok := c.parseMixed(f)
+	if !ok {
 		return "", code, false
 	}
-	args := positional(f)
 	if len(args) != 1 {
 		return "", c.misuse(c.door.name + " needs " + what), false
 	}
 	return args[0], exitOK, true
-}
-
-// positional returns the arguments that are no flags; flags between and after them
-// are read too, which package flag alone does not do.
-func positional(f *flag.FlagSet) []string {
-	var args []string
-	for f.NArg() > 0 {
-		args = append(args, f.Arg(0))
-		if f.Parse(f.Args()[1:]) != nil {
-			return nil
-		}
-	}
-	return args
 }
 
 func noEntry(id string) error {
