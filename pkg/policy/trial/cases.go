@@ -77,6 +77,12 @@ func (t *trial) tryCase(ctx context.Context, c proposal.Case, r *Result) {
 	r.heard(a)
 	if r.Status, r.Message = Passed, complaint(c, a); r.Message != "" {
 		r.Status = Failed
+		return
+	}
+	for _, rule := range c.NotRules {
+		if message, hint := t.unknown(rule); message != "" {
+			r.Status, r.Message, r.Hint = Erred, message, hint
+		}
 	}
 }
 

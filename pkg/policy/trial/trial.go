@@ -106,6 +106,9 @@ type trial struct {
 	tests  []test
 	watch
 	spoken map[policy.Place]map[int]bool // the tests in which a rule held
+
+	known    []string // ids of rules
+	readable bool     // all of them
 }
 
 // chosen are the tests to run.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+)
+
+// ofFloor are the rules that hold whatever the layers say.
+var ofFloor = []string{"default.no-rule", "egress.no-rule", "egress.secret", "env.name", "exec.no-rule", "floor.", "network.none", "output.", "trigger.no-rule"}
+
+// unknown says that no rule is called id, which then never speaks: that it must not is
+// no expectation. A layer with a rule whose id cannot be read may have any.
+func (t *trial) unknown(id string) (message, hint string) {
+	known, all := t.ids()
+	if !all || slices.ContainsFunc(known, func(k string) bool {
+		return k == id || strings.HasSuffix(k, ".") && strings.HasPrefix(id, k) || strings.HasSuffix(id, ".") && strings.HasPrefix(k, id)
+	}) {
+		return "", ""
+	}
+	return "no rule is called " + id + ", so that it did not speak shows nothing", policy.Meant(id, known)
+}
+
+// ids are those of the rules of all layers, and whether all could be read.
+func (t *trial) ids() ([]string, bool) {
+	if t.known != nil {
+		return t.known, t.readable
+	}
+	t.known, t.readable = slices.Clone(ofFloor), true
+	shipped, err := policy.Shipped()
+	for _, l := range slices.Concat(t.Tried, t.Beside, []policy.Layer{shipped}) {
+		for _, f := range l.Files {
+			if !f.IsTest() && path.Ext(f.Name) == ".rego" {
+				t.readable = t.readIDs(l, f) && t.readable
+			}
+		}
+	}
+	t.readable = t.readable && err == nil
+	return t.known, t.readable
+}
+
+func (t *trial) readIDs(l policy.Layer, f policy.File) bool {
+	m, err := policy.ParseFile(l.Name, f)
+	if err != nil {
+		return false
+	}
+	all := true
+	for _, r := range m.Rules {
+		if _, means := policy.RuleAt(l.Name, r); !means {
+			continue
+		}
+		d := describe(r)
+		t.known = append(t.known, d.id, headID(r))
+		all = all && (d.id != "" || slices.Contains(silent, string(r.Head.Ref()[0].Value.(ast.Var))))
+	}
+	t.known = slices.DeleteFunc(t.known, func(id string) bool { return id == "" })
+	return all
+}
