@@ -52,7 +52,7 @@ type Outlet struct {
 func New(o Options) (*Outlet, error) {
 	r, err := secrets.NewRedactor(o.Masks)
 	if err != nil {
-		return nil, &proposal.StopError{Code: "output.mask", Message: err.Error(), Hint: "mask values that are found nowhere else, of 6 bytes to 64 KiB"}
+		return nil, &proposal.StopError{Code: "output.mask", Message: err.Error(), Hint: "mask values that are found nowhere else, of 6 bytes to 64 KiB, and a hundred at most, 192 KiB together"}
 	}
 	if o.Decide == nil {
 		o.Decide = replaceAll

@@ -17,11 +17,11 @@
 //
 // A Redactor looks at the whole of a text, of any length, as a stream: in windows that
 // overlap by 8 KiB, for at most three seconds and a fifth of one for each MiB; what is
-// left then does not leave and counts as Unscanned. What looks like a secret is found between
-// and behind colours and controls, too, which who reads it does not see. Values that it was told to mask are
-// found as they are, in base64 at any place of a longer text, in both alphabets, in
-// hexadecimal, in escapes of URLs, JSON and HTML, reversed, by ROT13, without a token's
-// first part, and over lines, controls and colours that stand between their letters: with
+// left then does not leave and counts as Unscanned. What looks like a secret is found
+// between and behind colours and controls, too, which who reads it does not see. Values
+// that it was told to mask are found as they are, in small or capital letters, in base64
+// at any place of a longer text, in both alphabets, in hexadecimal, in escapes of URLs,
+// JSON and HTML, reversed, by ROT13, without a token's first part, and over lines, controls and colours that stand between their letters: with
 // one automaton for all forms (Aho and Corasick), so that no text makes it slow. Of a
 // value of several lines each line of 8 bytes or more is found, too.
 // Not found is what stands more than 256 bytes of controls apart, and the first letter of a

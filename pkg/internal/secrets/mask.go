@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -24,6 +25,9 @@ const (
 	MostMask = 64 << 10
 	// MostMasks is how many there may be.
 	MostMasks = 100
+	// MostMasked is how many bytes all of them may have, lines of their own counted again:
+	// the memory for the forms of each is more than a thousand times its own.
+	MostMasked = 192 << 10
 
 	leastLine   = 8   // of a value of several lines: a line that is masked by itself
 	leastRest   = 16  // what is left of a value without its first part
@@ -67,20 +71,17 @@ func (m Mask) values() []string {
 			break
 		}
 		rest = rest[i+1:]
-		list = append(list, pieces(joined(rest))...)
+		if list = append(list, pieces(joined(rest))...); len(rest) >= 2*pieceLength {
+			break
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// joined is text as the lens that skips sees it.
+// joined is text as the lens that skips sees it. A text need not be UTF-8.
 func joined(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, text)
+	return string(slices.DeleteFunc([]byte(text), isControl))
 }
 
 // pieces cuts a long value, so that the memory for its forms is bounded.
@@ -97,12 +98,13 @@ func pieces(value string) []string {
 
 // forms are the ways in which tools print value.
 func forms(value string) []word {
-	list := []word{{text: value, form: "plain"}, {text: reversed(value), form: "reversed"}, {text: rotated(value), form: "rot13"}}
+	list := []word{{text: value, form: "plain"}, {text: reversed(value), form: "reversed"}, {text: turned(value), form: "reversed"}, {text: rotated(value), form: "rot13"}}
 	add := func(form string, texts ...string) {
 		for _, text := range texts {
 			list = append(list, word{text: text, form: form})
 		}
 	}
+	add("case", cased(value, 'A', 'Z'), cased(value, 'a', 'z'))
 	for offset := range 3 {
 		add("base64", core(base64.RawStdEncoding, value, offset), core(base64.RawURLEncoding, value, offset))
 	}
@@ -112,8 +114,8 @@ func forms(value string) []word {
 		add("url", spaced(digits, "%"))
 	}
 	add("url", url.QueryEscape(value), url.PathEscape(value))
-	for _, escapeHTML := range []bool{true, false} {
-		add("json", quoted(value, escapeHTML))
+	if len(strings.ToValidUTF8(value, "")) >= LeastMask { // there is one sign for all that is none
+		add("json", quoted(value, true), quoted(value, false), string([]rune(value)))
 	}
 	ascii := strconv.QuoteToASCII(value)
 	add("json", ascii[1:len(ascii)-1])
@@ -133,16 +135,40 @@ func reversed(value string) string {
 	return string(b)
 }
 
+// turned is reversed by characters.
+func turned(value string) string {
+	var b strings.Builder
+	for end := len(value); end > 0; {
+		_, size := utf8.DecodeLastRuneInString(value[:end])
+		b.WriteString(value[end-size : end])
+		end -= size
+	}
+	return b.String()
+}
+
 func rotated(value string) string {
-	return strings.Map(func(r rune) rune {
+	b := []byte(value)
+	for i, c := range b {
 		switch {
-		case 'a' <= r && r <= 'z':
-			return 'a' + (r-'a'+13)%26
-		case 'A' <= r && r <= 'Z':
-			return 'A' + (r-'A'+13)%26
+		case 'a' <= c && c <= 'z':
+			b[i] = 'a' + (c-'a'+13)%26
+		case 'A' <= c && c <= 'Z':
+			b[i] = 'A' + (c-'A'+13)%26
 		}
-		return r
-	}, value)
+	}
+	return string(b)
+}
+
+// cased is value with the letters from first to last in the other case, as names of hosts
+// and of variables are written.
+func cased(value string, first, last byte) string {
+	b := []byte(value)
+	for i, c := range b {
+		if first <= c && c <= last {
+			b[i] = c ^ ' '
+		}
+	}
+	return string(b)
 }
 
 // spaced puts mark between the bytes of hexadecimal digits.
@@ -174,9 +200,17 @@ const marker = "[redacted "
 const ForgedMarker = "forged-marker"
 
 // newWords are all forms of all masks.
-func newWords(masks []Mask) []word {
+func newWords(masks []Mask) ([]word, error) {
 	var words []word
+	room := MostMasked
 	for i, m := range masks {
+		values := m.values()
+		for _, value := range values {
+			room -= len(value)
+		}
+		if room < 0 {
+			return nil, fmt.Errorf("the values to mask have more than %d bytes together", MostMasked)
+		}
 		whole := strings.TrimSpace(m.Value)
 		if strings.ContainsAny(whole, "\r\n\t") { // escaped, their lines belong together
 			words = append(words, word{text: quoted(whole, false), value: i, form: "json"}, word{text: quoted(whole, true), value: i, form: "json"})
@@ -186,7 +220,7 @@ func newWords(masks []Mask) []word {
 				}
 			}
 		}
-		for _, value := range m.values() {
+		for _, value := range values {
 			for _, w := range forms(value) {
 				if len(w.text) >= LeastMask {
 					w.value = i
@@ -195,5 +229,5 @@ func newWords(masks []Mask) []word {
 			}
 		}
 	}
-	return slices.DeleteFunc(words, func(w word) bool { return len(w.text) > 8*pieceLength })
+	return slices.DeleteFunc(words, func(w word) bool { return len(w.text) > 8*pieceLength }), nil
 }

@@ -22,16 +22,8 @@ type masker struct {
 	spans []span // finds in held, by their beginning, none touching another
 }
 
-func newMasker(to io.Writer, words *automaton, rules func(*word) (string, string), count func(rule, form string)) *masker {
-	m := &masker{to: to, rules: rules, count: count}
-	if words == nil {
-		return m
-	}
-	m.lenses = []*lens{newLens(words, false, false)}
-	if len(words.words) > 1 { // more than the marker
-		m.lenses = append(m.lenses, newLens(words, true, false), newLens(words, true, true))
-	}
-	return m
+func newMasker(to io.Writer, lenses []*lens, rules func(*word) (string, string), count func(rule, form string)) *masker {
+	return &masker{to: to, lenses: lenses, rules: rules, count: count}
 }
 
 // Write looks at p and writes what is known to be clean.

@@ -17,8 +17,8 @@ import (
 type Redactor struct {
 	scanner *Scanner
 	masks   []Mask
-	words   *automaton
-	names   *automaton // without the marker, for texts that may hold ones of ours; nil without masks
+	marks   *automaton // the marker, in texts that hold none of ours
+	words   *automaton // all forms of the masks; nil without any
 }
 
 // NewRedactor returns a Redactor for masks, which may be none. Its error says what is
@@ -36,13 +36,12 @@ func NewRedactor(masks []Mask) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{scanner: scanner, masks: masks}
-	words := newWords(masks)
-	r.words = newAutomaton(append(words, word{text: marker, value: -1}))
+	r := &Redactor{scanner: scanner, masks: masks, marks: newAutomaton([]word{{text: marker, value: -1}})}
+	words, err := newWords(masks)
 	if len(words) > 0 {
-		r.names = newAutomaton(words)
+		r.words = newAutomaton(words)
 	}
-	return r, nil
+	return r, err
 }
 
 // A Tally is what was found in one text.
@@ -94,7 +93,7 @@ func (r *Redactor) stands(w *word) (rule, text string) {
 // which rules finds stay; no value of a mask does. What could not be searched in time is
 // not copied, and counts as found by the rule Unscanned.
 func (r *Redactor) Copy(to io.Writer, from io.Reader, keep func(rule string) bool) (Tally, error) {
-	p := r.pipe(to, r.words, keep)
+	p := r.pipe(to, true, keep)
 	_, err := io.CopyBuffer(p.mask, justReader{from}, make([]byte, window))
 	if err == nil {
 		err = p.close()
@@ -109,10 +108,22 @@ type pipe struct {
 	count  *counter
 }
 
-func (r *Redactor) pipe(to io.Writer, words *automaton, keep func(string) bool) pipe {
+// pipe is for one text; foreign says that no marker in it is ours.
+func (r *Redactor) pipe(to io.Writer, foreign bool, keep func(string) bool) pipe {
 	c := newCounter()
 	search := &searcher{scanner: r.scanner, to: to, keep: keep, count: c.rule}
-	return pipe{newMasker(search, words, r.stands, c.mask), search, c}
+	return pipe{newMasker(search, r.lenses(foreign), r.stands, c.mask), search, c}
+}
+
+func (r *Redactor) lenses(foreign bool) []*lens {
+	var list []*lens
+	if foreign { // a marker in colours looks like one without
+		list = append(list, newLens(r.marks, false, false), newLens(r.marks, true, false))
+	}
+	if r.words != nil {
+		list = append(list, newLens(r.words, false, false), newLens(r.words, true, false), newLens(r.words, true, true))
+	}
+	return list
 }
 
 func (p pipe) close() error {
@@ -126,11 +137,11 @@ func (p pipe) close() error {
 type justReader struct{ io.Reader }
 
 // Text returns text with markers in the place of secrets, and what was found.
-func (r *Redactor) Text(text []byte) ([]byte, Tally) { return r.text(text, r.words) }
+func (r *Redactor) Text(text []byte) ([]byte, Tally) { return r.text(text, true) }
 
-func (r *Redactor) text(text []byte, words *automaton) ([]byte, Tally) {
+func (r *Redactor) text(text []byte, foreign bool) ([]byte, Tally) {
 	var out bytes.Buffer
-	p := r.pipe(&out, words, nil)
+	p := r.pipe(&out, foreign, nil)
 	_, _ = p.mask.Write(text) // a buffer takes everything
 	_ = p.close()
 	return out.Bytes(), p.count.tally()

@@ -34,6 +34,7 @@ var canaries = []string{
 	"-----BEGIN THING-----\n" + random(13, 64, letters) + "\n" + random(14, 64, letters) + "\n" + random(15, 20, letters) + "\n-----END THING-----\n",
 	`{"type": "robot", "id": "` + random(16, 30, letters) + `", "n": 7}`,
 	"1234567890",
+	"\xffno\x80text\xfe\xc3",
 }
 
 // ways are how a value may be written; each must be found wherever it stands.
@@ -55,7 +56,10 @@ var ways = []struct {
 	{"path", url.PathEscape},
 	{"percent", fully},
 	{"reversed", reversed},
+	{"reversed by characters", turned},
 	{"rot13", rotated},
+	{"small", func(s string) string { return cased(s, 'A', 'Z') }},
+	{"capital", func(s string) string { return cased(s, 'a', 'z') }},
 	{"JSON", func(s string) string { b, _ := json.Marshal(s); return string(b) }},
 	{"JSON twice", func(s string) string { b, _ := json.Marshal(s); return string(b) + string(b) }},
 	{"HTML", html.EscapeString},
@@ -70,11 +74,7 @@ var ways = []struct {
 
 // every puts mark between the characters of s.
 func every(s, mark string) string {
-	var parts []string
-	for _, r := range s {
-		parts = append(parts, string(r))
-	}
-	return strings.Join(parts, mark)
+	return strings.Join(strings.SplitAfter(s, ""), mark)
 }
 
 func redactor(t testing.TB, values ...string) *Redactor {
@@ -174,6 +174,11 @@ func TestMaskRefused(t *testing.T) {
 	}
 	if _, err := NewRedactor(make([]Mask, MostMasks+1)); err == nil {
 		t.Error("any number of masks is taken")
+	}
+	value := random(17, MostMask-1, letters)
+	many := slices.Repeat([]Mask{{Name: "NAME", Value: value}}, 5)
+	if _, err := NewRedactor(many); err == nil || !strings.Contains(err.Error(), "together") || strings.Contains(err.Error(), value) {
+		t.Errorf("masks of any length are taken: %.100v", err)
 	}
 }
 
@@ -329,7 +334,7 @@ func FuzzMask(f *testing.F) {
 			text = slices.Concat(before, []byte("\n"), []byte(w.write(value)), after)
 		}
 		var out bytes.Buffer
-		p := r.pipe(&out, r.words, nil)
+		p := r.pipe(&out, true, nil)
 		rng := rand.New(rand.NewPCG(uint64(cut), 1))
 		for rest := text; len(rest) > 0; {
 			n := min(len(rest), 1+rng.IntN(1+int(cut)%300))

@@ -15,8 +15,8 @@ import (
 // names of tables included, and what was found. Nothing of v is changed, and where
 // nothing is found v itself comes back. Texts of type []byte are left as they are.
 //
-// A marker is taken for one of ours. A text is searched by itself: what is a secret only because of the name of its field
-// is not found.
+// A marker is taken for one of ours. A text is searched by itself: what is a secret only
+// because of the name of its field is not found.
 func Value[T any](r *Redactor, v T) (T, []proposal.Redaction) {
 	if !r.suspects(reflect.ValueOf(v)) {
 		return v, nil
@@ -42,7 +42,7 @@ func (r *Redactor) suspects(v reflect.Value) bool {
 		return true
 	}
 	found := false
-	m := newMasker(io.Discard, r.names, r.stands, func(string, string) { found = true })
+	m := newMasker(io.Discard, r.lenses(false), r.stands, func(string, string) { found = true })
 	_, _ = m.Write([]byte(text)) // nothing of it is kept
 	_ = m.Close()
 	return found
@@ -132,7 +132,7 @@ func (r *Redactor) copyOf(v reflect.Value, c *counter) reflect.Value {
 
 // word is s redacted, counted in c.
 func (r *Redactor) word(s string, c *counter) string {
-	out, t := r.text([]byte(s), r.names)
+	out, t := r.text([]byte(s), false)
 	if len(t.Found) == 0 {
 		return s
 	}
