@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -103,9 +104,12 @@ func (f *folder) remove() error {
 // removeForsaken does what it can: what cannot be removed now is tried again by the
 // next run, and is no reason not to run.
 func removeForsaken() {
-	list, _ := filepath.Glob(filepath.Join(os.TempDir(), unread+"*"))
-	for _, dir := range list {
-		if f, err := locked(dir); err == nil {
+	list, _ := os.ReadDir(os.TempDir()) // no pattern: the folder's name may look like one
+	for _, x := range list {
+		if !strings.HasPrefix(x.Name(), unread) {
+			continue
+		}
+		if f, err := locked(filepath.Join(os.TempDir(), x.Name())); err == nil {
 			_ = f.remove()
 		}
 	}

@@ -110,15 +110,41 @@ func (u *Outlet) Failure(f *proposal.Failure) *proposal.Failure {
 }
 
 // Event returns what was seen of a command. Where words of a program are replaced,
-// their digest goes: it could tell a short one.
+// their digest goes: it could tell a short one. A word that the kernel's side has cut
+// loses what may be the half of a secret.
 func (u *Outlet) Event(e proposal.Event) proposal.Event {
 	id := e.Command
+	e, short := u.shortened(e)
 	e, found := clean(u, e)
 	e.Command = id
-	if found != nil && e.Exec != nil {
+	if (found != nil || short) && e.Exec != nil {
 		e.Exec.ArgvDigest = ""
 	}
 	return e
+}
+
+// cutWord is the length from which a word of a program may have been cut: wire.MaxWord.
+const cutWord = 1 << 10
+
+// shortened cuts words again where a secret may begin, and says whether it did. The last
+// word may have been cut at any length.
+func (u *Outlet) shortened(e proposal.Event) (proposal.Event, bool) {
+	if e.Exec == nil || !e.Exec.ArgvCut {
+		return e, false
+	}
+	x := *e.Exec
+	x.Argv = slices.Clone(x.Argv)
+	short := false
+	for i, w := range x.Argv {
+		if len(w) < cutWord && i < len(x.Argv)-1 {
+			continue
+		}
+		if n := u.redactor.Begun(w); n < len(w) {
+			x.Argv[i], short = w[:n]+"…", true
+		}
+	}
+	e.Exec = &x
+	return e, short
 }
 
 // Report returns r, which may hold markers already, with those that are missing, for

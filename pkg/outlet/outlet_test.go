@@ -286,6 +286,26 @@ func TestRecordAndEvent(t *testing.T) {
 	if e.Exec.Argv[1] != "[redacted CANARY]" || e.Exec.ArgvDigest != "" {
 		t.Errorf("got %+v", e.Exec)
 	}
+	long := strings.Repeat("ordinary words ", 100)
+	for _, secret := range []string{canary, hex.EncodeToString([]byte(canary)), token} {
+		for n := 8; n < len(secret); n++ {
+			word := long[:cutWord-n-1] + " " + secret[:n]
+			argv := []string{"say", word, secret[:n]}
+			e := u.Event(proposal.Event{Command: "unit", Exec: &proposal.Exec{Argv: argv, ArgvCut: true, ArgvDigest: "sha256:x"}})
+			if got := strings.Join(e.Exec.Argv, "|"); strings.Contains(got, secret[:n]) && (secret != token || n >= 16) {
+				t.Errorf("%d letters are left: %q", n, got[len(got)-80:])
+			} else if !strings.HasPrefix(got, "say|ordinary words ordinary") {
+				t.Errorf("more went: %q", got)
+			}
+			if argv[1] != word {
+				t.Error("what it was given was changed")
+			}
+		}
+	}
+	whole := []string{"say", long[:cutWord], "x"}
+	if e := u.Event(proposal.Event{Exec: &proposal.Exec{Argv: whole, ArgvCut: true, ArgvDigest: "sha256:x"}}); !slices.Equal(e.Exec.Argv, whole) || e.Exec.ArgvDigest == "" {
+		t.Errorf("got %+v", e.Exec)
+	}
 	if err := u.Named(proposal.Plan{Proposals: []proposal.Proposal{{ID: "ok"}, {ID: canary}}}); proposal.FailureOf(err).Code != "output.id" {
 		t.Errorf("got %v", err)
 	}
@@ -329,7 +349,10 @@ func BenchmarkStream(b *testing.B) {
 // What a killed run left is removed by the next; what a living one holds, another
 // user's, and what only bears the name, are not.
 func TestForsakenFolders(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "a[b]*"))
+	if err := os.Mkdir(os.TempDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	living, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)

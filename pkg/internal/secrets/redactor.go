@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -99,6 +100,34 @@ func (r *Redactor) Copy(to io.Writer, from io.Reader, keep func(rule string) boo
 		err = p.close()
 	}
 	return p.count.tally(), err
+}
+
+// What a text that breaks off may end with, unseen to be the beginning of a find.
+const (
+	leastBegun = 4  // letters of a mask's value
+	leastRun   = 16 // characters of what looks like a token
+)
+
+// Begun is how much of text, which breaks off at its end, comes before what may be the
+// beginning of a secret: of a mask's, or of anything that is one long word.
+func (r *Redactor) Begun(text string) int {
+	end := int64(len(text))
+	begun := end
+	for _, l := range r.lenses(false) {
+		l.read([]byte(text), 0, func(span) {})
+		begun = min(begun, l.pending(end))
+	}
+	if end-begun < leastBegun {
+		begun = end
+	}
+	run := len(text)
+	for run > 0 && (alphabet[text[run-1]] != 0 || strings.IndexByte("=.%~", text[run-1]) >= 0) {
+		run--
+	}
+	if len(text)-run >= leastRun {
+		begun = min(begun, int64(run))
+	}
+	return int(begun)
 }
 
 // A pipe is the way of one text: masks first, since what they leave is searched.
