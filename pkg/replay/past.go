@@ -3,8 +3,10 @@
 package replay
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -27,7 +29,7 @@ type Past struct {
 
 	deeds int
 	held  int64
-	known map[string]bool // ids of runs
+	known map[string]map[[sha256.Size]byte]bool // what runs tell, by their ids
 }
 
 // A Run is one run.
@@ -94,14 +96,14 @@ func (d Deed) Text() string {
 func (d *Deed) add(events []proposal.Event) {
 	for _, e := range events {
 		switch {
-		case e.Exec != nil && e.Decision != nil && (e.Kind == proposal.EventExec || e.Kind == proposal.EventRefused):
-			if cut(e.Exec.Path) || cut(e.Exec.Script) || e.Exec.Path == "" || e.Exec.Layer == "" {
+		case e.Exec != nil && (e.Kind == proposal.EventExec || e.Kind == proposal.EventRefused):
+			if x := e.Exec; e.Decision == nil || cut(x.Path) || cut(x.Script) || cut(x.ParentPath) || cut(x.Cwd) || shortened(x.Env, mostNames) || shortened(x.Same, mostPaths) || x.Path == "" || x.Layer == "" {
 				d.Omitted++
 				continue
 			}
 			d.exec(*e.Exec, *e.Decision)
 		case e.Flow != nil:
-			if g := e.Flow.Egress; g.Kind == "" || cut(g.Name) || cut(g.Path) || len(e.Flow.Decision.Rules) == 0 {
+			if g := e.Flow.Egress; g.Kind == "" || cut(g.Name) || cut(g.Path) || cut(g.Method) || cut(g.SNI) || shortened(g.Registries, mostNames) || len(g.Secrets) >= mostSecrets || len(e.Flow.Decision.Rules) == 0 {
 				d.Omitted++
 				continue
 			}
@@ -112,6 +114,20 @@ func (d *Deed) add(events []proposal.Event) {
 
 // cut reports whether the recorder has shortened text.
 func cut(text string) bool { return strings.HasSuffix(text, "…") }
+
+// What pkg/hood keeps of a list: so many words, and so many bytes of names or paths.
+const (
+	mostWords   = 64
+	mostNames   = 256
+	mostPaths   = 4096
+	mostSecrets = 8
+)
+
+// shortened reports whether list may lack its end, being as long as the recorder keeps
+// it. Of argv the record says so itself.
+func shortened(list []string, most int) bool {
+	return len(list) >= mostWords || len(strings.Join(list, ""))+len("…") > most || slices.ContainsFunc(list, cut)
+}
 
 func (d *Deed) exec(x proposal.Exec, decision proposal.ExecDecision) {
 	x.Pid, x.Parent = 0, 0

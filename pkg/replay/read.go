@@ -5,12 +5,15 @@ package replay
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/audit"
@@ -46,7 +49,7 @@ func stop(code, message, hint string, err error) error {
 // Read reads logs, reports, and folders of them. Of a run that is told by a log and by a
 // report, the log is taken. Its errors are StopErrors.
 func Read(paths []string, o Options) (Past, error) {
-	past := Past{known: map[string]bool{}}
+	past := Past{known: map[string]map[[sha256.Size]byte]bool{}}
 	logs, reports, err := sources(paths)
 	if err != nil {
 		return past, err
@@ -170,19 +173,57 @@ func (p *Past) log(f *os.File, path string, o Options) error {
 	return p.take(t.run)
 }
 
-// take adds a run that is not known yet.
+// take adds a run that is not known yet. One of the same id that tells more, or
+// otherwise, is another: else whoever writes a log could hide a run behind it.
 func (p *Past) take(r Run) error {
 	switch {
 	case r.ID == "":
 		p.left(r.Source, "", "it tells of no run")
-	case p.known[r.ID]: // by its log, or by another copy
+	case p.tells(r): // its log, or another copy
 	case len(p.Runs) >= mostRuns:
 		return tooLarge()
 	default:
-		p.known[r.ID] = true
+		p.remember(r)
 		p.Runs = append(p.Runs, r)
 	}
 	return nil
+}
+
+// tells reports whether the runs with r's id tell all that r does.
+func (p *Past) tells(r Run) bool {
+	known := p.known[r.ID]
+	return known != nil && !slices.ContainsFunc(r.told(), func(one [sha256.Size]byte) bool { return !known[one] })
+}
+
+func (p *Past) remember(r Run) {
+	if p.known[r.ID] == nil {
+		p.known[r.ID] = map[[sha256.Size]byte]bool{}
+	}
+	for _, one := range r.told() {
+		p.known[r.ID][one] = true
+	}
+}
+
+// told are the digests of what r tells, each with the proposal that it belongs to.
+func (r Run) told() [][sha256.Size]byte {
+	var all [][sha256.Size]byte
+	add := func(of ...any) {
+		data, err := json.Marshal(of)
+		if err != nil {
+			panic("replay: internal error: what was read as JSON is none: " + err.Error())
+		}
+		all = append(all, sha256.Sum256(data))
+	}
+	for _, d := range r.Deeds {
+		add("proposal", d.Proposal, d.Decision.Effect, d.Approved)
+		for _, x := range d.Execs {
+			add("exec", d.Proposal.ID, x.Exec, x.Decision.Effect)
+		}
+		for _, f := range d.Flows {
+			add("egress", d.Proposal.ID, f.Egress, f.Decision.Effect)
+		}
+	}
+	return all
 }
 
 func (p *Past) left(source, id, why string) { p.Left = append(p.Left, Left{source, id, why}) }

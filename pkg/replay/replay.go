@@ -164,11 +164,15 @@ func (o *Outcome) compare(j job, kind, text string, times int, from, to Answer) 
 }
 
 func (o *Outcome) exec(ctx context.Context, j job, x Exec, g proposal.Grant, judge Judge) {
-	o.Execs++
-	o.Decisions++
 	asked := x.Exec
 	asked.Command, asked.Grants = j.deed.Proposal.ID, slices.Concat([]string{}, g.Exec)
 	d, err := judge.Exec(ctx, asked)
+	o.Decisions++
+	if asked.ArgvCut && err == nil && !d.Cacheable { // the words that are not here may decide
+		o.Omitted++
+		return
+	}
+	o.Execs++
 	o.compare(j, KindExec, x.Exec.Path, x.Times, answer(x.Decision.Effect, x.Decision.Rules, reasons(x.Decision.Reason), nil), answer(d.Effect, d.Rules, reasons(d.Reason), err))
 }
 

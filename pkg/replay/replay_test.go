@@ -182,6 +182,62 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// TestAgainGuessesNothing holds that what the past does not say in full is counted, and
+// decided only where that decides nothing.
+func TestAgainGuessesNothing(t *testing.T) {
+	changed := func(change func(*proposal.Exec)) []proposal.Event {
+		e := exec("/usr/bin/git", "rootfs", proposal.Allow, "exec.rootfs")
+		e.Exec.Argv = []string{"git", "status"}
+		change(e.Exec)
+		return []proposal.Event{e}
+	}
+	argv := []string{"git", "status", strings.Repeat("x", 3000), "--secret"}
+	for name, c := range map[string]struct {
+		event          []proposal.Event
+		rule           string
+		execs, omitted int
+	}{
+		"whole":           {changed(func(*proposal.Exec) {}), `"--secret" in input.argv`, 1, 0},
+		"argv, looked at": {changed(func(x *proposal.Exec) { x.Argv = argv }), `"--secret" in input.argv`, 0, 1},
+		"argv, not":       {changed(func(x *proposal.Exec) { x.Argv = argv }), `input.name == "x"`, 1, 0},
+		"env":             {changed(func(x *proposal.Exec) { x.Env = []string{strings.Repeat("GIT_X", 70), "GIT_EXEC_PATH"} }), `"GIT_EXEC_PATH" in input.env`, 0, 1},
+		"same":            {changed(func(x *proposal.Exec) { x.Same = []string{"/" + strings.Repeat("x", 5000), "/usr/bin/curl"} }), `"curl" in input.names`, 0, 1},
+		"no decision":     {[]proposal.Event{{Kind: proposal.EventExec, Pid: 7, Exec: &proposal.Exec{Path: "/usr/bin/git", Layer: "rootfs"}}}, `input.name == "x"`, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log, _ := played(t, "r1", policy.Options{}, map[string][]proposal.Event{"list": c.event}, proposal.Proposal{ID: "list", Run: "ls"})
+			rego := "package fumehood.exec\n\ndeny contains {\"rule\": \"x.x\", \"message\": \"m\", \"suggestion\": \"s\"} if " + c.rule + "\n"
+			o := again(t, policy.Options{Layers: []policy.Layer{layer(policy.Restricts, rego)}}, log)
+			if o.Execs != c.execs || o.Omitted != c.omitted || len(o.Changes) != 0 {
+				t.Errorf("%d decided, %d omitted, want %d, %d; changes %v", o.Execs, o.Omitted, c.execs, c.omitted, spoken(o))
+			}
+		})
+	}
+}
+
+// TestRunsOfOneID holds that a copy of a run counts once, and that none hides another run
+// of its id.
+func TestRunsOfOneID(t *testing.T) {
+	ls := proposal.Proposal{ID: "list", Run: "ls"}
+	first, _ := played(t, "r1", policy.Options{}, nil, ls)
+	for name, c := range map[string]struct {
+		events    map[string][]proposal.Event
+		proposals []proposal.Proposal
+		runs      int
+	}{
+		"as much":          {nil, []proposal.Proposal{ls}, 1},
+		"another proposal": {nil, []proposal.Proposal{{ID: "list", Run: "ls -l"}}, 2},
+		"one more":         {nil, []proposal.Proposal{ls, {ID: "b", Run: "ls"}}, 2},
+		"a program":        {map[string][]proposal.Event{"list": {exec("/usr/bin/git", "rootfs", proposal.Allow, "exec.rootfs")}}, []proposal.Proposal{ls}, 2},
+		"a connection":     {map[string][]proposal.Event{"list": {lookup("go.example", proposal.Deny, "egress.host")}}, []proposal.Proposal{ls}, 2},
+	} {
+		other, _ := played(t, "r1", policy.Options{}, c.events, c.proposals...)
+		if o := again(t, policy.Options{}, first, other); o.Runs != c.runs {
+			t.Errorf("%s: %d runs, want %d", name, o.Runs, c.runs)
+		}
+	}
+}
+
 // TestDirection holds that what becomes stricter is told from what becomes looser.
 func TestDirection(t *testing.T) {
 	for _, c := range []struct {
