@@ -84,11 +84,45 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	for _, d := range doors() {
 		if d.name == name {
 			c.door, c.args = d, args[1:]
-			return d.run(c)
+			return c.enter()
 		}
 	}
 	fmt.Fprintf(stderr, "fumehood: unknown command %q\nfumehood: hint: fumehood help lists the commands\n", name)
 	return exitUsage
+}
+
+// A printer keeps the first error of those that printing to a terminal or a file meets.
+type printer struct {
+	io.Writer
+	err error
+}
+
+func (p *printer) Write(data []byte) (int, error) {
+	n, err := p.Writer.Write(data)
+	if p.err == nil {
+		p.err = err
+	}
+	return n, err
+}
+
+// enter runs the door. An answer that was not written in full is none: who reads a file
+// that the disk had no room for must not take it for one.
+func (c *call) enter() int {
+	out := &printer{Writer: c.stdout}
+	c.stdout = out
+	code := c.door.run(c)
+	if out.err != nil && code != exitStopped {
+		return c.stopped(out.err)
+	}
+	return code
+}
+
+// unprinted says where err comes from when standard output gave it.
+func (c *call) unprinted(err error) error {
+	if out, ok := c.stdout.(*printer); ok && out.err != nil && errors.Is(err, out.err) {
+		return &proposal.StopError{Code: "output.not-writable", Message: "cannot write all of the answer to standard output", Hint: "is there room where it leads?", Err: err}
+	}
+	return err
 }
 
 func printHelp(w io.Writer) {
@@ -168,7 +202,7 @@ func (c *call) misuse(message string) int {
 
 // stopped says why fumehood could not do its work.
 func (c *call) stopped(err error) int {
-	f := proposal.FailureOf(err)
+	f := proposal.FailureOf(c.unprinted(err))
 	fmt.Fprintf(c.stderr, "fumehood: %s: %s\n", f.Code, printable(f.Message))
 	if f.Hint != "" {
 		fmt.Fprintf(c.stderr, "fumehood: hint: %s\n", printable(f.Hint))

@@ -5,11 +5,8 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
@@ -109,21 +106,9 @@ func buildBundle(c *call) int {
 	return c.writeBundle(output, data)
 }
 
-// writeBundle puts the file in place at once, so that nobody reads half of it.
 func (c *call) writeBundle(name string, data []byte) int {
-	f, err := os.CreateTemp(filepath.Dir(name), ".fumehood-bundle-")
-	if err == nil {
-		_, err = f.Write(data)
-		err = errors.Join(err, f.Chmod(0o644), f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), name)
-		}
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}
-	if err != nil {
-		return c.stopped(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", name), Hint: "is the folder there, and may you write to it?", Err: err})
+	if err := replaceFile(name, data); err != nil {
+		return c.stopped(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", name), Hint: hintUnwritable, Err: err})
 	}
 	fmt.Fprintf(c.stdout, "%s@%s\n", printable(name), policysource.Digest(data))
 	return exitOK

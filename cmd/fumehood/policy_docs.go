@@ -5,10 +5,10 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
-	"os"
+	"fmt"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
@@ -83,24 +83,23 @@ func (p *chosen) described(ctx context.Context) (rules []manual.Rule, err error)
 }
 
 func (c *call) writePage(rules []manual.Rule, output string) int {
-	w := bufio.NewWriter(c.stdout)
-	if output != "" {
-		f, err := os.Create(output)
-		if err != nil {
-			return c.stopped(unwritable(output, err))
+	var page bytes.Buffer
+	err := manual.Write(&page, rules)
+	switch {
+	case err != nil:
+	case output == "":
+		_, err = c.stdout.Write(page.Bytes())
+	default:
+		if err = replaceFile(output, page.Bytes()); err != nil {
+			err = unwritable(output, err)
 		}
-		defer f.Close()
-		w = bufio.NewWriter(f)
 	}
-	if err := manual.Write(w, rules); err != nil {
+	if err != nil {
 		return c.stopped(err)
-	}
-	if err := w.Flush(); err != nil {
-		return c.stopped(unwritable(output, err))
 	}
 	return exitOK
 }
 
 func unwritable(file string, err error) error {
-	return &proposal.StopError{Code: "policy.not-writable", Message: "cannot write " + file, Hint: "name a file in a folder that exists", Err: err}
+	return &proposal.StopError{Code: "policy.not-writable", Message: fmt.Sprintf("cannot write %q", file), Hint: hintUnwritable, Err: err}
 }

@@ -8,12 +8,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
-
-	"golang.org/x/term"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -24,8 +21,7 @@ import (
 type pen struct{ colour bool }
 
 func newPen(w io.Writer) pen {
-	f, ok := w.(*os.File)
-	return pen{ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""}
+	return pen{colour(w)}
 }
 
 // Colours, by what they are for.

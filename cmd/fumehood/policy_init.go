@@ -62,7 +62,11 @@ func initPolicy(c *call) int {
 	if len(args) == 1 {
 		repository = args[0]
 	}
-	wrote, err := writeStarter(repository, kind)
+	files, kinds, err := starterOf(kind)
+	if err != nil {
+		return c.misuse(printable(err.Error()))
+	}
+	wrote, err := writeStarter(repository, kinds, files)
 	if err != nil {
 		return c.stopped(err)
 	}
@@ -76,20 +80,31 @@ func initPolicy(c *call) int {
 	return exitOK
 }
 
-// writeStarter writes through a root that no link in the repository can lead out of.
-func writeStarter(repository, kind string) (initialised, error) {
+// starterOf is what --kind names; nothing, where it is for the repository to say.
+func starterOf(kind string) (files []starter.File, kinds []string, err error) {
+	if kind == "" {
+		return nil, nil, nil
+	}
+	for k := range strings.SplitSeq(kind, ",") {
+		kinds = append(kinds, strings.ToLower(strings.TrimSpace(k)))
+	}
+	files, err = starter.Files(kinds)
+	return files, kinds, err
+}
+
+// writeStarter writes through a root that no link in the repository can lead out of. Where
+// not all of it can be written, nothing of it stays.
+func writeStarter(repository string, kinds []string, files []starter.File) (initialised, error) {
 	root, err := os.OpenRoot(repository)
 	if err != nil {
 		return initialised{}, initError(fmt.Sprintf("cannot open the folder %q", repository), "name the repository's folder", err)
 	}
 	defer root.Close()
-	kinds := starter.Detect(root.FS())
-	if kind != "" {
-		kinds = strings.Split(kind, ",")
-	}
-	files, err := starter.Files(kinds)
-	if err != nil {
-		return initialised{}, initError(err.Error(), "for example --kind go,node", nil)
+	if files == nil {
+		kinds = starter.Detect(root.FS())
+		if files, err = starter.Files(kinds); err != nil {
+			return initialised{}, err
+		}
 	}
 	wrote := initialised{Folder: filepath.Join(repository, starterFolder), Kinds: append([]string{}, kinds...)}
 	if err := makeNew(root, wrote.Folder); err != nil {
@@ -97,7 +112,7 @@ func writeStarter(repository, kind string) (initialised, error) {
 	}
 	for _, file := range files {
 		if err := root.WriteFile(path.Join(starterFolder, file.Name), file.Content, 0o644); err != nil {
-			return initialised{}, unwritable(filepath.Join(wrote.Folder, file.Name), err)
+			return initialised{}, errors.Join(unwritable(filepath.Join(wrote.Folder, file.Name), err), root.RemoveAll(starterFolder))
 		}
 		wrote.Files = append(wrote.Files, file.Name)
 	}
@@ -112,7 +127,7 @@ func makeNew(root *os.Root, shown string) error {
 	err := root.Mkdir(starterFolder, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		return initError(fmt.Sprintf("there is a policy at %q already", shown),
-			"change it, or move it away first: fumehood policy check --policy "+shown+" says what it holds", nil)
+			"change it, or move it away first: fumehood policy check --policy "+shellWord(shown)+" says what it holds", nil)
 	}
 	if err != nil {
 		return unwritable(shown, err)
@@ -129,8 +144,7 @@ func (c *call) tellStarter(wrote initialised) {
 	if len(wrote.Kinds) > 0 {
 		what = strings.Join(wrote.Kinds, ", ")
 	}
-	dir := printable(wrote.Folder)
-	fmt.Fprintf(c.stdout, "found: %s\nwrote %s:\n", printable(what), dir)
+	fmt.Fprintf(c.stdout, "found: %s\nwrote %s:\n", printable(what), printable(wrote.Folder))
 	for _, name := range wrote.Files {
 		fmt.Fprintf(c.stdout, "  %s\n", name)
 	}
@@ -139,5 +153,5 @@ next:
   fumehood policy check --policy %[1]s
   fumehood policy test %[1]s
   fumehood check --policy %[1]s --plan plan.yaml
-`, dir)
+`, shellWord(wrote.Folder))
 }

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -102,7 +103,7 @@ func testPolicy(c *call) int {
 	}
 	if o.junit != "" {
 		if err := writeJUnit(o.junit, report); err != nil {
-			return c.stopped(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit), Hint: "is the folder there, and may you write to it?", Err: err})
+			return c.stopped(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit), Hint: hintUnwritable, Err: err})
 		}
 	}
 	if o.json {
@@ -158,15 +159,11 @@ func (c *call) trialOf(o *tryout) (trial.Options, int, bool) {
 }
 
 func writeJUnit(path string, r trial.Report) error {
-	f, err := os.Create(path)
-	if err != nil {
+	var b bytes.Buffer
+	if err := r.JUnit(&b); err != nil {
 		return err
 	}
-	if err := r.JUnit(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return replaceFile(path, b.Bytes())
 }
 
 const hintNoTests = `write a file cases.yaml beside the rules:

@@ -26,8 +26,15 @@ type progress struct {
 }
 
 func newProgress(w io.Writer) progress {
+	return progress{w, isTerminal(w)}
+}
+
+func isTerminal(w io.Writer) bool {
+	if p, ok := w.(*printer); ok {
+		w = p.Writer
+	}
 	f, ok := w.(*os.File)
-	return progress{w, ok && term.IsTerminal(int(f.Fd()))}
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // always tells of work that takes a minute, once: in CI as well.
@@ -100,4 +107,12 @@ func printable(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// shellWord is s as a shell reads it back, for a command line to copy.
+func shellWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("./_-:@%+,=", r) }) {
+		return printable(s)
+	}
+	return "'" + strings.ReplaceAll(printable(s), "'", `'\''`) + "'"
 }

@@ -10,7 +10,6 @@ package manual
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -134,12 +133,11 @@ type page struct {
 }
 
 func (p *page) line(s string) {
-	if s == "" && p.blank {
+	if s == "" && p.blank || p.err != nil {
 		return
 	}
 	p.blank = s == ""
-	_, err := fmt.Fprintln(p.w, s)
-	p.err = errors.Join(p.err, err)
+	_, p.err = fmt.Fprintln(p.w, s)
 }
 
 func (p *page) heading(level int, words string) {
