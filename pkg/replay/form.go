@@ -48,9 +48,13 @@ type word struct {
 
 type redirect struct {
 	Kind   string `json:"kind"`
+	Value  string `json:"value"`
 	Static bool   `json:"static"`
 	Place  string `json:"place"`
 }
+
+// texts are the kinds of redirections that are followed by no file: by what is read.
+var texts = []string{"heredoc", "herestring", "dup"}
 
 type script struct {
 	Plain bool `json:"plain"`
@@ -83,15 +87,15 @@ type form struct {
 	options, operands   values
 	via, stdin          map[string]bool
 	assigns             values
-	redirects           map[redirect]bool
+	redirects           values
 }
 
-// values are words by name; operands have none.
+// values are words by name, redirections by kind; operands have none.
 type values map[string]map[word]bool
 
 func newForm(c command) *form {
 	return &form{program: c.Program, place: c.Place, sub: c.Sub, function: c.Function, plain: true, runs: map[string]bool{}, options: values{}, operands: values{},
-		via: map[string]bool{}, stdin: map[string]bool{}, assigns: values{}, redirects: map[redirect]bool{}}
+		via: map[string]bool{}, stdin: map[string]bool{}, assigns: values{}, redirects: values{}}
 }
 
 func (f *form) add(c command, run, text string) {
@@ -116,14 +120,14 @@ func (f *form) add(c command, run, text string) {
 	}
 	f.stdin[c.StdinFrom] = true
 	for _, r := range c.Redirects {
-		f.redirects[r] = true
+		f.redirects.add(word{r.Kind, r.Value, r.Static, r.Place})
 	}
 }
 
 // full reports whether f has as many different words as one rule may name.
 func (f *form) full() bool {
 	n := 0
-	for _, v := range []values{f.options, f.operands, f.assigns} {
+	for _, v := range []values{f.options, f.operands, f.assigns, f.redirects} {
 		for _, words := range v {
 			n += len(words)
 		}
@@ -155,7 +159,7 @@ var pathlike = regexp.MustCompile(pathPattern)
 // wide reports whether other words of the same place may stand for w: a path of the
 // workspace or of /tmp, and no word that could be a verb.
 func wide(w word) bool {
-	return w.Static && (w.Place == "workspace" || w.Place == "tmp") && pathlike.MatchString(w.Value)
+	return w.Static && (w.Place == "workspace" || w.Place == "tmp") && pathlike.MatchString(w.Value) && !slices.Contains(texts, w.Name)
 }
 
 // split parts words into places, in which any path may stand, and words as they were.
@@ -184,10 +188,15 @@ func (f *form) wider() []string {
 	if places, _ := split(f.operands.of("")); len(places) > 0 {
 		list = append(list, "any path of "+strings.Join(places, " and ")+" as an operand")
 	}
+	for _, kind := range sortedKeys(f.redirects) {
+		if places, _ := split(f.redirects.of(kind)); len(places) > 0 {
+			list = append(list, fmt.Sprintf("any path of %s as the file of a redirection (%s)", strings.Join(places, " and "), kind))
+		}
+	}
 	if slices.ContainsFunc(f.operands.of(""), func(w word) bool { return !w.Static }) {
 		list = append(list, "words that are known only at run time, where such were seen")
 	}
-	return append(list, "what was seen together may also stand alone, repeated, and in another order")
+	return append(list, "what was seen together may also stand alone, repeated, in another order, and in another folder")
 }
 
 // plainText reports whether text is printable ASCII and line ends.

@@ -86,9 +86,17 @@ func TestSuggest(t *testing.T) {
 	_, with := suggested(t, plain, ran(
 		"go test -race ./pkg/a", "go test -run TestX ./...", "npm run lint", "CI=1 make build", "git log --oneline | head -n 5", "sed -n 1,5p go.mod", "timeout 60 pytest -q tests/test_a.py",
 		"for f in *.go; do gofmt -l \"$f\"; done", "cat go.mod > out.txt", "f() { go vet ./...; }; f", "cd sub && python3 -c 'print(1)'",
+		"python3 - <<E\nprint(2)\nE", "cat <<<a/b", "cat </etc/hosts",
 	), replay.Wanted{AtLeast: 1})
 	for text, want := range map[string]string{
 		"go test -race ./pkg/a":               "allow",
+		"python3 - <<E\nprint(2)\nE":          "allow",
+		"python3 - <<E\nprint(3)\nE":          "deny", // what is read is code here
+		"cat <<<a/b":                          "allow",
+		"cat <<<c/d":                          "deny",
+		"cat </etc/hosts":                     "allow",
+		"cat </etc/passwd":                    "deny",
+		"cat go.mod > sub/out.txt":            "allow",
 		"go test -race ./pkg/b/...":           "allow", // a path stands for another
 		"go test -race -run TestX ./x":        "allow",
 		"go test -run TestY ./...":            "deny", // a word does not

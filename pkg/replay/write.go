@@ -107,8 +107,9 @@ func (r SuggestedRule) write(b *strings.Builder) {
 		fmt.Fprintf(b, "\t%s\n", condition)
 	}
 	b.WriteString("}\n")
-	f.writeWords(b, name+"_option", f.options, true)
-	f.writeWords(b, name+"_operand", f.operands, false)
+	f.writeWords(b, name+"_option", f.options, "name")
+	f.writeWords(b, name+"_operand", f.operands, "")
+	f.writeWords(b, name+"_redirect", f.redirects, "kind")
 }
 
 func times(n int) string {
@@ -147,7 +148,7 @@ func (f *form) conditions(name string) []string {
 	}
 	list = append(list, each("option", "options", len(f.options) > 0, name+"_option(option)"), each("operand", "operands", len(f.operands) > 0, name+"_operand(operand)"))
 	list = append(list, each("wrapper", "via", len(f.via) > 0, among("wrapper", sortedKeys(f.via))))
-	list = append(list, f.assigned(), f.redirected())
+	list = append(list, f.assigned(), each("redirect", "redirects", len(f.redirects) > 0, name+"_redirect(redirect)"))
 	return append(list, "count(input.command.unknown) == 0", "count(input.command.homes) == 0", "count(input.command.credentials) == 0", "not input.command.loose")
 }
 
@@ -176,23 +177,15 @@ func (f *form) assigned() string {
 	return each("a", "assigns", len(pairs) > 0, fmt.Sprintf("[a.name, a.value, a.static] in {%s}", strings.Join(pairs, ", ")))
 }
 
-func (f *form) redirected() string {
-	var kinds []string
-	for r := range f.redirects {
-		kinds = append(kinds, fmt.Sprintf("[%s, %s, %t]", quoted(r.Kind), quoted(r.Place), r.Static))
-	}
-	slices.Sort(kinds)
-	return each("r", "redirects", len(kinds) > 0, fmt.Sprintf("[r.kind, r.place, r.static] in {%s}", strings.Join(kinds, ", ")))
-}
-
-// writeWords writes the function that knows the words that were seen.
-func (f *form) writeWords(b *strings.Builder, function string, v values, named bool) {
+// writeWords writes the function that knows the words that were seen. Field is what of
+// a word v is by.
+func (f *form) writeWords(b *strings.Builder, function string, v values, field string) {
 	for _, name := range sortedKeys(v) {
 		places, exact := split(v.of(name))
 		if len(places) > 0 {
 			fmt.Fprintf(b, "\n%s(word) if {\n", function)
-			if named {
-				fmt.Fprintf(b, "\tword.name == %s\n", quoted(name))
+			if field != "" {
+				fmt.Fprintf(b, "\tword.%s == %s\n", field, quoted(name))
 			}
 			fmt.Fprintf(b, "\tword.static\n\t%s\n\tregex.match(`%s`, word.value)\n}\n", among("word.place", places), pathPattern)
 		}
@@ -200,8 +193,8 @@ func (f *form) writeWords(b *strings.Builder, function string, v values, named b
 			continue
 		}
 		fmt.Fprintf(b, "\n%s(word) if {\n", function)
-		if named {
-			fmt.Fprintf(b, "\tword.name == %s\n", quoted(name))
+		if field != "" {
+			fmt.Fprintf(b, "\tword.%s == %s\n", field, quoted(name))
 		}
 		var pairs []string
 		for _, w := range exact {
