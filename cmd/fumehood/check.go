@@ -43,7 +43,7 @@ func checkPlan(c *call) int {
 	if path == "" || f.NArg() > 0 {
 		return c.misuse("check needs --plan and no other argument")
 	}
-	p, code, ok := c.readPlan(path)
+	p, code, ok := c.readPlan(path, nil)
 	if !ok {
 		return code
 	}

@@ -31,6 +31,20 @@ func readMasks(r io.Reader) ([]outlet.Mask, error) {
 	return masks, nil
 }
 
+// readMasks learns what must not be told before anything is.
+func (s *setup) readMasks(stdin io.Reader) (err error) {
+	if s.maskStdin {
+		if s.handed, err = readMasks(stdin); err != nil {
+			return err
+		}
+	}
+	masks, err := s.masked()
+	if err == nil {
+		s.early, err = outlet.New(outlet.Options{Masks: masks})
+	}
+	return err
+}
+
 // maskOf reads the variable that --mask names. It is refused where it is not set: who
 // misspells a name must not believe that its value is masked.
 func maskOf(name string) (outlet.Mask, error) {
@@ -102,10 +116,10 @@ func (s *setup) newOutlet(engine *policy.Engine) error {
 // fit is err as it may be told: what stopped a run may speak of what it held.
 func (s *setup) fit(err error) error {
 	f := proposal.FailureOf(err)
-	if f == nil || s.outlet == nil {
+	if f == nil || s.early == nil {
 		return err
 	}
-	clean := s.outlet.Failure(f)
+	clean := s.early.Failure(f)
 	if *clean == *f {
 		return err
 	}

@@ -82,7 +82,7 @@ func (s *subject) readPlan(c *call) (int, bool) {
 	if s.cwd+s.phase != "" || len(s.network)+len(s.env) > 0 {
 		return c.misuse("--cwd, --phase, --network and --env stand in the plan"), false
 	}
-	p, code, ok := c.readPlan(s.plan)
+	p, code, ok := c.readPlan(s.plan, nil)
 	if !ok {
 		return code, false
 	}

@@ -50,15 +50,13 @@ func runPlan(c *call) int {
 	if err := s.sending.check(); err != nil {
 		return c.misuseOf(err)
 	}
-	p, code, ok := c.readPlan(s.plan)
+	if err := s.readMasks(c.stdin); err != nil {
+		c.neverBegan(&s, proposal.Plan{}, err)
+		return c.stopped(err)
+	}
+	p, code, ok := c.readPlan(s.plan, s.early)
 	if !ok {
 		return code
-	}
-	if s.maskStdin {
-		var err error
-		if s.handed, err = readMasks(c.stdin); err != nil {
-			return c.stopped(err)
-		}
 	}
 	if s.lifeline {
 		var cancel context.CancelFunc
@@ -83,6 +81,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 	defer func() { _ = s.outlet.Close() }()
 	w, err := c.wire(s, p)
 	if err != nil {
+		err = s.fit(err)
 		c.neverBegan(s, p, err)
 		return c.stopped(err)
 	}
@@ -114,6 +113,9 @@ func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
 		Enforced: []string{}, Unenforced: []string{}, Start: time.Now()}
 	if a, err := readAbout(s.about); err == nil {
 		a.describe(&r.Run, nil)
+	}
+	if s.early != nil { // demo has no masks
+		r = s.early.Report(r)
 	}
 	if data, err := report.JSON(r); err == nil && s.report != "" {
 		_ = os.WriteFile(s.report, data, 0o644)

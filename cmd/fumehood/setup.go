@@ -51,7 +51,8 @@ type setup struct {
 	lifeline        bool
 	masks           list // variables
 	maskStdin       bool
-	handed          []outlet.Mask // by fumehood action
+	handed          []outlet.Mask  // by fumehood action
+	early           *outlet.Outlet // before there is outlet, with no policy and no folders
 	outlet          *outlet.Outlet
 	sending         sending
 }
@@ -87,15 +88,15 @@ func (s *setup) defineCommon(f *flag.FlagSet) {
 	f.DurationVar(&s.timeout, "timeout", 0, "stop everything after this time, for example 10m")
 }
 
-// readPlan reads the plan and prints what is wrong with it.
-func (c *call) readPlan(path string) (proposal.Plan, int, bool) {
+// readPlan reads the plan and prints what is wrong with it, as u lets it; u may be nil.
+func (c *call) readPlan(path string, u *outlet.Outlet) (proposal.Plan, int, bool) {
 	data, name, err := c.planBytes(path)
 	if err != nil {
 		return proposal.Plan{}, c.misuse(fmt.Sprintf("cannot read plan: %v", err)), false
 	}
 	p, problems := plan.Decode(data, name)
 	for _, problem := range problems {
-		fmt.Fprintf(c.stderr, "fumehood: %s\n", plan.Describe(name, problem))
+		fmt.Fprintf(c.stderr, "fumehood: %s\n", u.Text(plan.Describe(name, problem)))
 	}
 	if len(problems) > 0 {
 		fmt.Fprintln(c.stderr, "fumehood: plan.invalid: the plan was rejected as a whole; nothing runs")
