@@ -99,8 +99,15 @@ func (u *Outlet) Named(plan proposal.Plan) error {
 
 // Run returns what is told of the run, and Failure why it stopped.
 func (u *Outlet) Run(r proposal.Run) proposal.Run {
-	r, _ = clean(u, r)
-	return r
+	told, _ := clean(u, r)
+	return bound(told, r)
+}
+
+// bound is told with what binds a run to its log, its plan and its commits, none of which
+// is anybody's text: a mask like "sha256" must not cut those ties.
+func bound(told, r proposal.Run) proposal.Run {
+	told.ID, told.PlanDigest, told.Policy, told.HeadSHA, told.BaseSHA = r.ID, r.PlanDigest, r.Policy, r.HeadSHA, r.BaseSHA
+	return told
 }
 
 // Failure is Run for why a run stopped.
@@ -148,9 +155,11 @@ func (u *Outlet) shortened(e proposal.Event) (proposal.Event, bool) {
 }
 
 // Report returns r, which may hold markers already, with those that are missing, for
-// who tells a report that another has made: nothing is asked and no file is touched.
+// who tells a report that another has made and pkg/report has read: nothing is asked and no file is touched.
 func (u *Outlet) Report(r proposal.Report) proposal.Report {
+	run := r.Run
 	r, _ = clean(u, r)
+	r.Run = bound(r.Run, run)
 	r.Records = slices.Clone(r.Records)
 	for i := range r.Records {
 		if r.Records[i].Result == nil {

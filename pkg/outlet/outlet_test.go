@@ -328,6 +328,24 @@ func TestReportOfOthers(t *testing.T) {
 	}
 }
 
+// A mask that is part of a digest or a key, as any short one may be, cuts no run from its
+// log and plan.
+func TestRunStaysBound(t *testing.T) {
+	u, err := New(Options{Masks: []Mask{{Name: "WEAK", Value: "sha256"}, {Name: "HEX", Value: "abcdef"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := "sha256:" + strings.Repeat("0abcdef0", 8)
+	run := proposal.Run{ID: "20261121-abcdef", PlanDigest: digest, Policy: digest, HeadSHA: "abcdef01", BaseSHA: "10abcdef", Proposer: "an abcdef"}
+	want := run
+	want.Proposer = "an [redacted HEX]"
+	for name, got := range map[string]proposal.Run{"run": u.Run(run), "report": u.Report(proposal.Report{Run: run}).Run} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 func BenchmarkStream(b *testing.B) {
 	text := strings.Repeat("--- PASS: TestParse/heredoc_with_tabs (0.00s)\n", 1<<20/46)
 	u, err := New(Options{Masks: []Mask{{Name: "CANARY", Value: canary}}})
