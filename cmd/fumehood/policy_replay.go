@@ -26,7 +26,7 @@ func policyReplayDoor() *door {
 
 Reads audit logs, reports, and folders of them. Each proposal is decided again under the
 policies that the flags name, and so is each program and connection of the commands that
-would still run. A log that does not verify is refused.
+would still run; limits that would be others are a change too. A log that does not verify is refused.
 
 exit codes: 0 nothing changes that --fail-on names, 1 something does, 3 the past or the
 policy cannot be read
@@ -44,7 +44,7 @@ examples:
 var failures = map[string]func(replay.Change) bool{
 	"any":         func(replay.Change) bool { return true },
 	"stricter":    replay.Change.Stricter,
-	"allow->deny": func(c replay.Change) bool { return c.From.Effect == "allow" && c.Stricter() },
+	"allow->deny": func(c replay.Change) bool { return c.From.Effect == "allow" && c.To.Effect != "allow" },
 	"looser":      func(c replay.Change) bool { return !c.Stricter() },
 	"deny->allow": func(c replay.Change) bool { return c.From.Effect == "deny" && c.To.Effect == "allow" },
 	"none":        func(replay.Change) bool { return false },
@@ -155,14 +155,15 @@ func (c *call) printOutcomeJSON(past replay.Past, o replay.Outcome) error {
 func (c *call) printOutcome(past replay.Past, o replay.Outcome) error {
 	c.tellPast(past)
 	w := &strings.Builder{}
-	changed := 0
+	changed, granted := map[string]int{}, ""
 	for _, change := range o.Changes {
-		if change.Kind == replay.KindProposal {
-			changed++
-		}
+		changed[change.Kind]++
 	}
-	fmt.Fprintf(w, "of %s in %s, %s would change%s\n", counted(o.Proposals, "proposal"), counted(o.Runs, "run"), none(changed), ending(len(o.Changes)))
-	if others := len(o.Changes) - changed; o.Execs+o.Egress > 0 {
+	if n := changed[replay.KindGrant]; n > 0 {
+		granted = "; " + counted(n, "grant") + " would"
+	}
+	fmt.Fprintf(w, "of %s in %s, %s would change%s%s\n", counted(o.Proposals, "proposal"), counted(o.Runs, "run"), none(changed[replay.KindProposal]), granted, ending(len(o.Changes)))
+	if others := changed[replay.KindExec] + changed[replay.KindEgress]; o.Execs+o.Egress > 0 {
 		fmt.Fprintf(w, "of %s and %s, %s would change%s\n", counted(o.Execs, "program"), counted(o.Egress, "step")+" of connections", none(others), ending(others))
 	}
 	for _, g := range grouped(o.Changes) {
@@ -234,6 +235,9 @@ func grouped(changes []replay.Change) []group {
 		if !c.Stricter() {
 			rule = c.From.Rule
 		}
+		if c.Kind == replay.KindGrant {
+			rule = c.From.Message + " → " + c.To.Message
+		}
 		i := slices.IndexFunc(groups, func(g group) bool {
 			return g.kind == c.Kind && g.from == c.From.Effect && g.to == c.To.Effect && g.rule == rule
 		})
@@ -263,8 +267,12 @@ func (g group) write(w io.Writer) {
 	if !g.stricter {
 		by = "no longer by"
 	}
-	fmt.Fprintf(w, "\n%s %s → %s, %s %s", counted(len(g.changes), g.kind), g.from, g.to, by, shown(g.rule, 100))
-	if g.stricter && g.message != "" {
+	if g.kind == replay.KindGrant {
+		fmt.Fprintf(w, "\n%s: %s", counted(len(g.changes), g.kind), shown(g.rule, 400))
+	} else {
+		fmt.Fprintf(w, "\n%s %s → %s, %s %s", counted(len(g.changes), g.kind), g.from, g.to, by, shown(g.rule, 100))
+	}
+	if g.kind != replay.KindGrant && g.stricter && g.message != "" {
 		fmt.Fprintf(w, " (%s)", shown(g.message, 200))
 	}
 	fmt.Fprintln(w)

@@ -34,8 +34,9 @@ func (s *scene) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analys
 	if strings.HasPrefix(p.Run, "curl") {
 		return proposal.Denied("net.fetch", "no network", ""), nil
 	}
-	l := proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 1, Memory: proposal.GiB, Pids: 100, Disk: proposal.GiB, Files: 100, Output: proposal.MiB}
-	return proposal.Decision{Effect: proposal.Allow, Rules: []string{"tools.go"}, Reasons: []proposal.Reason{}, Grant: &proposal.Grant{Limits: l}}, nil
+	// What the default policy grants, which decides it again in policy_replay.
+	l := proposal.Limits{Wall: proposal.Duration(2 * time.Minute), CPUs: 1, Memory: 2 * proposal.GiB, Pids: 256, Disk: 2 * proposal.GiB, Files: 4096, Output: 4 * proposal.GiB}
+	return proposal.Decision{Effect: proposal.Allow, Rules: []string{"tools.go"}, Reasons: []proposal.Reason{}, Grant: &proposal.Grant{Limits: l, Exec: []string{"built"}}}, nil
 }
 
 func (s *scene) Run(context.Context, proposal.Execution) (proposal.Result, error) {

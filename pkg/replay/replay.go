@@ -41,6 +41,7 @@ const (
 	KindProposal = "proposal"
 	KindExec     = "exec"
 	KindEgress   = "egress"
+	KindGrant    = "grant" // limits and programs of a proposal that is decided as it was
 )
 
 // An Outcome is the past under another policy.
@@ -69,10 +70,14 @@ type Change struct {
 	Times int    `json:"times"`
 	From  Answer `json:"from"`
 	To    Answer `json:"to"`
+	// Less says of a grant that it becomes less; what differs are the messages.
+	Less bool `json:"less,omitempty"`
 }
 
 // Stricter reports whether less is let through than was.
-func (c Change) Stricter() bool { return rank(c.To.Effect) < rank(c.From.Effect) }
+func (c Change) Stricter() bool {
+	return c.Kind == KindGrant && c.Less || rank(c.To.Effect) < rank(c.From.Effect)
+}
 
 // An Answer is what was or would be decided.
 type Answer struct {
@@ -144,6 +149,9 @@ func (j job) again(ctx context.Context, judge Judge) Outcome {
 	d, err := judge.Decide(ctx, j.deed.Proposal, j.deed.Analysis)
 	to := answerOf(d, err)
 	o.compare(j, KindProposal, j.deed.Text(), 1, answerOf(j.deed.Decision, nil), to)
+	if err == nil {
+		o.grant(j, d)
+	}
 	if d.Grant == nil || err != nil || d.Effect == proposal.Deny || d.Effect == proposal.Ask && !j.deed.Approved {
 		o.Moot += len(j.deed.Execs) + len(j.deed.Flows)
 		return o

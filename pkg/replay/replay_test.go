@@ -182,6 +182,35 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// TestGrants holds that what stays allowed under other limits, or with other programs, is
+// a change, and that less is told from more.
+func TestGrants(t *testing.T) {
+	lowered := policy.Options{Layers: []policy.Layer{layer(policy.Restricts, "package fumehood.proposal\n\nlimits contains {\"rule\": \"x.low\", \"wall_ms\": 1000, \"pids\": 7} if true\n")}}
+	kind := policy.Options{Layers: []policy.Layer{layer(policy.Allows, "package fumehood.command\n\nexec contains {\"rule\": \"x.built\", \"kind\": \"built\"} if input.command.program == \"ls\"\n")}}
+	for name, c := range map[string]struct {
+		was, is policy.Options
+		want    []string
+		less    bool
+	}{
+		"the same": {lowered, lowered, nil, false},
+		"less":     {policy.Options{}, lowered, []string{"wall 2m0s, pids 256", "wall 1s, pids 7"}, true},
+		"more":     {lowered, policy.Options{}, []string{"wall 1s, pids 7", "wall 2m0s, pids 256"}, false},
+		"programs": {policy.Options{}, kind, []string{"programs none", "programs built"}, false},
+		"without":  {kind, policy.Options{}, []string{"programs built", "programs none"}, true},
+	} {
+		log, _ := played(t, "r1", c.was, nil, proposal.Proposal{ID: "list", Run: "ls"}, proposal.Proposal{ID: "bad", Run: "sudo id"})
+		var got []string
+		for _, change := range again(t, c.is, log).Changes {
+			if got = append(got, change.From.Message, change.To.Message); change.Kind != replay.KindGrant || change.Stricter() != c.less {
+				t.Errorf("%s: %+v", name, change)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // TestAgainGuessesNothing holds that what the past does not say in full is counted, and
 // decided only where that decides nothing.
 func TestAgainGuessesNothing(t *testing.T) {

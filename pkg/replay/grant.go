@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A term is one thing that a grant says, before and now.
+type term struct {
+	name, from, to string
+	order          int // of from and to
+}
+
+// terms are what differs between two grants.
+func terms(from, to proposal.Grant) []term {
+	a, b := from.Limits, to.Limits
+	list := []term{
+		{"wall", fmt.Sprint(a.Wall.Std()), fmt.Sprint(b.Wall.Std()), cmp.Compare(a.Wall, b.Wall)},
+		{"cpus", fmt.Sprint(a.CPUs), fmt.Sprint(b.CPUs), cmp.Compare(a.CPUs, b.CPUs)},
+		{"memory", a.Memory.String(), b.Memory.String(), cmp.Compare(a.Memory, b.Memory)},
+		{"pids", fmt.Sprint(a.Pids), fmt.Sprint(b.Pids), cmp.Compare(a.Pids, b.Pids)},
+		{"disk", a.Disk.String(), b.Disk.String(), cmp.Compare(a.Disk, b.Disk)},
+		{"files", fmt.Sprint(a.Files), fmt.Sprint(b.Files), cmp.Compare(a.Files, b.Files)},
+		{"output", a.Output.String(), b.Output.String(), cmp.Compare(a.Output, b.Output)},
+	}
+	for _, kind := range from.Exec {
+		if !slices.Contains(to.Exec, kind) {
+			list = append(list, term{"programs", kind, "none", 1})
+		}
+	}
+	for _, kind := range to.Exec {
+		if !slices.Contains(from.Exec, kind) {
+			list = append(list, term{"programs", "none", kind, -1})
+		}
+	}
+	return slices.DeleteFunc(list, func(t term) bool { return t.order == 0 })
+}
+
+// grant compares what is granted to a proposal that is decided as it was: what becomes
+// less, and what more, is a change each.
+func (o *Outcome) grant(j job, to proposal.Decision) {
+	was := j.deed.Decision
+	if was.Grant == nil || to.Grant == nil || was.Effect != to.Effect {
+		return
+	}
+	all := terms(*was.Grant, *to.Grant)
+	for _, less := range []bool{true, false} {
+		var before, after []string
+		for _, t := range all {
+			if (t.order > 0) == less {
+				before, after = append(before, t.name+" "+t.from), append(after, t.name+" "+t.to)
+			}
+		}
+		if len(before) > 0 {
+			o.Changes = append(o.Changes, Change{Kind: KindGrant, Run: j.run, ID: j.deed.Proposal.ID, Text: j.deed.Text(), Times: 1, Less: less,
+				From: Answer{Effect: was.Effect.String(), Message: strings.Join(before, ", ")}, To: Answer{Effect: to.Effect.String(), Message: strings.Join(after, ", ")}})
+		}
+	}
+}
