@@ -20,6 +20,7 @@ const (
 	lintID         = "lint.id"         // a rule id that is missing, malformed or ambiguous
 	lintTitle      = "lint.title"      // no title in METADATA
 	lintMetadata   = "lint.metadata"   // METADATA that contradicts itself
+	lintShape      = "lint.shape"      // a member that no decision can be made of
 	lintSuggestion = "lint.suggestion" // a refusal that does not help
 	lintExamples   = "lint.examples"   // a rule about commands without examples
 	lintUnused     = "lint.unused"     // a rule that nothing uses

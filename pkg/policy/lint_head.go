@@ -59,6 +59,9 @@ func (x *linter) family(id string, s *said) {
 
 func (x *linter) head(m *ast.Module, r *ast.Rule, ids map[string]*said) {
 	set := ruleName(r)
+	if x.shape(r, set) {
+		return
+	}
 	about := annotation(r)
 	id, constant := writtenID(r)
 	if metadata := customRule(about); metadata != "" {
@@ -83,6 +86,38 @@ func (x *linter) head(m *ast.Module, r *ast.Rule, ids map[string]*said) {
 	}
 	s.hear(packageOf(m), r, about)
 	x.suggestion(r)
+}
+
+// shape finds members that are no answer whatever they hold: a policy with one decides
+// nothing. It reports whether r's is no object at all.
+func (x *linter) shape(r *ast.Rule, set string) bool {
+	takes, known := fieldsOf[set]
+	if !known {
+		return false
+	}
+	keys := slices.Concat(takes.must, takes.may)
+	switch v := r.Head.Key.Value.(type) {
+	case ast.String, ast.Number, ast.Boolean, ast.Null, *ast.Array, ast.Set:
+		x.say(r.Location, Wrong, lintShape, fmt.Sprintf("a member of %s that is no object gives no decision at all", set), "write "+set+" contains "+shapeOf(takes.must)+" if {…}")
+		return true
+	case ast.Object:
+		for _, k := range v.Keys() {
+			name, constant := k.Value.(ast.String)
+			if constant && !slices.Contains(keys, string(name)) {
+				x.say(k.Location, Wrong, lintShape, fmt.Sprintf("%s with the key %q gives no decision at all", set, string(name)), meant(string(name), keys))
+			}
+		}
+	}
+	return false
+}
+
+// shapeOf is an object with these keys, to copy.
+func shapeOf(keys []string) string {
+	var pairs []string
+	for _, k := range keys {
+		pairs = append(pairs, fmt.Sprintf(`"%s": "…"`, k))
+	}
+	return "{" + strings.Join(pairs, ", ") + "}"
 }
 
 func (x *linter) idProblem(r *ast.Rule, set, id string) {

@@ -56,6 +56,8 @@ func TestLints(t *testing.T) {
 		"another id":         {"lint.id", strings.Replace(deny, "rule: a.d", "rule: a.e", 1) + "true", deny + "true"},
 		"no title":           {"lint.title", `deny contains {"rule": "a.d", "message": "m", "suggestion": "s"}`, deny + "true"},
 		"no suggestion":      {"lint.suggestion", strings.Replace(deny, `, "suggestion": "s"`, "", 1) + "true", deny + "true"},
+		"no object":          {"lint.shape", "# METADATA\n# title: T\n# custom: {rule: a.d, match: [x]}\n" + `deny contains "no"`, deny + "true"},
+		"no such key":        {"lint.shape", strings.Replace(deny, `"message"`, `"reason"`, 1) + "true", strings.Replace(deny, `"message"`, `"text": "t", "message"`, 1) + "true"},
 		"no examples":        {"lint.examples", strings.Replace(deny, ", match: [x]", "", 1) + "true", deny + "true"},
 		"unused":             {"lint.unused", deny + "true\n\nhelper := 1", deny + "helper == 1\n\nhelper := 1"},
 		"iteration":          {"lint.iteration", deny + `{ some x in {"a", "b"}; ` + about + ` == x }`, deny + `{ some x in {"a", "b"}; x in input.command.argv }`},

@@ -172,11 +172,14 @@ func (l *layer) problemOf(err error) []Problem {
 		}
 		return problems
 	}
+	if one, ok := errors.AsType[*ast.Error](err); ok { // an empty file
+		return []Problem{l.compileProblem(one)}
+	}
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return []Problem{*p}
 	}
 	if s, ok := errors.AsType[*proposal.StopError](err); ok {
-		return []Problem{{Layer: l.name, Severity: Refused, Code: s.Code, Message: s.Message, Hint: s.Hint}}
+		return []Problem{{Layer: l.name, Severity: Refused, Code: s.Code, Message: proposal.FailureOf(s).Message, Hint: s.Hint}}
 	}
 	return []Problem{{Layer: l.name, Severity: Refused, Code: codeCompile, Message: err.Error()}}
 }
@@ -185,7 +188,7 @@ func (l *layer) problemOf(err error) []Problem {
 func (l *layer) at(where *ast.Location, severity Severity, code, message, hint string) Problem {
 	p := Problem{Layer: l.name, Severity: severity, Code: code, Message: message, Hint: hint}
 	if where != nil {
-		p.File, p.Line, p.Column = where.File, where.Row, where.Col
+		p.File, p.Line, p.Column = where.File, max(1, where.Row), max(1, where.Col)
 	}
 	return p
 }

@@ -17,6 +17,11 @@ func (l *layer) compileProblem(e *ast.Error) Problem {
 	case *ast.UnificationErrDetail:
 		p.Hint = "compare values of one type: left is " + d.Left.String() + ", right is " + d.Right.String()
 	}
+	for words, hint := range slips {
+		if strings.Contains(p.Message, words) {
+			p.Hint = hint
+		}
+	}
 	for _, name := range undefinedFunctions(e) {
 		if instead, ok := withheld(pointExec, name); ok {
 			p.Code, p.Message, p.Hint = codeBuiltin, "policies may not use "+name, instead
@@ -25,6 +30,17 @@ func (l *layer) compileProblem(e *ast.Error) Problem {
 		}
 	}
 	return p
+}
+
+// slips are what people who know another Rego, or little of it, write, by words of OPA's
+// complaint. No two of these stand in one.
+var slips = map[string]string{
+	"`if` keyword is required":       "write if before the body: deny contains {…} if {…}. Rego before v1 did without",
+	"`contains` keyword is required": "write deny contains {…} if {…} in place of deny[…] {…}, which was Rego before v1",
+	"package expected":               "begin the file with its package, for example: package fumehood.command",
+	"empty module":                   "write a package and rules into it, or remove the file",
+	"yaml: ":                         "METADATA is YAML: indent it with blanks, and quote what holds a colon",
+	"illegal utf-8 character":        "save the file as UTF-8",
 }
 
 // wrongField says which field is not there, and which could be meant.
