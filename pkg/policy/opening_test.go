@@ -116,8 +116,8 @@ func TestNetworkRefusalHelps(t *testing.T) {
 
 // TestOpeningLayers holds what a folder that may grant hosts can and cannot do.
 func TestOpeningLayers(t *testing.T) {
-	all := folder(t, "p.rego", "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in input.proposal.network\n",
-		"c.rego", "package fumehood.command\n\nallow contains {\"rule\": \"mine.all\"} if true\n",
+	all := folder(t, "p.rego", "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in input.proposal.network\n\nenv contains {\"rule\": \"x\", \"name\": \"MINE\"}\n",
+		"c.rego", "package fumehood.command\n\nallow contains {\"rule\": \"mine.all\"} if true\n\nexec contains {\"rule\": \"mine.built\", \"kind\": \"built\"}\n",
 		"e.rego", egressHead+`allow contains {"rule": "mine.all"} if true
 
 deny contains {"rule": "mine.kiosk", "message": "m", "suggestion": "s"} if input.name == "kiosk.example"
@@ -126,6 +126,15 @@ deny contains {"rule": "mine.kiosk", "message": "m", "suggestion": "s"} if input
 		e := opening(t, observe, all)
 		if d := judged(t, e, proposal.Proposal{Run: "sudo ls"}); d.Effect != proposal.Deny {
 			t.Errorf("it allowed a command: %+v", d)
+		}
+		if d := judged(t, e, proposal.Proposal{Run: "no-such-program x"}); d.Effect != proposal.Deny || !slices.Contains(d.Rules, "default.no-rule") {
+			t.Errorf("it allowed a command that no other rule speaks of: %+v", d)
+		}
+		if d := judged(t, e, proposal.Proposal{Run: "cat x", Env: map[string]string{"MINE": "1"}}); d.Effect != proposal.Deny {
+			t.Errorf("it let a variable in: %+v", d)
+		}
+		if d := judged(t, e, proposal.Proposal{Run: "cat x"}); d.Grant == nil || len(d.Grant.Exec) != 0 {
+			t.Errorf("it let a command start what it builds: %+v", d)
 		}
 		x := plainEgress()
 		lookup("evil.example", "A", "api.example.com")(&x)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -169,10 +170,11 @@ func (b *builder) unwanted(r Run, d Deed, decision proposal.Decision) string {
 	return ""
 }
 
-// unknownAlone reports whether d denies only for want of a rule that allows.
+// unknownAlone reports whether d denies only for want of a rule that allows. A layer can
+// give a rule of its own that id, and then it refuses.
 func unknownAlone(d proposal.Decision) bool {
 	return !slices.ContainsFunc(d.Reasons, func(r proposal.Reason) bool {
-		return !r.Observed && r.Effect != proposal.Allow && r.Rule != "default.no-rule"
+		return !r.Observed && r.Effect != proposal.Allow && (r.Rule != "default.no-rule" || r.Layer != policy.LayerFloor)
 	})
 }
 

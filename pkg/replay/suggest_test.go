@@ -169,6 +169,15 @@ func TestSuggestLeavesOut(t *testing.T) {
 	}
 }
 
+// TestSuggestBorrowedID holds that a layer's denial is one, whatever it is called.
+func TestSuggestBorrowedID(t *testing.T) {
+	posing := engineOf(t, layer(policy.Restricts, "package fumehood.command\n\ndeny contains {\"rule\": \"default.no-rule\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"nosuchtool\"\n"))
+	s, err := replay.Suggest(t.Context(), ran("nosuchtool --check"), judging{posing}, replay.Wanted{Refused: true})
+	if err != nil || len(s.Rules) != 0 || len(s.Left) != 1 {
+		t.Errorf("%v, rules %+v, left %+v", err, s.Rules, s.Left)
+	}
+}
+
 // TestSuggestHosts holds that hosts are suggested in their phase, and that those never
 // reached are marked.
 func TestSuggestHosts(t *testing.T) {
