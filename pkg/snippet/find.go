@@ -34,13 +34,25 @@ func Of(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 		case !source.known:
 			s = doubtful(source, "dynamic-text")
 		default:
-			s = Analyze(source.language, source.text)
+			s = read(source)
 			lost = slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "too-long" })
 		}
 		s.Command, s.Via = c.Index, source.via
 		all = append(all, s)
 	}
 	return all
+}
+
+// read reads source. What is no JavaScript Node reads as TypeScript.
+func read(source source) proposal.Snippet {
+	s := Analyze(source.language, source.text)
+	if source.language != "javascript" || !slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "not-understood" }) {
+		return s
+	}
+	if typed := Analyze("typescript", source.text); typed.Complete {
+		return typed
+	}
+	return s
 }
 
 // doubtful stands for a snippet that was not read.
@@ -62,16 +74,23 @@ type interpreter struct {
 	flags    string          // letters that take the code
 	long     map[string]bool // long options that take it
 	values   string          // letters that take another value
+	worded   map[string]bool // long options of which the next word is the value
 }
 
 var nodeLong = map[string]bool{"--eval": true, "--print": true}
 
+var nodeWorded = map[string]bool{
+	"--require": true, "--import": true, "--loader": true, "--experimental-loader": true, "--conditions": true, "--input-type": true,
+	"--title": true, "--disable-warning": true, "--icu-data-dir": true, "--env-file": true, "--env-file-if-exists": true, "--stack-trace-limit": true,
+	"--unhandled-rejections": true, "--dns-result-order": true, "--experimental-default-type": true, "--preload": true,
+}
+
 var interpreters = map[string]interpreter{
-	"python":  {language: "python", flags: "c", values: "WXm"},
-	"node":    {language: "javascript", flags: "ep", long: nodeLong, values: "rC"},
-	"bun":     {language: "typescript", flags: "ep", long: nodeLong, values: "r"},
+	"python":  {language: "python", flags: "c", values: "WXm", worded: map[string]bool{"--check-hash-based-pycs": true}},
+	"node":    {language: "javascript", flags: "ep", long: nodeLong, values: "rC", worded: nodeWorded},
+	"bun":     {language: "typescript", flags: "ep", long: nodeLong, values: "r", worded: nodeWorded},
 	"deno":    {language: "typescript"},
-	"tsx":     {language: "typescript", flags: "ep", long: nodeLong, values: "r"},
+	"tsx":     {language: "typescript", flags: "ep", long: nodeLong, values: "r", worded: nodeWorded},
 	"ts-node": {language: "typescript", flags: "ep", long: nodeLong, values: "rOPC"},
 }
 
@@ -116,9 +135,12 @@ func (i interpreter) inArguments(args []proposal.Word) (s source, found, file bo
 			if word.Value != "eval" {
 				return s, false, true
 			}
-			if at+1 < len(args) {
-				return i.source("-e", args[at+1]), true, false
+			for _, code := range args[at+1:] {
+				if !strings.HasPrefix(code.Value, "-") {
+					return i.source("-e", code), true, false
+				}
 			}
+			return s, false, true
 		case word.Value == "-" && word.Static:
 			return s, false, false
 		case !strings.HasPrefix(word.Value, "-"):
@@ -126,6 +148,10 @@ func (i interpreter) inArguments(args []proposal.Word) (s source, found, file bo
 		case i.long[word.Value]:
 			if at+1 < len(args) {
 				return i.source("-e", args[at+1]), true, false
+			}
+		case i.worded[word.Value]:
+			if at+1 < len(args) && !strings.HasPrefix(args[at+1].Value, "-") {
+				at++
 			}
 		case strings.HasPrefix(word.Value, "--"):
 			if name, value, ok := strings.Cut(word.Value, "="); ok && i.long[name] {

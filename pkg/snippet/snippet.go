@@ -43,6 +43,7 @@ const (
 	maxImports  = 200
 	maxName     = 120
 	maxNested   = 3   // code in strings in code
+	maxInner    = 64  // strings with code in one snippet
 	maxFollow   = 40  // names within names
 	maxConstant = 400 // bytes of a string that is put together
 )
@@ -50,11 +51,13 @@ const (
 // Analyze reads text as language: "python", "javascript" or "typescript". It never
 // fails and never panics; every doubt is a finding with Complete false.
 func Analyze(language, text string) proposal.Snippet {
-	return analyze(language, text, 0)
+	return analyze(language, text, 0, new(int))
 }
 
-func analyze(language, text string, depth int) (s proposal.Snippet) {
+// analyze is given how many strings with code were read before.
+func analyze(language, text string, depth int, inner *int) (s proposal.Snippet) {
 	r := newReader(language, text, depth)
+	r.inner = inner
 	defer func() {
 		if recover() != nil {
 			r.doubt("unreadable", 0, len(text))
@@ -117,6 +120,7 @@ type reader struct {
 	language string
 	text     string
 	depth    int
+	inner    *int // strings with code that were read, all depths together
 	complete bool
 	imports  map[string]bool
 	can      map[string]bool
@@ -290,7 +294,11 @@ func (r *reader) nested(language, text string, n grammar.Node) {
 		r.findAt("dynamic-code", n)
 		return
 	}
-	inner := analyze(language, text, r.depth+1)
+	if *r.inner++; *r.inner > maxInner {
+		r.doubt("too-large", 0, 0)
+		return
+	}
+	inner := analyze(language, text, r.depth+1, r.inner)
 	start, end := n.Span()
 	for _, f := range inner.Findings {
 		if f.Code != "not-understood" { // then it is a SyntaxError there too

@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 func TestCapabilities(t *testing.T) {
@@ -96,6 +99,22 @@ func TestDeepNames(t *testing.T) {
 	} {
 		Analyze("python", text)
 		Analyze("javascript", text)
+	}
+}
+
+// Code in strings is read often enough for people, and never so often that it takes long.
+func TestManyStringsWithCode(t *testing.T) {
+	start := time.Now()
+	for _, text := range []string{strings.Repeat("exec('import os')\n", 3000), strings.Repeat("exec('exec(\"import os\")')\n", 2000)} {
+		if s := Analyze("python", text); s.Complete || !slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "too-large" }) {
+			t.Errorf("complete %v: %v", s.Complete, s.Findings)
+		}
+	}
+	if d := time.Since(start); d > 10*time.Second {
+		t.Errorf("took %v", d)
+	}
+	if s := Analyze("python", strings.Repeat("exec('import os')\n", 60)); !s.Complete {
+		t.Errorf("what people write is refused: %v", s.Findings)
 	}
 }
 
