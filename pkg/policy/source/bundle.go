@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/bundle"
@@ -160,6 +161,8 @@ func checkManifest(m bundle.Manifest) error {
 		return errors.New("its manifest names WebAssembly, which is not evaluated here")
 	case len(m.Revision) > maxRevision:
 		return errors.New("its revision is too long")
+	case strings.ContainsFunc(m.Revision, func(r rune) bool { return !unicode.IsPrint(r) }): // reports and comments show it
+		return errors.New("its revision holds what is not shown")
 	}
 	return nil
 }

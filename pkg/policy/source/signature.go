@@ -21,7 +21,7 @@ var strong = []string{string(bundle.SHA256), string(bundle.SHA384), string(bundl
 // plugin is what opa build names where nobody names one.
 const plugin = "_default"
 
-const hintSignature = "sign it with the key that belongs to this one: fumehood policy bundle sign, or opa build --signing-key"
+const hintSignature = "sign it with the key that belongs to this one, and for the scope that is asked for (--policy-scope, of bundle verify --scope): fumehood policy bundle sign, or opa build --signing-key"
 
 // verify makes sure that the bundle's one signature is the key's, is of the scope, and
 // covers every file of the bundle and no other. It returns the key's name.
