@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/secrets"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -175,7 +176,7 @@ func TestStreamCutAtMargin(t *testing.T) {
 	filler := strings.Repeat("an ordinary line of a test\n", 12000)
 	at := func(place int) string { return filler[:place] + " " + token + " " + canary + " " + filler[place:] }
 	for name, text := range map[string]string{
-		"head": at(kept - margin - 30), "tail": at(len(filler) - kept + margin - 30 + len(token) + len(canary) + 3), "file": at(len(filler)/2 - margin - 10),
+		"head": at(kept - margin - 30), "tail": at(len(filler) - kept + margin - 30 + len(token) + len(canary) + 3), "file": at(len(filler)/2 - margin - 10), "file's break": at(len(filler)/2 - 10),
 	} {
 		for shift := 0; shift < len(token)+len(canary); shift += 7 {
 			text := strings.Repeat("x", shift) + text[:len(text)-shift]
@@ -202,7 +203,7 @@ func TestFiles(t *testing.T) {
 	u := outlet(t, &asked{})
 	raw, _ := u.Raw()
 	files := map[string][]byte{"a.txt": []byte("x " + canary + "\n"), "clean.png": []byte("\x89PNG\x00 fine"), "leak.png": []byte("\x89PNG\x00" + token),
-		"masked.bin": []byte("\x00" + hex.EncodeToString([]byte(canary))), canary + ".txt": []byte("named"), "empty": {}, "sub/late.txt": []byte(strings.Repeat("é", sample) + canary)}
+		"masked.bin": []byte("\x00" + hex.EncodeToString([]byte(canary))), canary + ".txt": []byte("named"), "empty": {}, "sub/late.txt": []byte("x" + strings.Repeat("é", sample) + canary)}
 	var r proposal.Result
 	for name, content := range files {
 		path := filepath.Join(raw, "unit.outputs", name)
@@ -217,7 +218,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"unit.outputs/a.txt": "x [redacted CANARY]\n", "unit.outputs/clean.png": "\x89PNG\x00 fine", "unit.outputs/empty": "",
-		"unit.outputs/sub/late.txt": strings.Repeat("é", sample) + "[redacted CANARY]"}
+		"unit.outputs/sub/late.txt": "x" + strings.Repeat("é", sample) + "[redacted CANARY]"}
 	if diff := cmp.Diff(want, left(t, u.o.Artifacts)); diff != "" {
 		t.Error(diff)
 	}
@@ -243,6 +244,12 @@ func TestPolicyDecides(t *testing.T) {
 	u := outlet(t, a)
 	r := result(stream(t, u, "unit.stdout", "printed "+canary, false))
 	r.Stderr = stream(t, u, "unit.stderr", "e "+canary+" "+token, false)
+	raw, _ := u.Raw()
+	text := token + "\n[redacted x] " + canary
+	if err := errors.Join(os.Mkdir(filepath.Join(raw, "unit.outputs"), 0o700), os.WriteFile(filepath.Join(raw, "unit.outputs/a"), []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	r.Outputs = []proposal.Output{{Path: "a", Bytes: int64(len(text)), File: "unit.outputs/a"}}
 	r, err := u.Result(t.Context(), "unit", r)
 	if err != nil {
 		t.Fatal(err)
@@ -250,8 +257,66 @@ func TestPolicyDecides(t *testing.T) {
 	if s := r.Stdout; s.Withheld != "org.no: not this" || s.Head != nil || s.SHA256 != "" || s.File != "" {
 		t.Errorf("%+v", s)
 	}
-	if diff := cmp.Diff(map[string]string{"unit.stderr": "e [redacted CANARY] " + token}, left(t, u.o.Artifacts)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"unit.stderr": "e [redacted CANARY] " + token, "unit.outputs/a": token + "\n(redacted x] [redacted CANARY]"}, left(t, u.o.Artifacts)); diff != "" {
 		t.Error(diff)
+	}
+	for rule, stays := range map[string]bool{"github-pat": true, secrets.ForgedMarker: false, secrets.Unscanned: false, proposal.MaskPrefix + "CANARY": false} {
+		if keeper(proposal.OutputDecision{Effect: proposal.Allow})(rule) != stays {
+			t.Errorf("%s: stays %v", rule, !stays)
+		}
+	}
+}
+
+// Of the whole report goes what policy withholds: from the report all that was printed,
+// in a first run too, from the comment what the report keeps.
+func TestWhole(t *testing.T) {
+	printed := proposal.Stream{Head: []byte("head"), Tail: []byte("tail"), Bytes: 8, Redacted: []proposal.Redaction{{Rule: "github-pat", Count: 1}}}
+	r := proposal.Report{Records: []proposal.Record{{}, {Result: &proposal.Result{Stdout: printed, Stderr: printed, Retried: &proposal.Attempt{Stdout: printed, Stderr: printed}}}}}
+	for name, c := range map[string]struct {
+		denied string
+		err    error
+		bare   bool
+		rule   string
+	}{
+		"allowed": {}, "report": {denied: proposal.OutgoingReport, bare: true, rule: "output.withheld"}, "comment": {denied: proposal.OutgoingComment, rule: "output.withheld"},
+		"no answer": {err: &proposal.StopError{Code: "policy.eval"}, bare: true, rule: "policy.eval"},
+	} {
+		a := &asked{answer: func(x proposal.Outgoing) (proposal.OutputDecision, error) {
+			if x.Kind == c.denied {
+				return proposal.OutputDecision{}, nil
+			}
+			return proposal.OutputDecision{Effect: proposal.Allow}, c.err
+		}}
+		got, err := outlet(t, a).Whole(t.Context(), r)
+		if (err != nil) != (c.err != nil) || (got.Withheld != nil) != (c.rule != "") || got.Withheld != nil && got.Withheld.Rule != c.rule {
+			t.Errorf("%s: %v, %+v", name, err, got.Withheld)
+		}
+		result := got.Records[1].Result
+		for _, s := range []proposal.Stream{result.Stdout, result.Stderr, result.Retried.Stdout, result.Retried.Stderr} {
+			if (len(s.Head)+len(s.Tail) == 0) != c.bare {
+				t.Errorf("%s: left %q %q", name, s.Head, s.Tail)
+			}
+		}
+		if len(a.list[0].Secrets) != 1 || a.list[0].Secrets[0].Count != 2 || string(r.Records[1].Result.Retried.Stdout.Head) != "head" {
+			t.Errorf("%s: asked %+v, or what it was given was changed", name, a.list[0])
+		}
+	}
+}
+
+// What an interrupted command left leaves, too.
+func TestInterruptedLeaves(t *testing.T) {
+	u := outlet(t, &asked{})
+	u.o.Decide = func(ctx context.Context, x proposal.Outgoing) (proposal.OutputDecision, error) {
+		if err := ctx.Err(); err != nil {
+			return proposal.OutputDecision{}, err
+		}
+		return replaceAll(ctx, x)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err := u.Result(ctx, "unit", result(stream(t, u, "unit.stdout", "printed "+canary, false)))
+	if err != nil || string(r.Stdout.Head) != "printed [redacted CANARY]" {
+		t.Errorf("%v: %q", err, r.Stdout.Head)
 	}
 }
 
@@ -305,6 +370,9 @@ func TestRecordAndEvent(t *testing.T) {
 	whole := []string{"say", long[:cutWord], "x"}
 	if e := u.Event(proposal.Event{Exec: &proposal.Exec{Argv: whole, ArgvCut: true, ArgvDigest: "sha256:x"}}); !slices.Equal(e.Exec.Argv, whole) || e.Exec.ArgvDigest == "" {
 		t.Errorf("got %+v", e.Exec)
+	}
+	if e := u.Event(proposal.Event{Command: canary, Path: canary}); e.Command != canary || e.Path != "[redacted CANARY]" {
+		t.Errorf("an id is what the log is read by: %+v", e)
 	}
 	if err := u.Named(proposal.Plan{Proposals: []proposal.Proposal{{ID: "ok"}, {ID: canary}}}); proposal.FailureOf(err).Code != "output.id" {
 		t.Errorf("got %v", err)
