@@ -43,6 +43,9 @@ func inputPolicy(c *call) int {
 		return code
 	}
 	if schema != "" {
+		if f.NArg() > 0 {
+			return c.misuse("--schema takes no command: a schema is that of every input")
+		}
 		return c.printSchema(schema)
 	}
 	if code, ok := s.read(c, f); !ok {
@@ -60,6 +63,9 @@ func inputPolicy(c *call) int {
 		docs = slices.DeleteFunc(docs, func(d policy.Document) bool {
 			return strings.TrimPrefix(d.Point, "fumehood.") != strings.TrimPrefix(point, "fumehood.")
 		})
+		if len(docs) == 0 {
+			return c.misuse(fmt.Sprintf("nothing of what is asked about has an input of %s: try --over '%s={}'", point, strings.TrimPrefix(point, "fumehood.")))
+		}
 	}
 	return c.printDocuments(docs, point != "")
 }

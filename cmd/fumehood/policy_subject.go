@@ -55,10 +55,17 @@ func (s *subject) define(f *flag.FlagSet) {
 
 // read finds what is asked about. A false means that the call is over with this code.
 func (s *subject) read(c *call, f *flag.FlagSet) (int, bool) {
-	if !s.argv && f.NArg() == 1 && s.command == "" {
-		s.command = f.Arg(0)
-	} else if f.NArg() > 0 && !s.argv {
-		return c.misuse("too many arguments: put the command in quotes, or write --argv before it"), false
+	args, code, ok := s.rest(c, f)
+	if !ok {
+		return code, false
+	}
+	if !s.argv && len(args) == 1 && s.command == "" {
+		s.command = args[0]
+	} else if len(args) > 0 && !s.argv {
+		return c.misuse(fmt.Sprintf("too many arguments, from %q on: put the command in quotes, or write --argv before it", printable(args[min(1, len(args)-1)]))), false
+	}
+	if wrong := s.idle(); wrong != "" {
+		return c.misuse(wrong), false
 	}
 	forms := 0
 	for _, given := range []bool{s.command != "", s.argv, s.code != "", s.plan != "", s.pr != "" || len(s.over) > 0} {
@@ -72,10 +79,41 @@ func (s *subject) read(c *call, f *flag.FlagSet) (int, bool) {
 	if s.plan != "" {
 		return s.readPlan(c)
 	}
-	if err := s.readOne(c, f.Args()); err != nil {
+	if err := s.readOne(c, args); err != nil {
 		return c.misuse(printable(err.Error())), false
 	}
 	return exitOK, true
+}
+
+// rest is what no flag took. Flags may also stand after a command in quotes; what is no
+// flag of this door is the command's own, and the quotes are missing.
+func (s *subject) rest(c *call, f *flag.FlagSet) ([]string, int, bool) {
+	if s.argv || f.NArg() < 2 {
+		return f.Args(), exitOK, true
+	}
+	name, _, _ := strings.Cut(strings.TrimLeft(f.Arg(1), "-"), "=")
+	if isFlag := strings.HasPrefix(f.Arg(1), "-") && (f.Lookup(name) != nil || name == "help" || name == "h"); !isFlag {
+		return f.Args(), exitOK, true
+	}
+	command := f.Arg(0)
+	c.args = f.Args()[1:]
+	more, code, ok := c.parseMixed(f)
+	return append([]string{command}, more...), code, ok
+}
+
+// idle says which flags would change nothing of what is asked about.
+func (s *subject) idle() string {
+	switch {
+	case s.id != "" && s.plan == "":
+		return "--id goes with --plan"
+	case s.code != "" && s.language == "":
+		return "--code needs --language"
+	case s.language != "" && s.code == "":
+		return "--language goes with --code"
+	case (s.pr != "" || len(s.over) > 0) && (s.cwd+s.phase != "" || len(s.network)+len(s.env) > 0):
+		return "--cwd, --phase, --network and --env go with a command, not with --pr or --over"
+	}
+	return ""
 }
 
 func (s *subject) readPlan(c *call) (int, bool) {
@@ -110,8 +148,8 @@ func (s *subject) readOne(c *call, args []string) error {
 	}
 	if s.code != "" {
 		text, err := c.bounded(s.code)
-		if err != nil || s.language == "" {
-			return errors.Join(err, needs(s.language == "", "--code needs --language"))
+		if err != nil {
+			return err
 		}
 		p.Code, p.Language = string(text), s.language
 	}
@@ -126,13 +164,6 @@ func (s *subject) readOne(c *call, args []string) error {
 		p.Env[name] = value
 	}
 	s.proposals = []proposal.Proposal{p}
-	return nil
-}
-
-func needs(missing bool, message string) error {
-	if missing {
-		return errors.New(message)
-	}
 	return nil
 }
 

@@ -111,7 +111,9 @@ func printable(text string) string {
 
 // shellWord is s as a shell reads it back, for a command line to copy.
 func shellWord(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("./_-:@%+,=", r) }) {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("./_-:@%+,=", r)
+	}) {
 		return printable(s)
 	}
 	return "'" + strings.ReplaceAll(printable(s), "'", `'\''`) + "'"
