@@ -215,6 +215,7 @@ func TestTextInColours(t *testing.T) {
 		every(githubToken, "\x00") + "\x00 b":                                             "[redacted github-pat]\x00 b",
 		githubToken[:half] + "\x1b[\x1b[1m" + githubToken[half:]:                          githubToken[:half] + "\x1b[\x1b[1m" + githubToken[half:],
 		"\x1b[1m" + encode("my key: "+githubToken[:half]+githubToken[half:]) + "\x1b[0m.": "\x1b[1m[redacted github-pat]\x1b[0m.",
+		"[red\x1b[1macted github-pat] b":                                                  "(redacted github-pat] b",
 		"ok \x1b[32mPASS\x1b[0m \x1b[":                                                    "ok \x1b[32mPASS\x1b[0m \x1b[",
 	} {
 		if out, _ := r.Text([]byte(text)); string(out) != want {
