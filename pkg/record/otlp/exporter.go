@@ -110,7 +110,7 @@ func (x *Exporter) sendSpans(ctx context.Context, h http.Header, from *resource.
 			return err
 		}
 		if p := answer.PartialSuccess; p != nil && p.RejectedSpans != 0 {
-			return rejected(p.RejectedSpans, len(part), "spans", p.ErrorMessage)
+			return rejected(p.RejectedSpans, len(part), "spans", without(h, p.ErrorMessage))
 		}
 	}
 	return nil
@@ -126,7 +126,7 @@ func (x *Exporter) sendRecords(ctx context.Context, h http.Header, from *resourc
 			return errors.Join(errs, err)
 		}
 		if p := answer.PartialSuccess; p != nil && p.RejectedLogRecords != 0 && errs == nil {
-			errs = rejected(p.RejectedLogRecords, len(part), "log records", p.ErrorMessage)
+			errs = rejected(p.RejectedLogRecords, len(part), "log records", without(h, p.ErrorMessage))
 		}
 	}
 	return errs

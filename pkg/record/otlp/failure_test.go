@@ -145,6 +145,36 @@ func TestAnswers(t *testing.T) {
 }
 
 // A collector that takes the connection and says nothing costs no more than was given.
+// An answer that quotes what we told it, in a place where it would be cut, too, tells
+// nobody.
+func TestAnswerQuotesHeader(t *testing.T) {
+	h := http.Header{"Authorization": {"Bearer hunter2-token"}, "X-Key": {"k"}}
+	for said, want := range map[string]string{
+		"no such token: Bearer hunter2-token":      "no such token: …",
+		"hunter2-token is not known, key k is":     "… is not known, key k is",
+		strings.Repeat("x", 190) + "hunter2-token": strings.Repeat("x", 190) + "…",
+	} {
+		if got := without(h, said); got != want {
+			t.Errorf("%q became %q", said, got)
+		}
+	}
+	f := newFake(t)
+	f.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		why := r.Header.Get("Authorization")
+		if r.URL.Path == "/v1/traces" {
+			write(t, w, &collecttrace.ExportTraceServiceResponse{PartialSuccess: &collecttrace.ExportTracePartialSuccess{RejectedSpans: 2, ErrorMessage: why}})
+		} else {
+			write(t, w, &collectlogs.ExportLogsServiceResponse{PartialSuccess: &collectlogs.ExportLogsPartialSuccess{RejectedLogRecords: 4, ErrorMessage: why}})
+		}
+		return true
+	}
+	story, b := told(t, recordtest.Run{}, record.Options{})
+	o := Options{Endpoint: f.URL, Headers: []Header{{Name: "Authorization", Variable: "TOKEN"}}, Getenv: func(string) string { return "Bearer hunter2-token" }}
+	if err := send(t, o, story, b, 4*time.Second); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "rejected 4") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestHang(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

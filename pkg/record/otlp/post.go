@@ -28,6 +28,7 @@ const (
 	mostTries  = 6
 	mostKnocks = 3 // where nobody answers
 	firstWait  = 200 * time.Millisecond
+	leastWord  = 6 // of a header's value that is not told
 )
 
 // A lostError is a request that the collector did not take.
@@ -155,6 +156,21 @@ func retry(temporary bool) time.Duration {
 		return 0
 	}
 	return -1
+}
+
+// without is what the collector said without what we had told it: an answer that quotes
+// a token ends in a job's log.
+func without(h http.Header, said string) string {
+	for _, list := range h {
+		for _, value := range list {
+			for _, word := range append([]string{value}, strings.Fields(value)...) {
+				if len(word) >= leastWord {
+					said = strings.ReplaceAll(said, word, "…")
+				}
+			}
+		}
+	}
+	return said
 }
 
 func rejected(n int64, of int, what, why string) error {
