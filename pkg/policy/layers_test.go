@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -288,6 +289,32 @@ func TestTildeInSnippet(t *testing.T) {
 		d, err := e.Decide(t.Context(), test.p, parse.Analyze(test.p))
 		if err != nil || d.Effect != test.want {
 			t.Errorf("%+v: %v %v, %v; want %v", test.p, d.Effect, d.Rules, err, test.want)
+		}
+	}
+}
+
+// TestFloorHolds holds what no layer can take away: that there is a command at all, one
+// that no rule allows beside one that a rule does, a variable that nothing lets in.
+func TestFloorHolds(t *testing.T) {
+	e, err := policy.New(t.Context(), policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		p      proposal.Proposal
+		change func(*proposal.Analysis)
+		rule   string
+	}{
+		"the next command": {proposal.Proposal{Run: "cat x | no-such-program"}, func(*proposal.Analysis) {}, "default.no-rule"},
+		"no command":       {proposal.Proposal{Run: "cat x"}, func(a *proposal.Analysis) { a.Commands = nil }, "floor.no-command"},
+		"a variable":       {proposal.Proposal{Run: "cat x", Env: map[string]string{"NO_SUCH_NAME": "1"}}, func(*proposal.Analysis) {}, "env.name"},
+	} {
+		c.p.ID = "t"
+		a := parse.Analyze(c.p)
+		c.change(&a)
+		d, err := e.Decide(t.Context(), c.p, a)
+		if err != nil || d.Effect != proposal.Deny || !slices.Contains(d.Rules, c.rule) {
+			t.Errorf("%s: %v, %v by %q, want a denial by %s", name, err, d.Effect, d.Rules, c.rule)
 		}
 	}
 }
