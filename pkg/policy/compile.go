@@ -352,7 +352,7 @@ func compileStop(layer string, err error) error {
 			return stop(codeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies may not", layer, name), advice, err)
 		}
 	}
-	return stop(codeCompile, message, "fumehood policy check says of each place what to write instead; fumehood policy input 'COMMAND' prints the fields that input has", err)
+	return stop(codeCompile, message, "mend the places named: fumehood policy check says of each what to write instead, fumehood policy input 'COMMAND' which fields input has", err)
 }
 
 func undefinedFunctions(err error) []string {
