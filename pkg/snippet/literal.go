@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
 
 // unescape reads the escapes that both languages share; others stay as they are.
@@ -73,4 +75,17 @@ func remote(host string) bool {
 		return false
 	}
 	return strings.Contains(host, ".") && !strings.ContainsAny(host, " /{}%")
+}
+
+// added is the value of a + b, of two strings that are constant.
+func added(n grammar.Node, depth int, constant func(grammar.Node, int) (string, bool)) (string, bool) {
+	if n.In("operator").Text() != "+" {
+		return "", false
+	}
+	left, ok := constant(n.In("left"), depth+1)
+	if !ok {
+		return "", false
+	}
+	right, ok := constant(n.In("right"), depth+1)
+	return left + right, ok
 }

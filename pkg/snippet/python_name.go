@@ -117,24 +117,12 @@ func (r *pythonReader) constant(n grammar.Node, depth int) (string, bool) {
 	case "parenthesized_expression":
 		return r.constant(n.First(), depth+1)
 	case "binary_operator":
-		return r.added(n, depth)
+		return added(n, depth, r.constant)
 	case "identifier":
 		text, ok := strings.CutPrefix(r.names[n.Text()], "=")
 		return text, ok
 	}
 	return "", false
-}
-
-func (r *pythonReader) added(n grammar.Node, depth int) (string, bool) {
-	if n.In("operator").Text() != "+" {
-		return "", false
-	}
-	left, ok := r.constant(n.In("left"), depth+1)
-	if !ok {
-		return "", false
-	}
-	right, ok := r.constant(n.In("right"), depth+1)
-	return left + right, ok
 }
 
 func (r *pythonReader) joined(n grammar.Node, depth int) (string, bool) {

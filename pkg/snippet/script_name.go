@@ -115,7 +115,7 @@ func (r *scriptReader) constant(n grammar.Node, depth int) (string, bool) {
 	case "parenthesized_expression":
 		return r.constant(n.First(), depth+1)
 	case "binary_expression":
-		return r.added(n, depth)
+		return added(n, depth, r.constant)
 	case "identifier":
 		text, ok := strings.CutPrefix(r.names[n.Text()], "=")
 		return text, ok
@@ -142,18 +142,6 @@ func (r *scriptReader) literal(n grammar.Node, depth int) (string, bool) {
 		}
 	}
 	return text.String(), true
-}
-
-func (r *scriptReader) added(n grammar.Node, depth int) (string, bool) {
-	if n.In("operator").Text() != "+" {
-		return "", false
-	}
-	left, ok := r.constant(n.In("left"), depth+1)
-	if !ok {
-		return "", false
-	}
-	right, ok := r.constant(n.In("right"), depth+1)
-	return left + right, ok
 }
 
 // assembled reads ['a', 'b'].join(”) and 'a'.concat('b').
