@@ -24,9 +24,9 @@ package policies
 
 import "embed"
 
-// FS holds the Rego modules. Files ending in _test.rego are tests.
+// FS holds the Rego modules, and their data. Files ending in _test.rego are tests.
 //
-//go:embed command egress event exec lib output proposal snippet trigger
+//go:embed command egress event exec lib output proposal registries snippet trigger
 var FS embed.FS
 
 // Options says which options each tool has and which of them take a value. It is

@@ -22,7 +22,7 @@ func findPypi(ctx context.Context, a *asker, r *Registry) error {
 	index := config["index-url"]
 	if index == "" {
 		r.usePublic()
-		index = "https://" + public["pypi"][0].Host + public["pypi"][0].Path
+		index = "https://" + public()["pypi"][0].Host + public()["pypi"][0].Path
 	}
 	main, err := r.addIndexes(index)
 	if err != nil {
