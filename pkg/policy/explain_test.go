@@ -260,8 +260,11 @@ func FuzzExplain(f *testing.F) {
 		}
 		a := parse.Analyze(p)
 		d, err := e.Decide(t.Context(), p, a)
+		if err != nil && proposal.FailureOf(err).Code != "policy.deadline" {
+			t.Fatalf("%q: %v", text, err)
+		}
 		if err != nil {
-			t.Skip("policy could not answer in time")
+			return // nothing is decided, so there is nothing to explain
 		}
 		x, err := v.Explain(t.Context(), p, a)
 		if err != nil {

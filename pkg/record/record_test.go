@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -40,24 +39,6 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// written is the log of a run.
-func written(t testing.TB, r recordtest.Run) ([]byte, *proposal.Audit) {
-	t.Helper()
-	if r.ID == "" {
-		r.ID = "20261121-040506-7f3a"
-	}
-	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	a, err := recordtest.Write(path, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data, a
-}
-
 // told are the decisions that a log tells of.
 func told(t testing.TB, log []byte, o Options) ([]Decision, Story) {
 	t.Helper()
@@ -84,7 +65,7 @@ func lines(t testing.TB, list []Decision) []byte {
 
 // TestGolden shows every decision of a run, byte for byte.
 func TestGolden(t *testing.T) {
-	log, _ := written(t, recordtest.Run{})
+	log, _ := recordtest.Written(t, recordtest.Run{})
 	list, _ := told(t, log, Options{})
 	golden(t, "testdata/decisions.jsonl", lines(t, list))
 	if bytes.Contains(lines(t, list), []byte("hunter2")) {
@@ -98,7 +79,7 @@ func TestGolden(t *testing.T) {
 
 // What is exported twice is the same, and a report gives the ids that the log gives.
 func TestIDs(t *testing.T) {
-	log, _ := written(t, recordtest.Run{})
+	log, _ := recordtest.Written(t, recordtest.Run{})
 	first, story := told(t, log, Options{})
 	again, _ := told(t, log, Options{})
 	if diff := cmp.Diff(first, again); diff != "" {
@@ -130,8 +111,8 @@ func TestIDs(t *testing.T) {
 
 // Of a log that was changed nothing is told; of one that was cut off, what was signed.
 func TestLogsThatAreNotWhole(t *testing.T) {
-	whole, a := written(t, recordtest.Run{})
-	cut, _ := written(t, recordtest.Run{Cut: true})
+	whole, a := recordtest.Written(t, recordtest.Run{})
+	cut, _ := recordtest.Written(t, recordtest.Run{Cut: true})
 	none := func(Decision) error { t.Error("a decision was told"); return nil }
 	var wrong *audit.VerifyError
 	for name, log := range map[string][]byte{"edited": bytes.Replace(whole, []byte("go.test"), []byte("go.tast"), 1), "text": []byte("hello\n"), "other": []byte("{\"schema\": 1}\n")} {
@@ -159,7 +140,7 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 
 // An entry that was never acknowledged proves nothing, and is not told.
 func TestTornEntry(t *testing.T) {
-	cut, _ := written(t, recordtest.Run{Cut: true})
+	cut, _ := recordtest.Written(t, recordtest.Run{Cut: true})
 	whole, _ := told(t, cut, Options{})
 	end := bytes.LastIndexByte(cut[:len(cut)-1], '\n')
 	torn, _ := told(t, cut[:end+1], Options{})
@@ -170,8 +151,8 @@ func TestTornEntry(t *testing.T) {
 
 // A changing log is found out although what was read first verified.
 func TestLogThatChanges(t *testing.T) {
-	whole, _ := written(t, recordtest.Run{})
-	cut, _ := written(t, recordtest.Run{Cut: true})
+	whole, _ := recordtest.Written(t, recordtest.Run{})
+	cut, _ := recordtest.Written(t, recordtest.Run{Cut: true})
 	_, _, err := Log(&changing{first: bytes.NewReader(whole), then: bytes.NewReader(cut)}, audit.Trust{}, Options{}, func(Decision) error { return nil })
 	if f := proposal.FailureOf(err); f == nil || f.Code != "export.changed" {
 		t.Errorf("error %v, want export.changed", err)
@@ -191,7 +172,7 @@ func (c *changing) Seek(int64, int) (int64, error) {
 func TestHostileText(t *testing.T) {
 	for name, s := range hostile() {
 		t.Run(name, func(t *testing.T) {
-			log, _ := written(t, recordtest.Run{Text: s})
+			log, _ := recordtest.Written(t, recordtest.Run{Text: s})
 			list, _ := told(t, log, Options{All: true})
 			for _, d := range list {
 				line, err := Line(d)
@@ -306,7 +287,7 @@ func FuzzText(f *testing.F) {
 
 // FuzzLog: whatever stands in signed entries, each decision makes a line.
 func FuzzLog(f *testing.F) {
-	whole, _ := written(f, recordtest.Run{})
+	whole, _ := recordtest.Written(f, recordtest.Run{})
 	for line := range bytes.Lines(whole) {
 		var e struct {
 			Leaf struct {

@@ -60,7 +60,7 @@ func TestLinesFollowSchema(t *testing.T) {
 		}
 	}
 	for name, s := range hostile() {
-		log, _ := written(t, recordtest.Run{Text: s})
+		log, _ := recordtest.Written(t, recordtest.Run{Text: s})
 		list, _ := told(t, log, Options{All: true})
 		for _, d := range list {
 			check(name, d)

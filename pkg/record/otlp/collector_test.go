@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -124,18 +122,7 @@ func (f *fake) records() (list []*logs.LogRecord) {
 // told is a run as the log of recordtest tells it.
 func told(t testing.TB, r recordtest.Run, o record.Options) (record.Story, *Batch) {
 	t.Helper()
-	if r.ID == "" {
-		r.ID = "20261121-040506-7f3a"
-	}
-	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	a, err := recordtest.Write(path, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data, a := recordtest.Written(t, r)
 	var b Batch
 	story, _, err := record.Log(bytes.NewReader(data), audit.Trust{Key: a.Key, Checkpoint: a.Checkpoint}, o, func(d record.Decision) error { b.Add(d); return nil })
 	if err != nil {

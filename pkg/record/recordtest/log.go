@@ -5,6 +5,9 @@ package recordtest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
@@ -45,6 +48,24 @@ func Write(path string, r Run) (*proposal.Audit, error) {
 	}
 	a.Checkpoint, err = log.Seal()
 	return a, err
+}
+
+// Written is the log of r, which has an id if r has none.
+func Written(t testing.TB, r Run) ([]byte, *proposal.Audit) {
+	t.Helper()
+	if r.ID == "" {
+		r.ID = "20261121-040506-7f3a"
+	}
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	a, err := Write(path, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data, a
 }
 
 type entry struct {
