@@ -78,7 +78,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 		return c.stopped(err)
 	}
 	defer func() { _ = heir.take(s.left()...) }() // of a run that stopped early, too
-	defer func() { _ = s.outlet.Close() }()
+	defer c.removeUnread(s)
 	w, err := c.wire(s, p)
 	if err != nil {
 		err = s.fit(err)
@@ -126,6 +126,13 @@ func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
 func (c *call) warn(engine *policy.Engine) {
 	for _, text := range engine.Warnings() {
 		fmt.Fprintf(c.stderr, "fumehood: warning: %s\n", printable(text))
+	}
+}
+
+// removeUnread removes what was never searched for secrets, and says when it stays.
+func (c *call) removeUnread(s *setup) {
+	if err := s.outlet.Close(); err != nil {
+		fmt.Fprintf(c.stderr, "fumehood: warning: output.left: what commands left, not searched for secrets, could not be removed: %s\n", printable(err.Error()))
 	}
 }
 

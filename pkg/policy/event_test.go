@@ -12,22 +12,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func notes(t testing.TB, e *policy.Engine, v proposal.Event) []string {
-	t.Helper()
-	findings, err := e.Event(t.Context(), v)
-	if err != nil {
-		t.Fatalf("cannot judge %+v: %v", v, err)
-	}
-	var rules []string
-	for _, f := range findings {
-		if f.Message == "" || f.Event.Kind != v.Kind {
-			t.Errorf("finding %+v of %+v", f, v)
-		}
-		rules = append(rules, f.Rule)
-	}
-	return rules
-}
-
 // A repository's own folder may note too; a note of another form stops the run, and
 // nothing else has a meaning there.
 func TestEventLayers(t *testing.T) {

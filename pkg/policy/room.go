@@ -24,9 +24,6 @@ func Points() []string { return slices.Clone(points) }
 // Sets are the names of the sets that mean something at point, or nil.
 func Sets(point string) []string { return slices.Clone(sets[point]) }
 
-// InLib reports whether the package named is of a layer's library.
-func InLib(pkg string) bool { return inLib(pkg) }
-
 // PackageOf is the name of m's package, without data.
 func PackageOf(m *ast.Module) string { return packageOf(m) }
 
@@ -101,9 +98,6 @@ func fieldNames(t reflect.Type) []string {
 	}
 	return names
 }
-
-// CompileStop is the StopError of a layer that does not compile.
-func CompileStop(layer string, err error) error { return compileStop(layer, err) }
 
 // IsTest reports whether f holds tests in Rego.
 func (f File) IsTest() bool { return strings.HasSuffix(f.Name, "_test.rego") }
