@@ -162,7 +162,8 @@ func inside(b *testing.B, workspace, text string, watched bool) proposal.Result 
 		if err != nil {
 			b.Fatal(err)
 		}
-		h.Observer = watch(b.Context(), engine, log, &o)
+		observer, gate := watch(b.Context(), engine, log, &o)
+		h.Observer, h.Begin = observer, gate.Begin
 	}
 	report, err := h.Run(b.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "x", Run: text}}}, proposal.Run{})
 	if err != nil {

@@ -176,12 +176,12 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	}
 	w := &wired{log: log, engine: engine, run: describeRun(id, s, p, engine, root, runsc)}
 	a.describe(&w.run, s.policies.named)
-	observer := watch(c.ctx, engine, log, &options)
+	observer, gate := watch(c.ctx, engine, log, &options)
 	observer.Clean = s.outlet.Event
 	w.network = &network{setup: s, engine: engine, observer: observer, sandbox: &options}
 	w.hood = &hood.Hood{
 		Parse: analyse, Policy: engine, Log: log, Now: time.Now, Progress: progress.step,
-		Ceiling: a.Ceiling, Observer: observer, Network: w.network, Outlet: s.outlet, Advise: policy.NewAdviser(engine, analyse).Advise,
+		Ceiling: a.Ceiling, Observer: observer, Network: w.network, Outlet: s.outlet, Advise: policy.NewAdviser(engine, analyse).Advise, Begin: gate.Begin,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			options.Limits = l
 			return sandbox.New(options), nil

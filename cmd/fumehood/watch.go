@@ -6,8 +6,10 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/lineage"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -15,13 +17,14 @@ import (
 
 // watch has policy judge every program that a command starts, and what the sandbox's
 // kernel sees go to the log and the report. A policy that cannot answer refuses the
-// program and stops the run.
-func watch(ctx context.Context, engine *policy.Engine, log hood.Log, o *sandbox.Options) *hood.Observer {
+// program and stops the run. The gate that it returns must be told of each command.
+func watch(ctx context.Context, engine *policy.Engine, log hood.Log, o *sandbox.Options) (*hood.Observer, *lineage.Gate) {
 	observer := hood.NewObserver(log, engine.Event)
+	gate := &lineage.Gate{Exec: engine.Exec, Analyze: analyse, Start: engine.Start, Path: strings.Split(o.Path, ":")}
 	o.Event = observer.See
 	ctx = context.WithoutCancel(ctx) // an interrupted command is killed, not judged otherwise
 	o.Exec = func(x proposal.Exec) proposal.ExecDecision {
-		d, err := engine.Exec(ctx, x)
+		d, err := gate.Judge(ctx, x)
 		if err == nil {
 			return d
 		}
@@ -30,5 +33,5 @@ func watch(ctx context.Context, engine *policy.Engine, log hood.Log, o *sandbox.
 		return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{f.Code},
 			Reason: &proposal.Reason{Rule: f.Code, Effect: proposal.Deny, Message: "policy could not judge the program", Suggestion: f.Hint, Command: -1}}
 	}
-	return observer
+	return observer, gate
 }

@@ -17,16 +17,13 @@ func executionOf(r proposal.Record) proposal.Execution {
 		ID: r.Proposal.ID, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin,
 		Outputs: r.Proposal.Outputs, Grant: *r.Decision.Grant,
 	}
-	if isShell(r.Proposal) {
+	if r.Proposal.RunsShell() {
 		x.Text = r.Analysis.Canonical
 	} else {
 		x.Argv = r.Analysis.Commands[0].Argv()
+		x.Launches = r.Analysis.Commands[0].StartsText()
 	}
 	return x
-}
-
-func isShell(p proposal.Proposal) bool {
-	return p.Form() == "run" || p.Form() == "code" && (p.Language == "bash" || p.Language == "sh")
 }
 
 // hindrance says why an allowed proposal does not run after all, or nothing.

@@ -97,6 +97,9 @@ type Hood struct {
 	// Alternatives of the Reasons that it returns count, and nothing else. It must answer
 	// the same question the same way: see Redecide.
 	Advise func(context.Context, proposal.Proposal, proposal.Analysis, proposal.Decision) proposal.Decision
+	// Begin, when set, is called before each command starts: for callers that answer the
+	// sandbox's questions about it.
+	Begin func(proposal.Record)
 	// Progress, when set, is told of each step as it begins.
 	Progress func(Step)
 }
@@ -263,6 +266,9 @@ func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	h.Observer.begin(r, stop)
+	if h.Begin != nil {
+		h.Begin(r)
+	}
 	result, err, netErr := h.within(inner, runner, x)
 	if inner.Err() != nil {
 		err = nil // an interrupted command is a Result; execute says that the run was

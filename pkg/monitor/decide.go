@@ -48,7 +48,7 @@ func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
 	if keep = keep && len(c.kept) < keptMost; keep {
 		c.kept[seq] = remembered{d, string(e.Key(nil))}
 	}
-	v := wire.Verdict{Allow: d.Effect == proposal.Allow, Keep: keep}
+	v := wire.Verdict{Allow: d.Effect == proposal.Allow, Keep: keep, Lineage: d.Lineage}
 	if err := m.send(v.Append(nil, seq)); err != nil || !ok {
 		return nil // it has failed, and said why
 	}
@@ -59,7 +59,7 @@ func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
 // again notes an exec that an earlier answer was used for.
 func (m *Monitor) again(c *Command, e *wire.Exec) error {
 	k, ok := c.kept[e.Of]
-	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.Key(nil)) || len(e.Env) > 0 {
+	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.Key(nil)) || len(e.Env) > 0 || e.Lineage != wire.LineageProgram {
 		return errors.New("an answer was used that is not this exec's")
 	}
 	execs := c.execs(m, e)
@@ -70,14 +70,18 @@ func (m *Monitor) again(c *Command, e *wire.Exec) error {
 // decide asks about each file, the script first. All must be allowed; the first that
 // is not is the answer, and else the first that would have been refused.
 func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.ExecDecision, keep, ok bool) {
-	keep = len(e.Env) == 0
+	keep = len(e.Env) == 0 && e.Lineage == wire.LineageProgram
 	execs := c.execs(m, e)
 	for i, x := range execs {
 		one, ok := m.ask(x)
 		if keep = keep && one.Cacheable; !ok || one.Effect != proposal.Allow {
 			return x, one, keep, ok
 		}
-		if i == 0 || !d.Observed {
+		switch {
+		case i == 0:
+			d = one
+		case !d.Observed:
+			one.Start, one.Lineage = d.Start, d.Lineage // which the first file's answer says
 			d = one
 		}
 	}
@@ -141,13 +145,14 @@ var refusal = proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}}
 // interpreter with it.
 func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 	list := make([]proposal.Exec, len(e.Files))
-	argv, named := plainAll(e.Argv), plain(e.Named)
+	argv, cut := shown(e.Argv)
+	cut, named := cut || e.ArgvCut, plain(e.Named)
 	for i, f := range e.Files {
 		if i > 0 {
 			argv, named = interpreted(f, named, argv), plain(f.Named)
 		}
 		list[i] = proposal.Exec{
-			Command: c.ID, Path: plain(f.Path), Argv: argv, ArgvCut: e.ArgvCut, ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
+			Command: c.ID, Path: plain(f.Path), Argv: argv, ArgvCut: cut, Text: e.Lineage != wire.LineageProgram, ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
 			Cwd: plain(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: plain(e.ParentPath),
 			Digest: digest(f.Digest), Layer: layerNames[f.Layer],
 			First: e.Parent == 0 && m.o.Init != "" && e.From == m.o.Init, Same: []string{}, Grants: slices.Clone(c.Grants),
@@ -166,7 +171,17 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 			list[i].Grants = []string{}
 		}
 	}
+	if e.Lineage != wire.LineageProgram && e.Fault == "" {
+		c.text(&list[0], e)
+	}
 	return list
+}
+
+// text fills in what is decided about a text's process: how execve was called, byte
+// for byte.
+func (c *Command) text(x *proposal.Exec, e *wire.Exec) {
+	x.Lineage, x.Named, x.Whole, x.Partial, x.EnvCut = e.Lineage, e.Named, e.Argv, e.ArgvCut, e.VarsCut
+	x.Changed = c.changed(e.Vars)
 }
 
 // interpreted is the argv of an interpreter: its name, the one argument that the

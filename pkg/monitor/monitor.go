@@ -101,7 +101,13 @@ type Monitor struct {
 type Command struct {
 	ID     string
 	Grants []string
+	// Env is the environment that its first process is started with, NAME=value each.
+	Env []string
+	// Program says that its first process is a program which was decided by itself, not
+	// a shell or a launcher, and that nothing stands between it and its start.
+	Program bool
 
+	base       map[string]string // Env
 	generation uint32
 	events     int
 	untold     int

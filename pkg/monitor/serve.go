@@ -141,10 +141,10 @@ func (m *Monitor) Ready(grace time.Duration) error {
 func (m *Monitor) Begin(c *Command, nudge func() error) error {
 	m.mu.Lock()
 	m.orders++
-	c.generation, c.kept = uint32(m.orders), map[uint64]remembered{}
+	c.generation, c.kept, c.base = uint32(m.orders), map[uint64]remembered{}, byName(c.Env)
 	m.command = c
 	m.mu.Unlock()
-	_, err := m.order(c.generation, nudge)
+	_, err := m.order(wire.Order{Generation: c.generation, First: c.first()}, nudge)
 	return err
 }
 
@@ -157,7 +157,7 @@ func (m *Monitor) End(nudge func() error) (wire.Mark, error) {
 	if c == nil {
 		return wire.Mark{}, errors.New("monitor: no command has begun")
 	}
-	mark, err := m.order(c.generation, nudge)
+	mark, err := m.order(wire.Order{Generation: c.generation, First: c.first()}, nudge)
 	if err != nil {
 		// What a sandbox that died had still sent is told before the end.
 		select {
@@ -174,13 +174,13 @@ func (m *Monitor) End(nudge func() error) (wire.Mark, error) {
 	return mark, err
 }
 
-func (m *Monitor) order(generation uint32, nudge func() error) (wire.Mark, error) {
+func (m *Monitor) order(o wire.Order, nudge func() error) (wire.Mark, error) {
 	m.mu.Lock()
 	m.token++
-	token, waiting := m.token, make(chan wire.Mark, 1)
-	m.waiting = waiting
+	waiting := make(chan wire.Mark, 1)
+	o.Token, m.waiting = m.token, waiting
 	m.mu.Unlock()
-	if err := m.send(wire.Order{Token: token, Generation: generation}.Append(nil, token)); err != nil {
+	if err := m.send(o.Append(nil, o.Token)); err != nil {
 		return wire.Mark{}, err
 	}
 	if err := nudge(); err != nil {

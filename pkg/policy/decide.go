@@ -25,6 +25,15 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 	if err := e.ask(ctx, m, pointProposal, e.document(shared, in.Command), whole, ""); err != nil {
 		return proposal.Decision{}, err
 	}
+	if err := e.askCommands(ctx, m, shared, p, a); err != nil {
+		return proposal.Decision{}, err
+	}
+	return m.decision(p, a)
+}
+
+// askCommands asks about each command of p and the code that they carry; shared is the
+// proposal's part of the input.
+func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p proposal.Proposal, a proposal.Analysis) error {
 	err := e.eachCommand(p, a, func(written proposal.Command, ci commandInput) error {
 		if err := e.ask(ctx, m, pointCommand, e.document(shared, ci), ci.Index, textOf(written)); err != nil {
 			return err
@@ -38,12 +47,9 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 		return nil
 	})
 	if err != nil {
-		return proposal.Decision{}, err
+		return err
 	}
-	if err := e.askSnippets(ctx, m, shared, a); err != nil {
-		return proposal.Decision{}, err
-	}
-	return m.decision(p, a)
+	return e.askSnippets(ctx, m, shared, a)
 }
 
 // eachCommand describes the commands of p one after the other, until do fails.

@@ -2,6 +2,8 @@
 
 package proposal
 
+import "strings"
+
 // An Analysis is what pkg/parse found in one Proposal.
 //
 // What is decided is what is run: Canonical, printed from the syntax tree, is the
@@ -29,6 +31,16 @@ type Command struct {
 	Function  bool       `json:"function"`   // Program names a function that the same text declares
 	StdinFrom string     `json:"stdin_from"` // "", "pipe", "file", "heredoc" or "herestring"
 	Span      Span       `json:"span"`
+	// Launches says that the analysis followed it as a launcher or an inner shell: what
+	// it starts is among the Commands too.
+	Launches bool `json:"-"`
+}
+
+// StartsText reports whether a process that runs c starts nothing but commands that
+// were analyzed with c: an inner shell, or a launcher such as timeout, xargs or find
+// -exec. git is not one: it runs many programs beside the one that it is given.
+func (c Command) StartsText() bool {
+	return c.Launches && c.Program[strings.LastIndexByte(c.Program, '/')+1:] != "git"
 }
 
 // Argv returns the literal values of c's words. It is what the program will see

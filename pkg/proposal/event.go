@@ -26,6 +26,8 @@ type Event struct {
 	// Unverified says that the process had changed its mounts or root: its paths are
 	// what it calls them.
 	Unverified bool `json:"unverified,omitempty"`
+	// Text says that the process was one of the decided text's own, see Exec.Text.
+	Text bool `json:"text,omitempty"`
 	// Times is how often the like was seen, in Observations, where it is told once.
 	Times int `json:"times,omitempty"`
 	// Flow is what the gateway saw, for the kinds lookup, connection, request and

@@ -28,7 +28,31 @@ type Exec struct {
 	// Grants are what the command was granted beside its limits: "built" lets it run
 	// programs from places that it can write to.
 	Grants []string `json:"grants"`
+	// Text says that the process which starts it is one of the decided text's own: its
+	// shell, a fork of that, or an inner shell or launcher that the analysis followed.
+	Text bool `json:"text,omitempty"`
+
+	// What follows is what a decision about a text's process needs; it is not recorded.
+
+	// Lineage is the kernel's number of what was decided for the process: a Lineage
+	// constant, or one that an ExecDecision gave.
+	Lineage uint32 `json:"-"`
+	Named   string `json:"-"` // the path that execve was given
+	// Whole is the argv, and Partial says that something of it is missing.
+	Whole   []string `json:"-"`
+	Partial bool     `json:"-"`
+	// Changed are the variables that differ from those that the command was started
+	// with, by name. One that is gone has the empty value. EnvCut says that something of
+	// the environment is missing.
+	Changed []Assign `json:"-"`
+	EnvCut  bool     `json:"-"`
 }
+
+// Lineages that are not given by an ExecDecision.
+const (
+	LineageProgram uint32 = 0 // of a program that was decided, and all that it starts
+	LineageFirst   uint32 = 1 // of a process that the sandbox itself starts for a command
+)
 
 // Where a program's file lies. Everything but LayerRootfs and LayerWorkspace is
 // writable from inside.
@@ -51,4 +75,15 @@ type ExecDecision struct {
 	Cacheable bool `json:"cacheable"`
 	// Observed says that it would have been refused.
 	Observed bool `json:"observed,omitempty"`
+	// Start says how a program that a text's process starts was judged: a Start constant.
+	Start string `json:"start,omitempty"`
+	// Lineage is the process's once it is the program. It is not recorded.
+	Lineage uint32 `json:"-"`
 }
+
+// How a program that a text's process starts was judged.
+const (
+	StartPredicted = "predicted" // the text names it, with all its words
+	StartDecided   = "decided"   // by fumehood.command, about its real argv
+	StartRefused   = "refused"   // by fumehood.command, or because nothing could be decided
+)

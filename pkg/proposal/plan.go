@@ -66,6 +66,11 @@ func (p Proposal) Form() string {
 	}
 }
 
+// RunsShell reports whether p's text is run by the sandbox's shell.
+func (p Proposal) RunsShell() bool {
+	return p.Form() == "run" || p.Form() == "code" && (p.Language == "bash" || p.Language == "sh")
+}
+
 // Duration is a time.Duration written as Go writes it, for example "2m0s".
 type Duration time.Duration
 

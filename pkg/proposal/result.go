@@ -10,13 +10,16 @@ import (
 // An Execution is an allowed Proposal, ready to run: the canonical text or argv
 // that was decided, and nothing else of the Proposal that could change it.
 type Execution struct {
-	ID      string
-	Text    string   // shell text, run by the fixed shell; or
-	Argv    []string // program and arguments
-	Cwd     string   // relative to the workspace
-	Stdin   string
-	Outputs []string
-	Grant   Grant
+	ID   string
+	Text string   // shell text, run by the fixed shell; or
+	Argv []string // program and arguments
+	// Launches says that Argv's program only starts the command in its own words, as
+	// Command.StartsText has it.
+	Launches bool
+	Cwd      string // relative to the workspace
+	Stdin    string
+	Outputs  []string
+	Grant    Grant
 	// Again says that this is the second run of the same command, whose files get
 	// names of their own.
 	Again bool

@@ -27,7 +27,7 @@ func predict(r proposal.Record) prediction {
 	var p prediction
 	o := r.Result.Observations
 	names := predicted(r.Analysis)
-	shell := r.Proposal.Form() == "run" || r.Proposal.Form() == "code" && (r.Proposal.Language == "bash" || r.Proposal.Language == "sh")
+	shell := r.Proposal.RunsShell()
 	explained := make([]bool, len(o.Programs))
 	for i, node := range o.Programs {
 		match := names[path.Base(node.Path)]

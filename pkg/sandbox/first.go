@@ -31,6 +31,16 @@ import (
 
 var errNotFound = errors.New("executable file not found in $PATH")
 
+// program reports whether the command's first process is a program that starts what it
+// likes, and is started without init between.
+func (c *command) program() bool {
+	if c.x.Text != "" || c.x.Launches || c.lowered() {
+		return false
+	}
+	_, _, err := c.s.o.root().program(c.argv()[0], c.s.o.Path)
+	return err == nil
+}
+
 // first judges the first program and returns what to start.
 //
 // started is to be called with the process's id, or 0 when it could not be started.

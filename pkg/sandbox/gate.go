@@ -126,7 +126,7 @@ func (g *gate) begin(c *command) error {
 	g.mu.Lock()
 	g.running = c
 	g.mu.Unlock()
-	err := g.monitor.Begin(&monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec}, g.nudge)
+	err := g.monitor.Begin(&monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec, Env: c.env(), Program: c.program()}, g.nudge)
 	if err == nil {
 		return nil
 	}

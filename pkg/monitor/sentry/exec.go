@@ -35,34 +35,51 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 	if e.Parent, p = parent(t); p != nil {
 		e.ParentPath = program(t, p)
 	}
-	e.Argv, e.ArgvCut, e.ArgvDigest = words(info.Argv)
-	e.Env, e.Named = steering(info.Env), wire.Cut(info.Execfn, wire.MaxWord)
+	e.Lineage = g.lineages.of(e.Pid)
+	e.Argv, e.ArgvCut, e.ArgvDigest = words(info.Argv, e.Lineage)
+	e.Env, e.Named = steering(info.Env), wire.Cut(info.Execfn, wire.MaxPath)
+	if e.Lineage != wire.LineageProgram {
+		e.Vars, e.VarsCut = variables(info.Env)
+	}
 	f, err := executable(t)
 	if err == nil {
 		e.Files, err = g.chain(t, f, e.Unverified)
 	}
 	if err != nil {
-		e.Fault = wire.Cut("cannot read the program: "+err.Error(), wire.MaxWord)
+		e.Fault = wire.Cut("cannot read the program: "+err.Error(), wire.MaxFault)
 		e.Files = []wire.File{{Path: wire.Cut(info.BinaryPath, wire.MaxPath)}}
 	}
 	return e
 }
 
-// words returns the first words of argv, whether anything is missing, and the digest
-// of all of them.
-func words(argv []string) (first []string, short bool, sum [32]byte) {
-	hash, room := sha256.New(), wire.MaxArgv
+// words returns the first words of argv, as many as a process of this lineage has
+// sent, whether anything is missing, and the digest of all of them.
+func words(argv []string, lineage uint32) (first []string, short bool, sum [32]byte) {
+	most, longest, room := wire.Bounds(lineage)
+	hash := sha256.New()
 	for i, w := range argv {
 		io.WriteString(hash, w)
 		hash.Write([]byte{0})
-		if i >= wire.MaxWords || room == 0 {
+		if i >= most || room == 0 {
 			short = true
 			continue
 		}
-		kept := wire.Cut(w, min(wire.MaxWord, room))
+		kept := wire.Cut(w, min(longest, room))
 		first, room, short = append(first, kept), room-len(kept), short || len(kept) < len(w)
 	}
 	return first, short, [32]byte(hash.Sum(nil))
+}
+
+// variables returns the environment, and whether anything is missing.
+func variables(env []string) (vars []string, short bool) {
+	room := wire.MaxEnv
+	for _, v := range env {
+		if len(vars) == wire.MaxVars || len(v) > min(wire.MaxVar, room) {
+			return vars, true
+		}
+		vars, room = append(vars, v), room-len(v)
+	}
+	return vars, false
 }
 
 // steering returns the names of variables that make a loader or an interpreter run
@@ -103,14 +120,15 @@ func (g *gate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskE
 		return nil
 	}
 	g.processes.Add(1)
-	e := event(t, wire.EventExit)
+	e := g.event(t, wire.EventExit)
 	e.Status = info.ExitStatus
 	g.tell(e)
 	return nil
 }
 
-func event(t *kernel.Task, kind uint8) *wire.Event {
+func (g *gate) event(t *kernel.Task, kind uint8) *wire.Event {
 	e := &wire.Event{Event: kind, Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), Program: program(t, t), Unverified: outside(t)}
+	e.Lineage = g.lineages.of(e.Pid)
 	e.Parent, _ = parent(t)
 	return e
 }

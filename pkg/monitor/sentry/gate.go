@@ -105,6 +105,8 @@ type gate struct {
 	kept   map[string]kept
 	seen   map[uint64]struct{} // hashes of what was told in this generation
 
+	lineages lineages
+
 	generation atomic.Uint32
 	writes     atomic.Uint64
 	processes  atomic.Uint64
@@ -172,6 +174,7 @@ func (g *gate) obey() {
 		g.bytes.Store(0)
 		clear(g.kept)
 		clear(g.seen)
+		g.lineages.begin(order.First)
 	}
 	g.seq++
 	_ = g.write(mark.Append(g.buf[:0], g.seq))

@@ -79,7 +79,7 @@ func (g *gate) tellAddress(s seen, kind uint8, addr string) {
 	if addr == "" {
 		addr = "unknown"
 	}
-	e := event(s.t, kind)
+	e := g.event(s.t, kind)
 	e.Address, e.Call, e.Errno = addr, s.call.Name, s.errno
 	g.tell(e)
 }

@@ -106,7 +106,7 @@ func (g *gate) change(s seen) {
 		}
 		return
 	}
-	e := event(s.t, kind)
+	e := g.event(s.t, kind)
 	e.Path, e.Target = path, target
 	g.tell(e)
 }
@@ -153,7 +153,7 @@ func (g *gate) privilege(s seen) {
 	if !g.once(hash(s.call.Name, string(key[:]))) {
 		return
 	}
-	e := event(s.t, wire.EventPrivilege)
+	e := g.event(s.t, wire.EventPrivilege)
 	e.Call, e.Errno = s.call.Name, s.errno
 	if s.call.Name == "chroot" {
 		e.Path = named(s.t, linux.AT_FDCWD, s.args[0])
@@ -166,6 +166,9 @@ func (g *gate) privilege(s seen) {
 
 // Clone implements seccheck.Sink. It is called before the new task runs.
 func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInfo) error {
+	if t, ok := ctx.(*kernel.Task); ok {
+		g.lineages.forked(pid(t), info.CreatedThreadGroupId)
+	}
 	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	t, ok := ctx.(*kernel.Task)
 	if !ok || info.Flags&spaces == 0 {

@@ -93,7 +93,8 @@ func (g *gate) ask(e *wire.Exec) bool {
 	defer g.mu.Unlock()
 	e.Generation = g.generation.Load()
 	g.key = e.Key(g.key)
-	if k, ok := g.kept[string(g.key)]; ok && len(e.Env) == 0 && e.Fault == "" {
+	plain := e.Lineage == wire.LineageProgram && len(e.Env) == 0
+	if k, ok := g.kept[string(g.key)]; ok && plain && e.Fault == "" {
 		e.Of, e.Allowed = k.of, k.allow
 		g.seq++
 		return g.write(e.Append(g.buf[:0], g.seq)) == nil && k.allow
@@ -106,7 +107,10 @@ func (g *gate) ask(e *wire.Exec) bool {
 	if !ok {
 		return false
 	}
-	if v.Keep && len(e.Env) == 0 {
+	if v.Allow {
+		g.lineages.became(e.Pid, v.Lineage)
+	}
+	if v.Keep && plain {
 		if len(g.kept) >= keptMost {
 			clear(g.kept)
 		}

@@ -7,16 +7,18 @@ import "encoding/binary"
 // DecodeExec reads the body of an Exec.
 func DecodeExec(body []byte) (Exec, error) {
 	r := reader{rest: body}
-	e := Exec{Generation: r.u32(), Of: r.u64(), Allowed: r.boolean(), Fault: r.text(MaxPath)}
+	e := Exec{Generation: r.u32(), Of: r.u64(), Allowed: r.boolean(), Fault: r.text(MaxFault)}
 	e.Time, e.Pid, e.Parent = int64(r.u64()), int32(r.u32()), int32(r.u32())
 	e.From, e.ParentPath, e.Cwd = r.text(MaxPath), r.text(MaxPath), r.text(MaxPath)
-	e.Unverified = r.boolean()
-	e.Named = r.text(MaxWord)
+	e.Unverified, e.Lineage = r.boolean(), r.u32()
+	e.Named = r.text(MaxPath)
 	for range r.count(MaxFiles) {
 		e.Files = append(e.Files, r.file())
 	}
 	e.ArgvDigest, e.ArgvCut = r.digest(), r.boolean()
-	e.Argv, e.Env = r.list(MaxWords, MaxWord), r.list(MaxNames, MaxName)
+	words, word, _ := Bounds(e.Lineage)
+	e.Argv, e.Env = r.list(words, word), r.list(MaxNames, MaxName)
+	e.Vars, e.VarsCut = r.list(MaxVars, MaxVar), r.boolean()
 	if len(e.Files) == 0 {
 		r.bad = true
 	}
@@ -29,7 +31,7 @@ func DecodeEvent(body []byte) (Event, error) {
 	e := Event{Generation: r.u32(), Event: r.u8(), Time: int64(r.u64()), Pid: int32(r.u32()), Parent: int32(r.u32())}
 	e.Program, e.Path, e.Target = r.text(MaxPath), r.text(MaxPath), r.text(MaxPath)
 	e.Address, e.Call = r.text(MaxPath), r.text(MaxPath)
-	e.Status, e.Errno, e.Unverified = int32(r.u32()), r.u16(), r.boolean()
+	e.Status, e.Errno, e.Unverified, e.Lineage = int32(r.u32()), r.u16(), r.boolean(), r.u32()
 	if e.Event == 0 || e.Event >= events {
 		r.bad = true
 	}
@@ -46,7 +48,7 @@ func DecodeMark(body []byte) (Mark, error) {
 // DecodeVerdict reads the body of a Verdict. Unless err is nil it allows nothing.
 func DecodeVerdict(body []byte) (Verdict, error) {
 	r := reader{rest: body}
-	v := Verdict{Allow: r.boolean(), Keep: r.boolean()}
+	v := Verdict{Allow: r.boolean(), Keep: r.boolean(), Lineage: r.u32()}
 	if err := r.end(); err != nil {
 		return Verdict{}, err
 	}
@@ -56,7 +58,7 @@ func DecodeVerdict(body []byte) (Verdict, error) {
 // DecodeOrder reads the body of an Order.
 func DecodeOrder(body []byte) (Order, error) {
 	r := reader{rest: body}
-	o := Order{Token: r.u64(), Generation: r.u32()}
+	o := Order{Token: r.u64(), Generation: r.u32(), First: r.u32()}
 	return o, r.end()
 }
 

@@ -26,6 +26,7 @@ func (e *Exec) Append(b []byte, seq uint64) []byte {
 		b = text(b, s)
 	}
 	b = boolean(b, e.Unverified)
+	b = u32(b, e.Lineage)
 	b = text(b, e.Named)
 	b = u16(b, len(e.Files))
 	for i := range e.Files {
@@ -34,7 +35,9 @@ func (e *Exec) Append(b []byte, seq uint64) []byte {
 	b = append(b, e.ArgvDigest[:]...)
 	b = boolean(b, e.ArgvCut)
 	b = list(b, e.Argv)
-	return list(b, e.Env)
+	b = list(b, e.Env)
+	b = list(b, e.Vars)
+	return boolean(b, e.VarsCut)
 }
 
 func (f *File) append(b []byte) []byte {
@@ -69,7 +72,7 @@ func (e *Event) Append(b []byte, seq uint64) []byte {
 	}
 	b = u32(b, uint32(e.Status))
 	b = u16(b, int(e.Errno))
-	return boolean(b, e.Unverified)
+	return u32(boolean(b, e.Unverified), e.Lineage)
 }
 
 // Append appends m as a message.
@@ -85,12 +88,21 @@ func (m *Mark) Append(b []byte, seq uint64) []byte {
 
 // Append appends v as a message that answers the Exec seq.
 func (v Verdict) Append(b []byte, seq uint64) []byte {
-	return boolean(boolean(header(b, KindVerdict, seq), v.Allow), v.Keep)
+	return u32(boolean(boolean(header(b, KindVerdict, seq), v.Allow), v.Keep), v.Lineage)
 }
 
 // Append appends o as a message.
 func (o Order) Append(b []byte, seq uint64) []byte {
-	return u32(u64(header(b, KindOrder, seq), o.Token), o.Generation)
+	return u32(u32(u64(header(b, KindOrder, seq), o.Token), o.Generation), o.First)
+}
+
+// Bounds returns how many words of argv a message about a process of this lineage
+// holds at most, how many bytes of one, and how many of all together.
+func Bounds(lineage uint32) (words, word, argv int) {
+	if lineage == LineageProgram {
+		return MaxWords, MaxWord, MaxArgv
+	}
+	return TextWords, TextWord, TextArgv
 }
 
 // Cut returns the first most bytes of s.
@@ -106,7 +118,7 @@ func u32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b,
 func u64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
 
 func text(b []byte, s string) []byte {
-	s = Cut(s, MaxPath)
+	s = Cut(s, TextWord)
 	return append(u16(b, len(s)), s...)
 }
 

@@ -34,16 +34,23 @@ import (
 )
 
 // Version is of the protocol. A message of another one is refused.
-const Version = 1
+const Version = 2
 
 // Bounds. What is longer is cut by the sink, never sent.
 const (
-	MaxMessage = 64 << 10
+	MaxMessage = 256 << 10
 	MaxPath    = 4096
-	MaxLine    = 128  // of a script's first line
-	MaxWord    = 1024 // of argv
+	MaxLine    = 128 // of a script's first line
+	MaxFault   = 1024
+	MaxWord    = 1024 // of argv, for a program's process
 	MaxWords   = 256
 	MaxArgv    = 20 << 10 // bytes of all words together
+	TextWord   = 32 << 10 // of argv, for any other process: what it starts is decided by its argv
+	TextWords  = 16 << 10
+	TextArgv   = 144 << 10 // bytes of all words together: more than xargs passes by default
+	MaxVars    = 256
+	MaxVar     = 4096     // of a variable, with its name and value
+	MaxEnv     = 24 << 10 // bytes of all variables together
 	MaxNames   = 32       // of environment variables
 	MaxName    = 64
 	MaxFiles   = 6 // of a chain of scripts, as many as Linux follows
@@ -86,6 +93,14 @@ type File struct {
 	Digest [32]byte // SHA-256 of the content
 }
 
+// Lineages that the kernel gives by itself. Every other number is the supervisor's
+// own: it gives one with a Verdict, and the process and all that it forks have it
+// until they exec.
+const (
+	LineageProgram uint32 = 0 // of a program that was decided, and of all that it starts
+	LineageFirst   uint32 = 1 // of a process that no other process of the sandbox started
+)
+
 // An Exec is an execve that is about to succeed: the sink asks about it, or tells of
 // it.
 type Exec struct {
@@ -102,12 +117,17 @@ type Exec struct {
 	ParentPath string
 	Cwd        string
 	Unverified bool
+	Lineage    uint32 // of the process that calls execve
 	Named      string // as execve was given it
 	Files      []File // what was named first, then the interpreter of each script; the last one is loaded
 	ArgvDigest [32]byte
 	ArgvCut    bool
 	Argv       []string
-	Env        []string // names
+	Env        []string // names of those that steer a loader or an interpreter
+	// Vars is the whole environment, NAME=value each, unless Lineage is
+	// LineageProgram; VarsCut says that something of it is missing.
+	Vars    []string
+	VarsCut bool
 }
 
 // What an Event is; see proposal's Event constants.
@@ -140,6 +160,7 @@ type Event struct {
 	Status     int32
 	Errno      uint16
 	Unverified bool
+	Lineage    uint32 // of the process
 }
 
 // A Mark answers an Order: everything that happened before the Order was read has
@@ -156,16 +177,21 @@ type Mark struct {
 // A Verdict answers an Exec.
 type Verdict struct {
 	Allow bool
-	// Keep lets the sink use it for every Exec of the generation with the same Files
-	// and no Env.
+	// Keep lets the sink use it for every Exec of the generation with the same Files,
+	// the Lineage LineageProgram and no Env.
 	Keep bool
+	// Lineage is the process's from now on, if it is allowed.
+	Lineage uint32
 }
 
-// An Order sets the generation, which voids every Verdict that was kept, and asks
-// for a Mark.
+// An Order sets the generation, which voids every Verdict that was kept and every
+// lineage that was given, and asks for a Mark.
 type Order struct {
 	Token      uint64
 	Generation uint32
+	// First is the lineage of processes that no other process of the sandbox started:
+	// LineageFirst or LineageProgram.
+	First uint32
 }
 
 var errMalformed = errors.New("malformed message")

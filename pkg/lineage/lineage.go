@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lineage holds a decided text to its word: whatever its shell starts is
+// compared with what the analysis of the text predicted, argument by argument,
+// before it starts, and decided anew where the two differ.
+//
+// # Whose process it is
+//
+// gVisor's kernel numbers the processes of a command by lineage (package sentry). A
+// process is the text's or a program's:
+//
+//   - The shell that runs the text is the text's, and so is each process that it
+//     forks until that process execs.
+//   - What one of the text's processes starts is the text's too where the analysis
+//     followed it: an inner shell (sh -c, bash -c) and launchers that start the
+//     command in their own words (env, timeout, nice, xargs, find -exec …).
+//   - Everything else that a text's process starts is a program, and everything that
+//     a program starts is a program's: make, npm, a test, a script of the repository
+//     (./x.sh, bash x.sh), python3 -c. git is a program even where the analysis
+//     followed an option of it (git bisect run), because it starts many others.
+//
+// A program's processes are judged by fumehood.exec alone. That is safe because a
+// program was decided with its whole argv before it began, and because running it is
+// running the repository's code, which is what the sandbox is for. The kernel never
+// guesses: a process that it did not see made has the text's lineage, the stricter one.
+//
+// # What is compared
+//
+// A program is "predicted" when a Command of the analysis has the same words, each
+// of them static; it was found through the sandbox's own PATH or is named by a path
+// that is not another tool's file; and its environment differs from the one that the
+// command was started with by nothing that the text does not visibly assign. Then
+// what was decided about the text holds.
+//
+// In every other case fumehood.command decides about the real argv and the variables
+// that differ, as if they had been proposed by themselves: words that only run time
+// knows, programs that the text never names, programs under another name. An inner
+// shell or launcher that is allowed this way is analyzed as a text of its own. What
+// is not allowed ends in EACCES. A person's approval of the text stands for the rules
+// that asked about it, and for no others.
+//
+// # What it does not protect against
+//
+// Builtins and redirections start nothing, so nothing here sees them: package parse
+// refuses those whose effect it cannot know. A program that was decided can ask the
+// text's shell for nothing: it is not its parent's debugger, since the sandbox's user
+// has no capabilities, but a process of the same user may write to files that the
+// text's shell reads later, and what that shell starts then is judged here.
+package lineage
+
+import (
+	"context"
+	"sync"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Rules by which a program is refused that no policy was asked about.
+const (
+	RuleTooLong    = "start.argv"        // more arguments than can be decided
+	RuleTooLarge   = "start.environment" // more variables than can be judged
+	RuleUnreadable = "start.unknown"     // the analysis cannot read the argv
+	RuleTooMany    = "start.many"        // more inner texts than are kept
+	RuleNoText     = "start.no-text"     // a text's process of no text
+)
+
+// maxTexts bounds the inner texts of one command, and maxKept the answers that are
+// remembered for it.
+const (
+	maxTexts = 4096
+	maxKept  = 4096
+)
+
+// A Gate answers for the programs of one run. All fields are required.
+type Gate struct {
+	// Exec is policy's fumehood.exec, asked about every program.
+	Exec func(context.Context, proposal.Exec) (proposal.ExecDecision, error)
+	// Analyze is the analysis that the plan's proposals had.
+	Analyze func(proposal.Proposal) proposal.Analysis
+	// Start is policy's fumehood.command, asked about an argv that is about to start.
+	Start func(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
+	// Path are the directories in which the sandbox looks for programs.
+	Path []string
+
+	mu   sync.Mutex
+	text *command
+}
+
+// A command is the proposal that runs.
+type command struct {
+	proposal proposal.Proposal
+	asked    map[string]bool // rules that a person approved
+	texts    map[uint32]*text
+	last     uint32
+	kept     map[string]proposal.ExecDecision
+}
+
+// A text is what one shell or launcher was decided to do.
+type text struct {
+	commands []proposal.Command
+	assigned map[string][]proposal.Word // variables that it assigns, with their values
+}
+
+// Begin makes r what follows belongs to; it is called before r's command starts.
+func (g *Gate) Begin(r proposal.Record) {
+	c := &command{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*text{}, last: proposal.LineageFirst, kept: map[string]proposal.ExecDecision{}}
+	c.texts[proposal.LineageFirst] = newText(r.Analysis)
+	if r.Approval != nil {
+		for _, reason := range r.Decision.Reasons {
+			c.asked[reason.Rule] = c.asked[reason.Rule] || reason.Effect == proposal.Ask
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.text = c
+}
+
+func newText(a proposal.Analysis) *text {
+	t := &text{commands: a.Commands, assigned: map[string][]proposal.Word{}}
+	for _, c := range a.Commands {
+		for _, as := range c.Assigns {
+			t.assigned[as.Name] = append(t.assigned[as.Name], as.Value)
+		}
+	}
+	return t
+}
+
+// Judge answers for one exec: by fumehood.exec, and for a text's process by what the
+// text promised. An error means that policy could not answer; then nothing may begin.
+func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+	d, err := g.Exec(ctx, x)
+	d.Lineage = proposal.LineageProgram
+	if err != nil || d.Effect != proposal.Allow || x.Lineage == proposal.LineageProgram {
+		return d, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d.Cacheable = false
+	return g.judge(ctx, x, d)
+}
+
+// judge answers for a text's process; d is what fumehood.exec says, an allow.
+func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+	c := g.text
+	if c == nil || c.proposal.ID != x.Command || c.texts[x.Lineage] == nil {
+		return refused(d, RuleNoText, "no text is running that could start a program", "this is a defect: report it"), nil
+	}
+	t := c.texts[x.Lineage]
+	if x.First && x.Lineage == proposal.LineageFirst { // what the sandbox itself was told to start
+		return predicted(d, c.first()), nil
+	}
+	if at := t.predicts(x); at >= 0 && g.plain(x) && !x.EnvCut && t.assigns(x.Changed) {
+		return predicted(d, follows(t.commands[at], x.Lineage)), nil
+	}
+	return g.anew(ctx, c, t, x, d)
+}
+
+// first is the lineage of the command's first process: a shell's is the text's, a
+// program's its own.
+func (c *command) first() uint32 {
+	if c.proposal.RunsShell() {
+		return proposal.LineageFirst
+	}
+	commands := c.texts[proposal.LineageFirst].commands
+	if len(commands) == 0 {
+		return proposal.LineageProgram
+	}
+	return follows(commands[0], proposal.LineageFirst)
+}
+
+// follows is the lineage of what c starts as, when the process that starts it has the
+// lineage from.
+func follows(c proposal.Command, from uint32) uint32 {
+	if c.StartsText() {
+		return from
+	}
+	return proposal.LineageProgram
+}
+
+// anew decides about the real argv of x.
+func (g *Gate) anew(ctx context.Context, c *command, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+	switch {
+	case x.Partial:
+		return refused(d, RuleTooLong, "has more arguments than can be decided when it starts", "give it fewer at a time, for example with xargs -n 100"), nil
+	case x.EnvCut:
+		return refused(d, RuleTooLarge, "has a larger environment than can be judged when it starts", "export fewer or shorter variables"), nil
+	}
+	key := keyOf(x)
+	if known, ok := c.kept[key]; ok {
+		return known, nil
+	}
+	answer, err := g.decide(ctx, c, t, x, d)
+	if err == nil && len(c.kept) < maxKept {
+		c.kept[key] = answer
+	}
+	return answer, err
+}
+
+// decide asks about x under each name that the file goes by, until one is not allowed.
+func (g *Gate) decide(ctx context.Context, c *command, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+	inner := proposal.LineageProgram
+	for i, name := range g.names(x) {
+		p, a := g.proposed(c.proposal, name, x)
+		if len(a.Unknowns) > 0 {
+			return t.refused(x, d, RuleUnreadable, a.Unknowns[0].Message, a.Unknowns[0].Hint), nil
+		}
+		answer, err := g.Start(ctx, p, a)
+		if err != nil {
+			return proposal.ExecDecision{}, err
+		}
+		if against := c.against(answer); against != nil {
+			return t.refusedFor(x, d, *against), nil
+		}
+		d.Rules = append(d.Rules[:len(d.Rules):len(d.Rules)], answer.Rules...)
+		if i == 0 && a.Commands[0].StartsText() {
+			if inner = c.enter(a); inner == proposal.LineageProgram {
+				return t.refused(x, d, RuleTooMany, "more shells and launchers were started than can be followed", "start fewer of them"), nil
+			}
+		}
+	}
+	d.Start, d.Lineage = proposal.StartDecided, inner
+	return d, nil
+}
+
+// enter gives an inner text its lineage, or LineageProgram when there are too many.
+func (c *command) enter(a proposal.Analysis) uint32 {
+	if len(c.texts) >= maxTexts {
+		return proposal.LineageProgram
+	}
+	c.last++
+	c.texts[c.last] = newText(a)
+	return c.last
+}
+
+// against is the reason that does not let answer's program begin: a denial, or a
+// question that no person has answered.
+func (c *command) against(answer proposal.Decision) *proposal.Reason {
+	for i, r := range answer.Reasons {
+		if !r.Observed && (r.Effect == proposal.Deny || r.Effect == proposal.Ask && !c.asked[r.Rule]) {
+			return &answer.Reasons[i]
+		}
+	}
+	if answer.Effect == proposal.Deny {
+		return &proposal.Reason{Rule: RuleUnreadable, Effect: proposal.Deny, Message: "policy does not allow it", Command: -1}
+	}
+	return nil
+}
+
+// proposed is x as a proposal of its own under a name, with what its command was
+// granted, and the analysis of that.
+func (g *Gate) proposed(p proposal.Proposal, name string, x proposal.Exec) (proposal.Proposal, proposal.Analysis) {
+	p.Run, p.Code, p.Language, p.Stdin, p.Outputs, p.Needs = "", "", "", "", nil, nil
+	p.Argv = append([]string{name}, x.Whole[min(1, len(x.Whole)):]...)
+	p.Cwd = x.Cwd
+	a := g.Analyze(p)
+	if len(a.Unknowns) == 0 && len(a.Commands) == 0 {
+		a.Unknowns = []proposal.Unknown{{Code: RuleUnreadable, Message: "no command was found", Hint: "write it plainly"}}
+	}
+	if len(a.Commands) > 0 {
+		first := &a.Commands[0]
+		first.Assigns = append(first.Assigns[:len(first.Assigns):len(first.Assigns)], x.Changed...)
+		first.StdinFrom = "pipe" // it may be anything; a shell or interpreter that reads its program there is the worst
+	}
+	return p, a
+}
+
+func predicted(d proposal.ExecDecision, lineage uint32) proposal.ExecDecision {
+	d.Start, d.Lineage = proposal.StartPredicted, lineage
+	return d
+}
+
+func refused(d proposal.ExecDecision, rule, message, hint string) proposal.ExecDecision {
+	return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{rule}, Start: proposal.StartRefused,
+		Reason: &proposal.Reason{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: hint, Command: -1}}
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package monitor
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// first is the lineage of the command's first process.
+func (c *Command) first() uint32 {
+	if c.Program {
+		return wire.LineageProgram
+	}
+	return wire.LineageFirst
+}
+
+// byName returns the variables of an environment. Of a name that is there twice most
+// programs see the first.
+func byName(env []string) map[string]string {
+	vars := make(map[string]string, len(env))
+	for _, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		if _, twice := vars[name]; !twice {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
+// Every shell sets these by itself; no program takes orders from them.
+var shellsOwn = map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_": true}
+
+// changed lists what differs from the environment that the command was started with.
+// A variable that is there twice counts with each value, since programs do not agree
+// which one they see.
+func (c *Command) changed(vars []string) []proposal.Assign {
+	var list []proposal.Assign
+	differs := func(name, value string) {
+		list = append(list, proposal.Assign{Name: plain(name), Value: proposal.Word{Value: plain(value), Static: true}, Exported: true})
+	}
+	seen := make(map[string]bool, len(vars))
+	for _, v := range vars {
+		name, value, _ := strings.Cut(v, "=")
+		if was, known := c.base[name]; !shellsOwn[name] && (!known || was != value) {
+			differs(name, value)
+		}
+		seen[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.base)) {
+		if !seen[name] && !shellsOwn[name] {
+			differs(name, "")
+		}
+	}
+	return list
+}
+
+// shown returns the words of argv that are recorded, and whether that is fewer or
+// less than there are.
+func shown(argv []string) (words []string, short bool) {
+	words, room := make([]string, 0, min(len(argv), wire.MaxWords)), wire.MaxArgv
+	for i, w := range argv {
+		if i >= wire.MaxWords || room == 0 {
+			return words, true
+		}
+		kept := wire.Cut(w, min(wire.MaxWord, room))
+		words, room, short = append(words, plain(kept)), room-len(kept), short || len(kept) < len(w)
+	}
+	return words, short
+}
