@@ -27,6 +27,40 @@ func init() {
 	}
 }
 
+// bashBuiltins is what bash 5.2 prints for compgen -b.
+var bashBuiltins = nameSet(`
+	. : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable eval exec exit export
+	false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly return set shift shopt
+	source suspend test times trap true type typeset ulimit umask unalias unset wait
+`)
+
+// dashBuiltins are those of dash as Debian builds it: without line editing.
+var dashBuiltins = nameSet(`
+	. : [ alias bg break cd chdir command continue echo eval exec exit export false fg getopts hash jobs kill local printf pwd read readonly
+	return set shift test times trap true type ulimit umask unalias unset wait
+`)
+
+// IsBuiltin reports whether bash itself runs a command of this name, unless a
+// wrapper starts it.
+func IsBuiltin(name string) bool { return bashBuiltins[name] }
+
+// runsItself reports whether the shell that reads a command runs it as a builtin.
+func (w *walker) runsItself(name string, s scope) bool {
+	if !direct(s) || w.noShell && len(s.via) == 0 {
+		return false
+	}
+	for i := len(s.via) - 1; i >= 0; i-- {
+		shell, _, inner := strings.Cut(s.via[i], " ")
+		if inner && shells[shell] {
+			if shell == "bash" || shell == "rbash" {
+				return bashBuiltins[name]
+			}
+			return dashBuiltins[name]
+		}
+	}
+	return !w.noShell && bashBuiltins[name]
+}
+
 // programsToo are builtins that also exist as programs, which evaluate nothing.
 var programsToo = map[string]bool{"test": true, "[": true, "printf": true}
 

@@ -126,7 +126,9 @@ func (w *walker) run(args []arg, s scope, c call) {
 	case s.level > maxLevels:
 		w.unknown(unknownDeep, program.span)
 	default:
+		w.commands[index].Builtin = w.runsItself(program.Value, s)
 		w.follow(index, args, s, c)
+		w.commands[index].Launches = len(w.commands) > index+1
 	}
 }
 

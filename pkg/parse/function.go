@@ -65,7 +65,7 @@ func (w *walker) checkFunctions() {
 		if fn == nil {
 			continue
 		}
-		command.Function = true
+		command.Function, command.Builtin = true, false
 		w.positional(site.args[1:])
 		if !fn.top || (!site.fn && i < fn.from) {
 			w.unknown(unknownFunctionOrder, command.Span)

@@ -31,9 +31,12 @@ type Command struct {
 	Function  bool       `json:"function"`   // Program names a function that the same text declares
 	StdinFrom string     `json:"stdin_from"` // "", "pipe", "file", "heredoc" or "herestring"
 	Span      Span       `json:"span"`
-	// Launches says that the analysis followed it as a launcher or an inner shell: what
-	// it starts is among the Commands too.
+	// Launches means that the analysis followed this command to the commands that it
+	// runs: a wrapper, an inner shell, trap, exec. They have a longer Via.
 	Launches bool `json:"-"`
+	// Builtin means that the shell runs the command itself, so that no exec follows
+	// from it. It is false for a function, and for assignments or redirections alone.
+	Builtin bool `json:"-"`
 }
 
 // StartsText reports whether a process that runs c starts nothing but commands that
