@@ -83,11 +83,11 @@ type Gate struct {
 	Path []string
 
 	mu   sync.Mutex
-	text *command
+	text *running
 }
 
-// A command is the proposal that runs.
-type command struct {
+// A running is the proposal whose command runs.
+type running struct {
 	proposal proposal.Proposal
 	asked    map[string]bool // rules that a person approved
 	texts    map[uint32]*text
@@ -103,7 +103,7 @@ type text struct {
 
 // Begin makes r what follows belongs to; it is called before r's command starts.
 func (g *Gate) Begin(r proposal.Record) {
-	c := &command{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*text{}, last: proposal.LineageFirst, kept: map[string]proposal.ExecDecision{}}
+	c := &running{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*text{}, last: proposal.LineageFirst, kept: map[string]proposal.ExecDecision{}}
 	c.texts[proposal.LineageFirst] = newText(r.Analysis)
 	if r.Approval != nil {
 		for _, reason := range r.Decision.Reasons {
@@ -130,6 +130,9 @@ func newText(a proposal.Analysis) *text {
 func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	d, err := g.Exec(ctx, x)
 	d.Lineage = proposal.LineageProgram
+	if x.First && d.Effect == proposal.Allow {
+		d.Start = proposal.StartPredicted
+	}
 	if err != nil || d.Effect != proposal.Allow || x.Lineage == proposal.LineageProgram {
 		return d, err
 	}
@@ -157,7 +160,7 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 
 // first is the lineage of the command's first process: a shell's is the text's, a
 // program's its own.
-func (c *command) first() uint32 {
+func (c *running) first() uint32 {
 	if c.proposal.RunsShell() {
 		return proposal.LineageFirst
 	}
@@ -178,7 +181,7 @@ func follows(c proposal.Command, from uint32) uint32 {
 }
 
 // anew decides about the real argv of x.
-func (g *Gate) anew(ctx context.Context, c *command, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+func (g *Gate) anew(ctx context.Context, c *running, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	switch {
 	case x.Partial:
 		return refused(d, RuleTooLong, "has more arguments than can be decided when it starts", "give it fewer at a time, for example with xargs -n 100"), nil
@@ -197,7 +200,7 @@ func (g *Gate) anew(ctx context.Context, c *command, t *text, x proposal.Exec, d
 }
 
 // decide asks about x under each name that the file goes by, until one is not allowed.
-func (g *Gate) decide(ctx context.Context, c *command, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	inner := proposal.LineageProgram
 	for i, name := range g.names(x) {
 		p, a := g.proposed(c.proposal, name, x)
@@ -212,6 +215,7 @@ func (g *Gate) decide(ctx context.Context, c *command, t *text, x proposal.Exec,
 			return t.refusedFor(x, d, *against), nil
 		}
 		d.Rules = append(d.Rules[:len(d.Rules):len(d.Rules)], answer.Rules...)
+		d = observed(d, answer)
 		if i == 0 && a.Commands[0].StartsText() {
 			if inner = c.enter(a); inner == proposal.LineageProgram {
 				return t.refused(x, d, RuleTooMany, "more shells and launchers were started than can be followed", "start fewer of them"), nil
@@ -223,7 +227,7 @@ func (g *Gate) decide(ctx context.Context, c *command, t *text, x proposal.Exec,
 }
 
 // enter gives an inner text its lineage, or LineageProgram when there are too many.
-func (c *command) enter(a proposal.Analysis) uint32 {
+func (c *running) enter(a proposal.Analysis) uint32 {
 	if len(c.texts) >= maxTexts {
 		return proposal.LineageProgram
 	}
@@ -234,7 +238,7 @@ func (c *command) enter(a proposal.Analysis) uint32 {
 
 // against is the reason that does not let answer's program begin: a denial, or a
 // question that no person has answered.
-func (c *command) against(answer proposal.Decision) *proposal.Reason {
+func (c *running) against(answer proposal.Decision) *proposal.Reason {
 	for i, r := range answer.Reasons {
 		if !r.Observed && (r.Effect == proposal.Deny || r.Effect == proposal.Ask && !c.asked[r.Rule]) {
 			return &answer.Reasons[i]
@@ -272,4 +276,14 @@ func predicted(d proposal.ExecDecision, lineage uint32) proposal.ExecDecision {
 func refused(d proposal.ExecDecision, rule, message, hint string) proposal.ExecDecision {
 	return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{rule}, Start: proposal.StartRefused,
 		Reason: &proposal.Reason{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: hint, Command: -1}}
+}
+
+// observed notes in d what a layer that is only observed says against answer.
+func observed(d proposal.ExecDecision, answer proposal.Decision) proposal.ExecDecision {
+	for i, r := range answer.Reasons {
+		if r.Observed && !d.Observed {
+			d.Observed, d.Reason = true, &answer.Reasons[i]
+		}
+	}
+	return d
 }

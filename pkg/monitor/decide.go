@@ -173,6 +173,9 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 	}
 	if e.Lineage != wire.LineageProgram && e.Fault == "" {
 		c.text(&list[0], e)
+		for i := range list {
+			list[i].Named, list[i].Variables = plain(e.Named), namesOf(list[0].Changed)
+		}
 	}
 	return list
 }
@@ -180,7 +183,7 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 // text fills in what is decided about a text's process: how execve was called, byte
 // for byte.
 func (c *Command) text(x *proposal.Exec, e *wire.Exec) {
-	x.Lineage, x.Named, x.Whole, x.Partial, x.EnvCut = e.Lineage, e.Named, e.Argv, e.ArgvCut, e.VarsCut
+	x.Lineage, x.Whole, x.Partial, x.EnvCut = e.Lineage, e.Argv, e.ArgvCut, e.VarsCut
 	x.Changed = c.changed(e.Vars)
 }
 

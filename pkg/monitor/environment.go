@@ -74,3 +74,11 @@ func shown(argv []string) (words []string, short bool) {
 	}
 	return words, short
 }
+
+func namesOf(changed []proposal.Assign) []string {
+	var names []string
+	for _, c := range changed {
+		names = append(names, wire.Cut(c.Name, wire.MaxName))
+	}
+	return names
+}

@@ -31,13 +31,17 @@ type Exec struct {
 	// Text says that the process which starts it is one of the decided text's own: its
 	// shell, a fork of that, or an inner shell or launcher that the analysis followed.
 	Text bool `json:"text,omitempty"`
+	// Named is the path that execve was given, of a text's process.
+	Named string `json:"named,omitempty"`
+	// Variables are the names of those that differ from the environment that the command
+	// was started with, of a text's process.
+	Variables []string `json:"variables,omitempty"`
 
 	// What follows is what a decision about a text's process needs; it is not recorded.
 
 	// Lineage is the kernel's number of what was decided for the process: a Lineage
 	// constant, or one that an ExecDecision gave.
 	Lineage uint32 `json:"-"`
-	Named   string `json:"-"` // the path that execve was given
 	// Whole is the argv, and Partial says that something of it is missing.
 	Whole   []string `json:"-"`
 	Partial bool     `json:"-"`

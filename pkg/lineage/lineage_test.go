@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lineage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// words makes Words: "$x" is dynamic, "$x…" may be several, "*" is a glob, "p=$x" is
+// dynamic with a literal prefix.
+func words(list ...string) []proposal.Word {
+	var out []proposal.Word
+	for _, w := range list {
+		prefix, _, dynamic := strings.Cut(w, "$")
+		switch {
+		case w == "*":
+			out = append(out, proposal.Word{Glob: true})
+		case dynamic:
+			out = append(out, proposal.Word{Value: prefix, Split: strings.HasSuffix(w, "…")})
+		default:
+			out = append(out, proposal.Word{Value: w, Static: true})
+		}
+	}
+	return out
+}
+
+func command(list ...string) proposal.Command {
+	c := proposal.Command{Args: words(list...), Program: list[0]}
+	c.Launches = slices.Contains([]string{"sh", "timeout", "xargs"}, list[0])
+	return c
+}
+
+// gated returns a Gate in the middle of a text with these commands. Its policy denies
+// every argv that has a word of no, and asks about those with a word "ask".
+func gated(t *testing.T, commands ...proposal.Command) *Gate {
+	t.Helper()
+	g := &Gate{
+		Path: []string{"/usr/bin", "/usr/local/bin"},
+		Exec: func(_ context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+			if slices.Contains(x.Argv, "refused-by-exec") {
+				return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{"exec.x"}}, nil
+			}
+			return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{"exec.ok"}, Cacheable: true}, nil
+		},
+		Analyze: func(p proposal.Proposal) proposal.Analysis {
+			if slices.Contains(p.Argv, "unreadable") {
+				return proposal.Analysis{Unknowns: []proposal.Unknown{{Code: "parse.x", Message: "cannot be read", Hint: "write it"}}}
+			}
+			return proposal.Analysis{Commands: []proposal.Command{command(p.Argv...), {Program: "inner", Args: words("inner"), Via: []string{p.Argv[0]}}}}
+		},
+		Start: func(_ context.Context, _ proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+			d := proposal.Decision{Effect: proposal.Allow, Rules: []string{"command.ok"}}
+			for _, w := range a.Commands[0].Argv() {
+				switch {
+				case w == "broken":
+					return d, errors.New("policy is broken")
+				case w == "-evil" || strings.HasSuffix(w, "curl"):
+					d.Effect, d.Reasons = proposal.Deny, []proposal.Reason{{Rule: "r.evil", Effect: proposal.Deny, Message: "evil"}}
+				case w == "ask" && d.Effect == proposal.Allow:
+					d.Effect, d.Reasons = proposal.Ask, []proposal.Reason{{Rule: "r.ask", Effect: proposal.Ask, Message: "asked"}}
+				}
+			}
+			for _, as := range a.Commands[0].Assigns {
+				if as.Name == "LD_PRELOAD" {
+					d.Effect, d.Reasons = proposal.Deny, []proposal.Reason{{Rule: "r.env", Effect: proposal.Deny, Message: "steers"}}
+				}
+			}
+			return d, nil
+		},
+	}
+	for i := range commands {
+		commands[i].Index = i
+	}
+	g.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "p", Run: "text"}, Analysis: proposal.Analysis{Commands: commands}})
+	return g
+}
+
+// started is an exec by the text's shell of a program that it found in its PATH.
+func started(argv ...string) proposal.Exec {
+	named := argv[0]
+	if !strings.Contains(named, "/") {
+		named = "/usr/bin/" + named
+	}
+	return proposal.Exec{Command: "p", Path: named, Named: named, Argv: argv, Whole: argv, Layer: proposal.LayerRootfs,
+		Lineage: proposal.LineageFirst, Text: true, Same: []string{}, ArgvDigest: strings.Join(argv, "\x00")}
+}
+
+func with(x proposal.Exec, change func(*proposal.Exec)) proposal.Exec {
+	change(&x)
+	return x
+}
+
+func variable(name, value string) func(*proposal.Exec) {
+	return func(x *proposal.Exec) {
+		x.Changed = append(x.Changed, proposal.Assign{Name: name, Value: proposal.Word{Value: value, Static: true}, Exported: true})
+	}
+}
+
+func TestJudge(t *testing.T) {
+	shown := command("go", "test")
+	shown.Assigns = []proposal.Assign{{Name: "X", Value: proposal.Word{Value: "1", Static: true}, Exported: true}, {Name: "Y", Value: proposal.Word{}, Exported: true}}
+	function := command("ls", "-evil")
+	function.Function = true
+	g := gated(t, shown, command("grep", "x", "$f"), command("go", "vet", "$x…"), command("tar", "*"), command("dd", "if=$f"),
+		command("sh", "-c", "a"), command("/usr/bin/env"), command("./x.sh"), command("ask"), function)
+	for _, tt := range []struct {
+		name    string
+		exec    proposal.Exec
+		start   string
+		rule    string // that refuses
+		text    bool   // the new program's process is a text's
+		message string
+	}{
+		{name: "every word", exec: started("go", "test"), start: "predicted"},
+		{name: "a word more", exec: started("go", "test", "x"), start: "decided"},
+		{name: "an option more", exec: started("go", "test", "-evil"), start: "refused", rule: "r.evil", message: "not in the text"},
+		{name: "a free word", exec: started("grep", "x", "f"), start: "decided"},
+		{name: "a free word that is an option", exec: started("grep", "x", "-evil"), start: "refused", rule: "r.evil", message: "with the words"},
+		{name: "another static word", exec: started("grep", "-evil", "f"), start: "refused", rule: "r.evil", message: "not in the text"},
+		{name: "several words", exec: started("go", "vet", "a", "b", "-evil"), start: "refused", rule: "r.evil", message: "with the words"},
+		{name: "no word", exec: started("go", "vet"), start: "decided"},
+		{name: "a name that a pattern gave", exec: started("tar", "a", "-evil"), start: "refused", rule: "r.evil", message: "with the words"},
+		{name: "a literal prefix", exec: started("dd", "of=x"), start: "decided"},
+		{name: "never in the text", exec: started("curl", "h"), start: "refused", rule: "r.evil", message: "not in the text"},
+		{name: "a function's name", exec: started("ls", "-evil"), start: "refused", rule: "r.evil", message: "not in the text"},
+		{name: "an inner shell of the text", exec: started("sh", "-c", "a"), start: "predicted", text: true},
+		{name: "another inner shell", exec: started("sh", "-c", "b"), start: "decided", text: true},
+		{name: "what cannot be read", exec: started("sh", "unreadable"), start: "refused", rule: RuleUnreadable, message: "cannot be read"},
+		{name: "by fumehood.exec", exec: started("refused-by-exec"), rule: "exec.x"},
+		{name: "a question", exec: started("go", "ask"), start: "refused", rule: "r.ask"},
+		{name: "an assigned variable", exec: with(started("go", "test"), variable("X", "1")), start: "predicted"},
+		{name: "with another value", exec: with(started("go", "test"), variable("X", "2")), start: "decided"},
+		{name: "with a value that only run time knows", exec: with(started("go", "test"), variable("Y", "2")), start: "decided"},
+		{name: "a variable that the text does not show", exec: with(started("go", "test"), variable("LD_PRELOAD", "./x.so")), start: "refused", rule: "r.env"},
+		{name: "too many variables", exec: with(started("go", "test"), func(x *proposal.Exec) { x.EnvCut = true }), start: "refused", rule: RuleTooLarge},
+		{name: "too many words", exec: with(started("go", "vet", "a"), func(x *proposal.Exec) { x.Partial = true }), start: "refused", rule: RuleTooLong},
+		{name: "another name for itself", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Named, x.Path = "/usr/bin/curl", "/usr/bin/curl" }), start: "refused", rule: "r.evil"},
+		{name: "found elsewhere", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Named = "/tmp/go" }), start: "decided"},
+		{name: "an absolute path", exec: started("/usr/bin/env"), start: "predicted"},
+		{name: "a link to a tool", exec: with(started("./x.sh"), func(x *proposal.Exec) { x.Path = "/usr/bin/curl" }), start: "refused", rule: "r.evil"},
+		{name: "a copy of a tool", exec: with(started("./x.sh"), func(x *proposal.Exec) {
+			x.Layer, x.Path, x.Same = proposal.LayerWritten, "/workspace/x.sh", []string{"/usr/bin/curl"}
+		}), start: "refused", rule: "r.evil"},
+		{name: "the repository's own file", exec: with(started("./x.sh"), func(x *proposal.Exec) { x.Layer, x.Path = proposal.LayerWorkspace, "/workspace/x.sh" }), start: "predicted"},
+		{name: "a program's child", exec: with(started("curl"), func(x *proposal.Exec) { x.Lineage = proposal.LineageProgram })},
+		{name: "another command's", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Command = "q" }), start: "refused", rule: RuleNoText},
+		{name: "a lineage that was never given", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Lineage = 77 }), start: "refused", rule: RuleNoText},
+		{name: "no words at all", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Whole = nil }), start: "decided"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := g.Judge(t.Context(), tt.exec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rule, message := "", ""
+			if d.Effect != proposal.Allow {
+				rule = d.Rules[0]
+			}
+			if d.Reason != nil {
+				message = d.Reason.Message
+			}
+			if d.Start != tt.start || rule != tt.rule || !strings.Contains(message, tt.message) || (d.Lineage != 0) != tt.text {
+				t.Errorf("%+v, reason %+v", d, d.Reason)
+			}
+			if tt.exec.Lineage != 0 && d.Cacheable && d.Effect == proposal.Allow {
+				t.Error("the kernel may keep an answer that depends on argv")
+			}
+		})
+	}
+}
+
+// An inner text that was decided at its start has predictions of its own.
+func TestInnerText(t *testing.T) {
+	g := gated(t, command("go", "test"))
+	d, err := g.Judge(t.Context(), started("timeout", "5"))
+	if err != nil || d.Start != proposal.StartDecided || d.Lineage <= proposal.LineageFirst {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	in := with(started("inner"), func(x *proposal.Exec) { x.Lineage = d.Lineage })
+	if d, err := g.Judge(t.Context(), in); err != nil || d.Start != proposal.StartPredicted {
+		t.Errorf("what the inner text names: %+v, %v", d, err)
+	}
+	if d, err := g.Judge(t.Context(), started("inner")); err != nil || d.Start != proposal.StartDecided {
+		t.Errorf("what the outer one does not name: %+v, %v", d, err)
+	}
+	g.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "p"}})
+	if d, err := g.Judge(t.Context(), in); err != nil || d.Effect == proposal.Allow {
+		t.Errorf("the lineage of an earlier command: %+v, %v", d, err)
+	}
+}
+
+func TestInnerTextsAreBounded(t *testing.T) {
+	g := gated(t, command("go", "test"))
+	for i := range maxTexts + 10 {
+		d, err := g.Judge(t.Context(), started("timeout", strings.Repeat("x", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if over := i >= maxTexts-1; (d.Effect == proposal.Allow) == over {
+			t.Fatalf("inner text %d: %+v", i, d)
+		}
+	}
+}
+
+// A person's approval stands for the rules that asked, and for no others.
+func TestApproval(t *testing.T) {
+	g := gated(t)
+	record := proposal.Record{Proposal: proposal.Proposal{ID: "p", Run: "x"}, Approval: &proposal.Approval{}}
+	g.Begin(record)
+	if d, _ := g.Judge(t.Context(), started("go", "ask")); d.Effect == proposal.Allow {
+		t.Error("an approval of nothing lets a question pass")
+	}
+	record.Decision.Reasons = []proposal.Reason{{Rule: "r.ask", Effect: proposal.Ask}, {Rule: "r.evil", Effect: proposal.Deny}}
+	g.Begin(record)
+	if d, _ := g.Judge(t.Context(), started("go", "ask")); d.Effect != proposal.Allow {
+		t.Errorf("an approved question is refused: %+v", d)
+	}
+	if d, _ := g.Judge(t.Context(), started("go", "-evil")); d.Effect == proposal.Allow {
+		t.Error("an approval lets a denial pass")
+	}
+}
+
+// The first process of a command is the sandbox's own start.
+func TestFirst(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		p    proposal.Proposal
+		c    proposal.Command
+		text bool
+	}{
+		{"a shell's text", proposal.Proposal{ID: "p", Run: "x"}, command("go"), true},
+		{"a program", proposal.Proposal{ID: "p", Argv: []string{"go"}}, command("go"), false},
+		{"a launcher", proposal.Proposal{ID: "p", Argv: []string{"timeout"}}, command("timeout"), true},
+		{"code", proposal.Proposal{ID: "p", Code: "x", Language: "python"}, command("python3"), false},
+	} {
+		g := gated(t)
+		g.Begin(proposal.Record{Proposal: tt.p, Analysis: proposal.Analysis{Commands: []proposal.Command{tt.c}}})
+		d, err := g.Judge(t.Context(), with(started("anything"), func(x *proposal.Exec) { x.First = true }))
+		if err != nil || d.Start != proposal.StartPredicted || (d.Lineage == proposal.LineageFirst) != tt.text {
+			t.Errorf("%s: %+v, %v", tt.name, d, err)
+		}
+	}
+}
+
+func TestBrokenPolicy(t *testing.T) {
+	g := gated(t)
+	if d, err := g.Judge(t.Context(), started("go", "broken")); err == nil || d.Effect == proposal.Allow {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err := (&Gate{Exec: g.Exec}).Judge(t.Context(), started("go")); err != nil || d.Effect == proposal.Allow {
+		t.Errorf("before any command: %+v, %v", d, err)
+	}
+}
