@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -23,9 +24,10 @@ import (
 
 // A kernel is a test's sandbox side: it sends what it is told to.
 type kernel struct {
-	t    *testing.T
-	conn *net.UnixConn
-	seq  uint64
+	t     *testing.T
+	conn  *net.UnixConn
+	seq   uint64
+	order wire.Order // the last one
 }
 
 // dialed returns a served Monitor and the other end of its connection.
@@ -48,6 +50,21 @@ func dialed(t *testing.T, o Options) (*Monitor, *kernel) {
 
 func (k *kernel) send(message []byte) { _, _ = k.conn.Write(message) }
 
+// widen lets the kernel send what is longer than a message may be, as the real one's
+// socket does.
+func (k *kernel) widen() {
+	raw, err := k.conn.SyscallConn()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	var set error
+	if err := raw.Control(func(fd uintptr) {
+		set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 4*wire.MaxMessage)
+	}); err != nil || set != nil {
+		k.t.Fatal(err, set)
+	}
+}
+
 func (k *kernel) next() uint64 { k.seq++; return k.seq }
 
 // greet brings the Monitor into a command, as the kernel does.
@@ -69,6 +86,7 @@ func (k *kernel) obey() error {
 	if err != nil || h.Kind != wire.KindOrder {
 		return errors.New("no order")
 	}
+	k.order = order
 	k.send((&wire.Mark{Token: order.Token, Generation: order.Generation, Processes: 2, Bytes: 3}).Append(nil, k.next()))
 	return nil
 }
@@ -194,7 +212,7 @@ func TestHostile(t *testing.T) {
 		{"half", func(k *kernel) { k.send(ok.Append(nil, k.next())[:40]) }, "gate.protocol"},
 		{"half and gone", func(k *kernel) { k.send(wire.Hello(nil, k.next())[:5]); k.conn.Close() }, "gate.protocol"},
 		{"gone", func(k *kernel) { k.conn.Close() }, "gate.gone"},
-		{"too much", func(k *kernel) { k.send(make([]byte, wire.MaxMessage+100)) }, "gate.protocol"},
+		{"too much", func(k *kernel) { k.widen(); k.send(make([]byte, wire.MaxMessage+100)) }, "gate.protocol"},
 		{"huge length", func(k *kernel) {
 			b := ok.Append(nil, k.next())
 			for i := 30; i < 60; i++ {
@@ -215,6 +233,12 @@ func TestHostile(t *testing.T) {
 			k.ask(ok)
 			other.Of, other.Allowed = k.seq, true
 			k.send(other.Append(nil, k.next()))
+		}, "gate.protocol"},
+		{"an answer used for a text's process", func(k *kernel) {
+			k.ask(ok)
+			text := ok
+			text.Of, text.Allowed, text.Lineage = k.seq, true, wire.LineageFirst
+			k.send(text.Append(nil, k.next()))
 		}, "gate.protocol"},
 		{"a refusal turned", func(k *kernel) {
 			k.ask(flipped)
@@ -325,5 +349,56 @@ func TestNobodyConnects(t *testing.T) {
 	var stop *proposal.StopError
 	if err := m.Ready(5 * time.Second); !errors.As(err, &stop) || stop.Code != "gate.start" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A text's process is asked about with its whole argv and environment, every time, and
+// becomes what the answer says.
+func TestTextsProcess(t *testing.T) {
+	var asked []proposal.Exec
+	m, k := dialed(t, Options{AnswerWithin: time.Minute, Events: 100, Exec: func(x proposal.Exec) proposal.ExecDecision {
+		asked = append(asked, x)
+		return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}, Cacheable: true, Lineage: 9}
+	}})
+	k.greet(m, &Command{ID: "x", Env: []string{"KEPT=1", "CHANGED=1", "GONE=1", "PWD=/"}})
+	long := strings.Repeat("x", wire.MaxWord+1)
+	e := program("/usr/bin/wc")
+	e.Lineage, e.Named, e.Argv = wire.LineageFirst, "/usr/bin/wc", []string{"wc", long}
+	e.Vars = []string{"KEPT=1", "CHANGED=2", "NEW=", "PWD=/x", "SHLVL=1", "_=/x", "KEPT=2"}
+	for range 2 {
+		if v, answered := k.ask(e); !answered || !v.Allow || v.Keep || v.Lineage != 9 {
+			t.Errorf("answer %+v, %v", v, answered)
+		}
+	}
+	if len(asked) != 2 {
+		t.Fatalf("asked %d times, want each time", len(asked))
+	}
+	x := asked[0]
+	if !x.Text || x.Lineage != wire.LineageFirst || x.Named != "/usr/bin/wc" || x.Partial || x.EnvCut || x.Whole[1] != long || x.Argv[1] == long || !x.ArgvCut {
+		t.Errorf("%+v", x)
+	}
+	var changed []string
+	for _, c := range x.Changed {
+		changed = append(changed, c.Name+"="+c.Value.Value)
+	}
+	if d := cmp.Diff([]string{"CHANGED=2", "NEW=", "KEPT=2", "GONE="}, changed); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"CHANGED", "NEW", "KEPT", "GONE"}, x.Variables); d != "" {
+		t.Error(d)
+	}
+}
+
+// The kernel is told what a command's first process is.
+func TestFirstLineage(t *testing.T) {
+	for _, test := range []struct {
+		command Command
+		want    uint32
+	}{{Command{}, wire.LineageFirst}, {Command{Program: true}, wire.LineageProgram}} {
+		m, k := dialed(t, Options{Events: 1})
+		k.greet(m, &test.command)
+		if k.order.First != test.want {
+			t.Errorf("%+v: the order says %+v", test.command, k.order)
+		}
 	}
 }

@@ -26,7 +26,7 @@ func followXargs(w *walker, _ int, args []arg, s scope, c call) {
 	if replace := xargsReplace(options); replace != "" {
 		rest = replaced(rest, replace)
 	}
-	rest = append(rest[:len(rest):len(rest)], arg{split: !checksSyntax(rest, options), span: args[0].span})
+	rest = append(rest[:len(rest):len(rest)], arg{Word: proposal.Word{Split: true}, split: !checksSyntax(rest, options), span: args[0].span})
 	w.run(rest, s.through("xargs"), c)
 }
 

@@ -118,7 +118,7 @@ func u32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b,
 func u64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
 
 func text(b []byte, s string) []byte {
-	s = Cut(s, TextWord)
+	s = Cut(s, 0xffff)
 	return append(u16(b, len(s)), s...)
 }
 

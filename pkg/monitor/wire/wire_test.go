@@ -15,17 +15,18 @@ func fullExec() Exec {
 		Generation: 7, Of: 3, Allowed: true, Time: 1 << 60, Pid: 12, Parent: -1, From: "/usr/bin/bash", ParentPath: "/x", Cwd: "/workspace",
 		Files: []File{{Path: "/workspace/\xff.sh", Layer: LayerWorkspace, Size: 9, Digest: [32]byte{1}}, {Named: "/bin/sh", Arg: "-e", Path: "/usr/bin/dash", Layer: LayerRootfs, Size: 1 << 40}},
 		Named: "./x", ArgvDigest: [32]byte{31: 9}, ArgvCut: true, Argv: []string{"", "a\x00b", "\xfe"}, Env: []string{"LD_PRELOAD"},
+		Lineage: 3, Vars: []string{"A=", "B=\xff"}, VarsCut: true,
 	}
 }
 
 func fullEvent() Event {
-	return Event{Generation: 1, Event: EventRename, Time: 5, Pid: 1, Parent: 2, Program: "/p", Path: "/a\nb", Target: "/c", Address: "tcp 192.0.2.1:443", Call: "unshare", Status: 9, Errno: 13, Unverified: true}
+	return Event{Generation: 1, Event: EventRename, Time: 5, Pid: 1, Parent: 2, Program: "/p", Path: "/a\nb", Target: "/c", Address: "tcp 192.0.2.1:443", Call: "unshare", Status: 9, Errno: 13, Unverified: true, Lineage: 5}
 }
 
 func TestRoundTrip(t *testing.T) {
 	exec, event := fullExec(), fullEvent()
 	mark := Mark{Token: 1, Generation: 2, Writes: 3, Processes: 4, Bytes: 5, Dropped: 6}
-	verdict, order := Verdict{Allow: true}, Order{Token: 9, Generation: 8}
+	verdict, order := Verdict{Allow: true, Lineage: 1 << 31}, Order{Token: 9, Generation: 8, First: LineageFirst}
 	tests := []struct {
 		name    string
 		kind    Kind
@@ -71,11 +72,15 @@ func TestRefusals(t *testing.T) {
 	none.Files = nil
 	many := fullExec()
 	many.Files = make([]File, MaxFiles+1)
-	words := fullExec()
-	words.Argv = make([]string, MaxWords+1)
-	long := fullExec()
-	long.Argv = []string{strings.Repeat("x", MaxWord+1)}
-	for name, e := range map[string]Exec{"layer": big, "no file": none, "files": many, "words": words, "long word": long} {
+	words, long := fullExec(), fullExec()
+	words.Argv, long.Argv = make([]string, TextWords+1), []string{strings.Repeat("x", TextWord+1)}
+	programs, longer := fullExec(), fullExec()
+	programs.Lineage, programs.Argv = LineageProgram, make([]string, MaxWords+1)
+	longer.Lineage, longer.Argv = LineageProgram, []string{strings.Repeat("x", MaxWord+1)}
+	vars, value := fullExec(), fullExec()
+	vars.Vars, value.Vars = make([]string, MaxVars+1), []string{strings.Repeat("x", MaxVar+1)}
+	for name, e := range map[string]Exec{"layer": big, "no file": none, "files": many, "words": words, "long word": long,
+		"a program's words": programs, "a program's long word": longer, "variables": vars, "long variable": value} {
 		_, body, err := Open(e.Append(nil, 1))
 		if err != nil {
 			t.Fatal(name, err)
@@ -103,12 +108,15 @@ func TestRefusals(t *testing.T) {
 // The largest Exec that keeps to the bounds fits one message.
 func TestLargest(t *testing.T) {
 	path := strings.Repeat("p", MaxPath)
-	e := Exec{Fault: path[:MaxWord/4], Named: path[:MaxWord], From: path, ParentPath: path, Cwd: path}
+	e := Exec{Fault: path[:MaxFault], Lineage: 1, Named: path, From: path, ParentPath: path, Cwd: path}
 	for range MaxFiles {
 		e.Files = append(e.Files, File{Named: path[:MaxLine], Arg: path[:MaxLine], Path: path})
 	}
-	for range MaxWords {
-		e.Argv = append(e.Argv, path[:MaxArgv/MaxWords])
+	for range TextWords {
+		e.Argv = append(e.Argv, path[:TextArgv/TextWords])
+	}
+	for range MaxVars {
+		e.Vars = append(e.Vars, path[:MaxEnv/MaxVars])
 	}
 	for range MaxNames {
 		e.Env = append(e.Env, path[:MaxName])
