@@ -136,7 +136,7 @@ func TestKernelFailsClosed(t *testing.T) {
 		{"an order", func(c *net.UnixConn, seq uint64) { c.Write(wire.Order{Token: 1}.Append(nil, seq)) }, sinkProtocol, "126126"},
 		{"not quite true", func(c *net.UnixConn, seq uint64) {
 			b := wire.Verdict{Allow: true}.Append(nil, seq)
-			b[len(b)-2] = 3
+			b[len(b)-6] = 3
 			c.Write(b)
 		}, sinkProtocol, "126126"},
 		{"gone", func(c *net.UnixConn, _ uint64) { c.Close() }, sinkGone, "126126"},
