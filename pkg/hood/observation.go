@@ -126,6 +126,22 @@ func (t *tally) add(e proposal.Event) {
 	}
 }
 
+// start counts how what a text's process starts was judged.
+func (t *tally) start(e proposal.Event) {
+	if e.Decision == nil {
+		return
+	}
+	switch c := &t.o.Counts; {
+	case e.Kind == proposal.EventRefused && e.Decision.Start == proposal.StartRefused:
+		c.Unforeseen++
+	case e.Kind == proposal.EventRefused:
+	case e.Decision.Start == proposal.StartPredicted:
+		c.Predicted++
+	case e.Decision.Start == proposal.StartDecided:
+		c.Decided++
+	}
+}
+
 func (t *tally) exec(e proposal.Event) {
 	switch c := &t.o.Counts; {
 	case e.Kind == proposal.EventRefused:
@@ -136,6 +152,7 @@ func (t *tally) exec(e proposal.Event) {
 	default:
 		c.Execs++
 	}
+	t.start(e)
 	t.trees.began(e)
 	if t.room(e) {
 		t.o.Execs = append(t.o.Execs, e)

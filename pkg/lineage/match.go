@@ -129,7 +129,7 @@ func (g *Gate) names(x proposal.Exec) []string {
 // keyOf is what decides an answer about x anew.
 func keyOf(x proposal.Exec) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %q %q %q %s %s %q", x.Lineage, x.Named, x.Path, x.Cwd, x.Layer, x.ArgvDigest, x.Same)
+	fmt.Fprintf(&b, "%d %q %q %q %s %q %q", x.Lineage, x.Named, x.Path, x.Cwd, x.Layer, x.Whole, x.Same)
 	for _, c := range x.Changed {
 		fmt.Fprintf(&b, " %q=%q", c.Name, c.Value.Value)
 	}

@@ -96,14 +96,20 @@ type Program struct {
 
 // Counts count Events, those that are not listed included.
 type Counts struct {
-	Execs    int `json:"execs"`
-	Refused  int `json:"refused"`
-	Watched  int `json:"watched"` // of Execs, those that would have been refused
-	Exits    int `json:"exits"`
-	Writes   int `json:"writes"`   // and renames, removals, links and changed modes
-	Connects int `json:"connects"` // and listens and datagrams, but for those that any C library tries in vain or the gateway tells of
-	Attempts int `json:"attempts"` // at privilege, but for taking on the ids that a process has
-	Dropped  int `json:"dropped"`
+	Execs   int `json:"execs"`
+	Refused int `json:"refused"`
+	Watched int `json:"watched"` // of Execs, those that would have been refused
+	// Predicted and Decided are those of Execs that a text's process started, by how they
+	// were judged; the others were started by programs. Unforeseen are those of Refused
+	// that a text's process tried.
+	Predicted  int `json:"predicted"`
+	Decided    int `json:"decided"`
+	Unforeseen int `json:"unforeseen"`
+	Exits      int `json:"exits"`
+	Writes     int `json:"writes"`   // and renames, removals, links and changed modes
+	Connects   int `json:"connects"` // and listens and datagrams, but for those that any C library tries in vain or the gateway tells of
+	Attempts   int `json:"attempts"` // at privilege, but for taking on the ids that a process has
+	Dropped    int `json:"dropped"`
 
 	Lookups     int `json:"lookups"` // of names, by the gateway, like the next two
 	Connections int `json:"connections"`

@@ -26,6 +26,10 @@ func (c *counter) Decide(_ context.Context, p proposal.Proposal, _ proposal.Anal
 	return proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{}}, nil
 }
 
+func (c *counter) Start(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error) {
+	return proposal.Decision{Effect: proposal.Allow}, nil
+}
+
 func (c *counter) Exec(context.Context, proposal.Exec) (proposal.ExecDecision, error) {
 	c.execs.Add(1)
 	return proposal.ExecDecision{Effect: proposal.Allow}, nil

@@ -27,6 +27,7 @@ type Past struct {
 	// Left says what was found and not taken.
 	Left []Left
 
+	parse func(proposal.Proposal) proposal.Analysis
 	deeds int
 	held  int64
 	known map[string]map[[sha256.Size]byte]bool // what runs tell, by their ids

@@ -49,7 +49,7 @@ func stop(code, message, hint string, err error) error {
 // Read reads logs, reports, and folders of them. Of a run that is told by a log and by a
 // report, the log is taken. Its errors are StopErrors.
 func Read(paths []string, o Options) (Past, error) {
-	past := Past{known: map[string]map[[sha256.Size]byte]bool{}}
+	past := Past{parse: o.Parse, known: map[string]map[[sha256.Size]byte]bool{}}
 	logs, reports, err := sources(paths)
 	if err != nil {
 		return past, err

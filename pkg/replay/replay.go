@@ -20,12 +20,15 @@ package replay
 
 import (
 	"context"
+	"path"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/lineage"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -33,6 +36,8 @@ import (
 type Judge interface {
 	Decide(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
 	Exec(context.Context, proposal.Exec) (proposal.ExecDecision, error)
+	// Start decides about an argv that a process of a text is about to start.
+	Start(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
 	Egress(context.Context, proposal.Egress) (proposal.EgressDecision, error)
 }
 
@@ -103,7 +108,7 @@ func Again(ctx context.Context, past Past, judge Judge, progress func(done int))
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(jobs)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				outcomes[i] = jobs[i].again(ctx, judge)
+				outcomes[i] = jobs[i].again(ctx, judge, past.parse)
 				if n := done.Add(1); progress != nil {
 					progress(int(n))
 				}
@@ -144,7 +149,7 @@ func (p Past) jobs() []job {
 	return jobs
 }
 
-func (j job) again(ctx context.Context, judge Judge) Outcome {
+func (j job) again(ctx context.Context, judge Judge, parse func(proposal.Proposal) proposal.Analysis) Outcome {
 	o := Outcome{Proposals: 1, Decisions: 1, Omitted: j.deed.Omitted}
 	d, err := judge.Decide(ctx, j.deed.Proposal, j.deed.Analysis)
 	to := answerOf(d, err)
@@ -156,8 +161,10 @@ func (j job) again(ctx context.Context, judge Judge) Outcome {
 		o.Moot += len(j.deed.Execs) + len(j.deed.Flows)
 		return o
 	}
+	gate := &lineage.Gate{Exec: judge.Exec, Analyze: parse, Start: judge.Start}
+	gate.Begin(j.record(d))
 	for _, x := range j.deed.Execs {
-		o.exec(ctx, j, x, *d.Grant, judge)
+		o.exec(ctx, j, x, *d.Grant, gate)
 	}
 	for _, f := range j.deed.Flows {
 		o.egress(ctx, j, f, *d.Grant, judge)
@@ -171,10 +178,37 @@ func (o *Outcome) compare(j job, kind, text string, times int, from, to Answer) 
 	}
 }
 
-func (o *Outcome) exec(ctx context.Context, j job, x Exec, g proposal.Grant, judge Judge) {
-	asked := x.Exec
+// record is the proposal as it would run under the decision d.
+func (j job) record(d proposal.Decision) proposal.Record {
+	r := proposal.Record{Proposal: j.deed.Proposal, Analysis: j.deed.Analysis, Decision: d}
+	if j.deed.Approved {
+		r.Approval = &proposal.Approval{}
+	}
+	return r
+}
+
+// started is x as the gate is asked about it. What a text's process starts is compared
+// with the text; the record says neither which inner text it was nor all of PATH.
+func started(x proposal.Exec, gate *lineage.Gate) proposal.Exec {
+	if !x.Text || x.First {
+		return x
+	}
+	x.Lineage, x.Whole, x.Partial = proposal.LineageFirst, x.Argv, x.ArgvCut
+	gate.Path = nil
+	if len(x.Argv) > 0 && !strings.Contains(x.Argv[0], "/") && x.Layer == proposal.LayerRootfs {
+		gate.Path = []string{path.Dir(x.Named)}
+	}
+	return x
+}
+
+func (o *Outcome) exec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.Gate) {
+	asked := started(x.Exec, gate)
 	asked.Command, asked.Grants = j.deed.Proposal.ID, slices.Concat([]string{}, g.Exec)
-	d, err := judge.Exec(ctx, asked)
+	if asked.Text && (len(asked.Variables) > 0 || asked.ArgvCut) { // values and words that are not recorded may decide
+		o.Omitted++
+		return
+	}
+	d, err := gate.Judge(ctx, asked)
 	o.Decisions++
 	if asked.ArgvCut && err == nil && !d.Cacheable { // the words that are not here may decide
 		o.Omitted++

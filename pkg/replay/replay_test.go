@@ -182,6 +182,43 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// byText is what a text's process started, or was kept from starting.
+func byText(effect proposal.Effect, start, rule string, argv ...string) proposal.Event {
+	e := exec("/usr/bin/"+argv[0], "rootfs", effect, rule)
+	e.Decision.Start = start
+	x := e.Exec
+	x.Text, x.Named, x.Argv, x.Cwd = true, x.Path, argv, "/workspace"
+	return e
+}
+
+// TestStarts holds that what a text's shell started is decided again by what the text
+// says and by fumehood.command about the real argv.
+func TestStarts(t *testing.T) {
+	const bytes = "package fumehood.command\n\ndeny contains {\"rule\": \"x.bytes\", \"message\": \"m\", \"suggestion\": \"s\"} if {\n\tinput.command.program == \"wc\"\n\t\"-c\" in input.command.argv\n}\n"
+	steered := byText(proposal.Allow, proposal.StartDecided, "text.read", "wc", "-c", "y")
+	steered.Exec.Variables = []string{"X"}
+	log, _ := played(t, "r1", policy.Options{}, map[string][]proposal.Event{"count": {
+		byText(proposal.Allow, proposal.StartPredicted, "text.read", "cat", "o"),
+		byText(proposal.Allow, proposal.StartDecided, "text.read", "wc", "-l", "x"),
+		byText(proposal.Allow, proposal.StartDecided, "text.read", "wc", "-c", "x"),
+		byText(proposal.Deny, proposal.StartRefused, "x.bytes", "wc", "-c", "z"),
+		steered,
+	}}, proposal.Proposal{ID: "count", Run: "wc $(cat o) x"})
+	denies := policy.Options{Layers: []policy.Layer{layer(policy.Restricts, bytes)}}
+	for name, c := range map[string]struct {
+		under policy.Options
+		want  []string
+	}{
+		"as then": {policy.Options{}, []string{`exec count "/usr/bin/wc" ×1: deny by x.bytes, now allow by exec.rootfs`}},
+		"denied":  {denies, []string{`exec count "/usr/bin/wc" ×1: allow by text.read, now deny by x.bytes`}},
+	} {
+		o := again(t, c.under, log)
+		if diff := cmp.Diff(c.want, spoken(o)); diff != "" || o.Omitted != 1 || o.Execs != 4 {
+			t.Errorf("%s: %+v %s", name, o, diff)
+		}
+	}
+}
+
 // TestGrants holds that what stays allowed under other limits, or with other programs, is
 // a change, and that less is told from more.
 func TestGrants(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 func (p *prober) observations(o proposal.Observations, id, path string) {
 	c := o.Counts
 	p.count(path+".counts", int64(c.Execs), int64(c.Refused), int64(c.Watched), int64(c.Exits), int64(c.Writes), int64(c.Connects), int64(c.Attempts), int64(c.Dropped))
+	p.count(path+".counts", int64(c.Predicted), int64(c.Decided), int64(c.Unforeseen))
 	p.hold(!o.Complete || c.Dropped == 0, path+".complete", "stands beside events that were dropped")
 	p.programs(o, path)
 	p.network(o, path)
@@ -28,6 +29,7 @@ func (p *prober) observations(o proposal.Observations, id, path string) {
 		}
 	}
 	p.hold(refused <= c.Refused && len(o.Execs)-refused <= c.Execs, path+".execs", "has more than were counted")
+	p.hold(c.Predicted+c.Decided <= c.Execs && c.Unforeseen <= c.Refused, path+".counts", "judged more than there was")
 	for i, e := range o.Notable {
 		at := fmt.Sprintf("%s.notable[%d]", path, i)
 		p.oneOf(e.Kind, at+".kind", proposal.EventWrite, proposal.EventRename, proposal.EventRemove, proposal.EventLink, proposal.EventMode,

@@ -32,6 +32,7 @@ func full() proposal.Report {
 	rec.Result.Retried = fallen(rec.Proposal.ID)
 	o := rec.Result.Observations
 	o.Programs, o.Execs, o.Counts.Execs = o.Programs[:1], o.Execs[1:2], 1
+	o.Counts.Predicted, o.Counts.Decided, o.Counts.Unforeseen = 1, 0, 0
 	o.Counts.Refused, o.Programs[0].Refused = 1, 1
 	for _, e := range []*proposal.Event{&o.Execs[0], &o.Notable[0], &o.Findings[0].Event} {
 		e.Command = rec.Proposal.ID

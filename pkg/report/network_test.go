@@ -38,14 +38,14 @@ func networkedRun() proposal.Report {
 			{Kind: proposal.EventConnection, Name: "files.example", Address: "203.0.113.10", Port: 443, Protocol: "tcp", Program: pip, Code: "unreachable", Count: 1},
 		},
 		Findings: []proposal.Finding{},
-		Counts:   proposal.Counts{Execs: 5, Exits: 5, Lookups: 6, Connections: 6, Requests: 13, Datagrams: 1, NetRefused: 8, NetWatched: 1}, Complete: true,
+		Counts:   proposal.Counts{Execs: 5, Predicted: 2, Exits: 5, Lookups: 6, Connections: 6, Requests: 13, Datagrams: 1, NetRefused: 8, NetWatched: 1}, Complete: true,
 	}
 	unit := calling(ran("unit", "pytest -q", proposal.Exited, 1, "1 failed\n", ""), "pytest")
 	unit.Result.Observations = &proposal.Observations{
 		Programs: []proposal.Program{{Parent: -1, Path: "/usr/bin/bash", Name: "bash", Layer: proposal.LayerRootfs, Runs: 1}},
 		Execs:    []proposal.Event{}, Notable: []proposal.Event{}, Findings: []proposal.Finding{},
 		Network: []proposal.Reach{{Kind: proposal.EventConnection, Address: "2001:db8::5", Port: 22, Protocol: "tcp", Refused: true, Code: "policy", Rule: "egress.no-rule", Message: "no rule lets it", Count: 1}},
-		Counts:  proposal.Counts{Execs: 1, Connections: 1, NetRefused: 1}, Complete: true,
+		Counts:  proposal.Counts{Execs: 1, Predicted: 1, Connections: 1, NetRefused: 1}, Complete: true,
 	}
 	r := finish(proposal.Report{Records: []proposal.Record{deps, unit}})
 	r.Run.Enforced[0] = "gVisor sandbox, network only as granted, through the gateway, no credentials, empty environment"

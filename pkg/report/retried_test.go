@@ -29,7 +29,7 @@ func fallen(id string) *proposal.Attempt {
 				{Parent: 0, Path: "/usr/bin/node", Name: "node", Layer: rootfs, Runs: 1, Crashed: 1, Signal: "SIGSEGV"},
 			},
 			Execs: []proposal.Event{}, Notable: []proposal.Event{}, Findings: []proposal.Finding{}, Network: []proposal.Reach{},
-			Counts: proposal.Counts{Execs: 2, Exits: 2}, Complete: true,
+			Counts: proposal.Counts{Execs: 2, Predicted: 2, Exits: 2}, Complete: true,
 		},
 	}
 }

@@ -96,7 +96,7 @@ func observation(r proposal.Record, l level) []string {
 	if n, names := crashes(r); n > 0 {
 		add("crashed: %s%s: a bug of the program or of its runtime, not the answer of a test", several(names, func(s string) string { return code(s, 60) }), timesHTML(n))
 	}
-	add("%s", explained(r, l))
+	add("%s", explained(r))
 	return append(items, noted(*o, l)...)
 }
 
@@ -126,21 +126,23 @@ func noted(o proposal.Observations, l level) []string {
 }
 
 // explained is the one line about what was predicted and what ran.
-func explained(r proposal.Record, l level) string {
-	o, p := seen(r), predict(r)
-	s := fmt.Sprintf("recorded by gVisor&#39;s kernel, %s: %s started", completeness(*o), programs(p.ran()))
-	if p.ran() == 0 {
+func explained(r proposal.Record) string {
+	o := seen(r)
+	c := o.Counts
+	s := fmt.Sprintf("recorded by gVisor&#39;s kernel, %s: %s started", completeness(*o), programs(c.Execs))
+	if c.Execs == 0 {
 		return s
 	}
-	s += fmt.Sprintf("; %s named by the command, %s started by those", text.Count(int64(p.named)), text.Count(int64(p.below)))
-	if p.others == 0 {
-		return s
+	var how []string
+	for _, part := range []struct {
+		n    int
+		said string
+	}{{c.Predicted, "as the command says"}, {c.Decided, "decided when they started"}, {c.Execs - c.Predicted - c.Decided, "by those programs"}} {
+		if part.n > 0 {
+			how = append(how, text.Count(int64(part.n))+" "+part.said)
+		}
 	}
-	s += fmt.Sprintf("; <b>%s not explained</b>", text.Count(int64(p.others)))
-	if len(p.strange) > 0 {
-		s += ": " + several(p.strange, func(s string) string { return code(s, l.short) })
-	}
-	return s
+	return s + ": " + strings.Join(how, ", ")
 }
 
 // completeness says whether the record holds everything, or why not.

@@ -70,7 +70,7 @@ func watchedRun() proposal.Report {
 		},
 		Execs:    []proposal.Event{begun("unit", "/usr/local/go/bin/go", "/usr/bin/bash", "go", "test", "./stats"), curl, curl},
 		Notable:  []proposal.Event{meta},
-		Counts:   proposal.Counts{Execs: 38, Refused: 2, Exits: 39, Writes: 219, Connects: 3},
+		Counts:   proposal.Counts{Execs: 38, Predicted: 2, Decided: 1, Refused: 2, Unforeseen: 1, Exits: 39, Writes: 219, Connects: 3},
 		Findings: []proposal.Finding{{Rule: "event.metadata", Message: "a process tried to connect to `169.254.169.254`, where clouds keep credentials", Event: meta}},
 		Complete: true,
 	}
@@ -91,7 +91,7 @@ func watchedRun() proposal.Report {
 			{Parent: 3, Path: "/workspace/bin/tool", Name: "tool", Layer: proposal.LayerWorkspace, Runs: 2, Omitted: 1200},
 		},
 		Execs: []proposal.Event{}, Notable: []proposal.Event{chown, shadow}, Findings: []proposal.Finding{},
-		Counts: proposal.Counts{Execs: 1217, Exits: 1217, Attempts: 1, Writes: 1, Dropped: 12},
+		Counts: proposal.Counts{Execs: 1217, Predicted: 2, Exits: 1217, Attempts: 1, Writes: 1, Dropped: 12},
 	}
 
 	vet := calling(ran("vet", "go vet ./...", proposal.Exited, 0, "", ""), "go")
@@ -104,7 +104,7 @@ func watchedRun() proposal.Report {
 			{Parent: 1, Path: "/usr/bin/git", Name: "git", Layer: rootfs, Runs: 1, Watched: 1, Rule: "acme.no-git"},
 		},
 		Execs: []proposal.Event{would}, Notable: []proposal.Event{}, Findings: []proposal.Finding{},
-		Counts: proposal.Counts{Execs: 3, Watched: 1, Exits: 3}, Complete: true,
+		Counts: proposal.Counts{Execs: 3, Predicted: 2, Watched: 1, Exits: 3}, Complete: true,
 	}
 	return finish(proposal.Report{Records: []proposal.Record{unit, web, vet}})
 }
@@ -127,47 +127,6 @@ func oddly(s string) *proposal.Observations {
 		Findings: []proposal.Finding{{Rule: s, Message: s, Event: e}},
 		Network:  oddReaches(s),
 		Counts:   proposal.Counts{Execs: 3, Refused: 1, Watched: 1, Connects: 1, Connections: 14, NetRefused: 8, NetWatched: 2},
-	}
-}
-
-func TestPredict(t *testing.T) {
-	node := func(parent int, path, name string, runs int) proposal.Program {
-		return proposal.Program{Parent: parent, Path: path, Name: name, Runs: runs}
-	}
-	bash := node(-1, "/usr/bin/bash", "bash", 1)
-	for _, tt := range []struct {
-		name  string
-		names []string
-		list  []proposal.Program
-		want  prediction
-	}{
-		{"as named", []string{"go"}, []proposal.Program{bash, node(0, "/usr/local/go/bin/go", "go", 2)}, prediction{named: 3}},
-		{"by a link", []string{"python3"}, []proposal.Program{bash, node(0, "/usr/bin/python3.13", "python3", 1)}, prediction{named: 2}},
-		{"by a path", []string{"./bin/tool"}, []proposal.Program{bash, node(0, "/workspace/bin/tool", "tool", 1)}, prediction{named: 2}},
-		{"by a wrapper", []string{"timeout", "go"}, []proposal.Program{bash, node(0, "/usr/bin/timeout", "timeout", 1), node(1, "/usr/local/go/bin/go", "go", 1), node(2, "/x/link", "link", 5)}, prediction{named: 3, below: 5}},
-		{"a name that a program gave itself", []string{"make", "go"}, []proposal.Program{bash, node(0, "/usr/bin/make", "make", 1), node(1, "/tmp/evil", "go", 1)}, prediction{named: 2, below: 1}},
-		{"not named", []string{"make"}, []proposal.Program{bash, node(0, "/usr/bin/id", "id", 1), node(1, "/usr/bin/make", "make", 1)}, prediction{named: 1, others: 2, strange: []string{"id", "make"}}},
-		{"a tree cut off below the shell", []string{"go"}, []proposal.Program{{Parent: -1, Path: "/usr/bin/bash", Runs: 1, Omitted: 4}}, prediction{named: 1, others: 4}},
-		{"a tree cut off below what is named", []string{"go"}, []proposal.Program{bash, {Parent: 0, Path: "/x/go", Name: "go", Runs: 1, Omitted: 4}}, prediction{named: 2, below: 4}},
-		{"refused", []string{"go"}, []proposal.Program{bash, {Parent: 0, Path: "/usr/bin/curl", Name: "curl", Refused: 3}}, prediction{named: 1}},
-		{"nothing", nil, nil, prediction{}},
-	} {
-		r := calling(ran("x", "x", proposal.Exited, 0, "", ""), tt.names...)
-		r.Result.Observations = &proposal.Observations{Programs: tt.list}
-		if diff := cmp.Diff(tt.want, predict(r), cmp.AllowUnexported(prediction{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
-	}
-}
-
-func TestPredictWithoutShell(t *testing.T) {
-	r := calling(ran("x", "", proposal.Exited, 0, "", ""), "go")
-	r.Proposal.Run, r.Proposal.Argv = "", []string{"go", "vet"}
-	r.Result.Observations = &proposal.Observations{Programs: []proposal.Program{
-		{Parent: -1, Path: "/usr/local/go/bin/go", Name: "go", Runs: 1}, {Parent: 0, Path: "/x/vet", Name: "vet", Runs: 3, Omitted: 2},
-	}}
-	if diff := cmp.Diff(prediction{named: 1, below: 5}, predict(r), cmp.AllowUnexported(prediction{})); diff != "" {
-		t.Error(diff)
 	}
 }
 

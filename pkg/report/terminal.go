@@ -104,9 +104,6 @@ func plainSeen(r proposal.Record) []string {
 		}
 		lines = append(lines, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))
 	}
-	if p := predict(r); p.others > 0 {
-		lines = append(lines, fmt.Sprintf("programs that the command does not name: %d", p.others))
-	}
 	if !o.Complete {
 		lines = append(lines, "what it did was not recorded completely")
 	}

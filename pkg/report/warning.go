@@ -5,7 +5,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -54,9 +53,6 @@ func happenings(r proposal.Report) []string {
 				continue // said above, of what the sandbox saw or not
 			}
 			list = append(list, fmt.Sprintf("%s: %s — %s", id, f.Message, quote(f.Rule)))
-		}
-		if p := predict(rec); p.others > 0 {
-			list = append(list, fmt.Sprintf("%s started programs that it does not name, %d of them: %s", id, p.others, strings.Join(quoteList(p.strange[:min(len(p.strange), 3)]), ", ")))
 		}
 		if !o.Complete {
 			list = append(list, fmt.Sprintf("What %s did was not recorded completely", id))
