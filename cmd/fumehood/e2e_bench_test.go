@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +43,30 @@ func BenchmarkWatched(b *testing.B) {
 		benchOutput(b, exec.Command("cp", "-r", from+"/.", dir))
 		benchWatched(b, dir, "export GOCACHE=$(mktemp -d) && go test ./modfile ./module ./semver ./sumdb/...")
 	})
+}
+
+// BenchmarkStart measures what the gate adds to a program that a text's shell starts:
+// nothing watching, a start that the text predicts, and one whose argv is decided anew,
+// different each time. Budgets over "off": 0.3 and 0.5 ms.
+//
+//	go test -tags e2e ./cmd/fumehood -run '^$' -bench Start -benchtime 5x
+func BenchmarkStart(b *testing.B) {
+	const starts = 400
+	dir := b.TempDir()
+	took := map[string][]time.Duration{}
+	for b.Loop() {
+		for _, c := range []struct {
+			name, words string
+			watched     bool
+		}{{"off", "", false}, {"predicted", "", true}, {"decided", " $i", true}} {
+			r := inside(b, dir, fmt.Sprintf("for i in $(seq %d); do basename /a/b%s > /dev/null; done", starts, c.words), c.watched)
+			took[c.name] = append(took[c.name], time.Duration(r.WallMS)*time.Millisecond/starts)
+		}
+	}
+	for name, list := range took {
+		b.ReportMetric(float64(middle(list).Microseconds()), name+"-µs")
+	}
+	b.ReportMetric(0, "ns/op")
 }
 
 // debianSource unpacks the source of a package, as its authors published it.

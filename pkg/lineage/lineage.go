@@ -92,7 +92,8 @@ type running struct {
 	asked    map[string]bool // rules that a person approved
 	texts    map[uint32]*text
 	last     uint32
-	kept     map[string]proposal.ExecDecision
+	kept     map[string]proposal.ExecDecision // about an argv
+	files    map[string]proposal.ExecDecision // about a file
 }
 
 // A text is what one shell or launcher was decided to do.
@@ -103,7 +104,8 @@ type text struct {
 
 // Begin makes r what follows belongs to; it is called before r's command starts.
 func (g *Gate) Begin(r proposal.Record) {
-	c := &running{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*text{}, last: proposal.LineageFirst, kept: map[string]proposal.ExecDecision{}}
+	c := &running{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*text{}, last: proposal.LineageFirst,
+		kept: map[string]proposal.ExecDecision{}, files: map[string]proposal.ExecDecision{}}
 	c.texts[proposal.LineageFirst] = newText(r.Analysis)
 	if r.Approval != nil {
 		for _, reason := range r.Decision.Reasons {
@@ -128,18 +130,37 @@ func newText(a proposal.Analysis) *text {
 // Judge answers for one exec: by fumehood.exec, and for a text's process by what the
 // text promised. An error means that policy could not answer; then nothing may begin.
 func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
-	d, err := g.Exec(ctx, x)
-	d.Lineage = proposal.LineageProgram
-	if x.First && d.Effect == proposal.Allow {
-		d.Start = proposal.StartPredicted
-	}
-	if err != nil || d.Effect != proposal.Allow || x.Lineage == proposal.LineageProgram {
+	if x.Lineage == proposal.LineageProgram {
+		d, err := g.Exec(ctx, x)
+		if d.Lineage = proposal.LineageProgram; x.First && d.Effect == proposal.Allow {
+			d.Start = proposal.StartPredicted
+		}
 		return d, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	d.Cacheable = false
+	d, err := g.file(ctx, x)
+	if d.Cacheable = false; err != nil || d.Effect != proposal.Allow {
+		return d, err
+	}
 	return g.judge(ctx, x, d)
+}
+
+// file is fumehood.exec's answer about x. The kernel keeps none for a text's process,
+// so those that may be used again are kept here.
+func (g *Gate) file(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+	if g.text == nil || g.text.proposal.ID != x.Command || len(x.Env) > 0 {
+		return g.Exec(ctx, x)
+	}
+	key := x.Path + "\x00" + x.Layer + "\x00" + x.Digest + "\x00" + x.Script
+	if d, ok := g.text.files[key]; ok {
+		return d, nil
+	}
+	d, err := g.Exec(ctx, x)
+	if d.Lineage = proposal.LineageProgram; err == nil && d.Cacheable && len(g.text.files) < maxKept {
+		g.text.files[key] = d
+	}
+	return d, err
 }
 
 // judge answers for a text's process; d is what fumehood.exec says, an allow.

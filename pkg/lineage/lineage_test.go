@@ -257,3 +257,32 @@ func TestBrokenPolicy(t *testing.T) {
 		t.Errorf("before any command: %+v, %v", d, err)
 	}
 }
+
+// fumehood.exec is asked once about a file, unless its answer may not be used again.
+func TestFilesAreAskedOnce(t *testing.T) {
+	g := gated(t, command("go", "test"))
+	asked := 0
+	answer := proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}, Cacheable: true}
+	g.Exec = func(context.Context, proposal.Exec) (proposal.ExecDecision, error) { asked++; return answer, nil }
+	steered := with(started("go", "test"), func(x *proposal.Exec) { x.Env = []string{"LD_PRELOAD"} })
+	other := with(started("go", "test"), func(x *proposal.Exec) { x.Digest = "sha256:01" })
+	for i, tt := range []struct {
+		exec proposal.Exec
+		want int
+	}{{started("go", "test"), 1}, {started("go", "test"), 1}, {other, 2}, {steered, 3}, {steered, 4}} {
+		if d, err := g.Judge(t.Context(), tt.exec); err != nil || d.Effect != proposal.Allow || d.Cacheable || asked != tt.want {
+			t.Errorf("%d: asked %d times, want %d: %+v, %v", i, asked, tt.want, d, err)
+		}
+	}
+	g.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "p"}})
+	if _, err := g.Judge(t.Context(), started("go", "test")); err != nil || asked != 5 {
+		t.Errorf("asked %d times in all, want again for the next command: %v", asked, err)
+	}
+	answer.Cacheable = false
+	for range 2 {
+		_, _ = g.Judge(t.Context(), with(started("go"), func(x *proposal.Exec) { x.Path = "/usr/bin/other" }))
+	}
+	if asked != 7 {
+		t.Errorf("an answer that may not be used again was")
+	}
+}

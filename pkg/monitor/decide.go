@@ -229,8 +229,18 @@ func (m *Monitor) event(e *wire.Event) error {
 	if e.Errno != 0 {
 		v.Errno = unix.ErrnoName(unix.Errno(e.Errno))
 	}
+	v.Text = e.Lineage != wire.LineageProgram
 	m.tell(c, v)
+	if v.Text && v.Kind == proposal.EventConnect && m.o.Stray != nil && isNetwork(v.Address) {
+		m.o.Stray(v)
+	}
 	return nil
+}
+
+// isNetwork reports whether an address is one of the internet's, of this machine or of
+// another.
+func isNetwork(address string) bool {
+	return strings.HasPrefix(address, "tcp ") || strings.HasPrefix(address, "udp ")
 }
 
 // tell hands on an event. What a flood brings beyond the budget is counted only.

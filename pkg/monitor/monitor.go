@@ -65,6 +65,10 @@ type Options struct {
 	// Events is how many a command may cause; Flood is called once when it causes more.
 	Events int
 	Flood  func()
+	// Stray is called when a process of the decided text itself connects to a network
+	// address: shells do that for redirections to /dev/tcp, of which no text is allowed
+	// one, and launchers never. It must end the command.
+	Stray func(proposal.Event)
 	// Same names the programs of the root file system with this content.
 	Same func(size uint64, digest string) []string
 	// Linked names the hard links of a program of the root file system, where it has

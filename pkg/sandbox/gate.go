@@ -44,7 +44,7 @@ func newGate(s *instance) (*gate, error) {
 	var err error
 	g.monitor, err = monitor.Listen(g.path, monitor.Options{
 		Exec: s.o.Exec, AnswerWithin: AnswerWithin, Event: s.o.Event, Events: g.budget(),
-		Flood: g.flood, Same: g.same.names, Linked: g.same.linked, Init: guest.Init,
+		Flood: g.flood, Stray: g.stray, Same: g.same.names, Linked: g.same.linked, Init: guest.Init,
 	})
 	if err != nil {
 		return nil, err
@@ -67,6 +67,16 @@ func (g *gate) flood() {
 	if g.running != nil {
 		g.running.flood.Store(true)
 		g.running.end(proposal.OutputLimit)
+	}
+}
+
+// stray ends the command whose own shell connects to the network.
+func (g *gate) stray(e proposal.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.running != nil {
+		g.running.stray.CompareAndSwap(nil, &e.Address)
+		g.running.end(proposal.Signaled)
 	}
 }
 

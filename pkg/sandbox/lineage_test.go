@@ -7,6 +7,7 @@ package sandbox
 import (
 	"path"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -138,5 +139,28 @@ func TestWholeArgv(t *testing.T) {
 	}
 	if words != 100000 {
 		t.Errorf("%d words were shown, want all of 100000", words)
+	}
+}
+
+// A shell that connects by itself, which no redirection that is allowed makes it do,
+// is ended; a program that connects is the network's affair.
+func TestStray(t *testing.T) {
+	r, rec := gated(t)
+	for _, test := range []struct {
+		name, text string
+		ended      bool
+	}{
+		{"a redirection", "f=/dev/tcp/127.0.0.1/9; cat < $f; sleep 600", true},
+		{"in an inner shell", "bash -c ': > /dev/udp/127.0.0.1/9'; sleep 600", true},
+		{"a program", "/usr/bin/python3 -c 'import socket; socket.socket().connect_ex((\"127.0.0.1\", 9))'; echo on", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rec.reset(following)
+			_, result := play(t, r, test.text)
+			ended := result.Status == proposal.Signaled && strings.Contains(result.Detail, "127.0.0.1:9")
+			if ended != test.ended {
+				t.Errorf("%s, %q; want it ended: %v", result.Status, result.Detail, test.ended)
+			}
+		})
 	}
 }

@@ -40,7 +40,8 @@ type command struct {
 	total  atomic.Int64
 	before usage
 	began  time.Time
-	flood  atomic.Bool // of events
+	flood  atomic.Bool            // of events
+	stray  atomic.Pointer[string] // the address that its own shell connected to
 
 	processes, written proposal.Figure // that gVisor's kernel counted
 
@@ -299,6 +300,9 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 		r.Status, r.Limit = cause, "output "+l.Output.String()
 	case cause == proposal.NotRun:
 		r.Status, r.Signal, r.Detail = proposal.Signaled, "SIGKILL", "the run was interrupted"
+	case cause == proposal.Signaled:
+		r.Status, r.Signal = cause, "SIGKILL"
+		r.Detail = "ended: the command's own shell connected to " + *c.stray.Load() + ", which no redirection that was decided does"
 	case after.oomKills > c.before.oomKills:
 		r.Status, r.Limit = proposal.OutOfMemory, "memory "+l.Memory.String()
 	case after.pidHits > c.before.pidHits, told[sinkPids] && r.ExitCode != 0:
