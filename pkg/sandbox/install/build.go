@@ -108,6 +108,7 @@ func goBuild(ctx context.Context, root, dir, arch string, flags []string, comman
 	}
 	cmd := exec.CommandContext(ctx, goTool, args...)
 	cmd.Dir, cmd.Env = root, append(buildEnv(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-mod=readonly", "GOWORK=off")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command removes its files
 	cmd.WaitDelay = 5 * time.Second
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return buildFailure("cannot build "+strings.Join(commands, " and ")+": "+tail(text), err)
