@@ -22,17 +22,22 @@ func TestDemoFromClone(t *testing.T) {
 	comment := d.goRun(t, "demo", "--audit", log, "--artifacts", d.path("demo"))
 	for part, want := range map[string]string{
 		"marker":               "<!-- fumehood:report -->\n",
-		"header":               "## fumehood: 3 succeeded, 2 failed, 2 denied, 1 not run\n",
+		"header":               "## fumehood: 4 succeeded, 2 failed, 2 denied, 1 waiting for approval, 1 not run\n",
 		"the test that failed": "billing_test.go:35: invoice 15550 and credit note -15547 leave 3 cents: VAT(-1050, 2100) = -220, want -221",
 		"needs":                "it needs <code>&#34;unit&#34;</code>, which did not succeed",
 		"un-analysable":        "<summary>⛔ <code>configured</code>: denied</summary>",
 		"hostile":              "<summary>⛔ <code>bootstrap</code>: denied</summary>",
 		"why it is denied":     "no policy lets a command reach <code>&#34;get.billing.example&#34;</code>",
-		"too slow":             "<summary>⏱️ <code>soak</code>: killed: wall limit 3s</summary>",
+		"too slow":             "<summary>⏱️ <code>soak</code>: killed: wall limit 2s</summary>",
+		"approval":             "<summary>✋ <code>close</code>: needs approval</summary>",
+		"what is readable":     "on the host is readable inside, so that the demo&#39;s Go test takes seconds",
 	} {
 		if !strings.Contains(comment, want) {
 			t.Errorf("%s: the comment does not hold %q", part, want)
 		}
+	}
+	if strings.Contains(comment, "├─ asm ×") {
+		t.Error("the Go test compiles the standard library inside, which go run has compiled outside")
 	}
 	if t.Failed() {
 		t.Logf("%s", comment)

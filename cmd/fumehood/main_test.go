@@ -46,6 +46,7 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FUMEHOOD_CACHE", cache)
+			env.Setenv("GOCACHE", buildCache())
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 			env.Setenv("REPO", repo)
 			env.Setenv("PATH", env.Getenv("PATH")+":/usr/local/go/bin:/usr/sbin:/sbin")

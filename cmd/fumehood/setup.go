@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"flag"
@@ -55,6 +56,8 @@ type setup struct {
 	early           *outlet.Outlet // before there is outlet, with no policy and no folders
 	outlet          *outlet.Outlet
 	sending         sending
+	steps           bool   // print a line for each command on a pipe, too; for demo
+	buildCache      string // a host folder to show at buildCacheInside, or ""; for demo
 }
 
 func (s *setup) define(f *flag.FlagSet) {
@@ -133,6 +136,14 @@ type wired struct {
 // wire makes every stage, dearest last, so that a mistake is told early.
 func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	progress := newProgress(c.stderr)
+	progress.steps = s.steps
+	// runsc is built or verified while policy is loaded. On every way out of here the
+	// build has ended: what it had not finished is removed.
+	ctx, cancel := context.WithCancel(c.ctx)
+	find := begin(func() (install.Runsc, error) {
+		return install.Find(ctx, install.Options{Path: s.runsc, Build: true, Progress: progress.always})
+	})
+	defer func() { cancel(); _, _ = find() }()
 	a, err := readAbout(s.about)
 	if err != nil {
 		return nil, err
@@ -152,7 +163,7 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	if err != nil {
 		return nil, err
 	}
-	runsc, err := install.Find(c.ctx, install.Options{Path: s.runsc, Build: true, Progress: progress.always})
+	runsc, err := find()
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +199,15 @@ func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 		},
 	}
 	return w, nil
+}
+
+// begin runs f in the background and returns a function that waits for its result.
+func begin[T any](f func() (T, error)) func() (T, error) {
+	var result T
+	var err error
+	done := make(chan struct{})
+	go func() { defer close(done); result, err = f() }()
+	return func() (T, error) { <-done; return result, err }
 }
 
 func runID() string {
@@ -275,6 +295,9 @@ func (s *setup) sandboxOptions(root rootfs.Root, runsc install.Runsc) (sandbox.O
 	}
 	for target, source := range root.Binds {
 		o.Binds = append(o.Binds, sandbox.Bind{Source: source, Target: target})
+	}
+	if s.buildCache != "" {
+		o.Trees = append(o.Trees, sandbox.Bind{Source: s.buildCache, Target: buildCacheInside})
 	}
 	for _, m := range s.mounts {
 		bind, err := mountOf(m)
@@ -380,6 +403,9 @@ func unenforced(s *setup, runsc install.Runsc) []string {
 	list := []string{}
 	if s.observe {
 		list = append(list, "the policy on trial: it is only observed, and what it would refuse is said below")
+	}
+	if s.buildCache != "" {
+		list = append(list, "Go's build cache "+s.buildCache+" on the host is readable inside, so that the demo's Go test takes seconds")
 	}
 	for _, m := range s.mounts {
 		list = append(list, "the host folder "+m+" can be read inside, because --mount says so")

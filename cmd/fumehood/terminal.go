@@ -21,12 +21,13 @@ import (
 // A progress tells a person what goes on, on a terminal only; in CI the report is
 // enough, and a log full of progress lines hides it.
 type progress struct {
-	w  io.Writer
-	on bool
+	w     io.Writer
+	on    bool
+	steps bool // print the end of each step where on is false, too
 }
 
 func newProgress(w io.Writer) progress {
-	return progress{w, isTerminal(w)}
+	return progress{w: w, on: isTerminal(w)}
 }
 
 func isTerminal(w io.Writer) bool {
@@ -43,15 +44,20 @@ func (p progress) always(text string) {
 }
 
 func (p progress) step(s hood.Step) {
-	if !p.on {
-		return
+	name := fmt.Sprintf("[%d/%d] %s", s.Number, s.Of, printable(s.Proposal))
+	switch {
+	case p.on && s.Result == nil:
+		fmt.Fprintf(p.w, "\x1b[2mfumehood: %s …\x1b[0m\r", name)
+	case p.on:
+		fmt.Fprintf(p.w, "\x1b[K%s %s: %s\n", mark(s.Result), name, ended(s.Result))
+	case p.steps && s.Result != nil:
+		p.always(name + ": " + ended(s.Result))
 	}
-	if s.Result == nil {
-		fmt.Fprintf(p.w, "\x1b[2mfumehood: [%d/%d] %s …\x1b[0m\r", s.Number, s.Of, printable(s.Proposal))
-		return
-	}
-	fmt.Fprintf(p.w, "\x1b[K%s [%d/%d] %s: %s in %s%s\n", mark(s.Result), s.Number, s.Of, printable(s.Proposal),
-		outcome(s.Result), (time.Duration(s.Result.WallMS) * time.Millisecond).Round(time.Millisecond), refusals(s.Result))
+}
+
+// ended says how a command ended, and after what time.
+func ended(r *proposal.Result) string {
+	return fmt.Sprintf("%s in %s%s", outcome(r), (time.Duration(r.WallMS) * time.Millisecond).Round(time.Millisecond), refusals(r))
 }
 
 // refusals says what a success may hide.

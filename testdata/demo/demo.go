@@ -22,17 +22,25 @@ var Plan []byte
 //go:embed all:workspace
 var workspace embed.FS
 
+//go:embed policy
+var policy embed.FS
+
 // Write writes the pull request's tree below dir, which must exist.
-func Write(dir string) error {
-	return fs.WalkDir(workspace, "workspace", func(path string, d fs.DirEntry, err error) error {
+func Write(dir string) error { return write(dir, workspace, "workspace") }
+
+// WritePolicy writes the repository's policy below dir.
+func WritePolicy(dir string) error { return write(dir, policy, "policy") }
+
+func write(dir string, files embed.FS, root string) error {
+	return fs.WalkDir(files, root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		target := filepath.Join(dir, strings.TrimSuffix(strings.TrimPrefix(path, "workspace"), ".txt"))
+		target := filepath.Join(dir, strings.TrimSuffix(strings.TrimPrefix(path, root), ".txt"))
 		if d.IsDir() {
 			return os.MkdirAll(target, 0o755)
 		}
-		data, err := fs.ReadFile(workspace, path)
+		data, err := fs.ReadFile(files, path)
 		if err != nil {
 			return err
 		}

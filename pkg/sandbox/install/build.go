@@ -22,11 +22,19 @@ import (
 
 const ldflags = "-s -w -X gvisor.dev/gvisor/runsc/version.version=" + GVisorVersion
 
+// releaseFlags give the same bytes wherever the source is.
+var releaseFlags = []string{"-trimpath"}
+
+// localFlags compile a third less than releaseFlags. Without -trimpath the build reuses
+// the packages that "go run" or "go build" of fumehood compiled; packages that only
+// runsc needs get no debug information, which -s and -w would drop anyway.
+var localFlags = []string{"-gcflags=gvisor.dev/gvisor/pkg/sentry/...=-dwarf=false", "-gcflags=gvisor.dev/gvisor/runsc/...=-dwarf=false"}
+
 // build makes an installation of root's sources in dir, which must be empty, for
 // linux on arch. What cannot be tried here, because arch is another machine's, is
 // built without trial; the prewarmer, which only saves time, is then left out.
-func build(ctx context.Context, root, key, dir, arch string, progress func(string)) error {
-	if err := compile(ctx, root, dir, arch, progress); err != nil {
+func build(ctx context.Context, root, key, dir, arch string, flags []string, progress func(string)) error {
+	if err := compile(ctx, root, dir, arch, flags, progress); err != nil {
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(dir, sidecarDir), 0o755); err != nil {
@@ -61,9 +69,12 @@ func checkVersion(ctx context.Context, dir string) error {
 	return nil
 }
 
-// compile runs the go command, and says every ten seconds that it still does.
-func compile(ctx context.Context, root, dir, arch string, progress func(string)) error {
-	progress("building " + runscName + " from gVisor " + GVisorVersion + "; this is done once and takes about a minute")
+// usualBuild is how long a build takes from an empty build cache on two processors.
+const usualBuild = "40 s to 2 min"
+
+// compile runs the go command, and reports every ten seconds that it still runs.
+func compile(ctx context.Context, root, dir, arch string, flags []string, progress func(string)) error {
+	progress("building " + runscName + " from gVisor " + GVisorVersion + ", once; this usually takes " + usualBuild)
 	begun := time.Now()
 	stop := make(chan struct{})
 	defer close(stop)
@@ -74,29 +85,30 @@ func compile(ctx context.Context, root, dir, arch string, progress func(string))
 				tick.Stop()
 				return
 			case <-tick.C:
-				progress(fmt.Sprintf("still building %s (%.0f s)", runscName, time.Since(begun).Seconds()))
+				progress(fmt.Sprintf("still building %s (%.0f s of usually %s)", runscName, time.Since(begun).Seconds(), usualBuild))
 			}
 		}
 	}()
-	if err := goBuild(ctx, root, dir, arch, ldflags, runscName, initName); err != nil {
+	if err := goBuild(ctx, root, dir, arch, slices.Concat(flags, []string{"-ldflags", ldflags}), runscName, initName); err != nil {
 		return err
 	}
 	progress(fmt.Sprintf("built %s in %.0f s", runscName, time.Since(begun).Seconds()))
 	return nil
 }
 
-// goBuild compiles commands of root into dir, to the same bytes wherever root lies.
-func goBuild(ctx context.Context, root, dir, arch, ldflags string, commands ...string) error {
+// goBuild compiles commands of root into dir, with flags and none of the environment's.
+func goBuild(ctx context.Context, root, dir, arch string, flags []string, commands ...string) error {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		return buildFailure("cannot find the go command", err)
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", dir + string(filepath.Separator)}
+	args := slices.Concat([]string{"build", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, flags)
 	for _, name := range commands {
 		args = append(args, "./cmd/"+name)
 	}
 	cmd := exec.CommandContext(ctx, goTool, args...)
 	cmd.Dir, cmd.Env = root, append(buildEnv(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-mod=readonly", "GOWORK=off")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command removes its files
 	cmd.WaitDelay = 5 * time.Second
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return buildFailure("cannot build "+strings.Join(commands, " and ")+": "+tail(text), err)

@@ -117,7 +117,7 @@ func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 		return buildFailure("cannot make the cache", err)
 	}
 	defer os.RemoveAll(scratch)
-	if err := build(ctx, root, key, scratch, runtime.GOARCH, progress); err != nil {
+	if err := build(ctx, root, key, scratch, runtime.GOARCH, localFlags, progress); err != nil {
 		return err
 	}
 	if now, err := sourceKey(root, platform()); err != nil || now != key {

@@ -57,7 +57,7 @@ func (r Release) Build(ctx context.Context) error {
 	if err != nil {
 		return buildFailure("cannot read the source", err)
 	}
-	if err := build(ctx, r.Root, key, r.Dir, r.Arch, progress); err != nil {
+	if err := build(ctx, r.Root, key, r.Dir, r.Arch, releaseFlags, progress); err != nil {
 		return err
 	}
 	manifest, err := os.ReadFile(filepath.Join(r.Dir, manifestName))
@@ -70,5 +70,5 @@ func (r Release) Build(ctx context.Context) error {
 		flags += " -X main.version=" + r.Version
 	}
 	progress("building " + programName + " for " + platformOf(r.Arch))
-	return goBuild(ctx, r.Root, r.Dir, r.Arch, flags, programName)
+	return goBuild(ctx, r.Root, r.Dir, r.Arch, slices.Concat(releaseFlags, []string{"-ldflags", flags}), programName)
 }

@@ -119,6 +119,27 @@ func TestReleaseUsesItsOwnInstallation(t *testing.T) {
 	}
 }
 
+// A build here must not compile again what "go run" of fumehood compiled: on two
+// processors that costs 13 s of a newcomer's first minutes.
+func TestLocalBuildReusesPackagesOfGoRun(t *testing.T) {
+	shared := []string{"reflect", "google.golang.org/protobuf/proto", "gvisor.dev/gvisor/pkg/abi/linux"}
+	if run, here := exports(t, "", nil, shared), exports(t, "0", localFlags, shared); run != here {
+		t.Errorf("go run compiles\n%sthe build of %s compiles\n%s", run, runscName, here)
+	}
+}
+
+// exports names the compiled packages in the build cache.
+func exports(t *testing.T, cgo string, flags, packages []string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"list", "-export", "-f", "{{.ImportPath}} {{.Export}}"}, flags, packages)...)
+	cmd.Dir, cmd.Env = tree(t), append(buildEnv(), "CGO_ENABLED="+cgo, "GOFLAGS=-mod=readonly", "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("cannot list the compiled packages: %v", err)
+	}
+	return string(out)
+}
+
 func TestLockGivesUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := lock(t.Context(), path, func(string) {})
