@@ -189,8 +189,26 @@ func makeBuildsDir(builds string) error {
 	return nil
 }
 
-// lock waits for the exclusive lock on path. The kernel frees it when we die.
+// lock waits for the exclusive lock on path. The kernel frees it when we die. If the cache
+// is removed meanwhile, the locked file is not the one that others lock: lock starts anew.
 func lock(ctx context.Context, path string, progress func(string)) (unlock func(), err error) {
+	for {
+		file, err := lockOpened(ctx, path, progress)
+		if err != nil {
+			return nil, err
+		}
+		locked, err := file.Stat()
+		named, gone := os.Lstat(path)
+		if err == nil && gone == nil && os.SameFile(locked, named) {
+			return func() { file.Close() }, nil
+		}
+		if file.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func lockOpened(ctx context.Context, path string, progress func(string)) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600) // who may open it may lock it
 	if err != nil {
 		return nil, err
@@ -198,7 +216,7 @@ func lock(ctx context.Context, path string, progress func(string)) (unlock func(
 	for told := false; ; told = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { file.Close() }, nil
+			return file, nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			file.Close()

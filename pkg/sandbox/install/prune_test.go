@@ -119,3 +119,31 @@ func TestPruneTogether(t *testing.T) {
 		return err
 	})
 }
+
+// A lock on a file that was removed keeps nobody out, so it is not the cache's lock.
+func TestLockOfARemovedCache(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := lock(t.Context(), path, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, locked := make(chan struct{}), make(chan func())
+	go func() {
+		unlock, err := lock(t.Context(), path, func(string) { close(waiting) })
+		if err != nil {
+			t.Error(err)
+		}
+		locked <- unlock
+	}()
+	<-waiting
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	first()
+	second := <-locked
+	defer second()
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := lock(ctx, path, func(string) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a third process locked it, too: %v", err)
+	}
+}
