@@ -35,9 +35,19 @@ func createFile(path string) (*os.File, error) {
 		return nil, writeError(path, err)
 	}
 	if err := lock(path, f); err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(path))
+		return nil, errors.Join(err, discard(path, f))
 	}
 	return f, nil
+}
+
+// discard closes a new file and removes it, unless its name belongs to another file by
+// now.
+func discard(path string, f file) error {
+	made, err := f.Stat()
+	if named, gone := os.Lstat(path); err == nil && gone == nil && os.SameFile(made, named) {
+		err = os.Remove(path)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // openFile opens an existing log. A symlink is refused: it can be pointed elsewhere.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -68,8 +67,7 @@ func Create(path string, o Options) (*Log, error) {
 	}
 	l.f = f
 	if err := l.begin(); err != nil {
-		// Nothing was acknowledged and the file is ours: O_EXCL made it.
-		return nil, errors.Join(err, f.Close(), os.Remove(l.path))
+		return nil, errors.Join(err, discard(l.path, f)) // nothing was acknowledged
 	}
 	return l, nil
 }

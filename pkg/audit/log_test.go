@@ -274,6 +274,32 @@ func TestReplacedBeneathFailsClosed(t *testing.T) {
 	}
 }
 
+// A log that could not be begun is removed, but not a file that has taken its name.
+func TestDiscard(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "log")
+	f, err := createFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := discard(path, f); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("the file is left: %v", err)
+	}
+	if f, err = createFile(path); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(dir, "other")
+	if err := errors.Join(os.WriteFile(other, []byte("precious"), 0o600), os.Rename(other, path), discard(path, f)); err != nil {
+		t.Error(err)
+	}
+	if data, err := os.ReadFile(path); err != nil || string(data) != "precious" {
+		t.Errorf("another's file holds %q, %v", data, err)
+	}
+}
+
 func TestConcurrentAppends(t *testing.T) {
 	l := create(t)
 	var mu sync.Mutex

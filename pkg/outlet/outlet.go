@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/internal/secrets"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -45,7 +46,7 @@ type Options struct {
 type Outlet struct {
 	o        Options
 	redactor *secrets.Redactor
-	raw      *folder
+	raw      *lease.Dir
 }
 
 // New returns an Outlet. Its error is a *proposal.StopError that holds no value of a mask.

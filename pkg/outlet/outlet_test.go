@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/lease"
+	"github.com/fumehood/fumehood/pkg/internal/lease/leasetest"
 	"github.com/fumehood/fumehood/pkg/internal/secrets"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -429,6 +431,34 @@ func BenchmarkStream(b *testing.B) {
 		if _, err := u.Result(context.Background(), "unit", result(proposal.Stream{Bytes: int64(len(text)), File: file, FileBytes: int64(len(text))})); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Runs that start and end at once do not remove each other's directories.
+func TestRawTogether(t *testing.T) {
+	dir := t.TempDir()
+	leasetest.Together(t, dir, func(turn leasetest.Turn) error {
+		os.Setenv("TMPDIR", turn.Dir)
+		u, err := New(Options{})
+		if err != nil {
+			return err
+		}
+		raw, err := u.Raw()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(raw, "stdout"), []byte("x"), 0o600); err != nil {
+			return err
+		}
+		if turn.Abandons() {
+			return u.raw.Close()
+		}
+		return u.Close()
+	})
+	t.Setenv("TMPDIR", dir)
+	lease.Sweep(dir, unread, (*lease.Dir).Remove)
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 

@@ -39,7 +39,7 @@ func newGate(s *instance) (*gate, error) {
 		return nil, nil
 	}
 	// In the folder with the short path: a socket's has at most 107 bytes.
-	g := &gate{s: s, path: filepath.Join(s.runscRoot, "gate")}
+	g := &gate{s: s, path: filepath.Join(s.root.Path, "gate")}
 	g.same.roots = s.o.root()
 	var err error
 	g.monitor, err = monitor.Listen(g.path, monitor.Options{

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
 )
@@ -25,20 +26,20 @@ type instance struct {
 	o   Options
 	id  string
 	dir string
-	// runscRoot holds runsc's state and the control socket, whose path must have
-	// fewer than 108 bytes wherever dir is.
-	runscRoot string
-	layout    layout
-	cgroup    *cgroup
-	launcher  *launcher
-	cmd       *exec.Cmd
-	gone      chan struct{} // closed when runsc has ended
-	init      *initClient
-	watch     *watch
-	gate      *gate           // nil when nothing asks or is told
-	limited   proposal.Limits // what the cgroup has
-	stderr    *tailBuffer
-	undo      []func() error // in the order made; run backwards
+	// root holds runsc's state and the control socket, whose path must have fewer than
+	// 108 bytes wherever dir is.
+	root     *lease.Dir
+	layout   layout
+	cgroup   *cgroup
+	launcher *launcher
+	cmd      *exec.Cmd
+	gone     chan struct{} // closed when runsc has ended
+	init     *initClient
+	watch    *watch
+	gate     *gate           // nil when nothing asks or is told
+	limited  proposal.Limits // what the cgroup has
+	stderr   *tailBuffer
+	undo     []func() error // in the order made; run backwards
 }
 
 // start makes a sandbox and waits until its init is ready.
@@ -68,7 +69,7 @@ func (s *instance) begin(ctx context.Context) error {
 // runscFlags hold for every sandbox; facts about each are in the package comment.
 func (s *instance) runscFlags() []string {
 	return []string{
-		"--root=" + s.runscRoot,
+		"--root=" + s.root.Path,
 		"--platform=systrap",
 		"--network=" + s.network(),
 		"--ignore-cgroups", // we made and entered them ourselves
@@ -160,7 +161,7 @@ func (s *instance) sentry() string {
 }
 
 func (s *instance) socket() string {
-	return filepath.Join(s.runscRoot, "runsc-"+s.id+".sock")
+	return filepath.Join(s.root.Path, "runsc-"+s.id+".sock")
 }
 
 func (s *instance) dead() bool {

@@ -21,12 +21,7 @@ import (
 
 // prepare makes all that runsc needs and starts nothing but the launcher's thread.
 func (s *instance) prepare() error {
-	var err error
-	if s.dir, err = stateDir(s.o); err != nil {
-		return err
-	}
-	s.onClose(func() error { return os.RemoveAll(s.dir) })
-	if s.id, err = newID(); err != nil {
+	if err := s.claim(); err != nil {
 		return err
 	}
 	for _, name := range []string{"bundle", "root", "upper", "trees"} {
@@ -34,14 +29,8 @@ func (s *instance) prepare() error {
 			return err
 		}
 	}
-	if s.runscRoot, err = shortDir(); err != nil {
-		return err
-	}
-	s.onClose(func() error { return os.RemoveAll(s.runscRoot) })
-	if err := s.leaveNote(); err != nil {
-		return err
-	}
 	go reap()
+	var err error
 	if s.cgroup, err = newCgroup(cgroupMount, "fumehood-"+s.id); err != nil {
 		return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", "run as root on a host with cgroups; see fumehood doctor", err)
 	}
@@ -73,13 +62,40 @@ func (s *instance) prepare() error {
 	return s.bundle()
 }
 
-// shortDir makes a private folder with a short path.
-func shortDir() (string, error) {
-	dir, err := os.MkdirTemp("/run", "fumehood-")
-	if err != nil {
-		dir, err = os.MkdirTemp("/tmp", "fumehood-")
+// claim makes the sandbox's directories, after a note of them for reap.
+func (s *instance) claim() error {
+	var err error
+	if s.id, err = newID(); err != nil {
+		return err
 	}
-	return dir, err
+	if s.root, err = leaseRoot(); err != nil {
+		return noState(err)
+	}
+	s.onClose(func() error { return reapRoot(s.root) })
+	if s.dir, err = stateDir(s.o, s.id); err != nil {
+		return noState(err)
+	}
+	if err := (note{s.id, s.dir}).write(s.root.Path); err != nil {
+		return noState(err)
+	}
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		return noState(err)
+	}
+	return nil
+}
+
+// stateDir is the path of the sandbox's private directory, which no other process can
+// guess.
+func stateDir(o Options, id string) (string, error) {
+	parent := o.StateDir
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	return filepath.Abs(filepath.Join(parent, "fumehood-"+id))
+}
+
+func noState(err error) error {
+	return stop("sandbox.state", "cannot make a folder for the sandbox's state", "free some space, or set TMPDIR to a folder that can be written", err)
 }
 
 // view decides as whom commands run: as the owner of the workspace, or, when that

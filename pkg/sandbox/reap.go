@@ -6,84 +6,95 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/fumehood/fumehood/pkg/internal/lease"
 )
 
-// A fumehood that is killed with SIGKILL takes its sandbox with it, but cannot
-// remove its folders and its cgroup. It leaves a note of them, and the next one
-// does it, once it is sure that the writer of the note is gone.
+// A fumehood that is killed with SIGKILL takes its sandbox with it, but cannot remove its
+// directories and its cgroup. Each sandbox therefore has a leased directory, and in it a
+// note of what else it has on the host. The note is written before any of that is made.
+// The next run takes the abandoned directory and removes what its note names.
 
-// An owner is such a note, at runscRoot/owner.
-type owner struct {
-	PID   int    `json:"pid"`
-	Start string `json:"start"` // of the process, in clock ticks since boot: a pid alone is used again
-	ID    string `json:"id"`    // of the sandbox and its cgroup
-	Dir   string `json:"dir"`   // the sandbox's folder
+const (
+	// rootPrefix begins the names of the leased directories. Earlier versions, which knew
+	// abandoned ones by a process id, used other names and leave these alone.
+	rootPrefix = "fumehood-sandbox-"
+	noteFile   = "note.json"
+)
+
+// rootParents are where leased directories can be: their paths must be short.
+var rootParents = []string{"/run", "/tmp"}
+
+// A note is what a sandbox has on the host outside its leased directory.
+type note struct {
+	ID  string `json:"id"`  // of the sandbox and its cgroup
+	Dir string `json:"dir"` // the sandbox's directory
 }
 
-const ownerFile = "owner"
+// leaseRoot makes a private directory with a short path.
+func leaseRoot() (*lease.Dir, error) {
+	var errs []error
+	for _, parent := range rootParents {
+		d, err := lease.Make(parent, rootPrefix)
+		if err == nil {
+			return d, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
 
-func (s *instance) leaveNote() error {
-	data, err := json.Marshal(owner{os.Getpid(), processStart(os.Getpid()), s.id, s.dir})
+func (n note) write(root string) error {
+	data, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.runscRoot, ownerFile), data, 0o600)
+	return os.WriteFile(filepath.Join(root, noteFile), data, 0o600)
 }
 
-// processStart returns the time of start of a process, or "" when there is none.
-func processStart(pid int) string {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	// Field 22; the second field is in parentheses and may hold anything.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	if len(fields) < 20 {
-		return ""
-	}
-	return fields[19]
-}
-
-// reap removes what fumehoods that are gone left behind. What cannot be removed
-// stays for the next; nothing here keeps a run from starting.
+// reap removes what fumehoods that are gone left behind. What cannot be removed stays for
+// the next run; nothing here keeps a run from starting.
 func reap() {
-	notes, err := filepath.Glob("/run/fumehood-*/" + ownerFile)
-	if err != nil {
-		return
+	for _, parent := range rootParents {
+		lease.Sweep(parent, rootPrefix, reapRoot)
 	}
-	for _, note := range notes {
-		if o, ok := readNote(note); ok && processStart(o.PID) != o.Start {
-			o.remove(filepath.Dir(note))
+}
+
+// reapRoot removes what the note names and then the leased directory. If something is
+// left, so is the note, for the next run.
+func reapRoot(d *lease.Dir) error {
+	if n, ok := readNote(d); ok {
+		if err := n.remove(); err != nil {
+			return errors.Join(err, d.Close())
 		}
 	}
+	return d.Remove()
 }
 
-// readNote reads a note that root alone could have written.
-func readNote(path string) (owner, bool) {
-	var o owner
-	var st unix.Stat_t
-	if unix.Lstat(filepath.Dir(path), &st) != nil || st.Uid != 0 || st.Mode&0o077 != 0 {
-		return o, false
+// readNote reads the note in a directory of this user. Without a note, or with half of
+// one, nothing else was made.
+func readNote(d *lease.Dir) (note, bool) {
+	var n note
+	data, err := d.ReadFile(noteFile)
+	if err != nil || json.Unmarshal(data, &n) != nil {
+		return n, false
 	}
-	data, err := os.ReadFile(path)
-	if err != nil || json.Unmarshal(data, &o) != nil {
-		return o, false
-	}
-	plain := len(o.ID) == 16 && strings.Trim(o.ID, "0123456789abcdef") == ""
-	return o, plain && strings.HasPrefix(filepath.Base(o.Dir), "fumehood-") && filepath.IsAbs(o.Dir)
+	plain := len(n.ID) == 16 && strings.Trim(n.ID, "0123456789abcdef") == ""
+	return n, plain && filepath.Base(n.Dir) == "fumehood-"+n.ID && filepath.IsAbs(n.Dir)
 }
 
-func (o owner) remove(runscRoot string) {
-	dirs, _ := filepath.Glob(cgroupMount + "/*/fumehood-" + o.ID)
-	for _, dir := range append(dirs, filepath.Join(cgroupMount, "fumehood-"+o.ID)) {
-		_ = unix.Rmdir(dir) // fails, as it should, while a process is in it
+// remove fails while a process is in the cgroup: a killed fumehood's lock is released a
+// moment before its sandbox is gone.
+func (n note) remove() error {
+	dirs, _ := filepath.Glob(cgroupMount + "/*/fumehood-" + n.ID)
+	for _, dir := range append(dirs, filepath.Join(cgroupMount, "fumehood-"+n.ID)) {
+		if err := removeDir(dir); err != nil {
+			return err
+		}
 	}
-	_ = os.RemoveAll(o.Dir)
-	_ = os.RemoveAll(runscRoot)
+	return os.RemoveAll(n.Dir)
 }

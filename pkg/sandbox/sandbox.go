@@ -42,7 +42,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -238,12 +237,3 @@ const (
 	askGrace   = 30 * time.Second
 	killGrace  = 10 * time.Second
 )
-
-// stateDir makes the sandbox's private folder.
-func stateDir(o Options) (string, error) {
-	dir, err := os.MkdirTemp(o.StateDir, "fumehood-")
-	if err != nil {
-		return "", stop("sandbox.state", "cannot make a folder for the sandbox's state", "free some space, or set TMPDIR to a folder that can be written", err)
-	}
-	return dir, nil
-}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/lease"
 )
 
 // keptBuilds are left in the cache by a build; an installation has 36 MB.
@@ -31,15 +33,53 @@ func cached(ctx context.Context, o Options) (Runsc, error) {
 		return Runsc{}, err
 	}
 	for tries := 1; ; tries++ {
-		dir, err := ensure(ctx, o, root, builds)
-		if errors.Is(err, errSourceChanged) && tries < 3 {
-			continue
+		r, err := current(ctx, o, root, builds)
+		again := errors.Is(err, errSourceChanged) || errors.Is(err, errPruned)
+		if !again || tries == 3 {
+			return r, err
 		}
-		if err != nil {
-			return Runsc{}, err
-		}
-		return verify(dir, "")
 	}
+}
+
+// current returns the verified installation of the sources as they are now.
+func current(ctx context.Context, o Options, root, builds string) (Runsc, error) {
+	dir, err := ensure(ctx, o, root, builds)
+	if err != nil {
+		return Runsc{}, err
+	}
+	held, err := hold(ctx, dir)
+	if err != nil {
+		return Runsc{}, err
+	}
+	r, err := verify(dir, "")
+	r.held = held
+	return r, err
+}
+
+// errPruned means that another process removed an installation that was just found.
+var errPruned = missing("another process removed the installation from the cache")
+
+// hold keeps prune away from dir while the file is open. A dir that cannot be locked is
+// left to verify, which says what is wrong with it. Any user may lock what any user may
+// read, so a lock that is never released stops nobody: prune cannot take dir, either.
+func hold(ctx context.Context, dir string) (*os.File, error) {
+	for range 50 {
+		file, err := lease.Share(dir)
+		switch {
+		case err == nil:
+			return file, nil
+		case errors.Is(err, os.ErrNotExist):
+			return nil, errPruned
+		case !errors.Is(err, lease.ErrHeld):
+			return nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil, nil
 }
 
 // ensure returns the folder in builds for the sources as they are now.
@@ -149,16 +189,34 @@ func makeBuildsDir(builds string) error {
 	return nil
 }
 
-// lock waits for the exclusive lock on path. The kernel frees it when we die.
+// lock waits for the exclusive lock on path. The kernel frees it when we die. If the cache
+// is removed meanwhile, the locked file is not the one that others lock: lock starts anew.
 func lock(ctx context.Context, path string, progress func(string)) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o644)
+	for {
+		file, err := lockOpened(ctx, path, progress)
+		if err != nil {
+			return nil, err
+		}
+		locked, err := file.Stat()
+		named, gone := os.Lstat(path)
+		if err == nil && gone == nil && os.SameFile(locked, named) {
+			return func() { file.Close() }, nil
+		}
+		if file.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func lockOpened(ctx context.Context, path string, progress func(string)) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600) // who may open it may lock it
 	if err != nil {
 		return nil, err
 	}
 	for told := false; ; told = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { file.Close() }, nil
+			return file, nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			file.Close()
@@ -176,8 +234,9 @@ func lock(ctx context.Context, path string, progress func(string)) (unlock func(
 	}
 }
 
-// prune removes the oldest builds and what killed processes left behind. A day is
-// longer than any run, so nothing in use goes. It holds the lock; errors only cost disk.
+// prune removes the oldest builds and what killed processes left behind, but nothing that
+// a process has in use. Processes of versions that hold no lock on what they use are left
+// a day. The caller holds the cache's lock; errors only cost disk.
 func prune(builds string) {
 	entries, err := os.ReadDir(builds)
 	if err != nil {
@@ -192,7 +251,9 @@ func prune(builds string) {
 	slices.SortFunc(old, func(a, b os.FileInfo) int { return cmp.Compare(b.ModTime().UnixNano(), a.ModTime().UnixNano()) })
 	for i, info := range old {
 		if i >= keptBuilds && time.Since(info.ModTime()) > 24*time.Hour {
-			os.RemoveAll(filepath.Join(builds, info.Name()))
+			if d, err := lease.Take(filepath.Join(builds, info.Name())); err == nil {
+				_ = d.Remove()
+			}
 		}
 	}
 }

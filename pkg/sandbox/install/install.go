@@ -18,6 +18,9 @@
 // nobody else, and within reach of the user that the sentry becomes. Anything else is a proposal.StopError with one of the Codes below;
 // there is no fallback to another runsc, and no way to skip a check.
 //
+// Other processes do not remove an installation from the cache while a Runsc that Find
+// returned for it is reachable.
+//
 // It does not protect against root or our own user, who can write the manifest
 // as well as the files; a released program does a little more, since it carries
 // its manifest's digest. Nor does it protect against a build from a tampered

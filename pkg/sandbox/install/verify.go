@@ -29,6 +29,7 @@ type Runsc struct {
 	PrewarmerNote string
 
 	seen []seenFile
+	held *os.File // keeps an installation in the cache while this Runsc is reachable
 }
 
 // seenFile is a file as it was when its digest was taken.

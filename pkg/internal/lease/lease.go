@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lease makes directories in a place where other processes make and clean up
+// theirs at the same time, such as /tmp or /run.
+//
+// A leased directory belongs to the process that holds the lock on it. The kernel
+// releases the lock when that process ends, however it ends. An unlocked directory is
+// therefore abandoned, and Sweep in any process removes it.
+//
+// The package promises:
+//
+//   - Make returns a directory that no Sweep removes while its Dir is open.
+//   - Sweep and Take lock a directory before anything in it is removed, and never touch
+//     one that another process holds.
+//   - A lock counts only if the locked directory still has its name, belongs to this
+//     user and is writable by no other user. A symbolic link is never followed.
+//
+// It does not protect against root or another process of this user that ignores the
+// locks. Make fails on file systems without locks on directories, such as some NFS.
+//
+// # Why
+//
+// A directory cannot be made and locked in one step. Between the two it looks abandoned,
+// and a Sweep may remove it. Locking the parent first would prevent that, but any user
+// can lock /tmp. So Make checks after locking that the directory is still there, and
+// makes another one if it is not. A process sweeps once, so that ends.
+package lease
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// ErrHeld means that another process holds the lock.
+var ErrHeld = errors.New("another process holds the lock on the directory")
+
+// attempts is more than the processes that can be sweeping at once.
+const attempts = 1000
+
+// A Dir is a directory that this process holds the lock on, until it is closed or no
+// longer reachable.
+type Dir struct {
+	Path string // absolute and without symbolic links if Make made it
+
+	lock *os.File
+	own  *os.Root // the locked directory, whatever its name is
+}
+
+// Make makes a directory in parent that only this user may enter. Its name is prefix and
+// something random.
+func Make(parent, prefix string) (*Dir, error) {
+	parent, err := filepath.Abs(parent)
+	if err == nil {
+		parent, err = filepath.EvalSymlinks(parent)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for range attempts {
+		path := filepath.Join(parent, prefix+rand.Text())
+		if err := os.Mkdir(path, 0o700); err != nil {
+			return nil, err
+		}
+		d, err := Take(path)
+		switch {
+		case err == nil:
+			return d, nil
+		case !errors.Is(err, ErrHeld) && !errors.Is(err, fs.ErrNotExist):
+			return nil, errors.Join(err, os.Remove(path))
+		}
+	}
+	return nil, fmt.Errorf("cannot keep a directory in %q: other processes remove each one at once", parent)
+}
+
+// Take locks an existing directory of this user. The error is ErrHeld if another process
+// holds it, and fs.ErrNotExist if it is gone or its name belongs to another one.
+func Take(path string) (*Dir, error) {
+	lock, err := lockNamed(path, syscall.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{Path: path, lock: lock}
+	if err = owned(lock); err == nil {
+		// By the open file, not by name: in a place where others may rename it, the name
+		// could belong to something else by now.
+		d.own, err = os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", lock.Fd()))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot use directory %q: %v", path, err), d.Close())
+	}
+	return d, nil
+}
+
+// Share locks a directory of any user together with others who share it. While the file
+// is open, Take returns ErrHeld. The errors are those of Take.
+func Share(path string) (*os.File, error) { return lockNamed(path, syscall.LOCK_SH) }
+
+// lockNamed locks a directory and makes sure that it still has its name afterwards.
+// O_DIRECTORY comes with the open, so that another user's FIFO cannot block it.
+func lockNamed(path string, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = ErrHeld
+	}
+	if err == nil {
+		err = stillNamed(f, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func stillNamed(f *os.File, path string) error {
+	locked, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Lstat(path)
+	if err == nil && !os.SameFile(locked, named) {
+		err = fs.ErrNotExist
+	}
+	return err
+}
+
+// owned refuses a directory in which another user could change anything.
+func owned(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	stat, known := info.Sys().(*syscall.Stat_t)
+	if !known || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return fs.ErrPermission
+	}
+	return nil
+}
+
+// ReadFile reads a file in the directory.
+func (d *Dir) ReadFile(name string) ([]byte, error) { return d.own.ReadFile(name) }
+
+// Remove removes the directory with all that is in it, and then releases the lock. What
+// could not be removed is abandoned.
+func (d *Dir) Remove() error {
+	list, err := fs.ReadDir(d.own.FS(), ".")
+	for _, x := range list {
+		err = errors.Join(err, d.own.RemoveAll(x.Name()))
+	}
+	if err == nil {
+		err = syscall.Rmdir(d.Path)
+	}
+	return errors.Join(err, d.Close())
+}
+
+// Close releases the lock and leaves the directory, which is abandoned from then on.
+func (d *Dir) Close() error {
+	err := d.lock.Close()
+	if d.own != nil {
+		err = errors.Join(err, d.own.Close())
+	}
+	return err
+}
+
+// Sweep calls remove with each abandoned directory of this user in parent whose name
+// begins with prefix. It holds the lock meanwhile, and releases it afterwards. Errors are
+// ignored: the next Sweep tries again.
+func Sweep(parent, prefix string, remove func(*Dir) error) {
+	list, _ := os.ReadDir(parent) // no pattern: the name of parent may look like one
+	for _, x := range list {
+		if !strings.HasPrefix(x.Name(), prefix) {
+			continue
+		}
+		if d, err := Take(filepath.Join(parent, x.Name())); err == nil {
+			_ = remove(d)
+			_ = d.Close()
+		}
+	}
+}
