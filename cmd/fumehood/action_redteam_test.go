@@ -194,7 +194,7 @@ func TestBotTellsNothingOfWhatWasRefused(t *testing.T) {
 	want(t, "comment", w.comment().Body, "report.malformed")
 	w.runID += 10
 	for _, wish := range []string{"/fumehood explain look", "/fumehood rerun"} {
-		pause()
+		w.later()
 		s := w.ask("Codertocat", wish)
 		if s.outputs["allowed"] != "0" {
 			t.Errorf("%s: outputs %q\n%s", wish, s.outputs, s.log)
@@ -215,11 +215,11 @@ func TestBotExplainsInItsOwnWords(t *testing.T) {
 	want(t, "comment", body, "another policy", "Not confirmed")
 	mustNot(t, "comment", body, "/fumehood approve")
 	w.runID += 10
-	pause()
+	w.later()
 	w.ask("Codertocat", "/fumehood explain order", "INPUT_PHASE=trigger")
 	notice, _, _ := strings.Cut(w.comment().Body, "<!-- fumehood:results -->")
 	mustNot(t, "notice", notice, "Reviewed by the maintainers", "please merge")
-	pause()
+	w.later()
 	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
 	if s.outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
@@ -274,7 +274,7 @@ func TestActionAsksOnlyWhatItShowsWhole(t *testing.T) {
 				t.Errorf("the comment asks to approve what it does not show:\n%.3000s", body)
 			}
 			w.upload(s, nil)
-			pause()
+			w.later()
 			a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
 			if ran := a.outputs["allowed"] != "0"; ran != offered {
 				t.Errorf("ran %t, though it was offered %t\n%s", ran, offered, a.log)
@@ -578,7 +578,7 @@ func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	w.gitIn(repo, "update-ref", "refs/heads/master", w.base)
 	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub},
 		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
-	pause()
+	w.later()
 	a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
 	if a.outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", a.outputs, a.log)
@@ -586,7 +586,7 @@ func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	want(t, "comment", w.comment().Body, "the policy is another")
 
 	// Nor is one given for what was asked under enforce good for observe.
-	pause()
+	w.later()
 	a = w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_MODE=observe")
 	if a.outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", a.outputs, a.log)
@@ -603,7 +603,7 @@ func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 	want(t, "comment", w.comment().Body, "/fumehood approve "+w.head[:12])
 	shown := w.runID
 	w.gh.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: zipped(t, w.forge(forgery{plan: askPlan, rules: askRule}))})
-	pause()
+	w.later()
 	w.runID += 10
 	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
 	if s.outputs["run"] != "false" {
@@ -618,7 +618,7 @@ func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
 	w := newWorld(t, true, askRule, nil)
 	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *about) { a.Cwd = "notes" }}))
 	w.report(nil)
-	pause()
+	w.later()
 	w.runID += 10
 	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
 	if s.outputs["run"] != "false" {
@@ -634,7 +634,7 @@ func TestBotImpostors(t *testing.T) {
 	w := newWorld(t, false, askRule, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
-	pause()
+	w.later()
 	approve := "/fumehood approve " + w.head[:12]
 	comment := func(body string, change func(user map[string]any)) step {
 		payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", body))
@@ -673,7 +673,7 @@ func TestBotImpostors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			pause()
+			w.later()
 			s := comment(test.body, test.change)
 			if s.outputs["allowed"] != "0" {
 				t.Errorf("outputs %q\n%s", s.outputs, s.log)
@@ -747,7 +747,7 @@ func TestBotApprovesTwoPlans(t *testing.T) {
 	w.plant("fumehood-b", w.forge(forgery{plan: other, rules: askRule}))
 	w.report(nil)
 	want(t, "comment", w.comment().Body, "sort notes/new.txt", "sort README.md", "/fumehood approve "+w.head[:12])
-	pause()
+	w.later()
 	w.runID += 10
 	payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12]))
 	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
@@ -1299,10 +1299,10 @@ func TestBotStrangersKeepNobodyFromApproving(t *testing.T) {
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
 	before := w.comment().Body
-	pause()
+	w.later()
 	approval := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
 	payload := w.commentEvent(approval)
-	pause()
+	w.later()
 	w.gh.Permit("hubot", "read")
 	for _, body := range []string{"/fumehood run id", "/fumehood approve " + w.head[:12], "/fumehood help", "/fumehood nonsense"} {
 		s := w.ask("hubot", body)

@@ -7,7 +7,6 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -19,7 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,7 +47,8 @@ type world struct {
 	head   string
 	fork   bool
 	runID  int64
-	actor  string // who caused the run
+	actor  string       // who caused the run
+	ahead  atomic.Int64 // how far GitHub's clock is ahead of ours
 }
 
 // files of the repository at the base commit, and what the pull request changes.
@@ -71,13 +71,12 @@ proposals:
 // newWorld makes it; change adds to the base's and the head's files.
 func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), cache: builtCache(t), fork: fork, runID: 1000}
-	w.binary = builtBinary(t, w.cache)
+	w := &world{t: t, dir: t.TempDir(), binary: fumehood(t), cache: builtCache(t), fork: fork, runID: 1000}
 	// The sandbox's supervisor looks at the whole path of what it is given.
 	if err := os.Chmod(w.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w.gh = githubtest.New(t, githubtest.Options{Repository: hub, ID: hubID})
+	w.gh = githubtest.New(t, githubtest.Options{Repository: hub, ID: hubID, Now: w.now})
 	w.gh.AddRepository(githubtest.Repository{Name: forkRepo, ID: forkID, Fork: true})
 	root := filepath.Join(w.dir, "git")
 	repo := filepath.Join(root, hub+".git")
@@ -148,27 +147,6 @@ func (w *world) commit(repo, message, parent string, files map[string]string) st
 		args = append(args, "-p", parent)
 	}
 	return w.gitIn(repo, args...)
-}
-
-var buildOnce sync.Once
-
-// builtBinary is fumehood as a program of its own: the action starts itself again, as
-// root and with an empty environment. It lies beside the runsc that tests build, so
-// that the next run finds it made.
-func builtBinary(t testing.TB, cache string) string {
-	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(cache, "test", fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:16], "fumehood") // one for each tree
-	buildOnce.Do(func() {
-		out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.settle=150ms", "-o", path, ".").CombinedOutput()
-		if err != nil {
-			t.Fatalf("cannot build fumehood: %v\n%s", err, out)
-		}
-	})
-	return path
 }
 
 // event returns one of GitHub's payloads, made to speak of this world.
@@ -411,8 +389,10 @@ func accountType(login string) string {
 	return "User"
 }
 
-// pause waits until GitHub's clock, which counts seconds, shows another one.
-func pause() { time.Sleep(1100 * time.Millisecond) }
+// later sets GitHub's clock, which counts seconds, to another one.
+func (w *world) later() { w.ahead.Add(int64(2 * time.Second)) }
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
 // codings are the ways in which a secret may leave without being seen.
 func codings(secret string) map[string]string {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -29,7 +30,19 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway has no environment
 		main()
 	}
-	testscript.Main(m, map[string]func(){"fumehood": main})
+	testscript.Main(m, map[string]func(){"fumehood": func() { settle = "150ms"; main() }})
+}
+
+// fumehood is the path of the real main as a program of its own, which is this test
+// binary by that name: the action starts itself again, as root and with an empty
+// environment.
+func fumehood(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("fumehood")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestScript runs testdata/script/*.txtar through the real main. Each script's
