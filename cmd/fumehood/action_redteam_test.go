@@ -34,21 +34,42 @@ type forgery struct {
 	about func(*about)
 	plan  string
 	rules map[string]string // what the forger takes for the repository's policy
-	args  []string
+	nth   int               // of several runs that are alike but for their logs
 }
 
-// forge makes the files of an artifact as a workflow of a stranger's own could.
+// A bundle is what an artifact holds.
+type bundle struct {
+	once  sync.Once
+	files map[string][]byte
+}
+
+var forgeries sync.Map // by what they were forged from
+
+// forge makes the files of an artifact as a workflow of a stranger's own could. What was
+// forged before from the same facts is the same bundle.
 func (w *world) forge(f forgery) map[string][]byte {
 	w.t.Helper()
-	dir, a := w.t.TempDir(), about{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
+	a := about{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
 	if f.about != nil {
 		f.about(&a)
 	}
-	data, err := json.Marshal(a)
+	facts, err := json.Marshal(a)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	files := merged(headFiles, map[string]string{"../about.json": string(data), "../plan": f.plan})
+	made, _ := forgeries.LoadOrStore(fmt.Sprint(string(facts), f.plan, f.rules, f.nth), &bundle{})
+	b := made.(*bundle)
+	b.once.Do(func() { b.files = w.runForged(f, facts) })
+	if b.files == nil {
+		w.t.Fatal("the test that forged this failed")
+	}
+	return maps.Clone(b.files)
+}
+
+func (w *world) runForged(f forgery, facts []byte) map[string][]byte {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	files := merged(headFiles, map[string]string{"../about.json": string(facts), "../plan": f.plan})
 	for name, text := range f.rules {
 		files["../rules/"+filepath.Base(name)] = text
 	}
@@ -65,8 +86,8 @@ func (w *world) forge(f forgery) map[string][]byte {
 		w.t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	args := append([]string{"run", "--plan", at("plan"), "--about", at("about.json"), "--workspace", at("workspace"), "--artifacts", at("files"),
-		"--audit", at(auditName), "--report", at(reportName), "--json"}, f.args...)
+	args := []string{"run", "--plan", at("plan"), "--about", at("about.json"), "--workspace", at("workspace"), "--artifacts", at("files"),
+		"--audit", at(auditName), "--report", at(reportName), "--json"}
 	if f.rules != nil {
 		args = append(args, "--policy", at("rules"))
 	}
@@ -602,7 +623,7 @@ func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 	w.report(nil)
 	want(t, "comment", w.comment().Body, "/fumehood approve "+w.head[:12])
 	shown := w.runID
-	w.gh.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: zipped(t, w.forge(forgery{plan: askPlan, rules: askRule}))})
+	w.gh.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: zipped(t, w.forge(forgery{plan: askPlan, rules: askRule, nth: 2}))})
 	w.later()
 	w.runID += 10
 	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,12 +80,7 @@ func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {
 	w.gh = githubtest.New(t, githubtest.Options{Repository: hub, ID: hubID, Now: w.now})
 	w.gh.AddRepository(githubtest.Repository{Name: forkRepo, ID: forkID, Fork: true})
 	root := filepath.Join(w.dir, "git")
-	repo := filepath.Join(root, hub+".git")
-	w.gitIn("", "init", "-q", "--bare", "-b", "master", repo)
-	w.base = w.commit(repo, "base", "", merged(baseFiles, base))
-	w.head = w.commit(repo, "head", w.base, merged(headFiles, base, head))
-	w.gitIn(repo, "update-ref", "refs/heads/master", w.base)
-	w.gitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), w.head)
+	w.copyRepository(filepath.Join(root, hub+".git"), merged(baseFiles, base), merged(headFiles, base, head))
 	w.git = githubtest.NewGitServer(t, root)
 	w.git.Require("", jobToken)
 	head1 := githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub}
@@ -97,6 +93,44 @@ func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {
 	w.gh.Permit("octocat", "read")
 	w.permit("contents:read", "pull_requests:write", "actions:read")
 	return w
+}
+
+// A seed is a bare repository with a base and a head commit, of which worlds of the same
+// files have copies: they are commits of one date, so of the same ids.
+type seed struct {
+	once            sync.Once
+	dir, base, head string
+}
+
+var seeds sync.Map // by the files
+
+// copyRepository gives w a repository at dir.
+func (w *world) copyRepository(dir string, base, head map[string]string) {
+	w.t.Helper()
+	made, _ := seeds.LoadOrStore(fmt.Sprint(base, head), &seed{})
+	s := made.(*seed)
+	s.once.Do(func() { w.plantSeed(s, base, head) })
+	if s.head == "" {
+		w.t.Fatal("the test that made this repository failed")
+	}
+	if err := os.CopyFS(dir, os.DirFS(s.dir)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.base, w.head = s.base, s.head
+}
+
+func (w *world) plantSeed(s *seed, base, head map[string]string) {
+	w.t.Helper()
+	var err error
+	if s.dir, err = os.MkdirTemp(shared, "seed-"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.gitIn("", "init", "-q", "--bare", "--template=", "-b", "master", s.dir)
+	s.base = w.commit(s.dir, "base", "", base)
+	last := w.commit(s.dir, "head", s.base, head)
+	w.gitIn(s.dir, "update-ref", "refs/heads/master", s.base)
+	w.gitIn(s.dir, "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), last)
+	s.head = last
 }
 
 func merged(maps ...map[string]string) map[string]string {
@@ -119,7 +153,8 @@ func (w *world) gitIn(repo string, args ...string) string {
 	}
 	cmd := exec.Command("git", args...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=octocat", "GIT_AUTHOR_EMAIL=octocat@example.com", "GIT_COMMITTER_NAME=octocat", "GIT_COMMITTER_EMAIL=octocat@example.com")
+		"GIT_AUTHOR_NAME=octocat", "GIT_AUTHOR_EMAIL=octocat@example.com", "GIT_COMMITTER_NAME=octocat", "GIT_COMMITTER_EMAIL=octocat@example.com",
+		"GIT_AUTHOR_DATE=2026-11-01T00:00:00Z", "GIT_COMMITTER_DATE=2026-11-01T00:00:00Z")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		w.t.Fatalf("git %q: %v\n%s", args, err, out)

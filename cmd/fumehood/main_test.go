@@ -26,11 +26,26 @@ var update = flag.Bool("update", false, "rewrite the expected output in the scri
 // asFumehood in the environment makes the test binary be fumehood itself.
 const asFumehood = "FUMEHOOD_TEST_AS_MAIN"
 
+// shared is a folder for what several tests use, until the last has ended.
+var shared string
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway has no environment
 		main()
 	}
-	testscript.Main(m, map[string]func(){"fumehood": func() { settle = "150ms"; main() }})
+	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = "150ms"; main() }})
+}
+
+// allTests make the folder that they share, and remove it.
+type allTests struct{ *testing.M }
+
+func (a allTests) Run() int {
+	var err error
+	if shared, err = os.MkdirTemp("", "fumehood-test-"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(shared)
+	return a.M.Run()
 }
 
 // fumehood is the path of the real main as a program of its own, which is this test
