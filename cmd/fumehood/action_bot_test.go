@@ -103,20 +103,20 @@ func TestBotApprove(t *testing.T) {
 	}
 	w.upload(s, nil)
 	want(t, "comment", w.comment().Body, "/fumehood approve "+w.head[:12], "house.sort")
-	pause()
+	w.later()
 
 	s = w.ask("octocat", "/fumehood approve "+w.head[:12])
 	if s.outputs["allowed"] != "0" {
 		t.Errorf("the author approved: %q\n%s", s.outputs, s.log)
 	}
 	want(t, "comment", w.comment().Body, "trigger.", "/fumehood approve "+w.head[:12])
-	pause()
+	w.later()
 
 	s = w.ask("Codertocat", "/fumehood approve "+strings.Repeat("0", 12))
 	if s.outputs["allowed"] != "0" {
 		t.Errorf("another commit was approved: %q\n%s", s.outputs, s.log)
 	}
-	pause()
+	w.later()
 
 	s = w.ask("Codertocat", "/fumehood approve "+w.head[:12])
 	if s.outputs["allowed"] != "2" || s.outputs["conclusion"] != "success" {
@@ -136,7 +136,7 @@ func TestBotApproveVoid(t *testing.T) {
 	w.head = w.commit(repo, "pushed", w.head, merged(baseFiles, headFiles, map[string]string{"late.txt": "surprise\n"}))
 	w.gitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), w.head)
 	w.gh.Move(prNumber, w.head)
-	pause()
+	w.later()
 	s = w.ask("Codertocat", "/fumehood approve "+old[:12])
 	if s.outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
@@ -254,7 +254,7 @@ func TestBotApprovalOfAnOldBase(t *testing.T) {
 	w := newWorld(t, false, askRule, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
-	pause()
+	w.later()
 	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
 	payload := w.commentEvent(id)
 	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")

@@ -34,21 +34,42 @@ type forgery struct {
 	about func(*about)
 	plan  string
 	rules map[string]string // what the forger takes for the repository's policy
-	args  []string
+	nth   int               // of several runs that are alike but for their logs
 }
 
-// forge makes the files of an artifact as a workflow of a stranger's own could.
+// A bundle is what an artifact holds.
+type bundle struct {
+	once  sync.Once
+	files map[string][]byte
+}
+
+var forgeries sync.Map // by what they were forged from
+
+// forge makes the files of an artifact as a workflow of a stranger's own could. What was
+// forged before from the same facts is the same bundle.
 func (w *world) forge(f forgery) map[string][]byte {
 	w.t.Helper()
-	dir, a := w.t.TempDir(), about{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
+	a := about{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
 	if f.about != nil {
 		f.about(&a)
 	}
-	data, err := json.Marshal(a)
+	facts, err := json.Marshal(a)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	files := merged(headFiles, map[string]string{"../about.json": string(data), "../plan": f.plan})
+	made, _ := forgeries.LoadOrStore(fmt.Sprint(string(facts), f.plan, f.rules, f.nth), &bundle{})
+	b := made.(*bundle)
+	b.once.Do(func() { b.files = w.runForged(f, facts) })
+	if b.files == nil {
+		w.t.Fatal("the test that forged this failed")
+	}
+	return maps.Clone(b.files)
+}
+
+func (w *world) runForged(f forgery, facts []byte) map[string][]byte {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	files := merged(headFiles, map[string]string{"../about.json": string(facts), "../plan": f.plan})
 	for name, text := range f.rules {
 		files["../rules/"+filepath.Base(name)] = text
 	}
@@ -65,8 +86,8 @@ func (w *world) forge(f forgery) map[string][]byte {
 		w.t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	args := append([]string{"run", "--plan", at("plan"), "--about", at("about.json"), "--workspace", at("workspace"), "--artifacts", at("files"),
-		"--audit", at(auditName), "--report", at(reportName), "--json"}, f.args...)
+	args := []string{"run", "--plan", at("plan"), "--about", at("about.json"), "--workspace", at("workspace"), "--artifacts", at("files"),
+		"--audit", at(auditName), "--report", at(reportName), "--json"}
 	if f.rules != nil {
 		args = append(args, "--policy", at("rules"))
 	}
@@ -194,7 +215,7 @@ func TestBotTellsNothingOfWhatWasRefused(t *testing.T) {
 	want(t, "comment", w.comment().Body, "report.malformed")
 	w.runID += 10
 	for _, wish := range []string{"/fumehood explain look", "/fumehood rerun"} {
-		pause()
+		w.later()
 		s := w.ask("Codertocat", wish)
 		if s.outputs["allowed"] != "0" {
 			t.Errorf("%s: outputs %q\n%s", wish, s.outputs, s.log)
@@ -215,11 +236,11 @@ func TestBotExplainsInItsOwnWords(t *testing.T) {
 	want(t, "comment", body, "another policy", "Not confirmed")
 	mustNot(t, "comment", body, "/fumehood approve")
 	w.runID += 10
-	pause()
+	w.later()
 	w.ask("Codertocat", "/fumehood explain order", "INPUT_PHASE=trigger")
 	notice, _, _ := strings.Cut(w.comment().Body, "<!-- fumehood:results -->")
 	mustNot(t, "notice", notice, "Reviewed by the maintainers", "please merge")
-	pause()
+	w.later()
 	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
 	if s.outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
@@ -274,7 +295,7 @@ func TestActionAsksOnlyWhatItShowsWhole(t *testing.T) {
 				t.Errorf("the comment asks to approve what it does not show:\n%.3000s", body)
 			}
 			w.upload(s, nil)
-			pause()
+			w.later()
 			a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
 			if ran := a.outputs["allowed"] != "0"; ran != offered {
 				t.Errorf("ran %t, though it was offered %t\n%s", ran, offered, a.log)
@@ -578,7 +599,7 @@ func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	w.gitIn(repo, "update-ref", "refs/heads/master", w.base)
 	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub},
 		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
-	pause()
+	w.later()
 	a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
 	if a.outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", a.outputs, a.log)
@@ -586,7 +607,7 @@ func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	want(t, "comment", w.comment().Body, "the policy is another")
 
 	// Nor is one given for what was asked under enforce good for observe.
-	pause()
+	w.later()
 	a = w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_MODE=observe")
 	if a.outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", a.outputs, a.log)
@@ -602,8 +623,8 @@ func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 	w.report(nil)
 	want(t, "comment", w.comment().Body, "/fumehood approve "+w.head[:12])
 	shown := w.runID
-	w.gh.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: zipped(t, w.forge(forgery{plan: askPlan, rules: askRule}))})
-	pause()
+	w.gh.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: zipped(t, w.forge(forgery{plan: askPlan, rules: askRule, nth: 2}))})
+	w.later()
 	w.runID += 10
 	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
 	if s.outputs["run"] != "false" {
@@ -618,7 +639,7 @@ func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
 	w := newWorld(t, true, askRule, nil)
 	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *about) { a.Cwd = "notes" }}))
 	w.report(nil)
-	pause()
+	w.later()
 	w.runID += 10
 	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
 	if s.outputs["run"] != "false" {
@@ -634,7 +655,7 @@ func TestBotImpostors(t *testing.T) {
 	w := newWorld(t, false, askRule, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
-	pause()
+	w.later()
 	approve := "/fumehood approve " + w.head[:12]
 	comment := func(body string, change func(user map[string]any)) step {
 		payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", body))
@@ -673,7 +694,7 @@ func TestBotImpostors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			pause()
+			w.later()
 			s := comment(test.body, test.change)
 			if s.outputs["allowed"] != "0" {
 				t.Errorf("outputs %q\n%s", s.outputs, s.log)
@@ -747,7 +768,7 @@ func TestBotApprovesTwoPlans(t *testing.T) {
 	w.plant("fumehood-b", w.forge(forgery{plan: other, rules: askRule}))
 	w.report(nil)
 	want(t, "comment", w.comment().Body, "sort notes/new.txt", "sort README.md", "/fumehood approve "+w.head[:12])
-	pause()
+	w.later()
 	w.runID += 10
 	payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12]))
 	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
@@ -1299,10 +1320,10 @@ func TestBotStrangersKeepNobodyFromApproving(t *testing.T) {
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
 	before := w.comment().Body
-	pause()
+	w.later()
 	approval := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
 	payload := w.commentEvent(approval)
-	pause()
+	w.later()
 	w.gh.Permit("hubot", "read")
 	for _, body := range []string{"/fumehood run id", "/fumehood approve " + w.head[:12], "/fumehood help", "/fumehood nonsense"} {
 		s := w.ask("hubot", body)

@@ -110,11 +110,11 @@ func TestActBot(t *testing.T) {
 		t.Errorf("a run of the bot's own workflow is no self-report\n%s", r.log)
 	}
 	for _, login := range []string{"hubot", "octocat", "reviewer[bot]"} {
-		pause()
+		s.later()
 		s.asks(login, "/fumehood approve "+s.head[:12])
 		want(t, "comment", s.comment().Body, "house.sort", "1 waiting")
 	}
-	pause()
+	s.later()
 	r = s.asks("Codertocat", "/fumehood approve "+s.head[:12])
 	want(t, "comment after "+r.log, s.comment().Body, "approved by", "2 succeeded")
 }

@@ -7,7 +7,6 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -20,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,7 +48,8 @@ type world struct {
 	head   string
 	fork   bool
 	runID  int64
-	actor  string // who caused the run
+	actor  string       // who caused the run
+	ahead  atomic.Int64 // how far GitHub's clock is ahead of ours
 }
 
 // files of the repository at the base commit, and what the pull request changes.
@@ -71,21 +72,15 @@ proposals:
 // newWorld makes it; change adds to the base's and the head's files.
 func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), cache: builtCache(t), fork: fork, runID: 1000}
-	w.binary = builtBinary(t, w.cache)
+	w := &world{t: t, dir: t.TempDir(), binary: fumehood(t), cache: builtCache(t), fork: fork, runID: 1000}
 	// The sandbox's supervisor looks at the whole path of what it is given.
 	if err := os.Chmod(w.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w.gh = githubtest.New(t, githubtest.Options{Repository: hub, ID: hubID})
+	w.gh = githubtest.New(t, githubtest.Options{Repository: hub, ID: hubID, Now: w.now})
 	w.gh.AddRepository(githubtest.Repository{Name: forkRepo, ID: forkID, Fork: true})
 	root := filepath.Join(w.dir, "git")
-	repo := filepath.Join(root, hub+".git")
-	w.gitIn("", "init", "-q", "--bare", "-b", "master", repo)
-	w.base = w.commit(repo, "base", "", merged(baseFiles, base))
-	w.head = w.commit(repo, "head", w.base, merged(headFiles, base, head))
-	w.gitIn(repo, "update-ref", "refs/heads/master", w.base)
-	w.gitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), w.head)
+	w.copyRepository(filepath.Join(root, hub+".git"), merged(baseFiles, base), merged(headFiles, base, head))
 	w.git = githubtest.NewGitServer(t, root)
 	w.git.Require("", jobToken)
 	head1 := githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub}
@@ -98,6 +93,44 @@ func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {
 	w.gh.Permit("octocat", "read")
 	w.permit("contents:read", "pull_requests:write", "actions:read")
 	return w
+}
+
+// A seed is a bare repository with a base and a head commit, of which worlds of the same
+// files have copies: they are commits of one date, so of the same ids.
+type seed struct {
+	once            sync.Once
+	dir, base, head string
+}
+
+var seeds sync.Map // by the files
+
+// copyRepository gives w a repository at dir.
+func (w *world) copyRepository(dir string, base, head map[string]string) {
+	w.t.Helper()
+	made, _ := seeds.LoadOrStore(fmt.Sprint(base, head), &seed{})
+	s := made.(*seed)
+	s.once.Do(func() { w.plantSeed(s, base, head) })
+	if s.head == "" {
+		w.t.Fatal("the test that made this repository failed")
+	}
+	if err := os.CopyFS(dir, os.DirFS(s.dir)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.base, w.head = s.base, s.head
+}
+
+func (w *world) plantSeed(s *seed, base, head map[string]string) {
+	w.t.Helper()
+	var err error
+	if s.dir, err = os.MkdirTemp(shared, "seed-"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.gitIn("", "init", "-q", "--bare", "--template=", "-b", "master", s.dir)
+	s.base = w.commit(s.dir, "base", "", base)
+	last := w.commit(s.dir, "head", s.base, head)
+	w.gitIn(s.dir, "update-ref", "refs/heads/master", s.base)
+	w.gitIn(s.dir, "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), last)
+	s.head = last
 }
 
 func merged(maps ...map[string]string) map[string]string {
@@ -120,7 +153,8 @@ func (w *world) gitIn(repo string, args ...string) string {
 	}
 	cmd := exec.Command("git", args...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=octocat", "GIT_AUTHOR_EMAIL=octocat@example.com", "GIT_COMMITTER_NAME=octocat", "GIT_COMMITTER_EMAIL=octocat@example.com")
+		"GIT_AUTHOR_NAME=octocat", "GIT_AUTHOR_EMAIL=octocat@example.com", "GIT_COMMITTER_NAME=octocat", "GIT_COMMITTER_EMAIL=octocat@example.com",
+		"GIT_AUTHOR_DATE=2026-11-01T00:00:00Z", "GIT_COMMITTER_DATE=2026-11-01T00:00:00Z")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		w.t.Fatalf("git %q: %v\n%s", args, err, out)
@@ -148,27 +182,6 @@ func (w *world) commit(repo, message, parent string, files map[string]string) st
 		args = append(args, "-p", parent)
 	}
 	return w.gitIn(repo, args...)
-}
-
-var buildOnce sync.Once
-
-// builtBinary is fumehood as a program of its own: the action starts itself again, as
-// root and with an empty environment. It lies beside the runsc that tests build, so
-// that the next run finds it made.
-func builtBinary(t testing.TB, cache string) string {
-	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(cache, "test", fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:16], "fumehood") // one for each tree
-	buildOnce.Do(func() {
-		out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.settle=150ms", "-o", path, ".").CombinedOutput()
-		if err != nil {
-			t.Fatalf("cannot build fumehood: %v\n%s", err, out)
-		}
-	})
-	return path
 }
 
 // event returns one of GitHub's payloads, made to speak of this world.
@@ -411,8 +424,10 @@ func accountType(login string) string {
 	return "User"
 }
 
-// pause waits until GitHub's clock, which counts seconds, shows another one.
-func pause() { time.Sleep(1100 * time.Millisecond) }
+// later sets GitHub's clock, which counts seconds, to another one.
+func (w *world) later() { w.ahead.Add(int64(2 * time.Second)) }
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
 // codings are the ways in which a secret may leave without being seen.
 func codings(secret string) map[string]string {

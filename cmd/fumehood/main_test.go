@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,11 +26,38 @@ var update = flag.Bool("update", false, "rewrite the expected output in the scri
 // asFumehood in the environment makes the test binary be fumehood itself.
 const asFumehood = "FUMEHOOD_TEST_AS_MAIN"
 
+// shared is a folder for what several tests use, until the last has ended.
+var shared string
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway has no environment
 		main()
 	}
-	testscript.Main(m, map[string]func(){"fumehood": main})
+	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = "150ms"; main() }})
+}
+
+// allTests make the folder that they share, and remove it.
+type allTests struct{ *testing.M }
+
+func (a allTests) Run() int {
+	var err error
+	if shared, err = os.MkdirTemp("", "fumehood-test-"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(shared)
+	return a.M.Run()
+}
+
+// fumehood is the path of the real main as a program of its own, which is this test
+// binary by that name: the action starts itself again, as root and with an empty
+// environment.
+func fumehood(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("fumehood")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestScript runs testdata/script/*.txtar through the real main. Each script's

@@ -4,12 +4,12 @@ package action
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -95,7 +95,7 @@ func (f fields) perhaps(path string, high int) string {
 	return f.text(path, 0, high)
 }
 
-func (f fields) match(path string, grammar *regexp.Regexp, want string) string {
+func (f fields) match(path string, grammar *pattern.Pattern, want string) string {
 	v := f.values[path]
 	if v.kind != str || !grammar.MatchString(v.text) {
 		f.refuse(path, want)

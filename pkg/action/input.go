@@ -5,7 +5,6 @@ package action
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/sethvargo/go-githubactions"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
@@ -111,7 +111,7 @@ func (r *inputReader) duration(input string, otherwise, low, high time.Duration)
 	return d
 }
 
-var digits = regexp.MustCompile(`^(0|[1-9][0-9]{0,17})$`)
+var digits = pattern.New(`^(0|[1-9][0-9]{0,17})$`)
 
 func (r *inputReader) count(input string, otherwise int) int {
 	hint := strconv.Itoa(otherwise)
@@ -127,7 +127,7 @@ func (r *inputReader) count(input string, otherwise int) int {
 	return n
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
+var plainName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
 
 // name reads a name that may become part of a file's or an artifact's.
 func (r *inputReader) name(input, hint string) string {
@@ -154,7 +154,7 @@ func (r *inputReader) path(input, otherwise, hint string) string {
 
 func within(clean string) bool { return clean != ".." && !strings.HasPrefix(clean, "../") }
 
-var image = regexp.MustCompile(`^image:[A-Za-z0-9][A-Za-z0-9._:/-]{0,255}@sha256:[0-9a-f]{64}$`)
+var image = pattern.New(`^image:[A-Za-z0-9][A-Za-z0-9._:/-]{0,255}@sha256:[0-9a-f]{64}$`)
 
 func (r *inputReader) rootfs(input string) string {
 	value, ok := r.line(input, "host")
@@ -185,7 +185,7 @@ func (r *inputReader) document(input, hint string) string {
 	return ""
 }
 
-var tokenText = regexp.MustCompile(`^[!-~]{1,1000}$`)
+var tokenText = pattern.New(`^[!-~]{1,1000}$`)
 
 // token reads a secret: no message ever quotes it.
 func (r *inputReader) token(input string) string {

@@ -3,9 +3,10 @@
 package action
 
 import (
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 const (
@@ -14,7 +15,7 @@ const (
 	hintKey    = "|\n    -----BEGIN PUBLIC KEY-----\n    MCowBQYDK2VwAyEA…\n    -----END PUBLIC KEY-----"
 )
 
-var bundleText = regexp.MustCompile(`^(https|oci)://[!-~]{1,1000}@sha256:[0-9a-f]{64}$`)
+var bundleText = pattern.New(`^(https|oci)://[!-~]{1,1000}@sha256:[0-9a-f]{64}$`)
 
 // bundle reads where a bundle is, with its digest: a file of the workspace would be the
 // pull request's.
@@ -27,7 +28,7 @@ func (r *inputReader) bundle(input string) string {
 	return value
 }
 
-var keyText = regexp.MustCompile(`^-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----\n[^-]+\n-----END (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----$`)
+var keyText = pattern.New(`^-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----\n[^-]+\n-----END (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----$`)
 
 // publicKey reads the text of a key. Whether it is one is asked where it is used.
 func (r *inputReader) publicKey(input string) string {
@@ -39,7 +40,7 @@ func (r *inputReader) publicKey(input string) string {
 	return value
 }
 
-var integer = regexp.MustCompile(`^[0-9]{1,30}$`)
+var integer = pattern.New(`^[0-9]{1,30}$`)
 
 // revision reads what revisions can be compared with.
 func (r *inputReader) revision(input string) string {

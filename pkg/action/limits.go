@@ -5,11 +5,11 @@ package action
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -73,8 +73,8 @@ func setLimit(l *proposal.Limits, part string) (name string, err error) {
 }
 
 var (
-	sizeText  = regexp.MustCompile(`^([1-9][0-9]{0,12}) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)?$`)
-	cpusText  = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?$`)
+	sizeText  = pattern.New(`^([1-9][0-9]{0,12}) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)?$`)
+	cpusText  = pattern.New(`^[0-9]{1,3}(\.[0-9]{1,3})?$`)
 	sizeUnits = map[string]int64{
 		"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
 		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,

@@ -4,8 +4,9 @@ package action
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // A Masked is a value that must appear in nothing that leaves.
@@ -21,7 +22,7 @@ const (
 )
 
 // variableName is how the names of variables in jobs are written.
-var variableName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
+var variableName = pattern.New(`^[A-Z_][A-Z0-9_]*$`)
 
 // masked reads the input mask, one entry a line: the name of a variable of the job, or a
 // value itself. An entry that is written like a name and is no variable's is taken for

@@ -3,15 +3,16 @@
 package action
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 const maxHeaders = 10
 
 // headerWord is a header's name and a variable's: there is no room for a value with
 // blanks or signs, which somebody might write instead.
-var headerWord = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}=[A-Za-z_][A-Za-z0-9_]{0,200}$`)
+var headerWord = pattern.New(`^[A-Za-z0-9-]{1,100}=[A-Za-z_][A-Za-z0-9_]{0,200}$`)
 
 // address reads a URL. What else it must be is for whoever uses it.
 func (r *inputReader) address(input, hint string) string {

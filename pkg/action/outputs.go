@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"syscall"
 	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // Outputs writes the step's outputs, each as
@@ -33,7 +34,7 @@ type Outputs struct {
 	written int64
 }
 
-var outputName = regexp.MustCompile(`^[a-z_-]{1,60}$`)
+var outputName = pattern.New(`^[a-z_-]{1,60}$`)
 
 // maxOutput bounds one value; GitHub takes 1 MiB of all outputs of a job.
 const maxOutput = 256 << 10

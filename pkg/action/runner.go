@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -77,12 +77,12 @@ func (r Runner) inContainer() bool {
 }
 
 var (
-	repositoryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}$`)
-	loginName      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?$`)
-	eventName      = regexp.MustCompile(`^[a-z][a-z_]{0,59}$`)
-	jobName        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,199}$`)
-	fullSHA        = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	positive       = regexp.MustCompile(`^[1-9][0-9]{0,15}$`)
+	repositoryName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}$`)
+	loginName      = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?$`)
+	eventName      = pattern.New(`^[a-z][a-z_]{0,59}$`)
+	jobName        = pattern.New(`^[A-Za-z_][A-Za-z0-9_-]{0,199}$`)
+	fullSHA        = pattern.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	positive       = pattern.New(`^[1-9][0-9]{0,15}$`)
 )
 
 // isRepository reports whether s is owner/name; "." and ".." are no names.
@@ -115,7 +115,7 @@ func (v *variables) sha(name string) string {
 	return v.optional(name, func(name string) string { return v.match(name, fullSHA, "a full commit SHA") })
 }
 
-func (v *variables) match(name string, grammar *regexp.Regexp, want string) string {
+func (v *variables) match(name string, grammar *pattern.Pattern, want string) string {
 	value := v.getenv(name)
 	if !grammar.MatchString(value) || grammar == repositoryName && !isRepository(value) {
 		v.refuse(name, want)

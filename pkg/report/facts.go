@@ -6,9 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -16,15 +16,15 @@ import (
 type fault struct{ path, message string }
 
 var (
-	digestGrammar     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	hexGrammar        = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	idGrammar         = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	runGrammar        = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
-	loginGrammar      = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}(?:\[bot\])?$`)
-	repositoryGrammar = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$`)
-	forkGrammar       = regexp.MustCompile(repositoryGrammar.String() + `|^a repository that is gone$`)
-	signalGrammar     = regexp.MustCompile(`^SIG[A-Z]{2,8}$`)
-	codeGrammar       = regexp.MustCompile(`^[a-z][a-z0-9.-]{0,79}$`)
+	digestGrammar     = pattern.New(`^sha256:[0-9a-f]{64}$`)
+	hexGrammar        = pattern.New(`^[0-9a-f]{64}$`)
+	idGrammar         = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	runGrammar        = pattern.New(`^[A-Za-z0-9._-]{1,128}$`)
+	loginGrammar      = pattern.New(`^[A-Za-z0-9._-]{1,100}(?:\[bot\])?$`)
+	repositoryGrammar = pattern.New(`^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$`)
+	forkGrammar       = pattern.New(repositoryGrammar.String() + `|^a repository that is gone$`)
+	signalGrammar     = pattern.New(`^SIG[A-Z]{2,8}$`)
+	codeGrammar       = pattern.New(`^[a-z][a-z0-9.-]{0,79}$`)
 )
 
 // A prober collects the first fault.
@@ -40,7 +40,7 @@ func (p *prober) hold(ok bool, path, format string, args ...any) {
 }
 
 // match holds a text to a grammar. An empty one is let through where optional.
-func (p *prober) match(grammar *regexp.Regexp, s, path string, optional bool) {
+func (p *prober) match(grammar *pattern.Pattern, s, path string, optional bool) {
 	p.hold(optional && s == "" || grammar.MatchString(s), path, "is not written as such a value is")
 }
 
@@ -241,7 +241,7 @@ func (p *prober) stream(s proposal.Stream, path string, ran bool) {
 	}
 }
 
-var redactionGrammar = regexp.MustCompile(`^(mask:[A-Za-z_][A-Za-z0-9_]{0,199}|[a-z0-9][a-z0-9._-]{0,99})$`)
+var redactionGrammar = pattern.New(`^(mask:[A-Za-z_][A-Za-z0-9_]{0,199}|[a-z0-9][a-z0-9._-]{0,99})$`)
 
 func (p *prober) redactions(list []proposal.Redaction, path string) {
 	for i, r := range list {

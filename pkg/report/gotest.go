@@ -2,7 +2,7 @@
 
 package report
 
-import "regexp"
+import "github.com/fumehood/fumehood/pkg/internal/pattern"
 
 // A testLog is what a Go test printed with t.Error or t.Log. It has a bare file
 // name, and neither its package nor whether the test failed is known yet.
@@ -11,12 +11,12 @@ type testLog struct {
 }
 
 var (
-	goRuns    = regexp.MustCompile(`^=== (?:RUN|NAME|CONT|PAUSE)\s+(\S{1,400})$`)
-	goVerdict = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S{1,400}) \([0-9.]+s\)$`)
-	goPackage = regexp.MustCompile(`^(?:ok  |FAIL)\t(\S{1,400})\s`)
-	goPanics  = regexp.MustCompile(`^(panic: .+?)(?: \[recovered.*\])?$`)
-	goFrame   = regexp.MustCompile(`^\t(/\S{1,400}\.go):(\d{1,7})(?: \+0x[0-9a-f]+)?$`)
-	goLog     = regexp.MustCompile(`^\s{4,64}([^\s:/]{1,200}\.go):(\d{1,7}): (.*)$`)
+	goRuns    = pattern.New(`^=== (?:RUN|NAME|CONT|PAUSE)\s+(\S{1,400})$`)
+	goVerdict = pattern.New(`^\s*--- (PASS|FAIL|SKIP): (\S{1,400}) \([0-9.]+s\)$`)
+	goPackage = pattern.New(`^(?:ok  |FAIL)\t(\S{1,400})\s`)
+	goPanics  = pattern.New(`^(panic: .+?)(?: \[recovered.*\])?$`)
+	goFrame   = pattern.New(`^\t(/\S{1,400}\.go):(\d{1,7})(?: \+0x[0-9a-f]+)?$`)
+	goLog     = pattern.New(`^\s{4,64}([^\s:/]{1,200}\.go):(\d{1,7}): (.*)$`)
 )
 
 // maxLogs is the most lines of Go tests that are kept until their verdict comes.

@@ -3,12 +3,13 @@
 package report
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // runURL is the address of a workflow run, in which nothing needs escaping.
-var runURL = regexp.MustCompile(`^(https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?)/([A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100})/actions/runs/([0-9]{1,19})(?:/attempts/[0-9]{1,5})?$`)
+var runURL = pattern.New(`^(https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?)/([A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100})/actions/runs/([0-9]{1,19})(?:/attempts/[0-9]{1,5})?$`)
 
 // link returns an anchor to a workflow run of p's own repository, on the server
 // that p.RunURL names, and "" for every other address.

@@ -3,32 +3,33 @@
 package report
 
 import (
-	"regexp"
 	"strconv"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // maxLine is the most bytes of a line that are looked at.
 const maxLine = 2000
 
 // colours are the sequences that set colours or erase the rest of a line.
-var colours = regexp.MustCompile(`\x1b\[[0-9;:]{0,20}[mK]`)
+var colours = pattern.New(`\x1b\[[0-9;:]{0,20}[mK]`)
 
 // A matcher reads one form of line that names a place and says something about it.
 type matcher struct {
 	tool string
 	has  string // part of every line that matches: it spares most lines the grammar
-	form *regexp.Regexp
+	form *pattern.Pattern
 }
 
 // matchers, the more particular first. Groups: path, line, col, level, text.
 var matchers = []matcher{
-	{"tsc", "TS", regexp.MustCompile(`^(?P<path>[^\s(][^(]{0,400})\((?P<line>\d{1,7}),(?P<col>\d{1,5})\): (?P<level>error|warning|message) (?P<text>TS\d+: .+)$`)},
-	{"tsc", " - ", regexp.MustCompile(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?P<col>\d{1,5}) - (?P<level>error|warning|message) (?P<text>TS\d+: .+)$`)},
-	{"eslint", "]", regexp.MustCompile(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?P<col>\d{1,5}): (?P<text>.+) \[(?P<level>Error|Warning)(?:/[^\]]+)?\]$`)},
-	{"", ": ", regexp.MustCompile(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?:(?P<col>\d{1,5}):)? (?P<level>fatal error|error|warning|note|info|style): (?P<text>.+)$`)},
-	{"go", ".go:", regexp.MustCompile(`^(?:vet: )?(?P<path>[^\s:][^:]{0,400}\.go):(?P<line>\d{1,7})(?::(?P<col>\d{1,5}))?: (?P<text>.+)$`)},
-	{"python", ".py", regexp.MustCompile(`^(?P<path>[^\s:][^:]{0,400}\.pyi?):(?P<line>\d{1,7}):(?P<col>\d{1,5}): (?P<text>[A-Z]{1,4}\d{2,4} .+)$`)},
-	{"pytest", ".py:", regexp.MustCompile(`^(?P<path>[^\s:][^:]{0,400}\.py):(?P<line>\d{1,7}): (?P<text>[A-Za-z_.]*(?:Error|Exception|Failed|Exit)\b: .+|assert .+)$`)},
+	{"tsc", "TS", pattern.New(`^(?P<path>[^\s(][^(]{0,400})\((?P<line>\d{1,7}),(?P<col>\d{1,5})\): (?P<level>error|warning|message) (?P<text>TS\d+: .+)$`)},
+	{"tsc", " - ", pattern.New(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?P<col>\d{1,5}) - (?P<level>error|warning|message) (?P<text>TS\d+: .+)$`)},
+	{"eslint", "]", pattern.New(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?P<col>\d{1,5}): (?P<text>.+) \[(?P<level>Error|Warning)(?:/[^\]]+)?\]$`)},
+	{"", ": ", pattern.New(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?:(?P<col>\d{1,5}):)? (?P<level>fatal error|error|warning|note|info|style): (?P<text>.+)$`)},
+	{"go", ".go:", pattern.New(`^(?:vet: )?(?P<path>[^\s:][^:]{0,400}\.go):(?P<line>\d{1,7})(?::(?P<col>\d{1,5}))?: (?P<text>.+)$`)},
+	{"python", ".py", pattern.New(`^(?P<path>[^\s:][^:]{0,400}\.pyi?):(?P<line>\d{1,7}):(?P<col>\d{1,5}): (?P<text>[A-Z]{1,4}\d{2,4} .+)$`)},
+	{"pytest", ".py:", pattern.New(`^(?P<path>[^\s:][^:]{0,400}\.py):(?P<line>\d{1,7}): (?P<text>[A-Za-z_.]*(?:Error|Exception|Failed|Exit)\b: .+|assert .+)$`)},
 }
 
 var levelOf = map[string]string{
@@ -39,11 +40,11 @@ var levelOf = map[string]string{
 // names gives the tools that write the common form a name, by what they end in.
 var names = []struct {
 	tool string
-	ends *regexp.Regexp
+	ends *pattern.Pattern
 }{
-	{"shellcheck", regexp.MustCompile(`\[SC\d{4}\]$`)},
-	{"mypy", regexp.MustCompile(`\s\[[a-z-]+\]$`)},
-	{"compiler", regexp.MustCompile(`\[-W[^\]]+\]$`)},
+	{"shellcheck", pattern.New(`\[SC\d{4}\]$`)},
+	{"mypy", pattern.New(`\s\[[a-z-]+\]$`)},
+	{"compiler", pattern.New(`\[-W[^\]]+\]$`)},
 }
 
 // one looks for a line that says everything by itself.

@@ -4,10 +4,10 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -116,8 +116,8 @@ func ending(r proposal.Result) (mark, words string) {
 }
 
 var (
-	plainName  = regexp.MustCompile(`^[A-Z][A-Z0-9]{1,15}$`)
-	plainLimit = regexp.MustCompile(`^(wall|cpu|memory|processes|disk|files|output|events) ([0-9][0-9a-z.]{0,15}(?: [KMG]?i?B)?)$`)
+	plainName  = pattern.New(`^[A-Z][A-Z0-9]{1,15}$`)
+	plainLimit = pattern.New(`^(wall|cpu|memory|processes|disk|files|output|events) ([0-9][0-9a-z.]{0,15}(?: [KMG]?i?B)?)$`)
 )
 
 func named(signal string) string {

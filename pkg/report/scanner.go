@@ -3,8 +3,9 @@
 package report
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // A scanner reads the lines of one piece of output. Some tools say a thing in
@@ -30,15 +31,15 @@ type scanner struct {
 type remark struct{ tool, level, text string }
 
 var (
-	eslintLine = regexp.MustCompile(`^\s{1,8}(\d{1,7}):(\d{1,5})\s{1,8}(error|warning)\s+(.+?)(?:\s{2,}(\S{1,100}))?$`)
-	arrow      = regexp.MustCompile(`^\s{0,8}--> (.{1,400}?):(\d{1,7}):(\d{1,5})$`)
-	rustSays   = regexp.MustCompile(`^(error|warning)(?:\[E\d{4}\])?: (.+)$`)
-	ruffSays   = regexp.MustCompile(`^([A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(.+)$`)
-	rustPanics = regexp.MustCompile(`^thread '.{0,200}' (?:\(\d+\) )?panicked at (.{1,400}?):(\d{1,7}):(\d{1,5}):$`)
-	pytestSays = regexp.MustCompile(`^E\s{1,8}(.+)$`)
-	pytestAt   = regexp.MustCompile(`^([^\s:][^:]{0,400}\.py):(\d{1,7}): ([A-Za-z_.]*(?:Error|Exception|Failed|Exit)|in \S{1,200})$`)
-	pythonAt   = regexp.MustCompile(`^\s{2,8}File "([^"]{1,400})", line (\d{1,7})\b`)
-	pythonSays = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.]{0,100}(?:Error|Exception|Failure|Interrupt|Exit))(?:: .*)?$`)
+	eslintLine = pattern.New(`^\s{1,8}(\d{1,7}):(\d{1,5})\s{1,8}(error|warning)\s+(.+?)(?:\s{2,}(\S{1,100}))?$`)
+	arrow      = pattern.New(`^\s{0,8}--> (.{1,400}?):(\d{1,7}):(\d{1,5})$`)
+	rustSays   = pattern.New(`^(error|warning)(?:\[E\d{4}\])?: (.+)$`)
+	ruffSays   = pattern.New(`^([A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(.+)$`)
+	rustPanics = pattern.New(`^thread '.{0,200}' (?:\(\d+\) )?panicked at (.{1,400}?):(\d{1,7}):(\d{1,5}):$`)
+	pytestSays = pattern.New(`^E\s{1,8}(.+)$`)
+	pytestAt   = pattern.New(`^([^\s:][^:]{0,400}\.py):(\d{1,7}): ([A-Za-z_.]*(?:Error|Exception|Failed|Exit)|in \S{1,200})$`)
+	pythonAt   = pattern.New(`^\s{2,8}File "([^"]{1,400})", line (\d{1,7})\b`)
+	pythonSays = pattern.New(`^([A-Za-z_][A-Za-z0-9_.]{0,100}(?:Error|Exception|Failure|Interrupt|Exit))(?:: .*)?$`)
 )
 
 // line reads one line.
@@ -62,7 +63,7 @@ func (s *scanner) line(line string) {
 
 // match is FindStringSubmatch for an expression whose every match holds has, which
 // spares most lines the expression.
-func match(form *regexp.Regexp, has, line string) []string {
+func match(form *pattern.Pattern, has, line string) []string {
 	if !strings.Contains(line, has) {
 		return nil
 	}

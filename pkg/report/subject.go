@@ -4,15 +4,15 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-var fullSHA = regexp.MustCompile(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
+var fullSHA = pattern.New(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
 
 // subject says in one line which code the page speaks of, and in another under
 // which policy and what protection it ran.

@@ -4,9 +4,9 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -116,7 +116,7 @@ func command(r proposal.Record) (cmd, info string) {
 	return cmd, info
 }
 
-var bareArg = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
+var bareArg = pattern.New(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
 func quoteAll(argv []string) []string {
 	list := make([]string, len(argv))
