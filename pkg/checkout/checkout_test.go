@@ -38,7 +38,18 @@ func wantCode(t *testing.T, err error, want string) {
 	}
 }
 
+// sample is every tenth of a table with -short, and else all of it.
+func sample[T any](table []T) (list []T) {
+	for i, c := range table {
+		if i%10 == 0 || !testing.Short() {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 func TestWrite(t *testing.T) {
+	t.Parallel()
 	for _, digits := range []int{40, 64} {
 		o := newOrigin(t, digits)
 		hi, run := o.blob("hi\n"), o.blob("#!/bin/sh\n")
@@ -70,6 +81,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestWriteUnder(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, 40)
 	rego := o.blob("package p\n")
 	policy := o.tree("100644 a.rego", rego, "120000 out.rego", o.blob("../../a.txt"))
@@ -113,6 +125,7 @@ func TestWriteUnder(t *testing.T) {
 }
 
 func TestFile(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, 40)
 	head := o.commit("head", o.tree("40000 d", o.tree("100644 f", o.blob("12345")), "120000 l", o.blob("d/f")))
 	s, _ := o.store(Limits{})
@@ -130,6 +143,7 @@ func TestFile(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, 40)
 	a, b := o.blob("a"), o.blob("b")
 	same := o.tree("100644 x", a)
@@ -150,12 +164,13 @@ func TestChanged(t *testing.T) {
 }
 
 func TestFetchRefuses(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, 40)
 	blob := o.blob("x")
 	tree := o.tree("100644 f", blob)
 	head := o.commit("c", tree)
 	tag := o.object("tag", "object "+head+"\ntype commit\ntag v1\ntagger A <a@example.invalid> 1700000000 +0000\n\nv1\n")
-	for _, c := range []struct{ name, sha, want string }{
+	for _, c := range sample([]struct{ name, sha, want string }{
 		{"a tag", tag, CodeCommit},
 		{"a blob", blob, CodeCommit},
 		{"a tree", tree, CodeCommit},
@@ -168,8 +183,9 @@ func TestFetchRefuses(t *testing.T) {
 		{"of the other kind", strings.Repeat("1", 64), CodeFetch},
 		{"empty", "", CodeCommit},
 		{"with a newline", head + "\n", CodeCommit},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s, _ := o.store(Limits{})
 			wantCode(t, s.Fetch(t.Context(), c.sha), c.want)
 			_, err := s.Write(t.Context(), c.sha, filepath.Join(t.TempDir(), "d"))
@@ -179,6 +195,7 @@ func TestFetchRefuses(t *testing.T) {
 }
 
 func TestFetchTwice(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, 40)
 	head := o.commit("c", o.tree("100644 f", o.blob("x")))
 	s, server := o.store(Limits{})
@@ -193,6 +210,7 @@ func TestFetchTwice(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, 40)
 	head := o.commit("c", o.tree("100644 f", o.blob("x")))
 	s, _ := o.store(Limits{})
@@ -215,6 +233,7 @@ func TestCancelled(t *testing.T) {
 
 // TestConcurrent is for the race detector: a store has several users.
 func TestConcurrent(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, 40)
 	var heads []string
 	for i := range 4 {
@@ -257,18 +276,19 @@ func TestDescribe(t *testing.T) {
 // TestPolicyAtBase: THREATS 5. Whatever the pull request does to the policy's
 // folder, the base commit's is what is read.
 func TestPolicyAtBase(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, 40)
 	policy := func(text string) string {
 		return o.tree("40000 .fumehood", o.tree("100644 a.rego", o.blob(text)))
 	}
 	base := o.commit("base", policy("base\n"))
-	for _, c := range []struct{ name, tree string }{
+	for _, c := range sample([]struct{ name, tree string }{
 		{"edited", policy("evil\n")},
 		{"gone", o.tree("100644 x", o.blob("x"))},
 		{"a link", o.tree("120000 .fumehood", o.blob("evil"), "40000 evil", o.tree("100644 a.rego", o.blob("evil\n")))},
 		{"a file", o.tree("100644 .fumehood", o.blob("evil\n"))},
 		{"of another case too", o.tree("40000 .FUMEHOOD", o.tree("100644 a.rego", o.blob("evil\n")), "40000 .fumehood", o.tree("100644 a.rego", o.blob("evil\n")))},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			head := o.commit(c.name, c.tree, base)
 			s, _ := o.store(Limits{})

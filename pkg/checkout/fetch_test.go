@@ -25,6 +25,7 @@ func oneCommit(t testing.TB) (*origin, string) {
 }
 
 func TestTokenIsSent(t *testing.T) {
+	t.Parallel()
 	o, head := oneCommit(t)
 	server := serve(t, o.root)
 	server.token = token
@@ -51,6 +52,7 @@ func TestTokenIsSent(t *testing.T) {
 }
 
 func TestTokenIsWanted(t *testing.T) {
+	t.Parallel()
 	o, head := oneCommit(t)
 	server := serve(t, o.root)
 	server.token = token
@@ -66,6 +68,7 @@ func TestTokenIsWanted(t *testing.T) {
 
 // TestTokenNotInArguments looks at every process while the server lets git wait.
 func TestTokenNotInArguments(t *testing.T) {
+	t.Parallel()
 	o, head := oneCommit(t)
 	server := serve(t, o.root)
 	var looked atomic.Int64
@@ -98,6 +101,7 @@ func processes(needle string) (found []string) {
 // TestRedirect: neither the request nor the token goes to another host, nor to
 // another path of the same.
 func TestRedirect(t *testing.T) {
+	t.Parallel()
 	o, head := oneCommit(t)
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		other := serve(t, o.root)
@@ -121,6 +125,7 @@ func TestRedirect(t *testing.T) {
 
 // TestRedirectLate redirects only the request for the pack.
 func TestRedirectLate(t *testing.T) {
+	t.Parallel()
 	o, head := oneCommit(t)
 	other := serve(t, o.root)
 	server := serve(t, o.root)
@@ -155,6 +160,7 @@ func (g *gitServer) pack(change func(w http.ResponseWriter, body []byte)) {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	o, head := oneCommit(t)
 	server, ca := serveTLS(t, o.root)
 	server.token = token
@@ -172,6 +178,7 @@ func TestTLS(t *testing.T) {
 
 // TestProxy: the proxy is asked to connect, and sees no token.
 func TestProxy(t *testing.T) {
+	t.Parallel()
 	o, head := oneCommit(t)
 	server, ca := serveTLS(t, o.root)
 	var asked atomic.Int64
@@ -195,6 +202,7 @@ func TestProxy(t *testing.T) {
 }
 
 func TestOtherObject(t *testing.T) {
+	t.Parallel()
 	o, head := oneCommit(t)
 	evil := o.commit("evil", o.tree("100644 f", o.blob("evil")))
 	server := serve(t, o.root)
@@ -211,7 +219,8 @@ func TestOtherObject(t *testing.T) {
 }
 
 func TestBrokenPacks(t *testing.T) {
-	for _, c := range []struct {
+	t.Parallel()
+	for _, c := range sample([]struct {
 		name   string
 		change func(w http.ResponseWriter, body []byte)
 		want   string
@@ -228,8 +237,9 @@ func TestBrokenPacks(t *testing.T) {
 			said := "ERR \x1b[2J\r\n::add-mask::x\n" + token
 			fmt.Fprintf(w, "%04x%s", len(said)+4, said)
 		}, CodeFetch},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			o, head := oneCommit(t)
 			server := serve(t, o.root)
 			server.pack(c.change)
@@ -256,6 +266,7 @@ func TestBrokenPacks(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
+	t.Parallel()
 	o, head := oneCommit(t)
 	for _, c := range []struct {
 		name  string
@@ -284,6 +295,7 @@ func TestUnavailable(t *testing.T) {
 }
 
 func TestWall(t *testing.T) {
+	t.Parallel()
 	o, head := oneCommit(t)
 	server := serve(t, o.root)
 	release := make(chan struct{})
@@ -295,35 +307,39 @@ func TestWall(t *testing.T) {
 		return false
 	}
 	s := open(t, Source{URL: server.url}, Limits{Wall: 500 * time.Millisecond})
-	start := time.Now()
-	err := s.Fetch(t.Context(), head)
+	err := s.Fetch(t.Context(), head) // which the server never answers
 	wantCode(t, err, CodeLimit)
-	if took := time.Since(start); took > 5*time.Second || err == nil || !strings.Contains(err.Error(), "500ms") {
-		t.Errorf("after %s: %v", took, err)
+	if err == nil || !strings.Contains(err.Error(), "500ms") {
+		t.Errorf("got %v", err)
 	}
 	if left := processes(s.bare); len(left) > 0 {
 		t.Errorf("still running: %q", left)
 	}
 }
 
-// TestPack: more than the limit is sent, at once or slowly, and fetching ends.
+// TestPack: more than the limit is sent, at once or so slowly that it would never come
+// to its end, and fetching ends.
 func TestPack(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, 40)
-	noise := make([]byte, 8<<20)
+	noise := make([]byte, 4<<20)
 	rand.NewChaCha8([32]byte{}).Read(noise)
 	head := o.commit("c", o.tree("100644 f", o.blob(string(noise))))
-	for _, slow := range []bool{false, true} {
+	for _, slow := range sample([]bool{false, true}) {
 		server := serve(t, o.root)
-		var sent atomic.Int64
 		server.pack(func(w http.ResponseWriter, body []byte) {
-			for len(body) > 0 {
-				n, err := w.Write(body[:min(len(body), 1<<16)])
-				if err != nil {
-					return
+			if slow {
+				_, _ = w.Write(body[:2<<20])
+				body = body[2<<20:]
+			}
+			for part := len(body); len(body) > 0; body = body[part:] {
+				if slow {
+					part = 1
+					_ = http.NewResponseController(w).Flush()
+					time.Sleep(time.Millisecond)
 				}
-				sent.Add(int64(n))
-				if body = body[n:]; slow {
-					time.Sleep(20 * time.Millisecond)
+				if _, err := w.Write(body[:part]); err != nil {
+					return
 				}
 			}
 		})
@@ -332,9 +348,6 @@ func TestPack(t *testing.T) {
 		wantCode(t, err, CodeLimit)
 		if size := s.size(); size > 1<<20 {
 			t.Errorf("the store has %d bytes", size)
-		}
-		if slow && sent.Load() > 6<<20 {
-			t.Errorf("%d bytes were taken", sent.Load())
 		}
 		if slow {
 			continue
@@ -394,6 +407,7 @@ func TestSource(t *testing.T) {
 }
 
 func TestGitVersion(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ says, want string }{
 		{"git version 2.39.5", ""}, {"git version 2.32.0", ""}, {"git version 3.0.0 (Apple Git-1)", ""}, {"git version 2.54.GIT", ""},
 		{"git version 2.31.9", CodeGit}, {"git version 1.99.0", CodeGit}, {"hello", CodeGit}, {"", CodeGit}, {"git version 99999.1.1", CodeGit},

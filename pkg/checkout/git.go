@@ -47,7 +47,7 @@ func findGit(ctx context.Context) (git, error) {
 var versionRE = regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})[.\s]`)
 
 func (g git) checkVersion(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	said, err := g.command(ctx, nil, "version").output(4096)
 	if err != nil {
@@ -111,7 +111,7 @@ func (g git) limited(ctx context.Context, file uint64, extra []string, args ...s
 	c.Stderr = &c.said
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.WaitDelay = 2 * time.Second
+	c.WaitDelay = 10 * time.Second // for pipes that a child of git holds open
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,18 +21,46 @@ type workspace struct {
 	head string
 }
 
+// git makes one for all tests, and each has a copy.
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
+	original.once.Do(func() { original.dir, original.head = fetchWorkspace(t) })
+	w := &workspace{t: t, dir: filepath.Join(t.TempDir(), "work"), temp: t.TempDir(), head: original.head}
+	if err := os.CopyFS(w.dir, os.DirFS(original.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+var original struct {
+	once      sync.Once
+	dir, head string
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if original.dir != "" {
+		os.RemoveAll(original.dir)
+	}
+	os.Exit(code)
+}
+
+func fetchWorkspace(t *testing.T) (dir, head string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "fumehood-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := newOrigin(t, 40)
-	head := o.commit("head", o.tree("100644 a.txt", o.blob("hi\n"), "120000 link", o.blob("a.txt"), "100644 model.bin", o.blob(lfsPointer), "160000 module", strings.Repeat("1", 40),
+	head = o.commit("head", o.tree("100644 a.txt", o.blob("hi\n"), "120000 link", o.blob("a.txt"), "100644 model.bin", o.blob(lfsPointer), "160000 module", strings.Repeat("1", 40),
 		"100755 run.sh", o.blob("#!/bin/sh\n"), "40000 sub", o.tree("100644 b.txt", o.blob("b\n"))))
-	w := &workspace{t: t, dir: filepath.Join(t.TempDir(), "work"), temp: t.TempDir(), head: head}
+	w := &workspace{t: t, dir: dir}
 	w.git("init", "-q", w.dir)
 	w.git("-C", w.dir, "remote", "add", "origin", "https://github.com/octocat/hello")
 	server := serve(t, o.root)
 	w.git("-C", w.dir, "fetch", "-q", "--no-tags", "--depth=1", server.url, "+"+head+":refs/remotes/pull/7/merge")
 	w.git("-C", w.dir, "checkout", "-q", "--force", "refs/remotes/pull/7/merge")
-	return w
+	return dir, head
 }
 
 func (w *workspace) git(arguments ...string) {
@@ -70,6 +99,7 @@ func (w *workspace) inspect(want ...string) (Existing, error) {
 }
 
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	got, err := w.inspect()
 	if err != nil {
@@ -88,6 +118,7 @@ func TestInspect(t *testing.T) {
 }
 
 func TestInspectDifferences(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	w.write("a.txt", "hi\r\n")
 	w.write("node_modules/x/y\n.js", "x")
@@ -115,6 +146,7 @@ func TestInspectDifferences(t *testing.T) {
 
 // TestInspectHead: HEAD detached, on a loose branch and on a packed one.
 func TestInspectHead(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, ref string }{{"loose", "refs/heads/topic"}, {"packed", "refs/heads/topic"}} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorkspace(t)
@@ -140,8 +172,9 @@ const header = "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: b
 // TestInspectRefuses: THREATS 14, for the layouts of actions/checkout before and
 // since v6, and for every other place that git keeps a credential in.
 func TestInspectRefuses(t *testing.T) {
+	t.Parallel()
 	const config = ".git/config"
-	for _, c := range []struct {
+	for _, c := range sample([]struct {
 		name string
 		harm func(w *workspace)
 		want string
@@ -223,8 +256,9 @@ func TestInspectRefuses(t *testing.T) {
 			w.write(".git/refs/heads/b", w.head+"\n")
 		}, CodeNoCheckout},
 		{"HEAD elsewhere", func(w *workspace) { w.write(".git/HEAD", strings.Repeat("2", 40)+"\n") }, CodeHead},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorkspace(t)
 			c.harm(w)
 			_, err := w.inspect()
@@ -238,6 +272,7 @@ func TestInspectRefuses(t *testing.T) {
 
 // TestInspectRunsNothing: the checkout's own hooks and config have no effect.
 func TestInspectRunsNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	trace := filepath.Join(w.temp, "trace")
 	for _, name := range []string{"reference-transaction", "post-checkout", "post-index-change", "pre-auto-gc"} {
@@ -257,6 +292,7 @@ func TestInspectRunsNothing(t *testing.T) {
 
 // TestInspectPartial: objects are missing, so nothing can be compared, and it says so.
 func TestInspectPartial(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	if err := os.RemoveAll(filepath.Join(w.dir, ".git/objects")); err != nil {
 		t.Fatal(err)

@@ -65,6 +65,7 @@ func (c *clone) open(dir string) *Local {
 func isRego(name string) bool { return strings.HasSuffix(name, ".rego") }
 
 func TestLocalCommit(t *testing.T) {
+	t.Parallel()
 	c := newClone(t)
 	first := c.commit(map[string]string{"policy/a.rego": "one"})
 	c.git("tag", "-a", "-m", "v1", "v1")
@@ -83,7 +84,7 @@ func TestLocalCommit(t *testing.T) {
 	}
 	linked := filepath.Join(t.TempDir(), "tree")
 	c.git("worktree", "add", "-q", "--detach", linked, second)
-	for _, packed := range []bool{false, true} {
+	for _, packed := range sample([]bool{false, true}) {
 		if packed {
 			c.git("pack-refs", "--all")
 		}
@@ -100,6 +101,7 @@ func TestLocalCommit(t *testing.T) {
 }
 
 func TestLocalFolder(t *testing.T) {
+	t.Parallel()
 	c := newClone(t)
 	sha := c.commit(map[string]string{"policy/a.rego": "one", "policy/lib/b.rego": "two", "policy/README.md": "x", "c.rego": "three"})
 	l := c.open(c.dir)
@@ -126,6 +128,7 @@ func TestLocalFolder(t *testing.T) {
 
 // TestLocalUnfit: what is no plain file is told, whether it is wanted or not.
 func TestLocalUnfit(t *testing.T) {
+	t.Parallel()
 	sub := newClone(t)
 	sub.commit(map[string]string{"a.rego": "x"})
 	c := newClone(t)

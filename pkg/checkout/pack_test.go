@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A packWriter makes a pack byte by byte.
@@ -57,6 +56,7 @@ func varint(n uint64) string { return string(binary.AppendUvarint(nil, n)) }
 
 // TestDeltaBomb: twenty kilobytes ask for eight gigabytes of memory.
 func TestDeltaBomb(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, 40)
 	base := strings.Repeat("\x00", 1<<20)
 	baseID := o.blob(base)
@@ -73,14 +73,10 @@ func TestDeltaBomb(t *testing.T) {
 	server := serve(t, o.root)
 	server.answerWith(&p)
 	s := open(t, Source{URL: server.url}, Limits{})
-	start := time.Now()
 	err := s.Fetch(t.Context(), o.object("commit", commit))
 	wantCode(t, err, CodeFetch)
 	if err == nil || !strings.Contains(err.Error(), "ut of memory") {
 		t.Errorf("got %v", err)
-	}
-	if took := time.Since(start); took > 20*time.Second {
-		t.Errorf("took %s", took)
 	}
 }
 
@@ -100,9 +96,10 @@ func (g *gitServer) answerWith(p *packWriter) {
 
 // TestLyingPacks: packs that are well made, but not what was asked for.
 func TestLyingPacks(t *testing.T) {
+	t.Parallel()
 	raw, _ := hex.DecodeString(strings.Repeat("1", 40))
 	tree := "100644 f\x00" + string(raw)
-	for _, c := range []struct {
+	for _, c := range sample([]struct {
 		name string
 		pack func(p *packWriter, commit string)
 	}{
@@ -112,7 +109,7 @@ func TestLyingPacks(t *testing.T) {
 		{"another commit", func(p *packWriter, commit string) { p.add(1, "", commit+"more\n") }},
 		{"a delta without its base", func(p *packWriter, commit string) { p.add(7, strings.Repeat("2", 40), varint(1)+varint(1)+"\x01x") }},
 		{"the commit as a blob", func(p *packWriter, commit string) { p.add(3, "", commit) }},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOrigin(t, 40)
 			who := "A <a@example.invalid> 1700000000 +0000\n"

@@ -25,6 +25,7 @@ func inside(t *testing.T, dir string, arguments ...string) string {
 }
 
 func TestRepository(t *testing.T) {
+	t.Parallel()
 	for _, digits := range []int{40, 64} {
 		o := newOrigin(t, digits)
 		hi := o.blob("hi\n")

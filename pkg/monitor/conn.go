@@ -18,14 +18,15 @@ import (
 // threads for a message where a blocked read wakes one, and the sandbox's kernel is
 // waiting meanwhile.
 type conn struct {
-	fd int
+	fd       int
+	patience time.Duration // of one write
 
 	mu     sync.RWMutex // written for the descriptor's end
 	closed bool
 }
 
 // newConn takes c over.
-func newConn(c *net.UnixConn) (*conn, error) {
+func newConn(c *net.UnixConn, patience time.Duration) (*conn, error) {
 	f, err := c.File() // a duplicate
 	if err != nil {
 		return nil, err
@@ -36,12 +37,12 @@ func newConn(c *net.UnixConn) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	grace := unix.NsecToTimeval(answerGrace.Nanoseconds())
+	grace := unix.NsecToTimeval(patience.Nanoseconds())
 	err = errors.Join(unix.SetNonblock(fd, false), unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &grace))
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	return &conn{fd: fd}, nil
+	return &conn{fd: fd, patience: patience}, nil
 }
 
 // read waits for one message.
@@ -58,14 +59,14 @@ func (c *conn) read(b []byte) (int, error) {
 	}
 }
 
-// write sends one message, within answerGrace.
+// write sends one message, within c.patience.
 func (c *conn) write(b []byte) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if c.closed {
 		return net.ErrClosed
 	}
-	for end := time.Now().Add(answerGrace); ; {
+	for end := time.Now().Add(c.patience); ; {
 		_, err := unix.Write(c.fd, b)
 		if err != unix.EINTR || time.Now().After(end) {
 			return err

@@ -59,7 +59,7 @@ func FuzzHandle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, number bool, data []byte) {
 		a, theirs := pair(t)
 		defer theirs.Close()
-		ours, err := newConn(a)
+		ours, err := newConn(a, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,6 +60,9 @@ type Options struct {
 	Exec func(proposal.Exec) proposal.ExecDecision
 	// AnswerWithin bounds Exec; it must be positive when there is one.
 	AnswerWithin time.Duration
+	// Patience is how long the kernel may take to read an answer, which it does at
+	// once, and to obey an Order; 0 is a minute.
+	Patience time.Duration
 	// Event is told, one event at a time. nil is told nothing.
 	Event func(proposal.Event)
 	// Events is how many a command may cause; Flood is called once when it causes more.
@@ -86,7 +89,6 @@ type Monitor struct {
 
 	ready  chan struct{} // closed: the kernel has said Hello
 	failed chan struct{} // closed: see Err
-	done   chan struct{} // closed: nothing more is read or told
 	once   sync.Once
 	err    error
 	conn   *conn // set before ready is closed
@@ -125,6 +127,9 @@ type remembered struct {
 
 // Listen opens the socket at path, in a folder that nobody else can look into.
 func Listen(path string, o Options) (*Monitor, error) {
+	if o.Patience <= 0 {
+		o.Patience = defaultPatience
+	}
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen for the sandbox's kernel: %v", err)
@@ -132,7 +137,7 @@ func Listen(path string, o Options) (*Monitor, error) {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, err
 	}
-	return &Monitor{o: o, listener: listener, ready: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{})}, nil
+	return &Monitor{o: o, listener: listener, ready: make(chan struct{}), failed: make(chan struct{})}, nil
 }
 
 // Points are the points of the trace session that the sink wants.

@@ -39,7 +39,7 @@ func dialed(t *testing.T, o Options) (*Monitor, *kernel) {
 		t.Fatal(err)
 	}
 	served := make(chan struct{})
-	go func() { m.Serve(os.Getpid(), 5*time.Second); close(served) }()
+	go func() { m.Serve(os.Getpid(), time.Minute); close(served) }()
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func (k *kernel) next() uint64 { k.seq++; return k.seq }
 func (k *kernel) greet(m *Monitor, c *Command) {
 	k.t.Helper()
 	k.send(wire.Hello(nil, k.next()))
-	if err := m.Ready(5 * time.Second); err != nil {
+	if err := m.Ready(time.Minute); err != nil {
 		k.t.Fatal(err)
 	}
 	if err := m.Begin(c, k.obey); err != nil {
@@ -93,7 +93,7 @@ func (k *kernel) obey() error {
 
 func (k *kernel) receive() (wire.Header, []byte) {
 	var b [100]byte
-	_ = k.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = k.conn.SetReadDeadline(time.Now().Add(time.Minute))
 	n, err := k.conn.Read(b[:])
 	if err != nil {
 		return wire.Header{}, nil
@@ -133,7 +133,7 @@ func only(path string) func(proposal.Exec) proposal.ExecDecision {
 func TestAnswers(t *testing.T) {
 	var mu sync.Mutex
 	var events []proposal.Event
-	m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Second, Events: 100, Init: "/init",
+	m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Minute, Events: 100, Init: "/init",
 		Event: func(e proposal.Event) { mu.Lock(); defer mu.Unlock(); events = append(events, e) }})
 	k.greet(m, &Command{ID: "unit", Grants: []string{"built"}})
 
@@ -249,12 +249,12 @@ func TestHostile(t *testing.T) {
 		{"unknown event", func(k *kernel) { k.send((&wire.Event{Generation: 1, Event: 99}).Append(nil, k.next())) }, "gate.protocol"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Second, Events: 100})
+			m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Minute, Events: 100})
 			k.greet(m, &Command{ID: "x"})
 			test.send(k)
 			select {
 			case <-m.Failed():
-			case <-time.After(5 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("it goes on")
 			}
 			var stop *proposal.StopError
@@ -272,7 +272,7 @@ func TestHostile(t *testing.T) {
 }
 
 func TestOutsideCommand(t *testing.T) {
-	m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Second, Events: 100})
+	m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Minute, Events: 100})
 	k.greet(m, &Command{ID: "x"})
 	if _, err := m.End(k.obey); err != nil {
 		t.Fatal(err)
@@ -325,14 +325,14 @@ func TestOnlyTheSandboxMayConnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go m.Serve(os.Getpid()+1, 5*time.Second)
+	go m.Serve(os.Getpid()+1, time.Minute)
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	var stop *proposal.StopError
-	if err := m.Ready(5 * time.Second); !errors.As(err, &stop) || stop.Code != "gate.start" {
+	if err := m.Ready(time.Minute); !errors.As(err, &stop) || stop.Code != "gate.start" {
 		t.Errorf("error %v", err)
 	}
 	if _, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}); err == nil {
@@ -347,7 +347,7 @@ func TestNobodyConnects(t *testing.T) {
 	}
 	go m.Serve(os.Getpid(), 20*time.Millisecond)
 	var stop *proposal.StopError
-	if err := m.Ready(5 * time.Second); !errors.As(err, &stop) || stop.Code != "gate.start" {
+	if err := m.Ready(time.Minute); !errors.As(err, &stop) || stop.Code != "gate.start" {
 		t.Errorf("error %v", err)
 	}
 }

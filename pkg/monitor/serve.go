@@ -15,18 +15,18 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
-// answerGrace is how long the kernel may take to read an answer, which it does at
-// once, and to obey an Order.
-const answerGrace = 5 * time.Second
+// defaultPatience is far longer than a kernel that lives needs, even on a host
+// without a free processor.
+const defaultPatience = time.Minute
 
-// drainGrace is how long the end of a command waits for what was sent before it.
-const drainGrace = 2 * time.Second
+// drainGrace is how long the end of a command waits for what a sandbox that died had
+// sent before it.
+const drainGrace = 10 * time.Second
 
 // Serve accepts the connection of process pid, within grace, and serves it until it
 // ends. It returns when that is over; Err says how. Any other process's connection
 // is the end, and a second one is never accepted.
 func (m *Monitor) Serve(pid int, grace time.Duration) {
-	defer close(m.done)
 	_ = m.listener.SetDeadline(time.Now().Add(grace))
 	accepted, err := m.listener.AcceptUnix()
 	_ = m.listener.Close()
@@ -39,7 +39,7 @@ func (m *Monitor) Serve(pid int, grace time.Duration) {
 		m.fail("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate", from), err)
 		return
 	}
-	c, err := newConn(accepted)
+	c, err := newConn(accepted, m.o.Patience)
 	if err != nil {
 		m.fail("gate.start", "the gate's connection cannot be used", err)
 		return
@@ -136,6 +136,10 @@ func (m *Monitor) Ready(grace time.Duration) error {
 	}
 }
 
+// ErrGivenUp is what a nudge returns when the kernel has said that it refuses
+// everything from now on: it lives, and never obeys.
+var ErrGivenUp = errors.New("the sandbox's kernel has given its gate up")
+
 // Begin makes c what follows belongs to. nudge must have the kernel look for an
 // Order, and return when it has.
 func (m *Monitor) Begin(c *Command, nudge func() error) error {
@@ -158,10 +162,11 @@ func (m *Monitor) End(nudge func() error) (wire.Mark, error) {
 		return wire.Mark{}, errors.New("monitor: no command has begun")
 	}
 	mark, err := m.order(wire.Order{Generation: c.generation, First: c.first()}, nudge)
-	if err != nil {
-		// What a sandbox that died had still sent is told before the end.
+	if err != nil && !errors.Is(err, ErrGivenUp) {
+		// What a sandbox that died had still sent is told before the reader comes to
+		// the end and fails.
 		select {
-		case <-m.done:
+		case <-m.failed:
 		case <-time.After(drainGrace):
 		}
 	}
@@ -186,7 +191,7 @@ func (m *Monitor) order(o wire.Order, nudge func() error) (wire.Mark, error) {
 	if err := nudge(); err != nil {
 		return wire.Mark{}, err
 	}
-	timeout := time.NewTimer(answerGrace)
+	timeout := time.NewTimer(m.o.Patience)
 	defer timeout.Stop()
 	select {
 	case mark := <-waiting:

@@ -244,14 +244,15 @@ func (c *cgroup) remove() error {
 }
 
 func removeDir(dir string) error {
-	var err error
-	for range 100 {
-		if err = unix.Rmdir(dir); err == nil || err == unix.ENOENT {
+	for end := time.Now().Add(removeGrace); ; time.Sleep(5 * time.Millisecond) {
+		err := unix.Rmdir(dir)
+		if err == nil || err == unix.ENOENT {
 			return nil
 		}
-		time.Sleep(5 * time.Millisecond)
+		if err != unix.EBUSY || time.Now().After(end) {
+			return fmt.Errorf("cannot remove cgroup %q: %v", dir, err)
+		}
 	}
-	return fmt.Errorf("cannot remove cgroup %q: %v", dir, err)
 }
 
 func number(text string) int64 {

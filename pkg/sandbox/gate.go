@@ -26,6 +26,7 @@ type gate struct {
 	path    string
 	same    sameIndex
 	nudges  *control.Conn
+	told    map[byte]bool // by the kernel about the gate, beside it
 
 	mu      sync.Mutex
 	running *command
@@ -39,11 +40,11 @@ func newGate(s *instance) (*gate, error) {
 		return nil, nil
 	}
 	// In the folder with the short path: a socket's has at most 107 bytes.
-	g := &gate{s: s, path: filepath.Join(s.root.Path, "gate")}
+	g := &gate{s: s, path: filepath.Join(s.root.Path, "gate"), told: map[byte]bool{}}
 	g.same.roots = s.o.root()
 	var err error
 	g.monitor, err = monitor.Listen(g.path, monitor.Options{
-		Exec: s.o.Exec, AnswerWithin: AnswerWithin, Event: s.o.Event, Events: g.budget(),
+		Exec: s.o.Exec, AnswerWithin: s.o.answerWithin, Patience: s.o.patience, Event: s.o.Event, Events: g.budget(),
 		Flood: g.flood, Stray: g.stray, Same: g.same.names, Linked: g.same.linked, Init: guest.Init,
 	})
 	if err != nil {
@@ -123,11 +124,19 @@ func (g *gate) failed() <-chan struct{} {
 }
 
 // nudge has the kernel look at what the monitor sent. Asking for the sessions' state
-// asks every sink for its own.
+// asks every sink for its own. A kernel that has given the gate up never obeys.
 func (g *gate) nudge() error {
-	_, err := g.nudges.TraceSessions()
-	return err
+	if _, err := g.nudges.TraceSessions(); err != nil {
+		return err
+	}
+	if maps.Copy(g.told, g.s.watch.hits()); g.givenUp() {
+		return monitor.ErrGivenUp
+	}
+	return nil
 }
+
+// givenUp reports whether the kernel has said that it refuses everything.
+func (g *gate) givenUp() bool { return g.told[sinkSlow] || g.told[sinkGone] || g.told[sinkProtocol] }
 
 func (g *gate) begin(c *command) error {
 	if g == nil {
@@ -140,7 +149,7 @@ func (g *gate) begin(c *command) error {
 	if err == nil {
 		return nil
 	}
-	if why := g.why(err, map[byte]bool{}); why != nil {
+	if why := g.why(err); why != nil {
 		return why
 	}
 	return stop("sandbox.crashed", "the sandbox ended between two commands"+g.s.said(), "run fumehood doctor", err)
@@ -156,9 +165,10 @@ func (g *gate) end(c *command, r *proposal.Result, told map[byte]bool) error {
 	g.running = nil
 	g.mu.Unlock()
 	r.Observations = &proposal.Observations{}
+	maps.Copy(g.told, told)
 	mark, err := g.monitor.End(g.nudge)
 	if err != nil {
-		return g.why(err, told)
+		return g.why(err)
 	}
 	r.Observations.Counts.Dropped = int(mark.Dropped)
 	r.Observations.Complete = mark.Dropped == 0
@@ -167,23 +177,28 @@ func (g *gate) end(c *command, r *proposal.Result, told map[byte]bool) error {
 }
 
 // why is the reason that the gate fell: the monitor's own, or the kernel's that gave
-// up on the monitor.
-func (g *gate) why(err error, told map[byte]bool) error {
-	// When the whole sandbox died its socket's end is not the reason of anything.
-	select {
-	case <-g.s.gone:
-	case <-time.After(time.Second):
+// up on the monitor. It is nil when the whole sandbox died: its socket's end is not the
+// reason of anything then.
+func (g *gate) why(err error) error {
+	for end := time.Now().Add(fallGrace); !g.s.dead() && g.unexplained() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		maps.Copy(g.told, g.s.watch.hits())
 	}
-	maps.Copy(told, g.s.watch.hits())
 	switch {
 	case g.s.dead():
 		return nil
-	case told[sinkSlow]:
+	case g.told[sinkSlow]:
 		return stop("gate.slow", "the sandbox's kernel waited too long for the exec gate", "look at what else this host is doing", err)
-	case told[sinkProtocol]:
+	case g.told[sinkProtocol]:
 		return stop("gate.protocol", "the sandbox's kernel does not understand the exec gate", "use the fumehood-runsc of this version", err)
 	case g.monitor.Err() != nil:
 		return g.monitor.Err()
 	}
 	return stop("gate.gone", "the sandbox's kernel does not speak with the exec gate", "run fumehood doctor", err)
+}
+
+// unexplained reports whether nothing but the sandbox's death, which we may learn of
+// later than of the connection's end, would explain why the gate fell.
+func (g *gate) unexplained() bool {
+	var fallen *proposal.StopError
+	return !g.givenUp() && (!errors.As(g.monitor.Err(), &fallen) || fallen.Code == "gate.gone")
 }

@@ -43,7 +43,9 @@ func stopped(t *testing.T, r *Runner, text, code string) {
 
 // A decider that stalls lets nothing run and ends the run.
 func TestDeciderStalls(t *testing.T) {
+	t.Parallel()
 	o, _ := gatedOptions(t)
+	o.answerWithin = time.Second
 	release := make(chan struct{})
 	defer close(release)
 	o.Exec = func(x proposal.Exec) proposal.ExecDecision {
@@ -52,12 +54,14 @@ func TestDeciderStalls(t *testing.T) {
 		}
 		return allow(x)
 	}
-	stopped(t, testRunner(t, o), "/opt/bin/canary; echo code $?; sleep 10", "gate.slow")
+	stopped(t, testRunner(t, o), "/opt/bin/canary; echo code $?; sleep 1000", "gate.slow")
 }
 
 // So does one that stalls on the first program.
 func TestDeciderStallsFirst(t *testing.T) {
+	t.Parallel()
 	o, _ := gatedOptions(t)
+	o.answerWithin = time.Second
 	release := make(chan struct{})
 	defer close(release)
 	o.Exec = func(x proposal.Exec) proposal.ExecDecision { <-release; return allow(x) }
@@ -66,43 +70,46 @@ func TestDeciderStallsFirst(t *testing.T) {
 
 // A gate that goes away in the middle of a command ends the run.
 func TestGateDies(t *testing.T) {
+	t.Parallel()
 	o, _ := gatedOptions(t)
 	var r *Runner
 	o.Exec = func(x proposal.Exec) proposal.ExecDecision {
 		if x.Path == "/usr/bin/true" {
-			go func() { _ = r.current.gate.monitor.Close() }()
-			time.Sleep(100 * time.Millisecond)
+			_ = r.current.gate.monitor.Close()
 		}
 		return allow(x)
 	}
 	r = testRunner(t, o)
-	stopped(t, r, "/usr/bin/true; /opt/bin/canary; sleep 10", "gate.gone")
+	stopped(t, r, "/usr/bin/true; /opt/bin/canary; sleep 1000", "gate.gone")
 }
 
 // A recorder that no longer takes anything ends the run when the kernel's patience
 // ends: nothing is dropped unseen.
 func TestRecorderStalls(t *testing.T) {
+	t.Parallel()
 	o, _ := gatedOptions(t)
+	o.patience = time.Second
 	release := make(chan struct{})
-	var once atomic.Bool
+	var stalled atomic.Bool
 	o.Exec = allow
 	o.Event = func(e proposal.Event) {
-		if e.Kind == proposal.EventWrite && !once.Swap(true) {
+		if e.Kind == proposal.EventWrite && !stalled.Swap(true) {
 			<-release
 		}
 	}
 	r := testRunner(t, o)
-	time.AfterFunc(8*time.Second, func() { close(release) })
-	stopped(t, r, "/opt/bin/tricks flood 50000; /opt/bin/canary; sleep 10", "gate.slow")
+	once(t, o, "x", "code 126", func() { close(release) })
+	stopped(t, r, "/opt/bin/tricks flood 5000; /opt/bin/canary; echo code $?; sleep 1000", "gate.slow")
 }
 
 // A flood of events ends the command, not the run.
 func TestEventFlood(t *testing.T) {
+	t.Parallel()
 	o, rec := gatedOptions(t)
 	o.Events = 500
 	r := testRunner(t, o)
 	rec.reset(allow)
-	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "/opt/bin/tricks flood 100000", Grant: proposal.Grant{Limits: testLimits()}})
+	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "/opt/bin/tricks flood 1000000", Grant: proposal.Grant{Limits: testLimits()}})
 	if err != nil || result.Status != proposal.OutputLimit || result.Limit != "events 500" {
 		t.Errorf("status %s, limit %q, %v", result.Status, result.Limit, err)
 	}
@@ -120,6 +127,7 @@ func TestEventFlood(t *testing.T) {
 // Whatever a supervisor says that is not the answer to the question, the kernel
 // refuses, from then on, and says why on the FIFO.
 func TestKernelFailsClosed(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		answer func(conn *net.UnixConn, seq uint64)
@@ -143,7 +151,12 @@ func TestKernelFailsClosed(t *testing.T) {
 		{"silence", func(*net.UnixConn, uint64) {}, sinkSlow, "126126"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			out, told := bare(t, test.answer)
+			t.Parallel()
+			patience := time.Minute
+			if test.latch == sinkSlow {
+				patience = time.Second
+			}
+			out, told := bare(t, patience, test.answer)
 			if out != test.want {
 				t.Errorf("output %q, want %q", out, test.want)
 			}
@@ -154,14 +167,15 @@ func TestKernelFailsClosed(t *testing.T) {
 	}
 }
 
-// bare runs two execs in a sandbox whose gate is the test's.
-func bare(t *testing.T, answer func(*net.UnixConn, uint64)) (string, map[byte]bool) {
+// bare runs two execs in a sandbox whose gate is the test's and whose kernel has
+// patience.
+func bare(t *testing.T, patience time.Duration, answer func(*net.UnixConn, uint64)) (string, map[byte]bool) {
 	t.Helper()
 	o := testOptions(t)
 	bundle := plainBundle(t, o, []string{"PATH=/usr/bin:/bin"}, "/bin/sh", "-c",
 		`x() { out=$(/usr/bin/id 2>/dev/null); code=$?; case $code in 0) printf uid=;; *) printf $code;; esac; }; x; x`)
 	dir := filepath.Dir(bundle)
-	w, err := newWatch(dir, filepath.Join(dir, "g"), nil)
+	w, err := newWatch(dir, filepath.Join(dir, "g"), patience, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,8 +217,9 @@ func supervise(listener *net.UnixListener, answer func(*net.UnixConn, uint64)) {
 // A sink that cannot connect, or a session with a point that does not exist, keeps
 // the sandbox from starting.
 func TestNoGateNoRun(t *testing.T) {
+	t.Parallel()
 	o, _ := gatedOptions(t)
-	s := &instance{o: o, gone: make(chan struct{}), stderr: &tailBuffer{}}
+	s := &instance{o: New(o).o, gone: make(chan struct{}), stderr: &tailBuffer{}}
 	defer s.close()
 	if err := s.prepare(); err != nil {
 		t.Fatal(err)
@@ -222,11 +237,12 @@ func TestNoGateNoRun(t *testing.T) {
 
 // All points that the session names exist: runsc would run the sandbox unwatched.
 func TestPoints(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command(testOptions(t).Runsc, "trace", "metadata").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := json.Marshal(traceConfig("f", "g", nil))
+	data, err := json.Marshal(traceConfig("f", "g", time.Second, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -153,6 +154,7 @@ func play(t testing.TB, r *Runner, text string, kinds ...string) (string, propos
 // recorded. The same text runs it when everything is allowed, so that no test passes
 // because the launcher does not work here.
 func TestLaunchers(t *testing.T) {
+	t.Parallel()
 	r, rec := gated(t)
 	for _, test := range []struct{ name, text string }{
 		{"shell", "sh -c /opt/bin/canary"},
@@ -168,7 +170,7 @@ func TestLaunchers(t *testing.T) {
 		{"perl", `perl -e 'system("/opt/bin/canary")'`},
 		{"awk", `awk 'BEGIN { system("/opt/bin/canary") }'`},
 		{"env", "env -i /opt/bin/canary"},
-		{"timeout", "timeout 5 /opt/bin/canary"},
+		{"timeout", "timeout 500 /opt/bin/canary"},
 		{"nice", "nice -n 1 /opt/bin/canary"},
 		{"setsid", "setsid -w /opt/bin/canary"},
 		{"flock", "flock /tmp/lock /opt/bin/canary"},
@@ -177,7 +179,7 @@ func TestLaunchers(t *testing.T) {
 		{"sed", "echo | sed 1e/opt/bin/canary"},
 		{"script", "printf '#!/opt/bin/canary\\n' > s; chmod +x s; ./s"},
 		{"env script", "printf '#!/usr/bin/env -S /opt/bin/canary\\n' > s2; chmod +x s2; ./s2"},
-		{"vfork", "/opt/bin/tricks vfork /opt/bin/canary; sleep 0.2"},
+		{"vfork", "/opt/bin/tricks vfork /opt/bin/canary"},
 		{"thread", "/opt/bin/tricks threads /opt/bin/canary"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -208,6 +210,7 @@ func TestLaunchers(t *testing.T) {
 // The same program by another way is still that program, or lies where nothing may
 // run from.
 func TestTricks(t *testing.T) {
+	t.Parallel()
 	o, rec := gatedOptions(t)
 	if err := os.WriteFile(filepath.Join(o.Workspace, "brought"), readFile(t, filepath.Join(o.Binds[len(o.Binds)-1].Source, "canary")), 0o755); err != nil {
 		t.Fatal(err)
@@ -280,22 +283,25 @@ func readFile(t testing.TB, name string) []byte {
 
 // A thread that swaps what a name means never has the refused program run: what is
 // judged is the file that was opened. Where the content itself is a command's to
-// change, the place is refused.
-func TestSwap(t *testing.T) {
+// change, the place is refused. TestSwapOften is the same, tried ten times as often.
+func TestSwap(t *testing.T) { swap(t, 30) }
+
+func swap(t *testing.T, attempts int) {
+	t.Parallel()
 	o, rec := gatedOptions(t)
 	if err := os.WriteFile(filepath.Join(o.Workspace, "script"), []byte("#!/tmp/swapped\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	r := testRunner(t, o)
 	for _, test := range []struct{ name, text string }{
-		{"link", "/opt/bin/tricks swaplink /usr/bin/true /opt/bin/canary"},
-		{"interpreter", "/opt/bin/tricks swaplink /usr/bin/true /opt/bin/canary /workspace/script"},
-		{"file", "/opt/bin/tricks swapfile /usr/bin/true /opt/bin/canary"},
-		{"script", "/opt/bin/tricks swapscript /usr/bin/true /opt/bin/canary"},
+		{"link", "/opt/bin/tricks swaplink %d /usr/bin/true /opt/bin/canary"},
+		{"interpreter", "/opt/bin/tricks swaplink %d /usr/bin/true /opt/bin/canary /workspace/script"},
+		{"file", "/opt/bin/tricks swapfile %d /usr/bin/true /opt/bin/canary"},
+		{"script", "/opt/bin/tricks swapscript %d /usr/bin/true /opt/bin/canary"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rec.reset(deny)
-			out, _ := play(t, r, test.text)
+			out, _ := play(t, r, fmt.Sprintf(test.text, attempts))
 			if strings.Contains(out, "CANARY") {
 				t.Error("the refused program ran")
 			}
@@ -303,7 +309,7 @@ func TestSwap(t *testing.T) {
 				t.Error("nothing was refused")
 			}
 			rec.reset(allow)
-			if out, _ := play(t, r, test.text); !strings.Contains(out, "CANARY") {
+			if out, _ := play(t, r, fmt.Sprintf(test.text, 1)); !strings.Contains(out, "CANARY") {
 				t.Error("it does not run when it is allowed")
 			}
 		})
@@ -312,6 +318,7 @@ func TestSwap(t *testing.T) {
 
 // Arguments are told in part and bound in whole; of variables only names are told.
 func TestArguments(t *testing.T) {
+	t.Parallel()
 	r, rec := gated(t)
 	rec.reset(allow)
 	play(t, r, "/opt/bin/tricks argv /usr/bin/true; /opt/bin/tricks bytes /usr/bin/true; LD_PRELOAD= NODE_OPTIONS= /usr/bin/true")
@@ -339,6 +346,7 @@ func TestArguments(t *testing.T) {
 
 // Values of variables stay in the sandbox, whoever gave them.
 func TestValuesStay(t *testing.T) {
+	t.Parallel()
 	r, rec := gated(t)
 	rec.reset(allow)
 	x := proposal.Execution{ID: "x", Text: "env; /opt/bin/tricks files", Grant: proposal.Grant{Limits: testLimits(), Env: map[string]string{"TOKEN": "hidden-value", "PYTHONPATH": "/hidden-value"}}}
@@ -354,6 +362,7 @@ func TestValuesStay(t *testing.T) {
 
 // A grant lets a command run what it built; then that is what is recorded.
 func TestGrant(t *testing.T) {
+	t.Parallel()
 	r, rec := gated(t)
 	out, _ := play(t, r, "cp /usr/bin/id built; ./built", "built")
 	if !strings.Contains(out, "uid=") {
@@ -371,6 +380,7 @@ func TestGrant(t *testing.T) {
 
 // The first program is judged too, by whichever way it is started.
 func TestFirst(t *testing.T) {
+	t.Parallel()
 	o, rec := gatedOptions(t)
 	if err := os.WriteFile(filepath.Join(o.Workspace, "first.sh"), []byte("#!/bin/sh -e\n/usr/bin/id\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func (s *instance) prepare() error {
 	if s.gate, err = newGate(s); err != nil {
 		return err
 	}
-	if s.watch, err = newWatch(s.dir, s.gate.socket(), s.trees()); err != nil {
+	if s.watch, err = newWatch(s.dir, s.gate.socket(), s.o.patience, s.trees()); err != nil {
 		return err
 	}
 	s.onClose(s.watch.close)

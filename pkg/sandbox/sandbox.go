@@ -39,6 +39,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,6 +99,9 @@ type Options struct {
 	// DefaultEvents when 0.
 	Events int
 
+	// answerWithin and patience replace the constants in tests.
+	answerWithin, patience time.Duration
+
 	// StateDir is where short-lived state goes; os.TempDir() when empty. It must be on
 	// a file system with room for Limits.Disk.
 	StateDir string
@@ -115,6 +119,7 @@ type Runner struct {
 // New returns a Runner and begins to prepare its first sandbox beside whatever the
 // caller does next. Close must be called. Errors arrive with the first Run.
 func New(o Options) *Runner {
+	o.answerWithin, o.patience = cmp.Or(o.answerWithin, AnswerWithin), cmp.Or(o.patience, patience)
 	return &Runner{o: o}
 }
 
@@ -226,14 +231,24 @@ func stop(code, message, hint string, err error) error {
 // thousand.
 const DefaultEvents = 200_000
 
-// AnswerWithin is how long Options.Exec may take. A longer one ends the run.
-const AnswerWithin = 2 * time.Second
+// AnswerWithin is how long Options.Exec may take. A longer one ends the run. It is
+// what a stalled policy costs, not what a slow one may take: a decision is a
+// millisecond's work, and only a host without a free processor makes it seconds.
+const AnswerWithin = 30 * time.Second
 
-// How long we wait for things that take milliseconds when all is well.
+// How long we wait for things that take milliseconds when all is well. None of it is
+// a measure of speed: where the other side is gone, we are told at once.
 const (
-	startGrace = 20 * time.Second
-	sweepGrace = 15 * time.Second
-	drainGrace = 3 * time.Second
-	askGrace   = 30 * time.Second
-	killGrace  = 10 * time.Second
+	startGrace  = 2 * time.Minute
+	sweepGrace  = time.Minute
+	drainGrace  = 30 * time.Second
+	askGrace    = 2 * time.Minute
+	killGrace   = time.Minute
+	fallGrace   = 10 * time.Second // to learn why the gate fell
+	removeGrace = 30 * time.Second // of a cgroup whose last process is gone
 )
+
+// patience is how long gVisor's kernel and the gate wait for each other. It is longer
+// than AnswerWithin, so that our own deadline ends the run first and says why, and far
+// shorter than gVisor's own watchdog's.
+const patience = time.Minute

@@ -7,8 +7,10 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +20,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
+// inShort are the tests that start a sandbox with -short.
+var inShort = []string{"TestFirst", "TestNotStarted"}
+
 // testOptions are those of a sandbox of the host's /usr, as the doors make it.
 func testOptions(t testing.TB) Options {
 	t.Helper()
+	if testing.Short() && !slices.Contains(inShort, t.Name()) {
+		t.Skip("starts a sandbox; run without -short")
+	}
 	runsc := installtest.Runsc(t)
 	return Options{
 		Verify: runsc.Unchanged, Runsc: runsc.Path, Init: runsc.Init,
@@ -51,9 +59,28 @@ func runText(t testing.TB, r *Runner, text string) proposal.Result {
 	return result
 }
 
+// once calls f when the command that runs with a folder for artifacts has printed text.
+func once(t testing.TB, o Options, id, text string, f func()) {
+	t.Helper()
+	printed := func() bool {
+		out, err := os.ReadFile(filepath.Join(o.Artifacts, id+".stdout"))
+		return err == nil && strings.Contains(string(out), text)
+	}
+	go func() {
+		for !printed() {
+			if t.Context().Err() != nil {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		f()
+	}()
+}
+
 // gVisor's control protocol is its internal one. This runs every call that
 // package control makes, so that a version that changes them is found here.
 func TestProtocol(t *testing.T) {
+	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	runText(t, r, "true")
 	conn, err := control.Dial(r.current.socket())
@@ -97,8 +124,13 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
+// forks begins n processes that stay. Unlike bash, which waits and tries again, sh ends
+// when it cannot.
+func forks(n int) string { return fmt.Sprintf("sh -c 'for i in $(seq %d); do sleep 1000 & done'", n) }
+
 // The same verdict must come back for each way of ending, with its limit's name.
 func TestStatuses(t *testing.T) {
+	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	for _, test := range []struct {
 		name, text string
@@ -117,12 +149,12 @@ func TestStatuses(t *testing.T) {
 		{name: "wall", text: "trap '' TERM INT HUP; while :; do :; done", change: func(l *proposal.Limits) { l.Wall = proposal.Duration(300 * time.Millisecond) },
 			want: proposal.TimedOut, exit: -1, limit: "wall 300ms"},
 		{name: "output", text: "yes", change: func(l *proposal.Limits) { l.Output = proposal.MiB }, want: proposal.OutputLimit, exit: -1, limit: "output 1 MiB"},
-		{name: "processes", text: "for i in $(seq 200); do sleep 5 & done; exit 1", want: proposal.ProcessLimit, exit: -2, limit: "processes 128"},
-		{name: "fewer processes", text: "for i in $(seq 40); do sleep 5 & done; exit 1", change: func(l *proposal.Limits) { l.Pids = 20 },
+		{name: "processes", text: forks(200), want: proposal.ProcessLimit, exit: -2, limit: "processes 128"},
+		{name: "fewer processes", text: forks(40), change: func(l *proposal.Limits) { l.Pids = 20 },
 			want: proposal.ProcessLimit, exit: -2, limit: "processes 20"},
-		{name: "disk", text: "head -c 400000000 /dev/zero > big", want: proposal.DiskLimit, exit: 1, limit: "disk 256 MiB"},
+		{name: "disk", text: "head -c 70000000 /dev/zero > big", want: proposal.DiskLimit, exit: 1, limit: "disk 64 MiB"},
 		{name: "disk freed", text: "rm -f big; echo fine > small", want: proposal.Exited},
-		{name: "fork refused but succeeded", text: "(for i in $(seq 200); do sleep 5 & done) 2>/dev/null; true", want: proposal.Exited},
+		{name: "fork refused but succeeded", text: forks(200) + "; true", want: proposal.Exited},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := testLimits()
@@ -147,14 +179,18 @@ func TestStatuses(t *testing.T) {
 // it; one that eats it in its own dies alone. Both are told, and the next command
 // has a sandbox.
 func TestOutOfMemory(t *testing.T) {
-	r := testRunner(t, testOptions(t))
-	for _, text := range []string{
+	t.Parallel()
+	o := testOptions(t)
+	o.Limits.Memory = 160 * proposal.MiB
+	r := testRunner(t, o)
+	for i, text := range []string{
 		"python3 -c 'x = bytearray(1 << 30)'",
-		"head -c 900000000 /dev/zero | tail -c 800000000 | wc -c; exit 3",
+		"head -c 400000000 /dev/zero | tail -c 300000000 | wc -c; exit 3",
 		"head -c 60000000 /dev/zero > /dev/shm/a; python3 -c 'x = bytearray(1 << 30)'",
 	} {
-		if result := runText(t, r, text); result.Status != proposal.OutOfMemory || result.Limit != "memory 512 MiB" {
-			t.Errorf("%s: %s, limit %q", text, result.Status, result.Limit)
+		x := proposal.Execution{ID: fmt.Sprint(i), Text: text, Grant: proposal.Grant{Limits: o.Limits}}
+		if result, err := r.Run(t.Context(), x); err != nil || result.Status != proposal.OutOfMemory || result.Limit != "memory 160 MiB" {
+			t.Errorf("%s: %s, limit %q, %v", text, result.Status, result.Limit, err)
 		}
 		if result := runText(t, r, "echo next"); !result.Succeeded() {
 			t.Errorf("after %s: %s %s", text, result.Status, result.Detail)
@@ -163,6 +199,7 @@ func TestOutOfMemory(t *testing.T) {
 }
 
 func TestNothingOutlivesItsCommand(t *testing.T) {
+	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	result := runText(t, r, "setsid sleep 1000 & (setsid sh -c 'trap \"\" TERM HUP; sleep 1000' &) ; unshare -Upf sleep 1000 & sleep 0.3; exit 0")
 	if !result.Succeeded() || result.Leftover == 0 {
@@ -175,6 +212,7 @@ func TestNothingOutlivesItsCommand(t *testing.T) {
 }
 
 func TestFresh(t *testing.T) {
+	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	runText(t, r, "echo one > state")
 	if result := runText(t, r, "cat state"); !result.Succeeded() || result.NewSandbox {
@@ -187,24 +225,27 @@ func TestFresh(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	r := testRunner(t, testOptions(t))
-	runText(t, r, "true")
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	begin := time.Now()
-	result, err := r.Run(ctx, proposal.Execution{ID: "x", Text: "echo before; sleep 100", Grant: proposal.Grant{Limits: testLimits()}})
-	if !errors.Is(err, context.DeadlineExceeded) || result.Detail != "the run was interrupted" || string(result.Stdout.Head) != "before\n" {
-		t.Errorf("%v, %s %q after %s", err, result.Status, result.Detail, time.Since(begin))
+	t.Parallel()
+	o := testOptions(t)
+	r := testRunner(t, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	once(t, o, "x", "before", cancel)
+	result, err := r.Run(ctx, proposal.Execution{ID: "x", Text: "echo before; sleep 1000", Grant: proposal.Grant{Limits: testLimits()}})
+	if !errors.Is(err, context.Canceled) || result.Detail != "the run was interrupted" || string(result.Stdout.Head) != "before\n" {
+		t.Errorf("%v, %s %q, output %q", err, result.Status, result.Detail, result.Stdout.Head)
 	}
 }
 
 // The kernel of the sandbox is killed from outside while a command runs: nobody
 // can vouch for the command, and nothing runs after it.
 func TestCrash(t *testing.T) {
-	r := testRunner(t, testOptions(t))
+	t.Parallel()
+	o := testOptions(t)
+	r := testRunner(t, o)
 	runText(t, r, "true")
-	time.AfterFunc(200*time.Millisecond, func() { r.current.cgroup.kill() })
-	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "sleep 100", Grant: proposal.Grant{Limits: testLimits()}})
+	cgroup := r.current.cgroup
+	once(t, o, "x", "running", func() { cgroup.kill() })
+	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "echo running; sleep 1000", Grant: proposal.Grant{Limits: testLimits()}})
 	var stopped *proposal.StopError
 	if !errors.As(err, &stopped) || stopped.Code != "sandbox.crashed" || result.Status != proposal.SandboxFailed {
 		t.Errorf("%v, %s", err, result.Status)
@@ -216,6 +257,7 @@ func TestCrash(t *testing.T) {
 
 // No grant changes what the shell reads or how it reads it.
 func TestEnvironment(t *testing.T) {
+	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	grant := proposal.Grant{Limits: testLimits(), Env: map[string]string{"LC_ALL": "zh_TW.BIG5", "HOME": "/workspace", "PATH": ".", "OWN": "x y"}}
 	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: `echo "$LC_ALL|$HOME|$PATH|$OWN"`, Grant: grant})
@@ -234,6 +276,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestVerifyBeforeStart(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t)
 	changed := errors.New("changed")
 	o.Verify = func() error { return changed }
@@ -250,6 +293,7 @@ func TestVerifyBeforeStart(t *testing.T) {
 
 // After Close nothing of the sandbox is on the host.
 func TestNothingLeft(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t)
 	o.StateDir = t.TempDir()
 	r := New(o)
@@ -276,6 +320,7 @@ func TestNothingLeft(t *testing.T) {
 }
 
 func TestNotStarted(t *testing.T) {
+	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	for _, x := range []proposal.Execution{
 		{ID: "a", Argv: []string{"no-such-program"}},
@@ -291,6 +336,7 @@ func TestNotStarted(t *testing.T) {
 
 // Another program in the sentry's place is found before the first command.
 func TestAttest(t *testing.T) {
+	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	runText(t, r, "true")
 	other := *r.current

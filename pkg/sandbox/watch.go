@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -47,9 +48,9 @@ var commonCalls = []int{
 // newWatch writes the trace session's configuration for runsc and opens our end
 // of its FIFO first, so that the sink can never find it closed.
 //
-// gate, when not empty, is the socket of the exec gate and the monitor, and trees are
-// where guest init's overlays lie.
-func newWatch(dir, gate string, trees []string) (*watch, error) {
+// gate, when not empty, is the socket of the exec gate and the monitor, for whom the
+// kernel has patience, and trees are where guest init's overlays lie.
+func newWatch(dir, gate string, patience time.Duration, trees []string) (*watch, error) {
 	path := filepath.Join(dir, "watch")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func newWatch(dir, gate string, trees []string) (*watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(traceConfig(path, gate, trees))
+	data, err := json.Marshal(traceConfig(path, gate, patience, trees))
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
@@ -68,7 +69,7 @@ func newWatch(dir, gate string, trees []string) (*watch, error) {
 
 func (*watch) config(dir string) string { return filepath.Join(dir, "trace.json") }
 
-func traceConfig(fifo, gate string, trees []string) any {
+func traceConfig(fifo, gate string, patience time.Duration, trees []string) any {
 	type item map[string]any
 	var names []string
 	for _, call := range slices.Concat(commonCalls, archCalls) {
@@ -78,7 +79,7 @@ func traceConfig(fifo, gate string, trees []string) any {
 	sinks := []item{{"name": sinkName, "config": item{"fifo": fifo}}}
 	if gate != "" {
 		names = append(names, monitor.Points()...)
-		sinks = append(sinks, item{"name": monitor.SinkName, "config": item{"socket": gate, "trees": trees}})
+		sinks = append(sinks, item{"name": monitor.SinkName, "config": item{"socket": gate, "patience": patience.Milliseconds(), "trees": trees}})
 	}
 	slices.Sort(names)
 	var points []item

@@ -19,9 +19,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
-// GateName is the name of the sink that asks and tells. It wants "socket", the path
-// of the supervisor's socket, in its configuration, and optionally "trees", where
-// overlays lie that the sandbox's init made.
+// GateName is the name of the sink that asks and tells. Its configuration must have
+// "socket", the path of the supervisor's socket, and "patience", how many milliseconds
+// the kernel waits for the supervisor. It may have "trees", where overlays lie that
+// the sandbox's init made.
 const GateName = "fumehood-gate"
 
 // What the sink Name tells of the sink GateName: why it refuses everything from then
@@ -31,10 +32,6 @@ const (
 	Gone     = 'g' // its socket was closed
 	Protocol = 'x' // it said what it may not
 )
-
-// Patience is how long the kernel waits for the supervisor. It is longer than the
-// supervisor gives itself, and far shorter than gVisor's own watchdog's.
-const Patience = 5 * time.Second
 
 func init() {
 	seccheck.RegisterSink(seccheck.SinkDesc{Name: GateName, Setup: setupGate, New: newGate})
@@ -48,12 +45,16 @@ func setupGate(config map[string]any) (*os.File, error) {
 	if !ok {
 		return nil, errors.New("sink fumehood-gate: no socket in the configuration")
 	}
+	milliseconds, _ := config["patience"].(float64)
+	if milliseconds < 1 {
+		return nil, errors.New("sink fumehood-gate: no patience in the configuration")
+	}
 	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	file := os.NewFile(uintptr(s), GateName)
-	patience := unix.NsecToTimeval(Patience.Nanoseconds())
+	patience := unix.NsecToTimeval(int64(milliseconds) * time.Millisecond.Nanoseconds())
 	err = errors.Join(
 		unix.Connect(s, &unix.SockaddrUnix{Name: path}),
 		unix.SetsockoptTimeval(s, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience),

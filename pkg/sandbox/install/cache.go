@@ -133,6 +133,9 @@ func buildsDir(explicit string) (string, error) {
 	return dir, checkOwner(dir, dir, info)
 }
 
+// makeInstallation builds an installation for the cache; tests have one that takes no minute.
+var makeInstallation = build
+
 // buildOnce builds into the cache unless another process has done so by the time
 // that the lock is ours. What others see is a whole installation or none.
 func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
@@ -157,7 +160,7 @@ func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 		return buildFailure("cannot make the cache", err)
 	}
 	defer os.RemoveAll(scratch)
-	if err := build(ctx, root, key, scratch, runtime.GOARCH, localFlags, progress); err != nil {
+	if err := makeInstallation(ctx, root, key, scratch, runtime.GOARCH, localFlags, progress); err != nil {
 		return err
 	}
 	if now, err := sourceKey(root, platform()); err != nil || now != key {

@@ -135,8 +135,15 @@ func TestUnchanged(t *testing.T) {
 // clone copies the installation under test; the sentry stays a hard link.
 func clone(t *testing.T) string {
 	t.Helper()
-	from, to := filepath.Dir(installtest.Runsc(t).Path), filepath.Join(openTempDir(t), "copy")
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+	to := filepath.Join(openTempDir(t), "copy")
+	if err := copyInto(filepath.Dir(installtest.Runsc(t).Path), to); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func copyInto(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -153,10 +160,6 @@ func clone(t *testing.T) string {
 		}
 		return os.WriteFile(filepath.Join(to, name), text, 0o755)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return to
 }
 
 // openTempDir is a temporary folder that every user may pass, which t's is not.

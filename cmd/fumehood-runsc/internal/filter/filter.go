@@ -7,9 +7,9 @@
 // The programs are checked in, in programs_GOARCH.go. They are what upstream's
 // own PrecompiledPrograms of the pinned version returns, word for word but for a
 // process id that upstream forgets to make a variable (see bindPID in the tests),
-// and a test holds them to that: a program from another version would be a hole in
-// the inner wall. A second test compares each, as it is rendered for a process,
-// with what upstream compiles for that process. Only the variants that fumehood's flags can ask for are kept
+// and an end-to-end test holds them to that: a program from another version would
+// be a hole in the inner wall. A second test, which always runs, compares each, as
+// it is rendered for a process, with what upstream compiles for that process. Only the variants that fumehood's flags can ask for are kept
 // (systrap, netstack or no network, no cgo, no device proxies, no host sockets).
 // For any other flags, and for any other architecture, upstream finds nothing
 // under that name and compiles as always: slower, never weaker.
@@ -29,7 +29,7 @@ import (
 	gofer "gvisor.dev/gvisor/runsc/fsgofer/filter"
 )
 
-//go:generate go test . -run TestProgramsAreUpstreams -update
+//go:generate go test -tags e2e . -run TestProgramsAreUpstreams -update
 
 //go:linkname bootMap gvisor.dev/gvisor/runsc/boot/filter.precompiledPrograms
 var bootMap map[string]precompiledseccomp.Program

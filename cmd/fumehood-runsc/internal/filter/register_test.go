@@ -5,6 +5,7 @@
 package filter
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,15 +23,25 @@ import (
 // flags that fumehood uses. What is found by their name must be the very program
 // that upstream would build on the spot for this process.
 
+func sentryOptions() map[string]bootconfig.Options {
+	platform := (*systrap.Systrap)(nil).SeccompInfo()
+	return map[string]bootconfig.Options{
+		"directfs":      {Platform: platform, HostFilesystem: true, ControllerFD: 7},
+		"no host files": {Platform: platform, ControllerFD: 7},
+	}
+}
+
+var goferOptions = map[string]goferconfig.Options{
+	"directfs":            {DirectFS: true},
+	"directfs and lisafs": {DirectFS: true, LisafsNeeded: true},
+	"lisafs":              {LisafsNeeded: true},
+	"neither":             {},
+}
+
 func TestSentryFindsItsProgram(t *testing.T) {
 	Register([]string{"--root=/run/x", "boot", "--bundle=/b"})
-	for name, directfs := range map[string]bool{"directfs": true, "no host files": false} {
+	for name, opt := range sentryOptions() {
 		t.Run(name, func(t *testing.T) {
-			opt := bootconfig.Options{
-				Platform:       (*systrap.Systrap)(nil).SeccompInfo(),
-				HostFilesystem: directfs,
-				ControllerFD:   7,
-			}
 			program, ok := boot.GetPrecompiled(opt.ConfigKey())
 			if !ok {
 				t.Fatalf("no program is registered for %s", opt.ConfigKey())
@@ -43,12 +54,7 @@ func TestSentryFindsItsProgram(t *testing.T) {
 
 func TestGoferFindsItsProgram(t *testing.T) {
 	Register([]string{"gofer", "--bundle=/b"})
-	for name, opt := range map[string]goferconfig.Options{
-		"directfs":            {DirectFS: true},
-		"directfs and lisafs": {DirectFS: true, LisafsNeeded: true},
-		"lisafs":              {LisafsNeeded: true},
-		"neither":             {},
-	} {
+	for name, opt := range goferOptions {
 		t.Run(name, func(t *testing.T) {
 			program, ok := gofer.GetPrecompiled(opt.ConfigKey())
 			if !ok {
@@ -57,6 +63,25 @@ func TestGoferFindsItsProgram(t *testing.T) {
 			rules, denied := goferconfig.Rules(opt)
 			compare(t, program, opt.Vars(), rules, denied, seccomp.ProgramOptions{})
 		})
+	}
+}
+
+// Every program of the file is one that the two tests above compare.
+func TestEveryProgramIsCompared(t *testing.T) {
+	var shipped, compared []string
+	for _, p := range append(bootPrograms(), goferPrograms()...) {
+		shipped = append(shipped, p.Name)
+	}
+	for _, opt := range sentryOptions() {
+		compared = append(compared, opt.ConfigKey())
+	}
+	for _, opt := range goferOptions {
+		compared = append(compared, opt.ConfigKey())
+	}
+	slices.Sort(shipped)
+	slices.Sort(compared)
+	if diff := cmp.Diff(compared, shipped); diff != "" {
+		t.Errorf("programs (-compared +shipped):\n%s", diff)
 	}
 }
 

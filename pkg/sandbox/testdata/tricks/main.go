@@ -7,6 +7,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -134,19 +135,31 @@ func many(args []string) error {
 }
 
 // attempts runs start in child processes while change runs in a thread, and prints
-// what they print.
-func attempts(n int, change func(i int), start func() *exec.Cmd) error {
+// what they print: as often as count says, and then until one printed or was refused.
+func attempts(count string, change func(i int), start func() *exec.Cmd) error {
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		return err
+	}
+	var room atomic.Int64 // changes that may be made: too many are a flood of events
 	var stop atomic.Bool
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for i := 0; !stop.Load(); i++ {
+			for room.Add(-1) < 0 && !stop.Load() {
+				room.Store(0)
+				time.Sleep(time.Millisecond)
+			}
 			change(i)
 		}
 	}()
-	for range n {
-		out, _ := start().CombinedOutput()
+	met := false
+	for i := 0; i < n || i < 300 && !met; i++ {
+		room.Store(100)
+		out, err := start().CombinedOutput()
 		os.Stdout.Write(out)
+		met = met || len(out) > 0 || errors.Is(err, syscall.EACCES)
 	}
 	stop.Store(true)
 	<-done
@@ -156,17 +169,17 @@ func attempts(n int, change func(i int), start func() *exec.Cmd) error {
 // swapLink has a link mean an allowed program and a refused one by turns.
 func swapLink(args []string) error {
 	const name = "/tmp/swapped"
-	return attempts(300, func(i int) {
-		_ = os.Symlink(args[i%2], name+".new")
+	return attempts(args[0], func(i int) {
+		_ = os.Symlink(args[1+i%2], name+".new")
 		_ = os.Rename(name+".new", name)
-	}, func() *exec.Cmd { return exec.Command(append(args, name)[2]) })
+	}, func() *exec.Cmd { return exec.Command(append(args, name)[3]) })
 }
 
 // swapFile has a file be an allowed program and a refused one by turns.
 func swapFile(args []string) error {
 	const name = "/workspace/swapped"
-	contents := [][]byte{content(args[0]), content(args[1])}
-	return attempts(100, func(i int) {
+	contents := [][]byte{content(args[1]), content(args[2])}
+	return attempts(args[0], func(i int) {
 		_ = os.WriteFile(name+".new", contents[i%2], 0o755)
 		_ = os.Rename(name+".new", name)
 	}, func() *exec.Cmd { return exec.Command(name) })
@@ -175,15 +188,15 @@ func swapFile(args []string) error {
 // swapScript changes the interpreter that a script names while it is begun.
 func swapScript(args []string) error {
 	const name = "/workspace/swapscript"
-	if err := os.WriteFile(name, []byte("#!"+args[0]+"\n"), 0o755); err != nil {
+	if err := os.WriteFile(name, []byte("#!"+args[1]+"\n"), 0o755); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	return attempts(300, func(i int) {
-		_, _ = f.WriteAt([]byte("#!"+args[i%2]+"\n"), 0)
+	return attempts(args[0], func(i int) {
+		_, _ = f.WriteAt([]byte("#!"+args[1+i%2]+"\n"), 0)
 	}, func() *exec.Cmd { return exec.Command(name) })
 }
 
@@ -211,7 +224,11 @@ func threads(args []string) error {
 }
 
 func vfork(args []string) error {
-	_, err := syscall.ForkExec(args[0], []string{"harmless"}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2}})
+	pid, err := syscall.ForkExec(args[0], []string{"harmless"}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2}})
+	if err != nil {
+		return err
+	}
+	_, err = syscall.Wait4(pid, nil, 0, nil)
 	return err
 }
 

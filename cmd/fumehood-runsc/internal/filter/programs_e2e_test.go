@@ -3,7 +3,7 @@
 // Race instrumentation widens upstream's filters and is part of their names, so
 // the programs that a race build would make are not the ones that are shipped.
 
-//go:build amd64 && !race
+//go:build amd64 && !race && e2e
 
 package filter
 
@@ -37,7 +37,9 @@ var (
 )
 
 // TestProgramsAreUpstreams compiles every program that the pinned version names
-// (some 25 s of work) and compares the kept ones with the file, byte for byte.
+// (some 25 s of work) and compares the kept ones with the file, byte for byte. That
+// each of them is what upstream builds is checked without the e2e tag too, in
+// register_test.go.
 func TestProgramsAreUpstreams(t *testing.T) {
 	boot, err := bootconfig.PrecompiledPrograms()
 	if err != nil {

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package checkout
+
+import "testing"
+
+func TestDeepFolders(t *testing.T) {
+	traces, _ := hostileEnvironment(t)
+	writesHostile(t, traces, []hostileTree{deepFolders(3000)})
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package install_test
+
+import "testing"
+
+func TestConcurrentFindsReallyBuildOnce(t *testing.T) { buildsOnce(t) }

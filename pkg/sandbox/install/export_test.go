@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"testing"
+)
+
+// BuildBy has the cache filled by f until the end of the test.
+func BuildBy(t *testing.T, f func(dir string) error) {
+	t.Cleanup(func() { makeInstallation = build })
+	makeInstallation = func(_ context.Context, _, _, dir, _ string, _ []string, progress func(string)) error {
+		progress("building by a test")
+		return f(dir)
+	}
+}
