@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sample chooses the cases that an expensive test tries: a fixed part of them in
+// go test ./..., fewer with -short, and all of them with the build tag e2e.
+//
+// CI runs, with that tag, the tests that are declared in files of that tag. So a test
+// that calls this package is called again by one in the package's whole_e2e_test.go.
+package sample
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"testing"
+)
+
+// Of returns every normal-th of cases, and with -short every short-th.
+func Of[T any](t testing.TB, cases []T, normal, short int) []T {
+	t.Helper()
+	step := one(t, 1, normal, short)
+	var chosen []T
+	for i := 0; i < len(cases); i += step {
+		chosen = append(chosen, cases[i])
+	}
+	t.Logf("%d of %d cases: one in %d, from the first on", len(chosen), len(cases), step)
+	return chosen
+}
+
+// Keys is Of for the keys of cases in their order.
+func Keys[K cmp.Ordered, V any](t testing.TB, cases map[K]V, normal, short int) []K {
+	t.Helper()
+	return Of(t, slices.Sorted(maps.Keys(cases)), normal, short)
+}
+
+// Whole reports whether everything is tried.
+func Whole() bool { return whole }
+
+// Rounds returns how often a test repeats what it does: whole times with the tag e2e.
+func Rounds(t testing.TB, whole, normal, short int) int {
+	t.Helper()
+	n := one(t, whole, normal, short)
+	t.Logf("%d rounds of %d", n, whole)
+	return n
+}
+
+func one(t testing.TB, all, normal, short int) int {
+	t.Helper()
+	switch {
+	case whole:
+		return all
+	case testing.Short():
+		return short
+	}
+	return normal
+}
