@@ -78,7 +78,7 @@ func (o *tryout) define(f *flag.FlagSet) {
 	f.StringVar(&o.only, "run", "", "run the tests whose names match this `regexp`")
 	f.BoolVar(&o.coverage, "coverage", false, "list the rules that no test reaches, with a percentage")
 	f.Float64Var(&o.threshold, "threshold", 0, "fail when tests reach fewer than this `percentage` of the rules")
-	f.DurationVar(&o.deadline, "timeout", 5*time.Second, "stop each test after this time")
+	f.DurationVar(&o.deadline, "timeout", 5*time.Second, "stop each test after this much processor time")
 	f.BoolVar(&o.json, "json", false, "print the results as JSON")
 	f.StringVar(&o.junit, "junit", "", "write the results as JUnit XML to this `file`")
 	f.BoolVar(&o.verbose, "v", false, "list the tests that pass too")

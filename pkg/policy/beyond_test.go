@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -140,9 +141,9 @@ func TestReusedAnswersHold(t *testing.T) {
 		engines = append(engines, beyondEngine(t, c.text))
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	reused := 0
+	reused, rounds := 0, sample.Rounds(t, 60, 60, 10)
 	for _, e := range engines {
-		for range 60 {
+		for range rounds {
 			x := randomExec(random)
 			first := judge(t, e, x)
 			if !first.Cacheable {
@@ -158,7 +159,7 @@ func TestReusedAnswersHold(t *testing.T) {
 			}
 		}
 	}
-	if reused < 120 {
+	if reused < 2*rounds {
 		t.Errorf("only %d answers were reused", reused)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
@@ -50,6 +51,7 @@ type layer struct {
 	name      string
 	label     string // as reasons have it
 	role      Role
+	shipped   bool          // it is what fumehood ships, and needs no bounds
 	candidate bool          // it would grant, and is only observed
 	data      storage.Store // what its data files say
 	counts    []RuleCount
@@ -66,18 +68,31 @@ type point struct {
 	beyond bool
 }
 
+// meter counts what evaluations of l use, or is nil.
+func (l *layer) meter(ctx context.Context) *meter {
+	if l.shipped {
+		return nil
+	}
+	return meterOf(ctx)
+}
+
 // may reports whether l has the role, or one that includes it.
 func (l *layer) may(role Role) bool { return l.role >= role }
 
-// compileLayers compiles every layer and point by itself, side by side.
-func compileLayers(ctx context.Context, given []Layer) ([]*layer, error) {
+// compileLayers compiles every layer and point by itself, side by side. A layer that we
+// did not write may use limit of processor time.
+func compileLayers(ctx context.Context, given []Layer, limit time.Duration) ([]*layer, error) {
 	layers := make([]*layer, len(given))
 	errs := make([]error, len(given))
 	var group sync.WaitGroup
 	for i, s := range given {
 		group.Go(func() {
-			errs[i] = bounded(ctx, compileDeadline, s.Name, func() (err error) {
-				layers[i], err = compileLayer(ctx, s) // nobody looks at it after an error
+			if s.shipped {
+				layers[i], errs[i] = compileShipped()
+				return
+			}
+			errs[i] = bounded(ctx, limit, s.Name, func(ctx context.Context) (err error) {
+				layers[i], err = compileLayer(ctx, s) // not used after an error
 				return err
 			})
 		})
@@ -92,20 +107,39 @@ func compileLayers(ctx context.Context, given []Layer) ([]*layer, error) {
 	return layers, nil
 }
 
-func compileLayer(ctx context.Context, s Layer) (*layer, error) {
-	modules, err := parseModules(s)
+// shippedOnce is the shipped layer of all engines of the process: it is always the same,
+// and compiling it takes longer than all decisions of a run.
+var shippedOnce = sync.OnceValues(func() (l *layer, err error) {
+	defer guard(DefaultLayer, &err)
+	s, err := shipped()
 	if err != nil {
 		return nil, err
 	}
-	l := &layer{name: s.Name, role: s.Role, points: map[string]*point{}}
-	if err := l.check(s, modules); err != nil {
+	l, err = compileLayer(context.Background(), s)
+	if err == nil {
+		labelled([]*layer{l})
+	}
+	return l, err
+})
+
+// compileShipped is a copy of the shipped layer: each engine labels its own.
+func compileShipped() (*layer, error) {
+	l, err := shippedOnce()
+	if err != nil {
 		return nil, err
 	}
-	l.book = newBook(l, s.Files)
-	if err := l.readRetries(modules); err != nil {
+	own := *l
+	return &own, nil
+}
+
+func compileLayer(ctx context.Context, s Layer) (*layer, error) {
+	modules, err := parseModules(ctx, s)
+	if err != nil {
 		return nil, err
 	}
-	if l.data, err = s.store(); err != nil {
+	l := &layer{name: s.Name, role: s.Role, shipped: s.shipped, points: map[string]*point{}}
+	meter := meterOf(ctx)
+	if meter.run(func() { err = l.read(s, modules) }); err != nil {
 		return nil, err
 	}
 	compiled, all := make([]*point, len(points)), newAtlas(modules)
@@ -114,7 +148,7 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 	for i, name := range points {
 		group.Go(func() {
 			defer guard(s.Name, &errs[i])
-			compiled[i], errs[i] = l.compilePoint(ctx, name, modules, all)
+			meter.run(func() { compiled[i], errs[i] = l.compilePoint(ctx, name, modules, all) })
 		})
 	}
 	group.Wait()
@@ -129,16 +163,31 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 	return l, nil
 }
 
+// read fills in what needs no compiler.
+func (l *layer) read(s Layer, modules map[string]*ast.Module) (err error) {
+	if err = l.check(s, modules); err != nil {
+		return err
+	}
+	l.book = newBook(l, s.Files)
+	if err = l.readRetries(modules); err != nil {
+		return err
+	}
+	l.data, err = s.store()
+	return err
+}
+
 // parseModules parses the files on two lanes: parsing is a third of a cold start.
-func parseModules(s Layer) (map[string]*ast.Module, error) {
+func parseModules(ctx context.Context, s Layer) (map[string]*ast.Module, error) {
 	parsed := make([]*ast.Module, len(s.Files))
 	errs := make([]error, len(s.Files))
 	var group sync.WaitGroup
 	for lane := range 2 {
 		group.Go(func() {
-			for i := lane; i < len(s.Files); i += 2 {
-				parsed[i], errs[i] = parseModule(s.Name, s.Files[i])
-			}
+			meterOf(ctx).run(func() {
+				for i := lane; i < len(s.Files); i += 2 {
+					parsed[i], errs[i] = parseModule(s.Name, s.Files[i])
+				}
+			})
 		})
 	}
 	group.Wait()

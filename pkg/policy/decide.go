@@ -110,7 +110,11 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 		if p == nil {
 			continue
 		}
-		rs, err := p.query.Eval(ctx, slices.Concat(e.common, e.listening(l), []rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(until{ctx})})...)
+		var rs rego.ResultSet
+		var err error
+		l.meter(ctx).run(func() {
+			rs, err = p.query.Eval(ctx, slices.Concat(e.common, e.listening(l), []rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(until{ctx})})...)
+		})
 		if err != nil {
 			return evalStop(ctx, l.name, name, err)
 		}

@@ -227,7 +227,7 @@ func TestEgressStops(t *testing.T) {
 		"budget, no rule":  {`budget contains {"bytes": 5} if true`, "policy.unknown-key"},
 		"budget of a part": {`budget contains {"rule": "x", "bytes": 1.5} if true`, "policy.unknown-key"},
 	} {
-		e := with(t, folder(t, "a.rego", egressHead+c.rego))
+		e := hurried(t, folder(t, "a.rego", egressHead+c.rego))
 		if d, err := e.Egress(t.Context(), plainEgress()); codeOf(err) != c.code || d.Effect != proposal.Deny {
 			t.Errorf("%s: %+v %v, want %s", name, d, err, c.code)
 		}

@@ -37,18 +37,16 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/policies"
 )
 
 // DefaultLayer is the name of the policy that fumehood ships.
 const DefaultLayer = "default"
 
-// deadline bounds one decision; grace is how much longer an evaluation may take to
-// notice before the watchdog gives it up.
+// deadline bounds the processor time of one decision; grace is how much more an
+// evaluation may use before it notices that it was cancelled.
 const (
-	deadline = 250 * time.Millisecond
+	deadline = time.Second
 	grace    = 750 * time.Millisecond
-	patience = 4
 )
 
 const maxWarnings = 100
@@ -66,8 +64,9 @@ type Options struct {
 	// for want of a rule that allows or grants too, is recorded. A layer that cannot be
 	// read or evaluated still stops everything.
 	Observe bool
-	// Deadline bounds one decision; 0 is 250 ms. A decision that misses it is tried
-	// once more with four times as long.
+	// Deadline bounds the processor time that Layers may use for one decision; 0 is one
+	// second. Compiling one of them may use ten times as much. The shipped policy has no
+	// deadline: what it is asked about is bounded, and it loops over nothing else.
 	Deadline time.Duration
 	// Spoke, when set, is told each rule that held, for whoever tries a policy. It may be
 	// called by several goroutines.
@@ -81,6 +80,7 @@ type Engine struct {
 	digest    string
 	workspace string
 	deadline  time.Duration
+	foreign   bool // there are layers beside the shipped one
 	observe   bool
 	spoke     func(Place)
 	warnings  []string
@@ -107,11 +107,11 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.grammars, err = readGrammars(policies.Options); err != nil {
+	if e.grammars, err = shippedGrammars(); err != nil {
 		return nil, stop(codeCompile, "the option tables do not parse", "mend policies/options.txt", err)
 	}
-	e.digest = digest(given, o.Observe)
-	if e.layers, err = compileLayers(ctx, given); err != nil {
+	e.digest, e.foreign = digest(given, o.Observe), len(o.Layers) > 0
+	if e.layers, err = compileLayers(ctx, given, compiling*e.deadline); err != nil {
 		return nil, err
 	}
 	candidates(e.layers, o.Observe)
@@ -176,16 +176,7 @@ func (e *Engine) Decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 
 // inTime bounds judge by the deadline.
 func inTime[T any](ctx context.Context, e *Engine, judge judge[T]) (T, error) {
-	if e.dead.Load() {
-		var none T
-		return none, stop(codeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
-	}
-	d, err := attempt(ctx, e, e.deadline, judge)
-	if late(err) && ctx.Err() == nil && !e.dead.Load() {
-		// A machine that stood still is no rule that loops. Once more, with patience.
-		return attempt(ctx, e, patience*e.deadline, judge)
-	}
-	return d, err
+	return attempt(ctx, e, e.deadline, judge)
 }
 
 func late(err error) bool {
@@ -193,34 +184,35 @@ func late(err error) bool {
 	return errors.As(err, &s) && s.Code == codeDeadline
 }
 
+// attempt has judge use at most limit of processor time for the layers that we did not
+// write. Without such a layer it waits for nothing.
 func attempt[T any](ctx context.Context, e *Engine, limit time.Duration, judge judge[T]) (T, error) {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, budgetKey{}, new(budget)), limit)
-	defer cancel()
-	done := make(chan verdict[T], 1)
-	e.goOn(func() { done <- evaluate(ctx, judge) })
-	var none T
-	watch := time.NewTimer(sampled)
-	defer watch.Stop()
-	for before := uint64(0); ; {
-		select {
-		case v := <-done:
-			return v.decision, v.err
-		case <-ctx.Done():
-			return none, waitOut(e, done, limit)
-		case <-watch.C:
-			switch now := heap(); {
-			case before == 0:
-				before = now
-			case now > before+decisionMemory:
-				cancel()
-				if err := waitOut(e, done, limit); e.dead.Load() {
-					return none, err
-				}
-				return none, stop(codeTooLarge, fmt.Sprintf("the decision took more than %d MiB", decisionMemory>>20), hintDeadline, nil)
-			}
-			watch.Reset(sampled)
-		}
+	ctx = context.WithValue(ctx, budgetKey{}, new(budget))
+	if !e.foreign {
+		v := evaluate(ctx, judge)
+		return v.decision, v.err
 	}
+	var none T
+	if e.dead.Load() {
+		return none, stop(codeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
+	}
+	inside, cancel := context.WithCancel(ctx)
+	defer cancel()
+	inside, m := withMeter(inside)
+	var v verdict[T]
+	done := make(chan struct{})
+	e.goOn(func() { v = evaluate(inside, judge); close(done) })
+	why, abandoned := Bounds{Used: m.used, Time: limit, Grace: grace, Memory: decisionMemory}.Wait(ctx, cancel, done)
+	switch {
+	case abandoned:
+		e.dead.Store(true)
+		return none, stop(codeDeadline, "an evaluation does not end", hintDeadline, nil)
+	case why == TooLong:
+		return none, stop(codeDeadline, fmt.Sprintf("the decision took more than %v of processor time", limit), hintDeadline, nil)
+	case why == TooLarge:
+		return none, stop(codeTooLarge, fmt.Sprintf("the decision took more than %d MiB", decisionMemory>>20), hintDeadline, nil)
+	}
+	return v.decision, v.err
 }
 
 // A judge makes one decision.
@@ -229,19 +221,6 @@ type judge[T any] func(context.Context) (T, error)
 type verdict[T any] struct {
 	decision T
 	err      error
-}
-
-// waitOut gives a cancelled evaluation its grace. Whatever comes of it is too late.
-func waitOut[T any](e *Engine, done <-chan verdict[T], limit time.Duration) error {
-	watchdog := time.NewTimer(grace)
-	defer watchdog.Stop()
-	select {
-	case <-done:
-		return stop(codeDeadline, fmt.Sprintf("the decision took longer than %v", limit), hintDeadline, nil)
-	case <-watchdog.C:
-		e.dead.Store(true)
-		return stop(codeDeadline, "an evaluation does not end", hintDeadline, nil)
-	}
 }
 
 // evaluate must not let a panic in the evaluator take the process down: it would

@@ -63,7 +63,7 @@ func TestExecStops(t *testing.T) {
 	if d, err := e.Exec(ctx, plainExec()); codeOf(err) != "policy.deadline" || d.Effect != proposal.Deny {
 		t.Errorf("%+v %v", d, err)
 	}
-	slow := with(t, folder(t, "a.rego", `package fumehood.exec
+	slow := hurried(t, folder(t, "a.rego", `package fumehood.exec
 
 deny contains {"rule": "x", "message": "m", "suggestion": "s"} if {
 	some a in numbers.range(1, 100000)

@@ -17,7 +17,7 @@ const ExplanationSchema = "fumehood.explanation/v1"
 
 // thinking is how long an explanation may take, in deadlines of a decision: it asks
 // many times what a decision asks once.
-const thinking = 40
+const thinking = 10
 
 // An Explanation is a Decision with why. Texts of it may be a stranger's.
 type Explanation struct {
@@ -168,7 +168,9 @@ func (e *Engine) listen(ctx context.Context, docs []Document) ([]Spoken, error) 
 	var all []Spoken
 	for _, doc := range docs {
 		for _, l := range e.layers {
-			spoke, err := l.listen(ctx, doc)
+			var spoke []Spoken
+			var err error
+			l.meter(ctx).run(func() { spoke, err = l.listen(ctx, doc) })
 			if err != nil {
 				return nil, err
 			}
@@ -196,7 +198,7 @@ func (e *Engine) near(ctx context.Context, docs []Document) []Near {
 	var all []Near
 	for _, doc := range docs[:min(len(docs), mostStrange)] {
 		for _, l := range e.layers {
-			all = append(all, l.near(ctx, doc)...)
+			l.meter(ctx).run(func() { all = append(all, l.near(ctx, doc)...) })
 		}
 	}
 	return all

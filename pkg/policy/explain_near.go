@@ -64,7 +64,7 @@ func (l *layer) compiler(point string) *ast.Compiler {
 }
 
 func (l *layer) asWritten(point string) *ast.Compiler {
-	modules, err := parseModules(Layer{Name: l.name, Files: l.book.files})
+	modules, err := parseModules(context.Background(), Layer{Name: l.name, Files: l.book.files})
 	if err != nil {
 		return nil
 	}

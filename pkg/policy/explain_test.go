@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -81,7 +82,8 @@ func TestAlternativesAreAllowed(t *testing.T) {
 	e := shipped(t)
 	v := policy.NewAdviser(e, parse.Analyze)
 	found := 0
-	for _, text := range append(readCorpus(t, "hostile.txt"), readCorpus(t, "benign.txt")...) {
+	texts := sample.Of(t, append(readCorpus(t, "hostile.txt"), readCorpus(t, "benign.txt")...), 2, 20)
+	for _, text := range texts {
 		p := running(text)
 		a := parse.Analyze(p)
 		d, err := e.Decide(t.Context(), p, a)
@@ -90,8 +92,8 @@ func TestAlternativesAreAllowed(t *testing.T) {
 		}
 		found += heldAlternatives(t, e, text, d, v.Advise(t.Context(), p, a, d))
 	}
-	if found < 100 {
-		t.Errorf("only %d alternatives for the whole corpus", found)
+	if found*8 < len(texts) {
+		t.Errorf("only %d alternatives for %d texts", found, len(texts))
 	}
 }
 
@@ -260,11 +262,8 @@ func FuzzExplain(f *testing.F) {
 		}
 		a := parse.Analyze(p)
 		d, err := e.Decide(t.Context(), p, a)
-		if err != nil && proposal.FailureOf(err).Code != "policy.deadline" {
-			t.Fatalf("%q: %v", text, err)
-		}
 		if err != nil {
-			return // nothing is decided, so there is nothing to explain
+			t.Fatalf("%q: %v", text, err)
 		}
 		x, err := v.Explain(t.Context(), p, a)
 		if err != nil {

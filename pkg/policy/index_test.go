@@ -14,6 +14,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -25,7 +26,7 @@ func plainPoint(t testing.TB, name string) rego.PreparedEvalQuery {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modules, err := parseModules(s)
+	modules, err := parseModules(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,25 +90,27 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := map[string]rego.PreparedEvalQuery{pointCommand: plainPoint(t, pointCommand), pointProposal: plainPoint(t, pointProposal)}
-	n := 0
+	var texts []string
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for text := range strings.SplitSeq(string(content), "\n---\n") {
-			for point, q := range plain {
-				documents(t, e, text, point, func(document ast.Value) {
-					n++
-					if diff := cmp.Diff(answer(t, q, document), answer(t, e.layers[0].points[point].query, document)); diff != "" {
-						t.Errorf("%s: %q at %s: %s", path, text, point, diff)
-					}
-				})
-			}
+		texts = append(texts, strings.Split(string(content), "\n---\n")...)
+	}
+	n, chosen := 0, sample.Of(t, texts, 7, 70)
+	for _, text := range chosen {
+		for point, q := range plain {
+			documents(t, e, text, point, func(document ast.Value) {
+				n++
+				if diff := cmp.Diff(answer(t, q, document), answer(t, e.layers[0].points[point].query, document)); diff != "" {
+					t.Errorf("%q at %s: %s", text, point, diff)
+				}
+			})
 		}
 	}
-	if n < 5000 {
-		t.Errorf("only %d documents", n)
+	if len(texts) < 2000 || n < 2*len(chosen) {
+		t.Errorf("only %d texts and %d documents", len(texts), n)
 	}
 }
 
@@ -156,7 +159,7 @@ func TestIndexReadsOnlyWhatHolds(t *testing.T) {
 				text += "\n\nused if lib.readers"
 			}
 			s := Layer{Name: "x", Role: Restricts, Files: []File{{"x.rego", []byte(head + text)}, {"lib.rego", []byte("package fumehood.lib\n\nreaders := {\"cat\", \"head\"}\n")}}}
-			modules, err := parseModules(s)
+			modules, err := parseModules(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
 			}

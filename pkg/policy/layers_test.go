@@ -41,6 +41,16 @@ func with(t *testing.T, dir string) *policy.Engine {
 	return e
 }
 
+// hurried is an engine that soon gives up dir's rules.
+func hurried(t *testing.T, dir string) *policy.Engine {
+	t.Helper()
+	e, err := policy.New(t.Context(), policy.Options{Deadline: 50 * time.Millisecond, Layers: layersOf(t, policy.Restricts, dir)})
+	if err != nil {
+		t.Fatalf("cannot make an engine: %v", err)
+	}
+	return e
+}
+
 func codeOf(err error) string {
 	var stop *proposal.StopError
 	if errors.As(err, &stop) {
@@ -125,15 +135,15 @@ func TestEvaluationFailsClosed(t *testing.T) {
 		"wrong limit":   {"package fumehood.proposal\n\nlimits contains {\"wall\": 3} if true", "policy.unknown-key"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := with(t, folder(t, "a.rego", c.rego))
+			e := hurried(t, folder(t, "a.rego", c.rego))
 			p := proposal.Proposal{ID: "t", Run: "ls"}
-			start := time.Now()
+			began := policy.ProcessorTime()
 			d, err := e.Decide(t.Context(), p, parse.Analyze(p))
 			if codeOf(err) != c.code || d.Effect != proposal.Deny || d.Grant != nil {
 				t.Errorf("got %+v, %v; want %s", d, err, c.code)
 			}
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("took %v", took)
+			if used := policy.ProcessorTime() - began; used > 5*time.Second {
+				t.Errorf("used %v", used)
 			}
 		})
 	}

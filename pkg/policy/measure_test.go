@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -72,7 +73,7 @@ func measure(t *testing.T, entries []entry, judged func(entry, proposal.Decision
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range entries {
+	for _, c := range sample.Of(t, entries, 1, 10) {
 		p := proposal.Proposal{ID: "corpus", Run: c.text}
 		d, err := e.Decide(t.Context(), p, parse.Analyze(p))
 		if err != nil {

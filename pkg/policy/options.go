@@ -5,8 +5,10 @@ package policy
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/policies"
 )
 
 // Styles of reading options.
@@ -32,6 +34,9 @@ type optionSpec struct {
 }
 
 type grammars map[string]*grammar
+
+// shippedGrammars are those of the shipped options.txt, which nothing changes.
+var shippedGrammars = sync.OnceValues(func() (grammars, error) { return readGrammars(policies.Options) })
 
 // readGrammars reads options.txt: a line "tool style [open] [sub]", then indented
 // lines of options, spelled "-o,--output:" with the canonical spelling last.

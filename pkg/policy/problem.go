@@ -135,11 +135,13 @@ func (l *layer) compileAll(ctx context.Context, modules map[string]*ast.Module) 
 		for _, m := range own {
 			m.Annotations = nil
 		}
-		err := bounded(ctx, compileDeadline, l.name, func() error {
-			if compiler := compileModules(name, own, true); compiler.Failed() {
-				return compiler.Errors
-			}
-			return nil
+		err := bounded(ctx, compiling*deadline, l.name, func(ctx context.Context) (err error) {
+			meterOf(ctx).run(func() {
+				if compiler := compileModules(name, own, true); compiler.Failed() {
+					err = compiler.Errors
+				}
+			})
+			return err
 		})
 		if late(err) || ctx.Err() != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fumehood/fumehood/policies"
 )
@@ -33,6 +34,8 @@ type Layer struct {
 	Name  string // as messages have it: the folder, the git reference, the bundle
 	Files []File
 	Role  Role
+
+	shipped bool // it is what fumehood ships
 }
 
 // A Role is what a layer may do. Each may what those before it may.
@@ -73,13 +76,11 @@ func (f File) Decides() bool { return f.decides() }
 const optionsFile = "options.txt"
 
 // shipped is the policy that fumehood ships.
-func shipped() (Layer, error) {
-	files, err := collect(policies.FS)
-	if err != nil {
-		return Layer{}, stop(codeMissing, "cannot read the shipped policy", "reinstall fumehood", err)
-	}
-	return Layer{Name: DefaultLayer, Role: Grants, Files: append(files, File{optionsFile, []byte(policies.Options)})}.deciding(), nil
-}
+var shipped = sync.OnceValues(func() (Layer, error) {
+	l, err := Shipped()
+	l.Files, l.shipped = append(l.Files, File{optionsFile, []byte(policies.Options)}), true
+	return l.deciding(), err
+})
 
 // ordered puts the shipped default first, where no other layer grants.
 //

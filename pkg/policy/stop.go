@@ -34,7 +34,7 @@ func stop(code, message, hint string, err error) *proposal.StopError {
 func evalStop(ctx context.Context, layer, point string, err error) error {
 	where := "layer " + layer + ", package " + point
 	if ctx.Err() != nil || topdown.IsCancel(err) || errors.Is(err, context.DeadlineExceeded) {
-		return stop(codeDeadline, "the evaluation exceeded its deadline in "+where, hintDeadline, nil)
+		return stop(codeDeadline, "the evaluation was broken off in "+where, hintDeadline, nil)
 	}
 	return stop(codeEval, "the evaluation stopped in "+where, "mend the rule at the place named", err)
 }

@@ -141,7 +141,7 @@ func TestTriggerFailsClosed(t *testing.T) {
 		"unknown key":   {"package fumehood.trigger\n\nallow contains {\"rule\": \"x.y\", \"why\": \"m\"} if true", "policy.unknown-key"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := with(t, folder(t, "a.rego", c.rego)).Trigger(t.Context(), usual())
+			d, err := hurried(t, folder(t, "a.rego", c.rego)).Trigger(t.Context(), usual())
 			if codeOf(err) != c.code || d.Effect != proposal.Deny {
 				t.Errorf("got %+v, %v; want %s", d, err, c.code)
 			}

@@ -19,8 +19,8 @@
 // It promises that what passes here holds in a run. So a test file that would change
 // what the layer decides is refused, a built-in that errs fails the test, and there is
 // no network, no file and no environment to read for a test any more than for a policy.
-// Every test has a deadline, after which it is named and the rest goes on; one that does
-// not even end then is left behind.
+// Every test has a deadline of processor time, after which it is named and the rest goes
+// on; one that does not even end then is left behind.
 //
 // It does not bound what a test may compute within its deadline but for memory, and that
 // by sampling: try policies of strangers where that does no harm.
@@ -51,7 +51,7 @@ type Options struct {
 	Cases func(data []byte, name string) ([]proposal.Case, []proposal.Problem)
 	// Only runs the tests whose names it matches; nil runs all.
 	Only *regexp.Regexp
-	// Deadline bounds one test; 0 is 5 s.
+	// Deadline bounds the processor time of one test; 0 is 5 s.
 	Deadline time.Duration
 	// Progress, when set, is told which test of how many begins.
 	Progress func(number, of int, name string)

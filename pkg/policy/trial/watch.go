@@ -12,12 +12,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy"
 )
 
-// grace is how long a test whose deadline has passed may take to notice, and most how
-// much the heap may grow by one.
+// grace is the processor time that a test may use after its deadline before it notices,
+// and most how much the heap may grow by one.
 const (
-	grace   = time.Second
-	most    = 1 << 30
-	sampled = 20 * time.Millisecond
+	grace = time.Second
+	most  = 1 << 30
 )
 
 // A watch hands what is heard to whoever listens now. A test, or an engine, that was left
@@ -72,47 +71,32 @@ var (
 	errLeft    = errors.New("it did not end in time, nor when it was told to, and was left behind")
 )
 
-// within waits for work until limit has passed or the heap has grown too far, and a
-// little longer for it to notice.
+// within waits for work until the process has used limit of processor time or its heap
+// has grown too far, and a little longer for work to notice. Nothing else works
+// meanwhile: tests run one after the other.
 func within[T any](ctx context.Context, limit time.Duration, work func(context.Context) T) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	inside, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done := make(chan T, 1)
-	panicked := make(chan any, 1)
+	var v T
+	var panicked any
+	done := make(chan struct{})
+	began := policy.ProcessorTime()
+	b := policy.Bounds{Used: func() time.Duration { return policy.ProcessorTime() - began }, Time: limit, Grace: grace, Memory: most, Heap: policy.Heap()}
 	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				panicked <- r
-			}
-		}()
-		done <- work(ctx)
+		defer close(done)
+		defer func() { panicked = recover() }()
+		v = work(inside)
 	}()
-	tick := time.NewTicker(sampled)
-	defer tick.Stop()
 	var none T
-	for before := policy.Heap(); ; {
-		select {
-		case v := <-done:
-			return v, nil
-		case r := <-panicked:
-			return none, fmt.Errorf("the evaluator panicked: %v", r)
-		case <-ctx.Done():
-			return none, left(done, errEndless)
-		case <-tick.C:
-			if policy.Heap() > before+most {
-				cancel()
-				return none, left(done, errMemory)
-			}
-		}
+	switch why, abandoned := b.Wait(ctx, cancel, done); {
+	case abandoned && why != policy.TooLarge:
+		return none, errLeft
+	case why == policy.TooLarge:
+		return none, errMemory
+	case why != policy.Within:
+		return none, errEndless
+	case panicked != nil:
+		return none, fmt.Errorf("the evaluator panicked: %v", panicked)
 	}
-}
-
-// left gives work that was cancelled its grace.
-func left[T any](done <-chan T, err error) error {
-	select {
-	case <-done:
-		return err
-	case <-time.After(grace):
-		return errLeft
-	}
+	return v, nil
 }

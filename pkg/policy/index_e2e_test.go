@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package policy
+
+import "testing"
+
+// With the tag e2e this test tries all of its cases: see pkg/internal/sample.
+func TestWholeIndexChangesNoAnswer(t *testing.T) { TestIndexChangesNoAnswer(t) }
