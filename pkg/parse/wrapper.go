@@ -133,13 +133,9 @@ func (w *walker) wrapperAssign(index int, a arg) {
 	name, value, _ := strings.Cut(a.Value, "=")
 	word := proposal.Word{Value: value, Static: a.Static, Glob: a.Glob, Split: a.Split}
 	w.commands[index].Assigns = append(w.commands[index].Assigns, proposal.Assign{Name: name, Value: word, Exported: true})
-	w.assigned(name, a.span, scope{})
+	w.assignedValue(name, word, a.span)
 	w.localeValue(name, word, a.span)
-	if a.src != nil {
-		w.origin(name).addWord(w, a.src)
-	} else {
-		w.origin(name).addText(value)
-	}
+	w.origin(name).addArg(a, value)
 	if a.split {
 		w.unknown(unknownOption, a.span)
 	}
