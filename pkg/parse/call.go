@@ -184,7 +184,7 @@ func (w *walker) script(text string, span proposal.Span, s scope) {
 		w.unknowns = append(w.unknowns, finding)
 		return
 	}
-	if _, _, ok := reprint(file); !ok {
+	if _, _, ok := reprint(file); !ok || strings.HasSuffix(text, `\`) {
 		w.unknown(unknownUnstable, span)
 	}
 	if hasRiskyComment(text) {

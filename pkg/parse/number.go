@@ -24,8 +24,10 @@ func printsNumbers(stmts []*syntax.Stmt) bool {
 			return fallback.MatchString(plainWords(binary.Y)) && printsNumbers(x)
 		case binary.Op != syntax.Pipe:
 			return false
-		case trimmer.MatchString(plainWords(binary.Y)):
+		case len(binary.Y.Redirs) == 0 && trimmer.MatchString(plainWords(binary.Y)):
 			return printsNumbers(x)
+		case len(binary.Y.Redirs) == 0 && firstField.MatchString(plainWords(binary.Y)):
+			return counterOfFile.MatchString(plainWords(binary.X)) || printsNumbers(x)
 		}
 		return printsNumbers(y)
 	}
@@ -34,9 +36,11 @@ func printsNumbers(stmts []*syntax.Stmt) bool {
 
 // The commands as plainWords writes them: each word with a newline behind it.
 var (
-	fallback = regexp.MustCompile(`^(true|:|echo\n\d+)\n$`)
-	trimmer  = regexp.MustCompile(`^(tr\n-d\n[^\n]*|xargs|(head|tail)\n(-n\n?|-)\d+)\n$`)
-	counter  = regexp.MustCompile(`^(wc\n(-[lwcmL]+|--(lines|words|bytes|chars))|nproc(\n--all)?|id\n-[ug]|date\n(-u\n)?\+(%-?[sNYmdHMSju]|%3N|\d)+|` +
+	fallback      = regexp.MustCompile(`^(true|:|echo\n\d+)\n$`)
+	firstField    = regexp.MustCompile(`^(awk\n\{ ?print \$1 ?\}|cut\n(-d \n-f1|-d\n \n-f1|-f1\n-d |-d \n-f\n1))\n$`)
+	counterOfFile = regexp.MustCompile(`^wc\n-[lwcm]\n[^-\n][^\n]*\n$`) // the number, a blank, the name
+	trimmer       = regexp.MustCompile(`^(tr\n-d\n[^\n]*|xargs|(head|tail)\n(-n\n?|-)\d+)\n$`)
+	counter       = regexp.MustCompile(`^(wc\n(-[lwcmL]+|--(lines|words|bytes|chars))|nproc(\n--all)?|id\n-[ug]|date\n(-u\n)?\+(%-?[sNYmdHMSju]|%3N|\d)+|` +
 		`seq(\n-?\d+)+|grep\n(-[ciEFvwxPs]+\n)*-[ciEFvwxPs]*c[ciEFvwxPs]*\n(-[ciEFvwxPs]+\n)*([^-\n][^\n]*)?(\n[^-\n][^\n]*)?|git\nrev-list\n--count(\n[^-\n][^\n]*)+)\n$`)
 )
 

@@ -120,8 +120,12 @@ func (w *walker) skipOperands(name string, wrap wrapper, rest []arg) ([]arg, boo
 // envAssigns records NAME=value words as exported assignments of the wrapper.
 func (w *walker) envAssigns(index int, rest []arg) []arg {
 	for len(rest) > 0 {
-		if name, _, ok := strings.Cut(rest[0].Value, "="); !ok || name == "" {
+		name, _, ok := strings.Cut(rest[0].Value, "=")
+		if !ok {
 			break
+		}
+		if name == "" {
+			w.unknown(unknownOption, rest[0].span)
 		}
 		w.wrapperAssign(index, rest[0])
 		rest = rest[1:]
