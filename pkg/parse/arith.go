@@ -28,6 +28,9 @@ func (w *walker) arithmetic(expr syntax.ArithmExpr, s scope) {
 		w.arithmeticAssign(expr.X, expr.Op, s)
 	case *syntax.UnaryArithm:
 		w.arithmetic(expr.X, s)
+		if expr.Op == syntax.Inc || expr.Op == syntax.Dec {
+			w.arithmeticTarget(expr.X, s)
+		}
 	case *syntax.ParenArithm:
 		w.arithmetic(expr.X, s)
 	case *syntax.Word:
@@ -39,11 +42,27 @@ func (w *walker) arithmetic(expr syntax.ArithmExpr, s scope) {
 
 // arithmeticAssign notes variables that an expression sets; the value is a number.
 func (w *walker) arithmeticAssign(target syntax.ArithmExpr, op syntax.BinAritOperator, s scope) {
-	if !strings.HasSuffix(op.String(), "=") {
+	if assigns(op.String()) {
+		w.arithmeticTarget(target, s)
+	}
+}
+
+// assigns reports whether an operator of an expression sets its left side.
+func assigns(op string) bool {
+	return strings.HasSuffix(op, "=") && op != "==" && op != "!=" && op != "<=" && op != ">="
+}
+
+func (w *walker) arithmeticTarget(target syntax.ArithmExpr, s scope) {
+	word, ok := target.(*syntax.Word)
+	if !ok {
 		return
 	}
-	if word, ok := target.(*syntax.Word); ok && word.Lit() != "" {
-		w.assignedOddly(word.Lit(), w.span(word, s), s)
+	name := word.Lit()
+	if exp, ok := onlyPart[*syntax.ParamExp](word.Parts); ok && exp.Param != nil {
+		name = exp.Param.Value // a[i], without a dollar
+	}
+	if name != "" {
+		w.assignedOddly(name, w.span(word, s))
 	}
 }
 
@@ -110,9 +129,23 @@ func (w *walker) expression(text string, alone bool, span proposal.Span) {
 				return
 			}
 			w.number(name, span)
+			if assignsBeside(text[:i], text[end:]) {
+				w.assignedOddly(name, span)
+			}
 		}
 		i = end
 	}
+}
+
+// assignsBeside reports whether an expression sets the variable between before and
+// after.
+func assignsBeside(before, after string) bool {
+	before, after = strings.TrimRight(before, " \t\n"), strings.TrimLeft(after, " \t\n")
+	if strings.HasSuffix(before, "++") || strings.HasSuffix(before, "--") || strings.HasPrefix(after, "++") || strings.HasPrefix(after, "--") {
+		return true
+	}
+	op := after[:len(after)-len(strings.TrimLeft(after, "+-*/%<>=!&|^"))]
+	return strings.Contains(op, "=") && assigns(op[:strings.LastIndexByte(op, '=')+1])
 }
 
 // number notes that bash evaluates the variable name as an expression.

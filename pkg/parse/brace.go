@@ -14,21 +14,24 @@ import (
 // argsOf returns the words that word becomes: several when it holds braces.
 func (w *walker) argsOf(word *syntax.Word, s scope) []arg {
 	span := w.span(word, s)
-	if !hasBrace(word) {
-		value, split := literal(word, readWord)
+	if args, ok := w.knownArgs(word, span); ok {
+		return args
+	}
+	if w.posix || !hasBrace(word) {
+		value, split := w.known.literal(word, readWord)
 		return []arg{{Word: value, split: split, src: word, span: span}}
 	}
 	var out []arg
 	expanded := w.braces(word)
 	for _, one := range expanded {
-		value, split := literal(one, readWord)
+		value, split := w.known.literal(one, readWord)
 		if value == (proposal.Word{Static: true}) && !hasQuotes(one) {
 			continue // bash drops empty words that no quotes hold
 		}
 		out = append(out, arg{Word: value, split: split, src: word, span: span})
 	}
 	if expanded == nil {
-		value, _ := literal(&syntax.Word{Parts: beforeBrace(word)}, readWord)
+		value, _ := w.known.literal(&syntax.Word{Parts: beforeBrace(word)}, readWord)
 		value.Static = false
 		out = []arg{{Word: value, split: true, src: word, span: span}}
 	}

@@ -48,7 +48,7 @@ func (w *walker) binaryTest(expr *syntax.BinaryTest, s scope) {
 		}
 		return
 	case syntax.TsReMatch:
-		w.origin("BASH_REMATCH").unknown = true
+		w.origin("BASH_REMATCH").anything()
 	}
 	w.testExpr(expr.X, s)
 	w.testExpr(expr.Y, s)

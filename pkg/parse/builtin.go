@@ -16,6 +16,7 @@ func init() {
 	refuse := func(kind unknownKind) builtinCheck {
 		return func(w *walker, _ int, args []arg, _ scope, _ call) { w.unknown(kind, args[0].span) }
 	}
+	harmless := func(*walker, int, []arg, scope, call) {}
 	builtins = map[string]builtinCheck{
 		"eval": refuse(unknownEval), "source": refuse(unknownSource), ".": refuse(unknownSource), "alias": refuse(unknownAlias),
 		"unalias": refuse(unknownAlias), "bind": refuse(unknownCallback), "complete": refuse(unknownCallback),
@@ -24,6 +25,12 @@ func init() {
 		"printf": checkPrintf, "unset": checkUnset, "test": checkTest, "[": checkTest, "let": checkLet, "set": checkSet,
 		"shopt": checkShopt, "getopts": checkGetopts, "wait": checkWait, "export": checkDeclare, "declare": checkDeclare, "typeset": checkDeclare,
 		"local": checkDeclare, "readonly": checkDeclare, "command": checkCommand, "builtin": checkBuiltin, "exec": checkExec,
+		"jobs": checkJobs, "history": refuse(unknownCallback),
+	}
+	// What is left evaluates none of its words and starts nothing, whatever they are.
+	for _, name := range strings.Fields(`: true false echo pwd exit return shift break continue cd pushd popd dirs times kill fg bg disown suspend
+		logout umask ulimit help caller type`) {
+		builtins[name] = harmless
 	}
 }
 
@@ -49,16 +56,13 @@ func (w *walker) runsItself(name string, s scope) bool {
 	if !direct(s) || w.noShell && len(s.via) == 0 {
 		return false
 	}
-	for i := len(s.via) - 1; i >= 0; i-- {
-		shell, _, inner := strings.Cut(s.via[i], " ")
-		if inner && shells[shell] {
-			if shell == "bash" || shell == "rbash" {
-				return bashBuiltins[name]
-			}
-			return dashBuiltins[name]
-		}
+	switch shell := shellName(s.via); shell {
+	case "":
+		return !w.noShell && bashBuiltins[name]
+	case "bash", "rbash":
+		return bashBuiltins[name]
 	}
-	return !w.noShell && bashBuiltins[name]
+	return dashBuiltins[name]
 }
 
 // programsToo are builtins that also exist as programs, which evaluate nothing.
@@ -73,11 +77,10 @@ func (w *walker) builtin(index int, args []arg, s scope, c call) bool {
 		w.called = append(w.called, callSite{index: index, shell: s.shell, fn: s.fn, args: args})
 	}
 	check := builtins[args[0].Value]
-	if check == nil {
-		return false
+	if check != nil {
+		check(w, index, args, s, c)
 	}
-	check(w, index, args, s, c)
-	return true
+	return check != nil
 }
 
 // direct reports whether a shell itself reads the command: not a program that
@@ -141,6 +144,9 @@ func (w *walker) options(args []arg, letters, withValue string) (map[byte]arg, [
 						return found, nil, false
 					}
 					value = args[i]
+				}
+				if value.split || value.Glob {
+					return found, nil, false
 				}
 				found[letter] = value
 				break

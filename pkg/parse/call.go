@@ -24,6 +24,10 @@ func (w *walker) simple(stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []pr
 	c := call{redirects: redirects, stdin: stdin, span: w.span(stmt, s)}
 	var args []arg
 	for _, word := range expr.Args {
+		if w.posix && len(args) > 0 && declares[args[0].Value] && isAssignment(word) {
+			args = append(args, w.posixAssignment(word, s))
+			continue
+		}
 		args = append(args, w.argsOf(word, s)...)
 		w.subscriptRedirect(word, s)
 	}
@@ -61,9 +65,11 @@ func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) p
 		return proposal.Assign{}
 	}
 	name := assign.Name.Value
-	value, _ := literal(assign.Value, readAssign)
+	value, _ := w.known.literal(assign.Value, readAssign)
 	origin := w.origin(name)
-	origin.addWord(w, assign.Value)
+	if assign.Value != nil || assign.Array == nil {
+		origin.addWord(w, assign.Value)
+	}
 	if assign.Array != nil {
 		value = proposal.Word{}
 		put(&w.arrays, name, true)
@@ -73,9 +79,10 @@ func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) p
 	}
 	if assign.Append || assign.Index != nil {
 		value.Static = false
+		origin.appended = origin.appended || assign.Append
 	}
 	if !(reader && name == "IFS") {
-		w.assigned(name, w.span(assign, s), s)
+		w.assignedValue(name, value, w.span(assign, s))
 	}
 	w.localeValue(name, value, w.span(assign, s))
 	return proposal.Assign{Name: name, Value: value, Exported: exported}
@@ -121,6 +128,11 @@ func (w *walker) run(args []arg, s scope, c call) {
 	switch {
 	case !program.Static:
 		w.unknown(unknownProgram, program.span)
+	case w.posix:
+		w.commands[index].Builtin = w.runsItself(program.Value, s)
+		if w.commands[index].Builtin != bashBuiltins[program.Value] {
+			w.unknown(unknownPOSIX, program.span)
+		}
 	case program.Value == "":
 		w.unknown(unknownNoProgram, program.span)
 	case s.level > maxLevels:
@@ -172,7 +184,7 @@ func (w *walker) script(text string, span proposal.Span, s scope) {
 		w.unknowns = append(w.unknowns, finding)
 		return
 	}
-	if _, _, ok := reprint(file); !ok {
+	if _, _, ok := reprint(file); !ok || strings.HasSuffix(text, `\`) {
 		w.unknown(unknownUnstable, span)
 	}
 	if hasRiskyComment(text) {
@@ -183,7 +195,13 @@ func (w *walker) script(text string, span proposal.Span, s scope) {
 		w.shells++
 		s.shell, s.top, s.fn = w.shells, true, false
 	}
+	defer func(outer known) { w.known = outer }(w.known)
+	w.known = nil // another shell, or a later time
+	commands, unknowns := len(w.commands), len(w.unknowns)
 	w.stmts(file.Stmts, s)
+	if isPOSIX(shellName(s.via)) {
+		w.readAgain(text, s, w.commands[commands:], w.unknowns[unknowns:])
+	}
 }
 
 // hasRiskyComment reports whether text may hold one of the two kinds of comment

@@ -13,11 +13,20 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+var (
+	bashParsers  = parsersOf(syntax.LangBash)
+	posixParsers = parsersOf(syntax.LangPOSIX)
+)
+
+func parsersOf(dialect syntax.LangVariant) *sync.Pool {
+	return &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(dialect)) }}
+}
 
 // parseText parses text as bash. Comments are dropped: they mean nothing, and two
 // disagreements between this parser and bash hide in them.
-func parseText(text string) (file *syntax.File, err error) {
+func parseText(text string) (*syntax.File, error) { return parseWith(bashParsers, text) }
+
+func parseWith(parsers *sync.Pool, text string) (file *syntax.File, err error) {
 	defer func() {
 		if recover() != nil {
 			file, err = nil, errors.New("internal error of the parser")
@@ -63,8 +72,11 @@ func analyzeText(p proposal.Proposal, text string) proposal.Analysis {
 	if len(canonical) > 2*maxText {
 		return refused(text, unknownLong)
 	}
-	before := analyzeFile(p, text, first)
-	after := analyzeFile(p, canonical, second)
+	before, once := analyzeFile(p, text, first, nil)
+	if once != nil {
+		before, _ = analyzeFile(p, text, first, once)
+	}
+	after, _ := analyzeFile(p, canonical, second, once)
 	if !sameMeaning(before, after) {
 		after.Unknowns = append(after.Unknowns, unknownUnstable.at(wholeSpan(canonical)))
 	}
@@ -86,10 +98,16 @@ func reprint(file *syntax.File) (string, *syntax.File, bool) {
 	return canonical, second, err == nil && again == canonical
 }
 
-func analyzeFile(p proposal.Proposal, text string, file *syntax.File) proposal.Analysis {
-	w := newWalker(text, p.Env)
+// analyzeFile walks file. When the text sets variables to literals it also returns how
+// often each variable is set, with which another walk can tell the values.
+func analyzeFile(p proposal.Proposal, text string, file *syntax.File, once map[string]int) (proposal.Analysis, map[string]int) {
+	w := newWalker(text, p.Env, once)
 	w.stmts(file.Stmts, scope{top: true})
-	return w.finish(text)
+	analysis := w.finish(text)
+	if !w.certain {
+		return analysis, nil
+	}
+	return analysis, w.sets
 }
 
 // sameMeaning compares two analyses without their spans.

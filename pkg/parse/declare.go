@@ -42,7 +42,7 @@ func (w *walker) declared(assign *syntax.Assign, s scope) []arg {
 		static = false
 	}
 	word := proposal.Word{Value: name + "=" + value.Value, Static: static}
-	return []arg{{Word: word, src: assign.Value, span: span, compound: assign.Array != nil}}
+	return []arg{{Word: word, src: assign.Value, span: span, compound: assign.Array != nil, assigned: true}}
 }
 
 // checkDeclare looks at export, declare and the like by their words.
@@ -127,36 +127,21 @@ func (w *walker) declares(index int, a arg, exported, integer bool, s scope) {
 	if integer {
 		w.number(name, a.span)
 	}
-	w.assigned(name, a.span, s)
+	if !a.assigned {
+		w.assignedValue(name, proposal.Word{Value: value, Static: a.Static}, a.span)
+	}
 	if !hasValue {
 		put(&w.exported, name, w.exported[name] || exported)
 		if !exported {
 			return
 		}
-	} else if a.src == nil {
-		w.origin(name).addText(value)
+	} else if !a.assigned {
+		w.origin(name).addArg(a, value)
 		w.localeValue(name, proposal.Word{Value: value, Static: a.Static}, a.span)
-	} else {
-		w.origin(name).addWord(w, a.src)
 	}
 	put(&w.exported, name, w.exported[name] || exported)
 	assign := proposal.Assign{Name: name, Value: proposal.Word{Value: value, Static: a.Static && hasValue}, Exported: exported}
 	w.commands[index].Assigns = append(w.commands[index].Assigns, assign)
-}
-
-// shellVariables change how bash itself reads or runs what follows.
-var shellVariables = map[string]bool{
-	"IFS": true, "PS0": true, "PS1": true, "PS2": true, "PS4": true, "PROMPT_COMMAND": true, "BASH_ENV": true, "ENV": true,
-	"SHELLOPTS": true, "BASHOPTS": true, "POSIXLY_CORRECT": true, "BASH_ALIASES": true, "BASH_CMDS": true, "BASH_COMPAT": true,
-	"EXECIGNORE": true, "BASH_LOADABLES_PATH": true, "TEXTDOMAIN": true, "TEXTDOMAINDIR": true, "BASH_XTRACEFD": true,
-}
-
-// assigned checks the name of a variable that the text sets, whatever the value.
-func (w *walker) assigned(name string, span proposal.Span, _ scope) {
-	put(&w.sets, name, w.sets[name]+1)
-	if shellVariables[name] || strings.HasPrefix(name, "BASH_FUNC_") {
-		w.unknown(unknownVariable, span)
-	}
 }
 
 // searchVariables say where programs and files are found. Policy judges the values
@@ -167,8 +152,8 @@ var searchVariables = map[string]bool{
 }
 
 // assignedOddly checks a variable that is unset, or set to what bash makes up.
-func (w *walker) assignedOddly(name string, span proposal.Span, s scope) {
-	if w.assigned(name, span, s); searchVariables[name] {
+func (w *walker) assignedOddly(name string, span proposal.Span) {
+	if w.assigned(name, span); searchVariables[name] {
 		w.unknown(unknownVariable, span)
 	}
 }

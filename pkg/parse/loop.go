@@ -37,7 +37,7 @@ func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope
 	value := proposal.Word{}
 	origin := w.origin(loop.Name.Value)
 	if !loop.InPos.IsValid() {
-		origin.from("@")
+		origin.addWord(w, &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "@"}}}})
 	}
 	var items []arg
 	for _, item := range loop.Items {
@@ -47,7 +47,7 @@ func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope
 	if len(items) == 1 {
 		value = items[0].Word
 	}
-	w.assigned(loop.Name.Value, span, s)
+	w.assigned(loop.Name.Value, span)
 	if allLocales(items) {
 		put(&w.plainLocales, loop.Name.Value, true)
 	}
@@ -57,7 +57,7 @@ func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope
 		w.word(item, s)
 	}
 	if cmd.Select {
-		w.origin("REPLY").unknown = true
+		w.origin("REPLY").anything()
 	}
 }
 
@@ -97,8 +97,8 @@ func (w *walker) caseClause(cmd *syntax.CaseClause, s scope) {
 func (w *walker) coproc(cmd *syntax.CoprocClause, s scope) {
 	if cmd.Name != nil {
 		name, _ := literal(cmd.Name, readWord)
-		if w.variableName(arg{Word: name, span: w.span(cmd.Name, s)}, s) {
-			w.assignedOddly(name.Value, w.span(cmd.Name, s), s)
+		if w.variableName(arg{Word: name, span: w.span(cmd.Name, s)}) {
+			w.assignedOddly(name.Value, w.span(cmd.Name, s))
 		}
 		w.word(cmd.Name, s)
 	}

@@ -23,7 +23,7 @@ var knownPrograms = nameSet(`
 	rustup mvn gradle java javac make cmake ninja bazel gcc cc clang g++ ld as ar ruby gem bundle rake perl php lua dotnet swift zig ghc git gh hg svn
 	rg grep egrep fgrep find ls cat head tail sed awk gawk mawk nawk jq yq diff cmp sort uniq wc tr cut tee xargs test echo printf rm mv cp ln mkdir
 	rmdir touch chmod chown chgrp dd install stat file du df ps id whoami uname hostname date sleep env which basename dirname realpath readlink
-	mktemp seq yes expr bc dc od xxd hexdump base64 md5sum sha1sum sha256sum tar gzip gunzip zip unzip bzip2 xz zstd curl wget nc ncat socat ssh scp
+	mktemp seq nproc yes expr bc dc od xxd hexdump base64 md5sum sha1sum sha256sum tar gzip gunzip zip unzip bzip2 xz zstd curl wget nc ncat socat ssh scp
 	sftp rsync ftp telnet dig nslookup host ping ip ifconfig docker podman kubectl helm terraform aws gcloud az openssl gpg vi vim nano ed ex emacs
 	less more man shellcheck shfmt hadolint actionlint apt apt-get dpkg yum dnf apk brew systemctl service mount umount crontab kill pkill killall
 	column comm paste join fold fmt nl rev tac split csplit tsort shuf numfmt truncate sync tree patch strings nm objdump readelf gdb

@@ -3,130 +3,76 @@
 package parse
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// printsNumbers reports whether the last program of a substitution prints only
-// numbers, whatever its input is.
+// printsNumbers reports whether a substitution prints only numbers, whatever the files
+// hold and whatever they are called: exactly one of the counters below, perhaps behind
+// a pipe, perhaps trimmed, perhaps with a number in place of a failure. A text that
+// sets PATH or declares a function of such a name is refused elsewhere.
 func printsNumbers(stmts []*syntax.Stmt) bool {
-	if len(stmts) != 1 {
+	if len(stmts) != 1 || !undisturbed(stmts[0]) {
 		return false
 	}
-	stmt := stmts[0]
-	if binary, ok := stmt.Cmd.(*syntax.BinaryCmd); ok {
-		if binary.Op == syntax.OrStmt {
-			return fallsBack(binary.Y) && printsNumbers([]*syntax.Stmt{binary.X})
-		}
-		if binary.Op != syntax.Pipe {
-			return false
-		}
-		if trims(binary.Y) {
-			return printsNumbers([]*syntax.Stmt{binary.X})
-		}
-		return printsNumbers([]*syntax.Stmt{binary.Y})
-	}
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) == 0 {
-		return false
-	}
-	var argv []string
-	static := true
-	for _, word := range call.Args {
-		value, _ := literal(word, readWord)
-		argv = append(argv, value.Value)
-		static = static && value.Static
-	}
-	return numeric(argv, static, redirectsOutput(stmt.Redirs))
-}
-
-// fallsBack reports whether stmt is true, or echo 0.
-func fallsBack(stmt *syntax.Stmt) bool {
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || len(stmt.Redirs) > 0 {
-		return false
-	}
-	var words []string
-	for _, word := range call.Args {
-		words = append(words, word.Lit())
-	}
-	text := strings.Join(words, " ")
-	return text == "true" || text == ":" || text == "echo 0"
-}
-
-// trims reports whether stmt is tr -d of blanks, or head or tail of whole lines.
-func trims(stmt *syntax.Stmt) bool {
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || len(stmt.Redirs) > 0 || len(call.Args) < 2 {
-		return false
-	}
-	name, _ := literal(call.Args[0], readWord)
-	option, _ := literal(call.Args[1], readWord)
-	switch name.Value {
-	case "tr":
-		return option.Static && option.Value == "-d" && len(call.Args) == 3
-	case "head", "tail":
-		return option.Static && len(call.Args) == 2
-	}
-	return false
-}
-
-func redirectsOutput(redirs []*syntax.Redirect) bool {
-	for _, redir := range redirs {
-		if redir.Op == syntax.DplOut && redir.N == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// numeric knows the few programs that reviewers count with.
-func numeric(argv []string, static, redirected bool) bool {
-	if redirected {
-		return false
-	}
-	has := func(option string) bool {
-		for _, word := range argv[1:] {
-			if word == option {
-				return true
-			}
-		}
-		return false
-	}
-	switch argv[0] {
-	case "wc":
-		return len(argv) == 2 && static && strings.HasPrefix(argv[1], "-")
-	case "nproc":
-		return true
-	case "id":
-		return len(argv) == 2 && (argv[1] == "-u" || argv[1] == "-g")
-	case "grep", "rg":
-		return static && countsOneFile(argv[1:])
-	case "jq":
-		return static && len(argv) > 1 && strings.HasSuffix(argv[1], "length")
-	case "date":
-		return len(argv) == 2 && (argv[1] == "+%s" || argv[1] == "+%s%N" || argv[1] == "+%s%3N")
-	case "seq":
-		return static && strings.Trim(strings.Join(argv[1:], ""), "0123456789-") == ""
-	case "git":
-		return static && len(argv) > 2 && argv[1] == "rev-list" && has("--count")
-	}
-	return false
-}
-
-// countsOneFile reports whether grep prints one number: -c and at most one file.
-func countsOneFile(words []string) bool {
-	counts, operands := false, 0
-	for _, word := range words {
-		letters, option := strings.CutPrefix(word, "-")
+	if binary, ok := stmts[0].Cmd.(*syntax.BinaryCmd); ok && len(stmts[0].Redirs) == 0 {
+		x, y := []*syntax.Stmt{binary.X}, []*syntax.Stmt{binary.Y}
 		switch {
-		case !option:
-			operands++
-		case strings.Trim(letters, "ciEFvwxPs") != "":
+		case binary.Op == syntax.OrStmt:
+			return fallback.MatchString(plainWords(binary.Y)) && printsNumbers(x)
+		case binary.Op != syntax.Pipe:
+			return false
+		case len(binary.Y.Redirs) == 0 && trimmer.MatchString(plainWords(binary.Y)):
+			return printsNumbers(x)
+		case len(binary.Y.Redirs) == 0 && firstField.MatchString(plainWords(binary.Y)):
+			return counterOfFile.MatchString(plainWords(binary.X)) || printsNumbers(x)
+		}
+		return printsNumbers(y)
+	}
+	return counter.MatchString(plainWords(stmts[0]))
+}
+
+// The commands as plainWords writes them: each word with a newline behind it.
+var (
+	fallback      = regexp.MustCompile(`^(true|:|echo\n\d+)\n$`)
+	firstField    = regexp.MustCompile(`^(awk\n\{ ?print \$1 ?\}|cut\n(-d \n-f1|-d\n \n-f1|-f1\n-d |-d \n-f\n1))\n$`)
+	counterOfFile = regexp.MustCompile(`^wc\n-[lwcm]\n[^-\n][^\n]*\n$`) // the number, a blank, the name
+	trimmer       = regexp.MustCompile(`^(tr\n-d\n[^\n]*|xargs|(head|tail)\n(-n\n?|-)\d+)\n$`)
+	counter       = regexp.MustCompile(`^(wc\n(-[lwcmL]+|--(lines|words|bytes|chars))|nproc(\n--all)?|id\n-[ug]|date\n(-u\n)?\+(%-?[sNYmdHMSju]|%3N|\d)+|` +
+		`seq(\n-?\d+)+|grep\n(-[ciEFvwxPs]+\n)*-[ciEFvwxPs]*c[ciEFvwxPs]*\n(-[ciEFvwxPs]+\n)*([^-\n][^\n]*)?(\n[^-\n][^\n]*)?|git\nrev-list\n--count(\n[^-\n][^\n]*)+)\n$`)
+)
+
+// undisturbed reports whether nothing but stmt's own output reaches its reader.
+func undisturbed(stmt *syntax.Stmt) bool {
+	if stmt.Background || stmt.Coprocess || stmt.Disown || stmt.Negated {
+		return false
+	}
+	for _, redir := range stmt.Redirs {
+		input := redir.N == nil && (redir.Op == syntax.RdrIn || redir.Op == syntax.WordHdoc || redir.Op == syntax.Hdoc)
+		silent := redir.N != nil && redir.N.Value == "2" && redir.Op == syntax.RdrOut && redir.Word.Lit() == "/dev/null"
+		if !input && !silent {
 			return false
 		}
-		counts = counts || option && strings.Contains(letters, "c")
 	}
-	return counts && operands <= 2
+	return true
+}
+
+// plainWords writes the words of a simple command that only has literal ones, each with
+// a newline behind it; "" for every other statement.
+func plainWords(stmt *syntax.Stmt) string {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || !undisturbed(stmt) {
+		return ""
+	}
+	var out strings.Builder
+	for _, word := range call.Args {
+		value, split := literal(word, readWord)
+		if !value.Static || split || strings.Contains(value.Value, "\n") {
+			return ""
+		}
+		out.WriteString(value.Value + "\n")
+	}
+	return out.String()
 }

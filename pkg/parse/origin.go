@@ -12,21 +12,34 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An operandUse is a word that a builtin may read as an option or an operator.
-type operandUse struct {
-	kind unknownKind
-	span proposal.Span
+// A doubt is a word that is understood only when nothing in the text, read to its end,
+// can make it mean more than it shows.
+type doubt struct {
+	kind  unknownKind
+	span  proposal.Span
+	clear func() bool
+}
+
+func (w *walker) doubt(kind unknownKind, span proposal.Span, clear func() bool) {
+	w.doubts = append(w.doubts, doubt{kind, span, clear})
 }
 
 // An origin is everything that a variable may hold because of the text. Bash
 // evaluates variables as expressions in arithmetic, and a[$(id)] in one runs id.
 type origin struct {
-	unknown bool     // anything: input, output of a program
-	text    bool     // literal text that is not a number
-	special bool     // literal text that could be an expression or an operator of test
-	option  bool     // literal text with an option of find that runs something
-	names   []string // other variables
+	unknown  bool                // anything: input, output of a program
+	outside  bool                // anything, and not by one of the values
+	counted  bool                // numbers that a program prints
+	text     bool                // literal text that is not a number
+	option   bool                // literal text with an option of find that runs something
+	percent  bool                // literal text with a percent sign
+	appended bool                // some value is added to what was there
+	names    []string            // other variables
+	values   [][]syntax.WordPart // the values that are assigned, as they are written
 }
+
+// maxValues is how many values of one variable are looked at.
+const maxValues = 64
 
 func (w *walker) origin(name string) *origin {
 	o := w.values[name]
@@ -39,19 +52,57 @@ func (w *walker) origin(name string) *origin {
 
 func (o *origin) from(name string) { o.names = append(o.names, name) }
 
+// anything notes a value that comes from outside the text.
+func (o *origin) anything() { o.unknown, o.outside = true, true }
+
 func (o *origin) addText(text string) {
 	if strings.Trim(text, "0123456789+-. \t\n") != "" {
 		o.text = true
 	}
 	o.option = o.option || strings.Contains(text, "-exec") || strings.Contains(text, "-ok")
-	if strings.ContainsAny(text, "[$`\\") || strings.Contains(text, "-v") || strings.Contains(text, "-R") {
-		o.special = true
+	o.percent = o.percent || strings.Contains(text, "%")
+}
+
+// addLiteral notes a value that is exactly text.
+func (o *origin) addLiteral(text string) {
+	o.addText(text)
+	o.addValue([]syntax.WordPart{&syntax.SglQuoted{Value: text}})
+}
+
+func (o *origin) addValue(parts []syntax.WordPart) {
+	if len(o.values) == maxValues {
+		o.anything()
+		return
+	}
+	o.values = append(o.values, parts)
+}
+
+// addArg notes the value in a word NAME=value that a program or builtin reads.
+func (o *origin) addArg(a arg, value string) {
+	if a.Static {
+		o.addLiteral(value)
+	} else {
+		o.anything()
 	}
 }
 
+// addWord notes that word's value is assigned.
 func (o *origin) addWord(w *walker, word *syntax.Word) {
-	if word != nil {
-		o.addParts(w, word.Parts)
+	if word == nil {
+		o.addValue(nil)
+		return
+	}
+	o.addParts(w, word.Parts)
+	o.addValue(word.Parts)
+	if !hasBrace(word) {
+		return
+	}
+	words := w.braces(word)
+	if words == nil {
+		o.anything()
+	}
+	for _, one := range words {
+		o.addValue(one.Parts)
 	}
 }
 
@@ -68,26 +119,36 @@ func (o *origin) addParts(w *walker, parts []syntax.WordPart) {
 		case *syntax.ParamExp:
 			o.addParam(w, part)
 		case *syntax.CmdSubst:
-			o.unknown = o.unknown || !printsNumbers(part.Stmts)
+			counts := printsNumbers(part.Stmts)
+			o.counted, o.unknown = o.counted || counts, o.unknown || !counts
 		default:
 			o.unknown = true
 		}
 	}
 }
 
+// addParam follows the forms of ${…} that give a part of the value, or a word of
+// their own. The others may make up text.
 func (o *origin) addParam(w *walker, exp *syntax.ParamExp) {
-	if exp.Length || exp.Param == nil {
+	if exp.Length {
+		return
+	}
+	if exp.Param == nil || exp.Excl || exp.Names != 0 {
+		o.unknown = true
 		return
 	}
 	o.from(paramName(exp.Param.Value))
 	if exp.Exp != nil {
-		o.addWord(w, exp.Exp.Word)
+		switch exp.Exp.Op {
+		case syntax.OtherParamOps: // @a and others print more than the value
+			o.unknown = true
+		case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix: // a pattern
+		default:
+			o.addParts(w, exp.Exp.Word.Parts)
+		}
 	}
-	if exp.Repl != nil {
-		o.addWord(w, exp.Repl.With)
-	}
-	if exp.Excl {
-		o.unknown = true
+	if exp.Repl != nil && exp.Repl.With != nil {
+		o.addParts(w, exp.Repl.With.Parts)
 	}
 }
 
@@ -99,17 +160,9 @@ func paramName(name string) string {
 	return name
 }
 
-// anyText are variables that the shell itself fills with text from elsewhere.
-var anyText = map[string]bool{
-	"_": true, "REPLY": true, "OPTARG": true, "MAPFILE": true, "PWD": true, "OLDPWD": true, "DIRSTACK": true, "BASH_REMATCH": true,
-	"BASH_COMMAND": true, "BASH_ARGV": true, "BASH_ARGV0": true, "BASH_SOURCE": true, "BASH_EXECUTION_STRING": true,
-	"FUNCNAME": true, "READLINE_LINE": true, "COMP_LINE": true, "COMP_WORDS": true, "COPROC": true,
-	"PS4": true, "IFS": true, "-": true,
-}
-
 // may walks name's origins and reports whether one of them has what wanted asks.
 func (w *walker) may(name string, wanted func(*origin) bool, seen map[string]bool) bool {
-	if anyText[name] {
+	if anyText(name) {
 		return true
 	}
 	if seen[name] {
@@ -117,30 +170,85 @@ func (w *walker) may(name string, wanted func(*origin) bool, seen map[string]boo
 	}
 	seen[name] = true
 	o := w.values[name]
-	if o == nil {
-		return false
-	}
-	if o.unknown || wanted(o) {
-		return true
-	}
-	for _, other := range o.names {
-		if w.may(other, wanted, seen) {
-			return true
-		}
-	}
-	return false
+	return o != nil && w.holds(o, wanted, seen)
 }
 
-// checkOrigins refuses variables that are evaluated and may hold more than numbers.
+// holds is may for a value that has no name.
+func (w *walker) holds(o *origin, wanted func(*origin) bool, seen map[string]bool) bool {
+	if o.unknown || o.counted && w.sets["PATH"] > 0 || wanted(o) {
+		return true
+	}
+	return slices.ContainsFunc(o.names, func(name string) bool { return w.may(name, wanted, seen) })
+}
+
+// onlyNumbers reports whether nothing in the text can make word anything but numbers.
+func (w *walker) onlyNumbers(word *syntax.Word) bool {
+	if word == nil {
+		return false
+	}
+	o := &origin{}
+	o.addParts(w, word.Parts)
+	return !w.holds(o, func(o *origin) bool { return o.text }, map[string]bool{})
+}
+
+// literals returns all values of a word that is one expansion. It reports false when
+// the text does not name them all.
+func (w *walker) literals(parts []syntax.WordPart, seen map[string]bool) ([]string, bool) {
+	if quoted, ok := onlyPart[*syntax.DblQuoted](parts); ok && !quoted.Dollar && len(quoted.Parts) == 1 {
+		parts = quoted.Parts
+	}
+	exp, ok := onlyPart[*syntax.ParamExp](parts)
+	if !ok || exp.Param == nil || !plainValue(exp) {
+		value, _ := literal(&syntax.Word{Parts: parts}, readWord)
+		return []string{value.Value}, len(parts) == 0 || value.Static
+	}
+	name := paramName(exp.Param.Value)
+	o := w.values[name]
+	if seen[name] || anyText(name) || o != nil && (o.outside || o.appended) {
+		return nil, false
+	}
+	seen[name] = true
+	defer delete(seen, name)
+	out := []string{""}
+	if o == nil {
+		return out, true
+	}
+	for _, value := range o.values {
+		more, ok := w.literals(value, seen)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, more...)
+	}
+	return out, len(out) <= maxValues
+}
+
+// onlyPart returns the one part of a word, when it is a T.
+func onlyPart[T syntax.WordPart](parts []syntax.WordPart) (part T, ok bool) {
+	if len(parts) == 1 {
+		part, ok = parts[0].(T)
+	}
+	return part, ok
+}
+
+// plainValue reports whether exp is a variable's whole value, or an array's elements.
+func plainValue(exp *syntax.ParamExp) bool {
+	bare := *exp
+	bare.Index = nil
+	return isPlainParam(&bare)
+}
+
+// checkOrigins refuses variables that are evaluated and may hold more than numbers,
+// and words that are in doubt.
 func (w *walker) checkOrigins() {
 	for _, name := range sorted(w.numbers) {
 		if w.may(name, func(o *origin) bool { return o.text }, map[string]bool{}) {
 			w.unknown(unknownArithmetic, w.numbers[name])
 		}
 	}
-	for _, name := range sorted(w.operands) {
-		if w.may(name, func(o *origin) bool { return o.special }, map[string]bool{}) {
-			w.unknown(w.operands[name].kind, w.operands[name].span)
+	for _, doubt := range w.doubts {
+		if !doubt.clear() {
+			w.unknown(doubt.kind, doubt.span)
 		}
 	}
 }

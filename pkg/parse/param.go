@@ -55,8 +55,8 @@ func (w *walker) expansion(exp *syntax.ParamExp, s scope, quoted bool) {
 		return
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
 		w.origin(exp.Param.Value).addWord(w, exp.Exp.Word)
-		w.assigned(exp.Param.Value, span, s)
-		value, _ := literal(exp.Exp.Word, readAssign)
+		w.assigned(exp.Param.Value, span)
+		value, _ := w.known.literal(exp.Exp.Word, readAssign)
 		assign := proposal.Assign{Name: exp.Param.Value, Value: value}
 		w.emit(proposal.Command{Assigns: []proposal.Assign{assign}, Via: s.via, Inside: s.inside, Span: span})
 	}

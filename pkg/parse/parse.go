@@ -17,7 +17,8 @@
 // tool run another one (go test -exec, tar --to-command) is policy's work, apart
 // from the wrappers and the few options listed in wrapper.go, find.go and git.go.
 // It also trusts that the environment is empty of what bash reads by itself
-// (BASH_ENV, exported functions) when the canonical text is executed.
+// (BASH_ENV, exported functions) when the canonical text is executed, and leaves the
+// profiles that a login shell reads to policy.
 package parse
 
 import (
@@ -101,7 +102,7 @@ func analyzeArgv(p proposal.Proposal, argv []string) proposal.Analysis {
 		offset += len(text) + 1
 	}
 	canonical := strings.Join(quoted, " ")
-	w := newWalker(canonical, p.Env)
+	w := newWalker(canonical, p.Env, nil)
 	w.noShell = true
 	span := wholeSpan(canonical)
 	w.run(args, scope{span: &span}, call{span: span})

@@ -55,23 +55,31 @@ func (w *walker) redirect(redir *syntax.Redirect, s scope) proposal.Redirect {
 	}
 	switch r.Kind {
 	case "heredoc":
-		r.Target = heredoc(redir)
+		r.Target = w.known.heredoc(redir)
 		return r
 	case "herestring":
-		r.Target, _ = literal(redir.Word, readAssign)
+		r.Target, _ = w.known.literal(redir.Word, readAssign)
 		return r
 	}
-	r.Target, _ = literal(redir.Word, readWord)
+	r.Target, _ = w.known.literal(redir.Word, readWord)
 	if hasBrace(redir.Word) || isTilde(redir.Word) {
 		r.Target.Static = false
 	}
-	if hasProcess(redir.Word) {
+	if _, ok := onlyPart[*syntax.ProcSubst](redir.Word.Parts); ok {
 		r.Kind = "process"
-	} else if r.Kind == "dup" && !(r.Target.Static && isDescriptor(r.Target.Value)) {
+		return r
+	}
+	if r.Kind == "dup" && !(r.Target.Static && isDescriptor(r.Target.Value)) {
 		r.Kind = "write"
 		if redir.Op == syntax.DplIn {
 			r.Kind = "read"
 		}
+	}
+	if w.posix && (r.FD > 9 || r.Kind != "dup" && redirectKind(redir.Op) == "dup") {
+		w.unknown(unknownPOSIX, w.span(redir.Word, s)) // 10>f is a word there, and >&f an error
+	}
+	if r.Kind != "dup" {
+		w.target(redir.Word, r.Target, w.span(redir.Word, s))
 	}
 	return r
 }
@@ -103,7 +111,7 @@ func (w *walker) descriptor(n *syntax.Lit, s scope) int {
 	if !syntax.ValidName(name) {
 		w.unknown(unknownName, w.span(n, s))
 	}
-	w.assignedOddly(name, w.span(n, s), s)
+	w.assignedOddly(name, w.span(n, s))
 	return -1
 }
 
@@ -117,17 +125,8 @@ func isTilde(word *syntax.Word) bool {
 	return ok && strings.HasPrefix(lit.Value, "~")
 }
 
-func hasProcess(word *syntax.Word) bool {
-	for _, part := range word.Parts {
-		if _, ok := part.(*syntax.ProcSubst); ok {
-			return true
-		}
-	}
-	return false
-}
-
 // heredoc returns a here-document's text.
-func heredoc(redir *syntax.Redirect) proposal.Word {
+func (k known) heredoc(redir *syntax.Redirect) proposal.Word {
 	if redir.Hdoc == nil {
 		return proposal.Word{Static: true}
 	}
@@ -141,7 +140,7 @@ func heredoc(redir *syntax.Redirect) proposal.Word {
 	if raw {
 		value = proposal.Word{Value: redir.Hdoc.Lit(), Static: true}
 	} else {
-		value, _ = literal(redir.Hdoc, readQuoted)
+		value, _ = k.literal(redir.Hdoc, readQuoted)
 	}
 	if redir.Op == syntax.DashHdoc {
 		value.Value = withoutTabs(value.Value)

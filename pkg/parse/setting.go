@@ -36,7 +36,7 @@ func checkSet(w *walker, _ int, args []arg, s scope, _ call) {
 			return
 		}
 		letters := a.Value[1:]
-		if strings.Trim(letters, "euxvfCETbhmPo") != "" {
+		if !a.Static || strings.Trim(letters, "euxvfCETbhmPo") != "" || strings.Count(letters, "o") > 1 {
 			w.unknown(unknownSetting, a.span)
 			return
 		}

@@ -4,12 +4,14 @@ package parse
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Programs that read shell text. All of it is read as bash.
+// Programs that read shell text. What sh, dash and ash read is read twice, as bash and
+// as POSIX shell; the others' dialects are not understood.
 var shells = map[string]bool{
 	"bash": true, "sh": true, "dash": true, "ash": true, "rbash": true, "ksh": true, "mksh": true, "ksh93": true, "zsh": true, "hush": true,
 	"fish": true, "csh": true, "tcsh": true, "yash": true, "posh": true, "rc": true, "elvish": true, "nu": true, "pwsh": true,
@@ -85,16 +87,14 @@ func (w *walker) shellCommand(name string, rest []arg, s scope) {
 		w.unknown(unknownScript, rest[0].span)
 		return
 	}
-	if !bashLike(name) {
+	if !bashLike(name) || slices.Contains(s.via, "busybox") {
 		w.unknown(unknownDialect, rest[0].span)
 	}
 	w.positional(rest[1:])
 	w.script(rest[0].Value, rest[0].span, s.through(name+" -c"))
 }
 
-func bashLike(name string) bool {
-	return name == "bash" || name == "sh" || name == "dash" || name == "rbash" || name == "ash"
-}
+func bashLike(name string) bool { return name == "bash" || name == "rbash" || isPOSIX(name) }
 
 // shellFile notes a script file: its text is the workspace's own, unless this text
 // wrote it.
@@ -132,11 +132,11 @@ func (w *walker) positional(args []arg) {
 	for _, a := range args {
 		switch {
 		case a.Static:
-			origin.addText(a.Value)
+			origin.addLiteral(a.Value)
 		case a.src != nil:
 			origin.addWord(w, a.src)
 		default:
-			origin.unknown = true
+			origin.anything()
 		}
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The test builtin evaluates the subscript after -v and -R. So these operators
-// take a plain name here, and no expansion may become one of them.
+// The test builtin evaluates the subscript of a name after -v and -R, and nothing
+// else. So these operators take a plain name here, and a word that may become one of
+// them must not stand before a word that may hold a subscript.
 
 var binaryTests = strings.Fields("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef -a -o")
-var unaryTests = strings.Fields("-a -b -c -d -e -f -g -h -k -p -r -s -t -u -w -x -G -L -N -O -S -o -z -n")
 
 func checkTest(w *walker, _ int, args []arg, s scope, _ call) {
 	operands := args[1:]
@@ -21,19 +21,19 @@ func checkTest(w *walker, _ int, args []arg, s scope, _ call) {
 		operands = operands[:len(operands)-1]
 	}
 	for i, a := range operands {
-		switch {
-		case a.Static:
-			w.nameTest(operands, i, s)
-		case a.split || a.Glob:
-			w.dynamicOption(a, unknownTest)
-		case !isOperand(operands, i):
-			w.dynamicOption(a, unknownTest)
+		if a.Static {
+			w.nameTest(operands, i)
+			continue
+		}
+		followed := i+1 < len(operands) && mayHoldSubscript(operands[i+1])
+		if a.split || a.Glob || followed {
+			w.doubt(unknownTest, a.span, func() bool { return w.noOperator(a) })
 		}
 	}
 }
 
 // nameTest checks what follows -v and -R.
-func (w *walker) nameTest(operands []arg, i int, _ scope) {
+func (w *walker) nameTest(operands []arg, i int) {
 	if (operands[i].Value != "-v" && operands[i].Value != "-R") || i+1 == len(operands) {
 		return
 	}
@@ -43,15 +43,40 @@ func (w *walker) nameTest(operands []arg, i int, _ scope) {
 	}
 }
 
-// isOperand reports whether operands[i] stands beside a literal operator, so that
-// it cannot be read as one itself.
-func isOperand(operands []arg, i int) bool {
-	is := func(j int, names []string) bool {
-		return j >= 0 && j < len(operands) && operands[j].Static && slices.Contains(names, operands[j].Value)
-	}
+func mayHoldSubscript(a arg) bool { return !a.Static || strings.Contains(a.Value, "[") }
+
+// noOperator reports whether a cannot become -v or -R, nor bring them or a subscript
+// along when it is several words.
+func (w *walker) noOperator(a arg) bool {
 	switch {
-	case len(operands) == 1, len(operands) == 2 && i == 1 && operands[0].Static && operands[0].Value == "!":
-		return true
+	case a.src == nil:
+		return false
+	case a.Glob:
+		return a.Value != "" && a.Value[0] != '-' || literalEnd(a.src)
+	case !a.split:
+		return a.Value != "" && a.Value[0] != '-' || w.onlyNumbers(a.src) || w.harmlessFields(a.src)
 	}
-	return is(i+1, binaryTests) || is(i-1, binaryTests) || is(i-1, unaryTests)
+	return w.onlyNumbers(a.src) || w.harmlessFields(a.src)
+}
+
+// harmlessFields reports whether all values of word are known, and none is or holds an
+// operator or a subscript.
+func (w *walker) harmlessFields(word *syntax.Word) bool {
+	values, ok := w.literals(word.Parts, map[string]bool{})
+	for _, value := range values {
+		for field := range strings.FieldsSeq(value) {
+			ok = ok && field != "-v" && field != "-R" && !strings.ContainsAny(field, "[*?\\")
+		}
+	}
+	return ok
+}
+
+// literalEnd reports whether a pattern ends in text that no operator ends in.
+func literalEnd(word *syntax.Word) bool {
+	lit, ok := word.Parts[len(word.Parts)-1].(*syntax.Lit)
+	if !ok {
+		return false
+	}
+	end := lit.Value[strings.LastIndexAny(lit.Value, `*?[]\`)+1:]
+	return end != "" && !strings.HasSuffix("-v", end) && !strings.HasSuffix("-R", end)
 }

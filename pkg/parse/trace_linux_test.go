@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // stubs are programs that do nothing; a traced text can name them freely.
@@ -21,12 +23,28 @@ var stubs = strings.Fields("id whoami uname date go git grep wc tail head sort l
 // real are the wrappers that must really start what they wrap.
 var real = strings.Fields("env timeout nice nohup xargs find bash sh setsid stdbuf cat seq ionice taskset true false flock")
 
-// A lab is a scratch directory with a PATH of stubs.
-type lab struct{ dir, path string }
+// A lab is a scratch directory with a PATH of stubs, and the user that runs there.
+type lab struct {
+	dir, path string
+	as        *syscall.Credential
+}
 
+// newLab makes a lab. Root hands it to nobody, so that no text can harm the host.
 func newLab(t testing.TB) lab {
 	t.Helper()
 	l := lab{dir: t.TempDir(), path: t.TempDir()}
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		l.as = &syscall.Credential{Uid: nobody, Gid: nobody}
+		for _, dir := range []string{filepath.Dir(l.dir), filepath.Dir(l.path), l.path} {
+			if err := os.Chmod(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chown(l.dir, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, name := range stubs {
 		link(t, "/bin/true", filepath.Join(l.path, name))
 	}
@@ -38,7 +56,7 @@ func newLab(t testing.TB) lab {
 		link(t, found, filepath.Join(l.path, name))
 	}
 	for _, name := range []string{"f", "x y", "a.go", "-n"} {
-		if err := os.WriteFile(filepath.Join(l.dir, name), []byte("one\ntwo\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(l.dir, name), []byte("one\ntwo\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,25 +74,35 @@ func link(t testing.TB, from, to string) {
 // executed, the first bash apart.
 func (l lab) trace(t testing.TB, text string) [][]string {
 	t.Helper()
+	return l.traceShell(t, []string{"/bin/bash", "--norc", "--noprofile"}, text)
+}
+
+// traceDash is trace with dash.
+func (l lab) traceDash(t testing.TB, text string) [][]string {
+	t.Helper()
+	return l.traceShell(t, []string{"/bin/dash"}, text)
+}
+
+func (l lab) traceShell(t testing.TB, shell []string, text string) [][]string {
+	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := exec.Command("/bin/bash", "--norc", "--noprofile", "-c", text)
+	cmd := exec.Command(shell[0], append(shell[1:], "-c", text)...)
 	cmd.Dir = l.dir
 	cmd.Env = []string{"PATH=" + l.path, "HOME=" + l.dir, "LC_ALL=C.UTF-8"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true, Credential: l.as}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pid := cmd.Process.Pid
-	stop := time.AfterFunc(5*time.Second, func() { syscall.Kill(-pid, syscall.SIGKILL) })
+	defer cmd.Process.Release()
+	f := &tracer{seen: map[int]bool{cmd.Process.Pid: true}}
+	stop := time.AfterFunc(5*time.Second, f.kill)
 	defer stop.Stop()
-	execs, err := follow(pid)
-	syscall.Kill(-pid, syscall.SIGKILL)
-	cmd.Process.Release()
-	if err != nil {
+	defer f.kill()
+	if err := f.follow(cmd.Process.Pid); err != nil {
 		t.Fatalf("cannot trace %q: %v", text, err)
 	}
-	return execs
+	return f.execs
 }
 
 const (
@@ -82,17 +110,48 @@ const (
 	waitOptions  = syscall.WALL | 0x20000000                                                                                                      // WNOTHREAD
 )
 
-// follow is a small ptrace loop over the whole process tree.
-func follow(root int) (execs [][]string, err error) {
+// A tracer follows a whole process tree.
+type tracer struct {
+	execs [][]string
+	mutex sync.Mutex
+	seen  map[int]bool
+}
+
+// kill ends every process of the tree, those that left its group included.
+func (f *tracer) kill() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for pid := range f.seen {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+func (f *tracer) note(pid int, alive bool) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if delete(f.seen, pid); alive {
+		f.seen[pid] = true
+	}
+}
+
+// limits hold for the shell and whatever it starts.
+var limits = map[int]uint64{syscall.RLIMIT_CPU: 3, syscall.RLIMIT_FSIZE: 1 << 20, syscall.RLIMIT_AS: 1 << 30, 6 /* NPROC */ : 256}
+
+// follow is a small ptrace loop.
+func (f *tracer) follow(root int) error {
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(root, &status, waitOptions, nil); err != nil {
-		return nil, err
+		return err
 	}
 	if err := syscall.PtraceSetOptions(root, traceOptions); err != nil {
-		return nil, err
+		return err
+	}
+	for resource, limit := range limits {
+		value := syscall.Rlimit{Cur: limit, Max: limit}
+		syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(root), uintptr(resource), uintptr(unsafe.Pointer(&value)), 0, 0, 0)
 	}
 	if err := syscall.PtraceCont(root, 0); err != nil {
-		return nil, err
+		return err
 	}
 	for {
 		pid, err := syscall.Wait4(-1, &status, waitOptions, nil)
@@ -100,10 +159,11 @@ func follow(root int) (execs [][]string, err error) {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.ECHILD:
-			return execs, nil
+			return nil
 		case err != nil:
-			return nil, err
-		case !status.Stopped():
+			return err
+		}
+		if f.note(pid, status.Stopped()); !status.Stopped() {
 			continue
 		}
 		signal := 0
@@ -111,9 +171,9 @@ func follow(root int) (execs [][]string, err error) {
 		case cause == syscall.PTRACE_EVENT_EXEC:
 			argv, err := argvOf(pid)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			execs = append(execs, argv)
+			f.execs = append(f.execs, argv)
 		case cause <= 0 && status.StopSignal() != syscall.SIGTRAP && status.StopSignal() != syscall.SIGSTOP:
 			signal = int(status.StopSignal())
 		}

@@ -27,6 +27,7 @@ var (
 	unknownBlank     = unknownKind{"invisible-character", "the text holds an invisible or unusual blank character", "use plain spaces; name the character with $'\\u....' where it is meant"}
 	unknownSyntax    = unknownKind{"syntax", "this is not valid bash", "mend the syntax error"}
 	unknownDialect   = unknownKind{"dialect", "this is not bash, or only a newer bash", "write it as bash 5.0 reads it"}
+	unknownPOSIX     = unknownKind{"posix", "sh is not bash: it reads this text as something else", "write it as POSIX shell, or use bash -c"}
 	unknownUnstable  = unknownKind{"unstable", "printed and read again the text means something else", "write it more plainly: one command a line, simple quotes"}
 	unknownAmbiguous = unknownKind{"ambiguous", "readers of this text disagree about where the comment ends or begins", "leave the comment out, or put it on a line of its own without a backslash at its end"}
 	unknownComment   = unknownKind{"nested-comment", "a comment inside this quoted script may be read in two ways", "leave comments out of quoted scripts"}
@@ -65,5 +66,6 @@ var (
 	unknownSetting    = unknownKind{"shell-setting", "this setting changes how later words are read", "leave the setting out"}
 	unknownVariable   = unknownKind{"shell-variable", "this variable changes how the shell reads or runs commands", "do not set it"}
 	unknownExtglob    = unknownKind{"extglob", "extended patterns are read only with a setting", "use plain patterns"}
+	unknownNetwork    = unknownKind{"network-redirect", "bash connects to a host when a redirection names /dev/tcp or /dev/udp, and what this one names is known only when it runs", "write ./ before the expansion, or name the file literally"}
 	unknownQuoting    = unknownKind{"quoting", "the quotes in this expansion may be read in two ways", "put the text in a variable of its own"}
 )

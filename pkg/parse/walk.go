@@ -9,9 +9,12 @@ import (
 )
 
 func (w *walker) stmts(stmts []*syntax.Stmt, s scope) {
+	mark := len(w.learned)
 	for _, stmt := range stmts {
 		w.stmt(stmt, s)
+		w.learn(stmt, s)
 	}
+	w.forget(mark)
 }
 
 func (w *walker) stmt(stmt *syntax.Stmt, s scope) {
@@ -73,10 +76,21 @@ func (w *walker) chain(binary *syntax.BinaryCmd, s scope, background bool) {
 		binary = next
 	}
 	first := right[len(right)-1]
+	mark := len(w.learned)
 	w.stmt(left, side(first, s, false))
-	for i := len(right) - 1; i >= 0; i-- {
-		w.stmt(right[i].Y, side(right[i], s, true))
+	if first.Op == syntax.AndStmt {
+		w.learn(left, s)
 	}
+	for i, sure := len(right)-1, true; i >= 0; i-- {
+		if sure = sure && right[i].Op == syntax.AndStmt; !sure {
+			w.forget(mark)
+		}
+		w.stmt(right[i].Y, side(right[i], s, true))
+		if sure {
+			w.learn(right[i].Y, s)
+		}
+	}
+	w.forget(mark)
 }
 
 func side(binary *syntax.BinaryCmd, s scope, right bool) scope {

@@ -12,6 +12,7 @@ import (
 type walker struct {
 	text     string
 	noShell  bool // argv: no shell reads the outermost words
+	posix    bool // the second reading of what sh -c reads
 	commands []proposal.Command
 	unknowns []proposal.Unknown
 	depth    int // levels in the syntax tree
@@ -19,7 +20,7 @@ type walker struct {
 
 	values    map[string]*origin         // what variables may hold
 	numbers   map[string]proposal.Span   // variables that bash evaluates as expressions
-	operands  map[string]operandUse      // words that a builtin may read as an option or operator
+	doubts    []doubt                    // words that only the whole text can clear
 	exported  map[string]bool            // variables that are exported by name alone
 	functions map[functionName]*function // functions that the text declares
 	shells    int                        // shells that the text starts
@@ -33,7 +34,12 @@ type walker struct {
 	written   map[string]bool            // files that redirections write
 	scripts   map[string][]proposal.Span // files that are run
 
-	sets         map[string]int  // how often the text sets a variable
+	sets    map[string]int // how often the text sets a variable
+	once    map[string]int // the same from an earlier walk
+	known   known          // variables whose value is certain here
+	learned []string       // their names, in the order in which they were learned
+	certain bool           // the text sets some variable to a literal
+
 	plainLocales map[string]bool // loop variables that hold plain locales
 	locales      []namedAt       // variables that a locale is set from
 }
@@ -55,20 +61,23 @@ type scope struct {
 	fn     bool           // in a function's body
 }
 
-func newWalker(text string, env map[string]string) *walker {
-	w := &walker{text: text}
+// newWalker begins a walk. Once is how often an earlier walk of the same text has seen
+// each variable set; nil on the first.
+func newWalker(text string, env map[string]string, once map[string]int) *walker {
+	w := &walker{text: text, once: once, certain: len(env) > 0}
+	w.fromEnv(env)
 	for name, value := range env {
-		w.origin(name).addText(value)
+		w.origin(name).addLiteral(value)
 		put(&w.exported, name, true)
-		w.assigned(name, wholeSpan(""), scope{})
+		w.assignedValue(name, proposal.Word{Value: value, Static: true}, wholeSpan(""))
 	}
 	return w
 }
 
 // put sets m[key], making the map when it is the first.
-func put[K comparable, V any](m *map[K]V, key K, value V) {
+func put[M ~map[K]V, K comparable, V any](m *M, key K, value V) {
 	if *m == nil {
-		*m = map[K]V{}
+		*m = M{}
 	}
 	(*m)[key] = value
 }

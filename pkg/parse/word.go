@@ -19,6 +19,7 @@ type arg struct {
 	span  proposal.Span
 
 	compound bool // NAME=(…) in a declaration, which the parser has read
+	assigned bool // NAME=value in a declaration, whose value is noted already
 }
 
 // A reading is what bash does to a word besides removing its quotes.
@@ -37,10 +38,16 @@ type quoteRemover struct {
 	static bool
 	glob   bool
 	split  bool
+	known  known
 }
 
-// literal removes word's quotes as bash does.
+// literal removes word's quotes as bash does, without knowing any variable.
 func literal(word *syntax.Word, how reading) (proposal.Word, bool) {
+	return known(nil).literal(word, how)
+}
+
+// literal removes word's quotes and replaces the variables in k, as bash does.
+func (k known) literal(word *syntax.Word, how reading) (proposal.Word, bool) {
 	if word == nil {
 		return proposal.Word{Static: true}, false
 	}
@@ -49,7 +56,7 @@ func literal(word *syntax.Word, how reading) (proposal.Word, bool) {
 			return proposal.Word{Value: lit.Value, Static: true}, false
 		}
 	}
-	q := quoteRemover{how: how, static: true}
+	q := quoteRemover{how: how, static: true, known: k}
 	for i, part := range word.Parts {
 		q.part(part, i == 0)
 	}
@@ -94,6 +101,10 @@ func (q *quoteRemover) part(part syntax.WordPart, first bool) {
 		}
 		q.doubleQuoted(part.Parts)
 	case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp:
+		if value, ok := q.known.value(part); ok && (q.how != readWord || oneField(value)) {
+			q.add(value)
+			return
+		}
 		q.split = q.split || q.how == readWord
 		q.stop()
 	default: // process substitutions, extended globs, braces that were not expanded
@@ -134,13 +145,14 @@ func (q *quoteRemover) unquoted(text string, first bool) {
 
 func (q *quoteRemover) doubleQuoted(parts []syntax.WordPart) {
 	for _, part := range parts {
-		lit, ok := part.(*syntax.Lit)
-		if !ok {
+		if lit, ok := part.(*syntax.Lit); ok {
+			q.escaped(lit.Value, "$`\"\\")
+		} else if value, ok := q.known.value(part); ok {
+			q.add(value)
+		} else {
 			q.stop()
 			q.split = q.split || severalWords(part)
-			continue
 		}
-		q.escaped(lit.Value, "$`\"\\")
 	}
 }
 

@@ -120,8 +120,12 @@ func (w *walker) skipOperands(name string, wrap wrapper, rest []arg) ([]arg, boo
 // envAssigns records NAME=value words as exported assignments of the wrapper.
 func (w *walker) envAssigns(index int, rest []arg) []arg {
 	for len(rest) > 0 {
-		if name, _, ok := strings.Cut(rest[0].Value, "="); !ok || name == "" {
+		name, _, ok := strings.Cut(rest[0].Value, "=")
+		if !ok {
 			break
+		}
+		if name == "" {
+			w.unknown(unknownOption, rest[0].span)
 		}
 		w.wrapperAssign(index, rest[0])
 		rest = rest[1:]
@@ -133,13 +137,9 @@ func (w *walker) wrapperAssign(index int, a arg) {
 	name, value, _ := strings.Cut(a.Value, "=")
 	word := proposal.Word{Value: value, Static: a.Static, Glob: a.Glob, Split: a.Split}
 	w.commands[index].Assigns = append(w.commands[index].Assigns, proposal.Assign{Name: name, Value: word, Exported: true})
-	w.assigned(name, a.span, scope{})
+	w.assignedValue(name, word, a.span)
 	w.localeValue(name, word, a.span)
-	if a.src != nil {
-		w.origin(name).addWord(w, a.src)
-	} else {
-		w.origin(name).addText(value)
-	}
+	w.origin(name).addArg(a, value)
 	if a.split {
 		w.unknown(unknownOption, a.span)
 	}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Bash itself connects to a host when a redirection names /dev/tcp/host/port or
+// /dev/udp/host/port: no program starts. So a target that is known only when it runs
+// must be known not to begin like that.
+
+var networkFolders = []string{"/dev/tcp/", "/dev/udp/"}
+
+// leads are the beginnings that a word may have, as far as it may still become a
+// network name. No leads means that it is none.
+type leads []string
+
+// target notes a redirection of which the file is known only when it runs.
+func (w *walker) target(word *syntax.Word, value proposal.Word, span proposal.Span) {
+	if value.Static {
+		return
+	}
+	w.doubt(unknownNetwork, span, func() bool { return !w.mayDial(word) })
+}
+
+func (w *walker) mayDial(word *syntax.Word) bool {
+	if words := w.braces(word); hasBrace(word) && len(words) != 1 {
+		return true // empty words fall away, so one of them may be left
+	}
+	all, ok := w.lead(leads{""}, word.Parts, &trail{})
+	return !ok || slices.ContainsFunc(all, func(lead string) bool { return len(lead) >= len(networkFolders[0]) })
+}
+
+// A trail is what lead has seen on its way into the values of variables.
+type trail struct {
+	inside map[string]bool // variables whose values are followed
+	every  leads           // each lead on the way, not only those at the end
+}
+
+// lead follows parts behind each of from. It reports false when they may become
+// anything.
+func (w *walker) lead(from leads, parts []syntax.WordPart, t *trail) (leads, bool) {
+	for i, part := range parts {
+		next, ok := w.leadPart(from, part, i == 0, t)
+		if !ok || len(next) == 0 {
+			return nil, ok
+		}
+		from = next
+	}
+	return from, true
+}
+
+func (w *walker) leadPart(from leads, part syntax.WordPart, first bool, t *trail) (leads, bool) {
+	switch part := part.(type) {
+	case *syntax.Lit:
+		return w.leadLiteral(from, part.Value, first, t)
+	case *syntax.SglQuoted:
+		text, ok := part.Value, true
+		if part.Dollar {
+			text, ok = ansiQuoted(part.Value)
+		}
+		return from.then(text, t), ok
+	case *syntax.DblQuoted:
+		value, _ := literal(&syntax.Word{Parts: []syntax.WordPart{part}}, readWord)
+		if value.Static {
+			return from.then(value.Value, t), true
+		}
+		return w.leadQuoted(from, part, t)
+	case *syntax.ArithmExp, *syntax.ProcSubst: // a number, /dev/fd/63
+		return nil, true
+	case *syntax.ParamExp:
+		return w.leadParam(from, part, t)
+	case *syntax.CmdSubst:
+		return w.leadOutput(from, part)
+	}
+	return nil, false
+}
+
+func (w *walker) leadQuoted(from leads, quoted *syntax.DblQuoted, t *trail) (leads, bool) {
+	for _, part := range quoted.Parts {
+		ok := !quoted.Dollar
+		if lit, is := part.(*syntax.Lit); is {
+			q := quoteRemover{static: true}
+			q.escaped(lit.Value, "$`\"\\")
+			from = from.then(q.text.String(), t)
+		} else if ok {
+			from, ok = w.leadPart(from, part, false, t)
+		}
+		if !ok || len(from) == 0 {
+			return nil, ok
+		}
+	}
+	return from, true
+}
+
+// leadLiteral follows text without quotes. A pattern that does not begin with a slash
+// becomes names that do not either; no pattern matches a network name, since there is
+// no such file.
+func (w *walker) leadLiteral(from leads, text string, first bool, t *trail) (leads, bool) {
+	if first && strings.HasPrefix(text, "~") {
+		if text != "~" && text[1] != '/' {
+			return nil, false
+		}
+		home := &syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "HOME"}}
+		from, ok := w.leadParam(from, home, t)
+		return from.then(text[1:], t), ok
+	}
+	for i := 0; i < len(text) && len(from) > 0; i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			if i++; i < len(text) && text[i] != '\n' {
+				from = from.then(text[i:i+1], t)
+			}
+		case strings.IndexByte("*?[", c) >= 0:
+			if t.inside == nil {
+				return nil, true
+			}
+			return from.name(), !strings.Contains(text, "/") || len(from) == 1 && from[0] == ""
+		default:
+			from = from.then(text[i:i+1], t)
+		}
+	}
+	return from, true
+}
+
+// then is from with text behind each lead, without those that can no longer become a
+// network name.
+func (from leads) then(text string, t *trail) leads {
+	var out leads
+	for _, lead := range from {
+		for _, folder := range networkFolders {
+			whole := lead + text
+			if t.inside != nil && lead == "" { // blanks at the beginning fall away
+				whole = strings.TrimLeft(whole, " \t\n")
+			}
+			fits := common(whole, folder)
+			for n := range fits {
+				t.every = append(t.every, fits[:n+1])
+			}
+			if (fits == whole || fits == folder) && !slices.Contains(out, fits) {
+				out = append(out, fits)
+			}
+		}
+	}
+	return out
+}
+
+// name is from with a name behind each lead, which has no slash.
+func (from leads) name() leads {
+	var out leads
+	for _, lead := range from {
+		for _, folder := range networkFolders {
+			rest, ok := strings.CutPrefix(folder, lead)
+			if slash := strings.IndexByte(rest, '/'); ok && slash > 0 {
+				for n := range slash + 1 {
+					out = append(out, lead+rest[:n])
+				}
+			}
+		}
+	}
+	return out
+}
+
+// common is the beginning that a and b share.
+func common(a, b string) string {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return a[:n]
+}
+
+// leadParam follows a variable. One that is not set is empty.
+func (w *walker) leadParam(from leads, exp *syntax.ParamExp, t *trail) (leads, bool) {
+	if exp.Length {
+		return nil, true
+	}
+	if exp.Excl || exp.Slice != nil || exp.Repl != nil || exp.Names != 0 || exp.Param == nil {
+		return nil, false
+	}
+	inner := &trail{inside: t.inside}
+	values, ok := w.leadValues(from, paramName(exp.Param.Value), inner)
+	if exp.Exp == nil {
+		return values, ok
+	}
+	switch exp.Exp.Op {
+	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		more, fine := w.lead(from, exp.Exp.Word.Parts, t)
+		return append(values, more...), ok && fine
+	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+		more, ok := w.lead(from, exp.Exp.Word.Parts, t)
+		return append(slices.Clone(from), more...), ok
+	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
+		return values, ok
+	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+		return append(inner.every, from...), ok
+	case syntax.RemLargePrefix:
+		if exp.Exp.Word.Lit() == "*/" {
+			return append(from.name(), from...), true
+		}
+	}
+	return nil, false
+}
+
+// leadValues follows everything that the text assigns to a variable.
+func (w *walker) leadValues(from leads, name string, t *trail) (leads, bool) {
+	start := len(from) == 1 && from[0] == ""
+	switch o := w.values[name]; {
+	case name == "PWD" || name == "OLDPWD":
+		return leads{"", "/", "/dev"}, start
+	case anyText(name) || t.inside[name]:
+		return nil, false
+	case o == nil:
+		return from, true
+	case o.outside:
+		return nil, false
+	default:
+		return w.leadOrigin(from, name, o, t)
+	}
+}
+
+func (w *walker) leadOrigin(from leads, name string, o *origin, t *trail) (leads, bool) {
+	outer := t.inside
+	t.inside = map[string]bool{name: true}
+	for other := range outer {
+		t.inside[other] = true
+	}
+	defer func() { t.inside = outer }()
+	out := slices.Clone(from)
+	for _, value := range o.values {
+		next, ok := w.lead(from, value, t)
+		if !ok || o.appended && len(next) > 0 && len(value) > 0 {
+			return nil, false
+		}
+		out = append(out, next...)
+	}
+	return out, true
+}
+
+var (
+	newFile = regexp.MustCompile(`^mktemp\n((-d|-q|-t|-p\n[^\n]*|--tmpdir(=[^\n]*)?|--directory|--suffix=[^\n]*|[^-\n][^\n]*)\n)*$`)
+	folder  = regexp.MustCompile(`^(pwd|git\nrev-parse\n--show-toplevel)\n$`)
+)
+
+// leadOutput follows the few programs that print names of what there is.
+func (w *walker) leadOutput(from leads, subst *syntax.CmdSubst) (leads, bool) {
+	if printsNumbers(subst.Stmts) && w.sets["PATH"] == 0 {
+		return from, true
+	}
+	if len(subst.Stmts) != 1 || w.sets["PATH"] > 0 {
+		return nil, false
+	}
+	if isBaseName(subst.Stmts[0]) {
+		return append(append(from.name(), from...), from.then("/", &trail{})...), true
+	}
+	if len(from) != 1 || from[0] != "" {
+		return nil, false
+	}
+	switch words := plainWords(subst.Stmts[0]); {
+	case newFile.MatchString(words): // there is nothing to make below a network folder
+		return from, true
+	case folder.MatchString(words):
+		return leads{"", "/", "/dev"}, true
+	}
+	return nil, false
+}
+
+// isBaseName reports whether stmt is basename, which prints names without a slash, or a
+// slash alone.
+func isBaseName(stmt *syntax.Stmt) bool {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	return ok && undisturbed(stmt) && len(call.Args) > 0 && call.Args[0].Lit() == "basename"
+}

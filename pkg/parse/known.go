@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// known holds the variables whose value is certain where the walker stands.
+//
+// A variable is certain when the whole text sets it once, to a literal, in a statement
+// that every later one of its list can only follow: w=-v; go test $w. The first walk of
+// a text counts how often each variable is set, in whatever way; the second learns the
+// values in the order in which the shell meets them and forgets them at the end of the
+// list. So a use before the assignment, behind || or in another shell is never certain.
+type known map[string]string
+
+// value is what part expands to.
+func (k known) value(part syntax.WordPart) (string, bool) {
+	exp, ok := part.(*syntax.ParamExp)
+	if !ok || len(k) == 0 || exp.Param == nil || !isPlainParam(exp) {
+		return "", false
+	}
+	value, ok := k[exp.Param.Value]
+	return value, ok
+}
+
+// oneField reports whether an expansion to value without quotes is one word, as it is.
+func oneField(value string) bool {
+	return value != "" && !strings.ContainsAny(value, " \t\n*?[\\")
+}
+
+// fields returns the words that word becomes when it is one known variable without
+// quotes.
+func (k known) fields(word *syntax.Word) ([]string, bool) {
+	if len(word.Parts) != 1 {
+		return nil, false
+	}
+	value, ok := k.value(word.Parts[0])
+	return strings.Fields(value), ok && !strings.ContainsAny(value, "*?[\\\v\f\r")
+}
+
+// learn notes what stmt assigns, when the text sets the variable nowhere else.
+func (w *walker) learn(stmt *syntax.Stmt, s scope) {
+	if stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 || s.shell != 0 || s.span != nil || w.posix {
+		return
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(cmd.Args) == 0 {
+			w.learnAll(cmd.Assigns)
+		}
+	case *syntax.DeclClause:
+		if name := cmd.Variant.Value; name == "export" || name == "readonly" || name == "local" && s.fn {
+			w.learnAll(cmd.Args)
+		}
+	}
+}
+
+func (w *walker) learnAll(assigns []*syntax.Assign) {
+	for _, assign := range assigns {
+		if assign.Name == nil || assign.Naked || assign.Append || assign.Index != nil || assign.Array != nil {
+			return // an option may change what the others mean
+		}
+	}
+	for _, assign := range assigns {
+		name := assign.Name.Value
+		value, _ := w.known.literal(assign.Value, readAssign)
+		if !value.Static || shellOwn[name] || strings.HasPrefix(value.Value, "(") {
+			continue
+		}
+		w.certain = true
+		if w.once[name] == 1 {
+			put(&w.known, name, value.Value)
+			w.learned = append(w.learned, name)
+		}
+	}
+}
+
+// forget drops what was learned after mark.
+func (w *walker) forget(mark int) {
+	for _, name := range w.learned[mark:] {
+		delete(w.known, name)
+	}
+	w.learned = w.learned[:mark]
+}
+
+// fromEnv is what is certain of the proposal's own variables.
+func (w *walker) fromEnv(env map[string]string) {
+	for name, value := range env {
+		if w.once[name] == 1 && !shellOwn[name] && syntax.ValidName(name) {
+			put(&w.known, name, value)
+		}
+	}
+}
+
+// knownArgs returns the words of a variable that is known to be several, or none.
+func (w *walker) knownArgs(word *syntax.Word, span proposal.Span) ([]arg, bool) {
+	fields, ok := w.known.fields(word)
+	if !ok {
+		return nil, false
+	}
+	args := make([]arg, len(fields))
+	for i, field := range fields {
+		args[i] = arg{Word: proposal.Word{Value: field, Static: true}, src: word, span: span}
+	}
+	return args, true
+}

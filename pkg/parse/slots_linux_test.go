@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// The texts below put a canary into every slot of the shells: each word and option of
+// each builtin, each way to set each special variable, each expansion where a word may
+// stand. In them ¶ is the canary, § the slot. What a shell starts must be among the
+// Commands, or the text refused.
+
+// canaries start hidden when a shell runs or evaluates them.
+var canaries = []string{payload, "hidden", "$(hidden)", "x;hidden", "-v", "-p" + payload, "-Chidden"}
+
+// unseen brings the canary in a variable whose value only run time knows.
+var unseen = []string{"read -r v w <<<'¶ " + payload + "'", "for v in x '¶'; do :; done; w='" + payload + "'", "v=$(printf %s '¶'); w=$v", "set -- '¶' '" + payload + "'; v=$1 w=$2"}
+
+// builtinTexts are the slots of one builtin.
+func builtinTexts(name string) []string {
+	texts := []string{"§ '¶'", "§ x '¶'", "§ '¶' x", "§ x y '¶'", "§ -- '¶'", "§ *", "§ x=¶", "§ 'x=¶'", "¶ § x", "x='¶' § x", "§ <<<'¶'", "command § '¶'", "builtin § '¶'"}
+	for _, use := range []string{`§ "$v"`, "§ $v", `§ "$v" "$w"`, "§ $v $w", `§ x "$v" '` + payload + `'`, `§ "$v" -n`, `§ "$v" x`, `§ x=$v`, `§ "x$v"`, `§ "$@"`, `§ ]  "$v"`} {
+		for _, carrier := range unseen {
+			texts = append(texts, carrier+"\n"+use)
+		}
+	}
+	for _, letter := range strings.Split("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "") {
+		for _, use := range []string{"§ -L '¶'", "§ -L'¶'", "§ -L x '¶'", "§ -L '¶' x", "§ +L '¶'", "§ -L 1 -L '¶' x", "read -r v w <<<'-L ¶'\n§ $v $w x", "read -r v w <<<'-L ¶'\n" + `§ "$v" "$w"`,
+			"w='¶'; w=$w\n" + `§ -L "$w"`, "w='¶'; w=$w\n§ -L $w x"} {
+			texts = append(texts, strings.ReplaceAll(use, "L", letter))
+		}
+	}
+	return fill(texts, name)
+}
+
+// variableTexts are the ways to set one variable, each before something that reads it.
+func variableTexts(name string) []string {
+	var texts []string
+	for _, set := range []string{"§='¶'", "§+='¶'", "§=('¶' '¶')", "§[0]='¶'", "read -r § <<<'¶'", "read -r -a § <<<'¶'", "printf -v § %s '¶'", "for § in '¶'; do :; done", "mapfile -t § <<<'¶'",
+		"declare §='¶'", "declare -i §='¶'", "typeset -x §='¶'", "export §='¶'", "readonly §='¶'", "f() { local §='¶'; p; }; f", "((§=1))", "let '§=1'", "[[ §=1 -eq 1 ]]", "printf '1234%n' §",
+		": ${§:='¶'}", "unset §; §='¶'", "getopts a: § -a'¶'", "select § in '¶'; do break; done <<<1", "coproc § { p; }", "exec {§}>f", "§='¶' p", "§='¶' bash -c p", "§='¶' sh -c p", "env §='¶' bash -c p",
+		"export '§=¶'", `x='¶'; x=$x; §=$x`, `x='¶'; x=$x; export §="$x"`, "wait -n -p §", "§=5", "§=1 § 2", "local §; §='¶'", "declare -u §='¶'"} {
+		for _, use := range []string{":", "echo $§", "echo $((§))", "[[ § -eq 1 ]]", "set -x; p", "bash -c p", "sh -c p", "p & wait", "echo ${x[§]}", "p *"} {
+			texts = append(texts, set+"\n"+use)
+		}
+	}
+	return fill(texts, name)
+}
+
+// expansions are the forms of a variable v that may hold the canary, and those that
+// hold the canary themselves.
+var expansions = strings.Fields(`$v ${v} ${v:-x} ${v-x} ${v:+$v} ${v:=x} ${v:?} ${v#x} ${v##x} ${v%x} ${v%%x} ${v/x/y} ${v//x/y} ${v/#x/y} ${v/%x/y} ${v^} ${v^^} ${v,} ${v,,} ${v@Q}
+	${v@E} ${v@P} ${v@A} ${v@K} ${v@k} ${v@a} ${v@u} ${v@U} ${v@L} ${!v} ${!v@} ${!v*} ${v[0]} ${v[@]} ${v[*]} ${!v[@]} ${#v} ${#v[@]} ${v:0} ${v:0:99} ${v:v} $v[0] x$v ${x-$v} ${x:-¶}
+	${x:=¶} ${x:¶} ${x[¶]} ${x/¶/¶} ${x#¶} ${!¶} $((¶)) $[¶] $(¶) <(¶) $((v)) $((x[v])) $(($v)) ¶ a[¶] {¶,x} ~¶ $1 $@ $* ${*} ${@:1} ${1:-x} $'¶'`)
+
+// places are where a word may stand.
+var places = []string{"echo §", `echo "§"`, "((§))", "echo $((§))", "echo $((x+§))", "[[ § -eq 1 ]]", "[[ -v § ]]", "[[ § ]]", "[[ x =~ § ]]", "[ -v § ]", "[ § -eq 1 ]", `[ "§" ]`, `[ "§" "§" ]`,
+	`[ x -a "§" '` + payload + `' ]`, "test § x", "let §", "let x=§", `let "x=§"`, "x[§]=1", "echo ${x[§]}", "echo ${x:§}", "echo ${x:-§}", `echo "${x:-§}"`, "declare -i n=§", "declare x[§]=1", "declare §",
+	"unset §", "read § <<<1", "printf -v § 1", "printf § x", "case § in x) ;; esac", "case x in §) ;; esac", "for i in §; do :; done", "for i in §; do ((i)); done", "for ((i=§;0;)); do :; done",
+	"cat <<E\n§\nE", "cat <<<§", "p > §", "p 2>&§", "p < §", "trap § EXIT", `trap "§" EXIT`, "wait §", "shift §", "(exit §)", "kill §", "ulimit -n §", "cd §", "x=§; echo $((x))", "x=(§)", "x=([§]=1)",
+	"export x=§", "f() { local x=§; ((x)); }; f", "select x in §; do break; done <<<1", "coproc §", "exec §", "§", "§ p", "p §", "command §", "{§}>f", `bash -c "§"`, "bash -c §", `sh -c "§"`, "sh -c §",
+	"time §", "! §", "set -- §; echo $(($1))", "f() { [ $1 ]; }; f §", "eval §", "find . -name §", "xargs §", "env §", "timeout § p", "hash §", "jobs §", "mapfile §", "getopts § x", "pushd §", "x=§ bash -c '((x))'"}
+
+func expansionTexts() []string {
+	var texts []string
+	for _, place := range places {
+		for _, expansion := range expansions {
+			text := strings.ReplaceAll(place, "§", expansion)
+			texts = append(texts, text, unseen[0]+"\n"+text, "v='¶'; w=x\n"+text, "f() { "+text+"\n}; f '¶'")
+		}
+	}
+	return fill(texts, "")
+}
+
+// fill puts each canary into texts.
+func fill(texts []string, slot string) []string {
+	var out []string
+	for _, text := range texts {
+		for i, canary := range canaries {
+			if i == 0 || strings.Contains(text, "¶") {
+				out = append(out, strings.ReplaceAll(strings.ReplaceAll(text, "¶", canary), "§", slot))
+			}
+		}
+	}
+	return out
+}
+
+// slotTexts are all texts.
+func slotTexts(t *testing.T) []string {
+	t.Helper()
+	texts := expansionTexts()
+	out, err := exec.Command("bash", "-c", "compgen -b; printf '%s\n' chdir").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(string(out)) {
+		texts = append(texts, builtinTexts(name)...)
+	}
+	if out, err = exec.Command("bash", "-c", "compgen -v").Output(); err != nil {
+		t.Fatal(err)
+	}
+	names := append(sorted(shellOwn), strings.Fields(string(out))...)
+	slices.Sort(names)
+	for _, name := range append(slices.Compact(names), "x", "BASH_FUNC_p%%", "LD_PRELOAD", "1", "@", "?") {
+		texts = append(texts, variableTexts(name)...)
+	}
+	return texts
+}
+
+// TestSlots tries a share of all slots in both shells; with the tag e2e, all of them.
+func TestSlots(t *testing.T) {
+	l := newLab(t)
+	random := rand.New(rand.NewPCG(5, 6))
+	texts, tried, compared, executed := slotTexts(t), 0, 0, 0
+	for _, text := range texts {
+		if random.IntN(slotShare) > 0 {
+			continue
+		}
+		tried++
+		for _, n := range []int{checkAgainstBash(t, l, text), checkAgainstDash(t, l, text)} {
+			if n >= 0 {
+				compared++
+				executed += n
+			}
+		}
+	}
+	t.Logf("%d of %d texts tried, %d understood and compared, %d programs executed", tried, len(texts), compared, executed)
+	if compared < tried/40 || executed < compared/10 {
+		t.Error("too few to mean anything")
+	}
+}
+
+// TestSlotsAreDangerous shows that the canaries are alive: in many of the texts that
+// are refused, bash really runs the hidden program.
+func TestSlotsAreDangerous(t *testing.T) {
+	l := newLab(t)
+	random := rand.New(rand.NewPCG(7, 8))
+	texts, tried, alive := slotTexts(t), 0, 0
+	for tried < 400 {
+		text := texts[random.IntN(len(texts))]
+		if len(Analyze(proposal.Proposal{Run: text}).Unknowns) == 0 {
+			continue
+		}
+		tried++
+		if ran(l.trace(t, text), "hidden") {
+			alive++
+		}
+	}
+	t.Logf("%d of %d refused texts run the hidden program", alive, tried)
+	if alive < 20 {
+		t.Error("the canaries are dead")
+	}
+}
+
+// checkAgainstDash is checkAgainstBash for text that sh -c reads.
+func checkAgainstDash(t testing.TB, l lab, text string) int {
+	t.Helper()
+	analysis := Analyze(proposal.Proposal{Argv: []string{"sh", "-c", text}})
+	if len(analysis.Unknowns) > 0 || startsLogin(analysis) {
+		return -1
+	}
+	executed := l.traceDash(t, text)
+	for _, argv := range executed {
+		if !predicted(analysis.Commands, argv) {
+			t.Errorf("dash ran %q\nwhich is not among the commands of %q\ncommands: %+v", argv, text, analysis.Commands)
+		}
+	}
+	return len(executed)
+}
