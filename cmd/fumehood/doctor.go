@@ -78,6 +78,9 @@ func runDoctor(c *call) int {
 
 func (c *call) examine(s *setup) []check {
 	checks := []check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}
+	if checkPrivilege() != nil {
+		return checks // building runsc would take a minute or two, and nothing could run in it
+	}
 	runsc, err := install.Find(c.ctx, install.Options{Path: s.runsc, Build: true, Progress: newProgress(c.stderr).always})
 	if err != nil {
 		return append(checks, failedCheck("runsc", err))
@@ -102,7 +105,7 @@ func checkSystem() check {
 }
 
 func checkRoot() check {
-	if os.Geteuid() == 0 {
+	if checkPrivilege() == nil {
 		return check{Name: "root", State: "ok", Detail: "cgroups, mounts and namespaces can be made"}
 	}
 	return check{Name: "root", State: "missing", Detail: "cgroups, mounts and namespaces need root", Fix: "run fumehood as root or with sudo"}

@@ -14,7 +14,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"os/user"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -55,10 +57,23 @@ func main() {
 		fmt.Fprintf(os.Stderr, "fumehood: cannot read which files are open: %v\nfumehood: hint: mount /proc\n", err)
 		os.Exit(exitStopped)
 	}
+	setHome()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	cancel()
 	os.Exit(code)
+}
+
+// setHome sets HOME to the account's home directory where it is not set, as in systemd
+// services and cron jobs: the run's files, Go and the tools that know the registries
+// look there.
+func setHome() {
+	if os.Getenv("HOME") != "" {
+		return
+	}
+	if account, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		_ = os.Setenv("HOME", account.HomeDir)
+	}
 }
 
 // run is main without the process.

@@ -19,7 +19,7 @@ import (
 func proveDoor() *door {
 	return &door{
 		name:     "prove",
-		synopsis: "print a proof that an entry is in an audit log, checkable without the log",
+		synopsis: "print a proof that an entry is in an audit log; verify --proof checks it without the log",
 		usage: `LOG ID [flags]
 
 ID is a proposal's id (then its result, or else its decision, is proved) or an
@@ -27,6 +27,7 @@ entry's number.
 
 examples:
   fumehood prove audit.jsonl unit > unit.tlog-proof
+  fumehood verify --proof unit.tlog-proof --key "$(jq -r .audit.key report.json)"
   fumehood prove audit.jsonl 7
 `,
 		run: proveEntry,

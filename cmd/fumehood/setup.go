@@ -136,6 +136,9 @@ type wired struct {
 // wire makes every stage, dearest last, so that a mistake is told early.
 func (c *call) wire(s *setup, p proposal.Plan) (*wired, error) {
 	progress := newProgress(c.stderr)
+	if err := checkPrivilege(); err != nil {
+		return nil, err
+	}
 	progress.steps = s.steps
 	// runsc is built or verified while policy is loaded. On every way out of here the
 	// build has ended: what it had not finished is removed.
@@ -210,6 +213,15 @@ func begin[T any](f func() (T, error)) func() (T, error) {
 	return func() (T, error) { <-done; return result, err }
 }
 
+// checkPrivilege is asked before runsc is built, which takes a minute or two.
+func checkPrivilege() error {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	return &proposal.StopError{Code: "sandbox.not-root", Message: "cannot run commands: cgroups, mounts and namespaces need root",
+		Hint: "run fumehood as root or with sudo; fumehood check decides without it"}
+}
+
 func runID() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // crypto/rand never fails
@@ -220,13 +232,9 @@ func runID() string {
 // another run left there is never taken for this one's.
 func (s *setup) place(id string) error {
 	if s.artifacts == "" {
-		state := os.Getenv("XDG_STATE_HOME")
-		if state == "" {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return err
-			}
-			state = filepath.Join(home, ".local", "state")
+		state, err := stateHome()
+		if err != nil {
+			return placeError("fumehood/"+id, err)
 		}
 		s.artifacts = filepath.Join(state, "fumehood", id)
 	}
@@ -241,6 +249,15 @@ func (s *setup) place(id string) error {
 		s.auditFile = filepath.Join(s.artifacts, "audit.jsonl")
 	}
 	return nil
+}
+
+// stateHome is the user's state folder. Main has set HOME where it was not set.
+func stateHome() (string, error) {
+	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
+		return state, nil
+	}
+	dir, err := os.UserHomeDir()
+	return filepath.Join(dir, ".local", "state"), err
 }
 
 // logName is how the report names the log: from a desk its path, in a job its name

@@ -20,12 +20,17 @@ func verifyDoor() *door {
 		name:     "verify",
 		synopsis: "say whether an audit log is whole and unchanged, or what is wrong first",
 		usage: `LOG [flags]
+       fumehood verify --proof FILE --key KEY [flags]
 
-exit codes: 0 whole and sealed, 1 changed, cut off or not sealed, 3 cannot be read
+With --proof, verify checks a proof that fumehood prove printed, without the log.
+
+exit codes: 0 whole and sealed, or a valid proof, 1 changed, cut off or not sealed,
+or an invalid proof, 3 cannot be read
 
 examples:
   fumehood verify audit.jsonl
   fumehood verify audit.jsonl --key "$(jq -r .audit.key report.json)"
+  fumehood verify --proof unit.tlog-proof --key "$(jq -r .audit.key report.json)"
 `,
 		run: verifyLog,
 	}
@@ -33,12 +38,14 @@ examples:
 
 func verifyLog(c *call) int {
 	var trust audit.Trust
+	var proof string
 	var asJSON bool
 	f := c.flags()
 	f.StringVar(&trust.Key, "key", "", "verifier key that the log must be signed with, from the report")
 	f.StringVar(&trust.Checkpoint, "checkpoint", "", "checkpoint that the log must hold, from the report")
+	f.StringVar(&proof, "proof", "", "check the proof in this `file` instead of a log")
 	f.BoolVar(&asJSON, "json", false, "print the finding as JSON")
-	path, code, ok := c.parseOne(f, "a log")
+	args, code, ok := c.parseMixed(f)
 	if !ok {
 		return code
 	}
@@ -46,9 +53,17 @@ func verifyLog(c *call) int {
 	if trust.Checkpoint != "" && !strings.HasSuffix(trust.Checkpoint, "\n") {
 		trust.Checkpoint += "\n"
 	}
-	log, err := os.Open(path)
+	switch {
+	case proof != "" && (len(args) > 0 || trust.Key == ""):
+		return c.misuse("verify --proof needs --key and no log")
+	case proof != "":
+		return c.verifyProof(proof, trust, asJSON)
+	case len(args) != 1:
+		return c.misuse("verify needs a log")
+	}
+	log, err := os.Open(args[0])
 	if err != nil {
-		return c.stopped(unreadable(path, err))
+		return c.stopped(unreadable(args[0], err))
 	}
 	defer log.Close()
 	summary, err := audit.Verify(log, trust)

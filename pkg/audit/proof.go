@@ -16,6 +16,9 @@ import (
 
 const proofFirstLine = "c2sp.org/tlog-proof@v1"
 
+// MaxProof is the most bytes that a proof has.
+const MaxProof = 2 * maxLine
+
 // ErrNoEntry says that a log holds no such signed entry.
 var ErrNoEntry = errors.New("the log holds no such entry")
 
@@ -148,7 +151,7 @@ type parsedProof struct {
 // parseProof reads exactly what formatProof writes.
 func parseProof(proof []byte) (p parsedProof, err error) {
 	malformed := errors.New("invalid proof: malformed")
-	if len(proof) > 2*maxLine {
+	if len(proof) > MaxProof {
 		return p, malformed
 	}
 	head, signed, ok := strings.Cut(string(proof), "\n\n")

@@ -47,12 +47,17 @@ func trimmed(e proposal.Event) proposal.Event {
 }
 
 func trimmedExec(x proposal.Exec) proposal.Exec {
-	x.Command, x.Grants = "", nil // the event and the decision's entry say them
+	x.Command, x.From, x.Grants = "", "", nil // the event and the decision's entry say them
 	x.Lineage, x.Whole, x.Partial, x.Changed, x.EnvCut = 0, nil, false, nil, false
 	x.Named = cut(x.Named, mostPath)
 	x.Layer = cut(x.Layer, mostName)
 	x.Path, x.ParentPath, x.Script, x.Cwd = cut(x.Path, mostPath), cut(x.ParentPath, mostPath), cut(x.Script, mostPath), cut(x.Cwd, mostPath)
 	x.ArgvDigest, x.Digest = cut(x.ArgvDigest, mostName), cut(x.Digest, mostName)
+	if x.ELF != nil {
+		e := *x.ELF
+		e.Interpreter, e.Soname = cut(e.Interpreter, mostName), cut(e.Soname, mostName)
+		x.ELF = &e
+	}
 	var short bool
 	x.Argv, short = cutList(x.Argv, mostArgv)
 	x.ArgvCut = x.ArgvCut || short

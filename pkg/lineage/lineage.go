@@ -50,6 +50,7 @@ package lineage
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -152,7 +153,7 @@ func (g *Gate) file(ctx context.Context, x proposal.Exec) (proposal.ExecDecision
 	if g.text == nil || g.text.proposal.ID != x.Command || len(x.Env) > 0 {
 		return g.Exec(ctx, x)
 	}
-	key := x.Path + "\x00" + x.Layer + "\x00" + x.Digest + "\x00" + x.Script
+	key := fmt.Sprintf("%q %q %s %s %+v", x.Path, x.Script, x.Layer, x.Digest, x.ELF)
 	if d, ok := g.text.files[key]; ok {
 		return d, nil
 	}

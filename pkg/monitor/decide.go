@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/internal/elf"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -153,8 +154,8 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 		}
 		list[i] = proposal.Exec{
 			Command: c.ID, Path: plain(f.Path), Argv: argv, ArgvCut: cut, Text: e.Lineage != wire.LineageProgram, ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
-			Cwd: plain(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: plain(e.ParentPath),
-			Digest: digest(f.Digest), Layer: layerNames[f.Layer],
+			Cwd: plain(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: plain(e.ParentPath), From: plain(e.From),
+			Digest: digest(f.Digest), ELF: ELFOf(f.ELF), Layer: layerNames[f.Layer],
 			First: e.Parent == 0 && m.o.Init != "" && e.From == m.o.Init, Same: []string{}, Grants: slices.Clone(c.Grants),
 		}
 		if i > 0 {
@@ -186,6 +187,17 @@ func (c *Command) text(x *proposal.Exec, e *wire.Exec) {
 	x.Lineage, x.Whole, x.Partial, x.EnvCut = e.Lineage, e.Argv, e.ArgvCut, e.VarsCut
 	x.Changed = c.changed(e.Vars)
 }
+
+// ELFOf says in proposal's words what an ELF file is.
+func ELFOf(f elf.Facts) *proposal.ELF {
+	if f.Type == elf.None {
+		return nil
+	}
+	return &proposal.ELF{Type: elfTypes[f.Type], Interpreter: plain(f.Interpreter), Soname: plain(f.Soname),
+		Static: f.Interpreter == "" && !f.Loader, Loader: f.Loader}
+}
+
+var elfTypes = [...]string{elf.Exec: "exec", elf.Dyn: "dyn"}
 
 // interpreted is the argv of an interpreter: its name, the one argument that the
 // script gives, the script, and the script's own arguments.

@@ -26,7 +26,7 @@ const guardSet = "beyond_key"
 
 // keyFields are the fields that an answer may rest on and still be reused. Env is
 // one because an answer about an Exec with an Env is never reused.
-var keyFields = []string{"command", "path", "name", "names", "many", "same", "layer", "digest", "grants", "env"}
+var keyFields = []string{"command", "path", "name", "names", "many", "same", "layer", "digest", "elf", "grants", "env"}
 
 // A gaze tells which rules of some modules look beyond the key.
 type gaze struct {

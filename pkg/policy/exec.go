@@ -26,6 +26,7 @@ type execInput struct {
 	Many    bool     `json:"many"`    // the file is many tools in one, as busybox is, and Tool is the one asked for
 	Layer   string   `json:"layer"`
 	Digest  string   `json:"digest"`
+	ELF     elfInput `json:"elf"` // of the content, as Digest is
 	Grants  []string `json:"grants"`
 	Env     []string `json:"env"` // names only
 
@@ -37,8 +38,19 @@ type execInput struct {
 	Sub        string   `json:"sub"`   // Tool's subcommand, or its first word that is no option
 	Cwd        string   `json:"cwd"`
 	Parent     string   `json:"parent"` // path of the program that starts it, "" for a command's first
+	From       string   `json:"from"`   // path of the program that becomes it: Parent's as a rule, or what Parent started before
 	Script     string   `json:"script"` // that Path interprets, or ""
 	First      bool     `json:"first"`
+}
+
+// elfInput is a proposal.ELF; Type is "" for a script, or anything else that is no
+// program by itself.
+type elfInput struct {
+	Type        string `json:"type"`
+	Interpreter string `json:"interpreter"`
+	Soname      string `json:"soname"`
+	Static      bool   `json:"static"`
+	Loader      bool   `json:"loader"`
 }
 
 // Exec judges whether the program of x may begin. Only Allow lets it: there is
@@ -47,7 +59,7 @@ type execInput struct {
 // begin either.
 //
 // The answer says by Cacheable whether it holds for each Exec with the same Path,
-// Digest, Layer, Command and Grants and an empty Env.
+// Digest, ELF, Layer, Command and Grants and an empty Env.
 func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.ExecDecision, error) {
 		m := newMerger(e)
@@ -61,7 +73,10 @@ func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecisi
 func (e *Engine) execInput(x proposal.Exec) execInput {
 	in := execInput{
 		Command: x.Command, Path: x.Path, Name: fileName(x.Path), Same: x.Same, Layer: x.Layer, Digest: x.Digest, Grants: x.Grants, Env: x.Env,
-		Argv: x.Argv, ArgvCut: x.ArgvCut, ArgvDigest: x.ArgvDigest, Cwd: x.Cwd, Parent: x.ParentPath, Script: x.Script, First: x.First,
+		Argv: x.Argv, ArgvCut: x.ArgvCut, ArgvDigest: x.ArgvDigest, Cwd: x.Cwd, Parent: x.ParentPath, From: x.From, Script: x.Script, First: x.First,
+	}
+	if x.ELF != nil {
+		in.ELF = elfInput(*x.ELF)
 	}
 	in.Names = []string{in.Name}
 	if many := manifoldOf(x); many != "" { // its other names are its tools: Tool is the one that it would be

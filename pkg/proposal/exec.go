@@ -17,10 +17,12 @@ type Exec struct {
 	Pid        int      `json:"pid"`    // thread group in the sandbox
 	Parent     int      `json:"parent"` // of Pid; 0 for a command's first process
 	ParentPath string   `json:"parent_path"`
-	Digest     string   `json:"digest"` // of the file's content, "sha256:" and hex
-	Layer      string   `json:"layer"`  // where the file lies: a Layer constant
-	Script     string   `json:"script"` // when Path is the interpreter of a script: the script
-	First      bool     `json:"first"`  // the command's first process, which the supervisor starts itself
+	From       string   `json:"from,omitempty"` // program that calls execve; "" when the supervisor starts it
+	Digest     string   `json:"digest"`         // of the file's content, "sha256:" and hex
+	ELF        *ELF     `json:"elf,omitempty"`  // nil for a script
+	Layer      string   `json:"layer"`          // where the file lies: a Layer constant
+	Script     string   `json:"script"`         // when Path is the interpreter of a script: the script
+	First      bool     `json:"first"`          // the command's first process, which the supervisor starts itself
 	// Same are the paths of programs of the root file system with the content of the
 	// file, when it lies elsewhere: a copy of curl is curl. For a file of the root file
 	// system that many hard links lead to they are those, or the first of them.
@@ -57,6 +59,20 @@ const (
 	LineageProgram uint32 = 0 // of a program that was decided, and all that it starts
 	LineageFirst   uint32 = 1 // of a process that the sandbox itself starts for a command
 )
+
+// An ELF says what kind of program a file is, as its own headers say. They bind the
+// kernel, so a file cannot lie about Type and Interpreter; who makes a file can give it
+// any Soname, and can hide that it is a Loader.
+type ELF struct {
+	Type string `json:"type"` // "exec", or "dyn" for what can be loaded anywhere
+	// Interpreter is the path of the dynamic loader that the kernel starts with it.
+	Interpreter string `json:"interpreter,omitempty"`
+	Soname      string `json:"soname,omitempty"` // name as a library
+	Static      bool   `json:"static,omitempty"` // needs no loader, and is none
+	// Loader says that the file is a library that starts by itself, as a dynamic loader
+	// does.
+	Loader bool `json:"loader,omitempty"`
+}
 
 // Where a program's file lies. Everything but LayerRootfs and LayerWorkspace is
 // writable from inside.

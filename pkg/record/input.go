@@ -66,6 +66,12 @@ func (c *cutter) exec(x proposal.Exec) *proposal.Exec {
 	x.Cwd, x.ParentPath = c.text("/exec/cwd", x.Cwd, mostWords), c.text("/exec/parent_path", x.ParentPath, mostWords)
 	x.ArgvDigest, x.Digest = c.text("/exec/argv_digest", x.ArgvDigest, mostName), c.text("/exec/digest", x.Digest, mostName)
 	x.Layer, x.Script = c.text("/exec/layer", x.Layer, mostName), c.text("/exec/script", x.Script, mostWords)
+	x.From = c.text("/exec/from", x.From, mostWords)
+	if x.ELF != nil {
+		e := *x.ELF
+		e.Interpreter, e.Soname = c.text("/exec/elf/interpreter", e.Interpreter, mostWords), c.text("/exec/elf/soname", e.Soname, mostName)
+		x.ELF = &e
+	}
 	x.Same, x.Grants = c.list("/exec/same", x.Same, mostWords), c.list("/exec/grants", x.Grants, mostName)
 	return &x
 }

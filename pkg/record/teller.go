@@ -113,7 +113,9 @@ func (t *teller) happened(s *Step, entry int64, i int, e proposal.Event, again b
 		if e.Kind != proposal.EventRefused && !e.Decision.Observed && !t.o.All {
 			return nil
 		}
-		d.Path, d.Input.Exec = PathExec, c.exec(*e.Exec)
+		x := *e.Exec
+		x.From = e.Program
+		d.Path, d.Input.Exec = PathExec, c.exec(x)
 		d.Result = answer(e.Decision.Effect, e.Decision.Rules, e.Decision.Reason, e.Decision.Observed)
 	case e.Flow != nil:
 		d.Path, d.Input.Egress = PathEgress, c.egress(e.Flow.Egress)

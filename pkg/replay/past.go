@@ -98,11 +98,13 @@ func (d *Deed) add(events []proposal.Event) {
 	for _, e := range events {
 		switch {
 		case e.Exec != nil && (e.Kind == proposal.EventExec || e.Kind == proposal.EventRefused):
-			if x := e.Exec; e.Decision == nil || cut(x.Path) || cut(x.Script) || cut(x.ParentPath) || cut(x.Cwd) || shortened(x.Env, mostNames) || shortened(x.Same, mostPaths) || x.Path == "" || x.Layer == "" {
+			if x := e.Exec; e.Decision == nil || cut(x.Path) || cut(x.Script) || cut(x.ParentPath) || cut(e.Program) || cutELF(x.ELF) || cut(x.Cwd) || shortened(x.Env, mostNames) || shortened(x.Same, mostPaths) || x.Path == "" || x.Layer == "" {
 				d.Omitted++
 				continue
 			}
-			d.exec(*e.Exec, *e.Decision)
+			x := *e.Exec
+			x.From = e.Program
+			d.exec(x, *e.Decision)
 		case e.Flow != nil:
 			if g := e.Flow.Egress; g.Kind == "" || cut(g.Name) || cut(g.Path) || cut(g.Method) || cut(g.SNI) || shortened(g.Registries, mostNames) || len(g.Secrets) >= mostSecrets || len(e.Flow.Decision.Rules) == 0 {
 				d.Omitted++
@@ -115,6 +117,8 @@ func (d *Deed) add(events []proposal.Event) {
 
 // cut reports whether the recorder has shortened text.
 func cut(text string) bool { return strings.HasSuffix(text, "…") }
+
+func cutELF(e *proposal.ELF) bool { return e != nil && (cut(e.Interpreter) || cut(e.Soname)) }
 
 // What pkg/hood keeps of a list: so many words, and so many bytes of names or paths.
 const (

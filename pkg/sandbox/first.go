@@ -19,6 +19,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/internal/elf"
+	"github.com/fumehood/fumehood/pkg/monitor"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -85,7 +87,11 @@ func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
 	if err != nil {
 		return proposal.Exec{}, err
 	}
-	x := proposal.Exec{Command: c.x.ID, Path: inside, Argv: []string{}, Env: []string{}, Cwd: c.dir(), Digest: digest,
+	facts, err := elfFacts(host)
+	if err != nil {
+		return proposal.Exec{}, err
+	}
+	x := proposal.Exec{Command: c.x.ID, Path: inside, Argv: []string{}, Env: []string{}, Cwd: c.dir(), Digest: digest, ELF: facts,
 		Layer: proposal.LayerRootfs, First: true, Same: []string{}, Grants: append([]string{}, c.x.Grant.Exec...)}
 	hash, room := sha256.New(), argvMost
 	for i, w := range c.argv() {
@@ -100,6 +106,16 @@ func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
 	}
 	x.ArgvDigest = "sha256:" + hex.EncodeToString(hash.Sum(nil))
 	return x, nil
+}
+
+// elfFacts are what the kernel would say of a file of the root file system.
+func elfFacts(host string) (*proposal.ELF, error) {
+	f, err := os.Open(host)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return monitor.ELFOf(elf.Read(f)), nil
 }
 
 // A root is the read-only part of the sandbox's file tree, as the host sees it.

@@ -8,15 +8,19 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/internal/elf"
 )
 
 // A sameIndex finds the programs of the root that have a given content, so that a
 // copy of curl is known to be curl. It knows those in folders that are named for
-// holding programs, and reads one only if its size is the same.
+// holding programs, and, wherever they lie, dynamic loaders and C libraries, which run
+// any program. It reads one only if its size is the same.
 type sameIndex struct {
 	roots root
 	once  sync.Once
@@ -39,6 +43,13 @@ const (
 
 // holders are the names of folders that hold programs.
 var holders = map[string]bool{"bin": true, "sbin": true, "libexec": true, "games": true, "git-core": true}
+
+// loaders are the file names of dynamic loaders and of the C library, which in musl is
+// the loader: ld-linux-x86-64.so.2, ld-2.31.so, ld.so.1, ld-musl-x86_64.so.1, libc.so.6.
+var loaders = regexp.MustCompile(`^(ld[\w.-]*|libc([.-][\w.-]*)?)\.so(\.\d+)*$`)
+
+// common are programs whose loader is one whatever its name is.
+var common = []string{"/bin/bash", "/bin/sh", "/usr/bin/env"}
 
 // without are the names of folders that hold none, and many other files.
 var without = map[string]bool{"share": true, "include": true, "src": true, "doc": true, "locale": true}
@@ -103,6 +114,34 @@ func (x *sameIndex) build() {
 	for _, b := range x.roots.binds {
 		x.walk(b.Source, b.Target, holders[path.Base(b.Target)], 0)
 	}
+	for _, name := range common {
+		x.addLoaderOf(name)
+	}
+}
+
+// addLoaderOf notes the loader that the kernel starts with a program of the root.
+func (x *sameIndex) addLoaderOf(program string) {
+	_, host, err := x.roots.binary(program)
+	if err != nil {
+		return
+	}
+	f, err := os.Open(host)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	inside, host, err := x.roots.resolve(elf.Read(f).Interpreter)
+	if err != nil {
+		return
+	}
+	if info, err := os.Stat(host); err == nil && info.Mode().IsRegular() && !slices.Contains(x.sizes[uint64(info.Size())], fileAt(inside, host, info)) {
+		x.add(inside, host, info)
+	}
+}
+
+func (x *sameIndex) add(inside, host string, info os.FileInfo) {
+	size := uint64(info.Size())
+	x.sizes[size] = append(x.sizes[size], fileAt(inside, host, info))
 }
 
 // walk notes the programs of a folder, when it holds any, and of those below it.
@@ -116,10 +155,13 @@ func (x *sameIndex) walk(host, inside string, holds bool, depth int) {
 		switch {
 		case d.IsDir() && depth < sameDepth && !without[d.Name()]:
 			x.walk(h, i, holds || holders[d.Name()], depth+1)
+		case d.Type().IsRegular() && loaders.MatchString(d.Name()):
+			if info, err := d.Info(); err == nil { // a copy can be made executable
+				x.add(i, h, info)
+			}
 		case holds && d.Type().IsRegular() && x.count < sameFiles:
 			if info, err := d.Info(); err == nil && info.Mode().Perm()&0o111 != 0 {
-				size := uint64(info.Size())
-				x.sizes[size] = append(x.sizes[size], fileAt(i, h, info))
+				x.add(i, h, info)
 				x.count++
 			}
 		}

@@ -5,6 +5,7 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,5 +70,57 @@ func TestCopyOfHardLinks(t *testing.T) {
 	}
 	if got := x.names(4, "sha256:00"); len(got) > 0 {
 		t.Errorf("another content of the same size is %q", got)
+	}
+}
+
+// elfFile is a program that asks for this loader.
+func elfFile(loader string) string {
+	b := make([]byte, 64+56)
+	copy(b, "\x7fELF\x02\x01\x01")
+	for at, v := range map[int]uint16{16: 2, 54: 56, 56: 1} {
+		binary.LittleEndian.PutUint16(b[at:], v)
+	}
+	for at, v := range map[int]uint64{32: 64, 64: 3, 72: 120, 96: uint64(len(loader))} {
+		binary.LittleEndian.PutUint64(b[at:], v)
+	}
+	return string(b) + loader
+}
+
+// Loaders and C libraries lie in no folder that is named for programs, and one may have
+// any name.
+func TestCopyOfALoader(t *testing.T) {
+	usr := t.TempDir()
+	for name, text := range map[string]string{
+		"lib/x86_64-linux-gnu/ld-linux-x86-64.so.2": "loader", "lib/x86_64-linux-gnu/libc.so.6": "library", "lib/ld-2.31.so": "older",
+		"lib/musl/libc.so": "musl", "lib/odd/start": "odd", "lib/x86_64-linux-gnu/libz.so.1": "another", "bin/bash": elfFile("/usr/lib/odd/start\x00"),
+	} {
+		path := filepath.Join(usr, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := &sameIndex{}
+	x.roots = root{binds: []Bind{{Source: usr, Target: "/usr"}}, links: map[string]string{"/bin": "usr/bin"}}
+	for name, known := range map[string]bool{"lib/x86_64-linux-gnu/ld-linux-x86-64.so.2": true, "lib/x86_64-linux-gnu/libc.so.6": true, "lib/ld-2.31.so": true,
+		"lib/musl/libc.so": true, "lib/odd/start": true, "bin/bash": true, "lib/x86_64-linux-gnu/libz.so.1": false} {
+		path := filepath.Join(usr, name)
+		sum, err := fileDigest(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		if known {
+			want = []string{"/usr/" + name}
+		}
+		if diff := cmp.Diff(want, x.names(uint64(info.Size()), sum)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

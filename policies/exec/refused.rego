@@ -42,14 +42,33 @@ deny contains lib.denial("exec.privilege", sprintf("%s asks for privilege, servi
 
 # METADATA
 # title: The loader runs no program under its own name
-# description: ld.so runs any file that can be read, under a name and a digest that were judged for another.
+# description: ld.so runs any file that can be read, under a name and a digest that were judged for another. It is known by its name, as a copy, and by its ELF headers; a program that brings its own loader is refused too.
 # custom:
 #   rule: exec.loader
-#   match: [{path: /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2, argv: [ld.so, /usr/bin/id]}, {path: /lib/ld-musl-x86_64.so.1}, {path: /usr/lib/x86_64-linux-gnu/libc.so.6}, {path: /tmp/x, layer: written, grants: [built], same: [/usr/lib/x86_64-linux-gnu/ld-2.31.so]}, {path: /lib64/ld64.so.2}]
-#   not_match: [{path: /usr/bin/ld}, {path: /usr/bin/x86_64-linux-gnu-ld.gold}, {path: /usr/bin/soelim}]
+#   match: [{path: /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2, argv: [ld.so, /usr/bin/id]}, {path: /lib/ld-musl-x86_64.so.1}, {path: /usr/lib/x86_64-linux-gnu/libc.so.6}, {path: /tmp/x, layer: written, grants: [built], same: [/usr/lib/x86_64-linux-gnu/ld-2.31.so]}, {path: /lib64/ld64.so.2}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, loader: true}}, {path: /workspace/z, layer: workspace, grants: [built], elf: {type: dyn, interpreter: /lib64/ld-linux-x86-64.so.2, soname: libc.so.6}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: exec, interpreter: /usr/bin/gh}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /tmp/ld.so}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /usr/../tmp/ld.so}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: ld.so}}]
+#   not_match: [{path: /usr/bin/ld}, {path: /usr/bin/x86_64-linux-gnu-ld.gold}, {path: /usr/bin/soelim}, {path: /tmp/x.test, layer: written, grants: [built], elf: {type: exec, static: true}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /lib64/ld-linux-x86-64.so.2}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /lib/ld-musl-x86_64.so.1}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, static: true}}, {path: /nix/store/x/bin/x, elf: {type: dyn, interpreter: /nix/store/y-glibc/lib/ld-linux-x86-64.so.2}}]
 deny contains lib.denial("exec.loader", sprintf("%s is the loader or a library, which can run any program", [name]), "start the program itself; to see what it needs, use readelf -d") if {
 	some name in input.names
 	lib.loader(name)
+}
+
+deny contains lib.denial("exec.loader", sprintf("%q is a dynamic loader by its ELF headers, and can run any program", [input.path]), "start the program itself; to see what it needs, use readelf -d") if input.elf.loader
+
+deny contains lib.denial("exec.loader", sprintf("%q is a changed copy of the library %s, which can run any program", [input.path, input.elf.soname]), "start the program itself; to see what it needs, use readelf -d") if {
+	input.layer != "rootfs"
+	lib.loader(input.elf.soname)
+}
+
+deny contains lib.denial("exec.loader", sprintf("%q would be started by %q, which is not the root file system's loader", [input.path, input.elf.interpreter]), "build it for the loader of the root file system") if {
+	input.layer != "rootfs"
+	input.elf.interpreter != ""
+	not loader_path(input.elf.interpreter)
+}
+
+# loader_path holds for a path of a loader that lies where nothing can change.
+loader_path(path) if {
+	regex.match(`^/(usr|lib|lib32|lib64|libx32|opt|nix/store|gnu/store)/([^/]+/)*ld[\w.-]*\.so(\.\d+)*$`, path)
+	not ".." in split(path, "/")
 }
 
 # METADATA

@@ -4,6 +4,12 @@ test_a_copy_is_what_it_copies if {
 	denied({"path": "/tmp/x", "name": "x", "names": ["x", "curl"], "layer": "written", "grants": ["built"]}) == {"exec.network"}
 }
 
+test_a_loader_is_known_by_its_headers if {
+	every facts in [{"loader": true}, {"soname": "ld-linux-x86-64.so.2"}, {"interpreter": "/workspace/ld-linux-x86-64.so.2"}, {"interpreter": "?"}] {
+		denied({"path": "/tmp/x", "name": "x", "names": ["x"], "layer": "written", "grants": ["built"], "elf": object.union(base.elf, facts)}) == {"exec.loader"}
+	}
+}
+
 test_a_grant_of_hosts_frees_clients_only if {
 	denied({"name": "curl", "names": ["curl"], "grants": ["network"]}) == set()
 	denied({"name": "sudo", "names": ["sudo"], "grants": ["network", "built"]}) == {"exec.privilege"}

@@ -74,7 +74,7 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	if err := checkLayout(); err != nil {
 		return nil, err
 	}
-	g := &gate{socket: endpoint, kept: map[string]kept{}, digests: map[fileKey][32]byte{}, seen: map[uint64]struct{}{}}
+	g := &gate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, seen: map[uint64]struct{}{}}
 	trees, _ := config["trees"].([]any)
 	for _, t := range trees {
 		if path, ok := t.(string); ok {
@@ -114,9 +114,9 @@ type gate struct {
 	bytes      atomic.Uint64
 	dropped    atomic.Uint64
 
-	files   sync.Mutex // for what is known of files that cannot change
-	digests map[fileKey][32]byte
-	stable  map[string]bool
+	files    sync.Mutex // for what is known of files that cannot change
+	contents map[fileKey]read
+	stable   map[string]bool
 }
 
 // A kept is a Verdict that may be used again, and the message that it answered.

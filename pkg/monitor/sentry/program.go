@@ -22,6 +22,7 @@ import (
 	"gvisor.dev/gvisor/pkg/sentry/vfs"
 	"gvisor.dev/gvisor/pkg/usermem"
 
+	"github.com/fumehood/fumehood/pkg/internal/elf"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
@@ -124,18 +125,18 @@ func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.Fil
 	file := wire.File{Path: wire.Cut(f.MappedName(t), wire.MaxPath), Size: st.Size}
 	file.Layer = g.layer(t, f, &st, file.Path, away)
 	if file.Layer != wire.LayerRootfs && file.Layer != wire.LayerWorkspace {
-		file.Digest, err = digest(t, f)
+		file.Digest, file.ELF, err = content(t, f)
 		return file, err
 	}
 	key := fileKey{f.Mount().Filesystem(), st.DevMajor, st.DevMinor, st.Ino, st.Size, st.Ctime, st.Mtime}
 	g.files.Lock()
-	known, ok := g.digests[key]
+	known, ok := g.contents[key]
 	g.files.Unlock()
 	if ok {
-		file.Digest = known
+		file.Digest, file.ELF = known.digest, known.elf
 		return file, nil
 	}
-	if file.Digest, err = digest(t, f); err != nil {
+	if file.Digest, file.ELF, err = content(t, f); err != nil {
 		return file, err
 	}
 	if again := g.layer(t, f, &st, file.Path, away); again != file.Layer {
@@ -144,11 +145,47 @@ func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.Fil
 	}
 	g.files.Lock()
 	defer g.files.Unlock()
-	if len(g.digests) >= digestsMost {
-		clear(g.digests)
+	if len(g.contents) >= digestsMost {
+		clear(g.contents)
 	}
-	g.digests[key] = file.Digest
+	g.contents[key] = read{file.Digest, file.ELF}
 	return file, nil
+}
+
+// A read is what was read of a file that cannot change.
+type read struct {
+	digest [32]byte
+	elf    elf.Facts
+}
+
+// content reads f. A file that another process changes meanwhile may show its facts of
+// one time and its digest of another; it was granted to such processes to run.
+func content(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, facts elf.Facts, err error) {
+	if sum, err = digest(t, f); err != nil {
+		return sum, facts, err
+	}
+	return sum, elf.Read(readerAt{t, f}), nil
+}
+
+// A readerAt reads a file as its task does.
+type readerAt struct {
+	t *kernel.Task
+	f *vfs.FileDescription
+}
+
+// ReadAt implements io.ReaderAt.
+func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
+	for n := 0; ; {
+		more, err := r.f.PRead(r.t, usermem.BytesIOSequence(p[n:]), off+int64(n), vfs.ReadOptions{})
+		switch n += int(more); {
+		case n == len(p):
+			return n, nil
+		case err != nil:
+			return n, err
+		case more == 0:
+			return n, io.EOF
+		}
+	}
 }
 
 func digest(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, err error) {

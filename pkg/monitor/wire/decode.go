@@ -2,7 +2,11 @@
 
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/fumehood/fumehood/pkg/internal/elf"
+)
 
 // DecodeExec reads the body of an Exec.
 func DecodeExec(body []byte) (Exec, error) {
@@ -159,7 +163,8 @@ func (r *reader) digest() (d [32]byte) {
 
 func (r *reader) file() File {
 	f := File{Named: r.text(MaxLine), Arg: r.text(MaxLine), Path: r.text(MaxPath), Layer: Layer(r.u8()), Size: r.u64(), Digest: r.digest()}
-	if f.Layer >= layers {
+	f.ELF = elf.Facts{Type: elf.Type(r.u8()), Interpreter: r.text(elf.MaxText), Soname: r.text(elf.MaxText), Loader: r.boolean()}
+	if f.Layer >= layers || f.ELF.Type >= elf.Types {
 		r.bad = true
 	}
 	return f

@@ -46,7 +46,11 @@ func (f *File) append(b []byte) []byte {
 	b = text(b, f.Path)
 	b = append(b, byte(f.Layer))
 	b = u64(b, f.Size)
-	return append(b, f.Digest[:]...)
+	b = append(b, f.Digest[:]...)
+	b = append(b, byte(f.ELF.Type))
+	b = text(b, f.ELF.Interpreter)
+	b = text(b, f.ELF.Soname)
+	return boolean(b, f.ELF.Loader)
 }
 
 // Key appends what a Verdict that is kept is found by.

@@ -31,6 +31,8 @@ package wire
 import (
 	"errors"
 	"fmt"
+
+	"github.com/fumehood/fumehood/pkg/internal/elf"
 )
 
 // Version is of the protocol. A message of another one is refused.
@@ -91,6 +93,7 @@ type File struct {
 	Layer  Layer
 	Size   uint64
 	Digest [32]byte // SHA-256 of the content
+	ELF    elf.Facts
 }
 
 // Lineages that the kernel gives by itself. Every other number is the supervisor's

@@ -8,12 +8,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/internal/elf"
 )
 
 func fullExec() Exec {
 	return Exec{
 		Generation: 7, Of: 3, Allowed: true, Time: 1 << 60, Pid: 12, Parent: -1, From: "/usr/bin/bash", ParentPath: "/x", Cwd: "/workspace",
-		Files: []File{{Path: "/workspace/\xff.sh", Layer: LayerWorkspace, Size: 9, Digest: [32]byte{1}}, {Named: "/bin/sh", Arg: "-e", Path: "/usr/bin/dash", Layer: LayerRootfs, Size: 1 << 40}},
+		Files: []File{{Path: "/workspace/\xff.sh", Layer: LayerWorkspace, Size: 9, Digest: [32]byte{1}}, {Named: "/bin/sh", Arg: "-e", Path: "/usr/bin/dash", Layer: LayerRootfs, Size: 1 << 40,
+			ELF: elf.Facts{Type: elf.Dyn, Interpreter: "/lib/ld.so", Soname: "x", Loader: true}}},
 		Named: "./x", ArgvDigest: [32]byte{31: 9}, ArgvCut: true, Argv: []string{"", "a\x00b", "\xfe"}, Env: []string{"LD_PRELOAD"},
 		Lineage: 3, Vars: []string{"A=", "B=\xff"}, VarsCut: true,
 	}
@@ -68,6 +71,10 @@ func TestRoundTrip(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	big := fullExec()
 	big.Files[0].Layer = layers
+	kind := fullExec()
+	kind.Files[1].ELF.Type = elf.Types
+	soname := fullExec()
+	soname.Files[1].ELF.Soname = strings.Repeat("x", elf.MaxText+1)
 	none := fullExec()
 	none.Files = nil
 	many := fullExec()
@@ -79,7 +86,7 @@ func TestRefusals(t *testing.T) {
 	longer.Lineage, longer.Argv = LineageProgram, []string{strings.Repeat("x", MaxWord+1)}
 	vars, value := fullExec(), fullExec()
 	vars.Vars, value.Vars = make([]string, MaxVars+1), []string{strings.Repeat("x", MaxVar+1)}
-	for name, e := range map[string]Exec{"layer": big, "no file": none, "files": many, "words": words, "long word": long,
+	for name, e := range map[string]Exec{"layer": big, "ELF type": kind, "long soname": soname, "no file": none, "files": many, "words": words, "long word": long,
 		"a program's words": programs, "a program's long word": longer, "variables": vars, "long variable": value} {
 		_, body, err := Open(e.Append(nil, 1))
 		if err != nil {
@@ -110,7 +117,7 @@ func TestLargest(t *testing.T) {
 	path := strings.Repeat("p", MaxPath)
 	e := Exec{Fault: path[:MaxFault], Lineage: 1, Named: path, From: path, ParentPath: path, Cwd: path}
 	for range MaxFiles {
-		e.Files = append(e.Files, File{Named: path[:MaxLine], Arg: path[:MaxLine], Path: path})
+		e.Files = append(e.Files, File{Named: path[:MaxLine], Arg: path[:MaxLine], Path: path, ELF: elf.Facts{Interpreter: path[:elf.MaxText], Soname: path[:elf.MaxText]}})
 	}
 	for range TextWords {
 		e.Argv = append(e.Argv, path[:TextArgv/TextWords])

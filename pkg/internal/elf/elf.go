@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package elf reads from a program's file what kind of program it is: by its ELF
+// headers, as gVisor's loader reads them, and its dynamic section.
+//
+// A file may be an attacker's. Reading allocates at most a few KiB, follows no loop,
+// and never fails: what cannot be read is left out. The headers decide what the kernel
+// does with the file, so Type and Interpreter are facts; the dynamic section is for the
+// dynamic loader alone, and an attacker who makes a file may write into it what he
+// likes.
+package elf
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"io"
+)
+
+// Facts are of one file. The zero Facts are those of a file that gVisor does not start
+// as an ELF program.
+type Facts struct {
+	Type Type
+	// Interpreter is the path of the dynamic loader that the kernel loads with the
+	// program and starts first, cut to MaxText; "" for a program that starts itself.
+	Interpreter string
+	// Soname is the name that a library has for programs that need it.
+	Soname string
+	// Loader says that the file is a library that starts by itself, as a dynamic loader
+	// is: ET_DYN without an interpreter, and with a soname, symbol versions or names of
+	// symbols. Programs that are linked statically have none of them, or say that they
+	// are programs (DF_1_PIE).
+	Loader bool
+}
+
+// A Type is an ELF file's.
+type Type uint8
+
+// The types.
+const (
+	None Type = iota // not a 64-bit little-endian ELF program
+	Exec             // ET_EXEC: loaded where it says
+	Dyn              // ET_DYN: loaded anywhere; most programs, and all libraries
+	Types
+)
+
+// MaxText bounds Interpreter and Soname.
+const MaxText = 127
+
+// Unreadable is the Interpreter of a file that asks for one without a name; gVisor
+// starts none.
+const Unreadable = "?"
+
+const (
+	headerSize = 64
+	progSize   = 56
+	maxProgs   = 4096 / progSize // as many as gVisor loads
+	dynSize    = 16
+	maxDyns    = 512
+
+	ptLoad, ptDynamic, ptInterp = 1, 2, 3
+
+	dtNull, dtStrtab, dtStrsz, dtSoname, dtFlags1, dtVerdef = 0, 5, 10, 14, 0x6ffffffb, 0x6ffffffc
+
+	df1Pie = 0x08000000
+)
+
+// A prog is a program header.
+type prog struct {
+	kind               uint32
+	off, vaddr, filesz uint64
+}
+
+// Read returns the facts of the file r.
+func Read(r io.ReaderAt) Facts {
+	header := read(r, 0, headerSize)
+	var f Facts
+	if header == nil || !bytes.HasPrefix(header, []byte("\x7fELF\x02\x01\x01")) {
+		return f
+	}
+	switch binary.LittleEndian.Uint16(header[16:]) {
+	case 2:
+		f.Type = Exec
+	case 3:
+		f.Type = Dyn
+	default:
+		return f
+	}
+	progs, ok := readProgs(r, header)
+	if !ok {
+		return Facts{}
+	}
+	for _, p := range progs {
+		if p.kind == ptInterp { // the kernel takes the last one
+			f.Interpreter = cmp.Or(text(r, p.off, p.filesz), Unreadable)
+		}
+	}
+	soname, library := dynamic(r, progs)
+	f.Soname, f.Loader = soname, library && f.Type == Dyn && f.Interpreter == ""
+	return f
+}
+
+func readProgs(r io.ReaderAt, header []byte) ([]prog, bool) {
+	size, count := binary.LittleEndian.Uint16(header[54:]), int(binary.LittleEndian.Uint16(header[56:]))
+	if size != progSize || count == 0 || count > maxProgs {
+		return nil, false
+	}
+	table := read(r, binary.LittleEndian.Uint64(header[32:]), count*progSize)
+	if table == nil {
+		return nil, false
+	}
+	progs := make([]prog, count)
+	for i := range progs {
+		b := table[i*progSize:]
+		progs[i] = prog{kind: binary.LittleEndian.Uint32(b), off: binary.LittleEndian.Uint64(b[8:]),
+			vaddr: binary.LittleEndian.Uint64(b[16:]), filesz: binary.LittleEndian.Uint64(b[32:])}
+	}
+	return progs, true
+}
+
+// dynamic returns the soname, and whether the dynamic section is a library's.
+func dynamic(r io.ReaderAt, progs []prog) (soname string, library bool) {
+	var strtab, name uint64
+	symbols, program := false, false
+	for _, p := range progs {
+		if p.kind != ptDynamic {
+			continue
+		}
+		table := some(r, p.off, min(p.filesz, maxDyns*dynSize)) // the loader ignores the size
+		for ; len(table) >= dynSize; table = table[dynSize:] {
+			tag, value := binary.LittleEndian.Uint64(table), binary.LittleEndian.Uint64(table[8:])
+			if tag == dtNull {
+				break
+			}
+			switch tag {
+			case dtStrtab:
+				strtab = value
+			case dtSoname:
+				name, library = value, true
+			case dtVerdef:
+				library = true
+			case dtStrsz:
+				symbols = value > 1 // a table with no name in it has one byte
+			case dtFlags1:
+				program = value&df1Pie != 0
+			}
+		}
+	}
+	if at, ok := offset(progs, strtab+name); ok && name != 0 {
+		soname = text(r, at, MaxText+1)
+	}
+	return soname, library || symbols && !program
+}
+
+// offset is where the byte that is loaded at addr lies in the file.
+func offset(progs []prog, addr uint64) (uint64, bool) {
+	for _, p := range progs {
+		if p.kind == ptLoad && addr >= p.vaddr && addr-p.vaddr < p.filesz {
+			return p.off + (addr - p.vaddr), true
+		}
+	}
+	return 0, false
+}
+
+// text returns the string at off, which ends with a zero byte or after size bytes.
+func text(r io.ReaderAt, off, size uint64) string {
+	b, _, _ := bytes.Cut(some(r, off, min(size, MaxText)), []byte{0})
+	return string(b)
+}
+
+// read returns size bytes at off, or nil when the file does not have as many.
+func read(r io.ReaderAt, off uint64, size int) []byte {
+	if b := some(r, off, uint64(size)); len(b) == size {
+		return b
+	}
+	return nil
+}
+
+// some returns up to size bytes at off, as many as the file has.
+func some(r io.ReaderAt, off, size uint64) []byte {
+	if off >= 1<<62 {
+		return nil
+	}
+	b := make([]byte, size)
+	n, _ := r.ReadAt(b, int64(off))
+	return b[:n]
+}
