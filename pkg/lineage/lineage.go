@@ -175,7 +175,11 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 		return predicted(d, c.first()), nil
 	}
 	if at := t.predicts(x); at >= 0 && g.plain(x) && !x.EnvCut && t.assigns(x.Changed) {
-		return predicted(d, follows(t.commands[at], x.Lineage)), nil
+		d = predicted(d, follows(t.commands[at], x.Lineage))
+		if x.Lineage != proposal.LineageFirst {
+			d.Start = proposal.StartDecided // with the launcher whose words it was among
+		}
+		return d, nil
 	}
 	return g.anew(ctx, c, t, x, d)
 }

@@ -183,11 +183,17 @@ func TestInnerText(t *testing.T) {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	in := with(started("inner"), func(x *proposal.Exec) { x.Lineage = d.Lineage })
-	if d, err := g.Judge(t.Context(), in); err != nil || d.Start != proposal.StartPredicted {
-		t.Errorf("what the inner text names: %+v, %v", d, err)
+	asked := 0
+	start := g.Start
+	g.Start = func(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+		asked++
+		return start(ctx, p, a)
 	}
-	if d, err := g.Judge(t.Context(), started("inner")); err != nil || d.Start != proposal.StartDecided {
-		t.Errorf("what the outer one does not name: %+v, %v", d, err)
+	if d, err := g.Judge(t.Context(), in); err != nil || d.Start != proposal.StartDecided || asked != 0 {
+		t.Errorf("what the inner text names was decided with it: %+v, %v, asked %d times", d, err, asked)
+	}
+	if d, err := g.Judge(t.Context(), started("inner")); err != nil || d.Start != proposal.StartDecided || asked != 1 {
+		t.Errorf("what the outer one does not name: %+v, %v, asked %d times", d, err, asked)
 	}
 	g.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "p"}})
 	if d, err := g.Judge(t.Context(), in); err != nil || d.Effect == proposal.Allow {
