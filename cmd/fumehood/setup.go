@@ -308,7 +308,7 @@ func (s *setup) sandboxOptions(root rootfs.Root, runsc install.Runsc) (sandbox.O
 	o := sandbox.Options{
 		Verify: runsc.Unchanged,
 		Runsc:  runsc.Path, Init: runsc.Init, Links: root.Links, Files: root.Files, Path: root.Path,
-		Workspace: workspace, Env: toolEnv(),
+		Workspace: workspace, Env: toolEnv(), Guard: gitGuard(),
 	}
 	for target, source := range root.Binds {
 		o.Binds = append(o.Binds, sandbox.Bind{Source: source, Target: target})

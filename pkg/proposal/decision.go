@@ -116,6 +116,9 @@ type Grant struct {
 	Exec []string `json:"exec,omitempty"`
 }
 
+// ExecBuilt is the kind of Grant.Exec for commands that run the repository's code.
+const ExecBuilt = "built"
+
 // Limits bound one command, or in a plan say what is asked for. In a plan a zero
 // field asks for the default; in a Grant every field is set and a zero grants
 // nothing.

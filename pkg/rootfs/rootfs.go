@@ -154,7 +154,7 @@ func generated() map[string][]byte {
 		"/etc/hostname":      []byte("fumehood\n"),
 		"/etc/resolv.conf":   []byte("# no name server: this sandbox has no network\n"),
 		"/etc/nsswitch.conf": []byte("passwd: files\ngroup: files\nhosts: files dns\n"),
-		"/etc/gitconfig":     []byte("[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\thooksPath = /dev/null\n\tfsmonitor = false\n[protocol \"ext\"]\n\tallow = never\n"),
+		"/etc/gitconfig":     []byte("[safe]\n\tdirectory = /workspace\n[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\thooksPath = /dev/null\n\tfsmonitor = false\n[protocol \"ext\"]\n\tallow = never\n"),
 	}
 }
 

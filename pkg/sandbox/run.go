@@ -172,7 +172,7 @@ func (c *command) through() []string {
 // env is the whole environment of the command.
 func (c *command) env() []string {
 	vars := map[string]string{}
-	for _, more := range []map[string]string{c.s.o.Env, c.x.Grant.Env, c.fixedEnv()} {
+	for _, more := range []map[string]string{c.s.o.Env, c.x.Grant.Env, c.guard(), c.fixedEnv()} {
 		for name, value := range more {
 			vars[name] = value
 		}
@@ -183,6 +183,13 @@ func (c *command) env() []string {
 	}
 	sort.Strings(list)
 	return list
+}
+
+func (c *command) guard() map[string]string {
+	if slices.Contains(c.x.Grant.Exec, proposal.ExecBuilt) {
+		return nil
+	}
+	return c.s.o.Guard
 }
 
 // fixedEnv is what no grant changes. The locale is fixed for shell text, because

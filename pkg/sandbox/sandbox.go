@@ -73,6 +73,9 @@ type Options struct {
 	Workspace string // host folder, shown at /workspace under an overlay
 	Trees     []Bind // further host folders under overlays of their own, such as caches
 	Env       map[string]string
+	// Guard are variables of a command that was not granted "built": one that runs none
+	// of the repository's code. No grant changes them.
+	Guard map[string]string
 
 	// Netns is the path of a network namespace whose devices, addresses and routes the
 	// sandbox's own network stack takes over: a gateway's. Without it there is a loopback

@@ -72,6 +72,24 @@ loader_path(path) if {
 }
 
 # METADATA
+# title: git starts only its own programs, unless the repository's code may run
+# description: The repository's configuration names programs that git starts (textconv, filters, drivers, diff.external, fsmonitor, hooks). A command that only reads the repository starts none of them.
+# custom:
+#   rule: exec.git
+#   match: [{path: /usr/bin/dash, from: /usr/bin/git, argv: [sh, -c, ./textconv]}, {path: /usr/bin/python3.11, from: /usr/lib/git-core/git, grants: [network]}, {path: /usr/bin/less, from: /usr/bin/git}, {path: /usr/bin/cat, from: /usr/libexec/git-core/git-remote-https}, {path: /usr/bin/bash, from: /usr/bin/git, script: /usr/share/x}]
+#   not_match: [{path: /usr/bin/git, from: /usr/bin/git}, {path: /usr/lib/git-core/git-remote-https, from: /usr/bin/git}, {path: /usr/lib/git-core/git-submodule, from: /usr/bin/git}, {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-submodule}, {path: /usr/bin/dash, from: /usr/bin/git, grants: [built]}, {path: /usr/bin/git, from: /usr/bin/bash}, {path: /usr/bin/sed, from: /usr/bin/dash}]
+deny contains lib.denial("exec.git", sprintf("git would start %s, which only the repository's configuration can have named", [input.path]), "read the repository without the configuration of its own: git diff --no-ext-diff --no-textconv") if {
+	not "built" in input.grants
+	input.layer == "rootfs" # any other is refused anyway
+	not git_file(input.path)
+	git_file(input.from)
+	not git_file(input.script)
+}
+
+# git_file holds for git and the programs that come with it.
+git_file(path) if regex.match(`(^|/)git-core/[^/]+$|(^|/)git(-[a-z0-9-]+)?$`, path)
+
+# METADATA
 # title: No debugger
 # custom:
 #   rule: exec.debugger

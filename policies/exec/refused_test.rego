@@ -10,6 +10,12 @@ test_a_loader_is_known_by_its_headers if {
 	}
 }
 
+test_git_starts_its_own_programs if {
+	denied({"from": "/usr/bin/git", "path": "/usr/bin/bash", "name": "bash", "names": ["bash"]}) == {"exec.git"}
+	denied({"from": "/usr/bin/git"}) == set()
+	denied({"from": "/usr/bin/git", "path": "/tmp/git", "layer": "written"}) == {"exec.grant"}
+}
+
 test_a_grant_of_hosts_frees_clients_only if {
 	denied({"name": "curl", "names": ["curl"], "grants": ["network"]}) == set()
 	denied({"name": "sudo", "names": ["sudo"], "grants": ["network", "built"]}) == {"exec.privilege"}
