@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/google/go-cmp/cmp"
 )
@@ -36,16 +37,6 @@ func wantCode(t *testing.T, err error, want string) {
 	if got := code(err); got != want {
 		t.Errorf("code %q, want %q: %v", got, want, err)
 	}
-}
-
-// sample is every tenth of a table with -short, and else all of it.
-func sample[T any](table []T) (list []T) {
-	for i, c := range table {
-		if i%10 == 0 || !testing.Short() {
-			list = append(list, c)
-		}
-	}
-	return list
 }
 
 func TestWrite(t *testing.T) {
@@ -170,7 +161,7 @@ func TestFetchRefuses(t *testing.T) {
 	tree := o.tree("100644 f", blob)
 	head := o.commit("c", tree)
 	tag := o.object("tag", "object "+head+"\ntype commit\ntag v1\ntagger A <a@example.invalid> 1700000000 +0000\n\nv1\n")
-	for _, c := range sample([]struct{ name, sha, want string }{
+	for _, c := range sample.Of(t, []struct{ name, sha, want string }{
 		{"a tag", tag, CodeCommit},
 		{"a blob", blob, CodeCommit},
 		{"a tree", tree, CodeCommit},
@@ -183,7 +174,7 @@ func TestFetchRefuses(t *testing.T) {
 		{"of the other kind", strings.Repeat("1", 64), CodeFetch},
 		{"empty", "", CodeCommit},
 		{"with a newline", head + "\n", CodeCommit},
-	}) {
+	}, 1, 10) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s, _ := o.store(Limits{})
@@ -282,13 +273,13 @@ func TestPolicyAtBase(t *testing.T) {
 		return o.tree("40000 .fumehood", o.tree("100644 a.rego", o.blob(text)))
 	}
 	base := o.commit("base", policy("base\n"))
-	for _, c := range sample([]struct{ name, tree string }{
+	for _, c := range sample.Of(t, []struct{ name, tree string }{
 		{"edited", policy("evil\n")},
 		{"gone", o.tree("100644 x", o.blob("x"))},
 		{"a link", o.tree("120000 .fumehood", o.blob("evil"), "40000 evil", o.tree("100644 a.rego", o.blob("evil\n")))},
 		{"a file", o.tree("100644 .fumehood", o.blob("evil\n"))},
 		{"of another case too", o.tree("40000 .FUMEHOOD", o.tree("100644 a.rego", o.blob("evil\n")), "40000 .fumehood", o.tree("100644 a.rego", o.blob("evil\n")))},
-	}) {
+	}, 1, 10) {
 		t.Run(c.name, func(t *testing.T) {
 			head := o.commit(c.name, c.tree, base)
 			s, _ := o.store(Limits{})

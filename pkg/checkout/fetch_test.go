@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 const token = "ghs_0123456789abcdefABCDEF"
@@ -220,7 +222,7 @@ func TestOtherObject(t *testing.T) {
 
 func TestBrokenPacks(t *testing.T) {
 	t.Parallel()
-	for _, c := range sample([]struct {
+	for _, c := range sample.Of(t, []struct {
 		name   string
 		change func(w http.ResponseWriter, body []byte)
 		want   string
@@ -237,7 +239,7 @@ func TestBrokenPacks(t *testing.T) {
 			said := "ERR \x1b[2J\r\n::add-mask::x\n" + token
 			fmt.Fprintf(w, "%04x%s", len(said)+4, said)
 		}, CodeFetch},
-	}) {
+	}, 1, 10) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o, head := oneCommit(t)
@@ -325,7 +327,7 @@ func TestPack(t *testing.T) {
 	noise := make([]byte, 4<<20)
 	rand.NewChaCha8([32]byte{}).Read(noise)
 	head := o.commit("c", o.tree("100644 f", o.blob(string(noise))))
-	for _, slow := range sample([]bool{false, true}) {
+	for _, slow := range sample.Of(t, []bool{false, true}, 1, 10) {
 		server := serve(t, o.root)
 		server.pack(func(w http.ResponseWriter, body []byte) {
 			if slow {

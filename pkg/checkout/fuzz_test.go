@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 var configSeeds = []string{
@@ -36,7 +38,7 @@ func TestConfigLikeGit(t *testing.T) {
 	texts := append([]string{}, configSeeds...)
 	random := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"\nb = c d", "\nC=\"x y\"", "\nd\n", "\n[e]f=", "[", "]", "\"", "\\", "\n", "\r\n", " ", "\t", "=", "#", ";", "a", "B", "-", ".", "1", "[a]\n", "b = c\n", "é", "[a \"b\"]"}
-	for range sample(make([]int, 300)) {
+	for range sample.Rounds(t, 300, 300, 30) {
 		var b strings.Builder
 		b.WriteString("[a]\n")
 		for range random.IntN(12) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 const (
@@ -144,7 +146,7 @@ func TestHostile(t *testing.T) {
 }
 
 func writesHostile(t *testing.T, traces string, trees []hostileTree) {
-	for _, c := range sample(trees) {
+	for _, c := range sample.Of(t, trees, 1, 10) {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOrigin(t, 40)
 			head := o.commit("hostile", c.tree(o, o.blob("hi\n")))
@@ -286,7 +288,7 @@ func TestTraps(t *testing.T) {
 // case that a git lets it through.
 func TestOwnChecks(t *testing.T) {
 	t.Parallel()
-	for _, c := range sample(hostileTrees("")) {
+	for _, c := range sample.Of(t, hostileTrees(""), 1, 10) {
 		if c.code == "" || c.name == "no tree" {
 			continue
 		}
@@ -318,7 +320,7 @@ func TestOwnChecks(t *testing.T) {
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	small := Limits{Files: 1000, Bytes: 1 << 20, File: 1 << 19}
-	for _, c := range sample([]struct {
+	for _, c := range sample.Of(t, []struct {
 		name string
 		tree func(o *origin) string
 		want string // of the message
@@ -340,7 +342,7 @@ func TestBombs(t *testing.T) {
 			}
 			return tree
 		}, "more than 1000 files"},
-	}) {
+	}, 1, 10) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o := newOrigin(t, 40)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 // A workspace is what actions/checkout leaves: a shallow fetch of one commit.
@@ -174,7 +176,7 @@ const header = "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: b
 func TestInspectRefuses(t *testing.T) {
 	t.Parallel()
 	const config = ".git/config"
-	for _, c := range sample([]struct {
+	for _, c := range sample.Of(t, []struct {
 		name string
 		harm func(w *workspace)
 		want string
@@ -256,7 +258,7 @@ func TestInspectRefuses(t *testing.T) {
 			w.write(".git/refs/heads/b", w.head+"\n")
 		}, CodeNoCheckout},
 		{"HEAD elsewhere", func(w *workspace) { w.write(".git/HEAD", strings.Repeat("2", 40)+"\n") }, CodeHead},
-	}) {
+	}, 1, 10) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 // A clone is a repository made with git, as a person has it.
@@ -84,7 +86,7 @@ func TestLocalCommit(t *testing.T) {
 	}
 	linked := filepath.Join(t.TempDir(), "tree")
 	c.git("worktree", "add", "-q", "--detach", linked, second)
-	for _, packed := range sample([]bool{false, true}) {
+	for _, packed := range sample.Of(t, []bool{false, true}, 1, 10) {
 		if packed {
 			c.git("pack-refs", "--all")
 		}

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 // A packWriter makes a pack byte by byte.
@@ -99,7 +101,7 @@ func TestLyingPacks(t *testing.T) {
 	t.Parallel()
 	raw, _ := hex.DecodeString(strings.Repeat("1", 40))
 	tree := "100644 f\x00" + string(raw)
-	for _, c := range sample([]struct {
+	for _, c := range sample.Of(t, []struct {
 		name string
 		pack func(p *packWriter, commit string)
 	}{
@@ -109,7 +111,7 @@ func TestLyingPacks(t *testing.T) {
 		{"another commit", func(p *packWriter, commit string) { p.add(1, "", commit+"more\n") }},
 		{"a delta without its base", func(p *packWriter, commit string) { p.add(7, strings.Repeat("2", 40), varint(1)+varint(1)+"\x01x") }},
 		{"the commit as a blob", func(p *packWriter, commit string) { p.add(3, "", commit) }},
-	}) {
+	}, 1, 10) {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOrigin(t, 40)
 			who := "A <a@example.invalid> 1700000000 +0000\n"

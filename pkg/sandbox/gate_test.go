@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -283,11 +284,10 @@ func readFile(t testing.TB, name string) []byte {
 
 // A thread that swaps what a name means never has the refused program run: what is
 // judged is the file that was opened. Where the content itself is a command's to
-// change, the place is refused. TestSwapOften is the same, tried ten times as often.
-func TestSwap(t *testing.T) { swap(t, 30) }
-
-func swap(t *testing.T, attempts int) {
+// change, the place is refused.
+func TestSwap(t *testing.T) {
 	t.Parallel()
+	attempts := sample.Rounds(t, 300, 30, 30)
 	o, rec := gatedOptions(t)
 	if err := os.WriteFile(filepath.Join(o.Workspace, "script"), []byte("#!/tmp/swapped\n"), 0o755); err != nil {
 		t.Fatal(err)

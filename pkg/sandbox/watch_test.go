@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -92,12 +93,11 @@ func TestUnverified(t *testing.T) {
 	}
 }
 
-// A hundred programs one after the other are a hundred events, and what the kernel
-// counted is what was told. TestThousandExecs is the same with more.
-func TestManyExecs(t *testing.T) { manyExecs(t, 100) }
-
-func manyExecs(t *testing.T, n int) {
+// As many programs one after the other are as many events, and what the kernel counted
+// is what was told.
+func TestManyExecs(t *testing.T) {
 	t.Parallel()
+	n := sample.Rounds(t, 1000, 100, 100)
 	r, rec := gated(t)
 	for _, cacheable := range []bool{false, true} {
 		rec.reset(func(x proposal.Exec) proposal.ExecDecision {

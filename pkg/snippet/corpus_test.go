@@ -11,20 +11,20 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-type sample struct{ language, want, text string }
+type listed struct{ language, want, text string }
 
 // samples reads a list of snippets.
-func samples(t testing.TB, name string) []sample {
+func samples(t testing.TB, name string) []listed {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []sample
+	var all []listed
 	for part := range strings.SplitSeq("\n"+string(text), "\n== ") {
 		head, body, _ := strings.Cut(part, "\n")
 		if language, want, _ := strings.Cut(head, " "); strings.HasPrefix(head, "python") || strings.HasPrefix(head, "javascript") || strings.HasPrefix(head, "typescript") {
-			all = append(all, sample{language, want, body})
+			all = append(all, listed{language, want, body})
 		}
 	}
 	if len(all) < 60 {

@@ -26,6 +26,8 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/fumehood/fumehood/pkg/internal/cputime"
 )
 
 //go:embed python.wasm javascript.wasm typescript.wasm
@@ -35,7 +37,7 @@ var modules embed.FS
 const (
 	MaxText  = 64 << 10
 	maxNodes = 256 << 10
-	maxWall  = 2 * time.Second // ends what steps do not: a text in which the parser is lost
+	maxTime  = 2 * time.Second // of a processor: ends what steps do not, a text in which the parser is lost
 	maxPages = 1024            // of 64 KiB
 )
 
@@ -74,12 +76,13 @@ func Parse(ctx context.Context, language, text string) (*Tree, error) {
 	if m.err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBroken, m.err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxWall)
-	defer cancel()
-	tree, err := m.parse(ctx, text)
-	if ctx.Err() != nil {
-		return nil, ErrTooLong
-	}
+	var tree *Tree
+	var err error
+	cputime.Within(ctx, maxTime, func(ctx context.Context) {
+		if tree, err = m.parse(ctx, text); ctx.Err() != nil {
+			tree, err = nil, ErrTooLong
+		}
+	})
 	return tree, err
 }
 
