@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -49,8 +50,12 @@ for i in range(%d):
         print("refused", i, flush=True)
         refused += 1
         if refused == 3:
+            open("marks/refused").close()
             sys.exit(1)
 `
+
+// refusedMark is the mark that the command leaves when three programs were refused.
+const refusedMark = "refused"
 
 // A startingRun is fumehood, the real main, while its command starts programs.
 type startingRun struct {
@@ -58,8 +63,31 @@ type startingRun struct {
 	marks *marks
 }
 
-// startStarting starts it and waits until a few programs have begun, which are "new"
-// ones or "the-same".
+// stoppedEarly starts it, waits until a few programs have begun, which are "new" ones or
+// "the-same", and sends it sig. On a busy machine the command may be faster than this
+// test: then it begins again, for another outcome than that of a late signal.
+func stoppedEarly(t *testing.T, which string, sig syscall.Signal) (r startingRun, at time.Time) {
+	t.Helper()
+	for range 20 {
+		r = startStarting(t, which)
+		if err := r.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Fatal(err)
+		}
+		if sig == syscall.SIGKILL {
+			_ = r.cmd.Wait()
+		} else {
+			wait(t, "all threads to stop", func() bool { return standsStill(r.cmd.Process.Pid) })
+		}
+		if at = r.marks.settled(t); len(r.marks.times()) < starts/2 {
+			return r, at
+		}
+		_ = r.cmd.Process.Signal(syscall.SIGCONT)
+		_ = r.cmd.Process.Kill()
+	}
+	t.Fatal("the command was always faster than this test")
+	return r, at
+}
+
 func startStarting(t *testing.T, which string) startingRun {
 	t.Helper()
 	cache, dir := builtCache(t), t.TempDir()
@@ -75,6 +103,8 @@ func startStarting(t *testing.T, which string) startingRun {
 	for i := range starts {
 		write(fmt.Sprintf("ws/marks/%03d", i), "")
 	}
+	write("ws/marks/"+refusedMark, "")
+	write("ws/marks/"+settledMark, "")
 	write("ws/start.py", fmt.Sprintf(startingScript, starts))
 	write("plan.yaml", "schema: fumehood.plan/v1\nproposals:\n  - {id: starts, run: python3 start.py "+which+"}\n  - {id: after, run: echo after}\n")
 	k := killedRun{dir: dir, log: filepath.Join(dir, "audit.jsonl")}
@@ -86,40 +116,26 @@ func startStarting(t *testing.T, which string) startingRun {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.cmd.Process.Kill(); _ = r.cmd.Wait() })
-	r.marks.wait(t, 5)
+	wait(t, "a few programs", func() bool { return len(r.marks.times()) >= 5 })
 	return r
 }
 
-// stall stops the process for a while and returns from when it stood still, and
-// until when.
-func (r startingRun) stall(t *testing.T, pause time.Duration) (from, until time.Time) {
+// goOn lets the process go on, and returns when it did.
+func (r startingRun) goOn(t *testing.T) time.Time {
 	t.Helper()
-	pid := r.cmd.Process.Pid
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+	at := time.Now()
+	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	for !standsStill(t, pid) {
-		time.Sleep(100 * time.Microsecond)
-	}
-	from = time.Now()
-	time.Sleep(pause)
-	until = time.Now()
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	return from, until
+	return at
 }
 
-// standsStill reports whether all threads of a process are stopped.
-func standsStill(t *testing.T, pid int) bool {
-	t.Helper()
-	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("process %d is gone: %v", pid, err)
-	}
+// standsStill reports whether all threads of a process are stopped, or it has ended.
+func standsStill(pid int) bool {
+	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(data, []byte(") T ")) {
+		if err == nil && !bytes.Contains(data, []byte(") T ")) && !bytes.Contains(data, []byte(") Z ")) {
 			return false
 		}
 	}
@@ -181,8 +197,10 @@ func between(times []time.Time, from, until time.Time) (n int) {
 // THREATS 34: while the decider stands still no program begins but one that it had
 // allowed before; when it goes on within the kernel's patience, so does the command.
 func TestDeciderStopped(t *testing.T) {
-	r := startStarting(t, "new")
-	from, until := r.stall(t, 1500*time.Millisecond)
+	t.Parallel()
+	r, from := stoppedEarly(t, "new", syscall.SIGSTOP)
+	time.Sleep(time.Second) // in which the others would begin
+	until := r.goOn(t)
 	code, report := r.end(t)
 	if n := between(r.marks.times(), from, until); n > 1 || between(r.marks.times(), until, time.Now()) < starts/4 {
 		t.Errorf("%d programs began meanwhile, %d after it", n, between(r.marks.times(), until, time.Now()))
@@ -192,14 +210,17 @@ func TestDeciderStopped(t *testing.T) {
 	if n := between(times, from, until); n > 1 || !summary.Complete() || len(times) < starts {
 		t.Errorf("of %d programs the log has %d meanwhile; %s", len(times), n, summary.State)
 	}
-	r.checkNothingLeft(t)
+	checkNothingRuns(t, r.dir)
 }
 
 // A program that it has allowed to this command, by an answer that may be used again,
 // needs no decider: it begins meanwhile, and is in the log all the same.
 func TestDeciderStoppedAfterItsAnswer(t *testing.T) {
-	r := startStarting(t, "the-same")
-	from, until := r.stall(t, 1500*time.Millisecond)
+	t.Parallel()
+	r, from := stoppedEarly(t, "the-same", syscall.SIGSTOP)
+	before := len(r.marks.times())
+	wait(t, "programs that need no decider", func() bool { return len(r.marks.times()) > before+10 })
+	until := r.goOn(t)
 	code, report := r.end(t)
 	r.wantAll(t, code, report)
 	times, _, summary := r.asked(t)
@@ -214,7 +235,7 @@ func TestDeciderStoppedAfterItsAnswer(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs began meanwhile", began)
-	r.checkNothingLeft(t)
+	checkNothingRuns(t, r.dir)
 }
 
 // wantAll wants a run in which every program began and nothing went wrong.
@@ -234,8 +255,10 @@ func (r startingRun) wantAll(t *testing.T, code int, report proposal.Report) {
 // When it stands still for longer nothing more begins, ever: every program is
 // refused, and the run ends with the gate's code.
 func TestDeciderStalled(t *testing.T) {
-	r := startStarting(t, "new")
-	from, _ := r.stall(t, 6500*time.Millisecond) // the kernel's patience is five seconds
+	t.Parallel()
+	r, from := stoppedEarly(t, "new", syscall.SIGSTOP)
+	wait(t, "the end of the kernel's patience", func() bool { return r.marks.has(refusedMark) })
+	r.goOn(t)
 	code, report := r.end(t)
 	if n, all := between(r.marks.times(), from, time.Now()), len(r.marks.times()); n > 1 || all > starts*3/4 {
 		t.Errorf("of %d programs %d began after the decider stood still", all, n)
@@ -257,20 +280,16 @@ func TestDeciderStalled(t *testing.T) {
 	if n := between(times, from, time.Now()); n > 1 || kinds["start"] != 1 || kinds["end"] != 1 || !summary.Complete() {
 		t.Errorf("%d programs in the log after the decider stood still; entries %v; %s", n, kinds, summary.State)
 	}
-	r.checkNothingLeft(t)
+	checkNothingRuns(t, r.dir)
 }
 
 // When it is killed no program begins any more, what ran is in the log up to a marked
 // end, and the next fumehood removes what is left.
 func TestDeciderKilled(t *testing.T) {
-	r := startStarting(t, "new")
-	if err := r.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = r.cmd.Wait()
-	dead := time.Now()
-	r.checkNothingLeft(t)
-	time.Sleep(300 * time.Millisecond)
+	t.Parallel()
+	r, dead := stoppedEarly(t, "new", syscall.SIGKILL)
+	checkNothingRuns(t, r.dir)
+	r.marks.settled(t)
 	if n, all := between(r.marks.times(), dead, time.Now()), len(r.marks.times()); n > 1 || all > starts*3/4 {
 		t.Errorf("of %d programs %d began after the decider's death", all, n)
 	}
@@ -310,6 +329,7 @@ func (r startingRun) checkRemoved(t *testing.T) {
 
 // marks notes when files of a folder are first opened, by anybody.
 type marks struct {
+	dir  string
 	mu   sync.Mutex
 	seen map[string]time.Time
 }
@@ -325,7 +345,7 @@ func watchMarks(t *testing.T, dir string) *marks {
 	if _, err := unix.InotifyAddWatch(fd, dir, unix.IN_OPEN); err != nil {
 		t.Fatal(err)
 	}
-	m := &marks{seen: map[string]time.Time{}}
+	m := &marks{dir: dir, seen: map[string]time.Time{}}
 	go m.read(events)
 	return m
 }
@@ -354,18 +374,37 @@ func (m *marks) note(name string, at time.Time) {
 	}
 }
 
-// times are those at which a mark was opened first.
+func (m *marks) has(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.seen[name].IsZero()
+}
+
+// settledMark is the mark that the test leaves itself: what was opened before has been
+// noted when it has.
+const settledMark = "settled"
+
+// settled waits until all that has been opened is noted, and returns when it was.
+func (m *marks) settled(t *testing.T) time.Time {
+	t.Helper()
+	m.mu.Lock()
+	delete(m.seen, settledMark)
+	m.mu.Unlock()
+	f, err := os.Open(filepath.Join(m.dir, settledMark))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	wait(t, "the notes of what was opened", func() bool { return m.has(settledMark) })
+	return time.Now()
+}
+
+// times are those at which programs opened their marks first.
 func (m *marks) times() []time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.SortedFunc(maps.Values(m.seen), time.Time.Compare)
-}
-
-func (m *marks) wait(t *testing.T, n int) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); len(m.times()) < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("only %d programs began", len(m.times()))
-		}
-	}
+	programs := maps.Clone(m.seen)
+	delete(programs, refusedMark)
+	delete(programs, settledMark)
+	return slices.SortedFunc(maps.Values(programs), time.Time.Compare)
 }

@@ -195,9 +195,7 @@ func TestActCancelled(t *testing.T) {
 	_ = cmd.Wait()
 	want(t, "comment", s.comment().Body, "ancelled")
 	s.wantSealed(t)
-	if left := processesAt(s.installed); len(left) > 0 {
-		t.Errorf("processes are left: %q", left)
-	}
+	checkNothingRuns(t, s.installed)
 }
 
 // (f) The runner kills the step without a word: what runs as root notices, and leaves
@@ -210,17 +208,16 @@ func TestActKilled(t *testing.T) {
 	pid := waitForSleeper(t, s.installed)
 	s.must(syscall.Kill(pid, syscall.SIGKILL))
 	_ = cmd.Wait()
-	if left := processesAt(s.installed); len(left) > 0 {
-		t.Errorf("processes are left: %q", left)
-	}
+	checkNothingRuns(t, s.installed)
 }
 
 // waitForSleeper waits until the command has started, by the log of the process that
 // runs as root, and returns the process of the action's step.
 func waitForSleeper(t *testing.T, installed string) int {
 	t.Helper()
-	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		step, started := 0, false
+	step := 0
+	wait(t, "the command's start", func() bool {
+		started := false
 		all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, path := range all {
 			data, _ := os.ReadFile(path)
@@ -236,13 +233,10 @@ func waitForSleeper(t *testing.T, installed string) int {
 				started = bytes.Contains(log, []byte(`"kind":"start"`))
 			}
 		}
-		if step > 0 && started {
-			time.Sleep(500 * time.Millisecond)
-			return step
-		}
-	}
-	t.Fatal("the command was not started")
-	return 0
+		return step > 0 && started
+	})
+	time.Sleep(500 * time.Millisecond)
+	return step
 }
 
 // wantSealed verifies the log of the run's artifact.

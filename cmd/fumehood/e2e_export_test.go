@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -109,13 +108,7 @@ func (l *lockedBuffer) String() string {
 // await waits until the text is there.
 func (l *lockedBuffer) await(t *testing.T, text string) {
 	t.Helper()
-	for range 300 {
-		if strings.Contains(l.String(), text) {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatalf("no %q in\n%s", text, l)
+	wait(t, text, func() bool { return strings.Contains(l.String(), text) })
 }
 
 // collecting starts a real collector and returns its address and what it says that it got.

@@ -171,7 +171,7 @@ func (d desk) checkNothingLeft(t *testing.T, before map[string]bool) {
 	t.Helper()
 	var left []string
 	suspects := traces()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		left = naming(d.dir)
 		files, err := filepath.Glob(filepath.Join(d.path("tmp"), "*"))
 		if err != nil {
@@ -202,26 +202,21 @@ func (d desk) printed() string {
 }
 
 // interrupted starts fumehood on a long command, sends sig when the command is
-// under way, and returns how long fumehood took to exit, and its exit code.
-func (d desk) interrupted(t *testing.T, name string, sig syscall.Signal) (time.Duration, int) {
+// under way, and returns how long that took, how long fumehood took to exit, and its
+// exit code.
+func (d desk) interrupted(t *testing.T, name string, sig syscall.Signal) (start, end time.Duration, code int) {
 	t.Helper()
 	cmd := d.command(t.Context(), d.runArgs(name)...)
+	started := time.Now()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if d.printed() == "under way\n" {
-			break
-		}
-		if time.Now().After(deadline) {
-			_ = cmd.Process.Kill()
-			t.Fatal("the command never began")
-		}
-	}
+	defer func() { _ = cmd.Process.Kill() }() // of one that never began
+	wait(t, "the command's start", func() bool { return d.printed() == "under way\n" })
 	begin := time.Now()
 	if err := cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)
 	}
 	err := cmd.Wait()
-	return time.Since(begin), exitCode(t, err)
+	return begin.Sub(started), time.Since(begin), exitCode(t, err)
 }

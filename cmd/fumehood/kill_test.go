@@ -74,16 +74,11 @@ func startKilled(t *testing.T, cache string) killedRun {
 // killAt kills the process as soon as its log has so many lines.
 func (k killedRun) killAt(t *testing.T, lines int) {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for {
-		data, _ := os.ReadFile(k.log)
-		if bytes.Count(data, []byte("\n")) >= lines {
-			break
-		}
-		if time.Now().After(deadline) {
+	begin := time.Now()
+	for data := []byte(nil); bytes.Count(data, []byte("\n")) < lines; time.Sleep(200 * time.Microsecond) {
+		if data, _ = os.ReadFile(k.log); time.Since(begin) > hang {
 			t.Fatalf("the log never had %d lines", lines)
 		}
-		time.Sleep(200 * time.Microsecond)
 	}
 	_ = k.cmd.Process.Kill()
 	_ = k.cmd.Wait()
@@ -120,7 +115,7 @@ func (k killedRun) check(t *testing.T, lines int) {
 			t.Errorf("%s ran, and the log does not say so", id)
 		}
 	}
-	k.checkNothingLeft(t)
+	checkNothingRuns(t, k.dir)
 }
 
 func ran(t *testing.T, dir, id string) bool {
@@ -129,18 +124,15 @@ func ran(t *testing.T, dir, id string) bool {
 	return err == nil && strings.Contains(string(data), "ran-"+id)
 }
 
-// checkNothingLeft looks for processes that name the run's private folder: runsc,
-// the gofer and gVisor's kernel all do. They die with their parent.
-func (k killedRun) checkNothingLeft(t *testing.T) {
+// checkNothingRuns waits for the end of all processes that name a run's private folder:
+// runsc, the gofer and gVisor's kernel all do. They die with their parent.
+func checkNothingRuns(t *testing.T, dir string) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		left := naming(k.dir)
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("processes are left: %v", left)
+	var left []string
+	begin := time.Now()
+	for left = naming(dir); len(left) > 0; left = naming(dir) {
+		if time.Since(begin) > hang {
+			t.Fatalf("processes are left: %q", left)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -82,6 +83,20 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"treesum": treesum, "lines": lines, "eventlog": eventlog},
 	})
+}
+
+// hang is how long a test waits for what must happen. It ends a test that would never
+// end; a slow machine does not reach it.
+const hang = 5 * time.Minute
+
+// wait waits until something is done.
+func wait(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for begin := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begin) > hang {
+			t.Fatalf("waited %s in vain for %s", hang, what)
+		}
+	}
 }
 
 // treesum FOLDER FILE writes one digest over names, modes, sizes, times, targets and
