@@ -50,6 +50,7 @@ package lineage
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 
@@ -65,11 +66,11 @@ const (
 	RuleNoText     = "start.no-text"     // a text's process of no text
 )
 
-// maxTexts bounds the inner texts of one command, and maxKept the answers that are
-// remembered for it.
+// maxTextBytes bounds the memory that the inner texts of one command take, and maxKept
+// the answers that are remembered for it.
 const (
-	maxTexts = 4096
-	maxKept  = 4096
+	maxTextBytes = 64 << 20
+	maxKept      = 4096
 )
 
 // A Gate answers for the programs of one run. All fields are required.
@@ -92,9 +93,10 @@ type running struct {
 	proposal proposal.Proposal
 	asked    map[string]bool // rules that a person approved
 	texts    map[uint32]*text
+	bytes    int // of texts, about
 	last     uint32
-	kept     map[string]proposal.ExecDecision // about an argv
-	files    map[string]proposal.ExecDecision // about a file
+	kept     map[[sha256.Size]byte]proposal.ExecDecision // about an argv
+	files    map[string]proposal.ExecDecision            // about a file
 }
 
 // A text is what one shell or launcher was decided to do.
@@ -106,7 +108,7 @@ type text struct {
 // Begin makes r what follows belongs to; it is called before r's command starts.
 func (g *Gate) Begin(r proposal.Record) {
 	c := &running{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*text{}, last: proposal.LineageFirst,
-		kept: map[string]proposal.ExecDecision{}, files: map[string]proposal.ExecDecision{}}
+		kept: map[[sha256.Size]byte]proposal.ExecDecision{}, files: map[string]proposal.ExecDecision{}}
 	c.texts[proposal.LineageFirst] = newText(r.Analysis)
 	if r.Approval != nil {
 		for _, reason := range r.Decision.Reasons {
@@ -254,12 +256,24 @@ func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec,
 
 // enter gives an inner text its lineage, or LineageProgram when there are too many.
 func (c *running) enter(a proposal.Analysis) uint32 {
-	if len(c.texts) >= maxTexts {
+	if c.bytes += size(a); c.bytes > maxTextBytes {
 		return proposal.LineageProgram
 	}
 	c.last++
 	c.texts[c.last] = newText(a)
 	return c.last
+}
+
+// size is about how much memory a takes.
+func size(a proposal.Analysis) int {
+	n := 1024
+	for _, c := range a.Commands {
+		n += 1024
+		for _, w := range c.Args {
+			n += 128 + len(w.Value)
+		}
+	}
+	return n
 }
 
 // against is the reason that does not let answer's program begin: a denial, or a

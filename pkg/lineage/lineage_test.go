@@ -203,12 +203,13 @@ func TestInnerText(t *testing.T) {
 
 func TestInnerTextsAreBounded(t *testing.T) {
 	g := gated(t, command("go", "test"))
-	for i := range maxTexts + 10 {
-		d, err := g.Judge(t.Context(), started("timeout", strings.Repeat("x", i)))
+	const long = 1 << 20
+	for i := range maxTextBytes/long + 10 {
+		d, err := g.Judge(t.Context(), started("timeout", strings.Repeat("x", long+i)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if over := i >= maxTexts-1; (d.Effect == proposal.Allow) == over {
+		if over := i >= maxTextBytes/(long+10000); over && d.Effect == proposal.Allow || i < maxTextBytes/2/long && d.Effect != proposal.Allow {
 			t.Fatalf("inner text %d: %+v", i, d)
 		}
 	}

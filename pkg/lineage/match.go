@@ -3,6 +3,7 @@
 package lineage
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"path"
 	"slices"
@@ -126,14 +127,15 @@ func (g *Gate) names(x proposal.Exec) []string {
 	return names
 }
 
-// keyOf is what decides an answer about x anew.
-func keyOf(x proposal.Exec) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d %q %q %q %s %q %q", x.Lineage, x.Named, x.Path, x.Cwd, x.Layer, x.Whole, x.Same)
+// keyOf is the digest of all that an answer about x rests on: argv may be long, and
+// there may be many.
+func keyOf(x proposal.Exec) [sha256.Size]byte {
+	b := sha256.New()
+	fmt.Fprintf(b, "%d %q %q %q %s %q %q", x.Lineage, x.Named, x.Path, x.Cwd, x.Layer, x.Whole, x.Same)
 	for _, c := range x.Changed {
-		fmt.Fprintf(&b, " %q=%q", c.Name, c.Value.Value)
+		fmt.Fprintf(b, " %q=%q", c.Name, c.Value.Value)
 	}
-	return b.String()
+	return [sha256.Size]byte(b.Sum(nil))
 }
 
 // refused is a refusal that says what of the text x is.
