@@ -57,7 +57,9 @@ func main() {
 		fmt.Fprintf(os.Stderr, "fumehood: cannot read which files are open: %v\nfumehood: hint: mount /proc\n", err)
 		os.Exit(exitStopped)
 	}
-	setHome()
+	if !isGateway(os.Args[1:]) { // which has no environment, and makes sure of it
+		setHome()
+	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	cancel()
