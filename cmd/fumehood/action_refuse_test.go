@@ -123,7 +123,7 @@ func release(change func(string) string) func(*testing.T, *installer) {
 
 // THREATS 31: wrong bytes, wherever they come from, start nothing.
 func TestInstallRefuses(t *testing.T) {
-	for _, c := range refusedInstalls {
+	for _, c := range oneIn(t, 1, 8, refusedInstalls) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // one of them waits for retries
 			i := newInstaller(t, members())
@@ -185,7 +185,7 @@ func TestInstallRace(t *testing.T) {
 		}
 	})
 	outcomes := map[string]int{}
-	for range 40 {
+	for range either(20, 3, 100) {
 		i.must(t, os.RemoveAll(i.place))
 		stdout, stderr, code := i.run(t)
 		switch {

@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -222,7 +223,7 @@ network contains {"rule": "house.hosts", "host": h} if {
 	h == "127.0.0.1:9"
 }
 `}, nil)
-	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: try, network: ['127.0.0.1:9'], language: python, code: \"import socket\\ntry: socket.create_connection(('198.51.100.7', 9), 2)\\nexcept OSError: pass\"}\n"
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: try, network: ['127.0.0.1:9'], language: python, code: \"import socket\\ntry: socket.create_connection(('198.51.100.7', 9), 60)\\nexcept OSError: pass\"}\n"
 	event := w.event("pull_request.opened.fork", nil)
 	if s := w.act("pull_request", event, "INPUT_PLAN="+plan); s.outputs["denied"] != "1" {
 		t.Errorf("without the input: outputs %q\n%s", s.outputs, s.log)
@@ -274,7 +275,8 @@ func TestActionReportWithoutPullRequest(t *testing.T) {
 func TestActionNoisyFork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: noise, run: head -c 60M /dev/urandom}\n  - {id: more, run: head -c 60M /dev/urandom}\n"
+	much := either("100k", "100k", "60M")
+	plan := fmt.Sprintf("schema: fumehood.plan/v1\nproposals:\n  - {id: noise, run: head -c %[1]s /dev/urandom}\n  - {id: more, run: head -c %[1]s /dev/urandom}\n", much)
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan)
 	entries, err := os.ReadDir(s.outputs["artifact-path"])
 	if err != nil || len(entries) != 3 || s.outputs["files-name"] != "files-of-fumehood" {

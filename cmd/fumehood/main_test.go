@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,6 +47,13 @@ func (a allTests) Run() int {
 		panic(err)
 	}
 	defer os.RemoveAll(shared)
+	// Tests wait for processes and pauses about half of the time.
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		if err := parallel.Value.Set(fmt.Sprint(2 * runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
 	return a.M.Run()
 }
 
@@ -64,13 +72,18 @@ func fumehood(t testing.TB) string {
 // TestScript runs testdata/script/*.txtar through the real main. Each script's
 // first comment is the promise that it keeps.
 func TestScript(t *testing.T) {
+	t.Parallel()
 	cache := builtCache(t)
 	repo, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
+	scripts, err := filepath.Glob(filepath.Join(repo, "testdata/script/*.txtar"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join(repo, "testdata/script"),
+		Files:               oneIn(t, 1, 9, scripts),
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"testing"
+)
+
+// oneIn chooses the cases that an expensive test tries, as pkg/internal/sample does for
+// the packages beside it: every normal-th, with -short every short-th, and all of them
+// with the tag e2e, with which CI calls the tests in whole_e2e_test.go.
+func oneIn[T any](t testing.TB, normal, short int, cases []T) []T {
+	t.Helper()
+	step := either(normal, short, 1)
+	var chosen []T
+	for i := 0; i < len(cases); i += step {
+		chosen = append(chosen, cases[i])
+	}
+	t.Logf("%d of %d cases: one in %d, from the first on", len(chosen), len(cases), step)
+	return chosen
+}
+
+// keysOneIn is oneIn for the keys of cases in their order.
+func keysOneIn[K cmp.Ordered, V any](t testing.TB, normal, short int, cases map[K]V) []K {
+	t.Helper()
+	return oneIn(t, normal, short, slices.Sorted(maps.Keys(cases)))
+}
+
+// long leaves a test to go test without -short.
+func long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("go test without -short runs it")
+	}
+}
+
+// either is what a test does in go test, with -short, and with the tag e2e.
+func either[T any](normal, short, e2e T) T {
+	switch {
+	case whole:
+		return e2e
+	case testing.Short():
+		return short
+	}
+	return normal
+}
