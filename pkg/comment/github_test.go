@@ -37,6 +37,13 @@ var rights = []string{"contents:read", "pull-requests:write"}
 func patient(context.Context, time.Duration) error { return nil }
 
 // keeper is one of a job of its own.
+// How long a keeper settles. Alone it need not, so it does not sleep, and no request is
+// too late.
+const (
+	alone    = time.Hour
+	together = 2 * time.Second
+)
+
 func keeper(t *testing.T, s *githubtest.Server, token string, settle time.Duration) *comment.Keeper {
 	t.Helper()
 	client, err := github.New(github.Options{BaseURL: s.URL, Token: token, Repository: "Codertocat/Hello-World", Sleep: patient})
@@ -47,7 +54,11 @@ func keeper(t *testing.T, s *githubtest.Server, token string, settle time.Durati
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := comment.New(comment.Options{Client: client, Author: author, PR: number, Settle: settle})
+	o := comment.Options{Client: client, Author: author, PR: number, Settle: settle}
+	if settle == alone {
+		o.Sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	}
+	k, err := comment.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,14 +123,18 @@ func TestOnGitHub(t *testing.T) {
 			t.Parallel()
 			s := town(t, test.rights...)
 			if !test.fresh {
-				if o := keeper(t, s, token, time.Second/5).Results(context.Background(), results(10)); o.Did != comment.Posted {
+				if o := keeper(t, s, token, alone).Results(context.Background(), results(10)); o.Did != comment.Posted {
 					t.Fatalf("got %+v, %+v", o, o.Failure)
 				}
 			}
 			if test.mood != nil {
 				test.mood(s)
 			}
-			o := keeper(t, s, token, time.Second/5).Results(context.Background(), results(11))
+			settle := alone
+			if test.name == "a secondary limit" { // which ends with time
+				settle = together
+			}
+			o := keeper(t, s, token, settle).Results(context.Background(), results(11))
 			if o.Did != test.did {
 				t.Errorf("got %s (%+v), want %s", o.Did, o.Failure, test.did)
 			}
@@ -150,9 +165,10 @@ func squat(s *githubtest.Server) {
 }
 
 func TestSquattersAreCounted(t *testing.T) {
+	t.Parallel()
 	s := town(t, rights...)
 	squat(s)
-	if o := keeper(t, s, token, time.Second/5).Results(context.Background(), results(10)); o.Others != 2 {
+	if o := keeper(t, s, token, alone).Results(context.Background(), results(10)); o.Others != 2 {
 		t.Errorf("got %d, want 2", o.Others)
 	}
 	for _, c := range s.CommentsBy(number, "octocat") {
@@ -164,16 +180,17 @@ func TestSquattersAreCounted(t *testing.T) {
 
 // TestJobsAtTheSameTime has jobs of their own race for real.
 func TestJobsAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	s := town(t, rights...)
 	var jobs sync.WaitGroup
 	for i := range 4 {
-		k := keeper(t, s, token, time.Second/2)
+		k := keeper(t, s, token, together)
 		jobs.Go(func() {
 			if o := k.Results(context.Background(), results(int64(10+i))); o.Did == comment.Refused {
 				t.Errorf("run %d: %+v", 10+i, o.Failure)
 			}
 		})
-		answers := keeper(t, s, token, time.Second/2)
+		answers := keeper(t, s, token, together)
 		jobs.Go(func() {
 			n := comment.Notice{Comment: int64(900 + i), Text: "answer", Start: int64(10 + i), Time: time.Now()}
 			if o := answers.Notice(context.Background(), n); o.Did == comment.Refused {
@@ -186,13 +203,14 @@ func TestJobsAtTheSameTime(t *testing.T) {
 	if len(ours) != 1 || !strings.HasSuffix(ours[0].Body, "results of run 13") {
 		t.Fatalf("got %+v", ours)
 	}
-	state, err := keeper(t, s, token, time.Second/2).Read(context.Background())
+	state, err := keeper(t, s, token, together).Read(context.Background())
 	if err != nil || state.Started() != 4 || state.Notice.Comment != 903 {
 		t.Errorf("got %+v, %v", state, err)
 	}
 }
 
 func TestHeadMovesWhileWeLook(t *testing.T) {
+	t.Parallel()
 	s := town(t, rights...)
 	s.Before("pulls/get", func(*http.Request) { s.Move(number, githubtest.SHA("pushed")) })
 	r, moved := results(10), false
@@ -200,7 +218,7 @@ func TestHeadMovesWhileWeLook(t *testing.T) {
 		moved = room.Moved && room.Head == githubtest.SHA("pushed")
 		return "x"
 	}
-	o := keeper(t, s, token, time.Second/5).Results(context.Background(), r)
+	o := keeper(t, s, token, alone).Results(context.Background(), r)
 	if o.Did != comment.Posted || !moved || o.Head != githubtest.SHA("pushed") {
 		t.Errorf("got %+v, moved %v", o, moved)
 	}
@@ -208,11 +226,12 @@ func TestHeadMovesWhileWeLook(t *testing.T) {
 
 // TestPersonalToken is somebody whose token GitHub tells by id.
 func TestPersonalToken(t *testing.T) {
+	t.Parallel()
 	s := town(t)
 	s.Permit("hubot", "write")
 	s.AddToken("ghp_hubot", githubtest.Token{Login: "hubot", Scopes: "repo"})
 	for run := range int64(2) {
-		if o := keeper(t, s, "ghp_hubot", time.Second/5).Results(context.Background(), results(10+run)); o.Did == comment.Refused {
+		if o := keeper(t, s, "ghp_hubot", alone).Results(context.Background(), results(10+run)); o.Did == comment.Refused {
 			t.Errorf("got %+v", o.Failure)
 		}
 	}
@@ -222,10 +241,11 @@ func TestPersonalToken(t *testing.T) {
 }
 
 func TestTokenOfAnotherApp(t *testing.T) {
+	t.Parallel()
 	s := town(t)
 	s.AddToken("ghs_app", githubtest.Token{Login: "my-app[bot]", Permissions: map[string]string{"pull_requests": "write"}})
 	for run := range int64(3) {
-		if o := keeper(t, s, "ghs_app", time.Second/5).Results(context.Background(), results(10+run)); o.Did == comment.Refused {
+		if o := keeper(t, s, "ghs_app", alone).Results(context.Background(), results(10+run)); o.Did == comment.Refused {
 			t.Errorf("got %+v", o.Failure)
 		}
 	}

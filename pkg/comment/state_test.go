@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
+
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -213,7 +215,7 @@ func some(r *rand.Rand) sheet {
 // back as it is, joining again changes nothing, and nothing newer is lost.
 func TestJoinOfMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 800 {
+	for range sample.Rounds(t, 800, 400, 100) {
 		a, b := some(r), some(r)
 		got := join(a, b, head1)
 		body, err := got.body()

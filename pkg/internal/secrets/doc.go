@@ -11,12 +11,12 @@
 // # What it looks at
 //
 // A URL, header fields and the first 64 KiB of a body, each as it is, with %XX undone
-// and with base64 in it decoded, once. One call ends after about two seconds whatever it
-// is given; what could not be searched by then, or is too long, counts as found, by the
+// and with base64 in it decoded, once. One call ends after about two seconds of a
+// processor whatever it is given; what could not be searched by then, or is too long, counts as found, by the
 // rule Unscanned. Patterns are RE2's, which take time in proportion to the text.
 //
 // A Redactor looks at the whole of a text, of any length, as a stream: in windows that
-// overlap by 8 KiB, for at most three seconds and a fifth of one for each MiB; what is
+// overlap by 8 KiB, for at most three seconds of a processor and a fifth of one for each MiB; what is
 // left then does not leave and counts as Unscanned. What looks like a secret is found
 // between and behind colours and controls, too, which who reads it does not see. Values
 // that it was told to mask are found as they are, in small or capital letters, in base64

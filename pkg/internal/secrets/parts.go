@@ -23,7 +23,7 @@ const (
 // Scan searches a request's URL, header fields and the first MaxBody bytes of body. It
 // names each rule once for each place, in order.
 func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.EgressSecret {
-	until, end := s.begin(patience)
+	limit, end := s.begin(patience)
 	defer end()
 	var list []proposal.EgressSecret
 	add := func(where string, spans []found) {
@@ -31,10 +31,10 @@ func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.E
 			list = append(list, proposal.EgressSecret{Rule: f.rule, Where: where})
 		}
 	}
-	add("url", s.spans(url, "url", until))
+	add("url", s.spans(url, "url", limit))
 	text, _ := headerText(header)
-	add("header", s.spans(text, "header", until))
-	add("body", s.spans(string(body[:min(len(body), MaxBody)]), "body", until))
+	add("header", s.spans(text, "header", limit))
+	add("body", s.spans(string(body[:min(len(body), MaxBody)]), "body", limit))
 	slices.SortFunc(list, func(a, b proposal.EgressSecret) int {
 		return strings.Compare(a.Where+" "+a.Rule, b.Where+" "+b.Rule)
 	})
@@ -46,23 +46,23 @@ func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.E
 // whole of that form. Nothing that it is given is changed. What it returns has nothing
 // that Scan would find: where replacing leaves something, the whole part goes.
 func (s *Scanner) Redact(url string, header http.Header, body []byte) (string, http.Header, []byte) {
-	until, end := s.begin(patience)
+	limit, end := s.begin(patience)
 	defer end()
-	url = s.mask(url, "url", until)
+	url = s.mask(url, "url", limit)
 	first := min(len(body), MaxBody)
-	body = append([]byte(s.mask(string(body[:first]), "body", until)), body[first:]...)
-	return url, s.maskHeader(header, until), body
+	body = append([]byte(s.mask(string(body[:first]), "body", limit)), body[first:]...)
+	return url, s.maskHeader(header, limit), body
 }
 
 // spans finds the secrets of one part in every view of it, as places in the part.
-func (s *Scanner) spans(text, where string, until time.Time) []found {
+func (s *Scanner) spans(text, where string, limit budget) []found {
 	var list []found
 	if len(text) > maxHead {
 		list = append(list, found{rule: Unscanned, end: len(text)})
 		text = text[:maxHead]
 	}
 	for _, v := range views(text, where) {
-		for _, f := range s.find(v.text, maxFound, until) {
+		for _, f := range s.find(v.text, maxFound, limit) {
 			f.start, f.end = v.origin(f.start, f.end)
 			list = append(list, f)
 		}
@@ -81,12 +81,12 @@ var ordinary = regexp.MustCompile(`(?i)(\bh1:|\bsha-?(1|256|384|512)[:=-]|\b(has
 
 // textSpans finds the secrets of a text that no request is.
 func (s *Scanner) textSpans(text string, most int, patience time.Duration) []found {
-	until, end := s.begin(patience)
+	limit, end := s.begin(patience)
 	defer end()
 	var list []found
 	for _, seen := range shown(text) {
 		for _, v := range views(seen.text, "text") {
-			for _, f := range s.find(v.text, most, until) {
+			for _, f := range s.find(v.text, most, limit) {
 				if f.rule == generic && ordinary.MatchString(v.text[max(0, f.start-before):f.start]) {
 					continue
 				}
@@ -98,9 +98,9 @@ func (s *Scanner) textSpans(text string, most int, patience time.Duration) []fou
 	return list
 }
 
-func (s *Scanner) mask(text, where string, until time.Time) string {
+func (s *Scanner) mask(text, where string, limit budget) string {
 	for range 3 {
-		spans := s.spans(text, where, until)
+		spans := s.spans(text, where, limit)
 		if len(spans) == 0 {
 			return text
 		}
@@ -110,7 +110,7 @@ func (s *Scanner) mask(text, where string, until time.Time) string {
 		}
 		text = string(b)
 	}
-	if len(s.spans(text, where, until)) == 0 {
+	if len(s.spans(text, where, limit)) == 0 {
 		return text
 	}
 	return strings.Repeat("*", len(text))
@@ -137,9 +137,9 @@ func headerText(header http.Header) (string, []int) {
 }
 
 // maskHeader masks values, never names: a field whose name is a secret goes.
-func (s *Scanner) maskHeader(header http.Header, until time.Time) http.Header {
+func (s *Scanner) maskHeader(header http.Header, limit budget) http.Header {
 	text, starts := headerText(header)
-	masked := s.mask(text, "header", until)
+	masked := s.mask(text, "header", limit)
 	out := http.Header{}
 	i := 0
 	for _, name := range slices.Sorted(maps.Keys(header)) {

@@ -5,11 +5,13 @@ package secrets
 import (
 	"strings"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/cputime"
 )
 
 const (
 	maxFound = 256             // of one text; the rest of it is not looked at
-	patience = 2 * time.Second // for one call; see Unscanned
+	patience = 2 * time.Second // of a processor, for one call; see Unscanned
 	atOnce   = 2               // calls; others wait, so that a flood of them takes no more processors
 )
 
@@ -48,10 +50,21 @@ func New() (*Scanner, error) {
 	return s, nil
 }
 
-// begin waits for a slot. It returns when the call's time is up and what frees the slot.
-func (s *Scanner) begin(patience time.Duration) (until time.Time, end func()) {
+// A budget is the processor time of one call: a busy machine must not make a text one
+// that could not be searched.
+type budget struct {
+	clock cputime.Clock
+	limit time.Duration
+}
+
+func (b budget) spent() bool { return b.clock.Used() > b.limit }
+
+// begin waits for a slot. It returns the call's time, for this goroutine alone, and what
+// frees the slot.
+func (s *Scanner) begin(patience time.Duration) (limit budget, end func()) {
 	s.slots <- struct{}{}
-	return time.Now().Add(patience), func() { <-s.slots }
+	b := budget{cputime.Start(), patience}
+	return b, func() { b.clock.Stop(); <-s.slots }
 }
 
 // found is one secret: its rule and its place in the text that was searched.
@@ -62,15 +75,15 @@ type found struct {
 
 // find searches one text. It stops at most finds or when time is up, and then says so as
 // something found over the whole of it.
-func (s *Scanner) find(text string, most int, until time.Time) []found {
+func (s *Scanner) find(text string, most int, limit budget) []found {
 	var list []found
 	for _, i := range s.candidates(text) {
 		r := &s.rules[i]
-		if time.Now().After(until) {
+		if limit.spent() {
 			return append(list, found{rule: Unscanned, end: len(text)})
 		}
 		for n, m := range r.pattern().FindAllStringSubmatchIndex(text, -1) {
-			if len(list) >= most || n%64 == 63 && time.Now().After(until) {
+			if len(list) >= most || n%64 == 63 && limit.spent() {
 				return append(list, found{rule: Unscanned, end: len(text)})
 			}
 			start, end := r.secret(m)

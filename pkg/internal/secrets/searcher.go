@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/cputime"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 	mostIn  = 8 << 10 // finds in one window; more are one
 )
 
-// How long the search of one stream may take: what a slow machine needs for ordinary
+// How long the search of one stream may take a processor: what a slow machine needs for ordinary
 // text ten times over. The rest of a stream that takes longer is not written.
 const (
 	leastPatience = 3 * time.Second
@@ -96,9 +98,9 @@ func (s *searcher) advance(end int) error {
 // search finds secrets in what is held, none touching another, unless the time is up.
 func (s *searcher) search() []found {
 	left := leastPatience + time.Duration(s.size)*time.Second/pace - s.spent
-	start := time.Now()
+	clock := cputime.Start()
 	spans := s.scanner.textSpans(string(s.held), mostIn, left)
-	s.spent += time.Since(start)
+	s.spent += clock.Stop()
 	spans = slices.DeleteFunc(spans, func(f found) bool {
 		s.spoil = s.spoil || f.rule == Unscanned
 		return f.start >= f.end || s.keep != nil && s.keep(f.rule)
