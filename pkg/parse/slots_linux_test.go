@@ -18,7 +18,7 @@ import (
 // Commands, or the text refused.
 
 // canaries start hidden when a shell runs or evaluates them.
-var canaries = []string{payload, "hidden", "$(hidden)", "x;hidden", "-v", "-p" + payload, "-Chidden"}
+var canaries = []string{payload, "hidden", "$(hidden)", "x;hidden", "-v", "-p" + payload, "-Chidden", "($(hidden))"}
 
 // unseen brings the canary in a variable whose value only run time knows.
 var unseen = []string{"read -r v w <<<'¶ " + payload + "'", "for v in x '¶'; do :; done; w='" + payload + "'", "v=$(printf %s '¶'); w=$v", "set -- '¶' '" + payload + "'; v=$1 w=$2"}
@@ -58,7 +58,8 @@ func variableTexts(name string) []string {
 // hold the canary themselves.
 var expansions = strings.Fields(`$v ${v} ${v:-x} ${v-x} ${v:+$v} ${v:=x} ${v:?} ${v#x} ${v##x} ${v%x} ${v%%x} ${v/x/y} ${v//x/y} ${v/#x/y} ${v/%x/y} ${v^} ${v^^} ${v,} ${v,,} ${v@Q}
 	${v@E} ${v@P} ${v@A} ${v@K} ${v@k} ${v@a} ${v@u} ${v@U} ${v@L} ${!v} ${!v@} ${!v*} ${v[0]} ${v[@]} ${v[*]} ${!v[@]} ${#v} ${#v[@]} ${v:0} ${v:0:99} ${v:v} $v[0] x$v ${x-$v} ${x:-¶}
-	${x:=¶} ${x:¶} ${x[¶]} ${x/¶/¶} ${x#¶} ${!¶} $((¶)) $[¶] $(¶) <(¶) $((v)) $((x[v])) $(($v)) ¶ a[¶] {¶,x} ~¶ $1 $@ $* ${*} ${@:1} ${1:-x} $'¶'`)
+	${x:=¶} ${x:¶} ${x[¶]} ${x/¶/¶} ${x#¶} ${!¶} $((¶)) $[¶] $(¶) <(¶) $((v)) $((x[v])) $(($v)) ¶ a[¶] {¶,x} ~¶ $1 $@ $* ${*} ${@:1} ${1:-x} $'¶' ${x-'¶'}
+	${x-"¶"} ${x-$'¶'} ${x#'¶'} ${x%"¶"} ${x/'¶'/y} ${x/y/"¶"} ${x+'¶'} ${x-'}¶'} ${x-\¶} ${x-${y-'¶'}} "${x-'¶'}" "${x-"'¶'"}" '¶' "¶" ${x['¶']} $(('¶')) $(("¶")) \'¶\'` + " `¶`")
 
 // places are where a word may stand.
 var places = []string{"echo §", `echo "§"`, "((§))", "echo $((§))", "echo $((x+§))", "[[ § -eq 1 ]]", "[[ -v § ]]", "[[ § ]]", "[[ x =~ § ]]", "[ -v § ]", "[ § -eq 1 ]", `[ "§" ]`, `[ "§" "§" ]`,
@@ -66,7 +67,8 @@ var places = []string{"echo §", `echo "§"`, "((§))", "echo $((§))", "echo $(
 	"unset §", "read § <<<1", "printf -v § 1", "printf § x", "case § in x) ;; esac", "case x in §) ;; esac", "for i in §; do :; done", "for i in §; do ((i)); done", "for ((i=§;0;)); do :; done",
 	"cat <<E\n§\nE", "cat <<<§", "p > §", "p 2>&§", "p < §", "trap § EXIT", `trap "§" EXIT`, "wait §", "shift §", "(exit §)", "kill §", "ulimit -n §", "cd §", "x=§; echo $((x))", "x=(§)", "x=([§]=1)",
 	"export x=§", "f() { local x=§; ((x)); }; f", "select x in §; do break; done <<<1", "coproc §", "exec §", "§", "§ p", "p §", "command §", "{§}>f", `bash -c "§"`, "bash -c §", `sh -c "§"`, "sh -c §",
-	"time §", "! §", "set -- §; echo $(($1))", "f() { [ $1 ]; }; f §", "eval §", "find . -name §", "xargs §", "env §", "timeout § p", "hash §", "jobs §", "mapfile §", "getopts § x", "pushd §", "x=§ bash -c '((x))'"}
+	"time §", "! §", "set -- §; echo $(($1))", "f() { [ $1 ]; }; f §", "eval §", "find . -name §", "xargs §", "env §", "timeout § p", "hash §", "jobs §", "mapfile §", "getopts § x", "pushd §", `y=(1); declare y="§"`, `y[0]=1; declare y="§"`, `: ${y[0]:=1}; declare y="§"`, `((y[0]=1)); readonly y="§"`, `coproc y { p; }; declare y="§"`,
+	`mapfile <<<x; declare MAPFILE="§"`, `read -a y <<<1; typeset y="§"`, "y=(1); y=§", "y=(1); export y=§", "x=(1 2); echo ${x[@]:§}", "x=§ bash -c '((x))'"}
 
 func expansionTexts() []string {
 	var texts []string
