@@ -72,7 +72,8 @@ func (w *walker) operand(word *syntax.Word, s scope) {
 	if len(word.Parts) == 1 {
 		if exp, ok := word.Parts[0].(*syntax.ParamExp); ok && exp.Short && !exp.Dollar.IsValid() && exp.Index != nil {
 			w.number(exp.Param.Value, span) // a[i] without a dollar
-			w.arithmetic(exp.Index, s)      // evaluated twice here, whatever the array is
+			put(&w.arrays, exp.Param.Value, true)
+			w.arithmetic(exp.Index, s) // evaluated twice here, whatever the array is
 			return
 		}
 	}
@@ -157,6 +158,7 @@ func (w *walker) number(name string, span proposal.Span) {
 
 // subscript walks name[…]: an expression, unless the array is surely associative.
 func (w *walker) subscript(name string, index syntax.ArithmExpr, s scope) {
+	put(&w.arrays, name, true)
 	word, ok := index.(*syntax.Word)
 	if ok && (word.Lit() == "@" || word.Lit() == "*") {
 		return

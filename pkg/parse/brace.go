@@ -3,6 +3,7 @@
 package parse
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -73,9 +74,13 @@ func beforeBrace(word *syntax.Word) []syntax.WordPart {
 // braces expands word's braces; nil when there are too many or the form is not
 // one that every reader agrees on.
 func (w *walker) braces(word *syntax.Word) []*syntax.Word {
-	cloned := &syntax.Word{Parts: append([]syntax.WordPart{}, word.Parts...)}
-	if !syntax.SplitBraces(cloned) {
+	text := braceText(word)
+	if !bashExpands(text) {
 		return []*syntax.Word{word}
+	}
+	cloned := &syntax.Word{Parts: append([]syntax.WordPart{}, word.Parts...)}
+	if !regular(text) || !syntax.SplitBraces(cloned) {
+		return nil
 	}
 	var out []*syntax.Word
 	for expanded, err := range expand.BracesSeq(nil, cloned) {
@@ -87,4 +92,72 @@ func (w *walker) braces(word *syntax.Word) []*syntax.Word {
 		out = append(out, &copied)
 	}
 	return out
+}
+
+// braceText is word with a 0 byte for each part and character that is quoted.
+func braceText(word *syntax.Word) string {
+	var out strings.Builder
+	for _, part := range word.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			out.WriteByte(0)
+			continue
+		}
+		for i := 0; i < len(lit.Value); i++ {
+			if lit.Value[i] != '\\' {
+				out.WriteByte(lit.Value[i])
+				continue
+			}
+			out.WriteByte(0)
+			i++
+		}
+	}
+	return out.String()
+}
+
+// bashExpands looks for a brace of text as bash does: a closing brace ends one only
+// behind a comma or two dots, so that {0},} is 0} and nothing.
+func bashExpands(text string) bool {
+	for start, c := range []byte(text) {
+		if c != '{' {
+			continue
+		}
+		level, parts := 0, 0
+		for i := start + 1; i < len(text); i++ {
+			rest := text[i:]
+			switch {
+			case rest[0] == '}' && level == 0 && parts > 0:
+				return true
+			case rest[0] == '}' && level > 0:
+				level--
+			case rest[0] == '{':
+				level++
+			case level == 0 && (rest[0] == ',' || strings.HasPrefix(rest, "..")):
+				parts++
+			}
+		}
+	}
+	return false
+}
+
+var sequence = regexp.MustCompile(`^(-?\d{1,4}\.\.-?\d{1,4}|[a-z]\.\.[a-z]|[A-Z]\.\.[A-Z])(\.\.-?[1-9]\d{0,3})?$`)
+
+// regular reports whether all braces of text are balanced and each holds a comma of its
+// own or a plain sequence.
+func regular(text string) bool {
+	var open, commas []int
+	for i, c := range []byte(text) {
+		last := len(open) - 1
+		switch {
+		case c == '{':
+			open, commas = append(open, i), append(commas, 0)
+		case c == ',' && last >= 0:
+			commas[last]++
+		case c == '}' && last < 0, c == '}' && commas[last] == 0 && !sequence.MatchString(text[open[last]+1:i]):
+			return false
+		case c == '}':
+			open, commas = open[:last], commas[:last]
+		}
+	}
+	return len(open) == 0
 }

@@ -74,7 +74,7 @@ func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) p
 		value = proposal.Word{}
 		put(&w.arrays, name, true)
 		for _, elem := range assign.Array.Elems {
-			origin.addWord(w, elem.Value)
+			w.addElement(origin, elem, s)
 		}
 	}
 	if assign.Append || assign.Index != nil {
@@ -86,6 +86,16 @@ func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) p
 	}
 	w.localeValue(name, value, w.span(assign, s))
 	return proposal.Assign{Name: name, Value: value, Exported: exported}
+}
+
+// addElement notes what an array's element holds, which may be several words.
+func (w *walker) addElement(origin *origin, elem *syntax.ArrayElem, s scope) {
+	if elem.Value == nil {
+		return
+	}
+	for _, a := range w.argsOf(elem.Value, s) {
+		origin.addItem(w, a)
+	}
 }
 
 func (w *walker) assignWords(assign *syntax.Assign, s scope) {

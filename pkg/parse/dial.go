@@ -41,6 +41,7 @@ func (w *walker) mayDial(word *syntax.Word) bool {
 // A trail is what lead has seen on its way into the values of variables.
 type trail struct {
 	inside map[string]bool // variables whose values are followed
+	loose  bool            // some of them were split, and replaced by file names
 	every  leads           // each lead on the way, not only those at the end
 }
 
@@ -66,11 +67,11 @@ func (w *walker) leadPart(from leads, part syntax.WordPart, first bool, t *trail
 		if part.Dollar {
 			text, ok = ansiQuoted(part.Value)
 		}
-		return from.then(text, t), ok
+		return from.then(text, t), ok && t.tight(text)
 	case *syntax.DblQuoted:
 		value, _ := literal(&syntax.Word{Parts: []syntax.WordPart{part}}, readWord)
 		if value.Static {
-			return from.then(value.Value, t), true
+			return from.then(value.Value, t), t.tight(value.Value)
 		}
 		return w.leadQuoted(from, part, t)
 	case *syntax.ArithmExp, *syntax.ProcSubst: // a number, /dev/fd/63
@@ -89,7 +90,7 @@ func (w *walker) leadQuoted(from leads, quoted *syntax.DblQuoted, t *trail) (lea
 		if lit, is := part.(*syntax.Lit); is {
 			q := quoteRemover{static: true}
 			q.escaped(lit.Value, "$`\"\\")
-			from = from.then(q.text.String(), t)
+			from, ok = from.then(q.text.String(), t), ok && t.tight(q.text.String())
 		} else if ok {
 			from, ok = w.leadPart(from, part, false, t)
 		}
@@ -119,8 +120,8 @@ func (w *walker) leadLiteral(from leads, text string, first bool, t *trail) (lea
 				from = from.then(text[i:i+1], t)
 			}
 		case strings.IndexByte("*?[", c) >= 0:
-			if t.inside == nil {
-				return nil, true
+			if t.inside == nil || t.loose {
+				return nil, !t.loose
 			}
 			return from.name(), !strings.Contains(text, "/") || len(from) == 1 && from[0] == ""
 		default:
@@ -130,10 +131,16 @@ func (w *walker) leadLiteral(from leads, text string, first bool, t *trail) (lea
 	return from, true
 }
 
+// tight reports whether text is no pattern that file names may have replaced.
+func (t *trail) tight(text string) bool { return !t.loose || !strings.ContainsAny(text, `*?[\`) }
+
 // then is from with text behind each lead, without those that can no longer become a
-// network name.
+// network name. Text that was split begins anew behind each blank.
 func (from leads) then(text string, t *trail) leads {
 	var out leads
+	if blank := strings.IndexAny(text, " \t\n"); t.loose && blank >= 0 {
+		out = leads{""}.then(text[blank+1:], t)
+	}
 	for _, lead := range from {
 		for _, folder := range networkFolders {
 			whole := lead + text
@@ -185,7 +192,7 @@ func (w *walker) leadParam(from leads, exp *syntax.ParamExp, t *trail) (leads, b
 	if exp.Excl || exp.Slice != nil || exp.Repl != nil || exp.Names != 0 || exp.Param == nil {
 		return nil, false
 	}
-	inner := &trail{inside: t.inside}
+	inner := &trail{inside: t.inside, loose: t.loose}
 	values, ok := w.leadValues(from, paramName(exp.Param.Value), inner)
 	if exp.Exp == nil {
 		return values, ok
@@ -227,12 +234,12 @@ func (w *walker) leadValues(from leads, name string, t *trail) (leads, bool) {
 }
 
 func (w *walker) leadOrigin(from leads, name string, o *origin, t *trail) (leads, bool) {
-	outer := t.inside
-	t.inside = map[string]bool{name: true}
-	for other := range outer {
+	outer := *t
+	t.inside, t.loose = map[string]bool{name: true}, t.loose || o.loose
+	for other := range outer.inside {
 		t.inside[other] = true
 	}
-	defer func() { t.inside = outer }()
+	defer func() { t.inside, t.loose = outer.inside, outer.loose }()
 	out := slices.Clone(from)
 	for _, value := range o.values {
 		next, ok := w.lead(from, value, t)

@@ -41,7 +41,8 @@ func (k known) fields(word *syntax.Word) ([]string, bool) {
 		return nil, false
 	}
 	value, ok := k.value(word.Parts[0])
-	return strings.Fields(value), ok && !strings.ContainsAny(value, "*?[\\\v\f\r")
+	blank := func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' }
+	return strings.FieldsFunc(value, blank), ok && !strings.ContainsAny(value, "*?[\\")
 }
 
 // learn notes what stmt assigns, when the text sets the variable nowhere else.
@@ -63,8 +64,8 @@ func (w *walker) learn(stmt *syntax.Stmt, s scope) {
 
 func (w *walker) learnAll(assigns []*syntax.Assign) {
 	for _, assign := range assigns {
-		if assign.Name == nil || assign.Naked || assign.Append || assign.Index != nil || assign.Array != nil {
-			return // an option may change what the others mean
+		if assign.Name == nil || assign.Naked || assign.Append || assign.Index != nil || assign.Array != nil || assign.Value != nil && hasBrace(assign.Value) {
+			return // an option, or export x={a,b}, changes what the others mean
 		}
 	}
 	for _, assign := range assigns {

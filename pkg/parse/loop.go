@@ -42,7 +42,9 @@ func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope
 	var items []arg
 	for _, item := range loop.Items {
 		items = append(items, w.argsOf(item, s)...)
-		origin.addWord(w, item)
+	}
+	for _, item := range items {
+		origin.addItem(w, item)
 	}
 	if len(items) == 1 {
 		value = items[0].Word
@@ -99,6 +101,7 @@ func (w *walker) coproc(cmd *syntax.CoprocClause, s scope) {
 		name, _ := literal(cmd.Name, readWord)
 		if w.variableName(arg{Word: name, span: w.span(cmd.Name, s)}) {
 			w.assignedOddly(name.Value, w.span(cmd.Name, s))
+			put(&w.arrays, name.Value, true)
 		}
 		w.word(cmd.Name, s)
 	}

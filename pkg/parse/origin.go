@@ -34,6 +34,7 @@ type origin struct {
 	option   bool                // literal text with an option of find that runs something
 	percent  bool                // literal text with a percent sign
 	appended bool                // some value is added to what was there
+	loose    bool                // some value is a word of an expansion that was split
 	names    []string            // other variables
 	values   [][]syntax.WordPart // the values that are assigned, as they are written
 }
@@ -49,8 +50,6 @@ func (w *walker) origin(name string) *origin {
 	}
 	return o
 }
-
-func (o *origin) from(name string) { o.names = append(o.names, name) }
 
 // anything notes a value that comes from outside the text.
 func (o *origin) anything() { o.unknown, o.outside = true, true }
@@ -83,6 +82,19 @@ func (o *origin) addArg(a arg, value string) {
 		o.addLiteral(value)
 	} else {
 		o.anything()
+	}
+}
+
+// addItem notes that a word of a command, a loop or an array becomes the value.
+func (o *origin) addItem(w *walker, a arg) {
+	switch {
+	case a.Static:
+		o.addLiteral(a.Value)
+	case a.src == nil:
+		o.anything()
+	default:
+		o.addWord(w, a.src)
+		o.loose = o.loose || a.split
 	}
 }
 
@@ -137,7 +149,7 @@ func (o *origin) addParam(w *walker, exp *syntax.ParamExp) {
 		o.unknown = true
 		return
 	}
-	o.from(paramName(exp.Param.Value))
+	o.names = append(o.names, paramName(exp.Param.Value))
 	if exp.Exp != nil {
 		switch exp.Exp.Op {
 		case syntax.OtherParamOps: // @a and others print more than the value
@@ -204,7 +216,7 @@ func (w *walker) literals(parts []syntax.WordPart, seen map[string]bool) ([]stri
 	}
 	name := paramName(exp.Param.Value)
 	o := w.values[name]
-	if seen[name] || anyText(name) || o != nil && (o.outside || o.appended) {
+	if seen[name] || anyText(name) || o != nil && (o.outside || o.appended || o.loose) {
 		return nil, false
 	}
 	seen[name] = true

@@ -139,6 +139,8 @@ func (k known) heredoc(redir *syntax.Redirect) proposal.Word {
 	var value proposal.Word
 	if raw {
 		value = proposal.Word{Value: redir.Hdoc.Lit(), Static: true}
+	} else if redir.Op == syntax.DashHdoc {
+		value, _ = literal(redir.Hdoc, readQuoted) // tabs of a value stay
 	} else {
 		value, _ = k.literal(redir.Hdoc, readQuoted)
 	}
@@ -160,6 +162,8 @@ func withoutTabs(text string) string {
 func (w *walker) redirectWords(redirs []*syntax.Redirect, s scope) {
 	for _, redir := range redirs {
 		w.word(redir.Word, s)
-		w.word(redir.Hdoc, s)
+		if redir.Hdoc != nil {
+			w.parts(redir.Hdoc.Parts, s, true) // read as in double quotes
+		}
 	}
 }

@@ -130,13 +130,6 @@ func (w *walker) shellStdin(name string, span proposal.Span, s scope, c call) {
 func (w *walker) positional(args []arg) {
 	origin := w.origin("@")
 	for _, a := range args {
-		switch {
-		case a.Static:
-			origin.addLiteral(a.Value)
-		case a.src != nil:
-			origin.addWord(w, a.src)
-		default:
-			origin.anything()
-		}
+		origin.addItem(w, a)
 	}
 }

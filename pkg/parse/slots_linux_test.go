@@ -3,12 +3,14 @@
 package parse
 
 import (
+	"maps"
 	"math/rand/v2"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -17,8 +19,8 @@ import (
 // stand. In them ¶ is the canary, § the slot. What a shell starts must be among the
 // Commands, or the text refused.
 
-// canaries start hidden when a shell runs or evaluates them.
-var canaries = []string{payload, "hidden", "$(hidden)", "x;hidden", "-v", "-p" + payload, "-Chidden"}
+// canaries start hidden when a shell runs or evaluates them, as payload does.
+var canaries = []string{"hidden", "$(hidden)", "x;hidden", "-v", "-p" + payload, "-Chidden", "($(hidden))"}
 
 // unseen brings the canary in a variable whose value only run time knows.
 var unseen = []string{"read -r v w <<<'¶ " + payload + "'", "for v in x '¶'; do :; done; w='" + payload + "'", "v=$(printf %s '¶'); w=$v", "set -- '¶' '" + payload + "'; v=$1 w=$2"}
@@ -36,6 +38,9 @@ func builtinTexts(name string) []string {
 			"w='¶'; w=$w\n" + `§ -L "$w"`, "w='¶'; w=$w\n§ -L $w x"} {
 			texts = append(texts, strings.ReplaceAll(use, "L", letter))
 		}
+	}
+	for i := range texts {
+		texts[i] += "\np" // which the builtin may have made another program
 	}
 	return fill(texts, name)
 }
@@ -58,7 +63,8 @@ func variableTexts(name string) []string {
 // hold the canary themselves.
 var expansions = strings.Fields(`$v ${v} ${v:-x} ${v-x} ${v:+$v} ${v:=x} ${v:?} ${v#x} ${v##x} ${v%x} ${v%%x} ${v/x/y} ${v//x/y} ${v/#x/y} ${v/%x/y} ${v^} ${v^^} ${v,} ${v,,} ${v@Q}
 	${v@E} ${v@P} ${v@A} ${v@K} ${v@k} ${v@a} ${v@u} ${v@U} ${v@L} ${!v} ${!v@} ${!v*} ${v[0]} ${v[@]} ${v[*]} ${!v[@]} ${#v} ${#v[@]} ${v:0} ${v:0:99} ${v:v} $v[0] x$v ${x-$v} ${x:-¶}
-	${x:=¶} ${x:¶} ${x[¶]} ${x/¶/¶} ${x#¶} ${!¶} $((¶)) $[¶] $(¶) <(¶) $((v)) $((x[v])) $(($v)) ¶ a[¶] {¶,x} ~¶ $1 $@ $* ${*} ${@:1} ${1:-x} $'¶'`)
+	${x:=¶} ${x:¶} ${x[¶]} ${x/¶/¶} ${x#¶} ${!¶} $((¶)) $[¶] $(¶) <(¶) $((v)) $((x[v])) $(($v)) ¶ a[¶] {¶,x} ~¶ $1 $@ $* ${*} ${@:1} ${1:-x} $'¶' ${x-'¶'}
+	${x-"¶"} ${x-$'¶'} ${x#'¶'} ${x%"¶"} ${x/'¶'/y} ${x/y/"¶"} ${x+'¶'} ${x-'}¶'} ${x-\¶} ${x-${y-'¶'}} "${x-'¶'}" "${x-"'¶'"}" '¶' "¶" ${x['¶']} $(('¶')) $(("¶")) \'¶\'` + " `¶`")
 
 // places are where a word may stand.
 var places = []string{"echo §", `echo "§"`, "((§))", "echo $((§))", "echo $((x+§))", "[[ § -eq 1 ]]", "[[ -v § ]]", "[[ § ]]", "[[ x =~ § ]]", "[ -v § ]", "[ § -eq 1 ]", `[ "§" ]`, `[ "§" "§" ]`,
@@ -66,7 +72,8 @@ var places = []string{"echo §", `echo "§"`, "((§))", "echo $((§))", "echo $(
 	"unset §", "read § <<<1", "printf -v § 1", "printf § x", "case § in x) ;; esac", "case x in §) ;; esac", "for i in §; do :; done", "for i in §; do ((i)); done", "for ((i=§;0;)); do :; done",
 	"cat <<E\n§\nE", "cat <<<§", "p > §", "p 2>&§", "p < §", "trap § EXIT", `trap "§" EXIT`, "wait §", "shift §", "(exit §)", "kill §", "ulimit -n §", "cd §", "x=§; echo $((x))", "x=(§)", "x=([§]=1)",
 	"export x=§", "f() { local x=§; ((x)); }; f", "select x in §; do break; done <<<1", "coproc §", "exec §", "§", "§ p", "p §", "command §", "{§}>f", `bash -c "§"`, "bash -c §", `sh -c "§"`, "sh -c §",
-	"time §", "! §", "set -- §; echo $(($1))", "f() { [ $1 ]; }; f §", "eval §", "find . -name §", "xargs §", "env §", "timeout § p", "hash §", "jobs §", "mapfile §", "getopts § x", "pushd §", "x=§ bash -c '((x))'"}
+	"time §", "! §", "set -- §; echo $(($1))", "f() { [ $1 ]; }; f §", "eval §", "find . -name §", "xargs §", "env §", "timeout § p", "hash §", "jobs §", "mapfile §", "getopts § x", "pushd §", `y=(1); declare y="§"`, `y[0]=1; declare y="§"`, `: ${y[0]:=1}; declare y="§"`, `((y[0]=1)); readonly y="§"`, `coproc y { p; }; declare y="§"`,
+	`mapfile <<<x; declare MAPFILE="§"`, `read -a y <<<1; typeset y="§"`, "y=(1); y=§", "y=(1); export y=§", "x=(1 2); echo ${x[@]:§}", "x=§ bash -c '((x))'"}
 
 func expansionTexts() []string {
 	var texts []string
@@ -79,61 +86,59 @@ func expansionTexts() []string {
 	return fill(texts, "")
 }
 
-// fill puts each canary into texts.
+// fill puts the payload and one more canary into each of texts.
 func fill(texts []string, slot string) []string {
 	var out []string
-	for _, text := range texts {
-		for i, canary := range canaries {
-			if i == 0 || strings.Contains(text, "¶") {
-				out = append(out, strings.ReplaceAll(strings.ReplaceAll(text, "¶", canary), "§", slot))
-			}
+	for i, text := range texts {
+		text = strings.ReplaceAll(text, "§", slot)
+		out = append(out, strings.ReplaceAll(text, "¶", payload))
+		if strings.Contains(text, "¶") {
+			out = append(out, strings.ReplaceAll(text, "¶", canaries[(i+len(slot))%len(canaries)]))
 		}
 	}
 	return out
 }
 
-// slotTexts are all texts.
-func slotTexts(t *testing.T) []string {
+// slotTexts are all texts, in groups.
+func slotTexts(t *testing.T) map[string][]string {
 	t.Helper()
-	texts := expansionTexts()
-	out, err := exec.Command("bash", "-c", "compgen -b; printf '%s\n' chdir").Output()
+	groups := map[string][]string{"expansions": expansionTexts()}
+	for _, name := range append(bashPrints(t, "compgen -b"), "chdir") {
+		groups["builtins"] = append(groups["builtins"], builtinTexts(name)...)
+	}
+	names := append(sorted(shellOwn), bashPrints(t, "compgen -v")...)
+	slices.Sort(names)
+	for _, name := range append(slices.Compact(names), "x", "BASH_FUNC_p%%", "LD_PRELOAD", "1", "@", "?") {
+		groups["variables"] = append(groups["variables"], variableTexts(name)...)
+	}
+	return groups
+}
+
+func bashPrints(t *testing.T, text string) []string {
+	t.Helper()
+	out, err := exec.Command("bash", "-c", text).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range strings.Fields(string(out)) {
-		texts = append(texts, builtinTexts(name)...)
-	}
-	if out, err = exec.Command("bash", "-c", "compgen -v").Output(); err != nil {
-		t.Fatal(err)
-	}
-	names := append(sorted(shellOwn), strings.Fields(string(out))...)
-	slices.Sort(names)
-	for _, name := range append(slices.Compact(names), "x", "BASH_FUNC_p%%", "LD_PRELOAD", "1", "@", "?") {
-		texts = append(texts, variableTexts(name)...)
-	}
-	return texts
+	return strings.Fields(string(out))
 }
 
-// TestSlots tries a share of all slots in both shells; with the tag e2e, all of them.
+// TestSlots tries the slots in both shells.
 func TestSlots(t *testing.T) {
 	l := newLab(t)
-	random := rand.New(rand.NewPCG(5, 6))
-	texts, tried, compared, executed := slotTexts(t), 0, 0, 0
-	for _, text := range texts {
-		if random.IntN(slotShare) > 0 {
-			continue
-		}
-		tried++
-		for _, n := range []int{checkAgainstBash(t, l, text), checkAgainstDash(t, l, text)} {
-			if n >= 0 {
-				compared++
-				executed += n
+	for group, texts := range slotTexts(t) {
+		t.Run(group, func(t *testing.T) {
+			texts, compared, executed := sample.Of(t, texts, 31, 97), 0, 0
+			for _, text := range texts {
+				for _, n := range []int{checkAgainstBash(t, l, text), checkAgainstDash(t, l, text)} {
+					compared, executed = compared+min(1, n+1), executed+max(0, n)
+				}
 			}
-		}
-	}
-	t.Logf("%d of %d texts tried, %d understood and compared, %d programs executed", tried, len(texts), compared, executed)
-	if compared < tried/40 || executed < compared/10 {
-		t.Error("too few to mean anything")
+			t.Logf("%d texts tried, %d understood and compared, %d programs executed", len(texts), compared, executed)
+			if compared < len(texts)/20 || executed < compared/5 {
+				t.Error("too few to mean anything")
+			}
+		})
 	}
 }
 
@@ -142,7 +147,8 @@ func TestSlots(t *testing.T) {
 func TestSlotsAreDangerous(t *testing.T) {
 	l := newLab(t)
 	random := rand.New(rand.NewPCG(7, 8))
-	texts, tried, alive := slotTexts(t), 0, 0
+	texts, tried, alive := slices.Concat(slices.Collect(maps.Values(slotTexts(t)))...), 0, 0
+	slices.Sort(texts)
 	for tried < 400 {
 		text := texts[random.IntN(len(texts))]
 		if len(Analyze(proposal.Proposal{Run: text}).Unknowns) == 0 {

@@ -17,28 +17,28 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// A sample is one line of testdata: "code<TAB>text". Code is "-" when the text
+// A line is one line of testdata: "code<TAB>text". Code is "-" when the text
 // must be analysed without an Unknown. In the files, ␤ is a newline.
-type sample struct{ code, text string }
+type line struct{ code, text string }
 
-func samples(t testing.TB, files ...string) []sample {
+func samples(t testing.TB, files ...string) []line {
 	t.Helper()
-	var out []sample
+	var out []line
 	for _, file := range files {
 		data, err := os.ReadFile(filepath.Join("testdata", file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(string(data)) {
-			line = strings.TrimSuffix(line, "\n")
-			code, text, ok := strings.Cut(line, "\t")
-			if line == "" || strings.HasPrefix(line, "#") {
+		for row := range strings.Lines(string(data)) {
+			row = strings.TrimSuffix(row, "\n")
+			code, text, ok := strings.Cut(row, "\t")
+			if row == "" || strings.HasPrefix(row, "#") {
 				continue
 			}
 			if !ok {
-				t.Fatalf("%s: no tab in %q", file, line)
+				t.Fatalf("%s: no tab in %q", file, row)
 			}
-			out = append(out, sample{code, strings.ReplaceAll(text, "␤", "\n")})
+			out = append(out, line{code, strings.ReplaceAll(text, "␤", "\n")})
 		}
 	}
 	return out

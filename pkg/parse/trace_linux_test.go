@@ -169,11 +169,9 @@ func (f *tracer) follow(root int) error {
 		signal := 0
 		switch cause := status.TrapCause(); {
 		case cause == syscall.PTRACE_EVENT_EXEC:
-			argv, err := argvOf(pid)
-			if err != nil {
-				return err
+			if argv := argvOf(pid); argv != nil {
+				f.execs = append(f.execs, argv)
 			}
-			f.execs = append(f.execs, argv)
 		case cause <= 0 && status.StopSignal() != syscall.SIGTRAP && status.StopSignal() != syscall.SIGSTOP:
 			signal = int(status.StopSignal())
 		}
@@ -181,14 +179,14 @@ func (f *tracer) follow(root int) error {
 	}
 }
 
-func argvOf(pid int) ([]string, error) {
+// argvOf reads the words of a process; nil when it was killed meanwhile.
+func argvOf(pid int) (argv []string) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
-		return nil, err
+	if err != nil || len(data) == 0 {
+		return nil
 	}
-	var argv []string
 	for word := range bytes.SplitSeq(bytes.TrimSuffix(data, []byte{0}), []byte{0}) {
 		argv = append(argv, string(word))
 	}
-	return argv, nil
+	return argv
 }

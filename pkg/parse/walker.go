@@ -25,7 +25,7 @@ type walker struct {
 	functions map[functionName]*function // functions that the text declares
 	shells    int                        // shells that the text starts
 	called    []callSite                 // calls of plain names
-	arrays    map[string]bool            // variables that are arrays
+	arrays    map[string]bool            // variables that may be arrays
 	rewritten []arg                      // declarations with a value that is not literal
 	actions   []arg                      // expansions among find's arguments
 	assoc     map[functionName]bool      // arrays that the text surely declares associative
@@ -64,7 +64,7 @@ type scope struct {
 // newWalker begins a walk. Once is how often an earlier walk of the same text has seen
 // each variable set; nil on the first.
 func newWalker(text string, env map[string]string, once map[string]int) *walker {
-	w := &walker{text: text, once: once, certain: len(env) > 0}
+	w := &walker{text: text, once: once, certain: len(env) > 0, arrays: map[string]bool{"MAPFILE": true}}
 	w.fromEnv(env)
 	for name, value := range env {
 		w.origin(name).addLiteral(value)
