@@ -5,9 +5,10 @@
 // that runsc starts of itself, and what doctor and the tests look with.
 //
 // It promises upstream's behaviour for the subcommands that it has; flags, files
-// and exit statuses are runsc's. It differs in three ways only: the seccomp
+// and exit statuses are runsc's. It differs in four ways only: the seccomp
 // programs of the sentry and the gofer come compiled (package filter), fumehood's
-// own sink is linked in, and the 47 MB of embedded sidecar binaries are not.
+// own sink is linked in, the 47 MB of embedded sidecar binaries are not, and a
+// sandbox shows the bundle's limits as its machine (package machine).
 // Hence it wants "gvisor-bin/gvisor_sentry" beside it, which may be a hard link
 // to itself; package install lays both out.
 //
@@ -23,6 +24,7 @@ package main
 
 import (
 	"os"
+	"runtime"
 
 	"github.com/google/subcommands"
 	"gvisor.dev/gvisor/runsc/cli"
@@ -32,10 +34,12 @@ import (
 	"gvisor.dev/gvisor/runsc/cmd/util"
 
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/filter"
+	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/machine"
 	_ "github.com/fumehood/fumehood/pkg/monitor/sentry" // the sink, for its side effect
 )
 
 func main() {
+	os.Args = machine.Args(os.Args, runtime.NumCPU())
 	filter.Register(os.Args[1:])
 	cli.Run(nil, commands(), []subcommands.Command{})
 }

@@ -86,7 +86,7 @@ func (c *call) examine(s *setup) []check {
 		return append(checks, failedCheck("runsc", err))
 	}
 	checks = append(checks, check{Name: "runsc", State: "ok", Detail: runsc.Version + " at " + runsc.Path}, checkPrewarmer(runsc))
-	return append(checks, c.checkSandbox(runsc))
+	return append(checks, c.checkSandbox(runsc)...)
 }
 
 func failedCheck(name string, err error) check {
@@ -142,32 +142,53 @@ func checkPrewarmer(r install.Runsc) check {
 }
 
 // checkSandbox is the proof: one command inside.
-func (c *call) checkSandbox(r install.Runsc) check {
+func (c *call) checkSandbox(r install.Runsc) []check {
+	began := time.Now()
+	result, limits, err := c.tryCommand(r, "cat /proc/version; head -n 1 /proc/meminfo; nproc")
+	if err != nil {
+		return []check{failedCheck("sandbox", err)}
+	}
+	if !result.Succeeded() {
+		return []check{{Name: "sandbox", State: "missing", Detail: "a command inside ended with: " + outcome(&result)}}
+	}
+	version, machine, _ := strings.Cut(string(result.Stdout.Head), "\n")
+	return []check{{Name: "sandbox", State: "ok", Detail: fmt.Sprintf("%s, first command after %s", version, time.Since(began).Round(time.Millisecond))},
+		checkMachine(machine, limits)}
+}
+
+// checkMachine says whether runtimes that size themselves by the machine stay within
+// the limits.
+func checkMachine(seen string, limits proposal.Limits) check {
+	var memory proposal.Bytes
+	var processors int
+	if n, err := fmt.Sscanf(seen, "MemTotal: %d kB\n%d", &memory, &processors); n != 2 || err != nil || memory*proposal.KiB != limits.Memory {
+		return check{Name: "limits", State: "limited", Detail: "limits hold, but programs inside see the host's memory and may size themselves by it",
+			Fix: "use the fumehood-runsc of this version"}
+	}
+	return check{Name: "limits", State: "ok", Detail: fmt.Sprintf("programs inside see their limits as the machine: of %s and %g processors, %s and %d",
+		limits.Memory, limits.CPUs, memory*proposal.KiB, processors)}
+}
+
+// tryCommand runs text in a sandbox of its own.
+func (c *call) tryCommand(r install.Runsc, text string) (proposal.Result, proposal.Limits, error) {
+	limits := proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 1, Memory: 512 * proposal.MiB,
+		Pids: 64, Disk: 64 * proposal.MiB, Files: 256, Output: proposal.MiB}
 	root, err := rootfs.Open("host", os.Getenv("PATH"))
 	if err != nil {
-		return failedCheck("sandbox", err)
+		return proposal.Result{}, limits, err
 	}
 	workspace, err := os.MkdirTemp("", "fumehood-doctor-")
 	if err != nil {
-		return failedCheck("sandbox", err)
+		return proposal.Result{}, limits, err
 	}
 	defer os.RemoveAll(workspace)
 	options, err := (&setup{workspace: workspace}).sandboxOptions(root, r)
 	if err != nil {
-		return failedCheck("sandbox", err)
+		return proposal.Result{}, limits, err
 	}
-	options.Limits = proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 1, Memory: 512 * proposal.MiB,
-		Pids: 64, Disk: 64 * proposal.MiB, Files: 256, Output: proposal.MiB}
+	options.Limits = limits
 	runner := sandbox.New(options)
 	defer runner.Close()
-	begin := time.Now()
-	result, err := runner.Run(c.ctx, proposal.Execution{ID: "doctor", Text: "cat /proc/version", Grant: proposal.Grant{Limits: options.Limits}})
-	if err != nil {
-		return failedCheck("sandbox", err)
-	}
-	if !result.Succeeded() {
-		return check{Name: "sandbox", State: "missing", Detail: "a command inside ended with: " + outcome(&result)}
-	}
-	return check{Name: "sandbox", State: "ok", Detail: fmt.Sprintf("%s, first command after %s",
-		strings.TrimSpace(string(result.Stdout.Head)), time.Since(begin).Round(time.Millisecond))}
+	result, err := runner.Run(c.ctx, proposal.Execution{ID: "doctor", Text: text, Grant: proposal.Grant{Limits: limits}})
+	return result, limits, err
 }

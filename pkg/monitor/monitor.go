@@ -112,6 +112,9 @@ type Command struct {
 	// Program says that its first process is a program which was decided by itself, not
 	// a shell or a launcher, and that nothing stands between it and its start.
 	Program bool
+	// Memory is what its programs see as the machine's, and Disk what it may write beside
+	// what earlier commands wrote.
+	Memory, Disk proposal.Bytes
 
 	base       map[string]string // Env
 	generation uint32

@@ -148,8 +148,12 @@ func (m *Monitor) Begin(c *Command, nudge func() error) error {
 	c.generation, c.kept, c.base = uint32(m.orders), map[uint64]remembered{}, byName(c.Env)
 	m.command = c
 	m.mu.Unlock()
-	_, err := m.order(wire.Order{Generation: c.generation, First: c.first()}, nudge)
+	_, err := m.order(c.order(), nudge)
 	return err
+}
+
+func (c *Command) order() wire.Order {
+	return wire.Order{Generation: c.generation, First: c.first(), Memory: uint64(c.Memory), Disk: uint64(c.Disk)}
 }
 
 // End returns the kernel's last word about the command. Everything that it did has
@@ -161,7 +165,7 @@ func (m *Monitor) End(nudge func() error) (wire.Mark, error) {
 	if c == nil {
 		return wire.Mark{}, errors.New("monitor: no command has begun")
 	}
-	mark, err := m.order(wire.Order{Generation: c.generation, First: c.first()}, nudge)
+	mark, err := m.order(c.order(), nudge)
 	if err != nil && !errors.Is(err, ErrGivenUp) {
 		// What a sandbox that died had still sent is told before the reader comes to
 		// the end and fails.

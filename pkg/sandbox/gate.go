@@ -36,7 +36,7 @@ type gate struct {
 var errRefused = errors.New("policy refuses the program")
 
 func newGate(s *instance) (*gate, error) {
-	if s.o.Exec == nil && s.o.Event == nil {
+	if !s.o.watched() {
 		return nil, nil
 	}
 	// In the folder with the short path: a socket's has at most 107 bytes.
@@ -145,7 +145,8 @@ func (g *gate) begin(c *command) error {
 	g.mu.Lock()
 	g.running = c
 	g.mu.Unlock()
-	err := g.monitor.Begin(&monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec, Env: c.env(), Program: c.program()}, g.nudge)
+	err := g.monitor.Begin(&monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec, Env: c.env(), Program: c.program(),
+		Memory: c.x.Grant.Limits.Memory, Disk: c.x.Grant.Limits.Disk}, g.nudge)
 	if err == nil {
 		return nil
 	}

@@ -315,7 +315,7 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 	case after.pidHits > c.before.pidHits, told[sinkPids] && r.ExitCode != 0:
 		r.Status, r.Limit = proposal.ProcessLimit, fmt.Sprintf("processes %d", l.Pids)
 	case told[sinkDisk] && r.ExitCode != 0:
-		r.Status, r.Limit = proposal.DiskLimit, "disk "+c.s.o.Limits.Disk.String()
+		r.Status, r.Limit = proposal.DiskLimit, "disk "+l.Disk.String()
 	case waitErr != nil:
 		return c.crashed(r, waitErr)
 	case status.Signaled():

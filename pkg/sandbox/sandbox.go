@@ -21,7 +21,10 @@
 //     is built from nothing.
 //   - Limits on wall time, processor, memory, processes, disk, open files and
 //     output; the one that ended a command is told from kernel counters, gVisor's
-//     own refusals and our own clocks, never from an exit code.
+//     own refusals and our own clocks, never from an exit code. Inside, processors and
+//     memory are the limits and not the host's: the processors those of the largest
+//     limit of the run, but two at least, and the memory the command's own where the
+//     sandbox is watched, else the run's.
 //   - With Options.Exec, no program begins, whatever starts it, that it has not
 //     allowed (see package monitor); a refused one fails with EACCES. With Exec or
 //     Event, what a command did is told before Run returns, and Observations say
@@ -82,7 +85,8 @@ type Options struct {
 	// device and nothing else; the host's own network is never given.
 	Netns string
 
-	// Limits are the run's: no command gets more, and Disk is shared by all of them.
+	// Limits are the run's: no command gets more, and all of them together write no more
+	// than Disk.
 	Limits proposal.Limits
 
 	// Artifacts is an existing folder that receives streams and outputs; without it
@@ -138,7 +142,7 @@ func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result
 	if r.ended != nil {
 		return failed(r.ended), r.ended
 	}
-	if err := acceptable(r.o.Limits, x.Grant); err != nil {
+	if err := acceptable(r.o, x.Grant); err != nil {
 		return failed(err), err
 	}
 	fresh, err := r.renew(ctx, x.Grant.Fresh)
@@ -199,14 +203,20 @@ func (r *Runner) Close() error {
 }
 
 // acceptable refuses what no policy may grant.
-func acceptable(run proposal.Limits, g proposal.Grant) error {
+func acceptable(o Options, g proposal.Grant) error {
 	for name := range g.Env {
 		if steersShell(name) || strings.ContainsAny(name, "=\x00") || name == "" {
 			return stop("sandbox.env", fmt.Sprintf("grant sets the variable %q, which steers the shell or the loader", name), "let policy refuse it", nil)
 		}
 	}
-	return covers(run, g.Limits)
+	if g.Limits.Disk < o.Limits.Disk && !o.watched() {
+		return stop("sandbox.limits", "a command's disk limit can be lower than the run's only where the sandbox is watched", "set Options.Exec or Options.Event", nil)
+	}
+	return covers(o.Limits, g.Limits)
 }
+
+// watched reports whether gVisor's kernel speaks with the supervisor.
+func (o Options) watched() bool { return o.Exec != nil || o.Event != nil }
 
 // covers refuses a grant that the sandbox was not made for, and one that leaves a
 // limit open.

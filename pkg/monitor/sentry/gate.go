@@ -107,6 +107,7 @@ type gate struct {
 	seen   map[uint64]struct{} // hashes of what was told in this generation
 
 	lineages lineages
+	room     room
 
 	generation atomic.Uint32
 	writes     atomic.Uint64
@@ -176,6 +177,10 @@ func (g *gate) obey() {
 		clear(g.kept)
 		clear(g.seen)
 		g.lineages.begin(order.First)
+		if err := g.room.set(order.Memory, order.Disk); err != nil {
+			g.breaks(Protocol)
+			return
+		}
 	}
 	g.seq++
 	_ = g.write(mark.Append(g.buf[:0], g.seq))

@@ -167,6 +167,7 @@ func (g *gate) privilege(s seen) {
 // Clone implements seccheck.Sink. It is called before the new task runs.
 func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInfo) error {
 	if t, ok := ctx.(*kernel.Task); ok {
+		g.room.kernel.Store(t.Kernel())
 		g.lineages.forked(pid(t), info.CreatedThreadGroupId)
 	}
 	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP

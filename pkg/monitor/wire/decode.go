@@ -62,7 +62,7 @@ func DecodeVerdict(body []byte) (Verdict, error) {
 // DecodeOrder reads the body of an Order.
 func DecodeOrder(body []byte) (Order, error) {
 	r := reader{rest: body}
-	o := Order{Token: r.u64(), Generation: r.u32(), First: r.u32()}
+	o := Order{Token: r.u64(), Generation: r.u32(), First: r.u32(), Memory: r.u64(), Disk: r.u64()}
 	return o, r.end()
 }
 

@@ -97,7 +97,8 @@ func (v Verdict) Append(b []byte, seq uint64) []byte {
 
 // Append appends o as a message.
 func (o Order) Append(b []byte, seq uint64) []byte {
-	return u32(u32(u64(header(b, KindOrder, seq), o.Token), o.Generation), o.First)
+	b = u32(u32(u64(header(b, KindOrder, seq), o.Token), o.Generation), o.First)
+	return u64(u64(b, o.Memory), o.Disk)
 }
 
 // Bounds returns how many words of argv a message about a process of this lineage

@@ -195,6 +195,10 @@ type Order struct {
 	// First is the lineage of processes that no other process of the sandbox started:
 	// LineageFirst or LineageProgram.
 	First uint32
+	// Memory is how much of it programs see, in bytes, and Disk how much the command may
+	// write beside what was written before it.
+	Memory uint64
+	Disk   uint64
 }
 
 var errMalformed = errors.New("malformed message")

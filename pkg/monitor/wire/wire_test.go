@@ -29,7 +29,7 @@ func fullEvent() Event {
 func TestRoundTrip(t *testing.T) {
 	exec, event := fullExec(), fullEvent()
 	mark := Mark{Token: 1, Generation: 2, Writes: 3, Processes: 4, Bytes: 5, Dropped: 6}
-	verdict, order := Verdict{Allow: true, Lineage: 1 << 31}, Order{Token: 9, Generation: 8, First: LineageFirst}
+	verdict, order := Verdict{Allow: true, Lineage: 1 << 31}, Order{Token: 9, Generation: 8, First: LineageFirst, Memory: 1 << 31, Disk: 1 << 40}
 	tests := []struct {
 		name    string
 		kind    Kind

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package machine has a sandbox show its limits as its machine: as many processors and
+// as much memory as the bundle's resources allow, and not the host's, so that runtimes
+// that size themselves by what they find (JVM, Node, make -j$(nproc)) stay within them.
+//
+// runsc does so where it manages the cgroups. fumehood manages them itself, so the
+// flags for runsc's boot process, which that reads from cgroups, are read from the
+// bundle here.
+package machine
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// leastCPUs is runsc's own: programs that see one processor leave out locks that they
+// need with two.
+const leastCPUs = 2
+
+// resources are what is used of an OCI spec.
+type resources struct {
+	Linux struct {
+		Resources struct {
+			Memory struct {
+				Limit uint64 `json:"limit"`
+			} `json:"memory"`
+			CPU struct {
+				Quota  int64 `json:"quota"`
+				Period int64 `json:"period"`
+			} `json:"cpu"`
+		} `json:"resources"`
+	} `json:"linux"`
+}
+
+// Args returns the arguments of a process of runsc with the bundle's limits in them,
+// when they are those of a boot process that has none yet. host is how many processors
+// there are. Without a bundle that can be read they stay as they are: it is the boot
+// process's own to complain.
+func Args(args []string, host int) []string {
+	at := slices.Index(args, "boot")
+	if at < 0 || slices.Contains(args[at:], "--cpu-num") { // boot starts itself again inside a chroot
+		return args
+	}
+	r, ok := read(args[at:])
+	if !ok {
+		return args
+	}
+	cpu := r.Linux.Resources.CPU
+	var flags []string
+	if cpu.Quota > 0 && cpu.Period > 0 {
+		least := max(leastCPUs, int(math.Ceil(float64(cpu.Quota)/float64(cpu.Period))))
+		flags = append(flags, "--cpu-num", strconv.Itoa(min(least, host)),
+			"--cpu-quota", strconv.FormatInt(cpu.Quota, 10), "--cpu-period", strconv.FormatInt(cpu.Period, 10))
+	}
+	args = slices.Insert(slices.Clone(args), at+1, flags...)
+	if limit := r.Linux.Resources.Memory.Limit; limit > 0 {
+		replace(args, "--total-memory", limit)
+	}
+	return args
+}
+
+func read(args []string) (r resources, ok bool) {
+	for _, a := range args {
+		if dir, found := strings.CutPrefix(a, "--bundle="); found {
+			data, err := os.ReadFile(filepath.Join(dir, "config.json"))
+			return r, err == nil && json.Unmarshal(data, &r) == nil
+		}
+	}
+	return r, false
+}
+
+// replace lowers the value of a flag that has one.
+func replace(args []string, name string, most uint64) {
+	for i := range len(args) - 1 {
+		if args[i] != name {
+			continue
+		}
+		if n, err := strconv.ParseUint(args[i+1], 10, 64); err == nil && n > most {
+			args[i+1] = strconv.FormatUint(most, 10)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sentry
+
+import (
+	"errors"
+	"reflect"
+	"sync/atomic"
+	"unsafe"
+
+	"gvisor.dev/gvisor/pkg/fspath"
+	"gvisor.dev/gvisor/pkg/hostarch"
+	"gvisor.dev/gvisor/pkg/sentry/fsimpl/tmpfs"
+	"gvisor.dev/gvisor/pkg/sentry/kernel"
+	"gvisor.dev/gvisor/pkg/sentry/usage"
+	"gvisor.dev/gvisor/pkg/sentry/vfs"
+)
+
+// upper is where guest init's sized layer lies, which takes every write.
+const upper = private + "upper"
+
+// A room is what the command that runs may write, and the memory that it sees. gVisor
+// fixes both when a sandbox starts, for the run's largest limits, and a later mount
+// cannot change them. Here they are set between two commands, when no process runs
+// that could read them.
+type room struct {
+	kernel atomic.Pointer[kernel.Kernel] // once guest init has made its first thread
+	most   uint64                        // pages of the layer, as it was made
+}
+
+// set lets what follows see memory bytes as the machine's, and write disk bytes beside
+// what was written before. 0 leaves either as it is.
+func (r *room) set(memory, disk uint64) error {
+	if memory > 0 {
+		atomic.StoreUint64(&usage.MinimumTotalMemoryBytes, memory)
+		atomic.StoreUint64(&usage.MaximumTotalMemoryBytes, memory)
+	}
+	if disk == 0 {
+		return nil
+	}
+	k := r.kernel.Load()
+	if k == nil {
+		return errors.New("nothing has run yet")
+	}
+	first := k.GlobalInit().Leader()
+	root := first.FSContext().RootDirectory()
+	ctx := k.SupervisorContext()
+	defer root.DecRef(ctx)
+	at := vfs.PathOperation{Root: root, Start: root, Path: fspath.Parse(upper)}
+	vd, err := k.VFS().GetDentryAt(ctx, first.Credentials(), &at, &vfs.GetDentryOptions{})
+	if err != nil {
+		return err
+	}
+	defer vd.DecRef(ctx)
+	st, err := k.VFS().StatFSAt(ctx, first.Credentials(), &at)
+	if err != nil {
+		return err
+	}
+	return r.resize(vd.Mount().Filesystem(), st.Blocks-st.BlocksFree, disk)
+}
+
+// resize makes room for disk bytes more than the used pages.
+func (r *room) resize(fs *vfs.Filesystem, used, disk uint64) error {
+	most, err := sizeOf(fs)
+	if err != nil {
+		return err
+	}
+	if r.most == 0 {
+		r.most = *most
+	}
+	atomic.StoreUint64(most, min(r.most, used+(disk+hostarch.PageSize-1)/hostarch.PageSize))
+	return nil
+}
+
+// sizeOf is the field of a tmpfs that holds its size in pages. The gate breaks when it
+// is not what it is in the version pinned in go.mod, and a test fills a layer.
+func sizeOf(fs *vfs.Filesystem) (*uint64, error) {
+	impl := reflect.ValueOf(fs.Impl())
+	if fs.FilesystemType().Name() != tmpfs.Name || impl.Kind() != reflect.Pointer {
+		return nil, errLayout
+	}
+	field := impl.Elem().FieldByName("maxSizeInPages")
+	if !field.IsValid() || field.Kind() != reflect.Uint64 {
+		return nil, errLayout
+	}
+	return (*uint64)(unsafe.Pointer(field.UnsafeAddr())), nil
+}
