@@ -17,16 +17,11 @@ type expander map[string]kind
 type kind int
 
 const (
-	kindOther    kind = iota
-	kindTemp          // a new file or folder under /tmp, as mktemp prints it
-	kindRevision      // an object name of git, never an option
-	kindFile          // a word that begins with a literal which is no dash
+	kindOther kind = iota
+	kindTemp       // a new file or folder under /tmp, as mktemp prints it
 )
 
-var (
-	mktempCall = regexp.MustCompile(`^\$\(mktemp( -d| -q| -t [\w.-]*X{3,}[\w.]*| --suffix=[\w.]+| --directory| /tmp(/\w[\w.-]*)*/[\w.-]*X{3,}[\w.]*)*\)$`)
-	gitCall    = regexp.MustCompile(`^\$\(git (merge-base( --octopus| --fork-point| --all)?( [\w@][\w./~^@{}-]*)+|rev-parse( --verify| --short(=\d+)?| -q| --quiet)* [\w@][\w./~^@{}-]*|hash-object [\w@][\w./-]*)\)$`)
-)
+var mktempCall = regexp.MustCompile(`^\$\(mktemp( -d| -q| -t [\w.-]*X{3,}[\w.]*| --suffix=[\w.]+| --directory| /tmp(/\w[\w.-]*)*/[\w.-]*X{3,}[\w.]*)*\)$`)
 
 // shellOwn are variables that the shell sets by itself, so that what the text sets
 // them to is not all that they may hold.
@@ -35,9 +30,6 @@ var shellOwn = regexp.MustCompile(`^(_|REPLY|OPTARG|OPTIND|MAPFILE|PWD|OLDPWD|DI
 // systemTail is what would name the system's files if the variable before it were
 // empty: not set yet, or set in another shell.
 var systemTail = regexp.MustCompile(`^/(etc|usr|home|root|proc|dev|var|bin|sbin|lib\w*|opt|sys|run|boot|srv|mnt|media|workspace|\.\w*)(/|$)|\.\.`)
-
-// plainFile is a word, or the beginning of a pattern, that is a path and nothing else.
-var plainFile = regexp.MustCompile(`^\w[\w.-]*(/[\w.-]*)*$`)
 
 func newExpander(commands []proposal.Command) expander {
 	e := expander{}
@@ -58,26 +50,13 @@ func newExpander(commands []proposal.Command) expander {
 
 // of says what w holds when it is an expansion and nothing behind it changes that.
 func (e expander) of(w proposal.Word) kind {
-	if (w.Static || w.Glob && strings.Contains(w.Value, "/")) && plainFile.MatchString(w.Value) {
-		return kindFile
-	}
-	switch {
-	case w.Head == "":
-		return kindOther
-	case strings.HasPrefix(w.Head, "$("):
-		return callKind(w)
-	}
-	return e[w.Head]
-}
-
-func callKind(w proposal.Word) kind {
 	switch {
 	case mktempCall.MatchString(w.Head) && !strings.Contains(w.Head, ".."):
 		return kindTemp
-	case gitCall.MatchString(w.Head):
-		return kindRevision
+	case w.Head == "":
+		return kindOther
 	}
-	return kindOther
+	return e[w.Head]
 }
 
 // resolved replaces the expansion that w begins with by a path under /tmp, when that
@@ -89,8 +68,7 @@ func (e expander) resolved(w proposal.Word) proposal.Word {
 	return proposal.Word{Value: "/tmp/mktemp" + w.Tail, Static: true}
 }
 
-// settle resolves the words and redirections of c. A revision, and a quoted word
-// that begins with a literal, keep their values but are no options.
+// settle resolves the words and redirections of c.
 func (e expander) settle(c proposal.Command) proposal.Command {
 	if len(e) == 0 && !expands(c) {
 		return c
@@ -98,9 +76,6 @@ func (e expander) settle(c proposal.Command) proposal.Command {
 	args := make([]proposal.Word, len(c.Args))
 	for i, w := range c.Args {
 		args[i] = e.resolved(w)
-		if k := e.of(w); !w.Static && w.Head != "" && (k == kindRevision || k == kindFile && !w.Split && pathTools[c.Program]) {
-			args[i].Value, args[i].Glob = expanded, false
-		}
 	}
 	redirects := make([]proposal.Redirect, len(c.Redirects))
 	for i, r := range c.Redirects {
@@ -110,12 +85,6 @@ func (e expander) settle(c proposal.Command) proposal.Command {
 	c.Args, c.Redirects = args, redirects
 	return c
 }
-
-// pathTools take a word that is a path for nothing else.
-var pathTools = map[string]bool{"find": true, "git": true, "rg": true, "sort": true}
-
-// expanded stands for the beginning of a word that is known to be no option.
-const expanded = "expanded"
 
 func expands(c proposal.Command) bool {
 	for _, w := range c.Args {

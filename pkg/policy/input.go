@@ -106,7 +106,8 @@ type optionInput struct {
 	Place  string `json:"place"`
 }
 
-// A scriptInput says whether a sed or awk script only edits text.
+// A scriptInput says whether a sed or awk script only edits text, and if not why. One
+// that only run time knows is not plain, and there is no why.
 type scriptInput struct {
 	Plain bool   `json:"plain"`
 	Why   string `json:"why"`
@@ -190,14 +191,14 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, text string) co
 		return wordInput{w.Value, w.Static, w.Glob, place(w.Value, w.Static, cwds, e.workspace), strings.HasPrefix(w.Head, "$") && w.Head[1] != '(' && w.Tail == "" && !w.Split, w.Glob && w.Star}
 	}
 	read := e.grammars.read(prog.name, args)
-	in.Sub, in.Unknown, in.Loose = read.sub, read.unknown, read.loose && !counted(text, c.Span) || appended(c)
+	in.Sub, in.Unknown, in.Loose = read.sub, read.unknown, read.loose || appended(c)
 	for _, o := range read.options {
 		in.Options = append(in.Options, optionInput{o.name, o.value.Value, o.value.Static, place(o.value.Value, o.value.Static, cwds, e.workspace)})
 	}
 	for _, w := range read.operands {
 		in.Operands = append(in.Operands, put(w))
 	}
-	in.Script = scriptOf(prog.name, read)
+	in.Script = scriptOf(prog.name, read, appended(c))
 	in.Homes = homesIn(text, c.Span)
 	for _, as := range c.Assigns {
 		in.Assigns = append(in.Assigns, assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported, assignedPlace(as.Value, cwds, e.workspace)})
@@ -255,17 +256,6 @@ func assignedPlace(w proposal.Word, cwds []string, workspace string) string {
 		return "workspace"
 	}
 	return place(w.Value, w.Static, cwds, workspace)
-}
-
-// counted reports whether all that is expanded in the text at span is $(nproc),
-// which prints one number and so is never an option.
-func counted(text string, span proposal.Span) bool {
-	if span.Start < 0 || span.Start >= span.End || span.End > len(text) {
-		return false
-	}
-	text = text[span.Start:span.End]
-	n := strings.Count(text, "$(nproc)")
-	return n > 0 && n == strings.Count(text, "$") && !strings.ContainsAny(text, "`*?[")
 }
 
 // appended reports whether a wrapper adds words to c that the text does not show.

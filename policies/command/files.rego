@@ -76,9 +76,9 @@ deny contains lib.denial("files.mode", "a set-user-id mode has no use here", "us
 # title: What is removed is named
 # custom:
 #   rule: files.removed
-#   match: ["rm -rf $X/*", "rm -rf \"$X\"/*", "cd \"$X\" && rm -rf *", "rm -rf $(cat x)", "rm -rf *", "rm -rf ."]
-#   not_match: ["rm -f *.log", "rm -rf dist", "tmp=$(mktemp -d); rm -rf \"$tmp\"", "rm -f \"$f\"", "rm -rf build/*", "rm -rf \"$tmp\"", "trap 'rm -rf \"$tmp\"' EXIT"]
-deny contains lib.denial("files.removed", sprintf("only run time knows what %s removes", [input.command.program]), "name what is to be removed, or a folder that mktemp made") if {
+#   match: ["cd \"$X\" && rm -rf *", "rm -rf *", "rm -rf ."]
+#   not_match: ["rm -f *.log", "rm -rf dist", "tmp=$(mktemp -d); rm -rf \"$tmp\"", "rm -f \"$f\"", "rm -rf build/*", "rm -rf \"$tmp\"", "trap 'rm -rf \"$tmp\"' EXIT", "rm -rf \"$X\"/*", "rm -rf $(cat x)"]
+deny contains lib.denial("files.removed", sprintf("%s removes whatever is there", [input.command.program]), "name what is to be removed, or a folder that mktemp made") if {
 	input.command.program == "rm"
 	some word in input.command.argv
 	regex.match(`^-[a-zA-Z]*[rR]|^--rec`, word)
@@ -86,17 +86,7 @@ deny contains lib.denial("files.removed", sprintf("only run time knows what %s r
 	open_ended(w)
 }
 
-open_ended(w) if {
-	not w.static
-	w.glob
-	w.value in {"", "./"}
-}
-
-open_ended(w) if {
-	not w.static
-	w.value == ""
-	w.bare == false
-}
+open_ended(w) if w.star
 
 open_ended(w) if w.value in {".", "./", ".."}
 

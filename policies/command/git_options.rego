@@ -63,7 +63,12 @@ git_harmless(o) if {
 	regex.match(`^(color\.[a-z]+|core\.quotepath|core\.abbrev|user\.(name|email)|advice\.[a-zA-Z]+|diff\.(noprefix|renames|context|algorithm|mnemonicprefix)|log\.[a-z]+|init\.defaultbranch|init\.defaultBranch|core\.quotePath|diff\.renameLimit|safe\.directory|commit\.gpgsign|core\.autocrlf)=[A-Za-z0-9_.@ /*-]*$`, o.value)
 	not startswith(o.value, "log.showsignature")
 	not startswith(o.value, "log.showSignature")
-	o.static
+}
+
+git_harmless(o) if {
+	o.name == "-c"
+	not o.static
+	o.value == ""
 }
 
 git_harmless(o) if {
@@ -73,8 +78,7 @@ git_harmless(o) if {
 
 git_harmless(o) if {
 	o.name == "--output"
-	o.place in {"workspace", "tmp"}
-	o.static
+	o.place in {"workspace", "tmp", "dynamic"}
 }
 
 git_harmless(o) if {
@@ -87,5 +91,5 @@ deny contains lib.denial("git.option", sprintf("git would write %q", [o.value]),
 	input.command.sub in {"archive", "format-patch"}
 	some o in input.command.options
 	o.name == "-o"
-	not input.command.operands[0].place in {"workspace", "tmp"}
+	not input.command.operands[0].place in {"workspace", "tmp", "dynamic"}
 }

@@ -21,7 +21,7 @@ deny contains lib.denial("go.option", "-C leaves the workspace", "name a folder 
 	input.command.program == "go"
 	some o in input.command.options
 	o.name == "-C"
-	not o.place in {"workspace", "tmp"}
+	not o.place in {"workspace", "tmp", "dynamic"}
 }
 
 go_options := {
@@ -44,11 +44,11 @@ deny contains lib.denial("go.toolflags", sprintf("%s may run another program or 
 	input.command.program == "go"
 	some o in input.command.options
 	o.name in {"-ldflags", "-gcflags", "-asmflags"}
+	o.static
 	not plain_tool_flags(o)
 }
 
 plain_tool_flags(o) if {
-	o.static
 	regex.match(`^(\S*=)?((-s|-w|-v|-m|-m=\d|-N|-l|-S|-e|-B \S+|-d=(ssa/check_bce/debug|checkptr|ssa/\S+)=?\d*|-X[ =]?[\w./-]+=[^ '"]*|-X[ =]?'[\w./-]+=[^']*'|-X[ =]?"[\w./-]+=[^"]*"|-linkmode[ =]internal|-extldflags "?-static"?|-lang=\S+)\s*)*$`, o.value)
 }
 
@@ -80,8 +80,8 @@ go_verb := "is not one of those that build and test the repository" if {
 	w.place in {"outside", "git", "secret", "home"}
 } else := "runs tools that start servers or programs" if {
 	input.command.sub == "tool"
+	input.command.operands[0].static
 	not input.command.operands[0].value in {"cover", "nm", "objdump", "vet", "fix", "buildid", "test2json", "pprof", "addr2line", "covdata"}
-	count(input.command.operands) > 0
 } else := "opens a server" if {
 	input.command.sub == "tool"
 	some word in input.command.argv

@@ -34,6 +34,7 @@ inline if {
 deny contains lib.denial("code.stdin", sprintf("%s reads its program from a pipe or a file, unseen", [input.command.program]), "give the code in the text: -c, -e or a here-document") if {
 	input.command.program in (interpreters - {"java"})
 	input.command.stdin_from in {"pipe", "file"}
+	not "xargs" in input.command.via
 	reads_program
 }
 
@@ -57,6 +58,7 @@ reads_program if {
 deny contains lib.denial("code.prompt", sprintf("%s gets no program", [input.command.program]), "give the code in the text: -c, -e or a here-document") if {
 	input.command.program in {"python3", "node", "ruby", "perl", "php", "lua", "deno", "bun", "Rscript", "julia"}
 	not input.command.stdin_from in {"heredoc", "pipe", "file"}
+	not "xargs" in input.command.via
 	no_program
 }
 

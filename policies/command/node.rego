@@ -37,6 +37,7 @@ deny contains lib.denial("code.publish", "npm installs only what the repository 
 deny contains lib.denial("code.launcher", sprintf("npx starts %s", [w.value]), "use a tool of the repository by its own name") if {
 	input.command.program in {"npx", "bunx", "pnpx"}
 	w := input.command.operands[0]
+	w.static
 	not npx_tool(w.value)
 }
 

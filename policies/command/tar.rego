@@ -40,13 +40,12 @@ tar_options := {
 }
 
 tar_place(o) if {
-	o.place in {"workspace", "tmp", "null"}
-	o.static
+	o.place in {"workspace", "tmp", "null", "dynamic"}
 	not contains(o.value, ":")
 }
 
 tar_archive(w) if {
-	w.place in {"workspace", "tmp"}
+	w.place in {"workspace", "tmp", "dynamic"}
 	not contains(w.value, ":")
 }
 
