@@ -70,18 +70,11 @@ no_program if input.command.operands[0].value in {"-", "/dev/stdin", "/dev/fd/0"
 # title: Code given to an interpreter is written out
 # custom:
 #   rule: code.dynamic
-#   match: ["python3 -c \"$X\"", "node -e \"$(cat x)\"", "python3 -c \"$(base64 -d <<< aGk=)\"", "perl -e \"$X\"", "node -p \"$X\""]
+#   match: ["python3 -c \"$X\"", "node -e \"$(cat x)\"", "python3 -c \"$(base64 -d <<< aGk=)\"", "perl -e \"$X\"", "node -p \"$X\"", "php -r \"$X\"", "poetry run python -c \"$X\""]
 #   not_match: ["python3 -c 'print(1)'", "python3 -c 'import sys; print(sys.argv)' \"$x\"", "python3 scripts/x.py \"$x\""]
-deny contains lib.denial("code.dynamic", sprintf("the code for %s is known only when it runs", [input.command.program]), "write the code out in single quotes") if {
-	input.command.program in interpreters
-	some o in input.command.options
-	o.name in {"-c", "-e", "--eval", "-p", "--print", "-r"}
-	not o.static
-}
-
-deny contains lib.denial("code.dynamic", sprintf("the code that %s starts an interpreter with is known only when it runs", [input.command.program]), "write the code out in single quotes") if {
-	launching[input.command.program]
-	not input.command.static
-	some word in input.command.argv
-	word in {"-c", "-e", "--eval", "-p", "--print"}
+deny contains lib.denial("code.dynamic", sprintf("the code for %s is known only when it runs", [input.command.tool]), "write the code out in single quotes") if {
+	input.command.tool in interpreters
+	some e in input.command.effects
+	e.kind == "code"
+	not e.static
 }

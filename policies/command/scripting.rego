@@ -4,12 +4,6 @@ package fumehood.command
 
 import data.fumehood.lib
 
-program_option contains word if {
-	input.command.program in {"prove"}
-	some word in input.command.argv
-	regex.match(`^(-e.*|--exec.*|-P.*|--harness.*|--source.*|--formatter.*)$`, word)
-}
-
 deny contains lib.denial("code.module", sprintf("%s loads a module that reaches the network", [word]), "leave it out; where hosts were granted, use curl") if {
 	input.command.program in {"perl", "ruby", "php", "lua"}
 	some word in input.command.argv

@@ -55,10 +55,10 @@ deny contains lib.denial("awk.script", input.command.script.why, "print to stand
 #   rule: awk.option
 #   match: ["gawk -l filefuncs '{print}'", "gawk -i inplace '{print}' x", "gawk -E x.awk", "gawk -p '{print}' x"]
 #   not_match: ["awk -v n=1 '{print n}' x"]
-deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a file", [o.name]), "leave the option out") if {
+deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a file", [e.name]), "leave the option out") if {
 	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
-	some o in input.command.options
-	o.name in {"--load", "--include", "--exec", "--debug", "--dump-variables", "--profile", "--pretty-print", "-W"}
+	some e in input.command.effects
+	e.kind == "run"
 }
 
 # METADATA
