@@ -20,6 +20,15 @@ func TestKnownExpansions(t *testing.T) {
 		"echo x > \"$t/etc/x\"\nt=$(mktemp -d)":              false,
 		"t=$(mktemp -d)\necho x > \"$t/../../etc/x\"":        false,
 		"REPLY=$(mktemp)\nread < f\necho x > \"$REPLY/x\"":   false,
+		"f=out.txt\necho x > \"$f\"":                         true,
+		"f=/etc/x\necho x > \"$f\"":                          false,
+		"f=out.txt\nf=.git/config\necho x > \"$f\"":          false,
+		"f=out.txt\nread -r f < g\necho x > \"$f\"":          false,
+		"d=out\necho x > \"$d/etc/x\"":                       false,
+		"f=\"$g\"\necho x > \"$f\"":                          false,
+		"x=--plugin=./x.so\nnm $x a.o":                       false,
+		"w=-exec=curl\ngo test $w ./x":                       false,
+		"f=a.go\ngofmt -l \"$f\"":                            true,
 	} {
 		if d := decide(t, e, text); (d.Effect == proposal.Allow) != allowed {
 			t.Errorf("%q: %v by %v", text, d.Effect, d.Rules)

@@ -246,7 +246,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env environment
 
 // homePath leaves out ~name without a slash, which tools use for not and for an
 // ancestor; only root and runner are names that somebody would look for.
-var homePath = regexp.MustCompile(`(?:^|[\s=:<>("'])(?:~(?:root|runner)?|~[\w.+-]+/|"?\$\{?HOME(?:[:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
+var homePath = regexp.MustCompile(`(?:^|[\s:<>("']|\S=)(?:~(?:root|runner)?|~[\w.+-]+/|"?\$\{?HOME(?:[:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
 
 // homesIn finds the paths in the home folder that the text at span names. A word
 // holds only what precedes the tilde, which is nothing.
@@ -257,11 +257,39 @@ func homesIn(text string, span proposal.Span) []placed {
 	if !strings.ContainsAny(text, "~$") {
 		return nil
 	}
+	text = unquoted(text)
 	var homes []placed
 	for _, m := range homePath.FindAllStringSubmatch(text, -1) {
 		homes = append(homes, placed{"~" + m[1], placeOf(path.Clean("/home/fumehood"+m[1]), "")})
 	}
 	return homes
+}
+
+// unquoted leaves out what stands in single quotes, where nothing is expanded. A text in
+// which quotes may be nested is left as it is.
+func unquoted(text string) string {
+	if !strings.Contains(text, "'") || strings.Contains(text, "$(") || strings.ContainsAny(text, "`") || strings.Contains(text, "<<") || strings.Contains(text, "$'") {
+		return text
+	}
+	var kept strings.Builder
+	double, single := false, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\' && !single && i+1 < len(text):
+			kept.WriteByte(c)
+			i++
+			c = text[i]
+		case c == '"' && !single:
+			double = !double
+		case c == '\'' && !double:
+			single = !single
+		case single:
+			continue
+		}
+		kept.WriteByte(c)
+	}
+	return kept.String()
 }
 
 var credentialName = regexp.MustCompile(`\$\{?[!#]?([A-Z][A-Z0-9_]*)`)

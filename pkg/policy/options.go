@@ -25,19 +25,19 @@ const (
 
 // A grammar says how one tool, or one of its subcommands, reads its words.
 type grammar struct {
-	style  string
-	open   bool // options that are not listed are no matter
+	style string
+	open  bool // options that are not listed are no matter
 	// unlisted: what they do is not known either, so that rules look at each word
 	unlisted bool
-	sub    bool // the first operand is a subcommand
-	rest   string // the tool whose words stand behind --, with its subcommand
-	tools  bool // the first operand names a tool, which reads the words after it
+	sub      bool   // the first operand is a subcommand
+	rest     string // the tool whose words stand behind --, with its subcommand
+	tools    bool   // the first operand names a tool, which reads the words after it
 	// scripts: a subcommand that has no entry is a tool, or a script of the repository
 	scripts bool
-	writes int  // operands from this one on are written; 0 is none
-	names  map[string]optionSpec
-	longs  []string
-	begins []string // "--no-*": every option that begins so
+	writes  int // operands from this one on are written; 0 is none
+	names   map[string]optionSpec
+	longs   []string
+	begins  []string // "--no-*": every option that begins so
 }
 
 type optionSpec struct {
@@ -225,7 +225,7 @@ func (gs grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 		r.scan(g, args)
 		r.writes = g.writes
 		if handed := r.handed; handed != nil && depth < maxDepth {
-			r.handed = nil
+			r.handed, r.tool = nil, g.rest
 			gs.readAs(r, g.rest, gs[g.rest], append([]proposal.Word{{Value: "test", Static: true}}, handed...), depth+1)
 		}
 		if len(r.inner) > 0 && depth < maxDepth {

@@ -36,7 +36,7 @@ func valuesOf(value string) []string {
 
 var (
 	pathStart = regexp.MustCompile(`(?:^|[=:,;@"'])((?:~|/|\.\./)[^=:,;@"' ]*)|^-[A-Za-z]((?:~|/|\.\./)[^=:,;@"' ]*)`)
-	address   = regexp.MustCompile(`(^|[=:@])(https?|ftp|ssh|git|data|file)(\+\w+)?:(//|/|text/)`)
+	address   = regexp.MustCompile(`(^|[=:@])(https?|ftp|ssh|git|oci|data|file)(\+\w+)?:(//|/|text/)`)
 	nameEnd   = regexp.MustCompile(`[=:/~].*|\.\./.*`)
 )
 

@@ -16,9 +16,8 @@ deny contains lib.denial("code.url", sprintf("%s is an address, and there is no 
 	not client
 }
 
-deny contains lib.denial("code.url", sprintf("%s opens a server", [word]), "test without one, or on 127.0.0.1 from the repository's tests") if {
-	contains(joined, "0.0.0.0")
+deny contains lib.denial("code.url", sprintf("%s opens a server", [w.value]), "test without one, or on 127.0.0.1 from the repository's tests") if {
+	some w in input.command.operands
+	startswith(w.value, "0.0.0.0")
 	running
-	some word in input.command.argv
-	startswith(word, "0.0.0.0")
 }

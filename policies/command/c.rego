@@ -17,7 +17,7 @@ program_option contains o.value if {
 	o.name in {"-f", "-W"}
 	o.static
 	regex.match(`^(plugin|pass-plugin|use-ld|l,.*(plugin|dynamic-linker)|[alp],.*@)|^[a-z-]*=[~/.]`, o.value)
-	not regex.match(`^use-ld=(lld|gold|mold|bfd)$|^l,-rpath|^l,-rpath-link`, o.value)
+	not regex.match(`^(use-ld=(lld|gold|mold|bfd)|l,-rpath(-link)?([,=][^,]*)?)$`, o.value)
 	not regex.match(`^(debug|file|macro)-prefix-map=`, o.value)
 }
 

@@ -90,19 +90,22 @@ fetches if {
 #   rule: go.elsewhere
 #   match: ["go build -pkgdir /tmp/x ./...", "go work use /tmp/evil", "go mod edit -replace=golang.org/x/text=/tmp/evil"]
 #   not_match: ["go build -o /tmp/x ./cmd/x", "go mod edit -json", "go test -coverprofile=/tmp/c.out ./..."]
-deny contains lib.denial("go.elsewhere", sprintf("%s brings in packages from elsewhere", [word]), "leave it out") if {
+deny contains lib.denial("go.elsewhere", sprintf("%s brings in packages from elsewhere", [o.name]), "leave it out") if {
 	input.command.program == "go"
-	regex.match(`(?m)^-?-pkgdir|^-?-replace=|^work$`, joined)
-	some i, word in input.command.argv
-	elsewhere(i, word)
+	some o in input.command.options
+	brings(o)
 }
 
-elsewhere(_, word) if regex.match(`^-?-pkgdir`, word)
+brings(o) if o.name == "-pkgdir"
 
-elsewhere(_, word) if regex.match(`^-?-replace=.*=(/|\.\./|~)`, word)
+brings(o) if {
+	o.name == "-replace"
+	regex.match(`=(/|\.\./|~)`, o.value)
+}
 
-elsewhere(i, word) if {
-	input.command.argv[0] == "work"
-	i > 1
-	regex.match(`^(/|~|\.\./)`, word)
+deny contains lib.denial("go.elsewhere", sprintf("%s brings in packages from elsewhere", [w.value]), "leave it out") if {
+	input.command.program == "go"
+	input.command.sub == "work"
+	some w in input.command.operands
+	regex.match(`^(/|~|\.\./)`, w.value)
 }

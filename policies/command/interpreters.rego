@@ -53,18 +53,35 @@ reads_program if {
 # title: No interpreter waits for its program
 # custom:
 #   rule: code.prompt
-#   match: ["python3", "python3 -", "node -", "ruby -", "python3 /dev/stdin", "node", "php -"]
-#   not_match: ["python3 - <<'EOF'\nprint(1)\nEOF", "python3 --version", "node --test", "python3 -m unittest", "php -v"]
+#   match: ["python3", "python3 -", "python3 -q", "node -", "ruby -", "python3 /dev/stdin", "node", "php -", "tclsh", "luajit", "julia -q", "R --no-save", "ocaml", "erl", "scala", "ts-node"]
+#   not_match: ["R CMD check .", "R -e '1'", "R --version", "tclsh x.tcl", "lua -v", "erl -noshell -eval 'halt()'", "python3 - <<'EOF'\nprint(1)\nEOF", "python3 --version", "node --test", "python3 -m unittest", "php -v"]
 deny contains lib.denial("code.prompt", sprintf("%s gets no program", [input.command.program]), "give the code in the text: -c, -e or a here-document") if {
-	input.command.program in {"python3", "node", "ruby", "perl", "php", "lua", "deno", "bun", "Rscript", "julia"}
+	input.command.program in prompting
 	not input.command.stdin_from in {"heredoc", "pipe", "file"}
 	not "xargs" in input.command.via
 	no_program
 }
 
+prompting := {"python3", "node", "ruby", "perl", "php", "lua", "luajit", "deno", "bun", "Rscript", "R", "julia", "tclsh", "ocaml", "erl", "elixir", "scala", "swift", "ts-node", "tsx", "crystal", "runghc"}
+
 no_program if count(input.command.argv) == 0
 
+# Options alone bring no program either.
+no_program if {
+	input.command.program in {"python3", "R", "julia", "tclsh", "ocaml", "erl", "lua", "luajit", "scala"}
+	input.command.tool == input.command.program
+	count(input.command.operands) == 0
+	every word in input.command.argv { regex.match(`^-`, word) }
+	not informing
+}
+
 no_program if input.command.operands[0].value in {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
+
+# informing holds for an option that prints something, or that gives the program.
+informing if {
+	some word in input.command.argv
+	regex.match(`^--?(v|V|version|help|h|\?|e\S*|eval|c\S*|m\S*|f\S*|noshell|print-\S*|vnum|where|configure|help-\S*)$`, word)
+}
 
 # METADATA
 # title: Code given to an interpreter is written out
