@@ -54,11 +54,11 @@ func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p
 
 // eachCommand describes the commands of p one after the other, until do fails.
 func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error) error {
-	cwds := cwdTracker{[]string{placeStart(p.Cwd, e.workspace)}}
-	known := newExpander(a.Commands)
+	cwds, env := cwdTracker{[]string{placeStart(p.Cwd, e.workspace)}}, environmentOf(p)
+	known := newExpander(a.Commands, p.Env)
 	for _, written := range a.Commands {
 		c := known.settle(written)
-		ci := e.commandInput(c, cwds.cwds, a.Canonical)
+		ci := e.commandInput(c, cwds.cwds, env.during(c), a.Canonical)
 		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
 			ci.Homes = nil // no shell reads a snippet: its ~ is a letter
 		}
@@ -66,6 +66,7 @@ func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(p
 			return err
 		}
 		cwds.after(c)
+		env.after(c)
 	}
 	return nil
 }

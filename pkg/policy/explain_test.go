@@ -37,7 +37,7 @@ func TestTypedDenial(t *testing.T) {
 		first            string // of the alternatives
 	}{
 		{"go test -exec ./x -run T ./...", "go.option", "-exec", proposal.RetryVary, ""},
-		{"go test -exec ./x -run T ./...", "code.option", "-exec", proposal.RetryVary, "go test -run T ./..."},
+		{"go test -exec ./x -run T ./...", "go.option", "-exec", proposal.RetryVary, "go test -run T ./..."},
 		{"sort --compress-program=sh -u x", "sort.program", "--compress-program=sh", proposal.RetryVary, "sort -u x"},
 		{"sudo go test ./...", "privilege.none", "sudo go test ./...", proposal.RetryNever, "go test ./..."},
 		{"\tsudo\tls", "privilege.none", "sudo", proposal.RetryNever, "ls"},

@@ -127,7 +127,7 @@ func (v *Adviser) values(a proposal.Analysis) []string {
 		if len(c.Args) < 2 || c.Program == "" {
 			continue
 		}
-		for _, o := range v.engine.grammars.read(programOf(c, v.engine.workspace).name, c.Args[1:]).options {
+		for _, o := range v.engine.grammars.read(programOf(c, v.engine.workspace), c.Args[1:]).options {
 			all = append(all, o.value.Value)
 		}
 	}

@@ -66,10 +66,15 @@ type commandInput struct {
 	Place     string        `json:"place"`    // lookup, system, workspace, tmp, outside, function or none
 	Argv      []string      `json:"argv"`     // without the program
 	Static    bool          `json:"static"`   // every word is known
+	Tool      string        `json:"tool"`     // whose words the operands are: pytest of python3 -m pytest, else the program
 	Sub       string        `json:"sub"`      // go test: "test"
-	Options   []optionInput `json:"options"`  // in their canonical spelling
-	Unknown   []string      `json:"unknown"`  // options that options.txt does not list for a closed tool
+	Options   []optionInput `json:"options"`  // in their canonical spelling, those of Tool and of what is held in GOFLAGS and the like too
+	Effects   []effectInput `json:"effects"`  // what options.txt says that they do beside computing and printing
+	Unknown   []string      `json:"unknown"`  // options that options.txt does not list
+	Open      bool          `json:"open"`     // options.txt does not list all that the tool has
 	Operands  []wordInput   `json:"operands"` // without sub
+	Paths     []pathInput   `json:"paths"`    // that words hold, wherever in them: absolute, in the home folder or upward
+	URLs      []string      `json:"urls"`     // words that hold an address
 	Loose     bool          `json:"loose"`    // a word known only at run time could be an option
 	Script    scriptInput   `json:"script"`   // of sed and awk
 	Via       []string      `json:"via"`
@@ -99,14 +104,35 @@ type placed struct {
 	Place string `json:"place"`
 }
 
+// An optionInput is an option as its tool reads it, however it is spelled. Values is
+// Value split as lists are: at commas and blanks, without quotes.
 type optionInput struct {
-	Name   string `json:"name"`
+	Name   string   `json:"name"`
+	Value  string   `json:"value"`
+	Values []string `json:"values"`
+	Static bool     `json:"static"`
+	Place  string   `json:"place"`
+	From   string   `json:"from"` // the variable that holds it, as GOFLAGS does, or ""
+}
+
+// An effectInput is one thing that words have their tool do: run something that the text
+// does not show, or write a file.
+type effectInput struct {
+	Kind   string `json:"kind"` // run, write, or code: the value is a program's text
+	Name   string `json:"name"` // of the option, or "" for an operand
 	Value  string `json:"value"`
 	Static bool   `json:"static"`
 	Place  string `json:"place"`
 }
 
-// A scriptInput says whether a sed or awk script only edits text.
+type pathInput struct {
+	Name  string `json:"name"` // the option that it is given to, as it is written, or ""
+	Value string `json:"value"`
+	Place string `json:"place"`
+}
+
+// A scriptInput says whether a sed or awk script only edits text, and if not why. One
+// that only run time knows is not plain, and there is no why.
 type scriptInput struct {
 	Plain bool   `json:"plain"`
 	Why   string `json:"why"`
@@ -171,8 +197,9 @@ func asked(p proposal.Proposal) limitsInput {
 	}
 }
 
-// commandInput describes one command; cwds are the folders it may run in.
-func (e *Engine) commandInput(c proposal.Command, cwds []string, text string) commandInput {
+// commandInput describes one command; cwds are the folders it may run in, env are
+// variables that it may have.
+func (e *Engine) commandInput(c proposal.Command, cwds []string, env environment, text string) commandInput {
 	prog := programOf(c, e.workspace)
 	in := commandInput{
 		Index: c.Index, Program: prog.name, Written: c.Program, Place: prog.place, Argv: []string{}, Static: true,
@@ -189,15 +216,22 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, text string) co
 	put := func(w proposal.Word) wordInput {
 		return wordInput{w.Value, w.Static, w.Glob, place(w.Value, w.Static, cwds, e.workspace), strings.HasPrefix(w.Head, "$") && w.Head[1] != '(' && w.Tail == "" && !w.Split, w.Glob && w.Star}
 	}
-	read := e.grammars.read(prog.name, args)
-	in.Sub, in.Unknown, in.Loose = read.sub, read.unknown, read.loose && !counted(text, c.Span) || appended(c)
+	read := e.grammars.read(prog, args)
+	read.held(e.grammars, env)
+	in.Tool, in.Sub, in.Unknown, in.Loose = read.tool, read.sub, read.unknown, read.loose || appended(c)
+	in.Open = read.unlisted
 	for _, o := range read.options {
-		in.Options = append(in.Options, optionInput{o.name, o.value.Value, o.value.Static, place(o.value.Value, o.value.Static, cwds, e.workspace)})
+		in.Options = append(in.Options, optionInput{o.name, o.value.Value, valuesOf(o.value.Value), o.value.Static, place(o.value.Value, o.value.Static, cwds, e.workspace), o.from})
+		in.effect(read, len(in.Options)-1)
 	}
-	for _, w := range read.operands {
+	for i, w := range read.operands {
 		in.Operands = append(in.Operands, put(w))
+		if o := in.Operands[i]; read.writesOperand(i) && o.Value != "-" {
+			in.Effects = append(in.Effects, effectInput{"write", "", o.Value, o.Static, o.Place})
+		}
 	}
-	in.Script = scriptOf(prog.name, read)
+	in.Paths, in.URLs = e.reaches(args, read, cwds), urlsIn(args)
+	in.Script = scriptOf(prog.name, read, appended(c))
 	in.Homes = homesIn(text, c.Span)
 	for _, as := range c.Assigns {
 		in.Assigns = append(in.Assigns, assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported, assignedPlace(as.Value, cwds, e.workspace)})
@@ -212,7 +246,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, text string) co
 
 // homePath leaves out ~name without a slash, which tools use for not and for an
 // ancestor; only root and runner are names that somebody would look for.
-var homePath = regexp.MustCompile(`(?:^|[\s=:<>("'])(?:~(?:root|runner)?|~[\w.+-]+/|"?\$\{?HOME(?:[:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
+var homePath = regexp.MustCompile(`(?:^|[\s:<>("']|\S=)(?:~(?:root|runner)?|~[\w.+-]+/|"?\$\{?HOME(?:[:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
 
 // homesIn finds the paths in the home folder that the text at span names. A word
 // holds only what precedes the tilde, which is nothing.
@@ -223,11 +257,39 @@ func homesIn(text string, span proposal.Span) []placed {
 	if !strings.ContainsAny(text, "~$") {
 		return nil
 	}
+	text = unquoted(text)
 	var homes []placed
 	for _, m := range homePath.FindAllStringSubmatch(text, -1) {
 		homes = append(homes, placed{"~" + m[1], placeOf(path.Clean("/home/fumehood"+m[1]), "")})
 	}
 	return homes
+}
+
+// unquoted leaves out what stands in single quotes, where nothing is expanded. A text in
+// which quotes may be nested is left as it is.
+func unquoted(text string) string {
+	if !strings.Contains(text, "'") || strings.Contains(text, "$(") || strings.ContainsAny(text, "`") || strings.Contains(text, "<<") || strings.Contains(text, "$'") {
+		return text
+	}
+	var kept strings.Builder
+	double, single := false, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\' && !single && i+1 < len(text):
+			kept.WriteByte(c)
+			i++
+			c = text[i]
+		case c == '"' && !single:
+			double = !double
+		case c == '\'' && !double:
+			single = !single
+		case single:
+			continue
+		}
+		kept.WriteByte(c)
+	}
+	return kept.String()
 }
 
 var credentialName = regexp.MustCompile(`\$\{?[!#]?([A-Z][A-Z0-9_]*)`)
@@ -255,17 +317,6 @@ func assignedPlace(w proposal.Word, cwds []string, workspace string) string {
 		return "workspace"
 	}
 	return place(w.Value, w.Static, cwds, workspace)
-}
-
-// counted reports whether all that is expanded in the text at span is $(nproc),
-// which prints one number and so is never an option.
-func counted(text string, span proposal.Span) bool {
-	if span.Start < 0 || span.Start >= span.End || span.End > len(text) {
-		return false
-	}
-	text = text[span.Start:span.End]
-	n := strings.Count(text, "$(nproc)")
-	return n > 0 && n == strings.Count(text, "$") && !strings.ContainsAny(text, "`*?[")
 }
 
 // appended reports whether a wrapper adds words to c that the text does not show.

@@ -4,6 +4,9 @@ package policy
 
 import (
 	"fmt"
+	"path"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -16,6 +19,7 @@ const (
 	styleGNU    = "gnu"    // getopt_long: clusters, abbreviations, options after operands
 	stylePOSIX  = "posix"  // as gnu, but the first operand ends the options
 	styleSingle = "single" // Go's flag package: -x or --x, value after = or in the next word
+	styleMixed  = "mixed"  // as single, but options may follow operands
 	styleFree   = "free"   // anything with a leading dash, or find's expressions
 )
 
@@ -23,63 +27,102 @@ const (
 type grammar struct {
 	style string
 	open  bool // options that are not listed are no matter
-	sub   bool // the first operand is a subcommand
-	names map[string]optionSpec
-	longs []string
+	// unlisted: what they do is not known either, so that rules look at each word
+	unlisted bool
+	sub      bool   // the first operand is a subcommand
+	rest     string // the tool whose words stand behind --, with its subcommand
+	tools    bool   // the first operand names a tool, which reads the words after it
+	// scripts: a subcommand that has no entry is a tool, or a script of the repository
+	scripts bool
+	writes  int // operands from this one on are written; 0 is none
+	names   map[string]optionSpec
+	longs   []string
+	begins  []string // "--no-*": every option that begins so
 }
 
 type optionSpec struct {
 	canonical string
-	value     byte // 0 none, ':' required, '?' only attached
+	value     byte // 0 none, ':' required, '2' two words, '?' only attached
+	effect    byte // 0, or one of the marks below
 }
+
+// Marks of what an option does, after its value's mark in options.txt.
+const (
+	markRuns    = '!' // it starts a program, loads code, opens a server or a prompt, or reads more words
+	markWrites  = '>' // its value is a file or a folder that is written
+	markChanges = '^' // the tool then writes its operands
+	markCode    = '.' // its value is the text of a program
+	markRest    = '$' // as markCode, and all further words are the program's
+	markTool    = '&' // its value names a tool, which reads all further words
+)
 
 type grammars map[string]*grammar
 
 // shippedGrammars are those of the shipped options.txt, which nothing changes.
 var shippedGrammars = sync.OnceValues(func() (grammars, error) { return readGrammars(policies.Options) })
 
-// readGrammars reads options.txt: a line "tool style [open] [sub]", then indented
-// lines of options, spelled "-o,--output:" with the canonical spelling last.
+// anyTool is the entry for tools that have none.
+const anyTool = "*"
+
+// readGrammars reads options.txt: a line "tool = style [word…]", then indented
+// lines of options, spelled "-o,--output:>" with the canonical spelling last.
 func readGrammars(text string) (grammars, error) {
 	all := grammars{}
-	var current []*grammar
+	var current *grammar
 	for n, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimSpace(line)
 		if trimmed == "" || strings.HasPrefix(trimmed, "#") {
 			continue
 		}
-		if line[0] != ' ' && line[0] != '\t' {
-			names, style, ok := strings.Cut(trimmed, " = ")
-			if !ok {
-				return nil, fmt.Errorf("line %d: want tool[, tool] = style", n+1)
+		if line[0] == ' ' || line[0] == '\t' {
+			if current == nil {
+				return nil, fmt.Errorf("line %d: options before any tool", n+1)
 			}
-			g := newGrammar(style)
-			current = current[:0]
-			for _, name := range strings.Split(names, ",") {
-				all[strings.TrimSpace(name)] = g
+			for _, token := range strings.Fields(trimmed) {
+				current.add(token)
 			}
-			current = append(current, g)
 			continue
 		}
-		if len(current) == 0 {
-			return nil, fmt.Errorf("line %d: options before any tool", n+1)
+		names, style, ok := strings.Cut(trimmed, " = ")
+		if !ok {
+			return nil, fmt.Errorf("line %d: want tool[, tool] = style", n+1)
 		}
-		for _, token := range strings.Fields(trimmed) {
-			current[0].add(token)
+		current = newGrammar(style)
+		for _, name := range strings.Split(names, ",") {
+			all[strings.TrimSpace(name)] = current
 		}
+	}
+	if all[anyTool] == nil {
+		return nil, fmt.Errorf("want an entry for tools that have none: %s", anyTool)
 	}
 	return all, nil
 }
 
-func newGrammar(style string) *grammar {
+func newGrammar(header string) *grammar {
 	g := &grammar{names: map[string]optionSpec{}}
-	for _, word := range strings.Fields(style) {
+	for _, word := range strings.Fields(header) {
 		switch word {
 		case "open":
+			g.open, g.unlisted = true, true
+		case "passes":
 			g.open = true
 		case "sub":
 			g.sub = true
+		case "tools":
+			g.tools = true
+		case "scripts":
+			g.scripts = true
 		default:
+			if tool, ok := strings.CutPrefix(word, "rest:"); ok {
+				g.rest = tool
+				continue
+			}
+			if from, ok := strings.CutPrefix(word, "writes"); ok {
+				if g.writes, _ = strconv.Atoi(from); g.writes == 0 {
+					g.writes = 1
+				}
+				continue
+			}
 			g.style = word
 		}
 	}
@@ -88,71 +131,167 @@ func newGrammar(style string) *grammar {
 
 func (g *grammar) add(token string) {
 	spec := optionSpec{}
-	if last := token[len(token)-1]; last == ':' || last == '?' {
-		spec.value = last
-		token = token[:len(token)-1]
+	if i := len(token) - 1; strings.IndexByte("!>^.$&", token[i]) >= 0 {
+		spec.effect, token = token[i], token[:i]
+	}
+	switch {
+	case strings.HasSuffix(token, "::"):
+		spec.value, token = '2', token[:len(token)-2]
+	case len(token) > 2 && (strings.HasSuffix(token, ":") || strings.HasSuffix(token, "?")):
+		spec.value, token = token[len(token)-1], token[:len(token)-1]
 	}
 	names := strings.Split(token, ",")
 	spec.canonical = names[len(names)-1]
 	for _, name := range names {
-		g.names[name] = spec
-		if strings.HasPrefix(name, "--") {
+		if begin, ok := strings.CutSuffix(name, "*"); ok {
+			g.begins = append(g.begins, begin)
+			name = begin + "*"
+		} else if strings.HasPrefix(name, "--") {
 			g.longs = append(g.longs, name)
 		}
+		g.names[name] = spec
 	}
 }
 
 // A reading is a command's words told apart.
 type reading struct {
+	tool     string // the innermost tool, which reads the operands
 	sub      string
 	options  []option
 	unknown  []string
 	operands []proposal.Word
 	loose    bool
+	unlisted bool // some grammar did not list all options
+	changes  bool // an option has the tool write its operands
+	writes   int
+	inner    []proposal.Word // for the tool that an option named
+	handed   []proposal.Word // behind --, for another tool
 }
 
 type option struct {
-	name  string
-	value proposal.Word
+	name   string
+	value  proposal.Word
+	effect byte
+	from   string // the variable that holds it, or ""
 }
 
-var freeGrammar = &grammar{style: styleFree, open: true}
+// passes is the grammar of the repository's own scripts, by name: their options are theirs.
+var passes = &grammar{style: styleFree, open: true}
 
-// read tells args apart by the tool's grammar, and by its subcommand's after that.
-func (gs grammars) read(tool string, args []proposal.Word) reading {
-	var r reading
-	g := gs[tool]
-	if g == nil {
-		g = freeGrammar
+var freeGrammar = &grammar{style: styleFree, open: true, unlisted: true}
+
+// read tells args apart by the tool's grammar, and by those of its subcommand and of the
+// tool that it starts after that. A program of the workspace has whatever options it
+// has, save where package managers put a tool that is known.
+func (gs grammars) read(p program, args []proposal.Word) reading {
+	r := reading{tool: p.name}
+	g := gs[p.name]
+	if p.place != "lookup" && p.place != "system" {
+		if g = gs[installed(p.name)]; g != nil {
+			r.tool = installed(p.name)
+		} else {
+			g = freeGrammar
+		}
 	}
-	if !g.sub {
+	gs.readAs(&r, r.tool, g, args, 0)
+	return r
+}
+
+var packaged = regexp.MustCompile(`(^|/)(node_modules/\.bin|vendor/bin|\.?venv/bin)/[^/]+$`)
+
+// installed is the known tool that lies at name where package managers put it, or "".
+func installed(name string) string {
+	switch base := path.Base(name); {
+	case base == "gradlew" || base == "mvnw":
+		return strings.TrimSuffix(base, "w")
+	case packaged.MatchString(name):
+		return innerName(name)
+	}
+	return ""
+}
+
+// maxDepth bounds the tools that start another: npx npx npx.
+const maxDepth = 4
+
+func (gs grammars) readAs(r *reading, tool string, g *grammar, args []proposal.Word, depth int) {
+	if g == nil {
+		g = gs[anyTool]
+	}
+	if len(args) > 0 && args[0].Static && strings.HasPrefix(args[0].Value, "+") && rustup[tool] { // cargo +nightly
+		args = args[1:]
+	}
+	r.unlisted = r.unlisted || g.unlisted
+	if !g.sub && !g.tools {
 		r.scan(g, args)
-		return r
+		r.writes = g.writes
+		if handed := r.handed; handed != nil && depth < maxDepth {
+			r.handed, r.tool = nil, g.rest
+			gs.readAs(r, g.rest, gs[g.rest], append([]proposal.Word{{Value: "test", Static: true}}, handed...), depth+1)
+		}
+		if len(r.inner) > 0 && depth < maxDepth {
+			gs.start(r, freeGrammar, depth)
+		}
+		return
 	}
 	front := *g
-	front.style = stylePOSIX
-	if g.style == styleSingle {
-		front.style = styleSingle
+	if front.style != styleSingle {
+		front.style = stylePOSIX
 	}
 	rest := r.scan(&front, args)
 	r.operands = nil
-	if len(rest) == 0 {
-		return r
-	}
-	if !rest[0].Static {
+	switch {
+	case len(r.inner) > 0 && depth < maxDepth:
+		gs.start(r, freeGrammar, depth)
+	case len(rest) == 0:
+	case !rest[0].Static:
 		r.loose = true
-		return r
+	case g.tools && depth < maxDepth:
+		if r.sub == "" {
+			r.sub = rest[0].Value
+		}
+		r.inner = rest
+		gs.start(r, nil, depth)
+	default:
+		r.sub = rest[0].Value
+		inner := gs[tool+" "+r.sub]
+		if inner == nil {
+			inner = gs[tool+" *"]
+		}
+		if inner != nil && inner.scripts {
+			r.inner = rest
+			gs.start(r, passes, depth)
+			return
+		}
+		gs.readAs(r, tool+" "+r.sub, inner, rest[1:], depth+1)
 	}
-	r.sub = rest[0].Value
-	inner := gs[tool+" "+r.sub]
-	if inner == nil {
-		inner = gs[tool+" *"]
+}
+
+var rustup = map[string]bool{"cargo": true, "rustc": true, "rustfmt": true, "rustdoc": true}
+
+// start reads r.inner: the name of a tool and its words. unlisted is the grammar of one
+// that has no entry.
+func (gs grammars) start(r *reading, unlisted *grammar, depth int) {
+	words := r.inner
+	r.inner, r.operands = nil, nil
+	if !words[0].Static {
+		r.loose = true
+		return
 	}
-	if inner == nil {
-		inner = freeGrammar
+	r.tool = innerName(words[0].Value)
+	g := gs[r.tool]
+	if g == nil {
+		g = unlisted
 	}
-	r.scan(inner, rest[1:])
-	return r
+	gs.readAs(r, r.tool, g, words[1:], depth+1)
+}
+
+// innerName is the tool in eslint@8, @biomejs/biome and ./node_modules/.bin/jest.
+func innerName(name string) string {
+	base := path.Base(name)
+	if i := strings.IndexByte(base, '@'); i > 0 {
+		base = base[:i]
+	}
+	return toolName(base)
 }
 
 // scan reads args and returns what follows the options in the styles that stop at
@@ -161,13 +300,14 @@ func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
 	for len(args) > 0 {
 		w := args[0]
 		if w.Static && w.Value == "--" {
+			if g.rest != "" {
+				r.handed = args[1:]
+				return nil
+			}
 			r.operands = append(r.operands, args[1:]...)
 			return args[1:]
 		}
 		if !w.Static && (w.Value == "" || w.Value[0] == '-' && !strings.Contains(w.Value, "=")) {
-			r.loose = true
-		}
-		if w.Glob && !strings.HasPrefix(w.Value, "./") && !strings.HasPrefix(w.Value, "/") && !strings.Contains(w.Value, "/") && w.Value == "" {
 			r.loose = true
 		}
 		if len(w.Value) < 2 || w.Value[0] != '-' {
@@ -179,28 +319,34 @@ func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
 			args = args[1:]
 			continue
 		}
-		args = args[1+r.option(g, w, args[1:]):]
+		read, ended := r.option(g, w, args[1:])
+		args = args[1+read:]
+		if ended {
+			r.operands = append(r.operands, args...)
+			return nil
+		}
 	}
 	return nil
 }
 
-// option reads the option in w and returns how many of the next words it took.
-func (r *reading) option(g *grammar, w proposal.Word, next []proposal.Word) int {
+// option reads the option in w. It returns how many of the next words it took, and
+// whether the words after them are a program's.
+func (r *reading) option(g *grammar, w proposal.Word, next []proposal.Word) (int, bool) {
 	switch {
-	case g.style == styleSingle:
+	case g.style == styleSingle, g.style == styleMixed:
 		return r.named(g, "-"+strings.TrimLeft(w.Value, "-"), w, next)
 	case g.style == styleFree || strings.HasPrefix(w.Value, "--"):
 		return r.named(g, w.Value, w, next)
 	}
 	if name, _, _ := strings.Cut(w.Value, "="); len(name) > 2 {
-		if _, ok := g.names[name]; ok { // -classpath, -std=c11
+		if _, ok := g.names[name]; ok || g.begin(name) != "" { // -classpath, -std=c11, -Wall
 			return r.named(g, w.Value, w, next)
 		}
 	}
 	return r.cluster(g, w, next)
 }
 
-func (r *reading) named(g *grammar, text string, w proposal.Word, next []proposal.Word) int {
+func (r *reading) named(g *grammar, text string, w proposal.Word, next []proposal.Word) (int, bool) {
 	name, value, attached := strings.Cut(text, "=")
 	spec, ok := g.lookup(name)
 	if !ok {
@@ -209,51 +355,110 @@ func (r *reading) named(g *grammar, text string, w proposal.Word, next []proposa
 		}
 		spec = optionSpec{canonical: name}
 	}
-	o := option{name: spec.canonical, value: proposal.Word{Static: true}}
 	if attached {
-		o.value = proposal.Word{Value: value, Static: w.Static, Glob: w.Glob}
-		r.options = append(r.options, o)
-		return 0
+		r.take(spec, proposal.Word{Value: value, Static: w.Static, Glob: w.Glob})
+		return 0, spec.effect == markRest
 	}
-	if spec.value == ':' && len(next) > 0 {
-		o.value = next[0]
-		r.options = append(r.options, o)
-		return 1
+	return r.valued(g, spec, next)
+}
+
+// valued takes the option of spec with the values that it has among next.
+func (r *reading) valued(g *grammar, spec optionSpec, next []proposal.Word) (int, bool) {
+	read := 0
+	switch {
+	case spec.value == ':' && len(next) > 0:
+		r.take(spec, next[0])
+		read = 1
+	case spec.value == '2' && len(next) > 1:
+		r.take(spec, next[1])
+		read = 2
+	default:
+		r.take(spec, proposal.Word{Static: true})
 	}
-	r.options = append(r.options, o)
-	return 0
+	if spec.effect != markRest && spec.effect != markCode {
+		r.doubt(g, next[:read])
+	}
+	if spec.effect == markTool && read == 1 {
+		r.inner = next
+		return len(next), true
+	}
+	return read, spec.effect == markRest
+}
+
+// doubt reads values that look like options as those too, for what they do: another
+// version of the tool may take no value there.
+func (r *reading) doubt(g *grammar, values []proposal.Word) {
+	for _, w := range values {
+		if len(w.Value) < 2 || w.Value[0] != '-' {
+			continue
+		}
+		var other reading
+		other.option(g, w, nil)
+		for _, o := range other.options {
+			if o.effect != 0 {
+				r.options = append(r.options, o)
+			}
+		}
+		if strings.HasPrefix(w.Value, "--") {
+			r.unknown = append(r.unknown, other.unknown...)
+		}
+		r.changes = r.changes || other.changes
+	}
+}
+
+func (r *reading) take(spec optionSpec, value proposal.Word) {
+	r.changes = r.changes || spec.effect == markChanges
+	r.options = append(r.options, option{name: spec.canonical, value: value, effect: spec.effect})
 }
 
 // lookup finds name, or in the gnu styles the one long option it abbreviates. An
-// ambiguous abbreviation is unknown: the tool refuses it, unless it is newer.
+// ambiguous abbreviation is unknown, or the worst that it may be: the tool refuses it,
+// unless it is newer.
 func (g *grammar) lookup(name string) (optionSpec, bool) {
 	if spec, ok := g.names[name]; ok {
 		return spec, true
 	}
-	if g.style != styleGNU && g.style != stylePOSIX || !strings.HasPrefix(name, "--") {
-		return optionSpec{}, false
-	}
-	found := map[string]optionSpec{}
-	for _, long := range g.longs {
-		if strings.HasPrefix(long, name) {
-			found[g.names[long].canonical] = g.names[long]
+	if (g.style == styleGNU || g.style == stylePOSIX) && len(name) > 2 && strings.HasPrefix(name, "--") {
+		found := map[string]optionSpec{}
+		for _, long := range g.longs {
+			if strings.HasPrefix(long, name) {
+				found[g.names[long].canonical] = g.names[long]
+			}
+		}
+		for _, spec := range found {
+			if len(found) == 1 {
+				return spec, true
+			}
+			if spec.effect != 0 { // it may be that one
+				return optionSpec{canonical: name, effect: markRuns}, true
+			}
 		}
 	}
-	if len(found) != 1 {
-		return optionSpec{}, false
-	}
-	for _, spec := range found {
+	if begin := g.begin(name); begin != "" {
+		spec := g.names[begin+"*"]
+		spec.canonical = name
 		return spec, true
 	}
 	return optionSpec{}, false
 }
 
+// begin is which of the listed beginnings name has, or "".
+func (g *grammar) begin(name string) string {
+	longest := ""
+	for _, begin := range g.begins {
+		if strings.HasPrefix(name, begin) && len(begin) > len(longest) {
+			longest = begin
+		}
+	}
+	return longest
+}
+
 // cluster reads -abc, -ofile and -o file.
-func (r *reading) cluster(g *grammar, w proposal.Word, next []proposal.Word) int {
+func (r *reading) cluster(g *grammar, w proposal.Word, next []proposal.Word) (int, bool) {
 	letters := w.Value[1:]
 	for i := 0; i < len(letters); i++ {
 		name := "-" + letters[i:i+1]
-		if letters[i] >= '0' && letters[i] <= '9' { // head -5, diff -3
+		if letters[i] >= '0' && letters[i] <= '9' && g.names[name].canonical == "" { // head -5, diff -3
 			name = "-0"
 		}
 		spec, ok := g.names[name]
@@ -261,22 +466,21 @@ func (r *reading) cluster(g *grammar, w proposal.Word, next []proposal.Word) int
 			if !g.open {
 				r.unknown = append(r.unknown, name)
 			}
-			r.options = append(r.options, option{name: name, value: proposal.Word{Static: true}})
-			continue
+			spec = optionSpec{canonical: name}
 		}
-		o := option{name: spec.canonical, value: proposal.Word{Static: true}}
 		rest := letters[i+1:]
 		switch {
 		case spec.value != 0 && (rest != "" || spec.value == '?' || !w.Static):
-			o.value = proposal.Word{Value: rest, Static: w.Static, Glob: w.Glob}
-			r.options = append(r.options, o)
-			return 0
-		case spec.value == ':' && len(next) > 0:
-			o.value = next[0]
-			r.options = append(r.options, o)
-			return 1
+			r.take(spec, proposal.Word{Value: rest, Static: w.Static, Glob: w.Glob})
+			if spec.effect == markTool && rest != "" {
+				r.inner = append([]proposal.Word{{Value: rest, Static: w.Static}}, next...)
+				return len(next), true
+			}
+			return 0, spec.effect == markRest
+		case spec.value != 0:
+			return r.valued(g, spec, next)
 		}
-		r.options = append(r.options, o)
+		r.take(spec, proposal.Word{Static: true})
 	}
-	return 0
+	return 0, false
 }

@@ -9,8 +9,9 @@ import (
 )
 
 // scriptOf reads the script of a sed or awk command. A script that is not wholly
-// known, or not wholly understood, is not plain.
-func scriptOf(tool string, r reading) scriptInput {
+// known, or not wholly understood, is not plain. One that only run time knows is
+// read when the program starts; added means that words are added by then.
+func scriptOf(tool string, r reading, added bool) scriptInput {
 	var check func(string) string
 	switch tool {
 	case "sed", "gsed":
@@ -21,18 +22,18 @@ func scriptOf(tool string, r reading) scriptInput {
 		return scriptInput{Plain: true}
 	}
 	scripts, file := scriptWords(r)
-	if len(scripts) == 0 && !file {
+	if len(scripts) == 0 && !file && !added {
 		return scriptInput{Why: "it has no script"}
 	}
+	known := len(scripts) > 0 || file
 	for _, w := range scripts {
 		if !w.Static {
-			return scriptInput{Why: "the script is known only when it runs: write it literally, in single quotes"}
-		}
-		if why := check(w.Value); why != "" {
+			known = false
+		} else if why := check(w.Value); why != "" {
 			return scriptInput{Why: why}
 		}
 	}
-	return scriptInput{Plain: true}
+	return scriptInput{Plain: known}
 }
 
 func scriptWords(r reading) (scripts []proposal.Word, file bool) {

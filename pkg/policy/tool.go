@@ -159,7 +159,7 @@ func (gs grammars) verb(tool string, words []string) string {
 		if len(args) > 0 && strings.HasPrefix(words[0], "+") { // cargo +nightly
 			args = args[1:]
 		}
-		return gs.read(tool, args).sub
+		return gs.read(program{tool, "lookup"}, args).sub
 	}
 	for _, word := range words {
 		if !strings.HasPrefix(word, "-") {

@@ -7,21 +7,17 @@ import data.fumehood.lib
 # title: No address but this machine's
 # custom:
 #   rule: code.url
-#   match: ["deno run -A https://203.0.113.9/x.ts", "go tool pprof http://203.0.113.9/debug/pprof/heap", "rails new x -m http://203.0.113.9/t.rb", "turbo run build --api=http://203.0.113.9", "npx vite --host", "vitest --host 0.0.0.0"]
+#   match: ["deno run -A https://203.0.113.9/x.ts", "go tool pprof http://203.0.113.9/debug/pprof/heap", "rails new x -m http://203.0.113.9/t.rb", "turbo run build --api=http://203.0.113.9", "./serve 0.0.0.0:80"]
 #   not_match: ["npx wait-on http://localhost:3000", "pytest --base-url=http://127.0.0.1:8000", "python3 -c 'print(\"http://x.example\")'"]
 deny contains lib.denial("code.url", sprintf("%s is an address, and there is no network", [word]), "use what the repository and the machine already hold") if {
-	regex.match(`:(/|text/)`, joined)
+	some word in input.command.urls
 	running
-	some [_, word] in spoken
-	regex.match(`(^|[=:@])(https?|ftp|ssh|git|data|file)(\+\w+)?:(//|/|text/)`, word)
 	not regex.match(`^[^/]*://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^:]*)?$`, word)
 	not client
 }
 
-deny contains lib.denial("code.url", sprintf("%s opens a server", [word]), "test without one, or on 127.0.0.1 from the repository's tests") if {
-	regex.match(`--(host|bind|listen)|0\.0\.0\.0`, joined)
+deny contains lib.denial("code.url", sprintf("%s opens a server", [w.value]), "test without one, or on 127.0.0.1 from the repository's tests") if {
+	some w in input.command.operands
+	startswith(w.value, "0.0.0.0")
 	running
-	some [_, word] in spoken
-	regex.match(`^(--host|--hostname|--bind|--listen)(=|$)|^0\.0\.0\.0`, word)
-	not regex.match(`=(localhost|127\.0\.0\.1)$`, word)
 }

@@ -10,16 +10,21 @@ program_option contains word if {
 	regex.match(`^(-B.*|-Xclang|-load|-wrapper|-iplugindir.*|-specs.*|@.*|-Wl,.*(-plugin|--dynamic-linker|-I).*|-no-canonical-prefixes-x)$`, word)
 }
 
-program_option contains word if {
-	input.command.program == "ctest"
-	some word in input.command.argv
-	regex.match(`^(-S|-SP|--script|-D\w*Start|--build-and-test|--test-command|-H)`, word)
+# What -f and -W take names no file and no plugin.
+program_option contains o.value if {
+	input.command.program in {"gcc", "g++", "cc", "c++", "clang", "clang++"}
+	some o in input.command.options
+	o.name in {"-f", "-W"}
+	o.static
+	regex.match(`^(plugin|pass-plugin|use-ld|l,.*(plugin|dynamic-linker)|[alp],.*@)|^[a-z-]*=[~/.]`, o.value)
+	not regex.match(`^(use-ld=(lld|gold|mold|bfd)|l,-rpath(-link)?([,=][^,]*)?)$`, o.value)
+	not regex.match(`^(debug|file|macro)-prefix-map=`, o.value)
 }
 
 program_option contains word if {
 	input.command.program == "cmake"
 	some word in input.command.argv
-	regex.match(`^-P|^-DCMAKE_\w*(LAUNCHER|MAKE_PROGRAM|TOOLCHAIN_FILE|PROJECT_\w*INCLUDE\w*|RULE_LAUNCH\w*)|^-E$|^--install-script`, word)
+	regex.match(`^-DCMAKE_\w*(LAUNCHER|MAKE_PROGRAM|TOOLCHAIN_FILE|PROJECT_\w*INCLUDE\w*|RULE_LAUNCH\w*)`, word)
 }
 
 deny contains lib.denial("code.target", "cmake would install", "build and test in the build folder") if {
@@ -27,12 +32,6 @@ deny contains lib.denial("code.target", "cmake would install", "build and test i
 	some i, word in input.command.argv
 	regex.match(`^(--install|install)$`, word)
 	i >= 0
-}
-
-program_option contains word if {
-	input.command.program in {"valgrind"}
-	some word in input.command.argv
-	regex.match(`^--(db-|tool=/|extra-debuginfo)`, word)
 }
 
 # METADATA

@@ -18,21 +18,6 @@ deny contains lib.denial("files.place", sprintf("%s reaches %q outside what a co
 	not mode_word(w)
 }
 
-deny contains lib.denial("files.place", sprintf("unzip would write to %q", [w.value]), "unpack into the workspace or under /tmp") if {
-	input.command.program == "unzip"
-	some word in input.command.argv
-	startswith(word, "-d")
-	some w in input.command.operands
-	not w.place in changeable
-}
-
-deny contains lib.denial("files.place", sprintf("unzip would write to %q", [o.value]), "unpack into the workspace or under /tmp") if {
-	input.command.program == "unzip"
-	some o in input.command.options
-	o.name == "-d"
-	not o.place in changeable
-}
-
 deny contains lib.denial("files.place", sprintf("cp may not write to or copy programs from %q", [w.value]), "copy files of the workspace to the workspace or /tmp") if {
 	input.command.program in {"cp", "chmod", "split", "csplit", "patch"}
 	some w in input.command.operands
@@ -44,13 +29,6 @@ deny contains lib.denial("files.place", sprintf("cp may not write the control fi
 	input.command.program == "cp"
 	w := input.command.operands[count(input.command.operands) - 1]
 	w.place == "control"
-}
-
-deny contains lib.denial("files.place", sprintf("%s reaches %q outside what a command may change", [input.command.program, word]), "name paths in the workspace or under /tmp") if {
-	input.command.program in lib.changers
-	some word in input.command.argv
-	regex.match(`^(-t|--target-directory=?|-d)(/|\.\./|~)`, word)
-	not regex.match(`^[^/]*/tmp/`, word)
 }
 
 changeable := {"workspace", "tmp", "null", "dynamic"}
@@ -76,9 +54,9 @@ deny contains lib.denial("files.mode", "a set-user-id mode has no use here", "us
 # title: What is removed is named
 # custom:
 #   rule: files.removed
-#   match: ["rm -rf $X/*", "rm -rf \"$X\"/*", "cd \"$X\" && rm -rf *", "rm -rf $(cat x)", "rm -rf *", "rm -rf ."]
-#   not_match: ["rm -f *.log", "rm -rf dist", "tmp=$(mktemp -d); rm -rf \"$tmp\"", "rm -f \"$f\"", "rm -rf build/*", "rm -rf \"$tmp\"", "trap 'rm -rf \"$tmp\"' EXIT"]
-deny contains lib.denial("files.removed", sprintf("only run time knows what %s removes", [input.command.program]), "name what is to be removed, or a folder that mktemp made") if {
+#   match: ["cd \"$X\" && rm -rf *", "rm -rf *", "rm -rf ."]
+#   not_match: ["rm -f *.log", "rm -rf dist", "tmp=$(mktemp -d); rm -rf \"$tmp\"", "rm -f \"$f\"", "rm -rf build/*", "rm -rf \"$tmp\"", "trap 'rm -rf \"$tmp\"' EXIT", "rm -rf \"$X\"/*", "rm -rf $(cat x)"]
+deny contains lib.denial("files.removed", sprintf("%s removes whatever is there", [input.command.program]), "name what is to be removed, or a folder that mktemp made") if {
 	input.command.program == "rm"
 	some word in input.command.argv
 	regex.match(`^-[a-zA-Z]*[rR]|^--rec`, word)
@@ -86,17 +64,7 @@ deny contains lib.denial("files.removed", sprintf("only run time knows what %s r
 	open_ended(w)
 }
 
-open_ended(w) if {
-	not w.static
-	w.glob
-	w.value in {"", "./"}
-}
-
-open_ended(w) if {
-	not w.static
-	w.value == ""
-	w.bare == false
-}
+open_ended(w) if w.star
 
 open_ended(w) if w.value in {".", "./", ".."}
 
@@ -104,27 +72,31 @@ open_ended(w) if w.value in {".", "./", ".."}
 # title: Options that write go to the workspace and /tmp
 # custom:
 #   rule: option.place
-#   match: ["sort -o /etc/x y", "sort -o/etc/x y", "sort --outp=/etc/x y", "go build -o /usr/bin/x", "gcc -o /etc/x y.c", "go test -coverprofile=/etc/x"]
-#   not_match: ["go build -o /tmp/x ./cmd/x", "sort -o out x", "go build -o /dev/null ./..."]
-deny contains lib.denial("option.place", sprintf("%s %q writes outside the workspace", [o.name, o.value]), "write to the workspace or under /tmp") if {
-	some o in input.command.options
-	o.name in writing_options
-	o.value != ""
-	not o.place in changeable
-	not input.command.program in {"grep", "egrep", "fgrep", "rg", "ls", "ps", "python3", "find", "java", "test", "[", "set", "date", "jq", "yq", "bash", "sh"}
+#   match: ["sort -o /etc/x y", "sort -o/etc/x y", "sort --outp=/etc/x y", "sort -uo /etc/x y", "go build -o /usr/bin/x", "gcc -o /etc/x y.c", "go test -coverprofile=/etc/x", "iconv -o /etc/x f", "csplit -f /etc/x f 1", "tsc --outFile /etc/x", "npx tsc --outDir .git/hooks", "mypy --junit-xml /etc/x .", "python3 -m pytest --junitxml=/etc/x", "mktemp -p /etc", "tree -o /etc/x"]
+#   not_match: ["go build -o /tmp/x ./cmd/x", "sort -o out x", "go build -o /dev/null ./...", "grep -o /etc/x y", "tsc --outDir dist"]
+deny contains lib.denial("option.place", sprintf("%s %q writes outside the workspace", [e.name, e.value]), "write to the workspace or under /tmp") if {
+	some e in input.command.effects
+	e.kind == "write"
+	e.name != ""
+	not e.place in changeable
 }
 
-writing_options := {"--output", "-o", "--temporary-directory", "-coverprofile", "-cpuprofile", "-memprofile", "-blockprofile", "-mutexprofile", "-trace", "-outputdir", "-pkgdir", "--output-file", "--target-dir", "--junitxml", "--junit-xml", "--basetemp", "--log-file", "--outfile", "--outDir", "--out", "--out-dir", "--cache-location", "--output-document", "--cov-report", "--coverageDirectory", "-MF", "--html", "--index-file", "--listed-incremental"}
-
 # METADATA
-# title: uniq and xxd write where their last operand says
+# title: Tools that write the files that they are given write in the workspace
 # custom:
 #   rule: operand.place
-#   match: ["uniq a /etc/b", "xxd -r a /etc/b", "shuf a /etc/x"]
-#   not_match: ["uniq -c a", "xxd -l 16 a"]
-deny contains lib.denial("operand.place", sprintf("%s would write %q", [input.command.program, w.value]), "redirect the output to the workspace or /tmp") if {
-	input.command.program in {"uniq", "xxd", "unzip", "file", "shuf"}
-	some i, w in input.command.operands
-	i > 0
-	not w.place in changeable
+#   match: ["uniq a /etc/b", "xxd -r a /etc/b", "shuf a /etc/x", "dos2unix -n a /etc/x", "dos2unix .git/config", "ar rcs /etc/x.a a.o", "split x /etc/y", "gofmt -w /etc/x.go", "prettier --write /etc/x", "ptx -G a /etc/x", "mktemp /etc/x.XXXXXX", "shfmt -w .git/hooks/pre-commit"]
+#   not_match: ["uniq -c a", "xxd -l 16 a", "dos2unix a.txt", "ar t a.a", "gofmt -l .", "prettier --check /usr/share/x", "black .", "npx prettier --write package.json"]
+deny contains lib.denial("operand.place", sprintf("%s would write %q", [input.command.program, e.value]), "write in the workspace or under /tmp") if {
+	some e in input.command.effects
+	e.kind == "write"
+	e.name == ""
+	not e.place in changeable
+	not formatted(e)
+}
+
+# A file that steers tools may be formatted.
+formatted(e) if {
+	running
+	e.place == "control"
 }

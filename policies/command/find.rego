@@ -16,7 +16,7 @@ deny contains lib.denial("find.write", "find -delete and -fprint work in the wor
 	word in {"-delete", "-fprint", "-fprintf", "-fls", "-fprint0"}
 	some i, w in input.command.operands
 	i < 3
-	not w.place in {"workspace", "tmp"}
+	not w.place in {"workspace", "tmp", "dynamic"}
 }
 
 deny contains lib.denial("find.write", "find -fprint writes a file", "redirect the output instead") if {

@@ -27,6 +27,14 @@ allow contains {"rule": "git.read"} if {
 	o.name in {"--version", "-v", "--help", "-h"}
 }
 
+# A verb that only run time knows is decided when git starts.
+allow contains {"rule": "git.read"} if {
+	input.command.program == "git"
+	input.command.place in found
+	input.command.sub == ""
+	input.command.loose
+}
+
 # METADATA
 # title: git's sub-verbs that write configuration, reach remotes or run programs
 # custom:
@@ -47,11 +55,12 @@ git_bad_verb if {
 git_bad_verb if {
 	input.command.sub == "config"
 	not git_config_reads
+	not input.command.loose
 }
 
 git_bad_verb if {
 	input.command.sub in {"remote", "submodule", "bisect", "worktree", "sparse-checkout", "notes"}
-	count(input.command.operands) > 0
+	input.command.operands[0].static
 	not input.command.operands[0].value in {"show", "get-url", "status", "summary", "list", "log", "start", "good", "bad", "reset", "skip", "view"}
 }
 

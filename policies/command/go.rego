@@ -9,29 +9,19 @@ import data.fumehood.lib
 # title: go runs its own tools and the repository's code, and no other program
 # custom:
 #   rule: go.option
-#   match: ["go test -exec ./x ./...", "go build -toolexec=./x ./...", "go vet -vettool=./x ./...", "go build --overlay x.json", "go build -modfile=/tmp/x.mod", "go -C /etc build", "go test -exec=sh ./..."]
+#   match: ["go test -exec ./x ./...", "go build -toolexec=./x ./...", "go vet -vettool=./x ./...", "go build --overlay x.json", "go build -modfile=/tmp/x.mod", "go -C /etc build", "go test -exec=sh ./...", "go test ./... -exec ./x", "go vet -vettool ./x"]
 #   not_match: ["go test -run TestExec ./...", "go build -o bin/x ./cmd/x", "go -C sub test ./..."]
-deny contains lib.denial("go.option", sprintf("%s %s", [o.name, go_options[o.name]]), "leave the option out") if {
+deny contains lib.denial("go.option", sprintf("%s runs a program, or builds other code than the repository holds", [e.name]), "leave the option out") if {
 	input.command.program == "go"
-	some o in input.command.options
-	go_options[o.name]
+	some e in input.command.effects
+	e.kind == "run"
 }
 
 deny contains lib.denial("go.option", "-C leaves the workspace", "name a folder of the workspace") if {
 	input.command.program == "go"
 	some o in input.command.options
 	o.name == "-C"
-	not o.place in {"workspace", "tmp"}
-}
-
-go_options := {
-	"-exec": "runs the program it names",
-	"-toolexec": "runs the program it names",
-	"-vettool": "runs the program it names",
-	"-overlay": "builds other code than the repository holds",
-	"-modfile": "builds other modules than the repository names",
-	"-gccgoflags": "may load code",
-	"-http": "opens a browser",
+	not o.place in {"workspace", "tmp", "dynamic"}
 }
 
 # METADATA
@@ -44,11 +34,11 @@ deny contains lib.denial("go.toolflags", sprintf("%s may run another program or 
 	input.command.program == "go"
 	some o in input.command.options
 	o.name in {"-ldflags", "-gcflags", "-asmflags"}
+	o.static
 	not plain_tool_flags(o)
 }
 
 plain_tool_flags(o) if {
-	o.static
 	regex.match(`^(\S*=)?((-s|-w|-v|-m|-m=\d|-N|-l|-S|-e|-B \S+|-d=(ssa/check_bce/debug|checkptr|ssa/\S+)=?\d*|-X[ =]?[\w./-]+=[^ '"]*|-X[ =]?'[\w./-]+=[^']*'|-X[ =]?"[\w./-]+=[^"]*"|-linkmode[ =]internal|-extldflags "?-static"?|-lang=\S+)\s*)*$`, o.value)
 }
 
@@ -80,8 +70,8 @@ go_verb := "is not one of those that build and test the repository" if {
 	w.place in {"outside", "git", "secret", "home"}
 } else := "runs tools that start servers or programs" if {
 	input.command.sub == "tool"
+	input.command.operands[0].static
 	not input.command.operands[0].value in {"cover", "nm", "objdump", "vet", "fix", "buildid", "test2json", "pprof", "addr2line", "covdata"}
-	count(input.command.operands) > 0
 } else := "opens a server" if {
 	input.command.sub == "tool"
 	some word in input.command.argv
@@ -100,19 +90,22 @@ fetches if {
 #   rule: go.elsewhere
 #   match: ["go build -pkgdir /tmp/x ./...", "go work use /tmp/evil", "go mod edit -replace=golang.org/x/text=/tmp/evil"]
 #   not_match: ["go build -o /tmp/x ./cmd/x", "go mod edit -json", "go test -coverprofile=/tmp/c.out ./..."]
-deny contains lib.denial("go.elsewhere", sprintf("%s brings in packages from elsewhere", [word]), "leave it out") if {
+deny contains lib.denial("go.elsewhere", sprintf("%s brings in packages from elsewhere", [o.name]), "leave it out") if {
 	input.command.program == "go"
-	regex.match(`(?m)^-?-pkgdir|^-?-replace=|^work$`, joined)
-	some i, word in input.command.argv
-	elsewhere(i, word)
+	some o in input.command.options
+	brings(o)
 }
 
-elsewhere(_, word) if regex.match(`^-?-pkgdir`, word)
+brings(o) if o.name == "-pkgdir"
 
-elsewhere(_, word) if regex.match(`^-?-replace=.*=(/|\.\./|~)`, word)
+brings(o) if {
+	o.name == "-replace"
+	regex.match(`=(/|\.\./|~)`, o.value)
+}
 
-elsewhere(i, word) if {
-	input.command.argv[0] == "work"
-	i > 1
-	regex.match(`^(/|~|\.\./)`, word)
+deny contains lib.denial("go.elsewhere", sprintf("%s brings in packages from elsewhere", [w.value]), "leave it out") if {
+	input.command.program == "go"
+	input.command.sub == "work"
+	some w in input.command.operands
+	regex.match(`^(/|~|\.\./)`, w.value)
 }

@@ -2,7 +2,7 @@ package fumehood.command
 
 test_go_tests if allowed("go test ./...") == {"code.run"}
 
-test_go_another_program if denied("go test -exec ./x ./...") == {"code.option", "code.program", "go.option"}
+test_go_another_program if denied("go test -exec ./x ./...") == {"go.option"}
 
 test_go_the_linker if denied("go build -ldflags '-extld=./x'") == {"go.toolflags"}
 

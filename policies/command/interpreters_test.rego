@@ -11,3 +11,5 @@ test_interpreters_code_of_a_pipe if denied_with("cat x | perl", {"command": 1}) 
 test_interpreters_no_code if denied("node") == {"code.prompt"}
 
 test_interpreters_code_of_run_time if denied("node -e \"$X\"") == {"code.dynamic"}
+
+test_interpreters_a_prompt_of_options if denied("tclsh") == {"code.prompt"}

@@ -5,11 +5,27 @@ package fumehood.command
 program_option contains word if {
 	input.command.program in {"gradle"}
 	some word in input.command.argv
-	regex.match(`^(-I.*|--init-script.*|-D(java\.home|org\.gradle\.java\.home|org\.gradle\.jvmargs).*)$`, word)
+	regex.match(`^(-D(java\.home|org\.gradle\.java\.home|org\.gradle\.jvmargs).*)$`, word)
 }
 
 program_option contains word if {
 	input.command.program == "mvn"
 	some word in input.command.argv
-	regex.match(`^(exec:|antrun:|org\.codehaus\.mojo:exec|-Dexec\.|-Djvm=|-DargLine=.*agent|-s$|--settings|-gs|-D(maven\.ext\.class\.path|java\.home)|deploy|release:|site:deploy|wagon:|scm:)|:deploy$|groovy:execute`, word)
+	regex.match(`^(exec:|antrun:|org\.codehaus\.mojo:exec|-Dexec\.|-Djvm=|-DargLine=.*agent|-D(maven\.ext\.class\.path|java\.home)|deploy|release:|site:deploy|wagon:|scm:)|:deploy$|groovy:execute`, word)
+}
+
+# The settings of a virtual machine that size and print are many, those that run or write
+# something are more than a list would name.
+program_option contains o.name if {
+	input.command.program == "java"
+	some o in input.command.options
+	startswith(o.name, "-XX")
+	not regex.match(`^-XX:([+-](Use\w+|TieredCompilation|Exit\w+|Crash\w+|HeapDumpOnOutOfMemoryError|Print\w+|Show\w+|Unlock\w+|Enable\w+|Disable\w+|Always\w+|Compact\w+|Restrict\w+|Omit\w+|ZGenerational|IgnoreUnrecognizedVMOptions)|\w*(Size|RAM|Percentage|Ratio|Threads|Count|Millis|Level|Threshold|Limit|Percent|Interval|MaxRAM))$`, o.name)
+}
+
+program_option contains sprintf("-X%s", [o.value]) if {
+	input.command.program == "java"
+	some o in input.command.options
+	o.name == "-X"
+	not regex.match(`^(m[xsn]\w+|ss\w+|int|comp|mixed|batch|share:\w+|verify:\w+|check:jni|internalversion|noclassgc|diag|future|settings(:\w+)?)?$`, o.value)
 }

@@ -12,14 +12,17 @@ import data.fumehood.lib
 #   not_match: ["openssl version", "openssl x509 -in a.pem -noout -text", "helm lint charts/app", "helm template charts/app --set a=b", "terraform fmt -check", "terraform validate", "jupyter nbconvert --to script x.ipynb --stdout", "pre-commit run --all-files", "mkdocs build --strict", "openssl dgst -sha256 x"]
 deny contains lib.denial("judged.verb", sprintf("%s %s reaches out, serves, or runs what the text does not show", [input.command.program, verb]), sprintf("use %s with one of %s", [input.command.program, concat(", ", verbs)])) if {
 	verbs := plain_verbs[input.command.program]
-	verb := first_word
+	verb := input.command.sub
 	not verb in verbs
+	not asks_version
+	not input.command.loose
 	not tls_client
 }
 
-default first_word := ""
-
-first_word := input.command.argv[0]
+asks_version if {
+	some o in input.command.options
+	o.name in {"--version", "-version", "--help", "-help", "-h"}
+}
 
 plain_verbs := {
 	"openssl": {"version", "x509", "dgst", "verify", "asn1parse", "sha256", "sha1", "sha512", "md5", "crl", "pkey", "rsa", "ec", "req", "base64"},
@@ -30,27 +33,20 @@ plain_verbs := {
 	"mkdocs": {"build", "--version"},
 }
 
-deny contains lib.denial("judged.verb", sprintf("%s's %s loads code, runs a program or reaches out", [input.command.program, word]), "leave the option out") if {
-	pattern := judged_options[input.command.program]
-	some word in input.command.argv
-	regex.match(pattern, word)
+deny contains lib.denial("judged.verb", sprintf("%s's %s loads code, runs a program or reaches out", [input.command.program, e.name]), "leave the option out") if {
+	input.command.program in {"openssl", "helm", "terraform", "jupyter", "bat", "batcat"}
+	some e in input.command.effects
+	e.kind == "run"
+}
+
+deny contains lib.denial("judged.verb", sprintf("%s's %s reaches out", [input.command.program, word]), "use files of the workspace") if {
+	input.command.program in {"openssl", "helm", "terraform", "kubeconform"}
+	some word in input.command.urls
 	not tls_client
 }
 
-judged_options := {
-	"openssl": `^--?(engine|provider|provider-path|config|out|keyout|passin|passout|rand|writerand|CAkey|sign|connect|signer|keyform|newkey|new|subj)$`,
-	"helm": `^--(post-renderer|kube|repo|ca-file|output-dir=/|registry|plugin|validate|dependency-update|values=http)|^https?://|^oci://|^-f=?http`,
-	"terraform": `^-(chdir|plugin-dir|state|from-module|backend)`,
-	"jupyter": `^--(execute|config|ExecutePreprocessor|template|allow-errors|inplace|post|to=serve|debug|Exporter|Template)|^serve$|^--[A-Z]`,
-	"bat": `^--(pager|config|paging=always|cache|diagnostic|theme-.*/)|^cache$`,
-	"batcat": `^--(pager|config|paging=always)|^cache$`,
-	"fd": `^(-[a-zA-Z]*[xX]|--exec|--exec-batch|--ignore-file|--list-details)`,
-	"fdfind": `^(-[a-zA-Z]*[xX]|--exec|--exec-batch|--ignore-file)`,
-	"dot": `^-(o/|[cC]$|l)|^-o(/|~|\.\.)`,
-	"tidy": `^(-config|-o|-f|-m|-modify|-output|--output-file|--write-back|--error-file|--gnu|--input)`,
-	"pre-commit": `^(--config|-c|--hook-stage=post|try-repo)`,
-	"sphinx-build": `^(-c|--conf-dir|(-D ?)?(extensions|templates_path|html_static_path|html_extra_path|locale_dirs|exclude_patterns|source_parsers|latex_engine|setup|html_theme_path)=)`,
-	"mkdocs": `^(-f|--config-file|-t|--theme)`,
-	"kubeconform": `^-(schema-location|cache|http|insecure)`,
-	"envsubst": `^(-v|--variables)$`,
+deny contains lib.denial("judged.verb", sprintf("%s's %s loads code", [input.command.program, o.value]), "leave the option out") if {
+	input.command.program == "sphinx-build"
+	some o in input.command.options
+	regex.match(`^(extensions|templates_path|html_static_path|html_extra_path|locale_dirs|exclude_patterns|source_parsers|latex_engine|setup|html_theme_path)=`, o.value)
 }

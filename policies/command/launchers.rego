@@ -43,6 +43,8 @@ launched(i) := last_part([word | some j, word in input.command.argv; j > i; not 
 
 last_part(word) := split(word, "/")[count(split(word, "/")) - 1]
 
+startable(_, "") # only run time knows it, and it is decided then
+
 startable(_, program) if program in lib.runners
 
 startable(_, program) if program in {"python", "python3", "pytest", "tests", "test", "lint", "typecheck", "check", "format", "fmt", "types", "cov", "docs", "build"}

@@ -11,29 +11,19 @@ import data.fumehood.lib
 #   rule: code.load
 #   match: ["pytest -c /tmp/../etc/x.ini", "node -r /opt/x.js y", "eslint --resolve-plugins-relative-to /opt .", "cargo --config /opt/x.toml test", "mypy --config-file=/etc/x .", "pytest --rootdir=/ -p evil", "node --import /opt/x.mjs y", "npm --prefix /opt test"]
 #   not_match: ["python3 -c 'x = \"http://a.example/\"'", "pytest -c setup.cfg", "eslint --config .eslintrc.json .", "node --require ./x.js y", "mypy --config-file mypy.ini ."]
-deny contains lib.denial("code.load", sprintf("%s loads code or configuration from %q", [word, value]), "use files of the workspace") if {
+deny contains lib.denial("code.load", sprintf("%s loads code or configuration from %q", [p.name, p.value]), "use files of the workspace") if {
+	some p in input.command.paths
 	input.command.program in lib.runners
-	regex.match(`(?m)(^|=)(/|~|\.\./)|/\.\./|://`, joined)
-	some i, word in input.command.argv
-	startswith(word, "-")
-	name := split(word, "=")[0]
-	name in loading
-	not program_text(name)
-	value := option_value(i, word)
-	regex.match(`^(/|~|\.\./)|/\.\./|://`, value)
-	not workspace_or_own(name, value)
+	p.name in loading
+	not workspace_or_own(p)
+	not theirs(p.value)
 }
 
-# program_text is the code itself, which may speak of addresses and paths.
-program_text("-c") if input.command.program == "python3"
+workspace_or_own(p) if p.place in {"workspace", "control"}
 
-program_text("-r") if input.command.program == "php"
-
-workspace_or_own(_, value) if regex.match(`^/workspace/[^.].*`, value)
-
-workspace_or_own(name, value) if {
-	not name in {"-b", "-I", "-javaagent", "--init-script", "-f"}
-	regex.match(`^/tmp/[^.].*`, value)
+workspace_or_own(p) if {
+	not p.name in {"-b", "-I", "-javaagent", "--init-script", "-f"}
+	p.place == "tmp"
 }
 
 loading := {
@@ -41,6 +31,7 @@ loading := {
 	"--init-script", "-I", "--include-build", "-javaagent", "-agentpath", "-cp", "-classpath", "--class-path", "--project", "-p", "--tsconfig", "--eslintrc", "--ignore-path", "--preset", "--setupFiles", "--globalSetup", "--bootstrap", "-d", "--project-dir", "--gemfile", "--project-cache-dir", "--gradle-user-home", "-g", "--env-file", "--toolchain", "--format", "--reporter", "-B", "-S", "--sysroot", "-specs", "-fplugin", "-isystem", "--userconfig", "--globalconfig", "--basedir", "-P", "--path", "--experimental-config-file", "--openssl-config",
 }
 
+# option_value is what the option in the word at i is given.
 option_value(_, word) := concat("=", array.slice(split(word, "="), 1, 99)) if contains(word, "=")
 
 option_value(i, word) := input.command.argv[i + 1] if {
@@ -54,15 +45,20 @@ option_value(i, word) := input.command.argv[i + 1] if {
 #   rule: code.elsewhere
 #   match: ["npx jest --config /tmp/x.js", "rubocop --require=/tmp/x.rb", "node -r /tmp/x.js a.js", "./mvnw -s /tmp/x.xml test", "gradle -c /tmp/settings.gradle"]
 #   not_match: ["pytest --basetemp=/tmp/x", "go test -coverprofile=/tmp/c.out ./...", "cmake -B /tmp/build -S .", "mypy --cache-dir /tmp/m src", "python3 /tmp/repro.py", "sphinx-build -d /tmp/x docs /tmp/out"]
-deny contains lib.denial("code.elsewhere", sprintf("%s takes %q, which is no file of the workspace", [name, path]), "use a file of the workspace") if {
-	contains(joined, "/tmp")
+deny contains lib.denial("code.elsewhere", sprintf("%s takes %q, which is no file of the workspace", [p.name, p.value]), "use a file of the workspace") if {
+	some p in input.command.paths
+	p.name != ""
+	regex.match(`^/tmp(/|$)`, p.value)
 	tooling
-	some [i, word] in spoken
-	startswith(word, "-")
-	name := regex.replace(word, `[=:/].*`, "")
-	some path in (paths(word) | following(i, word))
-	regex.match(`^(-[A-Za-z])?/tmp(/|$)`, path)
-	not written_by(name)
+	not written_by(p.name)
+	not written(p)
+}
+
+# written holds for what the tool is known to write.
+written(p) if {
+	some e in input.command.effects
+	e.kind == "write"
+	e.value == p.value
 }
 
 tooling if {
@@ -79,12 +75,6 @@ tooling if {
 	input.command.place == "workspace"
 	regex.match(`(^|/)(vendor/bin/.*|node_modules/\.bin/.*|gradlew|mvnw|bin/(rspec|rake|rails))$`, input.command.written)
 }
-
-following(i, word) := paths(input.command.argv[i + 1]) if {
-	not contains(word, "=")
-	i + 1 < count(input.command.argv)
-	not startswith(input.command.argv[i + 1], "-")
-} else := set()
 
 # written_by holds for options that say where something is written.
 written_by("-o") if not input.command.program in {"pytest", "py.test"}

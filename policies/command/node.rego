@@ -4,41 +4,18 @@ package fumehood.command
 
 import data.fumehood.lib
 
-program_option contains word if {
-	input.command.program in {"npx", "npm", "pnpm", "yarn"}
-	some word in input.command.argv
-	regex.match(`^(-c|--call.*|-p|-p=.*|--package.*|--git=.*|--viewer.*|--editor.*|--userconfig.*|--globalconfig.*|--node-gyp.*|--python=.*)$`, word)
-	not workspace_flag(word)
-}
-
-workspace_flag(word) if {
-	input.command.program in {"pnpm", "yarn"}
-	word in {"-p", "-c"}
-}
-
-workspace_flag("-p") if {
-	input.command.program == "npx"
-	input.command.operands[0].value in {"tsc", "playwright"}
-	input.command.argv[0] != "-p"
-}
-
-workspace_flag("-c") if {
-	input.command.program == "npx"
-	count(input.command.operands) > 0
-	input.command.argv[0] == input.command.operands[0].value
-}
-
 deny contains lib.denial("code.publish", "npm installs only what the repository names", "use npm ci") if {
 	input.command.program in {"npm", "pnpm", "yarn", "npx", "bun"}
 	some word in input.command.argv
 	regex.match(`^(git|https?|file|github|ssh|gist)[+:].|^(-g|--global)$|^--(registry|location|unsafe-perm|ignore-scripts=false)(=|$)`, word)
 }
 
-deny contains lib.denial("code.launcher", sprintf("npx starts %s", [w.value]), "use a tool of the repository by its own name") if {
+deny contains lib.denial("code.launcher", sprintf("npx starts %s", [input.command.sub]), "use a tool of the repository by its own name") if {
 	input.command.program in {"npx", "bunx", "pnpx"}
-	w := input.command.operands[0]
-	not npx_tool(w.value)
+	not npx_tool(input.command.sub)
 }
+
+npx_tool("") # it is decided when it starts, or the options stand alone
 
 npx_tool(name) if name in lib.runners
 
@@ -48,6 +25,6 @@ npx_tool(name) if regex.match(`^(@[\w.-]+/)?([\w]+[-.])*(\w*lint|\w*test|jest|mo
 
 deny contains lib.denial("code.verb", "playwright install fetches browsers", "use npx playwright test with what is installed") if {
 	input.command.program == "npx"
-	input.command.operands[0].value in {"playwright", "cypress", "puppeteer", "husky"}
-	input.command.operands[1].value in {"install", "install-deps", "open", "codegen", "init"}
+	input.command.sub in {"playwright", "cypress", "puppeteer", "husky"}
+	input.command.operands[0].value in {"install", "install-deps", "open", "codegen", "init"}
 }

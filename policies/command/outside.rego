@@ -4,13 +4,11 @@ package fumehood.command
 
 import data.fumehood.lib
 
-deny contains lib.denial("code.outside", sprintf("%q would be written", [path]), "write in the workspace or under /tmp") if {
-	contains(joined, "/usr/")
+deny contains lib.denial("code.outside", sprintf("%q would be written", [p.value]), "write in the workspace or under /tmp") if {
+	some p in input.command.paths
 	input.command.program in lib.runners
 	writing
-	some [_, word] in spoken
-	some path in paths(word)
-	regex.match(`^/usr/`, path)
+	startswith(p.value, "/usr/")
 }
 
 # METADATA
@@ -19,43 +17,25 @@ deny contains lib.denial("code.outside", sprintf("%q would be written", [path]),
 #   rule: code.outside
 #   match: ["ruff check --config=/opt/x.toml .", "phpunit --bootstrap /opt/x.php", "./gradlew -p /opt/x test", "bazel --output_user_root=/etc/x test", "node --redirect-warnings=/etc/x a.js", "gcc -I/opt/evil a.c"]
 #   not_match: ["gcc -I/usr/include/x a.c", "cmake -S . -B /tmp/build", "bazel test //pkg:x", "pytest -k 'a/b'"]
-deny contains lib.denial("code.outside", sprintf("%q is outside the workspace and /tmp", [path]), "use files of the workspace, or under /tmp for what is written") if {
-	pathlike
+deny contains lib.denial("code.outside", sprintf("%q is outside the workspace and /tmp", [p.value]), "use files of the workspace, or under /tmp for what is written") if {
+	some p in input.command.paths
 	running
-	some [_, word] in spoken
-	not contains(word, "://")
-	some path in paths(word)
-	not inner(path)
-}
-
-inner(path) if regex.match(`^(/workspace|/tmp|/dev/(null|stdin|stdout|stderr|tty|zero|urandom|fd/[0-9]+))(/|$)`, path)
-
-inner(path) if regex.match(`^-[A-Za-z](/workspace|/tmp)(/|$)`, path)
-
-# A word that is one path is judged with the folder that the command runs in.
-inner(path) if {
-	some w in input.command.operands
-	w.value == path
-	w.place in {"workspace", "tmp", "null", "control"}
-}
-
-inner(path) if {
-	some o in input.command.options
-	o.value == path
-	o.place in {"workspace", "tmp", "null", "control"}
+	not p.place in {"workspace", "tmp", "null", "control", "url"}
+	not theirs(p.value)
+	not no_folder(p.value)
 }
 
 # What compilers and interpreters may name because it is theirs, and read-only.
-inner(path) if regex.match(`^(-[A-Za-z])?/usr/(include|lib|local/include|local/lib|share)(/|$)`, path)
+theirs(path) if regex.match(`^/usr/(include|lib|local/include|local/lib|share)(/|$)`, path)
 
 # A word that begins like no folder of a system is a route, a label or a pattern:
 # /api/users, //pkg:target, s/a/b/.
-inner(path) if {
-	regex.match(`^(-[A-Za-z])?/`, path)
-	not regex.match(`^(-[A-Za-z])?/+(etc|usr|bin|sbin|lib\w*|opt|var|root|home|proc|sys|dev|boot|run|srv|mnt|media|snap|workspace|tmp)(/|$)|^(-[A-Za-z])?/+$`, path)
+no_folder(path) if {
+	startswith(path, "/")
+	not regex.match(`^/+(etc|usr|bin|sbin|lib\w*|opt|var|root|home|proc|sys|dev|boot|run|srv|mnt|media|snap|workspace|tmp)(/|$)|^/+$`, path)
 }
 
-inner("//") if input.command.program in {"bazel", "buck", "pants"}
+no_folder("//") if input.command.program in {"bazel", "buck", "pants"}
 
 # Writing to /usr is no reading of what is theirs.
 writing if {

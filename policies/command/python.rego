@@ -5,43 +5,27 @@ package fumehood.command
 
 import data.fumehood.lib
 
-program_option contains word if {
-	input.command.program in {"pytest", "py.test"}
-	some word in input.command.argv
-	regex.match(`^-p`, word)
-	not regex.match(`^-p$|^-p(no:)?\w+$`, word)
+program_option contains module if {
+	some module in modules
+	module in {"http.server", "pty", "code", "smtpd", "webbrowser", "pdb", "SimpleHTTPServer", "idlelib", "turtledemo", "ensurepip", "xmlrpc.server", "asyncio"}
 }
 
-program_option contains "-p" if {
-	input.command.program in {"pytest", "py.test"}
-	some i, "-p" in input.command.argv
-	not regex.match(`^(no:[\w.]+|xdist|pytest_\w+|asyncio|randomly|cov|pytester|_?\w*tests?[\w.]*)$`, input.command.argv[i + 1])
-}
-
-program_option contains word if {
-	input.command.program in {"tox", "nox"}
-	some word in input.command.argv
-	regex.match(`^(-x|--override|-c|-f|--noxfile)`, word)
-	word != "-c"
-}
-
-program_option contains word if {
-	input.command.program == "python3"
-	some i, word in input.command.argv
-	word == "-m"
-	input.command.argv[i + 1] in {"http.server", "pty", "code", "smtpd", "webbrowser", "pdb", "SimpleHTTPServer", "idlelib", "turtledemo", "ensurepip", "xmlrpc.server", "asyncio"}
+# modules are those that an interpreter is told to run. pytest's -m is another.
+modules contains o.value if {
+	some o in input.command.options
+	o.name in {"-m", "--module"}
+	not input.command.tool in {"pytest", "py.test"}
 }
 
 # METADATA
 # title: Modules that fetch, publish, serve or hide code
 # custom:
 #   rule: code.module
-#   match: ["python3 -m twine upload dist/*", "python3 -m telnetlib x", "coverage run -m http.server", "python3 -m pydoc -b", "ruby -run -e httpd .", "python3 setup.py upload", "python3 setup.py install", "perl -MLWP::Simple -e 1", "ruby -rsocket -e 1", "python3 -m runpy x"]
+#   match: ["python3 -m twine upload dist/*", "python3 -m telnetlib x", "coverage run -m http.server", "python3 -m pydoc -b", "ruby -run -e httpd .", "python3 setup.py upload", "python3 setup.py install", "perl -MLWP::Simple -e 1", "ruby -rsocket -e 1", "python3 -m runpy x", "python3 -mhttp.server", "poetry run python -m http.server"]
 #   not_match: ["python3 -m pytest", "python3 -m pip install -e .", "python3 -m pip list", "python3 setup.py build_ext --inplace", "perl -MJSON::PP -e 1", "python3 -m json.tool x.json"]
 deny contains lib.denial("code.module", sprintf("%s %s fetches, publishes, serves or hides code", [input.command.program, word]), "build, test and check what the repository holds") if {
-	input.command.program in {"python3", "coverage", "pytest", "uv", "poetry", "trace"}
-	some i, word in input.command.argv
-	input.command.argv[i - 1] == "-m"
+	input.command.program in lib.runners
+	some word in modules
 	regex.match(`^(twine|flit|telnetlib|ftplib|poplib|imaplib|smtplib|nntplib|smtpd|http\.server|wsgiref.*|socketserver|webbrowser|pydoc|runpy|pty|code|idlelib.*|ensurepip|antigravity|turtledemo|SimpleHTTPServer|xmlrpc.*|asyncio|pip\._internal.*|easy_install|site|zipapp|venv|virtualenv)$`, word)
 	not word == "venv"
 }
@@ -103,22 +87,18 @@ deny contains lib.denial("code.package", "uv pip installs by name, and there is 
 	not networked
 }
 
-deny contains lib.denial("code.option", sprintf("%s loads a plugin by name", [word]), "leave the option out, or name a plugin of the repository in its configuration") if {
-	input.command.program in {"pytest", "py.test", "python3", "coverage", "poetry", "uv", "tox"}
-	some word in input.command.argv
-	pytesting
-	regex.match(`^-p[a-zA-Z]`, word)
-	not regex.match(`^-pno:`, word)
+deny contains lib.denial("code.option", sprintf("pytest loads the plugin %s by name", [o.value]), "leave the option out, or name a plugin of the repository in its configuration") if {
+	input.command.tool in {"pytest", "py.test"}
+	some o in input.command.options
+	o.name == "-p"
+	o.static
+	not regex.match(`^(no:[\w.]+|xdist|pytest_\w+|asyncio|randomly|cov|pytester|_?\w*tests?[\w.]*)$`, o.value)
 }
 
-pytesting if {
-	some word in ({input.command.program} | {w | some w in input.command.argv})
-	word in {"pytest", "py.test"}
-}
-
-deny contains lib.denial("code.option", "pytest loads a plugin by name", "leave the option out") if {
-	not input.command.program in {"pytest", "py.test"}
-	pytesting
-	some i, "-p" in input.command.argv
-	not regex.match(`^(no:[\w.]+|xdist|pytest_\w+|asyncio|randomly|cov|pytester)$`, input.command.argv[i + 1])
+deny contains lib.denial("code.option", sprintf("the setting %s of pytest may load code", [o.value]), "leave the setting to the repository") if {
+	input.command.tool in {"pytest", "py.test"}
+	some o in input.command.options
+	o.name == "--override-ini"
+	o.static
+	not regex.match(`^(addopts=((-q|-v+|-s|-x|-ra?)\s*)*|(log_cli|log_\w+|xfail_strict|junit_\w+|console_output_style|cache_dir|asyncio_\w+|timeout\w*|markers|filterwarnings|testpaths|norecursedirs|doctest_\w+|minversion|truncation\w*|tmp_path_retention\w*|verbosity\w*|faulthandler_timeout|empty_parameter_set_mark|strict\w*|consider_namespace_packages|enable_assertion_pass_hook)=.*)$`, o.value)
 }

@@ -4,13 +4,13 @@ test_python_tests if allowed("python3 -m pytest -q") == {"code.run"}
 
 test_python_what_the_repository_names if allowed("pip install -r requirements.txt") == {"code.run"}
 
-test_python_a_plugin if denied("pytest -p evil") == {"code.program"}
+test_python_a_plugin if denied("pytest -p evil") == {"code.option"}
 
 test_python_a_server if denied("python3 -m http.server") == {"code.module", "code.program"}
 
 test_python_a_package_by_name if denied("python3 -m pip install x") == {"code.package"}
 
-test_python_another_index if denied("pip install --user .") == {"code.publish"}
+test_python_another_index if denied("pip install --user .") == {"code.program", "code.publish"}
 
 test_python_an_environment_elsewhere if denied("python3 -m venv /opt/x") == {"code.module", "code.outside"}
 

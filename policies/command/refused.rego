@@ -35,6 +35,14 @@ deny contains lib.denial("privilege.none", sprintf("%s asks for privilege, servi
 deny contains lib.denial("launcher.hidden", sprintf("%s runs other programs in ways that the text does not show", [input.command.program]), "name the program that is to run") if lib.refused[input.command.program] in {"launcher", "debugger"}
 
 # METADATA
+# title: stdbuf loads its library into what it runs, which nothing may
+# custom:
+#   rule: launcher.preload
+#   match: ["stdbuf -oL go test ./... | head", "stdbuf -o0 make"]
+#   not_match: ["grep --line-buffered x f", "python3 -u x.py"]
+deny contains lib.denial("launcher.preload", "stdbuf sets LD_PRELOAD, with which no program begins", "leave it out: output is kept whole; to see lines early use the tool's own option: grep --line-buffered, sed -u, python3 -u, jq --unbuffered") if input.command.program == "stdbuf"
+
+# METADATA
 # title: The loader runs no program under its own name
 # custom:
 #   rule: loader.program

@@ -11,3 +11,5 @@ test_refused_privilege if denied("sudo ls") == {"privilege.none"}
 test_refused_a_launcher if denied("busybox sh") == {"launcher.hidden"}
 
 test_refused_the_loader if denied("ldd build/app") == {"loader.program"}
+
+test_refused_a_library_for_every_program if denied("stdbuf -oL make") == {"launcher.preload"}

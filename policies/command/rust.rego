@@ -4,17 +4,12 @@ package fumehood.command
 
 import data.fumehood.lib
 
-program_option contains "--config" if {
+program_option contains o.value if {
 	input.command.program == "cargo"
-	some i, "--config" in input.command.argv
-	not "--" in array.slice(input.command.argv, 0, i)
-	not regex.match(`^(net\.(offline|retry)|term\.[a-z.]+|profile\.[a-z]+\.(opt-level|debug|lto|codegen-units)|build\.(jobs|incremental|target-dir))=\S*$`, input.command.argv[i + 1])
-}
-
-program_option contains word if {
-	input.command.program == "cargo"
-	some word in input.command.argv
-	regex.match(`^--config=`, word)
+	some o in input.command.options
+	o.name == "--config"
+	o.static
+	not regex.match(`^(net\.(offline|retry)|term\.[a-z.]+|profile\.[a-z]+\.(opt-level|debug|lto|codegen-units)|build\.(jobs|incremental|target-dir))=\S*$`, o.value)
 }
 
 program_option contains word if {
@@ -31,15 +26,10 @@ program_option contains word if {
 #   not_match: ["cargo test", "cargo clippy --all-targets", "cargo +nightly fmt --check", "cargo --offline check", "cargo nextest run"]
 deny contains lib.denial("cargo.subcommand", sprintf("cargo %s is a program of its own", [word]), "use cargo's own subcommands, clippy, fmt, nextest, llvm-cov, deny or audit") if {
 	input.command.program == "cargo"
-	word := [w | some w in input.command.argv; not startswith(w, "-"); not startswith(w, "+"); not cargo_value(w)][0]
+	word := input.command.sub
+	word != ""
 	not word in {
 		"build", "b", "check", "c", "test", "t", "bench", "run", "r", "doc", "d", "clean", "clippy", "fmt", "fix", "tree", "metadata", "fetch", "generate-lockfile", "locate-project", "pkgid", "read-manifest", "rustc", "rustdoc", "verify-project", "version", "vendor", "package", "help", "report", "info",
 		"nextest", "llvm-cov", "tarpaulin", "deny", "audit", "hack", "miri", "expand", "udeps", "machete", "outdated", "semver-checks", "public-api", "criterion", "insta", "mutants", "careful", "sort", "spellcheck", "geiger", "bloat", "asm", "fuzz", "xtask", "msrv", "minimal-versions", "all-features", "readme", "sqlx", "component", "leptos", "shear", "vet", "about", "make", "modules", "bloat", "license",
 	}
-}
-
-cargo_value(word) if {
-	some i, w in input.command.argv
-	w == word
-	input.command.argv[i - 1] in {"--config", "-C", "--color", "-Z", "--manifest-path", "--target-dir", "--jobs", "-j"}
 }

@@ -4,29 +4,25 @@ package fumehood.command
 
 import data.fumehood.lib
 
-program_option contains word if {
-	input.command.program in {"prove"}
+deny contains lib.denial("code.module", sprintf("%s loads a module that reaches the network", [word]), "leave it out; where hosts were granted, use curl") if {
+	input.command.tool in socketed
 	some word in input.command.argv
-	regex.match(`^(-e.*|--exec.*|-P.*|--harness.*|--source.*|--formatter.*)$`, word)
+	regex.match(`^-(M|m)?(r|M|m|l)? ?(LWP|IO::Socket|HTTP::|Net::|Socket|WWW::|Mojo|socket|ssl|luasocket|cqueues|net/|open-uri|un$|drb|webrick)`, word)
 }
 
-deny contains lib.denial("code.module", sprintf("%s loads a module that reaches the network", [word]), "leave it out; where hosts were granted, use curl") if {
-	input.command.program in {"perl", "ruby", "php", "lua"}
-	some word in input.command.argv
-	regex.match(`^-(M|m)?(r|M|m)?(LWP|IO::Socket|HTTP::|Net::|Socket|WWW::|socket|net/|open-uri|un$|drb|webrick)`, word)
-}
+socketed := {"perl", "ruby", "php", "lua", "luajit", "julia", "R", "Rscript", "tclsh", "elixir", "erl", "deno", "bun", "scala", "swift", "dart", "ocaml", "runghc", "crystal"}
 
 # METADATA
 # title: One-liners do not reach the network
 # custom:
 #   rule: code.socket
 #   retry: never
-#   match: ["php -r 'fsockopen(\"203.0.113.9\",80);'", "perl -e 'use IO::Socket; 1'", "ruby -e 'require \"socket\"; TCPSocket.new(\"x\",1)'"]
-#   not_match: ["perl -ne 'print if /socket/' a.log", "ruby -e 'puts 1'", "php -r 'echo 1;'"]
+#   match: ["php -r 'fsockopen(\"203.0.113.9\",80);'", "perl -e 'use IO::Socket; 1'", "ruby -e 'require \"socket\"; TCPSocket.new(\"x\",1)'", "perl -e 'use Socket; socket(S,PF_INET,SOCK_STREAM,6)'", "lua -e 'require(\"socket\").tcp()'", "luajit -e 's=require \"socket.http\"'", "julia -e 'using Sockets; connect(\"x\", 80)'", "julia -e 'download(\"x\")'", "Rscript -e 'socketConnection(\"x\")'", "elixir -e ':gen_tcp.connect(\"x\", 80, [])'", "deno eval 'fetch(\"x\")'"]
+#   not_match: ["lua -e 'print(1)'", "julia -e 'println(1)'", "Rscript -e 'testthat::test_dir(\"tests\")'", "perl -ne 'print if /socket/' a.log", "ruby -e 'puts 1'", "php -r 'echo 1;'"]
 deny contains lib.denial("code.socket", "the code opens a connection that its text does not name", "leave the connection out; where hosts were granted, use curl") if {
-	input.command.program in {"perl", "ruby", "php", "lua"}
+	input.command.tool in socketed
 	some word in input.command.argv
-	regex.match(`fsockopen|stream_socket|curl_init|file_get_contents\(.https?:|IO::Socket|LWP::|HTTP::Tiny|Net::(HTTP|FTP|SSH|SMTP)|TCP(Socket|Server)|UDPSocket|open-uri|URI\.open|require .socket|Socket\.(tcp|new)`, word)
+	regex.match(`\buse\s+(Socket|Net|LWP|WWW|Mojo)\b|\bsocket\s*\(|\bsocket\.(tcp|udp|http|connect|core)|require\s*\(?\s*.(socket|ssl|cqueues|http\.)|\b(using|import)\s+(Sockets|HTTP|Downloads|LibCURL)\b|\bdownload\s*\(|download\.file|socketConnection|\bmake\.socket|\burl\s*\(\s*.(https?|ftp)|gen_(tcp|udp)|\bhttpc\b|\bfetch\s*\(|Deno\.(connect|listen)|Bun\.(connect|listen|serve)|URLSession|HttpClient|fromURL|Unix\.(socket|connect)|Network\.Socket|curl_exec|fsockopen|stream_socket|curl_init|file_get_contents\(.https?:|IO::Socket|LWP::|HTTP::Tiny|Net::(HTTP|FTP|SSH|SMTP)|TCP(Socket|Server)|UDPSocket|open-uri|URI\.open|require .socket|Socket\.(tcp|new)`, word)
 }
 
 # METADATA
@@ -36,8 +32,7 @@ deny contains lib.denial("code.socket", "the code opens a connection that its te
 #   match: ["php -d auto_prepend_file=/tmp/x a.php", "php -d extension=./x.so a.php", "vendor/bin/phpunit -d auto_prepend_file=x"]
 #   not_match: ["php -d memory_limit=-1 vendor/bin/phpunit", "php -l a.php"]
 deny contains lib.denial("code.setting", sprintf("%s loads code", [word]), "leave the setting out") if {
-	contains(joined, "-d\n")
-	running
+	input.command.tool in {"php", "phpunit", "composer", "pest", "paratest"}
 	some i, word in input.command.argv
 	input.command.argv[i - 1] == "-d"
 	regex.match(`^(auto_|extension|zend_extension|disable_|open_basedir|allow_url|include_path|sys_temp|error_log|sendmail|opcache\.preload)`, word)

@@ -11,3 +11,7 @@ test_scripting_a_setting if denied("php -d extension=./x.so a.php") == {"code.se
 test_scripting_a_module if denied("perl -MLWP::Simple -e 1") == {"code.module", "code.socket"}
 
 test_scripting_a_plugin if denied("rspec --require=evil") == {"code.require"}
+
+test_scripting_a_connection_of_lua if denied("lua -e 'require(\"socket\")'") == {"code.socket"}
+
+test_scripting_a_connection_of_julia if denied("julia -e 'using Sockets'") == {"code.socket"}

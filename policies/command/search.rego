@@ -12,8 +12,8 @@ import data.fumehood.lib
 #   not_match: ["rg -n TODO", "rg --pre-glob '*.pdf' x"]
 deny contains lib.denial("rg.program", sprintf("rg's %s runs the program it names", [o.name]), "leave the option out") if {
 	input.command.program == "rg"
-	some o in input.command.options
-	o.name in {"--pre", "--hostname-bin", "--search-zip"}
+	some o in input.command.effects
+	o.kind == "run"
 }
 
 # METADATA
@@ -22,8 +22,8 @@ deny contains lib.denial("rg.program", sprintf("rg's %s runs the program it name
 #   rule: fd.program
 #   match: ["fd -x rm", "fd --exec id", "fd -e go -X cat", "bat --pager=x y", "bat --pager ./x y"]
 #   not_match: ["fd -e go parse", "fd --type f --extension py", "bat --plain src/a.rs"]
-deny contains lib.denial("fd.program", sprintf("%s's %s runs a program", [input.command.program, word]), "leave the option out") if {
+deny contains lib.denial("fd.program", sprintf("%s's %s runs a program", [input.command.program, e.name]), "leave the option out") if {
 	input.command.program in {"fd", "fdfind", "bat", "batcat"}
-	some word in input.command.argv
-	regex.match(`^(-[a-zA-Z]*[xX]|--exec.*|--pager.*)$`, word)
+	some e in input.command.effects
+	e.kind == "run"
 }

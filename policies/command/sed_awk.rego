@@ -9,11 +9,11 @@ import data.fumehood.lib
 # title: sed edits the stream and nothing else
 # custom:
 #   rule: sed.script
-#   match: ["sed '1e id' x", "sed 's/a/b/e' x", "sed -n '/x/w /tmp/y' x", "sed \"$s\" x", "sed --expr=1e x"]
-#   not_match: ["sed -n '1,20p' x", "sed -e 's/a/b/g' -e '/x/d' x", "sed -i 's/a/b/' x"]
+#   match: ["sed '1e id' x", "sed 's/a/b/e' x", "sed -n '/x/w /tmp/y' x", "sed --expr=1e x", "sed"]
+#   not_match: ["sed -n '1,20p' x", "sed -e 's/a/b/g' -e '/x/d' x", "sed -i 's/a/b/' x", "sed -n \"${from},${to}p\" x"]
 deny contains lib.denial("sed.script", input.command.script.why, "use addresses with p, d, q, s///g, y and the like, written literally") if {
 	input.command.program in {"sed", "gsed"}
-	not input.command.script.plain
+	input.command.script.why != ""
 }
 
 # METADATA
@@ -46,7 +46,7 @@ script_words := 0 if {
 #   not_match: ["awk '{print $1}' x", "awk -F: '$3 > 5 {n++} END {print n}' x", "awk '/a|b/ {print}' x"]
 deny contains lib.denial("awk.script", input.command.script.why, "print to standard output; pipe and redirect in the shell") if {
 	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
-	not input.command.script.plain
+	input.command.script.why != ""
 }
 
 # METADATA
@@ -55,10 +55,10 @@ deny contains lib.denial("awk.script", input.command.script.why, "print to stand
 #   rule: awk.option
 #   match: ["gawk -l filefuncs '{print}'", "gawk -i inplace '{print}' x", "gawk -E x.awk", "gawk -p '{print}' x"]
 #   not_match: ["awk -v n=1 '{print n}' x"]
-deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a file", [o.name]), "leave the option out") if {
+deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a file", [e.name]), "leave the option out") if {
 	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
-	some o in input.command.options
-	o.name in {"--load", "--include", "--exec", "--debug", "--dump-variables", "--profile", "--pretty-print", "-W"}
+	some e in input.command.effects
+	e.kind == "run"
 }
 
 # METADATA
@@ -87,8 +87,7 @@ deny contains lib.denial("script.file", "the script's file is no file of the wor
 }
 
 script_file(o) if {
-	o.static
-	o.place == "workspace"
+	o.place in {"workspace", "dynamic"}
 	o.value != "-"
 }
 

@@ -8,19 +8,22 @@ import data.fumehood.lib
 # title: sqlite3 queries a file of the workspace
 # custom:
 #   rule: sqlite.query
-#   match: ["sqlite3 x.db '.shell id'", "sqlite3 x.db \".system id\"", "sqlite3 x '.load ./x'", "sqlite3 x \"select load_extension('./x')\"", "sqlite3 x \"select writefile('/etc/x', 1)\"", "sqlite3 x \"attach '/etc/x' as y\"", "sqlite3 /etc/x.db .schema", "sqlite3 -init x y.db", "sqlite3 -cmd '.shell id' x", "sqlite3 x '.output /etc/x'", "sqlite3 x \"$q\"", "sqlite3 x < y", "sqlite3"]
-#   not_match: ["sqlite3 /tmp/t.db 'create table t(a); select * from t;'", "sqlite3 -readonly testdata/app.db 'select count(*) from users'", "sqlite3 testdata/app.db .schema", "sqlite3 -json a.db 'select 1'"]
+#   match: ["sqlite3 x.db '.shell id'", "sqlite3 x.db \".system id\"", "sqlite3 x '.load ./x'", "sqlite3 x \"select load_extension('./x')\"", "sqlite3 x \"select writefile('/etc/x', 1)\"", "sqlite3 x \"attach '/etc/x' as y\"", "sqlite3 /etc/x.db .schema", "sqlite3 -init x y.db", "sqlite3 -cmd '.shell id' x", "sqlite3 x '.output /etc/x'", "sqlite3 x < y", "sqlite3"]
+#   not_match: ["sqlite3 /tmp/t.db 'create table t(a); select * from t;'", "sqlite3 -readonly testdata/app.db 'select count(*) from users'", "sqlite3 testdata/app.db .schema", "sqlite3 -json a.db 'select 1'", "sqlite3 \"$db\" .tables"]
 deny contains lib.denial("sqlite.query", "sqlite3 would run, load or write something else", "give a file of the workspace and a query, literally") if {
 	input.command.program == "sqlite3"
 	not sqlite_plain
 }
 
 sqlite_plain if {
-	input.command.static
 	every word in input.command.argv { sqlite_word(word) }
-	count(input.command.operands) >= 2
-	input.command.operands[0].place in {"workspace", "tmp"}
+	sqlite_queried
+	input.command.operands[0].place in {"workspace", "tmp", "dynamic"}
 }
+
+sqlite_queried if count(input.command.operands) >= 2
+
+sqlite_queried if input.command.loose
 
 sqlite_word(word) if regex.match(`^--?(readonly|json|csv|column|header|noheader|line|list|box|table|markdown|html|ascii|batch|bail|echo|quote|safe|stats|tabs|version)$`, word)
 

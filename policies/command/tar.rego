@@ -10,10 +10,10 @@ import data.fumehood.lib
 #   rule: tar.option
 #   match: ["tar cf x --checkpoint=1 --checkpoint-action=exec=sh x", "tar xf x --to-command=sh", "tar -I sh -cf x y", "tar xf x -C /", "tar cf x --use-comp=sh y", "tar -F sh -cf x y"]
 #   not_match: ["tar tzf x.tgz", "tar -xzf x.tgz -C /tmp/x", "tar czf /tmp/x.tgz pkg"]
-deny contains lib.denial("tar.option", sprintf("tar's %s %s", [o.name, tar_options[o.name]]), "leave the option out") if {
+deny contains lib.denial("tar.option", sprintf("tar's %s runs a program, asks at a terminal, or leaves the place", [e.name]), "leave the option out") if {
 	input.command.program == "tar"
-	some o in input.command.options
-	tar_options[o.name]
+	some e in input.command.effects
+	e.kind == "run"
 }
 
 deny contains lib.denial("tar.option", sprintf("tar reaches %q", [o.value]), "use files and folders of the workspace and /tmp") if {
@@ -23,30 +23,13 @@ deny contains lib.denial("tar.option", sprintf("tar reaches %q", [o.value]), "us
 	not tar_place(o)
 }
 
-tar_options := {
-	"--checkpoint-action": "runs a program",
-	"--checkpoint": "is only of use with an action",
-	"--to-command": "runs a program",
-	"--use-compress-program": "runs a program",
-	"--rsh-command": "runs a program",
-	"--rmt-command": "runs a program",
-	"--info-script": "runs a program",
-	"--absolute-names": "writes outside",
-	"--multi-volume": "asks at a terminal",
-	"--interactive": "asks at a terminal",
-	"--remove-files": "removes what it packs",
-	"--files-from": "may hold options",
-	"--volno-file": "writes a file",
-}
-
 tar_place(o) if {
-	o.place in {"workspace", "tmp", "null"}
-	o.static
+	o.place in {"workspace", "tmp", "null", "dynamic"}
 	not contains(o.value, ":")
 }
 
 tar_archive(w) if {
-	w.place in {"workspace", "tmp"}
+	w.place in {"workspace", "tmp", "dynamic"}
 	not contains(w.value, ":")
 }
 

@@ -34,6 +34,9 @@ env_ok(name, value) if {
 	every part in split(value, ":") { code_path(part) }
 }
 
+# judged_values are the names of which some values will do. No shell reads them.
+judged_values := ((path_names | code_paths) | object.keys(plain_flags)) | {"GOFLAGS"}
+
 env_ok("GOWORK", "off")
 
 env_ok("HOME", "/tmp")

@@ -18,7 +18,7 @@ builtins := {
 }
 
 # wrappers run another command, which is judged by itself.
-wrappers := {"env", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "xargs", "time", "command", "exec", "taskset", "chrt", "prlimit", "bash", "sh", "dash", "unbuffer", "gtimeout", "find", "tee"}
+wrappers := {"env", "timeout", "nice", "ionice", "nohup", "setsid", "xargs", "time", "command", "exec", "taskset", "chrt", "prlimit", "bash", "sh", "dash", "unbuffer", "gtimeout", "find", "tee"}
 
 # runners build, test and check the repository: they run its code by nature, and
 # the sandbox contains it.

@@ -5,11 +5,11 @@ package fumehood.command
 # title: The integration tests need services that the sandbox has not
 # custom:
 #   rule: repo.go-integration
-#   match: ["go test -tags integration ./...", "go test -tags=integration,slow ./..."]
+#   match: ["go test -tags integration ./...", "go test -tags=integration,slow ./...", "GOFLAGS=-tags=integration go test ./..."]
 #   not_match: ["go test ./...", "go test -run TestIntegration ./..."]
 deny contains {"rule": "repo.go-integration", "message": "the integration tests need services that the sandbox has not", "suggestion": "leave out -tags integration"} if {
-	input.command.program == "go"
+	input.command.tool == "go"
 	some option in input.command.options
 	option.name == "-tags"
-	"integration" in split(option.value, ",")
+	"integration" in option.values
 }
