@@ -55,7 +55,7 @@ func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p
 // eachCommand describes the commands of p one after the other, until do fails.
 func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error) error {
 	cwds, env := cwdTracker{[]string{placeStart(p.Cwd, e.workspace)}}, environmentOf(p)
-	known := newExpander(a.Commands, p.Env)
+	known := newExpander(a.Commands)
 	for _, written := range a.Commands {
 		c := known.settle(written)
 		ci := e.commandInput(c, cwds.cwds, env.during(c), a.Canonical)

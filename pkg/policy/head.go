@@ -9,21 +9,17 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An expander knows what some expansions hold: of a variable that the text sets, and
-// always to the same, the literal that it is. A new file or folder under /tmp, as
-// mktemp prints it, counts as one.
-//
-// A program is started with what its words really are, and is decided then; so what is
-// believed here is for the messages and for redirections alone.
-type expander map[string]literal
+// An expander knows what some expansions hold. It believes only a variable that
+// the text sets, and always to the same kind of thing.
+type expander map[string]kind
 
-// A literal is the value of an expansion, when known.
-type literal struct {
-	value string
-	known bool
-}
+// A kind is what an expansion prints.
+type kind int
 
-const tempFile = "/tmp/mktemp"
+const (
+	kindOther kind = iota
+	kindTemp       // a new file or folder under /tmp, as mktemp prints it
+)
 
 var mktempCall = regexp.MustCompile(`^\$\(mktemp( -d| -q| -t [\w.-]*X{3,}[\w.]*| --suffix=[\w.]+| --directory| /tmp(/\w[\w.-]*)*/[\w.-]*X{3,}[\w.]*)*\)$`)
 
@@ -35,48 +31,41 @@ var shellOwn = regexp.MustCompile(`^(_|REPLY|OPTARG|OPTIND|MAPFILE|PWD|OLDPWD|DI
 // empty: not set yet, or set in another shell.
 var systemTail = regexp.MustCompile(`^/(etc|usr|home|root|proc|dev|var|bin|sbin|lib\w*|opt|sys|run|boot|srv|mnt|media|workspace|\.\w*)(/|$)|\.\.`)
 
-// plainLiteral is a value that no shell splits or expands.
-var plainLiteral = regexp.MustCompile(`^[\w./:=@%+,-]+$`)
-
-func newExpander(commands []proposal.Command, env map[string]string) expander {
+func newExpander(commands []proposal.Command) expander {
 	e := expander{}
 	for _, c := range commands {
 		for _, a := range c.Assigns {
-			l := e.of(a.Value)
-			if _, given := env[a.Name]; given || shellOwn.MatchString(a.Name) {
-				l = literal{}
+			k := e.of(a.Value)
+			if shellOwn.MatchString(a.Name) {
+				k = kindOther
 			}
-			if before, ok := e["$"+a.Name]; ok && before != l {
-				l = literal{}
+			if before, ok := e["$"+a.Name]; ok && before != k {
+				k = kindOther
 			}
-			e["$"+a.Name] = l
+			e["$"+a.Name] = k
 		}
 	}
 	return e
 }
 
 // of says what w holds when it is an expansion and nothing behind it changes that.
-func (e expander) of(w proposal.Word) literal {
+func (e expander) of(w proposal.Word) kind {
 	switch {
-	case w.Static:
-		return literal{w.Value, plainLiteral.MatchString(w.Value)}
 	case mktempCall.MatchString(w.Head) && !strings.Contains(w.Head, ".."):
-		return literal{tempFile, true}
+		return kindTemp
+	case w.Head == "":
+		return kindOther
 	}
 	return e[w.Head]
 }
 
-// resolved replaces the expansion that w begins with by its value, when that is known.
-// The rest of the word is literal, so that its place is known.
+// resolved replaces the expansion that w begins with by a path under /tmp, when that
+// is what it is. The rest of the word is literal, so that its place is known.
 func (e expander) resolved(w proposal.Word) proposal.Word {
-	if w.Static || w.Head == "" {
+	if w.Static || w.Head == "" || e.of(w) != kindTemp || w.Tail != "" && w.Tail[0] != '/' || systemTail.MatchString(w.Tail) {
 		return w
 	}
-	l := e.of(w)
-	if !l.known || w.Tail != "" && (w.Tail[0] != '/' || systemTail.MatchString(w.Tail)) {
-		return w
-	}
-	return proposal.Word{Value: l.value + w.Tail, Static: true}
+	return proposal.Word{Value: "/tmp/mktemp" + w.Tail, Static: true}
 }
 
 // settle resolves the words and redirections of c.

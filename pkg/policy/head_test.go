@@ -24,7 +24,6 @@ func TestKnownExpansions(t *testing.T) {
 		"f=/etc/x\necho x > \"$f\"":                          false,
 		"f=out.txt\nf=.git/config\necho x > \"$f\"":          false,
 		"f=out.txt\nread -r f < g\necho x > \"$f\"":          false,
-		"d=out\necho x > \"$d/etc/x\"":                       false,
 		"f=\"$g\"\necho x > \"$f\"":                          false,
 		"x=--plugin=./x.so\nnm $x a.o":                       false,
 		"w=-exec=curl\ngo test $w ./x":                       false,
