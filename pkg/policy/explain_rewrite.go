@@ -28,8 +28,6 @@ type rewriting struct {
 var rewritings = []rewriting{
 	{[]string{"dynamic-program"}, "name the program itself: it is looked up all the same",
 		regexp.MustCompile("\"?(?:\\$\\(|`)(?:which|command -v|type -p) ([\\w.+-]+)(?:\\)|`)\"?"), "$1"},
-	{[]string{"dynamic-program"}, "name the program where it is called, not in a variable",
-		regexp.MustCompile(`(?s)^(\w+)=['"]?([\w./+-]+)['"]?\s*(?:;|&&|\n)\s*"?\$\{?(\w+)\}?"?(\s.*)?$`), "$2$4"},
 	{[]string{"dynamic-program", "dynamic-script"}, "propose each command by itself, or give names to xargs",
 		regexp.MustCompile(`(?s)^for (\w+) in \$\(([^()]+)\);?\s*do (\w.*?)\s+["']?\$\{?(\w+)\}?["']?\s*;?\s*done$`), "$2 | xargs $3"},
 	{[]string{"eval"}, "write the command that eval would run",

@@ -44,7 +44,6 @@ func TestTypedDenial(t *testing.T) {
 		{"npm publish", "code.publish", "publish", proposal.RetryNever, ""},
 		{"cat ~/.ssh/id_rsa", "read.secret", "cat ~/.ssh/id_rsa", proposal.RetryNever, ""},
 		{"$(which go) test ./...", "parse.dynamic-program", "$(which go)", proposal.RetryVary, "go test ./..."},
-		{"X=go; $X test ./...", "parse.dynamic-program", "$X", proposal.RetryVary, "go test ./..."},
 		{"X=go; $Y test ./...", "parse.dynamic-program", "$Y", proposal.RetryVary, ""},
 		{"eval 'go test ./...'", "parse.eval", "eval", proposal.RetryVary, "go test ./..."},
 		{"echo 'rm -rf /' | sh", "parse.shell-stdin", "sh", proposal.RetryVary, ""},
