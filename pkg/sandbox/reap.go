@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 )
 
@@ -92,7 +94,7 @@ func readNote(d *lease.Dir) (note, bool) {
 func (n note) remove() error {
 	dirs, _ := filepath.Glob(cgroupMount + "/*/fumehood-" + n.ID)
 	for _, dir := range append(dirs, filepath.Join(cgroupMount, "fumehood-"+n.ID)) {
-		if err := removeDir(dir); err != nil {
+		if err := unix.Rmdir(dir); err != nil && err != unix.ENOENT { // the next run tries again
 			return err
 		}
 	}

@@ -24,6 +24,7 @@ var sourceRoots = []string{
 	"go.sum",
 	"cmd/fumehood-init",
 	"cmd/fumehood-runsc",
+	"pkg/internal/elf",
 	"pkg/monitor/calls",
 	"pkg/monitor/sentry",
 	"pkg/monitor/wire",
