@@ -239,6 +239,9 @@ func (gs grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 	}
 	rest := r.scan(&front, args)
 	r.operands = nil
+	for len(rest) > 0 && (rest[0].Value == "true" || rest[0].Value == "false") { // npm --fund false test
+		rest = rest[1:]
+	}
 	switch {
 	case len(r.inner) > 0 && depth < maxDepth:
 		gs.start(r, freeGrammar, depth)
@@ -297,6 +300,7 @@ func innerName(name string) string {
 // scan reads args and returns what follows the options in the styles that stop at
 // the first operand.
 func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
+	guessed := false
 	for len(args) > 0 {
 		w := args[0]
 		if w.Static && w.Value == "--" {
@@ -312,6 +316,9 @@ func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
 		}
 		if len(w.Value) < 2 || w.Value[0] != '-' {
 			if g.style == stylePOSIX || g.style == styleSingle {
+				if guessed {
+					r.doubt(g, leadingOptions(args[1:]))
+				}
 				r.operands = append(r.operands, args...)
 				return args
 			}
@@ -319,6 +326,7 @@ func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
 			args = args[1:]
 			continue
 		}
+		guessed = g.guesses(w.Value)
 		read, ended := r.option(g, w, args[1:])
 		args = args[1+read:]
 		if ended {
@@ -327,6 +335,23 @@ func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
 		}
 	}
 	return nil
+}
+
+// guesses reports whether only the beginning of a long option is known, so that the word
+// behind it may be its value and not the first operand.
+func (g *grammar) guesses(word string) bool {
+	_, known := g.names[word]
+	return strings.HasPrefix(word, "--") && !known && !strings.Contains(word, "=") && g.begin(word) != ""
+}
+
+// leadingOptions are the words of args before the first that is no option.
+func leadingOptions(args []proposal.Word) []proposal.Word {
+	for i, w := range args {
+		if !strings.HasPrefix(w.Value, "-") {
+			return args[:i]
+		}
+	}
+	return args
 }
 
 // option reads the option in w. It returns how many of the next words it took, and

@@ -8,7 +8,7 @@ import data.fumehood.lib
 # title: Packages come from the repository's lock files, not by name
 # custom:
 #   rule: code.package
-#   match: ["npm i evil", "npm install left-pad", "pip install evil", "python3 -m pip install evil", "yarn add evil", "pnpm add evil", "cargo add x", "cargo binstall x", "uv add x", "poetry add x", "bun add x", "uv run --with evil python -c 1", "bundle update", "pipenv install evil", "mvn dependency:get -Dartifact=a:b:1", "go get example.com/x"]
+#   match: ["npm i evil", "npm install left-pad", "pip install evil", "python3 -m pip install evil", "yarn add evil", "pnpm add evil", "cargo add x", "cargo binstall x", "uv add x", "poetry add x", "bun add x", "uv run --with evil python -c 1", "bundle update", "pipenv install evil", "mvn dependency:get -Dartifact=a:b:1", "go get example.com/x", "npm -s -s -s install evil", "python3 -Wd -mpip install evil", "poetry run pip install evil"]
 #   not_match: ["npm ci", "npm install", "pip install -e .", "pip install -r requirements.txt", "poetry install", "bundle install --local", "uv sync --frozen", "pip install --no-deps -e .", "pip install .", "python3 -m pip install -e '.[dev]'"]
 deny contains lib.denial("code.package", sprintf("%s fetches a package by name, and there is no network", [input.command.program]), "use what the repository's lock files name") if {
 	words := adding[input.command.program]
@@ -19,6 +19,14 @@ deny contains lib.denial("code.package", sprintf("%s fetches a package by name, 
 	j > i
 	not regex.match(`^([-./].*)?$|\.(txt|in|whl|tgz|tar\.gz|toml)$`, named)
 	not option_argument(j)
+	not networked
+}
+
+deny contains lib.denial("code.package", sprintf("%s fetches a package by name, and there is no network", [input.command.tool]), "use what the repository's lock files name") if {
+	input.command.sub in adding[input.command.tool]
+	some w in input.command.operands
+	w.static
+	not regex.match(`^([-./].*)?$|\.(txt|in|whl|tgz|tar\.gz|toml)$`, w.value)
 	not networked
 }
 

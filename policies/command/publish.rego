@@ -10,12 +10,16 @@ import data.fumehood.lib
 # custom:
 #   rule: code.publish
 #   retry: never
-#   match: ["npm publish", "npm login", "cargo publish", "npm config set x y", "poetry publish", "dotnet nuget push x", "npm install -g x", "yarn npm publish", "pip install --user x", "npm token list", "pip install git+https://x", "composer global require x", "cargo install x", "bundle config set x y", "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login"]
+#   match: ["npm publish", "npm login", "cargo publish", "npm config set x y", "poetry publish", "dotnet nuget push x", "npm install -g x", "yarn npm publish", "pip install --user x", "npm token list", "pip install git+https://x", "composer global require x", "cargo install x", "bundle config set x y", "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login", "npm -s -s -s -s config set x y", "npm --silent --json --fund false publish"]
 #   not_match: ["npm ci", "npm run build", "pip install -e .", "cargo build", "poetry run pytest", "npm ls"]
 deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, word]), "build, test and check what the repository holds") if {
 	some i, word in array.slice(input.command.argv, 0, 3)
 	word in publishing[input.command.program]
 	i >= 0
+}
+
+deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, input.command.sub]), "build, test and check what the repository holds") if {
+	input.command.sub in publishing[input.command.program]
 }
 
 publishing := {

@@ -8,13 +8,19 @@ import data.fumehood.lib
 # title: Verbs that reach a registry, make projects or serve
 # custom:
 #   rule: code.verb
-#   match: ["npm view lodash", "npm ping", "pnpm self-update", "mvn archetype:generate", "mvn help:effective-settings", "golangci-lint custom", "rebar3 hex publish", "cabal install evil", "pip uninstall -y pip", "npx playwright install", "uv python install 3.13", "rails new x", "task -g x", "ctest -D Experimental"]
+#   match: ["npm view lodash", "npm ping", "pnpm self-update", "mvn archetype:generate", "mvn help:effective-settings", "golangci-lint custom", "rebar3 hex publish", "cabal install evil", "pip uninstall -y pip", "npx playwright install", "uv python install 3.13", "rails new x", "task -g x", "ctest -D Experimental", "npm -s -s -s -s view lodash"]
 #   not_match: ["npm ls", "npm run view", "pnpm test", "mvn -o verify", "golangci-lint run", "cabal test", "pip list", "npx playwright test", "uv run pytest", "rails test", "task test", "ctest --test-dir build"]
 deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, makes a project, serves or changes settings", [input.command.program, word]), "build, test and check what the repository holds") if {
 	pattern := verbs[input.command.program]
 	some i, word in array.slice(input.command.argv, 0, 3)
 	regex.match(pattern, word)
 	first(i)
+}
+
+deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, makes a project, serves or changes settings", [input.command.program, input.command.sub]), "build, test and check what the repository holds") if {
+	pattern := verbs[input.command.program]
+	input.command.sub != ""
+	regex.match(pattern, input.command.sub)
 }
 
 # first holds for a word with nothing but options before it.
