@@ -48,7 +48,7 @@ func trimmed(e proposal.Event) proposal.Event {
 
 func trimmedExec(x proposal.Exec) proposal.Exec {
 	x.Command, x.From, x.Grants = "", "", nil // the event and the decision's entry say them
-	x.Lineage, x.Whole, x.Partial, x.Changed, x.EnvCut = 0, nil, false, nil, false
+	x.Renamed, x.Lineage, x.Whole, x.Partial, x.Changed, x.EnvCut = false, 0, nil, false, nil, false
 	x.Named = cut(x.Named, mostPath)
 	x.Layer = cut(x.Layer, mostName)
 	x.Path, x.ParentPath, x.Script, x.Cwd = cut(x.Path, mostPath), cut(x.ParentPath, mostPath), cut(x.Script, mostPath), cut(x.Cwd, mostPath)

@@ -173,6 +173,9 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 		return refused(d, RuleNoText, "no text is running that could start a program", "this is a defect: report it"), nil
 	}
 	t := c.texts[x.Lineage]
+	if x.Renamed {
+		x.Whole = t.original(x, g)
+	}
 	if x.First && x.Lineage == proposal.LineageFirst { // what the sandbox itself was told to start
 		return predicted(d, c.first()), nil
 	}

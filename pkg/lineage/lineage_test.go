@@ -91,6 +91,13 @@ func started(argv ...string) proposal.Exec {
 		Lineage: proposal.LineageFirst, Text: true, Same: []string{}, ArgvDigest: strings.Join(argv, "\x00")}
 }
 
+// script is an exec of a script: the kernel has put its name before its words.
+func script(named, path string, words ...string) proposal.Exec {
+	x := started(append([]string{named}, words...)...)
+	x.Renamed, x.Named, x.Path = true, named, path
+	return x
+}
+
 func with(x proposal.Exec, change func(*proposal.Exec)) proposal.Exec {
 	change(&x)
 	return x
@@ -108,7 +115,7 @@ func TestJudge(t *testing.T) {
 	function := command("ls", "-evil")
 	function.Function = true
 	g := gated(t, shown, command("grep", "x", "$f"), command("go", "vet", "$x…"), command("tar", "*"), command("dd", "if=$f"),
-		command("sh", "-c", "a"), command("/usr/bin/env"), command("./x.sh"), command("ask"), function)
+		command("sh", "-c", "a"), command("/usr/bin/env"), command("./x.sh"), command("ask"), command("npm", "test"), command("/usr/bin/which", "ls"), function)
 	for _, tt := range []struct {
 		name    string
 		exec    proposal.Exec
@@ -151,6 +158,10 @@ func TestJudge(t *testing.T) {
 		{name: "a program's child", exec: with(started("curl"), func(x *proposal.Exec) { x.Lineage = proposal.LineageProgram })},
 		{name: "another command's", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Command = "q" }), start: "refused", rule: RuleNoText},
 		{name: "a lineage that was never given", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Lineage = 77 }), start: "refused", rule: RuleNoText},
+		{name: "a script of the root file system", exec: script("/usr/bin/npm", "/usr/lib/npm-cli.js", "test"), start: "predicted"},
+		{name: "with another word", exec: script("/usr/bin/npm", "/usr/lib/npm-cli.js", "-evil"), start: "refused", rule: "r.evil"},
+		{name: "by its path", exec: script("/usr/bin/which", "/usr/bin/which.debianutils", "ls"), start: "decided"},
+		{name: "found elsewhere than in PATH", exec: script("/tmp/npm", "/tmp/npm", "test"), start: "decided"},
 		{name: "no words at all", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Whole = nil }), start: "decided"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,6 +22,17 @@ func (t *text) predicts(x proposal.Exec) int {
 	})
 }
 
+// original is the argv that a script was given, as far as it can matter: the first word
+// is the name that its path was found by.
+func (t *text) original(x proposal.Exec, g *Gate) []string {
+	name := x.Named
+	written := slices.ContainsFunc(t.commands, func(c proposal.Command) bool { return c.Program == name })
+	if base := path.Base(name); !written && g.looksUp(base, name) {
+		name = base
+	}
+	return append([]string{name}, x.Whole[min(1, len(x.Whole)):]...)
+}
+
 // starts reports whether c, when it runs, execs a file of its name.
 func starts(c proposal.Command) bool {
 	return c.Program != "" && !c.Function && len(c.Args) > 0

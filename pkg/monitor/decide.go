@@ -185,7 +185,7 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 // for byte.
 func (c *Command) text(x *proposal.Exec, e *wire.Exec) {
 	x.Lineage, x.Whole, x.Partial, x.EnvCut = e.Lineage, e.Argv, e.ArgvCut, e.VarsCut
-	x.Changed = c.changed(e.Vars)
+	x.Changed, x.Renamed = c.changed(e.Vars), len(e.Files) > 1
 }
 
 // ELFOf says in proposal's words what an ELF file is.

@@ -45,8 +45,11 @@ type Exec struct {
 	// constant, or one that an ExecDecision gave.
 	Lineage uint32 `json:"-"`
 	// Whole is the argv, and Partial says that something of it is missing.
-	Whole   []string `json:"-"`
-	Partial bool     `json:"-"`
+	Whole []string `json:"-"`
+	// Renamed says that the file is a script: the kernel puts its path in the place of
+	// the first word, and no program ever sees what stood there.
+	Renamed bool `json:"-"`
+	Partial bool `json:"-"`
 	// Changed are the variables that differ from those that the command was started
 	// with, by name. One that is gone has the empty value. EnvCut says that something of
 	// the environment is missing.
