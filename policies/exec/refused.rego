@@ -76,18 +76,37 @@ loader_path(path) if {
 # description: The repository's configuration names programs that git starts (textconv, filters, drivers, diff.external, fsmonitor, hooks). A command that only reads the repository starts none of them.
 # custom:
 #   rule: exec.git
-#   match: [{path: /usr/bin/dash, from: /usr/bin/git, argv: [sh, -c, ./textconv]}, {path: /usr/bin/python3.11, from: /usr/lib/git-core/git, grants: [network]}, {path: /usr/bin/less, from: /usr/bin/git}, {path: /usr/bin/cat, from: /usr/libexec/git-core/git-remote-https}, {path: /usr/bin/bash, from: /usr/bin/git, script: /usr/share/x}]
-#   not_match: [{path: /usr/bin/git, from: /usr/bin/git}, {path: /usr/lib/git-core/git-remote-https, from: /usr/bin/git}, {path: /usr/lib/git-core/git-submodule, from: /usr/bin/git}, {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-submodule}, {path: /usr/bin/dash, from: /usr/bin/git, grants: [built]}, {path: /usr/bin/git, from: /usr/bin/bash}, {path: /usr/bin/sed, from: /usr/bin/dash}]
+#   match: [{path: /usr/bin/dash, from: /usr/bin/git, argv: [sh, -c, ./textconv]}, {path: /usr/bin/python3.11, from: /usr/lib/git-core/git, grants: [network]}, {path: /usr/bin/less, from: /usr/bin/git}, {path: /usr/bin/cat, from: /usr/libexec/git-core/git-remote-https}, {path: /usr/bin/bash, from: /usr/bin/git, script: /usr/share/x}, {path: /usr/lib/git-core/git-difftool--helper, from: /usr/bin/git}, {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-difftool--helper}, {path: /usr/bin/git-annex, from: /usr/bin/git, elf: {type: dyn}}, {path: /usr/lib/git-core/git-submodule, from: /usr/bin/git, argv: [git-submodule, update]}, {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-submodule, argv: [/bin/sh, /usr/lib/git-core/git-submodule, foreach]}]
+#   not_match: [{path: /usr/bin/git, from: /usr/bin/git}, {path: /usr/lib/git-core/git-remote-https, from: /usr/bin/git, elf: {type: dyn}}, {path: /usr/lib/git-core/git-submodule, from: /usr/bin/git, argv: [git-submodule, status]}, {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-submodule, argv: [/bin/sh, /usr/lib/git-core/git-submodule, status]}, {path: /usr/bin/dash, from: /usr/bin/git, grants: [built]}, {path: /usr/bin/git, from: /usr/bin/bash}, {path: /usr/bin/sed, from: /usr/bin/dash}]
 deny contains lib.denial("exec.git", sprintf("git would start %s, which only the repository's configuration can have named", [input.path]), "read the repository without the configuration of its own: git diff --no-ext-diff --no-textconv") if {
 	not "built" in input.grants
 	input.layer == "rootfs" # any other is refused anyway
-	not git_file(input.path)
-	git_file(input.from)
-	not git_file(input.script)
+	not git_program
+	regex.match(`(^|/)git-core/|(^|/)git(-[^/]*)?$`, input.from)
+	not git_script
 }
 
-# git_file holds for git and the programs that come with it.
-git_file(path) if regex.match(`(^|/)git-core/[^/]+$|(^|/)git(-[a-z0-9-]+)?$`, path)
+git_program if regex.match(`(^|/)git$`, input.path)
+
+git_program if {
+	regex.match(`(^|/)git-core/[^/]+$`, input.path)
+	input.elf.type != ""
+}
+
+# Some of git's programs are scripts. Most of them run what configuration names
+# (git-difftool--helper), and so do some verbs of the others (git submodule update).
+git_script if {
+	regex.match(`(^|/)git-core/git-(submodule|bisect)$`, input.path)
+	input.argv[1] in git_script_verbs
+}
+
+git_script if {
+	regex.match(`(^|/)git-core/git-(submodule|bisect)$`, input.script)
+	some word in array.slice(input.argv, 2, 4)
+	word in git_script_verbs
+}
+
+git_script_verbs := {"status", "summary", "start", "good", "bad", "old", "new", "skip", "reset", "log", "terms"}
 
 # METADATA
 # title: No debugger
