@@ -244,13 +244,13 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 	if query == "" {
 		return nil, nil
 	}
-	compiler := compileModules(name, own, true)
+	compiler := compileModules(name, own, true, l.spared()...)
 	if compiler.Failed() {
 		return nil, compileStop(l.name, compiler.Errors)
 	}
 	p := &point{name: name}
 	if name == pointExec {
-		compiler, query, p.beyond = guarded(compiler, modulesOf(name, modules, all), query)
+		compiler, query, p.beyond = guarded(compiler, modulesOf(name, modules, all), query, l.spared()...)
 	}
 	prepared, err := rego.New(
 		rego.Compiler(compiler),
@@ -274,8 +274,19 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 	return p, nil
 }
 
-func compileModules(point string, modules map[string]*ast.Module, strict bool) *ast.Compiler {
+// spared are the compiler's stages that only find mistakes. The shipped layer, in which a
+// test finds none, starts without them.
+func (l *layer) spared() []ast.StageID {
+	if !l.shipped {
+		return nil
+	}
+	return []ast.StageID{ast.StageCheckKeywordOverrides, ast.StageCheckVoidCalls, ast.StageCheckRuleConflicts, ast.StageCheckUndefinedFuncs,
+		ast.StageCheckSafetyRuleHeads, ast.StageCheckRecursion, ast.StageCheckTypes}
+}
+
+func compileModules(point string, modules map[string]*ast.Module, strict bool, spared ...ast.StageID) *ast.Compiler {
 	compiler := ast.NewCompiler().
+		WithSkipStages(spared...).
 		WithCapabilities(capabilitiesAt(point)).
 		WithStrict(strict).
 		WithDefaultRegoVersion(ast.RegoV1).
@@ -287,12 +298,12 @@ func compileModules(point string, modules map[string]*ast.Module, strict bool) *
 // guarded compiles the exec point once more with its guards, whose left-over
 // variables strictness would refuse, and has the query ask for them. Where that
 // cannot be done no answer is reused.
-func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string) (*ast.Compiler, string, bool) {
+func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string, spared ...ast.StageID) (*ast.Compiler, string, bool) {
 	guards, ok := addGuards(modules)
 	if !ok || guards == 0 {
 		return plain, query, !ok
 	}
-	compiler := compileModules(pointExec, modules, false)
+	compiler := compileModules(pointExec, modules, false, spared...)
 	if compiler.Failed() {
 		return plain, query, true
 	}

@@ -18,3 +18,21 @@ func BenchmarkLoad(b *testing.B) {
 	}
 	b.ReportMetric(float64((ProcessorTime()-began).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 }
+
+// What the shipped layer is spared when it is loaded is checked here.
+func TestShippedLayerHasNoMistake(t *testing.T) {
+	s, err := shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.shipped = false; len((&layer{shipped: true}).spared()) == 0 {
+		t.Error("it is spared nothing")
+	}
+	if _, err := compileLayer(t.Context(), s); err != nil {
+		t.Error(err)
+	}
+	s.Files = append(s.Files, File{"command/mistake.rego", []byte("package fumehood.command\n\nallow contains {\"rule\": \"a.b\"} if count(1) == 1\n")})
+	if _, err := compileLayer(t.Context(), s); err == nil {
+		t.Error("a mistake in it is not found")
+	}
+}
