@@ -200,7 +200,7 @@ func (j *job) workflowFile() string {
 // decideTrigger asks the shipped policy first, so that a person sees within a second
 // or two that something happens; then the repository's own, at the base commit.
 func (j *job) decideTrigger(t proposal.Trigger) (proposal.Decision, *policy.Engine, error) {
-	engine, err := policy.New(j.ctx, policy.Options{})
+	engine, err := newEngine(j.ctx, policy.Options{})
 	if err != nil {
 		return proposal.Decision{}, nil, err
 	}

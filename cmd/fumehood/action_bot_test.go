@@ -183,24 +183,24 @@ func TestBotBudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	ran := 0
-	for i := range 6 {
-		s := w.ask("Codertocat", fmt.Sprintf("/fumehood run grep -c o README.md # %d", i), "INPUT_MAX_RUNS_PER_PR=3")
+	for i := range 2 {
+		s := w.ask("Codertocat", fmt.Sprintf("/fumehood run grep -c o README.md # %d", i), "INPUT_MAX_RUNS_PER_PR=1")
 		if s.outputs["allowed"] == "1" {
 			ran++
 		}
 	}
-	if ran != 3 {
-		t.Errorf("%d runs, want 3", ran)
+	if ran != 1 {
+		t.Errorf("%d runs, want 1", ran)
 	}
 	want(t, "comment", w.comment().Body, "trigger.budget-pr")
-	s := w.ask("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=4")
+	s := w.ask("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=2")
 	if s.outputs["allowed"] != "0" {
 		t.Errorf("the budget of the day is spent, and it ran\n%s", s.log)
 	}
-	for range 5 { // a stranger's wishes do not spend it
+	for range 3 { // a stranger's wishes do not spend it
 		w.ask("octocat", "/fumehood run cat README.md")
 	}
-	if s := w.ask("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=9"); s.outputs["allowed"] != "1" {
+	if s := w.ask("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=5"); s.outputs["allowed"] != "1" {
 		t.Errorf("strangers have spent the budget of the day\n%s", s.log)
 	}
 	before := w.comment().Body

@@ -99,7 +99,7 @@ func (j *job) engine() (*policy.Engine, error) {
 	for _, l := range layers {
 		o.Layers = append(o.Layers, l.layer)
 	}
-	return policy.New(j.ctx, o)
+	return newEngine(j.ctx, o)
 }
 
 // artifactsOf lists the artifacts of a run: ours by name, one of each name, the newest.

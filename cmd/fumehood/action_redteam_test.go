@@ -165,7 +165,8 @@ func TestActionPlanPathStaysInTheWorkspace(t *testing.T) {
 		"a link to itself": func(path string) error { return os.Symlink(filepath.Base(path), path) },
 	}
 	w := newWorld(t, false, nil, nil)
-	for name, place := range tests {
+	for _, name := range keysOneIn(t, 2, len(tests), tests) {
+		place := tests[name]
 		for _, input := range []string{"pr/plan.yaml", "absolute"} {
 			t.Run(name+", "+input, func(t *testing.T) {
 				cmd, s := w.start("pull_request", w.event("pull_request.opened", nil))
@@ -533,7 +534,8 @@ func TestBotForgedRequest(t *testing.T) {
 		"none":               "",
 	}
 	w.permit("contents:read", "pull_requests:read")
-	for name, request := range tests {
+	for _, name := range keysOneIn(t, 2, len(tests), tests) {
+		request := tests[name]
 		t.Run(name, func(t *testing.T) {
 			s := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+request)
 			if s.code == exitOK && s.outputs["conclusion"] != "skipped" || s.outputs["allowed"] != "0" || strings.Contains(s.log, "running") {
@@ -696,7 +698,8 @@ func TestBotImpostors(t *testing.T) {
 		"capital digits":           {"/fumehood approve " + strings.ToUpper(w.head), nil},
 		"two commits":              {approve + " " + w.base[:12], nil},
 	}
-	for name, test := range tests {
+	for _, name := range keysOneIn(t, 2, len(tests), tests) {
+		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			w.later()
 			s := comment(test.body, test.change)
@@ -828,7 +831,8 @@ func TestActionHostileArchives(t *testing.T) {
 			return zipOf(t, append(without(good, ""), zipMember{name: "../../../etc/passwd", data: []byte("x")}, zipMember{name: "/root/.bashrc"}, zipMember{name: "x", mode: os.ModeSymlink, data: []byte("/etc")}))
 		}, "1 succeeded"},
 	}
-	for name, test := range tests {
+	for _, name := range keysOneIn(t, 2, len(tests), tests) {
+		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			w.runID += 10
 			w.addRun("pull_request", "success")
@@ -1151,7 +1155,8 @@ func TestActionPolicyPathTricks(t *testing.T) {
 		"..": "input.invalid", "/etc": "input.invalid", "rules/../../x": "input.invalid", `rules\..\x`: "input.invalid",
 		"linked": "not a folder", "outside": "not a folder", "file": "not a folder", ".git": "policy.", "RULES": "policy.", "rules/ask.rego": "not a folder", "--output=x": "policy.", ":(top)rules": "policy.", "rul*": "policy.",
 	}
-	for input, code := range tests {
+	for _, input := range keysOneIn(t, 2, len(tests), tests) {
+		code := tests[input]
 		t.Run(input, func(t *testing.T) {
 			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan, "INPUT_POLICY="+input)
 			if s.code != exitStopped || s.outputs["allowed"] != "0" && s.outputs["allowed"] != "" {

@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -251,37 +250,6 @@ func (r startingRun) wantAll(t *testing.T, code int, report proposal.Report) {
 	if o := report.Records[0].Result.Observations; o == nil || !o.Complete || o.Counts.Refused > 0 {
 		t.Errorf("recorded %+v", o)
 	}
-}
-
-// When it stands still for longer nothing more begins, ever: every program is
-// refused, and the run ends with the gate's code.
-func TestDeciderStalled(t *testing.T) {
-	t.Parallel()
-	r, from := stoppedEarly(t, "new", syscall.SIGSTOP)
-	wait(t, "the end of the kernel's patience", func() bool { return r.marks.has(refusedMark) })
-	r.goOn(t)
-	code, report := r.end(t)
-	if n, all := between(r.marks.times(), from, time.Now()), len(r.marks.times()); n > 1 || all > starts*3/4 {
-		t.Errorf("of %d programs %d began after the decider stood still", all, n)
-	}
-	if code != exitStopped || report.Error == nil || report.Error.Code != "gate.slow" {
-		t.Errorf("exit %d, error %+v", code, report.Error)
-	}
-	first, after := report.Records[0].Result, report.Records[1].Result
-	if first.Status != proposal.SandboxFailed || first.Observations == nil || first.Observations.Complete {
-		t.Errorf("the command is %s, and what was recorded of it %+v", first.Status, first.Observations)
-	}
-	if out := string(first.Stdout.Head); strings.Count(out, "refused") < 3 || !strings.HasPrefix(out, "ran 000\n") {
-		t.Errorf("it printed %q", out)
-	}
-	if after.Status != proposal.NotRun {
-		t.Errorf("the next command is %s", after.Status)
-	}
-	times, kinds, summary := r.asked(t)
-	if n := between(times, from, time.Now()); n > 1 || kinds["start"] != 1 || kinds["end"] != 1 || !summary.Complete() {
-		t.Errorf("%d programs in the log after the decider stood still; entries %v; %s", n, kinds, summary.State)
-	}
-	checkNothingRuns(t, r.dir)
 }
 
 // When it is killed no program begins any more, what ran is in the log up to a marked

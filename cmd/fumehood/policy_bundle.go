@@ -93,7 +93,7 @@ func buildBundle(c *call) int {
 		return c.stopped(err)
 	}
 	l.Role = policy.Allows
-	if _, err := policy.New(c.ctx, policy.Options{Layers: []policy.Layer{l}}); err != nil {
+	if _, err := newEngine(c.ctx, policy.Options{Layers: []policy.Layer{l}}); err != nil {
 		return c.stopped(err)
 	}
 	data, err := policysource.Build(policysource.Recipe{Files: l.Files, Revision: revision, Roots: roots, Tests: tests})

@@ -51,7 +51,7 @@ func inputPolicy(c *call) int {
 	if code, ok := s.read(c, f); !ok {
 		return code
 	}
-	engine, err := policy.New(c.ctx, policy.Options{})
+	engine, err := newEngine(c.ctx, policy.Options{})
 	if err != nil {
 		return c.stopped(err)
 	}

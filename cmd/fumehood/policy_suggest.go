@@ -116,7 +116,7 @@ func (c *call) suggestion(paths []string, of reading, wanted replay.Wanted, poli
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		suggested.Files = append(suggested.Files, policy.File{Name: name, Content: files[name]})
 	}
-	with, err := policy.New(c.ctx, policy.Options{Layers: append(layers, suggested)})
+	with, err := newEngine(c.ctx, policy.Options{Layers: append(layers, suggested)})
 	if err != nil {
 		return past, s, err
 	}

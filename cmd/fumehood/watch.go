@@ -19,6 +19,7 @@ import (
 // kernel sees go to the log and the report. A policy that cannot answer refuses the
 // program and stops the run. The gate that it returns must be told of each command.
 func watch(ctx context.Context, engine *policy.Engine, log hood.Log, o *sandbox.Options) (*hood.Observer, *lineage.Gate) {
+	go engine.Ready() // while the sandbox starts
 	observer := hood.NewObserver(log, engine.Event)
 	gate := &lineage.Gate{Exec: engine.Exec, Analyze: analyse, Start: engine.Start, Path: strings.Split(o.Path, ":")}
 	o.Event = observer.See

@@ -61,8 +61,13 @@ type layer struct {
 	book      *book
 }
 
+// A point is where a layer has rules.
 type point struct {
-	name  string
+	// compiled compiles them at its first call.
+	compiled func() (compiled, error)
+}
+
+type compiled struct {
 	query rego.PreparedEvalQuery
 	// beyond says that no answer about an exec may be reused.
 	beyond bool
@@ -142,25 +147,40 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 	if meter.run(func() { err = l.read(s, modules) }); err != nil {
 		return nil, err
 	}
-	compiled, all := make([]*point, len(points)), newAtlas(modules)
-	errs := make([]error, len(points))
+	all := newAtlas(modules)
+	for _, name := range points {
+		query := l.query(name)
+		if query == "" {
+			continue
+		}
+		l.points[name] = &point{sync.OnceValues(func() (c compiled, err error) {
+			defer guard(s.Name, &err)
+			meter.run(func() { c, err = l.compilePoint(ctx, name, query, modules, all) })
+			return c, err
+		})}
+	}
+	if l.shipped { // a test compiles the others, of which a command asks some
+		return l, l.compile(pointCommand, pointProposal)
+	}
+	return l, l.compile(points...)
+}
+
+// compile compiles some points, side by side.
+func (l *layer) compile(names ...string) error {
+	errs := make([]error, len(names))
 	var group sync.WaitGroup
-	for i, name := range points {
-		group.Go(func() {
-			defer guard(s.Name, &errs[i])
-			meter.run(func() { compiled[i], errs[i] = l.compilePoint(ctx, name, modules, all) })
-		})
+	for i, name := range names {
+		if p := l.points[name]; p != nil {
+			group.Go(func() { _, errs[i] = p.compiled() })
+		}
 	}
 	group.Wait()
-	for i, p := range compiled {
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
-		if p != nil {
-			l.points[p.name] = p
+	for _, err := range errs {
+		if err != nil {
+			return err
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // read fills in what needs no compiler.
@@ -237,22 +257,16 @@ func parserOptions() ast.ParserOptions {
 }
 
 // compilePoint compiles the point's modules with the library, and prepares the one
-// query that fetches all its sets. It returns nil where the layer has no rule.
-func (l *layer) compilePoint(ctx context.Context, name string, modules map[string]*ast.Module, all *atlas) (*point, error) {
-	own := modulesOf(name, modules, all)
-	query := l.query(name)
-	if query == "" {
-		return nil, nil
-	}
-	compiler := compileModules(name, own, true)
+// query that fetches all its sets.
+func (l *layer) compilePoint(ctx context.Context, name, query string, modules map[string]*ast.Module, all *atlas) (c compiled, err error) {
+	compiler := compileModules(name, modulesOf(name, modules, all), true, l.spared()...)
 	if compiler.Failed() {
-		return nil, compileStop(l.name, compiler.Errors)
+		return c, compileStop(l.name, compiler.Errors)
 	}
-	p := &point{name: name}
 	if name == pointExec {
-		compiler, query, p.beyond = guarded(compiler, modulesOf(name, modules, all), query)
+		compiler, query, c.beyond = guarded(compiler, modulesOf(name, modules, all), query, l.spared()...)
 	}
-	prepared, err := rego.New(
+	c.query, err = rego.New(
 		rego.Compiler(compiler),
 		rego.Query(query),
 		rego.Store(l.data),
@@ -263,19 +277,27 @@ func (l *layer) compilePoint(ctx context.Context, name string, modules map[strin
 		rego.GenerateJSON(plainValue),
 	).PrepareForEval(ctx)
 	if err != nil {
-		return nil, compileStop(l.name, err)
+		return c, compileStop(l.name, err)
 	}
 	if l.may(Allows) && name == pointProposal {
-		if err := l.askPrograms(ctx, compiler); err != nil {
-			return nil, err
-		}
+		err = l.askPrograms(ctx, compiler)
 	}
-	p.query = prepared
-	return p, nil
+	return c, err
 }
 
-func compileModules(point string, modules map[string]*ast.Module, strict bool) *ast.Compiler {
+// spared are the compiler's stages that only find mistakes. The shipped layer, in which a
+// test finds none, starts without them.
+func (l *layer) spared() []ast.StageID {
+	if !l.shipped {
+		return nil
+	}
+	return []ast.StageID{ast.StageCheckKeywordOverrides, ast.StageCheckVoidCalls, ast.StageCheckRuleConflicts, ast.StageCheckUndefinedFuncs,
+		ast.StageCheckSafetyRuleHeads, ast.StageCheckRecursion, ast.StageCheckTypes}
+}
+
+func compileModules(point string, modules map[string]*ast.Module, strict bool, spared ...ast.StageID) *ast.Compiler {
 	compiler := ast.NewCompiler().
+		WithSkipStages(spared...).
 		WithCapabilities(capabilitiesAt(point)).
 		WithStrict(strict).
 		WithDefaultRegoVersion(ast.RegoV1).
@@ -287,12 +309,12 @@ func compileModules(point string, modules map[string]*ast.Module, strict bool) *
 // guarded compiles the exec point once more with its guards, whose left-over
 // variables strictness would refuse, and has the query ask for them. Where that
 // cannot be done no answer is reused.
-func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string) (*ast.Compiler, string, bool) {
+func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string, spared ...ast.StageID) (*ast.Compiler, string, bool) {
 	guards, ok := addGuards(modules)
 	if !ok || guards == 0 {
 		return plain, query, !ok
 	}
-	compiler := compileModules(pointExec, modules, false)
+	compiler := compileModules(pointExec, modules, false, spared...)
 	if compiler.Failed() {
 		return plain, query, true
 	}

@@ -111,10 +111,13 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 		if p == nil {
 			continue
 		}
+		c, err := p.compiled()
+		if err != nil {
+			return err
+		}
 		var rs rego.ResultSet
-		var err error
 		l.meter(ctx).run(func() {
-			rs, err = p.query.Eval(ctx, slices.Concat(e.common, e.listening(l), []rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(until{ctx})})...)
+			rs, err = c.query.Eval(ctx, slices.Concat(e.common, e.listening(l), []rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(until{ctx})})...)
 		})
 		if err != nil {
 			return evalStop(ctx, l.name, name, err)
@@ -126,7 +129,7 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 		if !ok {
 			return stop(codeNoDecision, fmt.Sprintf("layer %q gave no object at %s", l.name, name), "this is a defect: report it", nil)
 		}
-		m.beyond = m.beyond || p.beyond || spoken(result)
+		m.beyond = m.beyond || c.beyond || spoken(result)
 		delete(result, guardSet)
 		if err := m.take(l, result, command, text); err != nil {
 			return err

@@ -127,6 +127,15 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
+// Ready compiles what New has left to the first question: those decision points of the
+// shipped policy that not every command asks. A caller that soon asks them calls it
+// beside other work.
+func (e *Engine) Ready() {
+	for _, l := range e.layers {
+		_ = l.compile(points...) // whoever asks is told
+	}
+}
+
 // Digest is "sha256:" and the hex SHA-256 of every layer's name, and its files'
 // names and contents, and of whether layers are only observed.
 func (e *Engine) Digest() string { return e.digest }

@@ -210,13 +210,17 @@ func (l *layer) listen(ctx context.Context, doc Document) ([]Spoken, error) {
 	if p == nil {
 		return nil, nil
 	}
+	c, err := p.compiled()
+	if err != nil {
+		return nil, err
+	}
 	var places []Place
 	tell := func(at Place) {
 		if !slices.Contains(places, at) {
 			places = append(places, at)
 		}
 	}
-	if _, err := p.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(Listener{l.name, tell})); err != nil {
+	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(Listener{l.name, tell})); err != nil {
 		return nil, evalStop(ctx, l.name, doc.Point, err)
 	}
 	slices.SortFunc(places, func(a, b Place) int {

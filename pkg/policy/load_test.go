@@ -2,7 +2,10 @@
 
 package policy
 
-import "testing"
+import (
+	"sync"
+	"testing"
+)
 
 // BenchmarkLoad is what the first engine of a process costs: at most 30 ms.
 func BenchmarkLoad(b *testing.B) {
@@ -17,4 +20,49 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64((ProcessorTime()-began).Microseconds())/1000/float64(b.N), "cpu-ms/op")
+}
+
+// What the shipped layer is spared when it is loaded is checked here.
+func TestShippedLayerHasNoMistake(t *testing.T) {
+	s, err := shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.shipped = false; len((&layer{shipped: true}).spared()) == 0 {
+		t.Error("it is spared nothing")
+	}
+	l, err := compileLayer(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.points) != len(points) {
+		t.Errorf("it has rules at %d points of %d", len(l.points), len(points))
+	}
+	s.Files = append(s.Files, File{"command/mistake.rego", []byte("package fumehood.command\n\nallow contains {\"rule\": \"a.b\"} if count(1) == 1\n")})
+	if _, err := compileLayer(t.Context(), s); err == nil {
+		t.Error("a mistake in it is not found")
+	}
+}
+
+// The points of the shipped layer that are compiled later are compiled without an error,
+// whoever asks first.
+func TestReady(t *testing.T) {
+	s, err := shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := compileLayer(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Engine{layers: []*layer{l}}
+	var both sync.WaitGroup
+	both.Go(e.Ready)
+	both.Go(e.Ready)
+	both.Wait()
+	for _, name := range points {
+		if _, err := l.points[name].compiled(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
