@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"os"

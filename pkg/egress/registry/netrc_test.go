@@ -3,7 +3,6 @@
 package registry
 
 import (
-	"context"
 	"os"
 	"strings"
 	"testing"
