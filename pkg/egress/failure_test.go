@@ -284,8 +284,8 @@ func rogueRun(t *testing.T, name, code string) {
 	w, r := outside(t), &record{failed: make(chan error, 1)}
 	o := optionsFor(w, r)
 	o.Argv, o.Events = []string{"/proc/self/exe", "rogue", name}, 1000
-	if name == "deaf" || name == "empty" {
-		o.Patience = 2 * time.Second
+	if name == "deaf" || name == "empty" { // the one ends, and the other is explained, by our patience
+		o.Patience = time.Second
 	}
 	o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
 		<-ctx.Done() // so that there are too many questions at a time, however slowly they come

@@ -80,11 +80,11 @@ func unread(t *testing.T, to string, server bool) error {
 		return err
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
 	if server {
 		_, err := conn.Write([]byte("z"))
 		return err
 	}
+	_ = conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
 	for { // the server reads one byte and no more
 		if _, err := conn.Write(append([]byte("n"), make([]byte, 1<<20)...)); err != nil {
 			return nil

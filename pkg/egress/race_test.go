@@ -7,5 +7,5 @@ package egress
 // There are fewer where each byte costs ten.
 const (
 	unreadConnections = 100
-	unreadEach        = 2400e3
+	unreadEach        = 4800e3
 )
