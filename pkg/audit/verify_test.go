@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 func wantVerify(t testing.TB, err error, code string, line, entry int64) {
@@ -29,7 +31,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	if err != nil || !sum.Complete() {
 		t.Fatalf("whole log: %v, %v", sum, err)
 	}
-	for cut := range whole {
+	for _, cut := range places(t, len(whole)) {
 		var listed, unsigned int64
 		got, err := Scan(bytes.NewReader(whole[:cut]), Trust{Key: key}, func(e Entry) error {
 			if e.N != listed {
@@ -75,8 +77,8 @@ func TestCutAtEveryByte(t *testing.T) {
 func TestFlipEveryByte(t *testing.T) {
 	whole := logOf(t, 3, true)
 	key := testSigner(t, "test.example").Key()
-	line := int64(1)
-	for i, b := range whole {
+	for _, i := range places(t, len(whole)) {
+		b, line := whole[i], int64(1+bytes.Count(whole[:i], []byte("\n")))
 		for _, c := range []byte{b ^ 1, b ^ 0x20, b ^ 0x80, '\n', '"', '0'} {
 			if c == b {
 				continue
@@ -94,17 +96,24 @@ func TestFlipEveryByte(t *testing.T) {
 				t.Errorf("byte %d of line %d: %q as %q is found at %v", i, line, b, c, err)
 			}
 		}
-		if b == '\n' {
-			line++
-		}
 	}
+}
+
+// places are those of a log's bytes that a test tries.
+func places(t *testing.T, n int) []int {
+	t.Helper()
+	var all []int
+	for i := range n {
+		all = append(all, i)
+	}
+	return sample.Of(t, all, 3, 31)
 }
 
 // TestRemoveOrInsertEveryByte does the same with one byte less and one more.
 func TestRemoveOrInsertEveryByte(t *testing.T) {
 	whole := logOf(t, 2, true)
 	key := testSigner(t, "test.example").Key()
-	for i := range whole {
+	for _, i := range places(t, len(whole)) {
 		less := append(bytes.Clone(whole[:i]), whole[i+1:]...)
 		if sum, err := Verify(bytes.NewReader(less), Trust{Key: key}); err == nil && i != len(whole)-1 || sum.State == Sealed {
 			t.Errorf("without byte %d: %v, %v", i, sum, err)

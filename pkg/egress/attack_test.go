@@ -18,11 +18,14 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/egress/wire"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A program that asks as much as it may at a time does not end the run: its questions wait.
 func TestAttackQuestionsAtOnce(t *testing.T) {
+	t.Parallel()
+	rounds := sample.Rounds(t, 20, 4, 1)
 	_, g, r := open(t, func(o *Options) {
 		o.Events = 1 << 20
 		o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
@@ -37,7 +40,7 @@ func TestAttackQuestionsAtOnce(t *testing.T) {
 	var programs sync.WaitGroup
 	for range 2 * wire.MaxAsks {
 		programs.Go(func() {
-			for range 20 {
+			for range rounds {
 				if conn, err := g.dialAddr(t.Context(), "tcp", found[0]+":22"); err == nil { // denied
 					conn.Close()
 				}
@@ -105,9 +108,10 @@ func TestAttackInventedAddresses(t *testing.T) {
 	}
 }
 
-// A thousand programs that say the most of a head and never end it are kept within
+// Programs that say the most of a head and never end it are kept within
 // the process's memory, and others are served meanwhile.
 func TestAttackHalfHeads(t *testing.T) {
+	t.Parallel()
 	w, g, r := open(t, nil)
 	found, err := g.lookup(t.Context(), "allowed.example")
 	if err != nil {
@@ -115,7 +119,7 @@ func TestAttackHalfHeads(t *testing.T) {
 	}
 	head := "GET / HTTP/1.1\r\nHost: allowed.example\r\nX: " + strings.Repeat("x", 60<<10)
 	var programs sync.WaitGroup
-	for range 1000 {
+	for range sample.Rounds(t, 1000, 200, 50) {
 		programs.Go(func() {
 			conn, err := g.dialAddr(t.Context(), "tcp", found[0]+":80")
 			if err != nil {
@@ -156,6 +160,7 @@ func unreadBody(ctx context.Context, g *Gateway, to string) {
 
 // Many bodies that nobody reads are kept within the process's memory.
 func TestAttackUnreadBodies(t *testing.T) {
+	t.Parallel()
 	_, g, r := open(t, nil)
 	found, err := g.lookup(t.Context(), "www.allowed.example")
 	if err != nil {
@@ -163,13 +168,11 @@ func TestAttackUnreadBodies(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var programs sync.WaitGroup
-	for range unreadConnections / 2 {
+	n := unreads(t) / 2
+	for range n {
 		programs.Go(func() { unreadBody(ctx, g, found[0]+":443") })
 	}
-	var most float64
-	for end := time.Now().Add(6 * time.Second); time.Now().Before(end) && g.Err() == nil; time.Sleep(100 * time.Millisecond) {
-		most = max(most, memory(t, g.process.Pid()))
-	}
+	most := settled(t, g)
 	cancel()
 	programs.Wait()
 	t.Logf("%.0f MB in use", most/1e6)
@@ -178,7 +181,7 @@ func TestAttackUnreadBodies(t *testing.T) {
 		t.Fatal(err)
 	default:
 	}
-	if most > 400e6 {
+	if most > unreadMost(2*n) {
 		t.Errorf("%.0f MB in use", most/1e6)
 	}
 }

@@ -43,7 +43,8 @@ type Options struct {
 	// Roots are PEM certificates for servers whose TLS is intercepted; "" is the host's.
 	Roots       string
 	Credentials []wire.Credential
-	// Patience is how long the gateway's process may be silent; 0 is five seconds.
+	// Patience is how long the gateway's process may be silent; 0 is half a minute. A
+	// process that is gone is noticed at once, and a busy host makes it slow.
 	Patience time.Duration
 	// Argv starts the gateway's process, by a call of Main; nil is this program's own
 	// door for it.
@@ -51,9 +52,9 @@ type Options struct {
 }
 
 const (
-	defaultPatience = 5 * time.Second
+	defaultPatience = 30 * time.Second
 	// startGrace is how long the process may take until it is in force.
-	startGrace = 20 * time.Second
+	startGrace = 2 * time.Minute
 )
 
 // A Gateway is the only way out of one sandbox.
@@ -181,7 +182,7 @@ var hints = map[string]string{
 func (g *Gateway) ended() error {
 	select {
 	case <-g.process.Done():
-	case <-time.After(time.Second):
+	case <-time.After(min(g.o.Patience, 5*time.Second)):
 	}
 	return g.process.How()
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -141,7 +142,7 @@ func send(network, addr string) func(*world, *Gateway) error {
 			return err
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		for {
 			if _, err := conn.Write([]byte("x")); err != nil {
 				return err
@@ -156,12 +157,10 @@ func send(network, addr string) func(*world, *Gateway) error {
 func TestRefused(t *testing.T) {
 	w, g, r := open(t, nil)
 	for i, test := range refusals {
-		began := time.Now()
-		if err := test.try(w, g); err == nil {
-			t.Errorf("%s: passes", test.name)
-		}
-		if took := time.Since(began); took > 3*time.Second {
-			t.Errorf("%s: refused after %s", test.name, took)
+		err := test.try(w, g)
+		var silence net.Error
+		if err == nil || errors.As(err, &silence) && silence.Timeout() {
+			t.Errorf("%s: passes, or is not refused: %v", test.name, err)
 		}
 		if err := g.End(); err != nil {
 			t.Fatal(err)
@@ -239,7 +238,7 @@ func TestEnd(t *testing.T) {
 	if err := g.End(); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the connection lives: %v", err)
 	}
@@ -328,7 +327,7 @@ func wantFailure(t *testing.T, r *record, code string) {
 		if codeOfStop(err) != code {
 			t.Errorf("failed with %v, want %s", err, code)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Errorf("did not fail with %s", code)
 	}
 }

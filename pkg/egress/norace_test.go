@@ -4,4 +4,7 @@
 
 package egress
 
-const unreadConnections = 1000
+const (
+	unreadConnections = 1000
+	unreadEach        = 240e3
+)

@@ -4,5 +4,8 @@
 
 package egress
 
-// unreadConnections are fewer where each byte costs ten.
-const unreadConnections = 100
+// There are fewer where each byte costs ten.
+const (
+	unreadConnections = 100
+	unreadEach        = 4800e3
+)

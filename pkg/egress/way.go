@@ -23,8 +23,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// drainGrace is how long the end of a command waits for what it cut.
-const drainGrace = 3 * time.Second
+// drainGrace is how long the end of a command waits for what it cut, which is less than
+// the supervisor waits for that end.
+const drainGrace = 30 * time.Second
 
 // pendingDatagrams is how many datagrams may wait to be told of.
 const pendingDatagrams = 64

@@ -119,7 +119,7 @@ func TestTimeOfARequest(t *testing.T) {
 		next := o.Transport
 		o.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 			end, _ := r.Context().Deadline()
-			left = append(left, time.Until(end).Round(10*time.Second))
+			left = append(left, time.Until(end))
 			return next.RoundTrip(r)
 		})
 	})
@@ -130,7 +130,8 @@ func TestTimeOfARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []time.Duration{DefaultMaxWait, DefaultMaxWait, DefaultTimeout}
-	if diff := cmp.Diff(want, left); diff != "" {
+	near := cmp.Comparer(func(a, b time.Duration) bool { return (a - b).Abs() < 20*time.Second })
+	if diff := cmp.Diff(want, left, near); diff != "" {
 		t.Error(diff)
 	}
 }

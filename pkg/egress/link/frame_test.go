@@ -84,7 +84,7 @@ func syn(l *Link) []byte {
 
 // receives waits for a frame.
 func receives(peer *os.File, b []byte) bool {
-	_ = peer.SetReadDeadline(time.Now().Add(2 * time.Second))
+	_ = peer.SetReadDeadline(time.Now().Add(time.Minute))
 	_, err := peer.Read(b)
 	return err == nil
 }

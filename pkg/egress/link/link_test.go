@@ -66,13 +66,9 @@ func TestAdmittedConnection(t *testing.T) {
 func TestRefusedConnectionFailsFast(t *testing.T) {
 	w := newWorld(t, &world{}, Config{})
 	for _, way := range ways {
-		start := time.Now()
-		_, err := w.dial(t, way.network, way.address)
-		if !errors.Is(err, syscall.ECONNREFUSED) {
+		// A refusal that was lost, or none, would be tried again until it is a time-out.
+		if _, err := w.dial(t, way.network, way.address); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("%s: dial says %v, want refused", way.name, err)
-		}
-		if took := time.Since(start); took > 200*time.Millisecond {
-			t.Errorf("%s: refusal took %v", way.name, took)
 		}
 	}
 }
@@ -84,7 +80,7 @@ func TestUndecidedConnectionIsNotEstablished(t *testing.T) {
 	var dialed atomic.Bool
 	done := make(chan error, 1)
 	go w.run(func() error {
-		c, err := net.DialTimeout("tcp", "198.18.0.77:443", 10*time.Second)
+		c, err := net.DialTimeout("tcp", "198.18.0.77:443", time.Minute)
 		dialed.Store(true)
 		if err == nil {
 			c.Close()
@@ -156,23 +152,19 @@ func TestCut(t *testing.T) {
 	}}, Config{})
 	reading, writing := w.mustDial(t, "tcp", "198.18.0.77:2"), w.mustDial(t, "tcp", "198.18.0.77:3")
 	go w.run(func() error {
-		if c, err := net.DialTimeout("tcp", "198.18.0.77:1", time.Second); err == nil {
+		if c, err := net.DialTimeout("tcp", "198.18.0.77:1", time.Minute); err == nil {
 			c.Close()
 			t.Error("an undecided connection was established by a cut")
 		}
 		return nil
 	})
 	eventually(t, "three connections", func() bool { return w.Stats().Open == 3 })
-	start := time.Now()
 	w.Cut()
-	if took := time.Since(start); took > 500*time.Millisecond {
-		t.Errorf("the cut took %v", took)
-	}
 	if len(ended) != 3 {
 		t.Errorf("%d of 3 sessions have returned", len(ended))
 	}
 	for _, c := range []net.Conn{reading, writing} {
-		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, err := io.Copy(io.Discard, c); !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("a cut connection says %v, want reset", err)
 		}
@@ -201,10 +193,10 @@ func TestCloseEndsEverything(t *testing.T) {
 	go func() { w.Close(); w.Close(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("Close does not return")
 	}
-	_ = c.SetReadDeadline(time.Now().Add(time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Error("a connection outlives its link")
 	}
@@ -231,11 +223,7 @@ func TestHalfOpenConnectionEnds(t *testing.T) {
 				t.Fatal("no answer to a handshake")
 			}
 		}
-		start := time.Now()
 		end()
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("the end took %v", took)
-		}
 		if len(abandoned) != 1 {
 			t.Fatalf("%d sessions were abandoned, want 1", len(abandoned))
 		}
@@ -248,7 +236,7 @@ func TestConnCloseWakesReader(t *testing.T) {
 	woken := make(chan error, 1)
 	w := newWorld(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {
 		return session{serve: func(_ context.Context, c Conn) {
-			go func() { time.Sleep(50 * time.Millisecond); c.Close() }()
+			go func() { time.Sleep(10 * time.Millisecond); c.Close() }()
 			_, err := c.Read(make([]byte, 1))
 			woken <- err
 		}}
@@ -259,7 +247,7 @@ func TestConnCloseWakesReader(t *testing.T) {
 		if err == nil {
 			t.Error("the read says nothing of the close")
 		}
-	case <-time.After(2 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the read waits for ever")
 	}
 }
@@ -283,15 +271,21 @@ func TestUndecidedConnectionsAreBounded(t *testing.T) {
 		<-release
 		return nil
 	}}, Config{Deciding: 4})
+	ctx, cancel := context.WithCancel(t.Context())
+	before := w.Stats().Frames
 	var group sync.WaitGroup
 	for range 12 {
 		group.Go(func() {
 			_ = w.run(func() error {
-				_, _ = net.DialTimeout("tcp", "198.18.0.77:2", 300*time.Millisecond)
+				_, _ = (&net.Dialer{}).DialContext(ctx, "tcp", "198.18.0.77:2")
 				return nil
 			})
 		})
 	}
+	eventually(t, "all have come, and four are put to the handler", func() bool {
+		return w.Stats().Frames-before >= 12 && len(w.askedFor()) >= 4
+	})
+	cancel()
 	group.Wait()
 	if n := len(w.askedFor()); n != 4 {
 		t.Errorf("%d were put to the handler at a time, want 4", n)
@@ -327,7 +321,7 @@ func TestQueries(t *testing.T) {
 	}}, Config{})
 	for _, gateway := range []netip.Addr{w.space.Segment.Gateway.V4, w.space.Segment.Gateway.V6} {
 		c := w.mustDial(t, "udp", at(gateway, 53))
-		_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		_, _ = io.WriteString(c, "question")
 		b := make([]byte, 100)
 		n, err := c.Read(b)
@@ -335,7 +329,7 @@ func TestQueries(t *testing.T) {
 			t.Errorf("%s over UDP says %q, %v", gateway, got, err)
 		}
 		stream := w.mustDial(t, "tcp", at(gateway, 53))
-		_ = stream.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = stream.SetDeadline(time.Now().Add(time.Minute))
 		for _, q := range []string{"first", "second"} {
 			_, _ = stream.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(q))), q...))
 			var length [2]byte
@@ -367,11 +361,12 @@ func TestQueriesAreBounded(t *testing.T) {
 	for range 50 {
 		_, _ = io.WriteString(c, "question")
 	}
-	eventually(t, "the rest is refused", func() bool { return w.Stats().Busy == 45 })
+	eventually(t, "five are open and the rest is refused", func() bool { return w.Stats().Busy == 45 && now.Load() == 5 })
+	close(release)
+	eventually(t, "all are answered", func() bool { return now.Load() == 0 })
 	if most.Load() != 5 {
 		t.Errorf("%d questions were open at a time, want 5", most.Load())
 	}
-	close(release)
 }
 
 func TestLongQueryOverTCP(t *testing.T) {
@@ -379,7 +374,7 @@ func TestLongQueryOverTCP(t *testing.T) {
 	for _, length := range []int{0, longestQuery + 1, 1<<16 - 1} {
 		c := w.mustDial(t, "tcp", at(w.space.Segment.Gateway.V4, 53))
 		_, _ = c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(length)), make([]byte, length)...))
-		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 		if n, err := c.Read(make([]byte, 1)); n > 0 || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a question of %d bytes is answered, or never refused: %v", length, err)
 		}
@@ -397,17 +392,14 @@ func TestDatagramsAreToldAndRefused(t *testing.T) {
 	var want []string
 	for _, test := range tests {
 		c := w.mustDial(t, test.network, test.to)
-		start := time.Now()
 		_, _ = io.WriteString(c, "hello")
-		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("%s: says %v, want refused", test.name, err)
 		}
-		if took := time.Since(start); took > 200*time.Millisecond {
-			t.Errorf("%s: refusal took %v", test.name, took)
-		}
 		want = append(want, "udp "+test.to)
 	}
+	eventually(t, "all are told", func() bool { return len(w.told()) >= len(want) })
 	if got := w.told(); !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
@@ -435,10 +427,11 @@ func TestRawDatagramsAreToldAndNotAnswered(t *testing.T) {
 			if _, err := c.Write(test.message); err != nil {
 				t.Fatal(err)
 			}
-			_ = c.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+			_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 			if n, err := c.Read(make([]byte, 100)); err == nil {
 				t.Errorf("answered with %d bytes", n)
 			}
+			eventually(t, "it is told", func() bool { return len(w.told()) > 0 })
 			if got := w.told(); !slices.Equal(got, []string{test.want}) {
 				t.Errorf("told %q, want %q", got, test.want)
 			}
@@ -450,14 +443,16 @@ func TestFloodOfDatagramsIsToldInPart(t *testing.T) {
 	w := newWorld(t, &world{}, Config{})
 	c := w.mustDial(t, "udp", "198.18.7.9:443")
 	const flood = 2500
-	for end := time.Now().Add(10 * time.Second); w.Stats().Datagrams < flood && time.Now().Before(end); {
-		_, _ = io.WriteString(c, "x") // refusals of earlier ones come back as errors
-	}
-	if n := w.Stats().Datagrams; n < flood {
-		t.Fatalf("%d datagrams were counted, want %d", n, flood)
-	}
-	if n := len(w.told()); n < tellRate || n > flood*4/5 {
-		t.Errorf("%d of %d were told", n, flood)
+	start := time.Now()
+	eventually(t, "all are counted", func() bool {
+		for range 100 {
+			_, _ = io.WriteString(c, "x") // refusals of earlier ones come back as errors
+		}
+		return w.Stats().Datagrams >= flood
+	})
+	n, most := len(w.told()), 1+int(tellRate*(2+time.Since(start).Seconds())) // two seconds' worth at once
+	if n < tellRate || n > most {
+		t.Errorf("%d of %d were told, want no more than %d", n, flood, most)
 	}
 }
 
@@ -470,10 +465,11 @@ func TestFragmentsAreDropped(t *testing.T) {
 	if _, err := c.Write([]byte(strings.Repeat("x", 3000))); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	if _, err := c.Read(make([]byte, 100)); err == nil {
 		t.Error("a fragmented question was answered")
 	}
+	eventually(t, "all are looked at", func() bool { return w.Stats().Odd-before >= 3 })
 	if odd := w.Stats().Odd - before; odd != 3 {
 		t.Errorf("%d fragments were dropped, want 3", odd)
 	}

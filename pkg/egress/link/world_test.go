@@ -148,7 +148,7 @@ func (w *world) enter(f func() error) error {
 func (w *world) dial(t testing.TB, network, address string) (c net.Conn, err error) {
 	t.Helper()
 	w.inside(t, func() error {
-		c, err = (&net.Dialer{Timeout: 5 * time.Second}).Dial(network, address)
+		c, err = (&net.Dialer{Timeout: time.Minute}).Dial(network, address)
 		return nil
 	})
 	if err == nil {
@@ -169,7 +169,7 @@ func (w *world) mustDial(t testing.TB, network, address string) net.Conn {
 // eventually waits until what holds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); {
+	for end := time.Now().Add(time.Minute); !holds(); {
 		if time.Now().After(end) {
 			t.Fatalf("never came true: %s", what)
 		}

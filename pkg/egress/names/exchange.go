@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	tryTimeout = 1500 * time.Millisecond // of one message to one server
-	rounds     = 3                       // through all servers
-	maxForeign = 64                      // datagrams that are no answer, before we give up
-	maxMessage = 1232                    // of UDP: what no network cuts in pieces
+	rounds     = 3    // through all servers
+	maxForeign = 64   // datagrams that are no answer, before we give up
+	maxMessage = 1232 // of UDP: what no network cuts in pieces
 )
 
-// ask asks the servers one after another, round by round, until one answers.
-func ask(ctx context.Context, servers []netip.AddrPort, q question) (reply, error) {
+// ask asks the servers one after another, round by round, until one answers within
+// patience.
+func ask(ctx context.Context, servers []netip.AddrPort, patience time.Duration, q question) (reply, error) {
 	first := errors.New("no server to ask")
 	for i := range rounds * len(servers) {
-		r, err := try(ctx, servers[i%len(servers)], q)
+		r, err := try(ctx, servers[i%len(servers)], patience, q)
 		if err == nil {
 			return r, nil
 		}
@@ -40,8 +40,8 @@ func ask(ctx context.Context, servers []netip.AddrPort, q question) (reply, erro
 }
 
 // try asks one server, by UDP and, when the answer is cut off, by TCP.
-func try(ctx context.Context, server netip.AddrPort, q question) (reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+func try(ctx context.Context, server netip.AddrPort, patience time.Duration, q question) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r, err := exchange(ctx, "udp", server, q)
 	if errors.Is(err, errTruncated) {

@@ -14,10 +14,17 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
+// A patience is how long a Resolver waits.
+type patience struct {
+	resolve time.Duration // for all of one name
+	try     time.Duration // for one message to one server
+	family  time.Duration // of one family's answer for the other's
+}
+
+var defaultPatience = patience{resolve: 5 * time.Second, try: 1500 * time.Millisecond, family: time.Second}
+
 const (
-	resolveTimeout = 5 * time.Second
-	otherFamily    = time.Second // that one family's answer waits for the other's
-	maxChases      = 8           // aliases that are asked for on their own
+	maxChases = 8 // aliases that are asked for on their own
 
 	leastKept   = 30 * time.Second // so that a name cannot change between two steps
 	mostKept    = 5 * time.Minute
@@ -44,8 +51,9 @@ type Upstream struct {
 // on and takes every address of an answer, whoever's it is. This one knows only what
 // it is given.
 type Resolver struct {
-	u      Upstream
-	flight singleflight.Group
+	u        Upstream
+	patience patience
+	flight   singleflight.Group
 
 	mu   sync.Mutex
 	kept map[string]found
@@ -70,7 +78,7 @@ func NewResolver(u Upstream) (*Resolver, error) {
 			return nil, fmt.Errorf("cannot resolve names: invalid server %s", s)
 		}
 	}
-	return &Resolver{u: u, kept: map[string]found{}}, nil
+	return &Resolver{u: u, patience: defaultPatience, kept: map[string]found{}}, nil
 }
 
 // Resolve returns the addresses of name, IPv4 first. All passed Check with private:
@@ -112,7 +120,7 @@ func (r *Resolver) find(ctx context.Context, name string) ([]netip.Addr, error) 
 	}
 	// Whoever asked first may go away; the others still want to know.
 	answer := r.flight.DoChan(name, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience.resolve)
 		defer cancel()
 		f, err := r.lookup(ctx, name)
 		if err == nil {
@@ -157,7 +165,7 @@ func (r *Resolver) lookup(ctx context.Context, name string) (found, error) {
 		}
 		if len(a.addrs) > 0 {
 			addrs, ttl = append(addrs, a.addrs...), min(ttl, a.ttl)
-			defer time.AfterFunc(otherFamily, cancel).Stop()
+			defer time.AfterFunc(r.patience.family, cancel).Stop()
 		}
 	}
 	if len(addrs) == 0 {
@@ -170,7 +178,7 @@ func (r *Resolver) lookup(ctx context.Context, name string) (found, error) {
 func (r *Resolver) chase(ctx context.Context, q question) (reply, error) {
 	ttl := uint32(mostKept / time.Second)
 	for range maxChases {
-		rep, err := ask(ctx, r.u.Servers, q)
+		rep, err := ask(ctx, r.u.Servers, r.patience.try, q)
 		if err != nil {
 			return reply{}, err
 		}

@@ -50,6 +50,7 @@ type Options struct {
 // A Server answers DNS messages. It is used by many goroutines at once.
 type Server struct {
 	o    Options
+	now  func() time.Time
 	rate *rate
 	busy chan struct{}
 }
@@ -62,7 +63,7 @@ func NewServer(o Options) (*Server, error) {
 	if o.Rate == 0 {
 		o.Rate = DefaultRate
 	}
-	return &Server{o: o, rate: newRate(o.Rate), busy: make(chan struct{}, maxAtOnce)}, nil
+	return &Server{o: o, now: time.Now, rate: newRate(o.Rate), busy: make(chan struct{}, maxAtOnce)}, nil
 }
 
 // Query answers one message, of UDP or of TCP without its length. nil is no answer:
@@ -99,13 +100,13 @@ func (s *Server) Query(ctx context.Context, message []byte) []byte {
 
 // admit takes a place for one more message, or tells that there is none.
 func (s *Server) admit(flow *proposal.Flow) bool {
-	ok, tell := s.rate.take(time.Now())
+	ok, tell := s.rate.take(s.now())
 	if ok {
 		select {
 		case s.busy <- struct{}{}:
 			return true
 		default:
-			tell = s.rate.tell(time.Now())
+			tell = s.rate.tell(s.now())
 		}
 	}
 	if tell {

@@ -87,7 +87,7 @@ func settled(own netip.Addr) error {
 }
 
 // patience is far more than a kernel needs for that.
-const patience = 5 * time.Second
+const patience = 30 * time.Second
 
 // forwardsNothing refuses a namespace whose kernel would pass packets on.
 func forwardsNothing() error {

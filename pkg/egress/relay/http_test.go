@@ -337,6 +337,9 @@ func TestBudgetHoldsOverConnections(t *testing.T) {
 			res.Body.Close()
 			c.CloseIdleConnections()
 		}
+		for end := time.Now().Add(time.Minute); received.Load() < 400<<10 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
 		time.Sleep(20 * time.Millisecond)
 		if n := received.Load(); n > 1<<20 || n < 400<<10 || !refused {
 			t.Errorf("%d bytes of bodies arrived, refused %v", n, refused)

@@ -25,7 +25,7 @@ func (w *world) handshake(c *tls.Config) (*tls.Conn, error) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	if c.RootCAs == nil {
 		c.RootCAs = w.trust()
 	}
@@ -71,12 +71,9 @@ func TestTLSPassesByItsHello(t *testing.T) {
 				t.Errorf("the program is told %q", err)
 			}
 			c.NetConn().Close()
-			f := w.told(proposal.EgressConnect, 0)
-			for range 100 {
-				if f = append(w.told(proposal.EgressConnect, 0), w.told(proposal.EgressHello, 0)...); len(f) > 0 {
-					break
-				}
-				time.Sleep(10 * time.Millisecond)
+			var f []proposal.Flow
+			for end := time.Now().Add(time.Minute); len(f) == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+				f = append(w.told(proposal.EgressConnect, 0), w.told(proposal.EgressHello, 0)...)
 			}
 			if len(f) != 1 || f[0].Code != test.code || test.code != "" && f[0].Sent != 0 {
 				t.Errorf("told %+v", f)
@@ -154,7 +151,7 @@ func TestSecondHelloIsChecked(t *testing.T) {
 				hello.Read(c)
 				retry := append([]byte{22, 3, 3, 0, 40, 2, 0, 0, 36, 3, 3}, helloRetry...)
 				c.Write(append(retry, 0, 0x13, 0x01, 0))
-				c.SetReadDeadline(time.Now().Add(2 * time.Second))
+				c.SetReadDeadline(time.Now().Add(time.Minute))
 				io.CopyN(io.Discard, c, 6) // the change of ciphers
 				h, _, err := hello.Read(c)
 				if err != nil {

@@ -211,7 +211,7 @@ func (w *world) talk(text string) string {
 		w.t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	io.WriteString(c, text)
 	c.(*net.TCPConn).CloseWrite()
 	back, _ := io.ReadAll(c)
@@ -221,7 +221,7 @@ func (w *world) talk(text string) string {
 // told waits for n flows of a kind, and returns those of it.
 func (w *world) told(kind string, n int) []proposal.Flow {
 	w.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		w.mu.Lock()
 		flows := slices.Clone(w.flows)
 		w.mu.Unlock()

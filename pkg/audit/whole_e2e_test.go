@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package audit
+
+import "testing"
+
+// With the tag e2e these tests try all of their cases: see pkg/internal/sample.
+
+func TestWholeFlipEveryByte(t *testing.T)           { TestFlipEveryByte(t) }
+func TestWholeRemoveOrInsertEveryByte(t *testing.T) { TestRemoveOrInsertEveryByte(t) }
+func TestWholeCutAtEveryByte(t *testing.T)          { TestCutAtEveryByte(t) }
+func TestWholeResumeAfterEveryCut(t *testing.T)     { TestResumeAfterEveryCut(t) }
