@@ -35,7 +35,12 @@ func (w *walker) mayDial(word *syntax.Word) bool {
 		return true // empty words fall away, so one of them may be left
 	}
 	all, ok := w.lead(leads{""}, word.Parts, &trail{})
-	return !ok || slices.ContainsFunc(all, func(lead string) bool { return len(lead) >= len(networkFolders[0]) })
+	return !ok || all.whole()
+}
+
+// whole reports whether one of from is a network folder, whatever follows.
+func (from leads) whole() bool {
+	return slices.ContainsFunc(from, func(lead string) bool { return slices.Contains(networkFolders, lead) })
 }
 
 // A trail is what lead has seen on its way into the values of variables.
@@ -59,6 +64,9 @@ func (w *walker) lead(from leads, parts []syntax.WordPart, t *trail) (leads, boo
 }
 
 func (w *walker) leadPart(from leads, part syntax.WordPart, first bool, t *trail) (leads, bool) {
+	if from.whole() {
+		return from, true
+	}
 	switch part := part.(type) {
 	case *syntax.Lit:
 		return w.leadLiteral(from, part.Value, first, t)
@@ -113,7 +121,7 @@ func (w *walker) leadLiteral(from leads, text string, first bool, t *trail) (lea
 		from, ok := w.leadParam(from, home, t)
 		return from.then(text[1:], t), ok
 	}
-	for i := 0; i < len(text) && len(from) > 0; i++ {
+	for i := 0; i < len(text) && len(from) > 0 && !from.whole(); i++ {
 		switch c := text[i]; {
 		case c == '\\':
 			if i++; i < len(text) && text[i] != '\n' {
@@ -194,6 +202,7 @@ func (w *walker) leadParam(from leads, exp *syntax.ParamExp, t *trail) (leads, b
 	}
 	inner := &trail{inside: t.inside, loose: t.loose}
 	values, ok := w.leadValues(from, paramName(exp.Param.Value), inner)
+	t.every = append(t.every, inner.every...)
 	if exp.Exp == nil {
 		return values, ok
 	}
@@ -207,7 +216,7 @@ func (w *walker) leadParam(from leads, exp *syntax.ParamExp, t *trail) (leads, b
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		return values, ok
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-		return append(inner.every, from...), ok
+		return slices.Concat(inner.every, from, from.then("/", t), from.then("/dev", t)), ok // of an absolute name
 	case syntax.RemLargePrefix:
 		if exp.Exp.Word.Lit() == "*/" {
 			return append(from.name(), from...), true

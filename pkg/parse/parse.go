@@ -12,6 +12,16 @@
 // It runs nothing, reads no file and no environment, and never fails: what it
 // cannot know becomes an Unknown, which policy denies.
 //
+// A word that only run time knows is no Unknown where a program reads it: the exec
+// gate decides the real argv when the program starts. It is one where the shell itself
+// would act on it, because no exec follows: as the name of a program, as an expression,
+// a subscript, an option of a builtin, a format, a variable's name, or the name of a
+// connection that a redirection opens. The harmless forms are listed there; everything
+// else is refused.
+//
+// The text itself is read as bash. What sh, dash and ash read is read twice, as bash and
+// as POSIX shell, and must mean the same. Other shells are refused.
+//
 // It does not protect against what a program does once it runs: a test suite, a
 // makefile or python3 -c may start anything. Judging arguments that make a known
 // tool run another one (go test -exec, tar --to-command) is policy's work, apart

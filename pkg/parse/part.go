@@ -18,7 +18,11 @@ func (w *walker) word(word *syntax.Word, s scope) {
 func (w *walker) parts(parts []syntax.WordPart, s scope, quoted bool) {
 	for _, part := range parts {
 		switch part := part.(type) {
-		case *syntax.Lit, *syntax.SglQuoted:
+		case *syntax.Lit:
+			if !quoted && hidesProcess(part.Value) {
+				w.unknown(unknownQuoting, w.span(part, s))
+			}
+		case *syntax.SglQuoted:
 		case *syntax.DblQuoted:
 			w.parts(part.Parts, s, true)
 		case *syntax.ParamExp:
@@ -36,6 +40,16 @@ func (w *walker) parts(parts []syntax.WordPart, s scope, quoted bool) {
 			w.unknown(unknownDialect, w.span(part, s))
 		}
 	}
+}
+
+// hidesProcess reports whether text that the parser takes for plain holds a process
+// substitution, which bash runs in ${x-<(id)}.
+func hidesProcess(text string) bool {
+	if !strings.Contains(text, "(") {
+		return false
+	}
+	text = strings.ReplaceAll(text, "\\\n", "")
+	return strings.Contains(text, "<(") || strings.Contains(text, ">(")
 }
 
 func (w *walker) substitution(part *syntax.CmdSubst, s scope) {

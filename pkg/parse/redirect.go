@@ -61,6 +61,9 @@ func (w *walker) redirect(redir *syntax.Redirect, s scope) proposal.Redirect {
 		r.Target, _ = w.known.literal(redir.Word, readAssign)
 		return r
 	}
+	if redirectKind(redir.Op) == "dup" && closes(redir.Word) {
+		w.unknown(unknownClosing, w.span(redir.Word, s))
+	}
 	r.Target, _ = w.known.literal(redir.Word, readWord)
 	if hasBrace(redir.Word) || isTilde(redir.Word) {
 		r.Target.Static = false
@@ -113,6 +116,13 @@ func (w *walker) descriptor(n *syntax.Lit, s scope) int {
 	}
 	w.assignedOddly(name, w.span(n, s))
 	return -1
+}
+
+// closes reports whether word begins with a dash and goes on: in 2>&-x bash closes the
+// descriptor, and x is a word of its own.
+func closes(word *syntax.Word) bool {
+	lit, ok := word.Parts[0].(*syntax.Lit)
+	return ok && strings.HasPrefix(lit.Value, "-") && (len(word.Parts) > 1 || lit.Value != "-")
 }
 
 func isDescriptor(text string) bool {

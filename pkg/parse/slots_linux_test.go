@@ -64,13 +64,14 @@ func variableTexts(name string) []string {
 var expansions = strings.Fields(`$v ${v} ${v:-x} ${v-x} ${v:+$v} ${v:=x} ${v:?} ${v#x} ${v##x} ${v%x} ${v%%x} ${v/x/y} ${v//x/y} ${v/#x/y} ${v/%x/y} ${v^} ${v^^} ${v,} ${v,,} ${v@Q}
 	${v@E} ${v@P} ${v@A} ${v@K} ${v@k} ${v@a} ${v@u} ${v@U} ${v@L} ${!v} ${!v@} ${!v*} ${v[0]} ${v[@]} ${v[*]} ${!v[@]} ${#v} ${#v[@]} ${v:0} ${v:0:99} ${v:v} $v[0] x$v ${x-$v} ${x:-¶}
 	${x:=¶} ${x:¶} ${x[¶]} ${x/¶/¶} ${x#¶} ${!¶} $((¶)) $[¶] $(¶) <(¶) $((v)) $((x[v])) $(($v)) ¶ a[¶] {¶,x} ~¶ $1 $@ $* ${*} ${@:1} ${1:-x} $'¶' ${x-'¶'}
-	${x-"¶"} ${x-$'¶'} ${x#'¶'} ${x%"¶"} ${x/'¶'/y} ${x/y/"¶"} ${x+'¶'} ${x-'}¶'} ${x-\¶} ${x-${y-'¶'}} "${x-'¶'}" "${x-"'¶'"}" '¶' "¶" ${x['¶']} $(('¶')) $(("¶")) \'¶\'` + " `¶`")
+	${x-"¶"} ${x-$'¶'} ${x#'¶'} ${x%"¶"} ${x/'¶'/y} ${x/y/"¶"} ${x+'¶'} ${x-'}¶'} ${x-\¶} ${x-${y-'¶'}} "${x-'¶'}" "${x-"'¶'"}" '¶' "¶" ${x['¶']} $(('¶')) $(("¶")) \'¶\' ${x[1<(¶)]}
+	${x:1<(¶)} $((1<(¶))) ${x-<(¶)} "${x-<(¶)}" ${x#>(¶)} ${x/<(¶)/y} x<(¶) -¶ 1¶ {x}¶` + " `¶`")
 
 // places are where a word may stand.
 var places = []string{"echo §", `echo "§"`, "((§))", "echo $((§))", "echo $((x+§))", "[[ § -eq 1 ]]", "[[ -v § ]]", "[[ § ]]", "[[ x =~ § ]]", "[ -v § ]", "[ § -eq 1 ]", `[ "§" ]`, `[ "§" "§" ]`,
 	`[ x -a "§" '` + payload + `' ]`, "test § x", "let §", "let x=§", `let "x=§"`, "x[§]=1", "echo ${x[§]}", "echo ${x:§}", "echo ${x:-§}", `echo "${x:-§}"`, "declare -i n=§", "declare x[§]=1", "declare §",
 	"unset §", "read § <<<1", "printf -v § 1", "printf § x", "case § in x) ;; esac", "case x in §) ;; esac", "for i in §; do :; done", "for i in §; do ((i)); done", "for ((i=§;0;)); do :; done",
-	"cat <<E\n§\nE", "cat <<<§", "p > §", "p 2>&§", "p < §", "trap § EXIT", `trap "§" EXIT`, "wait §", "shift §", "(exit §)", "kill §", "ulimit -n §", "cd §", "x=§; echo $((x))", "x=(§)", "x=([§]=1)",
+	"cat <<E\n§\nE", "cat <<<§", "p > §", "p 2>&§", "p 2>&-§", "p <&-§", "p 2>&1§", "p >&§", "p 3§", "p §>f", "p >|§", "p &>§", "p <<E§\nx\nE", "p <<-§\nx\n§", "p < §", "trap § EXIT", `trap "§" EXIT`, "wait §", "shift §", "(exit §)", "kill §", "ulimit -n §", "cd §", "x=§; echo $((x))", "x=(§)", "x=([§]=1)",
 	"export x=§", "f() { local x=§; ((x)); }; f", "select x in §; do break; done <<<1", "coproc §", "exec §", "§", "§ p", "p §", "command §", "{§}>f", `bash -c "§"`, "bash -c §", `sh -c "§"`, "sh -c §",
 	"time §", "! §", "set -- §; echo $(($1))", "f() { [ $1 ]; }; f §", "eval §", "find . -name §", "xargs §", "env §", "timeout § p", "hash §", "jobs §", "mapfile §", "getopts § x", "pushd §", `y=(1); declare y="§"`, `y[0]=1; declare y="§"`, `: ${y[0]:=1}; declare y="§"`, `((y[0]=1)); readonly y="§"`, `coproc y { p; }; declare y="§"`,
 	`mapfile <<<x; declare MAPFILE="§"`, `read -a y <<<1; typeset y="§"`, "y=(1); y=§", "y=(1); export y=§", "x=(1 2); echo ${x[@]:§}", "x=§ bash -c '((x))'"}
@@ -128,7 +129,7 @@ func TestSlots(t *testing.T) {
 	l := newLab(t)
 	for group, texts := range slotTexts(t) {
 		t.Run(group, func(t *testing.T) {
-			texts, compared, executed := sample.Of(t, texts, 31, 97), 0, 0
+			texts, compared, executed := sample.Of(t, texts, 47, 141), 0, 0
 			for _, text := range texts {
 				for _, n := range []int{checkAgainstBash(t, l, text), checkAgainstDash(t, l, text)} {
 					compared, executed = compared+min(1, n+1), executed+max(0, n)

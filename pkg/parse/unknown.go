@@ -30,6 +30,7 @@ var (
 	unknownPOSIX     = unknownKind{"posix", "sh is not bash: it reads this text as something else", "write it as POSIX shell, or use bash -c"}
 	unknownUnstable  = unknownKind{"unstable", "printed and read again the text means something else", "write it more plainly: one command a line, simple quotes"}
 	unknownAmbiguous = unknownKind{"ambiguous", "readers of this text disagree about where the comment ends or begins", "leave the comment out, or put it on a line of its own without a backslash at its end"}
+	unknownClosing   = unknownKind{"ambiguous", "readers of this text disagree about where the redirection ends", "put a blank behind >&-"}
 	unknownComment   = unknownKind{"nested-comment", "a comment inside this quoted script may be read in two ways", "leave comments out of quoted scripts"}
 )
 
