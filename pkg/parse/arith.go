@@ -170,3 +170,19 @@ func (w *walker) subscript(name string, index syntax.ArithmExpr, s scope) {
 	}
 	w.arithmetic(index, s)
 }
+
+// plainLet reports whether bash reads expr as one word of let: quoted, or names, numbers
+// and operators that mean nothing else to the shell, as * and < do.
+func plainLet(expr syntax.ArithmExpr) bool {
+	switch expr := expr.(type) {
+	case *syntax.Word:
+		_, single := onlyPart[*syntax.SglQuoted](expr.Parts)
+		_, double := onlyPart[*syntax.DblQuoted](expr.Parts)
+		return single || double || expr.Lit() != "" && strings.Trim(expr.Lit(), nameBytes) == ""
+	case *syntax.UnaryArithm:
+		return expr.Op != syntax.Not && expr.Op != syntax.BitNegation && plainLet(expr.X)
+	case *syntax.BinaryArithm:
+		return strings.Trim(expr.Op.String(), "+-/%=") == "" && plainLet(expr.X) && plainLet(expr.Y)
+	}
+	return false
+}

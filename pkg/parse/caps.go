@@ -124,6 +124,9 @@ func wordAt(text string) string {
 	return text[:end]
 }
 
+// nameBytes are the bytes of names.
+const nameBytes = "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 func nameByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

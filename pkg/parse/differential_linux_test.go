@@ -48,10 +48,16 @@ func checkAgainstBash(t testing.TB, l lab, text string) int {
 	executed := l.trace(t, analysis.Canonical)
 	for _, argv := range executed {
 		if !predicted(analysis.Commands, argv) {
-			t.Errorf("bash ran %q\nwhich is not among the commands of %q\n(canonical %q)\ncommands: %+v", argv, text, analysis.Canonical, analysis.Commands)
+			t.Errorf("bash ran %q, which is not among the commands of\n%s", argv, described(text, analysis))
 		}
 	}
 	return len(executed)
+}
+
+func described(text string, analysis proposal.Analysis) string {
+	var out strings.Builder
+	describe(&out, text, analysis)
+	return out.String()
 }
 
 // startsLogin reports whether a shell of the text reads the profiles, of which this

@@ -3,6 +3,7 @@
 package parse
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -81,6 +82,9 @@ func (w *walker) redirect(redir *syntax.Redirect, s scope) proposal.Redirect {
 	if w.posix && (r.FD > 9 || r.Kind != "dup" && redirectKind(redir.Op) == "dup") {
 		w.unknown(unknownPOSIX, w.span(redir.Word, s)) // 10>f is a word there, and >&f an error
 	}
+	if redir.Op == syntax.DplOut && r.Kind != "dup" && !(r.Target.Static && twiceTheSame.MatchString(r.Target.Value)) {
+		w.doubt(unknownTwice, w.span(redir.Word, s), func() bool { return w.onlyNumbers(redir.Word) })
+	}
 	if r.Kind != "dup" {
 		w.target(redir.Word, r.Target, w.span(redir.Word, s))
 	}
@@ -117,6 +121,10 @@ func (w *walker) descriptor(n *syntax.Lit, s scope) int {
 	w.assignedOddly(name, w.span(n, s))
 	return -1
 }
+
+// twiceTheSame are the file names behind >& that stay as they are when bash, finding that
+// they are no descriptors, expands them once more: >&'$(id)' runs id.
+var twiceTheSame = regexp.MustCompile(`^[A-Za-z0-9_./+=@%][A-Za-z0-9_./+=@%:,-]*$`)
 
 // closes reports whether word begins with a dash and goes on: in 2>&-x bash closes the
 // descriptor, and x is a word of its own.

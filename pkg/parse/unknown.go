@@ -67,6 +67,7 @@ var (
 	unknownSetting    = unknownKind{"shell-setting", "this setting changes how later words are read", "leave the setting out"}
 	unknownVariable   = unknownKind{"shell-variable", "this variable changes how the shell reads or runs commands", "do not set it"}
 	unknownExtglob    = unknownKind{"extglob", "extended patterns are read only with a setting", "use plain patterns"}
+	unknownTwice      = unknownKind{"expanded-twice", "bash expands the file behind >& twice", "write >file 2>&1"}
 	unknownNetwork    = unknownKind{"network-redirect", "bash connects to a host when a redirection names /dev/tcp or /dev/udp, and what this one names is known only when it runs", "write ./ before the expansion, or name the file literally"}
 	unknownQuoting    = unknownKind{"quoting", "the quotes in this expansion may be read in two ways", "put the text in a variable of its own"}
 )

@@ -133,6 +133,9 @@ func (w *walker) compound(cmd syntax.Command, s scope) {
 		w.arithmetic(cmd.X, s)
 	case *syntax.LetClause:
 		for _, expr := range cmd.Exprs {
+			if !plainLet(expr) {
+				w.unknown(unknownArithmetic, w.span(expr, s))
+			}
 			w.arithmetic(expr, s)
 		}
 	case *syntax.TestClause:
