@@ -232,9 +232,9 @@ func TestBotEditedComment(t *testing.T) {
 func TestBotRerunAndExplain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	s := w.ask("Codertocat", "/fumehood rerun")
+	w.ask("Codertocat", "/fumehood rerun")
 	want(t, "comment", w.comment().Body, "nothing has run")
-	s = w.act("pull_request", w.event("pull_request.opened", nil))
+	s := w.act("pull_request", w.event("pull_request.opened", nil))
 	w.upload(s, nil)
 	s = w.ask("Codertocat", "/fumehood rerun")
 	if s.outputs["denied"] != "1" || s.outputs["allowed"] != "2" {

@@ -94,9 +94,10 @@ func (w *world) runForged(f forgery, facts []byte) map[string][]byte {
 	}
 	cmd := exec.Command(w.binary, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "FUMEHOOD_CACHE=" + w.cache}
-	out, err := cmd.CombinedOutput()
+	out, _ := cmd.CombinedOutput() // what it left says more than its exit code
 	bundle := map[string][]byte{}
 	for _, name := range []string{planName, auditName, reportName} {
+		var err error
 		if bundle[name], err = os.ReadFile(at(name)); err != nil {
 			w.t.Fatalf("%v\n%s", err, out)
 		}

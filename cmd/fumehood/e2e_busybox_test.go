@@ -5,7 +5,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -194,5 +193,5 @@ func wantRefused(t *testing.T, d desk, r *proposal.Result, rules []string, words
 			t.Errorf("the comment does not name %q", w)
 		}
 	}
-	t.Log(fmt.Sprintf("%d programs, %d refused", o.Counts.Execs, o.Counts.Refused))
+	t.Logf("%d programs, %d refused", o.Counts.Execs, o.Counts.Refused)
 }

@@ -133,7 +133,7 @@ func TestRedirectLate(t *testing.T) {
 	server := serve(t, o.root)
 	server.before = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPost {
-			http.Redirect(w, r, strings.TrimSuffix(other.url, "/octocat/hello.git")+r.URL.String(), 307)
+			http.Redirect(w, r, strings.TrimSuffix(other.url, "/octocat/hello.git")+r.URL.String(), http.StatusTemporaryRedirect)
 			return true
 		}
 		return false

@@ -370,6 +370,9 @@ func TestTextsProcess(t *testing.T) {
 			t.Errorf("answer %+v, %v", v, answered)
 		}
 	}
+	if _, err := m.End(k.obey); err != nil {
+		t.Fatal(err)
+	}
 	if len(asked) != 2 {
 		t.Fatalf("asked %d times, want each time", len(asked))
 	}

@@ -118,6 +118,16 @@ func (s *sedScanner) addresses() bool {
 	}
 }
 
+// both skips the two parts of an s or y command.
+func (s *sedScanner) both(delim byte) bool {
+	for range 2 {
+		if !s.until(delim) {
+			return false
+		}
+	}
+	return true
+}
+
 // until skips past the next delim that no backslash precedes, as GNU sed does: a
 // bracket does not hide a delimiter.
 func (s *sedScanner) until(delim byte) bool {
@@ -145,7 +155,7 @@ func (s *sedScanner) command() string {
 		return s.substitute()
 	case 'y':
 		delim := s.next()
-		if !s.until(delim) || !s.until(delim) {
+		if !s.both(delim) {
 			return "a sed y command is not understood"
 		}
 		return ""
@@ -198,7 +208,7 @@ func (s *sedScanner) ended() string {
 
 func (s *sedScanner) substitute() string {
 	delim := s.next()
-	if !s.until(delim) || !s.until(delim) {
+	if !s.both(delim) {
 		return "a sed s command is not understood"
 	}
 	for {

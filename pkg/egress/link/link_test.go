@@ -103,10 +103,11 @@ func TestUndecidedConnectionIsNotEstablished(t *testing.T) {
 }
 
 func TestHalfClose(t *testing.T) {
-	var got bytes.Buffer
+	got := make(chan string, 1)
 	w := newWorld(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {
 		return session{serve: func(_ context.Context, c Conn) {
-			_, _ = io.Copy(&got, c) // until the client's end
+			question, _ := io.ReadAll(c) // until the client's end
+			got <- string(question)
 			_, _ = io.WriteString(c, "answer")
 		}}
 	}}, Config{})
@@ -114,8 +115,8 @@ func TestHalfClose(t *testing.T) {
 	_, _ = io.WriteString(c, "question")
 	_ = c.(*net.TCPConn).CloseWrite()
 	answer, err := io.ReadAll(c)
-	if err != nil || string(answer) != "answer" || got.String() != "question" {
-		t.Errorf("question %q, answer %q, %v", got.String(), answer, err)
+	if question := <-got; err != nil || string(answer) != "answer" || question != "question" {
+		t.Errorf("question %q, answer %q, %v", question, answer, err)
 	}
 }
 
@@ -170,7 +171,9 @@ func TestCut(t *testing.T) {
 		}
 	}
 	// And the next command's connections are as before.
+	w.mu.Lock()
 	w.admit = admitEcho
+	w.mu.Unlock()
 	c := w.mustDial(t, "tcp", "198.18.0.77:4")
 	if _, err := io.WriteString(c, "x"); err != nil {
 		t.Error(err)

@@ -37,11 +37,12 @@ type world struct {
 func (w *world) Admit(ctx context.Context, from, to netip.AddrPort) Session {
 	w.mu.Lock()
 	w.asked = append(w.asked, to.String())
+	admit := w.admit
 	w.mu.Unlock()
-	if w.admit == nil {
+	if admit == nil {
 		return nil
 	}
-	return w.admit(ctx, from, to)
+	return admit(ctx, from, to)
 }
 
 func (w *world) Query(ctx context.Context, protocol string, message []byte) []byte {

@@ -83,8 +83,8 @@ func makeNullable(doc *openapi3.T, schema, property string) error {
 	return nil
 }
 
-// checkRequest returns what GitHub would refuse, and what it would ignore.
-func (d *description) checkRequest(in *openapi3filter.RequestValidationInput, body []byte) (refused error, ignored []string) {
+// checkRequest returns what GitHub would ignore, and what it would refuse.
+func (d *description) checkRequest(in *openapi3filter.RequestValidationInput, body []byte) (ignored []string, refused error) {
 	in.Options = &openapi3filter.Options{
 		MultiError: true, SkipSettingDefaults: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
 	}
@@ -105,7 +105,7 @@ func (d *description) checkRequest(in *openapi3filter.RequestValidationInput, bo
 	} else if len(body) > 0 {
 		ignored = append(ignored, "a body where none is read")
 	}
-	return refused, ignored
+	return ignored, refused
 }
 
 // unknownFields looks at the fields of body and of the objects in it.

@@ -40,14 +40,6 @@ type Artifact struct {
 	Size    int64 // that the API tells; 0: the length of Data
 }
 
-// A Status is a commit status.
-type Status struct {
-	ID                               int64
-	SHA, State, Context, Description string
-	TargetURL, Author                string
-	Created                          time.Time
-}
-
 // AddRun adds a workflow run; a zero ID gets the next free one. It returns the run as
 // it stands.
 func (s *Server) AddRun(r Run) Run {

@@ -109,7 +109,7 @@ func (s *Server) answer(c *call, fault *Fault) answer {
 		s.violate("route", c.r.Method+" "+c.r.URL.Path, "no operation that this fake serves")
 		return plain(notFound)
 	}
-	refused, ignored := s.rules.checkRequest(c.in, c.body)
+	ignored, refused := s.rules.checkRequest(c.in, c.body)
 	for _, message := range ignored {
 		s.violate("request", c.op, message)
 	}

@@ -54,7 +54,6 @@ type repository struct {
 	checks    []*CheckRun
 	runs      []*Run
 	artifacts []*Artifact
-	statuses  []*Status
 	commits   map[string]bool
 	refs      map[string]string            // "heads/main" to SHA
 	contents  map[string]map[string][]byte // by ref or SHA, by path
