@@ -234,7 +234,7 @@ func (g *Gate) anew(ctx context.Context, c *running, t *text, x proposal.Exec, d
 func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	inner := proposal.LineageProgram
 	for i, name := range g.names(x) {
-		p, a := g.proposed(c.proposal, name, x)
+		p, a := g.proposed(c.proposal, t, name, x)
 		if len(a.Unknowns) > 0 {
 			return t.refused(x, d, RuleUnreadable, a.Unknowns[0].Message, a.Unknowns[0].Hint), nil
 		}
@@ -295,7 +295,7 @@ func (c *running) against(answer proposal.Decision) *proposal.Reason {
 
 // proposed is x as a proposal of its own under a name, with what its command was
 // granted, and the analysis of that.
-func (g *Gate) proposed(p proposal.Proposal, name string, x proposal.Exec) (proposal.Proposal, proposal.Analysis) {
+func (g *Gate) proposed(p proposal.Proposal, t *text, name string, x proposal.Exec) (proposal.Proposal, proposal.Analysis) {
 	p.Run, p.Code, p.Language, p.Stdin, p.Outputs, p.Needs = "", "", "", "", nil, nil
 	p.Argv = append([]string{name}, x.Whole[min(1, len(x.Whole)):]...)
 	p.Cwd = x.Cwd
@@ -306,7 +306,7 @@ func (g *Gate) proposed(p proposal.Proposal, name string, x proposal.Exec) (prop
 	if len(a.Commands) > 0 {
 		first := &a.Commands[0]
 		first.Assigns = append(first.Assigns[:len(first.Assigns):len(first.Assigns)], x.Changed...)
-		first.StdinFrom = "pipe" // it may be anything; a shell or interpreter that reads its program there is the worst
+		first.StdinFrom = t.stdin(x)
 	}
 	return p, a
 }

@@ -226,6 +226,27 @@ func TestInnerTextsAreBounded(t *testing.T) {
 	}
 }
 
+// What a command reads is as the text says, unless no command of the text is like it.
+func TestStdin(t *testing.T) {
+	here, shell := command("python3", "-", "$x"), command("bash", "-s", "$x")
+	here.StdinFrom, shell.StdinFrom = "heredoc", "heredoc"
+	g := gated(t, here, shell)
+	var from string
+	start := g.Start
+	g.Start = func(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+		from = a.Commands[0].StdinFrom
+		return start(ctx, p, a)
+	}
+	for _, tt := range []struct {
+		exec proposal.Exec
+		want string
+	}{{started("python3", "-", "a"), "heredoc"}, {started("python3", "a"), "pipe"}, {started("bash", "-s", "a"), "pipe"}} {
+		if _, err := g.Judge(t.Context(), tt.exec); err != nil || from != tt.want {
+			t.Errorf("%q reads from %q, want %q: %v", tt.exec.Whole, from, tt.want, err)
+		}
+	}
+}
+
 // A person's approval stands for the rules that asked, and for no others.
 func TestApproval(t *testing.T) {
 	g := gated(t)

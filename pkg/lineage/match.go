@@ -48,6 +48,17 @@ func (t *text) expects(x proposal.Exec) int {
 	return slices.IndexFunc(t.commands, func(c proposal.Command) bool { return starts(c) && fits(c.Args, x.Whole) })
 }
 
+// stdin is where x reads from: as the text says of a command with such words, or else
+// the worst there is, a pipe with a program in it. What a shell reads there was analyzed
+// with the text and may not be what this one reads, so of a shell it is always the worst.
+func (t *text) stdin(x proposal.Exec) string {
+	at := t.expects(x)
+	if at < 0 || strings.HasSuffix(path.Base(t.commands[at].Program), "sh") {
+		return "pipe"
+	}
+	return t.commands[at].StdinFrom
+}
+
 // fits reports whether argv may have come of words.
 func fits(words []proposal.Word, argv []string) bool {
 	reach := []bool{true} // reach[n]: the words so far may have given n of argv

@@ -207,6 +207,9 @@ func TestDiscoverRealGo(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(folder, "tmp"))
 	write(t, filepath.Join(folder, "tmp/go.mod"), "module planted\n\ngo 9.99\n", 0o600)
 	write(t, filepath.Join(folder, ".config/go/env"), "GOPROXY=https://ada:canary@go.example/x,direct\nGOSUMDB=off\nGOPRIVATE=ours.example\n", 0o600)
+	// Else the go command leaves a process that counts, which writes to the folder while
+	// the test removes it.
+	write(t, filepath.Join(folder, ".config/go/telemetry/mode"), "off", 0o600)
 	list, err := Discover(t.Context(), []string{"go"})
 	if err != nil {
 		t.Fatal(err)
