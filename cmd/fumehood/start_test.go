@@ -108,6 +108,7 @@ func tools() (names []string) {
 // A part of the texts runs here, whole plans in one sandbox each; the end-to-end tests
 // run all.
 func TestStarts(t *testing.T) {
+	t.Parallel()
 	var some []string
 	for i, text := range startTexts(t) {
 		if i%37 == 0 {

@@ -40,6 +40,7 @@ var dialUses = []string{
 }
 
 // TestDials tries every target with every carrier, each in one use.
+// It reaps every child, so it runs beside no other test.
 func TestDials(t *testing.T) {
 	l := newLab(t)
 	port, dialed := listen(t)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -73,11 +74,12 @@ func startsLogin(analysis proposal.Analysis) bool {
 // TestRandomTextsAgainstBash makes small scripts out of tokens and compares what
 // bash really executes with what Analyze found.
 func TestRandomTextsAgainstBash(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	compared, executed := 0, 0
+	compared, executed, rounds := 0, 0, sample.Rounds(t, 2000, 700, 200)
 	for range 20000 {
-		if compared == 2000 {
+		if compared == rounds {
 			break
 		}
 		if n := checkAgainstBash(t, l, randomText(random)); n >= 0 {
@@ -86,7 +88,7 @@ func TestRandomTextsAgainstBash(t *testing.T) {
 		}
 	}
 	t.Logf("%d texts compared, %d programs executed", compared, executed)
-	if compared < 2000 || executed < 1000 {
+	if compared < rounds || executed < rounds/2 {
 		t.Errorf("compared %d texts and %d programs: too few to mean anything", compared, executed)
 	}
 }
@@ -139,16 +141,18 @@ func TestKnownDisagreements(t *testing.T) {
 
 // TestSamplesAgainstBash runs every text that Analyze understands.
 func TestSamplesAgainstBash(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	compared, executed := 0, 0
-	for _, sample := range samples(t, "plain.txt", "nested.txt", "words.txt") {
-		if n := checkAgainstBash(t, l, sample.text); n >= 0 {
+	texts := sample.Of(t, samples(t, "plain.txt", "nested.txt", "words.txt"), 3, 9)
+	for _, s := range texts {
+		if n := checkAgainstBash(t, l, s.text); n >= 0 {
 			compared++
 			executed += n
 		}
 	}
 	t.Logf("%d texts compared, %d programs executed", compared, executed)
-	if compared < 200 || executed < 200 {
+	if compared < len(texts)/4 || executed < len(texts)/4 {
 		t.Errorf("compared %d texts and %d programs: too few to mean anything", compared, executed)
 	}
 }

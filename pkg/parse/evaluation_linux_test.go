@@ -43,6 +43,7 @@ var readers = []string{
 // TestEvaluationAgainstBash tries every reader on every carrier, in the names that
 // make a difference. What bash evaluates out of sight must not be understood.
 func TestEvaluationAgainstBash(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	understood, dangerous := 0, 0

@@ -127,6 +127,7 @@ func bashPrints(t *testing.T, text string) []string {
 
 // TestSlots tries the slots in both shells.
 func TestSlots(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for group, texts := range slotTexts(t) {
 		t.Run(group, func(t *testing.T) {
@@ -147,6 +148,7 @@ func TestSlots(t *testing.T) {
 // TestSlotsAreDangerous shows that the canaries are alive: in many of the texts that
 // are refused, bash really runs the hidden program.
 func TestSlotsAreDangerous(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	random := rand.New(rand.NewPCG(7, 8))
 	texts, tried, alive := slices.Concat(slices.Collect(maps.Values(slotTexts(t)))...), 0, 0

@@ -6,7 +6,9 @@ package parse
 
 import "testing"
 
-// With the tag e2e this test tries all of its cases: see pkg/internal/sample.
+// With the tag e2e these tests try all of their cases: see pkg/internal/sample.
 
-func TestWholeSlots(t *testing.T) { TestSlots(t) }
-func TestWholeDials(t *testing.T) { TestDials(t) }
+func TestWholeSlots(t *testing.T)                  { TestSlots(t) }
+func TestWholeDials(t *testing.T)                  { TestDials(t) }
+func TestWholeSamplesAgainstBash(t *testing.T)     { TestSamplesAgainstBash(t) }
+func TestWholeRandomTextsAgainstBash(t *testing.T) { TestRandomTextsAgainstBash(t) }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"sort"
 	"strings"
@@ -259,12 +260,13 @@ func parserOptions() ast.ParserOptions {
 // compilePoint compiles the point's modules with the library, and prepares the one
 // query that fetches all its sets.
 func (l *layer) compilePoint(ctx context.Context, name, query string, modules map[string]*ast.Module, all *atlas) (c compiled, err error) {
-	compiler := compileModules(name, modulesOf(name, modules, all), true, l.spared()...)
+	own := modulesOf(name, modules, all)
+	compiler := compileModules(name, own, true, l.spared()...)
 	if compiler.Failed() {
 		return c, compileStop(l.name, compiler.Errors)
 	}
 	if name == pointExec {
-		compiler, query, c.beyond = guarded(compiler, modulesOf(name, modules, all), query, l.spared()...)
+		compiler, query, c.beyond = guarded(compiler, copies(own), query, l.spared()...)
 	}
 	c.query, err = rego.New(
 		rego.Compiler(compiler),
@@ -321,14 +323,23 @@ func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string, 
 	return compiler, strings.TrimSuffix(query, "}") + fmt.Sprintf(", %q: data.%s.%s}", guardSet, pointExec, guardSet), false
 }
 
-// modulesOf copies the point's modules, and those of the library that they reach: it
+// copies are for what changes modules; a compiler changes copies of its own.
+func copies(modules map[string]*ast.Module) map[string]*ast.Module {
+	c := maps.Clone(modules)
+	for file, m := range c {
+		c[file] = m.Copy()
+	}
+	return c
+}
+
+// modulesOf are the point's modules, and those of the library that they reach: it
 // is larger than the rules of a small point.
 func modulesOf(point string, modules map[string]*ast.Module, all *atlas) map[string]*ast.Module {
 	own, reached, left := map[string]*ast.Module{}, []*ast.Module{}, map[*ast.Module]string{}
 	for file, m := range modules {
 		switch {
 		case packageOf(m) == point:
-			own[file], reached = m.Copy(), append(reached, m)
+			own[file], reached = m, append(reached, m)
 		case inLib(packageOf(m)):
 			left[m] = file
 		}
@@ -336,7 +347,7 @@ func modulesOf(point string, modules map[string]*ast.Module, all *atlas) map[str
 	reach := func(m *ast.Module) {
 		if file, ok := left[m]; ok {
 			delete(left, m)
-			own[file], reached = m.Copy(), append(reached, m)
+			own[file], reached = m, append(reached, m)
 		}
 	}
 	for len(reached) > 0 && len(left) > 0 {

@@ -131,7 +131,7 @@ func (l *layer) compileAll(ctx context.Context, modules map[string]*ast.Module) 
 		if l.query(name) == "" {
 			continue
 		}
-		own := modulesOf(name, modules, all)
+		own := copies(modulesOf(name, modules, all))
 		for _, m := range own {
 			m.Annotations = nil
 		}
