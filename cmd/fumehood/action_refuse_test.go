@@ -123,6 +123,7 @@ func release(change func(string) string) func(*testing.T, *installer) {
 
 // THREATS 31: wrong bytes, wherever they come from, start nothing.
 func TestInstallRefuses(t *testing.T) {
+	t.Parallel()
 	for _, c := range oneIn(t, 1, 8, refusedInstalls) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // one of them waits for retries
@@ -139,6 +140,7 @@ func TestInstallRefuses(t *testing.T) {
 // An archive that has the digest of release.env is still not unpacked over what is
 // not its own.
 func TestInstallRefusesMembers(t *testing.T) {
+	t.Parallel()
 	for name, m := range map[string]member{
 		"way up":           {name: "../fumehood", kind: tar.TypeReg},
 		"absolute":         {name: "/etc/fumehood-canary", kind: tar.TypeReg},

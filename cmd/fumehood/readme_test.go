@@ -98,6 +98,7 @@ func TestPagesLinks(t *testing.T) {
 // Every snippet of the README is run, and prints what the README says. A line of
 // three dots stands for any lines.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,9 @@ func settled(t *testing.T, g *Gateway) (most float64) {
 // Connections on which the server sends without end, and nobody reads, and as many on
 // which the program does: what waits in the gateway is bounded.
 func TestUnread(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for three seconds")
+	}
 	t.Parallel()
 	n := unreads(t)
 	_, g, _ := open(t, nil)

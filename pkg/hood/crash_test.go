@@ -28,6 +28,7 @@ func fake(o *hood.Observer, log hood.Log, runner hood.Runner) *hood.Hood {
 // THREATS 30: what a fumehood that was killed at any moment leaves verifies, and the
 // events in it are the first ones, without a gap.
 func TestCutAnywhere(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	log, err := audit.Create(path, audit.Options{Origin: "cut"})
 	if err != nil {

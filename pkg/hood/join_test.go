@@ -99,6 +99,7 @@ func TestJoin(t *testing.T) {
 
 // What nobody can be found for does not wait for the end of the command.
 func TestParkedFlowIsWritten(t *testing.T) {
+	t.Parallel()
 	h, k := watching(t, &world{}, whole())
 	w := k.world
 	w.during = func(context.Context) {
@@ -118,6 +119,7 @@ func TestParkedFlowIsWritten(t *testing.T) {
 
 // What is kept to find out who it was is bounded, whatever a command does.
 func TestJoinerIsBounded(t *testing.T) {
+	t.Parallel()
 	var j joiner
 	ready := 0
 	for i := range 3 * mostPlaces {

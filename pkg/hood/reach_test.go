@@ -103,6 +103,7 @@ func TestToldOnce(t *testing.T) {
 
 // A flood of names crowds out neither the refusals nor the log: it is counted.
 func TestManyFlows(t *testing.T) {
+	t.Parallel()
 	h, k := watching(t, &world{}, whole())
 	k.world.during = func(context.Context) {
 		for i := range mostFlows + 500 {

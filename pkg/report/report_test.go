@@ -74,6 +74,7 @@ func decode(t *testing.T, data []byte) proposal.Report {
 }
 
 func TestAttacksEverywhere(t *testing.T) {
+	t.Parallel()
 	for _, a := range append(attacks, strings.Join(attacks, " "), strings.Join(attacks, "\n")) {
 		r := everywhere(a)
 		checkComment(t, r, Markdown(r))
@@ -91,6 +92,7 @@ func TestAttacksEverywhere(t *testing.T) {
 
 // TestEveryLimit composes at limits that force each level of detail.
 func TestEveryLimit(t *testing.T) {
+	t.Parallel()
 	for name, r := range cases() {
 		for _, limit := range []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment} {
 			got := Page{Parts: []Part{{Report: r}}, Limit: limit}.Markdown()

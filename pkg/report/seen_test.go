@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -236,9 +237,10 @@ func TestReadRefusesObservations(t *testing.T) {
 // However much 200 commands do, and whatever they call it, the comment holds what
 // matters and keeps to its limit.
 func TestManyObservations(t *testing.T) {
+	t.Parallel()
 	for name, s := range map[string]string{"long": strings.Repeat("w&rd ", 200), "attack": strings.Join(attacks, " ")} {
 		var records []proposal.Record
-		for i := range 200 {
+		for i := range sample.Rounds(t, 200, 200, 70) {
 			r := ran(fmt.Sprintf("c%03d", i), "make "+s, proposal.Exited, i%2, "out\n", "err\n")
 			o := oddly(s)
 			o.Programs = slices.Repeat(o.Programs[:1], 60)

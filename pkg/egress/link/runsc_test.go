@@ -107,6 +107,9 @@ func occupy(s *stack.Stack, device stack.LinkEndpoint, w *world) (errs []error) 
 // The host kernel sees every frame that is meant for gVisor's stack beside it. It has no
 // address there, so it neither answers nor resets what the sandbox does.
 func TestHostKernelStaysOutOfTheSandboxesConnections(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for four seconds")
+	}
 	w := newWorld(t, &world{admit: admitEcho}, Config{})
 	s := sandboxed(t, w)
 	for _, way := range ways {

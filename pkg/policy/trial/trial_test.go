@@ -212,6 +212,9 @@ func TestBrokenTestFile(t *testing.T) {
 
 // What loops or eats memory is named, and what comes after it still runs.
 func TestTestsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("evaluates for three seconds")
+	}
 	const rego = `package fumehood.command
 
 test_a_loop if {

@@ -176,6 +176,7 @@ func TestAnswerQuotesHeader(t *testing.T) {
 }
 
 func TestHang(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -193,6 +194,7 @@ func TestHang(t *testing.T) {
 
 // Nobody there is found out soon, and not waited for.
 func TestNobody(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

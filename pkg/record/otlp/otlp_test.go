@@ -197,6 +197,7 @@ func TestFlood(t *testing.T) {
 // Whatever strangers write, what is sent is short, valid UTF-8 and without control
 // characters.
 func TestHostileText(t *testing.T) {
+	t.Parallel()
 	for name, s := range map[string]string{
 		"newline": "a\nb\r\n::error::x", "controls": "\x00\x1b[31m\x07\x7f\u0085", "bidi": "\u202ecod\u202c\u200b", "invalid": "\xff\xfe",
 		"long": strings.Repeat("x", 60<<10), "wide": strings.Repeat("😀", 10<<10), "nested": strings.Repeat("\x1b", 60<<10),

@@ -74,6 +74,9 @@ func TestFindHolds(t *testing.T) {
 // A user who may only read the cache cannot stop fumehood with a lock, but waiting for it
 // can be given up.
 func TestHoldAgainstAStrangersLock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for five seconds")
+	}
 	t.Parallel()
 	dir := oldBuilds(t, t.TempDir(), 1)[0]
 	file, err := os.Open(dir)
