@@ -155,9 +155,11 @@ func (w *way) enter() *span {
 
 // within returns ctx, ended by the end of s too.
 func (s *span) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
+	// A child of the span's: when that has been cancelled this one has. What follows may
+	// close the connection, and who sees that asks which of the two ended it.
+	own, cancel := context.WithCancel(s.ctx)
+	stop := context.AfterFunc(ctx, cancel)
+	return own, func() { stop(); cancel() }
 }
 
 // Query answers a look-up.

@@ -70,20 +70,25 @@ func (s *session) lower(most proposal.Bytes) {
 func (s *session) run(ctx context.Context) {
 	serving, cancel := context.WithTimeout(ctx, s.relay.options.Limits.Total)
 	defer cancel()
-	stop := context.AfterFunc(serving, func() {
-		if ctx.Err() != nil {
-			s.end("cut", "the command has ended, or the run")
-		} else {
-			s.end("timeout", "the connection was open for too long")
-		}
-		s.close()
-	})
+	stop := context.AfterFunc(serving, func() { s.interrupt(ctx); s.close() })
 	idle := s.watchIdle()
 	s.serve(serving)
+	if serving.Err() != nil { // who cancels may close the connection before that function runs
+		s.interrupt(ctx)
+	}
 	stop()
 	idle.Stop()
 	s.close()
 	s.tell()
+}
+
+// interrupt notes why the session cannot go on, where ctx is that of the command.
+func (s *session) interrupt(ctx context.Context) {
+	if ctx.Err() != nil {
+		s.end("cut", "the command has ended, or the run")
+		return
+	}
+	s.end("timeout", "the connection was open for too long")
 }
 
 // serve finds the way that the connection goes.
