@@ -153,7 +153,7 @@ func TestSlotsAreDangerous(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	texts, tried, alive := slices.Concat(slices.Collect(maps.Values(slotTexts(t)))...), 0, 0
 	slices.Sort(texts)
-	for tried < 400 {
+	for rounds := sample.Rounds(t, 400, 200, 100); tried < rounds; {
 		text := texts[random.IntN(len(texts))]
 		if len(Analyze(proposal.Proposal{Run: text}).Unknowns) == 0 {
 			continue
@@ -164,7 +164,7 @@ func TestSlotsAreDangerous(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d refused texts run the hidden program", alive, tried)
-	if alive < 20 {
+	if alive < tried/20 {
 		t.Error("the canaries are dead")
 	}
 }

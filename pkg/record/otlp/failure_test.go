@@ -46,6 +46,7 @@ func status(codes ...int) func(int, http.ResponseWriter, *http.Request) bool {
 
 // TestAnswers: whatever a collector answers, sending ends soon, with what went wrong.
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		answer func(int, http.ResponseWriter, *http.Request) bool
