@@ -103,7 +103,7 @@ var mistakes = []mistake{
 // comment; the conclusion is "error"; nothing runs that should not; what ran is kept.
 func TestActionClumsy(t *testing.T) {
 	t.Parallel()
-	for _, m := range oneIn(t, 2, len(mistakes), mistakes) {
+	for _, m := range oneIn(t, 3, len(mistakes), mistakes) {
 		t.Run(m.name, func(t *testing.T) {
 			w := newWorld(t, m.fork, m.base, nil)
 			if m.prepare != nil {
@@ -174,7 +174,7 @@ func TestActionClumsyReport(t *testing.T) {
 		{name: "actions not to be read", prepare: only("contents:read", "pull_requests:write"), upload: true, code: "github.not-found", hint: "actions: read", silent: true},
 		{name: "comments not to be written", prepare: only("contents:read", "pull_requests:read", "actions:read"), upload: true, code: "github.permission", hint: "pull-requests: write", silent: true},
 	}
-	for _, test := range oneIn(t, 2, len(tests), tests) {
+	for _, test := range oneIn(t, 3, len(tests), tests) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, true, test.base, nil)
 			w.permit("contents:read", "pull_requests:read")
@@ -224,7 +224,7 @@ func TestActionNoMistake(t *testing.T) {
 		{mistake{name: "nothing fails, not even fumehood", env: []string{"INPUT_FAIL_ON=never", "INPUT_PLAN=plan.json"}}, "error", "plan.unreadable", true},
 		{mistake{name: "a folder of a monorepo", env: []string{"INPUT_WORKING_DIRECTORY=notes", "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: cat new.txt}\n"}}, "success", "two", true},
 	}
-	for _, test := range oneIn(t, 2, len(tests), tests) {
+	for _, test := range oneIn(t, 3, len(tests), tests) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, test.fork, nil, nil)
 			if test.prepare != nil {
@@ -282,7 +282,7 @@ func TestBotClumsy(t *testing.T) {
 		{name: "actions not to be read", body: "/fumehood run ls", permit: []string{"contents:read", "pull_requests:write"}, code: exitStopped, answer: []string{"Nothing was started", "actions: read"}},
 		{name: "the run job without a request", body: "/fumehood run ls", env: []string{"INPUT_PHASE=run"}, code: exitStopped},
 	}
-	for _, test := range oneIn(t, 2, len(tests), tests) {
+	for _, test := range oneIn(t, 3, len(tests), tests) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, false, test.base, nil)
 			if test.permit != nil {

@@ -166,7 +166,7 @@ func TestActionPlanPathStaysInTheWorkspace(t *testing.T) {
 		"a link to itself": func(path string) error { return os.Symlink(filepath.Base(path), path) },
 	}
 	w := newWorld(t, false, nil, nil)
-	for _, name := range keysOneIn(t, 2, len(tests), tests) {
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
 		place := tests[name]
 		for _, input := range []string{"pr/plan.yaml", "absolute"} {
 			t.Run(name+", "+input, func(t *testing.T) {
@@ -535,7 +535,7 @@ func TestBotForgedRequest(t *testing.T) {
 		"none":               "",
 	}
 	w.permit("contents:read", "pull_requests:read")
-	for _, name := range keysOneIn(t, 2, len(tests), tests) {
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
 		request := tests[name]
 		t.Run(name, func(t *testing.T) {
 			s := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+request)
@@ -699,7 +699,7 @@ func TestBotImpostors(t *testing.T) {
 		"capital digits":           {"/fumehood approve " + strings.ToUpper(w.head), nil},
 		"two commits":              {approve + " " + w.base[:12], nil},
 	}
-	for _, name := range keysOneIn(t, 2, len(tests), tests) {
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			w.later()
@@ -832,7 +832,7 @@ func TestActionHostileArchives(t *testing.T) {
 			return zipOf(t, append(without(good, ""), zipMember{name: "../../../etc/passwd", data: []byte("x")}, zipMember{name: "/root/.bashrc"}, zipMember{name: "x", mode: os.ModeSymlink, data: []byte("/etc")}))
 		}, "1 succeeded"},
 	}
-	for _, name := range keysOneIn(t, 2, len(tests), tests) {
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			w.runID += 10
@@ -1086,7 +1086,7 @@ func TestActionMisbehavingGitHub(t *testing.T) {
 			faults[test.name+" "+op] = test.fault
 		}
 	}
-	for _, name := range keysOneIn(t, 2, len(faults), faults) {
+	for _, name := range keysOneIn(t, 3, len(faults), faults) {
 		t.Run(name, func(t *testing.T) { t.Parallel(); checkFault(t, faults[name]) })
 	}
 }
@@ -1156,7 +1156,7 @@ func TestActionPolicyPathTricks(t *testing.T) {
 		"..": "input.invalid", "/etc": "input.invalid", "rules/../../x": "input.invalid", `rules\..\x`: "input.invalid",
 		"linked": "not a folder", "outside": "not a folder", "file": "not a folder", ".git": "policy.", "RULES": "policy.", "rules/ask.rego": "not a folder", "--output=x": "policy.", ":(top)rules": "policy.", "rul*": "policy.",
 	}
-	for _, input := range keysOneIn(t, 2, len(tests), tests) {
+	for _, input := range keysOneIn(t, 3, len(tests), tests) {
 		code := tests[input]
 		t.Run(input, func(t *testing.T) {
 			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan, "INPUT_POLICY="+input)
@@ -1261,7 +1261,7 @@ func TestActionHostileCheckout(t *testing.T) {
 		},
 	}
 	w := newWorld(t, false, nil, nil)
-	for _, name := range keysOneIn(t, 2, len(tests), tests) {
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
 		change := tests[name]
 		t.Run(name, func(t *testing.T) {
 			above, place := t.TempDir(), t.TempDir()

@@ -80,7 +80,7 @@ func TestActionForgedArtifact(t *testing.T) {
 	}
 	w := newWorld(t, true, nil, nil)
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil))
-	for _, name := range keysOneIn(t, 2, len(tests), tests) {
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			w.runID += 10

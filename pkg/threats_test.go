@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pkg
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// docs/THREATS.md names tests that exist.
+func TestThreats(t *testing.T) {
+	page, err := os.ReadFile("../docs/THREATS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := testCode(t)
+	named := 0
+	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(string(page), -1) {
+		switch name := m[1]; {
+		case regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w*$`).MatchString(name):
+			named++
+			if !strings.Contains(code, "\nfunc "+name+"(") {
+				t.Errorf("there is no test %s", name)
+			}
+		case strings.HasSuffix(name, ".txtar"):
+			named++
+			if found, _ := filepath.Glob("../testdata/script/" + filepath.Base(name)); len(found) != 1 {
+				t.Errorf("there is no script %s", name)
+			}
+		case strings.HasPrefix(name, "pkg/") || strings.HasPrefix(name, "policies/"):
+			if found, _ := filepath.Glob("../" + name); len(found) == 0 {
+				t.Errorf("there is no %s", name)
+			}
+		}
+	}
+	if named < 10 {
+		t.Errorf("%d tests are named", named)
+	}
+}
+
+// testCode is the text of all tests.
+func testCode(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all.Write(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
