@@ -12,3 +12,4 @@ func TestWholeSlots(t *testing.T)                  { TestSlots(t) }
 func TestWholeDials(t *testing.T)                  { TestDials(t) }
 func TestWholeSamplesAgainstBash(t *testing.T)     { TestSamplesAgainstBash(t) }
 func TestWholeRandomTextsAgainstBash(t *testing.T) { TestRandomTextsAgainstBash(t) }
+func TestWholeSlotsAreDangerous(t *testing.T)      { TestSlotsAreDangerous(t) }
