@@ -118,6 +118,8 @@ func slotTexts(t *testing.T) map[string][]string {
 
 func bashPrints(t *testing.T, text string) []string {
 	t.Helper()
+	tracing.Lock()
+	defer tracing.Unlock()
 	out, err := exec.Command("bash", "-c", text).Output()
 	if err != nil {
 		t.Fatal(err)

@@ -83,8 +83,14 @@ func (l lab) traceDash(t testing.TB, text string) [][]string {
 	return l.traceShell(t, []string{"/bin/dash"}, text)
 }
 
+// tracing is held while a tracer waits: it takes every child of its thread, and who
+// starts a child that another shall wait for needs all of it.
+var tracing sync.RWMutex
+
 func (l lab) traceShell(t testing.TB, shell []string, text string) [][]string {
 	t.Helper()
+	tracing.RLock()
+	defer tracing.RUnlock()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(shell[0], append(shell[1:], "-c", text)...)

@@ -120,6 +120,9 @@ func (r *Resolver) find(ctx context.Context, name string) ([]netip.Addr, error) 
 	}
 	// Whoever asked first may go away; the others still want to know.
 	answer := r.flight.DoChan(name, func() (any, error) {
+		if f, ok := r.remembered(name); ok { // since we looked
+			return f.addrs, nil
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience.resolve)
 		defer cancel()
 		f, err := r.lookup(ctx, name)
