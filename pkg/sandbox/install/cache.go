@@ -146,6 +146,9 @@ func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 	if err := makeBuildsDir(builds); err != nil {
 		return buildFailure("cannot make the cache", err)
 	}
+	if err := checkReach(builds); err != nil {
+		return err // before a build that nobody could start
+	}
 	unlock, err := lock(ctx, filepath.Join(builds, "lock"), progress)
 	if err != nil {
 		return buildFailure("cannot lock the cache", err)

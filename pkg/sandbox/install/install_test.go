@@ -88,7 +88,7 @@ func TestNothingIsFound(t *testing.T) {
 
 func TestBuildWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	cache := t.TempDir()
+	cache := openTempDir(t)
 	_, err := install.Find(t.Context(), install.Options{CacheDir: cache, Build: true})
 	wantStop(t, err, install.CodeBuild, "cannot find the go command")
 	left, err := filepath.Glob(filepath.Join(cache, "runsc", "*", "*"))
