@@ -4,6 +4,7 @@ package parse
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -79,7 +80,7 @@ func (w *walker) braces(word *syntax.Word) []*syntax.Word {
 		return []*syntax.Word{word}
 	}
 	cloned := &syntax.Word{Parts: append([]syntax.WordPart{}, word.Parts...)}
-	if !regular(text) || !syntax.SplitBraces(cloned) {
+	if !regular(text) || namesMore(word) || !syntax.SplitBraces(cloned) {
 		return nil
 	}
 	var out []*syntax.Word
@@ -92,6 +93,15 @@ func (w *walker) braces(word *syntax.Word) []*syntax.Word {
 		out = append(out, &copied)
 	}
 	return out
+}
+
+// namesMore reports whether braces may lengthen the name of a variable: {$a,b}c is $ac
+// and bc.
+func namesMore(word *syntax.Word) bool {
+	return slices.ContainsFunc(word.Parts, func(part syntax.WordPart) bool {
+		p, ok := part.(*syntax.ParamExp)
+		return ok && p.Short
+	})
 }
 
 // braceText is word with a 0 byte for each part and character that is quoted.
@@ -143,8 +153,12 @@ func bashExpands(text string) bool {
 var sequence = regexp.MustCompile(`^(-?\d{1,4}\.\.-?\d{1,4}|[a-z]\.\.[a-z]|[A-Z]\.\.[A-Z])(\.\.-?[1-9]\d{0,3})?$`)
 
 // regular reports whether all braces of text are balanced and each holds a comma of its
-// own or a plain sequence.
+// own or a plain sequence. Braces are expanded as text, before all else: a dollar sign
+// that stands for itself as written ({,$}HOME) may begin an expansion in what they become.
 func regular(text string) bool {
+	if strings.Contains(text, "$") {
+		return false
+	}
 	var open, commas []int
 	for i, c := range []byte(text) {
 		last := len(open) - 1

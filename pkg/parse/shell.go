@@ -68,7 +68,7 @@ func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
 					return nil, false, false
 				}
 			}
-		case len(a.Value) > 1 && a.Value[0] == '+':
+		case a.Value != "" && a.Value[0] == '+': // alone as well: sh -c + ls runs ls
 			w.unknown(unknownShellFile, a.span)
 			return nil, false, false
 		default:
