@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -164,12 +165,11 @@ func (allower) Decide(context.Context, proposal.Proposal, proposal.Analysis) (pr
 func inside(b *testing.B, workspace, text string, watched bool) proposal.Result {
 	b.Helper()
 	dir := b.TempDir()
-	s := setup{workspace: workspace, artifacts: filepath.Join(dir, "files")}
 	root, err := rootfs.Open("host", "/usr/local/go/bin:/usr/bin:/bin")
 	if err != nil {
 		b.Fatal(err)
 	}
-	o, err := s.sandboxOptions(root, installtest.Runsc(b))
+	o, err := gate.SandboxOptions(workspace, root, installtest.Runsc(b))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -187,8 +187,8 @@ func inside(b *testing.B, workspace, text string, watched bool) proposal.Result 
 		if err != nil {
 			b.Fatal(err)
 		}
-		observer, gate := watch(b.Context(), engine, log, &o)
-		h.Observer, h.Begin = observer, gate.Begin
+		observer, lineage := gate.Watch(b.Context(), engine, log, &o)
+		h.Observer, h.Begin = observer, lineage.Begin
 	}
 	report, err := h.Run(b.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "x", Run: text}}}, proposal.Run{})
 	if err != nil {
