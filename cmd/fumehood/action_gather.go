@@ -318,7 +318,10 @@ func (j *job) redecide(engine *policy.Engine, l *leg) error {
 			return err
 		}
 	}
-	h := &hood.Hood{Parse: gate.Analyze, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, gate.Analyze).Advise}
+	h, err := hood.New(hood.Parts{Parse: gate.Analyze, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, gate.Analyze).Advise})
+	if err != nil {
+		return err
+	}
 	doubts, err := h.Redecide(j.ctx, gate.InDirectory(l.plan, l.report.Run.Cwd), l.report)
 	if err != nil {
 		return err

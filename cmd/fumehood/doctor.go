@@ -187,8 +187,11 @@ func (c *call) tryCommand(r install.Runsc, text string) (proposal.Result, propos
 	if err != nil {
 		return proposal.Result{}, limits, err
 	}
-	options.Limits = limits
-	runner := sandbox.New(options)
+	options.Limits, options.UnwatchedUnsafe = limits, true // the command is ours
+	runner, err := sandbox.New(options)
+	if err != nil {
+		return proposal.Result{}, limits, err
+	}
 	defer runner.Close()
 	result, err := runner.Run(c.ctx, proposal.Execution{ID: "doctor", Text: text, Grant: proposal.Grant{Limits: limits}})
 	return result, limits, err

@@ -127,7 +127,10 @@ func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 	if err := g.usable(); err != nil {
 		return nil, err
 	}
-	h := &hood.Hood{Parse: Analyze, Policy: g.engine, Now: time.Now, Ceiling: g.o.Ceiling, Advise: policy.NewAdviser(g.engine, Analyze).Advise}
+	h, err := hood.New(hood.Parts{Parse: Analyze, Policy: g.engine, Now: time.Now, Ceiling: g.o.Ceiling, Advise: policy.NewAdviser(g.engine, Analyze).Advise})
+	if err != nil {
+		return nil, err
+	}
 	records, err := h.Check(ctx, InDirectory(plan, g.o.Subject.Cwd))
 	g.warn(g.engine.Warnings()...)
 	return records, err

@@ -95,25 +95,24 @@ func (g *Gate) open(ctx context.Context, plan proposal.Plan) (*run, error) {
 	if r.log, err = audit.Create(at.audit, audit.Options{Origin: "fumehood/" + id, Signer: g.o.Signer}); err != nil {
 		return r, err
 	}
-	r.wire(ctx)
-	return r, nil
+	return r, r.wire(ctx)
 }
 
 // wire connects the stages to each other.
-func (r *run) wire(ctx context.Context) {
+func (r *run) wire(ctx context.Context) (err error) {
 	g := r.gate
 	r.sandbox.Env, r.sandbox.Binds = maps.Clone(r.sandbox.Env), slices.Clone(r.sandbox.Binds) // the network adds to them
 	observer, lineage := Watch(ctx, g.engine, r.log, &r.sandbox)
-	observer.Clean = r.outlet.Event
 	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
-	r.hood = &hood.Hood{
+	r.hood, err = hood.New(hood.Parts{
 		Parse: Analyze, Policy: g.engine, Log: r.log, Now: time.Now, Progress: g.o.Progress,
 		Ceiling: g.o.Ceiling, Observer: observer, Network: r.network, Outlet: r.outlet, Advise: policy.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			r.sandbox.Limits = l
-			return sandbox.New(r.sandbox), nil
+			return sandbox.New(r.sandbox)
 		},
-	}
+	})
+	return err
 }
 
 // seal ends the log and says in the report how to verify it.
