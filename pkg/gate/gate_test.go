@@ -163,8 +163,13 @@ func TestUnsafeIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	report, err := g.Run(t.Context(), decode(t, "schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: curl https://example.com}\n"))
-	if err != nil || len(report.Run.Unenforced) != 2 || report.Run.Mode != "observe" || report.Records[0].Decision.Effect == proposal.Allow {
+	p := decode(t, "schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: curl https://example.com}\n")
+	first, err := g.Run(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := g.Run(t.Context(), p) // a gate runs one plan after the other, each with its log
+	if err != nil || report.Run.ID == first.Run.ID || report.Audit.File == first.Audit.File || len(report.Run.Unenforced) != 2 || report.Run.Mode != "observe" || report.Records[0].Decision.Effect == proposal.Allow {
 		t.Errorf("%v: %+v", err, report)
 	}
 }
