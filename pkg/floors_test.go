@@ -20,7 +20,7 @@ var floors = map[string]int{
 
 	"pkg/replay": 5,
 
-	"pkg/report": 4, "pkg/comment": 4, "pkg/action": 4, "pkg/bot": 4, "pkg/record": 4,
+	"pkg/gate": 4, "pkg/report": 4, "pkg/comment": 4, "pkg/action": 4, "pkg/bot": 4, "pkg/record": 4,
 
 	"pkg/hood": 3,
 

@@ -10,9 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
-	"slices"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -67,28 +66,16 @@ func aboutError(path string, err error) error {
 		Hint: "--about is written by fumehood action; from a desk leave it out", Err: err}
 }
 
-// describe adds what a knows to run, whose policies were named so.
-func (a about) describe(run *proposal.Run, named []string) {
-	for i, name := range named {
-		if origin, ok := a.Policies[name]; ok {
-			origin.Role = run.Policies[i].Role
-			run.Policies[i] = origin
-		}
-	}
+// describe adds what a knows to run.
+func (a about) describe(run *proposal.Run) {
 	run.Repository, run.Fork, run.PR = a.Repository, a.Fork, a.PR
 	run.HeadSHA, run.BaseSHA, run.Left, run.Approval = a.HeadSHA, a.BaseSHA, a.Left, a.Approval
 	run.Cwd = a.Cwd
 	run.Unenforced = append(run.Unenforced, a.Unenforced...)
 }
 
-// inFolder returns p with its commands in folder.
-func inFolder(p proposal.Plan, folder string) proposal.Plan {
-	if folder == "" || folder == "." {
-		return p
-	}
-	p.Proposals = slices.Clone(p.Proposals)
-	for i := range p.Proposals {
-		p.Proposals[i].Cwd = path.Join(folder, p.Proposals[i].Cwd)
-	}
-	return p
+// subject is what the gate's reports say of the pull request.
+func (a about) subject() gate.Subject {
+	return gate.Subject{Repository: a.Repository, Fork: a.Fork, PR: a.PR, HeadSHA: a.HeadSHA, BaseSHA: a.BaseSHA,
+		Cwd: a.Cwd, Left: a.Left, Unenforced: a.Unenforced, Approval: a.Approval}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -317,8 +318,11 @@ func (j *job) redecide(engine *policy.Engine, l *leg) error {
 			return err
 		}
 	}
-	h := &hood.Hood{Parse: analyse, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, analyse).Advise}
-	doubts, err := h.Redecide(j.ctx, inFolder(l.plan, l.report.Run.Cwd), l.report)
+	h, err := hood.New(hood.Parts{Parse: gate.Analyze, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, gate.Analyze).Advise})
+	if err != nil {
+		return err
+	}
+	doubts, err := h.Redecide(j.ctx, gate.InDirectory(l.plan, l.report.Run.Cwd), l.report)
 	if err != nil {
 		return err
 	}

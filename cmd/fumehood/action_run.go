@@ -272,7 +272,7 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 func (j *job) registries(l leg) (string, error) {
 	var asked []string
 	for _, p := range l.plan.Proposals {
-		asked = append(asked, registriesIn(p.Network)...)
+		asked = append(asked, registry.Named(p.Network)...)
 	}
 	found, err := registry.Discover(j.ctx, asked)
 	if err != nil {

@@ -8,10 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
-	"github.com/fumehood/fumehood/pkg/hood"
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -47,16 +45,21 @@ func checkPlan(c *call) int {
 	if !ok {
 		return code
 	}
-	engine, err := policies.engine(c.ctx, false)
+	o := gate.Options{DecideOnly: true}
+	var err error
+	if o.Policies, err = policies.gate(c.ctx, nil); err != nil {
+		return c.stopped(err)
+	}
+	g, err := newGate(c.ctx, o)
 	if err != nil {
 		return c.stopped(err)
 	}
-	h := &hood.Hood{Parse: analyse, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, analyse).Advise}
-	records, err := h.Check(c.ctx, p)
+	defer g.Close()
+	records, err := g.Check(c.ctx, p)
 	if err != nil {
 		return c.stopped(err)
 	}
-	c.warn(engine)
+	c.warn(g.Warnings())
 	return c.printRecords(records, asJSON)
 }
 

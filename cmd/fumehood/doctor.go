@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/egress/netns"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -78,7 +79,7 @@ func runDoctor(c *call) int {
 
 func (c *call) examine(s *setup) []check {
 	checks := []check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}
-	if checkPrivilege() != nil {
+	if gate.Privileged() != nil {
 		return checks // building runsc would take a minute or two, and nothing could run in it
 	}
 	runsc, err := install.Find(c.ctx, install.Options{Path: s.runsc, Build: true, Progress: newProgress(c.stderr).always})
@@ -105,7 +106,7 @@ func checkSystem() check {
 }
 
 func checkRoot() check {
-	if checkPrivilege() == nil {
+	if gate.Privileged() == nil {
 		return check{Name: "root", State: "ok", Detail: "cgroups, mounts and namespaces can be made"}
 	}
 	return check{Name: "root", State: "missing", Detail: "cgroups, mounts and namespaces need root", Fix: "run fumehood as root or with sudo"}
@@ -182,12 +183,15 @@ func (c *call) tryCommand(r install.Runsc, text string) (proposal.Result, propos
 		return proposal.Result{}, limits, err
 	}
 	defer os.RemoveAll(workspace)
-	options, err := (&setup{workspace: workspace}).sandboxOptions(root, r)
+	options, err := gate.SandboxOptions(workspace, root, r)
 	if err != nil {
 		return proposal.Result{}, limits, err
 	}
-	options.Limits = limits
-	runner := sandbox.New(options)
+	options.Limits, options.UnwatchedUnsafe = limits, true // the command is ours
+	runner, err := sandbox.New(options)
+	if err != nil {
+		return proposal.Result{}, limits, err
+	}
 	defer runner.Close()
 	result, err := runner.Run(c.ctx, proposal.Execution{ID: "doctor", Text: text, Grant: proposal.Grant{Limits: limits}})
 	return result, limits, err

@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -164,12 +166,11 @@ func (allower) Decide(context.Context, proposal.Proposal, proposal.Analysis) (pr
 func inside(b *testing.B, workspace, text string, watched bool) proposal.Result {
 	b.Helper()
 	dir := b.TempDir()
-	s := setup{workspace: workspace, artifacts: filepath.Join(dir, "files")}
 	root, err := rootfs.Open("host", "/usr/local/go/bin:/usr/bin:/bin")
 	if err != nil {
 		b.Fatal(err)
 	}
-	o, err := s.sandboxOptions(root, installtest.Runsc(b))
+	o, err := gate.SandboxOptions(workspace, root, installtest.Runsc(b))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -178,17 +179,25 @@ func inside(b *testing.B, workspace, text string, watched bool) proposal.Result 
 		b.Fatal(err)
 	}
 	defer log.Close()
-	h := hood.Hood{Parse: parse.Analyze, Policy: allower{}, Log: log, Now: time.Now, Sandbox: func(l proposal.Limits) (hood.Runner, error) {
-		o.Limits = l
-		return sandbox.New(o), nil
-	}}
-	if watched {
-		engine, err := policy.New(b.Context(), policy.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		observer, gate := watch(b.Context(), engine, log, &o)
-		h.Observer, h.Begin = observer, gate.Begin
+	engine, err := policy.New(b.Context(), policy.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	observer, lineage := gate.Watch(b.Context(), engine, log, &o)
+	if !watched {
+		o.Exec, o.Event, o.UnwatchedUnsafe = nil, nil, true
+	}
+	u, err := outlet.New(outlet.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: allower{}, Log: log, Now: time.Now, Observer: observer, Outlet: u, Begin: lineage.Begin,
+		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
+			o.Limits = l
+			return sandbox.New(o)
+		}})
+	if err != nil {
+		b.Fatal(err)
 	}
 	report, err := h.Run(b.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "x", Run: text}}}, proposal.Run{})
 	if err != nil {

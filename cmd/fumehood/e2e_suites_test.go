@@ -19,10 +19,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	voice "github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
 // A suite is the tests of a project that none of us wrote, and how they are run.
@@ -154,7 +156,11 @@ func (s suite) native(t *testing.T, d desk) verdict {
 	cmd.Dir = d.path("native")
 	cmd.Env = []string{"PATH=" + root.Path, "HOME=" + d.path("home"), "TMPDIR=" + d.path("tmp"), "USER=fumehood", "LOGNAME=fumehood",
 		"SHELL=/bin/bash", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TERM=dumb", "GOMODCACHE=" + goCache(t)}
-	for name, value := range toolEnv() {
+	o, err := gate.SandboxOptions(d.path("ws"), root, install.Runsc{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range o.Env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	var output bytes.Buffer

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -78,6 +79,31 @@ func (p *chosen) engine(ctx context.Context, observe bool) (*policy.Engine, erro
 		return nil, err
 	}
 	return newEngine(ctx, policy.Options{Layers: layers, Observe: observe})
+}
+
+// gate is them for a gate; origins replaces where those came from that were named so.
+func (p *chosen) gate(ctx context.Context, origins map[string]policysource.Origin) ([]gate.Policy, error) {
+	layers, err := p.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []gate.Policy
+	shipped := len(p.origins) - len(layers) // comes first, and is no layer of ours
+	for i, l := range layers {
+		origin := p.origins[shipped+i]
+		if known, ok := origins[p.named[shipped+i]]; ok {
+			known.Role, origin = origin.Role, known
+		}
+		list = append(list, gate.Policy{Layer: l, Origin: origin})
+	}
+	return list, nil
+}
+
+// newGate is gate.New under newEngine's rules for collecting garbage.
+func newGate(ctx context.Context, o gate.Options) (*gate.Gate, error) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(128 << 20))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	return gate.New(ctx, o)
 }
 
 // newEngine is policy.New, and collects garbage only where there is much: a start makes

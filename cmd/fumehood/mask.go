@@ -5,15 +5,14 @@
 package main
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/outlet"
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -38,9 +37,9 @@ func (s *setup) readMasks(stdin io.Reader) (err error) {
 			return err
 		}
 	}
-	masks, err := s.masked()
+	o, err := s.secrets()
 	if err == nil {
-		s.early, err = outlet.New(outlet.Options{Masks: masks})
+		s.early, err = gate.NewRedactor(o)
 	}
 	return err
 }
@@ -63,8 +62,7 @@ func maskError(message string) error {
 		Hint: "for example --mask NPM_TOKEN with NPM_TOKEN in the environment; sudo drops variables without --preserve-env"}
 }
 
-// masked are the values that never leave: those of --mask and --credential, and what was
-// handed over.
+// masked are the values of --mask, and what was handed over.
 func (s *setup) masked() ([]outlet.Mask, error) {
 	masks := s.handed
 	for _, name := range s.masks {
@@ -74,43 +72,22 @@ func (s *setup) masked() ([]outlet.Mask, error) {
 		}
 		masks = append(masks, m)
 	}
-	for _, text := range s.credentials {
-		c, err := credentialOf(text)
-		if err != nil {
-			return nil, err
-		}
-		masks = append(masks, outlet.Mask{Name: c.Name, Value: c.Value})
-		for _, part := range credentialParts(c.Value) {
-			if len(part) >= outlet.LeastMask {
-				masks = append(masks, outlet.Mask{Name: c.Name, Value: part})
-			}
-		}
-	}
 	return masks, nil
 }
 
-// credentialParts are what of a header's value is as good as the whole: what stands
-// behind the scheme, and the password in it.
-func credentialParts(value string) []string {
-	scheme, token, ok := strings.Cut(value, " ")
-	if !ok {
-		return nil
+// secrets are the options of what must never be printed.
+func (s *setup) secrets() (o gate.Options, err error) {
+	if o.Masks, err = s.masked(); err != nil {
+		return o, err
 	}
-	parts := []string{token}
-	if plain, err := base64.StdEncoding.DecodeString(token); err == nil && strings.EqualFold(scheme, "basic") {
-		_, password, _ := strings.Cut(string(plain), ":")
-		parts = append(parts, string(plain), password)
+	for _, text := range s.credentials {
+		c, err := credentialOf(text)
+		if err != nil {
+			return o, err
+		}
+		o.Credentials = append(o.Credentials, c)
 	}
-	return parts
-}
-
-// newOutlet is what everything of the run passes.
-func (s *setup) newOutlet(engine *policy.Engine) error {
-	masks, err := s.masked()
-	if err == nil {
-		s.outlet, err = outlet.New(outlet.Options{Masks: masks, Decide: engine.Output, Artifacts: s.artifacts})
-	}
-	return err
+	return o, nil
 }
 
 // fit is err as it may be told: what stopped a run may speak of what it held.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -74,12 +75,12 @@ func (c *call) think(deep bool) int {
 	if err != nil {
 		return c.stopped(err)
 	}
-	adviser := policy.NewAdviser(engine, analyse)
+	adviser := policy.NewAdviser(engine, gate.Analyze)
 	all, err := s.explanations(c, adviser, deep)
 	if err != nil {
 		return c.stopped(err)
 	}
-	c.warn(engine)
+	c.warn(engine.Warnings())
 	return c.printExplanations(all, asJSON, deep)
 }
 
@@ -90,7 +91,7 @@ func (s *subject) explanations(c *call, v *policy.Adviser, deep bool) ([]policy.
 	}
 	var all []policy.Explanation
 	for _, p := range s.proposals {
-		x, err := explain(c.ctx, p, analyse(p))
+		x, err := explain(c.ctx, p, gate.Analyze(p))
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -89,7 +90,7 @@ func noPoint(err error) string {
 func (s *subject) documents(e *policy.Engine) []policy.Document {
 	var docs []policy.Document
 	for _, p := range s.proposals {
-		docs = append(docs, e.Inputs(p, analyse(p))...)
+		docs = append(docs, e.Inputs(p, gate.Analyze(p))...)
 	}
 	for _, in := range s.inputs {
 		if doc, ok := e.InputOf(in); ok {

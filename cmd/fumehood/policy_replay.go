@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/replay"
 )
 
@@ -62,7 +63,7 @@ func (of *reading) define(f *flag.FlagSet) {
 }
 
 func (of *reading) read(paths []string) (replay.Past, error) {
-	return replay.Read(paths, replay.Options{Parse: analyse, Key: of.key, Unverified: of.unverified})
+	return replay.Read(paths, replay.Options{Parse: gate.Analyze, Key: of.key, Unverified: of.unverified})
 }
 
 func replayPast(c *call) int {
@@ -118,7 +119,7 @@ func (c *call) again(paths []string, of reading, policies *chosen) (replay.Past,
 		return past, replay.Outcome{}, err
 	}
 	outcome, err := replay.Again(c.ctx, past, engine, c.counter(past))
-	c.warn(engine)
+	c.warn(engine.Warnings())
 	return past, outcome, err
 }
 

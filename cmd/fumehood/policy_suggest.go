@@ -14,6 +14,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/replay"
@@ -120,7 +121,7 @@ func (c *call) suggestion(paths []string, of reading, wanted replay.Wanted, poli
 	if err != nil {
 		return past, s, err
 	}
-	return past, s, s.Hold(c.ctx, with, analyse)
+	return past, s, s.Hold(c.ctx, with, gate.Analyze)
 }
 
 func writeSuggestion(out string, files map[string][]byte) error {

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
@@ -118,7 +119,7 @@ func testPolicy(c *call) int {
 
 // trialOf reads the policies. A false means that the call is over with this exit code.
 func (c *call) trialOf(o *tryout) (trial.Options, int, bool) {
-	options := trial.Options{Analyse: analyse, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: newProgress(c.stderr).trial}
+	options := trial.Options{Analyse: gate.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: newProgress(c.stderr).trial}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
 		return options, c.misuse("--threshold is a percentage from 0 to 100, and --timeout more than nothing"), false
 	}

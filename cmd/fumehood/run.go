@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 )
@@ -66,7 +66,7 @@ func runPlan(c *call) int {
 	return c.gate(&s, p)
 }
 
-// gate takes a plan through the hood and leaves what is to be kept of it.
+// gate takes a plan through the gate and leaves what is to be kept of it.
 func (c *call) gate(s *setup, p proposal.Plan) int {
 	if s.timeout > 0 {
 		var cancel context.CancelFunc
@@ -77,26 +77,23 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 	if err != nil {
 		return c.stopped(err)
 	}
-	defer func() { _ = heir.take(s.left()...) }() // of a run that stopped early, too
-	defer c.removeUnread(s)
-	w, err := c.wire(s, p)
-	if err != nil {
+	var g *gate.Gate
+	defer func() { _ = heir.take(s.left(g)...) }() // of a run that stopped early, too
+	if g, err = c.open(s); err != nil {
 		err = s.fit(err)
 		c.neverBegan(s, p, err)
 		return c.stopped(err)
 	}
-	defer w.log.Close()
-	r, err := w.hood.Run(c.ctx, inFolder(p, w.run.Cwd), w.run)
-	err = errors.Join(err, w.network.close())
-	err = s.fit(err)
-	c.warn(w.engine)
-	checkpoint, sealErr := w.log.Seal()
-	if sealErr != nil && err == nil {
-		err = sealErr
-		r.Error = proposal.FailureOf(err)
+	defer g.Close()
+	r, err := g.Run(c.ctx, p)
+	c.warn(g.Warnings())
+	if r.Audit == nil {
+		c.neverBegan(s, p, err)
+		return c.stopped(err)
 	}
-	r.Audit = &proposal.Audit{Origin: w.log.Origin(), Key: w.log.Key(), Entries: w.log.Entries(), Checkpoint: checkpoint, File: s.logName(w.log.Path())}
-	if out := errors.Join(c.publish(s, r), c.passOn(&s.sending, w.log.Path(), r.Audit), heir.take(s.left()...)); out != nil {
+	log := r.Audit.File
+	r.Audit.File = s.logName(log)
+	if out := errors.Join(c.publish(s, r), c.passOn(&s.sending, log, r.Audit), heir.take(s.left(g)...)); out != nil {
 		return c.stopped(errors.Join(err, out))
 	}
 	if err != nil {
@@ -112,7 +109,7 @@ func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
 	r.Run = proposal.Run{Proposer: p.Proposer, PlanDigest: p.Digest, Version: fumehoodVersion(), Mode: mode(s.observe),
 		Enforced: []string{}, Unenforced: []string{}, Start: time.Now()}
 	if a, err := readAbout(s.about); err == nil {
-		a.describe(&r.Run, nil)
+		a.describe(&r.Run)
 	}
 	if s.early != nil { // demo has no masks
 		r = s.early.Report(r)
@@ -122,17 +119,10 @@ func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
 	}
 }
 
-// warn tells what policy layers say that is not heeded.
-func (c *call) warn(engine *policy.Engine) {
-	for _, text := range engine.Warnings() {
+// warn prints what did not stop the run.
+func (c *call) warn(warnings []string) {
+	for _, text := range warnings {
 		fmt.Fprintf(c.stderr, "fumehood: warning: %s\n", printable(text))
-	}
-}
-
-// removeUnread removes what was never searched for secrets, and says when it stays.
-func (c *call) removeUnread(s *setup) {
-	if err := s.outlet.Close(); err != nil {
-		fmt.Fprintf(c.stderr, "fumehood: warning: output.left: what commands left, not searched for secrets, could not be removed: %s\n", printable(err.Error()))
 	}
 }
 

@@ -10,17 +10,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An account that is nowhere has no home, and then the error says what to do.
-func TestNoPlaceForArtifacts(t *testing.T) {
-	t.Setenv("HOME", "")
-	t.Setenv("XDG_STATE_HOME", "")
-	s := setup{}
-	f := proposal.FailureOf(s.place("id"))
-	if f == nil || f.Code != "artifacts.not-writable" || f.Hint == "" {
-		t.Errorf("without a home: %+v", f)
-	}
-}
-
 func TestCheckMachine(t *testing.T) {
 	limits := proposal.Limits{Memory: 512 * proposal.MiB, CPUs: 1}
 	for seen, want := range map[string]string{"MemTotal:         524288 kB\n2\n": "ok", "MemTotal:       24682736 kB\n8\n": "limited", "": "limited"} {

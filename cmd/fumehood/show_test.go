@@ -20,6 +20,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -65,8 +66,15 @@ func writeLog(path string, events ...proposal.Event) error {
 		e.Command, e.Time = "unit", at.Add(time.Duration(i)*time.Millisecond)
 		s.events = append(s.events, e)
 	}
-	h := &hood.Hood{Parse: parse.Analyze, Policy: s, Log: log, Now: clock, Observer: observer,
-		Sandbox: func(proposal.Limits) (hood.Runner, error) { return s, nil }}
+	u, err := outlet.New(outlet.Options{})
+	if err != nil {
+		return err
+	}
+	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: s, Log: log, Now: clock, Observer: observer, Outlet: u,
+		Sandbox: func(proposal.Limits) (hood.Runner, error) { return s, nil }})
+	if err != nil {
+		return err
+	}
 	plan := proposal.Plan{Proposer: "tester", Proposals: []proposal.Proposal{{ID: "unit", Run: "go test ./..."}, {ID: "fetch", Run: "curl https://evil.example"}}}
 	if _, err := h.Run(context.Background(), plan, proposal.Run{ID: "20261121-0405-7f3a", Proposer: "tester"}); err != nil {
 		return err

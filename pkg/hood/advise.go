@@ -15,10 +15,10 @@ const probes = 3
 // advise has the alternatives of r's reasons found. Whatever Advise returns, nothing
 // else of what was decided changes.
 func (h *Hood) advise(ctx context.Context, r *proposal.Record) {
-	if h.Advise == nil || r.Decision.Effect == proposal.Allow {
+	if h.p.Advise == nil || r.Decision.Effect == proposal.Allow {
 		return
 	}
-	advised := h.Advise(ctx, r.Proposal, r.Analysis, r.Decision)
+	advised := h.p.Advise(ctx, r.Proposal, r.Analysis, r.Decision)
 	if len(advised.Reasons) != len(r.Decision.Reasons) {
 		return
 	}

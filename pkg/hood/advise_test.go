@@ -49,7 +49,7 @@ func retriesOf(records []proposal.Record) []proposal.Retry {
 // again, and that rules which say nothing of what was meant are not counted so.
 func TestProbingIsClosed(t *testing.T) {
 	const vary, never = proposal.RetryVary, proposal.RetryNever
-	h := &Hood{Policy: refusing{}, Parse: readAs("x")}
+	h := &Hood{p: Parts{Policy: refusing{}, Parse: readAs("x")}}
 	for name, c := range map[string]struct {
 		texts []string
 		want  []proposal.Retry
@@ -62,7 +62,7 @@ func TestProbingIsClosed(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	h.Parse = func(p proposal.Proposal) proposal.Analysis {
+	h.p.Parse = func(p proposal.Proposal) proposal.Analysis {
 		return proposal.Analysis{Commands: []proposal.Command{{}}, Unknowns: []proposal.Unknown{{Code: "parse.eval"}}}
 	}
 	if diff := cmp.Diff([]proposal.Retry{vary, vary, vary}, retriesOf(checked(t, h, "parse.eval", "parse.eval", "parse.eval"))); diff != "" {
@@ -72,14 +72,14 @@ func TestProbingIsClosed(t *testing.T) {
 
 // TestAdviceChangesNothingElse holds that whoever advises cannot decide.
 func TestAdviceChangesNothingElse(t *testing.T) {
-	h := &Hood{Policy: refusing{}, Parse: readAs("x"), Advise: func(_ context.Context, _ proposal.Proposal, _ proposal.Analysis, d proposal.Decision) proposal.Decision {
+	h := &Hood{p: Parts{Policy: refusing{}, Parse: readAs("x"), Advise: func(_ context.Context, _ proposal.Proposal, _ proposal.Analysis, d proposal.Decision) proposal.Decision {
 		return proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{}, Reasons: []proposal.Reason{{Rule: "else", Effect: proposal.Allow, Observed: true, Alternatives: []string{"ls"}}}}
-	}}
+	}}}
 	d := checked(t, h, "a.x")[0].Decision
 	if d.Effect != proposal.Deny || d.Grant != nil || d.Reasons[0].Rule != "a.x" || d.Reasons[0].Observed || !cmp.Equal(d.Reasons[0].Alternatives, []string{"ls"}) {
 		t.Errorf("%+v", d)
 	}
-	h.Advise = func(context.Context, proposal.Proposal, proposal.Analysis, proposal.Decision) proposal.Decision {
+	h.p.Advise = func(context.Context, proposal.Proposal, proposal.Analysis, proposal.Decision) proposal.Decision {
 		return proposal.Decision{Effect: proposal.Allow}
 	}
 	if d := checked(t, h, "a.x")[0].Decision; d.Effect != proposal.Deny || len(d.Reasons) != 1 {
@@ -90,12 +90,12 @@ func TestAdviceChangesNothingElse(t *testing.T) {
 // TestRetryOfFailures holds that only what passes by itself is to be tried again.
 func TestRetryOfFailures(t *testing.T) {
 	for code, want := range map[string]proposal.Retry{"policy.deadline": proposal.RetryTransient, "policy.compile": proposal.RetryNever, "policy.eval": proposal.RetryNever} {
-		h := &Hood{Policy: refusing{err: &proposal.StopError{Code: code}}, Parse: readAs("x")}
+		h := &Hood{p: Parts{Policy: refusing{err: &proposal.StopError{Code: code}}, Parse: readAs("x")}}
 		if got := checked(t, h, "a.x")[0].Decision.Reasons[0].Retry; got != want {
 			t.Errorf("%s: %s, want %s", code, got, want)
 		}
 	}
-	h := &Hood{Policy: refusing{err: errors.New("x")}, Parse: readAs("x")}
+	h := &Hood{p: Parts{Policy: refusing{err: errors.New("x")}, Parse: readAs("x")}}
 	if got := checked(t, h, "a.x")[0].Decision.Reasons[0].Retry; got != proposal.RetryNever {
 		t.Errorf("an error without a code: %s", got)
 	}

@@ -16,13 +16,18 @@ import (
 
 // fake is a hood of one command that does what runner does, and a real log.
 func fake(o *hood.Observer, log hood.Log, runner hood.Runner) *hood.Hood {
-	return &hood.Hood{
+	h, err := hood.New(hood.Parts{
 		Parse: func(p proposal.Proposal) proposal.Analysis {
 			return proposal.Analysis{Canonical: p.Run, Commands: []proposal.Command{{Program: p.Run}}}
 		},
 		Policy: allowing{}, Log: log, Observer: o, Now: time.Now,
 		Sandbox: func(proposal.Limits) (hood.Runner, error) { return runner, nil },
+		Outlet:  hood.Passing{},
+	})
+	if err != nil {
+		panic(err)
 	}
+	return h
 }
 
 // THREATS 30: what a fumehood that was killed at any moment leaves verifies, and the

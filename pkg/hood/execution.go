@@ -31,7 +31,7 @@ func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r propos
 	switch {
 	case ctx.Err() != nil:
 		return "the run was interrupted"
-	case !h.Now().Before(deadline):
+	case !h.p.Now().Before(deadline):
 		return fmt.Sprintf("the run's budget of %s was spent", h.budget())
 	case r.Decision.Grant == nil || !runnable(r):
 		return "policy allowed it without a grant or a command"

@@ -8,7 +8,7 @@
 // the first thing that it cannot do it does nothing more. A denied proposal, a
 // failing test and a killed command are values in the Report, never errors.
 //
-// Where an Observer watches, everything that gVisor's kernel and the gateway saw of a
+// Everything that gVisor's kernel and the gateway saw of a
 // command is in the log before its result is, each event as it came, and the result
 // says whether that is all of it.
 //
@@ -18,7 +18,7 @@
 // A command that failed because a runtime crashed under it is run once more, which
 // the log and the Report say: see crashedRuntime.
 //
-// Where an Outlet is set, nothing is logged, shown or kept that has not passed it.
+// Nothing is logged, shown or kept that has not passed the Outlet.
 //
 // It holds no policy and touches no disk; the stages that it is given do.
 package hood
@@ -69,30 +69,30 @@ type Network interface {
 	End() error
 }
 
-// A Hood decides and runs plans. Parse, Policy and Now are required, and for Run
-// also Sandbox and Log.
-type Hood struct {
+// Parts are the stages that a Hood calls in order. Parse, Policy and Now are required.
+// Sandbox, Log, Observer and Outlet are required for Run, all of them.
+type Parts struct {
 	Parse  func(proposal.Proposal) proposal.Analysis
 	Policy Decider
+	Now    func() time.Time
 	// Sandbox makes the Runner when the first proposal is allowed, for the largest
 	// limits that were granted.
 	Sandbox func(proposal.Limits) (Runner, error)
 	Log     Log
-	Now     func() time.Time
+	// Observer is told by the Runner what the commands really do; its See must be among
+	// the Runner's options. New has it log nothing that has not passed Outlet.
+	Observer *Observer
+	// Outlet is what everything passes before it is logged, shown or kept.
+	Outlet Outlet
+
 	// Budget bounds the whole run's commands; DefaultBudget when zero.
 	Budget time.Duration
 	// Ceiling lowers what policy grants: a field that is set is the most that any
 	// command gets. It never raises.
 	Ceiling proposal.Limits
-	// Observer, when set, is told by the Runner what the commands really do; its See
-	// must be among the Runner's options.
-	Observer *Observer
-	// Network, when set, is told of each command; without it a run with a grant of a
-	// host stops before anything runs.
+	// Network is told of each command; without it a run with a grant of a host stops
+	// before anything runs.
 	Network Network
-	wired   bool // Network was opened
-	// Outlet, when set, is what everything passes before it is logged, shown or kept.
-	Outlet Outlet
 	// Advise, when set, finds what would be allowed instead of what was refused: the
 	// Alternatives of the Reasons that it returns count, and nothing else. It must answer
 	// the same question the same way: see Redecide.
@@ -102,6 +102,45 @@ type Hood struct {
 	Begin func(proposal.Record)
 	// Progress, when set, is told of each step as it begins.
 	Progress func(Step)
+}
+
+// A Hood decides and runs plans. New makes one; the zero Hood cannot be used.
+type Hood struct {
+	p     Parts
+	wired bool // Network was opened
+}
+
+// New returns a Hood of p. A missing part is a *proposal.StopError (hood.incomplete),
+// never a stage that is left out. With none of the parts that Run requires beside those
+// for Check, the Hood decides and Run refuses.
+func New(p Parts) (*Hood, error) {
+	if p.Parse == nil || p.Policy == nil || p.Now == nil {
+		return nil, incomplete("Parse, Policy or Now")
+	}
+	if given := p.running(); given > 0 && given < runningParts {
+		return nil, incomplete("Sandbox, Log, Observer or Outlet")
+	}
+	if p.Observer != nil {
+		p.Observer.clean = p.Outlet.Event
+	}
+	return &Hood{p: p}, nil
+}
+
+// runningParts is how many parts only Run needs.
+const runningParts = 4
+
+// running counts those that p has.
+func (p Parts) running() (given int) {
+	for _, there := range []bool{p.Sandbox != nil, p.Log != nil, p.Observer != nil, p.Outlet != nil} {
+		if there {
+			given++
+		}
+	}
+	return given
+}
+
+func incomplete(what string) error {
+	return &proposal.StopError{Code: "hood.incomplete", Message: "cannot connect the stages: " + what + " is missing", Hint: "use package gate, which connects all of them"}
 }
 
 // DefaultBudget is how long the commands of one run may take together.
@@ -121,13 +160,13 @@ type Step struct {
 func (h *Hood) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
 	records := make([]proposal.Record, len(plan.Proposals))
 	for i, p := range plan.Proposals {
-		records[i] = proposal.Record{Proposal: p, Analysis: h.Parse(p), Entry: -1}
+		records[i] = proposal.Record{Proposal: p, Analysis: h.p.Parse(p), Entry: -1}
 		var err error
-		if records[i].Decision, err = h.Policy.Decide(ctx, p, records[i].Analysis); err != nil {
+		if records[i].Decision, err = h.p.Policy.Decide(ctx, p, records[i].Analysis); err != nil {
 			denyAll(records, plan, err)
 			return records, fmt.Errorf("cannot decide proposal %q: %w", p.ID, err)
 		}
-		lower(records[i].Decision.Grant, h.Ceiling)
+		lower(records[i].Decision.Grant, h.p.Ceiling)
 		h.advise(ctx, &records[i])
 	}
 	unprobed(records)
@@ -148,10 +187,14 @@ func denyAll(records []proposal.Record, plan proposal.Plan, err error) {
 // Run takes plan the whole way. The Report says all that is known whether or not
 // there is an error.
 func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (proposal.Report, error) {
-	run.Start = h.Now()
-	report := proposal.Report{Schema: proposal.ReportSchema, Run: h.outlet().Run(run), Records: []proposal.Record{}}
-	err := h.outlet().Named(plan)
-	if _, logErr := h.Log.Append("run", report.Run); logErr != nil {
+	if h.p.running() < runningParts {
+		err := incomplete("Sandbox, Log, Observer and Outlet")
+		return proposal.Report{Schema: proposal.ReportSchema, Run: run, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}, err
+	}
+	run.Start = h.p.Now()
+	report := proposal.Report{Schema: proposal.ReportSchema, Run: h.p.Outlet.Run(run), Records: []proposal.Record{}}
+	err := h.p.Outlet.Named(plan)
+	if _, logErr := h.p.Log.Append("run", report.Run); logErr != nil {
 		err = logErr
 	}
 	var records []proposal.Record
@@ -171,18 +214,18 @@ func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (p
 	for i := range records {
 		report.Records[i].Result = records[i].Result
 	}
-	report, wholeErr := h.outlet().Whole(ctx, report)
+	report, wholeErr := h.p.Outlet.Whole(ctx, report)
 	err = errors.Join(err, wholeErr)
-	report.Run.WallMS = h.Now().Sub(report.Run.Start).Milliseconds()
+	report.Run.WallMS = h.p.Now().Sub(report.Run.Start).Milliseconds()
 	report.Totals = proposal.Total(report.Records)
-	report.Error = h.outlet().Failure(proposal.FailureOf(err))
+	report.Error = h.p.Outlet.Failure(proposal.FailureOf(err))
 	return report, errors.Join(err, h.conclude(report, err))
 }
 
 // record writes every decision, as it is told, before anything runs.
 func (h *Hood) record(records, told []proposal.Record) error {
 	for i := range records {
-		n, err := h.Log.Append("decision", decisionEntry(told[i]))
+		n, err := h.p.Log.Append("decision", decisionEntry(told[i]))
 		if err != nil {
 			return err
 		}
@@ -201,13 +244,13 @@ func (h *Hood) execute(ctx context.Context, records []proposal.Record) (err erro
 		markAll(records, err)
 		return err
 	}
-	runner, err := h.Sandbox(limits)
+	runner, err := h.p.Sandbox(limits)
 	if err != nil {
 		markAll(records, err)
 		return err
 	}
 	defer func() { err = errors.Join(err, runner.Close()) }()
-	deadline := h.Now().Add(h.budget())
+	deadline := h.p.Now().Add(h.budget())
 	for i := range records {
 		if !records[i].Runnable() {
 			continue
@@ -229,13 +272,13 @@ func (h *Hood) execute(ctx context.Context, records []proposal.Record) (err erro
 // one runs one allowed proposal between two entries of the log, and once more where
 // a runtime crashed.
 func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time) error {
-	if _, err := h.Log.Append("start", startEntry{ID: r.Proposal.ID, Decision: r.Entry}); err != nil {
+	if _, err := h.p.Log.Append("start", startEntry{ID: r.Proposal.ID, Decision: r.Entry}); err != nil {
 		r.Result = notRun("the audit log could not be written")
 		return err
 	}
 	result, runErr := h.run(ctx, runner, *r, deadline, false)
 	r.Result = &result
-	if p, crashed := crashedRuntime(result); crashed && runErr == nil && ctx.Err() == nil && h.Now().Before(deadline) {
+	if p, crashed := crashedRuntime(result); crashed && runErr == nil && ctx.Err() == nil && h.p.Now().Before(deadline) {
 		first := attempt(result, p)
 		if err := h.announce(*r, first); err != nil {
 			return err // the first run's result stands in the report, and the log has failed
@@ -245,7 +288,7 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 		r.Result = &result
 	}
 	noted(r)
-	_, logErr := h.Log.Append("result", resultEntry(*r))
+	_, logErr := h.p.Log.Append("result", resultEntry(*r))
 	return errors.Join(runErr, logErr)
 }
 
@@ -253,7 +296,7 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 func (h *Hood) run(ctx context.Context, runner Runner, r proposal.Record, deadline time.Time, again bool) (proposal.Result, error) {
 	x := executionOf(r)
 	x.Again = again
-	if left := deadline.Sub(h.Now()); left < x.Grant.Limits.Wall.Std() {
+	if left := deadline.Sub(h.p.Now()); left < x.Grant.Limits.Wall.Std() {
 		x.Grant.Limits.Wall = proposal.Duration(left)
 	}
 	result, err := h.observed(ctx, runner, x, r)
@@ -265,15 +308,15 @@ func (h *Hood) run(ctx context.Context, runner Runner, r proposal.Record, deadli
 func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution, r proposal.Record) (proposal.Result, error) {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	h.Observer.begin(r, stop)
-	if h.Begin != nil {
-		h.Begin(r)
+	h.p.Observer.begin(r, stop)
+	if h.p.Begin != nil {
+		h.p.Begin(r)
 	}
 	result, err, netErr := h.within(inner, runner, x)
 	if inner.Err() != nil {
 		err = nil // an interrupted command is a Result; execute says that the run was
 	}
-	seen, seeErr := h.Observer.end(ctx, result.Observations)
+	seen, seeErr := h.p.Observer.end(ctx, result.Observations)
 	if seen != nil && netErr != nil {
 		seen.Complete = false
 	}
@@ -287,20 +330,20 @@ func (h *Hood) conclude(report proposal.Report, err error) error {
 	if errors.As(err, &stopped) && strings.HasPrefix(stopped.Code, "audit.") {
 		return nil // the log has failed already
 	}
-	_, logErr := h.Log.Append("end", endEntry{Totals: report.Totals, Error: report.Error})
+	_, logErr := h.p.Log.Append("end", endEntry{Totals: report.Totals, Error: report.Error})
 	return logErr
 }
 
 func (h *Hood) budget() time.Duration {
-	if h.Budget > 0 {
-		return h.Budget
+	if h.p.Budget > 0 {
+		return h.p.Budget
 	}
 	return DefaultBudget
 }
 
 func (h *Hood) tell(records []proposal.Record, i int) {
-	if h.Progress != nil {
+	if h.p.Progress != nil {
 		r := records[i]
-		h.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(records), Result: r.Result, Decision: r.Decision})
+		h.p.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(records), Result: r.Result, Decision: r.Decision})
 	}
 }

@@ -71,13 +71,14 @@ func (w *world) Run(ctx context.Context, x proposal.Execution) (proposal.Result,
 func (w *world) Close() error { return w.do("close sandbox") }
 
 func (w *world) hood() *Hood {
-	return &Hood{
+	return &Hood{p: Parts{
 		Parse: func(p proposal.Proposal) proposal.Analysis {
 			return proposal.Analysis{Canonical: "printed " + p.Run, Commands: []proposal.Command{{Args: []proposal.Word{{Value: "x", Static: true}}}}}
 		},
 		Policy: w, Log: w, Now: func() time.Time { return w.now },
-		Sandbox: func(proposal.Limits) (Runner, error) { return w, w.do("open sandbox") },
-	}
+		Sandbox:  func(proposal.Limits) (Runner, error) { return w, w.do("open sandbox") },
+		Observer: NewObserver(w, nil), Outlet: passing{},
+	}}
 }
 
 func planOf(ids ...string) proposal.Plan {
@@ -164,7 +165,7 @@ func TestFailClosed(t *testing.T) {
 func TestNothingRunsThatCannotBeAnalysed(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}}
 	h := w.hood()
-	h.Parse = func(proposal.Proposal) proposal.Analysis {
+	h.p.Parse = func(proposal.Proposal) proposal.Analysis {
 		return proposal.Analysis{Canonical: "eval x", Commands: []proposal.Command{{}}, Unknowns: []proposal.Unknown{{Code: "parse.eval"}}}
 	}
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
@@ -201,7 +202,7 @@ func TestNeeds(t *testing.T) {
 func TestBudget(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}, took: 2 * time.Minute}
 	h := w.hood()
-	h.Budget = time.Minute
+	h.p.Budget = time.Minute
 	report, err := h.Run(t.Context(), planOf("a", "b"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -225,5 +226,29 @@ func TestInterrupt(t *testing.T) {
 	}
 	if last := w.did[len(w.did)-1]; last != "log end" {
 		t.Errorf("last done: %q, want the log's end", last)
+	}
+}
+
+// A part that is missing is an error, not a stage that is left out.
+func TestIncomplete(t *testing.T) {
+	whole := (&world{}).hood().p
+	for name, change := range map[string]func(*Parts){
+		"parse": func(p *Parts) { p.Parse = nil }, "policy": func(p *Parts) { p.Policy = nil }, "clock": func(p *Parts) { p.Now = nil },
+		"sandbox": func(p *Parts) { p.Sandbox = nil }, "log": func(p *Parts) { p.Log = nil },
+		"observer": func(p *Parts) { p.Observer = nil }, "outlet": func(p *Parts) { p.Outlet = nil },
+	} {
+		p := whole
+		change(&p)
+		if h, err := New(p); h != nil || err == nil || proposal.FailureOf(err).Code != "hood.incomplete" {
+			t.Errorf("without %s: %v, %v", name, h, err)
+		}
+	}
+	h, err := New(Parts{Parse: whole.Parse, Policy: whole.Policy, Now: whole.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
+	if err == nil || proposal.FailureOf(err).Code != "hood.incomplete" || r.Error == nil {
+		t.Errorf("ran without a sandbox: %v", err)
 	}
 }

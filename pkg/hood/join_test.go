@@ -103,7 +103,7 @@ func TestParkedFlowIsWritten(t *testing.T) {
 	h, k := watching(t, &world{}, whole())
 	w := k.world
 	w.during = func(context.Context) {
-		h.Observer.See(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"))
+		h.p.Observer.See(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"))
 		deadline := time.Now().Add(5 * time.Second)
 		for k.last() != "events" && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
@@ -143,12 +143,12 @@ func TestSeeFromTwoSides(t *testing.T) {
 		var both sync.WaitGroup
 		both.Go(func() {
 			for i := range n {
-				h.Observer.See(dialled(time.Duration(i), 7, "/usr/bin/curl", fmt.Sprintf("tcp 198.18.0.%d:443", i%200)))
+				h.p.Observer.See(dialled(time.Duration(i), 7, "/usr/bin/curl", fmt.Sprintf("tcp 198.18.0.%d:443", i%200)))
 			}
 		})
 		both.Go(func() {
 			for i := range n {
-				h.Observer.See(flow(time.Duration(i), proposal.EventConnection, fmt.Sprintf("h%d.example", i%200), fmt.Sprintf("198.18.0.%d:443", i%200)))
+				h.p.Observer.See(flow(time.Duration(i), proposal.EventConnection, fmt.Sprintf("h%d.example", i%200), fmt.Sprintf("198.18.0.%d:443", i%200)))
 			}
 		})
 		both.Wait()

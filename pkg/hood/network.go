@@ -23,13 +23,13 @@ func (h *Hood) connect(ctx context.Context, records []proposal.Record) error {
 	switch granted = slices.Compact(granted); {
 	case len(granted) == 0:
 		return nil
-	case h.Network == nil:
+	case h.p.Network == nil:
 		return &proposal.StopError{Code: "network.unavailable",
 			Message: "policy granted the network to a command, and this run has no gateway",
 			Hint:    "run `fumehood doctor`, which says what this host lacks, or propose the command without `network`"}
 	}
 	h.wired = true
-	return h.Network.Open(ctx, granted)
+	return h.p.Network.Open(ctx, granted)
 }
 
 // within runs x between the gateway's Begin and End. The first error is the Runner's,
@@ -39,7 +39,7 @@ func (h *Hood) within(ctx context.Context, runner Runner, x proposal.Execution) 
 		result, runErr = runner.Run(ctx, x)
 		return result, runErr, nil
 	}
-	if err := h.Network.Begin(ctx, x); err != nil {
+	if err := h.p.Network.Begin(ctx, x); err != nil {
 		never := notRun("it was not started: the gateway did not take it")
 		never.Status = proposal.SandboxFailed
 		if ctx.Err() != nil {
@@ -48,5 +48,5 @@ func (h *Hood) within(ctx context.Context, runner Runner, x proposal.Execution) 
 		return *never, err, nil
 	}
 	result, runErr = runner.Run(ctx, x)
-	return result, runErr, h.Network.End()
+	return result, runErr, h.p.Network.End()
 }

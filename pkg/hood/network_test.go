@@ -42,8 +42,8 @@ func (g gateway) End() error { return g.do("end") }
 
 func networked(w *world) *Hood {
 	h := w.hood()
-	h.Policy = granting{w, map[string][]string{"a": {"go.example"}}}
-	h.Network = gateway{w}
+	h.p.Policy = granting{w, map[string][]string{"a": {"go.example"}}}
+	h.p.Network = gateway{w}
 	return h
 }
 
@@ -71,7 +71,7 @@ func TestNetworkAroundEachCommand(t *testing.T) {
 func TestNetworkUnavailable(t *testing.T) {
 	w := &world{decide: both()}
 	h := networked(w)
-	h.Network = nil
+	h.p.Network = nil
 	report, err := h.Run(t.Context(), planOf("b", "a"), proposal.Run{})
 	if report.Error == nil || report.Error.Code != "network.unavailable" || err == nil {
 		t.Errorf("error %+v, %v", report.Error, err)
@@ -87,7 +87,7 @@ func TestNetworkUnavailable(t *testing.T) {
 	}
 	w = &world{decide: map[string]proposal.Effect{"b": proposal.Allow}} // a is denied
 	h = networked(w)
-	h.Network = nil
+	h.p.Network = nil
 	if _, err := h.Run(t.Context(), planOf("a", "b"), proposal.Run{}); err != nil {
 		t.Errorf("a grant that nobody uses: %v", err)
 	}
@@ -124,7 +124,7 @@ func TestNetworkFails(t *testing.T) {
 			k := &keeper{world: w}
 			w.decide, w.fail = both(), map[string]error{test.fails: stopped}
 			h := networked(w)
-			h.Log, h.Observer = k, NewObserver(k, nil)
+			h.p.Log, h.p.Observer = k, NewObserver(k, nil)
 			w.results = map[string]proposal.Result{"a": {Status: proposal.Exited, Observations: whole()}}
 			report, _ := h.Run(t.Context(), planOf("a", "b"), proposal.Run{})
 			if report.Error == nil || report.Error.Code != "gateway.gone" {
@@ -161,7 +161,7 @@ func TestNetworkInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{decide: both(), fail: map[string]error{"begin a go.example": context.Canceled}}
 	h := networked(w)
-	h.Progress = func(Step) { cancel() }
+	h.p.Progress = func(Step) { cancel() }
 	report, err := h.Run(ctx, planOf("a"), proposal.Run{})
 	if proposal.FailureOf(err).Code != "run.cancelled" || statuses(report)["a"] != "sandbox failed the run was interrupted" {
 		t.Errorf("%v, %q", err, statuses(report))

@@ -27,9 +27,7 @@ const (
 // waits, and with it whoever reports. A log that cannot be written ends the command
 // and the run.
 type Observer struct {
-	// Clean, when set, returns an event as it may be logged and shown.
-	Clean func(proposal.Event) proposal.Event
-
+	clean func(proposal.Event) proposal.Event // the Outlet's; New sets it, and before that nothing is watched
 	log   Log
 	judge func(context.Context, proposal.Event) ([]proposal.Finding, error)
 
@@ -72,8 +70,8 @@ func NewObserver(log Log, judge func(context.Context, proposal.Event) ([]proposa
 // all of them before the Network's End returns. It may wait for the log, and keeps
 // nothing of e.
 func (o *Observer) See(e proposal.Event) {
-	if o.Clean != nil {
-		e = o.Clean(e)
+	if o.clean != nil {
+		e = o.clean(e)
 	}
 	e = trimmed(e)
 	o.mu.Lock()
@@ -151,9 +149,6 @@ func (w *watch) full() bool { return len(w.batch.Events) >= batchEvents || w.byt
 
 // begin watches the command of r. stop is called when the log fails.
 func (o *Observer) begin(r proposal.Record, stop context.CancelCauseFunc) {
-	if o == nil {
-		return
-	}
 	w := &watch{id: r.Proposal.ID, decision: r.Entry, stop: stop, tally: newTally(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), wrote: make(chan struct{})}
 	w.batch = w.empty()
@@ -229,9 +224,6 @@ func (o *Observer) fail(w *watch, err error) {
 // the record, nil when it watched nothing. An error means that the log or the judge
 // failed.
 func (o *Observer) end(ctx context.Context, recorded *proposal.Observations) (*proposal.Observations, error) {
-	if o == nil {
-		return recorded, nil
-	}
 	o.mu.Lock()
 	w := o.watch
 	o.watch = nil

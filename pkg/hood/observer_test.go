@@ -49,12 +49,12 @@ func watching(t *testing.T, w *world, recorded *proposal.Observations, events ..
 	w.decide = map[string]proposal.Effect{"a": proposal.Allow}
 	k := &keeper{world: w}
 	h := w.hood()
-	h.Log = k
-	h.Observer = NewObserver(k, nil)
+	h.p.Log = k
+	h.p.Observer = NewObserver(k, nil)
 	w.results = map[string]proposal.Result{"a": {Status: proposal.Exited, Observations: recorded}}
 	w.during = func(context.Context) {
 		for _, e := range events {
-			h.Observer.See(e)
+			h.p.Observer.See(e)
 		}
 	}
 	return h, k
@@ -158,7 +158,7 @@ func TestLogFailsWhileWatching(t *testing.T) {
 	k.err = stopped
 	ended := make(chan error, 1)
 	w.during = func(ctx context.Context) {
-		h.Observer.See(started(2, 1, "/bin/true"))
+		h.p.Observer.See(started(2, 1, "/bin/true"))
 		<-ctx.Done() // the sandbox kills the command
 		ended <- context.Cause(ctx)
 	}
@@ -180,8 +180,8 @@ func TestFail(t *testing.T) {
 	w := &world{}
 	h, k := watching(t, w, whole())
 	w.during = func(ctx context.Context) {
-		h.Observer.See(started(2, 1, "/bin/true"))
-		h.Observer.Fail(&proposal.StopError{Code: "policy.deadline", Message: "no answer"})
+		h.p.Observer.See(started(2, 1, "/bin/true"))
+		h.p.Observer.Fail(&proposal.StopError{Code: "policy.deadline", Message: "no answer"})
 		<-ctx.Done()
 	}
 	report, _ := h.Run(t.Context(), planOf("a"), proposal.Run{})
@@ -191,7 +191,7 @@ func TestFail(t *testing.T) {
 	if !slices.ContainsFunc(k.entries, func(e Entry) bool { return e.Kind == "events" }) {
 		t.Error("what was seen is not in the log")
 	}
-	h.Observer.Fail(errors.New("nobody runs"))
+	h.p.Observer.Fail(errors.New("nobody runs"))
 }
 
 // A log that is slower than the command makes it wait; nothing is lost, and what
@@ -203,10 +203,10 @@ func TestSlowLog(t *testing.T) {
 	most := 0
 	w.during = func(context.Context) {
 		for pid := range 4000 {
-			h.Observer.See(started(pid+2, 1, "/bin/true"))
-			h.Observer.mu.Lock()
-			most = max(most, len(h.Observer.watch.batch.Events))
-			h.Observer.mu.Unlock()
+			h.p.Observer.See(started(pid+2, 1, "/bin/true"))
+			h.p.Observer.mu.Lock()
+			most = max(most, len(h.p.Observer.watch.batch.Events))
+			h.p.Observer.mu.Unlock()
 		}
 	}
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
@@ -223,7 +223,7 @@ func TestBatchAge(t *testing.T) {
 	w := &world{}
 	h, k := watching(t, w, whole())
 	w.during = func(context.Context) {
-		h.Observer.See(started(2, 1, "/bin/sleep"))
+		h.p.Observer.See(started(2, 1, "/bin/sleep"))
 		deadline := time.Now().Add(5 * time.Second)
 		for k.last() != "events" && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
@@ -247,7 +247,7 @@ func TestFindings(t *testing.T) {
 	connect.Address = "tcp 169.254.169.254:80"
 	h, k := watching(t, &world{}, whole(), started(2, 1, "/bin/true"), connect, connect, refusal(3, 2, "/usr/bin/curl", "exec.net"))
 	var asked []string
-	h.Observer.judge = func(_ context.Context, e proposal.Event) ([]proposal.Finding, error) {
+	h.p.Observer.judge = func(_ context.Context, e proposal.Event) ([]proposal.Finding, error) {
 		asked = append(asked, e.Kind)
 		return []proposal.Finding{{Rule: "event." + e.Kind, Message: "m", Event: e}}, nil
 	}
@@ -264,7 +264,7 @@ func TestFindings(t *testing.T) {
 	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
 		t.Errorf("doubts: %q", doubts)
 	}
-	h.Observer.judge = func(context.Context, proposal.Event) ([]proposal.Finding, error) {
+	h.p.Observer.judge = func(context.Context, proposal.Event) ([]proposal.Finding, error) {
 		return nil, &proposal.StopError{Code: "policy.event", Message: "no answer"}
 	}
 	if report, _ := h.Run(t.Context(), planOf("a"), proposal.Run{}); report.Error == nil || report.Error.Code != "policy.event" {

@@ -26,38 +26,18 @@ type Outlet interface {
 	Whole(context.Context, proposal.Report) (proposal.Report, error)
 }
 
-// passing is the Outlet of a Hood without one: everything leaves as it is.
-type passing struct{}
-
-func (passing) Named(proposal.Plan) error                                           { return nil }
-func (passing) Run(r proposal.Run) proposal.Run                                     { return r }
-func (passing) Record(r proposal.Record) proposal.Record                            { return r }
-func (passing) Event(e proposal.Event) proposal.Event                               { return e }
-func (passing) Failure(f *proposal.Failure) *proposal.Failure                       { return f }
-func (passing) Whole(_ context.Context, r proposal.Report) (proposal.Report, error) { return r, nil }
-func (passing) Result(_ context.Context, _ string, r proposal.Result) (proposal.Result, error) {
-	return r, nil
-}
-
-func (h *Hood) outlet() Outlet {
-	if h.Outlet == nil {
-		return passing{}
-	}
-	return h.Outlet
-}
-
 // told are the records as they may be told. What ran is the given ones' matter.
 func (h *Hood) told(records []proposal.Record) []proposal.Record {
 	told := make([]proposal.Record, len(records))
 	for i, r := range records {
-		told[i] = h.outlet().Record(r)
+		told[i] = h.p.Outlet.Record(r)
 	}
 	return told
 }
 
 // released lets a result pass. Where it could not, nobody can vouch for it.
 func (h *Hood) released(ctx context.Context, id string, result proposal.Result) (proposal.Result, error) {
-	result, err := h.outlet().Result(ctx, id, result)
+	result, err := h.p.Outlet.Result(ctx, id, result)
 	if err != nil {
 		result.Status, result.Detail = proposal.SandboxFailed, "what it left could not be searched for secrets"
 	}

@@ -55,7 +55,7 @@ func TestOutlet(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}, results: map[string]proposal.Result{
 		"a": {Status: proposal.Exited, Stdout: proposal.Stream{Bytes: 22, Head: []byte("printed " + canary)}, Observations: &seen}}}
 	h := w.hood()
-	h.Log, h.Outlet = log, filter{}
+	h.p.Log, h.p.Outlet = log, filter{}
 	p := planOf("a")
 	p.Proposals[0].Why, p.Proposals[0].Run = "why "+canary, canary
 	r, err := h.Run(t.Context(), p, proposal.Run{Proposer: canary})
@@ -93,7 +93,7 @@ func TestOutlet(t *testing.T) {
 func TestOutletFails(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
 	h := w.hood()
-	h.Outlet = filter{refuse: &proposal.StopError{Code: "output.unreadable", Message: "no"}}
+	h.p.Outlet = filter{refuse: &proposal.StopError{Code: "output.unreadable", Message: "no"}}
 	r, err := h.Run(t.Context(), planOf("a", "b"), proposal.Run{})
 	if f := proposal.FailureOf(err); f == nil || f.Code != "output.unreadable" || r.Error == nil {
 		t.Errorf("got %v", err)

@@ -80,7 +80,7 @@ func TestToldOnce(t *testing.T) {
 		dialled(0, 7, "/x", "tcp 192.0.2.7:444"), dialled(0, 7, "/x", "unix /run/x"), listening,
 		flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"), flow(0, proposal.EventLookup, "go.example", ""), raw)
 	judged := 0
-	h.Observer.judge = func(context.Context, proposal.Event) ([]proposal.Finding, error) { judged++; return nil, nil }
+	h.p.Observer.judge = func(context.Context, proposal.Event) ([]proposal.Finding, error) { judged++; return nil, nil }
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -107,10 +107,10 @@ func TestManyFlows(t *testing.T) {
 	h, k := watching(t, &world{}, whole())
 	k.world.during = func(context.Context) {
 		for i := range mostFlows + 500 {
-			h.Observer.See(by(flow(0, proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""), "/x"))
+			h.p.Observer.See(by(flow(0, proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""), "/x"))
 		}
 		for range mostFlows + 300 {
-			h.Observer.See(by(against(flow(0, proposal.EventConnection, "evil.example", ""), "egress.no-rule"), "/x"))
+			h.p.Observer.See(by(against(flow(0, proposal.EventConnection, "evil.example", ""), "egress.no-rule"), "/x"))
 		}
 	}
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
@@ -154,7 +154,7 @@ func TestNetworkFindings(t *testing.T) {
 	evil := by(against(flow(0, proposal.EventConnection, "evil.example", ""), "egress.no-rule"), "/x")
 	h, _ := watching(t, &world{}, whole(), evil, evil, by(flow(0, proposal.EventLookup, "go.example", ""), "/x"))
 	var asked []string
-	h.Observer.judge = func(_ context.Context, e proposal.Event) ([]proposal.Finding, error) {
+	h.p.Observer.judge = func(_ context.Context, e proposal.Event) ([]proposal.Finding, error) {
 		asked = append(asked, e.Kind+" "+e.Flow.Egress.Name)
 		return nil, nil
 	}

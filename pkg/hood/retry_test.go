@@ -28,9 +28,9 @@ func staging(t *testing.T, w *world, scenes ...scene) (*Hood, *keeper) {
 	w.decide = map[string]proposal.Effect{"a": proposal.Allow}
 	k := &keeper{world: w}
 	h := w.hood()
-	h.Log = k
-	h.Observer = NewObserver(k, nil)
-	h.Sandbox = func(proposal.Limits) (Runner, error) { return &stage{w, scenes, h.Observer}, nil }
+	h.p.Log = k
+	h.p.Observer = NewObserver(k, nil)
+	h.p.Sandbox = func(proposal.Limits) (Runner, error) { return &stage{w, scenes, h.p.Observer}, nil }
 	return h, k
 }
 
@@ -87,7 +87,7 @@ func TestRunOnceMore(t *testing.T) {
 	w := &world{took: 20 * time.Second}
 	h, k := staging(t, w, scene{result: first, events: crashing("/usr/bin/node", proposal.LayerRootfs, 11|0x80)},
 		scene{result: second, events: []proposal.Event{started(4, 1, "/usr/bin/bash", "bash"), exited(4, 0)}})
-	h.Budget = time.Minute
+	h.p.Budget = time.Minute
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestNotOnceMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &world{}
 			h, _ := staging(t, w, test.scene, scene{result: failing(0)})
-			h.Observer.judge = func(context.Context, proposal.Event) ([]proposal.Finding, error) { return test.judge, nil }
+			h.p.Observer.judge = func(context.Context, proposal.Event) ([]proposal.Finding, error) { return test.judge, nil }
 			report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 			if (err == nil) != (test.scene.err == nil) {
 				t.Fatal(err)
@@ -232,7 +232,7 @@ func TestNoTimeForMore(t *testing.T) {
 	t.Run("budget spent", func(t *testing.T) {
 		w := &world{took: time.Minute}
 		h, _ := staging(t, w, crash, crash)
-		h.Budget = time.Minute
+		h.p.Budget = time.Minute
 		if _, err := h.Run(t.Context(), planOf("a"), proposal.Run{}); err != nil || len(runs(w.did)) != 1 {
 			t.Errorf("%v; ran %q", err, runs(w.did))
 		}

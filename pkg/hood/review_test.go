@@ -49,7 +49,7 @@ func reviewed(t *testing.T) (proposal.Report, *keeper, proposal.Plan) {
 		results: map[string]proposal.Result{"c": {Status: proposal.Exited, ExitCode: 1}}}
 	k := &keeper{world: w}
 	h := w.hood()
-	h.Log = k
+	h.p.Log = k
 	plan := planOf("a", "b", "c", "d")
 	report, err := h.Run(t.Context(), plan, proposal.Run{ID: "1", HeadSHA: "abc"})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -63,8 +64,15 @@ func played(t testing.TB, id string, o policy.Options, events map[string][]propo
 	s := &scene{events: events}
 	observer := hood.NewObserver(written, nil)
 	s.see = observer.See
-	h := &hood.Hood{Parse: parse.Analyze, Policy: engine, Log: written, Now: time.Now, Observer: observer, Network: s,
-		Sandbox: func(proposal.Limits) (hood.Runner, error) { return s, nil }}
+	u, err := outlet.New(outlet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: engine, Log: written, Now: time.Now, Observer: observer, Outlet: u, Network: s,
+		Sandbox: func(proposal.Limits) (hood.Runner, error) { return s, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
 	mode := "enforce"
 	if o.Observe {
 		mode = "observe"

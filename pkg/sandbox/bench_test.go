@@ -36,7 +36,10 @@ func BenchmarkCold(b *testing.B) {
 	for b.Loop() {
 		time.Sleep(100 * time.Millisecond)
 		begin := time.Now()
-		r := New(o)
+		r, err := New(o)
+		if err != nil {
+			b.Fatal(err)
+		}
 		if _, err := r.Run(b.Context(), x); err != nil {
 			b.Fatal(err)
 		}
@@ -88,7 +91,10 @@ func BenchmarkSuite(b *testing.B) {
 		native = append(native, time.Since(begin))
 		theirs = append(theirs, runPlain(b, plain, bundle))
 		begin = time.Now()
-		r := New(o)
+		r, err := New(o)
+		if err != nil {
+			b.Fatal(err)
+		}
 		result, err := r.Run(b.Context(), proposal.Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: o.Limits}})
 		if err != nil || !result.Succeeded() {
 			b.Fatalf("%v: %s %s %s", err, result.Status, result.Stdout.Tail, result.Stderr.Tail)
@@ -187,7 +193,7 @@ func BenchmarkExec(b *testing.B) {
 		})
 		o.Event = func(proposal.Event) {}
 		if i == 0 {
-			o.Exec, o.Event = nil, nil
+			o.Exec, o.Event, o.UnwatchedUnsafe = nil, nil, true
 		}
 		runners[i] = testRunner(b, o)
 	}
@@ -255,7 +261,7 @@ func BenchmarkNextWatched(b *testing.B) {
 			o, rec := gatedOptions(b)
 			rec.reset(allow)
 			if !watched {
-				o.Exec, o.Event = nil, nil
+				o.Exec, o.Event, o.UnwatchedUnsafe = nil, nil, true
 			}
 			r := testRunner(b, o)
 			x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}

@@ -184,13 +184,13 @@ func TestCovers(t *testing.T) {
 // A lower disk limit is enforced by gVisor's kernel on the supervisor's word, so without
 // that it is refused.
 func TestLowerDisk(t *testing.T) {
-	o := Options{Limits: testLimits()}
+	o := Options{Limits: testLimits(), UnwatchedUnsafe: true}
 	g := proposal.Grant{Limits: o.Limits}
 	g.Limits.Disk--
 	if acceptable(o, g) == nil {
 		t.Error("a limit that is not enforced was accepted")
 	}
-	o.Event = func(proposal.Event) {}
+	o.UnwatchedUnsafe = false
 	if err := acceptable(o, g); err != nil {
 		t.Error(err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // A gate is the exec gate and the monitor of one sandbox. Its methods do nothing on
-// nil, which is what a sandbox has when nobody decides and nobody is told.
+// nil, which is what a sandbox has with Options.UnwatchedUnsafe.
 type gate struct {
 	s       *instance
 	monitor *monitor.Monitor

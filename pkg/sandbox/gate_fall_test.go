@@ -219,7 +219,8 @@ func supervise(listener *net.UnixListener, answer func(*net.UnixConn, uint64)) {
 func TestNoGateNoRun(t *testing.T) {
 	t.Parallel()
 	o, _ := gatedOptions(t)
-	s := &instance{o: New(o).o, gone: make(chan struct{}), stderr: &tailBuffer{}}
+	r := testRunner(t, o)
+	s := &instance{o: r.o, gone: make(chan struct{}), stderr: &tailBuffer{}}
 	defer s.close()
 	if err := s.prepare(); err != nil {
 		t.Fatal(err)

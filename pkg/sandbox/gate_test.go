@@ -129,7 +129,7 @@ func gatedOptions(t testing.TB) (Options, *recorder) {
 	rec := &recorder{decide: deny}
 	o := testOptions(t)
 	o.Binds = append(o.Binds, Bind{filepath.Join(dir, "bin"), "/opt/bin"})
-	o.Exec, o.Event = rec.exec, rec.event
+	o.Exec, o.Event, o.UnwatchedUnsafe = rec.exec, rec.event, false
 	return o, rec
 }
 

@@ -25,10 +25,9 @@
 //     memory are the limits and not the host's: the processors those of the largest
 //     limit of the run, but two at least, and the memory the command's own where the
 //     sandbox is watched, else the run's.
-//   - With Options.Exec, no program begins, whatever starts it, that it has not
-//     allowed (see package monitor); a refused one fails with EACCES. With Exec or
-//     Event, what a command did is told before Run returns, and Observations say
-//     whether that is all. A gate that falls ends the run: gate.slow, gate.gone,
+//   - No program begins, whatever starts it, that Options.Exec has not allowed (see
+//     package monitor); a refused one fails with EACCES. Options.Event is given what a
+//     command did before Run returns, and Observations say whether that is all. A gate that falls ends the run: gate.slow, gate.gone,
 //     gate.protocol.
 //
 // It does not protect one command of a run from another, and it is no defence
@@ -95,16 +94,19 @@ type Options struct {
 
 	// Exec is asked about every program before it begins, by gVisor's kernel and, for
 	// what Run starts itself, by Run; only Allow lets it begin. It must answer within
-	// AnswerWithin and may be called from any goroutine. Without it nothing is refused.
+	// AnswerWithin and may be called from any goroutine. Required.
 	Exec func(proposal.Exec) proposal.ExecDecision
 	// Event is given everything that gVisor's kernel saw of the running command, in
 	// order and one at a time, all of it before Run returns. A slow Event slows the
-	// command down and is lost on nobody. Without Exec and Event nothing is watched,
-	// and Results have no Observations.
+	// command down; no event is dropped. Required.
 	Event func(proposal.Event)
 	// Events is how many a command may cause before it is ended with OutputLimit;
 	// DefaultEvents when 0.
 	Events int
+	// UnwatchedUnsafe, in the place of Exec and Event, runs commands that nobody watches:
+	// no program is refused, and Results have no Observations. It is for a command of our
+	// own that shows that a sandbox starts, and for measurements.
+	UnwatchedUnsafe bool
 
 	// answerWithin and patience replace the constants in tests.
 	answerWithin, patience time.Duration
@@ -123,11 +125,20 @@ type Runner struct {
 	ended   error
 }
 
-// New returns a Runner and begins to prepare its first sandbox beside whatever the
-// caller does next. Close must be called. Errors arrive with the first Run.
-func New(o Options) *Runner {
+// New returns a Runner; its first sandbox starts with the first Run. Close must be
+// called. A missing Verify, Exec or Event, and Exec or Event beside UnwatchedUnsafe, is a
+// *proposal.StopError (sandbox.options).
+func New(o Options) (*Runner, error) {
+	switch {
+	case o.Verify == nil:
+		return nil, stop("sandbox.options", "nobody vouches for runsc", "set Options.Verify", nil)
+	case o.UnwatchedUnsafe && (o.Exec != nil || o.Event != nil):
+		return nil, stop("sandbox.options", "UnwatchedUnsafe contradicts Exec and Event", "leave one or the other out", nil)
+	case !o.UnwatchedUnsafe && (o.Exec == nil || o.Event == nil):
+		return nil, stop("sandbox.options", "nobody decides about programs, or nobody is told of events", "set Options.Exec and Options.Event, as package gate does", nil)
+	}
 	o.answerWithin, o.patience = cmp.Or(o.answerWithin, AnswerWithin), cmp.Or(o.patience, patience)
-	return &Runner{o: o}
+	return &Runner{o: o}, nil
 }
 
 // Run starts x and waits until nothing of it is left running.
@@ -169,9 +180,6 @@ func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
 	if err := r.drop(); err != nil {
 		return false, err
 	}
-	if r.o.Verify == nil {
-		return false, stop("sandbox.runsc-missing", "nobody vouches for runsc", "set Options.Verify", nil)
-	}
 	if err := r.o.Verify(); err != nil {
 		return false, err
 	}
@@ -210,13 +218,13 @@ func acceptable(o Options, g proposal.Grant) error {
 		}
 	}
 	if g.Limits.Disk < o.Limits.Disk && !o.watched() {
-		return stop("sandbox.limits", "a command's disk limit can be lower than the run's only where the sandbox is watched", "set Options.Exec or Options.Event", nil)
+		return stop("sandbox.limits", "a command's disk limit can be lower than the run's only where the sandbox is watched", "leave Options.UnwatchedUnsafe out", nil)
 	}
 	return covers(o.Limits, g.Limits)
 }
 
 // watched reports whether gVisor's kernel speaks with the supervisor.
-func (o Options) watched() bool { return o.Exec != nil || o.Event != nil }
+func (o Options) watched() bool { return !o.UnwatchedUnsafe }
 
 // covers refuses a grant that the sandbox was not made for, and one that leaves a
 // limit open.

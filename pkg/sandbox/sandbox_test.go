@@ -35,13 +35,16 @@ func testOptions(t testing.TB) Options {
 		Binds:     []Bind{{"/usr", "/usr"}, {"/etc/alternatives", "/etc/alternatives"}},
 		Links:     map[string]string{"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"},
 		Path:      "/usr/bin:/bin",
-		Workspace: t.TempDir(), Artifacts: t.TempDir(), Limits: testLimits(),
+		Workspace: t.TempDir(), Artifacts: t.TempDir(), Limits: testLimits(), UnwatchedUnsafe: true,
 	}
 }
 
 func testRunner(t testing.TB, o Options) *Runner {
 	t.Helper()
-	r := New(o)
+	r, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -284,10 +287,26 @@ func TestVerifyBeforeStart(t *testing.T) {
 	if _, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); !errors.Is(err, changed) {
 		t.Errorf("started with a runsc that had changed: %v", err)
 	}
-	o.Verify = nil
-	r = testRunner(t, o)
-	if _, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
-		t.Error("started with a runsc that nobody verified")
+}
+
+// Nothing that is left out opens a sandbox.
+func TestIncompleteOptions(t *testing.T) {
+	whole := Options{Verify: func() error { return nil }, Exec: allow, Event: func(proposal.Event) {}}
+	if _, err := New(whole); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Options){
+		"a runsc that nobody verified": func(o *Options) { o.Verify = nil },
+		"nobody who decides":           func(o *Options) { o.Exec = nil },
+		"nobody who is told":           func(o *Options) { o.Event = nil },
+		"neither":                      func(o *Options) { o.Exec, o.Event = nil, nil },
+		"a contradiction":              func(o *Options) { o.UnwatchedUnsafe = true },
+	} {
+		o := whole
+		change(&o)
+		if r, err := New(o); r != nil || proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != "sandbox.options" {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -296,7 +315,10 @@ func TestNothingLeft(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
 	o.StateDir = t.TempDir()
-	r := New(o)
+	r, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	runText(t, r, "sleep 100 & echo x > y")
 	id, root := r.current.id, r.current.root.Path
 	if err := r.Close(); err != nil {

@@ -5,6 +5,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -19,6 +20,17 @@ var finders = map[string]func(context.Context, *asker, *Registry) error{
 	"rubygems":        findRubygems,
 	"apt":             findApt,
 	"github-releases": findReleases,
+}
+
+// Named returns the names in granted entries like "registry:npm".
+func Named(granted []string) []string {
+	var found []string
+	for _, entry := range granted {
+		if name, ok := strings.CutPrefix(entry, "registry:"); ok {
+			found = append(found, name)
+		}
+	}
+	return found
 }
 
 // Discover says what the named presets stand for on this host, in Names' order. It

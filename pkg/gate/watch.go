@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package gate
 
 import (
 	"context"
@@ -15,13 +15,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
-// watch has policy judge every program that a command starts, and what the sandbox's
-// kernel sees go to the log and the report. A policy that cannot answer refuses the
-// program and stops the run. The gate that it returns must be told of each command.
-func watch(ctx context.Context, engine *policy.Engine, log hood.Log, o *sandbox.Options) (*hood.Observer, *lineage.Gate) {
+// Watch sets o's Exec and Event: policy decides about every program that a command
+// starts, and what the sandbox's kernel sees goes to the log and the report. A policy that
+// cannot answer refuses the program and stops the run. The caller gives the Observer to
+// package hood and calls the lineage gate's Begin before each command. A Gate does all
+// of that; Watch is for callers with another order of stages.
+func Watch(ctx context.Context, engine *policy.Engine, log hood.Log, o *sandbox.Options) (*hood.Observer, *lineage.Gate) {
 	go engine.Ready() // while the sandbox starts
 	observer := hood.NewObserver(log, engine.Event)
-	gate := &lineage.Gate{Exec: engine.Exec, Analyze: analyse, Start: engine.Start, Path: strings.Split(o.Path, ":")}
+	gate := &lineage.Gate{Exec: engine.Exec, Analyze: Analyze, Start: engine.Start, Path: strings.Split(o.Path, ":")}
 	o.Event = observer.See
 	ctx = context.WithoutCancel(ctx) // an interrupted command is killed, not judged otherwise
 	o.Exec = func(x proposal.Exec) proposal.ExecDecision {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package gate
 
 import (
 	"github.com/fumehood/fumehood/pkg/parse"
@@ -8,8 +8,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet"
 )
 
-// analyse finds the commands in p, and reads the code that they carry.
-func analyse(p proposal.Proposal) proposal.Analysis {
+// Analyze finds the commands in p, and reads the code that they carry. It is what a Gate
+// gives policy; parse.Analyze alone leaves the code out.
+func Analyze(p proposal.Proposal) proposal.Analysis {
 	a := parse.Analyze(p)
 	a.Snippets = snippet.Of(p, a)
 	return a

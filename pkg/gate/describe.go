@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"path"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	policysource "github.com/fumehood/fumehood/pkg/policy/source"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// InDirectory returns p with its commands in dir of the workspace.
+func InDirectory(p proposal.Plan, dir string) proposal.Plan {
+	if dir == "" || dir == "." {
+		return p
+	}
+	p.Proposals = slices.Clone(p.Proposals)
+	for i := range p.Proposals {
+		p.Proposals[i].Cwd = path.Join(dir, p.Proposals[i].Cwd)
+	}
+	return p
+}
+
+// describe is what the report says of a run of p.
+func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
+	origins, err := g.origins()
+	if err != nil {
+		return proposal.Run{}, err
+	}
+	run := g.subject(p)
+	workspace, _ := filepath.Abs(g.o.Workspace)
+	run.ID, run.Workspace = id, filepath.Base(workspace)
+	run.Policy, run.Policies, run.Rootfs, run.Runsc = g.engine.Digest(), origins, g.root.String(), g.runsc.Version
+	run.Enforced = []string{
+		"gVisor (systrap) around every command", "policy on every program that a command starts", networkWords(p), "no credentials, empty environment",
+		"unprivileged user without capabilities", "workspace on the host unchanged",
+		"limits on time, processor, memory, processes, disk, open files and output",
+	}
+	run.Unenforced = g.o.unenforced()
+	return run, nil
+}
+
+// subject is what is known of a run of p before it begins.
+func (g *Gate) subject(p proposal.Plan) proposal.Run {
+	s := g.o.Subject
+	return proposal.Run{
+		Proposer: p.Proposer, PlanDigest: p.Digest, Mode: mode(g.o.ObserveUnsafe), Version: g.o.version(),
+		Repository: s.Repository, Fork: s.Fork, PR: s.PR, HeadSHA: s.HeadSHA, BaseSHA: s.BaseSHA, Left: s.Left, Approval: s.Approval, Cwd: s.Cwd,
+		Enforced: []string{}, Unenforced: []string{},
+	}
+}
+
+// origins says where each layer came from, the shipped policy first.
+func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
+	var all []proposal.PolicyOrigin
+	if !slices.ContainsFunc(g.o.Policies, func(p Policy) bool { return p.Layer.Role == policy.Grants }) {
+		shipped, err := policysource.Shipped()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, shipped)
+	}
+	for _, p := range g.o.Policies {
+		origin := p.Origin
+		origin.Role = p.Layer.Role.String()
+		if origin.Kind == "" {
+			origin.Kind, origin.Spec, origin.Digest = policysource.KindFolder, p.Layer.Name, p.Layer.Digest()
+		}
+		all = append(all, origin)
+	}
+	return all, nil
+}
+
+// networkWords say what holds whatever policy decides about p.
+func networkWords(p proposal.Plan) string {
+	for _, q := range p.Proposals {
+		if len(q.Network) > 0 {
+			return "no network but what policy grants a command, through a gateway that asks it about every name and connection"
+		}
+	}
+	return "no network"
+}
+
+func mode(observe bool) string {
+	if observe {
+		return "observe"
+	}
+	return "enforce"
+}
+
+// unenforced says what the Unsafe options weaken.
+func (o Options) unenforced() []string {
+	list := []string{}
+	if o.ObserveUnsafe {
+		list = append(list, "the policy on trial: it is only observed, and what it would refuse is said below")
+	}
+	for _, m := range o.MountsUnsafe {
+		if m.Note == "" {
+			m.Note = "the host folder " + m.Source + " can be read inside"
+		}
+		list = append(list, m.Note)
+	}
+	return append(list, o.Subject.Unenforced...)
+}
+
+const modulePath = "github.com/fumehood/fumehood"
+
+// version is o.Version, or fumehood's module version in this program.
+func (o Options) version() string {
+	info, ok := debug.ReadBuildInfo()
+	if o.Version != "" || !ok {
+		return o.Version
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == modulePath && m.Version != "" {
+			return m.Version
+		}
+	}
+	return "(devel)"
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gate is fumehood for Go programs: it decides the proposals of a plan, runs
+// in gVisor what policy allows, and reports what happened.
+//
+// A Gate is complete and closed. The zero Options are the strictest useful ones:
+//
+//   - the shipped policy decides every command, the code inside it and every program
+//     that it starts;
+//   - commands see the host's tools, read-only, and the workspace under an overlay; no
+//     credential, no variable of the caller's environment and no network;
+//   - git ignores configuration with which a repository could run a program;
+//   - what commands do is observed, and everything that leaves passes the redactor;
+//   - a signed audit log, in a new directory, has each decision before it takes effect.
+//
+// No field that is empty or nil opens something. A field that weakens what holds ends in
+// Unsafe, and what it weakens is in the report's Run.Unenforced.
+//
+// Embedders write one line at the start of main, because the network gateway is this
+// program in a process of its own:
+//
+//	if code, is := gate.Helper(); is {
+//		os.Exit(code)
+//	}
+//
+// Without that line commands that policy granted a host do not run.
+//
+// Running needs Linux and root; see Privileged. The package does not protect one command
+// of a run from another, and not against a hole in gVisor.
+package gate

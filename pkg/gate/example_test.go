@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/source"
+)
+
+const document = `
+schema: fumehood.plan/v1
+proposals:
+  - {id: hidden, run: python3 -c 'exec(__import__("base64").b64decode("cHJpbnQoMSk="))'}
+  - {id: native, run: python3 -c 'import ctypes; ctypes.CDLL("libc.so.6").system(b"id")'}
+  - {id: fetch, run: make -s fetch}
+  - {id: leak, run: make -s leak}
+`
+
+// Run a plan. Two proposals are denied before anything runs; in the third, make may
+// start, and the curl that it starts may not; of the fourth, the key is redacted.
+func ExampleGate_Run() {
+	ctx := context.Background()
+	p, problems := plan.Decode([]byte(document), "plan.yaml")
+	if len(problems) > 0 {
+		log.Fatal(plan.Describe("plan.yaml", problems[0]))
+	}
+	g, err := gate.New(ctx, gate.Options{Workspace: "testdata/project"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	report, err := g.Run(ctx, p)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range report.Records {
+		fmt.Println(r.Proposal.ID, r.Decision.Effect)
+		if r.Result != nil {
+			fmt.Printf("exit %d, %d refused\n%s", r.Result.ExitCode, r.Result.Observations.Counts.Refused, r.Result.Stdout.Head)
+		}
+	}
+	// Output:
+	// hidden deny
+	// native deny
+	// fetch allow
+	// exit 2, 1 refused
+	// leak allow
+	// exit 0, 0 refused
+	// [redacted github-pat]
+}
+
+// Decide only. No root and no sandbox are needed.
+func ExampleGate_Check() {
+	ctx := context.Background()
+	p, problems := plan.Decode([]byte(document), "plan.yaml")
+	if len(problems) > 0 {
+		log.Fatal(plan.Describe("plan.yaml", problems[0]))
+	}
+	g, err := gate.New(ctx, gate.Options{DecideOnly: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	records, err := g.Check(ctx, p)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range records {
+		fmt.Println(r.Proposal.ID, r.Decision.Effect)
+	}
+	// Output:
+	// hidden deny
+	// native deny
+	// fetch allow
+	// leak allow
+}
+
+// Add a policy directory. It may deny, ask and lower limits, and not allow more.
+func ExampleOptions_policies() {
+	ctx := context.Background()
+	layer, origin, err := source.Read(ctx, "testdata/policy", source.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	layer.Role = policy.Restricts
+	g, err := gate.New(ctx, gate.Options{DecideOnly: true, Policies: []gate.Policy{{Layer: layer, Origin: origin}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	p, _ := plan.Decode([]byte(document), "plan.yaml")
+	records, err := g.Check(ctx, p)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(records[2].Decision.Effect, records[2].Decision.Reasons[0].Message)
+	// Output: deny make is not used here
+}

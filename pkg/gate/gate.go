@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/outlet"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/rootfs"
+	"github.com/fumehood/fumehood/pkg/sandbox"
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
+)
+
+// A Gate decides plans and runs what is allowed. Its methods may be called from several
+// goroutines; runs happen one at a time.
+type Gate struct {
+	o        Options
+	redactor *outlet.Outlet
+	engine   *policy.Engine
+	root     rootfs.Root
+	runsc    install.Runsc
+	sandbox  sandbox.Options // without what belongs to one run
+
+	running sync.Mutex // held for a whole run
+
+	mu       sync.Mutex
+	closed   bool
+	warnings []string
+	left     []string
+}
+
+// New returns a Gate that is ready to run: the policy is compiled, and root, the
+// workspace and fumehood-runsc are there. Without an installed fumehood-runsc it builds
+// one, which takes a minute. Close must be called.
+//
+// Its error is a *proposal.StopError: options that contradict each other (gate.options),
+// a policy that does not compile, or what this host lacks.
+func New(ctx context.Context, o Options) (*Gate, error) {
+	o.Workspace = cmp.Or(o.Workspace, ".")
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	redactor, err := NewRedactor(o)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{o: o, redactor: redactor}
+	if o.DecideOnly {
+		err = g.load(ctx)
+	} else {
+		err = g.prepare(ctx)
+	}
+	if err != nil {
+		return nil, g.redacted(err)
+	}
+	return g, nil
+}
+
+// load compiles the policy.
+func (g *Gate) load(ctx context.Context) (err error) {
+	o := policy.Options{Observe: g.o.ObserveUnsafe}
+	for _, p := range g.o.Policies {
+		o.Layers = append(o.Layers, p.Layer)
+	}
+	g.engine, err = policy.New(ctx, o)
+	return err
+}
+
+// prepare compiles the policy while fumehood-runsc is verified or built. On every return
+// the build has ended: what it did not finish is removed.
+func (g *Gate) prepare(ctx context.Context) error {
+	if err := Privileged(); err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancel(ctx)
+	find := begin(func() (install.Runsc, error) {
+		return install.Find(inner, install.Options{Path: g.o.Runsc, Build: true, Progress: g.o.notice})
+	})
+	defer func() { cancel(); _, _ = find() }()
+	if err := g.load(ctx); err != nil {
+		return err
+	}
+	var err error
+	if g.root, err = rootfs.Open(g.o.Rootfs, g.o.Tools); err != nil {
+		return err
+	}
+	if g.runsc, err = find(); err != nil {
+		return err
+	}
+	g.sandbox, err = g.sandboxOptions()
+	return err
+}
+
+// begin runs f in the background and returns a function that waits for its result.
+func begin[T any](f func() (T, error)) func() (T, error) {
+	var result T
+	var err error
+	done := make(chan struct{})
+	go func() { defer close(done); result, err = f() }()
+	return func() (T, error) { <-done; return result, err }
+}
+
+func (g *Gate) sandboxOptions() (sandbox.Options, error) {
+	o, err := SandboxOptions(g.o.Workspace, g.root, g.runsc)
+	for _, m := range g.o.MountsUnsafe {
+		if err != nil {
+			return o, err
+		}
+		var bind sandbox.Bind
+		bind, err = m.bind()
+		o.Trees = append(o.Trees, bind)
+	}
+	return o, err
+}
+
+// Check decides every proposal of plan and runs nothing. The Records have the plan's own
+// text, not redacted. With an error every Record is denied.
+func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
+	if err := g.usable(); err != nil {
+		return nil, err
+	}
+	h, err := hood.New(hood.Parts{Parse: Analyze, Policy: g.engine, Now: time.Now, Ceiling: g.o.Ceiling, Advise: policy.NewAdviser(g.engine, Analyze).Advise})
+	if err != nil {
+		return nil, err
+	}
+	records, err := h.Check(ctx, InDirectory(plan, g.o.Subject.Cwd))
+	g.warn(g.engine.Warnings()...)
+	return records, err
+}
+
+// usable refuses a Gate that was closed.
+func (g *Gate) usable() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return &proposal.StopError{Code: "gate.closed", Message: "the gate was closed", Hint: "make another with gate.New"}
+	}
+	return nil
+}
+
+// Close waits for a run to end, and refuses what comes later. What runs have left on
+// purpose, see Files, stays.
+func (g *Gate) Close() error {
+	g.running.Lock()
+	defer g.running.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	return nil
+}
+
+// Warnings returns what happened in runs and checks that did not stop them, one line
+// each: what a policy layer says without effect, and files that could not be removed.
+func (g *Gate) Warnings() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]string(nil), g.warnings...)
+}
+
+func (g *Gate) warn(texts ...string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.warnings = append(g.warnings, texts...)
+}
+
+// Files returns the paths that runs have made on the host: artifacts and logs, also of
+// runs that stopped early.
+func (g *Gate) Files() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]string(nil), g.left...)
+}
+
+func (g *Gate) made(paths ...string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left = append(g.left, paths...)
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate_test
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/outlet"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+)
+
+// TestMain leaves nothing of the examples' runs behind.
+func TestMain(m *testing.M) {
+	if code, is := gate.Helper(); is {
+		os.Exit(code)
+	}
+	state, err := os.MkdirTemp("", "fumehood-test-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_STATE_HOME", state)
+	code := m.Run()
+	os.RemoveAll(state)
+	os.Exit(code)
+}
+
+func decode(t testing.TB, document string) proposal.Plan {
+	t.Helper()
+	p, problems := plan.Decode([]byte(document), "plan.yaml")
+	if len(problems) > 0 {
+		t.Fatal(plan.Describe("plan.yaml", problems[0]))
+	}
+	return p
+}
+
+// closed is what TestClosed runs beside the example's document: the caller's variables,
+// a way out, git's configuration, and a file of the host.
+const closed = document + `
+  - {id: environment, run: make -s stolen}
+  - {id: network, run: cat /proc/net/route}
+  - {id: hooks, run: git config --get core.hooksPath}
+  - {id: host, run: cat /etc/shadow}
+`
+
+// Every default is closed: the package's promise about the zero Options.
+func TestClosed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a sandbox; run without -short")
+	}
+	installtest.Runsc(t)
+	t.Setenv("CANARY", "canary-0b5e77aa")
+	g, err := gate.New(t.Context(), gate.Options{Workspace: "testdata/project"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	report, err := g.Run(t.Context(), decode(t, closed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := map[string]proposal.Record{}
+	for _, r := range report.Records {
+		records[r.Proposal.ID] = r
+	}
+	for _, id := range []string{"hidden", "native", "host"} {
+		if r := records[id]; r.Decision.Effect == proposal.Allow || r.Result != nil {
+			t.Errorf("%s: %s, result %+v", id, r.Decision.Effect, r.Result)
+		}
+	}
+	checkFetch(t, records["fetch"].Result)
+	checkLeak(t, report, records["leak"].Result)
+	for id, want := range map[string]string{"environment": "0\n", "hooks": "/dev/null\n"} {
+		if r := records[id].Result; r == nil || string(r.Stdout.Head) != want {
+			t.Errorf("%s: %+v, want %q", id, r, want)
+		}
+	}
+	if r := records["network"].Result; r != nil && strings.Count(string(r.Stdout.Head), "\n") > 1 {
+		t.Errorf("the sandbox has routes: %s", r.Stdout.Head)
+	}
+	if run := report.Run; len(run.Unenforced) > 0 || run.Mode != "enforce" || len(run.Policies) != 1 || run.Policies[0].Kind != "shipped" || !strings.HasPrefix(run.Rootfs, "host@") {
+		t.Errorf("%+v", run)
+	}
+	checkAudit(t, g, report)
+}
+
+// checkFetch: the programs of a command are recorded, and the one that policy knows no
+// rule for was refused.
+func checkFetch(t *testing.T, r *proposal.Result) {
+	t.Helper()
+	if r == nil || r.Succeeded() || r.Observations == nil || !r.Observations.Complete {
+		t.Fatalf("make fetch: %+v", r)
+	}
+	started := func(kind, name string) bool {
+		return slices.ContainsFunc(r.Observations.Execs, func(e proposal.Event) bool {
+			return e.Kind == kind && e.Exec != nil && filepath.Base(e.Exec.Path) == name
+		})
+	}
+	if !started(proposal.EventExec, "make") || !started(proposal.EventRefused, "curl") {
+		t.Errorf("recorded: %+v", r.Observations.Execs)
+	}
+}
+
+// checkLeak: the key is in nothing that the run left.
+func checkLeak(t *testing.T, report proposal.Report, r *proposal.Result) {
+	t.Helper()
+	if r == nil || string(r.Stdout.Head) != "[redacted github-pat]\n" || len(r.Stdout.Redacted) != 1 {
+		t.Fatalf("make leak: %+v", r)
+	}
+	err := filepath.WalkDir(filepath.Dir(report.Audit.File), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), "16C7e42F292c") {
+			t.Errorf("%s holds the key", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// checkAudit: the log is sealed, and verifies with what the report says of it.
+func checkAudit(t *testing.T, g *gate.Gate, report proposal.Report) {
+	t.Helper()
+	f, err := os.Open(report.Audit.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := audit.Verify(f, audit.Trust{Key: report.Audit.Key, Checkpoint: report.Audit.Checkpoint})
+	if err != nil || s.State != audit.Sealed {
+		t.Errorf("%v, %v", s, err)
+	}
+	if files := g.Files(); !slices.Contains(files, report.Audit.File) || len(g.Warnings()) > 0 {
+		t.Errorf("files %q, warnings %q", files, g.Warnings())
+	}
+}
+
+// What weakens is in the report.
+func TestUnsafeIsReported(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a sandbox; run without -short")
+	}
+	installtest.Runsc(t)
+	o := gate.Options{Workspace: "testdata/project", ObserveUnsafe: true, MountsUnsafe: []gate.Mount{{Source: "testdata/policy", Target: "/seen"}}}
+	g, err := gate.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	p := decode(t, "schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: curl https://example.com}\n")
+	first, err := g.Run(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := g.Run(t.Context(), p) // a gate runs one plan after the other, each with its log
+	if err != nil || report.Run.ID == first.Run.ID || report.Audit.File == first.Audit.File || len(report.Run.Unenforced) != 2 || report.Run.Mode != "observe" || report.Records[0].Decision.Effect == proposal.Allow {
+		t.Errorf("%v: %+v", err, report)
+	}
+}
+
+// Contradictions and what cannot be meant are refused by a code, before anything begins.
+func TestRefused(t *testing.T) {
+	granting := gate.Policy{Layer: policy.Layer{Name: "x", Role: policy.Grants}}
+	for name, test := range map[string]struct {
+		o    gate.Options
+		code string
+	}{
+		"decide only and a log":       {gate.Options{DecideOnly: true, AuditFile: "x"}, "gate.options"},
+		"decide only and a mount":     {gate.Options{DecideOnly: true, MountsUnsafe: []gate.Mount{{}}}, "gate.options"},
+		"two replace the shipped":     {gate.Options{Policies: []gate.Policy{granting, granting}}, "gate.options"},
+		"origin of another role":      {gate.Options{Policies: []gate.Policy{{Origin: proposal.PolicyOrigin{Role: "grants"}}}}, "gate.options"},
+		"resolver without port":       {gate.Options{Resolvers: []netip.AddrPort{{}}}, "gate.options"},
+		"credential for all hosts":    {gate.Options{Credentials: []gate.Credential{{Name: "T", Host: "*", Value: "secret-value"}}}, "network.credential"},
+		"credential without value":    {gate.Options{Credentials: []gate.Credential{{Name: "T", Host: "a.example"}}}, "network.credential"},
+		"credential of two lines":     {gate.Options{Credentials: []gate.Credential{{Name: "T", Host: "a.example", Value: "secret\nvalue"}}}, "network.credential"},
+		"mask that is too short":      {gate.Options{Masks: []outlet.Mask{{Name: "M", Value: "abc"}}}, "output.mask"},
+		"mount over what is our own":  {gate.Options{MountsUnsafe: []gate.Mount{{Source: ".", Target: "/etc"}}}, "mount.invalid"},
+		"workspace that is not there": {gate.Options{Workspace: "testdata/absent"}, "sandbox.workspace"},
+		"unknown root file system":    {gate.Options{Rootfs: "image:x"}, "rootfs.unsupported"},
+	} {
+		g, err := gate.New(t.Context(), test.o)
+		var stop *proposal.StopError
+		if !errors.As(err, &stop) || stop.Code != test.code || stop.Hint == "" || g != nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want %s", name, err, test.code)
+		}
+	}
+}
+
+// A gate that only decides runs nothing, and a closed one does nothing.
+func TestNotRunnable(t *testing.T) {
+	g, err := gate.New(t.Context(), gate.Options{DecideOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := g.Run(t.Context(), proposal.Plan{})
+	if f := proposal.FailureOf(err); f == nil || f.Code != "gate.options" || r.Audit != nil || r.Error == nil {
+		t.Errorf("%v, %+v", err, r)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := g.Check(t.Context(), proposal.Plan{}); err == nil || proposal.FailureOf(err).Code != "gate.closed" {
+		t.Errorf("closed: %v", err)
+	}
+}

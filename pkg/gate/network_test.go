@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+)
+
+// hosts grants one host.
+const hosts = `package fumehood.proposal
+
+network contains {"rule": "own.hosts", "host": "api.example"} if input.proposal.network == ["api.example"]
+`
+
+const networked = `
+schema: fumehood.plan/v1
+proposals:
+  - {id: without, run: cat /etc/resolv.conf}
+  - {id: granted, run: cat /etc/resolv.conf, network: [api.example]}
+  - {id: variable, run: make -s token, network: [api.example]}
+`
+
+// The gateway is this program in a process of its own, which TestMain's line makes
+// possible. A credential is a placeholder inside, and its value is nowhere.
+func TestNetwork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a sandbox; run without -short")
+	}
+	installtest.Runsc(t)
+	const secret = "Bearer 5ccb7d0c-value"
+	g, err := gate.New(t.Context(), gate.Options{
+		Workspace:   "testdata/project",
+		Policies:    []gate.Policy{{Layer: policy.Layer{Name: "hosts", Role: policy.Opens, Files: []policy.File{{Name: "hosts.rego", Content: []byte(hosts)}}}}},
+		Resolvers:   []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:9")},
+		Credentials: []gate.Credential{{Name: "API_TOKEN", Host: "api.example", Value: secret}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	report, err := g.Run(t.Context(), decode(t, networked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"nameserver ", "nameserver ", "fumehood-\n"} {
+		r := report.Records[i]
+		if r.Result == nil || r.Result.Status != proposal.Exited || !strings.HasPrefix(string(r.Result.Stdout.Head), want) {
+			t.Errorf("%s: %s, %+v", r.Proposal.ID, r.Decision.Effect, r.Result)
+		}
+	}
+	if origin := report.Run.Policies[1]; origin.Spec != "hosts" || origin.Role != "opens" || origin.Digest == "" {
+		t.Errorf("origin %+v", origin)
+	}
+}

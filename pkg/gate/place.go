@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A place is where one run leaves its files.
+type place struct{ artifacts, audit string }
+
+func runID() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
+	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
+}
+
+// newPlace makes the artifacts directory. It must be new: what another run left there is
+// never taken for this one's.
+func newPlace(o Options, id string) (place, error) {
+	p := place{o.Artifacts, o.AuditFile}
+	if p.artifacts == "" {
+		state, err := stateHome()
+		if err != nil {
+			return p, placeError("fumehood/"+id, err)
+		}
+		p.artifacts = filepath.Join(state, "fumehood", id)
+	}
+	if err := os.MkdirAll(filepath.Dir(p.artifacts), 0o700); err != nil {
+		return p, placeError(p.artifacts, err)
+	}
+	if err := os.Mkdir(p.artifacts, 0o700); err != nil {
+		return p, placeError(p.artifacts, err)
+	}
+	if p.audit == "" {
+		p.audit = filepath.Join(p.artifacts, "audit.jsonl")
+	}
+	return p, nil
+}
+
+// stateHome is the user's state directory.
+func stateHome() (string, error) {
+	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
+		return state, nil
+	}
+	dir, err := os.UserHomeDir()
+	return filepath.Join(dir, ".local", "state"), err
+}
+
+func placeError(dir string, err error) error {
+	return &proposal.StopError{Code: "artifacts.not-writable", Message: fmt.Sprintf("cannot make folder %q", dir),
+		Hint: "name a new folder with --artifacts", Err: err}
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/outlet"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// NewRedactor returns what redacts o's Masks and Credentials, and what looks like a
+// secret, for text that is printed before or beside a Gate. It asks no policy.
+func NewRedactor(o Options) (*outlet.Outlet, error) {
+	return outlet.New(outlet.Options{Masks: o.masks()})
+}
+
+// masks are the values that never leave: o.Masks and those of the credentials.
+func (o Options) masks() []outlet.Mask {
+	masks := append([]outlet.Mask(nil), o.Masks...)
+	for _, c := range o.Credentials {
+		masks = append(masks, outlet.Mask{Name: c.Name, Value: c.Value})
+		for _, part := range credentialParts(c.Value) {
+			if len(part) >= outlet.LeastMask {
+				masks = append(masks, outlet.Mask{Name: c.Name, Value: part})
+			}
+		}
+	}
+	return masks
+}
+
+// credentialParts are the parts of a header's value that are as good as the whole: what
+// follows the scheme, and the password in it.
+func credentialParts(value string) []string {
+	scheme, token, ok := strings.Cut(value, " ")
+	if !ok {
+		return nil
+	}
+	parts := []string{token}
+	if plain, err := base64.StdEncoding.DecodeString(token); err == nil && strings.EqualFold(scheme, "basic") {
+		_, password, _ := strings.Cut(string(plain), ":")
+		parts = append(parts, string(plain), password)
+	}
+	return parts
+}
+
+// redacted is err as it may be shown: what stopped a run may quote what the run held.
+func (g *Gate) redacted(err error) error {
+	f := proposal.FailureOf(err)
+	if f == nil {
+		return err
+	}
+	clean := g.redactor.Failure(f)
+	if *clean == *f {
+		return err
+	}
+	return &proposal.StopError{Code: clean.Code, Message: clean.Message, Hint: clean.Hint}
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/outlet"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
+)
+
+// A run is one plan's way through the gate.
+type run struct {
+	gate    *Gate
+	info    proposal.Run
+	outlet  *outlet.Outlet
+	log     *audit.Log
+	sandbox sandbox.Options
+	network *network
+	hood    *hood.Hood
+}
+
+// Run decides every proposal of plan, writes the decisions to a new log, runs what is
+// allowed, one command after the other in one sandbox, and seals the log. When ctx ends,
+// the running command is killed and the rest is not run.
+//
+// Denied, failed and killed commands are values in the Report. An error is a
+// *proposal.StopError, or ctx's, and is in the Report's Error too: fumehood could not do
+// its work, and nothing more ran. A Report without Audit has no log: nothing ran at all.
+func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, error) {
+	g.running.Lock()
+	defer g.running.Unlock()
+	if err := g.runnable(); err != nil {
+		return g.notStarted(plan, err), err
+	}
+	r, err := g.open(ctx, plan)
+	defer r.close()
+	if err != nil {
+		err = g.redacted(err)
+		return g.notStarted(plan, err), err
+	}
+	report, err := r.hood.Run(ctx, InDirectory(plan, g.o.Subject.Cwd), r.info)
+	err = g.redacted(errors.Join(err, r.network.close()))
+	g.warn(g.engine.Warnings()...)
+	return r.seal(report, err)
+}
+
+// runnable refuses a Gate that is closed or only decides.
+func (g *Gate) runnable() error {
+	if err := g.usable(); err != nil {
+		return err
+	}
+	if g.o.DecideOnly {
+		return invalid("this gate only decides", "leave DecideOnly out to run a plan")
+	}
+	return nil
+}
+
+// notStarted is the report of a run that stopped before it had a log.
+func (g *Gate) notStarted(plan proposal.Plan, err error) proposal.Report {
+	info := g.subject(plan)
+	info.Start, info.Unenforced = time.Now(), append(info.Unenforced, g.o.Subject.Unenforced...)
+	return g.redactor.Report(proposal.Report{Schema: proposal.ReportSchema, Run: info, Records: []proposal.Record{}, Error: proposal.FailureOf(err)})
+}
+
+// open makes what one run needs. The log comes last: there is none without its run.
+func (g *Gate) open(ctx context.Context, plan proposal.Plan) (*run, error) {
+	r := &run{gate: g, sandbox: g.sandbox}
+	id := runID()
+	var err error
+	if r.info, err = g.describe(id, plan); err != nil {
+		return r, err
+	}
+	at, err := newPlace(g.o, id)
+	if err != nil {
+		return r, err
+	}
+	g.made(at.artifacts, at.audit)
+	if r.outlet, err = outlet.New(outlet.Options{Masks: g.o.masks(), Decide: g.engine.Output, Artifacts: at.artifacts}); err != nil {
+		return r, err
+	}
+	if r.sandbox.Artifacts, err = r.outlet.Raw(); err != nil {
+		return r, err
+	}
+	if r.log, err = audit.Create(at.audit, audit.Options{Origin: "fumehood/" + id, Signer: g.o.Signer}); err != nil {
+		return r, err
+	}
+	return r, r.wire(ctx)
+}
+
+// wire connects the stages to each other.
+func (r *run) wire(ctx context.Context) (err error) {
+	g := r.gate
+	r.sandbox.Env, r.sandbox.Binds = maps.Clone(r.sandbox.Env), slices.Clone(r.sandbox.Binds) // the network adds to them
+	observer, lineage := Watch(ctx, g.engine, r.log, &r.sandbox)
+	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
+	r.hood, err = hood.New(hood.Parts{
+		Parse: Analyze, Policy: g.engine, Log: r.log, Now: time.Now, Progress: g.o.Progress,
+		Ceiling: g.o.Ceiling, Observer: observer, Network: r.network, Outlet: r.outlet, Advise: policy.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin,
+		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
+			r.sandbox.Limits = l
+			return sandbox.New(r.sandbox)
+		},
+	})
+	return err
+}
+
+// seal ends the log and says in the report how to verify it.
+func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
+	checkpoint, sealErr := r.log.Seal()
+	if sealErr != nil && err == nil {
+		err = sealErr
+		report.Error = proposal.FailureOf(err)
+	}
+	report.Audit = &proposal.Audit{Origin: r.log.Origin(), Key: r.log.Key(), Entries: r.log.Entries(), Checkpoint: checkpoint, File: r.log.Path()}
+	return report, err
+}
+
+// close removes what was never searched for secrets, and warns when it stays.
+func (r *run) close() {
+	if err := r.outlet.Close(); err != nil {
+		r.gate.warn("output.left: what commands left, not searched for secrets, could not be removed: " + err.Error())
+	}
+	if r.log != nil {
+		_ = r.log.Close()
+	}
+}

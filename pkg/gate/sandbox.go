@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/rootfs"
+	"github.com/fumehood/fumehood/pkg/sandbox"
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
+)
+
+// Privileged returns a *proposal.StopError when this process may not run commands.
+func Privileged() error {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	return &proposal.StopError{Code: "sandbox.not-root", Message: "cannot run commands: cgroups, mounts and namespaces need root",
+		Hint: "run fumehood as root or with sudo; fumehood check decides without it"}
+}
+
+// SandboxOptions returns what the sandboxes of every Gate are made of: the root file
+// system, the workspace, the variables of well-known tools and the guard for git. The
+// caller adds Exec, Event and Limits. Its error is a *proposal.StopError.
+func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sandbox.Options, error) {
+	dir, err := folder(workspace)
+	if err != nil {
+		return sandbox.Options{}, err
+	}
+	o := sandbox.Options{
+		Verify: runsc.Unchanged,
+		Runsc:  runsc.Path, Init: runsc.Init, Links: root.Links, Files: root.Files, Path: root.Path,
+		Workspace: dir, Env: toolEnv(), Guard: gitGuard(),
+	}
+	for target, source := range root.Binds {
+		o.Binds = append(o.Binds, sandbox.Bind{Source: source, Target: target})
+	}
+	return o, nil
+}
+
+// folder resolves path, links followed: the sandbox mounts it without following any.
+func folder(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", &proposal.StopError{Code: "sandbox.workspace", Message: fmt.Sprintf("folder %q cannot be read", path),
+			Hint: "name the folder that holds the pull request's code with --workspace", Err: err}
+	}
+	return abs, nil
+}
+
+// toolEnv keeps well-known tools from waiting for a network, a pager or a person.
+func toolEnv() map[string]string {
+	return map[string]string{
+		"CI": "true", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
+		"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOTELEMETRY": "off", "GOFLAGS": "-buildvcs=false",
+		"PYTHONDONTWRITEBYTECODE": "1", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+		"npm_config_update_notifier": "false", "npm_config_fund": "false", "npm_config_audit": "false",
+		"CARGO_NET_OFFLINE": "true", "DEBIAN_FRONTEND": "noninteractive",
+	}
+}
