@@ -98,6 +98,9 @@ func (w *walker) caseClause(cmd *syntax.CaseClause, s scope) {
 
 func (w *walker) coproc(cmd *syntax.CoprocClause, s scope) {
 	if cmd.Name != nil {
+		if !compound(cmd.Stmt.Cmd) {
+			w.unknown(unknownCoproc, w.span(cmd.Name, s))
+		}
 		name, _ := literal(cmd.Name, readWord)
 		if w.variableName(arg{Word: name, span: w.span(cmd.Name, s)}) {
 			w.assignedOddly(name.Value, w.span(cmd.Name, s))
@@ -108,4 +111,14 @@ func (w *walker) coproc(cmd *syntax.CoprocClause, s scope) {
 	s = s.in("coproc")
 	s.stdin = "pipe"
 	w.stmt(cmd.Stmt, s)
+}
+
+// compound reports whether bash takes a word before cmd for the name of a coprocess: before
+// any other command it is the program, as in coproc id time.
+func compound(cmd syntax.Command) bool {
+	switch cmd.(type) {
+	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.ArithmCmd, *syntax.TestClause:
+		return true
+	}
+	return false
 }

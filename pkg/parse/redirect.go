@@ -53,6 +53,9 @@ func (w *walker) redirect(redir *syntax.Redirect, s scope) proposal.Redirect {
 	}
 	if redir.N != nil {
 		r.FD = w.descriptor(redir.N, s)
+		if w.posix && len(redir.N.Value) > 1 {
+			w.unknown(unknownPOSIX, w.span(redir.N, s)) // 10>f and 00<f are words there
+		}
 	}
 	switch r.Kind {
 	case "heredoc":
@@ -79,8 +82,8 @@ func (w *walker) redirect(redir *syntax.Redirect, s scope) proposal.Redirect {
 			r.Kind = "read"
 		}
 	}
-	if w.posix && (r.FD > 9 || r.Kind != "dup" && redirectKind(redir.Op) == "dup") {
-		w.unknown(unknownPOSIX, w.span(redir.Word, s)) // 10>f is a word there, and >&f an error
+	if w.posix && r.Kind != "dup" && redirectKind(redir.Op) == "dup" {
+		w.unknown(unknownPOSIX, w.span(redir.Word, s)) // an error there
 	}
 	if redir.Op == syntax.DplOut && r.Kind != "dup" && !(r.Target.Static && twiceTheSame.MatchString(r.Target.Value)) {
 		w.doubt(unknownTwice, w.span(redir.Word, s), func() bool { return w.onlyNumbers(redir.Word) })

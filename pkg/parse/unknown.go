@@ -31,6 +31,7 @@ var (
 	unknownUnstable  = unknownKind{"unstable", "printed and read again the text means something else", "write it more plainly: one command a line, simple quotes"}
 	unknownAmbiguous = unknownKind{"ambiguous", "readers of this text disagree about where the comment ends or begins", "leave the comment out, or put it on a line of its own without a backslash at its end"}
 	unknownClosing   = unknownKind{"ambiguous", "readers of this text disagree about where the redirection ends", "put a blank behind >&-"}
+	unknownCoproc    = unknownKind{"ambiguous", "readers of this text disagree about whether the word behind coproc is a name", "put the coprocess in braces: coproc NAME { COMMAND; }"}
 	unknownComment   = unknownKind{"nested-comment", "a comment inside this quoted script may be read in two ways", "leave comments out of quoted scripts"}
 )
 
