@@ -115,14 +115,16 @@ func (w *walker) plainFormat(a arg, operands bool) bool {
 	if quoted, ok := onlyPart[*syntax.DblQuoted](parts); ok && !quoted.Dollar {
 		parts = quoted.Parts
 	}
-	text := ""
-	for i, part := range parts {
+	text, begun := "", false // begun: what comes next does not begin the word
+	for _, part := range parts {
 		value, _ := w.known.literal(&syntax.Word{Parts: []syntax.WordPart{part}}, readAssign)
 		if !value.Static {
-			if !w.plainPiece(part, i == 0) {
+			if !w.plainPiece(part, !begun) {
 				return false
 			}
 			value.Value = "\x00"
+		} else if begun = begun || value.Value != ""; strings.HasPrefix(strings.TrimLeft(text, "\x00")+value.Value, "-") {
+			return false // an option, when all before it is empty
 		}
 		text += value.Value
 	}
