@@ -24,16 +24,16 @@ func TestThreats(t *testing.T) {
 		case regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w*$`).MatchString(name):
 			named++
 			if !strings.Contains(code, "\nfunc "+name+"(") {
-				t.Errorf("there is no test %s", name)
+				t.Errorf("test %s does not exist", name)
 			}
 		case strings.HasSuffix(name, ".txtar"):
 			named++
 			if found, _ := filepath.Glob("../testdata/script/" + filepath.Base(name)); len(found) != 1 {
-				t.Errorf("there is no script %s", name)
+				t.Errorf("script %s does not exist", name)
 			}
 		case strings.HasPrefix(name, "pkg/") || strings.HasPrefix(name, "policies/"):
 			if found, _ := filepath.Glob("../" + name); len(found) == 0 {
-				t.Errorf("there is no %s", name)
+				t.Errorf("%s does not exist", name)
 			}
 		}
 	}

@@ -66,14 +66,6 @@ func aboutError(path string, err error) error {
 		Hint: "--about is written by fumehood action; from a desk leave it out", Err: err}
 }
 
-// describe adds what a knows to run.
-func (a about) describe(run *proposal.Run) {
-	run.Repository, run.Fork, run.PR = a.Repository, a.Fork, a.PR
-	run.HeadSHA, run.BaseSHA, run.Left, run.Approval = a.HeadSHA, a.BaseSHA, a.Left, a.Approval
-	run.Cwd = a.Cwd
-	run.Unenforced = append(run.Unenforced, a.Unenforced...)
-}
-
 // subject is what the gate's reports say of the pull request.
 func (a about) subject() gate.Subject {
 	return gate.Subject{Repository: a.Repository, Fork: a.Fork, PR: a.PR, HeadSHA: a.HeadSHA, BaseSHA: a.BaseSHA,

@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// When the decider stands still for longer than the kernel waits, which is a minute,
+// When the decider stops for longer than the kernel waits, which is a minute,
 // nothing more begins, ever: every program is refused, and the run ends with the gate's
 // code. TestDeciderStalls of pkg/sandbox waits for a second.
 func TestDeciderStalled(t *testing.T) {

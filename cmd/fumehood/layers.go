@@ -88,7 +88,7 @@ func (p *chosen) gate(ctx context.Context, origins map[string]policysource.Origi
 		return nil, err
 	}
 	var list []gate.Policy
-	shipped := len(p.origins) - len(layers) // comes first, and is no layer of ours
+	shipped := len(p.origins) - len(layers) // the shipped policy is the first origin and has no layer here
 	for i, l := range layers {
 		origin := p.origins[shipped+i]
 		if known, ok := origins[p.named[shipped+i]]; ok {
@@ -99,19 +99,24 @@ func (p *chosen) gate(ctx context.Context, origins map[string]policysource.Origi
 	return list, nil
 }
 
-// newGate is gate.New under newEngine's rules for collecting garbage.
+// newEngine is policy.New with less garbage collection.
+func newEngine(ctx context.Context, o policy.Options) (*policy.Engine, error) {
+	defer collectLess()()
+	return policy.New(ctx, o)
+}
+
+// newGate is gate.New with less garbage collection.
 func newGate(ctx context.Context, o gate.Options) (*gate.Gate, error) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(128 << 20))
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer collectLess()()
 	return gate.New(ctx, o)
 }
 
-// newEngine is policy.New, and collects garbage only where there is much: a start makes
-// 40 MiB of it, on which a fifth of its time would go.
-func newEngine(ctx context.Context, o policy.Options) (*policy.Engine, error) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(128 << 20))
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	return policy.New(ctx, o)
+// collectLess collects garbage only above 128 MiB until the function that it returns is
+// called. Compiling the policy makes 40 MiB of garbage, and collecting it took a fifth of
+// the time.
+func collectLess() (restore func()) {
+	limit, percent := debug.SetMemoryLimit(128<<20), debug.SetGCPercent(-1)
+	return func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(limit) }
 }
 
 // options reads the key. What is asked of bundles where there is none would look as if

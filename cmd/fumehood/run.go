@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -105,12 +104,11 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 // neverBegan leaves a report of a run that stopped before it had a log, for whoever
 // asked for one by name.
 func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
-	r := proposal.Report{Schema: proposal.ReportSchema, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}
-	r.Run = proposal.Run{Proposer: p.Proposer, PlanDigest: p.Digest, Version: fumehoodVersion(), Mode: mode(s.observe),
-		Enforced: []string{}, Unenforced: []string{}, Start: time.Now()}
+	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe}
 	if a, err := readAbout(s.about); err == nil {
-		a.describe(&r.Run)
+		o.Subject = a.subject()
 	}
+	r := o.NotStarted(p, err)
 	if s.early != nil { // demo has no masks
 		r = s.early.Report(r)
 	}

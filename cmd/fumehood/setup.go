@@ -202,10 +202,3 @@ func (s *setup) left(g *gate.Gate) []string {
 	}
 	return paths
 }
-
-func mode(observe bool) string {
-	if observe {
-		return "observe"
-	}
-	return "enforce"
-}

@@ -180,9 +180,6 @@ func TestSquattersAreCounted(t *testing.T) {
 
 // TestJobsAtTheSameTime has jobs of their own race for real.
 func TestJobsAtTheSameTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for two seconds")
-	}
 	t.Parallel()
 	s := town(t, rights...)
 	var jobs sync.WaitGroup

@@ -160,9 +160,6 @@ func unreadBody(ctx context.Context, g *Gateway, to string) {
 
 // Many bodies that nobody reads are kept within the process's memory.
 func TestAttackUnreadBodies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for a second")
-	}
 	t.Parallel()
 	_, g, r := open(t, nil)
 	found, err := g.lookup(t.Context(), "www.allowed.example")

@@ -100,9 +100,6 @@ func TestStalled(t *testing.T) {
 
 // An idle gateway is not a stalled one.
 func TestIdle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for two seconds")
-	}
 	t.Parallel()
 	w, g, _ := open(t, func(o *Options) { o.Patience = 2 * time.Second })
 	time.Sleep(2500 * time.Millisecond)
@@ -129,7 +126,7 @@ func TestClose(t *testing.T) {
 	_ = w
 }
 
-// lifetime ends when g has failed: then nobody answers what is still asked.
+// lifetime returns a context that ends when g fails: requests still open get no answer.
 func (g *Gateway) lifetime(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
-// unreads is how many connections a test opens that nobody reads.
+// unreads is the number of connections that a test opens and does not read.
 func unreads(t *testing.T) int { return min(unreadConnections, sample.Rounds(t, 1000, 200, 50)) }
 
 // unreadMost is the memory that the process may have in use with n of them.
@@ -31,12 +31,9 @@ func settled(t *testing.T, g *Gateway) (most float64) {
 	return most
 }
 
-// Connections on which the server sends without end, and nobody reads, and as many on
-// which the program does: what waits in the gateway is bounded.
+// The gateway bounds what it buffers for connections that are not read: half of them
+// carry endless data from the server, half from the program.
 func TestUnread(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for three seconds")
-	}
 	t.Parallel()
 	n := unreads(t)
 	_, g, _ := open(t, nil)

@@ -168,7 +168,7 @@ func (w *world) cable() error {
 			return err
 		}
 	}
-	// Of an address where nobody is, a host is told so after three seconds; here at once.
+	// A host needs three seconds to learn that an address is unused; here it learns at once.
 	if err := netlink.RouteAdd(&netlink.Route{Dst: netlink.NewIPNet(net.ParseIP(nobodyAddr)), Type: unix.RTN_UNREACHABLE}); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 	if err != nil {
 		return proposal.Run{}, err
 	}
-	run := g.subject(p)
+	run := g.o.subject(p)
 	workspace, _ := filepath.Abs(g.o.Workspace)
 	run.ID, run.Workspace = id, filepath.Base(workspace)
 	run.Policy, run.Policies, run.Rootfs, run.Runsc = g.engine.Digest(), origins, g.root.String(), g.runsc.Version
@@ -47,10 +47,10 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 }
 
 // subject is what is known of a run of p before it begins.
-func (g *Gate) subject(p proposal.Plan) proposal.Run {
-	s := g.o.Subject
+func (o Options) subject(p proposal.Plan) proposal.Run {
+	s := o.Subject
 	return proposal.Run{
-		Proposer: p.Proposer, PlanDigest: p.Digest, Mode: mode(g.o.ObserveUnsafe), Version: g.o.version(),
+		Proposer: p.Proposer, PlanDigest: p.Digest, Mode: mode(o.ObserveUnsafe), Version: o.version(),
 		Repository: s.Repository, Fork: s.Fork, PR: s.PR, HeadSHA: s.HeadSHA, BaseSHA: s.BaseSHA, Left: s.Left, Approval: s.Approval, Cwd: s.Cwd,
 		Enforced: []string{}, Unenforced: []string{},
 	}

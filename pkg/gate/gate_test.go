@@ -57,9 +57,6 @@ const closed = document + `
 
 // Every default is closed: the package's promise about the zero Options.
 func TestClosed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a sandbox; run without -short")
-	}
 	installtest.Runsc(t)
 	t.Setenv("CANARY", "canary-0b5e77aa")
 	g, err := gate.New(t.Context(), gate.Options{Workspace: "testdata/project"})
@@ -153,9 +150,6 @@ func checkAudit(t *testing.T, g *gate.Gate, report proposal.Report) {
 
 // What weakens is in the report.
 func TestUnsafeIsReported(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a sandbox; run without -short")
-	}
 	installtest.Runsc(t)
 	o := gate.Options{Workspace: "testdata/project", ObserveUnsafe: true, MountsUnsafe: []gate.Mount{{Source: "testdata/policy", Target: "/seen"}}}
 	g, err := gate.New(t.Context(), o)

@@ -32,9 +32,6 @@ proposals:
 // The gateway is this program in a process of its own, which TestMain's line makes
 // possible. A credential is a placeholder inside, and its value is nowhere.
 func TestNetwork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a sandbox; run without -short")
-	}
 	installtest.Runsc(t)
 	const secret = "Bearer 5ccb7d0c-value"
 	g, err := gate.New(t.Context(), gate.Options{

@@ -66,11 +66,16 @@ func (g *Gate) runnable() error {
 	return nil
 }
 
-// notStarted is the report of a run that stopped before it had a log.
+// NotStarted returns the report of a run with o that err stopped before it had a log. It
+// is not redacted.
+func (o Options) NotStarted(plan proposal.Plan, err error) proposal.Report {
+	info := o.subject(plan)
+	info.Start, info.Unenforced = time.Now(), append(info.Unenforced, o.Subject.Unenforced...)
+	return proposal.Report{Schema: proposal.ReportSchema, Run: info, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}
+}
+
 func (g *Gate) notStarted(plan proposal.Plan, err error) proposal.Report {
-	info := g.subject(plan)
-	info.Start, info.Unenforced = time.Now(), append(info.Unenforced, g.o.Subject.Unenforced...)
-	return g.redactor.Report(proposal.Report{Schema: proposal.ReportSchema, Run: info, Records: []proposal.Record{}, Error: proposal.FailureOf(err)})
+	return g.redactor.Report(g.o.NotStarted(plan, err))
 }
 
 // open makes what one run needs. The log comes last: there is none without its run.

@@ -8,9 +8,8 @@
 // the first thing that it cannot do it does nothing more. A denied proposal, a
 // failing test and a killed command are values in the Report, never errors.
 //
-// Everything that gVisor's kernel and the gateway saw of a
-// command is in the log before its result is, each event as it came, and the result
-// says whether that is all of it.
+// Everything that gVisor's kernel and the gateway saw of a command is in the log before
+// its result is, each event as it came, and the result says whether that is all of it.
 //
 // Where a host was granted, each command runs between the gateway's Begin and End, and
 // what one was granted holds for no other. Without a gateway nothing runs then.
@@ -79,8 +78,8 @@ type Parts struct {
 	// limits that were granted.
 	Sandbox func(proposal.Limits) (Runner, error)
 	Log     Log
-	// Observer is told by the Runner what the commands really do; its See must be among
-	// the Runner's options. New has it log nothing that has not passed Outlet.
+	// Observer receives from the Runner what the commands really do; its See must be among
+	// the Runner's options. It logs only what has passed Outlet.
 	Observer *Observer
 	// Outlet is what everything passes before it is logged, shown or kept.
 	Outlet Outlet
@@ -90,8 +89,8 @@ type Parts struct {
 	// Ceiling lowers what policy grants: a field that is set is the most that any
 	// command gets. It never raises.
 	Ceiling proposal.Limits
-	// Network is told of each command; without it a run with a grant of a host stops
-	// before anything runs.
+	// Network opens the gateway for each command. When it is nil, a run in which a command
+	// was granted a host stops before anything runs.
 	Network Network
 	// Advise, when set, finds what would be allowed instead of what was refused: the
 	// Alternatives of the Reasons that it returns count, and nothing else. It must answer

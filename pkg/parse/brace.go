@@ -153,8 +153,8 @@ func bashExpands(text string) bool {
 var sequence = regexp.MustCompile(`^(-?\d{1,4}\.\.-?\d{1,4}|[a-z]\.\.[a-z]|[A-Z]\.\.[A-Z])(\.\.-?[1-9]\d{0,3})?$`)
 
 // regular reports whether all braces of text are balanced and each holds a comma of its
-// own or a plain sequence. Braces are expanded as text, before all else: a dollar sign
-// that stands for itself as written ({,$}HOME) may begin an expansion in what they become.
+// own or a plain sequence. Bash expands braces first, as text, so a literal dollar sign
+// may begin an expansion afterwards: {,$}HOME becomes HOME and $HOME.
 func regular(text string) bool {
 	if strings.Contains(text, "$") {
 		return false

@@ -12,7 +12,7 @@
 // It runs nothing, reads no file and no environment, and never fails: what it
 // cannot know becomes an Unknown, which policy denies.
 //
-// A word that only run time knows is no Unknown where a program reads it: the exec
+// A word that only run time knows is not an Unknown where a program reads it: the exec
 // gate decides the real argv when the program starts. It is one where the shell itself
 // would act on it, because no exec follows: as the name of a program, as an expression,
 // a subscript, an option of a builtin, a format, a variable's name, or the name of a

@@ -126,7 +126,7 @@ func (w *walker) descriptor(n *syntax.Lit, s scope) int {
 }
 
 // twiceTheSame are the file names behind >& that stay as they are when bash, finding that
-// they are no descriptors, expands them once more: >&'$(id)' runs id.
+// they are not descriptors, expands them once more: >&'$(id)' runs id.
 var twiceTheSame = regexp.MustCompile(`^[A-Za-z0-9_./+=@%][A-Za-z0-9_./+=@%:,-]*$`)
 
 // closes reports whether word begins with a dash and goes on: in 2>&-x bash closes the

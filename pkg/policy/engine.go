@@ -132,7 +132,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 // beside other work.
 func (e *Engine) Ready() {
 	for _, l := range e.layers {
-		_ = l.compile(points...) // whoever asks is told
+		_ = l.compile(points...) // the first decision returns the error
 	}
 }
 

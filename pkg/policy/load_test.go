@@ -44,8 +44,8 @@ func TestShippedLayerHasNoMistake(t *testing.T) {
 	}
 }
 
-// The points of the shipped layer that are compiled later are compiled without an error,
-// whoever asks first.
+// The points of the shipped layer that are compiled at first use compile without an error,
+// and for all callers once.
 func TestReady(t *testing.T) {
 	s, err := shipped()
 	if err != nil {

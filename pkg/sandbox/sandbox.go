@@ -27,8 +27,8 @@
 //     sandbox is watched, else the run's.
 //   - No program begins, whatever starts it, that Options.Exec has not allowed (see
 //     package monitor); a refused one fails with EACCES. Options.Event is given what a
-//     command did before Run returns, and Observations say whether that is all. A gate that falls ends the run: gate.slow, gate.gone,
-//     gate.protocol.
+//     command did before Run returns, and Observations say whether that is all. A gate
+//     that fails ends the run: gate.slow, gate.gone, gate.protocol.
 //
 // It does not protect one command of a run from another, and it is no defence
 // against a hole in gVisor or against side channels of the processor.
@@ -103,9 +103,9 @@ type Options struct {
 	// Events is how many a command may cause before it is ended with OutputLimit;
 	// DefaultEvents when 0.
 	Events int
-	// UnwatchedUnsafe, in the place of Exec and Event, runs commands that nobody watches:
-	// no program is refused, and Results have no Observations. It is for a command of our
-	// own that shows that a sandbox starts, and for measurements.
+	// UnwatchedUnsafe replaces Exec and Event and turns the gate and the monitor off: no
+	// program is refused, and Results have no Observations. It is for fixed commands that
+	// show that a sandbox starts, and for measurements.
 	UnwatchedUnsafe bool
 
 	// answerWithin and patience replace the constants in tests.
@@ -131,11 +131,11 @@ type Runner struct {
 func New(o Options) (*Runner, error) {
 	switch {
 	case o.Verify == nil:
-		return nil, stop("sandbox.options", "nobody vouches for runsc", "set Options.Verify", nil)
+		return nil, stop("sandbox.options", "runsc is not verified", "set Options.Verify", nil)
 	case o.UnwatchedUnsafe && (o.Exec != nil || o.Event != nil):
 		return nil, stop("sandbox.options", "UnwatchedUnsafe contradicts Exec and Event", "leave one or the other out", nil)
 	case !o.UnwatchedUnsafe && (o.Exec == nil || o.Event == nil):
-		return nil, stop("sandbox.options", "nobody decides about programs, or nobody is told of events", "set Options.Exec and Options.Event, as package gate does", nil)
+		return nil, stop("sandbox.options", "Exec or Event is missing", "set Options.Exec and Options.Event, as package gate does", nil)
 	}
 	o.answerWithin, o.patience = cmp.Or(o.answerWithin, AnswerWithin), cmp.Or(o.patience, patience)
 	return &Runner{o: o}, nil

@@ -296,9 +296,9 @@ func TestIncompleteOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Options){
-		"a runsc that nobody verified": func(o *Options) { o.Verify = nil },
-		"nobody who decides":           func(o *Options) { o.Exec = nil },
-		"nobody who is told":           func(o *Options) { o.Event = nil },
+		"runsc is not verified": func(o *Options) { o.Verify = nil },
+		"Exec is missing":       func(o *Options) { o.Exec = nil },
+		"Event is missing":      func(o *Options) { o.Event = nil },
 		"neither":                      func(o *Options) { o.Exec, o.Event = nil, nil },
 		"a contradiction":              func(o *Options) { o.UnwatchedUnsafe = true },
 	} {

@@ -152,9 +152,6 @@ func resident(t testing.TB) int {
 // A thousand connections (fewer without the tag e2e) that are open, and then all stuffed with bytes that no one
 // takes, stay within what the package says.
 func TestManyConnectionsStayBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills 100 connections")
-	}
 	many := sample.Rounds(t, 1000, 300, 100)
 	stuck, answer := make(chan struct{}), make([]byte, 8<<20)
 	w := newWorld(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {

@@ -402,7 +402,7 @@ func TestDatagramsAreToldAndRefused(t *testing.T) {
 		}
 		want = append(want, "udp "+test.to)
 	}
-	eventually(t, "all are told", func() bool { return len(w.told()) >= len(want) })
+	eventually(t, "all are reported", func() bool { return len(w.told()) >= len(want) })
 	if got := w.told(); !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
@@ -434,7 +434,7 @@ func TestRawDatagramsAreToldAndNotAnswered(t *testing.T) {
 			if n, err := c.Read(make([]byte, 100)); err == nil {
 				t.Errorf("answered with %d bytes", n)
 			}
-			eventually(t, "it is told", func() bool { return len(w.told()) > 0 })
+			eventually(t, "it is reported", func() bool { return len(w.told()) > 0 })
 			if got := w.told(); !slices.Equal(got, []string{test.want}) {
 				t.Errorf("told %q, want %q", got, test.want)
 			}
@@ -455,7 +455,7 @@ func TestFloodOfDatagramsIsToldInPart(t *testing.T) {
 	})
 	n, most := len(w.told()), 1+int(tellRate*(2+time.Since(start).Seconds())) // two seconds' worth at once
 	if n < tellRate || n > most {
-		t.Errorf("%d of %d were told, want no more than %d", n, flood, most)
+		t.Errorf("%d of %d were reported, want at most %d", n, flood, most)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 const (
 	rounds     = 3    // through all servers
-	maxForeign = 64   // datagrams that are no answer, before we give up
+	maxForeign = 64   // datagrams that are not an answer, before we give up
 	maxMessage = 1232 // of UDP: what no network cuts in pieces
 )
 

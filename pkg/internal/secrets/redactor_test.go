@@ -261,9 +261,6 @@ func TestNoise(t *testing.T) {
 
 // What is made to be slow is not searched for ever, and does not leave unsearched.
 func TestSlowText(t *testing.T) {
-	if testing.Short() {
-		t.Skip("searches for three seconds")
-	}
 	t.Parallel()
 	r := redactor(t, canaries...)
 	hard := strings.Repeat(hardest(r.scanner), sample.Rounds(t, 40, 40, 4))

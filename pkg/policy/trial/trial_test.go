@@ -212,9 +212,6 @@ func TestBrokenTestFile(t *testing.T) {
 
 // What loops or eats memory is named, and what comes after it still runs.
 func TestTestsAreBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("evaluates for three seconds")
-	}
 	const rego = `package fumehood.command
 
 test_a_loop if {
@@ -233,7 +230,6 @@ test_c_prints if {
 
 test_d_fine if true
 `
-	start := time.Now()
 	r := try(t, trial.Options{Tried: []policy.Layer{layer("a.rego", denyX, "a_test.rego", rego)}, Only: regexp.MustCompile("test_"), Deadline: 2 * time.Second})
 	want := map[string]trial.Status{
 		"fumehood.command.test_a_loop": trial.Endless, "fumehood.command.test_b_memory": trial.Endless,
@@ -241,9 +237,6 @@ test_d_fine if true
 	}
 	if diff := cmp.Diff(want, statuses(r)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-	if took := time.Since(start); took > 30*time.Second {
-		t.Errorf("took %v", took)
 	}
 	if printed := len(r.Tests[2].Print); printed < 60<<10 {
 		t.Errorf("only %d bytes of prints are kept", printed)

@@ -47,7 +47,7 @@ func current(ctx context.Context, o Options, root, builds string) (Runsc, error)
 	if err != nil {
 		return Runsc{}, err
 	}
-	held, err := hold(ctx, dir)
+	held, err := hold(ctx, dir, holdTries)
 	if err != nil {
 		return Runsc{}, err
 	}
@@ -59,11 +59,14 @@ func current(ctx context.Context, o Options, root, builds string) (Runsc, error)
 // errPruned means that another process removed an installation that was just found.
 var errPruned = missing("another process removed the installation from the cache")
 
+// holdTries are the attempts of hold, a tenth of a second apart.
+const holdTries = 50
+
 // hold keeps prune away from dir while the file is open. A dir that cannot be locked is
 // left to verify, which says what is wrong with it. Any user may lock what any user may
 // read, so a lock that is never released stops nobody: prune cannot take dir, either.
-func hold(ctx context.Context, dir string) (*os.File, error) {
-	for range 50 {
+func hold(ctx context.Context, dir string, tries int) (*os.File, error) {
+	for range tries {
 		file, err := lease.Share(dir)
 		switch {
 		case err == nil:
@@ -147,7 +150,7 @@ func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 		return buildFailure("cannot make the cache", err)
 	}
 	if err := checkReach(builds); err != nil {
-		return err // before a build that nobody could start
+		return err // before a build that could not be started
 	}
 	unlock, err := lock(ctx, filepath.Join(builds, "lock"), progress)
 	if err != nil {

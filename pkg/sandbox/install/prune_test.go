@@ -36,7 +36,7 @@ func oldBuilds(t *testing.T, builds string, n int) []string {
 func TestPruneSparesWhatIsUsed(t *testing.T) {
 	builds := t.TempDir()
 	made := oldBuilds(t, builds, keptBuilds+3)
-	held, err := hold(t.Context(), made[1])
+	held, err := hold(t.Context(), made[1], holdTries)
 	if err != nil || held == nil {
 		t.Fatal(held, err)
 	}
@@ -52,7 +52,7 @@ func TestPruneSparesWhatIsUsed(t *testing.T) {
 	if _, err := os.Stat(made[1]); !os.IsNotExist(err) {
 		t.Errorf("what nobody uses any more is left: %v", err)
 	}
-	if _, err := hold(t.Context(), made[1]); !errors.Is(err, errPruned) {
+	if _, err := hold(t.Context(), made[1], holdTries); !errors.Is(err, errPruned) {
 		t.Errorf("held what is gone: %v", err)
 	}
 }
@@ -74,9 +74,6 @@ func TestFindHolds(t *testing.T) {
 // A user who may only read the cache cannot stop fumehood with a lock, but waiting for it
 // can be given up.
 func TestHoldAgainstAStrangersLock(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for five seconds")
-	}
 	t.Parallel()
 	dir := oldBuilds(t, t.TempDir(), 1)[0]
 	file, err := os.Open(dir)
@@ -89,10 +86,10 @@ func TestHoldAgainstAStrangersLock(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := hold(ctx, dir); !errors.Is(err, context.Canceled) {
+	if _, err := hold(ctx, dir, holdTries); !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancel: %v", err)
 	}
-	if held, err := hold(t.Context(), dir); held != nil || err != nil {
+	if held, err := hold(t.Context(), dir, 3); held != nil || err != nil {
 		t.Errorf("hold = %v, %v; want neither", held, err)
 	}
 }
@@ -106,7 +103,7 @@ func TestPruneTogether(t *testing.T) {
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
-		held, err := hold(context.Background(), dir)
+		held, err := hold(context.Background(), dir, holdTries)
 		if errors.Is(err, errPruned) {
 			return nil // then Find builds anew
 		}
