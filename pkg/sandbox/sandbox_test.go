@@ -299,8 +299,8 @@ func TestIncompleteOptions(t *testing.T) {
 		"runsc is not verified": func(o *Options) { o.Verify = nil },
 		"Exec is missing":       func(o *Options) { o.Exec = nil },
 		"Event is missing":      func(o *Options) { o.Event = nil },
-		"neither":                      func(o *Options) { o.Exec, o.Event = nil, nil },
-		"a contradiction":              func(o *Options) { o.UnwatchedUnsafe = true },
+		"neither":               func(o *Options) { o.Exec, o.Event = nil, nil },
+		"a contradiction":       func(o *Options) { o.UnwatchedUnsafe = true },
 	} {
 		o := whole
 		change(&o)
