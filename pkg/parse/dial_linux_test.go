@@ -4,10 +4,10 @@ package parse
 
 import (
 	"context"
+	"io"
 	"net"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -61,9 +61,8 @@ func TestDials(t *testing.T) {
 		if namesNetwork(analysis) {
 			continue
 		}
-		before := dialed.Load()
 		l.run(t, text)
-		connected := dialed.Load() > before
+		connected := dialed() > 0
 		switch {
 		case len(analysis.Unknowns) > 0 && connected:
 			live++
@@ -92,40 +91,51 @@ func namesNetwork(analysis proposal.Analysis) bool {
 	return false
 }
 
-// listen counts the connections to a port on loopback.
-func listen(t *testing.T) (string, *atomic.Int64) {
+// listen accepts and closes connections to a port on loopback. The function returns how
+// many came since it was last called: those before its own in the listener's queue.
+func listen(t *testing.T) (string, func() int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	var dialed atomic.Int64
+	from := make(chan string, 64)
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			dialed.Add(1)
 			conn.Close()
+			from <- conn.RemoteAddr().String()
 		}
 	}()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port, &dialed
+	return port, func() (n int) {
+		own, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer own.Close()
+		for ; <-from != own.LocalAddr().String(); n++ {
+		}
+		return n
+	}
 }
 
-// run runs text with bash and waits until a connection that it made is counted.
+// run runs text with bash until it and what it left behind have ended: a process that
+// holds the standard error that bash was given still runs.
 func (l lab) run(t *testing.T, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", "--norc", "--noprofile", "-c", text)
-	cmd.Dir, cmd.Env = l.dir, []string{"PATH=" + l.path + ":/usr/bin:/bin", "HOME=" + l.dir}
+	cmd.Dir, cmd.Env, cmd.Stderr = l.dir, []string{"PATH=" + l.path + ":/usr/bin:/bin", "HOME=" + l.dir}, io.Discard
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: l.as}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Microsecond)
 }
