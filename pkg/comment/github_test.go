@@ -5,15 +5,19 @@ package comment_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/comment"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 const (
@@ -36,7 +40,6 @@ var rights = []string{"contents:read", "pull-requests:write"}
 
 func patient(context.Context, time.Duration) error { return nil }
 
-// keeper is one of a job of its own.
 // How long a keeper settles. Alone it need not, so it does not sleep, and no request is
 // too late.
 const (
@@ -44,9 +47,15 @@ const (
 	together = 2 * time.Second
 )
 
+// keeper is one of a job of its own.
 func keeper(t *testing.T, s *githubtest.Server, token string, settle time.Duration) *comment.Keeper {
 	t.Helper()
-	client, err := github.New(github.Options{BaseURL: s.URL, Token: token, Repository: "Codertocat/Hello-World", Sleep: patient})
+	return keeperOver(t, nil, s.URL, token, settle)
+}
+
+func keeperOver(t *testing.T, wire http.RoundTripper, url, token string, settle time.Duration) *comment.Keeper {
+	t.Helper()
+	client, err := github.New(github.Options{BaseURL: url, Transport: wire, Token: token, Repository: "Codertocat/Hello-World", Sleep: patient})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,19 +187,26 @@ func TestSquattersAreCounted(t *testing.T) {
 	}
 }
 
-// TestJobsAtTheSameTime has jobs of their own race for real.
+// TestJobsAtTheSameTime has jobs race, with requests that take up to half a second of
+// the bubble's time.
 func TestJobsAtTheSameTime(t *testing.T) {
-	t.Parallel()
-	s := town(t, rights...)
+	for range sample.Rounds(t, 20, 20, 5) {
+		synctest.Test(t, func(t *testing.T) { jobsAtTheSameTime(t, slow{near(t)}) })
+	}
+}
+
+func jobsAtTheSameTime(t *testing.T, s slow) {
+	s.AddWorkflowToken(token, rights...)
+	s.AddPR(githubtest.PR{Number: number, Head: githubtest.Ref{SHA: head}})
 	var jobs sync.WaitGroup
 	for i := range 4 {
-		k := keeper(t, s, token, together)
+		k := keeperOver(t, s, s.URL, token, together)
 		jobs.Go(func() {
 			if o := k.Results(context.Background(), results(int64(10+i))); o.Did == comment.Refused {
 				t.Errorf("run %d: %+v", 10+i, o.Failure)
 			}
 		})
-		answers := keeper(t, s, token, together)
+		answers := keeperOver(t, s, s.URL, token, together)
 		jobs.Go(func() {
 			n := comment.Notice{Comment: int64(900 + i), Text: "answer", Start: int64(10 + i), Time: time.Now()}
 			if o := answers.Notice(context.Background(), n); o.Did == comment.Refused {
@@ -203,10 +219,34 @@ func TestJobsAtTheSameTime(t *testing.T) {
 	if len(ours) != 1 || !strings.HasSuffix(ours[0].Body, "results of run 13") {
 		t.Fatalf("got %+v", ours)
 	}
-	state, err := keeper(t, s, token, together).Read(context.Background())
+	state, err := keeperOver(t, s, s.URL, token, together).Read(context.Background())
 	if err != nil || state.Started() != 4 || state.Notice.Comment != 903 {
 		t.Errorf("got %+v, %v", state, err)
 	}
+}
+
+// near is a GitHub without a network in between.
+func near(t *testing.T) *githubtest.Server {
+	t.Helper()
+	s, err := githubtest.NewHandler(githubtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.URL = "http://api.test"
+	return s
+}
+
+// slow carries requests to a GitHub of the same bubble.
+type slow struct{ *githubtest.Server }
+
+func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(rand.N(together / 8))
+	w := httptest.NewRecorder()
+	in := httptest.NewRequest(r.Method, r.URL.String(), r.Body)
+	in.Header = r.Header
+	s.ServeHTTP(w, in)
+	time.Sleep(rand.N(together / 8))
+	return w.Result(), nil
 }
 
 func TestHeadMovesWhileWeLook(t *testing.T) {

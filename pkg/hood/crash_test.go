@@ -11,6 +11,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -52,7 +53,7 @@ func TestCutAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := 0
-	for n := len(whole); n > 1000; n -= len(whole) / 50 {
+	for n := len(whole); n > 1000; n -= len(whole) / sample.Rounds(t, 50, 50, 10) {
 		next := 0
 		summary, err := audit.Scan(bytes.NewReader(whole[:n]), audit.Trust{Key: log.Key()}, func(e audit.Entry) error {
 			h, err := hood.Entry{Kind: e.Kind, Body: e.Body}.Happening()

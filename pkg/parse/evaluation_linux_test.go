@@ -3,9 +3,10 @@
 package parse
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 // payload runs hidden when bash evaluates it as an expression or expands it again.
@@ -45,30 +46,25 @@ var readers = []string{
 func TestEvaluationAgainstBash(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	random := rand.New(rand.NewPCG(3, 4))
-	understood, dangerous := 0, 0
+	var texts []string
 	for _, carrier := range carriers {
 		for _, reader := range readers {
-			if random.IntN(evaluationShare) > 0 {
-				continue
-			}
-			text := strings.ReplaceAll(carrier+"\n"+reader, "¶", payload)
-			text = strings.ReplaceAll(text, "§", "v")
-			if checkAgainstBash(t, l, text) >= 0 {
-				understood++
-			} else if ran(l.trace(t, text), "hidden") {
-				dangerous++
-			}
+			texts = append(texts, strings.NewReplacer("¶", payload, "§", "v").Replace(carrier+"\n"+reader))
+		}
+	}
+	understood, dangerous := 0, 0
+	for _, text := range sample.Of(t, texts, 5, 29) {
+		if checkAgainstBash(t, l, text) >= 0 {
+			understood++
+		} else if ran(l.trace(t, text), "hidden") {
+			dangerous++
 		}
 	}
 	t.Logf("%d texts understood; of those refused, %d really run the hidden command", understood, dangerous)
-	if understood < 100 || dangerous < 50 {
+	if understood < 50 || dangerous < 30 {
 		t.Error("too few of either to mean anything")
 	}
 }
-
-// evaluationShare is the part of all pairs that one test run tries.
-const evaluationShare = 4
 
 func ran(executed [][]string, program string) bool {
 	for _, argv := range executed {

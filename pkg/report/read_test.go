@@ -28,8 +28,9 @@ func document(t testing.TB, r proposal.Report) []byte {
 }
 
 func TestReadWhatWeWrite(t *testing.T) {
+	all := cases()
 	for _, name := range written {
-		r := cases()[name]
+		r := all[name]
 		got, err := Read(document(t, r), readMost)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -152,8 +153,9 @@ func TestReadBounds(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
+	all := cases()
 	for _, name := range written {
-		if data := document(f, cases()[name]); len(data) < 64<<10 {
+		if data := document(f, all[name]); len(data) < 64<<10 {
 			f.Add(data)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 	xhtml "golang.org/x/net/html"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -183,7 +184,7 @@ func FuzzMarkdown(f *testing.F) {
 }
 
 func FuzzPage(f *testing.F) {
-	for _, a := range attacks {
+	for _, a := range sample.Of(f, attacks, 1, 5) {
 		f.Add(a, uint16(40000))
 	}
 	f.Add(strings.Join(attacks, "\n"), uint16(5000))

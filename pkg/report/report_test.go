@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -75,7 +76,7 @@ func decode(t *testing.T, data []byte) proposal.Report {
 
 func TestAttacksEverywhere(t *testing.T) {
 	t.Parallel()
-	for _, a := range append(attacks, strings.Join(attacks, " "), strings.Join(attacks, "\n")) {
+	for _, a := range sample.Of(t, append(attacks, strings.Join(attacks, " "), strings.Join(attacks, "\n")), 1, 5) {
 		r := everywhere(a)
 		checkComment(t, r, Markdown(r))
 		checkPlain(t, "Text", Text(r))
@@ -94,7 +95,7 @@ func TestAttacksEverywhere(t *testing.T) {
 func TestEveryLimit(t *testing.T) {
 	t.Parallel()
 	for name, r := range cases() {
-		for _, limit := range []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment} {
+		for _, limit := range sample.Of(t, []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment}, 1, 7) {
 			got := Page{Parts: []Part{{Report: r}}, Limit: limit}.Markdown()
 			if n := text.Units(got); n > limit {
 				t.Errorf("%s: %d units at limit %d", name, n, limit)
@@ -146,13 +147,14 @@ func TestPour(t *testing.T) {
 }
 
 func TestHeading(t *testing.T) {
+	all := cases()
 	for name, want := range map[string]string{
 		"all_ok":  "## fumehood: 3 succeeded",
 		"mixed":   "## fumehood: 2 succeeded, 2 failed, 2 denied, 1 waiting for approval, 1 not run",
 		"stopped": "## fumehood stopped: 1 succeeded, 1 failed, 1 not run",
 		"empty":   "## fumehood: nothing was proposed",
 	} {
-		if lines := strings.SplitN(Markdown(cases()[name]), "\n", 4); lines[0] != Marker || lines[2] != want {
+		if lines := strings.SplitN(Markdown(all[name]), "\n", 4); lines[0] != Marker || lines[2] != want {
 			t.Errorf("%s begins %q, %q; want %q", name, lines[0], lines[2], want)
 		}
 	}

@@ -96,7 +96,7 @@ func TestDoubts(t *testing.T) {
 // TestDeepNames puts expressions whose names grow: the walk stays short.
 func TestDeepNames(t *testing.T) {
 	for _, text := range sample.Of(t, []string{
-		"import os\nos" + strings.Repeat(".a", 20000), "exec(" + strings.Repeat("'a'+", 10000) + "'a')", strings.Repeat("exec('", 500),
+		strings.Repeat("exec('", 500), "import os\nos" + strings.Repeat(".a", 20000), "exec(" + strings.Repeat("'a'+", 10000) + "'a')",
 		"exec('" + strings.Repeat(`exec(\'`, 200) + "')", "a=" + strings.Repeat("f(", 10000), strings.Repeat("a = b = ", 5000) + "eval",
 	}, 1, 6) {
 		Analyze("python", text)

@@ -55,6 +55,7 @@ func outcome(addrs []netip.Addr, err error) string {
 }
 
 func TestResolve(t *testing.T) {
+	t.Parallel()
 	const name = "a.example"
 	many := func(n int) (list []dnsmessage.Resource) {
 		for i := range n {
@@ -384,6 +385,7 @@ func TestResolveOnceForAll(t *testing.T) {
 }
 
 func TestResolveAsksTheNextServer(t *testing.T) {
+	t.Parallel()
 	silent := newUpstream(t, func(asked) {})
 	broken := newUpstream(t, func(a asked) { a.replyCode(dnsmessage.RCodeServerFailure) })
 	good := newUpstream(t, func(a asked) { a.replyOwn(at("a.example", "8.8.8.8", 60)) })

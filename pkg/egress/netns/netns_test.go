@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/egress/segment"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -134,7 +135,7 @@ func TestMakeIsQuiet(t *testing.T) {
 	n := mustMake(t)
 	frame := make([]byte, 70000)
 	var seen []string
-	for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+	for end := time.Now().Add(time.Duration(sample.Rounds(t, 15, 15, 5)) * 100 * time.Millisecond); time.Now().Before(end); {
 		if err := n.Tap.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}

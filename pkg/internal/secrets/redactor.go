@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -20,6 +21,8 @@ type Redactor struct {
 	masks   []Mask
 	marks   *automaton // the marker, in texts that hold none of ours
 	words   *automaton // all forms of the masks; nil without any
+
+	patience time.Duration // leastPatience
 }
 
 // NewRedactor returns a Redactor for masks, which may be none. Its error says what is
@@ -37,7 +40,7 @@ func NewRedactor(masks []Mask) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{scanner: scanner, masks: masks, marks: newAutomaton([]word{{text: marker, value: -1}})}
+	r := &Redactor{scanner: scanner, masks: masks, patience: leastPatience, marks: newAutomaton([]word{{text: marker, value: -1}})}
 	words, err := newWords(masks)
 	if len(words) > 0 {
 		r.words = newAutomaton(words)
@@ -140,7 +143,7 @@ type pipe struct {
 // pipe is for one text; foreign says that no marker in it is ours.
 func (r *Redactor) pipe(to io.Writer, foreign bool, keep func(string) bool) pipe {
 	c := newCounter()
-	search := &searcher{scanner: r.scanner, to: to, keep: keep, count: c.rule}
+	search := &searcher{scanner: r.scanner, patience: r.patience, to: to, keep: keep, count: c.rule}
 	return pipe{newMasker(search, r.lenses(foreign), r.stands, c.mask), search, c}
 }
 

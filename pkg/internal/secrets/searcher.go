@@ -31,10 +31,11 @@ type searcher struct {
 	keep    func(rule string) bool
 	count   func(rule, form string)
 
-	held  []byte
-	size  int64         // of all that was written
-	spent time.Duration // of the time for it
-	spoil bool          // the time is up
+	patience time.Duration // of a processor, for a short stream
+	held     []byte
+	size     int64         // of all that was written
+	spent    time.Duration // of the time for it
+	spoil    bool          // the time is up
 }
 
 // Write searches whole windows.
@@ -97,7 +98,7 @@ func (s *searcher) advance(end int) error {
 
 // search finds secrets in what is held, none touching another, unless the time is up.
 func (s *searcher) search() []found {
-	left := leastPatience + time.Duration(s.size)*time.Second/pace - s.spent
+	left := s.patience + time.Duration(s.size)*time.Second/pace - s.spent
 	clock := cputime.Start()
 	spans := s.scanner.textSpans(string(s.held), mostIn, left)
 	s.spent += clock.Stop()

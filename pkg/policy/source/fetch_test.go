@@ -66,7 +66,6 @@ func servers(t *testing.T, data []byte) (first *httptest.Server, o Options) {
 	o.Roots = x509.NewCertPool()
 	o.Roots.AddCert(first.Certificate())
 	o.Roots.AddCert(second.Certificate())
-	o.Timeout = time.Second
 	return first, o
 }
 
@@ -92,6 +91,11 @@ func TestFetch(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
+			t.Parallel()
+			o := o
+			if tt.path == "/slow" || tt.path == "/silent" {
+				o.Timeout = time.Second
+			}
 			l, origin, err := Read(t.Context(), server.URL+tt.path+"@"+Digest(data), o)
 			wantCode(t, err, tt.code, tt.said)
 			switch {

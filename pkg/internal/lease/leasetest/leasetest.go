@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 const (
@@ -34,7 +36,7 @@ type Turn struct {
 // In each round a quarter of the processes does.
 func (t Turn) Abandons() bool { return (t.Process+t.Round)%4 == 0 }
 
-// Together runs act in 20 processes that begin each of 50 rounds at the same moment. The
+// Together runs act in 20 processes that begin each of 50 rounds (of 5 with -short) at the same moment. The
 // processes are copies of the calling test, so what precedes the call happens in each of
 // them. Together returns in the test's own process only.
 func Together(t *testing.T, dir string, act func(Turn) error) {
@@ -48,7 +50,7 @@ func Together(t *testing.T, dir string, act func(Turn) error) {
 		all[i] = start(t, dir, i)
 	}
 	failed := 0
-	for round := range rounds {
+	for round := range sample.Rounds(t, rounds, rounds, rounds/10) {
 		for _, f := range all {
 			f.begin(t)
 		}
