@@ -187,7 +187,7 @@ func TestSquattersAreCounted(t *testing.T) {
 	}
 }
 
-// TestJobsAtTheSameTime has jobs race, with requests that take up to half a second of
+// TestJobsAtTheSameTime has jobs race, with requests that take up to an eighth of a second of
 // the bubble's time.
 func TestJobsAtTheSameTime(t *testing.T) {
 	for range sample.Rounds(t, 20, 20, 5) {
@@ -240,12 +240,12 @@ func near(t *testing.T) *githubtest.Server {
 type slow struct{ *githubtest.Server }
 
 func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
-	time.Sleep(rand.N(together / 8))
+	time.Sleep(rand.N(together / 32))
 	w := httptest.NewRecorder()
 	in := httptest.NewRequest(r.Method, r.URL.String(), r.Body)
 	in.Header = r.Header
 	s.ServeHTTP(w, in)
-	time.Sleep(rand.N(together / 8))
+	time.Sleep(rand.N(together / 32))
 	return w.Result(), nil
 }
 
