@@ -27,6 +27,7 @@ import (
 
 // A scene is a policy and a sandbox as fakes, whose command does what events say.
 type scene struct {
+	hood.Files
 	events []proposal.Event
 	see    func(proposal.Event)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/source"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 const document = `
@@ -55,6 +56,39 @@ func ExampleGate_Run() {
 	// leak allow
 	// exit 0, 0 refused
 	// [redacted github-pat]
+}
+
+// A session: proposals that come one after the other. What a command leaves in the
+// workspace is there for the next.
+func ExampleGate_Open() {
+	ctx := context.Background()
+	g, err := gate.New(ctx, gate.Options{Workspace: "testdata/project"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	s, err := g.Open(ctx, gate.SessionOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i, text := range []string{"echo 42 > answer", "cat answer", "curl https://example.com"} {
+		r, err := s.Do(ctx, proposal.Proposal{ID: fmt.Sprint("step-", i), Run: text})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(text, "→", r.Decision.Effect)
+		if r.Result != nil {
+			fmt.Print(string(r.Result.Stdout.Head))
+		}
+	}
+	report, err := s.Close()
+	fmt.Println(report.Totals.Succeeded, "succeeded,", report.Totals.Denied, "denied,", err)
+	// Output:
+	// echo 42 > answer → allow
+	// cat answer → allow
+	// 42
+	// curl https://example.com → deny
+	// 2 succeeded, 1 denied, <nil>
 }
 
 // Decide only. No root and no sandbox are needed.

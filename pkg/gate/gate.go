@@ -33,6 +33,7 @@ type Gate struct {
 
 	mu       sync.Mutex
 	closed   bool
+	session  *Session // that is open
 	warnings []string
 	left     []string
 }
@@ -146,9 +147,15 @@ func (g *Gate) usable() error {
 	return nil
 }
 
-// Close waits for a run to end, and refuses what comes later. What runs have left on
-// purpose, see Files, stays.
+// Close closes an open session, waits for a run to end, and refuses what comes later.
+// What runs have left on purpose, see Files, stays.
 func (g *Gate) Close() error {
+	g.mu.Lock()
+	session := g.session
+	g.mu.Unlock()
+	if session != nil {
+		_, _ = session.Close()
+	}
 	g.running.Lock()
 	defer g.running.Unlock()
 	g.mu.Lock()

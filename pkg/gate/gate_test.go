@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if code, is := gate.Helper(); is {
 		os.Exit(code)
 	}
+	if dir := os.Getenv(sessionIn); dir != "" {
+		os.Exit(killedSession(dir))
+	}
 	state, err := os.MkdirTemp("", "fumehood-test-")
 	if err != nil {
 		panic(err)

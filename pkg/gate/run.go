@@ -28,6 +28,8 @@ type run struct {
 	sandbox sandbox.Options
 	network *network
 	hood    *hood.Hood
+	budget  time.Duration // for all commands; hood.DefaultBudget when 0
+	files   place
 }
 
 // Run decides every proposal of plan, writes the decisions to a new log, runs what is
@@ -38,12 +40,13 @@ type run struct {
 // *proposal.StopError, or ctx's, and is in the Report's Error too: fumehood could not do
 // its work, and nothing more ran. A Report without Audit has no log: nothing ran at all.
 func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, error) {
-	g.running.Lock()
-	defer g.running.Unlock()
 	if err := g.runnable(); err != nil {
 		return g.notStarted(plan, err), err
 	}
-	r, err := g.open(ctx, plan)
+	g.running.Lock()
+	defer g.running.Unlock()
+	r := &run{gate: g, sandbox: g.sandbox}
+	err := r.open(ctx, plan)
 	defer r.close()
 	if err != nil {
 		err = g.redacted(err)
@@ -63,6 +66,11 @@ func (g *Gate) runnable() error {
 	if g.o.DecideOnly {
 		return invalid("this gate only decides", "leave DecideOnly out to run a plan")
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.session != nil {
+		return busy("a session of this gate is open", "close it, or make another gate")
+	}
 	return nil
 }
 
@@ -79,28 +87,25 @@ func (g *Gate) notStarted(plan proposal.Plan, err error) proposal.Report {
 }
 
 // open makes what one run needs. The log comes last: there is none without its run.
-func (g *Gate) open(ctx context.Context, plan proposal.Plan) (*run, error) {
-	r := &run{gate: g, sandbox: g.sandbox}
-	id := runID()
-	var err error
+func (r *run) open(ctx context.Context, plan proposal.Plan) (err error) {
+	g, id := r.gate, runID()
 	if r.info, err = g.describe(id, plan); err != nil {
-		return r, err
+		return err
 	}
-	at, err := newPlace(g.o, id)
-	if err != nil {
-		return r, err
+	if r.files, err = newPlace(g.o, id); err != nil {
+		return err
 	}
-	g.made(at.artifacts, at.audit)
-	if r.outlet, err = outlet.New(outlet.Options{Masks: g.o.masks(), Decide: g.engine.Output, Artifacts: at.artifacts}); err != nil {
-		return r, err
+	g.made(r.files.artifacts, r.files.audit)
+	if r.outlet, err = outlet.New(outlet.Options{Masks: g.o.masks(), Decide: g.engine.Output, Artifacts: r.files.artifacts}); err != nil {
+		return err
 	}
 	if r.sandbox.Artifacts, err = r.outlet.Raw(); err != nil {
-		return r, err
+		return err
 	}
-	if r.log, err = audit.Create(at.audit, audit.Options{Origin: "fumehood/" + id, Signer: g.o.Signer}); err != nil {
-		return r, err
+	if r.log, err = audit.Create(r.files.audit, audit.Options{Origin: "fumehood/" + id, Signer: g.o.Signer}); err != nil {
+		return err
 	}
-	return r, r.wire(ctx)
+	return r.wire(ctx)
 }
 
 // wire connects the stages to each other.
@@ -111,7 +116,7 @@ func (r *run) wire(ctx context.Context) (err error) {
 	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
 	r.hood, err = hood.New(hood.Parts{
 		Parse: Analyze, Policy: g.engine, Log: r.log, Now: time.Now, Progress: g.o.Progress,
-		Ceiling: g.o.Ceiling, Observer: observer, Network: r.network, Outlet: r.outlet, Advise: policy.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin,
+		Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Outlet: r.outlet, Advise: policy.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			r.sandbox.Limits = l
 			return sandbox.New(r.sandbox)

@@ -30,28 +30,13 @@ func approve(records []proposal.Record, plan proposal.Plan, run proposal.Run) er
 
 // lower holds a grant under the ceiling; a field that is zero there has none.
 func lower(g *proposal.Grant, ceiling proposal.Limits) {
-	if g == nil {
-		return
+	if g != nil {
+		g.Limits = g.Limits.Under(ceiling)
 	}
-	l := &g.Limits
-	l.Wall = under(l.Wall, ceiling.Wall)
-	l.CPUs = under(l.CPUs, ceiling.CPUs)
-	l.Memory = under(l.Memory, ceiling.Memory)
-	l.Pids = under(l.Pids, ceiling.Pids)
-	l.Disk = under(l.Disk, ceiling.Disk)
-	l.Files = under(l.Files, ceiling.Files)
-	l.Output = under(l.Output, ceiling.Output)
 }
 
-func under[T ~int | ~int64 | ~float64](granted, ceiling T) T {
-	if ceiling > 0 {
-		return min(granted, ceiling)
-	}
-	return granted
-}
-
-// interruption says, with a code, that somebody or the clock ended the run.
-func interruption(ctx context.Context) error {
+// Interruption says, with a code, why ctx ended; nil while it has not.
+func Interruption(ctx context.Context) error {
 	switch {
 	case ctx.Err() == nil:
 		return nil

@@ -14,6 +14,7 @@ import (
 
 // A burst is a sandbox whose command starts n programs as fast as it can.
 type burst struct {
+	hood.Files
 	n   int
 	see func(proposal.Event)
 }
@@ -50,7 +51,7 @@ func BenchmarkObserved(b *testing.B) {
 	}
 	defer log.Close()
 	observer := hood.NewObserver(log, nil)
-	h := fake(observer, log, burst{b.N, observer.See})
+	h := fake(observer, log, burst{n: b.N, see: observer.See})
 	b.ResetTimer()
 	b.ReportAllocs()
 	report, err := h.Run(b.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "a", Run: "make"}}}, proposal.Run{})

@@ -11,6 +11,9 @@ import "github.com/fumehood/fumehood/pkg/proposal"
 // and a second "start" stand after the events of the first run, and the events of the
 // second are numbered from 0 again.
 //
+// In a session (Run.Session) a proposal's "decision" comes after the entries of those
+// before it, and a "transfer" (proposal.Transfer) stands where a file went in or out.
+//
 // An "events" entry holds what gVisor's kernel and the gateway saw since the one
 // before, in order. It is written when a batch is full or a quarter of a second old,
 // and always before the result: so what a killed fumehood leaves lacks at most the last

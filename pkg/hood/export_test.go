@@ -15,6 +15,7 @@ type Passing = passing
 type passing struct{}
 
 func (passing) Named(proposal.Plan) error                                           { return nil }
+func (passing) Text(s string) string                                                { return s }
 func (passing) Run(r proposal.Run) proposal.Run                                     { return r }
 func (passing) Record(r proposal.Record) proposal.Record                            { return r }
 func (passing) Event(e proposal.Event) proposal.Event                               { return e }

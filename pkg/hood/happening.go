@@ -26,6 +26,7 @@ type Happening struct {
 	Result   *proposal.Result     // "result", without what a stream or an "events" entry holds
 	Again    bool                 // "start": of a second run
 	Attempt  *proposal.Attempt    // "attempt", without what a stream or an "events" entry holds
+	Transfer *proposal.Transfer   // "transfer"
 	Totals   *proposal.Totals     // "end"
 	Error    *proposal.Failure
 }
@@ -62,6 +63,10 @@ func (e Entry) Happening() (Happening, error) {
 		var r resultOf
 		err := e.read(&r)
 		return Happening{ID: r.ID, Result: &r.Result}, err
+	case "transfer":
+		var t proposal.Transfer
+		err := e.read(&t)
+		return Happening{Transfer: &t}, err
 	case "end":
 		var end endEntry
 		err := e.read(&end)

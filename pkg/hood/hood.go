@@ -43,7 +43,19 @@ type Decider interface {
 type Runner interface {
 	// Run runs x to its end. An error means that nobody can vouch for what happened.
 	Run(ctx context.Context, x proposal.Execution) (proposal.Result, error)
+	Files
 	Close() error
+}
+
+// Files moves files between two commands of a session. What it did is in the Result's
+// Outputs and Changes, what could not be had refused. An error is as Run's.
+type Files interface {
+	// Put writes a file of the workspace.
+	Put(ctx context.Context, path string, data []byte) (proposal.Result, error)
+	// Take brings a file out, to a place among the artifacts that is called by name.
+	Take(ctx context.Context, name, path string) (proposal.Result, error)
+	// List finds what matches pattern: the Result's Changes.
+	List(ctx context.Context, pattern string) (proposal.Result, error)
 }
 
 // A Log is the audit log: pkg/audit's Log, or a test's.
@@ -183,89 +195,113 @@ func denyAll(records []proposal.Record, plan proposal.Plan, err error) {
 	}
 }
 
-// Run takes plan the whole way. The Report says all that is known whether or not
-// there is an error.
+// Run takes plan the whole way: a session whose proposals are all decided before the
+// first runs. The Report says all that is known whether or not there is an error.
 func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (proposal.Report, error) {
-	if h.p.running() < runningParts {
-		err := incomplete("Sandbox, Log, Observer and Outlet")
+	s, err := h.begin(run, Bounds{})
+	if s == nil {
 		return proposal.Report{Schema: proposal.ReportSchema, Run: run, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}, err
 	}
-	run.Start = h.p.Now()
-	report := proposal.Report{Schema: proposal.ReportSchema, Run: h.p.Outlet.Run(run), Records: []proposal.Record{}}
-	err := h.p.Outlet.Named(plan)
-	if _, logErr := h.p.Log.Append("run", report.Run); logErr != nil {
-		err = logErr
-	}
-	var records []proposal.Record
 	if err == nil {
-		records, err = h.Check(ctx, plan)
+		err = h.p.Outlet.Named(plan)
 	}
 	if err == nil {
-		err = approve(records, plan, run)
-	}
-	report.Records = h.told(records)
-	if err == nil {
-		err = h.record(records, report.Records) // the decisions first: no log, no run
+		err = s.decide(ctx, plan)
 	}
 	if err == nil {
-		err = h.execute(ctx, records)
+		err = s.execute(ctx)
 	}
-	for i := range records {
-		report.Records[i].Result = records[i].Result
-	}
-	report, wholeErr := h.p.Outlet.Whole(ctx, report)
-	err = errors.Join(err, wholeErr)
-	report.Run.WallMS = h.p.Now().Sub(report.Run.Start).Milliseconds()
-	report.Totals = proposal.Total(report.Records)
-	report.Error = h.p.Outlet.Failure(proposal.FailureOf(err))
-	return report, errors.Join(err, h.conclude(report, err))
+	return s.end(ctx, err)
 }
 
-// record writes every decision, as it is told, before anything runs.
-func (h *Hood) record(records, told []proposal.Record) error {
-	for i := range records {
-		n, err := h.p.Log.Append("decision", decisionEntry(told[i]))
+// decide decides every proposal of plan, and has the decisions on disk before anything
+// runs: no log, no run.
+func (s *Session) decide(ctx context.Context, plan proposal.Plan) (err error) {
+	s.records, err = s.h.Check(ctx, plan)
+	if err == nil {
+		err = approve(s.records, plan, s.run)
+	}
+	s.report.Records = s.h.told(s.records)
+	if err == nil {
+		err = s.record(0)
+	}
+	return err
+}
+
+// record writes the decisions from the given one on, as they are told.
+func (s *Session) record(from int) error {
+	for i := from; i < len(s.records); i++ {
+		n, err := s.h.p.Log.Append("decision", decisionEntry(s.report.Records[i]))
 		if err != nil {
 			return err
 		}
-		records[i].Entry, told[i].Entry = n, n
+		s.records[i].Entry, s.report.Records[i].Entry = n, n
 	}
 	return nil
 }
 
 // execute runs what is allowed, in the plan's order.
-func (h *Hood) execute(ctx context.Context, records []proposal.Record) (err error) {
-	limits, any := largest(records)
+func (s *Session) execute(ctx context.Context) error {
+	limits, any := largest(s.records)
 	if !any {
 		return nil
 	}
-	if err := h.connect(ctx, records); err != nil {
-		markAll(records, err)
+	if err := s.start(ctx, limits, grantedTo(s.records)); err != nil {
+		markAll(s.records, err)
 		return err
 	}
-	runner, err := h.p.Sandbox(limits)
-	if err != nil {
-		markAll(records, err)
-		return err
-	}
-	defer func() { err = errors.Join(err, runner.Close()) }()
-	deadline := h.p.Now().Add(h.budget())
-	for i := range records {
-		if !records[i].Runnable() {
+	for i := range s.records {
+		if !s.records[i].Runnable() {
 			continue
 		}
-		if why := h.hindrance(ctx, records[:i], records[i], deadline); why != "" {
-			records[i].Result = notRun(why)
-			continue
-		}
-		h.tell(records, i)
-		if err := h.one(ctx, runner, &records[i], deadline); err != nil {
-			markAll(records[i+1:], err)
+		if err := s.next(ctx, i); err != nil {
+			markAll(s.records[i+1:], err)
 			return err
 		}
-		h.tell(records, i)
 	}
-	return interruption(ctx)
+	return Interruption(ctx)
+}
+
+// start makes the network, when something was granted, and the sandbox.
+func (s *Session) start(ctx context.Context, limits proposal.Limits, granted []string) (err error) {
+	if err := s.h.connect(ctx, granted); err != nil {
+		return err
+	}
+	if s.runner, err = s.h.p.Sandbox(limits); err != nil {
+		return err
+	}
+	s.deadline = s.h.p.Now().Add(s.h.budget())
+	return nil
+}
+
+// next runs the allowed proposal i, unless something hinders it.
+func (s *Session) next(ctx context.Context, i int) error {
+	if why := s.h.hindrance(ctx, s.records[:i], s.records[i], s.deadline); why != "" {
+		s.records[i].Result = notRun(why)
+		return nil
+	}
+	s.h.tell(s.records, i)
+	if err := s.h.one(ctx, s.runner, &s.records[i], s.deadline); err != nil {
+		return err
+	}
+	s.h.tell(s.records, i)
+	return nil
+}
+
+// end ends the sandbox and the log's story, and reports.
+func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
+	if s.runner != nil {
+		err = errors.Join(err, s.runner.Close())
+	}
+	for i := range s.records {
+		s.report.Records[i].Result = s.records[i].Result
+	}
+	report, wholeErr := s.h.p.Outlet.Whole(ctx, s.report)
+	err = errors.Join(err, wholeErr)
+	report.Run.WallMS = s.h.p.Now().Sub(report.Run.Start).Milliseconds()
+	report.Totals = proposal.Total(report.Records)
+	report.Error = s.h.p.Outlet.Failure(proposal.FailureOf(err))
+	return report, errors.Join(err, s.h.conclude(report, err))
 }
 
 // one runs one allowed proposal between two entries of the log, and once more where

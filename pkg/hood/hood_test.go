@@ -68,6 +68,24 @@ func (w *world) Run(ctx context.Context, x proposal.Execution) (proposal.Result,
 	return r, w.do("run " + x.ID + ": " + x.Text + strings.Join(x.Argv, "|"))
 }
 
+func (w *world) moved(what, path string) (proposal.Result, error) {
+	return proposal.Result{Outputs: []proposal.Output{{Path: path}}}, w.do(what + " " + path)
+}
+
+func (w *world) Put(_ context.Context, path string, _ []byte) (proposal.Result, error) {
+	r, err := w.moved("put", path)
+	r.Changes.Files = []proposal.Change{{Path: path, Kind: "added", Type: "file"}}
+	return r, err
+}
+
+func (w *world) Take(_ context.Context, name, path string) (proposal.Result, error) {
+	return w.moved("take "+name, path)
+}
+
+func (w *world) List(_ context.Context, pattern string) (proposal.Result, error) {
+	return w.moved("list", pattern)
+}
+
 func (w *world) Close() error { return w.do("close sandbox") }
 
 func (w *world) hood() *Hood {

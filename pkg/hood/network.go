@@ -9,18 +9,22 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// connect opens the network if a command that will run was granted an entry of it.
-// Where there is none it says so, with a code, and nothing runs: a test that silently
-// lacks its network proves nothing.
-func (h *Hood) connect(ctx context.Context, records []proposal.Record) error {
-	var granted []string
+// grantedTo returns the network entries that were granted to commands that will run.
+func grantedTo(records []proposal.Record) (granted []string) {
 	for _, r := range records {
 		if r.Runnable() && r.Decision.Grant != nil {
 			granted = append(granted, r.Decision.Grant.Network...)
 		}
 	}
 	slices.Sort(granted)
-	switch granted = slices.Compact(granted); {
+	return slices.Compact(granted)
+}
+
+// connect opens the network for granted, if there is any. Where there is no gateway it
+// says so, with a code, and nothing runs: a test that silently lacks its network proves
+// nothing.
+func (h *Hood) connect(ctx context.Context, granted []string) error {
+	switch {
 	case len(granted) == 0:
 		return nil
 	case h.p.Network == nil:

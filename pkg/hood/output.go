@@ -19,6 +19,7 @@ type Outlet interface {
 	Record(proposal.Record) proposal.Record
 	Event(proposal.Event) proposal.Event
 	Failure(*proposal.Failure) *proposal.Failure
+	Text(string) string
 	// Result lets what a command printed and left pass, as far as policy does. With an
 	// error, which ends the run, the Result holds nothing of it.
 	Result(ctx context.Context, id string, r proposal.Result) (proposal.Result, error)

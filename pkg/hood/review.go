@@ -56,24 +56,54 @@ func expected(report proposal.Report) []expectation {
 	run := report.Run
 	run.WallMS = 0 // known only at the end
 	list := []expectation{{kind: "run", what: "the run", body: run}}
-	for i, r := range report.Records {
-		list = append(list, expectation{kind: "decision", what: fmt.Sprintf("decision %d", i+1), body: decisionEntry(r)})
-	}
-	for i, r := range report.Records {
-		if !r.Runnable() || r.Result == nil || r.Result.Status == proposal.NotRun {
-			continue
+	if run.Session {
+		list = append(list, expectedInSession(report)...)
+	} else {
+		for i, r := range report.Records {
+			list = append(list, expectedDecision(i, r))
 		}
-		start := startEntry{ID: r.Proposal.ID, Decision: r.Entry}
-		list = append(list, expectation{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: start})
-		if first := r.Result.Retried; first != nil {
-			start.Again = true
-			list = append(list,
-				expectation{kind: "attempt", what: fmt.Sprintf("the first run of command %d", i+1), body: attemptEntry(r, *first), record: &r, seen: first.Observations},
-				expectation{kind: "start", what: fmt.Sprintf("the second start of command %d", i+1), body: start})
+		for i, r := range report.Records {
+			list = append(list, expectedRun(i, r)...)
 		}
-		list = append(list, expectation{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: resultEntry(r), record: &r, seen: r.Result.Observations})
 	}
 	return append(list, expectation{kind: "end", what: "the end", body: endEntry{Totals: report.Totals, Error: report.Error}})
+}
+
+// expectedInSession has each proposal's entries together, with the transfers between.
+func expectedInSession(report proposal.Report) (list []expectation) {
+	transfers := report.Transfers
+	next := func(records int) {
+		for len(transfers) > 0 && transfers[0].After <= records {
+			list = append(list, expectation{kind: "transfer", what: fmt.Sprintf("transfer %d", len(report.Transfers)-len(transfers)+1), body: transfers[0]})
+			transfers = transfers[1:]
+		}
+	}
+	for i, r := range report.Records {
+		next(i)
+		list = append(append(list, expectedDecision(i, r)), expectedRun(i, r)...)
+	}
+	next(len(report.Records))
+	return list
+}
+
+func expectedDecision(i int, r proposal.Record) expectation {
+	return expectation{kind: "decision", what: fmt.Sprintf("decision %d", i+1), body: decisionEntry(r)}
+}
+
+// expectedRun are the entries of what record i ran, if it did.
+func expectedRun(i int, r proposal.Record) []expectation {
+	if !r.Runnable() || r.Result == nil || r.Result.Status == proposal.NotRun {
+		return nil
+	}
+	start := startEntry{ID: r.Proposal.ID, Decision: r.Entry}
+	list := []expectation{{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: start}}
+	if first := r.Result.Retried; first != nil {
+		start.Again = true
+		list = append(list,
+			expectation{kind: "attempt", what: fmt.Sprintf("the first run of command %d", i+1), body: attemptEntry(r, *first), record: &r, seen: first.Observations},
+			expectation{kind: "start", what: fmt.Sprintf("the second start of command %d", i+1), body: start})
+	}
+	return append(list, expectation{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: resultEntry(r), record: &r, seen: r.Result.Observations})
 }
 
 // compareEvents takes the events before the outcome of a run off the entries, and

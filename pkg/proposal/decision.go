@@ -2,7 +2,10 @@
 
 package proposal
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // An Effect is policy's answer. The zero Effect denies.
 type Effect int
@@ -130,6 +133,34 @@ type Limits struct {
 	Disk   Bytes    `json:"disk,omitempty"`   // everything written: workspace, HOME and /tmp
 	Files  int      `json:"files,omitempty"`  // open files of one process
 	Output Bytes    `json:"output,omitempty"` // stdout and stderr together; more ends the command
+}
+
+// Open reports whether a limit is missing.
+func (l Limits) Open() bool {
+	return l.Wall <= 0 || l.CPUs <= 0 || l.Memory <= 0 || l.Pids <= 0 || l.Disk <= 0 || l.Files <= 0 || l.Output <= 0
+}
+
+// Under returns l with no field above ceiling's; a field that is zero there bounds nothing.
+func (l Limits) Under(ceiling Limits) Limits {
+	return Limits{
+		Wall: under(l.Wall, ceiling.Wall), CPUs: under(l.CPUs, ceiling.CPUs), Memory: under(l.Memory, ceiling.Memory), Pids: under(l.Pids, ceiling.Pids),
+		Disk: under(l.Disk, ceiling.Disk), Files: under(l.Files, ceiling.Files), Output: under(l.Output, ceiling.Output),
+	}
+}
+
+func under[T ~int | ~int64 | ~float64](limit, ceiling T) T {
+	if ceiling > 0 {
+		return min(limit, ceiling)
+	}
+	return limit
+}
+
+// Or returns l with the fields of other where l has none.
+func (l Limits) Or(other Limits) Limits {
+	return Limits{
+		Wall: cmp.Or(l.Wall, other.Wall), CPUs: cmp.Or(l.CPUs, other.CPUs), Memory: cmp.Or(l.Memory, other.Memory), Pids: cmp.Or(l.Pids, other.Pids),
+		Disk: cmp.Or(l.Disk, other.Disk), Files: cmp.Or(l.Files, other.Files), Output: cmp.Or(l.Output, other.Output),
+	}
 }
 
 // Bytes is a size in bytes. JSON has it as a number.

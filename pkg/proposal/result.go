@@ -206,6 +206,26 @@ type Report struct {
 	Error *Failure `json:"error,omitempty"`
 	// Withheld is why policy does not let the comment show what commands printed.
 	Withheld *Reason `json:"withheld,omitempty"`
+	// Transfers are what the caller of a session moved in and out of the workspace.
+	Transfers []Transfer `json:"transfers,omitempty"`
+}
+
+// Kinds of a Transfer.
+const (
+	TransferPut  = "put"
+	TransferTake = "take"
+	TransferList = "list"
+)
+
+// A Transfer is a file that went in or out between two commands of a session, or a list
+// of names that went out.
+type Transfer struct {
+	Kind  string `json:"kind"`
+	After int    `json:"after"` // how many proposals came before it
+	// Output is the file. Its Path is a pattern for a list. Of what was put, SHA256 is
+	// missing when it looks as if it held a secret.
+	Output Output `json:"output"`
+	Names  int    `json:"names,omitempty"` // that a list found
 }
 
 // A Run says under what a run was made.
@@ -221,6 +241,7 @@ type Run struct {
 	Fork       string    `json:"fork,omitempty"`              // owner/name that its code comes from, when another
 	Cwd        string    `json:"working_directory,omitempty"` // that proposals' own folders are relative to
 	Mode       string    `json:"mode,omitempty"`              // "enforce", or "observe": only the built-in policy refuses
+	Session    bool      `json:"session,omitempty"`           // each proposal was decided when it came, after those before it had run
 	Approval   *Approval `json:"approval,omitempty"`
 	// Left names what of the commit is not in the workspace: submodules, large files,
 	// refused names. Untrusted text.

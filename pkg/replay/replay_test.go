@@ -27,6 +27,7 @@ import (
 
 // A scene is a sandbox in which commands do what the test says, by proposal.
 type scene struct {
+	hood.Files
 	see    func(proposal.Event)
 	events map[string][]proposal.Event
 }

@@ -83,7 +83,7 @@ func (c *initClient) answer(each func(words []string) error) ([]string, error) {
 		case words[0] == "ok":
 			return words[1:], nil
 		case words[0] == "error":
-			return nil, fmt.Errorf("guest init: %s", strings.TrimPrefix(line, "error "))
+			return nil, refusalOf(line)
 		case each == nil:
 			return nil, fmt.Errorf("guest init answers %q", line)
 		}
@@ -151,13 +151,48 @@ func sizeAndPath(size, quoted string) (int64, string, error) {
 	return n, path, err
 }
 
+// A refusal is what init answers about one file, in step with us.
+type refusal struct{ message string }
+
+func (r *refusal) Error() string { return "guest init: " + r.message }
+
+func refusalOf(line string) error {
+	said := strings.TrimPrefix(line, "error ")
+	if message, err := strconv.Unquote(said); err == nil {
+		said = message
+	}
+	return &refusal{said}
+}
+
+// write writes data to path. What init refuses is said; an error is a lost init.
+func (c *initClient) write(path string, data []byte) (refused string, err error) {
+	if err := c.ask(askGrace, fmt.Sprintf("write %d %q", len(data), path)); err != nil {
+		return "", err
+	}
+	if _, err := c.requests.Write(data); err != nil {
+		return "", err
+	}
+	_, err = one(c.answer(nil))
+	var said *refusal
+	if errors.As(err, &said) {
+		return said.message, nil
+	}
+	return "", err
+}
+
 // glob lists what in the workspace matches a declared output.
 func (c *initClient) glob(pattern string, most int) ([]proposal.Change, error) {
-	var found []proposal.Change
+	list, err := c.list(pattern, most)
+	return list.Files, err
+}
+
+// list is glob with the number of those that are left out.
+func (c *initClient) list(pattern string, most int) (proposal.Changes, error) {
+	found := []proposal.Change{}
 	if err := c.ask(askGrace, fmt.Sprintf("glob %d %q", most, pattern)); err != nil {
-		return nil, err
+		return proposal.Changes{}, err
 	}
-	_, err := c.answer(func(w []string) error {
+	omitted, err := one(c.answer(func(w []string) error {
 		w = strings.SplitN(strings.Join(w, " "), " ", 4)
 		if len(w) != 4 || w[0] != "match" || !fileTypes[w[1]] || len(found) >= most {
 			return fmt.Errorf("guest init answers %q", w)
@@ -165,8 +200,8 @@ func (c *initClient) glob(pattern string, most int) ([]proposal.Change, error) {
 		size, path, err := sizeAndPath(w[2], w[3])
 		found = append(found, proposal.Change{Type: w[1], Bytes: size, Path: path})
 		return err
-	})
-	return found, err
+	}))
+	return proposal.Changes{Files: found, Omitted: int(omitted)}, err
 }
 
 // copyFile brings one regular file of at most max bytes out into w.
@@ -180,7 +215,7 @@ func (c *initClient) copyFile(path string, most int64, w io.Writer) (int64, erro
 	}
 	text, ok := strings.CutPrefix(line, "data ")
 	if !ok {
-		return 0, fmt.Errorf("guest init: %s", strings.TrimPrefix(line, "error "))
+		return 0, refusalOf(line)
 	}
 	size, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || size < 0 || size > most {

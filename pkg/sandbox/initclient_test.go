@@ -57,8 +57,8 @@ func TestHostileAnswers(t *testing.T) {
 
 func TestHostileReady(t *testing.T) {
 	for name, text := range map[string]string{
-		"other version": "ready 2 \"Linux\"\n",
-		"not quoted":    "ready 1 Linux\n",
+		"other version": "ready 3 \"Linux\"\n",
+		"not quoted":    "ready 2 Linux\n",
 		"nothing":       "",
 		"noise":         "panic: runtime error\n",
 	} {

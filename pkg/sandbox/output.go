@@ -24,11 +24,11 @@ const (
 	outputMost  = 32 << 20
 )
 
-// bring copies what matches one declared pattern to the artifacts folder, as
+// bring copies what matches one declared pattern to folder of the artifacts, as
 // regular files with our own modes. What is not a plain file of bounded size is
 // named and refused.
-func (c *command) bring(pattern string) []proposal.Output {
-	found, err := c.s.init.glob(pattern, outputsMost)
+func (s *instance) bring(folder, pattern string) []proposal.Output {
+	found, err := s.init.glob(pattern, outputsMost)
 	if err != nil {
 		return []proposal.Output{{Path: pattern, Refused: err.Error()}}
 	}
@@ -37,12 +37,12 @@ func (c *command) bring(pattern string) []proposal.Output {
 	}
 	list := make([]proposal.Output, len(found))
 	for i, f := range found {
-		list[i] = c.bringOne(f)
+		list[i] = s.bringOne(folder, f)
 	}
 	return list
 }
 
-func (c *command) bringOne(f proposal.Change) proposal.Output {
+func (s *instance) bringOne(folder string, f proposal.Change) proposal.Output {
 	out := proposal.Output{Path: f.Path, Bytes: f.Bytes}
 	switch {
 	case f.Type != "file":
@@ -51,13 +51,13 @@ func (c *command) bringOne(f proposal.Change) proposal.Output {
 		out.Refused = "larger than " + proposal.Bytes(outputMost).String()
 	case !local(f.Path):
 		out.Refused = "not a path inside the workspace"
-	case c.s.o.Artifacts == "":
+	case s.o.Artifacts == "":
 		out.Refused = "no folder for outputs was given"
 	}
 	if out.Refused != "" {
 		return out
 	}
-	if err := c.copyOut(&out); err != nil {
+	if err := s.copyOut(folder, &out); err != nil {
 		out.Refused, out.File, out.SHA256 = err.Error(), "", ""
 	}
 	return out
@@ -68,14 +68,13 @@ func local(name string) bool {
 	return filepath.IsLocal(name) && path.Clean(name) == name && !strings.ContainsRune(name, 0)
 }
 
-// copyOut writes below Artifacts/ID.outputs. os.Root keeps a hostile name inside,
+// copyOut writes below Artifacts/folder. os.Root keeps a hostile name inside,
 // O_EXCL keeps it from reaching a file that stands.
-func (c *command) copyOut(out *proposal.Output) error {
-	folder := c.name() + ".outputs"
-	if err := os.MkdirAll(filepath.Join(c.s.o.Artifacts, folder), 0o700); err != nil {
+func (s *instance) copyOut(folder string, out *proposal.Output) error {
+	if err := os.MkdirAll(filepath.Join(s.o.Artifacts, folder), 0o700); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(filepath.Join(c.s.o.Artifacts, folder))
+	root, err := os.OpenRoot(filepath.Join(s.o.Artifacts, folder))
 	if err != nil {
 		return err
 	}
@@ -89,7 +88,7 @@ func (c *command) copyOut(out *proposal.Output) error {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	n, err := c.s.init.copyFile(out.Path, outputMost, io.MultiWriter(f, sum))
+	n, err := s.init.copyFile(out.Path, outputMost, io.MultiWriter(f, sum))
 	if err != nil {
 		return err
 	}

@@ -355,7 +355,7 @@ func (c *command) collect(r *proposal.Result) error {
 		return stop("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
 	}
 	for _, pattern := range c.x.Outputs {
-		r.Outputs = append(r.Outputs, c.bring(pattern)...)
+		r.Outputs = append(r.Outputs, c.s.bring(outputsOf(c.name()), pattern)...)
 	}
 	return nil
 }

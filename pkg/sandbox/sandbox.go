@@ -229,7 +229,7 @@ func (o Options) watched() bool { return !o.UnwatchedUnsafe }
 // covers refuses a grant that the sandbox was not made for, and one that leaves a
 // limit open.
 func covers(run, l proposal.Limits) error {
-	if l.Wall <= 0 || l.CPUs <= 0 || l.Memory <= 0 || l.Pids <= 0 || l.Disk <= 0 || l.Files <= 0 || l.Output <= 0 {
+	if l.Open() {
 		return stop("sandbox.limits", fmt.Sprintf("grant leaves a limit open: %+v", l), "set every limit", nil)
 	}
 	if l.Pids > run.Pids || l.Disk > run.Disk || l.Files > run.Files {

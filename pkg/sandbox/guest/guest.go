@@ -21,6 +21,7 @@
 //	changes MAX        change KIND TYPE SIZE "PATH" …, ok OMITTED
 //	glob MAX "PATTERN" match TYPE SIZE "PATH" …, ok OMITTED
 //	read MAX "PATH"    data SIZE, then SIZE bytes
+//	write SIZE "PATH"  ok SIZE                     SIZE bytes follow the request's line
 //	space              ok FREE TOTAL               bytes of the writable layer
 //
 // Any request may be answered by: error "MESSAGE".
@@ -39,7 +40,7 @@ import (
 )
 
 // Version is the protocol's version; both ends come from one commit.
-const Version = 1
+const Version = 2
 
 // Paths inside the sandbox.
 const (

@@ -6,6 +6,7 @@ package guest
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,12 +19,13 @@ import (
 )
 
 type server struct {
-	tree *tree
-	root string // the workspace as commands see it
+	tree     *tree
+	root     string // the workspace as commands see it
+	uid, gid int    // of the commands
 }
 
 func newServer(c Config) *server {
-	s := &server{root: Workspace}
+	s := &server{root: Workspace, uid: c.UID, gid: c.GID}
 	if len(c.Overlays) > 0 {
 		s.tree = newTree(upperOf(0), c.Overlays[0].Lower)
 		s.root = c.Overlays[0].Target
@@ -34,20 +36,25 @@ func newServer(c Config) *server {
 func ignoreChildren() { signal.Ignore(syscall.SIGCHLD) }
 
 func serve(s *server, in io.Reader, w *bufio.Writer) error {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 4096), 64<<10)
-	for lines.Scan() {
-		if err := s.answer(lines.Text(), w); err != nil {
+	r := bufio.NewReaderSize(in, 64<<10) // the longest request
+	for {
+		line, err := r.ReadString('\n')
+		if errors.Is(err, io.EOF) && line == "" {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.answer(strings.TrimSuffix(line, "\n"), r, w); err != nil {
 			fmt.Fprintf(w, "error %q\n", err.Error())
 		}
 		if err := w.Flush(); err != nil {
 			return err
 		}
 	}
-	return lines.Err()
 }
 
-func (s *server) answer(request string, w *bufio.Writer) error {
+func (s *server) answer(request string, r io.Reader, w *bufio.Writer) error {
 	verb, rest, _ := strings.Cut(request, " ")
 	switch verb {
 	case "sweep":
@@ -67,6 +74,8 @@ func (s *server) answer(request string, w *bufio.Writer) error {
 		return s.glob(rest, w)
 	case "read":
 		return s.read(rest, w)
+	case "write":
+		return s.write(rest, r, w)
 	case "space":
 		return space(w)
 	}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+)
+
+// sessionIn makes this test's process a caller of a session whose files are below a
+// directory.
+const sessionIn = "FUMEHOOD_TEST_SESSION"
+
+// sessionLines are the log's lines of killedSession: origin and key, then two for each of
+// run, two transfers, three decisions, three starts, three results and end, and the seal.
+const sessionLines = 2 + 2*(1+2+3+3+3+1) + 1
+
+func killedSession(dir string) int {
+	ctx := context.Background()
+	g, err := gate.New(ctx, gate.Options{Workspace: filepath.Join(dir, "ws"), Artifacts: filepath.Join(dir, "out"), AuditFile: filepath.Join(dir, "audit.jsonl")})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	s, err := g.Open(ctx, gate.SessionOptions{})
+	for i, step := range []func(id string) error{
+		func(string) error { _, err := s.Put(ctx, "x", []byte("x")); return err },
+		func(id string) error { _, err := s.Do(ctx, run(id, "echo ran-"+id)); return err },
+		func(id string) error { _, err := s.Do(ctx, run(id, "echo ran-"+id+"; sleep 0.05")); return err },
+		func(string) error { _, _, err := s.Take(ctx, "x"); return err },
+		func(id string) error { _, err := s.Do(ctx, run(id, "echo ran-"+id)); return err },
+		func(string) error { _, err := s.Close(); return err },
+	} {
+		if err == nil {
+			err = step(fmt.Sprintf("p%d", i))
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// THREATS 30, for sessions: the caller's process is killed at every step. The log verifies
+// up to a marked end, nothing that ran is missing from it, and nothing runs on.
+func TestSessionKilled(t *testing.T) {
+	installtest.Runsc(t)
+	var steps []int
+	for lines := 1; lines <= sessionLines; lines++ {
+		steps = append(steps, lines)
+	}
+	for _, lines := range sample.Of(t, steps, 4, sessionLines) {
+		t.Run(fmt.Sprint(lines), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "ws"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			killAt(t, dir, lines)
+			checkKilled(t, dir)
+		})
+	}
+}
+
+// killAt kills a session's process as soon as its log has so many lines.
+func killAt(t *testing.T, dir string, lines int) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), sessionIn+"="+dir, "TMPDIR="+dir)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for data := []byte(nil); bytes.Count(data, []byte("\n")) < lines; time.Sleep(200 * time.Microsecond) {
+		data, _ = os.ReadFile(filepath.Join(dir, "audit.jsonl"))
+		if t.Context().Err() != nil || said.Len() > 0 {
+			break
+		}
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if said.Len() > 0 {
+		t.Fatal(said.String())
+	}
+}
+
+func checkKilled(t *testing.T, dir string) {
+	t.Helper()
+	log, err := os.Open(filepath.Join(dir, "audit.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	started := map[string]bool{}
+	if _, err := audit.Scan(log, audit.Trust{}, func(e audit.Entry) error {
+		var body struct {
+			ID string `json:"id"`
+		}
+		if e.Kind == "start" && !e.Unsigned {
+			err := json.Unmarshal(e.Body, &body)
+			started[body.ID] = true
+			return err
+		}
+		return nil
+	}); err != nil {
+		t.Errorf("the log does not verify: %v", err)
+	}
+	for _, id := range []string{"p1", "p2", "p4"} {
+		data, err := os.ReadFile(filepath.Join(dir, "out", id+".stdout"))
+		if err == nil && bytes.Contains(data, []byte("ran-"+id)) && !started[id] {
+			t.Errorf("%s ran, and the log does not say so", id)
+		}
+	}
+	for begin := time.Now(); len(naming(dir)) > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Since(begin) > 2*time.Minute {
+			t.Fatalf("processes are left: %q", naming(dir))
+		}
+	}
+}

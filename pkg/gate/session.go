@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// SessionOptions are what a session's one sandbox and one gateway are made for, before
+// its proposals are known. The zero value is a session without a network.
+type SessionOptions struct {
+	// Limits are the most that any command gets, and what all of them together may write.
+	// A field that is zero is what policy grants a command that asks for nothing. They
+	// raise nothing that policy grants.
+	Limits proposal.Limits
+	// Network are the entries (see proposal.Proposal) that policy may grant to commands.
+	// A proposal that needs another is denied.
+	Network []string
+	// Proposer says in the report who proposes; untrusted text.
+	Proposer string
+	// Idle is how long no call may come before the session is closed; DefaultIdle when 0.
+	Idle time.Duration
+	// Lifetime is how long commands may start after the first has; DefaultLifetime when 0.
+	Lifetime time.Duration
+}
+
+// How long a session lasts that its caller forgot.
+const (
+	DefaultIdle     = 15 * time.Minute
+	DefaultLifetime = 12 * time.Hour
+)
+
+// A Session is one sandbox, one log and one policy for proposals that come one after the
+// other. What a command leaves in the workspace, HOME and /tmp is there for the next; its
+// processes are not. Its methods may be called from several goroutines: each waits until
+// those before it have returned.
+//
+// A command that had to be killed together with its sandbox, and a proposal with fresh,
+// cost the files that were written before: the Result's NewSandbox says so.
+type Session struct {
+	gate  *Gate
+	run   *run
+	inner *hood.Session
+
+	ctx    context.Context // ends when the session closes
+	cancel context.CancelFunc
+	turn   chan struct{} // holds one token while a call is under way
+	idle   *time.Timer
+	o      SessionOptions
+
+	once   sync.Once
+	done   chan struct{} // closed when report and err are set
+	report proposal.Report
+	err    error
+}
+
+// Open begins a session. When ctx ends, the session is closed: the running command is
+// killed, and the log ends with run.cancelled. A Gate has one session or run at a time;
+// another is refused with gate.busy.
+//
+// Close must be called. A session whose caller forgets it is closed after o.Idle, and one
+// whose process is killed leaves a log that verifies as cut off, and nothing that runs;
+// the next run on the host removes its files.
+func (g *Gate) Open(ctx context.Context, o SessionOptions) (*Session, error) {
+	if err := g.runnable(); err != nil {
+		return nil, err
+	}
+	if !g.running.TryLock() {
+		return nil, busy("a run of this gate is under way", "wait for it, or make another gate")
+	}
+	s, err := g.begin(ctx, o)
+	if err != nil {
+		g.running.Unlock()
+		return nil, g.redacted(err)
+	}
+	return s, nil
+}
+
+func busy(message, hint string) error {
+	return &proposal.StopError{Code: "gate.busy", Message: message, Hint: hint}
+}
+
+func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
+	limits, err := g.sessionLimits(ctx, o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	o.Idle = cmp.Or(o.Idle, DefaultIdle)
+	s := &Session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{})}
+	s.run = &run{gate: g, sandbox: g.sandbox, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err = s.run.open(s.ctx, o.described()); err == nil {
+		s.inner, err = s.run.hood.Open(s.run.info, hood.Bounds{Limits: limits, Network: o.Network})
+	}
+	if err != nil {
+		s.cancel()
+		s.run.close()
+		return nil, err
+	}
+	s.idle = time.AfterFunc(o.Idle, func() { s.close(errIdle) })
+	g.mu.Lock()
+	g.session = s
+	g.mu.Unlock()
+	context.AfterFunc(ctx, func() { s.close(hood.Interruption(ctx)) })
+	return s, nil
+}
+
+var errIdle = &proposal.StopError{Code: "session.idle", Message: "no call came for as long as the session may be idle", Hint: "close sessions, or open them with a longer Idle"}
+
+// described stands for the plan that a session does not have.
+func (o SessionOptions) described() proposal.Plan {
+	p := proposal.Plan{Proposer: o.Proposer}
+	if len(o.Network) > 0 {
+		p.Proposals = []proposal.Proposal{{Network: o.Network}}
+	}
+	return p
+}
+
+// sessionLimits completes wanted with what policy grants a command that asks for nothing.
+func (g *Gate) sessionLimits(ctx context.Context, wanted proposal.Limits) (proposal.Limits, error) {
+	wanted = wanted.Under(g.o.Ceiling)
+	if !wanted.Open() {
+		return wanted, nil
+	}
+	records, err := g.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{{ID: "session", Argv: []string{"true"}}}})
+	if err != nil {
+		return wanted, err
+	}
+	if d := records[0].Decision; d.Effect == proposal.Allow && d.Grant != nil {
+		return wanted.Or(d.Grant.Limits), nil
+	}
+	return wanted, &proposal.StopError{Code: "session.limits", Message: "policy grants no limits to a command that asks for nothing", Hint: "set every field of SessionOptions.Limits"}
+}
+
+// Do decides p, writes the decision to the log, and runs p when it is allowed. When ctx
+// ends, the command is killed, its Result says so, and the session goes on.
+//
+// p is checked like one of a plan. Denied, failed and killed commands are values in the
+// Record. An error is a *proposal.StopError, or ctx's while p waited for its turn: p was
+// not taken (session.proposal), or the session is over, and every later call fails too.
+func (s *Session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {
+	p, err = taken(p)
+	if err != nil {
+		return record, s.gate.redacted(err)
+	}
+	p.Cwd = path.Join(s.gate.o.Subject.Cwd, p.Cwd)
+	err = s.call(ctx, func(ctx context.Context) (err error) {
+		record, err = s.inner.Do(ctx, p)
+		return err
+	})
+	return record, err
+}
+
+// taken is p as it would be read from a plan.
+func taken(p proposal.Proposal) (proposal.Proposal, error) {
+	needs := p.Needs
+	p.Needs = nil // the session knows them
+	document, err := json.Marshal(map[string]any{"schema": "fumehood.plan/v1", "proposals": []proposal.Proposal{p}})
+	if err != nil {
+		return p, err
+	}
+	decoded, problems := plan.Decode(document, "proposal.json")
+	if len(problems) > 0 {
+		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + problems[0].Path + ": " + problems[0].Message, Hint: "docs/plan.md has the rules"}
+	}
+	p = decoded.Proposals[0]
+	p.Needs = needs
+	return p, nil
+}
+
+// Put writes data to name, a path relative to the workspace. A file that cannot be
+// written is refused in the Output. The error is as Do's.
+func (s *Session) Put(ctx context.Context, name string, data []byte) (out proposal.Output, err error) {
+	err = s.call(ctx, func(ctx context.Context) (err error) {
+		out, err = s.inner.Put(ctx, name, data)
+		return err
+	})
+	return out, err
+}
+
+// Take returns the regular file name of the workspace with secrets replaced, as far as
+// policy lets it leave. Output says what was replaced, or why the file is refused. A copy
+// is among the artifacts. The error is as Do's.
+func (s *Session) Take(ctx context.Context, name string) (data []byte, out proposal.Output, err error) {
+	err = s.call(ctx, func(ctx context.Context) (err error) {
+		out, err = s.inner.Take(ctx, name)
+		return err
+	})
+	if err == nil && out.Refused == "" {
+		data, err = os.ReadFile(filepath.Join(s.run.files.artifacts, out.File))
+	}
+	return data, out, err
+}
+
+// List returns the files of the workspace that match pattern, in the syntax of
+// path.Match, as Changes without a Kind. The error is as Do's.
+func (s *Session) List(ctx context.Context, pattern string) (found proposal.Changes, err error) {
+	err = s.call(ctx, func(ctx context.Context) (err error) {
+		found, err = s.inner.List(ctx, pattern)
+		return err
+	})
+	return found, err
+}
+
+// Changes returns what commands and Put have made of the workspace since the sandbox
+// began. Where Omitted is not 0, the list is not whole. The error is as Do's.
+func (s *Session) Changes(ctx context.Context) (list proposal.Changes, err error) {
+	err = s.call(ctx, func(context.Context) error { list = s.inner.Changes(); return nil })
+	return list, err
+}
+
+// call calls f when it is its turn, with a context that ends with the session too.
+func (s *Session) call(ctx context.Context, f func(context.Context) error) error {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.ctx.Done():
+		return errClosed
+	}
+	defer func() { <-s.turn }()
+	if s.ctx.Err() != nil {
+		return errClosed
+	}
+	s.idle.Stop()
+	defer s.idle.Reset(s.o.Idle)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	return s.gate.redacted(f(ctx))
+}
+
+var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed", Hint: "open another with Gate.Open"}
+
+// Close kills a running command, ends the sandbox, seals the log and returns the report.
+// Commands' output is not in it, only its length and digest. The error says why the
+// session stopped before, if it did. Later calls return the same.
+func (s *Session) Close() (proposal.Report, error) {
+	s.close(nil)
+	return s.report, s.err
+}
+
+// Done is closed when the session has ended, whoever ended it.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+func (s *Session) close(why error) {
+	s.once.Do(func() {
+		s.idle.Stop()
+		s.cancel()
+		s.turn <- struct{}{} // for good
+		report, err := s.inner.Close(why)
+		err = s.gate.redacted(errors.Join(err, s.run.network.close()))
+		s.gate.warn(s.gate.engine.Warnings()...)
+		s.report, s.err = s.run.seal(report, err)
+		s.run.close()
+		s.gate.mu.Lock()
+		s.gate.session = nil
+		s.gate.mu.Unlock()
+		s.gate.running.Unlock()
+		close(s.done)
+	})
+	<-s.done
+}

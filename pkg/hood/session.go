@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// MaxProposals is how many proposals one session takes.
+const MaxProposals = 10_000
+
+// Bounds are what a session's one sandbox and one gateway are made for, before the first
+// proposal is known.
+type Bounds struct {
+	// Limits are the most that any command gets; each is required.
+	Limits proposal.Limits
+	// Network are the entries that commands may be granted. A proposal that is granted
+	// another is denied (session.network).
+	Network []string
+}
+
+// A Session decides and runs proposals of one run as they come, each recorded on disk
+// before it runs. Its methods must not be called at the same time.
+type Session struct {
+	h        *Hood
+	run      proposal.Run
+	bounds   Bounds
+	report   proposal.Report   // redacted
+	records  []proposal.Record // as decided
+	runner   Runner            // nil until it is needed
+	deadline time.Time
+	stopped  error // why nothing more runs
+
+	changes map[string]proposal.Change // of the workspace, by path
+	omitted int
+}
+
+// begin writes the log's first entry. Without a Session nothing was written.
+func (h *Hood) begin(run proposal.Run, b Bounds) (*Session, error) {
+	if h.p.running() < runningParts {
+		return nil, incomplete("Sandbox, Log, Observer and Outlet")
+	}
+	run.Start = h.p.Now()
+	s := &Session{h: h, run: run, bounds: b, report: proposal.Report{Schema: proposal.ReportSchema, Run: h.p.Outlet.Run(run), Records: []proposal.Record{}}}
+	_, err := h.p.Log.Append("run", s.report.Run)
+	return s, err
+}
+
+// Open begins a run whose proposals are not known yet. A Hood has one run; Close must be
+// called. The Report's commands have no output in it, only its length and digest: a session
+// may be long.
+func (h *Hood) Open(run proposal.Run, b Bounds) (*Session, error) {
+	if b.Limits.Open() {
+		return nil, &proposal.StopError{Code: "session.limits", Message: "the session leaves a limit open", Hint: "set every field of Limits"}
+	}
+	run.Session = true
+	s, err := h.begin(run, b)
+	if err != nil && s != nil {
+		_, err = s.end(context.Background(), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Do decides p, records the decision, and runs p when it is allowed. When ctx ends, the
+// command is killed, its Result says so, and the session goes on.
+//
+// Denied, failed and killed are values in the Record. An error is a *proposal.StopError:
+// p was not taken (session.proposal), or the session is over, and then every later call
+// has the same one.
+func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+	if s.stopped != nil {
+		return proposal.Record{}, s.stopped
+	}
+	if err := s.acceptable(p); err != nil {
+		return proposal.Record{}, err
+	}
+	i := len(s.records)
+	err := s.decideOne(ctx, p)
+	if err == nil && s.records[i].Runnable() {
+		err = s.runOne(ctx, i)
+	}
+	s.stopped = err
+	told := s.report.Records[i]
+	told.Result = s.records[i].Result
+	if told.Result != nil {
+		s.changed(*told.Result)
+	}
+	s.records[i].Result = withoutStreams(told.Result)
+	return told, err
+}
+
+// acceptable refuses what cannot be told apart in the log.
+func (s *Session) acceptable(p proposal.Proposal) error {
+	refuse := func(message, hint string) error {
+		return &proposal.StopError{Code: "session.proposal", Message: message, Hint: hint}
+	}
+	known := func(id string) bool {
+		return slices.ContainsFunc(s.records, func(r proposal.Record) bool { return r.Proposal.ID == id })
+	}
+	switch {
+	case len(s.records) >= MaxProposals:
+		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has had %d proposals", MaxProposals), Hint: "open another"}
+	case known(p.ID):
+		return refuse(fmt.Sprintf("the id %q was used before", p.ID), "give each proposal an id of its own")
+	}
+	for _, id := range p.Needs {
+		if !known(id) {
+			return refuse(fmt.Sprintf("it needs %q, which was not proposed before", id), "name earlier proposals")
+		}
+	}
+	return s.h.p.Outlet.Named(proposal.Plan{Proposals: []proposal.Proposal{p}})
+}
+
+// decideOne decides p and records the decision. There is a Record of it on every return.
+func (s *Session) decideOne(ctx context.Context, p proposal.Proposal) error {
+	i := len(s.records)
+	records, err := s.h.Check(context.WithoutCancel(ctx), proposal.Plan{Proposals: []proposal.Proposal{p}})
+	if err == nil {
+		s.confine(&records[0])
+	}
+	s.records = append(s.records, records...)
+	unprobed(s.records)
+	s.report.Records = append(s.report.Records, s.h.told(s.records[i:])...)
+	if err != nil {
+		return err
+	}
+	return s.record(i)
+}
+
+// confine holds a decision under what the session was opened for.
+func (s *Session) confine(r *proposal.Record) {
+	g := r.Decision.Grant
+	if g == nil {
+		return
+	}
+	lower(g, s.bounds.Limits)
+	for _, entry := range g.Network {
+		if !slices.Contains(s.bounds.Network, entry) {
+			r.Decision = proposal.Denied("session.network", fmt.Sprintf("the session was not opened for the network entry %q", entry),
+				"open a session that names it, or propose the command without it")
+			return
+		}
+	}
+}
+
+// runOne runs the allowed record i.
+func (s *Session) runOne(ctx context.Context, i int) error {
+	if err := s.ready(ctx); err != nil {
+		markAll(s.records[i:], err)
+		return err
+	}
+	return s.next(ctx, i)
+}
+
+// ready makes the sandbox when there is none.
+func (s *Session) ready(ctx context.Context) error {
+	if s.runner != nil {
+		return nil
+	}
+	return s.start(context.WithoutCancel(ctx), s.bounds.Limits, s.bounds.Network)
+}
+
+// Close ends the session: its sandbox, its network and its log's story. The error says
+// why the session stopped early, if it did.
+func (s *Session) Close(why error) (proposal.Report, error) {
+	if s.stopped == nil {
+		s.stopped = why
+	}
+	report, err := s.end(context.Background(), s.stopped)
+	if s.stopped == nil {
+		s.stopped = &proposal.StopError{Code: "session.closed", Message: "the session was closed", Hint: "open another"}
+	}
+	return report, err
+}
+
+// withoutStreams is r without the bytes that a command printed.
+func withoutStreams(r *proposal.Result) *proposal.Result {
+	if r == nil {
+		return nil
+	}
+	short := *r
+	short.Stdout.Head, short.Stdout.Tail, short.Stderr.Head, short.Stderr.Tail = nil, nil, nil, nil
+	if short.Retried != nil {
+		first := *short.Retried
+		first.Stdout.Head, first.Stdout.Tail, first.Stderr.Head, first.Stderr.Tail = nil, nil, nil, nil
+		short.Retried = &first
+	}
+	return &short
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hood
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// MaxTransfers is how many files and lists one session moves.
+const MaxTransfers = 10_000
+
+// Put writes data to path of the workspace, which is relative, as the commands' user.
+// A file that could not be written is refused in the Output. The error is as Do's.
+func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.Output, error) {
+	t, _, err := s.transfer(ctx, proposal.TransferPut, func(ctx context.Context, _ string) (proposal.Result, error) {
+		r, err := s.runner.Put(ctx, path, data)
+		if len(r.Outputs) == 1 && s.h.p.Outlet.Text(string(data)) == string(data) {
+			sum := sha256.Sum256(data)
+			r.Outputs[0].SHA256 = hex.EncodeToString(sum[:])
+		}
+		return r, err
+	})
+	return t.Output, err
+}
+
+// Take brings the file at path out, as far as policy lets it leave. Output.File is where
+// it is, relative to the artifacts. The error is as Do's.
+func (s *Session) Take(ctx context.Context, path string) (proposal.Output, error) {
+	t, _, err := s.transfer(ctx, proposal.TransferTake, func(ctx context.Context, name string) (proposal.Result, error) {
+		return s.runner.Take(ctx, name, path)
+	})
+	return t.Output, err
+}
+
+// List returns the files of the workspace that match pattern, with secrets in their names
+// replaced. The error is as Do's.
+func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, error) {
+	_, r, err := s.transfer(ctx, proposal.TransferList, func(ctx context.Context, _ string) (proposal.Result, error) {
+		r, err := s.runner.List(ctx, pattern)
+		r.Outputs = []proposal.Output{{Path: pattern}}
+		return r, err
+	})
+	return r.Changes, err
+}
+
+// transfer moves something, lets it pass the Outlet, and records it.
+func (s *Session) transfer(ctx context.Context, kind string, move func(ctx context.Context, name string) (proposal.Result, error)) (proposal.Transfer, proposal.Result, error) {
+	t := proposal.Transfer{Kind: kind, After: len(s.records)}
+	if s.stopped != nil {
+		return t, proposal.Result{}, s.stopped
+	}
+	if len(s.report.Transfers) >= MaxTransfers {
+		return t, proposal.Result{}, &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has had %d transfers", MaxTransfers), Hint: "open another"}
+	}
+	name := fmt.Sprintf("~%d", len(s.report.Transfers)+1) // no proposal's id has a tilde
+	r, err := s.moved(context.WithoutCancel(ctx), name, move)
+	if err == nil {
+		t.Output = r.Outputs[0]
+		if kind == proposal.TransferList {
+			t.Names = len(r.Changes.Files) + r.Changes.Omitted
+		} else {
+			s.changed(r)
+		}
+		_, err = s.h.p.Log.Append("transfer", t)
+	}
+	if s.stopped = err; err != nil {
+		return proposal.Transfer{Kind: kind}, proposal.Result{}, err
+	}
+	s.report.Transfers = append(s.report.Transfers, t)
+	return t, r, nil
+}
+
+func (s *Session) moved(ctx context.Context, name string, move func(context.Context, string) (proposal.Result, error)) (proposal.Result, error) {
+	if err := s.ready(ctx); err != nil {
+		return proposal.Result{}, err
+	}
+	r, err := move(ctx, name)
+	if err == nil && len(r.Outputs) != 1 {
+		err = fmt.Errorf("internal: %d files moved", len(r.Outputs))
+	}
+	if err != nil {
+		return r, err
+	}
+	return s.h.p.Outlet.Result(ctx, name, r)
+}
+
+// changed adds to the session's list of changes what r says. A new sandbox begins with
+// the workspace as it was.
+func (s *Session) changed(r proposal.Result) {
+	if r.NewSandbox || s.changes == nil {
+		s.changes, s.omitted = map[string]proposal.Change{}, 0
+	}
+	s.omitted += r.Changes.Omitted
+	for _, c := range r.Changes.Files {
+		before, known := s.changes[c.Path]
+		switch {
+		case known && before.Kind == "added" && c.Kind == "removed":
+			delete(s.changes, c.Path)
+			continue
+		case known && before.Kind == "added":
+			c.Kind = "added"
+		case known && before.Kind == "removed" && c.Kind == "added":
+			c.Kind = "changed"
+		}
+		s.changes[c.Path] = c
+	}
+}
+
+// Changes returns what became of the workspace since the session's sandbox began, by
+// path. Omitted counts changes that are in no list; then the list is not whole.
+func (s *Session) Changes() proposal.Changes {
+	list := proposal.Changes{Files: []proposal.Change{}, Omitted: s.omitted}
+	for _, path := range slices.Sorted(maps.Keys(s.changes)) {
+		list.Files = append(list.Files, s.changes[path])
+	}
+	return list
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// outputsOf is the folder of the artifacts for what name brings out.
+func outputsOf(name string) string { return name + ".outputs" }
+
+// Put writes data to a new or existing regular file of the workspace, between two
+// commands. Missing directories are made; all that is new belongs to the commands' user.
+// The Result has one Output, refused where the file cannot be written, and the Changes.
+// An error ends the Runner, as Run's does.
+func (r *Runner) Put(ctx context.Context, path string, data []byte) (proposal.Result, error) {
+	return r.between(ctx, func(s *instance, result *proposal.Result) (err error) {
+		out := proposal.Output{Path: path, Bytes: int64(len(data))}
+		switch {
+		case !local(path):
+			out.Refused = "not a path inside the workspace"
+		case len(data) > outputMost:
+			out.Refused = "larger than " + proposal.Bytes(outputMost).String()
+		default:
+			out.Refused, err = s.init.write(path, data)
+		}
+		result.Outputs = append(result.Outputs, out)
+		if err == nil {
+			result.Changes, err = s.init.changes()
+		}
+		return err
+	})
+}
+
+// Take brings the regular file at path out to Artifacts/NAME.outputs. The Result has one
+// Output. name must be one that no command and no other Take has.
+func (r *Runner) Take(ctx context.Context, name, path string) (proposal.Result, error) {
+	return r.between(ctx, func(s *instance, result *proposal.Result) error {
+		result.Outputs = append(result.Outputs, s.take(name, path))
+		return nil
+	})
+}
+
+// take is bring for one path without wildcards.
+func (s *instance) take(name, path string) proposal.Output {
+	if !local(path) {
+		return proposal.Output{Path: path, Refused: "not a path inside the workspace"}
+	}
+	return s.bringOne(outputsOf(name), proposal.Change{Path: path, Type: "file"})
+}
+
+// List returns as Changes the files of the workspace that match pattern, in the syntax of
+// path.Match: at most 10,000, the rest is counted. A pattern that is not valid matches
+// nothing.
+func (r *Runner) List(ctx context.Context, pattern string) (proposal.Result, error) {
+	return r.between(ctx, func(s *instance, result *proposal.Result) (err error) {
+		result.Changes, err = s.init.list(pattern, listMost)
+		var refused *refusal
+		if errors.As(err, &refused) {
+			return nil
+		}
+		return err
+	})
+}
+
+const listMost = 10_000
+
+// between does something in the sandbox while no command runs.
+func (r *Runner) between(ctx context.Context, do func(*instance, *proposal.Result) error) (proposal.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	result := proposal.Result{Status: proposal.Exited, Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
+	if r.ended != nil {
+		return failed(r.ended), r.ended
+	}
+	fresh, err := r.renew(ctx, false)
+	if err == nil {
+		result.NewSandbox = fresh
+		err = do(r.current, &result)
+	}
+	if err != nil {
+		r.ended = stop("sandbox.files", fmt.Sprintf("cannot reach the sandbox's files: %v", err), "run fumehood doctor", err)
+		return failed(r.ended), errors.Join(r.ended, r.drop())
+	}
+	return result, nil
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package guest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"syscall"
+)
+
+// write takes SIZE bytes and makes a regular file of them, whole or not at all. The bytes
+// are taken in any case, or the next request would begin among them.
+func (s *server) write(args string, r io.Reader, w *bufio.Writer) error {
+	size, rest, err := cutNumber(args)
+	if err != nil {
+		return err
+	}
+	data := &io.LimitedReader{R: r, N: size}
+	err = s.writeFile(rest, size, data)
+	if _, lost := io.Copy(io.Discard, data); lost != nil || err != nil {
+		return errors.Join(err, lost)
+	}
+	fmt.Fprintf(w, "ok %d\n", size)
+	return nil
+}
+
+func (s *server) writeFile(quoted string, size int64, data io.Reader) error {
+	name, err := strconv.Unquote(quoted)
+	if err != nil {
+		return fmt.Errorf("invalid path %s", quoted)
+	}
+	if err := roomFor(size); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(s.root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := s.makeParents(root, name); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	info, err := root.Lstat(name)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return errors.New("not a regular file: " + typeOfMode(info.Mode()))
+	case err == nil:
+		mode = info.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return s.replace(root, name, mode, data)
+}
+
+// roomFor refuses what does not fit, before anything is written.
+func roomFor(size int64) error {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(Upper, &st); err != nil {
+		return err
+	}
+	if size > int64(st.Bavail)*st.Bsize {
+		return errors.New("no space left within the disk limit")
+	}
+	return nil
+}
+
+// makeParents makes the directories above name. None of those that are there may be a
+// link: see lstat.
+func (s *server) makeParents(root *os.Root, name string) error {
+	for i, c := range name {
+		if c != '/' {
+			continue
+		}
+		dir := name[:i]
+		info, err := root.Lstat(dir)
+		if err == nil && !info.IsDir() {
+			return fmt.Errorf("%q is not a directory", dir)
+		}
+		if err == nil {
+			continue
+		}
+		if err := errors.Join(root.Mkdir(dir, 0o755), root.Lchown(dir, s.uid, s.gid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace writes a file beside name and then gives it the name.
+func (s *server) replace(root *os.Root, name string, mode fs.FileMode, data io.Reader) error {
+	part := path.Join(path.Dir(name), ".fumehood-put")
+	_ = root.Remove(part) // whatever a command made there, as long as it is no directory with files
+	f, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, data)
+	err = errors.Join(err, f.Chown(s.uid, s.gid), f.Chmod(mode), f.Close())
+	if err == nil {
+		err = root.Rename(part, name)
+	}
+	if err != nil {
+		_ = root.Remove(part)
+	}
+	return err
+}
