@@ -242,13 +242,13 @@ func TestSessionEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			under := make(chan error, 1)
+			under, groups := make(chan error, 1), []string(nil)
 			if c.idle == 0 {
 				go func() {
 					_, err := s.Do(t.Context(), run("long", "touch began; sleep 600"))
 					under <- err
 				}()
-				began(t, os.TempDir())
+				groups = began(t, os.TempDir())
 			} else {
 				under <- nil
 			}
@@ -263,25 +263,51 @@ func TestSessionEnds(t *testing.T) {
 			if _, err := s.Do(t.Context(), run("late", "true")); err == nil || proposal.FailureOf(err).Code != "session.closed" {
 				t.Errorf("after its end: %v", err)
 			}
-			checkNothingLeft(t, os.TempDir())
+			checkNothingLeft(t, os.TempDir(), groups)
 		})
 	}
 }
 
-// began waits for a sandbox whose files are below dir.
-func began(t *testing.T, dir string) {
+// began waits for a sandbox whose files are below dir, and returns its cgroups.
+func began(t *testing.T, dir string) []string {
 	t.Helper()
-	for len(naming(dir)) == 0 {
+	for len(groupsOf(dir)) == 0 {
 		if t.Context().Err() != nil {
 			t.Fatal("no sandbox")
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+	return groupsOf(dir)
 }
 
-// checkNothingLeft looks for processes, mounts and files that a session has left.
-func checkNothingLeft(t *testing.T, dir string) {
+// groupsOf lists the cgroups of the processes that name dir, without those that this
+// process is in.
+func groupsOf(dir string) (groups []string) {
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(data, []byte(dir)) {
+			continue
+		}
+		lines, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cgroup"))
+		for line := range strings.Lines(string(lines)) {
+			if !strings.Contains(string(own), line) {
+				groups = append(groups, strings.TrimSpace(line[strings.LastIndex(line, ":")+1:]))
+			}
+		}
+	}
+	return groups
+}
+
+// checkNothingLeft looks for processes, mounts, cgroups and files that a session has left.
+func checkNothingLeft(t *testing.T, dir string, groups []string) {
 	t.Helper()
+	for _, group := range groups {
+		if left, _ := filepath.Glob("/sys/fs/cgroup/*" + group); len(left) > 0 || exists("/sys/fs/cgroup"+group) {
+			t.Errorf("the cgroup %s is left", group)
+		}
+	}
 	if left := naming(dir); len(left) > 0 {
 		t.Errorf("processes are left: %q", left)
 	}
@@ -295,6 +321,11 @@ func checkNothingLeft(t *testing.T, dir string) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // naming lists the processes that name dir: runsc, its gofer and gVisor's kernel all do.
