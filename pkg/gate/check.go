@@ -100,7 +100,7 @@ func ParseMount(text string) (Mount, error) {
 
 func mountError(text string, err error) error {
 	return &proposal.StopError{Code: "mount.invalid", Message: fmt.Sprintf("mount %q is not FOLDER or FOLDER:/PATH/INSIDE", text),
-		Hint: "for example --mount ~/go/pkg/mod:/home/fumehood/go/pkg/mod", Err: err}
+		Hint: "for example ~/go/pkg/mod:/home/fumehood/go/pkg/mod (--mount, or Options.MountsUnsafe)", Err: err}
 }
 
 // bind resolves m, links of the source followed: the sandbox follows none.

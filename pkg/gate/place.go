@@ -58,5 +58,5 @@ func stateHome() (string, error) {
 
 func placeError(dir string, err error) error {
 	return &proposal.StopError{Code: "artifacts.not-writable", Message: fmt.Sprintf("cannot make folder %q", dir),
-		Hint: "name a new folder with --artifacts", Err: err}
+		Hint: "name a new directory: --artifacts, or Options.Artifacts", Err: err}
 }

@@ -51,7 +51,7 @@ func folder(path string) (string, error) {
 	}
 	if err != nil {
 		return "", &proposal.StopError{Code: "sandbox.workspace", Message: fmt.Sprintf("folder %q cannot be read", path),
-			Hint: "name the folder that holds the pull request's code with --workspace", Err: err}
+			Hint: "name the directory that holds the pull request's code: --workspace, or Options.Workspace", Err: err}
 	}
 	return abs, nil
 }
