@@ -59,6 +59,7 @@ func fuzzShell(f *testing.F, check func(testing.TB, lab, string) int) {
 			text = fromTokens(tokens)
 		}
 		if len(text) < 400 {
+			l.clean(t)
 			check(t, l, text)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -55,12 +56,33 @@ func newLab(t testing.TB) lab {
 		}
 		link(t, found, filepath.Join(l.path, name))
 	}
-	for _, name := range []string{"f", "x y", "a.go", "-n"} {
+	l.clean(t)
+	return l
+}
+
+var labFiles = []string{"f", "x y", "a.go", "-n"}
+
+// clean leaves labFiles in the directory and nothing else: a file that one text wrote is
+// not a script of the repository to the next.
+func (l lab) clean(t testing.TB) {
+	t.Helper()
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && slices.Contains(labFiles, e.Name()) && info.Mode().IsRegular() {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(l.dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range labFiles {
 		if err := os.WriteFile(filepath.Join(l.dir, name), []byte("one\ntwo\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return l
 }
 
 func link(t testing.TB, from, to string) {
