@@ -2,8 +2,8 @@
 
 //go:build linux
 
-// Command fumehood-init is process 1 of a sandbox. It is started by fumehood
-// inside gVisor and is of no use elsewhere; see pkg/sandbox/guest.
+// Command fumehood-init is process 1 of a sandbox. fumehood starts it inside gVisor;
+// it is not useful elsewhere. See pkg/sandbox/guest.
 package main
 
 import (
@@ -23,8 +23,8 @@ func main() {
 	}
 }
 
-// exitCode is a shell's: 127 for a program that is not there, 126 for one that may not
-// be started, 125 for everything else.
+// exitCode returns a shell's exit code: 127 for a missing program, 126 for one that
+// may not be started, 125 for everything else.
 func exitCode(err error) int {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):

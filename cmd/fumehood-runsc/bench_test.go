@@ -15,9 +15,9 @@ import (
 )
 
 // BenchmarkCold starts a sandbox for /bin/true and waits for its end: with our
-// binary, with runsc as a plain "go build" makes it and our flags, and with that
-// and its default flags. One of each in turn, so that what else the machine does
-// hits all alike. The figures are medians; ratio is ours to the plain default.
+// binary, with runsc from a plain "go build" and our flags, and with that runsc and
+// its default flags. The three alternate, so that other load on the machine affects
+// all alike. The figures are medians; ratio is ours divided by the plain default.
 //
 //	go test ./cmd/fumehood-runsc -run '^$' -bench Cold -benchtime 40x
 func BenchmarkCold(b *testing.B) {
@@ -43,8 +43,8 @@ func BenchmarkCold(b *testing.B) {
 	for b.Loop() {
 		for i := range contestants {
 			c := &contestants[(i+run)%len(contestants)]
-			// What the last sandbox leaves to the kernel must not be the next one's
-			// delay; on a busy machine the prewarmer's gain also drowns in it.
+			// The kernel's cleanup after the last sandbox must not delay the next
+			// one; on a busy machine it also hides the prewarmer's gain.
 			time.Sleep(100 * time.Millisecond)
 			id := "cold-" + strconv.Itoa(1_000_000+run*10+i)
 			begun := time.Now()
@@ -66,7 +66,7 @@ func median(took []time.Duration) float64 {
 	return float64(took[len(took)/2].Microseconds()) / 1000
 }
 
-// closeOnExec keeps inherited high descriptors from the sandboxes: with one, the
+// closeOnExec keeps inherited high descriptors out of the sandboxes: with one, the
 // sentry's file table is large from the start, which hides what the prewarmer saves.
 func closeOnExec(b *testing.B) {
 	entries, err := os.ReadDir("/proc/self/fd")

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command fumehood-runsc is upstream's runsc, from the gVisor version pinned in
-// go.mod, cut down to what fumehood needs of it: the OCI verbs, the processes
-// that runsc starts of itself, and what doctor and the tests look with.
+// go.mod, reduced to what fumehood needs: the OCI commands, the processes that
+// runsc itself starts, and the commands that doctor and the tests use.
 //
-// It promises upstream's behaviour for the subcommands that it has; flags, files
-// and exit statuses are runsc's. It differs in four ways only: the seccomp
-// programs of the sentry and the gofer come compiled (package filter), fumehood's
-// own sink is linked in, the 47 MB of embedded sidecar binaries are not, and a
-// sandbox shows the bundle's limits as its machine (package machine).
-// Hence it wants "gvisor-bin/gvisor_sentry" beside it, which may be a hard link
-// to itself; package install lays both out.
+// Its subcommands behave like upstream's, with the same flags, files and exit
+// statuses, except for four differences: the seccomp programs of the sentry and the
+// gofer are precompiled (package filter), fumehood's own sink is linked in, the 47
+// MB of embedded sidecar binaries are not, and a sandbox presents the bundle's
+// limits as its hardware (package machine). It therefore needs
+// "gvisor-bin/gvisor_sentry" in its directory, which may be a hard link to itself;
+// package install sets up both.
 //
-// It decides nothing about what may run: that is the gate's work, outside.
+// It does not decide what may run: the gate does, outside.
 //
 // # Why not upstream's binary
 //
 // Releases of runsc are not Go modules, so their version cannot be pinned, built
 // and checked with go.sum; and a plain "go build" of runsc starts a sandbox two
-// times slower than this does, because it compiles seccomp programs each time.
+// times slower than this does, because it compiles the seccomp programs each time.
 // Without CGO_ENABLED=0 the compiled programs do not match, and it is slow again.
 package main
 
@@ -35,7 +35,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/filter"
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/machine"
-	_ "github.com/fumehood/fumehood/pkg/monitor/sentry" // the sink, for its side effect
+	_ "github.com/fumehood/fumehood/pkg/monitor/sentry" // registers the sink
 )
 
 func main() {
@@ -44,8 +44,9 @@ func main() {
 	cli.Run(nil, commands(), []subcommands.Command{})
 }
 
-// commands are the subcommands that exist; any other name is a usage error.
-// There is no "do", "restore", "debug" or "install": fewer ways to start one wrong.
+// commands are the available subcommands; any other name is a usage error. "do",
+// "restore", "debug" and "install" are left out, because they are other ways to
+// start a sandbox incorrectly.
 func commands() map[util.SubCommand]string {
 	const user, look, internal = "", "look", "internal use only"
 	return map[util.SubCommand]string{

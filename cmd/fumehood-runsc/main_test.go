@@ -36,9 +36,10 @@ func TestOtherSubcommandsAreGone(t *testing.T) {
 	}
 }
 
-// The point of this binary is that a sandbox finds its seccomp programs compiled
-// and its prewarmer at hand; without either it works too, only slowly, and nobody
-// would notice. runsc's own debug log says which it was.
+// The purpose of this binary is that a sandbox finds its seccomp programs
+// precompiled and its prewarmer available. Without either it still works, only
+// slowly, and this would go unnoticed. runsc's own debug log shows which was the
+// case.
 func TestSandboxStartsTheFastWay(t *testing.T) {
 	r := installtest.Runsc(t)
 	if !r.Prewarmed {
@@ -81,13 +82,13 @@ func wantLogged(t *testing.T, dir, name, part string) {
 	t.Errorf("%s does not say that a compiled seccomp program with %s was loaded", name, part)
 }
 
-// flags are those that every run here has: a state folder of its own, no network.
+// flags returns the flags of every run here: a new state directory, no network.
 func flags(t testing.TB) []string {
 	return []string{"--root=" + stateDir(t), "--platform=systrap", "--network=none", "--ignore-cgroups"}
 }
 
-// stateDir is a folder for --root. runsc leaves the gofers' empty network
-// namespace mounted in it, without which it could not be removed.
+// stateDir returns a directory for --root. runsc leaves the gofers' empty network
+// namespace mounted in it, and it can be removed only after an unmount.
 func stateDir(t testing.TB) string {
 	dir := t.TempDir()
 	t.Cleanup(func() {
@@ -97,15 +98,15 @@ func stateDir(t testing.TB) string {
 	return dir
 }
 
-// runsc is a call with nothing of our environment and no terminal.
+// runsc returns a command with an empty environment and no terminal.
 func runsc(t testing.TB, path string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	return cmd
 }
 
-// bundle writes an OCI bundle that runs argv on a root file system which holds
-// argv[0] and the libraries that it needs, and nothing else.
+// bundle writes an OCI bundle that runs argv on a root file system with only
+// argv[0] and the libraries that it needs.
 func bundle(t testing.TB, argv ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -141,7 +142,7 @@ func bundle(t testing.TB, argv ...string) string {
 	return dir
 }
 
-// libraries are the shared objects that ldd names for program.
+// libraries lists the shared objects that ldd prints for program.
 func libraries(t testing.TB, program string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "ldd", program).Output()

@@ -30,8 +30,8 @@ type attempt struct {
 	upstream net.Conn
 }
 
-// Admit connects to what the program means before it lets it believe that it is
-// connected: a host that cannot be reached is refused as a host would refuse.
+// Admit connects to the real host before the program sees its connection as
+// established, so an unreachable host is refused as the host itself would refuse.
 func (w *way) Admit(ctx context.Context, _, to netip.AddrPort) link.Session {
 	s := w.enter()
 	if s == nil {
@@ -48,7 +48,7 @@ func (w *way) Admit(ctx context.Context, _, to netip.AddrPort) link.Session {
 	return a
 }
 
-// admit returns why the connection is refused, or "".
+// admit returns the reason to refuse the connection, or "".
 func (a *attempt) admit(ctx context.Context) string {
 	a.egress = proposal.Egress{Kind: proposal.EgressConnect, Address: a.to.Addr().String(), Port: int(a.to.Port()), Protocol: "tcp"}
 	if code := a.locate(ctx); code != "" {
@@ -57,11 +57,11 @@ func (a *attempt) admit(ctx context.Context) string {
 	return a.connect(ctx)
 }
 
-// mostTries is how many addresses of a name are tried.
+// mostTries is the maximum number of a name's addresses that are tried.
 const mostTries = 4
 
-// connect tries one address after another, each as policy says about it, until one
-// answers. One that must not be connected to refuses all of them.
+// connect tries the addresses in order, each only as policy permits it, until one
+// answers. If any address must not be connected to, all are refused.
 func (a *attempt) connect(ctx context.Context) string {
 	code := "unreachable"
 	for i, addr := range a.addrs[:min(len(a.addrs), mostTries)] {
@@ -86,7 +86,7 @@ func (a *attempt) connect(ctx context.Context) string {
 	return code
 }
 
-// check checks all addresses, those that are not tried as well.
+// check checks all addresses, including those that are not tried.
 func (a *attempt) check() error {
 	for _, addr := range a.addrs {
 		if err := a.way.dialer.Check(addr, a.decision.Private); err != nil {
@@ -96,13 +96,13 @@ func (a *attempt) check() error {
 	return nil
 }
 
-// locate finds the addresses of the name that the program means. Whether a private one
-// may be connected to is judged when policy has said so, by check.
+// locate resolves the name that the program wants to reach. It does not judge private
+// addresses: check does, once policy has answered.
 func (a *attempt) locate(ctx context.Context) string {
 	name, ok := a.way.pool.Name(a.to.Addr())
 	switch {
 	case !ok && a.way.pool.Synthetic(a.to.Addr()):
-		return "address" // it stands for nothing
+		return "address" // the address was not given to any name
 	case !ok:
 		a.addrs = []netip.Addr{a.to.Addr()}
 		return ""
@@ -116,7 +116,7 @@ func (a *attempt) locate(ctx context.Context) string {
 	return ""
 }
 
-// codeOf is the Code of a Flow that came to nothing for err.
+// codeOf returns the Code of a Flow that failed with err.
 func codeOf(ctx context.Context, err error) string {
 	var refused *address.Refused
 	switch {
@@ -132,7 +132,7 @@ func codeOf(ctx context.Context, err error) string {
 	return "unreachable"
 }
 
-// Serve relays what was admitted.
+// Serve relays an admitted connection.
 func (a *attempt) Serve(ctx context.Context, client link.Conn) {
 	defer a.span.open.Done()
 	ctx, cancel := a.span.within(ctx)
@@ -144,7 +144,7 @@ func (a *attempt) Serve(ctx context.Context, client link.Conn) {
 	a.way.relay.Serve(ctx, client, t, a.decision)
 }
 
-// again returns what connects to the very address that the first connection is to.
+// again returns a dialer for exactly the address of the first connection.
 func (a *attempt) again() func(context.Context) (net.Conn, error) {
 	addr, err := netip.ParseAddr(a.egress.Address)
 	return func(ctx context.Context) (net.Conn, error) {
@@ -155,7 +155,7 @@ func (a *attempt) again() func(context.Context) (net.Conn, error) {
 	}
 }
 
-// Abandon is called when the program did not wait for what it asked for.
+// Abandon is called when the program stops waiting for the connection.
 func (a *attempt) Abandon() {
 	defer a.span.open.Done()
 	a.upstream.Close()
@@ -167,7 +167,7 @@ func (a *attempt) tell(code string) {
 		WallMS: time.Since(a.began).Milliseconds()})
 }
 
-// inside is where the program connected to, if that stands for a name.
+// inside returns the address the program connected to if a name was given it, or "".
 func (a *attempt) inside() string {
 	if a.egress.Name == "" {
 		return ""
@@ -179,7 +179,7 @@ func (w *way) tellDatagram(d datagram) {
 	defer d.span.open.Done()
 	answer, err := w.control.ask(d.span.ctx, d.egress)
 	if err != nil || answer.Effect == proposal.Allow {
-		answer = proposal.EgressDecision{Rules: []string{}} // nothing makes it pass
+		answer = proposal.EgressDecision{Rules: []string{}} // it never passes
 	}
 	f := proposal.Flow{Egress: d.egress, Decision: answer, Code: "policy"}
 	if d.egress.Name != "" {

@@ -22,7 +22,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A program that asks as much as it may at a time does not end the run: its questions wait.
+// A program with as many open queries as it may have does not end the run: further queries
+// wait.
 func TestAttackQuestionsAtOnce(t *testing.T) {
 	t.Parallel()
 	rounds := sample.Rounds(t, 20, 4, 1)
@@ -55,7 +56,7 @@ func TestAttackQuestionsAtOnce(t *testing.T) {
 	}
 }
 
-// A host whose first address does not answer leads to one that policy was not asked about.
+// If a host's first address does not answer, policy is asked before the second is tried.
 func TestAttackSecondAddress(t *testing.T) {
 	w, g, r := open(t, func(o *Options) {
 		o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
@@ -79,7 +80,7 @@ func TestAttackSecondAddress(t *testing.T) {
 	}
 }
 
-// Addresses, and their spellings, that the pool never gave stand for nothing.
+// Addresses that the pool never gave out, in any spelling, map to no name.
 func TestAttackInventedAddresses(t *testing.T) {
 	w, g, r := open(t, nil)
 	if _, err := g.lookup(t.Context(), "allowed.example"); err != nil {
@@ -108,8 +109,8 @@ func TestAttackInventedAddresses(t *testing.T) {
 	}
 }
 
-// Programs that say the most of a head and never end it are kept within
-// the process's memory, and others are served meanwhile.
+// Many long, never-ending heads do not exceed the process's memory, and other connections
+// are served meanwhile.
 func TestAttackHalfHeads(t *testing.T) {
 	t.Parallel()
 	w, g, r := open(t, nil)
@@ -145,7 +146,7 @@ func TestAttackHalfHeads(t *testing.T) {
 	t.Log(fmt.Sprint(len(r.lines()), " told"))
 }
 
-// unreadBody is a request of HTTP/2 whose body has no end, for as long as ctx.
+// unreadBody sends an HTTP/2 request with an endless body, until ctx ends.
 func unreadBody(ctx context.Context, g *Gateway, to string) {
 	c := &http.Client{Transport: &http.Transport{
 		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return g.dialAddr(ctx, "tcp", to) },
@@ -158,7 +159,7 @@ func unreadBody(ctx context.Context, g *Gateway, to string) {
 	}
 }
 
-// Many bodies that nobody reads are kept within the process's memory.
+// Many bodies that are never read do not exceed the process's memory.
 func TestAttackUnreadBodies(t *testing.T) {
 	t.Parallel()
 	_, g, r := open(t, nil)

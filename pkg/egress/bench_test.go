@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// ways are how a client reaches port 7 outside: from the host, from the host by way of a
-// small CONNECT proxy, and from the sandbox by way of the gateway.
+// ways are the ways in which a client reaches port 7 outside: directly from the host,
+// from the host through a small CONNECT proxy, and from the sandbox through the gateway.
 func ways(b *testing.B) map[string]func() (net.Conn, error) {
 	_, g, _ := open(b, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,8 +47,8 @@ func ways(b *testing.B) map[string]func() (net.Conn, error) {
 	}
 }
 
-// resident returns what dials from a thread that stays in the sandbox's namespace: to
-// enter it takes longer than to connect.
+// resident returns a dialer on a thread that stays in the sandbox's namespace, because
+// entering the namespace takes longer than connecting.
 func resident(b *testing.B, g *Gateway, to string) func() (net.Conn, error) {
 	type dialed struct {
 		conn net.Conn
@@ -72,7 +72,7 @@ func resident(b *testing.B, g *Gateway, to string) func() (net.Conn, error) {
 
 var wayNames = []string{"direct", "proxy", "gateway"}
 
-// BenchmarkStream reads one stream: 400 MB/s is the budget through the gateway.
+// BenchmarkStream reads one stream. The budget through the gateway is 400 MB/s.
 func BenchmarkStream(b *testing.B) {
 	dial := ways(b)
 	for _, name := range wayNames {
@@ -94,9 +94,9 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkConnect opens a connection and has one byte echoed: the gateway may add a
-// millisecond. Between two it waits, so that what is measured is not the end of the one
-// before.
+// BenchmarkConnect opens a connection and has one byte echoed. The gateway may add a
+// millisecond. It pauses between two connections so that closing one is not measured
+// with the next.
 func BenchmarkConnect(b *testing.B) {
 	dial := ways(b)
 	for _, name := range wayNames {
@@ -123,7 +123,7 @@ func BenchmarkConnect(b *testing.B) {
 	}
 }
 
-// memory is how many bytes of a process are resident.
+// memory returns a process's resident memory, in bytes.
 func memory(tb testing.TB, pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -137,8 +137,8 @@ func memory(tb testing.TB, pid int) float64 {
 	return kib * 1024
 }
 
-// BenchmarkOpen says what the gateway's process needs for a thousand open connections
-// through each of which something has passed.
+// BenchmarkOpen measures the memory that the gateway's process needs for a thousand open
+// connections, each of which has carried some data.
 func BenchmarkOpen(b *testing.B) {
 	_, g, _ := open(b, nil)
 	found, err := g.lookup(b.Context(), "fat.example")
@@ -196,8 +196,8 @@ func hold(b *testing.B, g *Gateway, to string, n int) []net.Conn {
 	return conns
 }
 
-// BenchmarkStart is what a run pays for a gateway: its network, process and confinement;
-// and at its end, of which most is the kernel's, for the network.
+// BenchmarkStart measures what a gateway adds to a run: network, process and confinement
+// at the start, and the teardown, most of which the kernel spends on the network.
 func BenchmarkStart(b *testing.B) {
 	w, r := outside(b), &record{failed: make(chan error, 1)}
 	var took []time.Duration
@@ -211,7 +211,7 @@ func BenchmarkStart(b *testing.B) {
 		if err := g.Close(); err != nil {
 			b.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond) // the kernel is not done with the one before
+		time.Sleep(50 * time.Millisecond) // the kernel is still removing the previous one
 	}
 	slices.Sort(took)
 	b.ReportMetric(float64(took[0].Microseconds()), "µs-start-least")

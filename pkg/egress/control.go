@@ -19,9 +19,9 @@ import (
 // A control is the gateway's end of the control socket.
 type control struct {
 	conn *net.UnixConn
-	asks chan struct{} // one for each question without an answer
+	asks chan struct{} // one for each unanswered question
 
-	sending sync.Mutex // so that numbers go out in order
+	sending sync.Mutex // keeps the numbers in order
 	seq     uint64
 
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ func newControl(conn *net.UnixConn) *control {
 	return &control{conn: conn, asks: make(chan struct{}, wire.MaxAsks), waiting: map[uint64]chan proposal.EgressDecision{}}
 }
 
-// say sends a message that is no answer.
+// say sends a message that is not an answer.
 func (c *control) say(kind wire.Kind, body wire.Body) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -59,10 +59,10 @@ func (c *control) answer(kind wire.Kind, seq uint64, body wire.Body) error {
 	return err
 }
 
-// ask returns policy's answer about e. On any error the answer is no.
+// ask returns policy's decision about e. On any error the decision is a denial.
 func (c *control) ask(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
 	select {
-	case c.asks <- struct{}{}: // given back with the answer, whoever still waits for it
+	case c.asks <- struct{}{}: // released with the answer, even if the caller has stopped waiting
 	case <-ctx.Done():
 		return proposal.EgressDecision{}, ctx.Err()
 	}
@@ -95,13 +95,13 @@ func (c *control) sayAsk(e proposal.Egress, answer chan proposal.EgressDecision)
 	return err
 }
 
-// tell tells of f. Where it cannot, the supervisor is gone, and serve ends.
+// tell reports f. If that fails, the supervisor is gone and serve ends.
 func (c *control) tell(f proposal.Flow) {
 	_ = c.say(wire.KindFlow, &wire.Flow{Time: time.Now().UnixNano(), Flow: f})
 }
 
-// serve reads until the supervisor is gone or gives order an error. order is called for
-// a Begin and an End, in a goroutine of its own, and answered when it returns.
+// serve reads until the supervisor is gone or order returns an error. For each Begin
+// and End it calls order in a new goroutine and answers when order returns.
 func (c *control) serve(order func(kind wire.Kind) (wire.Done, error)) error {
 	broken := make(chan error, 2)
 	go func() {

@@ -14,7 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// ask has a question answered while others are read.
+// ask answers a question while others are read.
 func (g *Gateway) ask(seq uint64, body []byte) error {
 	var a wire.Ask
 	if err := wire.Decode(body, &a); err != nil {
@@ -32,7 +32,7 @@ func (g *Gateway) ask(seq uint64, body []byte) error {
 	}
 	go func() {
 		d, ok := g.decide(a.Egress)
-		<-g.asks // before the answer, upon which the process may ask again at once
+		<-g.asks // before the answer: after it the process may ask again at once
 		if ok {
 			_ = g.send(wire.KindAnswer, seq, &wire.Answer{Decision: d})
 		}
@@ -46,7 +46,7 @@ func (g *Gateway) current() *command {
 	return g.command
 }
 
-// complete says of e what only we know.
+// complete fills in the fields of e that only the supervisor knows.
 func (g *Gateway) complete(e *proposal.Egress, c *command) {
 	e.Command, e.Phase, e.Grants = c.id, c.phase, slices.Clone(c.grants)
 	if e.Grants == nil {
@@ -66,8 +66,8 @@ func (g *Gateway) complete(e *proposal.Egress, c *command) {
 	}
 }
 
-// decide returns Options.Decide's answer, or false when there is none: then the gateway
-// has failed.
+// decide returns Options.Decide's answer. It returns false if there is none; the
+// gateway has then failed.
 func (g *Gateway) decide(e proposal.Egress) (proposal.EgressDecision, bool) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.o.AnswerWithin)
 	defer cancel()
@@ -99,7 +99,7 @@ var eventKinds = map[string]string{
 	proposal.EgressRequest: proposal.EventRequest, proposal.EgressDatagram: proposal.EventDatagram,
 }
 
-// flow tells what became of something.
+// flow records the outcome of a connection, request, lookup or datagram.
 func (g *Gateway) flow(body []byte) error {
 	var f wire.Flow
 	if err := wire.Decode(body, &f); err != nil {

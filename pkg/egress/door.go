@@ -25,8 +25,9 @@ const (
 	tapFile     = 4
 )
 
-// Main is the gateway's process, from its start to its end; it returns the exit code.
-// It is for a process that Start started: in any other it says so and does nothing.
+// Main runs the gateway's process, from start to end, and returns the exit code. It
+// works only in a process that Start started; in any other it prints an error and
+// does nothing.
 func Main(stderr io.Writer) int {
 	if err := serve(); err != nil {
 		fmt.Fprintf(stderr, "fumehood gateway: %v\n", err)
@@ -35,9 +36,9 @@ func Main(stderr io.Writer) int {
 	return 0
 }
 
-// serve gives up all it can before it reads the first byte of a stranger's.
+// serve gives up every privilege it can before it reads the first untrusted byte.
 func serve() error {
-	// Of the one thread that lives as long as the process; see confine.Self.
+	// This goroutine's thread lives as long as the process; see confine.Self.
 	runtime.LockOSThread()
 	if kind, err := unix.GetsockoptInt(controlFile, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_SEQPACKET {
 		return errors.New("this is started by fumehood run, and does nothing by hand")
@@ -64,7 +65,7 @@ func serve() error {
 	return w.serve(os.NewFile(tapFile, "tap"), string(ca.PEM()))
 }
 
-// settings reads the Setup and, where it names none, the host's certificates: later
+// settings reads the Setup and, if it names no roots, the host's certificates: later
 // there are no files.
 func settings() (wire.Setup, *x509.CertPool, error) {
 	text, err := io.ReadAll(io.LimitReader(os.Stdin, wire.MaxSetup+1))
@@ -75,7 +76,7 @@ func settings() (wire.Setup, *x509.CertPool, error) {
 	if err != nil {
 		return wire.Setup{}, nil, err
 	}
-	if err := unix.Dup3(1, 0, 0); err != nil { // the pipe's end; 1 is /dev/null
+	if err := unix.Dup3(1, 0, 0); err != nil { // ends the pipe; 1 is /dev/null
 		return wire.Setup{}, nil, err
 	}
 	if setup.Roots == "" {

@@ -27,8 +27,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// dead checks that nothing passes a gateway that has failed, neither on a connection
-// that was open nor on a new one, and that its process is gone.
+// dead checks that a failed gateway passes nothing, on neither an open connection nor a
+// new one, and that its process is gone.
 func dead(t *testing.T, w *world, g *Gateway, conn net.Conn) {
 	t.Helper()
 	w.touched.Clear()
@@ -64,7 +64,7 @@ func dead(t *testing.T, w *world, g *Gateway, conn net.Conn) {
 	}
 }
 
-// echoed opens a connection through g that works.
+// echoed opens a working connection through g.
 func echoed(t *testing.T, g *Gateway) net.Conn {
 	t.Helper()
 	conn, err := g.dial(t.Context(), "tcp", "allowed.example:7")
@@ -139,7 +139,7 @@ func (g *Gateway) lifetime(t *testing.T) context.Context {
 	return ctx
 }
 
-// Policy that does not answer, or not in time, ends the gateway.
+// Policy that does not answer, or answers late, ends the gateway.
 func TestUndecided(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -170,7 +170,7 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
-// What a command does is told, up to a number.
+// A command's actions are recorded up to a limit.
 func TestFlood(t *testing.T) {
 	w, g, r := open(t, func(o *Options) { o.Events = 50 })
 	ctx := g.lifetime(t)
@@ -184,7 +184,7 @@ func TestFlood(t *testing.T) {
 	dead(t, w, g, nil)
 }
 
-// rogues are processes in the gateway's place that were taken over.
+// rogues are compromised gateway processes.
 var rogues = map[string]func(){
 	"noise":        func() { rogue(func(c *control) { _, _ = c.conn.Write([]byte("noise, and no message at all")) }) },
 	"empty":        func() { rogue(func(c *control) { _, _ = c.conn.Write(nil) }) },
@@ -251,7 +251,7 @@ func rogueControl() *control {
 	return newControl(conn)
 }
 
-// rogue behaves until the first command has begun, then as f says.
+// rogue behaves correctly until the first command has begun, then does what f does.
 func rogue(f func(*control)) {
 	c := rogueControl()
 	_ = c.say(wire.KindHello, &wire.Hello{})
@@ -274,7 +274,7 @@ func TestRogues(t *testing.T) {
 				code = "gateway.protocol"
 			}
 			if name == "pongs" {
-				code = "" // tiresome, and no harm
+				code = "" // annoying but harmless
 			}
 			rogueRun(t, name, code)
 		})
@@ -285,11 +285,11 @@ func rogueRun(t *testing.T, name, code string) {
 	w, r := outside(t), &record{failed: make(chan error, 1)}
 	o := optionsFor(w, r)
 	o.Argv, o.Events = []string{"/proc/self/exe", "rogue", name}, 1000
-	if name == "deaf" || name == "empty" { // the one ends, and the other is explained, by our patience
+	if name == "deaf" || name == "empty" { // the end or its explanation depends on our timeout
 		o.Patience = time.Second
 	}
 	o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
-		<-ctx.Done() // so that there are too many questions at a time, however slowly they come
+		<-ctx.Done() // so that too many questions are open at a time, however slowly they arrive
 		return house(ctx, e)
 	}
 	before := heap()
@@ -332,7 +332,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// supervise is a supervisor of its own that waits to be killed.
+// supervise is a separate supervisor process that waits to be killed.
 func supervise() {
 	g, err := Start(context.Background(), Options{Decide: house, AnswerWithin: time.Second, Events: 1, Resolvers: []netip.AddrPort{netip.MustParseAddrPort(dnsAddr + ":53")}})
 	if err != nil {
@@ -343,7 +343,7 @@ func supervise() {
 	select {}
 }
 
-// The gateway's process does not outlive its supervisor, not even when it is stopped.
+// The gateway's process does not outlive its supervisor, even when it is stopped.
 func TestOrphan(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		cmd := exec.Command("/proc/self/exe", "supervisor")
@@ -367,7 +367,7 @@ func TestOrphan(t *testing.T) {
 		_ = cmd.Wait()
 		for end := time.Now().Add(time.Minute); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 			if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); strings.Contains(string(state), ") Z ") {
-				break // dead, and not waited for by whoever inherited it
+				break // dead, but not reaped by its new parent
 			}
 			if time.Now().After(end) {
 				t.Fatalf("process %d lives, stopped: %t", pid, stopped)

@@ -17,43 +17,47 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Options say who decides, who is told, and what the gateway is given.
+// Options configure a gateway: who decides, who receives the events, and what the process
+// is given.
 type Options struct {
-	// Decide is policy's answer. It is required, and called from several goroutines at a
-	// time. An error ends the gateway: nothing leaves that nobody decided about.
+	// Decide returns policy's answer. It is required and called from several goroutines
+	// at a time. An error ends the gateway: nothing leaves without a decision.
 	Decide func(context.Context, proposal.Egress) (proposal.EgressDecision, error)
 	// AnswerWithin bounds Decide; it must be positive.
 	AnswerWithin time.Duration
-	// Event is told what became of each lookup, connection, request and datagram, one
-	// at a time. nil is told nothing.
+	// Event receives the outcome of each lookup, connection, request and datagram, one at
+	// a time. It may be nil.
 	Event func(proposal.Event)
-	// Events is how many of them one command may cause; it must be positive.
+	// Events limits how many of them one command may cause; it must be positive.
 	Events int
-	// Fail is called once, from a goroutine of its own, when the gateway has failed; by
-	// then nothing leaves any more. Close is no failure.
+	// Fail is called once, from a new goroutine, when the gateway has failed; by then
+	// nothing leaves any more. Close is not a failure.
 	Fail func(error)
-	// Registries names the registries that a request belongs to, of those the host's
-	// tools use; of a command only those that it was granted are kept. nil knows none.
+	// Registries returns the names of the registries that a request belongs to, among
+	// those that the host's tools use. Only those granted to the command are kept. nil
+	// knows none.
 	Registries func(name string, port int, path string) []string
-	// Resolvers are asked for names, in order, but for those in Hosts; there must be one.
+	// Resolvers are queried in order for names that are not in Hosts; at least one is
+	// required.
 	Resolvers []netip.AddrPort
 	Hosts     map[string][]netip.Addr
-	// Own are addresses that are never connected to, beside the host's own.
+	// Own are addresses that are never connected to, in addition to the host's own.
 	Own []netip.Prefix
-	// Roots are PEM certificates for servers whose TLS is intercepted; "" is the host's.
+	// Roots are PEM certificates that authenticate servers whose TLS is intercepted; ""
+	// means the host's.
 	Roots       string
 	Credentials []wire.Credential
-	// Patience is how long the gateway's process may be silent; 0 is half a minute. A
-	// process that is gone is noticed at once, and a busy host makes it slow.
+	// Patience is how long the gateway's process may be silent; 0 means 30 seconds. A
+	// process that ended is noticed at once; the allowance is for busy hosts.
 	Patience time.Duration
-	// Argv starts the gateway's process, by a call of Main; nil is this program's own
-	// door for it.
+	// Argv starts a program that calls Main as the gateway's process; nil means this
+	// program's own gateway command.
 	Argv []string
 }
 
 const (
 	defaultPatience = 30 * time.Second
-	// startGrace is how long the process may take until it is in force.
+	// startGrace is how long the process may take to become ready.
 	startGrace = 2 * time.Minute
 )
 
@@ -65,19 +69,19 @@ type Gateway struct {
 	process *confine.Process
 	ca      []byte
 
-	hello  chan string   // the certificate, once
+	hello  chan string   // receives the certificate, once
 	failed chan struct{} // closed: see Err
-	done   chan struct{} // closed: nothing more is read or told
+	done   chan struct{} // closed: nothing more is read or reported
 	once   sync.Once
 	err    error
 
-	ctx    context.Context // of what is being decided; it ends with failed
+	ctx    context.Context // for decisions under way; it ends with failed
 	cancel context.CancelFunc
-	asks   chan struct{} // one for each question that is open
+	asks   chan struct{} // one for each open question
 
-	// The reader's alone.
+	// Only the reader uses it.
 	sequence uint64
-	heard    bool // Hello
+	heard    bool // Hello was received
 
 	mu      sync.Mutex
 	command *command
@@ -85,7 +89,7 @@ type Gateway struct {
 	waiting map[uint64]chan wire.Done
 }
 
-// A command is what is asked and told while it runs.
+// A command holds what is asked and reported while it runs.
 type command struct {
 	id     string
 	phase  string
@@ -93,17 +97,18 @@ type command struct {
 	events int
 }
 
-// Path names the sandbox's network namespace for its OCI spec, until Close.
+// Path returns the path of the sandbox's network namespace for its OCI spec. It is valid
+// until Close.
 func (g *Gateway) Path() string { return g.ns.Path() }
 
-// CA returns the certificate of the run's own authority, as PEM: what the sandbox must
-// trust where TLS is intercepted. Its key is in the gateway's process and nowhere else.
+// CA returns the certificate of the run's own authority, as PEM. The sandbox must trust
+// it where TLS is intercepted. Its key is only in the gateway's process.
 func (g *Gateway) CA() []byte { return g.ca }
 
-// Failed is closed when the gateway has ended or is no longer believed.
+// Failed is closed when the gateway has ended or is no longer trusted.
 func (g *Gateway) Failed() <-chan struct{} { return g.failed }
 
-// Err says why Failed was closed: a *proposal.StopError.
+// Err returns why Failed was closed: a *proposal.StopError.
 func (g *Gateway) Err() error {
 	select {
 	case <-g.failed:
@@ -113,8 +118,8 @@ func (g *Gateway) Err() error {
 	}
 }
 
-// Begin opens the wire for one command, for what its grant names. Until then, and
-// after End, nothing is answered on it.
+// Begin enables the link for one command and the hosts in its grant. Before Begin and
+// after End nothing on the link is answered.
 func (g *Gateway) Begin(ctx context.Context, x proposal.Execution) error {
 	g.mu.Lock()
 	busy := g.command != nil
@@ -128,8 +133,8 @@ func (g *Gateway) Begin(ctx context.Context, x proposal.Execution) error {
 	return g.order(ctx, wire.KindBegin, &wire.Begin{})
 }
 
-// End cuts every connection of the command, and returns when all that it did has been
-// told. Names that it looked up stand for nothing afterwards.
+// End cuts every connection of the command and returns when all its events have been
+// reported. The addresses of names that it looked up become invalid.
 func (g *Gateway) End() error {
 	err := g.order(context.Background(), wire.KindEnd, &wire.End{})
 	g.mu.Lock()
@@ -138,14 +143,16 @@ func (g *Gateway) End() error {
 	return err
 }
 
-// Close ends the gateway and waits until its process is gone. It may be called again.
+// Close ends the gateway and waits until its process is gone. It may be called more than
+// once.
 func (g *Gateway) Close() error {
 	g.once.Do(func() { g.stop(&proposal.StopError{Code: "gateway.gone", Message: "the gateway was closed"}) })
 	<-g.done
 	return g.ns.Close()
 }
 
-// fail ends the gateway for good, unless it has ended, and returns why it did.
+// fail ends the gateway permanently, unless it has already ended, and returns why it
+// ended.
 func (g *Gateway) fail(code, message string, cause error) error {
 	return g.failWith(&proposal.StopError{Code: code, Message: message, Hint: hints[code], Err: cause})
 }
@@ -160,7 +167,7 @@ func (g *Gateway) failWith(err error) error {
 	return g.err
 }
 
-// stop kills the process first: it holds the wire.
+// stop kills the process first, because it holds the link.
 func (g *Gateway) stop(err error) {
 	g.process.Kill()
 	g.err = err
@@ -178,7 +185,7 @@ var hints = map[string]string{
 	"gateway.policy":   "look at the rules of fumehood.egress: fumehood policy test",
 }
 
-// ended says how the process ended, in place of what its silence looked like.
+// ended returns how the process ended, which explains more than that it was silent.
 func (g *Gateway) ended() error {
 	select {
 	case <-g.process.Done():

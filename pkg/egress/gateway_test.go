@@ -31,7 +31,7 @@ func TestAllowedName(t *testing.T) {
 	if got, err = get(g.client(w.pool, ""), "http://allowed.example/y"); err != nil || got != "200 GET allowed.example /y sni=" {
 		t.Errorf("%q, %v", got, err)
 	}
-	r.wait(5) // what has not ended would be cut
+	r.wait(5) // connections still open would be cut
 	if err := g.End(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,8 @@ func TestAllowedName(t *testing.T) {
 	}
 }
 
-// Where policy wants it, TLS ends at the gateway with a certificate of the run's own.
+// Where policy requires it, TLS ends at the gateway with a certificate of the run's
+// authority.
 func TestIntercepted(t *testing.T) {
 	w, g, r := open(t, nil)
 	roots := x509.NewCertPool()
@@ -92,7 +93,7 @@ func TestIntercepted(t *testing.T) {
 	}
 }
 
-// refusals are ways out; behind each is a server that must not be touched.
+// refusals are attempts to get out; behind each is a server that must not be reached.
 var refusals = []struct {
 	name string
 	try  func(*world, *Gateway) error
@@ -134,7 +135,7 @@ func fetch(url string) func(*world, *Gateway) error {
 	}
 }
 
-// send sends datagrams until one is refused, or one is answered.
+// send sends datagrams until one is refused or answered.
 func send(network, addr string) func(*world, *Gateway) error {
 	return func(_ *world, g *Gateway) error {
 		conn, err := g.dialAddr(context.Background(), network, addr)
@@ -175,14 +176,14 @@ func TestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The TLS hello for another name is read before anything is passed on, but the
-	// server was connected to.
+	// The TLS hello for another name is read before anything is forwarded, but after the
+	// connection to the server.
 	if got := w.connections(); !slices.Equal(got, []string{"9.9.9.9:443"}) {
 		t.Errorf("connected to %v", got)
 	}
 }
 
-// Where policy frees private networks, they are; nothing else is.
+// Where policy allows private networks, they can be reached, and nothing else can.
 func TestPrivate(t *testing.T) {
 	w, g, _ := open(t, func(o *Options) {
 		o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
@@ -204,7 +205,8 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// A name that leads elsewhere the next time is still where it was when it was checked.
+// A name that resolves elsewhere the next time still leads to the address that was
+// checked.
 func TestRebinding(t *testing.T) {
 	w, g, _ := open(t, nil)
 	c := g.client(w.pool, "")
@@ -220,7 +222,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// An address stands for nothing once its command has ended, and its connections are cut.
+// An address becomes invalid when its command ends, and its connections are cut.
 func TestEnd(t *testing.T) {
 	w, g, r := open(t, nil)
 	conn, err := g.dial(t.Context(), "tcp", "allowed.example:7")
@@ -304,7 +306,7 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// By hand the door does nothing.
+// Main does nothing when it is started by hand.
 func TestMainByHand(t *testing.T) {
 	var said strings.Builder
 	if code := Main(&said); code != 3 || !strings.Contains(said.String(), "does nothing by hand") {

@@ -16,11 +16,10 @@ import (
 // unreads is the number of connections that a test opens and does not read.
 func unreads(t *testing.T) int { return min(unreadConnections, sample.Rounds(t, 1000, 200, 50)) }
 
-// unreadMost is the memory that the process may have in use with n of them.
+// unreadMost is the maximum memory the process may use with n of them.
 func unreadMost(n int) float64 { return 160e6 + unreadEach*float64(n) }
 
-// settled waits until the process's memory no longer grows, and returns the most that it
-// was.
+// settled waits until the process's memory stops growing and returns the peak.
 func settled(t *testing.T, g *Gateway) (most float64) {
 	for quiet := 0; quiet < 10 && g.Err() == nil; quiet++ {
 		if now := memory(t, g.process.Pid()); now > most {
@@ -31,8 +30,8 @@ func settled(t *testing.T, g *Gateway) (most float64) {
 	return most
 }
 
-// The gateway bounds what it buffers for connections that are not read: half of them
-// carry endless data from the server, half from the program.
+// The gateway bounds what it buffers for unread connections: half of them carry endless
+// data from the server, half from the program.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	n := unreads(t)
@@ -72,8 +71,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// unread opens a connection on which the server sends and the program does not read, or
-// the other way round.
+// unread opens a connection on which one side sends and the other does not read: with
+// server, the server sends.
 func unread(t *testing.T, to string, server bool) error {
 	conn, err := net.Dial("tcp", to)
 	if err != nil {

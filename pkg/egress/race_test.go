@@ -4,7 +4,7 @@
 
 package egress
 
-// There are fewer where each byte costs ten.
+// Fewer, because each byte costs ten times its size.
 const (
 	unreadConnections = 100
 	unreadEach        = 4800e3

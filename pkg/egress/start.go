@@ -21,12 +21,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// DoorName is the argument by which this program is started as a gateway's process; the
-// program then calls Main.
+// DoorName is the argument that starts this program as a gateway's process; the program
+// then calls Main.
 const DoorName = "gateway"
 
 // Start makes the sandbox's network and starts the gateway's process at its other end.
-// It returns when that is confined and in force, or a *proposal.StopError.
+// It returns when the process is confined and ready, or with a *proposal.StopError.
 func Start(ctx context.Context, o Options) (*Gateway, error) {
 	if o.Decide == nil || o.AnswerWithin <= 0 || o.Events <= 0 {
 		return nil, startError("the gateway's options are not complete", nil)
@@ -72,7 +72,7 @@ func start(o Options, ns *netns.Namespace) (*Gateway, error) {
 		conn.Close()
 		return nil, startError("the gateway's process cannot be started", err)
 	}
-	ns.Tap.Close() // it is the process's alone
+	ns.Tap.Close() // only the process keeps it
 	g := &Gateway{o: o, ns: ns, conn: conn, process: p, hello: make(chan string, 1), failed: make(chan struct{}),
 		done: make(chan struct{}), asks: make(chan struct{}, wire.MaxAsks), waiting: map[uint64]chan wire.Done{}}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
@@ -105,7 +105,7 @@ func pair() (*net.UnixConn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// connOf takes f over.
+// connOf takes ownership of f.
 func connOf(f *os.File) (*net.UnixConn, error) {
 	defer f.Close()
 	conn, err := net.FileConn(f)
@@ -120,7 +120,7 @@ func connOf(f *os.File) (*net.UnixConn, error) {
 	return control, nil
 }
 
-// greeted waits until the process is in force.
+// greeted waits until the process is ready.
 func (g *Gateway) greeted(ctx context.Context) error {
 	select {
 	case ca := <-g.hello:

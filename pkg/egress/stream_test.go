@@ -11,7 +11,7 @@ import (
 	"net/http"
 )
 
-// serveStreams serves port 7 outside: the first byte says what is wanted.
+// serveStreams serves port 7 outside: the first byte selects the mode.
 func (w *world) serveStreams() error {
 	l, err := listen(w.ns, "[::]:7")
 	if err != nil {
@@ -36,17 +36,17 @@ func stream(conn net.Conn) {
 		return
 	}
 	switch first[0] {
-	case 'z': // zeros without end
+	case 'z': // endless zeros
 		buf := make([]byte, 1<<20)
 		for {
 			if _, err := conn.Write(buf); err != nil {
 				return
 			}
 		}
-	case 'n': // nothing, and nothing is read
+	case 'n': // sends and reads nothing
 		_, _ = io.ReadFull(conn, make([]byte, 1))
 		select {}
-	case 'e': // what comes
+	case 'e': // echo
 		_, _ = io.Copy(struct{ io.Writer }{conn}, struct{ io.Reader }{conn})
 	}
 }

@@ -23,8 +23,8 @@ func (g *Gateway) read() {
 	<-g.process.Done()
 }
 
-// next counts the silence from when it begins to wait, so that what is done about a
-// message here is not held against the process.
+// next measures the silence from the moment it starts to wait, so that time spent
+// handling a message here does not count against the process.
 func (g *Gateway) next(buf []byte) bool {
 	patience := g.o.Patience
 	if !g.heard {
@@ -45,7 +45,7 @@ func (g *Gateway) next(buf []byte) bool {
 	return g.Err() == nil
 }
 
-// gone fails with how the process ended, if that is why nothing can be read.
+// gone fails with the way the process ended, if that is why nothing can be read.
 func (g *Gateway) gone(err error) {
 	if g.Err() != nil {
 		return
@@ -108,7 +108,7 @@ func (g *Gateway) fault(body []byte) error {
 	return nil
 }
 
-// order sends a Begin or an End and waits until it is obeyed.
+// order sends a Begin or an End and waits until it is done.
 func (g *Gateway) order(ctx context.Context, kind wire.Kind, body wire.Body) error {
 	g.mu.Lock()
 	g.orders++
@@ -148,7 +148,7 @@ func (g *Gateway) answered(seq uint64, body []byte) error {
 	return nil
 }
 
-// beat sends a Ping several times in the span that the process may be silent for.
+// beat sends several Pings in the time that the process may be silent.
 func (g *Gateway) beat() {
 	ticker := time.NewTicker(g.o.Patience / 4)
 	defer ticker.Stop()
@@ -162,7 +162,7 @@ func (g *Gateway) beat() {
 	}
 }
 
-// send sends one message. A process that does not read is a silent one.
+// send sends one message. A process that does not read counts as silent.
 func (g *Gateway) send(kind wire.Kind, seq uint64, body wire.Body) error {
 	message, err := wire.Encode(kind, seq, body)
 	if err != nil {

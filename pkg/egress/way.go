@@ -23,15 +23,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// drainGrace is how long the end of a command waits for what it cut, which is less than
-// the supervisor waits for that end.
+// drainGrace is how long the end of a command waits for the connections it cut. It is
+// less than the supervisor waits for the end.
 const drainGrace = 30 * time.Second
 
-// pendingDatagrams is how many datagrams may wait to be told of.
+// pendingDatagrams is the maximum number of datagrams that wait to be reported.
 const pendingDatagrams = 64
 
-// A way joins the parts of the gateway's process: what comes in by the link is asked
-// about over the control socket, and what may pass is relayed to where its name is.
+// A way joins the parts of the gateway's process: it asks the supervisor about what
+// arrives on the link, and relays what is allowed to the host of that name.
 type way struct {
 	segment  segment.Segment
 	control  *control
@@ -48,14 +48,15 @@ type way struct {
 	current *span // nil between commands
 }
 
-// A span is the time of one command. What happens in it holds it open until it is told.
+// A span is the time in which one command runs. An event in it keeps it open until it is
+// reported.
 type span struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	open   sync.WaitGroup
 }
 
-// A datagram holds its span open until it is told.
+// A datagram keeps its span open until it is reported.
 type datagram struct {
 	egress proposal.Egress
 	span   *span
@@ -84,7 +85,7 @@ func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way,
 	return w, err
 }
 
-// serve takes the wire, greets the supervisor, and serves until that is gone.
+// serve opens the link, greets the supervisor, and serves until the supervisor is gone.
 func (w *way) serve(tap *os.File, ca string) error {
 	l, err := link.New(tap, link.Config{Segment: w.segment}, w)
 	if err != nil {
@@ -118,7 +119,7 @@ func (w *way) begin() error {
 	return nil
 }
 
-// end returns when nothing of the command is left that could be asked or told.
+// end returns when nothing of the command is left to ask or report.
 func (w *way) end() (wire.Done, error) {
 	w.mu.Lock()
 	s := w.current
@@ -143,7 +144,7 @@ func (w *way) end() (wire.Done, error) {
 	return wire.Done{Dropped: w.link.Stats().Odd}, nil
 }
 
-// enter returns the command's span, held open, or nil when there is none.
+// enter returns the command's span, kept open, or nil when no command runs.
 func (w *way) enter() *span {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -153,16 +154,17 @@ func (w *way) enter() *span {
 	return w.current
 }
 
-// within returns ctx, ended by the end of s too.
+// within returns ctx, canceled by the end of s as well.
 func (s *span) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	// A child of the span's: when that has been cancelled this one has. What follows may
-	// close the connection, and who sees that asks which of the two ended it.
+	// A child of the span's context, so that it is canceled whenever the span is. Code
+	// that reacts to its end may close the connection and checks which of the two
+	// contexts ended.
 	own, cancel := context.WithCancel(s.ctx)
 	stop := context.AfterFunc(ctx, cancel)
 	return own, func() { stop(); cancel() }
 }
 
-// Query answers a look-up.
+// Query answers a DNS query.
 func (w *way) Query(ctx context.Context, _ string, message []byte) []byte {
 	s := w.enter()
 	if s == nil {
@@ -174,7 +176,7 @@ func (w *way) Query(ctx context.Context, _ string, message []byte) []byte {
 	return w.server.Query(ctx, message)
 }
 
-// Datagram has it told of what never passes.
+// Datagram reports a datagram; datagrams never pass.
 func (w *way) Datagram(protocol string, to netip.AddrPort) {
 	s := w.enter()
 	if s == nil {
@@ -189,7 +191,7 @@ func (w *way) Datagram(protocol string, to netip.AddrPort) {
 	}
 }
 
-// tellDatagrams asks policy for the rule, and refuses whatever it says.
+// tellDatagrams asks policy for the rule to report, and refuses whatever policy answers.
 func (w *way) tellDatagrams() {
 	for d := range w.datagrams {
 		w.tellDatagram(d)

@@ -6,7 +6,7 @@ package egress
 
 import "testing"
 
-// With the tag e2e these tests try all of their cases: see pkg/internal/sample.
+// With the tag e2e these tests run all their cases: see pkg/internal/sample.
 
 func TestWholeAttackQuestionsAtOnce(t *testing.T) { TestAttackQuestionsAtOnce(t) }
 func TestWholeAttackHalfHeads(t *testing.T)       { TestAttackHalfHeads(t) }

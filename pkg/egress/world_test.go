@@ -40,8 +40,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// TestMain is also the gateway's process, and processes that only say they are it. The
-// tests run in a network namespace of their own, which is "the host".
+// TestMain also runs the gateway's process and processes that pretend to be one. The tests
+// run in their own network namespace, which plays "the host".
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == DoorName:
@@ -62,7 +62,7 @@ func inNamespace() int {
 	cmd.Env = append(os.Environ(), "EGRESS_TEST_HOST=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // Pdeathsig is about the thread
+	runtime.LockOSThread() // Pdeathsig depends on the thread
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -70,7 +70,7 @@ func inNamespace() int {
 	return 0
 }
 
-// Addresses of the world outside. They are public ones, in a namespace that leads nowhere.
+// Addresses of the world outside. They are public addresses, in an isolated namespace.
 const (
 	allowedAddr  = "9.9.9.9"
 	allowedAddr6 = "2620:fe::9"
@@ -82,13 +82,13 @@ const (
 	metadataAddr = "169.254.169.254"
 )
 
-// A world is the network outside: servers, and canaries that nothing may touch.
+// A world is the network outside: servers, and canaries that must never be contacted.
 type world struct {
 	ns      int
 	pool    *x509.CertPool
 	roots   string // the same as PEM
 	touched sync.Map
-	lied    atomic.Int64 // how often the resolver was asked for rebind.example
+	lied    atomic.Int64 // how often the resolver was queried for rebind.example
 }
 
 var theWorld = sync.OnceValues(makeWorld)
@@ -151,7 +151,7 @@ func in(ns int, f func() error) error {
 	})
 }
 
-// cable connects the host with the world outside.
+// cable connects the host to the world outside.
 func (w *world) cable() error {
 	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "h0", MTU: 65521}, PeerName: "o0", PeerNamespace: netlink.NsFd(w.ns), PeerMTU: 65521}
 	if err := netlink.LinkAdd(veth); err != nil {
@@ -168,7 +168,8 @@ func (w *world) cable() error {
 			return err
 		}
 	}
-	// A host needs three seconds to learn that an address is unused; here it learns at once.
+	// A host needs three seconds to find that an address is unused; here it finds out at
+	// once.
 	if err := netlink.RouteAdd(&netlink.Route{Dst: netlink.NewIPNet(net.ParseIP(nobodyAddr)), Type: unix.RTN_UNREACHABLE}); err != nil {
 		return err
 	}
@@ -208,7 +209,7 @@ func route(to, via string) error {
 	return netlink.RouteAdd(&netlink.Route{Dst: dst, Gw: net.ParseIP(via)})
 }
 
-// certificate makes one that vouches for itself.
+// certificate makes a self-signed certificate.
 func (w *world) certificate(hosts ...string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -227,7 +228,7 @@ func (w *world) certificate(hosts ...string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// listen listens outside, or where ns says.
+// listen listens outside, or in namespace ns.
 func listen(ns int, addr string) (l net.Listener, err error) {
 	err = in(ns, func() error {
 		l, err = net.Listen("tcp", addr)
@@ -262,7 +263,7 @@ func (w *world) serveAll(cert tls.Certificate) error {
 	return w.serveDNS()
 }
 
-// A touching listener remembers which addresses were connected to.
+// A touching listener records the addresses that were connected to.
 type touching struct {
 	net.Listener
 	w *world
@@ -285,7 +286,7 @@ func (w *world) connections() []string {
 	return list
 }
 
-// page says who was asked, and for what; with n it is so long.
+// page returns the host and path of the request; with n it is padded to n bytes.
 func (w *world) page(rw http.ResponseWriter, r *http.Request) {
 	if n, err := strconv.Atoi(r.URL.Query().Get("n")); err == nil {
 		_, _ = io.CopyN(rw, zeros{}, int64(n))
@@ -305,7 +306,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// addresses are what the world's resolver answers.
+// addresses returns the answers of the world's resolver.
 func (w *world) addresses(name string) []string {
 	switch name {
 	case "allowed.example.", "www.allowed.example.", "fat.example.":
@@ -385,7 +386,7 @@ func (w *world) answer(query []byte) []byte {
 	return answer
 }
 
-// A record keeps what a gateway told.
+// A record keeps what a gateway reported.
 type record struct {
 	mu     sync.Mutex
 	events []proposal.Event
@@ -398,7 +399,7 @@ func (r *record) event(e proposal.Event) {
 	r.events = append(r.events, e)
 }
 
-// wait waits until n events were told, or for a while.
+// wait waits until n events were reported, or for a limited time.
 func (r *record) wait(n int) {
 	for end := time.Now().Add(time.Minute); len(r.lines()) < n && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
@@ -427,7 +428,7 @@ func (r *record) lines() []string {
 	return list
 }
 
-// house is a policy for tests: names by what may be done with them.
+// house is a policy for tests that decides by name.
 func house(_ context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
 	no := proposal.EgressDecision{Rules: []string{"test.no"}}
 	yes := proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"test.yes"}}
@@ -451,7 +452,7 @@ func house(_ context.Context, e proposal.Egress) (proposal.EgressDecision, error
 	return yes, nil
 }
 
-// everyone is what the tests' command is granted.
+// everyone lists the names granted to the tests' command.
 var everyone = []string{"allowed.example", "www.allowed.example", "host.example", "local.example", "metadata.example",
 	"private.example", "mixed.example", "rebind.example", "fat.example", "gone.example", "fallback.example"}
 
@@ -486,8 +487,8 @@ func execution(id string) proposal.Execution {
 	return proposal.Execution{ID: id, Grant: proposal.Grant{Network: everyone, Phase: proposal.PhaseRun}}
 }
 
-// dial connects from inside the sandbox, by the kernel's own stack there. A name is
-// looked up as a program would.
+// dial connects from inside the sandbox, with the kernel's stack there. It looks up names as
+// a program would.
 func (g *Gateway) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -511,8 +512,8 @@ func (g *Gateway) dialAddr(ctx context.Context, network, addr string) (conn net.
 	return conn, err
 }
 
-// insides are the namespaces of gateways, for as long as the tests run: a resolver's
-// last tries come when its gateway is long closed.
+// insides are the namespaces of gateways, kept for the whole test run: a resolver's last
+// retries arrive long after its gateway has closed.
 var insides sync.Map
 
 func (g *Gateway) inside() int {
@@ -539,7 +540,7 @@ func (g *Gateway) lookup(ctx context.Context, name string) ([]string, error) {
 	return list, err
 }
 
-// client is a program's HTTP client in the sandbox.
+// client is the HTTP client of a program in the sandbox.
 func (g *Gateway) client(roots *x509.CertPool, sni string) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DialContext: g.dial, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: sni}, DisableKeepAlives: true,

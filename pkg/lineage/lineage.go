@@ -1,51 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lineage holds a decided text to its word: whatever its shell starts is
-// compared with what the analysis of the text predicted, argument by argument,
-// before it starts, and decided anew where the two differ.
+// Package lineage enforces that a decided text does what was decided: before its shell
+// starts a program, the program is compared, argument by argument, with what the
+// analysis of the text predicted, and decided again if the two differ.
 //
-// # Whose process it is
+// # Which processes are a text's
 //
 // gVisor's kernel numbers the processes of a command by lineage (package sentry). A
 // process is the text's or a program's:
 //
 //   - The shell that runs the text is the text's, and so is each process that it
 //     forks until that process execs.
-//   - What one of the text's processes starts is the text's too where the analysis
+//   - What one of the text's processes starts is the text's too if the analysis
 //     followed it: an inner shell (sh -c, bash -c) and launchers that start the
-//     command in their own words (env, timeout, nice, xargs, find -exec …).
+//     command in their arguments (env, timeout, nice, xargs, find -exec …).
 //   - Everything else that a text's process starts is a program, and everything that
 //     a program starts is a program's: make, npm, a test, a script of the repository
 //     (./x.sh, bash x.sh), python3 -c. git is a program even where the analysis
 //     followed an option of it (git bisect run), because it starts many others.
 //
-// A program's processes are judged by fumehood.exec alone. That is safe because a
-// program was decided with its whole argv before it began, and because running it is
-// running the repository's code, which is what the sandbox is for. The kernel never
-// guesses: a process that it did not see made has the text's lineage, the stricter one.
+// A program's processes are decided by fumehood.exec alone. That is safe because the
+// program was decided with its whole argv before it started, and because running it
+// means running the repository's code, which is what the sandbox is for. The kernel
+// never guesses: a process whose creation it did not see has the text's lineage, the
+// stricter one.
 //
 // # What is compared
 //
-// A program is "predicted" when a Command of the analysis has the same words, each
-// of them static; it was found through the sandbox's own PATH or is named by a path
-// that is not another tool's file; and its environment differs from the one that the
-// command was started with by nothing that the text does not visibly assign. Then
-// what was decided about the text holds.
+// A program is "predicted" if a Command of the analysis has the same words, all of them
+// static; it was found through the sandbox's own PATH, or is named by a path that is
+// not another tool's file; and its environment differs from the command's initial one
+// only in variables that the text visibly assigns. Then the decision about the text
+// applies.
 //
-// In every other case fumehood.command decides about the real argv and the variables
-// that differ, as if they had been proposed by themselves: words that only run time
-// knows, programs that the text never names, programs under another name. An inner
-// shell or launcher that is allowed this way is analyzed as a text of its own. What
-// is not allowed ends in EACCES. A person's approval of the text stands for the rules
-// that asked about it, and for no others.
+// In every other case fumehood.command decides the real argv and the variables that
+// differ, as if they had been proposed on their own: words known only at run time,
+// programs that the text never names, programs under another name. An inner shell or
+// launcher that is allowed this way is analyzed as a separate text. What is not allowed
+// fails with EACCES. A person's approval of the text covers the rules that asked for
+// it, and no others.
 //
 // # What it does not protect against
 //
-// Builtins and redirections start nothing, so nothing here sees them: package parse
-// refuses those whose effect it cannot know. A program that was decided can ask the
-// text's shell for nothing: it is not its parent's debugger, since the sandbox's user
-// has no capabilities, but a process of the same user may write to files that the
-// text's shell reads later, and what that shell starts then is judged here.
+// Builtins and redirections start no program, so this package does not see them:
+// package parse refuses those whose effect it cannot know. A decided program cannot
+// control the text's shell: it cannot debug its parent, because the sandbox's user has
+// no capabilities. But a process of the same user may write to files that the text's
+// shell reads later; what that shell then starts is decided here.
 package lineage
 
 import (
@@ -57,29 +58,30 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Rules by which a program is refused that no policy was asked about.
+// Rules that refuse a program without asking policy.
 const (
 	RuleTooLong    = "start.argv"        // more arguments than can be decided
-	RuleTooLarge   = "start.environment" // more variables than can be judged
+	RuleTooLarge   = "start.environment" // more variables than can be decided
 	RuleUnreadable = "start.unknown"     // the analysis cannot read the argv
 	RuleTooMany    = "start.many"        // more inner texts than are kept
-	RuleNoText     = "start.no-text"     // a text's process of no text
+	RuleNoText     = "start.no-text"     // a process of an unknown text
 )
 
-// maxTextBytes bounds the memory that the inner texts of one command take, and maxKept
-// the answers that are remembered for it.
+// maxTextBytes bounds the memory for the inner texts of one command, and maxKept the
+// number of answers kept for it.
 const (
 	maxTextBytes = 64 << 20
 	maxKept      = 4096
 )
 
-// A Gate answers for the programs of one run. All fields are required.
+// A Gate decides the programs of one run. All fields are required.
 type Gate struct {
-	// Exec is policy's fumehood.exec, asked about every program.
+	// Exec is policy's fumehood.exec. It is called for every program.
 	Exec func(context.Context, proposal.Exec) (proposal.ExecDecision, error)
-	// Analyze is the analysis that the plan's proposals had.
+	// Analyze is the analysis that was used for the plan's proposals.
 	Analyze func(proposal.Proposal) proposal.Analysis
-	// Start is policy's fumehood.command, asked about an argv that is about to start.
+	// Start is policy's fumehood.command. It is called with the argv of a program that
+	// is about to start.
 	Start func(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
 	// Path are the directories in which the sandbox looks for programs.
 	Path []string
@@ -88,24 +90,25 @@ type Gate struct {
 	text *running
 }
 
-// A running is the proposal whose command runs.
+// A running is the proposal whose command is running.
 type running struct {
 	proposal proposal.Proposal
 	asked    map[string]bool // rules that a person approved
 	texts    map[uint32]*text
-	bytes    int // of texts, about
+	bytes    int // of texts, approximately
 	last     uint32
-	kept     map[[sha256.Size]byte]proposal.ExecDecision // about an argv
-	files    map[string]proposal.ExecDecision            // about a file
+	kept     map[[sha256.Size]byte]proposal.ExecDecision // by argv and what else it depends on
+	files    map[string]proposal.ExecDecision            // by file
 }
 
-// A text is what one shell or launcher was decided to do.
+// A text is what one shell or launcher was allowed to do.
 type text struct {
 	commands []proposal.Command
 	assigned map[string][]proposal.Word // variables that it assigns, with their values
 }
 
-// Begin makes r what follows belongs to; it is called before r's command starts.
+// Begin makes r the record that later programs belong to; it must be called before r's
+// command starts.
 func (g *Gate) Begin(r proposal.Record) {
 	c := &running{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*text{}, last: proposal.LineageFirst,
 		kept: map[[sha256.Size]byte]proposal.ExecDecision{}, files: map[string]proposal.ExecDecision{}}
@@ -130,8 +133,8 @@ func newText(a proposal.Analysis) *text {
 	return t
 }
 
-// Judge answers for one exec: by fumehood.exec, and for a text's process by what the
-// text promised. An error means that policy could not answer; then nothing may begin.
+// Judge decides one exec: by fumehood.exec, and for a text's process also by the text.
+// An error means that policy could not answer; then the program must not start.
 func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	if x.Lineage == proposal.LineageProgram {
 		d, err := g.Exec(ctx, x)
@@ -149,8 +152,8 @@ func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecisio
 	return g.judge(ctx, x, d)
 }
 
-// file is fumehood.exec's answer about x. The kernel keeps none for a text's process,
-// so those that may be used again are kept here.
+// file returns fumehood.exec's answer about x. The kernel keeps no answers for a text's
+// process, so reusable ones are kept here.
 func (g *Gate) file(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	if g.text == nil || g.text.proposal.ID != x.Command || len(x.Env) > 0 {
 		return g.Exec(ctx, x)
@@ -166,7 +169,7 @@ func (g *Gate) file(ctx context.Context, x proposal.Exec) (proposal.ExecDecision
 	return d, err
 }
 
-// judge answers for a text's process; d is what fumehood.exec says, an allow.
+// judge decides a text's process; d is fumehood.exec's answer, an allow.
 func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	c := g.text
 	if c == nil || c.proposal.ID != x.Command || c.texts[x.Lineage] == nil {
@@ -176,21 +179,21 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 	if x.Renamed {
 		x.Whole = t.original(x, g)
 	}
-	if x.First && x.Lineage == proposal.LineageFirst { // what the sandbox itself was told to start
+	if x.First && x.Lineage == proposal.LineageFirst { // the sandbox's own start
 		return predicted(d, c.first()), nil
 	}
 	if at := t.predicts(x); at >= 0 && g.plain(x) && !x.EnvCut && t.assigns(x.Changed) {
 		d = predicted(d, follows(t.commands[at], x.Lineage))
 		if x.Lineage != proposal.LineageFirst {
-			d.Start = proposal.StartDecided // with the launcher whose words it was among
+			d.Start = proposal.StartDecided // with the launcher whose arguments it was in
 		}
 		return d, nil
 	}
 	return g.anew(ctx, c, t, x, d)
 }
 
-// first is the lineage of the command's first process: a shell's is the text's, a
-// program's its own.
+// first returns the lineage of the command's first process: the text's for a shell,
+// else that of what it starts.
 func (c *running) first() uint32 {
 	if c.proposal.RunsShell() {
 		return proposal.LineageFirst
@@ -202,8 +205,8 @@ func (c *running) first() uint32 {
 	return follows(commands[0], proposal.LineageFirst)
 }
 
-// follows is the lineage of what c starts as, when the process that starts it has the
-// lineage from.
+// follows returns the lineage that c's process gets if the process that starts it has
+// the lineage from.
 func follows(c proposal.Command, from uint32) uint32 {
 	if c.StartsText() {
 		return from
@@ -211,7 +214,7 @@ func follows(c proposal.Command, from uint32) uint32 {
 	return proposal.LineageProgram
 }
 
-// anew decides about the real argv of x.
+// anew decides the real argv of x.
 func (g *Gate) anew(ctx context.Context, c *running, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	switch {
 	case x.Partial:
@@ -230,7 +233,7 @@ func (g *Gate) anew(ctx context.Context, c *running, t *text, x proposal.Exec, d
 	return answer, err
 }
 
-// decide asks about x under each name that the file goes by, until one is not allowed.
+// decide asks policy about x under each of its file's names, until one is not allowed.
 func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	inner := proposal.LineageProgram
 	for i, name := range g.names(x) {
@@ -257,7 +260,7 @@ func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec,
 	return d, nil
 }
 
-// enter gives an inner text its lineage, or LineageProgram when there are too many.
+// enter gives an inner text a lineage, or LineageProgram if there are too many texts.
 func (c *running) enter(a proposal.Analysis) uint32 {
 	if c.bytes += size(a); c.bytes > maxTextBytes {
 		return proposal.LineageProgram
@@ -267,7 +270,7 @@ func (c *running) enter(a proposal.Analysis) uint32 {
 	return c.last
 }
 
-// size is about how much memory a takes.
+// size returns approximately how much memory a takes, in bytes.
 func size(a proposal.Analysis) int {
 	n := 1024
 	for _, c := range a.Commands {
@@ -279,8 +282,8 @@ func size(a proposal.Analysis) int {
 	return n
 }
 
-// against is the reason that does not let answer's program begin: a denial, or a
-// question that no person has answered.
+// against returns the reason why answer does not let the program start: a denial, or a
+// question that no person has approved. It returns nil if the program may start.
 func (c *running) against(answer proposal.Decision) *proposal.Reason {
 	for i, r := range answer.Reasons {
 		if !r.Observed && (r.Effect == proposal.Deny || r.Effect == proposal.Ask && !c.asked[r.Rule]) {
@@ -293,8 +296,8 @@ func (c *running) against(answer proposal.Decision) *proposal.Reason {
 	return nil
 }
 
-// proposed is x as a proposal of its own under a name, with what its command was
-// granted, and the analysis of that.
+// proposed returns x as a separate proposal with the given name and its command's
+// grants, and the analysis of it.
 func (g *Gate) proposed(p proposal.Proposal, t *text, name string, x proposal.Exec) (proposal.Proposal, proposal.Analysis) {
 	p.Run, p.Code, p.Language, p.Stdin, p.Outputs, p.Needs = "", "", "", "", nil, nil
 	p.Argv = append([]string{name}, x.Whole[min(1, len(x.Whole)):]...)
@@ -321,7 +324,8 @@ func refused(d proposal.ExecDecision, rule, message, hint string) proposal.ExecD
 		Reason: &proposal.Reason{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: hint, Command: -1}}
 }
 
-// observed notes in d what a layer that is only observed says against answer.
+// observed records in d the first reason of answer that is only observed and not
+// enforced.
 func observed(d proposal.ExecDecision, answer proposal.Decision) proposal.ExecDecision {
 	for i, r := range answer.Reasons {
 		if r.Observed && !d.Observed {

@@ -36,8 +36,8 @@ func command(list ...string) proposal.Command {
 	return c
 }
 
-// gated returns a Gate in the middle of a text with these commands. Its policy denies
-// every argv that has a word of no, and asks about those with a word "ask".
+// gated returns a Gate that is running a text with these commands. Its policy denies
+// every argv with the word "no", and asks about those with the word "ask".
 func gated(t *testing.T, commands ...proposal.Command) *Gate {
 	t.Helper()
 	g := &Gate{
@@ -81,7 +81,7 @@ func gated(t *testing.T, commands ...proposal.Command) *Gate {
 	return g
 }
 
-// started is an exec by the text's shell of a program that it found in its PATH.
+// started is an exec by the text's shell of a program found in its PATH.
 func started(argv ...string) proposal.Exec {
 	named := argv[0]
 	if !strings.Contains(named, "/") {
@@ -91,7 +91,8 @@ func started(argv ...string) proposal.Exec {
 		Lineage: proposal.LineageFirst, Text: true, Same: []string{}, ArgvDigest: strings.Join(argv, "\x00")}
 }
 
-// script is an exec of a script: the kernel has put its name before its words.
+// script is an exec of a script: the kernel has put the script's name before its
+// words.
 func script(named, path string, words ...string) proposal.Exec {
 	x := started(append([]string{named}, words...)...)
 	x.Renamed, x.Named, x.Path = true, named, path
@@ -120,8 +121,8 @@ func TestJudge(t *testing.T) {
 		name    string
 		exec    proposal.Exec
 		start   string
-		rule    string // that refuses
-		text    bool   // the new program's process is a text's
+		rule    string // the rule that refuses
+		text    bool   // the new program's process belongs to a text
 		message string
 	}{
 		{name: "every word", exec: started("go", "test"), start: "predicted"},
@@ -186,7 +187,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// An inner text that was decided at its start has predictions of its own.
+// An inner text that was decided at its start has its own predictions.
 func TestInnerText(t *testing.T) {
 	g := gated(t, command("go", "test"))
 	d, err := g.Judge(t.Context(), started("timeout", "5"))
@@ -226,7 +227,7 @@ func TestInnerTextsAreBounded(t *testing.T) {
 	}
 }
 
-// What a command reads is as the text says, unless no command of the text is like it.
+// A command's stdin is the one in the text, unless no command of the text matches.
 func TestStdin(t *testing.T) {
 	here, shell := command("python3", "-", "$x"), command("bash", "-s", "$x")
 	here.StdinFrom, shell.StdinFrom = "heredoc", "heredoc"
@@ -247,7 +248,7 @@ func TestStdin(t *testing.T) {
 	}
 }
 
-// A person's approval stands for the rules that asked, and for no others.
+// A person's approval covers the rules that asked, and no others.
 func TestApproval(t *testing.T) {
 	g := gated(t)
 	record := proposal.Record{Proposal: proposal.Proposal{ID: "p", Run: "x"}, Approval: &proposal.Approval{}}
@@ -265,7 +266,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// The first process of a command is the sandbox's own start.
+// The first process of a command is started by the sandbox itself.
 func TestFirst(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -297,7 +298,7 @@ func TestBrokenPolicy(t *testing.T) {
 	}
 }
 
-// fumehood.exec is asked once about a file, unless its answer may not be used again.
+// fumehood.exec is asked once about a file, unless its answer is not reusable.
 func TestFilesAreAskedOnce(t *testing.T) {
 	g := gated(t, command("go", "test"))
 	asked := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// predicts returns the place of a Command that has exactly the words of x, or -1.
+// predicts returns the index of a Command that has exactly the words of x, or -1.
 func (t *text) predicts(x proposal.Exec) int {
 	if x.Partial {
 		return -1
@@ -22,8 +22,8 @@ func (t *text) predicts(x proposal.Exec) int {
 	})
 }
 
-// original is the argv that a script was given, as far as it can matter: the first word
-// is the name that its path was found by.
+// original returns the argv that a script was called with, as far as it matters: the
+// first word is the name by which it was found.
 func (t *text) original(x proposal.Exec, g *Gate) []string {
 	name := x.Named
 	written := slices.ContainsFunc(t.commands, func(c proposal.Command) bool { return c.Program == name })
@@ -42,15 +42,16 @@ func isStatic(c proposal.Command) bool {
 	return !slices.ContainsFunc(c.Args, func(w proposal.Word) bool { return !w.Static })
 }
 
-// expects returns the place of a Command that x could be, its dynamic words being
-// anything, or -1.
+// expects returns the index of a Command that x could be if dynamic words may have any
+// value, or -1.
 func (t *text) expects(x proposal.Exec) int {
 	return slices.IndexFunc(t.commands, func(c proposal.Command) bool { return starts(c) && fits(c.Args, x.Whole) })
 }
 
-// stdin is where x reads from: as the text says of a command with such words, or else
-// the worst there is, a pipe with a program in it. What a shell reads there was analyzed
-// with the text and may not be what this one reads, so of a shell it is always the worst.
+// stdin returns the source of x's standard input: that of a matching command in the text,
+// or else the worst case, a pipe with a program in it. For a shell it is always the worst
+// case: the input that was analyzed with the text may not be the input that this shell
+// reads.
 func (t *text) stdin(x proposal.Exec) string {
 	at := t.expects(x)
 	if at < 0 || strings.HasSuffix(path.Base(t.commands[at].Program), "sh") {
@@ -59,9 +60,9 @@ func (t *text) stdin(x proposal.Exec) string {
 	return t.commands[at].StdinFrom
 }
 
-// fits reports whether argv may have come of words.
+// fits reports whether words may have expanded to argv.
 func fits(words []proposal.Word, argv []string) bool {
-	reach := []bool{true} // reach[n]: the words so far may have given n of argv
+	reach := []bool{true} // reach[n]: the words so far may have expanded to n of argv
 	reach = append(reach, make([]bool, len(argv))...)
 	for _, w := range words {
 		next := make([]bool, len(reach))
@@ -77,7 +78,7 @@ func fits(words []proposal.Word, argv []string) bool {
 			}
 			for take := least; take <= most && n+take <= len(argv); take++ {
 				if next[n+take] {
-					break // an earlier n has taken up to here
+					break // already covered from an earlier n
 				}
 				if take == 0 || give(w, argv[n:n+take]) {
 					next[n+take] = true
@@ -91,8 +92,8 @@ func fits(words []proposal.Word, argv []string) bool {
 	return reach[len(argv)]
 }
 
-// give reports whether w may have given the last of these values; the ones before it
-// have been looked at.
+// give reports whether w may have expanded to values. It checks only the last one; the
+// caller has checked those before it.
 func give(w proposal.Word, values []string) bool {
 	if w.Static {
 		return values[0] == w.Value
@@ -100,7 +101,7 @@ func give(w proposal.Word, values []string) bool {
 	return len(values) > 1 || strings.HasPrefix(values[0], w.Value)
 }
 
-// assigns reports whether the text shows each of changed with this very value.
+// assigns reports whether the text visibly assigns every value in changed.
 func (t *text) assigns(changed []proposal.Assign) bool {
 	for _, c := range changed {
 		if !slices.ContainsFunc(t.assigned[c.Name], func(w proposal.Word) bool { return w.Static && w.Value == c.Value.Value }) {
@@ -110,8 +111,8 @@ func (t *text) assigns(changed []proposal.Assign) bool {
 	return true
 }
 
-// plain reports whether the file of x is what its name says: found by the sandbox's
-// own PATH, or the repository's own file under a path.
+// plain reports whether the file of x is what its name suggests: found by the sandbox's
+// own PATH, or the repository's own file named by a path.
 func (g *Gate) plain(x proposal.Exec) bool {
 	if len(x.Whole) == 0 {
 		return false
@@ -131,8 +132,9 @@ func (g *Gate) looksUp(name, file string) bool {
 	return path.Base(file) == name && slices.Contains(g.Path, path.Dir(file))
 }
 
-// names are those under which x is decided: the one that its process gives, and where
-// that is a path, the tool of the root file system whose file or copy lies there.
+// names returns the names under which x is decided: the one that its process uses, and if
+// that is a path, also the tool of the root file system whose file or copy is at that
+// path.
 func (g *Gate) names(x proposal.Exec) []string {
 	if len(x.Whole) > 0 && g.looksUp(x.Whole[0], x.Named) {
 		return []string{x.Whole[0]}
@@ -149,8 +151,8 @@ func (g *Gate) names(x proposal.Exec) []string {
 	return names
 }
 
-// keyOf is the digest of all that an answer about x rests on: argv may be long, and
-// there may be many.
+// keyOf returns a digest of everything that an answer about x depends on; argv may be
+// long, and there may be many.
 func keyOf(x proposal.Exec) [sha256.Size]byte {
 	b := sha256.New()
 	fmt.Fprintf(b, "%d %q %q %q %s %q %q", x.Lineage, x.Named, x.Path, x.Cwd, x.Layer, x.Whole, x.Same)
@@ -160,7 +162,7 @@ func keyOf(x proposal.Exec) [sha256.Size]byte {
 	return [sha256.Size]byte(b.Sum(nil))
 }
 
-// refused is a refusal that says what of the text x is.
+// refused returns a refusal whose message names the part of the text that x comes from.
 func (t *text) refused(x proposal.Exec, d proposal.ExecDecision, rule, message, hint string) proposal.ExecDecision {
 	return t.refusedFor(x, d, proposal.Reason{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: hint})
 }

@@ -15,17 +15,17 @@ import (
 )
 
 // A conn is the connection as a blocking descriptor. Go's poller would wake two
-// threads for a message where a blocked read wakes one, and the sandbox's kernel is
-// waiting meanwhile.
+// threads for each message where a blocked read wakes one, and the sandbox's kernel
+// waits meanwhile.
 type conn struct {
 	fd       int
-	patience time.Duration // of one write
+	patience time.Duration // for one write
 
-	mu     sync.RWMutex // written for the descriptor's end
+	mu     sync.RWMutex // locked for writing to close the descriptor
 	closed bool
 }
 
-// newConn takes c over.
+// newConn takes ownership of c.
 func newConn(c *net.UnixConn, patience time.Duration) (*conn, error) {
 	f, err := c.File() // a duplicate
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *conn) write(b []byte) error {
 	}
 }
 
-// hangUp ends the connection for both sides; a read that waits returns.
+// hangUp shuts the connection down in both directions; a blocked read returns.
 func (c *conn) hangUp() {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -83,7 +83,7 @@ func (c *conn) hangUp() {
 	}
 }
 
-// close gives the descriptor back. Only the reader may call it.
+// close closes the descriptor. Only the reader may call it.
 func (c *conn) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

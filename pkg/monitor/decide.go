@@ -18,8 +18,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// keptMost bounds the answers that are remembered for a command; the kernel keeps no
-// more.
+// keptMost bounds the answers that are kept for a command; the kernel keeps no more.
 const keptMost = 4096
 
 func (m *Monitor) current(generation uint32) (*Command, error) {
@@ -31,7 +30,7 @@ func (m *Monitor) current(generation uint32) (*Command, error) {
 	return m.command, nil
 }
 
-// exec answers an exec, or notes one that the kernel has answered itself.
+// exec answers an exec, or records one that the kernel has answered itself.
 func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
 	c, err := m.current(e.Generation)
 	if err != nil {
@@ -51,13 +50,13 @@ func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
 	}
 	v := wire.Verdict{Allow: d.Effect == proposal.Allow, Keep: keep, Lineage: d.Lineage}
 	if err := m.send(v.Append(nil, seq)); err != nil || !ok {
-		return nil // it has failed, and said why
+		return nil // the exec failed, and e has the reason
 	}
 	m.tellExec(c, e, x, d)
 	return nil
 }
 
-// again notes an exec that an earlier answer was used for.
+// again records an exec that was answered with an earlier answer.
 func (m *Monitor) again(c *Command, e *wire.Exec) error {
 	k, ok := c.kept[e.Of]
 	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.Key(nil)) || len(e.Env) > 0 || e.Lineage != wire.LineageProgram {
@@ -68,8 +67,9 @@ func (m *Monitor) again(c *Command, e *wire.Exec) error {
 	return nil
 }
 
-// decide asks about each file, the script first. All must be allowed; the first that
-// is not is the answer, and else the first that would have been refused.
+// decide asks about each file, the script first. All must be allowed: the first
+// refusal is the answer. Otherwise the answer is the first that was only observed and
+// would have been a refusal, or else the last.
 func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.ExecDecision, keep, ok bool) {
 	keep = len(e.Env) == 0 && e.Lineage == wire.LineageProgram
 	execs := c.execs(m, e)
@@ -82,17 +82,17 @@ func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.
 		case i == 0:
 			d = one
 		case !d.Observed:
-			one.Start, one.Lineage = d.Start, d.Lineage // which the first file's answer says
+			one.Start, one.Lineage = d.Start, d.Lineage // the first file's answer sets these
 			d = one
 		}
 	}
 	return execs[len(execs)-1], d, keep, true
 }
 
-// First judges the first program of the command, which the kernel does not ask about
-// because the supervisor starts it. It is called between Begin and the start. When it
-// allows the program nothing else is told before started has been called, with the
-// process's id, or 0 when there is none.
+// First decides the first program of the command, which the kernel does not ask about
+// because the supervisor starts it. It must be called between Begin and the start. If
+// it allows the program, no other event is reported until started is called with the
+// process's id, or 0 if there is none.
 func (m *Monitor) First(x proposal.Exec) (d proposal.ExecDecision, started func(pid int), err error) {
 	m.mu.Lock()
 	c := m.command
@@ -123,9 +123,9 @@ func (m *Monitor) First(x proposal.Exec) (d proposal.ExecDecision, started func(
 	}, nil
 }
 
-// ask returns Options.Exec's answer, or a refusal and false when it took too long:
-// then the gate has failed, and the kernel was told so at once, by the connection's
-// end, whenever Exec returns.
+// ask returns Options.Exec's answer, or a refusal and false if it took too long. In
+// that case the gate failed at the time limit, and the closed connection informed the
+// kernel at once, even if Exec returns later.
 func (m *Monitor) ask(x proposal.Exec) (proposal.ExecDecision, bool) {
 	if m.o.Exec == nil {
 		return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}, Cacheable: true}, true
@@ -142,8 +142,8 @@ func (m *Monitor) ask(x proposal.Exec) (proposal.ExecDecision, bool) {
 
 var refusal = proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}}
 
-// execs are what policy is asked: a script without its interpreter first, then each
-// interpreter with it.
+// execs returns the questions to policy: a script without its interpreter first, then
+// each interpreter with it.
 func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 	list := make([]proposal.Exec, len(e.Files))
 	argv, cut := shown(e.Argv)
@@ -181,14 +181,14 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 	return list
 }
 
-// text fills in what is decided about a text's process: how execve was called, byte
+// text fills in what is decided about a process of a text: how execve was called, byte
 // for byte.
 func (c *Command) text(x *proposal.Exec, e *wire.Exec) {
 	x.Lineage, x.Whole, x.Partial, x.EnvCut = e.Lineage, e.Argv, e.ArgvCut, e.VarsCut
 	x.Changed, x.Renamed = c.changed(e.Vars), len(e.Files) > 1
 }
 
-// ELFOf says in proposal's words what an ELF file is.
+// ELFOf converts the facts of an ELF file to proposal's type.
 func ELFOf(f elf.Facts) *proposal.ELF {
 	if f.Type == elf.None {
 		return nil
@@ -199,7 +199,7 @@ func ELFOf(f elf.Facts) *proposal.ELF {
 
 var elfTypes = [...]string{elf.Exec: "exec", elf.Dyn: "dyn"}
 
-// interpreted is the argv of an interpreter: its name, the one argument that the
+// interpreted returns the argv of an interpreter: its name, the one argument that the
 // script gives, the script, and the script's own arguments.
 func interpreted(f wire.File, script string, argv []string) []string {
 	list := []string{plain(f.Named)}
@@ -249,13 +249,13 @@ func (m *Monitor) event(e *wire.Event) error {
 	return nil
 }
 
-// isNetwork reports whether an address is one of the internet's, of this machine or of
+// isNetwork reports whether an address is an internet address, of this machine or
 // another.
 func isNetwork(address string) bool {
 	return strings.HasPrefix(address, "tcp ") || strings.HasPrefix(address, "udp ")
 }
 
-// tell hands on an event. What a flood brings beyond the budget is counted only.
+// tell reports an event. Events beyond the budget are only counted.
 func (m *Monitor) tell(c *Command, e proposal.Event) {
 	m.telling.Lock()
 	defer m.telling.Unlock()
@@ -282,7 +282,7 @@ func (m *Monitor) tellLocked(c *Command, e proposal.Event) {
 
 func digest(d [32]byte) string { return "sha256:" + hex.EncodeToString(d[:]) }
 
-// plain makes a stranger's bytes a string that JSON can hold.
+// plain replaces invalid UTF-8 in untrusted bytes, so that JSON can hold the string.
 func plain(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func plainAll(words []string) []string {

@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// first is the lineage of the command's first process.
+// first returns the lineage of the command's first process.
 func (c *Command) first() uint32 {
 	if c.Program {
 		return wire.LineageProgram
@@ -21,8 +21,8 @@ func (c *Command) first() uint32 {
 	return wire.LineageFirst
 }
 
-// byName returns the variables of an environment. Of a name that is there twice most
-// programs see the first.
+// byName returns the variables of an environment. If a name occurs twice, the first
+// value is used, as most programs do.
 func byName(env []string) map[string]string {
 	vars := make(map[string]string, len(env))
 	for _, v := range env {
@@ -34,12 +34,12 @@ func byName(env []string) map[string]string {
 	return vars
 }
 
-// Every shell sets these by itself; no program takes orders from them.
+// Every shell sets these by itself, and they do not influence programs.
 var shellsOwn = map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_": true}
 
-// changed lists what differs from the environment that the command was started with.
-// A variable that is there twice counts with each value, since programs do not agree
-// which one they see.
+// changed lists the differences from the environment that the command was started
+// with. A variable that occurs twice is listed with each value, because programs
+// disagree about which one they use.
 func (c *Command) changed(vars []string) []proposal.Assign {
 	var list []proposal.Assign
 	differs := func(name, value string) {
@@ -61,8 +61,8 @@ func (c *Command) changed(vars []string) []proposal.Assign {
 	return list
 }
 
-// shown returns the words of argv that are recorded, and whether that is fewer or
-// less than there are.
+// shown returns the words of argv that are recorded, and whether any were cut or
+// left out.
 func shown(argv []string) (words []string, short bool) {
 	words, room := make([]string, 0, min(len(argv), wire.MaxWords)), wire.MaxArgv
 	for i, w := range argv {

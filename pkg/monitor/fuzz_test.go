@@ -37,9 +37,10 @@ func pair(t testing.TB) (a, b *net.UnixConn) {
 	return conns[0], conns[1]
 }
 
-// FuzzHandle plays messages of a hostile kernel to a Monitor in a command: each is
-// its length in two bytes and its bytes, its number put right or not. Never may more
-// be allowed than was decided, and never more be told than the budget.
+// FuzzHandle sends messages of a hostile kernel to a Monitor in a command. Each
+// input message is a two-byte length and its bytes, whose sequence number may be
+// corrected. Never may more be allowed than was decided, nor more be reported than
+// the budget.
 func FuzzHandle(f *testing.F) {
 	ok, no := program("/bin/ok"), program("/bin/no")
 	kept := ok
@@ -100,7 +101,7 @@ func FuzzHandle(f *testing.F) {
 	})
 }
 
-// allows reads the answers that wait and counts those that allow.
+// allows reads the pending answers and counts those that allow.
 func allows(t *testing.T, conn *net.UnixConn) (n int) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -2,38 +2,37 @@
 
 //go:build linux
 
-// Package monitor is the supervisor's end of what gVisor's kernel sees: the exec gate
-// and the record of what happened.
+// Package monitor is the supervisor's end of the connection to gVisor's kernel: the exec
+// gate and the record of events.
 //
 // A Monitor listens on one socket for one connection, that of the sandbox's kernel
-// (package sentry; the bytes are package wire's). It answers every exec with what
-// Options.Exec decides and hands every event to Options.Event, in order. What it
-// promises:
+// (package sentry; the bytes are package wire's). It answers every exec with the decision
+// of Options.Exec and passes every event to Options.Event, in order. Its guarantees:
 //
-//   - It fails closed. Nothing is allowed but by an answer of Options.Exec to this
-//     exec, or by one to the same files within the same command that said it may be
-//     used again. Outside a command everything is refused.
+//   - It fails closed. An exec is allowed only by an answer of Options.Exec to this
+//     exec, or by a reusable one to the same files within the same command.
+//     Outside a command everything is refused.
 //   - Any doubt about the connection (a message that does not decode, a number out of
-//     order, an answer that takes too long, an end that was not expected) ends it for
-//     good: the kernel refuses every exec from then on, Failed tells the sandbox, and
+//     order, an answer that takes too long, an unexpected end) ends it permanently:
+//     the kernel refuses every exec from then on, Failed notifies the sandbox, and
 //     the error has a stable code.
-//   - Whatever the other end sends, it uses memory for one message and for a bounded
-//     number of answers that are kept. It reads on only when Event has returned, so a
-//     flood makes the sandbox slow and not this process large; and a command that
-//     causes more than Options.Events is ended.
+//   - Whatever the other end sends, memory is used for one message and a bounded
+//     number of kept answers. The next message is read only after Event returns, so a
+//     flood slows the sandbox down and does not grow this process. A command that
+//     causes more than Options.Events events is ended.
 //
 // # Codes
 //
-//	gate.slow      Options.Exec did not answer in time, or the kernel's patience ended
+//	gate.slow      Options.Exec did not answer in time, or the kernel's time limit passed
 //	gate.gone      the kernel closed the connection while the sandbox lived
-//	gate.protocol  it said what it may not
-//	gate.start     the sink is not in force, or somebody else connected
+//	gate.protocol  it sent an invalid message
+//	gate.start     the sink is not active, or another process connected
 //
 // # What it does not protect against
 //
-// A sandbox's kernel that was broken into can say that nothing happened. It is
-// outside the promises, as it is for gVisor; what holds then are the limits, the
-// absent network and the absent credentials.
+// A compromised sandbox kernel can report that nothing happened. That is outside the
+// guarantees, as it is for gVisor. What still protects then are the limits and the
+// absence of network and credentials.
 package monitor
 
 import (
@@ -50,35 +49,36 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// SinkName is that of the sink in gVisor's kernel.
+// SinkName is the name of the sink in gVisor's kernel.
 const SinkName = "fumehood-gate"
 
-// Options say who decides and who is told. The zero Options allow everything and
-// tell nobody.
+// Options configure who decides and who receives events. The zero Options allow
+// everything and report nothing.
 type Options struct {
-	// Exec decides. nil allows everything.
+	// Exec decides an exec. nil allows everything.
 	Exec func(proposal.Exec) proposal.ExecDecision
-	// AnswerWithin bounds Exec; it must be positive when there is one.
+	// AnswerWithin bounds Exec; it must be positive if Exec is set.
 	AnswerWithin time.Duration
-	// Patience is how long the kernel may take to read an answer, which it does at
-	// once, and to obey an Order; 0 is a minute.
+	// Patience is how long the kernel may take to read an answer, which it normally does
+	// at once, and to obey an Order; 0 means a minute.
 	Patience time.Duration
-	// Event is told, one event at a time. nil is told nothing.
+	// Event receives one event at a time. It may be nil.
 	Event func(proposal.Event)
-	// Events is how many a command may cause; Flood is called once when it causes more.
+	// Events is the maximum number for a command; Flood is called once when a command
+	// exceeds it.
 	Events int
 	Flood  func()
 	// Stray is called when a process of the decided text itself connects to a network
-	// address: shells do that for redirections to /dev/tcp, of which no text is allowed
-	// one, and launchers never. It must end the command.
+	// address. Shells do that for redirections to /dev/tcp, which are never allowed;
+	// launchers never do. Stray must end the command.
 	Stray func(proposal.Event)
-	// Same names the programs of the root file system with this content.
+	// Same returns the programs of the root file system with this content.
 	Same func(size uint64, digest string) []string
-	// Linked names the hard links of a program of the root file system, where it has
-	// so many that it must be many tools in one.
+	// Linked returns the hard links of a program of the root file system, if it has so
+	// many that it must be many tools in one.
 	Linked func(path string) []string
-	// Init is the path of the sandbox's own first program. What it becomes, and was
-	// not started by another process, is a command's first.
+	// Init is the path of the sandbox's own first program. A program that Init execs, in
+	// a process not started by another process, is a command's first.
 	Init string
 }
 
@@ -98,22 +98,22 @@ type Monitor struct {
 	mu       sync.Mutex
 	command  *Command
 	orders   uint64
-	waiting  chan wire.Mark // of the Order that was sent last
+	waiting  chan wire.Mark // for the last Order sent
 	token    uint64
-	sequence uint64 // of the last message read; the reader's alone
+	sequence uint64 // number of the last message read; used only by the reader
 }
 
-// A Command is what execs and events belong to while it runs.
+// A Command is the command that execs and events belong to while it runs.
 type Command struct {
 	ID     string
 	Grants []string
-	// Env is the environment that its first process is started with, NAME=value each.
+	// Env is the environment of its first process, NAME=value each.
 	Env []string
-	// Program says that its first process is a program which was decided by itself, not
-	// a shell or a launcher, and that nothing stands between it and its start.
+	// Program means that its first process is a program that was decided itself, not a
+	// shell or a launcher, and that nothing runs between the decision and its start.
 	Program bool
-	// Memory is what its programs see as the machine's, and Disk what it may write beside
-	// what earlier commands wrote.
+	// Memory is the machine's memory as its programs see it, and Disk what it may write
+	// in addition to what earlier commands wrote.
 	Memory, Disk proposal.Bytes
 
 	base       map[string]string // Env
@@ -128,7 +128,7 @@ type remembered struct {
 	key      string
 }
 
-// Listen opens the socket at path, in a folder that nobody else can look into.
+// Listen opens the socket at path, which must be in a private directory.
 func Listen(path string, o Options) (*Monitor, error) {
 	if o.Patience <= 0 {
 		o.Patience = defaultPatience
@@ -143,7 +143,7 @@ func Listen(path string, o Options) (*Monitor, error) {
 	return &Monitor{o: o, listener: listener, ready: make(chan struct{}), failed: make(chan struct{})}, nil
 }
 
-// Points are the points of the trace session that the sink wants.
+// Points returns the points of the trace session that the sink needs.
 func Points() []string {
 	points := []string{"sentry/execve", "sentry/clone", "sentry/task_exit"}
 	for _, sysno := range slices.Sorted(maps.Keys(calls.Table)) {
@@ -152,10 +152,10 @@ func Points() []string {
 	return points
 }
 
-// Failed is closed when the connection has ended or is no longer believed.
+// Failed is closed when the connection has ended or is no longer trusted.
 func (m *Monitor) Failed() <-chan struct{} { return m.failed }
 
-// Err says why Failed was closed: a *proposal.StopError.
+// Err returns why Failed was closed: a *proposal.StopError.
 func (m *Monitor) Err() error {
 	select {
 	case <-m.failed:

@@ -22,7 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A kernel is a test's sandbox side: it sends what it is told to.
+// A kernel plays the sandbox's side in a test: it sends what the test specifies.
 type kernel struct {
 	t     *testing.T
 	conn  *net.UnixConn
@@ -50,8 +50,8 @@ func dialed(t *testing.T, o Options) (*Monitor, *kernel) {
 
 func (k *kernel) send(message []byte) { _, _ = k.conn.Write(message) }
 
-// widen lets the kernel send what is longer than a message may be, as the real one's
-// socket does.
+// widen lets the kernel send messages longer than allowed, as the real one's socket
+// does.
 func (k *kernel) widen() {
 	raw, err := k.conn.SyscallConn()
 	if err != nil {
@@ -67,7 +67,7 @@ func (k *kernel) widen() {
 
 func (k *kernel) next() uint64 { k.seq++; return k.seq }
 
-// greet brings the Monitor into a command, as the kernel does.
+// greet starts a command on the Monitor, as the kernel does.
 func (k *kernel) greet(m *Monitor, c *Command) {
 	k.t.Helper()
 	k.send(wire.Hello(nil, k.next()))
@@ -105,7 +105,7 @@ func (k *kernel) receive() (wire.Header, []byte) {
 	return h, body
 }
 
-// ask sends e and returns the answer; there may be none.
+// ask sends e and returns the answer, if there is one.
 func (k *kernel) ask(e wire.Exec) (wire.Verdict, bool) {
 	seq := k.next()
 	k.send(e.Append(nil, seq))
@@ -192,8 +192,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Whatever the other end sends, nothing is allowed that was not decided, the
-// connection ends, and the error has its code.
+// Whatever the other end sends, only what was decided is allowed, the connection ends,
+// and the error has its code.
 func TestHostile(t *testing.T) {
 	ok := program("/bin/ok")
 	later, other := ok, program("/bin/other")
@@ -301,7 +301,7 @@ func TestSlowDecision(t *testing.T) {
 	}
 }
 
-// A flood is told up to the budget, the rest is counted, and Flood is called once.
+// A flood is reported up to the budget, the rest is counted, and Flood is called once.
 func TestFlood(t *testing.T) {
 	var told, floods atomic.Int64
 	m, k := dialed(t, Options{Events: 1000, Event: func(proposal.Event) { told.Add(1) }, Flood: func() { floods.Add(1) }})
@@ -352,8 +352,8 @@ func TestNobodyConnects(t *testing.T) {
 	}
 }
 
-// A text's process is asked about with its whole argv and environment, every time, and
-// becomes what the answer says.
+// A text's process is decided with its whole argv and environment, every time, and
+// gets the lineage of the answer.
 func TestTextsProcess(t *testing.T) {
 	var asked []proposal.Exec
 	m, k := dialed(t, Options{AnswerWithin: time.Minute, Events: 100, Exec: func(x proposal.Exec) proposal.ExecDecision {
@@ -392,7 +392,7 @@ func TestTextsProcess(t *testing.T) {
 	}
 }
 
-// The kernel is told what a command's first process is.
+// The kernel is sent the lineage of a command's first process.
 func TestFirstLineage(t *testing.T) {
 	for _, test := range []struct {
 		command Command

@@ -15,17 +15,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
-// defaultPatience is far longer than a kernel that lives needs, even on a host
-// without a free processor.
+// defaultPatience is far more than a live kernel needs, even on a fully loaded host.
 const defaultPatience = time.Minute
 
-// drainGrace is how long the end of a command waits for what a sandbox that died had
-// sent before it.
+// drainGrace is how long the end of a command waits to receive what a dead sandbox
+// had already sent.
 const drainGrace = 10 * time.Second
 
 // Serve accepts the connection of process pid, within grace, and serves it until it
-// ends. It returns when that is over; Err says how. Any other process's connection
-// is the end, and a second one is never accepted.
+// ends; Err returns why it ended. A connection from any other process ends the
+// Monitor, and a second connection is never accepted.
 func (m *Monitor) Serve(pid int, grace time.Duration) {
 	_ = m.listener.SetDeadline(time.Now().Add(grace))
 	accepted, err := m.listener.AcceptUnix()
@@ -123,7 +122,7 @@ func (m *Monitor) handle(message []byte) error {
 	return fmt.Errorf("message of kind %d", h.Kind)
 }
 
-// Ready waits until the kernel has said that its sink is in force.
+// Ready waits until the kernel has reported that its sink is active.
 func (m *Monitor) Ready(grace time.Duration) error {
 	select {
 	case <-m.ready:
@@ -136,12 +135,12 @@ func (m *Monitor) Ready(grace time.Duration) error {
 	}
 }
 
-// ErrGivenUp is what a nudge returns when the kernel has said that it refuses
-// everything from now on: it lives, and never obeys.
+// ErrGivenUp is returned by a nudge when the kernel has reported that it refuses
+// everything from now on: it is alive, but will never obey an Order.
 var ErrGivenUp = errors.New("the sandbox's kernel has given its gate up")
 
-// Begin makes c what follows belongs to. nudge must have the kernel look for an
-// Order, and return when it has.
+// Begin makes c the command that later messages belong to. nudge must make the
+// kernel look for an Order, and return once it has.
 func (m *Monitor) Begin(c *Command, nudge func() error) error {
 	m.mu.Lock()
 	m.orders++
@@ -156,8 +155,8 @@ func (c *Command) order() wire.Order {
 	return wire.Order{Generation: c.generation, First: c.first(), Memory: uint64(c.Memory), Disk: uint64(c.Disk)}
 }
 
-// End returns the kernel's last word about the command. Everything that it did has
-// been told when End returns; no process of it may be left.
+// End returns the kernel's last message about the command. All the command's events
+// have been reported when End returns; none of its processes may be left.
 func (m *Monitor) End(nudge func() error) (wire.Mark, error) {
 	m.mu.Lock()
 	c := m.command
@@ -167,8 +166,8 @@ func (m *Monitor) End(nudge func() error) (wire.Mark, error) {
 	}
 	mark, err := m.order(c.order(), nudge)
 	if err != nil && !errors.Is(err, ErrGivenUp) {
-		// What a sandbox that died had still sent is told before the reader comes to
-		// the end and fails.
+		// If the sandbox died, what it had already sent is reported before the
+		// reader reaches the end and fails.
 		select {
 		case <-m.failed:
 		case <-time.After(drainGrace):
@@ -222,6 +221,6 @@ func (m *Monitor) send(message []byte) error {
 	if err := m.Err(); err != nil {
 		return err
 	}
-	// When nobody listens any more, the reader comes to the end too and says so.
+	// If the other end is closed, the reader reaches the end too and reports it.
 	return m.conn.write(message)
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rootfs says where a sandbox's root file system comes from.
+// Package rootfs describes a sandbox's root file system.
 //
-// A Root is a description: which host files and folders are shown read-only, which
-// links and files are generated, and what PATH is. It starts and mounts nothing.
-// Its digest names the inventory (paths, kinds, sizes, modification times, and the
-// package database), not every byte: reading all of /usr would take longer than
-// most runs. It tells two hosts apart; it does not prove that a host is honest.
+// A Root lists the host files and directories that are visible read-only, the links
+// and files that are generated, and PATH. This package starts and mounts nothing. A
+// Root's digest covers the inventory (paths, kinds, sizes, modification times, and the
+// package database), not every byte: reading all of /usr would take longer than most
+// runs. It distinguishes two hosts; it does not prove that a host is honest.
 //
-// Nothing of HOME, of the runner's own folders, of /run, /var or /root, no socket
-// and no credential is ever part of a host root.
+// A host root never contains sockets, credentials or anything from HOME, the runner's
+// own directories, /run, /var or /root.
 package rootfs
 
 import (
@@ -26,21 +26,21 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Root is what a sandbox shows outside the workspace.
+// A Root is everything that a sandbox sees outside the workspace.
 type Root struct {
 	Kind   string            // "host" or "dir"
 	Digest string            // "sha256:…" of the inventory
 	Binds  map[string]string // path inside → host path, read-only
 	Links  map[string]string // path inside → link target
-	Files  map[string][]byte // path inside → content; {uid} and {gid} are replaced by the sandbox
+	Files  map[string][]byte // path inside → content; the sandbox replaces {uid} and {gid}
 	Path   string            // PATH inside
 }
 
-// String is how reports name the root.
+// String returns the root's name in reports.
 func (r Root) String() string { return r.Kind + "@" + r.Digest }
 
-// Open reads a --rootfs value: "host" or "dir:PATH". hostPath is the caller's PATH,
-// of which the entries that lie inside the root are kept.
+// Open reads a --rootfs value: "host" or "dir:PATH". hostPath is the caller's PATH;
+// its entries inside the root are kept.
 func Open(value, hostPath string) (Root, error) {
 	if value == "" || value == "host" {
 		return host("/", hostPath)
@@ -63,8 +63,8 @@ var hostFiles = []string{
 	"/etc/bash.bashrc.d", "/etc/gitattributes",
 }
 
-// rootLinks are folders that are links into /usr on a merged-/usr host and real
-// folders elsewhere.
+// rootLinks are directories that are links into /usr on a merged-/usr host and real
+// directories elsewhere.
 var rootLinks = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
 func host(base, hostPath string) (Root, error) {
@@ -114,11 +114,11 @@ func (r Root) linkOrBind(base, path string) error {
 	return err
 }
 
-// defaultPath is used where the caller's PATH has nothing inside the root.
+// defaultPath is used if no entry of the caller's PATH is inside the root.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// pathInside keeps the entries of hostPath that the root shows, then adds the
-// usual ones that exist.
+// pathInside keeps the entries of hostPath that the root contains, and adds the usual
+// ones that exist.
 func pathInside(hostPath string, r Root) string {
 	var kept []string
 	seen := map[string]bool{}
@@ -132,7 +132,7 @@ func pathInside(hostPath string, r Root) string {
 	return strings.Join(kept, ":")
 }
 
-// shows reports whether path lies in a bound folder and exists.
+// shows reports whether path is in a bound directory and exists.
 func (r Root) shows(path string) bool {
 	for at, source := range r.Binds {
 		if path == at || strings.HasPrefix(path, at+"/") {
@@ -144,7 +144,7 @@ func (r Root) shows(path string) bool {
 	return linked
 }
 
-// generated are the files that programs expect and that must not be the host's.
+// generated returns the files that programs expect and that must not be the host's.
 func generated() map[string][]byte {
 	return map[string][]byte{
 		"/etc/passwd": []byte("root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n" +
@@ -158,8 +158,8 @@ func generated() map[string][]byte {
 	}
 }
 
-// directory makes a root of a folder that someone prepared, such as an unpacked
-// image: all of it but the places that the sandbox provides itself.
+// directory makes a root of a prepared directory, such as an unpacked image:
+// everything except for the places that the sandbox provides itself.
 func directory(dir string) (Root, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || !filepath.IsAbs(dir) {
@@ -183,8 +183,7 @@ func directory(dir string) (Root, error) {
 	return r, err
 }
 
-// etc binds the folder's /etc entry by entry, so that our own files can stand
-// among them.
+// etc binds the directory's /etc entry by entry, so that our own files can be added.
 func (r Root) etc(dir string) error {
 	for path, data := range generated() {
 		r.Files[path] = data
@@ -205,8 +204,8 @@ func (r Root) etc(dir string) error {
 	return nil
 }
 
-// inventory hashes what the root shows: the package database when there is one,
-// and name, kind, size and time of what lies in the folders of PATH and at the top
+// inventory hashes what the root contains: the package database if there is one, and
+// name, kind, size and time of the entries in the directories of PATH and at the top
 // of each bind.
 func inventory(r Root) (string, error) {
 	sum := sha256.New()
@@ -225,7 +224,8 @@ func inventory(r Root) (string, error) {
 		}
 	}
 	if r.Kind == "host" {
-		// Debian and Ubuntu name every installed version here; elsewhere it is absent.
+		// Debian and Ubuntu list every installed version here; elsewhere the file is
+		// absent.
 		status, _ := os.ReadFile("/var/lib/dpkg/status")
 		sum.Write(status)
 	}

@@ -6,14 +6,14 @@ package sandbox
 
 import "github.com/fumehood/fumehood/pkg/proposal"
 
-// marked notes what gVisor's kernel counted.
+// marked records what gVisor's kernel counted.
 func (c *command) marked(processes, written uint64) {
 	c.processes = proposal.Figure{Value: int64(processes), Source: proposal.SourceSandbox}
 	c.written = proposal.Figure{Value: int64(written), Source: proposal.SourceSandbox}
 }
 
-// account says what the command took, and who measured it. Of the cgroup's figures
-// the sandbox's own share is a part.
+// account fills in the resources that the command used, and who measured them. The
+// cgroup's figures include the sandbox's own use.
 func (c *command) account(r *proposal.Result, after usage) {
 	cgroup := func(v int64) proposal.Figure {
 		return proposal.Figure{Value: v, Source: proposal.SourceCgroup}

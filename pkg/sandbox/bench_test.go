@@ -21,10 +21,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// BenchmarkCold is a sandbox from nothing to the result of its first command, with
-// everything on (cgroups, limits, gate, monitor, overlay, what changed), beside runsc as a
-// plain "go build" makes it, with its default flags, on the same tree. One of each
-// in turn. Budget: ratio at most 0.7.
+// BenchmarkCold measures a sandbox from its start to the result of its first command, with
+// everything on (cgroups, limits, gate, monitor, overlay, changes), and compares it with
+// runsc from a plain "go build" with default flags on the same tree. The two alternate.
+// Budget: ratio at most 0.7.
 //
 //	go test ./pkg/sandbox -run '^$' -bench Cold -benchtime 30x
 func BenchmarkCold(b *testing.B) {
@@ -67,9 +67,9 @@ func runPlain(b *testing.B, plain, bundle string) time.Duration {
 	return time.Since(begin)
 }
 
-// BenchmarkSuite is a real test suite (golang.org/x/mod's own, compiled from
-// nothing) as a host process, inside with everything on, and in a plain runsc with
-// its default flags. Budget: at most 1.8 times native, never slower than plain.
+// BenchmarkSuite runs a real test suite (golang.org/x/mod's, compiled without a cache) as
+// a host process, in a sandbox with everything on, and in a plain runsc with default
+// flags. Budget: at most 1.8 times native, never slower than plain.
 //
 //	go test ./pkg/sandbox -run '^$' -bench Suite -benchtime 3x -timeout 30m
 func BenchmarkSuite(b *testing.B) {
@@ -111,7 +111,7 @@ func BenchmarkSuite(b *testing.B) {
 	b.ReportMetric(median(ours)/median(theirs), "of-plain")
 }
 
-// copyModule copies a module that this one depends on out of the module cache.
+// copyModule copies a dependency of this module out of the module cache.
 func copyModule(b *testing.B, module, to string) {
 	b.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
@@ -128,10 +128,10 @@ func median(took []time.Duration) float64 {
 	return float64(took[len(took)/2].Microseconds()) / 1000
 }
 
-// plainBundle is the same tree in an ordinary bundle: no init, no overlay of ours.
+// plainBundle makes the same tree as an ordinary bundle: without our init and overlay.
 func plainBundle(b testing.TB, o Options, env []string, argv ...string) string {
 	b.Helper()
-	// The sandbox of a runsc with default flags must be able to pass the folders.
+	// With default flags, runsc's sandbox must be able to traverse the directories.
 	dir, err := os.MkdirTemp("/var/tmp", "fumehood-bench-")
 	if err != nil {
 		b.Fatal(err)
@@ -176,9 +176,9 @@ func plainBundle(b testing.TB, o Options, env []string, argv ...string) string {
 	return bundle
 }
 
-// BenchmarkExec is what the gate costs a program that begins: a thousand times
-// /usr/bin/true in a sandbox without gate, in one that asks each time, and in one that
-// may keep the answer. One of each in turn. Budgets: < 0.3 ms and < 0.1 ms.
+// BenchmarkExec measures what the gate adds to each program start: a thousand runs of
+// /usr/bin/true in a sandbox without a gate, in one that asks each time, and in one that
+// may keep the answer. The three alternate. Budgets: < 0.3 ms and < 0.1 ms.
 //
 //	go test ./pkg/sandbox -run '^$' -bench Exec -benchtime 7x
 func BenchmarkExec(b *testing.B) {
@@ -220,8 +220,8 @@ func BenchmarkExec(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkRefused is a whole execve that is refused, gVisor's loading of the program
-// included: it starts no process, so it can be measured on a host that is busy.
+// BenchmarkRefused measures a whole refused execve, including gVisor's loading of the
+// program. It starts no process, so it can be measured on a busy host.
 func BenchmarkRefused(b *testing.B) {
 	for _, keep := range []bool{false, true} {
 		b.Run(map[bool]string{false: "asked", true: "kept"}[keep], func(b *testing.B) {
@@ -251,8 +251,8 @@ func BenchmarkRefused(b *testing.B) {
 	}
 }
 
-// BenchmarkNextWatched is a command in a sandbox that runs already, with gate and monitor
-// and without. Budget: < 5 ms over the command itself.
+// BenchmarkNextWatched measures a command in a running sandbox, with and without gate and
+// monitor. Budget: < 5 ms more than the command itself.
 //
 //	go test ./pkg/sandbox -run '^$' -bench NextWatched -benchtime 100x
 func BenchmarkNextWatched(b *testing.B) {

@@ -18,12 +18,12 @@ import (
 // guestID is the user and group of commands when the workspace belongs to root.
 const guestID = 1000
 
-// A layout is all that the OCI spec of a sandbox is made from.
+// A layout is everything that a sandbox's OCI spec is made from.
 type layout struct {
 	ID      string
 	Root    string // skeleton directory: mount points and generated files, read-only
 	Init    string // guest init on the host
-	Upper   string // private empty directory whose file system takes every write
+	Upper   string // private empty directory on the file system that takes every write
 	Binds   []Bind // read-only
 	Trees   []Bind // read-only, with an overlay each; the first is the workspace
 	UID     int
@@ -32,11 +32,11 @@ type layout struct {
 	Cgroup  string
 	BinDirs string // PATH
 	Home    map[string]string
-	Netns   string // path of the network namespace, "" for one of its own without devices
+	Netns   string // path of the network namespace; "" for a new one without devices
 }
 
 // initCapabilities are what guest init needs inside the sandbox: to mount, to read
-// and own what commands wrote, and to kill. Commands get none.
+// and own what commands wrote, and to kill. Commands get no capabilities.
 var initCapabilities = []string{"CAP_SYS_ADMIN", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL"}
 
 // spec returns the OCI runtime spec of the sandbox's only container.
@@ -99,9 +99,9 @@ func readOnly(source, target string) specs.Mount {
 	return specs.Mount{Destination: target, Type: "bind", Source: source, Options: []string{"rbind", "ro", "nosuid", "nodev"}}
 }
 
-// annotations make Upper a tmpfs of gVisor's own whose pages lie in a file in that
-// host directory: what commands write is bounded by the disk limit and is not
-// counted as memory, and no guest file is ever a host file.
+// annotations make Upper a gVisor tmpfs whose pages are in a file in that host
+// directory: what commands write is bounded by the disk limit and does not count as
+// memory, and no guest file is ever a host file.
 func (l layout) annotations() map[string]string {
 	const hint = "dev.gvisor.spec.mount.upper."
 	return map[string]string{
@@ -112,9 +112,9 @@ func (l layout) annotations() map[string]string {
 	}
 }
 
-// rlimits hold for every command: a fork bomb fails inside the sandbox long before
-// the host's own limit is met. There is none on a file's size: the layer that takes
-// the writes is sized, and SIGXFSZ would hide that it is full.
+// rlimits apply to every command: a fork bomb fails inside the sandbox long before
+// it reaches the host's own limit. There is no limit on a file's size: the layer
+// that takes the writes has a size limit, and SIGXFSZ would hide that it is full.
 func rlimits(l proposal.Limits) []specs.POSIXRlimit {
 	return []specs.POSIXRlimit{
 		limit("RLIMIT_NPROC", uint64(l.Pids)),
@@ -128,14 +128,14 @@ func limit(name string, n uint64) specs.POSIXRlimit {
 }
 
 // hostPids is the host's backstop behind RLIMIT_NPROC. A guest process needs up to
-// three host tasks; meeting this limit would crash gVisor's kernel instead of
-// failing a fork, so it is far above what RLIMIT_NPROC lets through.
+// three host tasks. Reaching this limit would crash gVisor's kernel instead of
+// failing a fork, so it is far above what RLIMIT_NPROC allows.
 func hostPids(l proposal.Limits) int64 { return int64(l.Pids)*4 + 1000 }
 
-const cpuPeriod = 100_000 // µs, the kernel's default
+const cpuPeriod = 100_000 // in µs, the kernel's default
 
-// resources are the cgroup limits in OCI's words. fumehood writes them itself,
-// before runsc starts, and runsc is told to leave cgroups alone.
+// resources returns the cgroup limits in OCI form. fumehood applies them itself,
+// before runsc starts, and runsc is configured to leave cgroups alone.
 func resources(l proposal.Limits) *specs.LinuxResources {
 	memory, pids, period := int64(l.Memory), hostPids(l), uint64(cpuPeriod)
 	quota := int64(l.CPUs * cpuPeriod)
@@ -146,7 +146,7 @@ func resources(l proposal.Limits) *specs.LinuxResources {
 	}
 }
 
-// write puts the bundle into dir.
+// write writes the bundle to dir.
 func (l layout) write(dir string) error {
 	spec, err := l.spec()
 	if err != nil {
@@ -159,8 +159,8 @@ func (l layout) write(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "config.json"), data, 0o600)
 }
 
-// skeleton makes the mount points under root. Everything in it is read-only to the
-// sandbox.
+// skeleton makes the mount points under root. The sandbox sees everything in it
+// read-only.
 func (l layout) skeleton() error {
 	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, "/run", "/var/tmp"}
 	for i, t := range l.Trees {

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// testLimits are met in no time by what means to, but for Wall: that is met by tests
-// that set it, and by none because the machine is busy.
+// testLimits are limits that a test reaches quickly if it means to, except for Wall:
+// tests that need a short one set it, and a busy machine must not reach it.
 func testLimits() proposal.Limits {
 	return proposal.Limits{
 		Wall: proposal.Duration(time.Hour), CPUs: 1.5, Memory: 512 * proposal.MiB, Pids: 128,
@@ -29,8 +29,8 @@ func testLimits() proposal.Limits {
 	}
 }
 
-// The OCI spec is the contract with runsc: what it says is what holds, on hosts
-// with cgroup v1 and v2 alike. Any change to it must be seen in review.
+// The OCI spec is the contract with runsc: it determines what applies, on hosts with
+// cgroup v1 and v2 alike. The golden file shows any change to it in review.
 func TestSpecGolden(t *testing.T) {
 	l := layout{
 		ID: "0123456789abcdef", Root: "/state/root", Init: "/lib/fumehood-init", Upper: "/state/upper",
@@ -60,8 +60,8 @@ func TestSpecGolden(t *testing.T) {
 	}
 }
 
-// controlFiles makes a folder that looks like a cgroup file system, since no test
-// can have both versions of the real one.
+// controlFiles makes a directory that looks like a cgroup file system, because no test
+// can have both real versions.
 func controlFiles(t *testing.T, names ...string) string {
 	t.Helper()
 	mount := t.TempDir()
@@ -108,7 +108,7 @@ func TestCgroup2Limits(t *testing.T) {
 	}
 }
 
-// A control file that is not there is a limit that cannot be enforced.
+// A missing control file means a limit that cannot be enforced.
 func TestCgroup2LimitMissing(t *testing.T) {
 	for _, missing := range []string{"memory.max", "cpu.max", "pids.max"} {
 		t.Run(missing, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestCgroup2Delegation(t *testing.T) {
 	if !c.v2 {
 		t.Error("not taken for version 2")
 	}
-	// memory and pids were there already; cpu (not cpuset) had to be asked for.
+	// memory and pids were enabled already; cpu (not cpuset) had to be requested.
 	if got := readAll(t, mount, "cgroup.subtree_control")["cgroup.subtree_control"]; got != "+cpu" {
 		t.Errorf("last written to subtree_control: %q, want +cpu", got)
 	}
@@ -181,8 +181,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// A lower disk limit is enforced by gVisor's kernel on the supervisor's word, so without
-// that it is refused.
+// A lower disk limit is enforced by gVisor's kernel at the supervisor's request, so it
+// is refused without that connection.
 func TestLowerDisk(t *testing.T) {
 	o := Options{Limits: testLimits(), UnwatchedUnsafe: true}
 	g := proposal.Grant{Limits: o.Limits}

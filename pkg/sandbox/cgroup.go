@@ -21,19 +21,19 @@ import (
 // cgroupMount is where distributions mount the cgroup file systems.
 const cgroupMount = "/sys/fs/cgroup"
 
-// A cgroup holds a sandbox: its kernel, the guest's processes and nothing else.
-// It is made, limited and read by us, because the limits must hold before runsc
-// runs its first instruction and the counters are needed after it is gone.
+// A cgroup holds a sandbox: its kernel and the guest's processes, nothing else.
+// fumehood makes, limits and reads it itself, because the limits must apply before
+// runsc runs its first instruction and the counters are needed after runsc is gone.
 type cgroup struct {
 	v2   bool
-	dirs map[string]string // controller → directory; on v2 all name one directory
+	dirs map[string]string // controller → directory; on v2 all have the same directory
 }
 
-// controllers are those that a limit or a figure of ours rests on.
+// controllers are those that a limit or a measured figure depends on.
 var controllers = []string{"memory", "cpu", "cpuacct", "pids"}
 
-// newCgroup makes the cgroup name under mount. It fails when any controller that a
-// limit needs is not there.
+// newCgroup makes the cgroup name under mount. It fails if a controller that a limit
+// needs is missing.
 func newCgroup(mount, name string) (*cgroup, error) {
 	if _, err := os.Stat(filepath.Join(mount, "cgroup.controllers")); err == nil {
 		return newCgroup2(mount, name)
@@ -71,7 +71,7 @@ func newCgroup2(mount, name string) (*cgroup, error) {
 	return c, nil
 }
 
-// delegate makes sure that children of the root cgroup have our controllers.
+// delegate enables our controllers for children of the root cgroup.
 func delegate(mount string) error {
 	path := filepath.Join(mount, "cgroup.subtree_control")
 	have, err := os.ReadFile(path)
@@ -109,8 +109,8 @@ func (c *cgroup) get(controller, file string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// limit sets what the host's kernel enforces. It may be called again while the
-// sandbox runs.
+// limit sets the limits that the host's kernel enforces. It may be called again while
+// the sandbox runs.
 func (c *cgroup) limit(l proposal.Limits) error {
 	if c.v2 {
 		return c.limit2(l)
@@ -124,8 +124,8 @@ func (c *cgroup) limit(l proposal.Limits) error {
 	)
 }
 
-// limitMemory1 sets memory and memory+swap, of which the first must never exceed
-// the second on the way.
+// limitMemory1 sets memory and memory+swap. The first must never exceed the second,
+// not even between the two writes.
 func (c *cgroup) limitMemory1(memory string) error {
 	const swap = "memory.memsw.limit_in_bytes"
 	if _, err := os.Stat(filepath.Join(c.dirs["memory"], swap)); err != nil {
@@ -150,8 +150,8 @@ func (c *cgroup) limit2(l proposal.Limits) error {
 	return errors.Join(errs...)
 }
 
-// enter moves the calling thread into a v1 cgroup, so that the process it starts
-// next is born there. On v2 the process is cloned into the directory instead.
+// enter moves the calling thread into a v1 cgroup, so that the process it starts next
+// starts in it. On v2 the process is cloned into the directory instead.
 func (c *cgroup) enter() error {
 	if c.v2 {
 		return nil
@@ -165,7 +165,8 @@ func (c *cgroup) enter() error {
 	return nil
 }
 
-// clockTick is the unit of cpuacct.stat: USER_HZ is 100 on every architecture of ours.
+// clockTick is the unit of cpuacct.stat: USER_HZ is 100 on every supported
+// architecture.
 const clockTick = 10 * time.Millisecond
 
 // A usage is a reading of the counters.
@@ -198,8 +199,8 @@ func (c *cgroup) usage() usage {
 	}
 }
 
-// resetPeak starts a new measurement of the peak. Where the kernel cannot (v2
-// before Linux 6.12) the peak is that of the whole run.
+// resetPeak starts a new measurement of the peak. If the kernel does not support that
+// (v2 before Linux 6.12), the peak is that of the whole run.
 func (c *cgroup) resetPeak() {
 	if c.v2 {
 		_ = c.put("memory", "memory.peak", "reset")
@@ -215,7 +216,7 @@ func (c *cgroup) peak() proposal.Bytes {
 	return proposal.Bytes(number(c.get("memory", "memory.max_usage_in_bytes")))
 }
 
-// kill sends SIGKILL to all that is in the cgroup and reports whether it is empty.
+// kill sends SIGKILL to every process in the cgroup and reports whether it is empty.
 func (c *cgroup) kill() bool {
 	if c.v2 && c.put("memory", "cgroup.kill", "1") == nil {
 		return c.get("pids", "cgroup.procs") == ""
@@ -224,7 +225,7 @@ func (c *cgroup) kill() bool {
 	empty := true
 	for _, text := range pids {
 		pid, err := strconv.Atoi(text)
-		if err != nil || pid == os.Getpid() { // our launcher's thread is listed as us
+		if err != nil || pid == os.Getpid() { // our launcher's thread is listed with our process id
 			continue
 		}
 		empty = false
@@ -233,8 +234,8 @@ func (c *cgroup) kill() bool {
 	return empty
 }
 
-// remove removes the cgroup; a v1 directory may stay busy for a moment after its
-// last thread has gone.
+// remove removes the cgroup. A v1 directory may stay busy for a moment after its last
+// thread is gone.
 func (c *cgroup) remove() error {
 	var last error
 	for _, dir := range c.dirs {
@@ -270,8 +271,8 @@ func field(text, name string) int64 {
 	return 0
 }
 
-// attach makes a process that is started with attr be born in the cgroup: on v2
-// cloned into it, on v1 by its parent thread, which has entered it.
+// attach makes a process that is started with attr start in the cgroup: on v2 it is
+// cloned into it, on v1 it inherits it from its parent thread, which has entered it.
 func (c *cgroup) attach(attr *syscall.SysProcAttr) (func() error, error) {
 	if !c.v2 {
 		return func() error { return nil }, nil
@@ -284,8 +285,8 @@ func (c *cgroup) attach(attr *syscall.SysProcAttr) (func() error, error) {
 	return dir.Close, nil
 }
 
-// eachProcess calls f with every process in the cgroup but ourselves. A cgroup that
-// cannot be read or holds none is an error: nobody has looked at anything then.
+// eachProcess calls f with every process in the cgroup except for this one. A cgroup
+// that cannot be read or is empty is an error, because then nothing was checked.
 func (c *cgroup) eachProcess(f func(pid string) error) error {
 	data, err := os.ReadFile(filepath.Join(c.dirs["pids"], "cgroup.procs"))
 	if err != nil {

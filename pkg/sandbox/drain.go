@@ -16,7 +16,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// What is kept of each stream. The two halves of 200 commands' streams stay below
+// What is kept of each stream. The heads and tails of 200 commands' streams stay within
 // fumehood's own memory budget.
 const (
 	keptHead = 64 << 10
@@ -26,17 +26,17 @@ const (
 	readSize = 256 << 10
 )
 
-// A drain reads one stream to its end, however long it is: it counts and hashes
-// all bytes, keeps the first and the last, and writes them to a file up to a cap.
-// A command never waits for us but for the speed of this loop.
+// A drain reads one stream to its end, however long it is. It counts and hashes all bytes,
+// keeps the first and the last, and writes them to a file up to a limit. A command waits
+// for fumehood only as long as this loop takes.
 type drain struct {
 	read  *os.File
-	write *os.File // the sandbox's end; ours is closed once it has been handed over
+	write *os.File // the sandbox's end; our copy is closed once it has been passed on
 	done  chan struct{}
 
 	total *atomic.Int64 // shared by both streams
 	most  int64
-	over  func() // called once when total passes most
+	over  func() // called once when total exceeds most
 
 	sum    hash.Hash
 	bytes  int64
@@ -53,7 +53,8 @@ func newDrain(path string, total *atomic.Int64, most int64, over func()) (*drain
 	if err != nil {
 		return nil, err
 	}
-	// A larger pipe lets a flood through in fewer turns; without the right it stays 64 KiB.
+	// A larger pipe lets a flood through in fewer reads; without permission it stays at 64
+	// KiB.
 	_, _ = unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, pipeSize)
 	return &drain{
 		read: r, write: w, done: make(chan struct{}), total: total, most: most, over: over,
@@ -92,8 +93,8 @@ func (d *drain) take(p []byte) {
 	}
 }
 
-// store writes to the file up to its cap. A file that cannot be written, as on a
-// full disk, ends there; the count in the Result says how much it has.
+// store writes to the file up to its limit. If the file cannot be written, as on a full
+// disk, it ends there; the count in the Result says how much it contains.
 func (d *drain) store(p []byte) {
 	if d.path == "" || d.full || d.inFile >= fileMost {
 		return
@@ -118,8 +119,8 @@ func (d *drain) close() {
 	}
 }
 
-// finish waits for the stream's end. All writers are dead by now; if an end does
-// not come all the same, what was read until then stands.
+// finish waits for the stream's end. All writers are dead by now; if the end still does not
+// come, the result is what was read until then.
 func (d *drain) finish(grace time.Duration) proposal.Stream {
 	_ = d.read.SetReadDeadline(time.Now().Add(grace))
 	<-d.done
@@ -144,7 +145,7 @@ func (d *drain) abandon() {
 // A ring keeps the last keptTail bytes written to it.
 type ring struct {
 	buf  []byte
-	next int // where the oldest byte is once buf is full
+	next int // the index of the oldest byte once buf is full
 }
 
 func (r *ring) write(p []byte) {
@@ -169,7 +170,7 @@ func (r *ring) bytes() []byte {
 	return append(append([]byte(nil), r.buf[r.next:]...), r.buf[:r.next]...)
 }
 
-// feed gives a command its stdin. A command that does not read it is no error.
+// feed writes a command's stdin. It is not an error if the command does not read it.
 func feed(w *os.File, text string) {
 	_, _ = io.WriteString(w, text)
 	_ = w.Close()

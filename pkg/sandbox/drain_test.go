@@ -35,7 +35,7 @@ func drained(t testing.TB, text []byte, path string, most int64, over func()) pr
 }
 
 // Whatever the length, all bytes are counted and hashed, and Head and Tail are the
-// first and last bytes without a byte twice.
+// first and last bytes without overlap.
 func TestDrain(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, keptHead - 1, keptHead, keptHead + 1, keptHead + keptTail, keptHead + keptTail + 1, 5*keptTail + 77} {

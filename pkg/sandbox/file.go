@@ -12,13 +12,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// outputsOf is the folder of the artifacts for what name brings out.
+// outputsOf returns the artifacts directory for the outputs of name.
 func outputsOf(name string) string { return name + ".outputs" }
 
 // Put writes data to a new or existing regular file of the workspace, between two
-// commands. Missing directories are made; all that is new belongs to the commands' user.
-// The Result has one Output, refused where the file cannot be written, and the Changes.
-// An error ends the Runner, as Run's does.
+// commands. It makes missing directories; everything new belongs to the commands' user.
+// The Result has the Changes and one Output, which is refused if the file cannot be
+// written. An error ends the Runner, as in Run.
 func (r *Runner) Put(ctx context.Context, path string, data []byte) (proposal.Result, error) {
 	return r.between(ctx, func(s *instance, result *proposal.Result) (err error) {
 		out := proposal.Output{Path: path, Bytes: int64(len(data))}
@@ -38,8 +38,8 @@ func (r *Runner) Put(ctx context.Context, path string, data []byte) (proposal.Re
 	})
 }
 
-// Take brings the regular file at path out to Artifacts/NAME.outputs. The Result has one
-// Output. name must be one that no command and no other Take has.
+// Take copies the regular file at path to Artifacts/NAME.outputs. The Result has one
+// Output. name must be used by no command and no other Take.
 func (r *Runner) Take(ctx context.Context, name, path string) (proposal.Result, error) {
 	return r.between(ctx, func(s *instance, result *proposal.Result) error {
 		result.Outputs = append(result.Outputs, s.take(name, path))
@@ -56,8 +56,7 @@ func (s *instance) take(name, path string) proposal.Output {
 }
 
 // List returns as Changes the files of the workspace that match pattern, in the syntax of
-// path.Match: at most 10,000, the rest is counted. A pattern that is not valid matches
-// nothing.
+// path.Match: at most 10,000; the rest is counted. An invalid pattern matches nothing.
 func (r *Runner) List(ctx context.Context, pattern string) (proposal.Result, error) {
 	return r.between(ctx, func(s *instance, result *proposal.Result) (err error) {
 		result.Changes, err = s.init.list(pattern, listMost)
@@ -71,7 +70,7 @@ func (r *Runner) List(ctx context.Context, pattern string) (proposal.Result, err
 
 const listMost = 10_000
 
-// between does something in the sandbox while no command runs.
+// between calls do in the sandbox while no command runs.
 func (r *Runner) between(ctx context.Context, do func(*instance, *proposal.Result) error) (proposal.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

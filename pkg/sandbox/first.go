@@ -24,17 +24,17 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// gVisor's kernel does not ask about the first program of a command, because it is
-// not started by a program. Where it is plainly a binary of the root file system, it
-// is judged here: both its path and its content are known on the host and cannot
-// change. Everything else, a script or what the workspace holds, goes through guest
-// init, which becomes it by an execve that the kernel asks about: 3 ms for never
-// having to know better than the kernel which file a name means.
+// gVisor's kernel does not ask about the first program of a command, because no
+// program starts it. If it is clearly a binary of the root file system, it is decided
+// here: both its path and its content are known on the host and cannot change.
+// Everything else, such as a script or a file of the workspace, goes through guest
+// init, which execs it, so that the kernel asks. That costs 3 ms, and fumehood never
+// has to know better than the kernel which file a name means.
 
 var errNotFound = errors.New("executable file not found in $PATH")
 
-// program reports whether the command's first process is a program that starts what it
-// likes, and is started without init between.
+// program reports whether the command's first process is a program, not a shell or a
+// launcher, and is started without init in between.
 func (c *command) program() bool {
 	if c.x.Text != "" || c.x.Launches || c.lowered() {
 		return false
@@ -43,9 +43,9 @@ func (c *command) program() bool {
 	return err == nil
 }
 
-// first judges the first program and returns what to start.
+// first decides the first program and returns what to start.
 //
-// started is to be called with the process's id, or 0 when it could not be started.
+// started must be called with the process's id, or 0 if it could not be started.
 func (g *gate) first(c *command) (program string, argv []string, started func(int), err error) {
 	started = func(int) {}
 	if c.lowered() {
@@ -75,7 +75,7 @@ func (g *gate) first(c *command) (program string, argv []string, started func(in
 	return inside, c.argv(), started, nil
 }
 
-// What of argv an Exec shows, as package monitor's does.
+// How much of argv an Exec contains, as in package monitor.
 const (
 	wordsMost = 256
 	wordMost  = 1024
@@ -108,7 +108,7 @@ func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
 	return x, nil
 }
 
-// elfFacts are what the kernel would say of a file of the root file system.
+// elfFacts returns what the kernel would report about a file of the root file system.
 func elfFacts(host string) (*proposal.ELF, error) {
 	f, err := os.Open(host)
 	if err != nil {
@@ -122,7 +122,7 @@ func elfFacts(host string) (*proposal.ELF, error) {
 type root struct {
 	binds []Bind
 	links map[string]string
-	trees []string // places that are not part of it
+	trees []string // directories that are not part of it
 }
 
 func (o Options) root() root {
@@ -133,8 +133,8 @@ func (o Options) root() root {
 	return r
 }
 
-// program finds the binary that a name means to the kernel with this PATH. The error
-// is errNotFound when there is surely none.
+// program finds the binary that the kernel would find for a name with this PATH. It
+// returns errNotFound if there certainly is none.
 func (r root) program(name, dirs string) (inside, host string, err error) {
 	if strings.Contains(name, "/") {
 		return r.binary(name)
@@ -200,7 +200,7 @@ func (r root) resolve(name string) (inside, host string, err error) {
 	return done, host, nil
 }
 
-// look returns the host's path of one inside whose folder is resolved, and the
+// look returns the host's path of an inside path whose directory is resolved, and the
 // target if it is a link.
 func (r root) look(name string) (host, target string, err error) {
 	if target, ok := r.links[name]; ok {
@@ -217,7 +217,7 @@ func (r root) look(name string) (host, target string, err error) {
 			best = b
 		}
 		if name != b.Target && within(b.Target, name) && best.Target == "" {
-			host = "/" // a folder of the skeleton, on the way to a bind
+			host = "/" // a directory of the skeleton, on the way to a bind
 		}
 	}
 	if best.Target == "" {
@@ -240,13 +240,13 @@ func (r root) look(name string) (host, target string, err error) {
 	return host, target, err
 }
 
-// within reports whether name is folder or lies below it.
+// within reports whether name is folder or below it.
 func within(name, folder string) bool {
 	return name == folder || strings.HasPrefix(name, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// A hostFile names a file's content on the host for as long as nobody sets clocks
-// back, as root could.
+// A hostFile identifies a file's content on the host, as long as no process sets the
+// clock back, which root could do.
 type hostFile struct {
 	dev, ino uint64
 	size     int64
@@ -256,7 +256,7 @@ type hostFile struct {
 
 var digests sync.Map // hostFile → string
 
-// fileDigest is the digest of a file of the root file system.
+// fileDigest returns the digest of a file of the root file system.
 func fileDigest(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

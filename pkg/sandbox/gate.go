@@ -19,27 +19,27 @@ import (
 )
 
 // A gate is the exec gate and the monitor of one sandbox. Its methods do nothing on
-// nil, which is what a sandbox has with Options.UnwatchedUnsafe.
+// nil, which a sandbox with Options.UnwatchedUnsafe has.
 type gate struct {
 	s       *instance
 	monitor *monitor.Monitor
 	path    string
 	same    sameIndex
 	nudges  *control.Conn
-	told    map[byte]bool // by the kernel about the gate, beside it
+	told    map[byte]bool // reported by the kernel about the gate, on the FIFO
 
 	mu      sync.Mutex
 	running *command
 }
 
-// errRefused is why the first program of a command was not started.
+// errRefused means that the first program of a command was refused.
 var errRefused = errors.New("policy refuses the program")
 
 func newGate(s *instance) (*gate, error) {
 	if !s.o.watched() {
 		return nil, nil
 	}
-	// In the folder with the short path: a socket's has at most 107 bytes.
+	// In the directory with the short path: a socket's path has at most 107 bytes.
 	g := &gate{s: s, path: filepath.Join(s.root.Path, "gate"), told: map[byte]bool{}}
 	g.same.roots = s.o.root()
 	var err error
@@ -61,7 +61,7 @@ func (g *gate) budget() int {
 	return DefaultEvents
 }
 
-// flood ends the command that causes too many events.
+// flood ends a command that causes too many events.
 func (g *gate) flood() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,7 +71,7 @@ func (g *gate) flood() {
 	}
 }
 
-// stray ends the command whose own shell connects to the network.
+// stray ends a command whose own shell connects to the network.
 func (g *gate) stray(e proposal.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,8 +123,8 @@ func (g *gate) failed() <-chan struct{} {
 	return g.monitor.Failed()
 }
 
-// nudge has the kernel look at what the monitor sent. Asking for the sessions' state
-// asks every sink for its own. A kernel that has given the gate up never obeys.
+// nudge makes the kernel read what the monitor sent: a request for the sessions' state
+// asks every sink for its own state. A kernel whose gate has given up never obeys.
 func (g *gate) nudge() error {
 	if _, err := g.nudges.TraceSessions(); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (g *gate) nudge() error {
 	return nil
 }
 
-// givenUp reports whether the kernel has said that it refuses everything.
+// givenUp reports whether the kernel has reported that it refuses everything.
 func (g *gate) givenUp() bool { return g.told[sinkSlow] || g.told[sinkGone] || g.told[sinkProtocol] }
 
 func (g *gate) begin(c *command) error {
@@ -156,8 +156,8 @@ func (g *gate) begin(c *command) error {
 	return stop("sandbox.crashed", "the sandbox ended between two commands"+g.s.said(), "run fumehood doctor", err)
 }
 
-// end gets the last word about a command of which nothing is left, and fills in what
-// the sandbox knows of it. An error means that the gate no longer stands.
+// end gets the kernel's last message about a command with no processes left, and fills
+// in what the sandbox knows about the command. An error means that the gate has failed.
 func (g *gate) end(c *command, r *proposal.Result, told map[byte]bool) error {
 	if g == nil {
 		return nil
@@ -177,9 +177,9 @@ func (g *gate) end(c *command, r *proposal.Result, told map[byte]bool) error {
 	return nil
 }
 
-// why is the reason that the gate fell: the monitor's own, or the kernel's that gave
-// up on the monitor. It is nil when the whole sandbox died: its socket's end is not the
-// reason of anything then.
+// why returns why the gate failed: the monitor's own error, or the kernel's reason to
+// give up on the monitor. It returns nil if the whole sandbox died: the closed socket
+// is then not the cause.
 func (g *gate) why(err error) error {
 	for end := time.Now().Add(fallGrace); !g.s.dead() && g.unexplained() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		maps.Copy(g.told, g.s.watch.hits())
@@ -197,8 +197,8 @@ func (g *gate) why(err error) error {
 	return stop("gate.gone", "the sandbox's kernel does not speak with the exec gate", "run fumehood doctor", err)
 }
 
-// unexplained reports whether nothing but the sandbox's death, which we may learn of
-// later than of the connection's end, would explain why the gate fell.
+// unexplained reports whether only the sandbox's death would explain why the gate
+// failed. The death may be noticed later than the end of the connection.
 func (g *gate) unexplained() bool {
 	var fallen *proposal.StopError
 	return !g.givenUp() && (!errors.As(g.monitor.Err(), &fallen) || fallen.Code == "gate.gone")

@@ -20,8 +20,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// stopped runs text, which must end the run with a code, with nothing run by the
-// canary, and with no further command.
+// stopped runs text, which must end the run with a code, without the canary
+// running and without a further command.
 func stopped(t *testing.T, r *Runner, text, code string) {
 	t.Helper()
 	begin := time.Now()
@@ -57,7 +57,7 @@ func TestDeciderStalls(t *testing.T) {
 	stopped(t, testRunner(t, o), "/opt/bin/canary; echo code $?; sleep 1000", "gate.slow")
 }
 
-// So does one that stalls on the first program.
+// A decider that stalls on the first program does the same.
 func TestDeciderStallsFirst(t *testing.T) {
 	t.Parallel()
 	o, _ := gatedOptions(t)
@@ -83,8 +83,8 @@ func TestGateDies(t *testing.T) {
 	stopped(t, r, "/usr/bin/true; /opt/bin/canary; sleep 1000", "gate.gone")
 }
 
-// A recorder that no longer takes anything ends the run when the kernel's patience
-// ends: nothing is dropped unseen.
+// A recorder that stops reading ends the run when the kernel's time limit passes:
+// nothing is dropped silently.
 func TestRecorderStalls(t *testing.T) {
 	t.Parallel()
 	o, _ := gatedOptions(t)
@@ -124,8 +124,8 @@ func TestEventFlood(t *testing.T) {
 	}
 }
 
-// Whatever a supervisor says that is not the answer to the question, the kernel
-// refuses, from then on, and says why on the FIFO.
+// If a supervisor sends anything other than the answer to the question, the kernel
+// refuses everything from then on, and reports why on the FIFO.
 func TestKernelFailsClosed(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -167,8 +167,8 @@ func TestKernelFailsClosed(t *testing.T) {
 	}
 }
 
-// bare runs two execs in a sandbox whose gate is the test's and whose kernel has
-// patience.
+// bare runs two execs in a sandbox whose gate is the test's and whose kernel waits
+// for patience.
 func bare(t *testing.T, patience time.Duration, answer func(*net.UnixConn, uint64)) (string, map[byte]bool) {
 	t.Helper()
 	o := testOptions(t)
@@ -214,8 +214,8 @@ func supervise(listener *net.UnixListener, answer func(*net.UnixConn, uint64)) {
 	}
 }
 
-// A sink that cannot connect, or a session with a point that does not exist, keeps
-// the sandbox from starting.
+// A sandbox does not start if a sink cannot connect, or if a session has a point
+// that does not exist.
 func TestNoGateNoRun(t *testing.T) {
 	t.Parallel()
 	o, _ := gatedOptions(t)
@@ -236,7 +236,8 @@ func TestNoGateNoRun(t *testing.T) {
 	}
 }
 
-// All points that the session names exist: runsc would run the sandbox unwatched.
+// All points of the session exist: otherwise runsc would run the sandbox
+// unwatched.
 func TestPoints(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command(testOptions(t).Runsc, "trace", "metadata").Output()

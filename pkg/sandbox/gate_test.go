@@ -21,7 +21,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A recorder keeps what the gate asked and told.
+// A recorder keeps the gate's questions and events.
 type recorder struct {
 	mu     sync.Mutex
 	decide func(proposal.Exec) proposal.ExecDecision
@@ -72,7 +72,7 @@ const (
 	tricks = "/opt/bin/tricks"
 )
 
-// deny is a policy like the built-in one in small: no canary by any name, no loader,
+// deny is a small policy like the built-in one: no canary under any name, no loader,
 // nothing that a command wrote, nothing without a name.
 func deny(x proposal.Exec) proposal.ExecDecision {
 	d := proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}, Cacheable: len(x.Env) == 0}
@@ -93,7 +93,7 @@ func allow(proposal.Exec) proposal.ExecDecision {
 	return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}}
 }
 
-var built string // the folder that buildOnce made
+var built string // the directory that buildOnce made
 
 var buildOnce = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "fumehood-test-")
@@ -119,7 +119,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// gatedOptions show the canary and the tricks in /opt/bin, part of the root.
+// gatedOptions make the canary and the tricks visible in /opt/bin, as part of the
+// root.
 func gatedOptions(t testing.TB) (Options, *recorder) {
 	t.Helper()
 	dir, err := buildOnce()
@@ -152,8 +153,8 @@ func play(t testing.TB, r *Runner, text string, kinds ...string) (string, propos
 }
 
 // A program that the text never names is refused whatever starts it, and it is
-// recorded. The same text runs it when everything is allowed, so that no test passes
-// because the launcher does not work here.
+// recorded. The same text runs the program if everything is allowed, so that no test
+// passes just because the launcher does not work here.
 func TestLaunchers(t *testing.T) {
 	t.Parallel()
 	r, rec := gated(t)
@@ -208,8 +209,8 @@ func TestLaunchers(t *testing.T) {
 	}
 }
 
-// The same program by another way is still that program, or lies where nothing may
-// run from.
+// The same program reached in another way is still that program, or is where nothing
+// may be executed.
 func TestTricks(t *testing.T) {
 	t.Parallel()
 	o, rec := gatedOptions(t)
@@ -219,9 +220,9 @@ func TestTricks(t *testing.T) {
 	r := testRunner(t, o)
 	for _, test := range []struct {
 		name, text string
-		path       string // that is refused
+		path       string // the refused path
 		reason     string
-		dynamic    bool // runs even so where a static program does not
+		dynamic    bool // also runs where a static program does not
 	}{
 		{name: "loader", text: "/lib64/ld-linux-x86-64.so.2 /usr/bin/id", path: "ld-linux", reason: "loader"},
 		{name: "loader by link", text: "ln -s /lib64/ld-linux-x86-64.so.2 l; ./l /usr/bin/id", path: "ld-linux", reason: "loader"},
@@ -270,7 +271,7 @@ func TestTricks(t *testing.T) {
 	}
 }
 
-// restore makes what the workspace brought along anew.
+// restore recreates what the workspace came with.
 const restore = "cp /opt/bin/canary brought; "
 
 func readFile(t testing.TB, name string) []byte {
@@ -282,9 +283,9 @@ func readFile(t testing.TB, name string) []byte {
 	return b
 }
 
-// A thread that swaps what a name means never has the refused program run: what is
-// judged is the file that was opened. Where the content itself is a command's to
-// change, the place is refused.
+// A thread that changes what a name refers to never gets the refused program to run:
+// the decision is about the file that was opened. Where a command can change the
+// content itself, the location is refused.
 func TestSwap(t *testing.T) {
 	t.Parallel()
 	attempts := sample.Rounds(t, 300, 30, 30)
@@ -316,7 +317,8 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// Arguments are told in part and bound in whole; of variables only names are told.
+// Arguments are sent in part, and the digest covers all of them; of variables only
+// names are sent.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	r, rec := gated(t)
@@ -344,7 +346,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Values of variables stay in the sandbox, whoever gave them.
+// Values of variables stay in the sandbox, wherever they come from.
 func TestValuesStay(t *testing.T) {
 	t.Parallel()
 	r, rec := gated(t)
@@ -360,7 +362,7 @@ func TestValuesStay(t *testing.T) {
 	}
 }
 
-// A grant lets a command run what it built; then that is what is recorded.
+// A grant lets a command run what it built, and this is recorded.
 func TestGrant(t *testing.T) {
 	t.Parallel()
 	r, rec := gated(t)
@@ -378,7 +380,7 @@ func TestGrant(t *testing.T) {
 	}
 }
 
-// The first program is judged too, by whichever way it is started.
+// The first program is decided too, in whichever way it is started.
 func TestFirst(t *testing.T) {
 	t.Parallel()
 	o, rec := gatedOptions(t)

@@ -20,9 +20,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
 
-// An initClient asks guest init. Every answer is treated as written by an
-// attacker: line lengths, counts and sizes are bounded, strings are unquoted
-// strictly, and an answer that does not fit the question is an error.
+// An initClient sends requests to guest init. It treats every answer as written
+// by an attacker: line lengths, counts and sizes are bounded, strings are
+// unquoted strictly, and an answer that does not match the request is an error.
 type initClient struct {
 	requests *os.File
 	answers  *os.File
@@ -71,7 +71,7 @@ func (c *initClient) ask(grace time.Duration, request string) error {
 	return err
 }
 
-// answer reads lines until "ok N" and hands each line before it to each.
+// answer reads lines until "ok N" and passes each line before it to each.
 func (c *initClient) answer(each func(words []string) error) ([]string, error) {
 	for {
 		line, err := c.line()
@@ -107,7 +107,7 @@ func one(words []string, err error) (int64, error) {
 	return n, nil
 }
 
-// sweep kills what a command left behind and returns how many processes it was.
+// sweep kills what a command left behind and returns the number of processes.
 func (c *initClient) sweep(grace time.Duration) (int, error) {
 	if err := c.ask(grace, "sweep"); err != nil {
 		return 0, err
@@ -124,7 +124,7 @@ var (
 	fileTypes   = map[string]bool{"file": true, "dir": true, "symlink": true, "other": true}
 )
 
-// changes lists what became of the workspace since the last call.
+// changes lists what changed in the workspace since the last call.
 func (c *initClient) changes() (proposal.Changes, error) {
 	list := proposal.Changes{Files: []proposal.Change{}}
 	if err := c.ask(askGrace, "changes "+strconv.Itoa(changesMost)); err != nil {
@@ -151,7 +151,7 @@ func sizeAndPath(size, quoted string) (int64, string, error) {
 	return n, path, err
 }
 
-// A refusal is what init answers about one file, in step with us.
+// A refusal is init's error about one file; the protocol is still in step.
 type refusal struct{ message string }
 
 func (r *refusal) Error() string { return "guest init: " + r.message }
@@ -164,7 +164,8 @@ func refusalOf(line string) error {
 	return &refusal{said}
 }
 
-// write writes data to path. What init refuses is said; an error is a lost init.
+// write writes data to path. refused is init's reason if it refuses; an error
+// means that init is lost.
 func (c *initClient) write(path string, data []byte) (refused string, err error) {
 	if err := c.ask(askGrace, fmt.Sprintf("write %d %q", len(data), path)); err != nil {
 		return "", err
@@ -180,13 +181,13 @@ func (c *initClient) write(path string, data []byte) (refused string, err error)
 	return "", err
 }
 
-// glob lists what in the workspace matches a declared output.
+// glob lists the files in the workspace that match a declared output.
 func (c *initClient) glob(pattern string, most int) ([]proposal.Change, error) {
 	list, err := c.list(pattern, most)
 	return list.Files, err
 }
 
-// list is glob with the number of those that are left out.
+// list is glob with the number of omitted files.
 func (c *initClient) list(pattern string, most int) (proposal.Changes, error) {
 	found := []proposal.Change{}
 	if err := c.ask(askGrace, fmt.Sprintf("glob %d %q", most, pattern)); err != nil {
@@ -204,7 +205,7 @@ func (c *initClient) list(pattern string, most int) (proposal.Changes, error) {
 	return proposal.Changes{Files: found, Omitted: int(omitted)}, err
 }
 
-// copyFile brings one regular file of at most max bytes out into w.
+// copyFile copies one regular file of at most most bytes to w.
 func (c *initClient) copyFile(path string, most int64, w io.Writer) (int64, error) {
 	if err := c.ask(askGrace, fmt.Sprintf("read %d %q", most, path)); err != nil {
 		return 0, err
@@ -223,7 +224,8 @@ func (c *initClient) copyFile(path string, most int64, w io.Writer) (int64, erro
 	}
 	n, err := io.CopyN(w, c.read, size)
 	if err != nil {
-		// Keep in step with init: what it still sends is not an answer to come.
+		// Keep in step with init: the rest that it still sends is not the next
+		// answer.
 		_, lost := io.CopyN(io.Discard, c.read, size-n)
 		err = errors.Join(err, lost)
 	}

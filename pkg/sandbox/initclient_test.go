@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// answering returns a client whose init says text, whatever it is asked.
+// answering returns a client whose init answers text to every request.
 func answering(t testing.TB, text string) *initClient {
 	t.Helper()
 	requests, toInit, err := os.Pipe()
@@ -30,8 +30,8 @@ func answering(t testing.TB, text string) *initClient {
 	return c
 }
 
-// What runs as root inside could write anything into the answers: each of these is
-// an error, and none is believed in part.
+// A process that runs as root inside could write anything into the answers: each
+// of these is an error, and no part of it is used.
 func TestHostileAnswers(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":          "",

@@ -36,10 +36,10 @@ type instance struct {
 	gone     chan struct{} // closed when runsc has ended
 	init     *initClient
 	watch    *watch
-	gate     *gate           // nil when nothing asks or is told
-	limited  proposal.Limits // what the cgroup has
+	gate     *gate           // nil without gate and monitor
+	limited  proposal.Limits // the cgroup's current limits
 	stderr   *tailBuffer
-	undo     []func() error // in the order made; run backwards
+	undo     []func() error // in the order made; run in reverse
 }
 
 // start makes a sandbox and waits until its init is ready.
@@ -66,14 +66,14 @@ func (s *instance) begin(ctx context.Context) error {
 	return s.attest(version)
 }
 
-// runscFlags hold for every sandbox; facts about each are in the package comment.
+// runscFlags apply to every sandbox; the package comment explains them.
 func (s *instance) runscFlags() []string {
 	return []string{
 		"--root=" + s.root.Path,
 		"--platform=systrap",
 		"--network=" + s.network(),
-		"--ignore-cgroups", // we made and entered them ourselves
-		"--overlay2=none",  // guest init mounts the overlays, so that it can tell what changed
+		"--ignore-cgroups", // fumehood has made and entered them
+		"--overlay2=none",  // guest init mounts the overlays, so that it can report changes
 		"--file-access-mounts=exclusive",
 		"--host-uds=none",
 		"--host-fifo=none",
@@ -123,7 +123,7 @@ func (s *instance) launch() error {
 	return nil
 }
 
-// attest checks from inside and outside that this is gVisor, and ours.
+// attest checks from inside and outside that this is gVisor, and our build of it.
 func (s *instance) attest(version string) error {
 	if !strings.Contains(version, "-gvisor ") {
 		return stop("sandbox.not-gvisor", fmt.Sprintf("the sandbox's kernel calls itself %q, not gVisor", version), "do not replace runsc; run fumehood doctor", nil)
@@ -142,7 +142,7 @@ func (s *instance) attest(version string) error {
 	return s.cgroup.eachProcess(func(pid string) error {
 		exe, err := os.Stat("/proc/" + pid + "/exe")
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-			return nil // gone meanwhile
+			return nil // it has ended meanwhile
 		}
 		if err != nil {
 			return err
@@ -175,7 +175,7 @@ func (s *instance) dead() bool {
 
 // end kills whatever is left in the sandbox and waits until runsc is gone.
 func (s *instance) end() error {
-	// runsc's death is the sandbox's too, even if the cgroup could not be read.
+	// runsc's death also ends the sandbox, even if the cgroup could not be read.
 	_ = s.cmd.Process.Kill()
 	for !s.cgroup.kill() {
 		select {
@@ -190,7 +190,7 @@ func (s *instance) end() error {
 
 func (s *instance) onClose(f func() error) { s.undo = append(s.undo, f) }
 
-// close undoes everything in reverse order. It may be called once.
+// close undoes everything in reverse order. It must be called at most once.
 func (s *instance) close() error {
 	var err error
 	for i := len(s.undo) - 1; i >= 0; i-- {
@@ -199,7 +199,7 @@ func (s *instance) close() error {
 	return err
 }
 
-// describe turns a failed start into one message with what runsc said.
+// describe combines a failed start and runsc's output into one error.
 func (s *instance) describe(err error) error {
 	var known *proposal.StopError
 	if errors.As(err, &known) {

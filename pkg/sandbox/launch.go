@@ -14,22 +14,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A launcher starts runsc from a thread of its own, because four things that runsc
-// must inherit belong to a thread: the v1 cgroups (entering them costs 10–20 ms,
-// here off the critical path), a private mount namespace for the read-only view of
-// the workspace, no_new_privs, and the parent-death signal, which fires when the
-// *thread* that forked dies, not the process.
+// A launcher starts runsc from a separate thread, because four things that runsc
+// must inherit belong to a thread: the v1 cgroups (entering them takes 10–20 ms,
+// which is off the critical path here), a private mount namespace for the read-only
+// view of the workspace, no_new_privs, and the parent-death signal, which fires
+// when the *thread* that forked dies, not the process.
 //
 // The thread lives exactly as long as the sandbox.
 type launcher struct {
 	ready chan error     // one value: the thread is prepared
 	start chan *exec.Cmd // the process to start, once
-	begun chan error     // one value: it was started
-	end   chan struct{}  // closed: let the thread go
+	begun chan error     // one value: the process was started
+	end   chan struct{}  // closed: release the thread
 	gone  chan struct{}  // closed: the thread has ended
 }
 
-// newLauncher begins to prepare the thread; errors arrive with the first launch.
+// newLauncher starts to prepare the thread; errors are returned by the first
+// launch.
 func newLauncher(prepare func() error) *launcher {
 	l := &launcher{
 		ready: make(chan error, 1), start: make(chan *exec.Cmd), begun: make(chan error, 1),
@@ -42,15 +43,15 @@ func newLauncher(prepare func() error) *launcher {
 func (l *launcher) run(prepare func() error) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
-		// The main thread cannot end: it would stay in the cgroup. Hold it, so that
-		// the next goroutine gets another one.
+		// The main thread cannot end: it would stay in the cgroup. Lock it, so that
+		// the next goroutine gets another thread.
 		done := make(chan struct{})
 		go func() { defer close(done); l.run(prepare) }()
 		<-done
 		runtime.UnlockOSThread()
 		return
 	}
-	defer close(l.gone) // and, the lock being held, the thread ends with this goroutine
+	defer close(l.gone) // because the thread is locked, it ends with this goroutine
 	l.ready <- prepare()
 	select {
 	case cmd := <-l.start:
@@ -75,9 +76,9 @@ func (l *launcher) close() {
 	<-l.gone
 }
 
-// A view is how the host's trees reach the sandbox: as read-only mounts in a mount
+// A view gives the sandbox the host's trees: as read-only mounts in a mount
 // namespace that only the launcher's thread and its children see. So not even
-// runsc's own processes hold a writable path to the workspace.
+// runsc's own processes have a writable path to the workspace.
 type view struct {
 	trees []Bind
 	dir   string // the mounts are made at dir/0, dir/1 …
@@ -102,8 +103,8 @@ func (v view) enter() error {
 	return nil
 }
 
-// mount shows source read-only at target. Whatever is mounted below source stays
-// out, so a mount inside the workspace cannot leak in.
+// mount mounts source read-only at target. Mounts below source are not included, so
+// a mount inside the workspace cannot leak in.
 func (v view) mount(source, target string) error {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil {
@@ -124,9 +125,9 @@ func (v view) mount(source, target string) error {
 	return nil
 }
 
-// identityMap returns a user namespace that shows root's files as guestID's and
-// the other way round. A workspace that root checked out is so writable for the
-// unprivileged user inside without changing a byte of it.
+// identityMap returns a user namespace that maps root's files to guestID and vice
+// versa. A workspace that root checked out is thus writable for the unprivileged
+// user inside, without any change to it.
 func identityMap() (*os.File, error) {
 	maps := []syscall.SysProcIDMap{
 		{ContainerID: 0, HostID: guestID, Size: 1},
@@ -134,7 +135,7 @@ func identityMap() (*os.File, error) {
 		{ContainerID: guestID, HostID: 0, Size: 1},
 		{ContainerID: guestID + 1, HostID: guestID + 1, Size: 1 << 30},
 	}
-	// The child only holds the namespace open until we have it.
+	// The child only keeps the namespace open until we have opened it.
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func following(x proposal.Exec) proposal.ExecDecision {
 
 const id = "/usr/bin/id"
 
-// lineagesOf are those of the processes that asked for id.
+// lineagesOf returns the lineages of the processes that asked to run program.
 func (r *recorder) lineagesOf(program string) (list []uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +37,7 @@ func (r *recorder) lineagesOf(program string) (list []uint32) {
 	return list
 }
 
-// The kernel knows whose process it is, whatever forks and waits for whom.
+// The kernel knows each process's lineage, whatever forks and waits for whom.
 func TestLineage(t *testing.T) {
 	r, rec := gated(t)
 	for _, test := range []struct {
@@ -54,7 +54,7 @@ func TestLineage(t *testing.T) {
 		{"exec", "exec id", 1},
 		{"a trap", "trap id EXIT", 1},
 		{"make", "printf 'x:\\n\\t@id; true\\n' > Makefile; make -s x", 0},
-		{"a script", "printf 'id\\n' > s; chmod +x s; ./s", 1}, // bash runs it itself when the kernel will not
+		{"a script", "printf 'id\\n' > s; chmod +x s; ./s", 1}, // bash does it if the kernel does not
 		{"a script with a first line", "printf '#!/usr/bin/make -f\\nx:\\n\\t@id\\n' > m; chmod +x m; ./m", 0},
 		{"vfork", "/opt/bin/tricks vfork /usr/bin/id; sleep 0.2", 0},
 		{"a thread", "/opt/bin/tricks threads /usr/bin/id", 0},
@@ -77,8 +77,8 @@ os.wait()'; sleep 0.5`, 0},
 	}
 }
 
-// An answer to a program is not used for a text's process, which is asked about each
-// time, and an answer that a program has may be used for programs.
+// An answer to a program is not reused for a text's process, which is asked about
+// each time; an answer to a program may be reused for programs.
 func TestTextIsAskedEachTime(t *testing.T) {
 	r, rec := gated(t)
 	rec.reset(following)
@@ -117,8 +117,8 @@ func TestFirstProcess(t *testing.T) {
 	}
 }
 
-// All that xargs gives at once is there to be decided about, and what the text
-// changed of the environment.
+// Everything that xargs passes at once is available for the decision, and so are the
+// text's changes to the environment.
 func TestWholeArgv(t *testing.T) {
 	r, rec := gated(t)
 	rec.reset(following)
@@ -142,8 +142,8 @@ func TestWholeArgv(t *testing.T) {
 	}
 }
 
-// A shell that connects by itself, which no redirection that is allowed makes it do,
-// is ended; a program that connects is the network's affair.
+// A shell that connects by itself is ended: no allowed redirection makes it connect.
+// For a program that connects, the network's rules apply.
 func TestStray(t *testing.T) {
 	r, rec := gated(t)
 	for _, test := range []struct {

@@ -21,8 +21,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A sandbox with a namespace has that namespace's devices and their addresses, and what
-// it sends comes out of them and nowhere else: nothing here answers, so nothing connects.
+// A sandbox with a namespace has that namespace's devices and their addresses, and sends
+// only through them. No host answers here, so no connection succeeds.
 func TestNetns(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
@@ -60,7 +60,7 @@ func arp(tap *os.File) error {
 	}
 }
 
-// deadWire makes a namespace with a TAP that nobody answers on.
+// deadWire makes a namespace with a TAP on which no host answers.
 func deadWire(t *testing.T) (tap *os.File, path string) {
 	t.Helper()
 	type made struct {
@@ -69,7 +69,7 @@ func deadWire(t *testing.T) (tap *os.File, path string) {
 	}
 	c := make(chan made)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the namespace it is in
+		runtime.LockOSThread() // never unlocked: the thread ends, and with it its namespace
 		m := made{err: unix.Unshare(unix.CLONE_NEWNET)}
 		if m.err == nil {
 			m.tap, m.ns, m.err = tapHere()
@@ -108,7 +108,8 @@ func tapHere() (tap, ns *os.File, err error) {
 	return link.Fds[0], ns, err
 }
 
-// Files that a run lays into HOME are there, the commands' own, and theirs to change.
+// Files that a run puts into HOME exist, belong to the commands' user, and can be
+// changed.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)

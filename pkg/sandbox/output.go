@@ -18,15 +18,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// What a command may bring out.
+// Limits on a command's outputs.
 const (
 	outputsMost = 100
 	outputMost  = 32 << 20
 )
 
-// bring copies what matches one declared pattern to folder of the artifacts, as
-// regular files with our own modes. What is not a plain file of bounded size is
-// named and refused.
+// bring copies the files that match one declared pattern to folder of the
+// artifacts, as regular files with our own modes. Anything that is not a
+// regular file of bounded size is listed as refused.
 func (s *instance) bring(folder, pattern string) []proposal.Output {
 	found, err := s.init.glob(pattern, outputsMost)
 	if err != nil {
@@ -63,13 +63,13 @@ func (s *instance) bringOne(folder string, f proposal.Change) proposal.Output {
 	return out
 }
 
-// local reports whether a name that came from inside is a plain relative path.
+// local reports whether a name from inside is a plain relative path.
 func local(name string) bool {
 	return filepath.IsLocal(name) && path.Clean(name) == name && !strings.ContainsRune(name, 0)
 }
 
-// copyOut writes below Artifacts/folder. os.Root keeps a hostile name inside,
-// O_EXCL keeps it from reaching a file that stands.
+// copyOut writes below Artifacts/folder. os.Root confines a hostile name,
+// O_EXCL prevents overwriting an existing file.
 func (s *instance) copyOut(folder string, out *proposal.Output) error {
 	if err := os.MkdirAll(filepath.Join(s.o.Artifacts, folder), 0o700); err != nil {
 		return err

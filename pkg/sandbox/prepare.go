@@ -19,7 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
 
-// prepare makes all that runsc needs and starts nothing but the launcher's thread.
+// prepare makes everything that runsc needs, and starts only the launcher's thread.
 func (s *instance) prepare() error {
 	if err := s.claim(); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *instance) prepare() error {
 		return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", "run as root on a host with cgroups; see fumehood doctor", err)
 	}
 	s.onClose(s.cgroup.remove)
-	// gVisor's own start may use every processor; the grant's share counts from the
+	// gVisor's own start may use every processor. The grant's share applies from the
 	// first command, which would otherwise pay for the start.
 	starting := s.o.Limits
 	starting.CPUs = float64(runtime.NumCPU())
@@ -49,8 +49,8 @@ func (s *instance) prepare() error {
 		return err
 	}
 	s.onClose(s.watch.close)
-	// Entering a v1 cgroup takes 10 ms and more; the view and the bundle are made
-	// meanwhile. The launcher gets the view, or none, on every way out of here.
+	// Entering a v1 cgroup takes 10 ms and more; the view and the bundle are made in
+	// parallel. Every return path below must send the launcher a view, or none.
 	views := make(chan view, 1)
 	s.launcher = newLauncher(func() error { return errors.Join(s.cgroup.enter(), (<-views).enter()) })
 	s.onClose(func() error { s.launcher.close(); return nil })
@@ -62,7 +62,8 @@ func (s *instance) prepare() error {
 	return s.bundle()
 }
 
-// claim makes the sandbox's directories, after a note of them for reap.
+// claim makes the sandbox's directories, after it has written a note of them for
+// reap.
 func (s *instance) claim() error {
 	var err error
 	if s.id, err = newID(); err != nil {
@@ -84,8 +85,8 @@ func (s *instance) claim() error {
 	return nil
 }
 
-// stateDir is the path of the sandbox's private directory, which no other process can
-// guess.
+// stateDir returns the path of the sandbox's private directory, which other processes
+// cannot guess.
 func stateDir(o Options, id string) (string, error) {
 	parent := o.StateDir
 	if parent == "" {
@@ -98,8 +99,8 @@ func noState(err error) error {
 	return stop("sandbox.state", "cannot make a folder for the sandbox's state", "free some space, or set TMPDIR to a folder that can be written", err)
 }
 
-// view decides as whom commands run: as the owner of the workspace, or, when that
-// is root, as guestID with the owner mapped.
+// view chooses the user that commands run as: the owner of the workspace, or guestID
+// with the owner mapped if that is root.
 func (s *instance) view() (view, error) {
 	info, err := os.Stat(s.o.Workspace)
 	if err != nil || !info.IsDir() {
@@ -125,7 +126,7 @@ func (s *instance) view() (view, error) {
 	return v, err
 }
 
-// trees are where the overlays lie inside.
+// trees lists the overlays' paths inside.
 func (s *instance) trees() []string {
 	list := []string{guest.Workspace}
 	for _, t := range s.o.Trees {
@@ -152,13 +153,13 @@ func (s *instance) bundle() error {
 	return l.write(filepath.Join(s.dir, "bundle"))
 }
 
-// limit sets the cgroup's limits where they differ from what it has.
+// limit sets the cgroup's limits if they differ from the current ones.
 func (s *instance) limit(l proposal.Limits) error {
-	l.Wall, l.Output = 0, 0 // ours to enforce
+	l.Wall, l.Output = 0, 0 // enforced by fumehood
 	if l == s.limited {
 		return nil
 	}
-	s.limited = proposal.Limits{} // unknown if this fails half-way
+	s.limited = proposal.Limits{} // unknown if this fails halfway
 	if err := s.cgroup.limit(l); err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (s *instance) generate() error {
 	return nil
 }
 
-// newID returns a name of fixed length: runsc takes unique prefixes of ids.
+// newID returns a name of fixed length, because runsc accepts unique prefixes of ids.
 func newID() (string, error) {
 	var b [8]byte
 	if _, err := rand.Read(b[:]); err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 )
 
-// A fumehood that is killed with SIGKILL takes its sandbox with it, but cannot remove its
-// directories and its cgroup. Each sandbox therefore has a leased directory, and in it a
-// note of what else it has on the host. The note is written before any of that is made.
-// The next run takes the abandoned directory and removes what its note names.
+// When fumehood is killed with SIGKILL, its sandbox ends with it, but its directories and
+// its cgroup remain. Each sandbox therefore has a leased directory with a note of what
+// else it has on the host. The note is written before any of that is made. The next run
+// takes over the abandoned directory and removes what its note lists.
 
 const (
-	// rootPrefix begins the names of the leased directories. Earlier versions, which knew
-	// abandoned ones by a process id, used other names and leave these alone.
+	// rootPrefix is the prefix of the leased directories' names. Earlier versions, which
+	// identified abandoned ones by a process id, used other names and ignore these.
 	rootPrefix = "fumehood-sandbox-"
 	noteFile   = "note.json"
 )
@@ -31,7 +31,7 @@ const (
 // rootParents are where leased directories can be: their paths must be short.
 var rootParents = []string{"/run", "/tmp"}
 
-// A note is what a sandbox has on the host outside its leased directory.
+// A note lists what a sandbox has on the host outside its leased directory.
 type note struct {
 	ID  string `json:"id"`  // of the sandbox and its cgroup
 	Dir string `json:"dir"` // the sandbox's directory
@@ -58,16 +58,16 @@ func (n note) write(root string) error {
 	return os.WriteFile(filepath.Join(root, noteFile), data, 0o600)
 }
 
-// reap removes what fumehoods that are gone left behind. What cannot be removed stays for
-// the next run; nothing here keeps a run from starting.
+// reap removes what dead fumehood processes left behind. What cannot be removed is left
+// to the next run; reap never prevents a run from starting.
 func reap() {
 	for _, parent := range rootParents {
 		lease.Sweep(parent, rootPrefix, reapRoot)
 	}
 }
 
-// reapRoot removes what the note names and then the leased directory. If something is
-// left, so is the note, for the next run.
+// reapRoot removes what the note lists and then the leased directory. If something is
+// left, the note is kept for the next run.
 func reapRoot(d *lease.Dir) error {
 	if n, ok := readNote(d); ok {
 		if err := n.remove(); err != nil {
@@ -77,8 +77,8 @@ func reapRoot(d *lease.Dir) error {
 	return d.Remove()
 }
 
-// readNote reads the note in a directory of this user. Without a note, or with half of
-// one, nothing else was made.
+// readNote reads the note in a directory of this user. Without a complete note, nothing
+// else was made.
 func readNote(d *lease.Dir) (note, bool) {
 	var n note
 	data, err := d.ReadFile(noteFile)
@@ -94,7 +94,7 @@ func readNote(d *lease.Dir) (note, bool) {
 func (n note) remove() error {
 	dirs, _ := filepath.Glob(cgroupMount + "/*/fumehood-" + n.ID)
 	for _, dir := range append(dirs, filepath.Join(cgroupMount, "fumehood-"+n.ID)) {
-		if err := unix.Rmdir(dir); err != nil && err != unix.ENOENT { // the next run tries again
+		if err := unix.Rmdir(dir); err != nil && err != unix.ENOENT { // the next run retries
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// claimed is a sandbox that has everything on the host and was not started.
+// claimed returns a sandbox that has made everything on the host and was not started.
 func claimed(stateDir string) (*instance, error) {
 	s := &instance{o: Options{StateDir: stateDir}}
 	err := s.claim()
@@ -39,12 +39,13 @@ func newClaimed(t *testing.T) *instance {
 	return s
 }
 
-// onHost are the paths that the sandbox has.
+// onHost lists the sandbox's paths on the host.
 func (s *instance) onHost() []string {
 	return []string{s.root.Path, filepath.Join(s.root.Path, noteFile), s.dir, s.cgroup.dirs["memory"], s.cgroup.dirs["pids"]}
 }
 
-// checkHost returns an error unless all that the sandbox has is there, or nothing is.
+// checkHost returns an error unless everything that the sandbox has exists (there), or
+// nothing does.
 func (s *instance) checkHost(there bool) error {
 	var errs []error
 	for _, path := range s.onHost() {
@@ -56,7 +57,7 @@ func (s *instance) checkHost(there bool) error {
 }
 
 // reapUntil reaps until check succeeds. Another process on this host may be reaping the
-// same directory, so one time is not enough.
+// same directory, so one attempt is not enough.
 func reapUntil(t *testing.T, check func() error) {
 	t.Helper()
 	var err error
@@ -72,7 +73,7 @@ func reapUntil(t *testing.T, check func() error) {
 
 func (s *instance) checkGone() error { return s.checkHost(false) }
 
-// What a killed fumehood left is removed by the next one; what a living one uses is not.
+// What a killed fumehood left is removed by the next one; what a running one uses is not.
 func TestReap(t *testing.T) {
 	r := testRunner(t, testOptions(t))
 	runText(t, r, "true")
@@ -89,7 +90,7 @@ func TestReap(t *testing.T) {
 }
 
 // The lock of a killed fumehood is released a moment before its sandbox is gone. What the
-// sandbox uses stays until then, and so does the note of it.
+// sandbox uses is kept until then, and so is its note.
 func TestReapWhileSandboxEnds(t *testing.T) {
 	s := newClaimed(t)
 	ending := exec.Command("sleep", "1000")
@@ -113,8 +114,8 @@ func TestReapWhileSandboxEnds(t *testing.T) {
 	reapUntil(t, s.checkGone)
 }
 
-// Wherever a fumehood is killed, nothing is left that the next one cannot find: the lease
-// comes first, then the note, then what the note names.
+// Wherever fumehood is killed, nothing is left that the next run cannot find: the lease
+// comes first, then the note, then what the note lists.
 func TestReapHalfMade(t *testing.T) {
 	for name, text := range map[string]string{
 		"no note": "", "half a note": `{"id": "0123456789abcdef", "di`, "a note of nothing": `{"id": "0123456789abcdef", "dir": "/nowhere/fumehood-0123456789abcdef"}`,
@@ -151,7 +152,7 @@ func TestReapHalfMade(t *testing.T) {
 	}
 }
 
-// A note that no fumehood writes names nothing that is removed.
+// A note that fumehood did not write causes nothing to be removed.
 func TestNoteOfSomethingElse(t *testing.T) {
 	precious := t.TempDir()
 	for _, n := range []note{
@@ -174,8 +175,8 @@ func TestNoteOfSomethingElse(t *testing.T) {
 	}
 }
 
-// Sandboxes that are made, reaped and removed at once by many processes keep what is
-// theirs, and leave nothing.
+// Sandboxes that many processes make, reap and remove at the same time keep what belongs
+// to them, and leave nothing behind.
 func TestReapTogether(t *testing.T) {
 	dir := t.TempDir()
 	leasetest.Together(t, dir, func(turn leasetest.Turn) error {
@@ -195,8 +196,8 @@ func TestReapTogether(t *testing.T) {
 	reapUntil(t, func() error { return checkNoneNamed(dir) })
 }
 
-// checkNoneNamed returns an error if there is a sandbox's directory in dir, or a note of
-// one that was there.
+// checkNoneNamed returns an error if dir contains a sandbox's directory or the note of
+// one that existed.
 func checkNoneNamed(dir string) error {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		return fmt.Errorf("left %v, %v", left, err)

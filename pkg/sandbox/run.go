@@ -26,11 +26,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
 
-// shell runs decided text: no profile, no rc file, no functions or options from
-// the environment (-p), so nothing but the text says what happens.
+// shell runs decided text: no profile, no rc file, no functions or options from the
+// environment (-p), so that only the text determines what happens.
 var shell = []string{"/bin/bash", "--noprofile", "--norc", "-p", "-c"}
 
-// A command is one Execution under way.
+// A command is one Execution in progress.
 type command struct {
 	s      *instance
 	x      proposal.Execution
@@ -40,13 +40,13 @@ type command struct {
 	total  atomic.Int64
 	before usage
 	began  time.Time
-	flood  atomic.Bool            // of events
-	stray  atomic.Pointer[string] // the address that its own shell connected to
+	flood  atomic.Bool            // too many events
+	stray  atomic.Pointer[string] // the address that the command's own shell connected to
 
-	processes, written proposal.Figure // that gVisor's kernel counted
+	processes, written proposal.Figure // counted by gVisor's kernel
 
 	once  sync.Once
-	ended chan struct{} // closed when something else than the command itself ends it
+	ended chan struct{} // closed when something other than the command itself ends it
 	cause proposal.Status
 }
 
@@ -86,8 +86,9 @@ func (c *command) open() error {
 	return c.s.limit(c.x.Grant.Limits)
 }
 
-// artifact names the file of a stream. Proposal ids hold no separator; a file that
-// already stands is not overwritten, and then there is none.
+// artifact returns the path of a stream's file, or "" without Artifacts. Proposal ids
+// contain no separator. An existing file is not overwritten: the stream then has no
+// file.
 func (c *command) artifact(stream string) string {
 	if c.s.o.Artifacts == "" {
 		return ""
@@ -95,8 +96,8 @@ func (c *command) artifact(stream string) string {
 	return filepath.Join(c.s.o.Artifacts, c.name()+"."+stream)
 }
 
-// name is what the command's files are called by: a second run must not meet those of
-// the first. No proposal id has a tilde.
+// name returns the base name of the command's files: the files of a second run must
+// not collide with those of the first. Proposal ids contain no tilde.
 func (c *command) name() string {
 	if c.x.Again {
 		return filepath.Base(c.x.ID) + "~2"
@@ -104,7 +105,8 @@ func (c *command) name() string {
 	return filepath.Base(c.x.ID)
 }
 
-// end stops the command for a reason of ours. The first reason stands.
+// end stops the command for a reason other than its own exit. Only the first reason
+// is kept.
 func (c *command) end(cause proposal.Status) {
 	c.once.Do(func() { c.cause = cause; close(c.ended) })
 }
@@ -133,7 +135,7 @@ func (c *command) start() (int32, error) {
 	return pid, err
 }
 
-// dir is the command's working directory inside.
+// dir returns the command's working directory inside.
 func (c *command) dir() string { return path.Join(guest.Workspace, c.x.Cwd) }
 
 func (c *command) stdin() (*os.File, error) {
@@ -148,7 +150,7 @@ func (c *command) stdin() (*os.File, error) {
 	return r, nil
 }
 
-// argv is what was decided.
+// argv returns what was decided.
 func (c *command) argv() []string {
 	if len(c.x.Argv) > 0 {
 		return c.x.Argv
@@ -156,20 +158,20 @@ func (c *command) argv() []string {
 	return append(append([]string{}, shell...), c.x.Text)
 }
 
-// lowered reports whether the grant is below the run's limits. Then the command goes
-// through init, which lowers its own and becomes it.
+// lowered reports whether the grant is below the run's limits. The command then goes
+// through init, which lowers its own limits and execs it.
 func (c *command) lowered() bool {
 	run, l := c.s.o.Limits, c.x.Grant.Limits
 	return l.Pids < run.Pids || l.Files < run.Files
 }
 
-// through is argv by way of init.
+// through returns the argv that starts the command through init.
 func (c *command) through() []string {
 	l := c.x.Grant.Limits
 	return append([]string{guest.Init, "limit", fmt.Sprint(l.Pids), fmt.Sprint(l.Files)}, c.argv()...)
 }
 
-// env is the whole environment of the command.
+// env returns the whole environment of the command.
 func (c *command) env() []string {
 	vars := map[string]string{}
 	for _, more := range []map[string]string{c.s.o.Env, c.x.Grant.Env, c.guard(), c.fixedEnv()} {
@@ -192,8 +194,8 @@ func (c *command) guard() map[string]string {
 	return c.s.o.Guard
 }
 
-// fixedEnv is what no grant changes. The locale is fixed for shell text, because
-// how a shell cuts text into words depends on it, and that has been decided.
+// fixedEnv returns what no grant changes. The locale is fixed for shell text, because
+// it affects how a shell splits text into words, and that has been decided.
 func (c *command) fixedEnv() map[string]string {
 	vars := map[string]string{
 		"PATH": c.s.o.Path, "HOME": guest.Home, "TMPDIR": "/tmp", "USER": "fumehood", "LOGNAME": "fumehood",
@@ -206,7 +208,8 @@ func (c *command) fixedEnv() map[string]string {
 }
 
 // steersShell reports whether a variable would make bash read files, options or
-// functions that nobody decided. Policy refuses them; this is the floor below it.
+// functions that were not decided. Policy refuses them too; this check does not
+// depend on policy.
 func steersShell(name string) bool {
 	for _, prefix := range []string{"BASH", "LD_", "SHELLOPTS"} {
 		if strings.HasPrefix(name, prefix) {
@@ -216,7 +219,7 @@ func steersShell(name string) bool {
 	return slices.Contains([]string{"ENV", "IFS", "PS4", "POSIXLY_CORRECT", "GLOBIGNORE", "CDPATH"}, name)
 }
 
-// wait waits for the command's end, or brings it about.
+// wait waits until the command ends, or ends it.
 func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, error) {
 	type exit struct {
 		status syscall.WaitStatus
@@ -247,7 +250,7 @@ func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, erro
 	}
 }
 
-// kill ends every process of the command. If init cannot, the sandbox goes.
+// kill ends every process of the command. If init cannot do so, it ends the sandbox.
 func (c *command) kill() {
 	if _, err := c.s.init.sweep(sweepGrace); err == nil {
 		return
@@ -255,7 +258,7 @@ func (c *command) kill() {
 	_ = c.s.end()
 }
 
-// finish sweeps, drains, and says what happened.
+// finish sweeps, drains, and makes the result.
 func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr error) (proposal.Result, error) {
 	left, sweepErr := c.s.init.sweep(sweepGrace)
 	if sweepErr != nil {
@@ -283,9 +286,9 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 	return r, err
 }
 
-// judge tells apart what ended the command. Our own clock and counter come first,
-// because we did the killing; then what the kernels counted; the exit status last,
-// because it alone is ambiguous.
+// judge determines what ended the command. Our own clock and counter come first,
+// because they kill the command; then the kernels' counters; the exit status last,
+// because only it is ambiguous.
 func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, told map[byte]bool) error {
 	l := c.x.Grant.Limits
 	r.ExitCode = -1
@@ -332,7 +335,7 @@ func (c *command) crashed(r *proposal.Result, err error) error {
 	return err
 }
 
-// notStarted is an exec that gVisor refused, such as a program that is not there:
+// notStarted handles an exec that gVisor refused, such as a missing program. It is
 // the command's own failure, as long as the sandbox still answers.
 func (c *command) notStarted(cause error) (proposal.Result, error) {
 	code := syscall.WaitStatus(127 << 8)
@@ -347,7 +350,7 @@ func (c *command) notStarted(cause error) (proposal.Result, error) {
 	return r, err
 }
 
-// collect asks init what changed and brings out the declared outputs.
+// collect asks init for the changes and copies the declared outputs.
 func (c *command) collect(r *proposal.Result) error {
 	var err error
 	if r.Changes, err = c.s.init.changes(); err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/elf"
 )
 
-// A sameIndex finds the programs of the root that have a given content, so that a
-// copy of curl is known to be curl. It knows those in folders that are named for
-// holding programs, and, wherever they lie, dynamic loaders and C libraries, which run
-// any program. It reads one only if its size is the same.
+// A sameIndex finds the programs of the root with a given content, so that a copy of
+// curl is recognized as curl. It knows the programs in directories whose names say that
+// they hold programs and, wherever they are, dynamic loaders and C libraries, which run
+// any program. It reads a program only if its size matches.
 type sameIndex struct {
 	roots root
 	once  sync.Once
@@ -30,28 +30,28 @@ type sameIndex struct {
 
 type sameFile struct {
 	inside, host string
-	inode        uint64 // with the host's device, of one content under many names
+	inode        uint64 // with the host's device: identifies one content under many names
 	device       uint64
 }
 
-// What bounds the search.
+// Limits on the search.
 const (
 	sameFiles = 20_000
-	sameNames = 32 // busybox is often linked to hundreds, of which its own name is among the first
-	sameDepth = 4  // of folders below a bind
+	sameNames = 32 // busybox often has hundreds of links, and its own name is among the first
+	sameDepth = 4  // of directories below a bind
 )
 
-// holders are the names of folders that hold programs.
+// holders are the names of directories that hold programs.
 var holders = map[string]bool{"bin": true, "sbin": true, "libexec": true, "games": true, "git-core": true}
 
 // loaders are the file names of dynamic loaders and of the C library, which in musl is
 // the loader: ld-linux-x86-64.so.2, ld-2.31.so, ld.so.1, ld-musl-x86_64.so.1, libc.so.6.
 var loaders = regexp.MustCompile(`^(ld[\w.-]*|libc([.-][\w.-]*)?)\.so(\.\d+)*$`)
 
-// common are programs whose loader is one whatever its name is.
+// common are programs whose loader counts as a loader whatever its name is.
 var common = []string{"/bin/bash", "/bin/sh", "/usr/bin/env"}
 
-// without are the names of folders that hold none, and many other files.
+// without are the names of directories that hold no programs and many other files.
 var without = map[string]bool{"share": true, "include": true, "src": true, "doc": true, "locale": true}
 
 func (x *sameIndex) names(size uint64, digest string) []string {
@@ -72,13 +72,13 @@ func (x *sameIndex) names(size uint64, digest string) []string {
 	return names
 }
 
-// linkedMost is how many names a program of the root may have and still be one tool:
-// perl has two, unzip and git some.
+// linkedMost is how many names a program of the root may have and still count as one
+// tool: perl has two, unzip and git some.
 const linkedMost = 8
 
-// linked names the hard links of a program of the root that has more than linkedMost,
-// as each tool of busybox is in some images: which of the names it was started by the
-// kernel cannot say when it starts itself again through /proc/self/exe.
+// linked returns the hard links of a program of the root if it has more than linkedMost,
+// as busybox does in some images. When such a program starts itself again through
+// /proc/self/exe, the kernel does not know the name it was started under.
 func (x *sameIndex) linked(inside string) []string {
 	info, err := os.Lstat(x.host(inside))
 	if err != nil || !info.Mode().IsRegular() {
@@ -99,7 +99,7 @@ func (x *sameIndex) linked(inside string) []string {
 	return names
 }
 
-// host is where a path of the root lies on the host, or "".
+// host returns the host path of a path of the root, or "".
 func (x *sameIndex) host(inside string) string {
 	for _, b := range x.roots.binds {
 		if rest, ok := strings.CutPrefix(inside, b.Target); ok && (rest == "" || rest[0] == '/') {
@@ -119,7 +119,7 @@ func (x *sameIndex) build() {
 	}
 }
 
-// addLoaderOf notes the loader that the kernel starts with a program of the root.
+// addLoaderOf records the loader that the kernel starts with a program of the root.
 func (x *sameIndex) addLoaderOf(program string) {
 	_, host, err := x.roots.binary(program)
 	if err != nil {
@@ -144,7 +144,7 @@ func (x *sameIndex) add(inside, host string, info os.FileInfo) {
 	x.sizes[size] = append(x.sizes[size], fileAt(inside, host, info))
 }
 
-// walk notes the programs of a folder, when it holds any, and of those below it.
+// walk records the programs of a directory, if it holds any, and of those below it.
 func (x *sameIndex) walk(host, inside string, holds bool, depth int) {
 	list, err := os.ReadDir(host)
 	if err != nil {

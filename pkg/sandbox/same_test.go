@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A root in which one file has many names, as busybox often is installed, and another
-// has two, as perl has.
+// A root in which one file has many names, as busybox often has, and another has two,
+// as perl has.
 func linkedRoot(t *testing.T) *sameIndex {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "bin")
@@ -73,7 +73,7 @@ func TestCopyOfHardLinks(t *testing.T) {
 	}
 }
 
-// elfFile is a program that asks for this loader.
+// elfFile is a program that needs this loader.
 func elfFile(loader string) string {
 	b := make([]byte, 64+56)
 	copy(b, "\x7fELF\x02\x01\x01")
@@ -86,8 +86,8 @@ func elfFile(loader string) string {
 	return string(b) + loader
 }
 
-// Loaders and C libraries lie in no folder that is named for programs, and one may have
-// any name.
+// Loaders and C libraries are not in directories named for programs, and a loader may
+// have any name.
 func TestCopyOfALoader(t *testing.T) {
 	usr := t.TempDir()
 	for name, text := range map[string]string{

@@ -5,39 +5,38 @@
 // Package sandbox runs decided commands inside gVisor. It is the only package
 // that starts runsc.
 //
-// One Runner serves one run: its commands share one sandbox and one overlay over
-// the workspace, so that npm ci and then npm test works, and nothing that one
-// command started outlives it. The host's tree is mounted read-only on the host's
-// side and is never written to.
+// One Runner serves one run: its commands share one sandbox and one overlay over the
+// workspace, so that npm ci followed by npm test works. No process outlives its command.
+// The host's tree is mounted read-only on the host's side and is never written to.
 //
-// What holds for every command:
+// For every command:
 //
-//   - gVisor's kernel (platform systrap) between it and the host's, checked from
+//   - gVisor's kernel (platform systrap) is between it and the host's, checked from
 //     inside and outside before the first command; there is no other runtime and no
 //     fallback.
 //   - No network: the sandbox has a loopback device and no route, unless
 //     Options.Netns gives it the devices of a namespace. No host socket, fifo or device.
 //   - An unprivileged user, no capabilities, no_new_privs, and an environment that
 //     is built from nothing.
-//   - Limits on wall time, processor, memory, processes, disk, open files and
-//     output; the one that ended a command is told from kernel counters, gVisor's
-//     own refusals and our own clocks, never from an exit code. Inside, processors and
-//     memory are the limits and not the host's: the processors those of the largest
-//     limit of the run, but two at least, and the memory the command's own where the
-//     sandbox is watched, else the run's.
-//   - No program begins, whatever starts it, that Options.Exec has not allowed (see
-//     package monitor); a refused one fails with EACCES. Options.Event is given what a
-//     command did before Run returns, and Observations say whether that is all. A gate
+//   - Limits apply to wall time, processor, memory, processes, disk, open files and
+//     output. The one that ended a command is determined from kernel counters, gVisor's
+//     own refusals and our own clocks, never from an exit code. Programs inside see the
+//     limits as their processors and memory, not the host's: the processors of the largest
+//     limit of the run, but at least two, and the command's own memory limit if the
+//     sandbox is watched, otherwise the run's.
+//   - No program starts, whatever starts it, unless Options.Exec has allowed it (see
+//     package monitor); a refused one fails with EACCES. Options.Event receives what a
+//     command did before Run returns, and Observations say whether it is complete. A gate
 //     that fails ends the run: gate.slow, gate.gone, gate.protocol.
 //
-// It does not protect one command of a run from another, and it is no defence
-// against a hole in gVisor or against side channels of the processor.
+// It does not protect one command of a run from another, and it does not defend against
+// vulnerabilities in gVisor or side channels of the processor.
 //
 // # Why
 //
-// What commands write lies in a file of our own under gVisor's tmpfs, not in
-// memory, so the disk and the memory limit stay two limits. A small init inside
-// (package guest) answers in 50 µs what a command would need 5 ms for.
+// What commands write is stored in a host file behind gVisor's tmpfs, not in memory, so
+// that disk and memory have separate limits. A small init inside (package guest) answers
+// in 50 µs what would take a command 5 ms.
 package sandbox
 
 import (
@@ -52,67 +51,68 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Bind shows a host path inside the sandbox.
+// A Bind makes a host path visible inside the sandbox.
 type Bind struct {
 	Source string // absolute, on the host
 	Target string // absolute, inside
 }
 
-// Options say what a Runner's sandboxes are made of. Every field without a default
-// is required; nothing is ever taken from the host's environment.
+// Options configure a Runner's sandboxes. Every field without a default is required;
+// nothing is ever taken from the host's environment.
 type Options struct {
 	Runsc string // verified fumehood-runsc
 	Init  string // verified guest init
-	// Verify is asked before every start whether both are still what was verified.
+	// Verify is called before every start and must return an error if either has changed
+	// since it was verified.
 	Verify func() error
 
-	Binds []Bind            // host files and folders, read-only
+	Binds []Bind            // host files and directories, read-only
 	Links map[string]string // symbolic links in the root, "/bin" → "usr/bin"
 	Files map[string][]byte // generated files in the root, "/etc/passwd" …
 	Home  map[string]string // generated files in HOME, ".npmrc" …, which commands may change
 	Path  string            // PATH inside
 
-	Workspace string // host folder, shown at /workspace under an overlay
-	Trees     []Bind // further host folders under overlays of their own, such as caches
+	Workspace string // host directory, visible at /workspace under an overlay
+	Trees     []Bind // further host directories, each under its own overlay, such as caches
 	Env       map[string]string
-	// Guard are variables of a command that was not granted "built": one that runs none
-	// of the repository's code. No grant changes them.
+	// Guard are variables for commands without the grant "built", which run none of the
+	// repository's code. No grant changes them.
 	Guard map[string]string
 
-	// Netns is the path of a network namespace whose devices, addresses and routes the
-	// sandbox's own network stack takes over: a gateway's. Without it there is a loopback
-	// device and nothing else; the host's own network is never given.
+	// Netns is the path of a network namespace, a gateway's, whose devices, addresses and
+	// routes the sandbox's own network stack takes over. Without it there is only a
+	// loopback device; the sandbox never gets the host's own network.
 	Netns string
 
-	// Limits are the run's: no command gets more, and all of them together write no more
-	// than Disk.
+	// Limits are the run's: no command gets more, and all commands together write at most
+	// Disk.
 	Limits proposal.Limits
 
-	// Artifacts is an existing folder that receives streams and outputs; without it
-	// they are kept only in part, or not brought out.
+	// Artifacts is an existing directory that receives streams and outputs. Without it
+	// streams are kept only in part, and outputs are not copied.
 	Artifacts string
 
-	// Exec is asked about every program before it begins, by gVisor's kernel and, for
-	// what Run starts itself, by Run; only Allow lets it begin. It must answer within
-	// AnswerWithin and may be called from any goroutine. Required.
+	// Exec decides every program before it starts. gVisor's kernel asks it and, for what
+	// Run starts itself, Run does; a program starts only on Allow. Exec must answer
+	// within AnswerWithin and may be called from any goroutine. Required.
 	Exec func(proposal.Exec) proposal.ExecDecision
-	// Event is given everything that gVisor's kernel saw of the running command, in
-	// order and one at a time, all of it before Run returns. A slow Event slows the
-	// command down; no event is dropped. Required.
+	// Event receives everything that gVisor's kernel saw of the running command, in order
+	// and one event at a time, all of it before Run returns. A slow Event blocks the
+	// command; no event is dropped. Required.
 	Event func(proposal.Event)
-	// Events is how many a command may cause before it is ended with OutputLimit;
-	// DefaultEvents when 0.
+	// Events is the maximum number for a command; when it is exceeded, the command is
+	// ended with OutputLimit. 0 means DefaultEvents.
 	Events int
 	// UnwatchedUnsafe replaces Exec and Event and turns the gate and the monitor off: no
 	// program is refused, and Results have no Observations. It is for fixed commands that
-	// show that a sandbox starts, and for measurements.
+	// test whether a sandbox starts, and for measurements.
 	UnwatchedUnsafe bool
 
 	// answerWithin and patience replace the constants in tests.
 	answerWithin, patience time.Duration
 
-	// StateDir is where short-lived state goes; os.TempDir() when empty. It must be on
-	// a file system with room for Limits.Disk.
+	// StateDir is the directory for short-lived state; empty means os.TempDir(). It must
+	// be on a file system with room for Limits.Disk.
 	StateDir string
 }
 
@@ -126,8 +126,8 @@ type Runner struct {
 }
 
 // New returns a Runner; its first sandbox starts with the first Run. Close must be
-// called. A missing Verify, Exec or Event, and Exec or Event beside UnwatchedUnsafe, is a
-// *proposal.StopError (sandbox.options).
+// called. New returns a *proposal.StopError (sandbox.options) if Verify, Exec or Event is
+// missing, or if Exec or Event is set together with UnwatchedUnsafe.
 func New(o Options) (*Runner, error) {
 	switch {
 	case o.Verify == nil:
@@ -141,12 +141,12 @@ func New(o Options) (*Runner, error) {
 	return &Runner{o: o}, nil
 }
 
-// Run starts x and waits until nothing of it is left running.
+// Run starts x and waits until none of its processes is left.
 //
-// A non-zero exit, a kill or a limit reached is a Result. An error means that we
-// cannot vouch for what happened: the Result's status is then SandboxFailed, and
-// every later Run fails too. When ctx ends, the command is killed, the Result says
-// so, and the error is ctx's.
+// A non-zero exit, a kill or a reached limit is a Result. An error means that it is not
+// certain what happened: the Result's status is then SandboxFailed, and every later Run
+// fails too. When ctx ends, the command is killed, the Result says so, and the error is
+// ctx's.
 func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,7 +172,7 @@ func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result
 	return result, err
 }
 
-// renew makes sure that a sandbox runs, and reports whether it is a new one.
+// renew makes sure that a sandbox is running, and reports whether it is a new one.
 func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
 	if r.current != nil && !fresh && !r.current.dead() {
 		return false, nil
@@ -210,7 +210,7 @@ func (r *Runner) Close() error {
 	return r.drop()
 }
 
-// acceptable refuses what no policy may grant.
+// acceptable returns an error for what no policy may grant.
 func acceptable(o Options, g proposal.Grant) error {
 	for name := range g.Env {
 		if steersShell(name) || strings.ContainsAny(name, "=\x00") || name == "" {
@@ -223,11 +223,11 @@ func acceptable(o Options, g proposal.Grant) error {
 	return covers(o.Limits, g.Limits)
 }
 
-// watched reports whether gVisor's kernel speaks with the supervisor.
+// watched reports whether gVisor's kernel is connected to the supervisor.
 func (o Options) watched() bool { return !o.UnwatchedUnsafe }
 
-// covers refuses a grant that the sandbox was not made for, and one that leaves a
-// limit open.
+// covers returns an error for a grant that exceeds the sandbox's limits or leaves a limit
+// open.
 func covers(run, l proposal.Limits) error {
 	if l.Open() {
 		return stop("sandbox.limits", fmt.Sprintf("grant leaves a limit open: %+v", l), "set every limit", nil)
@@ -247,29 +247,29 @@ func stop(code, message, hint string, err error) error {
 	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
 }
 
-// DefaultEvents is the most that a command may cause. An npm install writes some
+// DefaultEvents is the maximum number of events for a command. An npm install writes some
 // thousands of files outside the workspace, a build of Go's standard library ten
 // thousand.
 const DefaultEvents = 200_000
 
-// AnswerWithin is how long Options.Exec may take. A longer one ends the run. It is
-// what a stalled policy costs, not what a slow one may take: a decision is a
-// millisecond's work, and only a host without a free processor makes it seconds.
+// AnswerWithin is how long Options.Exec may take; exceeding it ends the run. It is meant
+// for a stalled policy, not a slow one: a decision takes about a millisecond, and only on
+// an overloaded host does it take seconds.
 const AnswerWithin = 30 * time.Second
 
-// How long we wait for things that take milliseconds when all is well. None of it is
-// a measure of speed: where the other side is gone, we are told at once.
+// How long to wait for things that normally take milliseconds. These are not speed
+// limits: if the other side is gone, that is noticed at once.
 const (
 	startGrace  = 2 * time.Minute
 	sweepGrace  = time.Minute
 	drainGrace  = 30 * time.Second
 	askGrace    = 2 * time.Minute
 	killGrace   = time.Minute
-	fallGrace   = 10 * time.Second // to learn why the gate fell
-	removeGrace = 30 * time.Second // of a cgroup whose last process is gone
+	fallGrace   = 10 * time.Second // to learn why the gate failed
+	removeGrace = 30 * time.Second // for a cgroup whose last process is gone
 )
 
 // patience is how long gVisor's kernel and the gate wait for each other. It is longer
-// than AnswerWithin, so that our own deadline ends the run first and says why, and far
-// shorter than gVisor's own watchdog's.
+// than AnswerWithin, so that our own deadline ends the run first and gives the reason,
+// and far shorter than the time limit of gVisor's own watchdog.
 const patience = time.Minute

@@ -23,7 +23,8 @@ import (
 // inShort are the tests that start a sandbox with -short.
 var inShort = []string{"TestFirst", "TestNotStarted"}
 
-// testOptions are those of a sandbox of the host's /usr, as the doors make it.
+// testOptions returns options for a sandbox with the host's /usr, as the commands make
+// it.
 func testOptions(t testing.TB) Options {
 	t.Helper()
 	if testing.Short() && !slices.Contains(inShort, t.Name()) {
@@ -62,7 +63,8 @@ func runText(t testing.TB, r *Runner, text string) proposal.Result {
 	return result
 }
 
-// once calls f when the command that runs with a folder for artifacts has printed text.
+// once calls f when the running command, which has an artifacts directory, has printed
+// text.
 func once(t testing.TB, o Options, id, text string, f func()) {
 	t.Helper()
 	printed := func() bool {
@@ -80,8 +82,8 @@ func once(t testing.TB, o Options, id, text string, f func()) {
 	}()
 }
 
-// gVisor's control protocol is its internal one. This runs every call that
-// package control makes, so that a version that changes them is found here.
+// gVisor's control protocol is internal to it. This runs every call that package
+// control makes, so that incompatible versions are found here.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t))
@@ -127,11 +129,11 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// forks begins n processes that stay. Unlike bash, which waits and tries again, sh ends
-// when it cannot.
+// forks starts n processes that keep running. sh exits if it cannot fork, while bash
+// waits and retries.
 func forks(n int) string { return fmt.Sprintf("sh -c 'for i in $(seq %d); do sleep 1000 & done'", n) }
 
-// The same verdict must come back for each way of ending, with its limit's name.
+// Each way of ending must produce the same verdict, with its limit's name.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t))
@@ -178,9 +180,9 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// A command that eats the memory in gVisor's own process takes the sandbox with
-// it; one that eats it in its own dies alone. Both are told, and the next command
-// has a sandbox.
+// A command that uses up the memory of gVisor's own process takes the sandbox with it;
+// one that uses up its own dies alone. Both are reported, and the next command has a
+// sandbox.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
@@ -239,8 +241,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// The kernel of the sandbox is killed from outside while a command runs: nobody
-// can vouch for the command, and nothing runs after it.
+// The sandbox's kernel is killed from outside while a command runs: the command's
+// result is not certain, and nothing runs after it.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
@@ -289,7 +291,7 @@ func TestVerifyBeforeStart(t *testing.T) {
 	}
 }
 
-// Nothing that is left out opens a sandbox.
+// Incomplete options start no sandbox.
 func TestIncompleteOptions(t *testing.T) {
 	whole := Options{Verify: func() error { return nil }, Exec: allow, Event: func(proposal.Event) {}}
 	if _, err := New(whole); err != nil {
@@ -310,7 +312,7 @@ func TestIncompleteOptions(t *testing.T) {
 	}
 }
 
-// After Close nothing of the sandbox is on the host.
+// After Close nothing of the sandbox is left on the host.
 func TestNothingLeft(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
@@ -356,7 +358,7 @@ func TestNotStarted(t *testing.T) {
 	}
 }
 
-// Another program in the sentry's place is found before the first command.
+// Another program in place of the sentry is detected before the first command.
 func TestAttest(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t))
@@ -383,7 +385,7 @@ func TestAttest(t *testing.T) {
 	}
 }
 
-// Next command in the same run: budget < 5 ms over the command itself.
+// Next command in the same run: budget < 5 ms more than the command itself.
 func BenchmarkNext(b *testing.B) {
 	r := testRunner(b, testOptions(b))
 	x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}

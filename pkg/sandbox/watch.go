@@ -19,9 +19,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
 )
 
-// A watch is the supervisor's end of the sink in gVisor's kernel (package
-// monitor/sentry, whose words these are; it cannot be imported here, because it
-// brings that kernel with it).
+// A watch is the supervisor's end of the sink in gVisor's kernel. The constants are
+// those of package monitor/sentry, which cannot be imported here, because it brings
+// that kernel with it.
 type watch struct{ fifo *os.File }
 
 const (
@@ -32,10 +32,10 @@ const (
 	sinkSlow     = 's'
 	sinkGone     = 'g'
 	sinkProtocol = 'x'
-	traceSession = "Default" // the only name that runsc takes
+	traceSession = "Default" // the only name that runsc accepts
 )
 
-// commonCalls are those that can meet the process or the disk limit, on every
+// commonCalls are the calls that can reach the process or the disk limit on every
 // architecture; archCalls adds an architecture's own.
 var commonCalls = []int{
 	unix.SYS_CLONE, unix.SYS_CLONE3,
@@ -45,11 +45,11 @@ var commonCalls = []int{
 	unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_RENAMEAT2,
 }
 
-// newWatch writes the trace session's configuration for runsc and opens our end
-// of its FIFO first, so that the sink can never find it closed.
+// newWatch writes the trace session's configuration for runsc, and first opens our
+// end of its FIFO, so that the sink never finds it closed.
 //
-// gate, when not empty, is the socket of the exec gate and the monitor, for whom the
-// kernel has patience, and trees are where guest init's overlays lie.
+// gate, if not empty, is the socket of the exec gate and the monitor, for which the
+// kernel waits for patience, and trees are the paths of guest init's overlays.
 func newWatch(dir, gate string, patience time.Duration, trees []string) (*watch, error) {
 	path := filepath.Join(dir, "watch")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
@@ -75,7 +75,7 @@ func traceConfig(fifo, gate string, patience time.Duration, trees []string) any 
 	for _, call := range slices.Concat(commonCalls, archCalls) {
 		names = append(names, fmt.Sprintf("syscall/sysno/%d/exit", call))
 	}
-	// The FIFO's sink comes first: the other one tells through it why it gave up.
+	// The FIFO's sink comes first: the other one reports through it why it gave up.
 	sinks := []item{{"name": sinkName, "config": item{"fifo": fifo}}}
 	if gate != "" {
 		names = append(names, monitor.Points()...)
@@ -89,8 +89,8 @@ func traceConfig(fifo, gate string, patience time.Duration, trees []string) any 
 	return item{"trace_session": item{"name": traceSession, "points": points, "sinks": sinks}}
 }
 
-// confirm makes sure that the sink is in force. runsc only logs a warning when it
-// cannot set a session up, and runs the sandbox unwatched.
+// confirm checks that the sink is active. If runsc cannot set up a session, it only
+// logs a warning and runs the sandbox unwatched.
 func (w *watch) confirm(c *control.Conn) error {
 	sessions, err := c.TraceSessions()
 	if err != nil {
@@ -102,7 +102,7 @@ func (w *watch) confirm(c *control.Conn) error {
 	return nil
 }
 
-// hits returns what the sink has told since the last call, without waiting.
+// hits returns what the sink has reported since the last call, without waiting.
 func (w *watch) hits() map[byte]bool {
 	told := map[byte]bool{}
 	conn, err := w.fifo.SyscallConn()
@@ -114,7 +114,7 @@ func (w *watch) hits() map[byte]bool {
 		for {
 			n, err := unix.Read(int(fd), buf)
 			if err != nil || n <= 0 {
-				return true // nothing (more) to read: do not wait
+				return true // nothing more to read: do not wait
 			}
 			for _, b := range buf[:n] {
 				told[b] = true

@@ -15,7 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// seen reports whether an event of a kind, of the tricks program, has these words.
+// seen reports whether the tricks program caused an event of a kind with these words.
 func seen(rec *recorder, kind string, words ...string) bool {
 	return slices.ContainsFunc(rec.kind(kind), func(e proposal.Event) bool {
 		line := strings.Join([]string{e.Path, e.Target, e.Address, e.Call, e.Errno}, " ")
@@ -75,7 +75,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// After a process has made mounts of its own, its names may be of anything.
+// After a process has made its own mounts, its names may refer to anything.
 func TestUnverified(t *testing.T) {
 	t.Parallel()
 	r, rec := gated(t)
@@ -93,8 +93,8 @@ func TestUnverified(t *testing.T) {
 	}
 }
 
-// As many programs one after the other are as many events, and what the kernel counted
-// is what was told.
+// Many consecutive programs cause as many events, and the kernel's count matches what
+// was reported.
 func TestManyExecs(t *testing.T) {
 	t.Parallel()
 	n := sample.Rounds(t, 1000, 100, 100)
@@ -122,7 +122,7 @@ func TestManyExecs(t *testing.T) {
 	}
 }
 
-// Nothing is watched, and nothing is slower, when nobody asks.
+// Nothing is watched, and nothing is slower, unless requested.
 func TestUnwatched(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t))
@@ -131,7 +131,7 @@ func TestUnwatched(t *testing.T) {
 	}
 }
 
-// The gate does not change how a command's end is told, nor that of a sandbox.
+// The gate does not change how the end of a command or a sandbox is reported.
 func TestStatusesWatched(t *testing.T) {
 	t.Parallel()
 	r, rec := gated(t)

@@ -6,7 +6,8 @@ package sandbox
 
 import "testing"
 
-// With the tag e2e these tests try as often as they can: see pkg/internal/sample.
+// With the tag e2e these tests make the full number of attempts: see
+// pkg/internal/sample.
 
 func TestWholeSwap(t *testing.T)      { TestSwap(t) }
 func TestWholeManyExecs(t *testing.T) { TestManyExecs(t) }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package address says which addresses of the outside may be connected to, and
-// connects to those and to no other.
+// Package address decides which outside addresses may be connected to, and connects
+// only to those.
 //
-// Check knows every form that an address is written in and the ranges that lead
-// elsewhere than to the public internet: loopback, private, link-local, multicast,
-// documentation, benchmarks, the metadata services of clouds, forms of IPv6 that hold
-// an IPv4 address, the host's own addresses. An IPv6 address that is not of the range
-// given to the public internet is refused without being known.
+// Check knows every form in which an address can be written and the ranges that are not
+// the public internet: loopback, private, link-local, multicast, documentation,
+// benchmarks, the metadata services of clouds, forms of IPv6 that hold an IPv4 address,
+// the host's own addresses. Any IPv6 address outside the range assigned to the public
+// internet is refused.
 //
-// It does not protect against what the routers behind the host do: a public address
-// of a neighbour on the host's own network, the host's address on the far side of a
-// NAT, and a NAT64 prefix that a network chose among public addresses cannot be told
-// from any other address.
+// It does not protect against what the routers behind the host do: a public address of
+// a neighbor on the host's own network, the host's address on the far side of a NAT,
+// and a NAT64 prefix that a network chose among public addresses cannot be
+// distinguished from other addresses.
 package address
 
 import (
@@ -23,17 +23,18 @@ import (
 // A Refused is an address that must not be connected to.
 type Refused struct {
 	Addr netip.Addr
-	Kind string // "loopback", "private", "metadata", "own" …: see the tables
+	Kind string // "loopback", "private", "metadata", "own", …: see the tables
 }
 
 func (r *Refused) Error() string {
 	return fmt.Sprintf("address %s is refused: %s", r.Addr, r.Kind)
 }
 
-// Check returns nil if a may be connected to, and a *Refused if not. own are the
-// host's own addresses. With private the ranges of private networks (RFC 1918, shared
-// address space, unique local IPv6) may be, and those for documentation, which some
-// networks give to what the internet must not reach; metadata services and own never.
+// Check returns nil if a may be connected to, and a *Refused if not. own are the host's
+// own addresses. With private, the ranges of private networks (RFC 1918, shared address
+// space, unique local IPv6) are allowed, and so are the ranges for documentation, which
+// some networks use for hosts that the internet must not reach. Metadata services and
+// own are never allowed.
 func Check(a netip.Addr, own []netip.Prefix, private bool) error {
 	if kind := judge(a, own, private); kind != "" {
 		return &Refused{Addr: a, Kind: kind}
@@ -49,7 +50,8 @@ func judge(a netip.Addr, own []netip.Prefix, private bool) string {
 	case a.Zone() != "":
 		return "zone"
 	case a.Is4In6():
-		// No name has such an address for good reason, and a dial to it is one to IPv4.
+		// There is no legitimate reason for a name to have such an address, and dialing
+		// it dials IPv4.
 		return "embedded"
 	}
 	kind := known(a)
@@ -85,7 +87,7 @@ func lastIPv4(a netip.Addr) netip.Addr {
 	return netip.AddrFrom4([4]byte(b[12:]))
 }
 
-// isatap says whether a's interface identifier is that of RFC 5214, which holds an
+// isatap reports whether a has the interface identifier of RFC 5214, which embeds an
 // IPv4 address under any prefix.
 func isatap(a netip.Addr) bool {
 	b := a.As16()

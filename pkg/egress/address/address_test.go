@@ -16,7 +16,8 @@ var hosts = []netip.Prefix{
 	netip.MustParsePrefix("fd12:3456::7/128"),
 }
 
-// forms is each form of an address, with what Check says without and with private.
+// forms lists each form of an address, with the result of Check without and with
+// private.
 var forms = []struct {
 	name, addr   string
 	kind, opened string
@@ -166,7 +167,8 @@ func TestCheckNoAddress(t *testing.T) {
 	}
 }
 
-// The edges of every range: its first and last address are of it, or of a narrower one.
+// The edges of every range: its first and last address belong to it, or to a narrower
+// range.
 func TestCheckEdgesOfRanges(t *testing.T) {
 	for _, s := range specials {
 		if s.kind == "nat64" {
@@ -189,7 +191,7 @@ func last(p netip.Prefix) netip.Addr {
 	return a
 }
 
-// Own addresses may be given in the mapped form, and as ranges.
+// Own addresses may be given in mapped form, and as ranges.
 func TestCheckOwnForms(t *testing.T) {
 	own := []netip.Prefix{netip.MustParsePrefix("::ffff:20.1.2.3/128"), netip.MustParsePrefix("20.2.0.0/16")}
 	for _, a := range []string{"20.1.2.3", "20.2.200.1"} {
@@ -208,7 +210,7 @@ func FuzzCheck(f *testing.F) {
 		if !ok || Check(a, hosts, private) != nil {
 			return
 		}
-		// The standard library's own words must not say more than ours.
+		// The standard library must not classify more addresses than our tables.
 		inside := a
 		if a.Is6() && netip.MustParsePrefix("64:ff9b::/96").Contains(a) {
 			inside = lastIPv4(a)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// BenchmarkDialerCheck is what a connection pays for each address of its name, more than once.
+// BenchmarkDialerCheck measures a check that each connection makes more than once for each
+// address of its name.
 func BenchmarkDialerCheck(b *testing.B) {
 	d, a := NewDialer(nil), netip.MustParseAddr("8.8.8.8")
 	for b.Loop() {

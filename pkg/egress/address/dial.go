@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	dialTimeout  = 10 * time.Second // of one Dial, all addresses together
-	tryTimeout   = 4 * time.Second  // of one address
+	dialTimeout  = 10 * time.Second // for one Dial, all addresses together
+	tryTimeout   = 4 * time.Second  // for one address
 	maxTries     = 4
 	keepIdle     = 30 * time.Second
 	keepInterval = 10 * time.Second
 )
 
-// A Dialer connects to addresses that pass Check and to no others. Its system calls
-// are those of a TCP connection, and bind.
+// A Dialer connects only to addresses that pass Check. It makes only the system calls of
+// a TCP connection, and bind.
 type Dialer struct {
 	own            []netip.Prefix
-	probe4, probe6 *probe // nil where a bind does not tell the host's own addresses from others
+	probe4, probe6 *probe // nil where bind does not distinguish the host's own addresses
 }
 
 // NewDialer returns a Dialer for a host with the addresses own.
@@ -42,8 +42,8 @@ func NewDialer(own []netip.Prefix) *Dialer {
 	}
 }
 
-// newProbe returns a probe, or nil where binding tells nothing: where ip_nonlocal_bind
-// is set every address can be bound, nobody's too.
+// newProbe returns a probe, or nil where binding proves nothing: if ip_nonlocal_bind is
+// set, every address can be bound, including nobodys.
 func newProbe(family int, nobodys netip.Addr) *probe {
 	p := &probe{family: family}
 	if local, err := p.bindable(nobodys); err == nil && local {
@@ -53,8 +53,8 @@ func newProbe(family int, nobodys netip.Addr) *probe {
 }
 
 // Dial connects to the first of addrs that answers; it tries the first four. All are
-// checked before anything is sent: one that is refused refuses all, with a *Refused.
-// The connection's RemoteAddr is the one that was connected to.
+// checked before anything is sent: if one is refused, Dial returns its *Refused. The
+// connection's RemoteAddr is the address that was connected to.
 func (d *Dialer) Dial(ctx context.Context, addrs []netip.Addr, port uint16, private bool) (net.Conn, error) {
 	if len(addrs) == 0 || port == 0 {
 		return nil, errors.New("cannot connect: no address")
@@ -80,8 +80,8 @@ func (d *Dialer) Dial(ctx context.Context, addrs []netip.Addr, port uint16, priv
 	return nil, first
 }
 
-// Check is the package's Check with the host's own addresses as they are now, those
-// that it got since the Dialer was made included. What cannot be told is refused.
+// Check is the package's Check with the host's current addresses, including those added
+// since the Dialer was made. If they cannot be determined, the address is refused.
 func (d *Dialer) Check(a netip.Addr, private bool) error {
 	if err := Check(a, d.own, private); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (d *Dialer) dial(ctx context.Context, to netip.AddrPort, private bool) (net
 	dialer := net.Dialer{
 		Timeout:         tryTimeout,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepInterval, Count: 3},
-		// The last look before the call, at what the call is about to be given.
+		// The final check before the system call, on the address the call will use.
 		Control: func(network, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
 			if err != nil || at != to {
@@ -124,17 +124,18 @@ func (d *Dialer) dial(ctx context.Context, to netip.AddrPort, private bool) (net
 	return dialer.DialContext(ctx, network, to.String())
 }
 
-// A probe is a socket that is kept to try addresses with: to make one for each would
-// take longer than all else that is checked.
+// A probe is a socket that is kept to test addresses with: creating one each time would
+// take longer than all other checks.
 type probe struct {
 	family int
 
 	mu   sync.Mutex
-	file *os.File // not bound; nil before the first try
+	file *os.File // unbound; nil before the first test
 }
 
-// bindable says whether the probe can be bound to a, which is so for the host's own
-// addresses alone. Nothing is sent, and a socket that does not listen receives nothing.
+// bindable reports whether the probe can bind to a, which is possible only for the
+// host's own addresses. Nothing is sent, and a socket that does not listen receives
+// nothing.
 func (p *probe) bindable(a netip.Addr) (bool, error) {
 	var to unix.Sockaddr = &unix.SockaddrInet6{Addr: a.As16()}
 	if p.family == unix.AF_INET {
@@ -145,7 +146,7 @@ func (p *probe) bindable(a netip.Addr) (bool, error) {
 	if p.file == nil {
 		fd, err := unix.Socket(p.family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if errors.Is(err, unix.EAFNOSUPPORT) {
-			return false, nil // a host without the family has no address of it
+			return false, nil // a host without the address family has no address in it
 		}
 		if err != nil {
 			return false, err
@@ -156,13 +157,13 @@ func (p *probe) bindable(a netip.Addr) (bool, error) {
 	if errors.Is(err, unix.EADDRNOTAVAIL) {
 		return false, nil
 	}
-	p.file.Close() // bound by now, or of no use
+	p.file.Close() // now bound, or unusable
 	p.file = nil
 	return err == nil, err
 }
 
-// Own returns the addresses of the host's devices, those of loopback left out because
-// Check knows them. It needs a netlink socket, which the gateway's process may not open.
+// Own returns the addresses of the host's devices, except for loopback, which Check
+// knows. It needs a netlink socket, which the gateway's process must not open.
 func Own() ([]netip.Prefix, error) {
 	list, err := net.InterfaceAddrs()
 	if err != nil {

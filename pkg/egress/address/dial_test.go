@@ -25,7 +25,7 @@ func addrs(list ...string) []netip.Addr {
 	return out
 }
 
-// dial returns whom a Dialer that knows of no own addresses connected to.
+// dial returns the address that a Dialer without own addresses connected to.
 func (w *world) dial(port uint16, private bool, list ...string) (string, error) {
 	var remote string
 	err := w.host.do(func() error {
@@ -94,11 +94,11 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// total is how many connections came, once there are as many as were made and one that
-// was not would have come.
+// total returns the number of connections that arrived. It waits for as many as were
+// made, and then long enough for an unexpected one to arrive.
 func (w *world) total(made int32) (n int32) {
 	for end := time.Now().Add(time.Minute); ; {
-		time.Sleep(5 * time.Millisecond) // for accepts under way
+		time.Sleep(5 * time.Millisecond) // for accepts in progress
 		n = 0
 		for _, c := range w.calls {
 			n += c.Load()
@@ -109,8 +109,8 @@ func (w *world) total(made int32) (n int32) {
 	}
 }
 
-// An address that the host gets after the Dialer was made is its own too, and so is a
-// range that its routes make it answer for.
+// An address that the host gets after the Dialer was made counts as its own, and so
+// does a range that its routes make local.
 func TestDialOwnThatCameLater(t *testing.T) {
 	w := newWorld(t)
 	var d *Dialer
@@ -142,7 +142,7 @@ func TestDialOwnThatCameLater(t *testing.T) {
 	}
 }
 
-// Where any address can be bound, what was given as own holds, and nothing else is.
+// Where any address can be bound, only the addresses given as own are refused.
 func TestDialWhereAnyAddressCanBeBound(t *testing.T) {
 	w := newWorld(t)
 	w.listen(w.internet, "20.1.2.5:443")
@@ -210,7 +210,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	w.must(w.host.do(func() error {
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(50*time.Millisecond, cancel)
-		c, err := NewDialer(nil).Dial(ctx, addrs("20.1.2.99", "20.1.2.98"), 443, false) // nobody
+		c, err := NewDialer(nil).Dial(ctx, addrs("20.1.2.99", "20.1.2.98"), 443, false) // unused
 		if err == nil {
 			c.Close()
 			t.Error("connected to nobody")

@@ -4,19 +4,19 @@ package address
 
 import "net/netip"
 
-// public6 is what is given to the public internet of IPv6 (RFC 4291). All else is
-// refused, whatever becomes of it one day.
+// public6 is the IPv6 range assigned to the public internet (RFC 4291). Everything
+// else is refused, whatever it is used for in the future.
 var public6 = netip.MustParsePrefix("2000::/3")
 
-// A special is a range of addresses that is not the public internet's.
+// A special is a range of addresses that does not belong to the public internet.
 type special struct {
 	prefix netip.Prefix
 	kind   string
 }
 
-// specials are IANA's registries of special-purpose addresses, and the services that
-// clouds offer to their machines. The first range that holds an address names it, so
-// the narrow ones stand first.
+// specials are IANA's special-purpose registries and the services that clouds offer
+// to their machines. The first range that contains an address determines its kind,
+// so narrower ranges come first.
 var specials = table(
 	// Services for the machine itself: credentials, agents, control.
 	"169.254.169.254/32", "metadata", // AWS, Azure, Google, Oracle, DigitalOcean, OpenStack …
@@ -49,7 +49,7 @@ var specials = table(
 	"192.88.99.0/24", "reserved", // relays of 6to4
 	"192.168.0.0/16", "private",
 	"192.175.48.0/24", "reserved", // AS112
-	"198.18.0.0/15", "benchmark", // and our own synthetic addresses
+	"198.18.0.0/15", "benchmark", // also the sandboxes' synthetic addresses
 	"198.51.100.0/24", "documentation",
 	"203.0.113.0/24", "documentation",
 	"224.0.0.0/4", "multicast",
@@ -61,7 +61,7 @@ var specials = table(
 	"::/96", "embedded", // IPv4-compatible
 	"::ffff:0:0:0/96", "embedded", // IPv4-translated, RFC 2765
 	"64:ff9b::/96", "nat64", // judged by the address in it
-	"64:ff9b:1::/48", "embedded", // a network's own NAT64
+	"64:ff9b:1::/48", "embedded", // a network's local-use NAT64
 	"100::/64", "reserved", // discard
 	"100:0:0:1::/64", "reserved",
 	"2001::/32", "embedded", // Teredo

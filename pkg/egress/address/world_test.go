@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A world is two network namespaces with a wire between them: one is the host that a
-// Dialer works on, the other the internet. Both end with the test.
+// A world is two connected network namespaces: one is the host of the Dialer, the
+// other the internet. Both end with the test.
 type world struct {
 	t        *testing.T
 	host     *room
 	internet *room
-	calls    map[string]*atomic.Int32 // connections, by the address that was listened on
+	calls    map[string]*atomic.Int32 // connections, by listening address
 }
 
-// A room is a thread that is in a namespace of its own.
+// A room is a thread in its own namespace.
 type room struct {
 	work chan func()
 	tid  int
@@ -36,7 +36,7 @@ func newRoom(t *testing.T) *room {
 	r := &room{work: make(chan func())}
 	ready := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends, and its namespace
+		runtime.LockOSThread() // never unlocked: the thread ends, and with it its namespace
 		r.tid = unix.Gettid()
 		ready <- unix.Unshare(unix.CLONE_NEWNET)
 		for f := range r.work {

@@ -2,21 +2,21 @@
 
 //go:build linux
 
-// Package confine takes away from the gateway's process everything but sockets.
+// Package confine removes everything except for sockets from the gateway's process.
 //
-// The process reads what strangers send, on both sides, and stands in the host's
-// network. Self leaves it no file (an empty read-only root), no user of its own but one
-// that nobody else has, no capability nor a way to one, no program to start, no other
-// process to see, bounded memory, files and threads, and of system calls those that the
-// Go runtime and TCP and UDP clients need: it cannot listen, open a file, or make a
-// socket of another family. A call of those that only an attacker makes kills it; any
-// other that is not needed is refused.
+// The process reads untrusted bytes from both sides and is in the host's network
+// namespace. After Self it has no files (an empty read-only root), an otherwise unused
+// user ID, no capabilities and no way to gain any, no program to start, no other
+// process to see, and bounded memory, files and threads. It keeps only the system calls
+// that the Go runtime and TCP and UDP clients need: it cannot listen, open a file, or
+// make a socket of another family. A system call that only an attacker makes kills it;
+// any other that is not needed fails.
 //
 // # What it does not protect against
 //
-// The process may connect to any address that the host may: which ones it connects to
-// is its own word. It is in the host's network namespace because that is where the
-// network is.
+// The process can connect to any address that the host can, and only its own report
+// says to which ones it did. It stays in the host's network namespace because that is
+// the only one with a network.
 package confine
 
 import (
@@ -32,19 +32,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ID is the user and group: one that no distribution gives out, and that owns nothing.
+// ID is the user and group ID: one that no distribution assigns and that owns nothing.
 const ID = 65533
 
 const (
 	maxFiles   = 4096
-	maxThreads = 512       // of all processes of ID
-	softMemory = 192 << 20 // where the collector works harder
-	hardMemory = 512 << 20 // beyond what the process has when it starts
+	maxThreads = 512       // for all processes of ID
+	softMemory = 192 << 20 // from here the garbage collector works harder
+	hardMemory = 512 << 20 // in addition to what the process has when it starts
 )
 
-// Self confines the calling process for good. It must be root in mount, pid, ipc and
-// uts namespaces of its own, with an empty capability bounding set and no environment.
-// Of its descriptors 0 to 4 stay open. The process ends when its parent does.
+// Self confines the calling process permanently. The process must be root in its own
+// mount, pid, ipc and uts namespaces, with an empty capability bounding set and no
+// environment. Descriptors 0 to 4 stay open. The process ends when its parent does.
 func Self() error {
 	for _, step := range []struct {
 		name string
@@ -60,8 +60,8 @@ func Self() error {
 	return nil
 }
 
-// descriptors closes what was let through: what is not handed on by intent and not the
-// runtime's.
+// descriptors closes inherited descriptors: all that were not passed on purpose and do
+// not belong to the runtime.
 func descriptors() error {
 	if len(os.Environ()) > 0 {
 		return errors.New("there is an environment")
@@ -77,7 +77,7 @@ func descriptors() error {
 		}
 		to, err := os.Readlink("/proc/self/fd/" + e.Name())
 		if errors.Is(err, os.ErrNotExist) {
-			continue // the folder itself, closed by now
+			continue // the directory itself, already closed
 		}
 		if err != nil || !strings.HasPrefix(to, "anon_inode:[event") {
 			_ = unix.Close(fd)
@@ -86,7 +86,7 @@ func descriptors() error {
 	return nil
 }
 
-// namespaces refuses to take away the mounts of the host's.
+// namespaces returns an error if it would remove the host's mounts.
 func namespaces() error {
 	if pid := os.Getpid(); pid != 1 {
 		return fmt.Errorf("process %d is not the first of its namespace", pid)
@@ -115,7 +115,7 @@ func limits() error {
 	return nil
 }
 
-// dataSize is what counts against RLIMIT_DATA by now.
+// dataSize returns the memory that currently counts against RLIMIT_DATA, in bytes.
 func dataSize() (uint64, error) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -135,7 +135,7 @@ func emptyRoot() error {
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 		return err
 	}
-	// Any folder will do: it is covered.
+	// Any directory will do: it is covered.
 	const at = "/proc"
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
 	if err := unix.Mount("none", at, "tmpfs", flags, "size=4k,nr_inodes=2,mode=0555"); err != nil {
@@ -150,13 +150,13 @@ func emptyRoot() error {
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return err
 	}
-	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil { // the old root, which lies on top
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil { // the old root, now on top
 		return err
 	}
 	return unix.Chdir("/")
 }
 
-// user becomes ID in all threads, which takes their capabilities.
+// user switches all threads to ID, which drops their capabilities.
 func user() error {
 	if err := syscall.Setgroups(nil); err != nil {
 		return err
@@ -167,8 +167,9 @@ func user() error {
 	return syscall.Setresuid(ID, ID, ID)
 }
 
-// dieWithParent renews what the change of user has undone. The setting is a thread's,
-// so the thread is kept: the calling goroutine should live as long as the process.
+// dieWithParent restores the setting that the change of user cleared. It belongs to a
+// thread, so the thread must be kept: the calling goroutine should live as long as the
+// process.
 func dieWithParent() error {
 	runtime.LockOSThread()
 	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
@@ -176,7 +177,7 @@ func dieWithParent() error {
 
 func notDumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
-// without checks that no capability is left, nor one to gain.
+// without returns an error if a capability is left or could still be gained.
 func without() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -191,7 +192,7 @@ func without() error {
 	for c := uintptr(0); ; c++ {
 		left, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		if err != nil {
-			return nil // past the last that this kernel knows
+			return nil // beyond the last capability that this kernel knows
 		}
 		if left != 0 {
 			return fmt.Errorf("%d can be gained", c)

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain is also the process that confines itself and then tries what its argument
-// says; what it says on stderr is the answer.
+// TestMain also runs the process that confines itself and then tries what its
+// argument names; its result is what it prints on stderr.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && attempts[os.Args[1]] != nil {
 		text, _ := io.ReadAll(os.Stdin)
@@ -119,7 +119,7 @@ var attempts = map[string]func() string{
 	},
 }
 
-// try returns how a confined process ended that tried one thing.
+// try returns how a confined process ended after it tried one action.
 func try(t *testing.T, what, input string) string {
 	t.Helper()
 	p, err := Start([]string{"/proc/self/exe", what}, []byte(input), pipeEnd(t), pipeEnd(t))
@@ -136,7 +136,7 @@ func try(t *testing.T, what, input string) string {
 	}
 }
 
-// pipeEnd is open until the test ends.
+// pipeEnd returns an end of a pipe that stays open until the test ends.
 func pipeEnd(t *testing.T) *os.File {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -150,7 +150,7 @@ func TestConfined(t *testing.T) {
 	const killed = "signal: bad system call"
 	tests := []struct {
 		what string
-		want string // with which the answer begins
+		want string // the prefix of the answer
 	}{
 		{"socket inet", "exit status 0: done"}, {"socket inet6 dgram", "exit status 0: done"}, {"threads", "exit status 0: done"},
 		{"socket raw", "exit status 0: EPERM"}, {"socket ping", "exit status 0: EPERM"}, {"socket sctp", "exit status 0: EPERM"},
@@ -168,7 +168,7 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-// A process that takes all memory that it gets ends itself, not the host.
+// A process that takes all memory it can get ends itself and does not harm the host.
 func TestMemoryLimit(t *testing.T) {
 	if got := try(t, "memory limit", ""); strings.HasPrefix(got, "exit status 0") {
 		t.Error(got)
@@ -193,7 +193,7 @@ func TestDials(t *testing.T) {
 	}
 }
 
-// What the kernel says of the process, of each of its threads.
+// The kernel's status of the process and each of its threads.
 func TestStatus(t *testing.T) {
 	p, err := Start([]string{"/proc/self/exe", "wait"}, nil, pipeEnd(t), pipeEnd(t), pipeEnd(t))
 	if err != nil {
@@ -264,7 +264,7 @@ func same(t *testing.T, proc, ns string) bool {
 	return its == ours
 }
 
-// A process that was started in any other way is not touched.
+// A process that was started in any other way is left unchanged.
 func TestRefusals(t *testing.T) {
 	before := os.Getuid()
 	if err := Self(); err == nil || !strings.Contains(err.Error(), "there is an environment") {

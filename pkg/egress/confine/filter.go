@@ -9,20 +9,21 @@ import (
 	"gvisor.dev/gvisor/pkg/seccomp"
 )
 
-// filter has the kernel refuse, in all threads, every system call that is not named
-// here. It sets no_new_privs.
+// filter makes the kernel refuse every system call that is not listed here, in all threads. It
+// sets no_new_privs.
 func filter() error {
 	p := seccomp.Program{
 		RuleSets: []seccomp.RuleSet{
 			{Rules: all(deadly), Action: seccomp.KillProcess},
-			// It cannot be looked into; where it is not there, clone is used.
+			// A filter cannot inspect clone3's arguments; without clone3, callers fall back to
+			// clone.
 			{Rules: all([]uintptr{unix.SYS_CLONE3}), Action: seccomp.ReturnError.Code(uint16(unix.ENOSYS))},
 			{Rules: all(needed).Merge(bounded()).Merge(archNeeded()), Action: seccomp.Allow},
 		},
 		Options: seccomp.ProgramOptions{
 			DefaultAction: seccomp.ReturnError.Code(uint16(unix.EPERM)),
 			BadArchAction: seccomp.KillProcess,
-			// Optimizing takes longer than a gateway's start can spare; what is hot comes first.
+			// Optimizing takes too long for a gateway's start, so frequent calls come first.
 			SkipOptimizations: true,
 			HotSyscalls:       []uintptr{unix.SYS_FUTEX, unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV},
 		},
@@ -42,7 +43,7 @@ func all(calls []uintptr) seccomp.SyscallRules {
 	return rules
 }
 
-// deadly are calls that no path of ours makes: who makes one has taken the process over.
+// deadly are calls that our code never makes: a process that makes one has been compromised.
 var deadly = []uintptr{
 	unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV,
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS,
@@ -52,8 +53,8 @@ var deadly = []uintptr{
 	unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_PIDFD_GETFD, unix.SYS_OPEN_BY_HANDLE_AT,
 }
 
-// needed are the calls that the Go runtime, the C library's threads where it is linked,
-// and established sockets need, whatever their arguments.
+// needed are the calls, with any arguments, that the Go runtime, the C library's threads if it
+// is linked, and established sockets need.
 var needed = []uintptr{
 	unix.SYS_FSTAT, unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_CLOSE, unix.SYS_SHUTDOWN,
 	unix.SYS_RECVFROM, unix.SYS_SENDTO, unix.SYS_RECVMSG, unix.SYS_SENDMSG, unix.SYS_RECVMMSG, unix.SYS_SENDMMSG,
@@ -66,7 +67,7 @@ var needed = []uintptr{
 	unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_DUP, unix.SYS_DUP3,
 }
 
-// bounded are the calls that are needed with some arguments only.
+// bounded are the calls that are needed only with some arguments.
 func bounded() seccomp.SyscallRules {
 	type any = seccomp.AnyValue
 	notExecutable := seccomp.PerArg{any{}, any{}, seccomp.MaskedEqual(unix.PROT_EXEC, 0)}
@@ -85,7 +86,7 @@ func bounded() seccomp.SyscallRules {
 	})
 }
 
-// sockets are TCP's and UDP's.
+// sockets allows TCP and UDP sockets.
 func sockets() seccomp.SyscallRule {
 	kind := ^uintptr(unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK)
 	var rules seccomp.Or

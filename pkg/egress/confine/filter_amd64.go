@@ -9,7 +9,7 @@ import (
 	"gvisor.dev/gvisor/pkg/seccomp"
 )
 
-// archNeeded are needed calls that other processors do not have.
+// archNeeded are needed calls that other architectures do not have.
 func archNeeded() seccomp.SyscallRules {
 	return all([]uintptr{unix.SYS_EPOLL_WAIT, unix.SYS_POLL, unix.SYS_TIME})
 }

@@ -6,5 +6,5 @@ package confine
 
 import "gvisor.dev/gvisor/pkg/seccomp"
 
-// archNeeded are needed calls that other processors do not have.
+// archNeeded are needed calls that other architectures do not have.
 func archNeeded() seccomp.SyscallRules { return seccomp.NewSyscallRules() }

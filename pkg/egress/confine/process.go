@@ -18,17 +18,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Process is one that Start started.
+// A Process is a process that Start started.
 type Process struct {
 	cmd  *exec.Cmd
 	said *tail
 	done chan struct{} // closed: it is gone
-	err  error         // how it went, once done is closed
+	err  error         // how it ended, once done is closed
 }
 
-// Start starts argv with input as its input, and files from descriptor 3 on, to
-// confine itself with Self. It has nothing else of ours: no environment, no descriptor, no capability beyond those
-// that it needs to give up the rest, and its own namespaces but for the network's.
+// Start starts argv, with input on its standard input and files from descriptor 3 on; the process
+// is expected to confine itself with Self. It gets no environment, no other descriptor, only the
+// capabilities that it needs to drop the rest, and its own namespaces except for the network's.
 func Start(argv []string, input []byte, files ...*os.File) (*Process, error) {
 	p := &Process{cmd: exec.Command(argv[0], argv[1:]...), said: &tail{}, done: make(chan struct{})}
 	p.cmd.Stdin, p.cmd.Stderr = bytes.NewReader(input), p.said
@@ -40,8 +40,8 @@ func Start(argv []string, input []byte, files ...*os.File) (*Process, error) {
 	}
 	started := make(chan error)
 	go func() {
-		// The thread is changed for good, so it ends with this goroutine; and it must not
-		// end before the process, which would be told that its parent had died.
+		// The thread is changed permanently, so it ends with this goroutine. It must not end before
+		// the process, which would be signaled that its parent had died.
 		runtime.LockOSThread()
 		err := limitThread()
 		if err == nil {
@@ -62,8 +62,8 @@ func Start(argv []string, input []byte, files ...*os.File) (*Process, error) {
 // kept are the capabilities that the process needs until it has confined itself.
 const kept = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
 
-// limitThread empties the calling thread's bounding set, which is for good, and leaves
-// kept to the programs that it starts.
+// limitThread empties the calling thread's bounding set, permanently, and leaves kept to the
+// programs that the thread starts.
 func limitThread() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -77,7 +77,7 @@ func limitThread() error {
 	for c := uintptr(0); ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) && c > 0 {
-			return nil // past the last that this kernel knows
+			return nil // beyond the last capability that this kernel knows
 		}
 		if err != nil {
 			return fmt.Errorf("cannot give up capability %d: %v", c, err)
@@ -85,17 +85,16 @@ func limitThread() error {
 	}
 }
 
-// Kill ends the process, a stopped one too.
+// Kill ends the process, even a stopped one.
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
 
-// Pid is the process's id, as its parent sees it.
+// Pid returns the process's id, as its parent sees it.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Done is closed when the process is gone.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// How describes the end of the process, with what it said last; it is nil while the
-// process lives.
+// How returns how the process ended, with its last output. It is nil while the process lives.
 func (p *Process) How() error {
 	select {
 	case <-p.done:
@@ -112,8 +111,8 @@ func (p *Process) How() error {
 	return errors.New(text)
 }
 
-// A tail keeps the last of what is written to it. What a Go program says when it
-// crashes begins with the reason, so it keeps the first as well.
+// A tail keeps the last bytes written to it. A Go program's crash output begins with the reason, so
+// it also keeps the first bytes.
 type tail struct {
 	mu    sync.Mutex
 	first []byte

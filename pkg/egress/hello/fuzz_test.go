@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// FuzzRead holds Read to its promises, and its reading to that of Go's TLS server: what
-// both accept, both read alike.
+// FuzzRead checks Read's contract, and compares its result to that of Go's TLS server:
+// if both accept a message, both read the same name.
 func FuzzRead(f *testing.F) {
 	f.Add(real(f, &tls.Config{ServerName: "allowed.example", NextProtos: []string{"h2"}}))
 	f.Add(real(f, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}))
@@ -55,7 +55,7 @@ func goReads(raw []byte) (name string, ok bool) {
 	return name, ok
 }
 
-// A script is a connection that says what it was given.
+// A script is a connection that returns the bytes it was given.
 type script struct{ *bytes.Reader }
 
 func (*script) Write(p []byte) (int, error)      { return len(p), nil }

@@ -2,14 +2,15 @@
 
 // Package hello reads the first message of a TLS client, without answering it.
 //
-// Read takes from a connection the records that hold one ClientHello, and not a byte
-// more, so that the same bytes can be passed on. What it accepts is narrower than the
-// standard: a length that is off by one, an extension told twice, a server name that is
-// no plain host name, bytes after the message: each is an error with its reason. A
-// message that two readers could read differently is never accepted.
+// Read reads the records that hold one ClientHello from a connection, and not a byte
+// more, so that the same bytes can be forwarded. It accepts less than the standard: a
+// length that is off by one, a repeated extension, a server name that is not a plain
+// host name, or bytes after the message are errors, each with its reason. A message
+// that two parsers could read differently is never accepted.
 //
-// It says who the client claims to look for. It does not protect against a server that
-// serves another name under that claim, which nobody can see who does not hold a key.
+// Read returns the name that the client claims to look for. It does not protect against
+// a server that serves another name under that claim; without a key this cannot be
+// seen.
 package hello
 
 import (
@@ -18,24 +19,24 @@ import (
 	"io"
 )
 
-// MaxBytes is the most that the records of a hello may have, headers included.
+// MaxBytes is the maximum size of a hello's records, including headers.
 const MaxBytes = 16 << 10
 
-// A Hello is what a ClientHello says.
+// A Hello is the content of a ClientHello.
 type Hello struct {
-	// ServerName is in lower case and without a final dot; "" when none was sent.
+	// ServerName is in lower case and without a final dot; "" if none was sent.
 	ServerName string
 	ALPN       []string
-	// Versions are those offered, as the client ordered them: TLS 1.3 is 0x0304.
+	// Versions are the offered versions, in the client's order: TLS 1.3 is 0x0304.
 	Versions []uint16
-	// Encrypted says that there is an encrypted hello or server name (ECH, ESNI, or
-	// what is sent to look like it): ServerName may then not be the one that is meant.
+	// Encrypted reports an encrypted hello or server name (ECH, ESNI, or something that
+	// looks like it): ServerName may then not be the real name.
 	Encrypted bool
-	// Early says that data may follow before the server has answered.
+	// Early reports that data may follow before the server has answered.
 	Early bool
 }
 
-// An Error says why bytes are no hello that we accept.
+// An Error is the reason why bytes are not an acceptable hello.
 type Error struct{ Reason string }
 
 func (e *Error) Error() string { return "invalid TLS hello: " + e.Reason }
@@ -52,8 +53,9 @@ const (
 	clientHello     = 1
 )
 
-// Read takes one ClientHello from r and returns it with the bytes it was read from.
-// An error of r that is not the end is returned as it is; everything else is an *Error.
+// Read reads one ClientHello from r and returns it with the bytes it was read from. An
+// error of r other than the end of its input is returned unchanged; every other error
+// is an *Error.
 func Read(r io.Reader) (Hello, []byte, error) {
 	var raw, message []byte
 	for {
@@ -73,7 +75,8 @@ func Read(r io.Reader) (Hello, []byte, error) {
 	}
 }
 
-// readRecord takes one handshake record from r, adds it to raw and returns its content.
+// readRecord reads one handshake record from r, appends it to raw and returns its
+// content.
 func readRecord(r io.Reader, raw *[]byte) ([]byte, error) {
 	at := len(*raw)
 	if err := take(r, raw, recordHeader); err != nil {
@@ -97,7 +100,7 @@ func readRecord(r io.Reader, raw *[]byte) ([]byte, error) {
 	return (*raw)[at+recordHeader:], nil
 }
 
-// take reads n bytes more into raw, and only those.
+// take reads exactly n more bytes into raw.
 func take(r io.Reader, raw *[]byte, n int) error {
 	at := len(*raw)
 	*raw = append(*raw, make([]byte, n)...)
@@ -109,7 +112,7 @@ func take(r io.Reader, raw *[]byte, n int) error {
 	return err
 }
 
-// complete says whether message is one whole ClientHello: nothing follows it.
+// complete reports whether message is exactly one whole ClientHello.
 func complete(message []byte) (bool, error) {
 	if message[0] != clientHello {
 		return false, invalid("message of type %d", message[0])

@@ -30,7 +30,7 @@ func real(t testing.TB, c *tls.Config) []byte {
 	return raw
 }
 
-// An extension is one of a hello that a test makes.
+// An extension is a TLS extension of a hello that a test makes.
 type extension struct {
 	kind uint16
 	data []byte
@@ -68,7 +68,7 @@ func names(names ...string) extension {
 	return extension{extensionServerName, b.BytesOrPanic()}
 }
 
-// records puts a message in records of at most n bytes.
+// records splits a message into records of at most n bytes.
 func records(message []byte, n int) []byte {
 	var out []byte
 	for part := range slices.Chunk(message, n) {
@@ -163,7 +163,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// shortened has the extensions say that they are one byte shorter.
+// shortened declares the extensions one byte shorter than they are.
 func shortened(message []byte) []byte {
 	m := slices.Clone(message)
 	at := 4 + 2 + 32 + 1 + 2 + 2 + 1 + 1 + 1
@@ -172,7 +172,7 @@ func shortened(message []byte) []byte {
 }
 
 func TestServerNames(t *testing.T) {
-	tests := map[string]string{ // what is sent, and what it is; "" is refused
+	tests := map[string]string{ // sent name to parsed name; "" means refused
 		"allowed.example":                 "allowed.example",
 		"ALLOWED.example":                 "allowed.example",
 		"xn--bcher-kva.example":           "xn--bcher-kva.example",
@@ -189,7 +189,7 @@ func TestServerNames(t *testing.T) {
 		"allowed.example/x":               "",
 		"allowed.example:443":             "",
 		"b\u00fccher.example":             "",
-		"\u212aelvin.example":             "", // lower case in Unicode is a k
+		"\u212aelvin.example":             "", // its lower case in Unicode is k
 		"*.example":                       "",
 		"192.0.2.1":                       "",
 		"::1":                             "",
@@ -205,7 +205,7 @@ func TestServerNames(t *testing.T) {
 	}
 }
 
-// An error of the connection is not the client's.
+// An error of the connection is not an error of the client.
 func TestReadReturnsTimeouts(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// hostName returns name in lower case, or an error when it is no plain host name:
-// letters, digits, hyphens and underscores in labels of at most 63, no final dot, no
-// address.
+// hostName returns name in lower case, or an error if it is not a plain host name:
+// letters, digits, hyphens and underscores in labels of at most 63 bytes, no final
+// dot, not an address.
 func hostName(name string) (string, error) {
 	if len(name) == 0 || len(name) > 253 {
 		return "", invalid("server name of %d bytes", len(name))
@@ -26,7 +26,7 @@ func hostName(name string) (string, error) {
 	return name, nil
 }
 
-// lower touches ASCII only: in Unicode the Kelvin sign would become a k.
+// lower changes ASCII only: in Unicode the Kelvin sign would become a k.
 func lower(name string) string {
 	b := []byte(name)
 	for i, c := range b {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 )
 
-// The extensions that are looked into.
+// The extensions that are inspected.
 const (
 	extensionServerName = 0
 	extensionALPN       = 16
@@ -14,8 +14,8 @@ const (
 	extensionVersions   = 43
 )
 
-// encrypted are the extensions, from first to last, that hide a server name: ECH, its
-// drafts, its list of outer extensions, and the ESNI before it.
+// encrypted are the ranges of extensions that hide a server name: ECH, its drafts,
+// its list of outer extensions, and the older ESNI.
 var encrypted = [][2]uint16{{0xfd00, 0xfd00}, {0xfe00, 0xfe0f}, {0xff02, 0xff04}, {0xffce, 0xffce}}
 
 func hides(kind uint16) bool {
@@ -30,7 +30,7 @@ func hides(kind uint16) bool {
 // maxExtensions is more than any client sends.
 const maxExtensions = 64
 
-// Parse reads one whole ClientHello message, its four bytes of header included.
+// Parse parses one whole ClientHello message, including its four-byte header.
 func Parse(message []byte) (Hello, error) {
 	var h Hello
 	s := cryptobyte.String(message)

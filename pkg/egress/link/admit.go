@@ -22,11 +22,12 @@ const second = time.Second
 // patience is how long the sandbox may take to complete a handshake.
 const patience = 10 * second
 
-// linger is how long the sandbox has to take what was written before the close.
+// linger is how long the sandbox has, after the close, to receive what was written
+// before it.
 const linger = time.Minute
 
-// admit decides about one connection and sees it to its end. The stack calls it in a
-// goroutine of its own.
+// admit decides about one connection and handles it until its end. The stack calls it
+// in a new goroutine.
 func (l *Link) admit(r *tcp.ForwarderRequest) {
 	ctx, done := l.join()
 	defer done()
@@ -59,7 +60,7 @@ func (l *Link) admit(r *tcp.ForwarderRequest) {
 	l.serve(ctx, &conn{TCPConn: gonet.NewTCPConn(&queue, endpoint), endpoint: endpoint}, session)
 }
 
-// ask returns who serves the connection, or nil.
+// ask returns the Session that serves the connection, or nil.
 func (l *Link) ask(ctx context.Context, from, to netip.AddrPort) Session {
 	if dns(l.config.Segment, to) {
 		return questions{l}
@@ -67,7 +68,8 @@ func (l *Link) ask(ctx context.Context, from, to netip.AddrPort) Session {
 	return l.handler.Admit(ctx, from, to)
 }
 
-// handshake answers the sandbox, and returns nil if it does not answer back in time.
+// handshake completes the handshake with the sandbox. It returns nil if the sandbox
+// does not answer in time.
 func (l *Link) handshake(ctx context.Context, r *tcp.ForwarderRequest, queue *waiter.Queue) tcpip.Endpoint {
 	id := r.ID()
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -88,8 +90,8 @@ func (l *Link) handshake(ctx context.Context, r *tcp.ForwarderRequest, queue *wa
 	return endpoint
 }
 
-// abort ends a handshake under way, which the stack has no other way to interrupt: it
-// looks for the endpoint until there is one or answered is closed.
+// abort ends a handshake in progress. The stack has no other way to interrupt one, so
+// abort looks for the endpoint until it exists or answered is closed.
 func (l *Link) abort(id stack.TransportEndpointID, answered <-chan struct{}) {
 	number := tcpip.NetworkProtocolNumber(ipv4.ProtocolNumber)
 	if id.LocalAddress.Len() == 16 {
@@ -108,7 +110,8 @@ func (l *Link) abort(id stack.TransportEndpointID, answered <-chan struct{}) {
 	}
 }
 
-// serve gives the connection to its session, and waits until nothing of it is left.
+// serve gives the connection to its session and waits until the connection is
+// completely closed.
 func (l *Link) serve(ctx context.Context, c *conn, session Session) {
 	size := int64(narrowBuffer)
 	select {
@@ -127,17 +130,17 @@ func (l *Link) serve(ctx context.Context, c *conn, session Session) {
 	c.drain(ctx)
 }
 
-// A conn is a Conn of the stack.
+// A conn implements Conn over the stack.
 type conn struct {
 	*gonet.TCPConn
 	endpoint tcpip.Endpoint
 	once     sync.Once
 }
 
-// Ready says whether a Read would return at once.
+// Ready reports whether a Read would return at once.
 func (c *conn) Ready() bool { return c.endpoint.Readiness(waiter.ReadableEvents) != 0 }
 
-// Close ends reads and writes that wait, and then the connection.
+// Close ends pending reads and writes, and then the connection.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		_ = c.SetDeadline(time.Unix(1, 0))
@@ -146,8 +149,8 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// drain waits until the sandbox has all that was written, for linger at most: until
-// then the stack keeps it, so the connection still counts.
+// drain waits, for at most linger, until the sandbox has received all that was
+// written. The stack keeps the data until then, so the connection still counts.
 func (c *conn) drain(ctx context.Context) {
 	pause := time.Millisecond
 	for end := time.Now().Add(linger); !c.gone() && time.Now().Before(end); {
@@ -163,7 +166,8 @@ func (c *conn) drain(ctx context.Context) {
 	}
 }
 
-// gone says whether the stack keeps no more than a note of the connection.
+// gone reports whether the connection is closed, so that the stack keeps no data of
+// it.
 func (c *conn) gone() bool {
 	switch tcp.EndpointState(c.endpoint.State()) {
 	case tcp.StateClose, tcp.StateError, tcp.StateTimeWait, tcp.StateInitial:

@@ -21,7 +21,7 @@ import (
 
 const chunk = 1 << 20
 
-// source sends what it is asked for, sink takes all.
+// source sends the requested number of bytes; sink reads everything.
 func source(_ context.Context, c Conn) {
 	b := make([]byte, chunk)
 	for {
@@ -40,7 +40,7 @@ func sink(_ context.Context, c Conn) {
 	}
 }
 
-// BenchmarkStream is one stream through the wire, beside one over loopback.
+// BenchmarkStream compares one stream through the link with one over loopback.
 func BenchmarkStream(b *testing.B) {
 	for _, way := range []struct {
 		name  string
@@ -94,7 +94,7 @@ func loopback(b testing.TB, serve func(context.Context, Conn)) net.Conn {
 	return c
 }
 
-// BenchmarkConnect is a connection that carries one byte each way, and its end.
+// BenchmarkConnect opens a connection, sends one byte each way and closes it.
 func BenchmarkConnect(b *testing.B) {
 	once := func(c net.Conn, err error) error {
 		if err != nil {
@@ -128,7 +128,7 @@ func BenchmarkConnect(b *testing.B) {
 	})
 }
 
-// resident returns how much memory this process has.
+// resident returns this process's resident memory.
 func resident(t testing.TB) int {
 	t.Helper()
 	debug.FreeOSMemory()
@@ -149,8 +149,8 @@ func resident(t testing.TB) int {
 	return 0
 }
 
-// A thousand connections (fewer without the tag e2e) that are open, and then all stuffed with bytes that no one
-// takes, stay within what the package says.
+// A thousand open connections (fewer without the tag e2e), then all filled with unread bytes, stay
+// within the documented bounds.
 func TestManyConnectionsStayBounded(t *testing.T) {
 	many := sample.Rounds(t, 1000, 300, 100)
 	stuck, answer := make(chan struct{}), make([]byte, 8<<20)
@@ -173,7 +173,7 @@ func TestManyConnectionsStayBounded(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			// The kernel's share of what is stuck is no concern here.
+			// The kernel's share of the unread data is not measured.
 			_ = c.(*net.TCPConn).SetReadBuffer(8 << 10)
 			_ = c.(*net.TCPConn).SetWriteBuffer(8 << 10)
 			connections = append(connections, c)

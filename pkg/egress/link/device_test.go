@@ -4,7 +4,7 @@ package link
 
 import "github.com/vishvananda/netlink"
 
-// setMTU makes eth0 of this thread's namespace smaller.
+// setMTU lowers the MTU of eth0 in this thread's namespace.
 func setMTU(mtu int) error {
 	device, err := netlink.LinkByName("eth0")
 	if err != nil {

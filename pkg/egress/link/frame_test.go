@@ -13,12 +13,12 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
-// A frame is what a test writes on the wire.
+// A frame is what a test sends on the link.
 type frame struct {
 	from, to netip.Addr
 	protocol byte
 	payload  []byte
-	// odd changes the whole frame, after its checksums were made.
+	// odd changes the whole frame, after its checksums were computed.
 	odd func(b []byte) []byte
 }
 
@@ -51,7 +51,7 @@ func (f frame) bytes(l *Link) []byte {
 	return b
 }
 
-// segment returns a TCP segment with its checksum.
+// tcpSegment returns a TCP segment with its checksum.
 func tcpSegment(from, to netip.AddrPort, flags header.TCPFlags) []byte {
 	b := make(header.TCP, header.TCPMinimumSize)
 	b.Encode(&header.TCPFields{

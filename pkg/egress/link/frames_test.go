@@ -31,8 +31,8 @@ func put8(at int, value byte) func([]byte) []byte {
 
 const network = header.EthernetMinimumSize // where the packet begins
 
-// Each is a connection's first segment with one thing wrong, so what is dropped is
-// dropped for that.
+// Each is a connection's first segment with exactly one thing wrong, so that only this
+// can be the reason to drop it.
 var oddFrames = map[string]frame{
 	"spoofed source":                      first(netip.MustParseAddr("198.18.0.9"), host4, nil),
 	"the gateway's source":                first(segment.Default().Gateway.V4, host4, nil),
@@ -100,8 +100,8 @@ func TestOddFramesAreDropped(t *testing.T) {
 			if _, err := peer.Write(f.bytes(w.Link)); err != nil {
 				t.Fatal(err)
 			}
-			// The wire keeps its order, so the answer to a plain frame is the sign that
-			// the one before it was looked at.
+			// The link preserves order, so the answer to a plain frame shows that the
+			// one before it was processed.
 			sentinel(t, w, peer, before.Frames+2)
 			eventually(t, "the datagram is counted", func() bool { return w.Stats().Datagrams > before.Datagrams })
 			now := w.Stats()
@@ -118,8 +118,8 @@ func TestOddFramesAreDropped(t *testing.T) {
 	}
 }
 
-// sentinel sends a datagram and waits until it was looked at, which is once frames have
-// come in all: the wire keeps their order.
+// sentinel sends a datagram and waits until it was processed, that is, until the link
+// has received this number of frames: the link preserves order.
 func sentinel(t testing.TB, w *world, peer *os.File, frames uint64) {
 	t.Helper()
 	from, to := netip.AddrPortFrom(own4, 40001), netip.AddrPortFrom(host4, 9)
@@ -135,7 +135,7 @@ func sentinel(t testing.TB, w *world, peer *os.File, frames uint64) {
 	}
 }
 
-// What the table's frames are before one thing is wrong with them does pass.
+// The table's frames pass when nothing is wrong with them.
 func TestPlainFramesPass(t *testing.T) {
 	for name, f := range map[string]frame{"IPv4": first(own4, host4, nil), "IPv6": first(own6, host6, nil)} {
 		w, peer := newPiped(t, &world{admit: admitEcho}, Config{})
@@ -154,7 +154,7 @@ func TestPlainFramesPass(t *testing.T) {
 	}
 }
 
-// A frame with a false checksum begins nothing.
+// A frame with an invalid checksum starts no connection.
 func TestFalseChecksumIsDropped(t *testing.T) {
 	w, peer := newPiped(t, &world{admit: admitEcho}, Config{})
 	for _, f := range []frame{first(own4, host4, put8(network+20+8, 1)), first(own6, host6, put8(network+40+8, 1)), first(own4, host4, put8(network+8, 1))} {
@@ -170,8 +170,8 @@ func TestFalseChecksumIsDropped(t *testing.T) {
 	}
 }
 
-// FuzzFrames puts frames on the wire: nothing but whole TCP and questions from the
-// sandbox's own address ever reaches the handler, and the link outlives all of them.
+// FuzzFrames sends frames: only whole TCP segments and DNS queries from the sandbox's
+// own address ever reach the handler, and the link survives all frames.
 func FuzzFrames(f *testing.F) {
 	w, peer := newPiped(f, &world{query: func(context.Context, string, []byte) []byte { return nil }}, Config{})
 	for _, seed := range oddFrames {
@@ -199,15 +199,15 @@ func FuzzFrames(f *testing.F) {
 			t.Fatalf("%d frames of two", now.Frames-before.Frames)
 		}
 		for _, to := range w.takeAsked() {
-			if !targets[to] { // a frame before b may have been slower
+			if !targets[to] { // an earlier frame may have been processed later
 				t.Errorf("no plain frame asked for %s; the last is % x", to, b[:min(len(b), 80)])
 			}
 		}
 	})
 }
 
-// target returns where a frame with a plain TCP segment from the sandbox's own address
-// goes, as the table of headers says it and not the gate.
+// target returns the destination of a frame with a plain TCP segment from the sandbox's
+// own address. It decides by the specification of the headers, not with the gate.
 func target(b []byte) (string, bool) {
 	if len(b) < network+40 {
 		return "", false

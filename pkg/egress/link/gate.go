@@ -16,15 +16,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 )
 
-// A gate stands between the wire and the stack: it lets those frames in that a plain
-// host sends, and nothing else.
+// A gate filters the frames that reach the stack: it admits only what a plain host
+// sends.
 type gate struct {
 	link  *Link
 	open  atomic.Bool
 	tells *rate.Limiter
 }
 
-// tellRate is how many datagrams a second a Handler is told of.
+// tellRate is the maximum number of datagrams per second that are reported to a
+// Handler.
 const tellRate = 100
 
 func newGate(l *Link) *gate {
@@ -34,10 +35,11 @@ func newGate(l *Link) *gate {
 func (g *gate) openUp() { g.open.Store(true) }
 func (g *gate) shut()   { g.open.Store(false) }
 
-// isShut says that no frame is let in, or none ever was.
+// isShut reports whether the gate admits no frames: it has not been opened or has been
+// shut.
 func (g *gate) isShut() bool { return !g.open.Load() }
 
-// admit says whether the stack shall see a frame.
+// admit reports whether the stack should see a frame.
 func (g *gate) admit(frame []byte) bool {
 	if g.isShut() {
 		return false
@@ -51,7 +53,8 @@ func (g *gate) admit(frame []byte) bool {
 	return g.pass(p)
 }
 
-// pass says whether the stack shall see p, and tells of what leads nowhere.
+// pass reports whether the stack should see p, and reports datagrams that go nowhere to
+// the Handler.
 func (g *gate) pass(p packet) bool {
 	switch {
 	case p.protocol == header.TCPProtocolNumber:
@@ -68,12 +71,12 @@ func (g *gate) pass(p packet) bool {
 	if g.tells.Allow() {
 		g.link.handler.Datagram(p.name(), p.to)
 	}
-	// The stack has no one to give UDP to, and says so to its sender.
+	// The stack has no receiver for UDP and says so to the sender.
 	return p.protocol == header.UDPProtocolNumber && p.unicast
 }
 
-// housekeeping are the messages of ICMPv6 that a kernel sends by itself: for multicast
-// groups, and for neighbours and routers.
+// housekeeping reports whether kind is an ICMPv6 message that a kernel sends of its own
+// accord: for multicast groups, neighbors and routers.
 func housekeeping(kind byte) bool {
 	return kind >= 130 && kind <= 137 || kind == 143
 }
@@ -81,12 +84,12 @@ func housekeeping(kind byte) bool {
 // A packet is what the gate knows of a frame.
 type packet struct {
 	protocol tcpip.TransportProtocolNumber
-	to       netip.AddrPort // its port is 0 for what has none
-	unicast  bool           // both the frame and the packet are for one host
-	icmp     byte           // the type of a message
+	to       netip.AddrPort // the port is 0 for protocols without ports
+	unicast  bool           // frame and packet are both for a single host
+	icmp     byte           // the ICMP message type
 }
 
-// name returns the protocol as a Handler is told it.
+// name returns the protocol's name as it is reported to a Handler.
 func (p packet) name() string {
 	switch p.protocol {
 	case header.UDPProtocolNumber:
@@ -97,7 +100,7 @@ func (p packet) name() string {
 	return fmt.Sprintf("ip %d", p.protocol)
 }
 
-// read returns what a frame holds; ok is false for one that no plain host sends.
+// read returns the packet in a frame; ok is false for a frame that no plain host sends.
 func read(s segment.Segment, frame []byte) (p packet, ok bool) {
 	if len(frame) < header.EthernetMinimumSize {
 		return p, false
@@ -127,7 +130,7 @@ func read4(b []byte, from netip.Addr) (p packet, ok bool) {
 		return p, false
 	}
 	total := int(binary.BigEndian.Uint16(b[2:]))
-	fragment := binary.BigEndian.Uint16(b[6:]) &^ 0x4000 // but for "don't fragment"
+	fragment := binary.BigEndian.Uint16(b[6:]) &^ 0x4000 // except for "don't fragment"
 	if total < length+8 || total > len(b) || fragment != 0 {
 		return p, false
 	}
@@ -155,7 +158,7 @@ func read6(b []byte, from netip.Addr) (p packet, ok bool) {
 	return transport(b[6], b[length:], to)
 }
 
-// extension says whether a next header is one of IPv6's own: hop-by-hop, routing,
+// extension reports whether a next header is an IPv6 extension: hop-by-hop, routing,
 // fragment, authentication, encapsulation, none, destination, mobility, identity, shim.
 func extension(next byte) bool {
 	switch next {
@@ -165,7 +168,7 @@ func extension(next byte) bool {
 	return false
 }
 
-// transport reads the first bytes behind the network header, of which there are eight.
+// transport reads the first eight bytes after the network header, which must exist.
 func transport(protocol byte, b []byte, to netip.Addr) (p packet, ok bool) {
 	p.protocol = tcpip.TransportProtocolNumber(protocol)
 	var port uint16

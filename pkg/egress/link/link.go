@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link is the gateway's end of the wire: it reads the frames that a sandbox
-// sends, and makes connections and questions of them.
+// Package link is the gateway's end of a sandbox's network link: it turns the frames
+// that a sandbox sends into connections and DNS queries.
 //
-// # What it promises
+// # What it guarantees
 //
-// Only frames that a plain host would send are looked at: IPv4 without options and
-// IPv6 without extension headers, whole, from the sandbox's own address. Everything else
-// is dropped and counted: fragments, other ethertypes, ARP and neighbour discovery (both
-// ends know each other), spoofed sources, source routes.
+// Only frames that a plain host would send are processed: whole packets of IPv4 without
+// options or IPv6 without extension headers, from the sandbox's own address. Everything
+// else is dropped and counted: fragments, other ethertypes, ARP and neighbor discovery
+// (both ends know each other), spoofed sources, source routes.
 //
-// Of those, TCP is put to the Handler one connection at a time, before the handshake is
-// answered; questions to the gateway's port 53 are put to it one by one; every other
-// datagram is told and goes nowhere: UDP is refused with an ICMP message so that its
-// sender need not wait, ICMP gets no answer at all.
+// The Handler decides each TCP connection before its handshake is answered, and each DNS
+// query to the gateway's port 53. Every other datagram is reported and dropped: UDP is
+// refused with an ICMP message so that its sender need not wait, ICMP gets no answer at
+// all.
 //
-// Connections, handshakes under way, questions and all memory that a sandbox can fill
-// are bounded. Nothing here connects to anything.
+// Connections, handshakes in progress, queries and all memory that a sandbox can fill
+// are bounded. This package never opens an outgoing connection.
 //
-// # What it does not promise
+// # What it does not guarantee
 //
-// It does not know which names, hosts or bytes are allowed. A sandbox may flood its own
-// wire; what it floods with is dropped.
+// It does not know which names, hosts or bytes are allowed. A sandbox can flood its own
+// link; the excess is dropped.
 package link
 
 import (
@@ -38,29 +38,31 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 )
 
-// A Handler decides about what a sandbox tries. Its methods are called from many
-// goroutines at a time, and must not keep what they are given beyond their return.
+// A Handler decides what a sandbox may do. Its methods are called from many goroutines
+// at a time, and must not keep their arguments after they return.
 type Handler interface {
-	// Admit is asked about a TCP connection that the sandbox opens, before its handshake
-	// is answered. It may take its time, for example to connect to the real host first;
-	// ctx ends when the connection is cut. Nil refuses it with a reset. Otherwise the
-	// handshake is answered, and the Session is then either served or abandoned, once.
+	// Admit decides a TCP connection that the sandbox opens, before its handshake is
+	// answered. It may take its time, for example to connect to the real host first; ctx
+	// ends when the connection is cut. Nil refuses the connection with a reset.
+	// Otherwise the handshake is answered, and the Session is then either served or
+	// abandoned, once.
 	Admit(ctx context.Context, from, to netip.AddrPort) Session
-	// Query answers one DNS message, which came by "udp" or "tcp"; nil is no answer. An
-	// answer that is longer than a datagram may be is cut and marked as truncated by the
-	// handler.
+	// Query answers one DNS message, which arrived by "udp" or "tcp"; nil means no
+	// answer. The handler must truncate an answer that is too long for a datagram, and
+	// mark it as truncated.
 	Query(ctx context.Context, protocol string, message []byte) []byte
-	// Datagram is told of what is never let pass: "udp", "icmp", or "ip 132" for other
-	// protocols, whose port is 0. It must not block. Of a flood only some are told.
+	// Datagram reports a datagram, which never passes: "udp", "icmp", or "ip 132" for
+	// other protocols, whose port is 0. It must not block. Of a flood only some are
+	// reported.
 	Datagram(protocol string, to netip.AddrPort)
 }
 
-// A Session is a connection that was admitted.
+// A Session is an admitted connection.
 type Session interface {
-	// Serve has the connection until it returns; then it is closed. conn has CloseRead
+	// Serve handles the connection, which is closed when it returns. conn has CloseRead
 	// and CloseWrite, like a net.TCPConn (see Conn).
 	Serve(ctx context.Context, conn Conn)
-	// Abandon says that the sandbox did not complete its handshake.
+	// Abandon is called when the sandbox did not complete its handshake.
 	Abandon()
 }
 
@@ -74,15 +76,15 @@ type Conn interface {
 
 // A Config bounds a Link.
 type Config struct {
-	Segment segment.Segment // the wire's addresses; required
-	// Connections is how many may be open or being decided at a time; 0 is 1,024.
-	// Beyond, they are reset.
+	Segment segment.Segment // the link's addresses; required
+	// Connections is the maximum number open or being decided at a time; 0 means 1,024.
+	// Any more are reset.
 	Connections int
-	// Deciding is how many of them may be undecided; 0 is 128. Beyond, the sandbox's
-	// kernel tries again by itself.
+	// Deciding is the maximum number being decided at a time; 0 means 128. Beyond that,
+	// the sandbox's kernel retries by itself.
 	Deciding int
-	// Queries is how many questions may be open at a time; 0 is 64. Beyond, they are
-	// dropped, and the resolver in the sandbox tries again.
+	// Queries is the maximum number of open queries; 0 means 64. Any more are dropped,
+	// and the resolver in the sandbox retries.
 	Queries int
 }
 
@@ -98,7 +100,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Link is a running end of a wire.
+// A Link is the running gateway end of one sandbox's network link.
 type Link struct {
 	config  Config
 	handler Handler
@@ -128,7 +130,7 @@ func newEpoch() *epoch {
 	return &epoch{ctx: ctx, cancel: cancel}
 }
 
-// New starts answering on tap, of which it keeps a copy. The caller may close tap.
+// New starts to answer on a duplicate of tap. The caller may close tap.
 func New(tap *os.File, c Config, h Handler) (*Link, error) {
 	c = c.withDefaults()
 	if err := c.Segment.Check(); err != nil {
@@ -151,7 +153,7 @@ func New(tap *os.File, c Config, h Handler) (*Link, error) {
 	return l, nil
 }
 
-// duplicate copies f's descriptor without making it block, as f.Fd would.
+// duplicate copies f's descriptor without making it blocking, as f.Fd would.
 func duplicate(f *os.File) (int, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -168,7 +170,7 @@ func duplicate(f *os.File) (int, error) {
 	return fd, dupErr
 }
 
-// join enters the present epoch; done leaves it.
+// join enters the current epoch; done leaves it.
 func (l *Link) join() (ctx context.Context, done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,8 +179,8 @@ func (l *Link) join() (ctx context.Context, done func()) {
 	return e.ctx, e.work.Done
 }
 
-// Cut ends every connection and every undecided one at once, with a reset. Later ones
-// are put to the Handler as before. It returns when each Session has returned.
+// Cut ends every connection, open or undecided, at once with a reset. Later ones are
+// passed to the Handler as before. It returns when each Session has returned.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	old := l.epoch
@@ -191,7 +193,7 @@ func (l *Link) Cut() {
 	old.work.Wait()
 }
 
-// Close cuts everything and lets go of the wire.
+// Close cuts everything and releases the link.
 func (l *Link) Close() error {
 	l.close.Do(func() {
 		if l.gate != nil {
@@ -202,7 +204,7 @@ func (l *Link) Close() error {
 		}
 		if l.stack != nil {
 			l.Cut()
-			l.Cut() // who came in meanwhile finds the gate shut
+			l.Cut() // anything that came in meanwhile finds the gate shut
 			_ = l.stack.RemoveNIC(nic)
 			l.stack.Destroy()
 		}

@@ -66,7 +66,7 @@ func TestAdmittedConnection(t *testing.T) {
 func TestRefusedConnectionFailsFast(t *testing.T) {
 	w := newWorld(t, &world{}, Config{})
 	for _, way := range ways {
-		// A refusal that was lost, or none, would be tried again until it is a time-out.
+		// A lost refusal, or none, would be retried until it times out.
 		if _, err := w.dial(t, way.network, way.address); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("%s: dial says %v, want refused", way.name, err)
 		}
@@ -106,7 +106,7 @@ func TestHalfClose(t *testing.T) {
 	got := make(chan string, 1)
 	w := newWorld(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {
 		return session{serve: func(_ context.Context, c Conn) {
-			question, _ := io.ReadAll(c) // until the client's end
+			question, _ := io.ReadAll(c) // until the client closes
 			got <- string(question)
 			_, _ = io.WriteString(c, "answer")
 		}}
@@ -120,7 +120,7 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-// What was written before the end arrives, however slowly it is read.
+// What was written before the close arrives, however slowly it is read.
 func TestCloseKeepsWhatWasWritten(t *testing.T) {
 	const size = 3 << 20
 	w := newWorld(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {
@@ -144,9 +144,9 @@ func TestCut(t *testing.T) {
 		}
 		return session{serve: func(ctx context.Context, c Conn) {
 			if to.Port() == 3 {
-				_, _ = io.Copy(c, zeros{}) // a write that waits
+				_, _ = io.Copy(c, zeros{}) // a blocked write
 			} else {
-				_, _ = c.Read(make([]byte, 1)) // a read that waits
+				_, _ = c.Read(make([]byte, 1)) // a blocked read
 			}
 			ended <- "served"
 		}}
@@ -170,7 +170,7 @@ func TestCut(t *testing.T) {
 			t.Errorf("a cut connection says %v, want reset", err)
 		}
 	}
-	// And the next command's connections are as before.
+	// The next command's connections work as before.
 	w.mu.Lock()
 	w.admit = admitEcho
 	w.mu.Unlock()
@@ -211,7 +211,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	})
 }
 
-// A handshake under way does not hold up the end, nor a cut.
+// A handshake in progress delays neither the close nor a cut.
 func TestHalfOpenConnectionEnds(t *testing.T) {
 	abandoned := make(chan struct{}, 2)
 	w, peer := newPiped(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {
@@ -234,7 +234,7 @@ func TestHalfOpenConnectionEnds(t *testing.T) {
 	}
 }
 
-// A session that waits for nothing but its own close sees it.
+// A session that is blocked in a read notices its own close.
 func TestConnCloseWakesReader(t *testing.T) {
 	woken := make(chan error, 1)
 	w := newWorld(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {
@@ -296,7 +296,8 @@ func TestUndecidedConnectionsAreBounded(t *testing.T) {
 	close(release)
 }
 
-// A sandbox that asks and goes away leaves no connection, and its session knows.
+// A sandbox that abandons its handshake leaves no connection, and its session is
+// notified.
 func TestAbandonedHandshake(t *testing.T) {
 	abandoned := make(chan bool, 1)
 	decide := make(chan bool)
@@ -449,7 +450,7 @@ func TestFloodOfDatagramsIsToldInPart(t *testing.T) {
 	start := time.Now()
 	eventually(t, "all are counted", func() bool {
 		for range 100 {
-			_, _ = io.WriteString(c, "x") // refusals of earlier ones come back as errors
+			_, _ = io.WriteString(c, "x") // refusals of earlier datagrams are returned as errors
 		}
 		return w.Stats().Datagrams >= flood
 	})
@@ -459,7 +460,7 @@ func TestFloodOfDatagramsIsToldInPart(t *testing.T) {
 	}
 }
 
-// A datagram larger than the wire comes in fragments, which go nowhere.
+// A datagram larger than the MTU arrives in fragments, which are dropped.
 func TestFragmentsAreDropped(t *testing.T) {
 	w := newWorld(t, &world{query: func(context.Context, string, []byte) []byte { return []byte("answer") }}, Config{})
 	w.inside(t, func() error { return setMTU(1400) })

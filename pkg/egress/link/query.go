@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// longestQuery is more than any question for one name takes.
+	// longestQuery is more than any query for one name needs.
 	longestQuery = 4096
-	// mostQueries is how many one TCP connection may ask.
+	// mostQueries is the maximum number of queries on one TCP connection.
 	mostQueries = 64
-	// idleQuery is how long it may wait between them.
+	// idleQuery is the maximum time between them.
 	idleQuery = 10 * second
 )
 
-// listen starts to answer questions that come as datagrams.
+// listen starts to answer queries that arrive as datagrams.
 func (l *Link) listen() error {
 	for own := range l.config.pairs() {
 		number := tcpip.NetworkProtocolNumber(ipv4.ProtocolNumber)
@@ -40,7 +40,7 @@ func (l *Link) listen() error {
 	return nil
 }
 
-// answer takes questions until the stack ends.
+// answer reads and answers queries until the stack ends.
 func (l *Link) answer(c *gonet.UDPConn) {
 	defer c.Close()
 	message := make([]byte, longestQuery+1)
@@ -65,7 +65,7 @@ func (l *Link) answer(c *gonet.UDPConn) {
 	}
 }
 
-// take takes a token for a question, if there is one.
+// take takes a token for a query, if there is one.
 func (l *Link) take() bool {
 	select {
 	case l.queries <- struct{}{}:
@@ -93,7 +93,7 @@ func (q questions) Serve(ctx context.Context, conn Conn) {
 
 var errQuery = errors.New("invalid question")
 
-// one answers one message, which its length precedes (RFC 1035, 4.2.2).
+// one answers one message, which is preceded by its length (RFC 1035, 4.2.2).
 func (q questions) one(ctx context.Context, conn Conn) error {
 	var length [2]byte
 	if _, err := io.ReadFull(conn, length[:]); err != nil {

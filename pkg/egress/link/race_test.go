@@ -4,5 +4,5 @@
 
 package link
 
-// raceFactor is how much more memory the race detector takes.
+// raceFactor is how many times as much memory the race detector needs.
 const raceFactor = 5

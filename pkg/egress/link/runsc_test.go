@@ -30,9 +30,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
-// sandboxed does what runsc does with a namespace: it takes the device's addresses over
-// into gVisor's stack, removes them from the device, and reads its frames with a packet
-// socket. The host kernel's own stack stays on the device beside it.
+// sandboxed does what runsc does with a namespace: it moves the device's addresses into
+// gVisor's stack, removes them from the device, and reads its frames with a packet
+// socket. The host kernel's own stack remains on the device.
 func sandboxed(t *testing.T, w *world) *stack.Stack {
 	t.Helper()
 	var fd int
@@ -82,7 +82,7 @@ func packetSocket(device int) (int, error) {
 	return fd, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: device})
 }
 
-// occupy gives s the device with the sandbox's addresses, routes and neighbours.
+// occupy gives s the device with the sandbox's addresses, routes and neighbors.
 func occupy(s *stack.Stack, device stack.LinkEndpoint, w *world) (errs []error) {
 	try := func(err tcpip.Error) {
 		if err != nil {
@@ -106,8 +106,8 @@ func occupy(s *stack.Stack, device stack.LinkEndpoint, w *world) (errs []error) 
 	return errs
 }
 
-// The host kernel sees every frame that is meant for gVisor's stack beside it. It has no
-// address there, so it neither answers nor resets what the sandbox does.
+// The host kernel also sees every frame meant for gVisor's stack. It has no address
+// there, so it neither answers nor resets the sandbox's connections.
 func TestHostKernelStaysOutOfTheSandboxesConnections(t *testing.T) {
 	w := newWorld(t, &world{admit: admitEcho}, Config{})
 	s := sandboxed(t, w)
@@ -163,12 +163,12 @@ func kernelSends(t *testing.T, w *world) (sum int) {
 	return sum
 }
 
-// Frames that come for no connection of the sandbox's are not the host kernel's either.
+// The host kernel also ignores frames that belong to no connection of the sandbox.
 func TestHostKernelDoesNotAnswer(t *testing.T) {
 	w := newWorld(t, &world{}, Config{})
 	sandboxed(t, w)
 	w.inside(t, func() error {
-		listener, err := net.Listen("tcp", ":8080") // of the host's kernel, on every address that it has
+		listener, err := net.Listen("tcp", ":8080") // the host kernel's, on all its addresses
 		if err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func TestHostKernelDoesNotAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// gVisor's stack resets what it does not know; that is all.
+	// gVisor's stack resets unknown connections and does nothing else.
 	eventually(t, "both are reset", func() bool { return w.Stats().Frames-before >= 2 })
 	time.Sleep(100 * time.Millisecond)
 	if n := w.Stats().Frames - before; n != 2 {

@@ -19,20 +19,20 @@ import (
 
 const nic tcpip.NICID = 1
 
-// Buffers, each way. A sandbox fills both of a connection when it sends to a host that
-// does not read, and asks of one what it does not read itself. So only the first few
-// connections that are open get those that a full stream needs: all of 1,024 together,
-// filled, take some 350 MiB. Narrow must not be less: the stack offers half of its
-// buffer as window, and a window below one segment of 64 KiB stalls.
+// Buffer sizes, for each direction. A sandbox fills both buffers of a connection if it
+// sends to a host that does not read and does not itself read what it requested. So
+// only the first few open connections get the size that a full stream needs: all 1,024
+// together, filled, take some 350 MiB. Narrow must not be smaller: the stack offers
+// half of its buffer as window, and a window below one segment of 64 KiB stalls.
 const (
 	wideConnections = 16
 	wideBuffer      = 1 << 20
 	narrowBuffer    = 128 << 10
 )
 
-// start builds the stack and opens the wire to it. It has ARP only for its table of
-// neighbours (the gate lets none in), no ICMP
-// endpoints, no forwarding, and one route for each family: to the sandbox.
+// start builds the stack and opens the link to it. It has ARP only for its table of
+// neighbors (the gate admits none), no ICMP endpoints, no forwarding, and one route
+// for each family: to the sandbox.
 func (l *Link) start() error {
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol, arp.NewProtocol},
@@ -64,7 +64,7 @@ func (l *Link) start() error {
 	return nil
 }
 
-// tune bounds what the stack keeps for a connection and how long.
+// tune limits what the stack keeps for a connection, and for how long.
 func tune(s *stack.Stack) error {
 	sack := tcpip.TCPSACKEnabled(true)
 	wait := tcpip.TCPTimeWaitTimeoutOption(second)
@@ -81,8 +81,8 @@ func tune(s *stack.Stack) error {
 	return nil
 }
 
-// address gives the stack the gateway's addresses, and has it answer for every other
-// one as well: each stands for a name, or is one that the Handler refuses.
+// address gives the stack the gateway's addresses, and makes it answer for every other
+// address as well: each belongs to a name, or the Handler refuses it.
 func (l *Link) address(s *stack.Stack) error {
 	var failed tcpip.Error
 	try := func(err tcpip.Error) {
@@ -121,12 +121,12 @@ func (c Config) pairs() map[netip.Addr]netip.Addr {
 	return pairs
 }
 
-// dns returns where the gateway answers questions.
+// dns reports whether to is the address at which the gateway answers DNS queries.
 func dns(s segment.Segment, to netip.AddrPort) bool {
 	return to.Port() == 53 && (to.Addr() == s.Gateway.V4 || to.Addr() == s.Gateway.V6)
 }
 
-// addrPort writes an address of the stack as one of Go.
+// addrPort converts an address of the stack to one of net/netip.
 func addrPort(address tcpip.Address, port uint16) netip.AddrPort {
 	a, _ := netip.AddrFromSlice(address.AsSlice())
 	return netip.AddrPortFrom(a, port)

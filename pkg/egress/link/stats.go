@@ -9,12 +9,12 @@ import (
 
 // Stats are counts since New.
 type Stats struct {
-	Frames      uint64 // that came
-	Odd         uint64 // of them, dropped for what they were
-	Datagrams   uint64 // of them, neither TCP nor questions; some were told
-	Busy        uint64 // connections and questions refused for being too many
-	Connections uint64 // that were put to the Handler, or ask questions
-	Open        int    // connections that are open now, those being decided included
+	Frames      uint64 // received
+	Odd         uint64 // of these, dropped because no plain host sends them
+	Datagrams   uint64 // of these, neither TCP nor DNS queries; some were reported
+	Busy        uint64 // connections and queries refused because of a limit
+	Connections uint64 // passed to the Handler, or carrying DNS queries
+	Open        int    // connections that are open now, including undecided ones
 }
 
 type counts struct {

@@ -6,6 +6,6 @@ package link
 
 import "testing"
 
-// With the tag e2e this test tries all of its cases: see pkg/internal/sample.
+// With the tag e2e this test runs all its cases: see pkg/internal/sample.
 
 func TestWholeManyConnectionsStayBounded(t *testing.T) { TestManyConnectionsStayBounded(t) }

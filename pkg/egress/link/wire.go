@@ -15,15 +15,15 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// A wire is the stack's device. Frames go out by gVisor's own endpoint. They come in by
-// a reader of ours: gVisor's ends for good at the first frame for another host, and
-// looks into a packet before anyone could refuse it.
+// A wire is the stack's device. Frames are sent by gVisor's own endpoint. They are
+// received by our reader, because gVisor's stops permanently at the first frame for
+// another host, and parses a packet before anything could refuse it.
 type wire struct {
-	stack.LinkEndpoint // for what goes out
+	stack.LinkEndpoint // for sending
 
 	fd   int
 	stop stopfd.StopFD
-	// admit says what a frame is, and whether the stack shall see it.
+	// admit classifies a frame and reports whether the stack should see it.
 	admit func(frame []byte) bool
 
 	mu     sync.Mutex
@@ -31,12 +31,12 @@ type wire struct {
 	reader sync.WaitGroup
 }
 
-// spacious is the size of what one frame is read into. It is more than the wire's MTU
-// and the most that the buffers' pool keeps.
+// spacious is the size of the buffer that one frame is read into. It is more than the
+// link's MTU and the largest size that the buffer pool keeps.
 const spacious = buffer.MaxChunkSize
 
-// small is up to where a frame is copied, so that one of a few bytes, which a stack may
-// keep for long, does not keep all that it was read into.
+// small is the size up to which a frame is copied. The stack may keep a frame of a few
+// bytes for long, and must not keep the whole buffer with it.
 const small = spacious / 4
 
 func newWire(fd int, mtu int, address tcpip.LinkAddress, admit func([]byte) bool) (*wire, error) {
@@ -53,8 +53,8 @@ func newWire(fd int, mtu int, address tcpip.LinkAddress, admit func([]byte) bool
 	return &wire{LinkEndpoint: out, fd: fd, stop: stop, admit: admit}, nil
 }
 
-// Attach starts the reader. With nil it does nothing: the stack calls it with a lock
-// held that the reader may be waiting for, so the reader must have been ended before.
+// Attach starts the reader. With nil it does nothing: the stack then holds a lock that
+// the reader may be waiting for, so the reader must have been ended before.
 func (w *wire) Attach(to stack.NetworkDispatcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,7 @@ func (w *wire) Attach(to stack.NetworkDispatcher) {
 	w.to = to
 }
 
-// end ends the reader and waits for it. It is called once.
+// end ends the reader and waits for it. It must be called only once.
 func (w *wire) end() {
 	w.stop.Stop()
 	w.reader.Wait()
@@ -81,7 +81,7 @@ func (w *wire) IsAttached() bool {
 // Wait implements stack.LinkEndpoint.
 func (w *wire) Wait() { w.reader.Wait() }
 
-// read reads frames until the wire ends.
+// read reads frames until the link ends.
 func (w *wire) read(to stack.NetworkDispatcher) {
 	space := newSpace()
 	defer func() { space.Release() }()

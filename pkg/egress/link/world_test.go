@@ -20,7 +20,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 )
 
-// A world is a network with a link at its other end, and the Handler of that link.
+// A world is a network with a link at its other end, and that link's Handler.
 type world struct {
 	*Link
 	space *netns.Namespace
@@ -70,7 +70,7 @@ func (w *world) askedFor() []string {
 	return slices.Clone(w.asked)
 }
 
-// takeAsked is askedFor, which it then forgets.
+// takeAsked returns askedFor and clears it.
 func (w *world) takeAsked() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +79,7 @@ func (w *world) takeAsked() []string {
 	return asked
 }
 
-// session is a Session of two functions.
+// session is a Session made of two functions.
 type session struct {
 	serve   func(ctx context.Context, c Conn)
 	abandon func()
@@ -93,7 +93,7 @@ func (s session) Abandon() {
 	}
 }
 
-// newWorld makes a network and answers on it, as the fields of w that are set say.
+// newWorld makes a network and answers on it as w's fields specify.
 func newWorld(t testing.TB, w *world, c Config) *world {
 	t.Helper()
 	n, err := netns.Make(netns.Config{})
@@ -114,8 +114,8 @@ func newWorld(t testing.TB, w *world, c Config) *world {
 	return w
 }
 
-// inside calls f in a thread that is in the sandbox's network, where the host's kernel
-// plays the sandbox's.
+// inside calls f in a thread in the sandbox's network, where the host's kernel acts as
+// the sandbox's.
 func (w *world) inside(t testing.TB, f func() error) {
 	t.Helper()
 	if err := w.run(f); err != nil {
@@ -167,7 +167,7 @@ func (w *world) mustDial(t testing.TB, network, address string) net.Conn {
 	return c
 }
 
-// eventually waits until what holds.
+// eventually waits until the condition holds; what describes it.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !holds(); {
@@ -178,8 +178,8 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// pipe returns a wire that is no device: what is written to peer comes to the link as
-// one frame, and the other way round.
+// pipe returns a link without a device: each write to peer arrives at the link as one
+// frame, and vice versa.
 func pipe(t testing.TB) (tap, peer *os.File) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -207,7 +207,7 @@ func newPiped(t testing.TB, w *world, c Config) (*world, *os.File) {
 	return w, peer
 }
 
-// echo sends back what comes, until its end.
+// echo sends back what arrives, until its end.
 func echo(ctx context.Context, c Conn) {
 	b := make([]byte, 32<<10)
 	for {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names is the gateway's knowledge of names: it answers the sandbox's
-// look-ups, remembers which name each answer stands for, and finds out itself where a
-// name really is.
+// Package names is the gateway's DNS: it answers the sandbox's lookups, remembers the
+// name behind each answered address, and resolves the real addresses of a name itself.
 //
-// A Server answers the sandbox. An allowed name gets an address of a Pool that stands
-// for it alone, for the whole run, so that a connection to it is known by its name and
-// no program can make up a pair of name and address. Nothing of a message from the
-// sandbox is passed on: not the message, its options or its type.
+// A Server answers the sandbox. An allowed name gets its own address from a Pool for
+// the whole run, so that a connection to it is identified by its name and no program
+// can invent a pair of name and address. Nothing of a message from the sandbox is
+// forwarded: not the message, its options or its type.
 //
-// A Resolver asks the servers that it was given, strictly: only an answer to the very
-// question counts, aliases are followed link by link, and all addresses of a name are
-// judged, so that one that must not be connected to refuses the whole name.
+// A Resolver queries the servers that it was given, and is strict: only an answer to
+// the exact question counts, aliases are followed one by one, and all addresses of a
+// name are checked, so that a single forbidden address refuses the whole name.
 //
-// A name that policy allows is a way to tell its owner something, by asking for labels
-// below it. What policy says about names with a wildcard is the bound for that, and
-// MaxNames of one command, whether they are there or not. Answers are believed as the
-// host's own programs believe them: there is no DNSSEC here.
+// A program can send information to the owner of an allowed name by looking up labels
+// below it. Two things limit this: what policy says about wildcard names, and MaxNames
+// for one command, whether or not the names exist. Answers are trusted as the host's
+// own programs trust them: there is no DNSSEC.
 package names

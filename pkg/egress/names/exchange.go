@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	rounds     = 3    // through all servers
-	maxForeign = 64   // datagrams that are not an answer, before we give up
-	maxMessage = 1232 // of UDP: what no network cuts in pieces
+	rounds     = 3    // over all servers
+	maxForeign = 64   // datagrams that are not an answer, before giving up
+	maxMessage = 1232 // for UDP: the size that no network fragments
 )
 
-// ask asks the servers one after another, round by round, until one answers within
+// ask queries the servers in turn, for several rounds, until one answers within
 // patience.
 func ask(ctx context.Context, servers []netip.AddrPort, patience time.Duration, q question) (reply, error) {
 	first := errors.New("no server to ask")
@@ -39,7 +39,7 @@ func ask(ctx context.Context, servers []netip.AddrPort, patience time.Duration, 
 	return reply{}, first
 }
 
-// try asks one server, by UDP and, when the answer is cut off, by TCP.
+// try queries one server by UDP, and by TCP if the answer is truncated.
 func try(ctx context.Context, server netip.AddrPort, patience time.Duration, q question) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -53,8 +53,8 @@ func try(ctx context.Context, server netip.AddrPort, patience time.Duration, q q
 	return r, nil
 }
 
-// exchange sends q under an id that nobody can guess, from a port of its own, and
-// reads until the answer to it comes.
+// exchange sends q with an unpredictable id from its own port, and reads until the
+// answer to it arrives.
 func exchange(ctx context.Context, network string, server netip.AddrPort, q question) (reply, error) {
 	var random [2]byte
 	if _, err := rand.Read(random[:]); err != nil {

@@ -18,8 +18,8 @@ const (
 	maxFile        = 4 << 20
 )
 
-// Host returns whom the host itself asks for names: the servers of /etc/resolv.conf
-// and the names of /etc/hosts. The gateway's process cannot read those.
+// Host returns the host's own sources of names: the servers in /etc/resolv.conf and
+// the names in /etc/hosts. The gateway's process cannot read those files.
 func Host() (Upstream, error) {
 	var u Upstream
 	conf, err := os.Open("/etc/resolv.conf")
@@ -42,8 +42,8 @@ func Host() (Upstream, error) {
 	return u, err
 }
 
-// ReadServers returns the first four "nameserver" lines of a resolv.conf. What else is
-// in it is for programs that complete names, which we do not.
+// ReadServers returns the first four "nameserver" lines of a resolv.conf. The rest of
+// the file is for programs that complete names, which this package does not.
 func ReadServers(r io.Reader) ([]netip.AddrPort, error) {
 	var servers []netip.AddrPort
 	err := eachLine(r, func(fields []string) {
@@ -82,7 +82,7 @@ func ReadHosts(r io.Reader) (map[string][]netip.Addr, error) {
 	return hosts, err
 }
 
-// eachLine calls use with the words of each line that has any, comments taken off.
+// eachLine calls use with the words of each line that has any, without comments.
 func eachLine(r io.Reader, use func([]string)) error {
 	lines := bufio.NewScanner(io.LimitReader(r, maxFile))
 	for lines.Scan() {

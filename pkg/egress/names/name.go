@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// What a name may be (RFC 1035 §2.3.4), in the form with dots and without the last one.
+// The limits of a name (RFC 1035 §2.3.4), in dotted form without the final dot.
 const (
 	MaxName  = 253
 	MaxLabel = 63
 )
 
-// Parse returns name in the one form that everything else here speaks of: lower case,
-// without a final dot. Labels are letters, digits, hyphens within, and underscores; a
-// name of another script is in its "xn--" form and stays so. What is or may be read as
-// an IP address is no name.
+// Parse returns name in the only form that the rest of the package uses: lower case,
+// without a final dot. Labels are letters, digits, inner hyphens, and underscores; an
+// internationalized name must be in "xn--" form, which is kept. Anything that is, or
+// could be read as, an IP address is not a name.
 func Parse(name string) (string, error) {
 	name = strings.TrimSuffix(name, ".")
 	if name == "" {
@@ -39,7 +39,8 @@ func Parse(name string) (string, error) {
 	return name, nil
 }
 
-// lower lowers ASCII alone: strings.ToLower would make letters of some other signs.
+// lower lowers ASCII only: strings.ToLower would turn some other characters into
+// letters.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -68,8 +69,8 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// numeric says whether a last label makes some programs read the whole as an IPv4
-// address: "1", "0x7f" (as the URL standard has it).
+// numeric reports whether a last label makes some programs read the whole name as an
+// IPv4 address: "1", "0x7f" (as in the URL standard).
 func numeric(label string) bool {
 	digits, set := label, "0123456789"
 	if strings.HasPrefix(label, "0x") {

@@ -11,7 +11,7 @@ import (
 func TestParse(t *testing.T) {
 	label63 := strings.Repeat("a", 63)
 	long := strings.Join([]string{label63, label63, label63, strings.Repeat("b", 61)}, ".")
-	for _, tt := range []struct{ name, in, want string }{ // want "" is refused
+	for _, tt := range []struct{ name, in, want string }{ // want "" means refused
 		{"plain", "example.com", "example.com"},
 		{"final dot", "example.com.", "example.com"},
 		{"upper case", "ExAmPlE.CoM", "example.com"},

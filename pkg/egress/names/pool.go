@@ -11,18 +11,18 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 )
 
-// MaxNames is how many names a Pool knows at a time.
+// MaxNames is the maximum number of names in a Pool.
 const MaxNames = 4096
 
-// ErrFull says that a Pool has no address left for another name.
+// ErrFull means that a Pool has no address left for another name.
 var ErrFull = errors.New("cannot give the name an address: too many names")
 
-// A Pool gives each name one IPv4 and one IPv6 address of a Segment's pools. An address
-// is given once in a Pool's life: after Forget, a look-up that a program kept leads to
-// no name, never to another's.
+// A Pool gives each name one IPv4 and one IPv6 address from a Segment's pools. An address is
+// given once in a Pool's life: after Forget, an address that a program kept leads to no name,
+// never to another name.
 type Pool struct {
-	pool4, pool6 netip.Prefix // pool6 is the zero Prefix where there is no IPv6
-	size         uint32       // how many names there are addresses for
+	pool4, pool6 netip.Prefix // pool6 is the zero Prefix if there is no IPv6
+	size         uint32       // the number of names that there are addresses for
 
 	mu    sync.Mutex
 	next  uint32 // the number of the next name, in both ranges
@@ -30,15 +30,15 @@ type Pool struct {
 	nums  map[string]uint32
 }
 
-// NewPool returns an empty Pool of s's addresses, but for those that are reserved at the
-// start, and as many at the end.
+// NewPool returns an empty Pool of s's addresses, except for those reserved at the start and
+// at the end.
 func NewPool(s segment.Segment) *Pool {
 	size := uint32(1)<<(32-s.Pool4.Bits()) - 2*segment.Reserved
 	return &Pool{pool4: s.Pool4, pool6: s.Pool6, size: size, names: map[uint32]string{}, nums: map[string]uint32{}}
 }
 
-// Take returns the addresses that stand for name, which Parse returned. v6 is the zero
-// Addr where there is no IPv6.
+// Take returns the addresses of name, which must come from Parse, and assigns them if needed.
+// v6 is the zero Addr if there is no IPv6.
 func (p *Pool) Take(name string) (v4, v6 netip.Addr, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +54,7 @@ func (p *Pool) Take(name string) (v4, v6 netip.Addr, err error) {
 	return p.address4(n), p.address6(n), nil
 }
 
-// Name returns the name that a stands for.
+// Name returns the name that a was given to.
 func (p *Pool) Name(a netip.Addr) (string, bool) {
 	n, ok := p.number(a)
 	if !ok {
@@ -66,7 +66,7 @@ func (p *Pool) Name(a netip.Addr) (string, bool) {
 	return name, ok
 }
 
-// Has says whether name has addresses.
+// Has reports whether name has addresses.
 func (p *Pool) Has(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *Pool) Has(name string) bool {
 	return ok
 }
 
-// Forget ends what all addresses stand for, as at the end of a command.
+// Forget invalidates all addresses given so far, as at the end of a command.
 func (p *Pool) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +82,8 @@ func (p *Pool) Forget() {
 	clear(p.nums)
 }
 
-// Synthetic says whether a is of the ranges inside the sandbox. Such an address that
-// stands for no name is refused; it is no address of the outside.
+// Synthetic reports whether a is in the ranges used inside the sandbox. Such an address is not
+// an outside address; without a name it is refused.
 func (p *Pool) Synthetic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	return p.pool4.Contains(a) || p.pool6.Contains(a)
@@ -119,6 +119,7 @@ func (p *Pool) number(a netip.Addr) (uint32, bool) {
 		return 0, false
 	}
 	n := at - segment.Reserved
-	// Of an IPv6 address the rest counts too: what is not the very address stands for nothing.
+	// For an IPv6 address the other bits count too: only the exact address was given to the
+	// name.
 	return n, a == p.address4(n) || a == p.address6(n)
 }

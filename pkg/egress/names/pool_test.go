@@ -63,7 +63,7 @@ func TestPoolForgets(t *testing.T) {
 	}
 }
 
-// All of the range can be used up, and then nothing is given twice.
+// The whole range can be used up, and no address is given twice.
 func TestPoolEnds(t *testing.T) {
 	p := NewPool(segment.Default())
 	given := 0
@@ -120,7 +120,8 @@ func TestPoolWithout6(t *testing.T) {
 	}
 }
 
-// The sandbox's, the gateway's and all that is told of the wire are never a name's.
+// The sandbox's, the gateway's and other reserved addresses are never given to a
+// name.
 func TestPoolLeavesTheEnds(t *testing.T) {
 	s := segment.Default()
 	p := NewPool(s)

@@ -11,27 +11,27 @@ import (
 
 const (
 	headerSize    = 12
-	maxAnswer     = 512 // what every client takes by UDP
+	maxAnswer     = 512 // what every client accepts over UDP
 	maxNote       = 180
-	answerTTL     = 5  // seconds: programs ask again rather than keep
+	answerTTL     = 5  // seconds: short, so that programs ask again
 	badVersion    = 16 // extended RCODE, RFC 6891
 	extendedError = 15 // option code, RFC 8914
-	noteBlocked   = 15 // its information code for "refused by the operator's policy"
+	noteBlocked   = 15 // its info code "Blocked": the operator's policy
 	typeOption    = 41
 )
 
-// A query is a message that asks one question.
+// A query is a message with one question.
 type query struct {
 	header   dnsmessage.Header
 	question dnsmessage.Question
-	edns     bool // the asker understands more than RFC 1035
+	edns     bool // the client understands more than RFC 1035
 }
 
-// readQuery reads message. Without an error the code is success. With one, the code
-// says what to answer; answer is false where there is nobody to answer.
+// readQuery reads message. Without an error the code is success. With an error, code
+// is the answer to send; answer is false if none must be sent.
 //
-// It is strict: one question, at most one record beside it, which is EDNS's, and not a
-// byte more than those need.
+// It is strict: one question, at most one other record, which must be EDNS's, and no
+// further bytes.
 func readQuery(message []byte) (q query, code dnsmessage.RCode, answer bool, err error) {
 	var p dnsmessage.Parser
 	q.header, err = p.Start(message)
@@ -78,7 +78,7 @@ func readQuery(message []byte) (q query, code dnsmessage.RCode, answer bool, err
 	return q, dnsmessage.RCodeSuccess, true, nil
 }
 
-// readOption reads EDNS's record, whose name is the root's.
+// readOption reads EDNS's record, which is for the root name.
 func readOption(p *dnsmessage.Parser) (dnsmessage.ResourceHeader, error) {
 	if err := errors.Join(p.SkipAllQuestions(), p.SkipAllAnswers(), p.SkipAllAuthorities()); err != nil {
 		return dnsmessage.ResourceHeader{}, err
@@ -94,8 +94,9 @@ func readOption(p *dnsmessage.Parser) (dnsmessage.ResourceHeader, error) {
 	return h, err
 }
 
-// answer returns the message that answers q with code and body, which may be nil. note
-// tells people what refused the name; programs that show it are those that use EDNS.
+// answer returns the message that answers q with code and body; body may be nil. note
+// says in words what refused the name; it is sent only to clients that use EDNS, which
+// can show it.
 func (q query) answer(code dnsmessage.RCode, body dnsmessage.ResourceBody, note string) []byte {
 	if message, err := q.build(code, body, note); err == nil && len(message) <= maxAnswer {
 		return message
@@ -140,7 +141,7 @@ func (q query) build(code dnsmessage.RCode, body dnsmessage.ResourceBody, note s
 }
 
 // typeNames are the types that policy knows by name; others are "TYPE" and a number,
-// as RFC 3597 writes them.
+// as in RFC 3597.
 var typeNames = map[dnsmessage.Type]string{
 	1: "A", 2: "NS", 5: "CNAME", 6: "SOA", 10: "NULL", 12: "PTR", 13: "HINFO", 15: "MX", 16: "TXT",
 	28: "AAAA", 29: "LOC", 33: "SRV", 35: "NAPTR", 37: "CERT", 39: "DNAME", 43: "DS", 44: "SSHFP",

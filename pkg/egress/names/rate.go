@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// A rate lets so many through a second, a second's worth of them at once.
+// A rate allows a number of events per second, with bursts of up to a second's
+// worth.
 type rate struct {
-	a float64 // a second
+	a float64 // per second
 
 	mu   sync.Mutex
 	left float64
-	at   time.Time // when left was so
+	at   time.Time // the time at which left was computed
 	told time.Time
 }
 
@@ -21,7 +22,8 @@ func newRate(perSecond int) *rate {
 	return &rate{a: float64(perSecond), left: float64(perSecond)}
 }
 
-// take says whether one more may pass now, and if not, whether to tell of it.
+// take reports whether one more event may pass now, and if not, whether to
+// report it.
 func (r *rate) take(now time.Time) (ok, tell bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,7 +38,7 @@ func (r *rate) take(now time.Time) (ok, tell bool) {
 	return true, false
 }
 
-// tell says whether it is time again to tell of what did not pass.
+// tell reports whether another report of a refused event is due.
 func (r *rate) tell(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

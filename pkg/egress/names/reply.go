@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	maxRecords   = 256 // of one reply
-	maxLinks     = 16  // aliases from one name to its addresses
+	maxRecords   = 256 // in one reply
+	maxLinks     = 16  // aliases between a name and its addresses
 	maxAddresses = 64  // of one name
 )
 
@@ -21,21 +21,21 @@ var (
 	errTruncated = errors.New("the answer was cut off")
 )
 
-// A question is what an upstream server is asked.
+// A question is what an upstream server is queried for.
 type question struct {
-	name string // as Parse gives it, or an alias' target in lower case
+	name string // from Parse, or an alias's target in lower case
 	kind dnsmessage.Type
 }
 
-// A reply is what a server answered.
+// A reply is a server's answer.
 type reply struct {
 	addrs  []netip.Addr
-	alias  string // where the name leads, when the reply does not say what is there
-	ttl    uint32 // least of the records used
-	absent bool   // the name, or what it is an alias of, does not exist
+	alias  string // the alias's target, if the reply has no addresses for it
+	ttl    uint32 // the minimum of the records used
+	absent bool   // the name, or the target of its alias, does not exist
 }
 
-// pack returns the message that asks q.
+// pack returns the message that queries q.
 func (q question) pack(id uint16) ([]byte, error) {
 	name, err := dnsmessage.NewName(q.name + ".")
 	if err != nil {
@@ -56,8 +56,8 @@ func (q question) pack(id uint16) ([]byte, error) {
 	return b.Finish()
 }
 
-// readReply reads message as the answer to q under id. errForeign says that it is none,
-// so that the true one may still come; any other error is the server's failure.
+// readReply reads message as the answer to q with id. errForeign means that it is not
+// the answer, which may still arrive; any other error is a failure of the server.
 func readReply(message []byte, id uint16, q question) (reply, error) {
 	var p dnsmessage.Parser
 	h, err := p.Start(message)
@@ -87,7 +87,7 @@ func readReply(message []byte, id uint16, q question) (reply, error) {
 	return r, err
 }
 
-// records are those of a reply that count, by the name that they are about.
+// records are the relevant records of a reply, by name.
 type records struct {
 	addrs map[string][]netip.Addr
 	alias map[string]string
@@ -111,7 +111,7 @@ func readRecords(p *dnsmessage.Parser, kind dnsmessage.Type) (records, error) {
 	return f, errors.New("too many records")
 }
 
-// read takes in one record; those of another type or class are left out.
+// read adds one record, unless it has another type or class.
 func (f records) read(p *dnsmessage.Parser, h dnsmessage.ResourceHeader, kind dnsmessage.Type) error {
 	owner := textOf(h.Name)
 	switch {
@@ -148,8 +148,8 @@ func (f records) read(p *dnsmessage.Parser, h dnsmessage.ResourceHeader, kind dn
 	return nil
 }
 
-// follow goes from name along the aliases. Records about names that are not on the way
-// count for nothing.
+// follow follows the aliases from name. Records for names that are not on that path are
+// ignored.
 func (f records) follow(name string) (reply, error) {
 	var r reply
 	for i := range maxLinks {
@@ -172,7 +172,7 @@ func (f records) follow(name string) (reply, error) {
 	return r, errors.New("invalid answer: too many aliases")
 }
 
-// textOf returns a name of a message in lower case and without its final dot.
+// textOf returns a name from a message in lower case and without its final dot.
 func textOf(n dnsmessage.Name) string {
 	s := lower(n.String())
 	if len(s) > 0 && s[len(s)-1] == '.' {

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// lies are messages that are no answer to a, all with an address that must not be used.
+// lies are messages that are not an answer to a, all with an address that must not be
+// used.
 func lies(a asked) [][]byte {
 	evil := at("a.example", "8.8.4.4", 60)
 	var list [][]byte
@@ -66,7 +67,7 @@ func FuzzReadReply(f *testing.F) {
 		if !errors.Is(err, errForeign) || len(again.addrs) > 0 {
 			t.Errorf("read under another id: %+v, %v", again, err)
 		}
-		// The library's own reading of the whole message must hold every address.
+		// The library's own parse of the whole message must contain every address.
 		var m dnsmessage.Message
 		if m.Unpack(message) != nil {
 			return

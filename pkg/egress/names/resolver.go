@@ -14,42 +14,42 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// A patience is how long a Resolver waits.
+// A patience holds a Resolver's timeouts.
 type patience struct {
-	resolve time.Duration // for all of one name
+	resolve time.Duration // for one name
 	try     time.Duration // for one message to one server
-	family  time.Duration // of one family's answer for the other's
+	family  time.Duration // that one family's answer waits for the other's
 }
 
 var defaultPatience = patience{resolve: 5 * time.Second, try: 1500 * time.Millisecond, family: time.Second}
 
 const (
-	maxChases = 8 // aliases that are asked for on their own
+	maxChases = 8 // alias targets that need their own query
 
 	leastKept   = 30 * time.Second // so that a name cannot change between two steps
 	mostKept    = 5 * time.Minute
 	absenceKept = 5 * time.Second
 )
 
-// ErrNotFound says that a name does not exist, or has no address.
+// ErrNotFound means that a name does not exist or has no address.
 var ErrNotFound = errors.New("no such name")
 
-// Upstream says whom a Resolver asks.
+// Upstream lists the sources of a Resolver.
 type Upstream struct {
-	Servers []netip.AddrPort        // asked in order; not checked as what they answer is
-	Hosts   map[string][]netip.Addr // names that are not asked for, as in /etc/hosts
-	// Check judges each address: Dialer.Check of pkg/egress/address.
+	Servers []netip.AddrPort        // queried in order; Check is not applied to them
+	Hosts   map[string][]netip.Addr // names that are not queried, as in /etc/hosts
+	// Check checks each address: Dialer.Check of pkg/egress/address.
 	Check func(a netip.Addr, private bool) error
 }
 
-// A Resolver finds names. It keeps what it found for as long as the answer said,
-// within bounds, and asks once for all who want the same name at a time.
+// A Resolver resolves names. It caches results for the answer's TTL, within bounds,
+// and combines concurrent lookups of the same name.
 //
 // # Why
 //
-// The standard library's resolver reads the files of the host that it happens to run
-// on and takes every address of an answer, whoever's it is. This one knows only what
-// it is given.
+// The standard library's resolver reads the files of the host that it runs on and
+// accepts every address in an answer, whichever name it belongs to. This one uses
+// only what it is given.
 type Resolver struct {
 	u        Upstream
 	patience patience
@@ -59,13 +59,13 @@ type Resolver struct {
 	kept map[string]found
 }
 
-// found is what a name leads to: no addresses when it is not there.
+// found is the result for a name: no addresses if it does not exist.
 type found struct {
 	addrs []netip.Addr
 	until time.Time
 }
 
-// NewResolver returns a Resolver, which needs a Check, and a server or a host.
+// NewResolver returns a Resolver. u needs a Check, and at least one server or host.
 func NewResolver(u Upstream) (*Resolver, error) {
 	if u.Check == nil {
 		return nil, errors.New("cannot resolve names: no check of addresses")
@@ -82,9 +82,9 @@ func NewResolver(u Upstream) (*Resolver, error) {
 }
 
 // Resolve returns the addresses of name, IPv4 first. All passed Check with private:
-// one that does not refuses the name, with the error of Check (an *address.Refused).
-// A name that is nowhere is an ErrNotFound; any other error means that no server gave
-// an answer that counts, within five seconds.
+// if one does not, Resolve returns Check's error (an *address.Refused). A name that
+// does not exist is ErrNotFound; any other error means that no server gave a valid
+// answer within five seconds.
 func (r *Resolver) Resolve(ctx context.Context, name string, private bool) ([]netip.Addr, error) {
 	name, err := Parse(name)
 	if err != nil {
@@ -107,20 +107,20 @@ func (r *Resolver) Resolve(ctx context.Context, name string, private bool) ([]ne
 	return ordered(addrs), nil
 }
 
-// Find is Resolve for callers that need no address.
+// Find is Resolve for callers that do not need the addresses.
 func (r *Resolver) Find(ctx context.Context, name string, private bool) error {
 	_, err := r.Resolve(ctx, name, private)
 	return err
 }
 
-// find returns the addresses of name as kept or as the servers have them, unjudged.
+// find returns the addresses of name from the cache or the servers, unchecked.
 func (r *Resolver) find(ctx context.Context, name string) ([]netip.Addr, error) {
 	if f, ok := r.remembered(name); ok {
 		return f.addrs, nil
 	}
-	// Whoever asked first may go away; the others still want to know.
+	// The first caller may give up; the others still need the answer.
 	answer := r.flight.DoChan(name, func() (any, error) {
-		if f, ok := r.remembered(name); ok { // since we looked
+		if f, ok := r.remembered(name); ok { // added in the meantime
 			return f.addrs, nil
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience.resolve)
@@ -142,8 +142,8 @@ func (r *Resolver) find(ctx context.Context, name string) ([]netip.Addr, error) 
 	}
 }
 
-// lookup asks for both families at once. One family's failure is none of the other's:
-// some servers never answer for IPv6.
+// lookup queries both families at once. They fail independently: some servers never
+// answer for IPv6.
 func (r *Resolver) lookup(ctx context.Context, name string) (found, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -177,7 +177,7 @@ func (r *Resolver) lookup(ctx context.Context, name string) (found, error) {
 	return found{addrs, time.Now().Add(max(leastKept, time.Duration(ttl)*time.Second))}, nil
 }
 
-// chase asks q, and where the answer is only an alias, for what that stands for.
+// chase queries q, and if the answer is only an alias, its target.
 func (r *Resolver) chase(ctx context.Context, q question) (reply, error) {
 	ttl := uint32(mostKept / time.Second)
 	for range maxChases {
@@ -213,7 +213,8 @@ func (r *Resolver) remember(name string, f found) {
 	r.kept[name] = f
 }
 
-// ordered returns addrs with IPv4 first, which works on more hosts, each once.
+// ordered returns addrs without duplicates, with IPv4, which works on more hosts,
+// first.
 func ordered(addrs []netip.Addr) []netip.Addr {
 	var list []netip.Addr
 	seen := map[netip.Addr]bool{}

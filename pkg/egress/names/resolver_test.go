@@ -21,7 +21,7 @@ import (
 
 func check(a netip.Addr, private bool) error { return address.Check(a, nil, private) }
 
-// resolverOf returns a Resolver that waits for servers as long as it takes.
+// resolverOf returns a Resolver that waits for servers without a time limit.
 func resolverOf(t testing.TB, servers ...*upstream) *Resolver {
 	t.Helper()
 	u := Upstream{Check: check}
@@ -36,7 +36,7 @@ func resolverOf(t testing.TB, servers ...*upstream) *Resolver {
 	return r
 }
 
-// outcome is what Resolve says, as one line.
+// outcome formats the result of Resolve as one line.
 func outcome(addrs []netip.Addr, err error) string {
 	var refused *address.Refused
 	switch {
@@ -71,7 +71,8 @@ func TestResolve(t *testing.T) {
 		}
 		return append(list, at(from, "8.8.8.8", 60))
 	}
-	// What ends by our patience alone: what is not limited here must answer.
+	// Cases that end only by our own timeout: everything not limited here must
+	// answer.
 	unanswered := map[string]patience{
 		"silence for IPv6 alone": {time.Minute, time.Minute, 10 * moment},
 		"lost once":              {time.Minute, time.Second, time.Minute},
@@ -269,7 +270,7 @@ func truncated(a asked) []byte {
 	return b
 }
 
-// lostOnce leaves the first question of each type without an answer.
+// lostOnce leaves the first query of each type unanswered.
 func lostOnce(answer func(asked)) func(asked) {
 	var mu sync.Mutex
 	seen := map[dnsmessage.Type]bool{}
@@ -284,8 +285,8 @@ func lostOnce(answer func(asked)) func(asked) {
 	}
 }
 
-// What was found is kept: a name that changes at once does not change between the
-// look-up and the connection.
+// Results are cached: a name that changes immediately does not change between the
+// lookup and the connection.
 func TestResolveKeeps(t *testing.T) {
 	var turned atomic.Bool
 	u := newUpstream(t, func(a asked) {
@@ -305,7 +306,7 @@ func TestResolveKeeps(t *testing.T) {
 	if n := u.counted("udp A a.example"); n != 1 {
 		t.Errorf("asked %d times, want once", n)
 	}
-	// And when it is asked for again, the new addresses are judged.
+	// When the name is looked up again, the new addresses are checked.
 	r.mu.Lock()
 	f := r.kept["a.example"]
 	if left := time.Until(f.until); left < leastKept-time.Second || left > leastKept {
@@ -319,8 +320,8 @@ func TestResolveKeeps(t *testing.T) {
 	}
 }
 
-// What is kept is judged anew for who asks: one may connect to private addresses,
-// another not.
+// Cached addresses are checked again for each caller: one may connect to private
+// addresses, another may not.
 func TestResolveJudgesWhatIsKept(t *testing.T) {
 	r := resolverOf(t, newUpstream(t, func(a asked) { a.replyOwn(at("a.example", "10.0.0.1", 600)) }))
 	for private, want := range map[bool]string{true: "10.0.0.1", false: "refused private"} {
@@ -352,8 +353,8 @@ func TestResolveKeepsAsLongAsTheAnswerSays(t *testing.T) {
 	}
 }
 
-// Many who want the same name at a time ask once; one who goes away takes no answer
-// from the others.
+// Concurrent lookups of one name send one query; a caller that gives up does not
+// cancel it for the others.
 func TestResolveOnceForAll(t *testing.T) {
 	answer := make(chan struct{})
 	u := newUpstream(t, func(a asked) { <-answer; a.replyOwn(at("a.example", "8.8.8.8", 60)) })
@@ -432,7 +433,7 @@ func TestResolveHosts(t *testing.T) {
 	}
 }
 
-// What is found stays bounded, and a name asked for once too many is asked for again.
+// The cache stays bounded, and a name that was evicted is queried again.
 func TestResolverIsBounded(t *testing.T) {
 	r := resolverOf(t, newUpstream(t, func(asked) {}))
 	for i := range 3 * MaxNames {

@@ -15,39 +15,39 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// What a Server does at most.
+// A Server's limits.
 const (
-	DefaultRate = 1000 // messages a second
+	DefaultRate = 1000 // messages per second
 	maxAtOnce   = 128  // messages being answered
 )
 
-// The codes of a Flow of a look-up.
+// The codes in the Flow of a lookup.
 const (
-	CodePolicy      = "policy"      // refused by policy, or it could not be asked
-	CodeProtocol    = "protocol"    // no question that we answer, or a name that is none
+	CodePolicy      = "policy"      // refused by policy, or policy could not be asked
+	CodeProtocol    = "protocol"    // not a valid question, or not a valid name
 	CodeAddress     = "address"     // one of the name's addresses must not be connected to
 	CodeUnresolved  = "unresolved"  // there is no such name
-	CodeUnreachable = "unreachable" // no server gave an answer that counts
-	CodeCut         = "cut"         // the command ended before its answer
-	CodeLimit       = "limit"       // too many questions, or too many names
+	CodeUnreachable = "unreachable" // no server gave a valid answer
+	CodeCut         = "cut"         // the command ended before the answer
+	CodeLimit       = "limit"       // too many messages or names
 )
 
-// Options are what a Server needs; all functions and the Pool must be set.
+// Options configure a Server; all functions and the Pool must be set.
 type Options struct {
 	Pool *Pool
-	// Ask asks policy. The Server fills Kind, Name, Type and Protocol.
+	// Ask asks policy. The Server sets Kind, Name, Type and Protocol.
 	Ask func(context.Context, proposal.Egress) (proposal.EgressDecision, error)
-	// Find finds the name outside, as Resolver.Find does: a name that is nowhere, or
-	// where it must not be, is not there inside either.
+	// Find resolves the name outside, as Resolver.Find does: a name that does not
+	// exist there, or whose address is forbidden, does not exist inside either.
 	Find func(ctx context.Context, name string, private bool) error
-	// Tell is told what became of each look-up, by many goroutines.
+	// Tell receives the outcome of each lookup, from many goroutines.
 	Tell func(proposal.Flow)
-	// Rate is how many messages a second are answered; 0 is DefaultRate. What is more
-	// is answered with a failure, and told as one Flow a second.
+	// Rate is the maximum number of messages per second; 0 means DefaultRate. Any more
+	// are answered with a failure, and reported as one Flow per second.
 	Rate int
 }
 
-// A Server answers DNS messages. It is used by many goroutines at once.
+// A Server answers DNS messages. It may be used by many goroutines at once.
 type Server struct {
 	o    Options
 	now  func() time.Time
@@ -55,7 +55,7 @@ type Server struct {
 	busy chan struct{}
 }
 
-// NewServer returns a Server.
+// NewServer returns a Server, or an error if o is incomplete.
 func NewServer(o Options) (*Server, error) {
 	if o.Pool == nil || o.Ask == nil || o.Find == nil || o.Tell == nil {
 		return nil, errors.New("cannot answer look-ups: an option is missing")
@@ -66,11 +66,12 @@ func NewServer(o Options) (*Server, error) {
 	return &Server{o: o, now: time.Now, rate: newRate(o.Rate), busy: make(chan struct{}, maxAtOnce)}, nil
 }
 
-// Query answers one message, of UDP or of TCP without its length. nil is no answer:
-// what came was no question. An answer has at most 512 bytes, whatever was asked.
+// Query answers one message, of UDP or of TCP without its length. nil means no answer,
+// because the message was not a question. An answer has at most 512 bytes, whatever
+// was asked.
 //
-// A refused name does not exist for the program (NXDOMAIN), which is what makes most
-// programs stop at once and say so. Types other than A and AAAA have no data.
+// A refused name does not exist for the program (NXDOMAIN): this makes most programs
+// stop at once with a clear error. Types other than A and AAAA have no data.
 func (s *Server) Query(ctx context.Context, message []byte) []byte {
 	start := time.Now()
 	q, code, answer, err := readQuery(message)
@@ -98,7 +99,7 @@ func (s *Server) Query(ctx context.Context, message []byte) []byte {
 	return q.answer(code, body, note)
 }
 
-// admit takes a place for one more message, or tells that there is none.
+// admit reserves a slot for one more message, or reports that there is none.
 func (s *Server) admit(flow *proposal.Flow) bool {
 	ok, tell := s.rate.take(s.now())
 	if ok {
@@ -116,7 +117,7 @@ func (s *Server) admit(flow *proposal.Flow) bool {
 	return false
 }
 
-// resolve decides about one question. It fills flow and returns what to answer.
+// resolve decides one question. It fills flow and returns the answer.
 func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *proposal.Flow) (dnsmessage.RCode, dnsmessage.ResourceBody, string) {
 	flow.Egress.Type = typeName(q.Type)
 	name, err := Parse(q.Name.String())
@@ -138,15 +139,15 @@ func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *propo
 	if d.Effect != proposal.Allow {
 		flow.Code = CodePolicy
 		if !isAddress && s.o.Pool.Has(name) {
-			return dnsmessage.RCodeSuccess, nil, refusal(d) // the name is there, this of it is not
+			return dnsmessage.RCodeSuccess, nil, refusal(d) // the name exists, but not this type
 		}
 		return dnsmessage.RCodeNameError, nil, refusal(d)
 	}
 	if !isAddress {
 		return dnsmessage.RCodeSuccess, nil, ""
 	}
-	// A place first: so many names of one command are looked for outside, and no more,
-	// whether they are there or not.
+	// Take an address first: it limits the names that one command can look up outside,
+	// whether or not they exist.
 	v4, v6, err := s.o.Pool.Take(name)
 	if err != nil {
 		flow.Code = CodeLimit
@@ -168,7 +169,7 @@ func addressBody(t dnsmessage.Type, v4, v6 netip.Addr) dnsmessage.ResourceBody {
 	return &dnsmessage.AAAAResource{AAAA: v6.As16()}
 }
 
-// notFound answers for a name that policy allows and that has no address for us.
+// notFound answers for a name that policy allows but that has no usable address.
 func notFound(ctx context.Context, err error, flow *proposal.Flow) (dnsmessage.RCode, dnsmessage.ResourceBody, string) {
 	var refused *address.Refused
 	switch {
@@ -186,8 +187,8 @@ func notFound(ctx context.Context, err error, flow *proposal.Flow) (dnsmessage.R
 	return dnsmessage.RCodeServerFailure, nil, "fumehood: no name server answers"
 }
 
-// refusal is the note about a refused name. Only the rule is told: its message may
-// hold words of strangers.
+// refusal returns the note for a refused name. It contains only the rule, because its
+// message may contain untrusted text.
 func refusal(d proposal.EgressDecision) string {
 	if d.Reason == nil {
 		return "fumehood: refused by policy"
@@ -195,7 +196,7 @@ func refusal(d proposal.EgressDecision) string {
 	return "fumehood: refused by rule " + shown(d.Reason.Rule)
 }
 
-// shown returns text in printable ASCII and bounded.
+// shown returns text in printable ASCII, of limited length.
 func shown(text string) string {
 	quoted := strconv.QuoteToASCII(text[:min(len(text), MaxName)])
 	return quoted[1 : len(quoted)-1]

@@ -22,7 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A desk is a Server with a policy that is a list of names, and what it told.
+// A desk is a Server with a policy that is a list of names, and the flows it reported.
 type desk struct {
 	*Server
 	pool *Pool
@@ -33,7 +33,7 @@ type desk struct {
 	found []string
 }
 
-// where is what the world of a desk holds: names and what is found for them.
+// where maps the names that can be resolved to their result.
 var where = map[string]error{
 	"a.example":       nil,
 	"b.example":       nil,
@@ -91,7 +91,7 @@ func (d *desk) told() []proposal.Flow {
 	return append([]proposal.Flow(nil), d.flows...)
 }
 
-// questionOf is the message of a client that uses EDNS or does not.
+// questionOf returns the message of a client, with or without EDNS.
 func questionOf(t testing.TB, name string, kind dnsmessage.Type, edns bool) []byte {
 	t.Helper()
 	m := dnsmessage.Message{
@@ -112,7 +112,7 @@ func questionOf(t testing.TB, name string, kind dnsmessage.Type, edns bool) []by
 	return b
 }
 
-// line is an answer as one line: its code, its addresses and its note.
+// line formats an answer as one line: its code, its addresses and its note.
 func line(t testing.TB, answer []byte) string {
 	t.Helper()
 	if answer == nil {
@@ -195,7 +195,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// Nobody outside hears of a name before policy allows it, nor of a type but A and AAAA.
+// Before policy allows a name, no outside server learns of it, nor of a type other than A and AAAA.
 func TestQueryLooksOnlyForWhatIsAllowed(t *testing.T) {
 	d := newDesk(t, nil)
 	for _, name := range []string{"evil.example.", "ask.example.", "broken.example.", "127.0.0.1.", "a.example."} {
@@ -212,7 +212,7 @@ func TestQueryLooksOnlyForWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// A name that is known stays so when another type of it is refused.
+// A known name remains known when another type of it is refused.
 func TestQueryOtherTypesOfAKnownName(t *testing.T) {
 	d := newDesk(t, nil)
 	d.Query(context.Background(), questionOf(t, "a.example.", dnsmessage.TypeA, false))
@@ -230,7 +230,7 @@ func TestQueryWithout6(t *testing.T) {
 	}
 }
 
-// A private address is looked for only when policy says so.
+// A private address is looked up only if policy allows it.
 func TestQueryPrivate(t *testing.T) {
 	for _, private := range []bool{true, false} {
 		var got bool
@@ -260,7 +260,7 @@ func TestQueryTooManyNames(t *testing.T) {
 	}
 }
 
-// Names that are nowhere count too: asking for them outside is a way to tell something.
+// Names that do not exist count too: looking them up outside can leak information.
 func TestQueryNamesThatAreNowhereCount(t *testing.T) {
 	looked := 0
 	d := newDesk(t, func(o *Options) {
@@ -278,7 +278,7 @@ func TestQueryNamesThatAreNowhereCount(t *testing.T) {
 	}
 }
 
-// A long rule, or one with strange signs, does not make an answer long or strange.
+// A rule that is long or has unusual characters does not make the answer long or unusual.
 func TestQueryNoteIsBounded(t *testing.T) {
 	longest := strings.Repeat(strings.Repeat("a", 61)+".", 4)
 	d := newDesk(t, func(o *Options) {
@@ -292,7 +292,7 @@ func TestQueryNoteIsBounded(t *testing.T) {
 	}
 }
 
-// Every message that is not exactly one question, and what it gets.
+// Every message that is not exactly one question, and its answer.
 func TestQueryIsStrict(t *testing.T) {
 	plain := questionOf(t, "a.example.", dnsmessage.TypeA, false)
 	option := questionOf(t, "a.example.", dnsmessage.TypeA, true)
@@ -353,8 +353,8 @@ func TestQueryIsStrict(t *testing.T) {
 	}
 }
 
-// An EDNS of a later version is answered with the code for that, of which the message's
-// header holds nothing.
+// A later EDNS version is answered with the code for that, part of which is outside the message's
+// header.
 func TestQueryOfAnotherEDNS(t *testing.T) {
 	b := questionOf(t, "a.example.", dnsmessage.TypeA, true)
 	b[len(b)-5] = 1
@@ -423,7 +423,7 @@ func TestQueryAtOnce(t *testing.T) {
 	}
 }
 
-// A command that ends cuts what is being looked up, and it is told so.
+// The end of a command cuts its lookups, and they are reported as cut.
 func TestQueryCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -444,8 +444,8 @@ func TestNewServerNeedsWhatItNeeds(t *testing.T) {
 	}
 }
 
-// A client that nobody here wrote, the standard library's, by UDP and by TCP, reads our
-// answers; and the whole way from its question to a server outside holds together.
+// An independent client, the standard library's, reads our answers by UDP and by TCP, and the whole
+// path from its query to a server outside works.
 func TestQueryByAClient(t *testing.T) {
 	outside := newUpstream(t, func(a asked) {
 		switch a.name {

@@ -14,17 +14,16 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// An upstream is a name server on loopback that answers as its test says. answer gets
-// each question and sends what it likes.
+// An upstream is a name server on loopback. answer is called with each query and may send anything.
 type upstream struct {
 	addr   netip.AddrPort
 	answer func(a asked)
 
 	mu    sync.Mutex
-	count map[string]int // questions, by network, type and name
+	count map[string]int // queries, by network, type and name
 }
 
-// asked is one question and the way back.
+// asked is one query and the way to answer it.
 type asked struct {
 	network string
 	id      uint16
@@ -43,8 +42,8 @@ func newUpstream(t testing.TB, answer func(asked)) *upstream {
 	return u
 }
 
-// listenBoth listens on one port for UDP and TCP. The kernel names a port free for TCP; UDP, which fewer programs use, may
-// still be taken there: then the next one is tried.
+// listenBoth listens on one port for UDP and TCP. The kernel picks a port that is free for TCP; if
+// it is taken for UDP, the next one is tried.
 func listenBoth(t testing.TB) (*net.UDPConn, net.Listener) {
 	t.Helper()
 	for range 100 {
@@ -118,7 +117,7 @@ func (u *upstream) counted(key string) int {
 	return u.count[key]
 }
 
-// message is an answer to a, for a test to spoil.
+// message returns an answer to a, for a test to corrupt.
 func (a asked) message(records ...dnsmessage.Resource) dnsmessage.Message {
 	return dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: a.id, Response: true, RecursionDesired: true, RecursionAvailable: true},
@@ -135,7 +134,7 @@ func (a asked) reply(m dnsmessage.Message) {
 	a.send(b)
 }
 
-// replyOwn answers with those records that are of the type that was asked for, and aliases.
+// replyOwn answers with the records of the queried type, and aliases.
 func (a asked) replyOwn(records ...dnsmessage.Resource) {
 	var own []dnsmessage.Resource
 	for _, r := range records {
@@ -162,7 +161,7 @@ func isType(b dnsmessage.ResourceBody, t dnsmessage.Type) bool {
 	return false
 }
 
-// at is a record that says where name is.
+// at returns a record with name's address.
 func at(name, addr string, ttl uint32) dnsmessage.Resource {
 	a := netip.MustParseAddr(addr)
 	var body dnsmessage.ResourceBody = &dnsmessage.AAAAResource{AAAA: a.As16()}
@@ -172,7 +171,7 @@ func at(name, addr string, ttl uint32) dnsmessage.Resource {
 	return dnsmessage.Resource{Header: header(name, ttl), Body: body}
 }
 
-// alias is a record that says that name is another.
+// alias returns a record that makes name an alias of to.
 func alias(name, to string, ttl uint32) dnsmessage.Resource {
 	return dnsmessage.Resource{Header: header(name, ttl), Body: &dnsmessage.CNAMEResource{CNAME: dnsmessage.MustNewName(to + ".")}}
 }

@@ -17,12 +17,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 )
 
-// quiet are settings that keep the host kernel from speaking on the wire by itself, or
-// from answering what is meant for the sandbox. A host whose /proc/sys may not be
-// written keeps its defaults: none of them lets anything out, they only add frames that
-// the gateway drops.
+// quiet are settings that keep the host kernel from sending frames of its own accord or
+// answering what is meant for the sandbox. A host whose /proc/sys is read-only keeps its
+// defaults: none of them lets anything out; they only add frames that the gateway drops.
 var quiet = []struct{ path, value string }{
-	// A namespace starts with the host's own, and a host of containers forwards.
+	// A new namespace inherits the host's settings, and a container host forwards.
 	{"ipv4/ip_forward", "0"},
 	{"ipv6/conf/all/forwarding", "0"},
 	{"ipv4/icmp_echo_ignore_all", "1"},
@@ -37,7 +36,7 @@ var quiet = []struct{ path, value string }{
 }
 
 // configure gives this thread's namespace its addresses and routes. It returns s, without
-// IPv6 where the kernel has none.
+// IPv6 if the kernel has none.
 func configure(s segment.Segment) (segment.Segment, error) {
 	for _, setting := range quiet {
 		_ = os.WriteFile("/proc/sys/net/"+setting.path, []byte(setting.value), 0)
@@ -71,9 +70,9 @@ func configure(s segment.Segment) (segment.Segment, error) {
 	return s, settled(s.Sandbox.V6)
 }
 
-// settled waits until the kernel has taken its IPv6 address into use, which it does a
-// moment later, even when it need not look for a duplicate: until then it drops what
-// comes for it. The sign is the route to the address itself.
+// settled waits until the kernel uses its IPv6 address, a moment later, even without
+// duplicate detection. Until then the kernel drops packets for it. The route to the
+// address itself shows that it is in use.
 func settled(own netip.Addr) error {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		routes, err := netlink.RouteGet(own.AsSlice())
@@ -86,10 +85,10 @@ func settled(own netip.Addr) error {
 	}
 }
 
-// patience is far more than a kernel needs for that.
+// patience is far more than a kernel needs for this.
 const patience = 30 * time.Second
 
-// forwardsNothing refuses a namespace whose kernel would pass packets on.
+// forwardsNothing returns an error if the namespace's kernel would forward packets.
 func forwardsNothing() error {
 	for _, path := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
 		value, err := os.ReadFile("/proc/sys/net/" + path)
@@ -120,7 +119,7 @@ func up(name string, prepare func(netlink.Link) error) error {
 	return nil
 }
 
-// shape gives the device its hardware address and size while it is still down.
+// shape sets the device's hardware address and MTU while it is still down.
 func shape(link netlink.Link, s segment.Segment) error {
 	if err := netlink.LinkSetHardwareAddr(link, s.Sandbox.MAC); err != nil {
 		return missing("give "+device+" an address", err)
@@ -128,20 +127,20 @@ func shape(link netlink.Link, s segment.Segment) error {
 	if err := netlink.LinkSetMTU(link, s.MTU); err != nil {
 		return missing("give "+device+" an MTU", err)
 	}
-	// The kernel neither asks for a neighbour nor answers who asks.
+	// The kernel neither sends nor answers neighbor requests.
 	if err := netlink.LinkSetARPOff(link); err != nil {
 		return missing("quieten "+device, err)
 	}
-	// No link-local address: with one, the kernel would look for neighbours and routers.
-	// A kernel without IPv6 does not know the question.
+	// No link-local address: with one, the kernel would look for neighbors and routers. A
+	// kernel without IPv6 does not know this setting.
 	_ = netlink.LinkSetIP6AddrGenMode(link, noAddress)
 	return nil
 }
 
 const noAddress = 1 // IN6_ADDR_GEN_MODE_NONE
 
-// attach gives the device own as address, gateway as the way to everywhere, and the
-// gateway's hardware address, which runsc takes over as it does the others.
+// attach gives the device the address own, the default route through gateway, and the
+// gateway's hardware address, which runsc takes over like the others.
 func attach(link netlink.Link, own, gateway netip.Addr, mac net.HardwareAddr) error {
 	address := &netlink.Addr{IPNet: pair(own)}
 	family := netlink.FAMILY_V4
@@ -166,12 +165,12 @@ func attach(link netlink.Link, own, gateway netip.Addr, mac net.HardwareAddr) er
 	return nil
 }
 
-// pair returns own in the smallest network that has both ends: no one else is on it.
+// pair returns own in the smallest network that contains both ends and no other host.
 func pair(own netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: own.AsSlice(), Mask: net.CIDRMask(own.BitLen()-2, own.BitLen())}
 }
 
-// withoutIPv6 says whether err is how a kernel without IPv6 answers.
+// withoutIPv6 reports whether err is the answer of a kernel without IPv6.
 func withoutIPv6(err error) bool {
 	for _, without := range []error{unix.EOPNOTSUPP, unix.EAFNOSUPPORT, unix.EACCES, unix.EPERM} {
 		if errors.Is(err, without) {

@@ -19,8 +19,9 @@ const (
 	tunPath = "/dev/net/tun"
 )
 
-// Make makes a network. It needs the right to make namespaces and devices: a
-// *proposal.StopError with code network.unavailable says what is missing.
+// Make makes a network. It needs permission to make namespaces and devices: without
+// it, it returns a *proposal.StopError with code network.unavailable that names what
+// is missing.
 func Make(c Config) (*Namespace, error) {
 	if c.Segment.MTU == 0 {
 		c.Segment = segment.Default()
@@ -39,7 +40,7 @@ func Make(c Config) (*Namespace, error) {
 	return n, nil
 }
 
-// Available says whether Make would succeed, as Make would say it.
+// Available returns the error that Make would return.
 func Available() error {
 	n, err := Make(Config{})
 	if err != nil {
@@ -48,18 +49,18 @@ func Available() error {
 	return n.Close()
 }
 
-// inThread calls f in a thread that ends afterwards, whatever f made of it.
+// inThread calls f in a thread that ends afterwards, whatever f changed in it.
 func inThread(f func() error) error {
 	done := make(chan error)
 	go func() {
-		// Never unlocked: the runtime ends the thread with the goroutine.
+		// Never unlocked: the thread ends with the goroutine.
 		runtime.LockOSThread()
 		if unix.Gettid() != unix.Getpid() {
 			done <- f()
 			return
 		}
-		// The process's first thread cannot end, and /proc/PID/ns is its. While it is
-		// held here, another takes the work.
+		// The process's first thread cannot end, and /proc/PID/ns refers to it. While
+		// it is locked here, another thread does the work.
 		done <- inThread(f)
 		runtime.UnlockOSThread()
 	}()
@@ -71,7 +72,7 @@ func makeHere(s segment.Segment) (*Namespace, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return nil, missing("make a network namespace", err)
 	}
-	// Not /proc/self: that is the first thread, which is elsewhere.
+	// Not /proc/self: that is the first thread, which is in another namespace.
 	file, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
 		return nil, missing("open the network namespace", err)
@@ -107,7 +108,7 @@ func openTap() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "tap"), nil
 }
 
-// missing says what the host lacks.
+// missing returns an error that names what the host lacks.
 func missing(what string, err error) error {
 	stop := &proposal.StopError{
 		Code:    "network.unavailable",

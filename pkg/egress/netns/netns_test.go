@@ -23,8 +23,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// TestMain is also a program that makes a namespace, says where it is, and waits to be
-// killed.
+// TestMain also runs a program that makes a namespace, prints where it is, and waits
+// to be killed.
 func TestMain(m *testing.M) {
 	if os.Getenv("NETNS_TEST_HOLD") != "" {
 		n, err := Make(Config{})
@@ -63,7 +63,7 @@ func within(t *testing.T, n *Namespace, f func() error) {
 	}
 }
 
-// What runsc will read, by the library that it reads with.
+// What runsc will read, with the library that runsc uses.
 func TestMakeHasWhatRunscReads(t *testing.T) {
 	n := mustMake(t)
 	s := segment.Default()
@@ -118,7 +118,7 @@ func TestMakeHasWhatRunscReads(t *testing.T) {
 	}
 }
 
-// The address can be used at once: no duplicate is looked for.
+// The address can be used at once: there is no duplicate detection.
 func TestMakeIPv6IsNotTentative(t *testing.T) {
 	n := mustMake(t)
 	within(t, n, func() error {
@@ -130,7 +130,7 @@ func TestMakeIPv6IsNotTentative(t *testing.T) {
 	})
 }
 
-// The kernel says nothing on the wire that no program of the sandbox asked it to.
+// The kernel sends nothing unless a program of the sandbox caused it.
 func TestMakeIsQuiet(t *testing.T) {
 	n := mustMake(t)
 	frame := make([]byte, 70000)
@@ -207,7 +207,7 @@ func TestMakeClose(t *testing.T) {
 	})
 }
 
-// Killed in mid-life, the process leaves no namespace, no mount and no device.
+// A killed process leaves no namespace, mount or device.
 func TestMakeKilled(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), "NETNS_TEST_HOLD=1")
@@ -253,7 +253,7 @@ func namespacesOfProcesses(t *testing.T) map[string]string {
 	return found
 }
 
-// Without the right to make it, its absence has a code, a name and a hint.
+// Without the permission, Make returns an error with a code, a name and a hint.
 func TestMakeWithoutTheRight(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), "NETNS_TEST_HOLD=1")

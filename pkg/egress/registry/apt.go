@@ -12,13 +12,13 @@ import (
 const aptFormat = "$(CREATED_BY)|$(TARGET_OF)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)"
 
 // keyrings are where Debian and Ubuntu keep the keys of their own archives outside of
-// /etc. apt does not say which keys a source is signed by.
+// /etc. apt does not report which keys a source is signed by.
 var keyrings = []string{"/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/ubuntu-archive-keyring.gpg"}
 
-// findApt asks "apt-get indextargets" for the archives that apt fetches from.
+// findApt runs "apt-get indextargets" to find the archives that apt fetches from.
 func findApt(ctx context.Context, a *asker, r *Registry) error {
 	r.Source = "apt-get indextargets"
-	// With release information it would leave out what was never updated.
+	// With release information it would omit what was never updated.
 	out, err := a.ask(ctx, "apt-get", "indextargets", "--no-release-info", "--format", aptFormat)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func findApt(ctx context.Context, a *asker, r *Registry) error {
 	for line := range strings.Lines(out) {
 		fields := strings.Split(strings.TrimSpace(line), "|")
 		if len(fields) != 5 || fields[0] != "Packages" || fields[1] != "deb" || !strings.HasPrefix(fields[2], "http") {
-			continue // apt's other ways, such as file: and cdrom:, do not come from a host
+			continue // apt's other methods, such as file: and cdrom:, do not use a host
 		}
 		p, err := r.addURL(fields[2])
 		if err != nil {
@@ -37,7 +37,7 @@ func findApt(ctx context.Context, a *asker, r *Registry) error {
 		}
 		component := fields[4]
 		if strings.HasPrefix(component, "$(") {
-			component = "" // an archive without any, "./"
+			component = "" // an archive without components, "./"
 		}
 		entry := strings.TrimRight(fmt.Sprintf("deb%s %s %s %s", keys, p.clean, fields[3], component), " ") + "\n"
 		if !seen[entry] && !strings.ContainsFunc(fields[3]+component, odd) {
@@ -51,10 +51,10 @@ func findApt(ctx context.Context, a *asker, r *Registry) error {
 	return nil
 }
 
-// aptConf lets apt keep its lists where an unprivileged user may write, and not ask for
-// a mirror's SRV record before its address: the gateway answers addresses only.
-// It makes its folders only below one that ends in /apt/ and whose own folder is there,
-// and there is no database of installed packages.
+// aptConf makes apt keep its lists where an unprivileged user may write, and not look
+// up a mirror's SRV record before its address: the gateway answers addresses only. apt
+// creates its directories only below a directory that ends in /apt/ and exists, and
+// there is no database of installed packages.
 const aptConf = `Dir::State "/tmp/apt/";
 Dir::State::status "/dev/null";
 Dir::Cache "/tmp/apt/";
@@ -63,7 +63,7 @@ Acquire::Languages "none";
 Acquire::EnableSrvRecords "false";
 `
 
-// signedBy is the option that names the keyrings that the sandbox has, or "".
+// signedBy returns the option that names the keyrings that the sandbox has, or "".
 func signedBy() string {
 	var have []string
 	for _, path := range keyrings {

@@ -17,31 +17,31 @@ import (
 )
 
 const (
-	patience  = time.Minute // for one question; a JVM or a cold npm on a busy runner takes many seconds
+	patience  = time.Minute // per command; a JVM or cold npm on a busy runner takes many seconds
 	maxAnswer = 4 << 20
 )
 
-// errAbsent says that the host has no such tool.
+// errAbsent means that the host does not have the tool.
 var errAbsent = errors.New("no such tool on this host")
 
-// handed are the variables of the operator that tools are asked with, by how their
-// names begin: where they find themselves and what they are told about registries.
-// Tokens of the runner are not among them.
+// handed are the prefixes of the operator's environment variables that tools get: where
+// tools find their own files, and the configuration of registries. The runner's tokens
+// are not among them.
 var handed = []string{
 	"PATH=", "HOME=", "USER=", "LOGNAME=", "TMPDIR=", "XDG_CONFIG_", "LANG=", "LC_",
 	"GOPROXY=", "GOSUMDB=", "GONOSUMDB=", "GONOPROXY=", "GOPRIVATE=", "GOENV=", "GOROOT=", "GOPATH=",
 	"npm_config_", "NPM_CONFIG_", "NVM_", "PIP_", "PYENV_", "CARGO_", "RUSTUP_", "GEM_", "APT_CONFIG=",
 }
 
-// An asker asks the host's tools about their configuration.
+// An asker runs the host's tools to read their configuration.
 type asker struct {
-	folder string // holds nothing of anybody's
+	folder string // has no one's configuration
 	env    []string
 }
 
-// newAsker makes the folder that tools are asked in. A go.mod and a package.json of its
-// own keep go and npm from looking for one in the folders above it, which anybody may
-// write to.
+// newAsker makes the directory in which tools are run. Its own go.mod and package.json
+// keep go and npm from searching the directories above it, which any user may be able
+// to write to.
 func newAsker() (*asker, error) {
 	folder, err := os.MkdirTemp("", "fumehood-ask-")
 	if err != nil {
@@ -66,8 +66,8 @@ func newAsker() (*asker, error) {
 
 func (a *asker) close() { os.RemoveAll(a.folder) }
 
-// ask runs a tool and returns what it printed. errAbsent is the answer of a host
-// without it; any other error means that the tool is there and did not answer.
+// ask runs a tool and returns what it printed. errAbsent means that the host does not
+// have the tool; any other error means that the tool exists and did not answer.
 func (a *asker) ask(ctx context.Context, tool string, args ...string) (string, error) {
 	out, _, err := a.run(ctx, a.folder, nil, tool, args...)
 	return out, err
@@ -84,11 +84,11 @@ func (a *asker) run(ctx context.Context, dir string, env []string, tool string, 
 	c := exec.CommandContext(ctx, path, args...)
 	c.Dir, c.Env, c.Stdout, c.Stderr = dir, append(slices.Clone(a.env), env...), &out, &complaint
 	c.WaitDelay = time.Second
-	// A tool may be a script that starts another: all of them end.
+	// A tool may be a script that starts another: the whole group is killed.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	if err := c.Run(); err != nil {
-		// What it complained of may show a password.
+		// Its error output may contain a password.
 		return "", complaint.String(), fmt.Errorf("cannot ask %s for its registry: %v", tool, err)
 	}
 	if out.over {
@@ -97,9 +97,9 @@ func (a *asker) run(ctx context.Context, dir string, env []string, tool string, 
 	return out.String(), "", nil
 }
 
-// bounded keeps the first bytes of what is written.
+// bounded keeps the first bytes written to it.
 type bounded struct {
-	kept bytes.Buffer // not embedded: io.Copy would find its ReadFrom
+	kept bytes.Buffer // not embedded: io.Copy would use its ReadFrom
 	over bool
 }
 
@@ -112,11 +112,11 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// home is the operator's home, or "" when there is none.
+// home returns the operator's home directory, or "".
 func home() string { return os.Getenv("HOME") }
 
-// readConfig reads a file of a tool's configuration that is its own question. A file
-// that is not there is empty; one that cannot be read is an error.
+// readConfig reads a tool's configuration file, for tools that cannot print their
+// configuration. A missing file is empty; one that cannot be read is an error.
 func readConfig(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// A source is one of cargo's.
+// A source is a source in cargo's configuration.
 type source struct {
 	ReplaceWith string `json:"replace-with"`
 	Registry    string `json:"registry"`
 }
 
-// findCrates asks cargo what replaces crates.io, if anything.
+// findCrates asks cargo which source, if any, replaces crates.io.
 func findCrates(ctx context.Context, a *asker, r *Registry) error {
 	r.Source = "cargo config"
 	sources, err := cargoSources(ctx, a)
@@ -37,8 +37,8 @@ func findCrates(ctx context.Context, a *asker, r *Registry) error {
 	return r.addSparse(sources[name].Registry)
 }
 
-// addSparse adds an index of crates, at …/index with its crates beside it or at a folder
-// that holds both.
+// addSparse adds a sparse index: either at …/index with its crates next to it, or at a
+// directory that contains both.
 func (r *Registry) addSparse(index string) error {
 	text, sparse := strings.CutPrefix(index, "sparse+")
 	if !sparse {
@@ -54,9 +54,9 @@ func (r *Registry) addSparse(index string) error {
 	return nil
 }
 
-// cargoSources asks cargo itself, by a question that is not stable yet and needs
-// RUSTC_BOOTSTRAP. It is asked in the root folder, since cargo reads the configuration
-// of every folder above the one that it stands in.
+// cargoSources runs a cargo command that is still unstable and needs RUSTC_BOOTSTRAP. It
+// runs in the root directory, because cargo reads the configuration of every directory
+// above its working directory.
 func cargoSources(ctx context.Context, a *asker) (map[string]source, error) {
 	out, complaint, err := a.run(ctx, "/", []string{"RUSTC_BOOTSTRAP=1"}, "cargo",
 		"-Z", "unstable-options", "config", "get", "--format", "json-value", "source")

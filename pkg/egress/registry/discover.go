@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// finders fill in what a preset stands for.
+// finders fill in the Registry of a preset.
 var finders = map[string]func(context.Context, *asker, *Registry) error{
 	"go":              findGo,
 	"npm":             findNpm,
@@ -33,11 +33,12 @@ func Named(granted []string) []string {
 	return found
 }
 
-// Discover says what the named presets stand for on this host, in Names' order. It
-// starts the host's tools with the operator's HOME and takes some tenths of a second.
+// Discover returns the registries of the named presets on this host, in Names' order.
+// It runs the host's tools with the operator's HOME and takes some tenths of a
+// second.
 //
-// An error means that one of them cannot be known: an unknown name, a tool that does
-// not answer, a configuration that names no host. Then none is returned.
+// It returns an error and no registries if any preset cannot be determined: an
+// unknown name, a tool that does not answer, a configuration that names no host.
 func Discover(ctx context.Context, names []string) ([]Registry, error) {
 	want := map[string]bool{}
 	for _, name := range names {

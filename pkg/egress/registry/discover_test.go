@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testdata is found from any folder that a test goes to.
+// testdata is absolute, so that it is found from any directory that a test changes to.
 var testdata, _ = filepath.Abs("testdata")
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func containsCanary(s string) bool {
-	// canary, and ada:canary and canary: in base64, whatever stands around it.
+	// canary, and the base64 of ada:canary and canary: at any alignment.
 	for _, form := range []string{"canary", "Y2FuYXJ5", "NhbmFye", "jYW5hcn"} {
 		if strings.Contains(s, form) {
 			return true
@@ -31,12 +31,12 @@ func containsCanary(s string) bool {
 	return false
 }
 
-// lone makes a host with a home of its own and only the tools in it: name → script.
+// lone makes a host with its own home and only the given tools: name → script.
 func lone(t *testing.T, tools map[string]string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
 	bin := filepath.Join(folder, "bin")
-	for _, entry := range os.Environ() { // a mirror that this machine is told of is no test's
+	for _, entry := range os.Environ() { // this machine's mirrors must not affect the tests
 		name, _, _ := strings.Cut(entry, "=")
 		for _, h := range append(handed, "NETRC=", "GITHUB_", "MAVEN_HOME", "M2_HOME") {
 			if strings.HasPrefix(entry, h) && name != "PATH" {
@@ -63,7 +63,7 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// say is a tool that answers with text, as the real one was seen to.
+// say returns a tool that prints text, as the real tool was observed to.
 func say(text string) string { return "/bin/cat <<'END'\n" + text + "\nEND\n" }
 
 const (
@@ -92,8 +92,8 @@ Packages|deb|http://flat.example/|./|$(COMPONENT)`
 	goSays = `{"GOPROXY":"https://ada:canary@go.example/proxy,https://second.example|direct","GOSUMDB":"sums.example+1234abcd+key","GONOSUMDB":"go.example/private"}`
 )
 
-// A host whose every tool is told of a mirror: the golden file says what each preset
-// becomes, with credentials apart.
+// A host on which every tool is configured with a mirror: the golden file has the
+// resulting registries, with credentials listed separately.
 func TestDiscoverMirrors(t *testing.T) {
 	t.Setenv("NPM_CANARY", "canary")
 	t.Setenv("MVN_CANARY", "canary")
@@ -126,7 +126,7 @@ func golden(t *testing.T, name string, list []Registry) {
 	if err := encoder.Encode(list); err != nil {
 		t.Fatal(err)
 	}
-	// Which keyrings there are is the machine's affair.
+	// The available keyrings depend on the machine.
 	text := keyringOption.ReplaceAllString(got.String(), "deb ")
 	path := filepath.Join(testdata, name)
 	if *update {
@@ -141,8 +141,8 @@ func golden(t *testing.T, name string, list []Registry) {
 	}
 }
 
-// leavesNoCanary checks that every credential stayed out of what goes inside, and that
-// there were some.
+// leavesNoCanary checks that there are credentials and that none of them goes into the
+// sandbox.
 func leavesNoCanary(t *testing.T, list []Registry) {
 	t.Helper()
 	credentials := 0
@@ -162,7 +162,7 @@ func leavesNoCanary(t *testing.T, list []Registry) {
 	}
 }
 
-// A host without tools: public indexes where they are known, else an error.
+// A host without tools: public indexes if known, else an error.
 func TestDiscoverPublic(t *testing.T) {
 	lone(t, nil)
 	list, err := Discover(t.Context(), []string{"github-releases", "rubygems", "maven", "crates", "pypi", "pypi"})
@@ -177,7 +177,7 @@ func TestDiscoverPublic(t *testing.T) {
 	}
 }
 
-// A tool that is absent has its variable asked.
+// For an absent tool its environment variable is used.
 func TestDiscoverVariables(t *testing.T) {
 	lone(t, nil)
 	t.Setenv("GOPROXY", "https://go.example")
@@ -198,8 +198,8 @@ func TestDiscoverVariables(t *testing.T) {
 	}
 }
 
-// The real go, with a HOME of its own: what it was told by "go env -w" counts, what a
-// go.mod above the folder says does not.
+// The real go, with its own HOME: settings of "go env -w" count, those of a go.mod above
+// the directory do not.
 func TestDiscoverRealGo(t *testing.T) {
 	path := os.Getenv("PATH")
 	folder := lone(t, nil)
@@ -207,8 +207,8 @@ func TestDiscoverRealGo(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(folder, "tmp"))
 	write(t, filepath.Join(folder, "tmp/go.mod"), "module planted\n\ngo 9.99\n", 0o600)
 	write(t, filepath.Join(folder, ".config/go/env"), "GOPROXY=https://ada:canary@go.example/x,direct\nGOSUMDB=off\nGOPRIVATE=ours.example\n", 0o600)
-	// Else the go command leaves a process that counts, which writes to the folder while
-	// the test removes it.
+	// Otherwise the go command leaves a telemetry process behind, which writes to the
+	// directory while the test removes it.
 	write(t, filepath.Join(folder, ".config/go/telemetry/mode"), "off", 0o600)
 	list, err := Discover(t.Context(), []string{"go"})
 	if err != nil {
@@ -225,8 +225,8 @@ func TestDiscoverRealGo(t *testing.T) {
 	}
 }
 
-// A tool that is there and says nothing that can be used is an error, never a reason for
-// another host; the error shows no credential.
+// A tool that exists but prints nothing usable is an error, and no other host is used
+// instead; the error contains no credential.
 func TestDiscoverFails(t *testing.T) {
 	for _, c := range []struct{ name, registry, tool, script, want string }{
 		{"unknown", "cpan", "cpan", "", "invalid registry"},
@@ -255,7 +255,7 @@ func TestDiscoverFails(t *testing.T) {
 	}
 }
 
-// cargo that says that nothing is configured is no failure.
+// It is not a failure if cargo reports that nothing is configured.
 func TestDiscoverCargoUnset(t *testing.T) {
 	lone(t, map[string]string{"cargo": "echo 'error: config value `source` is not set' >&2; exit 101"})
 	list, err := Discover(t.Context(), []string{"crates"})
@@ -264,7 +264,7 @@ func TestDiscoverCargoUnset(t *testing.T) {
 	}
 }
 
-// A tool that hangs ends with the caller's patience, and what it started with it.
+// A tool that hangs, and its child processes, end when the caller's context does.
 func TestDiscoverHangs(t *testing.T) {
 	folder := lone(t, map[string]string{"npm": "/bin/sleep 600 & echo $! > $HOME/new; /bin/mv $HOME/new $HOME/pid; wait"})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -289,8 +289,8 @@ func TestDiscoverHangs(t *testing.T) {
 	}
 }
 
-// The tools see the operator's home and nothing of the runner's tokens, and stand in an
-// empty folder that is gone afterwards.
+// The tools get the operator's home and none of the runner's tokens, and run in an empty
+// directory that is removed afterwards.
 func TestDiscoverAsksOutside(t *testing.T) {
 	folder := lone(t, map[string]string{"npm": `
 { echo "home $HOME"; echo "token $GITHUB_TOKEN$NODE_AUTH_TOKEN"; echo "pwd $(pwd)"; /bin/ls -A; } > $HOME/seen

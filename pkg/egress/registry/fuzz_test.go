@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// However a path is spelt, what belongs to a registry stays below it when it is undone
-// as often as a server might.
+// However a path is spelled, a path that belongs to a registry stays below it after as
+// many rounds of unescaping as a server might do.
 func FuzzMatch(f *testing.F) {
 	for _, p := range []string{"/npm/x", "/npm/../x", "/npm/%2e%2e/x", "/npm/%252e./x", `/npm/..\x`, "/npm/..;a/x", "/npm//../x", "/npm/%2f..%2f..", "/npm"} {
 		f.Add(p)
@@ -33,7 +33,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// readURL never shows more inside than a URL that reads the same again.
+// readURL returns only URLs that parse to themselves.
 func FuzzReadURL(f *testing.F) {
 	for _, u := range []string{"https://a:b@r.example/x/", "http://r.example:80", "https://[::1]:1/%41", "https://r.example/a\nb", "//x", "https://@r.example/"} {
 		f.Add(u)

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// findGo asks "go env". Of GOPROXY the URLs count; "direct" would need the hosts of
-// every module and is left out.
+// findGo runs "go env". Of GOPROXY only the URLs are used; "direct" would need the
+// hosts of every module and is ignored.
 func findGo(ctx context.Context, a *asker, r *Registry) error {
 	r.Source = "go env"
 	env := map[string]string{}
@@ -30,7 +30,7 @@ func findGo(ctx context.Context, a *asker, r *Registry) error {
 	if err := r.addProxies(env["GOPROXY"]); err != nil {
 		return err
 	}
-	r.Env["GOPRIVATE"], r.Env["GONOPROXY"] = "", "none" // all through the proxy
+	r.Env["GOPRIVATE"], r.Env["GONOPROXY"] = "", "none" // everything through the proxy
 	r.Env["GONOSUMDB"] = env["GONOSUMDB"]
 	r.Env["GOSUMDB"] = env["GOSUMDB"]
 	return r.addSumDB(env["GOSUMDB"])
@@ -48,7 +48,7 @@ func (r *Registry) addProxies(list string) error {
 		if entry = strings.TrimSpace(entry); entry == "off" {
 			break
 		} else if !strings.HasPrefix(entry, "https://") && !strings.HasPrefix(entry, "http://") {
-			continue // direct, or a folder of the host's
+			continue // direct, or a directory of the host
 		}
 		p, err := r.addURL(entry)
 		if err != nil {
@@ -61,7 +61,7 @@ func (r *Registry) addProxies(list string) error {
 }
 
 // addSumDB adds the checksum database: "name", "name+key" or either with a URL, as
-// "go help module-auth" says. Its host is its name when there is no URL.
+// "go help module-auth" documents. Without a URL its host is its name.
 func (r *Registry) addSumDB(db string) error {
 	fields := strings.Fields(db)
 	if len(fields) == 0 || fields[0] == "off" {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// settings is what counts of Maven's settings.xml.
+// settings is the relevant part of Maven's settings.xml.
 type settings struct {
 	Mirrors []struct {
 		ID       string `xml:"id"`
@@ -27,7 +27,8 @@ type settings struct {
 	} `xml:"servers>server"`
 }
 
-// findMaven reads settings.xml: Maven's own question for it would download a plugin.
+// findMaven reads settings.xml, because Maven's own command to print it would download
+// a plugin.
 func findMaven(_ context.Context, _ *asker, r *Registry) error {
 	var list []settings
 	for _, path := range settingsFiles() {
@@ -47,7 +48,8 @@ func findMaven(_ context.Context, _ *asker, r *Registry) error {
 	return nil
 }
 
-// settingsFiles are the operator's and the installation's, in the order of their word.
+// settingsFiles returns the user's and the installation's file, in order of
+// precedence.
 func settingsFiles() []string {
 	var files []string
 	if home() != "" {
@@ -103,7 +105,8 @@ func mirrorsCentral(of string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, "central") || slices.Contains(list, "external:*")
 }
 
-// addServer adds a server's name and password. One that is encrypted, "{…}", stays so.
+// addServer adds a server's user name and password. An encrypted password, "{…}", is
+// not decrypted.
 func (r *Registry) addServer(id string, o Origin, all []settings) {
 	for _, s := range all {
 		for _, server := range s.Servers {
@@ -117,7 +120,7 @@ func (r *Registry) addServer(id string, o Origin, all []settings) {
 	}
 }
 
-// expandMaven puts in the variables that "${env.NAME}" names.
+// expandMaven replaces "${env.NAME}" with the variable's value.
 func expandMaven(s string) string {
 	return os.Expand(strings.TrimSpace(s), func(name string) string {
 		if variable, ok := strings.CutPrefix(name, "env."); ok {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// readNetrc reads the operator's .netrc, which go, pip and curl use: names and
-// passwords by host. Its "default" counts for nothing: it would go to every registry.
+// readNetrc reads the operator's .netrc, which go, pip and curl use: user names and
+// passwords by host. Its "default" is ignored: it would be sent to every registry.
 func readNetrc() (map[string]*url.Userinfo, error) {
 	path := os.Getenv("NETRC")
 	if path == "" && home() == "" {
@@ -54,7 +54,7 @@ func parseNetrc(text string) map[string]*url.Userinfo {
 	return found
 }
 
-// netrcWords leaves out comments and the macros, which reach to an empty line.
+// netrcWords skips comments and macros, which end at an empty line.
 func netrcWords(text string) []string {
 	var words []string
 	macro := false
@@ -73,8 +73,8 @@ func netrcWords(text string) []string {
 	return words
 }
 
-// addNetrc adds what is known for r's https origins. Those with a pattern are left out: a
-// credential is for one place.
+// addNetrc adds the credentials for r's https origins. Origins with a pattern are
+// skipped: a credential is for one host and path.
 func (r *Registry) addNetrc(netrc map[string]*url.Userinfo) {
 	for _, o := range r.Origins {
 		if user := netrc[o.Host]; user != nil && o.Scheme == "https" && !strings.Contains(o.Path, "*") {

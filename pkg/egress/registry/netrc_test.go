@@ -34,7 +34,7 @@ machine last.example login`) {
 	}
 }
 
-// ends says whether a process is gone within a minute.
+// ends reports whether a process ends within a minute.
 func ends(pid string) bool {
 	for range 1200 {
 		state, err := os.ReadFile("/proc/" + pid + "/stat")

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// findNpm asks "npm config" for the registry and those of scopes.
+// findNpm runs "npm config" to find the default registry and those of scopes.
 func findNpm(ctx context.Context, a *asker, r *Registry) error {
 	config, err := npmConfig(ctx, a, r)
 	if err != nil {
@@ -35,7 +35,7 @@ func findNpm(ctx context.Context, a *asker, r *Registry) error {
 		r.Env[name] = strings.TrimSuffix(p.clean, "/")
 	}
 	r.Env["npm_config_registry"] = p.clean
-	// These would send what no registry needs to be asked for, and by POST.
+	// These would send requests that no registry needs, by POST.
 	for _, name := range []string{"audit", "fund", "update_notifier"} {
 		r.Env["npm_config_"+name] = "false"
 	}
@@ -68,8 +68,8 @@ func npmConfig(ctx context.Context, a *asker, r *Registry) (map[string]any, erro
 
 var scopeKey = regexp.MustCompile(`^@[a-z0-9~][a-z0-9._~-]*:registry$`)
 
-// addScopes adds "@scope:registry". It goes inside as a file: a shell drops variables
-// of such a name.
+// addScopes adds "@scope:registry". It goes into the sandbox as a file, because a shell
+// drops variables with such names.
 func (r *Registry) addScopes(config map[string]any) error {
 	var lines []string
 	for key, value := range config {
@@ -91,8 +91,8 @@ func (r *Registry) addScopes(config map[string]any) error {
 	return nil
 }
 
-// npmFiles reads the files of npm's configuration, the user's first: they hold what npm
-// does not print.
+// npmFiles reads npm's configuration files, the user's first: they contain what npm does
+// not print.
 func npmFiles(config map[string]any) ([]string, error) {
 	var files []string
 	for _, key := range []string{"userconfig", "globalconfig"} {
@@ -111,7 +111,8 @@ func npmFiles(config map[string]any) ([]string, error) {
 
 var registryLine = regexp.MustCompile(`^\s*(registry|@[^\s=:]+:registry)\s*=\s*"?([^"\s]+)"?\s*$`)
 
-// addHidden adds the registries that npm does not print because a password is in them.
+// addHidden adds the registries that npm does not print because their URL contains a
+// password.
 func addHidden(config map[string]any, files []string) {
 	for _, text := range append([]string{"registry=" + npmVariable()}, files...) {
 		for line := range strings.Lines(text) {
@@ -123,7 +124,7 @@ func addHidden(config map[string]any, files []string) {
 	}
 }
 
-// npmVariable is the variable that names npm's registry, in any spelling, as npm has it.
+// npmVariable returns the variable that sets npm's registry. npm accepts it in any case.
 func npmVariable() string {
 	for _, entry := range os.Environ() {
 		if name, value, _ := strings.Cut(entry, "="); strings.EqualFold(name, "npm_config_registry") {
@@ -165,7 +166,7 @@ func (r *Registry) readTokens(text string) {
 	}
 }
 
-// addToken adds a token for a place that is one of r's https origins or below one.
+// addToken adds a token if where is at or below one of r's https origins.
 func (r *Registry) addToken(where, value string) {
 	p, err := readURL("https://" + where)
 	if err != nil || strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }) {

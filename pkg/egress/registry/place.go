@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// A place is a URL of a tool's configuration, taken apart.
+// A place is a parsed URL of a tool's configuration.
 type place struct {
 	origin     Origin
-	clean      string // the URL without a name and password
+	clean      string // the URL without user name and password
 	credential *Credential
 }
 
-// readURL reads an http or https URL. Its errors show nothing of it: a name and password
-// may be in any part of what is no URL, and a token in the path of what is one.
+// readURL parses an http or https URL. Its errors quote no part of it: an invalid URL
+// may have a user name and password anywhere, and a valid one a token in its path.
 func readURL(text string) (place, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil {
@@ -47,7 +47,7 @@ func readURL(text string) (place, error) {
 	return p, nil
 }
 
-// odd is a character that would need quoting in one of the files that a URL is put in.
+// odd reports whether c would need quoting in one of the files that a URL is written to.
 func odd(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"'<>&\|$#`, c) }
 
 func portOf(u *url.URL) (int, error) {
@@ -74,7 +74,7 @@ func (o Origin) basic(user *url.Userinfo) *Credential {
 	return o.credential("Basic " + base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
-// add makes p one of r's places, with an origin that may be wider than p.
+// add adds p to r's places, with an origin that may be wider than p.
 func (r *Registry) add(p place, o Origin) {
 	for _, have := range r.Origins {
 		if have == o {
@@ -89,7 +89,8 @@ func (r *Registry) add(p place, o Origin) {
 	}
 }
 
-// addCredential keeps the first that is for a place: the more exact source comes first.
+// addCredential keeps only the first credential for a place: more specific sources come
+// first.
 func (r *Registry) addCredential(c Credential) {
 	c.Registry = r.Name
 	for _, have := range r.Credentials {
@@ -100,7 +101,7 @@ func (r *Registry) addCredential(c Credential) {
 	r.Credentials = append(r.Credentials, c)
 }
 
-// addURL is add for a URL whose origin is just what it says.
+// addURL is add for a URL whose origin is the URL itself.
 func (r *Registry) addURL(text string) (place, error) {
 	p, err := readURL(text)
 	if err == nil {

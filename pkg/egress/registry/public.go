@@ -10,11 +10,11 @@ import (
 	"github.com/fumehood/fumehood/policies"
 )
 
-// public are the registries of ecosystems whose tools have no question for the host
-// that they would use, or are not on this host: an index and its companions, the hosts
-// that it sends its clients to (a download of a release goes on to a store of signed
-// URLs). They are data of the shipped policy, data.registries. Those of go, npm and apt
-// are always asked for.
+// public lists the registries of ecosystems whose tools cannot report the host that
+// they would use, or are not installed: an index and its companions, the hosts that it
+// sends its clients to (a release's download continues at a store of signed URLs). The
+// list is data of the shipped policy, data.registries. For go, npm and apt the tools
+// are always asked.
 var public = sync.OnceValue(func() map[string][]Origin {
 	text, err := policies.FS.ReadFile("registries/data.json")
 	var urls map[string][]string
@@ -45,7 +45,8 @@ func (r *Registry) usePublic() {
 	r.Origins = append(r.Origins, public()[r.Name]...)
 }
 
-// isPublic says that o is a host of the public registry, whose companions belong to it.
+// isPublic reports whether o is a host of the public registry, which needs its
+// companions.
 func (r *Registry) isPublic(o Origin) bool {
 	for _, p := range public()[r.Name] {
 		if p.Scheme == o.Scheme && p.Host == o.Host && p.Port == o.Port {
@@ -55,7 +56,7 @@ func (r *Registry) isPublic(o Origin) bool {
 	return false
 }
 
-// addCompanions adds those of the public registry, if o is of it.
+// addCompanions adds the public registry's companions, if o belongs to it.
 func (r *Registry) addCompanions(o Origin) {
 	if r.isPublic(o) {
 		for _, p := range public()[r.Name] {

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// findPypi asks "pip config list". pip does not say what it uses when nothing is
-// configured: that is the public index.
+// findPypi runs "pip config list". pip does not print its default: the public index.
 func findPypi(ctx context.Context, a *asker, r *Registry) error {
 	r.Source = "pip config list"
 	config, err := pipConfig(ctx, a)
@@ -39,13 +38,13 @@ func findPypi(ctx context.Context, a *asker, r *Registry) error {
 	if trusted := r.unverified(); trusted != "" {
 		r.Env["PIP_TRUSTED_HOST"], r.Env["UV_INSECURE_HOST"] = trusted, trusted
 	}
-	r.Env["PIP_CONFIG_FILE"] = "/dev/null" // no other file in the sandbox says otherwise
+	r.Env["PIP_CONFIG_FILE"] = "/dev/null" // no other file in the sandbox overrides this
 	r.Env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
 	return nil
 }
 
-// pipConfig returns what counts for "pip install": a variable before a command's own
-// section before the global one.
+// pipConfig returns the settings of "pip install", by precedence: variables, then the
+// command's own section, then the global section.
 func pipConfig(ctx context.Context, a *asker) (map[string]string, error) {
 	out, err := a.ask(ctx, "pip", "config", "list")
 	if errors.Is(err, errAbsent) {
@@ -70,7 +69,7 @@ func pipConfig(ctx context.Context, a *asker) (map[string]string, error) {
 	return config, nil
 }
 
-// unquote reads a string as Python prints it.
+// unquote parses a string as Python prints it.
 func unquote(s string) string {
 	if len(s) >= 2 && (s[0] == '\'' || s[0] == '"') {
 		s = s[1 : len(s)-1]
@@ -78,8 +77,8 @@ func unquote(s string) string {
 	return strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\'`, `'`, `\t`, "\t").Replace(s)
 }
 
-// addIndexes adds a list of indexes. An index is at …/simple or …/+simple and its files
-// beside it.
+// addIndexes adds a list of indexes. An index is at …/simple or …/+simple, with its
+// files next to it.
 func (r *Registry) addIndexes(list string) (string, error) {
 	var inside []string
 	for _, text := range strings.Fields(list) {
@@ -97,8 +96,8 @@ func (r *Registry) addIndexes(list string) (string, error) {
 	return strings.Join(inside, " "), nil
 }
 
-// unverified are the hosts that are reached over plain HTTP, which pip must be told to
-// take.
+// unverified returns the hosts that use plain HTTP, which pip must be configured to
+// accept.
 func (r *Registry) unverified() string {
 	var list []string
 	for _, o := range r.Origins {

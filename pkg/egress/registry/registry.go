@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// A Registry is what one preset stands for on this host.
+// A Registry is a preset as resolved on this host.
 type Registry struct {
 	Name string
-	// Source says where it was found: "go env", "pip config list", "public defaults".
+	// Source is where it was found: "go env", "pip config list", "public defaults".
 	Source  string
 	Origins []Origin
-	// Env are variables for commands in the sandbox, so that their tools use the same
-	// mirror. No value holds a credential.
+	// Env are variables for commands in the sandbox, so that their tools use the same mirror.
+	// No value contains a credential.
 	Env map[string]string
-	// Files are what a variable cannot say.
+	// Files hold configuration that a variable cannot express.
 	Files []File
-	// Credentials were found beside the configuration. They are for the gateway alone
-	// and never go into the sandbox.
+	// Credentials were found in the configuration. They are for the gateway only and never go
+	// into the sandbox.
 	Credentials []Credential
 }
 
@@ -30,12 +30,12 @@ type Origin struct {
 	Scheme string // "https" or "http"
 	Host   string // lower case: a name, or an address without brackets
 	Port   int
-	// Path is where it begins, without a final slash unless it is "/". A segment "*"
-	// stands for any one segment.
+	// Path is the prefix, without a final slash unless it is "/". A segment "*" matches any
+	// one segment.
 	Path string
 }
 
-// A File is one that the sandbox needs: Path begins with "~/" for the command's home.
+// A File is a file that the sandbox needs. "~/" at the start of Path is the command's home.
 type File struct {
 	Path    string
 	Content string
@@ -44,7 +44,7 @@ type File struct {
 // A Credential is what the host's tools would send to Host below Path.
 type Credential struct {
 	Registry string
-	Scheme   string // always "https": over anything else there is none
+	Scheme   string // always "https": there are none for anything else
 	Host     string
 	Port     int
 	Path     string
@@ -52,18 +52,18 @@ type Credential struct {
 	Value    string // "Basic …" or "Bearer …"
 }
 
-// Names are the presets, in the order that people expect them in.
+// Names returns the presets, in the usual order.
 func Names() []string {
 	return []string{"go", "npm", "pypi", "crates", "maven", "rubygems", "apt", "github-releases"}
 }
 
-// Match returns the names of the registries that a place belongs to. Port 0 is a
-// lookup, where no port is known, and an empty path a connection, where no path is.
+// Match returns the names of the registries that a place belongs to. Port 0 means a lookup,
+// where no port is known, and an empty path a connection, where no path is known.
 //
-// A path counts as it will be sent or with its percent signs undone. One that a server may
-// read as leading elsewhere, with "." or ".." for a segment in any spelling, belongs to none;
-// nor does one with a backslash, or with a semicolon, from which some take the rest of a
-// segment for no part of its name: "/-;x/whoami".
+// A path matches as sent or percent-decoded. A path that a server may resolve elsewhere, with
+// a segment "." or ".." in any spelling, belongs to no registry. Neither does one with a
+// backslash, or with a semicolon, because some servers ignore the rest of a segment after it:
+// "/-;x/whoami".
 func Match(registries []Registry, name string, port int, path string) []string {
 	var found []string
 	for _, r := range registries {
@@ -82,9 +82,9 @@ func (o Origin) holds(name string, port int, escaped string) bool {
 	return escaped == "" || plain(escaped) && below(escaped, o.Path)
 }
 
-// plain says that no server can read p as a path outside the one it seems to name.
+// plain reports that no server can read p as a path outside the one it appears to name.
 func plain(p string) bool {
-	for range 3 { // a server behind a proxy may unescape what the proxy has unescaped
+	for range 3 { // a server behind a proxy may unescape again what the proxy has unescaped
 		segments := strings.Split(p, "/")
 		if slices.Contains(segments, ".") || slices.Contains(segments, "..") || strings.ContainsAny(p, "\\;") {
 			return false
@@ -118,7 +118,7 @@ func below(p, prefix string) bool {
 	return true
 }
 
-// without is o at the folder that holds its last segment, when that is name.
+// without returns o with the parent of its path, if the last segment is name; otherwise o.
 func (o Origin) without(name string) Origin {
 	if path.Base(o.Path) == name {
 		o.Path = path.Dir(o.Path)

@@ -93,7 +93,8 @@ func TestReadURL(t *testing.T) {
 	}
 }
 
-// What cannot be a registry is refused, and no message shows a password.
+// URLs that cannot be a registry are refused, and no message contains a
+// password.
 func TestReadURLRefuses(t *testing.T) {
 	for _, text := range []string{
 		"", "r.example", "ftp://ada:canary@r.example/", "file:///srv/packages", "https:///x", "https://r.example:0/",

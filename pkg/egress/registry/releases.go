@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// findReleases takes the server that the runner works for. A server of a company's own
-// is taken to keep its releases' files itself.
+// findReleases uses the server that the runner works for. A company's own server is
+// assumed to serve the releases' files itself.
 func findReleases(_ context.Context, _ *asker, r *Registry) error {
 	server := os.Getenv("GITHUB_SERVER_URL")
 	if server == "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// findRubygems asks "gem sources".
+// findRubygems runs "gem sources".
 func findRubygems(ctx context.Context, a *asker, r *Registry) error {
 	r.Source = "gem sources"
 	out, err := a.ask(ctx, "gem", "sources", "--list")

@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// withTools is a host with the machine's own tools and a home of its own.
+// withTools is a host with the machine's own tools and a new home.
 func withTools(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("PATH")
-	kept := map[string]string{} // where the tools themselves are, when that is below HOME
+	kept := map[string]string{} // the tools' own locations, if below HOME
 	for name, folder := range map[string]string{"PYENV_ROOT": ".pyenv", "RUSTUP_HOME": ".rustup"} {
 		if kept[name] = os.Getenv(name); kept[name] == "" {
 			kept[name] = filepath.Join(home(), folder)
@@ -31,8 +31,8 @@ func withTools(t *testing.T) string {
 	return folder
 }
 
-// The real npm, pip, cargo and apt-get, each told of a mirror by its own file in the
-// operator's home, say what the golden answers of the other tests say that they say.
+// The real npm, pip, cargo and apt-get, each configured with a mirror by its own file in
+// the operator's home, print what the golden files of the other tests contain.
 func TestRealTools(t *testing.T) {
 	t.Setenv("CANARY", "canary")
 	folder := withTools(t)
@@ -61,8 +61,8 @@ func TestRealTools(t *testing.T) {
 	goesInside(t, list)
 }
 
-// goesInside checks that tools that are told what the sandbox is told, and nothing else,
-// name the same origins.
+// goesInside checks that tools configured only as in the sandbox report the same
+// origins.
 func goesInside(t *testing.T, list []Registry) {
 	t.Helper()
 	folder := withTools(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// shows fails if text has the credential of these tests in any form.
+// shows fails if text contains the tests' credential in any form.
 func shows(t *testing.T, where, text string) {
 	t.Helper()
 	encoded := strings.TrimPrefix(basicOf("me:"+value), basicScheme)
@@ -25,7 +25,7 @@ func shows(t *testing.T, where, text string) {
 	}
 }
 
-// A server that is asked to tell what it was sent tells it without "Bearer", or decoded.
+// A server that echoes the request returns the credential without "Bearer", or decoded.
 func TestAttackCredentialComesBackInPieces(t *testing.T) {
 	for name, whole := range map[string]string{"bearer": "Bearer " + value, "basic": basicOf("me:" + value), "bare": value} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestAttackCredentialComesBackInPieces(t *testing.T) {
 	}
 }
 
-// tls serves each connection with f, whose bytes need be no HTTP.
+// tls serves each connection with f, which need not speak HTTP.
 func (w *world) tls(f func(request *http.Request, c net.Conn)) {
 	config := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return serverCA.leaf(w.certificate) }}
 	w.tcp(func(c net.Conn) {
@@ -57,7 +57,7 @@ func (w *world) tls(f func(request *http.Request, c net.Conn)) {
 	})
 }
 
-// What a server answers that is no HTTP is in the error of a reader of HTTP.
+// The error of an HTTP reader quotes a server's answer that is not HTTP.
 func TestAttackCredentialComesBackInAnError(t *testing.T) {
 	for _, answer := range []string{"%s\r\n\r\n", "HTTP/1.1 %s\r\n\r\n", "HTTP/%s 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n%s\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: %s\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n",
@@ -88,7 +88,7 @@ func TestAttackCredentialComesBackInAnError(t *testing.T) {
 	}
 }
 
-// HTTP/2 carries a target as a value, in which more is possible than in a line.
+// HTTP/2 carries the target as a value, which can contain more than a request line can.
 func TestAttackTargetsOfHTTP2(t *testing.T) {
 	for _, target := range []string{"/a b", "/?a HTTP/1.1", "/x#/../X", "/\u00e9", "/a\u2028b", "//allowed.example/a b", "/a?b#c", "/\"", "*", "/a?\u00e9"} {
 		t.Run(target, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAttackTargetsOfHTTP2(t *testing.T) {
 			r := &http.Request{Method: "GET", URL: &url.URL{Scheme: "https", Host: "allowed.example", Opaque: target}, Header: http.Header{}}
 			res, err := w.client(true).Do(r)
 			if err != nil {
-				return // the server of HTTP/2 refused it itself
+				return // refused by the HTTP/2 server itself
 			}
 			res.Body.Close()
 			select {
@@ -118,7 +118,7 @@ func TestAttackTargetsOfHTTP2(t *testing.T) {
 	}
 }
 
-// What comes after a body is searched by nobody.
+// Trailers are not searched for secrets.
 func TestAttackSecretInTrailers(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		w := newWorld(t, 443, proposal.EgressDecision{Effect: proposal.Allow, Intercept: true, Filter: true})
@@ -142,7 +142,7 @@ func TestAttackSecretInTrailers(t *testing.T) {
 	}
 }
 
-// The Kelvin sign is a k for who folds letters as Unicode does.
+// With Unicode case folding, the Kelvin sign equals k.
 func TestAttackFoldedCoding(t *testing.T) {
 	head := "POST /X HTTP/1.1\r\nHost: allowed.example\r\nTransfer-Encoding: chun\u212aed\r\n\r\n"
 	if f, why := checkHead([]byte(head)); why == "" {
@@ -150,7 +150,7 @@ func TestAttackFoldedCoding(t *testing.T) {
 	}
 }
 
-// A request whose body was not read is the last of its connection.
+// A request whose body was not read is the last on its connection.
 func TestAttackBodyThatIsTheNextRequest(t *testing.T) {
 	w := newWorld(t, 80, allow)
 	w.http(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "SERVED") }))
@@ -168,7 +168,7 @@ func TestAttackBodyThatIsTheNextRequest(t *testing.T) {
 	}
 }
 
-// A method is a word that a program chooses.
+// A program can choose any word as the method.
 func TestAttackSecretAsMethod(t *testing.T) {
 	const token = "ghx_0123456789abcdefghijABCDEFGHIJ012345"
 	for _, h2 := range []bool{false, true} {

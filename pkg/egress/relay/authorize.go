@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// A secret is what was put on a request, and what is shown for it.
+// A secret is a value that was put on a request, and the text that is shown in
+// its place.
 type secret struct{ value, shown string }
 
-// authorize puts on the credentials that are for this request.
+// authorize adds the credentials for this request.
 func (x *exchange) authorize(out *http.Request) {
 	if x.proxy.scheme != "https" {
 		return
@@ -26,7 +27,7 @@ func (x *exchange) authorize(out *http.Request) {
 	}
 }
 
-// credentialed says whether c is for the session's host and port.
+// credentialed reports whether c is for the session's host and port.
 func (s *session) credentialed(c Credential) bool {
 	host := asciiLower(c.Host)
 	if s.target.Egress.Port == 443 && host == authority(s.name, "") {
@@ -47,7 +48,7 @@ func (x *exchange) hide(h http.Header) {
 	}
 }
 
-// conceal replaces credentials in text, where they may be quoted as Go does.
+// conceal replaces credentials in text, including in Go's quoted form.
 func (x *exchange) conceal(text string) string {
 	for _, p := range x.put {
 		quoted := strconv.Quote(p.value)

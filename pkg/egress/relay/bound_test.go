@@ -96,7 +96,7 @@ func TestBudgetOfRaw(t *testing.T) {
 	}
 }
 
-// A hundred names together send no more than one run may.
+// Requests to a hundred names together send no more than one run may.
 func TestBudgetOfRun(t *testing.T) {
 	w := newWorld(t, 22, raw)
 	w.options.Limits.Run = 100 << 10

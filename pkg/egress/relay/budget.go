@@ -7,15 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// budgets are the bytes that left in the whole run: all of them, and those for each
-// name.
+// budgets count the bytes sent in the whole run: in total, and for each name.
 type budgets struct {
 	all  atomic.Int64
 	mu   sync.Mutex
 	sent map[string]*atomic.Int64
 }
 
-// of returns the count of name, which is shared by all of its connections.
+// of returns name's counter, which all its connections share.
 func (b *budgets) of(name string) *atomic.Int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

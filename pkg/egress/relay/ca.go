@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// A CA signs certificates for names that are intercepted. It is made for one run, its
-// key is in memory only and is never handed out.
+// A CA signs certificates for intercepted names. It is made for one run; its key
+// exists only in memory and is never handed out.
 type CA struct {
 	key    *ecdsa.PrivateKey
 	cert   *x509.Certificate
@@ -27,12 +27,12 @@ type CA struct {
 }
 
 const (
-	lifetime  = 24 * time.Hour // a run is far shorter
+	lifetime  = 24 * time.Hour // much longer than a run
 	clockSkew = time.Hour
 	maxLeaves = 1024
 )
 
-// NewCA makes a CA with a key of its own.
+// NewCA makes a CA with a new key.
 func NewCA() (*CA, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -52,7 +52,7 @@ func NewCA() (*CA, error) {
 	return &CA{key: key, cert: cert, leaves: map[string]*tls.Certificate{}}, nil
 }
 
-// PEM returns the CA's certificate, for those who are to trust it.
+// PEM returns the CA's certificate, for clients that are to trust it.
 func (c *CA) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.cert.Raw})
 }
@@ -95,10 +95,10 @@ func (c *CA) sign(name string) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der, c.cert.Raw}, PrivateKey: key}, nil
 }
 
-// certificate is what CA and leaves have in common.
+// certificate returns the fields that the CA's certificate and its leaves share.
 func certificate(commonName string) *x509.Certificate {
 	now := time.Now()
-	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // crypto/rand never errs
+	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // never returns an error
 	return &x509.Certificate{
 		SerialNumber:          serial.Add(serial, big.NewInt(1)),
 		Subject:               pkix.Name{CommonName: commonName},

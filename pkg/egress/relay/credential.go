@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// A Credential is put on requests for one host and path, over verified TLS only. The
-// sandbox never holds Value.
+// A Credential is added to requests for one host and path, over verified TLS only. The
+// sandbox never has Value.
 type Credential struct {
-	Name       string // what it is called where it is spoken of
+	Name       string // its name in logs and messages
 	Host       string // "registry.example", or with a port other than 443: "registry.example:8443"
-	Scheme     string // "https", and nothing else
-	PathPrefix string // "/npm" is for /npm and what is below it; "/" for all
-	// Placeholder is what a program sends in Header for Value to take its place. When it
-	// is empty, Header is set on every such request.
+	Scheme     string // must be "https"
+	PathPrefix string // "/npm" matches /npm and everything below it; "/" matches all
+	// Placeholder is what a program sends in Header and Value replaces. If it is empty,
+	// Header is set on every matching request.
 	Placeholder string
 	Header      string // "Authorization"
-	Value       string // with a Placeholder what takes its place, else the whole header
+	Value       string // with a Placeholder its replacement, else the whole header
 }
 
 func (c Credential) check() error {
@@ -40,7 +40,7 @@ func (c Credential) check() error {
 	return nil
 }
 
-// covers says whether c is for a path: as it is written and as it is decoded.
+// covers reports whether c is for a path, both as written and decoded.
 func (c Credential) covers(path, escaped string) bool {
 	return below(path, c.PathPrefix) && below(escaped, c.PathPrefix)
 }
@@ -51,7 +51,7 @@ func below(path, prefix string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// put puts Value where it belongs and returns every form of it that h now holds.
+// put inserts Value and returns every form of it that h now contains.
 func (c Credential) put(h http.Header) []string {
 	if c.Placeholder == "" {
 		h.Set(c.Header, c.Value)
@@ -74,12 +74,12 @@ func (c Credential) put(h http.Header) []string {
 
 const basicScheme = "Basic "
 
-// leastForm is the length from which a part of a value is sought in answers: what is
-// shorter is found where it is none.
+// leastForm is the minimum length of a part of a value that is searched for in answers:
+// shorter parts also occur by chance.
 const leastForm = 6
 
-// forms are the value of a header and what of it is as good as the whole: what stands
-// behind the scheme, and what is in that.
+// forms returns a header's value and the parts of it that are as sensitive as the whole:
+// what follows the scheme, and the contents of that.
 func forms(value string) []string {
 	parts := []string{value}
 	scheme, token, ok := strings.Cut(value, " ")
@@ -94,8 +94,7 @@ func forms(value string) []string {
 	return slices.DeleteFunc(parts, func(part string) bool { return part != value && len(part) < leastForm })
 }
 
-// basic replaces the placeholder in what HTTP calls basic authentication, where it is
-// hidden by base64.
+// basic replaces the placeholder in HTTP basic authentication, where base64 hides it.
 func (c Credential) basic(v string) (string, bool) {
 	if len(v) < len(basicScheme) || !strings.EqualFold(v[:len(basicScheme)], basicScheme) {
 		return "", false
@@ -108,7 +107,7 @@ func (c Credential) basic(v string) (string, bool) {
 	return basicScheme + base64.StdEncoding.EncodeToString(plain), true
 }
 
-// shown is what stands for c where its value would be seen.
+// shown returns the text that replaces c's value wherever it would be visible.
 func (c Credential) shown() string {
 	if c.Placeholder != "" {
 		return c.Placeholder

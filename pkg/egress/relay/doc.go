@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package relay is what the gateway does with a connection that policy let a program
-// open: it finds out what is meant by it, asks policy about that, and passes on what may
-// pass.
+// Package relay handles a connection that policy allowed a program to open: it finds out what the
+// connection is for, asks policy about that, and forwards what is allowed.
 //
-//	raw         bytes as they are, where policy says so
-//	TLS         its first message is read (package hello); server name and the name that
-//	            was looked up must be one; then bytes as they are
-//	intercepted TLS ends here, with a certificate of the run's own CA; each request is asked
-//	            about, and goes on over TLS whose certificate is verified
-//	HTTP        each request is asked about
+//	raw         bytes are forwarded unchanged, where policy says so
+//	TLS         its first message is read (package hello); the server name must be the
+//	            name that was looked up; then bytes are forwarded unchanged
+//	intercepted TLS ends here, with a certificate of the run's CA; policy decides each
+//	            request, which is forwarded over TLS with a verified certificate
+//	HTTP        policy decides each request
 //
-// Anything else is refused. Every request must be for the name of its connection, in
-// origin form, of one plain reading: two lengths, a line end that is none, a path that
-// climbs, an upgrade or a CONNECT are refused with a 403 that says why.
+// Anything else is refused. Every request must be for the name of its connection, in origin form,
+// and unambiguous: two lengths, an invalid line end, a path with "..", an upgrade or a CONNECT are
+// refused with a 403 that gives the reason.
 //
-// Credentials stay here: a program holds at most a placeholder, which is replaced for
-// one host, over TLS, below one path, and in one header.
+// Credentials stay in the gateway: a program has at most a placeholder, which is replaced for one
+// host, over TLS, below one path, and in one header.
 //
-// It does not see into TLS that is not intercepted: a server that serves many names may
-// be asked there for another than the hello says (domain fronting); intercept hosts that
-// do. Nor does it look at what passes raw, where a hello of TLS may name any server that
-// answers at the address. It does not search bodies of responses for credentials: a server that echoes
-// them in a body gives them to the program. The search for secrets sees the
-// first part of a body only; trailers of a request that is searched do not leave.
+// It does not see into TLS that is not intercepted: there a program can ask a server with many
+// names for a name other than the hello's (domain fronting); intercept such hosts. Nor does it
+// inspect raw connections, where a TLS hello may name any server at the address. It does not search
+// response bodies for credentials: a server that echoes them in a body gives them to the program.
+// The search for secrets covers only the first part of a body; trailers of a searched request are
+// not sent.
 package relay

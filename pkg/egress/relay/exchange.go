@@ -25,11 +25,11 @@ type exchange struct {
 	code     string
 	status   int
 	sent     atomic.Int64
-	put      []secret // credentials that are on the request
+	put      []secret // credentials on the request
 	searched bool     // for secrets
 }
 
-// serve asks about the request, and passes it on or refuses it.
+// serve asks policy about the request, and forwards or refuses it.
 func (x *exchange) serve() {
 	x.describe()
 	if why := x.shape(); why != nil {
@@ -43,7 +43,7 @@ func (x *exchange) serve() {
 	x.forward()
 }
 
-// describe says what policy is asked.
+// describe fills in the question to policy.
 func (x *exchange) describe() {
 	e := x.session.target.Egress
 	e.Kind, e.Protocol = proposal.EgressRequest, x.proxy.scheme
@@ -55,7 +55,7 @@ func (x *exchange) describe() {
 	x.egress = e
 }
 
-// decide asks policy, with what looks like secrets where it wants that.
+// decide asks policy, and includes what looks like secrets if policy wants that.
 func (x *exchange) decide() *refusal {
 	filter := x.session.decision.Filter
 	for {
@@ -86,7 +86,7 @@ func (x *exchange) decide() *refusal {
 	}
 }
 
-// refuse answers with r and notes it.
+// refuse answers with r and records it.
 func (x *exchange) refuse(r refusal) {
 	x.code = r.code
 	if x.decision.Reason == nil {
@@ -97,13 +97,13 @@ func (x *exchange) refuse(r refusal) {
 	x.status = r.answer(x.w.ResponseWriter, x.what())
 }
 
-// what names the request to a person.
+// what describes the request to a person.
 func (x *exchange) what() string {
 	return fmt.Sprintf("%s %s://%s%s", x.egress.Method, x.egress.Protocol, x.session.name, x.shown().Path)
 }
 
-// shown is egress without a path that holds what looks like a secret: records and
-// reports go further than the request did.
+// shown is egress, without its path if that contains what looks like a secret:
+// records and reports reach more readers than the request did.
 func (x *exchange) shown() proposal.Egress {
 	e := x.egress
 	if slices.ContainsFunc(e.Secrets, func(s proposal.EgressSecret) bool { return s.Where == "url" }) &&
@@ -113,7 +113,7 @@ func (x *exchange) shown() proposal.Egress {
 	return e
 }
 
-// tell tells what became of the request.
+// tell reports the outcome of the request.
 func (x *exchange) tell() {
 	x.session.relay.options.Tell(proposal.Flow{
 		Egress: x.shown(), Decision: x.decision, Code: x.code, Inside: x.session.target.Inside,
@@ -122,7 +122,7 @@ func (x *exchange) tell() {
 	})
 }
 
-// headBytes is about what a head has on the wire of HTTP/1.1.
+// headBytes returns the approximate size of a head in HTTP/1.1, in bytes.
 func headBytes(first string, h http.Header) int64 {
 	n := int64(len(first) + 4)
 	for name, values := range h {
@@ -133,7 +133,7 @@ func headBytes(first string, h http.Header) int64 {
 	return n
 }
 
-// counted counts a request's body as it leaves.
+// counted counts a request's body as it is sent.
 type counted struct {
 	io.ReadCloser
 	exchange *exchange
@@ -145,8 +145,8 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An answer is where the response is written: what is put on a request must not come
-// back in a header.
+// An answer writes the response. It keeps what was put on the request out of the
+// response's headers.
 type answer struct {
 	http.ResponseWriter
 	exchange *exchange

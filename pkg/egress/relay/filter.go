@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// firstPart is how much of a body is searched for secrets. A body is held until so much
-// of it is there, or all of it.
+// firstPart is the part of a body that is searched for secrets, in bytes. A body is
+// held back until that much, or all of it, has arrived.
 const firstPart = 64 << 10
 
-// filtered is what was searched of a request.
+// filtered is the searched part of a request.
 type filtered struct {
 	url    string
 	header http.Header
 	body   []byte
 }
 
-// search looks for secrets and says which in egress.
+// search searches the request for secrets and lists them in egress.
 func (x *exchange) search() (*filtered, *refusal) {
 	scan := x.session.relay.options.Scan
 	if scan == nil {
@@ -37,7 +37,7 @@ func (x *exchange) search() (*filtered, *refusal) {
 	return f, nil
 }
 
-// firstPart returns the first part of the body, which stays to be read.
+// firstPart returns the first part of the body, which can still be read.
 func (x *exchange) firstPart() ([]byte, error) {
 	r := x.in
 	if r.Body == nil || r.Body == http.NoBody {
@@ -57,7 +57,7 @@ type body struct {
 	io.Closer
 }
 
-// redact puts in the place of f what the redactor makes of it.
+// redact replaces f with its redacted form.
 func (x *exchange) redact(f *filtered) *refusal {
 	redact, r := x.session.relay.options.Redact, x.in
 	if redact == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// forward passes the request on, and its answer back.
+// forward forwards the request and returns its answer.
 func (x *exchange) forward() {
 	r := x.in
 	if r.ProtoMajor == 1 {
@@ -38,7 +38,7 @@ func (x *exchange) forward() {
 	x.hide(x.w.Header()) // trailers
 }
 
-// rewrite makes the request that leaves.
+// rewrite makes the request that is sent.
 func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 	port := ""
 	if n := x.egress.Port; !(x.proxy.scheme == "https" && n == 443 || x.proxy.scheme == "http" && n == 80) {
@@ -46,16 +46,16 @@ func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 	}
 	p.Out.URL.Scheme = x.proxy.scheme
 	p.Out.URL.Host = authority(x.session.name, port)
-	p.Out.URL.RawQuery = p.In.URL.RawQuery // as it was judged
+	p.Out.URL.RawQuery = p.In.URL.RawQuery // as it was decided
 	p.Out.Host = p.In.Host
-	p.Out.Trailer = p.In.Trailer // is filled when the body has been read
+	p.Out.Trailer = p.In.Trailer // filled when the body has been read
 	if x.searched {
-		p.Out.Trailer = nil // nobody looks for secrets behind the body
+		p.Out.Trailer = nil // trailers are not searched for secrets
 	}
 	x.authorize(p.Out)
 }
 
-// aborted notes that the answer broke off, which the server is told by a panic.
+// aborted records that the answer broke off; httputil reports that by a panic.
 func (x *exchange) aborted() {
 	broke := recover()
 	if broke == nil {
@@ -69,7 +69,8 @@ func (x *exchange) aborted() {
 	panic(broke)
 }
 
-// noteEnd has the request end as its session did.
+// noteEnd gives the request the code and reason with which its session ended,
+// if it did.
 func (x *exchange) noteEnd() {
 	if code, message := x.session.ended(); code != "" {
 		x.code = code
@@ -77,14 +78,14 @@ func (x *exchange) noteEnd() {
 	}
 }
 
-// note says why, where policy has not.
+// note sets the reason, unless policy gave one.
 func (x *exchange) note(code, message string) {
 	if x.decision.Reason == nil || x.decision.Effect == proposal.Allow {
 		x.decision.Reason = reason(code, message)
 	}
 }
 
-// fail answers a request that found no answer.
+// fail answers a request for which there is no answer from the server.
 func (x *exchange) fail(err error) {
 	why := refusal{code: "unreachable", status: http.StatusBadGateway,
 		message: "cannot reach " + x.session.name + ": " + x.plain(err)}
@@ -106,7 +107,8 @@ func (x *exchange) fail(err error) {
 	x.refuse(why)
 }
 
-// plain is err without the credentials that a server may have put in it.
+// plain returns err's text without credentials that a server may have put in
+// it.
 func (x *exchange) plain(err error) string {
 	text := x.conceal(err.Error())
 	if len(text) > 300 {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// scripted is a connection that says what it was given.
+// scripted is a connection that returns the bytes it was given.
 type scripted struct {
 	net.Conn
 	io.Reader
@@ -20,8 +20,8 @@ type scripted struct {
 
 func (s scripted) Read(p []byte) (int, error) { return s.Reader.Read(p) }
 
-// FuzzStrict holds what a strict lets through to net/http's reading: every head that
-// it gives is one request there, of the same framing, and nothing else is.
+// FuzzStrict compares what a strict lets through with net/http's parse: every head that
+// it passes is one request there, with the same framing, and nothing else is a request.
 func FuzzStrict(f *testing.F) {
 	for _, s := range smuggles {
 		f.Add([]byte(s.text))
@@ -49,7 +49,7 @@ func FuzzStrict(f *testing.F) {
 			}
 			heads++
 			if r.Method == http.MethodConnect {
-				return // what follows is no HTTP for one, and more of it for the other
+				return // the two parsers differ on what follows a CONNECT
 			}
 			if n := len(r.TransferEncoding); n > 1 || n == 1 && r.ContentLength != -1 {
 				t.Fatalf("two framings of %q", out)
@@ -64,8 +64,8 @@ func FuzzStrict(f *testing.F) {
 	})
 }
 
-// FuzzPath: a path that is not refused is what policy was asked about, but for repeated
-// slashes.
+// FuzzPath: a path that is not refused is the path that policy was asked about, except
+// for repeated slashes.
 func FuzzPath(f *testing.F) {
 	for _, p := range []string{"/", "/a/../b", "/a//b/", "/%2e", "/..;x", "/.a", "/a\\b"} {
 		f.Add(p)

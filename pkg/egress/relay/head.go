@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// A framing is where a request's body ends.
+// A framing determines where a request's body ends.
 type framing struct {
 	chunked bool
 	length  int64
 }
 
-// checkHead reads one head of HTTP/1, whose lines have the right ends, and says why it
-// could be read in more than one way; "" when it cannot.
+// checkHead parses one HTTP/1 head, whose line ends were checked, and returns why it
+// is ambiguous or invalid, or "".
 func checkHead(head []byte) (framing, string) {
 	lines := strings.Split(strings.TrimSuffix(string(head), "\r\n\r\n"), "\r\n")
 	version, why := checkRequestLine(lines[0])
@@ -47,7 +47,7 @@ func checkRequestLine(line string) (version, why string) {
 	}
 	target := parts[1]
 	if parts[0] == "CONNECT" && target[0] != '/' {
-		target = "http://" + target // it is a host and a port
+		target = "http://" + target // a host and a port
 	}
 	if _, err := url.ParseRequestURI(target); err != nil {
 		return "", "its target is malformed"
@@ -55,12 +55,12 @@ func checkRequestLine(line string) (version, why string) {
 	return parts[2], ""
 }
 
-// encoded says that a target has no character that belongs encoded.
+// encoded reports whether a target has no character that must be encoded.
 func encoded(target string) bool {
 	return !slices.ContainsFunc([]byte(target), func(c byte) bool { return c <= ' ' || c >= 0x7f || c == '#' })
 }
 
-// checkFields returns the values of header fields by name in lower case.
+// checkFields returns the values of header fields, by lower-case name.
 func checkFields(lines []string) (map[string][]string, string) {
 	fields := map[string][]string{}
 	for _, line := range lines {
@@ -74,7 +74,7 @@ func checkFields(lines []string) (map[string][]string, string) {
 	return fields, ""
 }
 
-// frame finds where the body ends, which must be told once and plainly.
+// frame determines where the body ends, which must be stated exactly once.
 func frame(fields map[string][]string, version string) (framing, string) {
 	lengths, codings := fields["content-length"], fields["transfer-encoding"]
 	switch {
@@ -94,7 +94,7 @@ func frame(fields map[string][]string, version string) (framing, string) {
 	return framing{length: int64(n)}, ""
 }
 
-// unannounced are the fields that never come after a body.
+// unannounced are the fields that must not appear in trailers.
 var unannounced = []string{"content-length", "transfer-encoding", "host", "trailer", "te", "connection", "authorization", "cookie", "content-encoding", "content-type"}
 
 func checkTrailers(block []byte) string {
@@ -116,7 +116,7 @@ func checkTrailers(block []byte) string {
 
 const tokenMarks = "!#$%&'*+-.^_`|~"
 
-// token says whether text is what HTTP calls so.
+// token reports whether text is a token as HTTP defines it.
 func token(text string) bool {
 	if text == "" {
 		return false

@@ -19,7 +19,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// ways are how a request can go: in clear, or intercepted with either HTTP.
+// ways are the ways in which a request can be sent: in clear, or intercepted with
+// either HTTP version.
 var ways = []struct {
 	name   string
 	scheme string
@@ -32,7 +33,7 @@ var ways = []struct {
 	{"intercepted HTTP/2", "https", 443, intercept, true},
 }
 
-// each runs f by every way, with h as the server.
+// each runs f in every way, with h as the server.
 func each(t *testing.T, h http.Handler, f func(t *testing.T, w *world, c *http.Client, base string)) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -205,7 +206,8 @@ func TestBigBodiesStream(t *testing.T) {
 	})
 }
 
-// A server answers each line as it comes: nothing may wait for the end of the body.
+// A server answers each line as it arrives: nothing may wait for the end of the
+// body.
 func TestBothWaysAtOnce(t *testing.T) {
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)

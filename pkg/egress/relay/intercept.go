@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// intercept ends the program's TLS here, and serves the requests within.
+// intercept terminates the program's TLS and serves the requests in it.
 func (s *session) intercept(ctx context.Context) {
 	_, raw, ok := s.readHello()
 	if !ok {
@@ -40,7 +40,7 @@ func (s *session) serverConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS12,
 		NextProtos:             []string{"h2", "http/1.1"},
-		SessionTicketsDisabled: true, // a ticket would outlive what was asked about
+		SessionTicketsDisabled: true, // a ticket would outlive the decision
 		Time:                   time.Now,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return s.relay.options.CA.leaf(s.name)
@@ -48,7 +48,7 @@ func (s *session) serverConfig() *tls.Config {
 	}
 }
 
-// clientConfig is how the gateway speaks to the real host.
+// clientConfig returns the TLS configuration for connections to the real host.
 func (s *session) clientConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,

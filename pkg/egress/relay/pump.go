@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passRaw passes bytes on as they are.
+// passRaw forwards bytes unchanged.
 func (s *session) passRaw(ctx context.Context) {
 	up, ok := s.reach(ctx)
 	if !ok {
@@ -21,7 +21,7 @@ func (s *session) passRaw(ctx context.Context) {
 	s.pump(up)
 }
 
-// reach dials, and says what became of that.
+// reach dials, and records the outcome.
 func (s *session) reach(ctx context.Context) (net.Conn, bool) {
 	up, err := s.dial(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *session) reach(ctx context.Context) (net.Conn, bool) {
 	return up, true
 }
 
-// pump passes bytes both ways until both ends have said their last, or one is gone.
+// pump forwards bytes both ways until both ends have closed, or one is gone.
 func (s *session) pump(up net.Conn) {
 	var ways sync.WaitGroup
 	way := func(to, from net.Conn) {
@@ -47,8 +47,8 @@ func (s *session) pump(up net.Conn) {
 	ways.Wait()
 }
 
-// A connection that is quiet holds at most smallBuffer, so that a thousand of them cost
-// little; one that streams borrows a bigBuffer, for as long as there is something to read.
+// An idle connection uses at most smallBuffer, so that a thousand of them cost little. A
+// streaming connection borrows a bigBuffer for as long as there is something to read.
 const (
 	smallBuffer = 4 << 10
 	bigBuffer   = 64 << 10
@@ -56,7 +56,7 @@ const (
 
 var bigBuffers = sync.Pool{New: func() any { return new([bigBuffer]byte) }}
 
-// stream copies until from ends, and returns why else it stopped.
+// stream copies until from ends. It returns why it stopped, if for another reason.
 func stream(to io.Writer, from io.Reader) error {
 	wait := func() ([]byte, error) { return nil, nil }
 	if patient, ok := from.(interface{ Await() error }); ok {
@@ -86,7 +86,7 @@ func stream(to io.Writer, from io.Reader) error {
 	}
 }
 
-// burst copies first, and then what from has, until that is less than could be.
+// burst copies first, and then reads from from, until a read does not fill the buffer.
 func burst(to io.Writer, from io.Reader, first []byte) error {
 	big := bigBuffers.Get().(*[bigBuffer]byte)
 	defer bigBuffers.Put(big)
@@ -105,7 +105,7 @@ func burst(to io.Writer, from io.Reader, first []byte) error {
 	}
 }
 
-// ready says whether a Read of r would return at once. Who cannot tell is not.
+// ready reports whether a Read of r would return at once; false if that is unknown.
 func ready(r any) bool {
 	can, ok := r.(interface{ Ready() bool })
 	return ok && can.Ready()

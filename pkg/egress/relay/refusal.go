@@ -11,22 +11,23 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A refusal is why something does not pass.
+// A refusal says why something is not forwarded.
 type refusal struct {
-	code    string // of the Flow
+	code    string // for the Flow
 	message string
 	hint    string // what would be allowed instead, if anything
-	rule    string // policy's, or of code
-	status  int    // 403, if it is not set
-	last    bool   // of its connection
+	rule    string // policy's; if empty, it follows from code
+	status  int    // 0 means 403
+	last    bool   // the last on its connection
 }
 
-// reason is what a Flow says of something that the gateway itself refused.
+// reason returns the Reason in a Flow for something that the gateway itself
+// refused.
 func reason(code, message string) *proposal.Reason {
 	return &proposal.Reason{Rule: "egress." + code, Effect: proposal.Deny, Message: message, Command: -1}
 }
 
-// denied is the refusal that policy's answer is.
+// denied returns the refusal for a decision of policy.
 func denied(d proposal.EgressDecision) refusal {
 	r := refusal{code: "policy", rule: "egress.no-rule", message: "no rule allows it"}
 	if d.Reason != nil {
@@ -35,10 +36,10 @@ func denied(d proposal.EgressDecision) refusal {
 	return r
 }
 
-// RefusedHeader names the rule in an answer that is the gateway's own.
+// RefusedHeader names the rule, in answers that the gateway itself gives.
 const RefusedHeader = "Fumehood-Refused"
 
-// answer sends r to the program, in words for a person.
+// answer sends r to the program, as text for a person.
 func (r refusal) answer(w http.ResponseWriter, what string) int {
 	if r.status == 0 {
 		r.status = http.StatusForbidden
@@ -65,7 +66,7 @@ func (r refusal) answer(w http.ResponseWriter, what string) int {
 	return r.status
 }
 
-// oneLine keeps what a header or a line may hold.
+// oneLine keeps only characters that a header or a line may contain.
 func oneLine(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f {

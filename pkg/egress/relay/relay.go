@@ -13,55 +13,55 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Options say whom a Relay asks and what it may use. Ask, Tell and Roots must be set.
+// Options configure a Relay. Ask, Tell and Roots must be set.
 type Options struct {
-	// Ask is policy's answer about a hello or a request. An error refuses.
+	// Ask returns policy's answer about a hello or a request. An error refuses it.
 	Ask func(context.Context, proposal.Egress) (proposal.EgressDecision, error)
-	// Tell is told every request, and every connection when it has ended. It must not
+	// Tell receives every request, and every connection when it has ended. It must not
 	// block for long.
 	Tell func(proposal.Flow)
-	// Roots are whom an upstream's certificate must lead to.
+	// Roots authenticate the certificates of upstream servers.
 	Roots *x509.CertPool
-	// CA signs for intercepted names; nil refuses to intercept.
+	// CA signs for intercepted names; without it, interception is refused.
 	CA          *CA
 	Credentials []Credential
-	// Scan says what looks like a secret in a request, Redact replaces it. Without them
-	// a request that policy wants filtered is refused.
+	// Scan returns what looks like a secret in a request, Redact replaces it. Without
+	// them a request that policy wants filtered is refused.
 	Scan   func(url string, header http.Header, body []byte) []proposal.EgressSecret
 	Redact func(url string, header http.Header, body []byte) (string, http.Header, []byte)
 	Limits Limits
 }
 
-// Limits bound a connection. A zero field stands for its default.
+// Limits bound a connection. A zero field means its default.
 type Limits struct {
-	Hello time.Duration // until the first bytes say what is meant, and for each head: 10 s
-	Idle  time.Duration // without a byte either way: 2 min
-	Total time.Duration // of a whole connection: 1 h
-	// Run is how many bytes may leave in the whole run, for whatever name: 256 MiB.
+	Hello time.Duration // until the first bytes show the connection's purpose; for each head: 10 s
+	Idle  time.Duration // without a byte in either direction: 2 min
+	Total time.Duration // for a whole connection: 1 h
+	// Run is the maximum number of bytes sent in the whole run, to all names: 256 MiB.
 	Run proposal.Bytes
 }
 
-// A Target is what a connection was admitted for.
+// A Target is the destination for which a connection was admitted.
 type Target struct {
-	// Egress is what policy was asked when it was admitted, of kind EgressConnect: what
-	// is asked next is made from it.
+	// Egress is what policy was asked when the connection was admitted, of kind
+	// EgressConnect. Later questions are derived from it.
 	Egress proposal.Egress
-	// Inside is where the program itself connected to, for the Flows.
+	// Inside is the address that the program itself connected to, for the Flows.
 	Inside string
-	// Upstream is a connection to Egress.Address, if there is one already. It is closed
-	// by Serve.
+	// Upstream is a connection to Egress.Address, if there is one already. Serve closes
+	// it.
 	Upstream net.Conn
-	// Dial makes another to that address, and to no other.
+	// Dial makes another connection to that address, and to no other.
 	Dial func(context.Context) (net.Conn, error)
 }
 
-// A Relay serves the connections of one run. It is used by many goroutines.
+// A Relay serves the connections of one run. It may be used by many goroutines.
 type Relay struct {
 	options Options
 	budgets budgets
 }
 
-// New returns a Relay, or an error when o lacks what it must have.
+// New returns a Relay, or an error if a required option is missing.
 func New(o Options) (*Relay, error) {
 	if o.Ask == nil || o.Tell == nil || o.Roots == nil {
 		return nil, errors.New("invalid relay options: Ask, Tell and Roots must be set")
@@ -90,9 +90,9 @@ func (l Limits) filled() Limits {
 	return l
 }
 
-// Serve serves client as d, policy's answer about the connection, says, until it has
-// ended and been told; then both connections are closed. When ctx is done it is cut at
-// once.
+// Serve serves client according to d, policy's decision about the connection, until it
+// has ended and been reported; then both connections are closed. When ctx is done it is
+// cut at once.
 func (r *Relay) Serve(ctx context.Context, client net.Conn, t Target, d proposal.EgressDecision) {
 	newSession(r, client, t, d).run(ctx)
 }

@@ -8,7 +8,7 @@ import (
 	"net"
 )
 
-// TLS records and messages, as far as they are told apart.
+// The TLS records and messages that are distinguished.
 const (
 	recordChange    = 20
 	recordHandshake = 22
@@ -28,9 +28,9 @@ var helloRetry = []byte{
 	0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 }
 
-// firstAnswer passes on the server's first record. A server may ask for a second hello,
-// and serve what that one names: so nothing of the client passes before this is known,
-// and a second hello is checked like the first.
+// firstAnswer forwards the server's first record. A server may ask for a second hello,
+// and serve the name in that one. So nothing from the client is forwarded before the
+// record is known, and a second hello is checked like the first.
 func (s *session) firstAnswer(up net.Conn) bool {
 	record, err := readRecord(up)
 	if len(record) > recordHeader && record[0] == recordHandshake && len(record) < randomEnd {
@@ -52,7 +52,7 @@ func (s *session) firstAnswer(up net.Conn) bool {
 // maxBetween bounds the records of early data between the first hello and the second.
 const maxBetween = 64
 
-// secondHello passes on the client's second hello, and what may come before it.
+// secondHello forwards the client's second hello, and what may come before it.
 func (s *session) secondHello(up net.Conn) bool {
 	for range maxBetween {
 		kind, err := s.firstByte()
@@ -70,7 +70,7 @@ func (s *session) secondHello(up net.Conn) bool {
 			return err == nil
 		case recordChange, recordData:
 			record, err = readRecord(s.client)
-		default: // an alert, most likely
+		default: // most likely an alert
 			return true
 		}
 		if _, werr := up.Write(record); werr != nil || err != nil {
@@ -81,8 +81,8 @@ func (s *session) secondHello(up net.Conn) bool {
 	return false
 }
 
-// readRecord takes one record from r, whatever it holds. With an error it returns what
-// there was.
+// readRecord reads one record of any type from r. With an error it returns what it had
+// read.
 func readRecord(r io.Reader) ([]byte, error) {
 	head := make([]byte, recordHeader)
 	if n, err := io.ReadFull(r, head); err != nil {
@@ -90,7 +90,7 @@ func readRecord(r io.Reader) ([]byte, error) {
 	}
 	length := int(head[3])<<8 | int(head[4])
 	if length > recordMost {
-		return head, nil // no TLS: whoever reads it will say so
+		return head, nil // not TLS: its reader will report that
 	}
 	record := append(head, make([]byte, length)...)
 	n, err := io.ReadFull(r, record[recordHeader:])

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The bounds of HTTP, beside those of Limits.
+// The HTTP limits, in addition to those in Limits.
 const (
 	maxHead         = 64 << 10
 	maxResponseHead = 256 << 10
@@ -23,7 +23,7 @@ const (
 
 var silent = log.New(io.Discard, "", 0)
 
-// serveHTTP serves the requests that come by conn, each asked about, until it ends.
+// serveHTTP serves the requests on conn until it ends, and asks policy about each.
 func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
 	p := newProxy(s, scheme)
 	p.strict, _ = conn.(*strict)
@@ -31,7 +31,7 @@ func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
 	gone := make(chan struct{})
 	server := &http.Server{
 		Handler:                      p,
-		DisableGeneralOptionsHandler: true, // it would answer without asking
+		DisableGeneralOptionsHandler: true, // it would answer without asking policy
 		ReadHeaderTimeout:            s.relay.options.Limits.Hello,
 		IdleTimeout:                  min(keepAlive, s.relay.options.Limits.Idle),
 		MaxHeaderBytes:               maxHead,
@@ -49,7 +49,7 @@ func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
 	p.running.Wait()
 }
 
-// closeUpstreams has requests end whose program has gone.
+// closeUpstreams ends requests whose program is gone.
 func (s *session) closeUpstreams() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *session) closeUpstreams() {
 	}
 }
 
-// one is a listener for one connection. It ends when that has ended.
+// one is a listener that returns one connection and ends with it.
 type one struct {
 	conn net.Conn
 	gone <-chan struct{}
@@ -81,7 +81,7 @@ type proxy struct {
 	session   *session
 	scheme    string
 	transport *http.Transport
-	strict    *strict // of HTTP/1
+	strict    *strict // for HTTP/1
 	running   sync.WaitGroup
 }
 
@@ -93,7 +93,7 @@ func newProxy(s *session, scheme string) *proxy {
 		TLSClientConfig:        s.clientConfig(),
 		TLSHandshakeTimeout:    s.relay.options.Limits.Hello,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // what the server sent is what the program gets
+		DisableCompression:     true, // the program gets the server's answer unchanged
 		ExpectContinueTimeout:  2 * time.Second,
 		IdleConnTimeout:        keepAlive,
 		MaxResponseHeaderBytes: maxResponseHead,
@@ -113,7 +113,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.serve()
 }
 
-// malformed is the refusal of what was no plain HTTP/1, if it was that.
+// malformed returns the refusal of malformed HTTP/1, or nil if it was not
+// malformed.
 func (p *proxy) malformed() *refusal {
 	if p.strict == nil || p.strict.why() == "" {
 		return nil
@@ -121,7 +122,7 @@ func (p *proxy) malformed() *refusal {
 	return &refusal{code: "protocol", message: "the request is malformed: " + p.strict.why(), status: http.StatusBadRequest}
 }
 
-// buffers are what bodies are copied with.
+// buffers provides the buffers that bodies are copied with.
 type buffers struct{}
 
 func (buffers) Get() []byte {

@@ -15,25 +15,25 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A session is one connection of a program, and what is made for it.
+// A session is one connection of a program, and its state.
 type session struct {
 	relay    *Relay
 	client   *wire
 	target   Target
-	name     string // of the target, or the address that it is
+	name     string // of the target, or its address
 	began    time.Time
 	decision proposal.EgressDecision // about the connection
 
-	spent          *atomic.Int64 // for name, in the whole run
-	most           atomic.Int64  // of spent; 0 is no limit
+	spent          *atomic.Int64 // by name, in the whole run
+	most           atomic.Int64  // the limit of spent; 0 means none
 	sent, received atomic.Int64
-	touched        atomic.Int64 // when a byte last came or went, since began
+	touched        atomic.Int64 // when a byte was last read or written, since began
 
 	mu        sync.Mutex
 	flow      proposal.Flow
 	upstreams []net.Conn
 	closed    bool
-	over      chan struct{} // is closed with it
+	over      chan struct{} // closed with the session
 }
 
 func newSession(r *Relay, client net.Conn, t Target, d proposal.EgressDecision) *session {
@@ -48,7 +48,7 @@ func newSession(r *Relay, client net.Conn, t Target, d proposal.EgressDecision) 
 	return s
 }
 
-// literal returns the address without a port, if it has one.
+// literal returns the address without its port, if any.
 func literal(address string) string {
 	if ap, err := netip.ParseAddrPort(address); err == nil {
 		return ap.Addr().String()
@@ -56,7 +56,7 @@ func literal(address string) string {
 	return address
 }
 
-// lower holds the session to the lowest limit that an answer set.
+// lower applies a limit to the session; the lowest limit of all answers applies.
 func (s *session) lower(most proposal.Bytes) {
 	for most > 0 {
 		now := s.most.Load()
@@ -66,14 +66,14 @@ func (s *session) lower(most proposal.Bytes) {
 	}
 }
 
-// run serves the connection until it has ended, and tells what became of it.
+// run serves the connection until it has ended, and reports the outcome.
 func (s *session) run(ctx context.Context) {
 	serving, cancel := context.WithTimeout(ctx, s.relay.options.Limits.Total)
 	defer cancel()
 	stop := context.AfterFunc(serving, func() { s.interrupt(ctx); s.close() })
 	idle := s.watchIdle()
 	s.serve(serving)
-	if serving.Err() != nil { // who cancels may close the connection before that function runs
+	if serving.Err() != nil { // canceling may close the connection before the AfterFunc runs
 		s.interrupt(ctx)
 	}
 	stop()
@@ -82,7 +82,7 @@ func (s *session) run(ctx context.Context) {
 	s.tell()
 }
 
-// interrupt notes why the session cannot go on, where ctx is that of the command.
+// interrupt records why the session cannot go on; ctx is the command's.
 func (s *session) interrupt(ctx context.Context) {
 	if ctx.Err() != nil {
 		s.end("cut", "the command has ended, or the run")
@@ -91,7 +91,7 @@ func (s *session) interrupt(ctx context.Context) {
 	s.end("timeout", "the connection was open for too long")
 }
 
-// serve finds the way that the connection goes.
+// serve chooses how the connection is handled.
 func (s *session) serve(ctx context.Context) {
 	if s.decision.Effect != proposal.Allow {
 		s.refuse(refusal{code: "policy", message: "the connection was not allowed"})
@@ -117,7 +117,7 @@ func (s *session) serve(ctx context.Context) {
 	}
 }
 
-// firstByte waits for a byte of the client and puts it back.
+// firstByte waits for the client's first byte and puts it back.
 func (s *session) firstByte() (byte, error) {
 	s.client.SetReadDeadline(time.Now().Add(s.relay.options.Limits.Hello))
 	defer s.client.SetReadDeadline(time.Time{})
@@ -129,7 +129,7 @@ func (s *session) firstByte() (byte, error) {
 	return b[0], nil
 }
 
-// end notes why the session ends; the first reason stays.
+// end records why the session ends; only the first reason is kept.
 func (s *session) end(code, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,10 +142,10 @@ func (s *session) end(code, message string) {
 	}
 }
 
-// refuse ends the session as r says.
+// refuse ends the session with r.
 func (s *session) refuse(r refusal) { s.end(r.code, r.message) }
 
-// ended returns the code that end was given.
+// ended returns the code and message given to end.
 func (s *session) ended() (code, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *session) ended() (code, message string) {
 	return s.flow.Code, message
 }
 
-// close cuts everything, now and whatever is dialed later.
+// close cuts everything, including connections that are dialed later.
 func (s *session) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +182,7 @@ func (s *session) tell() {
 	s.relay.options.Tell(f)
 }
 
-// watchIdle ends the session when no byte has come or gone for the time of the limits.
+// watchIdle ends the session when no byte was read or written for Limits.Idle.
 func (s *session) watchIdle() *time.Timer {
 	most := s.relay.options.Limits.Idle
 	var timer *time.Timer
@@ -204,8 +204,8 @@ func (s *session) watchIdle() *time.Timer {
 
 func (s *session) touch() { s.touched.Store(int64(time.Since(s.began))) }
 
-// authority is what a request for the target is to be for, on a port that is not its
-// scheme's own.
+// authority returns the authority that a request for the target must have. port is ""
+// for the scheme's default.
 func authority(name string, port string) string {
 	if strings.Contains(name, ":") {
 		name = "[" + name + "]"

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// shape says why the request cannot be read in one way only, or is of a kind that never
-// passes.
+// shape returns a refusal if the request is ambiguous or of a kind that never passes.
 func (x *exchange) shape() *refusal {
 	r := x.in
 	if why := x.proxy.malformed(); why != nil && r.Method == refusedMethod {
@@ -31,11 +30,11 @@ func (x *exchange) shape() *refusal {
 	return nil
 }
 
-// mostMethod is more than any method has.
+// mostMethod is longer than any real method.
 const mostMethod = 24
 
-// method says whether text could be a method that a server knows: it is part of what
-// leaves that nobody searches.
+// method reports whether text could be a method that a server knows. The method is sent
+// and is not searched for secrets.
 func method(text string) bool {
 	return len(text) <= mostMethod && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }
@@ -50,7 +49,7 @@ func shapeOf(r *http.Request) string {
 		return "the request is in the form for a proxy: there is none here, unset the proxy variables"
 	case !strings.HasPrefix(r.URL.Path, "/"):
 		return "the request has no path"
-	case !encoded(r.RequestURI): // HTTP/2 carries them too
+	case !encoded(r.RequestURI): // possible in HTTP/2 too
 		return "the path or query has a character that belongs encoded"
 	case upgrades(r.Header):
 		return "upgrades to another protocol are not allowed"
@@ -60,8 +59,8 @@ func shapeOf(r *http.Request) string {
 	return pathShape(r.URL.Path)
 }
 
-// upgrades says whether another protocol is asked for. One that only proposes HTTP/2 in
-// clear is not refused: it is left out, and HTTP/1.1 goes on.
+// upgrades reports whether the request asks for another protocol. A mere offer of
+// HTTP/2 in clear is not refused: it is removed, and HTTP/1.1 continues.
 func upgrades(h http.Header) bool {
 	for _, v := range h["Upgrade"] {
 		if !strings.EqualFold(strings.TrimSpace(v), "h2c") {
@@ -71,8 +70,8 @@ func upgrades(h http.Header) bool {
 	return false
 }
 
-// pathShape refuses what one server reads as a way up, or as a separator, and another
-// as a name.
+// pathShape refuses what one server reads as a parent directory or a separator, and
+// another as part of a name.
 func pathShape(p string) string {
 	for _, c := range []byte(p) {
 		if c < ' ' || c == 0x7f || c == '\\' {
@@ -94,7 +93,7 @@ func pathShape(p string) string {
 	return ""
 }
 
-// cleaned is the path that policy is asked about: without repeated slashes.
+// cleaned returns the path that policy is asked about: without repeated slashes.
 func cleaned(p string) string {
 	if !strings.HasPrefix(p, "/") {
 		return p
@@ -106,7 +105,7 @@ func cleaned(p string) string {
 	return c
 }
 
-// hosts says whether a Host header is for the target.
+// hosts reports whether a Host header is for the target.
 func (s *session) hosts(host string) bool {
 	host = asciiLower(host)
 	return host == authority(s.name, "") || host == authority(s.name, strconv.Itoa(s.target.Egress.Port))

@@ -15,8 +15,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// smuggles are streams of bytes after which a server must have seen no request but
-// those in seen. X stands for what must never be served.
+// smuggles are streams of bytes after which a server must have seen exactly the
+// requests in seen. X marks what must never be served.
 var smuggles = []struct {
 	name, text string
 	seen       []string
@@ -84,7 +84,7 @@ var smuggles = []struct {
 	{"body that is a request", "POST /a HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 46\r\n\r\nGET /X HTTP/1.1\r\nHost: allowed.example\r\nA: b\r\n\r\n", []string{"POST /a"}},
 }
 
-// badChunks are bodies that break a request off: the server may see its head.
+// badChunks are bodies that break off a request: the server may see its head.
 var badChunks = map[string]string{
 	"extension":        "5;x=y\r\nhello\r\n0\r\n\r\n",
 	"too long":         "5\r\nhelloo\r\n0\r\n\r\n",
@@ -99,11 +99,11 @@ var badChunks = map[string]string{
 	"trailing host":    "5\r\nhello\r\n0\r\nHost: other.example\r\n\r\n",
 }
 
-// A canary is a server that reads requests as net/http does, and remembers them.
+// A canary is a server that parses requests with net/http and records them.
 type canary struct {
 	mu   sync.Mutex
 	seen []string
-	done int // bodies that ended as they should
+	done int // bodies that ended correctly
 }
 
 func (c *canary) serve(conn net.Conn) {
@@ -133,7 +133,7 @@ func (c *canary) note(what string) {
 	c.seen = append(c.seen, what)
 }
 
-// saw returns what was seen, and how much of it had a whole body.
+// saw returns the requests seen, and how many of them had a whole body.
 func (c *canary) saw() (string, int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +187,7 @@ func TestBadChunks(t *testing.T) {
 	}
 }
 
-// A head may come byte by byte, and deadlines may strike in the middle of it.
+// A head may arrive byte by byte, and deadlines may expire in the middle of it.
 func TestStrictKeepsWhatItHas(t *testing.T) {
 	a, b := net.Pipe()
 	over := make(chan struct{})

@@ -13,14 +13,13 @@ import (
 	"time"
 )
 
-// A strict stands before a server of HTTP/1 and lets it see only requests that any two
-// servers would read alike: where one ends and the next begins is plain. In the place
-// of a head that is not, the server reads one request of refusedMethod, and then the
-// end.
+// A strict filters the input of an HTTP/1 server, so that the server sees only requests
+// that any two servers parse alike, with unambiguous boundaries. In place of any other
+// head the server reads one request with refusedMethod, and then the end.
 type strict struct {
 	net.Conn
 	in    *bufio.Reader
-	out   []byte // checked, and not yet read
+	out   []byte // checked, not yet read
 	head  []byte // whole lines of a head or of trailers
 	line  []byte
 	state strictState
@@ -28,8 +27,8 @@ type strict struct {
 	after strictState
 	bad   atomic.Pointer[string]
 
-	open atomic.Int32  // heads that were given and are not served
-	wake chan struct{} // ends the wait of lastWord
+	open atomic.Int32  // heads that were delivered and are not yet served
+	wake chan struct{} // ends lastWord's wait
 	over <-chan struct{}
 }
 
@@ -53,12 +52,12 @@ const (
 
 var errMalformed = errors.New("malformed HTTP")
 
-// newStrict returns a strict before c, which waits for nothing when over is closed.
+// newStrict returns a strict that reads from c. When over is closed, it stops waiting.
 func newStrict(c net.Conn, over <-chan struct{}) *strict {
 	return &strict{Conn: c, over: over, in: bufio.NewReaderSize(c, smallBuffer), wake: make(chan struct{}, 1)}
 }
 
-// why says what was wrong with what came last; "" is nothing.
+// why returns what was wrong with the last input; "" means nothing.
 func (s *strict) why() string {
 	if why := s.bad.Load(); why != nil {
 		return *why
@@ -66,10 +65,10 @@ func (s *strict) why() string {
 	return ""
 }
 
-// CloseWrite says that no more comes.
+// CloseWrite closes the connection for writing.
 func (s *strict) CloseWrite() error { return closeWrite(s.Conn) }
 
-// Read may be ended by a deadline and called again: nothing is lost.
+// Read may be interrupted by a deadline and called again: no input is lost.
 func (s *strict) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -87,7 +86,7 @@ func (s *strict) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// data passes on what is left of a body or a chunk.
+// data returns more of a body or a chunk.
 func (s *strict) data(p []byte) (int, error) {
 	n, err := s.in.Read(p[:min(int64(len(p)), s.left)])
 	if s.left -= int64(n); s.left == 0 {
@@ -96,7 +95,7 @@ func (s *strict) data(p []byte) (int, error) {
 	return n, err
 }
 
-// step takes one line and decides what it is.
+// step reads one line and handles it.
 func (s *strict) step() error {
 	if s.state == atEnd {
 		return errMalformed
@@ -124,7 +123,7 @@ func (s *strict) step() error {
 	return s.block()
 }
 
-// takeLine adds to line until it ends as lines must.
+// takeLine appends to line until a valid line end.
 func (s *strict) takeLine() (bool, error) {
 	part, err := s.in.ReadSlice('\n')
 	s.line = append(s.line, part...)
@@ -146,8 +145,9 @@ func (s *strict) takeLine() (bool, error) {
 	return true, nil
 }
 
-// lastWord tells of the end when nothing is being served any more: a program that has
-// said its last may still wait for an answer, and the server takes the end for its death.
+// lastWord reports the end of the input once nothing is being served any more. A program
+// that has closed its side may still wait for an answer, but the server takes the end of
+// its input for a lost client.
 func (s *strict) lastWord() error {
 	if s.open.Load() <= 0 {
 		return io.EOF
@@ -160,8 +160,8 @@ func (s *strict) lastWord() error {
 	}
 }
 
-// SetReadDeadline is how the server ends a Read when it has served a request, and begins
-// the next.
+// SetReadDeadline is called by the server to interrupt a Read after it has served a
+// request, and before the next.
 func (s *strict) SetReadDeadline(t time.Time) error {
 	past := !t.IsZero() && !t.After(time.Now())
 	select {
@@ -187,7 +187,7 @@ func (s *strict) most() int {
 	return maxChunkLine + 2
 }
 
-// lineShape says what is wrong with a line, its end included.
+// lineShape returns what is wrong with a line, including its end, or "".
 func lineShape(line []byte) string {
 	n := len(line) - 2
 	if n < 0 || line[n] != '\r' {
@@ -242,8 +242,8 @@ func (s *strict) block() error {
 	return nil
 }
 
-// malformed ends the stream: before a head with a request that says so, within a body
-// with an error.
+// malformed ends the stream: where a head is expected with a request that marks the
+// refusal, within a body with an error.
 func (s *strict) malformed(why string) error {
 	s.bad.Store(&why)
 	state := s.state

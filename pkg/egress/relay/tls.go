@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The alerts that say to a program's TLS library what happened.
+// The alerts that report a failure to a program's TLS library.
 const (
 	alertHandshake = 40
 	alertDenied    = 49
@@ -28,14 +28,14 @@ func (s *session) alert(kind byte) {
 	s.drain()
 }
 
-// drain reads for a moment what is still on its way, so that the alert arrives before
-// the connection is reset.
+// drain briefly reads what is still arriving, so that the alert reaches the client
+// before the connection is reset.
 func (s *session) drain() {
 	s.client.SetReadDeadline(time.Now().Add(250 * time.Millisecond))
 	io.CopyN(io.Discard, s.client, hello.MaxBytes)
 }
 
-// readHello takes the client's hello and checks that it is meant for the target.
+// readHello reads the client's hello and checks that it is for the target.
 func (s *session) readHello() (hello.Hello, []byte, bool) {
 	s.client.SetReadDeadline(time.Now().Add(s.relay.options.Limits.Hello))
 	h, raw, err := hello.Read(s.client)
@@ -58,7 +58,7 @@ func (s *session) readHello() (hello.Hello, []byte, bool) {
 	return h, raw, false
 }
 
-// judgeHello says why h cannot be for the target.
+// judgeHello returns a refusal if h cannot be for the target.
 func (s *session) judgeHello(h hello.Hello) *refusal {
 	want := s.target.Egress.Name
 	switch {
@@ -80,7 +80,7 @@ func (s *session) noteServerName(name string) {
 	s.flow.Egress.SNI = name
 }
 
-// passTLS asks about the hello and passes TLS on as it is.
+// passTLS asks policy about the hello and forwards TLS unchanged.
 func (s *session) passTLS(ctx context.Context) {
 	h, raw, ok := s.readHello()
 	if !ok || !s.allowHello(ctx, h) {

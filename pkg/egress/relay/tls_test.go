@@ -18,7 +18,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// handshake shakes hands with the relay as c says.
+// handshake performs a handshake with the relay, configured by c.
 func (w *world) handshake(c *tls.Config) (*tls.Conn, error) {
 	conn, err := net.Dial("tcp", w.gate)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestHiddenNameIsRefused(t *testing.T) {
 	}
 }
 
-// echHello is one for allowed.example with an encrypted_client_hello.
+// echHello is a hello for allowed.example with an encrypted_client_hello.
 var echHello = func() []byte {
 	ext := "\x00\x00\x00\x14\x00\x12\x00\x00\x0fallowed.example" + "\xfe\x0d\x00\x02\x00\x01"
 	body := "\x03\x03" + strings.Repeat("r", 32) + "\x00" + "\x00\x02\x13\x01" + "\x01\x00" + string([]byte{0, byte(len(ext))}) + ext
@@ -135,7 +135,7 @@ var echHello = func() []byte {
 	return []byte("\x16\x03\x01\x00" + string([]byte{byte(len(message))}) + message)
 }()
 
-// A server may ask for a second hello and serve the name in that.
+// A server may ask for a second hello and serve the name in it.
 func TestSecondHelloIsChecked(t *testing.T) {
 	tests := []struct {
 		name, second, code string
@@ -152,7 +152,7 @@ func TestSecondHelloIsChecked(t *testing.T) {
 				retry := append([]byte{22, 3, 3, 0, 40, 2, 0, 0, 36, 3, 3}, helloRetry...)
 				c.Write(append(retry, 0, 0x13, 0x01, 0))
 				c.SetReadDeadline(time.Now().Add(time.Minute))
-				io.CopyN(io.Discard, c, 6) // the change of ciphers
+				io.CopyN(io.Discard, c, 6) // the change cipher spec record
 				h, _, err := hello.Read(c)
 				if err != nil {
 					h.ServerName = "nothing"
@@ -186,7 +186,7 @@ func TestSecondHelloIsChecked(t *testing.T) {
 	}
 }
 
-// helloFor is what Go's client sends first.
+// helloFor returns the first message of Go's client.
 func helloFor(name string) []byte {
 	ours, theirs := net.Pipe()
 	defer ours.Close()
@@ -195,7 +195,7 @@ func helloFor(name string) []byte {
 	return raw
 }
 
-// OpenSSL asks for a second hello when it is offered the wrong group first.
+// OpenSSL asks for a second hello if the first key share has the wrong group.
 func TestRealSecondHello(t *testing.T) {
 	w := newWorld(t, 443, allow)
 	w.https(http.HandlerFunc(hello200))

@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// A wire is the program's end: it counts as a sign of life, and bytes can be put back.
+// A wire is the program's end: its traffic counts as activity, and bytes can be put
+// back.
 type wire struct {
 	net.Conn
 	session *session
 	put     []byte
 }
 
-// unread has b read again. Only who reads may call it.
+// unread puts b back to be read again. Only the reading goroutine may call it.
 func (w *wire) unread(b []byte) { w.put = append(b[:len(b):len(b)], w.put...) }
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -31,7 +32,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Ready says whether a Read would return at once.
+// Ready reports whether a Read would return at once.
 func (w *wire) Ready() bool { return len(w.put) > 0 || ready(w.Conn) }
 
 func (w *wire) Write(p []byte) (int, error) {
@@ -40,7 +41,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite says that no more comes.
+// CloseWrite closes the connection for writing.
 func (w *wire) CloseWrite() error { return closeWrite(w.Conn) }
 
 func closeWrite(c net.Conn) error {
@@ -50,8 +51,8 @@ func closeWrite(c net.Conn) error {
 	return c.Close()
 }
 
-// An upstream is the other end: what leaves is counted, and held to the budget, before
-// it leaves.
+// An upstream is the other end: bytes are counted and checked against the budget before
+// they are sent.
 type upstream struct {
 	net.Conn
 	session *session
@@ -59,7 +60,7 @@ type upstream struct {
 
 var errBudget = errors.New("more bytes than may leave for this name, or in this run")
 
-// spend reports whether n bytes more may leave, and counts them if so.
+// spend reports whether n more bytes may be sent, and counts them if so.
 func (s *session) spend(n int64) bool {
 	after, all := s.spent.Add(n), s.relay.budgets.all.Add(n)
 	if most := s.most.Load(); most > 0 && after > most || all > int64(s.relay.options.Limits.Run) {
@@ -95,7 +96,8 @@ func (u *upstream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Await waits, without a buffer, until a Read would return at once, if it can tell.
+// Await waits, without using a buffer, until a Read would return at once, if the
+// connection can report that.
 func (u *upstream) Await() error {
 	if socket, ok := u.Conn.(syscall.Conn); ok {
 		return await(socket)
@@ -103,11 +105,11 @@ func (u *upstream) Await() error {
 	return nil
 }
 
-// CloseWrite says that no more comes.
+// CloseWrite closes the connection for writing.
 func (u *upstream) CloseWrite() error { return closeWrite(u.Conn) }
 
-// stale is the age at which a connection that was made before anything was known may
-// have been given up by its server.
+// stale is the age at which the server may have closed a connection that was made in
+// advance and not used yet.
 const stale = 5 * time.Second
 
 var errCut = errors.New("the connection was cut")
@@ -127,8 +129,8 @@ func (s *session) dial(ctx context.Context) (net.Conn, error) {
 	return s.adopt(c)
 }
 
-// takeUpstream returns the target's own connection if it is there, and fresh or the only
-// one that can be had.
+// takeUpstream returns the target's own connection, if it exists and is either fresh or
+// impossible to replace.
 func (s *session) takeUpstream() net.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +143,7 @@ func (s *session) takeUpstream() net.Conn {
 	return c
 }
 
-// adopt has c closed with the session.
+// adopt makes c close with the session.
 func (s *session) adopt(c net.Conn) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,18 +20,18 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A world is a relay with a server behind it and a policy before it, on loopback.
+// A world is a relay between a policy and a server, on loopback.
 type world struct {
 	t       *testing.T
 	name    string
-	port    int // that is asked about; not the one that is dialed
+	port    int // the port that policy is asked about, not the one dialed
 	connect proposal.EgressDecision
 	options Options
 	policy  func(proposal.Egress) proposal.EgressDecision
 	server  string // the address that is dialed
-	noUp    bool   // no connection comes with the target
+	noUp    bool   // the target has no connection
 
-	certificate string // that the server shows
+	certificate string // presented by the server
 
 	mu    sync.Mutex
 	asked []proposal.Egress
@@ -49,7 +49,7 @@ var (
 	deny      = proposal.EgressDecision{Reason: &proposal.Reason{Rule: "test.deny", Message: "not here", Suggestion: "ask nicely"}}
 )
 
-// serverCA signs for the servers of tests, which the relay trusts.
+// serverCA signs for the tests' servers, and the relay trusts it.
 var serverCA = func() *CA {
 	ca, err := NewCA()
 	if err != nil {
@@ -133,7 +133,7 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
-// start returns the address at which programs find the relay.
+// start returns the relay's address for programs.
 func (w *world) start() string {
 	r, err := New(w.options)
 	if err != nil {
@@ -177,7 +177,7 @@ func (w *world) dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", w.server)
 }
 
-// client is a program's HTTP client: it reaches every name at the relay.
+// client returns a program's HTTP client, which reaches every name at the relay.
 func (w *world) client(h2 bool) *http.Client {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -193,7 +193,8 @@ func (w *world) client(h2 bool) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// trust is whom a program trusts: the run's CA if it is intercepted, else the server's.
+// trust returns the roots that a program trusts: the run's CA if it is intercepted,
+// else the server's.
 func (w *world) trust() *x509.CertPool {
 	pool := x509.NewCertPool()
 	if w.connect.Intercept {
@@ -218,7 +219,7 @@ func (w *world) talk(text string) string {
 	return string(back)
 }
 
-// told waits for n flows of a kind, and returns those of it.
+// told waits for n flows of a kind, and returns them.
 func (w *world) told(kind string, n int) []proposal.Flow {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package segment says who has which address on the wire between a sandbox and its
-// gateway: pure data, so that the side that makes the wire (netns), the side that
-// answers on it (link) and the side that gives out addresses (names) agree.
+// Package segment defines the addresses on the link between a sandbox and its gateway.
+// It is pure data, so that the packages that make the link (netns), answer on it (link)
+// and assign addresses (names) agree.
 //
-// Both ends know each other's hardware address from the start. So nobody needs ARP or
-// neighbour discovery on the wire, and the gateway listens to neither.
+// Both ends know each other's hardware address from the start. So the link needs
+// neither ARP nor neighbor discovery, and the gateway ignores both.
 package segment
 
 import (
@@ -16,35 +16,35 @@ import (
 	"net/netip"
 )
 
-// An End is one of the two hosts on the wire. V6 is the zero Addr where the wire has
-// no IPv6.
+// An End is one of the two hosts on the link. V6 is the zero Addr if the link has no
+// IPv6.
 type End struct {
 	MAC net.HardwareAddr
 	V4  netip.Addr
 	V6  netip.Addr
 }
 
-// A Segment is the wire: the sandbox's end, the gateway's, and the pools whose first
-// addresses they have. Every address beyond is reached by way of the gateway.
+// A Segment is the link: the sandbox's end, the gateway's, and the pools whose first
+// addresses they have. Every address beyond is reached through the gateway.
 type Segment struct {
 	Pool4   netip.Prefix
-	Pool6   netip.Prefix // the zero Prefix where there is no IPv6
+	Pool6   netip.Prefix // the zero Prefix if there is no IPv6
 	Gateway End
 	Sandbox End
 	MTU     int
 }
 
-// MTU is the largest frame that was measured to be worth its copy: 64 KiB less a page's
-// worth of headers.
+// MTU is the largest frame size for which measurements showed a gain: 64 KiB less a
+// page's worth of headers.
 const MTU = 65521
 
-// Reserved is how many addresses at the start of each pool, and at the end, are never
-// given to a name.
+// Reserved is the number of addresses at the start of each pool, and at the end, that
+// are never given to a name.
 const Reserved = 256
 
-// Default returns the wire that every sandbox gets: 198.18.0.0/15, which is set aside
+// Default returns the link that every sandbox gets: 198.18.0.0/15, which is reserved
 // for benchmarks and routed nowhere (RFC 2544), and a unique local /64 (RFC 4193). Each
-// sandbox has a network of its own, so all can have the same.
+// sandbox has its own network, so all can use the same addresses.
 func Default() Segment {
 	s, err := New(netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("fd66:756d:6568::/64"))
 	if err != nil {
@@ -53,7 +53,7 @@ func Default() Segment {
 	return s
 }
 
-// New returns a wire with addresses of the two pools; pool6 may be the zero Prefix.
+// New returns a link with addresses of the two pools; pool6 may be the zero Prefix.
 func New(pool4, pool6 netip.Prefix) (Segment, error) {
 	s := Segment{Pool4: pool4.Masked(), MTU: MTU}
 	if !pool4.Addr().Is4() || pool4.Bits() == 0 || pool4.Bits() > 20 {
@@ -91,7 +91,7 @@ func (s Segment) Without6() Segment {
 	return s
 }
 
-// Check says whether s is one that New could have made.
+// Check returns an error if s is not a Segment that New could have made.
 func (s Segment) Check() error {
 	want, err := New(s.Pool4, s.Pool6)
 	if err != nil {

@@ -2,44 +2,44 @@
 
 //go:build linux
 
-// Package calls is the list of system calls that the monitor looks at: what each is
-// for, and which arguments say on what. The supervisor has gVisor report their exits,
-// and the sink in gVisor's kernel reads this table to make sense of them.
+// Package calls lists the system calls that the monitor observes: what each does, and
+// which arguments name its object. The supervisor makes gVisor report their exits,
+// and the sink in gVisor's kernel interprets them by this table.
 //
-// It does not list those above 441, which gVisor cannot report (fchmodat2 is one),
-// nor mappings: a file that was opened for writing has been told of before its
-// mapping is written to.
+// It does not list calls above 441, which gVisor cannot report (fchmodat2 is one),
+// nor mappings: a file opened for writing has been reported before its mapping is
+// written to.
 package calls
 
 import "golang.org/x/sys/unix"
 
-// A Class says what a call does.
+// A Class is the kind of effect that a call has.
 type Class uint8
 
 // The classes.
 const (
 	Open      Class = iota + 1 // Dir, Path; Flags holds the flags
-	Make                       // makes the name Dir, Path
+	Make                       // creates the name Dir, Path
 	Remove                     // Dir, Path
 	Rename                     // Dir, Path to ToDir, To
-	Link                       // makes ToDir, To for Dir, Path
-	Symlink                    // makes Dir, Path with the text To
+	Link                       // creates ToDir, To for Dir, Path
+	Symlink                    // creates Dir, Path with the text To
 	Mode                       // of Dir, Path; with Path < 0 of the descriptor Dir
 	Connect                    // descriptor, address, length
 	Bind                       // the same
 	Listen                     // descriptor
 	SendTo                     // descriptor, …, address at 4, length at 5
 	SendMsg                    // descriptor, msghdr at 1
-	SendMMsg                   // descriptor, mmsghdrs at 1, their number in the result
-	Privilege                  // attempts at it are told of, failed ones too
+	SendMMsg                   // descriptor, mmsghdrs at 1, their count in the result
+	Privilege                  // attempts are reported, even failed ones
 	Write                      // the result is a number of bytes
 )
 
-// None is an argument that a call does not have: a folder that is the current one, a
-// path that is not given.
+// None marks an argument that a call does not have: the directory is the current one,
+// or no path is given.
 const None = -1
 
-// A Call is a system call. Dir, Path, ToDir, To and Flags are numbers of arguments.
+// A Call is a system call. Dir, Path, ToDir, To and Flags are argument indexes.
 type Call struct {
 	Name  string
 	Class Class
@@ -61,7 +61,7 @@ func open(name string, dir, path, flags int) Call {
 
 func plain(class Class, name string) Call { return at(class, name, None, None) }
 
-// Table is every call of this architecture, by number.
+// Table has every listed call of this architecture, by number.
 var Table = table()
 
 func table() map[uint64]Call {

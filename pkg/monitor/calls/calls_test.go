@@ -6,8 +6,7 @@ package calls
 
 import "testing"
 
-// gVisor refuses a session with a point that it does not have, and above 441 it has
-// none.
+// gVisor refuses a session with an unknown point, and it has no points above 441.
 func TestTable(t *testing.T) {
 	names := map[string]bool{}
 	for sysno, call := range Table {

@@ -19,8 +19,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
-// Execve implements seccheck.Sink. gVisor calls it when the new program is loaded and
-// before anything of the old one is given up; an error is the execve's result.
+// Execve implements seccheck.Sink. gVisor calls it after the new program is loaded
+// and before anything of the old one is released; an error is the execve's result.
 func (g *gate) Execve(ctx context.Context, _ seccheck.FieldSet, info *pb.ExecveInfo) error {
 	t, ok := ctx.(*kernel.Task)
 	if !ok || !g.ask(g.exec(t, info)) {
@@ -52,8 +52,8 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 	return e
 }
 
-// words returns the first words of argv, as many as a process of this lineage has
-// sent, whether anything is missing, and the digest of all of them.
+// words returns as many of argv's first words as are sent for a process of this
+// lineage, whether anything is missing, and the digest of all words.
 func words(argv []string, lineage uint32) (first []string, short bool, sum [32]byte) {
 	most, longest, room := wire.Bounds(lineage)
 	hash := sha256.New()
@@ -82,8 +82,8 @@ func variables(env []string) (vars []string, short bool) {
 	return vars, false
 }
 
-// steering returns the names of variables that make a loader or an interpreter run
-// something that its arguments do not name.
+// steering returns the names of variables that can make a loader or an interpreter
+// run something that its arguments do not name.
 func steering(env []string) []string {
 	var names []string
 	for _, v := range env {
@@ -113,7 +113,7 @@ func steers(name string) bool {
 }
 
 // TaskExit implements seccheck.Sink. It is called for each thread; a process has
-// ended with its first one's status, which is the group's.
+// ended with its first thread's status, which is the group's.
 func (g *gate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskExit) error {
 	t, ok := ctx.(*kernel.Task)
 	if !ok || t.ThreadGroup().Leader() != t || t.ThreadGroup() == t.Kernel().GlobalInit() {

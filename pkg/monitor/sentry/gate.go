@@ -19,27 +19,27 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
-// GateName is the name of the sink that asks and tells. Its configuration must have
-// "socket", the path of the supervisor's socket, and "patience", how many milliseconds
-// the kernel waits for the supervisor. It may have "trees", where overlays lie that
-// the sandbox's init made.
+// GateName is the name of the sink that asks for decisions and reports events. Its
+// configuration must have "socket", the path of the supervisor's socket, and
+// "patience", the number of milliseconds that the kernel waits for the supervisor. It
+// may have "trees", the directories of the overlays that the sandbox's init made.
 const GateName = "fumehood-gate"
 
-// What the sink Name tells of the sink GateName: why it refuses everything from then
-// on.
+// What the sink Name reports about the sink GateName: the reason why it refuses
+// everything from then on.
 const (
-	Slow     = 's' // the supervisor did not take or answer a message in time
+	Slow     = 's' // the supervisor did not read or answer a message in time
 	Gone     = 'g' // its socket was closed
-	Protocol = 'x' // it said what it may not
+	Protocol = 'x' // it sent an invalid message
 )
 
 func init() {
 	seccheck.RegisterSink(seccheck.SinkDesc{Name: GateName, Setup: setupGate, New: newGate})
 }
 
-// setupGate runs on the host, in the process that creates the sandbox. What the
-// sandbox's kernel needs of the socket it gets here, since its own seccomp filter
-// lets it read and write only.
+// setupGate runs on the host, in the process that creates the sandbox. It prepares all
+// that the sandbox's kernel needs of the socket, because that kernel's own seccomp
+// filter lets it only read and write.
 func setupGate(config map[string]any) (*os.File, error) {
 	path, ok := config["socket"].(string)
 	if !ok {
@@ -90,9 +90,9 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	return g, nil
 }
 
-// A gate asks the supervisor about every exec and tells it what processes do, over
-// one socket, one message after the other. A message that cannot be sent breaks it:
-// then every exec is refused, and what happens is counted as dropped.
+// A gate asks the supervisor about every exec and reports what processes do, over one
+// socket, one message after the other. A message that cannot be sent breaks it: then
+// every exec is refused, and events are counted as dropped.
 type gate struct {
 	seccheck.SinkDefaults
 	trees []string
@@ -104,7 +104,7 @@ type gate struct {
 	buf    []byte
 	key    []byte
 	kept   map[string]kept
-	seen   map[uint64]struct{} // hashes of what was told in this generation
+	seen   map[uint64]struct{} // hashes of what was reported in this generation
 
 	lineages lineages
 	room     room
@@ -115,18 +115,18 @@ type gate struct {
 	bytes      atomic.Uint64
 	dropped    atomic.Uint64
 
-	files    sync.Mutex // for what is known of files that cannot change
+	files    sync.Mutex // for what is known about files that cannot change
 	contents map[fileKey]read
 	stable   map[string]bool
 }
 
-// A kept is a Verdict that may be used again, and the message that it answered.
+// A kept is a reusable Verdict and the message that it answered.
 type kept struct {
 	allow bool
 	of    uint64
 }
 
-// Bounds of what the kernel keeps; beyond them it forgets, and asks or reads again.
+// Limits on what the kernel keeps. Beyond them it forgets, and asks or reads again.
 const (
 	keptMost    = 4096
 	digestsMost = 4096
@@ -136,8 +136,8 @@ const (
 // Name implements seccheck.Sink.
 func (*gate) Name() string { return GateName }
 
-// Stop implements seccheck.Sink. A session that is deleted takes its gate with it;
-// the socket's end tells the supervisor.
+// Stop implements seccheck.Sink. Deleting a session also ends its gate; the closed
+// socket notifies the supervisor.
 func (g *gate) Stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -145,9 +145,9 @@ func (g *gate) Stop() {
 	_ = g.socket.Close()
 }
 
-// Status implements seccheck.Sink. The supervisor asks for it over the control
-// socket after it has sent an Order, so an Order is obeyed at a known time, and by a
-// kernel that runs no command: the Mark is the last word about a command.
+// Status implements seccheck.Sink. The supervisor requests it over the control socket
+// after it has sent an Order. So an Order is obeyed at a known time, even by a kernel
+// that runs no command, and the Mark is the last message about a command.
 func (g *gate) Status() seccheck.SinkStatus {
 	g.mu.Lock()
 	defer g.mu.Unlock()

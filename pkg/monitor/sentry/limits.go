@@ -2,46 +2,45 @@
 
 //go:build linux
 
-// Package sentry is the part of fumehood that is linked into runsc and lives in
-// gVisor's kernel, where no process of the sandbox can reach it. Only
-// cmd/fumehood-runsc imports it.
+// Package sentry is the part of fumehood that is linked into runsc and runs in
+// gVisor's kernel, out of reach of the sandbox's processes. Only cmd/fumehood-runsc
+// imports it.
 //
-// It registers two seccheck sinks. "fumehood" tells the supervisor facts that no
-// exit code tells: that a fork was refused because the process limit was met, that a
-// write was refused because the disk limit was met, and why the other sink gave up.
-// Each is one byte on a FIFO that runsc opens on the host before the sandbox exists.
-// A byte is lost when the FIFO is full, which takes 65,536 unread ones; they are
-// latches, not counts, so nothing is lost by it.
+// It registers two seccheck sinks. "fumehood" reports to the supervisor what no exit
+// code shows: that a fork was refused because of the process limit, that a write was
+// refused because of the disk limit, and why the other sink gave up. Each is one byte
+// on a FIFO that runsc opens on the host before the sandbox exists. A byte is dropped
+// when the FIFO is full, which takes 65,536 unread bytes. This does no harm: each byte
+// sets a flag and is not counted.
 //
 // "fumehood-gate" asks the supervisor about every execve before it takes effect and
-// refuses with EACCES what is not allowed; and it tells what processes do. Messages
-// are those of package wire. What it promises:
+// refuses with EACCES what is not allowed. It also reports what processes do. The
+// messages are those of package wire. Its guarantees:
 //
-//   - A program that begins has been allowed: by an answer of the supervisor to
-//     this very exec, or by one that it said may be used again. No answer, a late one,
-//     one that is not understood, a program that cannot be read: refused.
+//   - A program that starts has been allowed: by the supervisor's answer to this
+//     exec, or by an earlier reusable one. If there is no answer, or a late or
+//     invalid one, or the program cannot be read, the exec is refused.
 //   - Path, layer and digest are of the file that the kernel opened, not of a name
-//     that is looked up again. Of a script, the file and each interpreter are told.
+//     that is looked up again. For a script, the file and each interpreter are sent.
 //   - Nothing is dropped unless the supervisor stops reading; then it is counted, the
-//     FIFO says so, and every exec is refused.
+//     FIFO reports it, and every exec is refused.
 //   - The values of environment variables never leave the sandbox.
 //
 // # What a digest is worth
 //
 // On the read-only root the content cannot change, and its digest is computed once.
-// Anywhere else a process may write to a file between the check and the moment that
-// a page of it is first used, because gVisor does not refuse that (ETXTBSY). So a
-// digest binds on LayerRootfs; elsewhere it is evidence, and the layer is what a
-// policy must go by. A file on LayerWorkspace or LayerWritten is whatever a command
-// wants it to be.
+// Anywhere else a process may write to a file between the check and the first use of a
+// page of it, because gVisor does not refuse that (ETXTBSY). So a digest is reliable
+// on LayerRootfs; elsewhere it is only evidence, and a policy must decide by the
+// layer. A command controls the content of a file on LayerWorkspace or LayerWritten.
 //
-// The interpreter of a script is found by the kernel and, a moment later, again by
-// the gate. Where each step of the way to it lies on the read-only root both find the
-// same; where not, the interpreter counts as written, wherever it lies.
+// The interpreter of a script is looked up by the kernel and, a moment later, again by
+// the gate. If each component of its path is on the read-only root, both find the same
+// file; if not, the interpreter counts as written, wherever it is.
 //
-// Names that calls such as rename and unlink were given are read from the caller's
-// memory after the call, and another thread may have changed them meanwhile; names of
-// opened files are the kernel's own.
+// Names passed to calls such as rename and unlink are read from the caller's memory
+// after the call, so another thread may have changed them; names of opened files are
+// the kernel's own.
 package sentry
 
 import (
@@ -60,7 +59,7 @@ const Name = "fumehood"
 
 // What the supervisor reads.
 const (
-	Hello        = 'h' // the sink is in force
+	Hello        = 'h' // the sink is active
 	ProcessLimit = 'p' // a fork or a thread was refused with EAGAIN
 	DiskLimit    = 'd' // a file operation was refused with ENOSPC
 )
@@ -100,8 +99,8 @@ func (*sink) Name() string { return Name }
 // Stop implements seccheck.Sink.
 func (s *sink) Stop() { _ = s.fifo.Close() }
 
-// RawSyscall implements seccheck.Sink. The session asks for exits only, and only
-// of the calls that can meet one of the two limits.
+// RawSyscall implements seccheck.Sink. The session requests exits only, and only those
+// of calls that can reach one of the two limits.
 func (s *sink) RawSyscall(_ context.Context, _ seccheck.FieldSet, info *pb.Syscall) error {
 	if info.Exit == nil {
 		return nil

@@ -6,18 +6,19 @@ package sentry
 
 import "sync"
 
-// lineages knows the lineage of each process of the command that runs. Every process
-// that a clone made has an entry, its parent's until it execs; what has none was
-// started from outside, and has the lineage of the command's first process. The ids
-// are those of the root's PID namespace, where a number that is used again has been
-// entered again first, since the entry is made before the new task runs.
+// lineages holds the lineage of each process of the running command. Every process
+// made by a clone has an entry, with its parent's lineage until it execs. A process
+// without an entry was started from outside and has the lineage of the command's
+// first process. The ids are those of the root's PID namespace. A reused id is safe:
+// its entry is replaced before the new task runs.
 type lineages struct {
 	mu    sync.Mutex
 	first uint32
 	by    map[int32]uint32
 }
 
-// begin forgets every process; first is what the next command begins with.
+// begin forgets every process; first is the lineage that the next command starts
+// with.
 func (l *lineages) begin(first uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,16 +38,16 @@ func (l *lineages) locked(pid int32) uint32 {
 	return l.first
 }
 
-// forked gives a new process the lineage of the one that made it.
+// forked gives a new process the lineage of its parent.
 func (l *lineages) forked(parent, child int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.by != nil && parent != child { // else a thread
+	if l.by != nil && parent != child { // otherwise a thread
 		l.by[child] = l.locked(parent)
 	}
 }
 
-// became notes what an allowed exec made of a process.
+// became sets the lineage of a process after an allowed exec.
 func (l *lineages) became(pid int32, lineage uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

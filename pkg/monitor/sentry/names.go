@@ -15,12 +15,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
-// pid is the id of a task's process as the sandbox's init and the supervisor see it.
+// pid returns the id of a task's process as the sandbox's init and the supervisor see
+// it.
 func pid(t *kernel.Task) int32 {
 	return int32(t.Kernel().RootPIDNamespace().IDOfThreadGroup(t.ThreadGroup()))
 }
 
-// parent returns the process that t's was started by, or was left to.
+// parent returns the process that started t's process, or that it was reparented to.
 func parent(t *kernel.Task) (int32, *kernel.Task) {
 	p := t.Parent()
 	if p == nil {
@@ -29,12 +30,12 @@ func parent(t *kernel.Task) (int32, *kernel.Task) {
 	return pid(p), p
 }
 
-// program is the path, as ctx would name it, of the file that t's process last began
-// with.
+// program returns the path, as seen by ctx, of the file that t's process last
+// executed.
 func program(ctx *kernel.Task, t *kernel.Task) string {
 	var f *vfs.FileDescription
 	t.WithMuLocked(func(t *kernel.Task) {
-		if m := t.MemoryManager(); m != nil { // it has none when it is ending
+		if m := t.MemoryManager(); m != nil { // nil when the task is ending
 			f = m.Executable()
 		}
 	})
@@ -45,8 +46,8 @@ func program(ctx *kernel.Task, t *kernel.Task) string {
 	return wire.Cut(f.MappedName(ctx), wire.MaxPath)
 }
 
-// outside reports whether t has mounts or a root of its own, so that its names may
-// be of anything.
+// outside reports whether t has its own mounts or root, so that its names may mean
+// other files.
 func outside(t *kernel.Task) bool {
 	first := t.Kernel().GlobalInit().Leader()
 	if first == nil || t.MountNamespace() != first.MountNamespace() {
@@ -63,7 +64,7 @@ func outside(t *kernel.Task) bool {
 	return got != want
 }
 
-// cwd is t's working directory.
+// cwd returns t's working directory.
 func cwd(t *kernel.Task) string {
 	root := t.FSContext().RootDirectory()
 	defer root.DecRef(t)
@@ -73,8 +74,8 @@ func cwd(t *kernel.Task) string {
 	return wire.Cut(name, wire.MaxPath)
 }
 
-// named is the path that the argument at of a call names, relative to the folder dir.
-// dir and at are what the call was given; a path that cannot be read is "".
+// named returns the path in the call's argument at, resolved relative to the
+// directory descriptor dir; "" if the path cannot be read.
 func named(t *kernel.Task, dir int32, at uint64) string {
 	name, err := t.CopyInString(hostarch.Addr(at), wire.MaxPath)
 	if err != nil {
@@ -93,7 +94,7 @@ func folder(t *kernel.Task, dir int32) string {
 	return opened(t, dir)
 }
 
-// opened is the path of an open file.
+// opened returns the path of an open file.
 func opened(t *kernel.Task, number int32) string {
 	f := t.GetFile(number)
 	if f == nil {

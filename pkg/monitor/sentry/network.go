@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	addressMost = 128 // bytes of a sockaddr_storage
-	messageSize = 64  // of a struct mmsghdr
-	messageMost = 64  // of them that are looked at in one call
+	addressMost = 128 // size of a sockaddr_storage, in bytes
+	messageSize = 64  // size of a struct mmsghdr
+	messageMost = 64  // the number of them that are read in one call
 )
 
-// network tells of connections, listening sockets and datagrams with an address.
+// network reports connections, listening sockets and datagrams with an address.
 func (g *gate) network(s seen) {
 	number := int32(s.args[0])
 	switch s.call.Class {
 	case calls.Connect:
 		addr := ""
 		if s.errno == 0 {
-			addr = peer(s.t, number) // the kernel's own word; the caller's memory may have changed
+			addr = peer(s.t, number) // the kernel's own record; the caller's memory may have changed
 		}
 		if addr == "" {
 			addr = address(kindOf(s.t, number), copied(s.t, s.args[1], s.args[2]))
@@ -57,7 +57,8 @@ func (g *gate) network(s seen) {
 	}
 }
 
-// message tells of the address in the msghdr at a place of the caller's memory.
+// message reports the address in the msghdr at an address in the caller's
+// memory.
 func (g *gate) message(s seen, at uint64) {
 	var b [12]byte
 	if n, err := s.t.CopyInBytes(hostarch.Addr(at), b[:]); err != nil || n != len(b) {
@@ -95,7 +96,7 @@ func socketOf(t *kernel.Task, number int32, use func(socket.Socket)) {
 	}
 }
 
-// kindOf is "tcp", "udp" or what else a socket speaks.
+// kindOf returns "tcp", "udp" or the name of a socket's other protocol.
 func kindOf(t *kernel.Task, number int32) (kind string) {
 	kind = "socket"
 	socketOf(t, number, func(s socket.Socket) {
@@ -148,7 +149,7 @@ func copied(t *kernel.Task, at, size uint64) []byte {
 	return b
 }
 
-// address puts a sockaddr in words: "tcp 192.0.2.1:443", "unix /run/x".
+// address formats a sockaddr: "tcp 192.0.2.1:443", "unix /run/x".
 func address(kind string, b []byte) string {
 	if len(b) < 2 {
 		return ""

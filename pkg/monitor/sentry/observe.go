@@ -21,10 +21,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
-// workspace is where changes are told by comparing, not one by one.
+// workspace is the directory whose changes are found by comparison, not reported one
+// by one.
 const workspace = "/workspace/"
 
-// RawSyscall implements seccheck.Sink. The session asks for exits only.
+// RawSyscall implements seccheck.Sink. The session requests exits only.
 func (g *gate) RawSyscall(ctx context.Context, _ seccheck.FieldSet, info *pb.Syscall) error {
 	call, ok := calls.Table[info.Sysno]
 	if !ok || info.Exit == nil {
@@ -64,7 +65,7 @@ type seen struct {
 	errno  uint16
 }
 
-// path is what the call's arguments dir and at name.
+// path returns the path in the call's arguments dir and at.
 func (s seen) path(dir, at int) string {
 	from := int32(linux.AT_FDCWD)
 	if dir != calls.None {
@@ -76,7 +77,7 @@ func (s seen) path(dir, at int) string {
 	return named(s.t, from, s.args[at])
 }
 
-// change tells of a change of files outside the workspace.
+// change reports a change of files outside the workspace.
 func (g *gate) change(s seen) {
 	var path, target string
 	kind := uint8(wire.EventWrite)
@@ -111,8 +112,8 @@ func (g *gate) change(s seen) {
 	g.tell(e)
 }
 
-// written is the path of the file that was opened, if it was opened to be written to
-// or may just have been made. The name is the kernel's, not the caller's.
+// written returns the path of the opened file, if it was opened for writing or may
+// have just been created. The name is the kernel's, not the caller's.
 func (s seen) written() string {
 	f := s.t.GetFile(int32(s.result))
 	if f == nil {
@@ -145,7 +146,7 @@ func hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// privilege tells of an attempt, each process's each call with each outcome once.
+// privilege reports an attempt, once for each process, call and outcome.
 func (g *gate) privilege(s seen) {
 	var key [10]byte
 	binary.LittleEndian.PutUint32(key[:], uint32(pid(s.t)))

@@ -26,13 +26,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
-// private is the sandbox's own part of the root, where nothing may run from.
+// private is the sandbox's own part of the root; nothing in it may be executed.
 const private = "/.fumehood/private/"
 
-// programMost bounds what is read of a program that can change, at each exec.
+// programMost is how much of a program that can change is read at each exec, in bytes.
 const programMost = 1 << 30
 
-// A fileKey names a file that cannot change.
+// A fileKey identifies a file that cannot change.
 type fileKey struct {
 	fs         *vfs.Filesystem
 	major      uint32
@@ -43,8 +43,8 @@ type fileKey struct {
 	unmodified linux.StatxTimestamp
 }
 
-// chain returns the files that an execve of f begins: f itself, and when it is a
-// script its interpreter, and so on.
+// chain returns the files that an execve of f starts: f itself, and if it is a script
+// its interpreter, and so on.
 func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.File, error) {
 	file, err := g.file(t, f, away)
 	if err != nil {
@@ -63,11 +63,12 @@ func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.
 	return files, err
 }
 
-// A line is a script's first one. The zero line is that of a file which is no script.
+// A line is the first line of a script. The zero line means that the file is not a
+// script.
 type line struct{ name, arg string }
 
 // interpreter opens the interpreter of a script as the kernel did, and returns it and
-// the line of its own.
+// its own first line.
 func (g *gate) interpreter(t *kernel.Task, by line, away bool) (wire.File, line, error) {
 	root := t.FSContext().RootDirectory()
 	defer root.DecRef(t)
@@ -94,7 +95,7 @@ func (g *gate) interpreter(t *kernel.Task, by line, away bool) (wire.File, line,
 	return file, next, err
 }
 
-// first returns what stands behind "#!" in f, read as gVisor's loader reads it.
+// first returns the text after "#!" in f, parsed as gVisor's loader parses it.
 func first(t *kernel.Task, f *vfs.FileDescription) (line, error) {
 	var b [127]byte
 	n, err := f.ReadFull(t, usermem.BytesIOSequence(b[:]), 0)
@@ -140,7 +141,7 @@ func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.Fil
 		return file, err
 	}
 	if again := g.layer(t, f, &st, file.Path, away); again != file.Layer {
-		file.Layer = again // it was written to while it was read
+		file.Layer = again // it was changed while it was read
 		return file, nil
 	}
 	g.files.Lock()
@@ -152,14 +153,15 @@ func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.Fil
 	return file, nil
 }
 
-// A read is what was read of a file that cannot change.
+// A read is the result of reading a file that cannot change.
 type read struct {
 	digest [32]byte
 	elf    elf.Facts
 }
 
-// content reads f. A file that another process changes meanwhile may show its facts of
-// one time and its digest of another; it was granted to such processes to run.
+// content reads f. If another process changes the file meanwhile, the facts and the
+// digest may be from different versions; such a file can only be run where policy
+// allows files that processes can write.
 func content(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, facts elf.Facts, err error) {
 	if sum, err = digest(t, f); err != nil {
 		return sum, facts, err
@@ -205,7 +207,7 @@ func digest(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, err error) {
 	}
 }
 
-// layer says where f lies. away says that the task's mounts are its own.
+// layer returns the layer that f is on. away means that the task has its own mounts.
 func (g *gate) layer(t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, name string, away bool) wire.Layer {
 	fs := f.Mount().Filesystem()
 	switch {
@@ -227,8 +229,8 @@ func (g *gate) layer(t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, na
 	return wire.LayerOther
 }
 
-// fixed reports whether nothing on m can change: it shows the host's files, read-only.
-// That the gofer serves them read-only too is the sandbox's configuration.
+// fixed reports whether nothing on m can change: it is a read-only view of the host's
+// files. The sandbox's configuration ensures that the gofer serves them read-only too.
 func fixed(m *vfs.Mount) bool {
 	switch m.Filesystem().FilesystemType().Name() {
 	case gofer.Name:
@@ -239,8 +241,8 @@ func fixed(m *vfs.Mount) bool {
 	return false
 }
 
-// ours reports whether fs is one of the overlays that the sandbox's init made, and
-// not one that a command made of its own files.
+// ours reports whether fs is one of the overlays made by the sandbox's init, and not
+// by a command from its own files.
 func (g *gate) ours(t *kernel.Task, fs *vfs.Filesystem) bool {
 	first := t.Kernel().GlobalInit().Leader()
 	root := first.FSContext().RootDirectory()
@@ -260,9 +262,9 @@ func (g *gate) ours(t *kernel.Task, fs *vfs.Filesystem) bool {
 	return false
 }
 
-// settled reports whether every step of the way to name lies where nothing can
-// change, so that the name means the same file whenever it is looked up. It is asked
-// only of tasks with the sandbox's own mounts and root.
+// settled reports whether every component of the path name is where nothing can
+// change, so that the name always means the same file. It must be called only for
+// tasks with the sandbox's own mounts and root.
 func (g *gate) settled(t *kernel.Task, name string) bool {
 	g.files.Lock()
 	known, ok := g.stable[name]
@@ -276,7 +278,7 @@ func (g *gate) settled(t *kernel.Task, name string) bool {
 	if g.stable == nil || len(g.stable) >= digestsMost {
 		g.stable = map[string]bool{}
 	}
-	if found { // what is not settled may become so
+	if found { // what is not settled may become settled
 		g.stable[name] = true
 	}
 	return found
@@ -314,8 +316,8 @@ func walk(t *kernel.Task, name string) bool {
 	return true
 }
 
-// look returns the target when name is a symbolic link, and whether it lies where
-// nothing can change.
+// look returns the target if name is a symbolic link, and whether it is where nothing
+// can change.
 func look(t *kernel.Task, root vfs.VirtualDentry, name string) (string, bool) {
 	fsys, creds := t.Kernel().VFS(), t.Credentials()
 	at := func() *vfs.PathOperation {

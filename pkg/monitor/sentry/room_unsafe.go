@@ -18,20 +18,21 @@ import (
 	"gvisor.dev/gvisor/pkg/sentry/vfs"
 )
 
-// upper is where guest init's sized layer lies, which takes every write.
+// upper is the directory of the size-limited layer that guest init makes, which takes
+// every write.
 const upper = private + "upper"
 
-// A room is what the command that runs may write, and the memory that it sees. gVisor
-// fixes both when a sandbox starts, for the run's largest limits, and a later mount
-// cannot change them. Here they are set between two commands, when no process runs
-// that could read them.
+// A room is the disk space that the running command may write, and the memory that it
+// sees. gVisor fixes both when a sandbox starts, for the run's largest limits, and a
+// later mount cannot change them. They are set here between two commands, when no
+// process runs that could read them.
 type room struct {
-	kernel atomic.Pointer[kernel.Kernel] // once guest init has made its first thread
-	most   uint64                        // pages of the layer, as it was made
+	kernel atomic.Pointer[kernel.Kernel] // set once guest init has made its first thread
+	most   uint64                        // the layer's original size, in pages
 }
 
-// set lets what follows see memory bytes as the machine's, and write disk bytes beside
-// what was written before. 0 leaves either as it is.
+// set makes memory bytes appear as the machine's memory, and allows disk bytes to be
+// written in addition to earlier writes. 0 leaves either unchanged.
 func (r *room) set(memory, disk uint64) error {
 	if memory > 0 {
 		atomic.StoreUint64(&usage.MinimumTotalMemoryBytes, memory)
@@ -61,7 +62,7 @@ func (r *room) set(memory, disk uint64) error {
 	return r.resize(vd.Mount().Filesystem(), st.Blocks-st.BlocksFree, disk)
 }
 
-// resize makes room for disk bytes more than the used pages.
+// resize makes room for disk bytes in addition to the used pages.
 func (r *room) resize(fs *vfs.Filesystem, used, disk uint64) error {
 	most, err := sizeOf(fs)
 	if err != nil {
@@ -74,8 +75,9 @@ func (r *room) resize(fs *vfs.Filesystem, used, disk uint64) error {
 	return nil
 }
 
-// sizeOf is the field of a tmpfs that holds its size in pages. The gate breaks when it
-// is not what it is in the version pinned in go.mod, and a test fills a layer.
+// sizeOf returns the field of a tmpfs that holds its size in pages. The gate breaks if
+// the field differs from the gVisor version pinned in go.mod; a test also fills a
+// layer.
 func sizeOf(fs *vfs.Filesystem) (*uint64, error) {
 	impl := reflect.ValueOf(fs.Impl())
 	if fs.FilesystemType().Name() != tmpfs.Name || impl.Kind() != reflect.Pointer {

@@ -15,10 +15,11 @@ import (
 
 var errBroken = errors.New("gate is broken")
 
-// latch writes to the sink Name's FIFO, which works when the gate's socket does not.
+// latch writes to the FIFO of the sink Name, which works even if the gate's socket
+// does not.
 var latch atomic.Pointer[sink]
 
-// breaks ends the gate for good and tells why.
+// breaks ends the gate permanently and reports why.
 func (g *gate) breaks(why byte) {
 	if g.broken {
 		return
@@ -38,8 +39,8 @@ func (g *gate) write(message []byte) error {
 		return errBroken
 	}
 	for {
-		// A signal that Go sends to its own threads ends a call on a socket with a
-		// time-out early; nothing was sent then.
+		// A signal that Go sends to its own threads makes a socket call with a
+		// timeout return early; nothing was sent then.
 		_, err := unix.Write(g.socket.FD(), message)
 		switch err {
 		case nil:
@@ -56,10 +57,10 @@ func (g *gate) write(message []byte) error {
 	}
 }
 
-// read receives one message, and waits while the supervisor thinks. The caller holds
-// g.mu.
+// read receives one message, and waits while the supervisor decides. The caller
+// holds g.mu.
 func (g *gate) read() (wire.Header, []byte, error) {
-	var b [64]byte // more than the supervisor ever says
+	var b [64]byte // larger than any message of the supervisor
 	for {
 		n, err := unix.Read(g.socket.FD(), b[:])
 		switch {
@@ -87,7 +88,7 @@ func (g *gate) readable() bool {
 	return err == nil && n == 1 && fds[0].Revents&unix.POLLIN != 0
 }
 
-// ask sends e and returns whether it may run. Whatever goes wrong, it may not.
+// ask sends e and returns whether it may run. On any failure it may not.
 func (g *gate) ask(e *wire.Exec) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +120,7 @@ func (g *gate) ask(e *wire.Exec) bool {
 	return v.Allow
 }
 
-// verdict waits for the answer to the message that was sent last.
+// verdict waits for the answer to the last message sent.
 func (g *gate) verdict() (wire.Verdict, bool) {
 	h, body, err := g.read()
 	if err != nil {
@@ -142,7 +143,7 @@ func (g *gate) tell(e *wire.Event) {
 	_ = g.write(e.Append(g.buf[:0], g.seq))
 }
 
-// once reports whether nothing of this hash was told in this generation.
+// once reports whether nothing with this hash was reported in this generation.
 func (g *gate) once(hash uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,11 +13,12 @@ import (
 	"gvisor.dev/gvisor/pkg/sentry/vfs"
 )
 
-// gVisor tells a sink the *name* of the file that an execve opened, and some of its
-// attributes. Opening the name again would open whatever stands there by then. The
-// opened file itself is a field of the state that the task's goroutine, ours, is
-// executing; it is read from there. The gate refuses to start when the fields are
-// not what they are in the version pinned in go.mod, and a test execs by every way.
+// gVisor passes to a sink only the *name* of the file that an execve opened, and
+// some of its attributes. Opening the name again could open a different file. The
+// opened file itself is a field in the state of the task's goroutine, which is the
+// goroutine that runs this code, and is read from there. The gate refuses to start
+// if the fields differ from the gVisor version pinned in go.mod, and a test execs
+// in every way.
 
 const (
 	stateField      = "runState"
@@ -30,7 +31,8 @@ var (
 	executableType = reflect.TypeFor[*vfs.FileDescription]()
 )
 
-// checkLayout makes sure of what can be made sure of without a task.
+// checkLayout checks everything about the layout that can be checked without a
+// task.
 func checkLayout() error {
 	f, ok := reflect.TypeFor[kernel.Task]().FieldByName(stateField)
 	if !ok || f.Type.Kind() != reflect.Interface {
@@ -39,10 +41,10 @@ func checkLayout() error {
 	return nil
 }
 
-// executable returns the file that the execve in progress opened first, without a
-// reference of its own: it lives at least as long as the call of the sink.
+// executable returns the file that the execve in progress opened first. It does not
+// take a reference: the file lives at least as long as the call of the sink.
 //
-// Preconditions: the caller is the task's goroutine, in Sink.Execve.
+// Precondition: the caller is the task's goroutine, in Sink.Execve.
 func executable(t *kernel.Task) (*vfs.FileDescription, error) {
 	state := reflect.ValueOf(t).Elem().FieldByName(stateField)
 	if !state.IsValid() || state.Kind() != reflect.Interface || state.IsNil() {

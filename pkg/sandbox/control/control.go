@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package control speaks to a running sandbox over gVisor's own control socket.
+// Package control is a client of a running sandbox's control socket, which is
+// gVisor's own.
 //
 // Starting runsc for each command costs 8–10 ms; a call here costs 1.3–1.6 ms. The
-// price is that the protocol is gVisor's internal one: method names and argument
+// cost is that the protocol is internal to gVisor: the method names and argument
 // fields below mirror runsc/boot/controller.go and pkg/sentry/control/proc.go of
 // the version pinned in go.mod. TestProtocol runs each call against the real
-// runsc, so a version that changes them fails there and not in a pull request.
+// runsc, so an incompatible version fails there and not in a run.
 //
 // The socket belongs to the sandbox's kernel, which the host trusts less than
 // itself: answers are bounded and parsed by the client library into fixed types.
@@ -22,7 +23,7 @@ import (
 )
 
 // A Conn is one connection. It carries one call at a time; use one for each
-// command that is under way.
+// command in progress.
 type Conn struct{ client *urpc.Client }
 
 // Dial connects to the control socket at path.
@@ -34,12 +35,12 @@ func Dial(path string) (*Conn, error) {
 	return &Conn{urpc.NewClient(socket)}, nil
 }
 
-// Close closes the connection; a call under way returns an error.
+// Close closes the connection; a call in progress returns an error.
 func (c *Conn) Close() error { return c.client.Close() }
 
-// A Process is what Exec starts. It gets no capability and can gain none.
+// A Process is what Exec starts. It gets no capabilities and can gain none.
 type Process struct {
-	Path     string // of the program; looked for with Argv and Env when empty
+	Path     string // of the program; if empty, it is looked up with Argv and Env
 	Argv     []string
 	Env      []string
 	Dir      string
@@ -61,7 +62,7 @@ type execArgs struct {
 	KUID             uint32        // in the sandbox's root user namespace
 	KGID             uint32        //
 	NoNewPrivileges  bool          //
-	Capabilities     *capabilities // not nil: nil would be the container's own
+	Capabilities     *capabilities // not nil: nil would mean the container's own
 	urpc.FilePayload
 	GuestFDs    []int
 	ContainerID string
@@ -98,9 +99,9 @@ func (c *Conn) Wait(container string, pid int32) (syscall.WaitStatus, error) {
 	return syscall.WaitStatus(status), nil
 }
 
-// TraceSessions returns the names of the monitoring sessions that are in force.
-// runsc starts a sandbox without the session that it was told to make when a point
-// is misspelt, so whoever relies on one has to ask.
+// TraceSessions returns the names of the active monitoring sessions. If a point's
+// name is misspelled, runsc starts the sandbox without the session, so callers
+// that rely on one must check.
 func (c *Conn) TraceSessions() ([]string, error) {
 	var sessions []struct {
 		Name string `json:"name"`

@@ -2,19 +2,18 @@
 
 //go:build linux
 
-// Package guest is the sandbox's process 1: it prepares the writable layers,
-// reaps what is orphaned, and answers a few questions of the host.
+// Package guest is the sandbox's process 1: it prepares the writable layers, reaps orphans, and
+// answers a few requests of the host.
 //
-// It runs inside the sandbox as the guest's root. It is not part of the boundary:
-// the boundary is gVisor's kernel, and the host treats every answer as text that
-// an attacker may have written (see Client). It exists because these jobs cost
-// 1–5 ms each as commands and some 50 µs here, because a container needs a reaping
-// init, and because only inside is it known which processes are left.
+// It runs inside the sandbox as the guest's root. It is not part of the boundary: the boundary is
+// gVisor's kernel, and the host treats every answer as text that an attacker may have written (see
+// Client). It exists because these jobs cost 1–5 ms each as commands and some 50 µs here, because a
+// container needs a reaping init, and because only a process inside knows which processes are left.
 //
 // # Protocol
 //
-// One request a line on stdin, answers on stdout. Strings are quoted as Go quotes
-// them, so a file name cannot forge a line.
+// One request per line on stdin, answers on stdout. Strings are quoted as Go quotes them, so a file
+// name cannot forge a line.
 //
 //	(start)            ready VERSION "PROC_VERSION"
 //	sweep              ok LEFT                     kill all other processes, wait until they are gone
@@ -45,19 +44,19 @@ const Version = 2
 // Paths inside the sandbox.
 const (
 	Init      = "/.fumehood/init"          // this program
-	Private   = "/.fumehood/private"       // readable by the guest's root alone
-	Upper     = "/.fumehood/private/upper" // the sized, disk-backed layer that takes every write
+	Private   = "/.fumehood/private"       // readable only by the guest's root
+	Upper     = "/.fumehood/private/upper" // the size-limited disk-backed layer for all writes
 	Lower     = "/.fumehood/private/lower" // Lower/0, Lower/1 …: the read-only trees below the overlays
 	Workspace = "/workspace"
 	Home      = "/home/fumehood"
 )
 
-// Config says what init has to prepare. It travels as JSON in init's argv.
+// Config lists what init has to prepare. It is passed as JSON in init's argv.
 type Config struct {
 	UID      int       `json:"uid"`
 	GID      int       `json:"gid"`
 	Overlays []Overlay `json:"overlays"` // the first is the workspace
-	// Home are files that the commands' user finds below Home, by path from there.
+	// Home are files to create for the commands' user, by path relative to Home.
 	Home map[string]string `json:"home,omitempty"`
 }
 
@@ -77,7 +76,7 @@ func Main(args []string, in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal([]byte(args[1]), &c); err != nil {
 		return fmt.Errorf("cannot read configuration: %v", err)
 	}
-	// Ignoring SIGCHLD makes the kernel reap orphans by itself.
+	// Ignoring SIGCHLD makes the kernel reap orphans.
 	ignoreChildren()
 	if err := prepare(c); err != nil {
 		return err
@@ -94,8 +93,8 @@ func Main(args []string, in io.Reader, out io.Writer) error {
 	return serve(newServer(c), in, w)
 }
 
-// prepare mounts HOME, /tmp and the overlays, all of them on the one sized layer;
-// HOME before the overlays, since a cache may be shown below it.
+// prepare mounts HOME, /tmp and the overlays, all of them on the one size-limited layer. HOME comes
+// before the overlays, because a cache may be mounted below it.
 func prepare(c Config) error {
 	if err := os.Chmod(Upper, 0o700); err != nil {
 		return err
@@ -122,8 +121,8 @@ func prepare(c Config) error {
 	return nil
 }
 
-// writeInHome makes a file of the commands' user; a cache that is shown there keeps its
-// own.
+// writeInHome writes a file that belongs to the commands' user. A cache mounted there keeps its own
+// file.
 func writeInHome(path, content string, c Config) error {
 	if err := makeInHome(path[:strings.LastIndexByte(path, '/')], c); err != nil {
 		return err
@@ -139,9 +138,8 @@ func writeInHome(path, content string, c Config) error {
 	return errors.Join(err, f.Chown(c.UID, c.GID), f.Close())
 }
 
-// makeInHome makes a mount point below HOME with the folders on the way to it,
-// which belong to the commands' user as all of HOME does. Mount points elsewhere
-// are part of the root.
+// makeInHome makes a mount point below HOME and the directories above it, which belong to the
+// commands' user like all of HOME. Mount points elsewhere are part of the root.
 func makeInHome(target string, c Config) error {
 	rel, below := strings.CutPrefix(target, Home+"/")
 	if !below {
@@ -166,8 +164,8 @@ func mountOverlay(i int, o Overlay, c Config) error {
 	if err := os.Mkdir(upper, 0o755); err != nil {
 		return err
 	}
-	// The upper directory becomes the overlay's root: owner and mode of the tree
-	// below, or nobody could create a file in it.
+	// The upper directory becomes the overlay's root: without the owner and mode of the tree below,
+	// no command could create a file in it.
 	var st syscall.Stat_t
 	if err := syscall.Stat(o.Lower, &st); err != nil {
 		return err

@@ -16,8 +16,9 @@ import (
 	"syscall"
 )
 
-// write takes SIZE bytes and makes a regular file of them, whole or not at all. The bytes
-// are taken in any case, or the next request would begin among them.
+// write reads SIZE bytes and writes them to a regular file, completely or not at all. It
+// always reads all of them, because otherwise the next request would start in the middle
+// of them.
 func (s *server) write(args string, r io.Reader, w *bufio.Writer) error {
 	size, rest, err := cutNumber(args)
 	if err != nil {
@@ -61,7 +62,7 @@ func (s *server) writeFile(quoted string, size int64, data io.Reader) error {
 	return s.replace(root, name, mode, data)
 }
 
-// roomFor refuses what does not fit, before anything is written.
+// roomFor returns an error if the data does not fit, before anything is written.
 func roomFor(size int64) error {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(Upper, &st); err != nil {
@@ -73,8 +74,8 @@ func roomFor(size int64) error {
 	return nil
 }
 
-// makeParents makes the directories above name. None of those that are there may be a
-// link: see lstat.
+// makeParents makes the directories above name. None of the existing ones may be a link:
+// see lstat.
 func (s *server) makeParents(root *os.Root, name string) error {
 	for i, c := range name {
 		if c != '/' {
@@ -95,10 +96,10 @@ func (s *server) makeParents(root *os.Root, name string) error {
 	return nil
 }
 
-// replace writes a file beside name and then gives it the name.
+// replace writes a temporary file next to name and renames it to name.
 func (s *server) replace(root *os.Root, name string, mode fs.FileMode, data io.Reader) error {
 	part := path.Join(path.Dir(name), ".fumehood-put")
-	_ = root.Remove(part) // whatever a command made there, as long as it is no directory with files
+	_ = root.Remove(part) // whatever a command made there, except for a directory with files
 	f, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 
 const rlimitNproc = 6 // RLIMIT_NPROC, which package syscall does not name
 
-// Limit lowers this process's own limits and becomes another program:
-// limit PIDS FILES PROGRAM ARG …. It is used for a command whose grant is smaller
-// than the run's.
+// Limit lowers this process's own limits and execs another program: limit PIDS
+// FILES PROGRAM ARG …. It is used for a command whose grant is smaller than the
+// run's.
 func Limit(args []string) error {
 	if len(args) < 4 {
 		return errors.New("usage: init limit PIDS FILES PROGRAM [ARG …]")

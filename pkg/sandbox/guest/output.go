@@ -13,8 +13,8 @@ import (
 	"strconv"
 )
 
-// glob lists the workspace's paths that match a pattern. os.Root keeps every look
-// inside the workspace, symlinks included.
+// glob lists the workspace's paths that match a pattern. os.Root keeps every
+// lookup inside the workspace, even through symlinks.
 func (s *server) glob(args string, w *bufio.Writer) error {
 	most, rest, err := cutNumber(args)
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *server) glob(args string, w *bufio.Writer) error {
 	return nil
 }
 
-// match is fs.Glob, but a name without wildcards that is a symlink is found too,
-// so that the host can say why it is not brought out.
+// match is fs.Glob, except that it also finds a symlink whose name has no
+// wildcards, so that the host can report why it is not copied.
 func match(root *os.Root, pattern string) ([]string, error) {
 	if _, err := root.Lstat(pattern); err == nil {
 		return []string{pattern}, nil
@@ -56,10 +56,10 @@ func match(root *os.Root, pattern string) ([]string, error) {
 	return fs.Glob(root.FS(), pattern)
 }
 
-// lstat returns what name is, or the first symlink on the way to it: a name below
-// a link is not a file of the workspace, wherever the link leads. os.Root alone is
-// not enough, because it trusts the kernel with the resolution and gVisor's
-// openat2 follows an absolute link all the same.
+// lstat returns the file info of name, or of the first symlink in its path: a name
+// below a link is not a file of the workspace, wherever the link leads. os.Root is
+// not enough, because it relies on the kernel for the resolution, and gVisor's
+// openat2 follows an absolute link anyway.
 func lstat(root *os.Root, name string) (fs.FileInfo, error) {
 	for i, c := range name {
 		if c != '/' {
@@ -105,8 +105,8 @@ func (s *server) read(args string, w *bufio.Writer) error {
 
 func send(f *os.File, size int64, w *bufio.Writer) error {
 	fmt.Fprintf(w, "data %d\n", size)
-	// No other process is left to shorten the file meanwhile; if it is shorter all
-	// the same, the promised length is broken and the host must not read on.
+	// No other process is left that could shorten the file; if it is shorter
+	// anyway, the announced length is wrong and the host must not read on.
 	_, err := io.CopyN(w, f, size)
 	if err != nil {
 		panic("guest: internal error: file shorter than its size")

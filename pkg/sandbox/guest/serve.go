@@ -91,19 +91,19 @@ func cutNumber(text string) (int64, string, error) {
 	return n, rest, nil
 }
 
-// sweep kills every process but this one and returns how many there were when it
-// came. It returns only when none is left.
+// sweep kills every process except for this one and returns how many there were at
+// the start. It returns only when none is left.
 //
-// It makes few calls before it kills: when a hundred processes spin, each call of
-// ours waits for a turn of the processor.
+// It makes few system calls before it kills: while a hundred processes spin, each
+// call waits for its turn on the processor.
 func sweep() (int, error) {
 	left, err := others()
 	if err != nil || len(left) == 0 {
 		return 0, err
 	}
 	for tries := 0; tries < 2000; tries++ {
-		// -1 reaches all but the caller, so a fork in progress is caught by the next
-		// round at the latest.
+		// -1 signals every process except for the caller, so a fork in progress is
+		// caught by the next round at the latest.
 		if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 			return len(left), err
 		}
@@ -116,7 +116,7 @@ func sweep() (int, error) {
 	return len(left), fmt.Errorf("processes are left after SIGKILL")
 }
 
-// others lists the ids of the other processes, zombies included.
+// others lists the ids of the other processes, including zombies.
 func others() ([]string, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {

@@ -15,11 +15,12 @@ import (
 	"syscall"
 )
 
-// A tree tells what changed in an overlay from one look to the next. It reads the
-// upper layer only, so it costs what was written and not what the tree holds.
+// A tree reports what changed in an overlay from one look to the next. It reads only
+// the upper layer, so the cost depends on what was written and not on the size of the
+// tree.
 type tree struct {
 	upper, lower string
-	seen         map[string]node // what the upper layer held at the last look
+	seen         map[string]node // the content of the upper layer at the last look
 }
 
 type node struct {
@@ -57,9 +58,10 @@ func (t *tree) changes(most int, w *bufio.Writer) error {
 	return nil
 }
 
-// look walks the upper layer, compares it with the last walk and returns the
-// differences sorted by path, and how many places it could not look into: a path
-// longer than the kernel takes is a command's to make, and must not stop the run.
+// look walks the upper layer and compares it with the last walk. It returns the
+// differences sorted by path, and the number of places that it could not read: a
+// command can make a path longer than the kernel accepts, and this must not stop the
+// run.
 func (t *tree) look() ([]change, int) {
 	now, unseen := map[string]node{}, 0
 	_ = filepath.WalkDir(t.upper, func(path string, d fs.DirEntry, err error) error {
@@ -138,8 +140,8 @@ func (t *tree) compare(now map[string]node) []change {
 	}
 	for path, old := range t.seen {
 		_, still := now[path]
-		// A path that is gone from the upper layer had nothing below it, or a whiteout
-		// would stand there, unless the directory around it was replaced.
+		// A path that is gone from the upper layer did not exist in the lower layer,
+		// or there would be a whiteout, unless the directory around it was replaced.
 		if !still && old.kind != 'w' {
 			found = append(found, change{"removed", typeOf(old, ""), path, 0})
 		}
@@ -147,7 +149,8 @@ func (t *tree) compare(now map[string]node) []change {
 	return found
 }
 
-// differs says what became of one path of the upper layer since the last look.
+// differs returns how one path of the upper layer has changed since the last look, or
+// "".
 func (t *tree) differs(path string, n node) string {
 	old, known := t.seen[path]
 	was := known && old.kind != 'w' || !known && n.copiedUp
@@ -168,7 +171,7 @@ func (t *tree) differs(path string, n node) string {
 	return ""
 }
 
-// hidden lists what an opaque directory took away from the lower layer.
+// hidden lists what an opaque directory hides of the lower layer.
 func (t *tree) hidden(dir string, now map[string]node) []change {
 	if t.seen[dir].kind == 'D' {
 		return nil // reported when it became opaque
@@ -181,7 +184,7 @@ func (t *tree) hidden(dir string, now map[string]node) []change {
 		}
 		rel := filepath.Join(dir, path[len(root)+1:])
 		_, stands := now[rel]
-		_, known := t.seen[rel] // then compare tells what became of it
+		_, known := t.seen[rel] // if known, compare reports it
 		if !stands && !known {
 			found = append(found, change{"removed", typeOfMode(d.Type()), rel, 0})
 		}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// layers makes an upper and a lower folder. The tests write into the upper one
+// layers makes an upper and a lower directory. The tests write to the upper one
 // what an overlay would: a whiteout is a 0:0 character device, an opaque directory
 // has an extended attribute. Both need root, as the sandbox does.
 func layers(t *testing.T) (upper, lower string) {
@@ -90,7 +90,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A path longer than the kernel takes is counted, and the rest is still listed.
+// A path longer than the kernel accepts is counted, and the rest is still listed.
 func TestChangesTooDeep(t *testing.T) {
 	upper, lower := layers(t)
 	write(t, upper, "a")

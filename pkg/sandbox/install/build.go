@@ -22,17 +22,17 @@ import (
 
 const ldflags = "-s -w -X gvisor.dev/gvisor/runsc/version.version=" + GVisorVersion
 
-// releaseFlags give the same bytes wherever the source is.
+// releaseFlags make the build independent of the source's location.
 var releaseFlags = []string{"-trimpath"}
 
 // localFlags compile a third less than releaseFlags. Without -trimpath the build reuses
-// the packages that "go run" or "go build" of fumehood compiled; packages that only
+// the packages that "go run" or "go build" of fumehood compiled. Packages that only
 // runsc needs get no debug information, which -s and -w would drop anyway.
 var localFlags = []string{"-gcflags=gvisor.dev/gvisor/pkg/sentry/...=-dwarf=false", "-gcflags=gvisor.dev/gvisor/runsc/...=-dwarf=false"}
 
-// build makes an installation of root's sources in dir, which must be empty, for
-// linux on arch. What cannot be tried here, because arch is another machine's, is
-// built without trial; the prewarmer, which only saves time, is then left out.
+// build makes an installation from root's sources in dir, which must be empty, for
+// linux on arch. If arch is another machine's, the result cannot be tested here; the
+// prewarmer, which only saves time, is then left out.
 func build(ctx context.Context, root, key, dir, arch string, flags []string, progress func(string)) error {
 	if err := compile(ctx, root, dir, arch, flags, progress); err != nil {
 		return err
@@ -40,8 +40,8 @@ func build(ctx context.Context, root, key, dir, arch string, flags []string, pro
 	if err := os.Mkdir(filepath.Join(dir, sidecarDir), 0o755); err != nil {
 		return buildFailure("cannot lay out the installation", err)
 	}
-	// The sentry is the same program. Upstream wants a file of its own for it as
-	// soon as there is a prewarmer; a link costs nothing and shares its pages.
+	// The sentry is the same program. Upstream requires a separate file for it if there
+	// is a prewarmer; a link costs nothing and shares its pages.
 	if err := os.Link(filepath.Join(dir, runscName), filepath.Join(dir, sentryName)); err != nil {
 		return buildFailure("cannot link the sentry", err)
 	}
@@ -69,10 +69,10 @@ func checkVersion(ctx context.Context, dir string) error {
 	return nil
 }
 
-// usualBuild is how long a build takes from an empty build cache on two processors.
+// usualBuild is how long a build with an empty build cache takes on two processors.
 const usualBuild = "40 s to 2 min"
 
-// compile runs the go command, and reports every ten seconds that it still runs.
+// compile runs the go command, and reports every ten seconds that it is still running.
 func compile(ctx context.Context, root, dir, arch string, flags []string, progress func(string)) error {
 	progress("building " + runscName + " from gVisor " + GVisorVersion + ", once; this usually takes " + usualBuild)
 	begun := time.Now()
@@ -96,7 +96,8 @@ func compile(ctx context.Context, root, dir, arch string, flags []string, progre
 	return nil
 }
 
-// goBuild compiles commands of root into dir, with flags and none of the environment's.
+// goBuild compiles commands of root into dir, with these flags and none from the
+// environment.
 func goBuild(ctx context.Context, root, dir, arch string, flags []string, commands ...string) error {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
@@ -108,7 +109,7 @@ func goBuild(ctx context.Context, root, dir, arch string, flags []string, comman
 	}
 	cmd := exec.CommandContext(ctx, goTool, args...)
 	cmd.Dir, cmd.Env = root, append(buildEnv(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-mod=readonly", "GOWORK=off")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command removes its files
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets it remove its files
 	cmd.WaitDelay = 5 * time.Second
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return buildFailure("cannot build "+strings.Join(commands, " and ")+": "+tail(text), err)
@@ -116,7 +117,7 @@ func goBuild(ctx context.Context, root, dir, arch string, flags []string, comman
 	return nil
 }
 
-// seal makes the files read-only and writes m, with their digests, beside them.
+// seal makes the files read-only and writes m, with their digests, next to them.
 func seal(dir string, m manifest) error {
 	names := []string{initName, runscName, sentryName}
 	if m.prewarmed() {
@@ -136,7 +137,7 @@ func seal(dir string, m manifest) error {
 	if err := m.write(dir); err != nil {
 		return buildFailure("cannot seal the installation", err)
 	}
-	for _, name := range []string{".", sidecarDir} { // whatever the umask
+	for _, name := range []string{".", sidecarDir} { // whatever the umask is
 		if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil {
 			return buildFailure("cannot seal the installation", err)
 		}
@@ -155,8 +156,8 @@ func describe(path, name string) (manifestFile, error) {
 	return manifestFile{Name: name, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
 }
 
-// buildEnv is what compilers may see of our environment: where things are, never
-// tokens, and nothing that changes what they make.
+// buildEnv returns the part of our environment that compilers get: locations, but no
+// tokens and nothing that changes the result.
 func buildEnv() []string {
 	kept := []string{
 		"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
@@ -170,7 +171,7 @@ func buildEnv() []string {
 	})
 }
 
-// tail is the end of a compiler's output, where the error stands.
+// tail returns the end of a compiler's output, which contains the error.
 func tail(text []byte) string {
 	const most = 2000
 	text = bytes.TrimSpace(text)

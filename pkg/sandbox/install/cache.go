@@ -16,13 +16,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 )
 
-// keptBuilds are left in the cache by a build; an installation has 36 MB.
+// keptBuilds is how many builds are kept in the cache; an installation has 36 MB.
 const keptBuilds = 5
 
-// errSourceChanged means that what was built may be of no version at all.
+// errSourceChanged means that the build may not correspond to any version of the source.
 var errSourceChanged = errors.New("the source changed while it was built")
 
-// cached returns the installation of our own sources, from the cache if it can.
+// cached returns the installation of our own sources, from the cache if possible.
 func cached(ctx context.Context, o Options) (Runsc, error) {
 	root, err := sourceTree()
 	if err != nil {
@@ -59,12 +59,13 @@ func current(ctx context.Context, o Options, root, builds string) (Runsc, error)
 // errPruned means that another process removed an installation that was just found.
 var errPruned = missing("another process removed the installation from the cache")
 
-// holdTries are the attempts of hold, a tenth of a second apart.
+// holdTries is the number of attempts of hold, a tenth of a second apart.
 const holdTries = 50
 
-// hold keeps prune away from dir while the file is open. A dir that cannot be locked is
-// left to verify, which says what is wrong with it. Any user may lock what any user may
-// read, so a lock that is never released stops nobody: prune cannot take dir, either.
+// hold protects dir from prune while the file is open. If dir cannot be locked, hold returns
+// no file and verify reports what is wrong with it. Any user can lock what any user can read,
+// but a lock that is never released does not block callers, because prune cannot take dir
+// either.
 func hold(ctx context.Context, dir string, tries int) (*os.File, error) {
 	for range tries {
 		file, err := lease.Share(dir)
@@ -85,7 +86,7 @@ func hold(ctx context.Context, dir string, tries int) (*os.File, error) {
 	return nil, nil
 }
 
-// ensure returns the folder in builds for the sources as they are now.
+// ensure returns the directory in builds for the sources as they are now.
 func ensure(ctx context.Context, o Options, root, builds string) (string, error) {
 	key, err := sourceKey(root, platform())
 	if err != nil {
@@ -93,7 +94,7 @@ func ensure(ctx context.Context, o Options, root, builds string) (string, error)
 	}
 	dir := filepath.Join(builds, key)
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
-		return dir, nil // whatever it is, verify says
+		return dir, nil // verify reports any problem
 	}
 	if !o.Build {
 		return "", missing("no " + runscName + " lies beside this program or in the cache " + builds)
@@ -101,7 +102,7 @@ func ensure(ctx context.Context, o Options, root, builds string) (string, error)
 	return dir, buildOnce(ctx, o, root, key, builds)
 }
 
-// systemCache is root's cache: the sentry runs as nobody, who may not enter /root.
+// systemCache is root's cache: the sentry runs as the user nobody, which cannot enter /root.
 const systemCache = "/var/cache/fumehood"
 
 func cacheDir(explicit string) (string, error) {
@@ -118,8 +119,8 @@ func cacheDir(explicit string) (string, error) {
 	return filepath.Join(user, "fumehood"), err
 }
 
-// buildsDir is the folder that the cache keeps installations in. It must be as
-// trustworthy as they are: who may write it can swap them.
+// buildsDir returns the directory in which the cache keeps installations. It must be as
+// trustworthy as they are: anyone who can write to it can replace them.
 func buildsDir(explicit string) (string, error) {
 	cache, err := cacheDir(explicit)
 	if err != nil {
@@ -136,11 +137,11 @@ func buildsDir(explicit string) (string, error) {
 	return dir, checkOwner(dir, dir, info)
 }
 
-// makeInstallation builds an installation for the cache; tests have one that takes no minute.
+// makeInstallation builds an installation for the cache; tests replace it with a faster one.
 var makeInstallation = build
 
-// buildOnce builds into the cache unless another process has done so by the time
-// that the lock is ours. What others see is a whole installation or none.
+// buildOnce builds into the cache, unless another process has done so before we get the lock.
+// Other processes see either a complete installation or none.
 func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 	progress := o.Progress
 	if progress == nil {
@@ -179,8 +180,8 @@ func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 	return nil
 }
 
-// makeBuildsDir makes builds and the cache around it passable, whatever the umask;
-// folders that were there before keep their modes.
+// makeBuildsDir makes builds and the cache directory above it accessible, whatever the umask
+// is; existing directories keep their modes.
 func makeBuildsDir(builds string) error {
 	cache := filepath.Dir(builds)
 	if err := os.MkdirAll(filepath.Dir(cache), 0o755); err != nil {
@@ -198,8 +199,9 @@ func makeBuildsDir(builds string) error {
 	return nil
 }
 
-// lock waits for the exclusive lock on path. The kernel frees it when we die. If the cache
-// is removed meanwhile, the locked file is not the one that others lock: lock starts anew.
+// lock waits for the exclusive lock on path. The kernel releases it when this process dies.
+// If the cache is removed meanwhile, the locked file is no longer the one that other
+// processes lock; lock then starts again.
 func lock(ctx context.Context, path string, progress func(string)) (unlock func(), err error) {
 	for {
 		file, err := lockOpened(ctx, path, progress)
@@ -218,7 +220,7 @@ func lock(ctx context.Context, path string, progress func(string)) (unlock func(
 }
 
 func lockOpened(ctx context.Context, path string, progress func(string)) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600) // who may open it may lock it
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600) // opening permits locking
 	if err != nil {
 		return nil, err
 	}
@@ -243,9 +245,9 @@ func lockOpened(ctx context.Context, path string, progress func(string)) (*os.Fi
 	}
 }
 
-// prune removes the oldest builds and what killed processes left behind, but nothing that
-// a process has in use. Processes of versions that hold no lock on what they use are left
-// a day. The caller holds the cache's lock; errors only cost disk.
+// prune removes the oldest builds and what killed processes left behind, but nothing that a
+// process is using. Processes of versions that do not lock what they use have a day. The
+// caller holds the cache's lock. Errors are ignored: they only cost disk space.
 func prune(builds string) {
 	entries, err := os.ReadDir(builds)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BuildBy has the cache filled by f until the end of the test.
+// BuildBy makes f fill the cache until the end of the test.
 func BuildBy(t *testing.T, f func(dir string) error) {
 	t.Cleanup(func() { makeInstallation = build })
 	makeInstallation = func(_ context.Context, _, _, dir, _ string, _ []string, progress func(string)) error {

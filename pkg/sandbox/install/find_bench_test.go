@@ -9,7 +9,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// BenchmarkFind is what every fumehood process pays once: all digests.
+// BenchmarkFind measures what every fumehood process does once: compute all
+// digests.
 func BenchmarkFind(b *testing.B) {
 	installtest.Runsc(b)
 	for b.Loop() {
@@ -19,7 +20,7 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// BenchmarkUnchanged is what every start of a sandbox pays.
+// BenchmarkUnchanged measures what every start of a sandbox does.
 func BenchmarkUnchanged(b *testing.B) {
 	r := installtest.Runsc(b)
 	for b.Loop() {

@@ -9,21 +9,22 @@ import (
 	"strings"
 )
 
-// Host is what this machine offers a sandbox, for doctor. What cannot be read is
-// reported as not there.
+// Host is what this machine offers to sandboxes, for doctor. What cannot be read
+// is reported as missing.
 type Host struct {
 	Kernel         string // release, as in uname -r
 	Root           bool   // we run as root
-	Cgroup         string // "v2", "v1", "hybrid" (v1 with an empty v2 beside it) or "none"
+	Cgroup         string // "v2", "v1", "hybrid" (v1 with an empty v2) or "none"
 	UserNamespaces bool   // the kernel has them and allows at least one
-	SeccompNotify  bool   // seccomp can hand system calls to another process
+	SeccompNotify  bool   // seccomp can forward system calls to another process
 	PtraceScope    string // Yama's: "0" to "3", or "none"; systrap needs less than 3
-	MkfsErofs      string // path of mkfs.erofs: images start 3 ms faster than folders
+	MkfsErofs      string // path of mkfs.erofs: images start 3 ms faster than directories
 	Go             string // path of the go command, which a first build needs
-	CCompiler      string // path of what would build the prewarmer
+	CCompiler      string // path of the compiler that would build the prewarmer
 }
 
-// ReadHost asks the kernel and PATH; it changes nothing and starts nothing.
+// ReadHost reads the kernel's settings and PATH; it changes nothing and starts
+// nothing.
 func ReadHost() Host {
 	namespaces, _ := strconv.Atoi(line("/proc/sys/user/max_user_namespaces"))
 	h := Host{

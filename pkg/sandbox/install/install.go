@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install finds the fumehood-runsc that sandboxes are started with,
-// builds it once when it may, and vouches for it before it is used.
+// Package install finds the fumehood-runsc that starts sandboxes, builds it once if allowed, and
+// verifies it before it is used.
 //
-// An installation is a folder:
+// An installation is a directory:
 //
 //	fumehood-runsc                       our build of runsc
 //	fumehood-init                        the first process inside a sandbox
@@ -11,25 +11,24 @@
 //	gvisor-bin/gvisor-sentry-prewarmer   optional: saves 8–16 ms a sandbox
 //	fumehood-runsc.json                  the manifest: versions, sizes and digests
 //
-// Find promises that what it returns was, a moment ago, a whole installation: of
-// the gVisor version that this program is pinned to, every file with the digest
-// that the manifest gives, no file in gvisor-bin that the manifest does not name
-// (runsc would run it), no symbolic link, owned by root or by us, writable by
-// nobody else, and within reach of the user that the sentry becomes. Anything else is a proposal.StopError with one of the Codes below;
-// there is no fallback to another runsc, and no way to skip a check.
+// Find guarantees that what it returns was, a moment ago, a complete installation: it has the
+// gVisor version that this program is pinned to; every file has the digest in the manifest;
+// gvisor-bin has no file that the manifest does not list (runsc would run it); there is no symbolic
+// link; everything is owned by root or the current user, writable by no other user, and accessible
+// to the user that the sentry switches to. Anything else is a proposal.StopError with one of the
+// Codes below; there is no fallback to another runsc, and no way to skip a check.
 //
 // Other processes do not remove an installation from the cache while a Runsc that Find
 // returned for it is reachable.
 //
-// It does not protect against root or our own user, who can write the manifest
-// as well as the files; a released program does a little more, since it carries
-// its manifest's digest. Nor does it protect against a build from a tampered
-// source tree: it compiles the very tree that the running program was compiled
-// from, never one found through the working directory, which may be a pull
-// request's.
+// It does not protect against root or the current user, who can write the manifest as well as the
+// files; a released program protects slightly better, because it contains its manifest's digest.
+// Nor does it protect against a build from a tampered source tree: it compiles the tree that the
+// running program was compiled from, never one found through the working directory, which may be a
+// pull request's.
 //
-// runsc takes GVISOR_SIDECAR_BINARIES_DIR from its environment and would run the
-// sentry that lies there: start it with an environment of your own making.
+// runsc reads GVISOR_SIDECAR_BINARIES_DIR from its environment and would run the sentry in that
+// directory: start it with a controlled environment.
 package install
 
 import (
@@ -41,7 +40,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Codes of the StopErrors that this package makes.
+// Codes of this package's StopErrors.
 const (
 	CodeMissing     = "sandbox.runsc-missing"
 	CodeVersion     = "sandbox.runsc-version"
@@ -50,30 +49,28 @@ const (
 	CodeBuild       = "sandbox.runsc-build"
 )
 
-// Options say where to look. The zero value looks beside the program and in the
+// Options configure where to look. The zero value looks in the program's directory and in the
 // cache, and builds nothing.
 type Options struct {
-	// Path is an explicit fumehood-runsc. When set, nothing else is looked at.
+	// Path is an explicit fumehood-runsc. If set, no other place is searched.
 	Path string
-	// CacheDir holds what was built. Empty means FUMEHOOD_CACHE, or else
-	// /var/cache/fumehood for root and "fumehood" in the user's cache for others.
+	// CacheDir is the cache of builds. Empty means FUMEHOOD_CACHE, or else /var/cache/fumehood for
+	// root and "fumehood" in the user's cache directory for others.
 	CacheDir string
-	// Build allows compiling into the cache what is not there yet. It takes the
-	// go command and a minute, and the network where modules are not at hand.
+	// Build allows compiling a missing installation into the cache. It needs the go command and
+	// about a minute, and the network if modules are missing.
 	Build bool
-	// Progress, if set, is told in short lines what takes so long.
+	// Progress, if set, is called with short lines that report slow steps.
 	Progress func(string)
 }
 
-// releaseDigest is the SHA-256 in hex of the manifest that was released together
-// with this program, set by the linker (-X). A program that has it uses that
-// installation and no other, and never builds one.
+// releaseDigest is the SHA-256 in hex of the manifest that was released together with this program,
+// set by the linker (-X). A program that has it uses only that installation and never builds one.
 var releaseDigest string
 
-// Find returns a verified installation: the one at o.Path, or else the one beside
-// the running program, or else the one in the cache, which it builds if o.Build.
-// Processes that ask at the same time build it once. A damaged installation is an
-// error; it is neither passed over nor repaired.
+// Find returns a verified installation: the one at o.Path, or else the one in the running program's
+// directory, or else the one in the cache, which it builds if o.Build. Concurrent processes build
+// it only once. A damaged installation is an error; it is neither skipped nor repaired.
 func Find(ctx context.Context, o Options) (Runsc, error) {
 	if o.Path != "" {
 		return explicit(o.Path)
@@ -101,7 +98,7 @@ func explicit(path string) (Runsc, error) {
 	return verify(filepath.Dir(abs), releaseDigest)
 }
 
-// beside returns the running program's folder if a fumehood-runsc lies in it.
+// beside returns the running program's directory if it contains a fumehood-runsc.
 func beside() string {
 	program, err := os.Executable()
 	if err != nil {

@@ -41,8 +41,8 @@ func TestFindReturnsAWholeInstallation(t *testing.T) {
 	}
 }
 
-// Two at once is what "go test ./..." does; the third finds what they built. What
-// they build is a copy here; build_e2e_test.go builds it.
+// "go test ./..." runs two at once; the third finds what they built. What they
+// build here is a copy; build_e2e_test.go makes a real build.
 func TestConcurrentFindsBuildOnce(t *testing.T) {
 	whole := filepath.Dir(installtest.Runsc(t).Path)
 	install.BuildBy(t, func(dir string) error { return errors.Join(copyInto(whole, dir), os.Chmod(dir, 0o755)) })
@@ -110,7 +110,8 @@ func TestCacheThatOthersMayWrite(t *testing.T) {
 	wantStop(t, err, install.CodePermissions, "writable by others")
 }
 
-// wantStop checks that err stops fumehood with code, says part, and says a mend.
+// wantStop checks that err is a StopError with code whose text contains part and
+// which has a hint.
 func wantStop(t *testing.T, err error, code, part string) {
 	t.Helper()
 	var stop *proposal.StopError

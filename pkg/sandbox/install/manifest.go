@@ -29,14 +29,14 @@ const (
 	maxManifestSize = 64 << 10
 )
 
-// manifest is what the builder of an installation says about it.
+// manifest is an installation's description by its builder.
 type manifest struct {
 	Schema    string         `json:"schema"`
 	GVisor    string         `json:"gvisor"`    // module version
 	Go        string         `json:"go"`        // the compiler's version
 	Platform  string         `json:"platform"`  // GOOS/GOARCH
-	Source    string         `json:"source"`    // digest of our sources, as in the cache's folder name
-	Prewarmer string         `json:"prewarmer"` // why it is left out; empty if it is there
+	Source    string         `json:"source"`    // digest of our sources, as in the cache's path
+	Prewarmer string         `json:"prewarmer"` // why it is left out; empty if it is included
 	Files     []manifestFile `json:"files"`
 }
 
@@ -46,8 +46,8 @@ type manifestFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// readManifest reads dir's manifest and checks all that it says of itself. With a
-// digest, the file must have it.
+// readManifest reads dir's manifest and checks that it is consistent. If digest
+// is not empty, the file must have it.
 func readManifest(dir, digest string) (manifest, error) {
 	var m manifest
 	path := filepath.Join(dir, manifestName)

@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Whatever a manifest says, only the four known files are ever looked at, and it
-// is a refusal with a code or it is of the pinned version.
+// Whatever a manifest contains, only the four known files are ever read, and it
+// is either refused with a code or of the pinned version.
 func FuzzManifest(f *testing.F) {
 	whole := `{"schema":"fumehood.runsc/v1","gvisor":"` + GVisorVersion + `","go":"go1","platform":"` + platform() + `",
 "source":"x","prewarmer":"none","files":[{"name":"fumehood-init","size":1,"sha256":"0"},

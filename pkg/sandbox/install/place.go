@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// checkFolders looks at the folders and the manifest, which hold no digest of their own.
+// checkFolders checks the directories and the manifest, which have no digest of their
+// own.
 func checkFolders(dir string) error {
 	for _, name := range []string{".", sidecarDir, manifestName} {
 		path := filepath.Join(dir, name)
@@ -28,11 +29,11 @@ func checkFolders(dir string) error {
 	return nil
 }
 
-// checkReach refuses a place that nobody, whom the sentry runs as when we are
-// root, could not start it from. runsc would only say "permission denied".
+// checkReach returns an error if the user nobody, as which the sentry runs when fumehood
+// is root, cannot start it from dir. runsc would only report "permission denied".
 func checkReach(dir string) error {
 	if os.Geteuid() != 0 {
-		return nil // then the sentry runs as we do
+		return nil // the sentry then runs as the current user
 	}
 	for path := dir; ; path = filepath.Dir(path) {
 		info, err := os.Stat(path)
@@ -49,7 +50,8 @@ func checkReach(dir string) error {
 	}
 }
 
-// checkSidecars refuses what m does not name: runsc runs what it finds there.
+// checkSidecars returns an error for files that m does not list, because runsc runs what
+// it finds there.
 func checkSidecars(dir string, m manifest) error {
 	named := map[string]bool{}
 	for _, f := range m.Files {
@@ -67,7 +69,7 @@ func checkSidecars(dir string, m manifest) error {
 	return nil
 }
 
-// checkOwner refuses what another user could change.
+// checkOwner returns an error if another user could change path.
 func checkOwner(dir, path string, info fs.FileInfo) error {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		return badPermissions(dir, path, "is a symbolic link")

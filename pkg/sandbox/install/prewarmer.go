@@ -19,11 +19,11 @@ var prewarmerSource []byte
 
 const prewarmerCost = "each sandbox starts 8 to 16 ms later"
 
-// compilers are tried in this order; CC is not asked, it may name anything.
+// compilers are tried in this order; CC is ignored because it may name anything.
 var compilers = []string{"cc", "gcc", "clang"}
 
-// buildPrewarmer compiles the prewarmer into dir. Without a compiler that can,
-// it is left out and the note says what that costs; nothing else is lost.
+// buildPrewarmer compiles the prewarmer into dir. If no compiler works, it is
+// left out, with no other effect, and the note says what that costs.
 func buildPrewarmer(ctx context.Context, dir string) (note string) {
 	tried := "no C compiler is at hand (" + strings.Join(compilers, ", ") + ")"
 	for _, name := range compilers {
@@ -41,7 +41,8 @@ func buildPrewarmer(ctx context.Context, dir string) (note string) {
 		"; install gcc and remove this installation to have it built anew"
 }
 
-// compilePrewarmer leaves the binary in dir only if it has shown that it works.
+// compilePrewarmer leaves the binary in dir only if a test run shows that it
+// works.
 func compilePrewarmer(ctx context.Context, cc, dir string) error {
 	out := filepath.Join(dir, prewarmerName+".new")
 	defer os.Remove(out)
@@ -58,6 +59,6 @@ func compilePrewarmer(ctx context.Context, cc, dir string) error {
 	return os.Rename(out, filepath.Join(dir, prewarmerName))
 }
 
-// Compilers are the names of the C compilers that may build the prewarmer, in the
-// order in which they are tried.
+// Compilers returns the names of the C compilers that may build the prewarmer, in
+// the order in which they are tried.
 func Compilers() []string { return slices.Clone(compilers) }

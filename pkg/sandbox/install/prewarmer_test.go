@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// fakeRunsc lays out what buildPrewarmer tries its work on.
+// fakeRunsc makes the files on which buildPrewarmer tests its result.
 func fakeRunsc(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

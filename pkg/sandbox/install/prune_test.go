@@ -16,7 +16,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/lease/leasetest"
 )
 
-// oldBuilds makes n builds of which the first is the oldest, all of them older than a day.
+// oldBuilds makes n builds, oldest first, all older than a day.
 func oldBuilds(t *testing.T, builds string, n int) []string {
 	t.Helper()
 	var made []string
@@ -57,7 +57,7 @@ func TestPruneSparesWhatIsUsed(t *testing.T) {
 	}
 }
 
-// Find holds what it returns.
+// Find locks what it returns.
 func TestFindHolds(t *testing.T) {
 	r, err := Find(t.Context(), Options{Build: true, Progress: func(line string) { t.Log(line) }})
 	if err != nil {
@@ -71,8 +71,8 @@ func TestFindHolds(t *testing.T) {
 	}
 }
 
-// A user who may only read the cache cannot stop fumehood with a lock, but waiting for it
-// can be given up.
+// A user with only read access to the cache cannot block fumehood with a lock, and waiting
+// for the lock can be canceled.
 func TestHoldAgainstAStrangersLock(t *testing.T) {
 	t.Parallel()
 	dir := oldBuilds(t, t.TempDir(), 1)[0]
@@ -94,7 +94,7 @@ func TestHoldAgainstAStrangersLock(t *testing.T) {
 	}
 }
 
-// Processes that prune at once remove no build that one of them holds.
+// Concurrent prunes remove no build that a process holds.
 func TestPruneTogether(t *testing.T) {
 	builds := t.TempDir()
 	leasetest.Together(t, builds, func(turn leasetest.Turn) error {
@@ -105,7 +105,7 @@ func TestPruneTogether(t *testing.T) {
 		}
 		held, err := hold(context.Background(), dir, holdTries)
 		if errors.Is(err, errPruned) {
-			return nil // then Find builds anew
+			return nil // Find then builds again
 		}
 		if err != nil || held == nil {
 			return fmt.Errorf("hold = %v, %v", held, err)
@@ -120,7 +120,7 @@ func TestPruneTogether(t *testing.T) {
 	})
 }
 
-// A lock on a file that was removed keeps nobody out, so it is not the cache's lock.
+// A lock on a removed file excludes no other process, so it is not the cache's lock.
 func TestLockOfARemovedCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := lock(t.Context(), path, func(string) {})

@@ -15,33 +15,34 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// programName is the command that an installation lies beside.
+// programName is the command in the same directory as a released installation.
 const programName = "fumehood"
 
-// releaseArchs are the machines that releases are made for.
+// releaseArchs are the architectures that releases are made for.
 var releaseArchs = []string{"amd64", "arm64"}
 
 // A Release is a build of everything that one machine needs.
 type Release struct {
-	// Root is the module's folder.
+	// Root is the module's directory.
 	Root string
-	// Dir is where the release is laid out; it must be there and empty.
+	// Dir is the output directory; it must exist and be empty.
 	Dir string
 	// Arch is amd64 or arm64.
 	Arch string
-	// Version is what fumehood calls itself; empty for a build that is no release.
+	// Version is the version that fumehood reports; empty for a build that is not
+	// a release.
 	Version string
-	// Progress, if set, is told in short lines what takes so long.
+	// Progress, if set, is called with short lines that report slow steps.
 	Progress func(string)
 }
 
-// Build lays out in r.Dir fumehood with the installation that it will use beside
-// it. The program is linked with the digest of that installation's manifest: it
-// takes no other and builds none, so whoever knows the program's digest knows all.
+// Build writes fumehood and the installation that it will use to r.Dir. The
+// program is linked with the digest of that installation's manifest: it accepts no
+// other and builds none, so the program's digest identifies everything.
 //
 // The same sources, Go and, for the prewarmer, C compiler give the same bytes,
-// whatever the folder, the time and the user. For another machine's architecture
-// there is no prewarmer, and nothing was tried.
+// whatever the directory, the time and the user. For another architecture there is
+// no prewarmer, and the result is not tested.
 func (r Release) Build(ctx context.Context) error {
 	if !slices.Contains(releaseArchs, r.Arch) {
 		return &proposal.StopError{Code: CodeBuild, Message: "there is no release for " + r.Arch, Hint: "build for amd64 or arm64"}

@@ -17,8 +17,8 @@ import (
 
 const modulePath = "github.com/fumehood/fumehood"
 
-// sourceRoots hold everything of this module that goes into an installation, and
-// how it is made. A test compares them with what the go command says.
+// sourceRoots contain everything in this module that goes into an installation
+// or determines how it is made. A test compares them with the go command's list.
 var sourceRoots = []string{
 	"go.mod",
 	"go.sum",
@@ -34,9 +34,9 @@ var sourceRoots = []string{
 	"pkg/sandbox/install/prewarmer.c.txt",
 }
 
-// sourceTree returns the folder of the module that this program was compiled
-// from, if it is still there. The compiler wrote it into the program; a program
-// built with -trimpath has none. The working directory is never asked.
+// sourceTree returns the directory of the module that this program was compiled
+// from, if it still exists. The compiler recorded it in the program; a program
+// built with -trimpath has none. The working directory is never used.
 func sourceTree() (string, error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
@@ -53,8 +53,8 @@ func sourceTree() (string, error) {
 	return root, nil
 }
 
-// sourceKey names what would be built from root for a platform: it changes with
-// our sources, the versions of all modules, the compiler and the platform.
+// sourceKey identifies what would be built from root for a platform: it changes
+// with our sources, the versions of all modules, the compiler and the platform.
 func sourceKey(root, platform string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%s\n%s\n", GVisorVersion, runtime.Version(), platform)

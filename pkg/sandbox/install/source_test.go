@@ -41,8 +41,8 @@ func TestGVisorVersionIsThePinnedOne(t *testing.T) {
 	}
 }
 
-// What the go command compiles of this module must be what the key covers, or a
-// changed source would run an old build.
+// The key must cover everything that the go command compiles of this module, or
+// a changed source would run an old build.
 func TestSourceRootsCoverTheBuild(t *testing.T) {
 	root := tree(t)
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if .Module}}{{if .Module.Main}}{{.Dir}}{{end}}{{end}}",
@@ -96,7 +96,7 @@ func TestSourceKey(t *testing.T) {
 	}
 }
 
-// A program that carries its manifest's digest uses no other installation.
+// A program that contains its manifest's digest uses no other installation.
 func TestReleaseUsesItsOwnInstallation(t *testing.T) {
 	releaseDigest = strings.Repeat("0", 64)
 	t.Cleanup(func() { releaseDigest = "" })
@@ -119,8 +119,8 @@ func TestReleaseUsesItsOwnInstallation(t *testing.T) {
 	}
 }
 
-// A build here must not compile again what "go run" of fumehood compiled: on two
-// processors that costs 13 s of a newcomer's first minutes.
+// A local build must not recompile what "go run" of fumehood compiled: on two
+// processors that would add 13 s to a new user's first minutes.
 func TestLocalBuildReusesPackagesOfGoRun(t *testing.T) {
 	shared := []string{"reflect", "google.golang.org/protobuf/proto", "gvisor.dev/gvisor/pkg/abi/linux"}
 	if run, here := exports(t, "", nil, shared), exports(t, "0", localFlags, shared); run != here {
@@ -128,7 +128,7 @@ func TestLocalBuildReusesPackagesOfGoRun(t *testing.T) {
 	}
 }
 
-// exports names the compiled packages in the build cache.
+// exports lists the compiled packages in the build cache.
 func exports(t *testing.T, cgo string, flags, packages []string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"list", "-export", "-f", "{{.ImportPath}} {{.Export}}"}, flags, packages)...)

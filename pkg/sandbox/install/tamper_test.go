@@ -24,7 +24,7 @@ const (
 	manifest = "fumehood-runsc.json"
 )
 
-// Every way in which an installation can be other than it was built.
+// Every way in which an installation can differ from what was built.
 var tampered = []struct {
 	name string
 	with func(t *testing.T, dir string)
@@ -163,7 +163,8 @@ func copyInto(from, to string) error {
 	})
 }
 
-// openTempDir is a temporary folder that every user may pass, which t's is not.
+// openTempDir returns a temporary directory that every user may traverse, unlike
+// t.TempDir.
 func openTempDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -173,7 +174,7 @@ func openTempDir(t *testing.T) string {
 	return dir
 }
 
-// rewrite puts a new file in name's place, so that a hard link keeps the old one.
+// rewrite replaces name with a new file, so that a hard link keeps the old one.
 func rewrite(t *testing.T, dir, name string, change func([]byte) []byte) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -235,7 +236,7 @@ func chown(name string) func(*testing.T, string) {
 	}
 }
 
-// link moves name away and points to it, which is the same file to everyone.
+// link moves name away and replaces it with a symbolic link to the same file.
 func link(name string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		away := filepath.Join(t.TempDir(), "away")
@@ -248,8 +249,8 @@ func link(name string) func(*testing.T, string) {
 	}
 }
 
-// replaceWith puts another program in runsc's and the sentry's place, and mends
-// the manifest: what a forger who can write there would do.
+// replaceWith replaces runsc and the sentry with another program and fixes the
+// manifest, as a forger with write access would.
 func replaceWith(t *testing.T, dir, program string) {
 	t.Helper()
 	before, err := os.ReadFile(filepath.Join(dir, runsc))

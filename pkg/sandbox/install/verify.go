@@ -25,21 +25,22 @@ type Runsc struct {
 	Digest    string // "sha256:…" of fumehood-runsc
 	GoVersion string // that compiled it
 	Prewarmed bool
-	// PrewarmerNote says what is lost and how to get it; empty if Prewarmed.
+	// PrewarmerNote says what is lost without the prewarmer and how to get it;
+	// empty if Prewarmed.
 	PrewarmerNote string
 
 	seen []seenFile
 	held *os.File // keeps an installation in the cache while this Runsc is reachable
 }
 
-// seenFile is a file as it was when its digest was taken.
+// seenFile is a file's state when its digest was computed.
 type seenFile struct {
 	path string
 	id   identity
 }
 
 // identity changes whenever a file's content may have changed: the kernel sets
-// ctime on every write, and only root can turn its clock back.
+// ctime on every write, and only root can set the clock back.
 type identity struct {
 	dev, ino uint64
 	size     int64
@@ -47,8 +48,8 @@ type identity struct {
 }
 
 // Unchanged returns an error if any file of the installation was replaced or
-// written to since Find returned it. It takes some microseconds, against the
-// milliseconds of taking all digests again; call it before every start.
+// written to since Find returned it. It takes some microseconds, while computing
+// all digests again takes milliseconds; call it before every start.
 func (r Runsc) Unchanged() error {
 	if len(r.seen) == 0 {
 		return badDigest(filepath.Dir(r.Path), "it was never verified")
@@ -65,7 +66,8 @@ func (r Runsc) Unchanged() error {
 	return nil
 }
 
-// verify checks the installation in dir; with a digest, its manifest must have it.
+// verify checks the installation in dir; if digest is not empty, its manifest must
+// have it.
 func verify(dir, digest string) (Runsc, error) {
 	if err := checkFolders(dir); err != nil {
 		return Runsc{}, err
@@ -96,7 +98,7 @@ func verify(dir, digest string) (Runsc, error) {
 	return r, checkBuild(dir)
 }
 
-// checkFiles takes all digests at once, that of hard links only once.
+// checkFiles computes all digests in parallel, that of hard links only once.
 func checkFiles(dir string, files []manifestFile) ([]seenFile, error) {
 	var work errgroup.Group
 	seen := make([]seenFile, len(files))
@@ -136,7 +138,7 @@ func open(dir, path string, f manifestFile) (*os.File, identity, error) {
 	if err == nil {
 		err = checkOwner(dir, path, info)
 	}
-	if err == nil && info.Mode().Perm()&0o111 != 0o111 { // runsc passes over a sidecar like that
+	if err == nil && info.Mode().Perm()&0o111 != 0o111 { // runsc ignores such a sidecar
 		err = badPermissions(dir, path, fmt.Sprintf("is not executable by all (mode %04o)", info.Mode().Perm()))
 	}
 	if err == nil && info.Size() != f.Size {
@@ -160,7 +162,8 @@ func checkDigest(dir string, file io.Reader, f manifestFile) error {
 	return nil
 }
 
-// checkBuild asks the binary itself what it was built from, without running it.
+// checkBuild reads from the binary itself what it was built from, without running
+// it.
 func checkBuild(dir string) error {
 	info, err := buildinfo.ReadFile(filepath.Join(dir, runscName))
 	if err != nil {

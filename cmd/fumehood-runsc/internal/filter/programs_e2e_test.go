@@ -28,18 +28,17 @@ var update = flag.Bool("update", false, "rewrite the checked-in programs")
 
 const programsFile = "programs_amd64.go"
 
-// What a kept program's name must hold. Everything else in a name is a choice
-// (the file system's, for instance) of which every variant is kept.
+// What the name of a kept program must contain. Everything else in a name is a choice
+// (for example the file system) of which every variant is kept.
 var (
 	bootWanted = []string{`Platform="systrap"`, "HostNetwork=false", "NVProxy=false",
 		"TPUProxy=false", "RDMAProxy=false", "CgoEnabled=false"}
 	goferWanted = []string{"UDSOpenEnabled=false", "UDSCreateEnabled=false", "CgoEnabled=false"}
 )
 
-// TestProgramsAreUpstreams compiles every program that the pinned version names
-// (some 25 s of work) and compares the kept ones with the file, byte for byte. That
-// each of them is what upstream builds is checked without the e2e tag too, in
-// register_test.go.
+// TestProgramsAreUpstreams compiles every program of the pinned version (some 25 s of
+// work) and compares the kept ones with the file, byte for byte. register_test.go
+// checks without the e2e tag, too, that each of them is what upstream builds.
 func TestProgramsAreUpstreams(t *testing.T) {
 	boot, err := bootconfig.PrecompiledPrograms()
 	if err != nil {
@@ -77,13 +76,13 @@ func keep(programs []precompiledseccomp.Program, wanted []string) []precompileds
 	return kept
 }
 
-// bindPID makes p's one word that holds this process's own id a variable.
+// bindPID turns the one word of p that contains this process's own id into a variable.
 //
-// Upstream's systrap rules (rt_tgsigqueueinfo) ask for the id instead of taking
-// it from the variables, so a precompiled program would allow the id of the
-// process that compiled it. Bound to self_pid, it renders to what upstream builds
-// on the spot; TestSentryFindsItsProgram compares the two. Where the word lies is
-// read from the checked-in program, and searched for only when rewriting it.
+// Upstream's systrap rules (rt_tgsigqueueinfo) call getpid instead of using the
+// variables, so a precompiled program would allow the id of the process that compiled
+// it. Bound to self_pid, it renders to what upstream builds at run time;
+// TestSentryFindsItsProgram compares the two. The word's position is read from the
+// checked-in program, and searched for only when rewriting it.
 func bindPID(t *testing.T, p *precompiledseccomp.Program) {
 	t.Helper()
 	const low = "self_pid_low32bits"
@@ -144,7 +143,7 @@ func writeFunc(b *bytes.Buffer, name string, programs []precompiledseccomp.Progr
 	for _, p := range programs {
 		fmt.Fprintf(b, "{\nName: %q,\nVarOffsets: map[string][]int{\n", p.Name)
 		for _, v := range slices.Sorted(maps.Keys(p.VarOffsets)) {
-			// A variable without an offset must stay in the map: Render wants its name.
+			// A variable without an offset must stay in the map: Render needs its name.
 			fmt.Fprintf(b, "%q: %s,\n", v, strings.ReplaceAll(fmt.Sprintf("{%v}", strings.Trim(fmt.Sprint(p.VarOffsets[v]), "[]")), " ", ", "))
 		}
 		b.WriteString("},\nBytecode32: []uint32{")

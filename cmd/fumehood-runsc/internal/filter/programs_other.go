@@ -6,7 +6,8 @@ package filter
 
 import "gvisor.dev/gvisor/pkg/seccomp/precompiledseccomp"
 
-// No programs are checked in for this architecture: upstream compiles its own.
+// There are no checked-in programs for this architecture: upstream compiles its
+// own.
 
 func bootPrograms() []precompiledseccomp.Program { return nil }
 

@@ -19,9 +19,9 @@ import (
 	goferconfig "gvisor.dev/gvisor/runsc/fsgofer/filter/config"
 )
 
-// The options below are filled as runsc's loader and gofer fill them for the
-// flags that fumehood uses. What is found by their name must be the very program
-// that upstream would build on the spot for this process.
+// The options below are set as runsc's loader and gofer set them for fumehood's
+// flags. The program found by their name must be exactly the one that upstream
+// would build at run time for this process.
 
 func sentryOptions() map[string]bootconfig.Options {
 	platform := (*systrap.Systrap)(nil).SeccompInfo()
@@ -66,7 +66,7 @@ func TestGoferFindsItsProgram(t *testing.T) {
 	}
 }
 
-// Every program of the file is one that the two tests above compare.
+// The two tests above compare every program of the file.
 func TestEveryProgramIsCompared(t *testing.T) {
 	var shipped, compared []string
 	for _, p := range append(bootPrograms(), goferPrograms()...) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machine has a sandbox show its limits as its machine: as many processors and
-// as much memory as the bundle's resources allow, and not the host's, so that runtimes
-// that size themselves by what they find (JVM, Node, make -j$(nproc)) stay within them.
+// Package machine makes a sandbox present its limits as its hardware: the processors
+// and memory that the bundle's resources allow, not the host's. So runtimes that size
+// themselves by the hardware (JVM, Node, make -j$(nproc)) stay within the limits.
 //
-// runsc does so where it manages the cgroups. fumehood manages them itself, so the
-// flags for runsc's boot process, which that reads from cgroups, are read from the
-// bundle here.
+// runsc does this if it manages the cgroups. fumehood manages them itself, so this
+// package derives the flags for runsc's boot process from the bundle instead of the
+// cgroups.
 package machine
 
 import (
@@ -19,11 +19,11 @@ import (
 	"strings"
 )
 
-// leastCPUs is runsc's own: programs that see one processor leave out locks that they
-// need with two.
+// leastCPUs is runsc's own minimum: programs that see one processor omit locks that
+// they need with two.
 const leastCPUs = 2
 
-// resources are what is used of an OCI spec.
+// resources is the part of an OCI spec that is used.
 type resources struct {
 	Linux struct {
 		Resources struct {
@@ -38,10 +38,9 @@ type resources struct {
 	} `json:"linux"`
 }
 
-// Args returns the arguments of a process of runsc with the bundle's limits in them,
-// when they are those of a boot process that has none yet. host is how many processors
-// there are. Without a bundle that can be read they stay as they are: it is the boot
-// process's own to complain.
+// Args returns args with the bundle's limits added, if they are the arguments of a
+// runsc boot process that has none yet. host is the number of processors. If the bundle
+// cannot be read, args are returned unchanged: the boot process reports the error.
 func Args(args []string, host int) []string {
 	at := slices.Index(args, "boot")
 	if at < 0 || slices.Contains(args[at:], "--cpu-num") { // boot starts itself again inside a chroot
@@ -75,7 +74,7 @@ func read(args []string) (r resources, ok bool) {
 	return r, false
 }
 
-// replace lowers the value of a flag that has one.
+// replace lowers the value of a flag, if it is set.
 func replace(args []string, name string, most uint64) {
 	for i := range len(args) - 1 {
 		if args[i] != name {

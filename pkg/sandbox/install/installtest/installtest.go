@@ -17,7 +17,7 @@ var (
 )
 
 // Runsc returns the installation of the sources under test, and builds it if no
-// test process has done so before. It fails the test when it cannot.
+// test process has done so before. It fails the test if it cannot.
 func Runsc(t testing.TB) install.Runsc {
 	t.Helper()
 	mu.Lock()

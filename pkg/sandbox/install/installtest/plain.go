@@ -11,8 +11,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
-// Plain returns upstream's runsc as a plain "go build" of the pinned version makes
-// it, for benchmarks to compare with. It is built once, beside the cache's builds.
+// Plain returns upstream's runsc, made by a plain "go build" of the pinned
+// version, as a baseline for benchmarks. It is built once, next to the cache's
+// builds.
 func Plain(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(Runsc(t).Path), "..", "..", "plain", install.GVisorVersion, "runsc")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command canary says that it ran. No test wants that.
+// Command canary prints that it ran, which means that a test fails.
 package main
 
 import "os"

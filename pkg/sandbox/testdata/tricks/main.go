@@ -2,8 +2,8 @@
 
 //go:build linux
 
-// Command tricks tries to begin programs in ways that no shell offers, and does what
-// the monitor should see.
+// Command tricks tries to start programs in ways that no shell offers, and does
+// things that the monitor should see.
 package main
 
 import (
@@ -135,13 +135,13 @@ func many(args []string) error {
 }
 
 // attempts runs start in child processes while change runs in a thread, and prints
-// what they print: as often as count says, and then until one printed or was refused.
+// what they print: count times, and then until one printed or was refused.
 func attempts(count string, change func(i int), start func() *exec.Cmd) error {
 	n, err := strconv.Atoi(count)
 	if err != nil {
 		return err
 	}
-	var room atomic.Int64 // changes that may be made: too many are a flood of events
+	var room atomic.Int64 // the number of changes still allowed: too many are a flood of events
 	var stop atomic.Bool
 	done := make(chan struct{})
 	go func() {
@@ -166,7 +166,7 @@ func attempts(count string, change func(i int), start func() *exec.Cmd) error {
 	return nil
 }
 
-// swapLink has a link mean an allowed program and a refused one by turns.
+// swapLink makes a link point to an allowed program and a refused one in turn.
 func swapLink(args []string) error {
 	const name = "/tmp/swapped"
 	return attempts(args[0], func(i int) {
@@ -175,7 +175,7 @@ func swapLink(args []string) error {
 	}, func() *exec.Cmd { return exec.Command(append(args, name)[3]) })
 }
 
-// swapFile has a file be an allowed program and a refused one by turns.
+// swapFile makes a file contain an allowed program and a refused one in turn.
 func swapFile(args []string) error {
 	const name = "/workspace/swapped"
 	contents := [][]byte{content(args[1]), content(args[2])}
@@ -185,7 +185,7 @@ func swapFile(args []string) error {
 	}, func() *exec.Cmd { return exec.Command(name) })
 }
 
-// swapScript changes the interpreter that a script names while it is begun.
+// swapScript changes the interpreter that a script names while the script is started.
 func swapScript(args []string) error {
 	const name = "/workspace/swapscript"
 	if err := os.WriteFile(name, []byte("#!"+args[1]+"\n"), 0o755); err != nil {
@@ -200,7 +200,7 @@ func swapScript(args []string) error {
 	}, func() *exec.Cmd { return exec.Command(name) })
 }
 
-// userNamespace covers a program with another in mounts of its own.
+// userNamespace covers a program with another by its own mounts.
 func userNamespace(args []string) error {
 	cmd := exec.Command("/proc/self/exe", "overlay", args[0], args[1])
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -298,7 +298,7 @@ func flood(args []string) error {
 	return nil
 }
 
-// spawn begins a program many times with as little around it as can be.
+// spawn starts a program many times with minimal overhead.
 func spawn(args []string) error {
 	n, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -317,7 +317,7 @@ func spawn(args []string) error {
 	return nil
 }
 
-// refused times an execve that is refused, which takes no process.
+// refused times a refused execve, which starts no process.
 func refused(args []string) error {
 	n, err := strconv.Atoi(args[0])
 	if err != nil {
