@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchBody is as large as a usual decision.
+// benchBody is as large as a typical decision.
 var benchBody = body{ID: "unit", Run: "go test ./pkg/parse -run TestHeredoc -count=1", Note: strings.Repeat("a reason of some length. ", 20)}
 
 // BenchmarkAppend includes fsync.
@@ -22,7 +22,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkVerify reports entries a second.
+// BenchmarkVerify reports entries per second.
 func BenchmarkVerify(b *testing.B) {
 	const entries = 20000
 	data := longLog(b, entries)
@@ -37,7 +37,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.ReportMetric(float64(entries*b.N)/time.Since(start).Seconds(), "entries/s")
 }
 
-// longLog makes a log's bytes in memory, with the code of Create and Append.
+// longLog creates a log in memory, with the code of Create and Append.
 func longLog(t testing.TB, entries int) []byte {
 	l, err := newLog("unused", testOptions(t))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 const maxDepth = 100
 
 // Canonical returns the canonical form of one JSON value, as the package comment
-// defines it. Text that has none (invalid JSON or UTF-8, repeated names, integers
+// defines it. Text without one (invalid JSON or UTF-8, repeated names, integers
 // that a double cannot hold, too deep) is an error with the byte offset.
 func Canonical(data []byte) ([]byte, error) {
 	c := canonicaler{in: data}
@@ -39,7 +39,7 @@ type canonicaler struct {
 	in    []byte
 	at    int
 	depth int
-	spare []byte // reused to put members in order
+	spare []byte // reused to sort members
 }
 
 func (c *canonicaler) all(out []byte) ([]byte, error) {
@@ -127,7 +127,7 @@ func (c *canonicaler) array(out []byte) ([]byte, error) {
 }
 
 // A member is one member of an object in the output: [start, end) holds
-// "name":value, the name being escaped in [start, name).
+// "name":value, and [start, name) the escaped name.
 type member struct{ start, name, end int }
 
 func (c *canonicaler) object(out []byte) ([]byte, error) {
@@ -199,7 +199,7 @@ func (c *canonicaler) order(out []byte, begin int, members []member) ([]byte, er
 	return append(out, '}'), nil
 }
 
-// compareNames compares two escaped names by the UTF-16 code units of what they say.
+// compareNames compares two escaped names by the UTF-16 code units of their unescaped form.
 func compareNames(a, b []byte) int {
 	if bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 && isASCII(a) && isASCII(b) {
 		return bytes.Compare(a, b)
@@ -211,7 +211,7 @@ func isASCII(s []byte) bool {
 	return !slices.ContainsFunc(s, func(b byte) bool { return b >= utf8.RuneSelf })
 }
 
-// units returns the UTF-16 of a name that str escaped.
+// units returns the UTF-16 of a name escaped by str.
 func units(escaped []byte) []uint16 {
 	var name string
 	quoted := slices.Concat([]byte{'"'}, escaped, []byte{'"'})

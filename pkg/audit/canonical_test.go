@@ -89,8 +89,8 @@ func TestCanonicalRefuses(t *testing.T) {
 	}
 }
 
-// FuzzCanonical compares with encoding/json: what is accepted is valid JSON with the
-// same meaning, and is its own canonical form.
+// FuzzCanonical compares with encoding/json: accepted text is valid JSON with the
+// same meaning, and its canonical form is a fixed point.
 func FuzzCanonical(f *testing.F) {
 	for _, seed := range []string{`{"b":[1,2.5e3,-0],"a":"\u00e9\ud83d\ude00\n"}`, `{"a":1,"a":2}`, `"\ud800"`, `[[[]]]`, `9007199254740993`, `1e-7`, "\"\x80\""} {
 		f.Add([]byte(seed))

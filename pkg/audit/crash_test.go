@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be the process that is killed.
+// TestMain lets the test binary act as the process that is killed.
 func TestMain(m *testing.M) {
 	if step := os.Getenv("AUDIT_TEST_CHILD"); step != "" {
 		if err := child(step, os.Getenv("AUDIT_TEST_LOG")); err != nil {
@@ -37,7 +37,7 @@ func child(step, path string) error {
 	if o.Signer, err = NewSigner(os.Getenv("AUDIT_TEST_KEY")); err != nil {
 		return err
 	}
-	// A write that passes the limit is cut short there, as on a full disk.
+	// A write beyond the limit is cut short there, as on a full disk.
 	if limit := map[string]uint64{"full": 5000, "full-at-once": 10}[step]; limit > 0 {
 		signal.Ignore(syscall.SIGXFSZ)
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
@@ -121,7 +121,7 @@ func startChild(t *testing.T, step string) (*exec.Cmd, *bufio.Scanner, string, *
 	return cmd, bufio.NewScanner(out), path, &stderr
 }
 
-// acknowledged reads all numbers that the child printed and waits for its end.
+// acknowledged reads all numbers that the child printed and waits for it to exit.
 func acknowledged(t *testing.T, cmd *exec.Cmd, out *bufio.Scanner) (int64, error) {
 	t.Helper()
 	count := int64(0)
@@ -134,7 +134,7 @@ func acknowledged(t *testing.T, cmd *exec.Cmd, out *bufio.Scanner) (int64, error
 	return count, cmd.Wait()
 }
 
-// wantAcknowledged checks that all that was acknowledged is in the signed part.
+// wantAcknowledged checks that every acknowledged entry is in the signed part.
 func wantAcknowledged(t *testing.T, path string, count int64) Summary {
 	t.Helper()
 	trust := Trust{Key: testSigner(t, "test.example").Key()}
@@ -208,7 +208,7 @@ func TestKilledAtRandom(t *testing.T) {
 	}
 }
 
-// TestNoRoom lets the kernel refuse the second half of a write.
+// TestNoRoom makes the kernel refuse the second half of a write.
 func TestNoRoom(t *testing.T) {
 	cmd, out, path, stderr := startChild(t, "full")
 	count, err := acknowledged(t, cmd, out)
@@ -220,7 +220,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestNoRoomAtOnce has none for the header: no half-made log stays behind.
+// TestNoRoomAtOnce has no room for the header: no partial log is left behind.
 func TestNoRoomAtOnce(t *testing.T) {
 	cmd, out, path, stderr := startChild(t, "full-at-once")
 	count, err := acknowledged(t, cmd, out)

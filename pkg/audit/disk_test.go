@@ -15,8 +15,8 @@ import (
 	"testing/iotest"
 )
 
-// asNobody calls f with a user's rights also when the tests run as root: on Linux a
-// thread's file access follows its fsuid, and root's capabilities go with it.
+// asNobody calls f with an ordinary user's rights even if the tests run as root: on Linux
+// a thread's file access follows its fsuid, which also drops root's file capabilities.
 func asNobody(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -51,7 +51,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// faulty fails as a disk does.
+// faulty fails like a disk.
 type faulty struct {
 	file
 	write, sync error
@@ -128,7 +128,7 @@ func TestReading(t *testing.T) {
 	wantVerify(t, err, CodeRead, 3, -1)
 }
 
-// endless yields one byte for ever.
+// endless yields one byte forever.
 type endless byte
 
 func (e endless) Read(p []byte) (int, error) {
@@ -154,7 +154,7 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// TestLargestEntry is as large as an entry can be, and one byte larger.
+// TestLargestEntry appends an entry of the maximum size, and one a byte larger.
 func TestLargestEntry(t *testing.T) {
 	overhead := len(leafOf("x", clock()(), []byte(`""`)))
 	l := create(t)

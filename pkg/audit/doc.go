@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit appends to, verifies and proves from a log that cannot be changed
-// unseen. It knows bytes only: what an entry means is its caller's affair.
+// Package audit appends to, verifies and proves entries of a tamper-evident log. It
+// handles only bytes: the meaning of an entry is up to the caller.
 //
 // # Format fumehood.audit/v1
 //
@@ -31,64 +31,64 @@
 //	sealed
 //
 // P is the number of bytes of the file before this checkpoint's line, H the base64
-// SHA-256 of those bytes. The last text line stands in the seal only.
+// SHA-256 of those bytes. Only the seal has the last text line.
 //
 // # Canonical JSON
 //
-// Canonical JSON is RFC 8785 (JCS): no white space; members sorted by the UTF-16
-// code units of their names; strings in valid UTF-8 with only \" \\ \b \f \n \r \t
-// and \u00xx (lower case, other characters below U+0020) escaped; numbers as
-// ECMAScript prints them. It is narrower in four things: a number without fraction
-// and exponent lies within ±(2⁵³−1), member names do not repeat, nesting is at most
-// 100 deep, and lone surrogates are invalid. Because control characters are always
-// escaped, no entry can hold or forge a line's end.
+// Canonical JSON is RFC 8785 (JCS): no white space; members sorted by the UTF-16 code
+// units of their names; strings in valid UTF-8 with only \" \\ \b \f \n \r \t and
+// \u00xx (lower case, other characters below U+0020) escaped; numbers as ECMAScript
+// prints them. It is narrower in four ways: a number without fraction and exponent
+// lies within ±(2⁵³−1), member names do not repeat, nesting is at most 100 deep, and
+// lone surrogates are invalid. Because control characters are always escaped, no entry
+// can contain or forge a line end.
 //
-// Append encodes Go values with encoding/json, which writes U+FFFD for what is not
-// UTF-8. Who must keep such bytes exactly puts them in as []byte.
+// Append encodes Go values with encoding/json, which writes U+FFFD for invalid UTF-8.
+// Callers that must keep such bytes exactly pass them as []byte.
 //
 // # What it promises
 //
 // Append returns after its entry and a checkpoint over it were written in one write
-// and reached the disk (fsync). So what was acknowledged is signed, and killing the
-// process at any moment leaves a log whose signed part holds every acknowledged
-// entry, followed by at most one torn, never acknowledged write. Verify tells the
-// ends of a log apart: sealed (complete), unsealed (ends after a checkpoint) and torn
-// (unsigned bytes after the last checkpoint). Every other departure from the format
-// is a VerifyError that names the first line that is wrong.
+// and reached the disk (fsync). So every acknowledged entry is signed, and killing the
+// process at any moment leaves a log whose signed part holds every acknowledged entry,
+// followed by at most one torn, never acknowledged write. Verify distinguishes how a
+// log ends: sealed (complete), unsealed (ends after a checkpoint) or torn (unsigned
+// bytes after the last checkpoint). Every other departure from the format is a
+// VerifyError that names the first wrong line.
 //
 // Without the private key no byte before the last checkpoint's end can be edited,
-// removed, added, repeated or moved without Verify finding it. A log can only be cut
-// short, which leaves it unsealed or torn, just as a crash does: the file alone
-// cannot tell whether a hand or a crash ended it. Whoever holds a later checkpoint
-// (the report carries the last one) can: give it as Trust.Checkpoint, and a log that
-// does not hold it is VerifyError "truncated" or "forked".
+// removed, added, repeated or moved without Verify detecting it. A log can only be
+// truncated, which leaves it unsealed or torn, just as a crash does: the file alone
+// cannot show whether a person or a crash ended it. Anyone who holds a later checkpoint
+// can find out (the report carries the last one): pass it as Trust.Checkpoint, and a
+// log that does not contain it is VerifyError "truncated" or "forked".
 //
 // # Errors
 //
-// What keeps a log from being written is a proposal.StopError: audit.exists,
-// audit.not-writable, audit.full, audit.locked, audit.origin, audit.key,
-// audit.entry (not JSON, or too large), audit.replaced (the file is not what this
-// process left), audit.broken (Open: it does not verify), audit.sealed and
-// audit.closed. Each kills its Log.
+// An error that prevents writing a log is a proposal.StopError: audit.exists,
+// audit.not-writable, audit.full, audit.locked, audit.origin, audit.key, audit.entry
+// (not JSON, or too large), audit.replaced (the file is not as this process left it),
+// audit.broken (Open: it does not verify), audit.sealed and audit.closed. Each one
+// makes its Log unusable.
 //
 // # What it does not protect against
 //
-// Who holds the private key, or controls the process while it writes, can write
-// anything. With an ephemeral key the log is only as good as the place where the
-// public key and the checkpoint were kept; with Trust.Key empty Verify believes the
-// header's key, so that a wholly new log is not told from the old. Nothing stops
-// deletion of the file. Time stamps are the writer's word. Entries hold untrusted
-// text, not made fit to be shown on a terminal.
+// Anyone who holds the private key, or controls the process while it writes, can write
+// anything. With an ephemeral key the log is only as trustworthy as the place where
+// the public key and the checkpoint were kept. With an empty Trust.Key, Verify trusts
+// the header's key, so a completely new log cannot be distinguished from the original.
+// Nothing prevents deletion of the file. The writer sets the time stamps; nothing
+// verifies them. Entries hold untrusted text that is not sanitized for a terminal.
 //
 // # Why
 //
-// Every checkpoint is signed, but Verify does not check every signature: at 50 µs
-// each that alone would allow 20,000 entries a second. H binds all bytes before a
+// Every checkpoint is signed, but Verify does not check every signature: at 50 µs each
+// that alone would limit it to 20,000 entries a second. H binds all bytes before a
 // checkpoint, earlier signatures included, so one valid signature vouches for
 // everything before it. Verify compares the root and H of every checkpoint with what
-// it computed itself, checks the signature of every 64th and of the last one, and
-// when anything is wrong checks those in between to find the first wrong line. A
-// checkpoint's own signature bytes are pinned by the next checkpoint's H, and those
-// of the last are checked; so the result is the same as if all had been checked.
-// A chain of H alone would suffice for that; the tree is for proofs of one entry.
+// it computed itself, and checks the signature of every 64th and of the last one. If
+// anything is wrong it checks those in between to find the first wrong line. A
+// checkpoint's own signature bytes are pinned by the next checkpoint's H, and those of
+// the last are checked; so the result is the same as if all had been checked. A chain
+// of H alone would suffice for that; the tree is for proofs of one entry.
 package audit

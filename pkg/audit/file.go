@@ -14,7 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A file is what a Log needs of its open file.
+// A file is what a Log needs from its open file.
 type file interface {
 	io.Writer
 	io.Closer
@@ -22,7 +22,7 @@ type file interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// createFile makes a new file that nobody else may read or append to.
+// createFile creates a new file that no other user may read or append to.
 func createFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -40,8 +40,7 @@ func createFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// discard closes a new file and removes it, unless its name belongs to another file by
-// now.
+// discard closes a new file and removes it, unless its name now belongs to another file.
 func discard(path string, f file) error {
 	made, err := f.Stat()
 	if named, gone := os.Lstat(path); err == nil && gone == nil && os.SameFile(made, named) {
@@ -67,7 +66,7 @@ func openFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// lock keeps a second fumehood from appending. It ends when the file is closed.
+// lock prevents a second fumehood from appending. Closing the file releases it.
 func lock(path string, f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
@@ -79,7 +78,7 @@ func lock(path string, f *os.File) error {
 	}
 }
 
-// syncDir makes the file's name last through a crash, not only its content.
+// syncDir makes the file's name durable across a crash, not only its content.
 func syncDir(path string) error {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -88,8 +87,8 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// unchanged checks that path still names the open file and that it is as long as
-// this process has left it.
+// unchanged checks that path still names the open file and that it is as long as this
+// process left it.
 func unchanged(path string, f file, size int64) error {
 	open, err := f.Stat()
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 // Schema names the format.
 const Schema = "fumehood.audit/v1"
 
-// MaxEntry is the most bytes that an entry's canonical JSON may have.
+// MaxEntry is the maximum size in bytes of an entry's canonical JSON.
 const MaxEntry = 8 << 20
 
-// maxLine leaves room for what surrounds an entry, or for any checkpoint.
+// maxLine leaves room for the rest of an entry's line, or for any checkpoint.
 const maxLine = MaxEntry + 1024
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
@@ -63,7 +63,7 @@ func parseHeader(line []byte) (header, note.Verifier, error) {
 	return h, v, nil
 }
 
-// parseKey reads a verifier key in its one spelling.
+// parseKey reads a verifier key and accepts only its canonical spelling.
 func parseKey(key string) (note.Verifier, error) {
 	v, err := note.NewVerifier(key)
 	if err != nil || !validName(v.Name()) {
@@ -79,14 +79,14 @@ func parseKey(key string) (note.Verifier, error) {
 	return v, nil
 }
 
-// An Entry is one entry of a log. Its Body is untrusted bytes to this package.
+// An Entry is one entry of a log. This package treats its Body as untrusted bytes.
 type Entry struct {
 	N    int64     // its number
-	Kind string    // the writer's word for what Body is
-	Time time.Time // the writer's word
+	Kind string    // the writer's name for the type of Body
+	Time time.Time // set by the writer, not verified
 	Body []byte    // canonical JSON
-	Leaf []byte    // canonical JSON of the whole entry: what the tree's leaf is the hash of
-	// Unsigned says that no checkpoint covers the entry: its write was torn and
+	Leaf []byte    // canonical JSON of the whole entry: the tree's leaf is its hash
+	// Unsigned reports that no checkpoint covers the entry: its write was torn and
 	// never acknowledged. It proves nothing.
 	Unsigned bool
 }
@@ -98,8 +98,8 @@ func leafOf(kind string, at time.Time, body []byte) []byte {
 	return fmt.Appendf(leaf, `,"kind":"%s","time":"%s"}`, kind, at.UTC().Format(timeLayout))
 }
 
-// parseLeaf takes apart canonical JSON that leafOf might have written. Neither kind
-// nor time can hold a quote, so the last ,"kind":" is the entry's own.
+// parseLeaf parses canonical JSON that leafOf might have written. Neither kind nor
+// time can contain a quote, so the last ,"kind":" is the entry's own.
 func parseLeaf(leaf []byte) (Entry, error) {
 	bad := fmt.Errorf("entry is not {body, kind, time}")
 	i := bytes.LastIndex(leaf, []byte(`,"kind":"`))
@@ -144,7 +144,7 @@ func parseEntryLine(line []byte) (leaf []byte, n int64, err error) {
 	return leaf, n, nil
 }
 
-// A checkpoint is what the note in a checkpoint line says.
+// A checkpoint is the content of the note in a checkpoint line.
 type checkpoint struct {
 	origin string
 	size   int64
@@ -154,7 +154,7 @@ type checkpoint struct {
 	sealed bool
 }
 
-// text is the signed text.
+// text returns the signed text.
 func (c checkpoint) text() string {
 	text := fmt.Sprintf("%s\n%d\n%s\nbytes %d %s\n", c.origin, c.size, c.root, c.bytes, c.digest)
 	if c.sealed {
@@ -185,7 +185,7 @@ func parseCheckpoint(text string) (c checkpoint, err error) {
 	return c, nil
 }
 
-// checkpointLine puts a note into a line. Nothing in it but newlines needs escaping.
+// checkpointLine formats a note as a line. Only its newlines need escaping.
 func checkpointLine(signed string) []byte {
 	return []byte(`{"checkpoint":"` + strings.ReplaceAll(signed, "\n", `\n`) + `"}`)
 }
@@ -198,6 +198,6 @@ func cutCheckpointLine(line []byte) (signed string, ok bool) {
 	return signed, ok1 && ok2 && !strings.ContainsAny(signed, "\"\\") && !strings.Contains(inner, "\n")
 }
 
-// signaturePrefix is what stands in a line between a checkpoint's text and the
+// signaturePrefix returns the text in a line between a checkpoint's text and the
 // base64 of its signature.
 func signaturePrefix(name string) string { return "\n— " + name + " " }

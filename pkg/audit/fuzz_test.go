@@ -10,9 +10,9 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// FuzzVerify reads hostile logs. Where Verify finds nothing wrong, the entries hash
-// to the root that was signed, computed by tlog and not by this package, and the
-// whole log is what a writer would write.
+// FuzzVerify reads hostile logs. If Verify finds nothing wrong, the entries hash to
+// the signed root, computed by tlog and not by this package, and the whole log is
+// what a writer would write.
 func FuzzVerify(f *testing.F) {
 	for _, v := range vectors(f) {
 		f.Add(v.data)
@@ -63,7 +63,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzCheckProof accepts no proof but those that Prove writes.
+// FuzzCheckProof checks that only proofs that Prove writes are accepted.
 func FuzzCheckProof(f *testing.F) {
 	data := memoryLog(f, "vectors.example/key", "vectors.example/log", vectorBodies(), true)
 	key := testSigner(f, "vectors.example/key").Key()

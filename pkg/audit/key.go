@@ -16,7 +16,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Signer signs checkpoints with one Ed25519 key. Printing it shows no secret.
+// A Signer signs checkpoints with one Ed25519 key. Printing it reveals no secret.
 type Signer struct {
 	signer note.Signer
 	key    string
@@ -29,7 +29,7 @@ func (s *Signer) Key() string { return s.key }
 func (s *Signer) String() string { return s.key }
 
 // NewSigner reads a signer key as sumdb/note's GenerateKey writes it. Only Ed25519
-// keys are read. The error does not quote the key.
+// keys are accepted. The error does not quote the key.
 func NewSigner(text string) (*Signer, error) {
 	signer, err := note.NewSigner(text)
 	if err != nil {
@@ -38,7 +38,7 @@ func NewSigner(text string) (*Signer, error) {
 	if !validName(signer.Name()) {
 		return nil, keyError("the signing key's name has characters that a log cannot hold", nil)
 	}
-	// PRIVATE+KEY+name+hash+base64, and base64 may hold a plus too.
+	// PRIVATE+KEY+name+hash+base64; base64 may contain a plus too.
 	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(text, "+", 5)[4])
 	if err != nil || len(seed) != 1+ed25519.SeedSize {
 		return nil, keyError("the signing key is malformed", nil)
@@ -72,7 +72,7 @@ func ReadSigner(path string) (*Signer, error) {
 	return NewSigner(strings.TrimSuffix(string(text), "\n"))
 }
 
-// EphemeralSigner returns a Signer whose private key exists in this process only.
+// EphemeralSigner returns a Signer whose private key exists only in this process.
 func EphemeralSigner(name string) (*Signer, error) {
 	if !validName(name) {
 		return nil, keyError(fmt.Sprintf("invalid key name %q", name), nil)

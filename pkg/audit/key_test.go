@@ -56,7 +56,7 @@ func TestReadSigner(t *testing.T) {
 	wantStop(t, err, "audit.key")
 }
 
-// TestSignerKeysWithPlus has keys whose base64 holds a plus.
+// TestSignerKeysWithPlus uses keys whose base64 contains a plus.
 func TestSignerKeysWithPlus(t *testing.T) {
 	found := 0
 	for i := range 100 {

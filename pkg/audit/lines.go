@@ -16,8 +16,8 @@ type lines struct {
 	buf []byte
 }
 
-// next returns the next line with its newline, or without at the end of the file,
-// where it is a line only if it has bytes. The line is good until the next call.
+// next returns the next line with its newline. At the end of the file a line without
+// a newline counts only if it has bytes. The line is valid until the next call.
 func (l *lines) next() ([]byte, error) {
 	l.buf = l.buf[:0]
 	for {

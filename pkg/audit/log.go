@@ -18,13 +18,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Options say how a log is made. The zero Options lack an Origin and are refused.
+// Options configure a log. The zero Options lack an Origin and are refused.
 type Options struct {
-	// Origin is the log's identity, best unique to the log, for example
+	// Origin is the log's identity, preferably unique to the log, for example
 	// "fumehood/OWNER/REPO/RUN". See the package comment for its characters.
 	Origin string
-	// Signer signs the checkpoints; nil makes an ephemeral one named like Origin,
-	// whose verifier key must then be kept elsewhere, for example in the report.
+	// Signer signs the checkpoints; nil makes an ephemeral one with Origin as its
+	// name. Its verifier key must then be kept elsewhere, for example in the report.
 	Signer *Signer
 	// Now is the clock of the time stamps; nil is time.Now.
 	Now func() time.Time
@@ -32,8 +32,8 @@ type Options struct {
 
 // A Log is an open log. Its methods may be called from several goroutines.
 //
-// The first error kills it: the error may have left bytes on disk that nobody can
-// vouch for, so every later call returns that error again and writes nothing.
+// The first error makes it unusable: the error may have left unverified bytes on
+// disk, so every later call returns that error again and writes nothing.
 type Log struct {
 	path   string
 	origin string
@@ -54,8 +54,8 @@ var (
 	errSealed = &proposal.StopError{Code: "audit.sealed", Message: "the audit log is sealed", Hint: "name a new file"}
 )
 
-// Create makes a new log with a signed checkpoint for no entries, and returns when
-// it is on disk. It refuses a path that exists, a dangling symlink included.
+// Create creates a new log with a signed checkpoint for no entries, and returns
+// when it is on disk. It refuses a path that exists, including a dangling symlink.
 func Create(path string, o Options) (*Log, error) {
 	l, err := newLog(path, o)
 	if err != nil {
@@ -109,11 +109,11 @@ func (l *Log) begin() error {
 	return nil
 }
 
-// Open verifies an existing, unsealed log as a whole and continues it. o.Origin and
+// Open verifies an entire existing, unsealed log and continues it. o.Origin and
 // o.Signer must be the log's own; an ephemeral log cannot be continued.
 //
-// A torn tail, never acknowledged, is cut off. The first new entry, of kind
-// "resumed", says where, how many bytes, and holds the first 64 KiB of them.
+// A torn tail, which was never acknowledged, is cut off. The first new entry, of
+// kind "resumed", records its offset and size, and holds its first 64 KiB.
 func Open(path string, o Options) (*Log, error) {
 	if o.Signer == nil {
 		return nil, keyError("an audit log is continued with the key that began it, and none was given", nil)
@@ -143,7 +143,7 @@ func (l *Log) Path() string { return l.path }
 // Origin returns the log's identity.
 func (l *Log) Origin() string { return l.origin }
 
-// Key returns the verifier key with which the log verifies.
+// Key returns the verifier key of the log.
 func (l *Log) Key() string { return l.signer.key }
 
 // Entries returns how many entries were acknowledged.
@@ -154,7 +154,7 @@ func (l *Log) Entries() int64 {
 }
 
 // Checkpoint returns the last acknowledged checkpoint, a signed note. A log that
-// does not hold it is not this log or was cut short.
+// does not contain it is another log or was truncated.
 func (l *Log) Checkpoint() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +163,7 @@ func (l *Log) Checkpoint() string {
 
 // Append adds one entry: v, as canonical JSON, under kind. When it returns without
 // error the entry and a checkpoint over it are on disk, and the entry's number is
-// returned. Only then may anything happen that must not go unrecorded.
+// returned. An action that must be recorded may happen only after that.
 func (l *Log) Append(kind string, v any) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +184,7 @@ func (l *Log) append(kind string, v any) error {
 	return l.write(line, after, false)
 }
 
-// next returns the line of a new entry and the tree that holds it.
+// next returns the line of a new entry and the tree that includes it.
 func (l *Log) next(kind string, v any) ([]byte, tree, error) {
 	body, err := encode(v)
 	if err != nil {
@@ -203,7 +203,7 @@ func (l *Log) next(kind string, v any) ([]byte, tree, error) {
 }
 
 // Seal ends the log: its last checkpoint says that nothing follows. It returns that
-// checkpoint. After Seal only Close, and the methods that read, may be called.
+// checkpoint. After Seal only Close and the reading methods may be called.
 func (l *Log) Seal() (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,7 +217,7 @@ func (l *Log) Seal() (string, error) {
 	return l.checkpoint, nil
 }
 
-// Close closes the file. A log that was not sealed stays unsealed.
+// Close closes the file. An unsealed log stays unsealed.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,8 +231,8 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// write puts lines and a checkpoint for after behind them on disk, in one write,
-// and takes note of the new state only when all of it has reached the disk.
+// write writes lines, followed by a checkpoint for after, to disk in one write. It
+// updates the state only when all of it has reached the disk.
 func (l *Log) write(lines []byte, after tree, sealed bool) error {
 	if err := unchanged(l.path, l.f, l.size); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (l *Log) write(lines []byte, after tree, sealed bool) error {
 	return nil
 }
 
-// sign returns lines with a checkpoint for after behind them, and its note.
+// sign returns lines followed by a checkpoint for after, and the checkpoint's note.
 func (l *Log) sign(lines []byte, after tree, sealed bool) (all []byte, signed string, err error) {
 	l.digest.Write(lines)
 	point := checkpoint{origin: l.origin, size: after.size, root: after.root(), bytes: l.size + int64(len(lines)), sealed: sealed}

@@ -24,7 +24,7 @@ import (
 
 const testOrigin = "fumehood.example/test"
 
-// testKey returns a fixed signer key, so that logs are the same byte for byte.
+// testKey returns a fixed signer key, so that logs are byte-for-byte reproducible.
 func testKey(name string) string {
 	seed := sha256.Sum256([]byte("fumehood test key " + name))
 	key, err := note.NewEd25519VerifierKey(name, ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey))
@@ -44,7 +44,7 @@ func testSigner(t testing.TB, name string) *Signer {
 	return s
 }
 
-// clock returns a clock that starts at a fixed time and ticks milliseconds.
+// clock returns a clock that starts at a fixed time and advances in milliseconds.
 func clock() func() time.Time {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return func() time.Time { now = now.Add(time.Millisecond); return now }
@@ -274,7 +274,7 @@ func TestReplacedBeneathFailsClosed(t *testing.T) {
 	}
 }
 
-// A log that could not be begun is removed, but not a file that has taken its name.
+// A log that could not be started is removed, but a file that has taken its name is not.
 func TestDiscard(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")

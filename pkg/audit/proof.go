@@ -16,15 +16,15 @@ import (
 
 const proofFirstLine = "c2sp.org/tlog-proof@v1"
 
-// MaxProof is the most bytes that a proof has.
+// MaxProof is the maximum size of a proof in bytes.
 const MaxProof = 2 * maxLine
 
-// ErrNoEntry says that a log holds no such signed entry.
+// ErrNoEntry means that a log has no such signed entry.
 var ErrNoEntry = errors.New("the log holds no such entry")
 
 // Find verifies a log and returns the numbers of the signed entries that match
 // accepts, in order. match sees bytes that are not yet verified, and must not keep
-// them; only after Find has returned without error do the numbers hold.
+// them; the numbers are valid only after Find returned without error.
 func Find(r io.Reader, trust Trust, match func(Entry) bool) ([]int64, Summary, error) {
 	var found []int64
 	sum, err := Scan(r, trust, func(e Entry) error {
@@ -41,9 +41,9 @@ func Find(r io.Reader, trust Trust, match func(Entry) bool) ([]int64, Summary, e
 
 // Prove verifies a log and returns a C2SP tlog-proof that entry n is in it: text
 // that holds the entry itself (as "extra"), its number, the inclusion proof and the
-// log's last checkpoint. It needs 64 bytes of memory an entry of the log.
+// log's last checkpoint. It needs 64 bytes of memory per entry of the log.
 //
-// An n that no checkpoint covers is ErrNoEntry.
+// If no checkpoint covers n, the error is ErrNoEntry.
 func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
 	var hashes storedHashes
 	var leaf []byte
@@ -102,8 +102,8 @@ func formatProof(leaf []byte, n int64, path tlog.RecordProof, signed string) []b
 	return b.Bytes()
 }
 
-// A Proved is what a valid proof shows: a log with this origin and at least Size
-// entries, sealed when Sealed, holds Entry, as the holder of the key has signed.
+// A Proved is the statement of a valid proof, signed by the holder of the key: a log
+// with this origin and at least Size entries, sealed if Sealed is set, contains Entry.
 type Proved struct {
 	Entry      Entry
 	Origin     string
@@ -112,8 +112,8 @@ type Proved struct {
 	Checkpoint string
 }
 
-// CheckProof checks a proof that Prove wrote against a verifier key, which must come
-// from elsewhere. It needs no log.
+// CheckProof checks a proof from Prove against a verifier key, which must come from
+// elsewhere. It does not need the log.
 func CheckProof(proof []byte, key string) (Proved, error) {
 	verifier, err := parseKey(key)
 	if err != nil {

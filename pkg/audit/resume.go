@@ -8,17 +8,17 @@ import (
 	"os"
 )
 
-// keepTorn is how much of a torn tail a "resumed" entry holds.
+// keepTorn is how many bytes of a torn tail a "resumed" entry holds.
 const keepTorn = 64 << 10
 
-// A resumed is the body of the entry that Open writes first.
+// A resumed is the body of the first entry that Open writes.
 type resumed struct {
 	Offset int64  `json:"torn_offset"` // of the first torn byte
 	Bytes  int64  `json:"torn_bytes"`  // 0: the log ended after a checkpoint
-	Head   []byte `json:"torn_head"`   // the first of them
+	Head   []byte `json:"torn_head"`   // the first torn bytes
 }
 
-// restore verifies the log in f and sets l to continue it behind its last checkpoint.
+// restore verifies the log in f and sets l to continue it after its last checkpoint.
 func (l *Log) restore(f *os.File) (resumed, error) {
 	v := newVerifier(f, Trust{Key: l.signer.key})
 	sum, err := v.run()
@@ -38,7 +38,7 @@ func (l *Log) restore(f *os.File) (resumed, error) {
 		if torn.Head, err = cutTail(f, sum); err != nil {
 			return torn, writeError(l.path, err)
 		}
-		// The verifier has hashed the torn tail too; read only what is left.
+		// The verifier has hashed the torn tail too; read only the rest.
 		v = newVerifier(io.NewSectionReader(f, 0, sum.SignedBytes), Trust{Key: l.signer.key})
 		if sum, err = v.run(); err != nil {
 			return torn, brokenError(l.path, err)
@@ -48,7 +48,7 @@ func (l *Log) restore(f *os.File) (resumed, error) {
 	return torn, nil
 }
 
-// cutTail removes the torn tail and returns its head.
+// cutTail removes the torn tail and returns its first bytes.
 func cutTail(f *os.File, sum Summary) ([]byte, error) {
 	head := make([]byte, min(sum.TornBytes, keepTorn))
 	if _, err := f.ReadAt(head, sum.SignedBytes); err != nil {

@@ -23,8 +23,8 @@ func reopen(t *testing.T, data []byte) (*Log, string, error) {
 	return l, path, err
 }
 
-// TestResumeAfterEveryCut continues a log that was cut anywhere. What was signed
-// stays, what was torn off is told, and the result is a whole log again.
+// TestResumeAfterEveryCut continues a log that was cut anywhere. Signed entries
+// stay, the torn part is recorded, and the result is a complete log again.
 func TestResumeAfterEveryCut(t *testing.T) {
 	whole := logOf(t, 2, false)
 	key := testSigner(t, "test.example").Key()

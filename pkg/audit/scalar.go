@@ -13,7 +13,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// str copies the string at c.at in its one canonical spelling.
+// str copies the string at c.at in its canonical spelling.
 func (c *canonicaler) str(out []byte) ([]byte, error) {
 	c.at++
 	out = append(out, '"')
@@ -130,7 +130,7 @@ func isDigits(s []byte) bool {
 var numberGrammar = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // canonicalNumber is Number::toString of ECMAScript for a JSON number, or false
-// where the number is malformed, infinite, or an integer that is not exact.
+// if the number is malformed, infinite, or an integer that is not exact.
 func canonicalNumber(token []byte) (string, bool) {
 	f, err := strconv.ParseFloat(string(token), 64)
 	if err != nil || !numberGrammar.Match(token) {

@@ -15,8 +15,8 @@ import (
 // signatureText is the length of the base64 of a key hash and a signature.
 const signatureText = (4 + 64 + 2) / 3 * 4
 
-// parseSignature reads what stands behind signaturePrefix in a line: base64 in its
-// one spelling, a newline and the line's end.
+// parseSignature reads the rest of a line after signaturePrefix: base64 in its
+// canonical spelling, a newline and the line's end.
 func parseSignature(rest []byte, keyHash uint32, signature *[64]byte) bool {
 	text, ok := bytes.CutSuffix(rest, []byte(`\n"}`))
 	if !ok || len(text) != signatureText {
@@ -31,8 +31,8 @@ func parseSignature(rest []byte, keyHash uint32, signature *[64]byte) bool {
 	return true
 }
 
-// check vouches for all pending checkpoints through the last one's signature, which
-// covers the lines of the others; only if it is wrong is the first wrong one sought.
+// check verifies all pending checkpoints through the last one's signature, which covers
+// the lines of the others. Only if it is wrong does check look for the first wrong one.
 func (v *verifier) check() error {
 	if n := len(v.pending); n == 0 || v.valid(v.pending[n-1]) {
 		v.pending = v.pending[:0]
@@ -57,7 +57,7 @@ func (v *verifier) first() error {
 
 func (v *verifier) valid(p pending) bool { return v.key.Verify(p.text, p.signature[:]) }
 
-// diagnose says why line is not the checkpoint that the lines before call for.
+// diagnose explains why line is not the checkpoint that the preceding lines require.
 func (v *verifier) diagnose(line []byte, want checkpoint) error {
 	signed, ok := cutCheckpointLine(line)
 	if !ok {
@@ -83,8 +83,8 @@ func (v *verifier) diagnose(line []byte, want checkpoint) error {
 	return v.before(got, want)
 }
 
-// before is the error for a genuine checkpoint that does not fit the line before it.
-// All lines before that one are vouched for by the checkpoint among them.
+// before returns the error for a genuine checkpoint that does not fit the line
+// before it. The checkpoint among the lines before that one vouches for all of them.
 func (v *verifier) before(got, want checkpoint) error {
 	e := &VerifyError{Line: v.sum.Lines, Offset: v.sum.SignedBytes, Entry: want.size - 1}
 	switch {
@@ -101,7 +101,7 @@ func (v *verifier) before(got, want checkpoint) error {
 var errSpelling = errors.New("note is not spelled as a log spells it")
 
 // openCheckpoint reads a signed note that holds one checkpoint and one signature, in
-// the one spelling that they have.
+// their canonical spelling.
 func openCheckpoint(signed string, key note.Verifier) (checkpoint, error) {
 	n, err := note.Open([]byte(signed), note.VerifierList(key))
 	if err != nil {
@@ -117,7 +117,7 @@ func openCheckpoint(signed string, key note.Verifier) (checkpoint, error) {
 	return parseCheckpoint(n.Text)
 }
 
-// end judges how the log ends.
+// end determines how the log ends.
 func (v *verifier) end() (State, error) {
 	if err := v.check(); err != nil {
 		return Broken, err
@@ -143,7 +143,7 @@ func (v *verifier) end() (State, error) {
 	return Unsealed, nil
 }
 
-// knownSeen checks that the log held the trusted checkpoint.
+// knownSeen checks that the log contained the trusted checkpoint.
 func (v *verifier) knownSeen() error {
 	if v.known == nil {
 		return nil

@@ -5,7 +5,7 @@ package audit
 import "golang.org/x/mod/sumdb/tlog"
 
 // A tree is the right edge of a Merkle tree: the roots of its complete subtrees,
-// largest first. It needs 32 bytes a level, however long the log is.
+// largest first. It needs 32 bytes per level, however long the log is.
 type tree struct {
 	size  int64
 	edges []tlog.Hash

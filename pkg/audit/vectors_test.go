@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write testdata/vectors anew")
 
 const vectorDir = "../../testdata/vectors"
 
-// A vector is one row of vectors.json; its README says what the fields mean.
+// A vector is one row of vectors.json; its README describes the fields.
 type vector struct {
 	File       string `json:"file"`
 	About      string `json:"about"`
@@ -34,13 +34,13 @@ type vector struct {
 	data []byte
 }
 
-// rows splits a log into its lines, newlines kept.
+// rows splits a log into its lines, keeping newlines.
 func rows(data []byte) [][]byte {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	return lines[:len(lines)-1]
 }
 
-// memoryLog writes bodies under a name's key without a file.
+// memoryLog creates a log of bodies in memory, signed with the key of keyName.
 func memoryLog(t testing.TB, keyName, origin string, bodies []any, seal bool) []byte {
 	t.Helper()
 	l, err := newLog("unused", Options{Origin: origin, Signer: testSigner(t, keyName), Now: clock()})
@@ -198,8 +198,8 @@ func vectors(t testing.TB) []vector {
 	}
 }
 
-// forgedTail is what somebody without the key can do best: everything is consistent
-// from entry 2 on, but for the signatures.
+// forgedTail is the best forgery possible without the key: everything is consistent from
+// entry 2 on, except for the signatures.
 func forgedTail(t testing.TB, keyName string, ls [][]byte) []byte {
 	good := memoryLog(t, keyName, "vectors.example/log", append(vectorBodies()[:2], "changed", "changed"), true)
 	lines := rows(good)
@@ -210,7 +210,7 @@ func forgedTail(t testing.TB, keyName string, ls [][]byte) []byte {
 	return bytes.Join(lines, nil)
 }
 
-// sealInstead seals a log of one entry directly behind that entry.
+// sealInstead seals a log of one entry directly after that entry.
 func sealInstead(t testing.TB, keyName, origin string, ls [][]byte) []byte {
 	l, err := newLog("unused", Options{Origin: origin, Signer: testSigner(t, keyName), Now: clock()})
 	if err != nil {
@@ -232,8 +232,8 @@ func sealInstead(t testing.TB, keyName, origin string, ls [][]byte) []byte {
 	return append(out, more...)
 }
 
-// TestVectors makes every vector anew and compares it with the file byte for byte,
-// then gives each file the verdict that the manifest demands.
+// TestVectors regenerates every vector and compares it with the file byte for byte, then
+// checks that each file gets the verdict in the manifest.
 func TestVectors(t *testing.T) {
 	made := vectors(t)
 	manifest, err := json.MarshalIndent(made, "", "  ")

@@ -4,7 +4,7 @@ package audit
 
 import "fmt"
 
-// A State says how a log ends. The zero State vouches for nothing.
+// A State is how a log ends. The zero State vouches for nothing.
 type State int
 
 // The states.
@@ -24,28 +24,28 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
-// MarshalText writes the state as String does.
+// MarshalText encodes the state as String does.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // A Trust is what the verifier knows from elsewhere, not from the log.
 type Trust struct {
-	// Key is the verifier key. "" believes the key in the log's header: then a log
-	// that was wholly made anew is not found out, and Summary.KeyTrusted is false.
+	// Key is the verifier key. "" trusts the key in the log's header: a
+	// completely new log is then not detected, and Summary.KeyTrusted is false.
 	Key string
-	// Checkpoint is a signed note of the log, for example from the report, or "".
-	// A log that does not hold it was cut short or forked.
+	// Checkpoint is a signed note of the log, for example from the report, or
+	// "". A log that does not contain it was truncated or forked.
 	Checkpoint string
 }
 
-// A Summary says what was found in a log. With an error its numbers say how far
+// A Summary describes a log. With an error its numbers show how far
 // verification came, and its State is Broken.
 type Summary struct {
 	State       State  `json:"state"`
 	Origin      string `json:"origin"`
-	Key         string `json:"key"`         // the header's, with which the log verifies
+	Key         string `json:"key"`         // the key in the header, with which the log verifies
 	KeyTrusted  bool   `json:"key_trusted"` // it is the one in Trust
 	Entries     int64  `json:"entries"`     // covered by Checkpoint
-	Checkpoint  string `json:"checkpoint"`  // the last one, a signed note; "" when there is none
+	Checkpoint  string `json:"checkpoint"`  // the last one, a signed note; "" if there is none
 	SignedBytes int64  `json:"signed_bytes"`
 	Lines       int64  `json:"lines"` // whole lines
 	// TornBytes follow the last checkpoint. Unsigned counts the whole entries
@@ -54,10 +54,10 @@ type Summary struct {
 	Unsigned  int64 `json:"unsigned_entries"`
 }
 
-// Complete reports whether the log is whole: it verifies and its seal is there.
+// Complete reports whether the log is whole: it verifies and is sealed.
 func (s Summary) Complete() bool { return s.State == Sealed }
 
-// String is one sentence for people. It quotes nothing from entries.
+// String returns one sentence for people. It quotes nothing from entries.
 func (s Summary) String() string {
 	switch s.State {
 	case Sealed:
@@ -76,11 +76,11 @@ const (
 	CodeRead       = "read"               // the log cannot be read
 	CodeHeader     = "header"             // the first line is not a header, or was changed
 	CodeKey        = "key"                // the key is malformed or not the trusted one
-	CodeLineLength = "line-too-long"      // a line is longer than any can be
-	CodeEntry      = "entry-malformed"    // a line that must be an entry is none, or is not canonical
+	CodeLineLength = "line-too-long"      // a line exceeds the maximum length
+	CodeEntry      = "entry-malformed"    // not an entry where one must be, or not canonical
 	CodeNumber     = "entry-number"       // an entry is missing, repeated or moved
-	CodeChanged    = "entry-changed"      // an entry is not the one that was signed
-	CodeCheckpoint = "checkpoint"         // a line that must be a checkpoint is none, or is out of place
+	CodeChanged    = "entry-changed"      // an entry differs from the one that was signed
+	CodeCheckpoint = "checkpoint"         // not a checkpoint where one must be, or misplaced
 	CodeSignature  = "signature"          // a checkpoint is not signed by the key, or was changed
 	CodeMissing    = "checkpoint-missing" // an entry is not followed by its checkpoint
 	CodeAfterSeal  = "after-seal"         // bytes follow the seal
@@ -88,11 +88,11 @@ const (
 	CodeForked     = "forked"             // the log has another history than the checkpoint in Trust
 )
 
-// A VerifyError says what is wrong first in a log, and where.
+// A VerifyError describes the first thing that is wrong in a log, and where it is.
 type VerifyError struct {
 	Code    string
 	Line    int64 // from 1
-	Entry   int64 // number of the entry it speaks of, -1 for none
+	Entry   int64 // number of the affected entry, -1 for none
 	Offset  int64 // of the line's first byte
 	Message string
 }

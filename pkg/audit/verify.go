@@ -15,22 +15,22 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Verify reads a whole log and says how it ends, or with a *VerifyError what is
-// wrong first. It needs memory for one line, not for the log.
+// Verify reads a whole log and reports how it ends, or with a *VerifyError what
+// is wrong first. It needs memory for one line, not for the log.
 //
 // A nil error alone does not mean complete: see Summary.State.
 func Verify(r io.Reader, trust Trust) (Summary, error) { return Scan(r, trust, nil) }
 
-// Scan is Verify, and hands each entry to each, a torn unsigned one included. What
-// each was given may be relied upon only when Scan has returned without error. An
-// error of each ends Scan and is returned. The slices in an Entry belong to each.
+// Scan is Verify, and passes each entry to each, including a torn unsigned one.
+// The entries are trustworthy only after Scan returned without error. An error of
+// each ends Scan and is returned. The slices in an Entry belong to each.
 func Scan(r io.Reader, trust Trust, each func(Entry) error) (Summary, error) {
 	v := newVerifier(r, trust)
 	v.each = each
 	return v.run()
 }
 
-// everyNth signature is checked on the way; see "Why" in the package comment.
+// Every everyNth signature is checked while reading; see "Why" in the package comment.
 const everyNth = 64
 
 // A verifier is the state of one pass over a log.
@@ -45,17 +45,17 @@ type verifier struct {
 	digest  hash.Hash // of all lines before the current one
 	offset  int64     // of the current line
 	scratch []byte
-	owed    bool  // the line before was an entry
+	owed    bool  // the previous line was an entry
 	last    Entry // that entry
 	pending []pending
 	known   []byte // the line of Trust.Checkpoint, until it was seen
 	newest  []byte // the line of the last checkpoint
 	sealed  bool
-	subject int64 // number of the entry that the current line speaks of, or -1
+	subject int64 // number of the entry that the current line concerns, or -1
 	sum     Summary
 }
 
-// pending is a checkpoint whose text is right and whose signature was not checked.
+// pending is a checkpoint whose text is correct and whose signature was not checked.
 type pending struct {
 	line, offset, entry int64
 	text                []byte
@@ -74,7 +74,7 @@ func (v *verifier) run() (Summary, error) {
 	state, err := v.walk()
 	v.sum.Checkpoint, _ = cutCheckpointLine(v.newest)
 	if err != nil {
-		// A signature not yet checked may show that something before was wrong.
+		// A signature not yet checked may show that an earlier line was wrong.
 		if earlier := v.first(); earlier != nil {
 			err = earlier
 		}
@@ -113,7 +113,7 @@ func (v *verifier) walk() (State, error) {
 	}
 }
 
-// wrong is an error at the current line.
+// wrong returns an error at the current line.
 func (v *verifier) wrong(code, format string, args ...any) error {
 	return &VerifyError{Code: code, Line: v.sum.Lines + 1, Entry: v.subject, Offset: v.offset, Message: fmt.Sprintf(format, args...)}
 }
@@ -176,8 +176,8 @@ func (v *verifier) readEntry(line []byte) error {
 	return nil
 }
 
-// readCheckpoint compares a line with the only text that it can have; what remains
-// is the signature.
+// readCheckpoint compares a line with the only valid text for it; the signature is
+// left to check.
 func (v *verifier) readCheckpoint(line []byte, sealed bool) error {
 	point := v.expected(sealed)
 	text := point.text()
@@ -206,7 +206,7 @@ func (v *verifier) expected(sealed bool) checkpoint {
 	return point
 }
 
-// accept takes note that everything up to and with line is in order.
+// accept records that everything up to and including line is valid.
 func (v *verifier) accept(line []byte, sealed bool) error {
 	v.sum.Entries, v.sum.SignedBytes = v.tree.size, v.offset+int64(len(line))+1
 	v.newest = append(v.newest[:0], line...)
@@ -217,7 +217,7 @@ func (v *verifier) accept(line []byte, sealed bool) error {
 	return v.deliver(false)
 }
 
-// deliver hands over the entry that the line before held, if it did.
+// deliver passes on the entry of the previous line, if it was one.
 func (v *verifier) deliver(unsigned bool) error {
 	owed := v.owed
 	v.owed = false

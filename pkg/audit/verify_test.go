@@ -22,8 +22,8 @@ func wantVerify(t testing.TB, err error, code string, line, entry int64) {
 	}
 }
 
-// TestCutAtEveryByte cuts a sealed log everywhere: it is never called complete, and
-// every entry whose line is whole is listed, in order, as signed or not.
+// TestCutAtEveryByte cuts a sealed log at every byte: it must never be reported as
+// complete, and every entry whose line is whole is listed, in order, as signed or not.
 func TestCutAtEveryByte(t *testing.T) {
 	whole := logOf(t, 4, true)
 	key := testSigner(t, "test.example").Key()
@@ -73,7 +73,7 @@ func TestCutAtEveryByte(t *testing.T) {
 }
 
 // TestFlipEveryByte changes each byte of a sealed log in several ways: none may
-// verify as sealed, and the line named is the changed one.
+// verify as sealed, and the reported line must be the changed one.
 func TestFlipEveryByte(t *testing.T) {
 	whole := logOf(t, 3, true)
 	key := testSigner(t, "test.example").Key()
@@ -99,7 +99,7 @@ func TestFlipEveryByte(t *testing.T) {
 	}
 }
 
-// places are those of a log's bytes that a test tries.
+// places returns the offsets in a log that a test tries.
 func places(t *testing.T, n int) []int {
 	t.Helper()
 	var all []int
@@ -109,7 +109,7 @@ func places(t *testing.T, n int) []int {
 	return sample.Of(t, all, 3, 31)
 }
 
-// TestRemoveOrInsertEveryByte does the same with one byte less and one more.
+// TestRemoveOrInsertEveryByte does the same with one byte removed and one added.
 func TestRemoveOrInsertEveryByte(t *testing.T) {
 	whole := logOf(t, 2, true)
 	key := testSigner(t, "test.example").Key()
@@ -130,7 +130,7 @@ func TestRemoveOrInsertEveryByte(t *testing.T) {
 // TestLinesMoved removes, repeats and swaps whole lines and pairs of lines.
 func TestLinesMoved(t *testing.T) {
 	lines := bytes.SplitAfter(logOf(t, 5, true), []byte("\n"))
-	lines = lines[:len(lines)-1] // what follows the last newline
+	lines = lines[:len(lines)-1] // the empty rest after the last newline
 	key := testSigner(t, "test.example").Key()
 	check := func(name string, changed [][]byte) {
 		sum, err := Verify(bytes.NewReader(bytes.Join(changed, nil)), Trust{Key: key})

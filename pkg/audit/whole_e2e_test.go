@@ -6,7 +6,8 @@ package audit
 
 import "testing"
 
-// With the tag e2e these tests try all of their cases: see pkg/internal/sample.
+// With the build tag e2e these tests try all of their cases: see
+// pkg/internal/sample.
 
 func TestWholeFlipEveryByte(t *testing.T)           { TestFlipEveryByte(t) }
 func TestWholeRemoveOrInsertEveryByte(t *testing.T) { TestRemoveOrInsertEveryByte(t) }

@@ -8,8 +8,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet"
 )
 
-// Analyze finds the commands in p, and reads the code that they carry. It is what a Gate
-// gives policy; parse.Analyze alone leaves the code out.
+// Analyze finds the commands in p, and analyzes the code that they contain. A Gate
+// passes this analysis to policy; parse.Analyze alone omits the code.
 func Analyze(p proposal.Proposal) proposal.Analysis {
 	a := parse.Analyze(p)
 	a.Snippets = snippet.Of(p, a)

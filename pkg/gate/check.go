@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
-// check refuses options that contradict each other or that cannot be meant.
+// check refuses options that contradict each other or make no sense.
 func (o Options) check() error {
 	for _, c := range o.Credentials {
 		if err := c.check(); err != nil {
@@ -39,7 +39,7 @@ func invalid(message, hint string) error {
 	return &proposal.StopError{Code: "gate.options", Message: message, Hint: hint}
 }
 
-// checkDecideOnly refuses what only a run has beside DecideOnly.
+// checkDecideOnly refuses DecideOnly together with options that only a run uses.
 func (o Options) checkDecideOnly() error {
 	runs := o.Artifacts+o.AuditFile+o.Runsc != "" || o.Signer != nil || len(o.Credentials)+len(o.MountsUnsafe)+len(o.Resolvers) > 0
 	if o.DecideOnly && runs {
@@ -48,8 +48,8 @@ func (o Options) checkDecideOnly() error {
 	return nil
 }
 
-// checkPolicies refuses two layers that replace the shipped policy, and an origin that
-// says another role than the layer has.
+// checkPolicies refuses two layers that replace the shipped policy, and an origin
+// whose role differs from the layer's.
 func (o Options) checkPolicies() error {
 	granting := 0
 	for _, p := range o.Policies {
@@ -71,7 +71,7 @@ var (
 	credentialHost = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?$`)
 )
 
-// check returns an error that does not repeat the value.
+// check returns an error that does not contain the value.
 func (c Credential) check() error {
 	const code, hint = "network.credential", "set Name, Host and Value; Path begins with a slash"
 	switch {
@@ -103,7 +103,7 @@ func mountError(text string, err error) error {
 		Hint: "for example ~/go/pkg/mod:/home/fumehood/go/pkg/mod (--mount, or Options.MountsUnsafe)", Err: err}
 }
 
-// bind resolves m, links of the source followed: the sandbox follows none.
+// bind resolves m, following links of the source: the sandbox follows none.
 func (m Mount) bind() (sandbox.Bind, error) {
 	abs, err := filepath.Abs(m.Source)
 	if err != nil {

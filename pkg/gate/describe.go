@@ -27,7 +27,7 @@ func InDirectory(p proposal.Plan, dir string) proposal.Plan {
 	return p
 }
 
-// describe is what the report says of a run of p.
+// describe returns what the report says about a run of p.
 func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 	origins, err := g.origins()
 	if err != nil {
@@ -46,7 +46,7 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 	return run, nil
 }
 
-// subject is what is known of a run of p before it begins.
+// subject returns what is known about a run of p before it begins.
 func (o Options) subject(p proposal.Plan) proposal.Run {
 	s := o.Subject
 	return proposal.Run{
@@ -56,7 +56,7 @@ func (o Options) subject(p proposal.Plan) proposal.Run {
 	}
 }
 
-// origins says where each layer came from, the shipped policy first.
+// origins returns the origin of each layer, the shipped policy first.
 func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
 	var all []proposal.PolicyOrigin
 	if !slices.ContainsFunc(g.o.Policies, func(p Policy) bool { return p.Layer.Role == policy.Grants }) {
@@ -77,7 +77,7 @@ func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
 	return all, nil
 }
 
-// networkWords say what holds whatever policy decides about p.
+// networkWords describe what applies whatever policy decides about p.
 func networkWords(p proposal.Plan) string {
 	for _, q := range p.Proposals {
 		if len(q.Network) > 0 {
@@ -94,7 +94,7 @@ func mode(observe bool) string {
 	return "enforce"
 }
 
-// unenforced says what the Unsafe options weaken.
+// unenforced returns what the Unsafe options weaken.
 func (o Options) unenforced() []string {
 	list := []string{}
 	if o.ObserveUnsafe {
@@ -111,7 +111,7 @@ func (o Options) unenforced() []string {
 
 const modulePath = "github.com/fumehood/fumehood"
 
-// version is o.Version, or fumehood's module version in this program.
+// version returns o.Version, or fumehood's module version in this program.
 func (o Options) version() string {
 	info, ok := debug.ReadBuildInfo()
 	if o.Version != "" || !ok {

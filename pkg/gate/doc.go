@@ -10,21 +10,21 @@
 //   - commands see the host's tools, read-only, and the workspace under an overlay; no
 //     credential, no variable of the caller's environment and no network;
 //   - git ignores configuration with which a repository could run a program;
-//   - what commands do is observed, and everything that leaves passes the redactor;
+//   - commands are observed, and everything that leaves passes the redactor;
 //   - a signed audit log, in a new directory, has each decision before it takes effect.
 //
-// No field that is empty or nil opens something. A field that weakens what holds ends in
-// Unsafe, and what it weakens is in the report's Run.Unenforced.
+// An empty or nil field never grants anything. A field that weakens protection has a
+// name that ends in Unsafe, and the report's Run.Unenforced lists what it weakens.
 //
 // Embedders write one line at the start of main, because the network gateway is this
-// program in a process of its own:
+// program in a separate process:
 //
 //	if code, is := gate.Helper(); is {
 //		os.Exit(code)
 //	}
 //
-// Without that line commands that policy granted a host do not run.
+// Without that line, commands to which policy granted a host do not run.
 //
-// Running needs Linux and root; see Privileged. The package does not protect one command
-// of a run from another, and not against a hole in gVisor.
+// Running needs Linux and root; see Privileged. The package does not protect the commands
+// of a run from each other, and does not protect against a vulnerability in gVisor.
 package gate

@@ -14,7 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// TestEmbed builds a program of a module of its own and runs it: main has at most 20 lines.
+// TestEmbed builds a program in a separate module and runs it: main has at most 20 lines.
 func TestEmbed(t *testing.T) {
 	installtest.Runsc(t)
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func copyFile(t *testing.T, from, dir string) string {
 	return string(data)
 }
 
-// command runs a command in dir, which takes no module from elsewhere.
+// command runs a command in dir, without downloading modules.
 func command(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

@@ -25,8 +25,8 @@ proposals:
   - {id: leak, run: make -s leak}
 `
 
-// Run a plan. Two proposals are denied before anything runs; in the third, make may
-// start, and the curl that it starts may not; of the fourth, the key is redacted.
+// Run a plan. Two proposals are denied before anything runs. In the third, make may start,
+// but the curl that it starts may not. In the output of the fourth, the key is redacted.
 func ExampleGate_Run() {
 	ctx := context.Background()
 	p, problems := plan.Decode([]byte(document), "plan.yaml")
@@ -58,8 +58,8 @@ func ExampleGate_Run() {
 	// [redacted github-pat]
 }
 
-// A session: proposals that come one after the other. What a command leaves in the
-// workspace is there for the next.
+// A session: proposals that come one after the other. Files that a command leaves
+// in the workspace are there for the next.
 func ExampleGate_Open() {
 	ctx := context.Background()
 	g, err := gate.New(ctx, gate.Options{Workspace: "testdata/project"})
@@ -91,7 +91,7 @@ func ExampleGate_Open() {
 	// 2 succeeded, 1 denied, <nil>
 }
 
-// Decide only. No root and no sandbox are needed.
+// Decide only. This needs neither root nor a sandbox.
 func ExampleGate_Check() {
 	ctx := context.Background()
 	p, problems := plan.Decode([]byte(document), "plan.yaml")
@@ -117,7 +117,7 @@ func ExampleGate_Check() {
 	// leak allow
 }
 
-// Add a policy directory. It may deny, ask and lower limits, and not allow more.
+// Add a policy directory. It may deny, ask and lower limits, but not allow more.
 func ExampleOptions_policies() {
 	ctx := context.Background()
 	layer, origin, err := source.Read(ctx, "testdata/policy", source.Options{})

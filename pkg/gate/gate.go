@@ -19,31 +19,31 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
-// A Gate decides plans and runs what is allowed. Its methods may be called from several
-// goroutines; runs happen one at a time.
+// A Gate decides plans and runs what is allowed. Its methods are safe for concurrent
+// use; runs happen one at a time.
 type Gate struct {
 	o        Options
 	redactor *outlet.Outlet
 	engine   *policy.Engine
 	root     rootfs.Root
 	runsc    install.Runsc
-	sandbox  sandbox.Options // without what belongs to one run
+	sandbox  sandbox.Options // without the parts that belong to one run
 
 	running sync.Mutex // held for a whole run
 
 	mu       sync.Mutex
 	closed   bool
-	session  *Session // that is open
+	session  *Session // the open session
 	warnings []string
 	left     []string
 }
 
 // New returns a Gate that is ready to run: the policy is compiled, and root, the
-// workspace and fumehood-runsc are there. Without an installed fumehood-runsc it builds
-// one, which takes a minute. Close must be called.
+// workspace and fumehood-runsc are available. Without an installed fumehood-runsc it
+// builds one, which takes a minute. Close must be called.
 //
 // Its error is a *proposal.StopError: options that contradict each other (gate.options),
-// a policy that does not compile, or what this host lacks.
+// a policy that does not compile, or something that this host lacks.
 func New(ctx context.Context, o Options) (*Gate, error) {
 	o.Workspace = cmp.Or(o.Workspace, ".")
 	if err := o.check(); err != nil {
@@ -75,8 +75,8 @@ func (g *Gate) load(ctx context.Context) (err error) {
 	return err
 }
 
-// prepare compiles the policy while fumehood-runsc is verified or built. On every return
-// the build has ended: what it did not finish is removed.
+// prepare compiles the policy while fumehood-runsc is verified or built. The build has
+// ended on every return, and an unfinished build is removed.
 func (g *Gate) prepare(ctx context.Context) error {
 	if err := Privileged(); err != nil {
 		return err
@@ -122,8 +122,8 @@ func (g *Gate) sandboxOptions() (sandbox.Options, error) {
 	return o, err
 }
 
-// Check decides every proposal of plan and runs nothing. The Records have the plan's own
-// text, not redacted. With an error every Record is denied.
+// Check decides every proposal of plan and runs nothing. The Records contain the plan's
+// own text, not redacted. With an error every Record is denied.
 func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
 	if err := g.usable(); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 	return records, err
 }
 
-// usable refuses a Gate that was closed.
+// usable returns an error if the Gate is closed.
 func (g *Gate) usable() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,8 +147,8 @@ func (g *Gate) usable() error {
 	return nil
 }
 
-// Close closes an open session, waits for a run to end, and refuses what comes later.
-// What runs have left on purpose, see Files, stays.
+// Close closes an open session, waits for a run to end, and refuses later calls. Files
+// that runs keep on purpose, see Files, stay.
 func (g *Gate) Close() error {
 	g.mu.Lock()
 	session := g.session
@@ -164,8 +164,8 @@ func (g *Gate) Close() error {
 	return nil
 }
 
-// Warnings returns what happened in runs and checks that did not stop them, one line
-// each: what a policy layer says without effect, and files that could not be removed.
+// Warnings returns the problems in runs and checks that did not stop them, one line each:
+// statements of a policy layer that have no effect, and files that could not be removed.
 func (g *Gate) Warnings() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -178,8 +178,8 @@ func (g *Gate) warn(texts ...string) {
 	g.warnings = append(g.warnings, texts...)
 }
 
-// Files returns the paths that runs have made on the host: artifacts and logs, also of
-// runs that stopped early.
+// Files returns the paths that runs have created on the host: artifacts and logs,
+// including those of runs that stopped early.
 func (g *Gate) Files() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// TestMain leaves nothing of the examples' runs behind.
+// TestMain removes everything that the runs of the examples leave.
 func TestMain(m *testing.M) {
 	if code, is := gate.Helper(); is {
 		os.Exit(code)
@@ -49,8 +49,8 @@ func decode(t testing.TB, document string) proposal.Plan {
 	return p
 }
 
-// closed is what TestClosed runs beside the example's document: the caller's variables,
-// a way out, git's configuration, and a file of the host.
+// closed is what TestClosed runs in addition to the example's document: the caller's
+// variables, a way out, git's configuration, and a file of the host.
 const closed = document + `
   - {id: environment, run: make -s stolen}
   - {id: network, run: cat /proc/net/route}
@@ -58,7 +58,7 @@ const closed = document + `
   - {id: host, run: cat /etc/shadow}
 `
 
-// Every default is closed: the package's promise about the zero Options.
+// Every default is closed, as the package comment promises for the zero Options.
 func TestClosed(t *testing.T) {
 	installtest.Runsc(t)
 	t.Setenv("CANARY", "canary-0b5e77aa")
@@ -96,8 +96,8 @@ func TestClosed(t *testing.T) {
 	checkAudit(t, g, report)
 }
 
-// checkFetch: the programs of a command are recorded, and the one that policy knows no
-// rule for was refused.
+// checkFetch checks that the programs of a command are recorded, and that the one
+// without a rule in policy was refused.
 func checkFetch(t *testing.T, r *proposal.Result) {
 	t.Helper()
 	if r == nil || r.Succeeded() || r.Observations == nil || !r.Observations.Complete {
@@ -113,7 +113,7 @@ func checkFetch(t *testing.T, r *proposal.Result) {
 	}
 }
 
-// checkLeak: the key is in nothing that the run left.
+// checkLeak checks that the key is in nothing that the run left.
 func checkLeak(t *testing.T, report proposal.Report, r *proposal.Result) {
 	t.Helper()
 	if r == nil || string(r.Stdout.Head) != "[redacted github-pat]\n" || len(r.Stdout.Redacted) != 1 {
@@ -134,7 +134,7 @@ func checkLeak(t *testing.T, report proposal.Report, r *proposal.Result) {
 	}
 }
 
-// checkAudit: the log is sealed, and verifies with what the report says of it.
+// checkAudit checks that the log is sealed, and verifies with the data in the report.
 func checkAudit(t *testing.T, g *gate.Gate, report proposal.Report) {
 	t.Helper()
 	f, err := os.Open(report.Audit.File)
@@ -151,7 +151,7 @@ func checkAudit(t *testing.T, g *gate.Gate, report proposal.Report) {
 	}
 }
 
-// What weakens is in the report.
+// Weakened protection is in the report.
 func TestUnsafeIsReported(t *testing.T) {
 	installtest.Runsc(t)
 	o := gate.Options{Workspace: "testdata/project", ObserveUnsafe: true, MountsUnsafe: []gate.Mount{{Source: "testdata/policy", Target: "/seen"}}}
@@ -165,13 +165,13 @@ func TestUnsafeIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := g.Run(t.Context(), p) // a gate runs one plan after the other, each with its log
+	report, err := g.Run(t.Context(), p) // a gate runs one plan at a time, each with its own log
 	if err != nil || report.Run.ID == first.Run.ID || report.Audit.File == first.Audit.File || len(report.Run.Unenforced) != 2 || report.Run.Mode != "observe" || report.Records[0].Decision.Effect == proposal.Allow {
 		t.Errorf("%v: %+v", err, report)
 	}
 }
 
-// Contradictions and what cannot be meant are refused by a code, before anything begins.
+// Contradictory and senseless options are refused with a code, before anything begins.
 func TestRefused(t *testing.T) {
 	granting := gate.Policy{Layer: policy.Layer{Name: "x", Role: policy.Grants}}
 	for name, test := range map[string]struct {

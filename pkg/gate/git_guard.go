@@ -7,17 +7,17 @@ package gate
 import "fmt"
 
 // guardedConfig is git configuration that a repository must not change for commands
-// that run none of its code. What names a program with a name of its own (textconv,
-// clean and smudge filters, merge drivers) and diff.external, which cannot be emptied,
-// is not here: git finds it, and fumehood.exec refuses the program.
+// that run none of its code. It omits settings that name a program under an arbitrary
+// key (textconv, clean and smudge filters, merge drivers), and diff.external, which
+// cannot be emptied: git reads those, and fumehood.exec refuses the program.
 var guardedConfig = [][2]string{
 	{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}, {"core.pager", "cat"}, {"core.editor", "false"}, {"sequence.editor", "false"},
 	{"core.sshCommand", "ssh"}, {"core.askPass", ""}, {"core.gitProxy", "none"}, {"credential.helper", ""}, {"protocol.ext.allow", "never"},
 	{"safe.bareRepository", "explicit"}, {"log.showSignature", "false"}, {"commit.gpgSign", "false"}, {"tag.gpgSign", "false"},
 }
 
-// gitGuard are the variables that give guardedConfig to git. They are stronger than
-// any file, and weaker only than git -c, of which policy allows what is harmless.
+// gitGuard returns the variables that pass guardedConfig to git. They override every
+// file. Only git -c overrides them, and policy allows only its harmless uses.
 func gitGuard() map[string]string {
 	vars := map[string]string{"GIT_CONFIG_COUNT": fmt.Sprint(len(guardedConfig))}
 	for i, c := range guardedConfig {

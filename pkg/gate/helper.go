@@ -12,11 +12,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// helped says that this program's main called Helper. Without it the gateway's process
-// would be another run of the whole program, as root.
+// helped reports that this program's main called Helper. Without the call, the
+// gateway's process would be another run of the whole program, as root.
 var helped atomic.Bool
 
-// Helper runs the network gateway when this process was started as one, and returns its
+// Helper runs the network gateway if this process was started as one, and returns its
 // exit code and true; the program must then exit with that code. Otherwise it returns
 // false at once. Call it first in main, before flags are read and files are opened.
 func Helper() (code int, is bool) {
@@ -27,7 +27,7 @@ func Helper() (code int, is bool) {
 	return egress.Main(os.Stderr), true
 }
 
-// gatewayArgv returns how the gateway's process is started.
+// gatewayArgv returns the command that starts the gateway's process.
 func gatewayArgv(o Options) ([]string, error) {
 	if len(o.Gateway) > 0 {
 		return o.Gateway, nil

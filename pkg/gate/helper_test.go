@@ -10,7 +10,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A program that forgets Helper is not started a second time.
+// A program that does not call Helper is not started a second time.
 func TestHelperForgotten(t *testing.T) {
 	was := helped.Swap(false)
 	defer helped.Store(was)

@@ -21,12 +21,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// sessionIn makes this test's process a caller of a session whose files are below a
-// directory.
+// sessionIn makes this test's process the caller of a session whose files are in a directory.
 const sessionIn = "FUMEHOOD_TEST_SESSION"
 
-// sessionLines are the log's lines of killedSession: origin and key, then two for each of
-// run, two transfers, three decisions, three starts, three results and end, and the seal.
+// sessionLines is the number of log lines of killedSession: origin and key, then two for each
+// of run, two transfers, three decisions, three starts, three results and end, and the seal.
 const sessionLines = 2 + 2*(1+2+3+3+3+1) + 1
 
 func killedSession(dir string) int {
@@ -57,7 +56,7 @@ func killedSession(dir string) int {
 }
 
 // THREATS 30, for sessions: the caller's process is killed at every step. The log verifies
-// up to a marked end, nothing that ran is missing from it, and nothing runs on.
+// up to a marked end, everything that ran is in it, and nothing keeps running.
 func TestSessionKilled(t *testing.T) {
 	installtest.Runsc(t)
 	var steps []int
@@ -77,7 +76,7 @@ func TestSessionKilled(t *testing.T) {
 	}
 }
 
-// killAt kills a session's process as soon as its log has so many lines.
+// killAt kills a session's process as soon as its log has the given number of lines.
 func killAt(t *testing.T, dir string, lines int) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")

@@ -28,8 +28,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
-// A network is a run's way out: it is made when a command that will run was granted a
-// host, before the sandbox is, whose options it completes.
+// A network is the network access of one run. It is created if a command that will run
+// was granted a host, before the sandbox, whose options it completes.
 type network struct {
 	o        Options
 	engine   *policy.Engine
@@ -37,7 +37,7 @@ type network struct {
 	sandbox  *sandbox.Options
 
 	gateway *egress.Gateway
-	dir     string // what the sandbox is shown of it
+	dir     string // the part of it that the sandbox sees
 }
 
 // Open starts the gateway.
@@ -57,7 +57,7 @@ func (n *network) Open(ctx context.Context, granted []string) error {
 	return n.show(registries, o.Roots)
 }
 
-// registriesOf returns where the named registries are.
+// registriesOf returns the locations of the named registries.
 func (o Options) registriesOf(ctx context.Context, granted []string) ([]registry.Registry, error) {
 	if o.Registries == nil {
 		return registry.Discover(ctx, granted)
@@ -95,12 +95,12 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 	}, nil
 }
 
-// Begin opens the way for one command.
+// Begin opens network access for one command.
 func (n *network) Begin(ctx context.Context, x proposal.Execution) error {
 	return n.gateway.Begin(ctx, x)
 }
 
-// End cuts what the command has left open.
+// End closes the command's open connections.
 func (n *network) End() error { return n.gateway.End() }
 
 // close ends the gateway, if there is one.
@@ -111,18 +111,17 @@ func (n *network) close() error {
 	return errors.Join(n.gateway.Close(), os.RemoveAll(n.dir))
 }
 
-// bundles are where programs look for the certificates that they trust.
+// bundles are the paths where programs look for trusted certificates.
 var bundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}
 
-// trusting are the variables that name such a file to tools which have files of
-// their own.
+// trusting are the variables that name such a file for tools which have their own files.
 var trusting = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
 	"CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "npm_config_cafile", "BUNDLE_SSL_CA_CERT", "DENO_CERT", "NIX_SSL_CERT_FILE"}
 
 const bundleInside = "/etc/fumehood/ca-certificates.crt"
 
-// show completes the sandbox: its devices, who answers for names, whom to trust, and
-// where the registries are.
+// show completes the sandbox's options: its network devices, name servers, trusted
+// certificates, and the locations of the registries.
 func (n *network) show(registries []registry.Registry, roots string) error {
 	o := n.sandbox
 	o.Netns = n.gateway.Path()
@@ -145,7 +144,7 @@ func (n *network) show(registries []registry.Registry, roots string) error {
 	return n.showBundles(trusted)
 }
 
-// lay puts a registry's files into HOME or the root file system.
+// lay adds a registry's files to HOME or the root file system.
 func (n *network) lay(files []registry.File) {
 	if n.sandbox.Home == nil {
 		n.sandbox.Home = map[string]string{}
@@ -159,10 +158,10 @@ func (n *network) lay(files []registry.File) {
 	}
 }
 
-// offline are the variables that keep a tool from the network where it has none.
+// offline are the variables that keep a tool off the network if it has none.
 var offline = map[string][]string{"go": {"GOPROXY"}, "crates": {"CARGO_NET_OFFLINE"}}
 
-// showBundles lays the bundle over those of the root file system, and over Java's.
+// showBundles mounts the bundle over those of the root file system, and over Java's.
 func (n *network) showBundles(trusted []byte) error {
 	var err error
 	if n.dir, err = os.MkdirTemp("", "fumehood-"); err != nil {
@@ -176,7 +175,7 @@ func (n *network) showBundles(trusted []byte) error {
 		n.cover(javaTruststores(), "cacerts", truststore(trusted)))
 }
 
-// cover lays a file over those of the root file system that are there.
+// cover mounts a file over those of the root file system that exist.
 func (n *network) cover(paths []string, name string, content []byte) error {
 	file := filepath.Join(n.dir, name)
 	if err := os.WriteFile(file, content, 0o644); err != nil {
@@ -190,8 +189,8 @@ func (n *network) cover(paths []string, name string, content []byte) error {
 	return nil
 }
 
-// shown reports whether the root file system has a plain file at path, in a folder that
-// is bound.
+// shown reports whether the root file system has a regular file at path, in a directory
+// that is bound.
 func (n *network) shown(path string) bool {
 	for _, b := range n.sandbox.Binds {
 		if rest, ok := strings.CutPrefix(path, b.Target+"/"); ok {
@@ -202,7 +201,7 @@ func (n *network) shown(path string) bool {
 	return false
 }
 
-// rootCertificates are those that the operator's own tools trust.
+// rootCertificates returns the certificates that the operator's own tools trust.
 func rootCertificates() (string, error) {
 	paths := bundles
 	if file := os.Getenv("SSL_CERT_FILE"); file != "" {
@@ -229,7 +228,7 @@ func (o Options) upstream() (names.Upstream, error) {
 }
 
 // credentialsFor returns o's credentials and those in the registries' own configuration.
-// Each of o's has a placeholder in env, under the variable's name.
+// Each of o's gets a placeholder in env, under the variable's name.
 func (o Options) credentialsFor(registries []registry.Registry, env map[string]string) []wire.Credential {
 	var list []wire.Credential
 	for _, r := range registries {
@@ -245,7 +244,7 @@ func (o Options) credentialsFor(registries []registry.Registry, env map[string]s
 	return list
 }
 
-// wire returns c as the gateway takes it, with a new placeholder.
+// wire returns c in the gateway's form, with a new placeholder.
 func (c Credential) wire() wire.Credential {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // crypto/rand never fails
@@ -253,15 +252,15 @@ func (c Credential) wire() wire.Credential {
 		Placeholder: "fumehood-" + hex.EncodeToString(b[:]), Value: c.Value}
 }
 
-// credited says that a credential is put on what is sent to x, for which TLS has to end
-// at the gateway. Policy may be stricter, not laxer.
+// credited reports whether a credential is added to requests to x, which requires that
+// TLS ends at the gateway. Policy may be stricter, but not more permissive.
 func credited(credentials []wire.Credential, x proposal.Egress) bool {
 	return slices.ContainsFunc(credentials, func(c wire.Credential) bool {
 		return c.Host == x.Name && x.Port == 443 || c.Host == x.Destination()
 	})
 }
 
-// hostOf is a credential's host as the gateway takes it.
+// hostOf returns a credential's host in the gateway's form.
 func hostOf(c registry.Credential) string {
 	if c.Port == 443 || c.Port == 0 {
 		return c.Host

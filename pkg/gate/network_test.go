@@ -29,8 +29,8 @@ proposals:
   - {id: variable, run: make -s token, network: [api.example]}
 `
 
-// The gateway is this program in a process of its own, which TestMain's line makes
-// possible. A credential is a placeholder inside, and its value is nowhere.
+// The gateway is this program in a separate process, which the line in TestMain
+// makes possible. Inside, a credential is a placeholder, and its value is nowhere.
 func TestNetwork(t *testing.T) {
 	installtest.Runsc(t)
 	const secret = "Bearer 5ccb7d0c-value"

@@ -15,7 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A place is where one run leaves its files.
+// A place holds the paths for the files of one run.
 type place struct{ artifacts, audit string }
 
 func runID() string {
@@ -24,8 +24,8 @@ func runID() string {
 	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
 }
 
-// newPlace makes the artifacts directory. It must be new: what another run left there is
-// never taken for this one's.
+// newPlace creates the artifacts directory. It must be new, so that another run's files
+// are never taken for this one's.
 func newPlace(o Options, id string) (place, error) {
 	p := place{o.Artifacts, o.AuditFile}
 	if p.artifacts == "" {
@@ -47,7 +47,7 @@ func newPlace(o Options, id string) (place, error) {
 	return p, nil
 }
 
-// stateHome is the user's state directory.
+// stateHome returns the user's state directory.
 func stateHome() (string, error) {
 	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
 		return state, nil

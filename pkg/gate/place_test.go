@@ -10,7 +10,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An account that is nowhere has no home, and then the error says what to do.
+// An account without a home directory gets an error that says what to do.
 func TestNoPlaceForArtifacts(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("XDG_STATE_HOME", "")

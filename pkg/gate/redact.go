@@ -12,13 +12,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// NewRedactor returns what redacts o's Masks and Credentials, and what looks like a
-// secret, for text that is printed before or beside a Gate. It asks no policy.
+// NewRedactor returns a redactor for o's Masks and Credentials, and for text that looks
+// like a secret, for use before or outside a Gate. It does not ask policy.
 func NewRedactor(o Options) (*outlet.Outlet, error) {
 	return outlet.New(outlet.Options{Masks: o.masks()})
 }
 
-// masks are the values that never leave: o.Masks and those of the credentials.
+// masks returns the values that must never leave: o.Masks and those of the credentials.
 func (o Options) masks() []outlet.Mask {
 	masks := append([]outlet.Mask(nil), o.Masks...)
 	for _, c := range o.Credentials {
@@ -32,8 +32,8 @@ func (o Options) masks() []outlet.Mask {
 	return masks
 }
 
-// credentialParts are the parts of a header's value that are as good as the whole: what
-// follows the scheme, and the password in it.
+// credentialParts returns the parts of a header's value that are as sensitive as the
+// whole: the part after the scheme, and the password in it.
 func credentialParts(value string) []string {
 	scheme, token, ok := strings.Cut(value, " ")
 	if !ok {
@@ -47,7 +47,8 @@ func credentialParts(value string) []string {
 	return parts
 }
 
-// redacted is err as it may be shown: what stopped a run may quote what the run held.
+// redacted returns err in a form that may be shown: the cause of a stop may quote the
+// run's data.
 func (g *Gate) redacted(err error) error {
 	f := proposal.FailureOf(err)
 	if f == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
-// A run is one plan's way through the gate.
+// A run is the state of one plan's run.
 type run struct {
 	gate    *Gate
 	info    proposal.Run
@@ -28,12 +28,12 @@ type run struct {
 	sandbox sandbox.Options
 	network *network
 	hood    *hood.Hood
-	budget  time.Duration // for all commands; hood.DefaultBudget when 0
+	budget  time.Duration // for all commands; hood.DefaultBudget if 0
 	files   place
 }
 
 // Run decides every proposal of plan, writes the decisions to a new log, runs what is
-// allowed, one command after the other in one sandbox, and seals the log. When ctx ends,
+// allowed, one command after the other in one sandbox, and seals the log. If ctx ends,
 // the running command is killed and the rest is not run.
 //
 // Denied, failed and killed commands are values in the Report. An error is a
@@ -58,7 +58,7 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	return r.seal(report, err)
 }
 
-// runnable refuses a Gate that is closed or only decides.
+// runnable returns an error if the Gate is closed or only decides.
 func (g *Gate) runnable() error {
 	if err := g.usable(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (g *Gate) notStarted(plan proposal.Plan, err error) proposal.Report {
 	return g.redactor.Report(g.o.NotStarted(plan, err))
 }
 
-// open makes what one run needs. The log comes last: there is none without its run.
+// open creates what one run needs. The log comes last, so that there is no log without a run.
 func (r *run) open(ctx context.Context, plan proposal.Plan) (err error) {
 	g, id := r.gate, runID()
 	if r.info, err = g.describe(id, plan); err != nil {
@@ -125,7 +125,7 @@ func (r *run) wire(ctx context.Context) (err error) {
 	return err
 }
 
-// seal ends the log and says in the report how to verify it.
+// seal ends the log and adds to the report how to verify it.
 func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
 	checkpoint, sealErr := r.log.Seal()
 	if sealErr != nil && err == nil {
@@ -136,7 +136,7 @@ func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
 	return report, err
 }
 
-// close removes what was never searched for secrets, and warns when it stays.
+// close removes files that were never searched for secrets, and warns if that fails.
 func (r *run) close() {
 	if err := r.outlet.Close(); err != nil {
 		r.gate.warn("output.left: what commands left, not searched for secrets, could not be removed: " + err.Error())

@@ -15,7 +15,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
-// Privileged returns a *proposal.StopError when this process may not run commands.
+// Privileged returns a *proposal.StopError if this process lacks the privileges to
+// run commands.
 func Privileged() error {
 	if os.Geteuid() == 0 {
 		return nil
@@ -24,7 +25,7 @@ func Privileged() error {
 		Hint: "run fumehood as root or with sudo; fumehood check decides without it"}
 }
 
-// SandboxOptions returns what the sandboxes of every Gate are made of: the root file
+// SandboxOptions returns the sandbox options that every Gate uses: the root file
 // system, the workspace, the variables of well-known tools and the guard for git. The
 // caller adds Exec, Event and Limits. Its error is a *proposal.StopError.
 func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sandbox.Options, error) {
@@ -43,7 +44,7 @@ func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sa
 	return o, nil
 }
 
-// folder resolves path, links followed: the sandbox mounts it without following any.
+// folder resolves path, following links: the sandbox mounts it without following any.
 func folder(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err == nil {
@@ -56,7 +57,7 @@ func folder(path string) (string, error) {
 	return abs, nil
 }
 
-// toolEnv keeps well-known tools from waiting for a network, a pager or a person.
+// toolEnv prevents well-known tools from waiting for a network, a pager or a person.
 func toolEnv() map[string]string {
 	return map[string]string{
 		"CI": "true", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",

@@ -20,37 +20,37 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// SessionOptions are what a session's one sandbox and one gateway are made for, before
-// its proposals are known. The zero value is a session without a network.
+// SessionOptions configure a session's one sandbox and one gateway, which are created
+// before its proposals are known. The zero value is a session without a network.
 type SessionOptions struct {
-	// Limits are the most that any command gets, and what all of them together may write.
-	// A field that is zero is what policy grants a command that asks for nothing. They
-	// raise nothing that policy grants.
+	// Limits are the maximum for every command, and for what all of them together may
+	// write. A zero field is what policy grants a command that requests nothing. They
+	// never raise what policy grants.
 	Limits proposal.Limits
 	// Network are the entries (see proposal.Proposal) that policy may grant to commands.
 	// A proposal that needs another is denied.
 	Network []string
-	// Proposer says in the report who proposes; untrusted text.
+	// Proposer names the proposer in the report; untrusted text.
 	Proposer string
-	// Idle is how long no call may come before the session is closed; DefaultIdle when 0.
+	// Idle is how long a session without calls stays open; DefaultIdle if 0.
 	Idle time.Duration
-	// Lifetime is how long commands may start after the first has; DefaultLifetime when 0.
+	// Lifetime is how long after the first command others may start; DefaultLifetime if 0.
 	Lifetime time.Duration
 }
 
-// How long a session lasts that its caller forgot.
+// How long a session lasts if its caller does not close it.
 const (
 	DefaultIdle     = 15 * time.Minute
 	DefaultLifetime = 12 * time.Hour
 )
 
 // A Session is one sandbox, one log and one policy for proposals that come one after the
-// other. What a command leaves in the workspace, HOME and /tmp is there for the next; its
-// processes are not. Its methods may be called from several goroutines: each waits until
-// those before it have returned.
+// other. Files that a command leaves in the workspace, HOME and /tmp are there for the
+// next; its processes are not. Its methods are safe for concurrent use: each waits until
+// earlier calls have returned.
 //
-// A command that had to be killed together with its sandbox, and a proposal with fresh,
-// cost the files that were written before: the Result's NewSandbox says so.
+// If a command had to be killed together with its sandbox, or a proposal sets fresh, the
+// files written before are lost: the Result's NewSandbox says so.
 type Session struct {
 	gate  *Gate
 	run   *run
@@ -58,7 +58,7 @@ type Session struct {
 
 	ctx    context.Context // ends when the session closes
 	cancel context.CancelFunc
-	turn   chan struct{} // holds one token while a call is under way
+	turn   chan struct{} // holds one token during a call
 	idle   *time.Timer
 	o      SessionOptions
 
@@ -68,13 +68,13 @@ type Session struct {
 	err    error
 }
 
-// Open begins a session. When ctx ends, the session is closed: the running command is
+// Open begins a session. If ctx ends, the session is closed: the running command is
 // killed, and the log ends with run.cancelled. A Gate has one session or run at a time;
 // another is refused with gate.busy.
 //
-// Close must be called. A session whose caller forgets it is closed after o.Idle, and one
-// whose process is killed leaves a log that verifies as cut off, and nothing that runs;
-// the next run on the host removes its files.
+// Close must be called. A session whose caller forgets it is closed after o.Idle. If the
+// caller's process is killed, the log verifies as cut off, nothing keeps running, and the
+// next run on the host removes the session's files.
 func (g *Gate) Open(ctx context.Context, o SessionOptions) (*Session, error) {
 	if err := g.runnable(); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
 
 var errIdle = &proposal.StopError{Code: "session.idle", Message: "no call came for as long as the session may be idle", Hint: "close sessions, or open them with a longer Idle"}
 
-// described stands for the plan that a session does not have.
+// described returns a substitute for the plan that a session does not have.
 func (o SessionOptions) described() proposal.Plan {
 	p := proposal.Plan{Proposer: o.Proposer}
 	if len(o.Network) > 0 {
@@ -130,7 +130,8 @@ func (o SessionOptions) described() proposal.Plan {
 	return p
 }
 
-// sessionLimits completes wanted with what policy grants a command that asks for nothing.
+// sessionLimits fills the zero fields of wanted with what policy grants a command that
+// requests nothing.
 func (g *Gate) sessionLimits(ctx context.Context, wanted proposal.Limits) (proposal.Limits, error) {
 	wanted = wanted.Under(g.o.Ceiling)
 	if !wanted.Open() {
@@ -146,12 +147,13 @@ func (g *Gate) sessionLimits(ctx context.Context, wanted proposal.Limits) (propo
 	return wanted, &proposal.StopError{Code: "session.limits", Message: "policy grants no limits to a command that asks for nothing", Hint: "set every field of SessionOptions.Limits"}
 }
 
-// Do decides p, writes the decision to the log, and runs p when it is allowed. When ctx
-// ends, the command is killed, its Result says so, and the session goes on.
+// Do decides p, writes the decision to the log, and runs p if it is allowed. If ctx
+// ends, the command is killed, its Result says so, and the session continues.
 //
-// p is checked like one of a plan. Denied, failed and killed commands are values in the
-// Record. An error is a *proposal.StopError, or ctx's while p waited for its turn: p was
-// not taken (session.proposal), or the session is over, and every later call fails too.
+// p is checked like a proposal of a plan. Denied, failed and killed commands are values
+// in the Record. An error is a *proposal.StopError, or ctx's while p waited for its
+// turn: either p was not accepted (session.proposal), or the session is over, and every
+// later call fails too.
 func (s *Session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {
 	p, err = taken(p)
 	if err != nil {
@@ -165,10 +167,10 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (record proposal.
 	return record, err
 }
 
-// taken is p as it would be read from a plan.
+// taken returns p as it would be read from a plan.
 func taken(p proposal.Proposal) (proposal.Proposal, error) {
 	needs := p.Needs
-	p.Needs = nil // the session knows them
+	p.Needs = nil // the session checks them
 	document, err := json.Marshal(map[string]any{"schema": "fumehood.plan/v1", "proposals": []proposal.Proposal{p}})
 	if err != nil {
 		return p, err
@@ -183,7 +185,7 @@ func taken(p proposal.Proposal) (proposal.Proposal, error) {
 }
 
 // Put writes data to name, a path relative to the workspace. A file that cannot be
-// written is refused in the Output. The error is as Do's.
+// written is refused in the Output. The error is as for Do.
 func (s *Session) Put(ctx context.Context, name string, data []byte) (out proposal.Output, err error) {
 	err = s.call(ctx, func(ctx context.Context) (err error) {
 		out, err = s.inner.Put(ctx, name, data)
@@ -192,9 +194,9 @@ func (s *Session) Put(ctx context.Context, name string, data []byte) (out propos
 	return out, err
 }
 
-// Take returns the regular file name of the workspace with secrets replaced, as far as
-// policy lets it leave. Output says what was replaced, or why the file is refused. A copy
-// is among the artifacts. The error is as Do's.
+// Take returns the regular file name of the workspace with secrets redacted, as far as
+// policy allows it to leave. Output says what was redacted, or why the file is refused. A
+// copy is among the artifacts. The error is as for Do.
 func (s *Session) Take(ctx context.Context, name string) (data []byte, out proposal.Output, err error) {
 	err = s.call(ctx, func(ctx context.Context) (err error) {
 		out, err = s.inner.Take(ctx, name)
@@ -207,7 +209,7 @@ func (s *Session) Take(ctx context.Context, name string) (data []byte, out propo
 }
 
 // List returns the files of the workspace that match pattern, in the syntax of
-// path.Match, as Changes without a Kind. The error is as Do's.
+// path.Match, as Changes without a Kind. The error is as for Do.
 func (s *Session) List(ctx context.Context, pattern string) (found proposal.Changes, err error) {
 	err = s.call(ctx, func(ctx context.Context) (err error) {
 		found, err = s.inner.List(ctx, pattern)
@@ -216,14 +218,14 @@ func (s *Session) List(ctx context.Context, pattern string) (found proposal.Chan
 	return found, err
 }
 
-// Changes returns what commands and Put have made of the workspace since the sandbox
-// began. Where Omitted is not 0, the list is not whole. The error is as Do's.
+// Changes returns the changes that commands and Put made to the workspace since the sandbox
+// was created. If Omitted is not 0, the list is incomplete. The error is as for Do.
 func (s *Session) Changes(ctx context.Context) (list proposal.Changes, err error) {
 	err = s.call(ctx, func(context.Context) error { list = s.inner.Changes(); return nil })
 	return list, err
 }
 
-// call calls f when it is its turn, with a context that ends with the session too.
+// call calls f when it is its turn, with a context that also ends with the session.
 func (s *Session) call(ctx context.Context, f func(context.Context) error) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -247,21 +249,21 @@ func (s *Session) call(ctx context.Context, f func(context.Context) error) error
 var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed", Hint: "open another with Gate.Open"}
 
 // Close kills a running command, ends the sandbox, seals the log and returns the report.
-// Commands' output is not in it, only its length and digest. The error says why the
-// session stopped before, if it did. Later calls return the same.
+// The report omits commands' output, except for its length and digest. The error says
+// why the session stopped early, if it did. Later calls return the same.
 func (s *Session) Close() (proposal.Report, error) {
 	s.close(nil)
 	return s.report, s.err
 }
 
-// Done is closed when the session has ended, whoever ended it.
+// Done is closed when the session has ended, for any reason.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
 func (s *Session) close(why error) {
 	s.once.Do(func() {
 		s.idle.Stop()
 		s.cancel()
-		s.turn <- struct{}{} // for good
+		s.turn <- struct{}{} // never released
 		report, err := s.inner.Close(why)
 		err = s.gate.redacted(errors.Join(err, s.run.network.close()))
 		s.gate.warn(s.gate.engine.Warnings()...)

@@ -6,7 +6,7 @@ package gate
 
 import (
 	"bytes"
-	"crypto/sha1" // of the format; nobody relies on it
+	"crypto/sha1" // required by the format; not relied on for security
 	"encoding/binary"
 	"encoding/pem"
 	"fmt"
@@ -16,12 +16,12 @@ import (
 	"unicode/utf16"
 )
 
-// truststores are where Java looks for the certificates that it trusts: it knows no
-// variable, and no file of the usual form.
+// truststores are the paths where Java looks for trusted certificates: it supports no
+// variable, and no file in the usual format.
 var truststores = []string{"/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts", "/usr/lib/jvm/*/lib/security/cacerts", "/usr/lib/jvm/*/jre/lib/security/cacerts",
 	"/opt/hostedtoolcache/Java_*/*/*/lib/security/cacerts"}
 
-// javaTruststores are those of this host.
+// javaTruststores returns the truststores of this host.
 func javaTruststores() []string {
 	var paths []string
 	for _, pattern := range truststores {
@@ -31,11 +31,11 @@ func javaTruststores() []string {
 	return paths
 }
 
-// truststore is a bundle of PEM in the form that every version of Java reads, JKS, with
-// the password that it gives its own.
+// truststore converts a PEM bundle to JKS, which every version of Java reads, with
+// Java's default password.
 //
-// The form: magic, version 2 and a count; each certificate with a tag, an alias, a time,
-// its type and itself; a digest with a salt that is the same for all.
+// The format: magic, version 2 and a count; for each certificate a tag, an alias, a
+// time, its type and its bytes; a digest with a constant salt.
 func truststore(bundle []byte) []byte {
 	var entries bytes.Buffer
 	count := uint32(0)

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// The frame is Java's to the byte; that Java takes the certificates in it is shown by
-// the end-to-end test of Maven.
+// The frame matches Java's to the byte. The end-to-end test of Maven shows that Java
+// accepts the certificates in it.
 func TestTruststoreFrame(t *testing.T) {
-	// What keytool leaves of a store when it deletes the last entry.
+	// The store that keytool leaves after deleting the last entry.
 	const want = "feedfeed0000000200000000e2686e45fb43dfa4d992dd41ceb6b21c6330d792"
 	if got := hex.EncodeToString(truststore(nil)); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -15,17 +15,17 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
-// Watch sets o's Exec and Event: policy decides about every program that a command
-// starts, and what the sandbox's kernel sees goes to the log and the report. A policy that
-// cannot answer refuses the program and stops the run. The caller gives the Observer to
-// package hood and calls the lineage gate's Begin before each command. A Gate does all
-// of that; Watch is for callers with another order of stages.
+// Watch sets o's Exec and Event: policy decides about every program that a command starts,
+// and the events of the sandbox's kernel go to the log and the report. A policy that
+// cannot answer refuses the program and stops the run. The caller passes the Observer to
+// package hood and calls the lineage gate's Begin before each command. A Gate does all of
+// that; Watch is for callers with a different order of stages.
 func Watch(ctx context.Context, engine *policy.Engine, log hood.Log, o *sandbox.Options) (*hood.Observer, *lineage.Gate) {
 	go engine.Ready() // while the sandbox starts
 	observer := hood.NewObserver(log, engine.Event)
 	gate := &lineage.Gate{Exec: engine.Exec, Analyze: Analyze, Start: engine.Start, Path: strings.Split(o.Path, ":")}
 	o.Event = observer.See
-	ctx = context.WithoutCancel(ctx) // an interrupted command is killed, not judged otherwise
+	ctx = context.WithoutCancel(ctx) // an interrupted command is killed, not judged differently
 	o.Exec = func(x proposal.Exec) proposal.ExecDecision {
 		d, err := gate.Judge(ctx, x)
 		if err == nil {

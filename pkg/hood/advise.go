@@ -9,11 +9,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// probes is how often one rule refuses a plan before it is taken for probing.
+// probes is how often one rule may refuse in a plan before that counts as probing.
 const probes = 3
 
-// advise has the alternatives of r's reasons found. Whatever Advise returns, nothing
-// else of what was decided changes.
+// advise adds the alternatives that Advise finds to r's reasons. Nothing else of the
+// decision changes, whatever Advise returns.
 func (h *Hood) advise(ctx context.Context, r *proposal.Record) {
 	if h.p.Advise == nil || r.Decision.Effect == proposal.Allow {
 		return
@@ -29,10 +29,11 @@ func (h *Hood) advise(ctx context.Context, r *proposal.Record) {
 	r.Decision.Reasons = reasons
 }
 
-// unprobed closes, for one who has met it often in a plan, each rule that may be tried
-// otherwise: who writes the same thing in many ways looks for the one that passes. It
-// counts a rule once a proposal. What says only that no rule fits counts by program, and
-// what could not be read never: these say nothing of what was meant.
+// unprobed sets Retry to never for each rule that may be retried with a variation and
+// that was met often in a plan: an author who writes the same thing in many ways is
+// looking for one that passes. It counts a rule once per proposal. Reasons that say only
+// that no rule matches are counted per program, and unparsable text is never counted:
+// they say nothing about intent.
 func unprobed(records []proposal.Record) {
 	met := map[string]int{}
 	for i := range records {
@@ -55,7 +56,7 @@ func unprobed(records []proposal.Record) {
 	}
 }
 
-// probed is what reason is counted by, or "".
+// probed returns the key under which reason is counted, or "".
 func probed(r proposal.Record, reason proposal.Reason) string {
 	if reason.Observed || reason.Retry != proposal.RetryVary {
 		return ""
@@ -74,8 +75,8 @@ func probed(r proposal.Record, reason proposal.Reason) string {
 	return reason.Rule + " " + r.Analysis.Commands[reason.Command].Program
 }
 
-// retryAfter is what to do about a plan that policy could not answer for: only a
-// deadline passes by itself.
+// retryAfter returns whether to retry a plan that policy could not decide: only a
+// deadline is transient.
 func retryAfter(code string) proposal.Retry {
 	if code == "policy.deadline" {
 		return proposal.RetryTransient

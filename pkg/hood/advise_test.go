@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// refusing denies each proposal by the rule that its text names.
+// refusing denies each proposal by the rule named in its text.
 type refusing struct{ err error }
 
 func (f refusing) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analysis) (proposal.Decision, error) {
@@ -45,8 +45,8 @@ func retriesOf(records []proposal.Record) []proposal.Retry {
 	return all
 }
 
-// TestProbingIsClosed holds that one rule met three times in a plan is not to be tried
-// again, and that rules which say nothing of what was meant are not counted so.
+// TestProbingIsClosed checks that a rule met three times in a plan is not to be
+// retried, and that rules which say nothing about intent are not counted.
 func TestProbingIsClosed(t *testing.T) {
 	const vary, never = proposal.RetryVary, proposal.RetryNever
 	h := &Hood{p: Parts{Policy: refusing{}, Parse: readAs("x")}}
@@ -70,7 +70,7 @@ func TestProbingIsClosed(t *testing.T) {
 	}
 }
 
-// TestAdviceChangesNothingElse holds that whoever advises cannot decide.
+// TestAdviceChangesNothingElse checks that advice cannot change a decision.
 func TestAdviceChangesNothingElse(t *testing.T) {
 	h := &Hood{p: Parts{Policy: refusing{}, Parse: readAs("x"), Advise: func(_ context.Context, _ proposal.Proposal, _ proposal.Analysis, d proposal.Decision) proposal.Decision {
 		return proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{}, Reasons: []proposal.Reason{{Rule: "else", Effect: proposal.Allow, Observed: true, Alternatives: []string{"ls"}}}}
@@ -87,7 +87,7 @@ func TestAdviceChangesNothingElse(t *testing.T) {
 	}
 }
 
-// TestRetryOfFailures holds that only what passes by itself is to be tried again.
+// TestRetryOfFailures checks that only transient failures are to be retried.
 func TestRetryOfFailures(t *testing.T) {
 	for code, want := range map[string]proposal.Retry{"policy.deadline": proposal.RetryTransient, "policy.compile": proposal.RetryNever, "policy.eval": proposal.RetryNever} {
 		h := &Hood{p: Parts{Policy: refusing{err: &proposal.StopError{Code: code}}, Parse: readAs("x")}}

@@ -9,8 +9,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// approve marks what policy asked about as approved. An approval that speaks of
-// another commit, plan or policy stops the run: whoever gave it saw something else.
+// approve marks the proposals that policy asked about as approved. An approval of
+// another commit, plan or policy stops the run: the approver saw something else.
 func approve(records []proposal.Record, plan proposal.Plan, run proposal.Run) error {
 	if run.Approval == nil {
 		return nil
@@ -28,14 +28,14 @@ func approve(records []proposal.Record, plan proposal.Plan, run proposal.Run) er
 	return nil
 }
 
-// lower holds a grant under the ceiling; a field that is zero there has none.
+// lower limits a grant to the ceiling; a zero field of the ceiling means no limit.
 func lower(g *proposal.Grant, ceiling proposal.Limits) {
 	if g != nil {
 		g.Limits = g.Limits.Under(ceiling)
 	}
 }
 
-// Interruption says, with a code, why ctx ended; nil while it has not.
+// Interruption returns, as a coded error, why ctx ended; nil if it has not.
 func Interruption(ctx context.Context) error {
 	switch {
 	case ctx.Err() == nil:

@@ -19,8 +19,8 @@ func approved() proposal.Run {
 	return run
 }
 
-// An approval runs what policy asked about, in the plan's order, and nothing that
-// policy denied.
+// An approval runs the proposals that policy asked about, in plan order, and none
+// that policy denied.
 func TestApproval(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Ask, "c": proposal.Deny}}
 	plan := planOf("a", "b", "c")
@@ -38,7 +38,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// THREATS 9: anything new voids an approval, and then not even what is allowed runs.
+// THREATS 9: any change voids an approval, and then not even allowed proposals run.
 func TestApprovalVoid(t *testing.T) {
 	changes := map[string]func(*proposal.Run, *proposal.Plan){
 		"commit":                      func(r *proposal.Run, _ *proposal.Plan) { r.HeadSHA = "def" },

@@ -42,8 +42,8 @@ func (allowing) Decide(context.Context, proposal.Proposal, proposal.Analysis) (p
 	return proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{Limits: l}}, nil
 }
 
-// BenchmarkObserved is what an exec costs in the real log, on disk, beside what it
-// costs to be decided: from the event to its entry, everything included.
+// BenchmarkObserved measures what an exec costs in the real log, on disk, in
+// addition to its decision: from the event to its entry, everything included.
 func BenchmarkObserved(b *testing.B) {
 	log, err := audit.Create(filepath.Join(b.TempDir(), "audit.jsonl"), audit.Options{Origin: "bench"})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// fake is a hood of one command that does what runner does, and a real log.
+// fake returns a hood with one command, which behaves as runner does, and a real log.
 func fake(o *hood.Observer, log hood.Log, runner hood.Runner) *hood.Hood {
 	h, err := hood.New(hood.Parts{
 		Parse: func(p proposal.Proposal) proposal.Analysis {
@@ -31,8 +31,8 @@ func fake(o *hood.Observer, log hood.Log, runner hood.Runner) *hood.Hood {
 	return h
 }
 
-// THREATS 30: what a fumehood that was killed at any moment leaves verifies, and the
-// events in it are the first ones, without a gap.
+// THREATS 30: the log of a fumehood killed at any moment verifies, and its events
+// are the first ones, without a gap.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")

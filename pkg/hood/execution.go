@@ -10,8 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// executionOf takes from the analysis, never from the proposal, what will run:
-// the text that was printed and parsed again, or the argv that was decided.
+// executionOf takes what will run from the analysis, never from the proposal: the
+// text that was printed and parsed again, or the argv that was decided.
 func executionOf(r proposal.Record) proposal.Execution {
 	x := proposal.Execution{
 		ID: r.Proposal.ID, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin,
@@ -26,7 +26,7 @@ func executionOf(r proposal.Record) proposal.Execution {
 	return x
 }
 
-// hindrance says why an allowed proposal does not run after all, or nothing.
+// hindrance returns why an allowed proposal must not run after all, or nothing.
 func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r proposal.Record, deadline time.Time) string {
 	switch {
 	case ctx.Err() != nil:
@@ -44,8 +44,8 @@ func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r propos
 	return ""
 }
 
-// runnable is the last look before a start: what has no command or holds anything
-// that could not be analysed never runs, whatever a Decider says.
+// runnable is the last check before a start: a proposal without a command or with
+// anything that could not be analyzed never runs, whatever a Decider says.
 func runnable(r proposal.Record) bool {
 	return len(r.Analysis.Commands) > 0 && len(r.Analysis.Unknowns) == 0 && r.Analysis.Canonical != ""
 }
@@ -73,8 +73,8 @@ func markAll(records []proposal.Record, err error) {
 	}
 }
 
-// largest returns the greatest of each limit over all grants: what the run's one
-// sandbox must be made for.
+// largest returns the maximum of each limit over all grants, for which the run's
+// one sandbox must be created.
 func largest(records []proposal.Record) (proposal.Limits, bool) {
 	var most proposal.Limits
 	found := false

@@ -8,10 +8,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Passing is passing, for the tests beside this package.
+// Passing is passing, for the external tests of this package.
 type Passing = passing
 
-// passing is the Outlet of tests of something else: everything leaves as it is.
+// passing is the Outlet of tests of other things: everything leaves unchanged.
 type passing struct{}
 
 func (passing) Named(proposal.Plan) error                                           { return nil }

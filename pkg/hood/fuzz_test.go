@@ -29,8 +29,8 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzEvents gives the Observer's bookkeeping what a kernel that was broken into
-// could say: what comes of it is bounded, and its tree counts each start once.
+// FuzzEvents feeds the Observer's bookkeeping events that a compromised kernel
+// could send: the result is bounded, and its tree counts each start once.
 func FuzzEvents(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -85,8 +85,7 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// FuzzCompareLog gives a stranger's log to the comparison: whatever it holds, what
-// the report says otherwise is found.
+// FuzzCompareLog compares a report with an untrusted log: every contradiction is found.
 func FuzzCompareLog(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

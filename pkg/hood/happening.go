@@ -9,8 +9,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Happening is what one entry of a run's log tells. Which fields are set depends
-// on the entry's kind. All of it may come from a stranger.
+// A Happening is the content of one entry of a run's log. Which fields are set
+// depends on the entry's kind. All of it may be untrusted.
 type Happening struct {
 	ID       string             // the proposal's; "" for the run as a whole
 	Run      *proposal.Run      // "run"
@@ -18,21 +18,21 @@ type Happening struct {
 	Analysis *proposal.Analysis
 	Decision *proposal.Decision
 	Approved bool
-	Redacted []proposal.Redaction // of "decision": what was replaced in it
+	Redacted []proposal.Redaction // "decision": what was replaced in it
 	First    int64                // "events": the number of the first, in its command
 	Events   []proposal.Event     // in order
 	More     int64                // file events that are only counted
-	Flows    int                  // those of the network that are
-	Result   *proposal.Result     // "result", without what a stream or an "events" entry holds
+	Flows    int                  // network events that are only counted
+	Result   *proposal.Result     // "result", without streams and listed events
 	Again    bool                 // "start": of a second run
-	Attempt  *proposal.Attempt    // "attempt", without what a stream or an "events" entry holds
+	Attempt  *proposal.Attempt    // "attempt", without streams and listed events
 	Transfer *proposal.Transfer   // "transfer"
 	Totals   *proposal.Totals     // "end"
 	Error    *proposal.Failure
 }
 
-// Happening reads e. An error means that it is no entry of a run that this version
-// knows; logs hold others too.
+// Happening decodes e. An error means that e is not an entry of a run that this
+// version knows; logs contain others too.
 func (e Entry) Happening() (Happening, error) {
 	switch e.Kind {
 	case "run":

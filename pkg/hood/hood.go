@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hood is the order of the stages, written once: parse, decide, record,
-// run, record, report.
+// Package hood defines the order of the stages: parse, decide, record, run, record, report.
 //
-// It promises that nothing runs that was not parsed, allowed and recorded on disk
-// before, that what runs is the text that was decided and no other, and that after
-// the first thing that it cannot do it does nothing more. A denied proposal, a
-// failing test and a killed command are values in the Report, never errors.
+// It promises that nothing runs before it was parsed, allowed and recorded on disk;
+// that exactly the text that was decided runs; and that after its first failure it does
+// nothing more. A denied proposal, a failing test and a killed command are values in
+// the Report, never errors.
 //
 // Everything that gVisor's kernel and the gateway saw of a command is in the log before
-// its result is, each event as it came, and the result says whether that is all of it.
+// its result, each event as it came, and the result says whether the events are complete.
 //
-// Where a host was granted, each command runs between the gateway's Begin and End, and
-// what one was granted holds for no other. Without a gateway nothing runs then.
+// If a host was granted, each command runs between the gateway's Begin and End, and the
+// grants of one command do not apply to another. Without a gateway nothing runs then.
 //
-// A command that failed because a runtime crashed under it is run once more, which
-// the log and the Report say: see crashedRuntime.
+// A command that failed because a runtime crashed is run a second time, which the log
+// and the Report say: see crashedRuntime.
 //
 // Nothing is logged, shown or kept that has not passed the Outlet.
 //
-// It holds no policy and touches no disk; the stages that it is given do.
+// The package contains no policy and does not access the disk; its stages do.
 package hood
 
 import (
@@ -32,98 +31,100 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Decider is policy: pkg/policy's Engine, or a test's.
+// A Decider is the policy: pkg/policy's Engine, or a test's.
 type Decider interface {
-	// Decide answers for one proposal. An error means that policy could not answer;
-	// then nothing runs.
+	// Decide decides one proposal. An error means that policy could not answer; then
+	// nothing runs.
 	Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error)
 }
 
 // A Runner is the sandbox of one run: pkg/sandbox's Runner, or a test's.
 type Runner interface {
-	// Run runs x to its end. An error means that nobody can vouch for what happened.
+	// Run runs x to its end. An error means that the outcome is unknown.
 	Run(ctx context.Context, x proposal.Execution) (proposal.Result, error)
 	Files
 	Close() error
 }
 
-// Files moves files between two commands of a session. What it did is in the Result's
-// Outputs and Changes, what could not be had refused. An error is as Run's.
+// Files moves files between two commands of a session. The Result's Outputs and Changes
+// describe what it did; files that are not available are refused there. An error means
+// the same as Run's.
 type Files interface {
 	// Put writes a file of the workspace.
 	Put(ctx context.Context, path string, data []byte) (proposal.Result, error)
-	// Take brings a file out, to a place among the artifacts that is called by name.
+	// Take copies a file out, to the path called name among the artifacts.
 	Take(ctx context.Context, name, path string) (proposal.Result, error)
-	// List finds what matches pattern: the Result's Changes.
+	// List lists the files that match pattern in the Result's Changes.
 	List(ctx context.Context, pattern string) (proposal.Result, error)
 }
 
 // A Log is the audit log: pkg/audit's Log, or a test's.
 type Log interface {
-	// Append returns when the entry is on disk, with its number.
+	// Append returns when the entry is on disk, with the entry's number.
 	Append(kind string, v any) (int64, error)
 }
 
 // A Network is the gateway of one run: pkg/egress's Gateway, or a test's. Its errors
 // are StopErrors and end the run.
 type Network interface {
-	// Open makes the wire, before the sandbox is made, when a command that will run was
-	// granted an entry; granted are all of them. Without it nothing else is called.
+	// Open creates the network link. It is called before the sandbox is created, if a
+	// command that will run was granted an entry; granted is the list of all such
+	// entries. Without it no other method is called.
 	Open(ctx context.Context, granted []string) error
-	// Begin opens the way for x alone, for as much as x.Grant says: what was allowed to
-	// another command holds no more. It is called before each command, those without a
-	// grant of a host included, so that what they try is known to be theirs.
+	// Begin allows x, and only x, as much as x.Grant says: the grants of other commands
+	// no longer apply. It is called before every command, including those without a
+	// grant of a host, so that their attempts are attributed to them.
 	Begin(ctx context.Context, x proposal.Execution) error
-	// End cuts every connection of the command, and returns when all that was seen of
-	// them has been told. It is called once after each Begin without an error, when
+	// End closes every connection of the command, and returns when all events about
+	// them have been delivered. It is called once after each successful Begin, when
 	// nothing of the command runs any more.
 	End() error
 }
 
 // Parts are the stages that a Hood calls in order. Parse, Policy and Now are required.
-// Sandbox, Log, Observer and Outlet are required for Run, all of them.
+// Run also requires all of Sandbox, Log, Observer and Outlet.
 type Parts struct {
 	Parse  func(proposal.Proposal) proposal.Analysis
 	Policy Decider
 	Now    func() time.Time
-	// Sandbox makes the Runner when the first proposal is allowed, for the largest
-	// limits that were granted.
+	// Sandbox creates the Runner when the first proposal is allowed, for the largest
+	// granted limits.
 	Sandbox func(proposal.Limits) (Runner, error)
 	Log     Log
-	// Observer receives from the Runner what the commands really do; its See must be among
-	// the Runner's options. It logs only what has passed Outlet.
+	// Observer receives from the Runner what the commands really do; its See must be
+	// among the Runner's options. It logs only events that passed Outlet.
 	Observer *Observer
-	// Outlet is what everything passes before it is logged, shown or kept.
+	// Outlet is applied to everything before it is logged, shown or kept.
 	Outlet Outlet
 
-	// Budget bounds the whole run's commands; DefaultBudget when zero.
+	// Budget limits the time of all commands of the run together; DefaultBudget if zero.
 	Budget time.Duration
-	// Ceiling lowers what policy grants: a field that is set is the most that any
-	// command gets. It never raises.
+	// Ceiling lowers the limits that policy grants: each field that is set is the
+	// maximum for every command. It never raises a limit.
 	Ceiling proposal.Limits
-	// Network opens the gateway for each command. When it is nil, a run in which a command
-	// was granted a host stops before anything runs.
+	// Network opens the gateway for each command. If it is nil, a run in which a
+	// command was granted a host stops before anything runs.
 	Network Network
-	// Advise, when set, finds what would be allowed instead of what was refused: the
-	// Alternatives of the Reasons that it returns count, and nothing else. It must answer
-	// the same question the same way: see Redecide.
+	// Advise, if set, finds what would be allowed instead of a refused proposal. Only the
+	// Alternatives of the Reasons that it returns are used. It must be deterministic: see
+	// Redecide.
 	Advise func(context.Context, proposal.Proposal, proposal.Analysis, proposal.Decision) proposal.Decision
-	// Begin, when set, is called before each command starts: for callers that answer the
+	// Begin, if set, is called before each command starts, for callers that answer the
 	// sandbox's questions about it.
 	Begin func(proposal.Record)
-	// Progress, when set, is told of each step as it begins.
+	// Progress, if set, is called as each step begins and ends.
 	Progress func(Step)
 }
 
-// A Hood decides and runs plans. New makes one; the zero Hood cannot be used.
+// A Hood decides and runs plans. New returns one; the zero Hood is not usable.
 type Hood struct {
 	p     Parts
 	wired bool // Network was opened
 }
 
-// New returns a Hood of p. A missing part is a *proposal.StopError (hood.incomplete),
-// never a stage that is left out. With none of the parts that Run requires beside those
-// for Check, the Hood decides and Run refuses.
+// New returns a Hood of p. A missing part is a *proposal.StopError (hood.incomplete); a
+// stage is never skipped. If p has none of the parts that only Run requires, the Hood
+// decides and Run returns an error.
 func New(p Parts) (*Hood, error) {
 	if p.Parse == nil || p.Policy == nil || p.Now == nil {
 		return nil, incomplete("Parse, Policy or Now")
@@ -140,7 +141,7 @@ func New(p Parts) (*Hood, error) {
 // runningParts is how many parts only Run needs.
 const runningParts = 4
 
-// running counts those that p has.
+// running counts how many of them p has.
 func (p Parts) running() (given int) {
 	for _, there := range []bool{p.Sandbox != nil, p.Log != nil, p.Observer != nil, p.Outlet != nil} {
 		if there {
@@ -154,15 +155,15 @@ func incomplete(what string) error {
 	return &proposal.StopError{Code: "hood.incomplete", Message: "cannot connect the stages: " + what + " is missing", Hint: "use package gate, which connects all of them"}
 }
 
-// DefaultBudget is how long the commands of one run may take together.
+// DefaultBudget is the time limit for all commands of one run together.
 const DefaultBudget = 20 * time.Minute
 
-// A Step is one thing that the hood begins or has done, for whoever watches.
+// A Step is one thing that the hood begins or has done, for Progress.
 type Step struct {
 	Proposal string // id
 	Number   int    // from 1
 	Of       int
-	Result   *proposal.Result // nil when it begins
+	Result   *proposal.Result // nil if it begins
 	Decision proposal.Decision
 }
 
@@ -184,8 +185,8 @@ func (h *Hood) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 	return records, nil
 }
 
-// denyAll is what stands in the report of a plan that policy could not answer for:
-// no decision, those that were made included, holds.
+// denyAll denies every record of a plan that policy could not decide; decisions already
+// made are void.
 func denyAll(records []proposal.Record, plan proposal.Plan, err error) {
 	f := proposal.FailureOf(err)
 	for i, p := range plan.Proposals {
@@ -195,8 +196,8 @@ func denyAll(records []proposal.Record, plan proposal.Plan, err error) {
 	}
 }
 
-// Run takes plan the whole way: a session whose proposals are all decided before the
-// first runs. The Report says all that is known whether or not there is an error.
+// Run takes plan through all stages: a session whose proposals are all decided before
+// the first one runs. The Report contains all that is known, even with an error.
 func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (proposal.Report, error) {
 	s, err := h.begin(run, Bounds{})
 	if s == nil {
@@ -214,8 +215,8 @@ func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (p
 	return s.end(ctx, err)
 }
 
-// decide decides every proposal of plan, and has the decisions on disk before anything
-// runs: no log, no run.
+// decide decides every proposal of plan, and writes the decisions to disk before
+// anything runs: no log, no run.
 func (s *Session) decide(ctx context.Context, plan proposal.Plan) (err error) {
 	s.records, err = s.h.Check(ctx, plan)
 	if err == nil {
@@ -228,7 +229,7 @@ func (s *Session) decide(ctx context.Context, plan proposal.Plan) (err error) {
 	return err
 }
 
-// record writes the decisions from the given one on, as they are told.
+// record logs the redacted decisions, starting at index from.
 func (s *Session) record(from int) error {
 	for i := from; i < len(s.records); i++ {
 		n, err := s.h.p.Log.Append("decision", decisionEntry(s.report.Records[i]))
@@ -240,7 +241,7 @@ func (s *Session) record(from int) error {
 	return nil
 }
 
-// execute runs what is allowed, in the plan's order.
+// execute runs the allowed proposals in plan order.
 func (s *Session) execute(ctx context.Context) error {
 	limits, any := largest(s.records)
 	if !any {
@@ -262,7 +263,7 @@ func (s *Session) execute(ctx context.Context) error {
 	return Interruption(ctx)
 }
 
-// start makes the network, when something was granted, and the sandbox.
+// start opens the network, if something was granted, and creates the sandbox.
 func (s *Session) start(ctx context.Context, limits proposal.Limits, granted []string) (err error) {
 	if err := s.h.connect(ctx, granted); err != nil {
 		return err
@@ -274,7 +275,7 @@ func (s *Session) start(ctx context.Context, limits proposal.Limits, granted []s
 	return nil
 }
 
-// next runs the allowed proposal i, unless something hinders it.
+// next runs the allowed proposal i, unless hindrance returns a reason not to.
 func (s *Session) next(ctx context.Context, i int) error {
 	if why := s.h.hindrance(ctx, s.records[:i], s.records[i], s.deadline); why != "" {
 		s.records[i].Result = notRun(why)
@@ -288,7 +289,7 @@ func (s *Session) next(ctx context.Context, i int) error {
 	return nil
 }
 
-// end ends the sandbox and the log's story, and reports.
+// end ends the sandbox, writes the last log entry, and returns the report.
 func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 	if s.runner != nil {
 		err = errors.Join(err, s.runner.Close())
@@ -304,8 +305,8 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 	return report, errors.Join(err, s.h.conclude(report, err))
 }
 
-// one runs one allowed proposal between two entries of the log, and once more where
-// a runtime crashed.
+// one runs one allowed proposal between two entries of the log, and a second time if a
+// runtime crashed.
 func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time) error {
 	if _, err := h.p.Log.Append("start", startEntry{ID: r.Proposal.ID, Decision: r.Entry}); err != nil {
 		r.Result = notRun("the audit log could not be written")
@@ -316,7 +317,7 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 	if p, crashed := crashedRuntime(result); crashed && runErr == nil && ctx.Err() == nil && h.p.Now().Before(deadline) {
 		first := attempt(result, p)
 		if err := h.announce(*r, first); err != nil {
-			return err // the first run's result stands in the report, and the log has failed
+			return err // the report has the first run's result, and the log has failed
 		}
 		result, runErr = h.run(ctx, runner, *r, deadline, true)
 		result.Retried = &first
@@ -327,7 +328,7 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 	return errors.Join(runErr, logErr)
 }
 
-// run runs what was decided for r, within what is left of the run's time.
+// run runs what was decided for r, within the time that is left for the run.
 func (h *Hood) run(ctx context.Context, runner Runner, r proposal.Record, deadline time.Time, again bool) (proposal.Result, error) {
 	x := executionOf(r)
 	x.Again = again
@@ -339,7 +340,7 @@ func (h *Hood) run(ctx context.Context, runner Runner, r proposal.Record, deadli
 	return result, errors.Join(err, outErr)
 }
 
-// observed runs x while the Observer watches.
+// observed runs x under observation by the Observer.
 func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution, r proposal.Record) (proposal.Result, error) {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -349,7 +350,7 @@ func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution
 	}
 	result, err, netErr := h.within(inner, runner, x)
 	if inner.Err() != nil {
-		err = nil // an interrupted command is a Result; execute says that the run was
+		err = nil // an interrupted command is a Result; execute reports the interruption
 	}
 	seen, seeErr := h.p.Observer.end(ctx, result.Observations)
 	if seen != nil && netErr != nil {
@@ -359,7 +360,7 @@ func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution
 	return result, errors.Join(seeErr, err, netErr)
 }
 
-// conclude writes the last entry, so that a log without it is seen to be cut off.
+// conclude writes the last entry, so that a log without it is recognizably cut off.
 func (h *Hood) conclude(report proposal.Report, err error) error {
 	var stopped *proposal.StopError
 	if errors.As(err, &stopped) && strings.HasPrefix(stopped.Code, "audit.") {

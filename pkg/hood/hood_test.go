@@ -14,12 +14,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A world is every stage as a fake that writes down what it was asked, in order.
+// A world fakes every stage and records the calls, in order.
 type world struct {
 	did     []string
 	decide  map[string]proposal.Effect
 	results map[string]proposal.Result
-	fail    map[string]error // by what was done, "log start a", "run a", "decide a"
+	fail    map[string]error // by call, "log start a", "run a", "decide a"
 	now     time.Time
 	took    time.Duration // of each command
 	cancel  func()        // called when a command runs
@@ -140,7 +140,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Whatever fails before a command, the command does not run, and nothing after it.
+// If anything fails before a command, neither the command nor a later one runs.
 func TestFailClosed(t *testing.T) {
 	stopped := &proposal.StopError{Code: "test.stop", Message: "no"}
 	for _, test := range []struct {
@@ -247,7 +247,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// A part that is missing is an error, not a stage that is left out.
+// A missing part is an error; no stage is skipped.
 func TestIncomplete(t *testing.T) {
 	whole := (&world{}).hood().p
 	for name, change := range map[string]func(*Parts){

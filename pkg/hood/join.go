@@ -10,34 +10,34 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of what is kept to find out who it was.
+// Limits on what is kept to find the process that made a connection.
 const (
-	mostPlaces  = 4096 // that programs spoke to
-	mostCallers = 32   // of one place, the latest
+	mostPlaces  = 4096 // addresses that programs connected to
+	mostCallers = 32   // per address, the latest
 	mostParked  = 128
 )
 
-// How near in time the call and what the gateway saw are. The two clocks are the same
-// one, but a call is told when it returns.
+// How close in time the call and the gateway's event are. Both use the same clock, but
+// a call is reported when it returns.
 const (
 	callNear  = 50 * time.Millisecond
 	callApart = 2 * time.Second
 )
 
-// anyResolver is the place of all who spoke to a port 53: a lookup need not say where
-// it came in.
+// anyResolver is the place of all calls to a port 53: a lookup need not say at which
+// address it arrived.
 const anyResolver = ":53"
 
-// A joiner says of each event of the gateway which process it was, by the kernel's
-// record of who spoke to the same address and port at that time.
+// A joiner determines which process caused each event of the gateway, from the
+// kernel's record of calls to the same address and port at that time.
 //
-// The two come by ways of their own, so the gateway's may be here first: it then waits
-// for the other, for half a second at most. Where several programs come into question,
-// nobody is named: a guess would stand in the log as a fact.
+// The two arrive independently, so the gateway's event may come first: it then waits
+// for the other, for at most half a second. If several programs are possible, none is
+// named: a guess would appear in the log as a fact.
 type joiner struct {
 	calls  map[string][]caller
 	parked []proposal.Event
-	aged   int // of parked, those that stood there at the last tick
+	aged   int // how many of parked were there at the last tick
 }
 
 type caller struct {
@@ -46,8 +46,7 @@ type caller struct {
 	program     string
 }
 
-// joined takes an event of the gateway that trimmed has seen, and returns those that
-// are ready.
+// joined takes a trimmed event of the gateway, and returns the events that are ready.
 func (j *joiner) joined(e proposal.Event) []proposal.Event {
 	if e.Program != "" || e.Pid != 0 {
 		return []proposal.Event{e}
@@ -55,7 +54,7 @@ func (j *joiner) joined(e proposal.Event) []proposal.Event {
 	if near := j.name(&e); near {
 		return []proposal.Event{e}
 	}
-	e.Pid, e.Parent, e.Program = 0, 0, "" // somebody may come who was nearer
+	e.Pid, e.Parent, e.Program = 0, 0, "" // a closer call may follow
 	j.parked = append(j.parked, e)
 	if len(j.parked) > mostParked {
 		return j.release(1)
@@ -63,8 +62,8 @@ func (j *joiner) joined(e proposal.Event) []proposal.Event {
 	return nil
 }
 
-// called keeps an event of the kernel, if it is a call to a place, and returns what has
-// waited for it.
+// called records an event of the kernel, if it is a call to a place, and returns the
+// events that waited for it.
 func (j *joiner) called(e proposal.Event) []proposal.Event {
 	place := placeOf(e)
 	if place == "" {
@@ -105,14 +104,14 @@ func (j *joiner) keep(place string, e proposal.Event) {
 	j.calls[place] = append(list, caller{e.Time, e.Pid, e.Parent, e.Program})
 }
 
-// tick returns what has waited since the tick before the last.
+// tick returns the events that have waited since before the last tick.
 func (j *joiner) tick() []proposal.Event {
 	ready := j.release(j.aged)
 	j.aged = len(j.parked)
 	return ready
 }
 
-// release returns the first n that wait, with whoever can be named by now.
+// release returns the first n waiting events, with their processes if known by now.
 func (j *joiner) release(n int) []proposal.Event {
 	ready := j.parked[:n:n]
 	j.parked, j.aged = j.parked[n:], max(0, j.aged-n)
@@ -122,8 +121,8 @@ func (j *joiner) release(n int) []proposal.Event {
 	return ready
 }
 
-// name names the process of e where it is known, and reports whether one called so
-// near to it that nobody nearer can follow.
+// name sets the process of e if it is known, and reports whether a call is so close
+// that no closer one can follow.
 func (j *joiner) name(e *proposal.Event) bool {
 	list := j.calls[placeOf(*e)]
 	if len(list) == 0 {
@@ -151,7 +150,8 @@ func (j *joiner) name(e *proposal.Event) bool {
 
 func (c caller) away(at time.Time) time.Duration { return c.at.Sub(at).Abs() }
 
-// placeOf is the address and port inside that an event speaks of: "198.18.0.5:443".
+// placeOf returns the address and port inside the sandbox that an event concerns:
+// "198.18.0.5:443".
 func placeOf(e proposal.Event) string {
 	switch e.Kind {
 	case proposal.EventConnect, proposal.EventSend:

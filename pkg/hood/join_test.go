@@ -14,19 +14,19 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// dialled is the kernel's word of a call to an address.
+// dialled returns the kernel's event for a call to an address.
 func dialled(after time.Duration, pid int, program, address string) proposal.Event {
 	return proposal.Event{Command: "a", Kind: proposal.EventConnect, Time: morning.Add(after), Pid: pid, Parent: 1, Program: program, Address: address}
 }
 
-// flow is the gateway's word of what became of one.
+// flow returns the gateway's event for the result of a call.
 func flow(after time.Duration, kind, name, inside string) proposal.Event {
 	f := &proposal.Flow{Egress: proposal.Egress{Command: "a", Kind: kind, Name: name, Port: 443, Protocol: "tcp"},
 		Decision: proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.granted"}}, Inside: inside}
 	return proposal.Event{Command: "a", Kind: kind, Time: morning.Add(after), Flow: f}
 }
 
-// against makes e one that rule refuses.
+// against returns e refused by rule.
 func against(e proposal.Event, rule string) proposal.Event {
 	f := *e.Flow
 	f.Code = "policy"
@@ -97,7 +97,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// What nobody can be found for does not wait for the end of the command.
+// An event whose process cannot be found does not wait for the end of the command.
 func TestParkedFlowIsWritten(t *testing.T) {
 	t.Parallel()
 	h, k := watching(t, &world{}, whole())
@@ -117,7 +117,7 @@ func TestParkedFlowIsWritten(t *testing.T) {
 	}
 }
 
-// What is kept to find out who it was is bounded, whatever a command does.
+// The data kept to find processes is bounded, whatever a command does.
 func TestJoinerIsBounded(t *testing.T) {
 	t.Parallel()
 	var j joiner
@@ -133,8 +133,8 @@ func TestJoinerIsBounded(t *testing.T) {
 	}
 }
 
-// The kernel's record and the gateway's come from goroutines of their own: each event
-// is in the log once, and the report is what the log gives.
+// Events of the kernel and the gateway come from different goroutines: each event is
+// in the log once, and the report matches the log.
 func TestSeeFromTwoSides(t *testing.T) {
 	const n = 3000
 	h, k := watching(t, &world{}, whole())
@@ -166,7 +166,7 @@ func TestSeeFromTwoSides(t *testing.T) {
 	}
 }
 
-// countsOf leaves out how many calls stand for no name: their number depends on order.
+// countsOf removes the number of calls without a name: it depends on order.
 func countsOf(c proposal.Counts) proposal.Counts {
 	c.Connects = 0
 	return c

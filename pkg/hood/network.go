@@ -9,7 +9,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// grantedTo returns the network entries that were granted to commands that will run.
+// grantedTo returns the network entries granted to commands that will run.
 func grantedTo(records []proposal.Record) (granted []string) {
 	for _, r := range records {
 		if r.Runnable() && r.Decision.Grant != nil {
@@ -20,9 +20,8 @@ func grantedTo(records []proposal.Record) (granted []string) {
 	return slices.Compact(granted)
 }
 
-// connect opens the network for granted, if there is any. Where there is no gateway it
-// says so, with a code, and nothing runs: a test that silently lacks its network proves
-// nothing.
+// connect opens the network for granted, if it is not empty. Without a gateway it returns
+// a coded error, and nothing runs: a test that silently lacks its network proves nothing.
 func (h *Hood) connect(ctx context.Context, granted []string) error {
 	switch {
 	case len(granted) == 0:
@@ -37,7 +36,7 @@ func (h *Hood) connect(ctx context.Context, granted []string) error {
 }
 
 // within runs x between the gateway's Begin and End. The first error is the Runner's,
-// or says that x was not started; the second is that the gateway did not end it.
+// or says that x was not started; the second says that the gateway did not end it.
 func (h *Hood) within(ctx context.Context, runner Runner, x proposal.Execution) (result proposal.Result, runErr, endErr error) {
 	if !h.wired {
 		result, runErr = runner.Run(ctx, x)

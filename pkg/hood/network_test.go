@@ -27,7 +27,7 @@ func (g granting) Decide(ctx context.Context, p proposal.Proposal, a proposal.An
 	return d, err
 }
 
-// gateway writes down what a gateway is told.
+// gateway records its calls.
 type gateway struct{ *world }
 
 func (g gateway) Open(_ context.Context, granted []string) error {
@@ -67,7 +67,7 @@ func TestNetworkAroundEachCommand(t *testing.T) {
 	}
 }
 
-// A grant of a host without a gateway stops the run, also for a command that has none.
+// A grant of a host without a gateway stops the run, even for a command that has no grant.
 func TestNetworkUnavailable(t *testing.T) {
 	w := &world{decide: both()}
 	h := networked(w)
@@ -93,7 +93,7 @@ func TestNetworkUnavailable(t *testing.T) {
 	}
 }
 
-// Without a grant of a host there is no wire, and nobody is told of the commands.
+// Without a grant of a host there is no network, and the gateway is not called.
 func TestNetworkNotGranted(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"b": proposal.Allow}} // a is denied
 	if _, err := networked(w).Run(t.Context(), planOf("a", "b"), proposal.Run{}); err != nil {
@@ -106,7 +106,7 @@ func TestNetworkNotGranted(t *testing.T) {
 	}
 }
 
-// A gateway that fails ends the run, and a command that it did not take is not started.
+// A gateway that fails ends the run, and a command that it did not accept is not started.
 func TestNetworkFails(t *testing.T) {
 	stopped := &proposal.StopError{Code: "gateway.gone", Message: "no"}
 	for _, test := range []struct {
@@ -156,7 +156,7 @@ func count(list []string, what string) (n int) {
 	return n
 }
 
-// A run that is interrupted while the gateway takes a command was interrupted.
+// A run interrupted during the gateway's Begin is reported as interrupted.
 func TestNetworkInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{decide: both(), fail: map[string]error{"begin a go.example": context.Canceled}}

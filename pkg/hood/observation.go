@@ -10,30 +10,30 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of the lists in a report; the log has everything. Refusals have a list's room of their own, and so
-// has each class of what is of note, so that none of them can crowd out another.
+// Limits of the lists in a report; the log has everything. Refusals have their own limit,
+// and so does each class of notable events, so that no class can crowd out another.
 const (
 	mostExecs   = 60
 	mostRefused = 50
 	mostOfClass = 40
 	listBytes   = 40 << 10 // of one class
-	// mostFiles is how many file events of a command the log takes one by one; those
-	// after it are only counted.
+	// mostFiles is how many file events of a command the log lists individually; later
+	// ones are only counted.
 	mostFiles = 20000
 )
 
-// quiet are the places that a command may write to: what it did there is told by
-// the list of changes, or is gone with the sandbox.
+// quiet are the places that a command may write to: changes there are in the list of
+// changes, or disappear with the sandbox.
 var quiet = []string{"/workspace", "/tmp", "/home/fumehood", "/dev/null", "/dev/tty", "/dev/pts", "/dev/shm", "/proc/self/fd", "/dev/fd"}
 
-// vain are connections that a C library tries at every look into the user database,
-// to a service that no sandbox has.
+// vain are connections that a C library tries at every lookup in the user database, to
+// a service that no sandbox has.
 var vain = []string{"unix /var/run/nscd/socket", "unix /run/nscd/socket"}
 
-// netlink ends the address of a socket to the kernel itself.
+// netlink is the end of the address of a socket to the kernel itself.
 const netlink = " family 16"
 
-// A class is a kind of thing that is told one by one.
+// A class is a kind of event that is listed individually.
 type class int
 
 const (
@@ -42,8 +42,8 @@ const (
 	files
 	connections
 	attempts
-	passed // the network's, let through
-	barred // and refused, or would have been
+	passed // network events, allowed
+	barred // network events refused, or that would have been
 	none
 )
 
@@ -72,18 +72,18 @@ func classOf(e proposal.Event) class {
 	return passed
 }
 
-// A tally turns the events of one command, in order, into Observations. It looks at
-// nothing else, so whoever reads the events in the log gets the same.
+// A tally converts the events of one command, in order, to Observations. It uses
+// nothing else, so a reader of the events in the log gets the same result.
 type tally struct {
 	o     proposal.Observations
 	trees *grove
-	seen  map[string]int // place in o.Notable
+	seen  map[string]int // index in o.Notable
 	count [none]int      // listed, by class
 	bytes [none]int
 
-	reached map[reachKey]int // place in o.Network
-	firsts  []proposal.Event // of each of o.Network
-	inside  map[string]bool  // places that the gateway told of
+	reached map[reachKey]int // index in o.Network
+	firsts  []proposal.Event // of each entry in o.Network
+	inside  map[string]bool  // places that the gateway reported
 }
 
 func newTally() *tally {
@@ -94,7 +94,7 @@ func newTally() *tally {
 	}
 }
 
-// add takes an event that trimmed has seen.
+// add adds a trimmed event.
 func (t *tally) add(e proposal.Event) {
 	c := &t.o.Counts
 	switch classOf(e) {
@@ -126,7 +126,7 @@ func (t *tally) add(e proposal.Event) {
 	}
 }
 
-// start counts how what a text's process starts was judged.
+// start counts how the start of a program by the text's own process was judged.
 func (t *tally) start(e proposal.Event) {
 	if e.Decision == nil {
 		return
@@ -159,7 +159,7 @@ func (t *tally) exec(e proposal.Event) {
 	}
 }
 
-// note lists an event, or counts it with the like of it.
+// note lists an event, or counts it with equal ones.
 func (t *tally) note(e proposal.Event) {
 	key := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v", e.Kind, e.Program, e.Path, e.Target, e.Address, e.Call, e.Errno, e.Unverified)
 	if n, known := t.seen[key]; known {
@@ -173,7 +173,7 @@ func (t *tally) note(e proposal.Event) {
 	}
 }
 
-// room reports whether there is room for e, and takes it.
+// room reports whether there is space for e, and reserves it.
 func (t *tally) room(e proposal.Event) bool {
 	c, most := classOf(e), mostOfClass
 	switch c {
@@ -201,15 +201,15 @@ func (t *tally) observations() proposal.Observations {
 	return o
 }
 
-// isQuiet reports whether a file event lies where commands write anyway.
+// isQuiet reports whether a file event is in a place that commands may write to.
 func isQuiet(e proposal.Event) bool {
 	return !e.Unverified && inQuiet(e.Path) && (e.Target == "" || inQuiet(e.Target))
 }
 
-// isIdle reports whether an event is of a kind of note and came to nothing: a question
-// to the sandbox's own kernel about its network devices, as Node asks; or a process
-// that took on the ids that it had, as make does before each command. Without
-// capabilities there are no others to be had, but in a user namespace of its own.
+// isIdle reports whether an event of a notable kind had no effect: a question to the
+// sandbox's own kernel about its network devices, as Node asks; or a process that set
+// the IDs it already had, as make does before each command. Without capabilities it
+// cannot get other IDs, except in its own user namespace.
 func isIdle(e proposal.Event) bool {
 	switch {
 	case e.Unverified:
@@ -233,9 +233,9 @@ func inQuiet(name string) bool {
 	return false
 }
 
-// OfNote reports whether a person who reads a log wants to see e: not the end of a
-// process that ended well, files where commands write anyway, nor what is done by
-// habit and comes to nothing.
+// OfNote reports whether a person reading a log wants to see e. It is false for
+// the exit of a successful process, for files in places that commands may write
+// to, and for routine operations without effect.
 func OfNote(e proposal.Event) bool {
 	switch {
 	case classOf(e) == files:

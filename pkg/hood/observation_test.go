@@ -21,7 +21,7 @@ func tallied(events ...proposal.Event) proposal.Observations {
 	return t.observations()
 }
 
-// drawn is the tree as text: a line a node, indented below its parent.
+// drawn formats the tree as text: one line per node, indented below its parent.
 func drawn(o proposal.Observations) string {
 	var b strings.Builder
 	depth := map[int]int{-1: -1}
@@ -119,8 +119,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// A command that starts ever new programs grows no tree and no lists without end,
-// hides no refusal, and every start is counted once.
+// A command that starts ever new programs cannot grow the tree or the lists
+// without limit or hide a refusal, and every start is counted once.
 func TestBounds(t *testing.T) {
 	tl := newTally()
 	tl.add(trimmed(started(2, 1, "/usr/bin/bash", "bash")))
@@ -210,7 +210,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// File events past the most are counted, in the log as in the report.
+// File events beyond the limit are counted, in the log as in the report.
 func TestManyFiles(t *testing.T) {
 	var events []proposal.Event
 	for range mostFiles + 700 {

@@ -11,33 +11,32 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// How many events wait for the log at most, and how long.
+// The maximum number of events that wait for the log, and how long they wait.
 const (
 	batchEvents = 512
 	batchBytes  = 256 << 10
 	batchAge    = 250 * time.Millisecond
 )
 
-// An Observer takes what gVisor's kernel and the gateway saw of the running command:
-// it writes each event to the log, in the order in which they came, and turns them into
-// the Result's Observations. An event of the gateway may be written up to half a second
-// after those that came with it, when it waits for the kernel's word of who it was.
+// An Observer receives what gVisor's kernel and the gateway saw of the running command.
+// It writes each event to the log, in order of arrival, and converts them to the
+// Result's Observations. An event of the gateway may be written up to half a second
+// later than its neighbors, when it waits for the kernel's event that names the process.
 //
-// It keeps a bounded number of events: when the log is slower than the command, See
-// waits, and with it whoever reports. A log that cannot be written ends the command
-// and the run.
+// It keeps a bounded number of events: if the log is slower than the command, See blocks,
+// and so does its caller. A log that cannot be written ends the command and the run.
 type Observer struct {
-	clean func(proposal.Event) proposal.Event // the Outlet's; New sets it, and before that nothing is watched
+	clean func(proposal.Event) proposal.Event // the Outlet's; set by New before anything is watched
 	log   Log
 	judge func(context.Context, proposal.Event) ([]proposal.Finding, error)
 
 	mu     sync.Mutex
-	room   sync.Cond // the batch was taken, or all is over
+	room   sync.Cond // signals that the batch was taken, or that the watch has ended
 	watch  *watch    // of the running command, or nil
-	strays int       // events that came when their command did not run
+	strays int       // events received when their command was not running
 }
 
-// A watch is what an Observer knows of one command.
+// A watch is the Observer's state for one command.
 type watch struct {
 	id       string
 	decision int64
@@ -46,29 +45,28 @@ type watch struct {
 	joiner   joiner
 	next     int64 // number of the next event
 	files    int
-	flows    [2]int // let through, and refused
+	flows    [2]int // allowed, and refused
 
 	batch eventsOf
 	bytes int
 	wake  chan struct{}
-	done  chan struct{} // closed when no more events come
+	done  chan struct{} // closed when no more events will come
 	wrote chan struct{} // closed when the last batch is in the log
 	err   error
-	dead  bool // the log takes no more
+	dead  bool // the log accepts no more
 }
 
 // NewObserver returns an Observer that writes to log. judge, which may be nil, is
-// asked once about each different event of note.
+// called once for each distinct notable event.
 func NewObserver(log Log, judge func(context.Context, proposal.Event) ([]proposal.Finding, error)) *Observer {
 	o := &Observer{log: log, judge: judge}
 	o.room.L = &o.mu
 	return o
 }
 
-// See takes one event. Events of the kernel must come in order, all of them before the
-// Runner's Run returns; those of the gateway may come at the same time from elsewhere,
-// all of them before the Network's End returns. It may wait for the log, and keeps
-// nothing of e.
+// See receives one event. Events of the kernel must come in order, all of them before the
+// Runner's Run returns; those of the gateway may come concurrently, all of them before
+// the Network's End returns. It may wait for the log, and keeps no reference to e.
 func (o *Observer) See(e proposal.Event) {
 	if o.clean != nil {
 		e = o.clean(e)
@@ -78,7 +76,7 @@ func (o *Observer) See(e proposal.Event) {
 	defer o.mu.Unlock()
 	w := o.watch
 	if w == nil || e.Command != w.id {
-		o.strays++ // so that no record is called complete that may lack it
+		o.strays++ // so that a record that may lack it is never called complete
 		return
 	}
 	for w.full() && !w.dead && o.watch == w {
@@ -102,7 +100,7 @@ func (w *watch) takeAll(list []proposal.Event) {
 	}
 }
 
-// take enters e into the tally and the batch.
+// take adds e to the tally and the batch.
 func (w *watch) take(e proposal.Event) {
 	if w.beyond(e) {
 		return
@@ -121,8 +119,8 @@ func (w *watch) take(e proposal.Event) {
 	}
 }
 
-// beyond reports whether e is of a kind of which there were too many to be told one by
-// one, and counts it then.
+// beyond reports whether there were too many events of e's kind to list e, and counts
+// it if so.
 func (w *watch) beyond(e proposal.Event) bool {
 	switch c := classOf(e); c {
 	case files:
@@ -147,7 +145,7 @@ func (w *watch) beyond(e proposal.Event) bool {
 
 func (w *watch) full() bool { return len(w.batch.Events) >= batchEvents || w.bytes >= batchBytes }
 
-// begin watches the command of r. stop is called when the log fails.
+// begin starts to watch the command of r. stop is called if the log fails.
 func (o *Observer) begin(r proposal.Record, stop context.CancelCauseFunc) {
 	w := &watch{id: r.Proposal.ID, decision: r.Entry, stop: stop, tally: newTally(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), wrote: make(chan struct{})}
@@ -179,7 +177,7 @@ func (o *Observer) write(w *watch) {
 	}
 }
 
-// flush writes what has been seen and not been written.
+// flush writes the events that have not been written yet.
 func (o *Observer) flush(w *watch) {
 	o.mu.Lock()
 	batch := w.batch
@@ -197,8 +195,8 @@ func (o *Observer) flush(w *watch) {
 	}
 }
 
-// Fail ends the running command and the run with err: for whoever answers the
-// sandbox's questions about the command and cannot.
+// Fail ends the running command and the run with err, for callers that cannot answer
+// the sandbox's questions about the command.
 func (o *Observer) Fail(err error) {
 	o.mu.Lock()
 	w := o.watch
@@ -208,8 +206,8 @@ func (o *Observer) Fail(err error) {
 	}
 }
 
-// fail keeps the first error. What is seen from then on still goes to the log, if it
-// is not the log that failed.
+// fail records the first error. Later events still go to the log, unless it is the log
+// that failed.
 func (o *Observer) fail(w *watch, err error) {
 	o.mu.Lock()
 	if w.err == nil {
@@ -220,9 +218,8 @@ func (o *Observer) fail(w *watch, err error) {
 	w.stop(err)
 }
 
-// end returns what was seen of the command; recorded is what the sandbox says of
-// the record, nil when it watched nothing. An error means that the log or the judge
-// failed.
+// end returns what was seen of the command. recorded is the sandbox's statement about the
+// record, nil if it watched nothing. An error means that the log or the judge failed.
 func (o *Observer) end(ctx context.Context, recorded *proposal.Observations) (*proposal.Observations, error) {
 	o.mu.Lock()
 	w := o.watch
@@ -250,7 +247,7 @@ func (o *Observer) end(ctx context.Context, recorded *proposal.Observations) (*p
 	return &seen, err
 }
 
-// findings asks the judge about what is of note, refusals first.
+// findings asks the judge about notable events, refusals first.
 func (o *Observer) findings(ctx context.Context, lists ...[]proposal.Event) (found []proposal.Finding, err error) {
 	if o.judge == nil {
 		return nil, nil

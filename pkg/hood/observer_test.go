@@ -19,7 +19,7 @@ import (
 
 var morning = time.Date(2026, 11, 21, 4, 5, 6, 789, time.UTC)
 
-// started is the event of a program that began.
+// started returns the event of a program start.
 func started(pid, parent int, program string, argv ...string) proposal.Event {
 	return proposal.Event{
 		Command: "a", Kind: proposal.EventExec, Time: morning, Pid: pid, Parent: parent,
@@ -43,7 +43,7 @@ func event(kind, path string) proposal.Event {
 	return proposal.Event{Command: "a", Kind: kind, Time: morning, Pid: 2, Parent: 1, Program: "/usr/bin/tool", Path: path}
 }
 
-// watching is a hood whose command "a" does what events say, with its log.
+// watching returns a hood whose command "a" produces events, with its log.
 func watching(t *testing.T, w *world, recorded *proposal.Observations, events ...proposal.Event) (*Hood, *keeper) {
 	t.Helper()
 	w.decide = map[string]proposal.Effect{"a": proposal.Allow}
@@ -62,7 +62,7 @@ func watching(t *testing.T, w *world, recorded *proposal.Observations, events ..
 
 func whole() *proposal.Observations { return &proposal.Observations{Complete: true} }
 
-// Everything that was seen stands in the log between the start and the result.
+// All events are in the log between the start and the result.
 func TestEventsInLog(t *testing.T) {
 	var events []proposal.Event
 	for pid := range 1500 {
@@ -107,7 +107,7 @@ func TestEventsInLog(t *testing.T) {
 	}
 }
 
-// A record is complete only when the sandbox says so and nothing went astray.
+// A record is complete only if the sandbox says so and no event was lost.
 func TestComplete(t *testing.T) {
 	foreign := started(3, 1, "/bin/true")
 	foreign.Command = "b"
@@ -174,8 +174,8 @@ func TestLogFailsWhileWatching(t *testing.T) {
 	}
 }
 
-// A policy that cannot judge a program ends the command and the run, and what was
-// seen until then is in the log.
+// A policy that cannot judge a program ends the command and the run, and earlier
+// events are in the log.
 func TestFail(t *testing.T) {
 	w := &world{}
 	h, k := watching(t, w, whole())
@@ -194,8 +194,8 @@ func TestFail(t *testing.T) {
 	h.p.Observer.Fail(errors.New("nobody runs"))
 }
 
-// A log that is slower than the command makes it wait; nothing is lost, and what
-// waits is bounded.
+// A log that is slower than the command makes it wait; no event is lost, and the
+// number of waiting events is bounded.
 func TestSlowLog(t *testing.T) {
 	w := &world{}
 	h, k := watching(t, w, whole())
@@ -241,7 +241,7 @@ func TestBatchAge(t *testing.T) {
 	}
 }
 
-// The findings are policy's, asked once about each thing of note.
+// The findings are policy's, which is asked once about each notable thing.
 func TestFindings(t *testing.T) {
 	connect := event(proposal.EventConnect, "")
 	connect.Address = "tcp 169.254.169.254:80"
@@ -272,7 +272,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// THREATS 27: a report that tells other things than its log saw is found out.
+// THREATS 27: a report that contradicts the events in its log is detected.
 func TestCompareEvents(t *testing.T) {
 	events := []proposal.Event{started(2, 1, "/bin/bash", "bash", "-c", "x"), refusal(3, 2, "/usr/bin/curl", "exec.net"), event(proposal.EventWrite, "/etc/passwd")}
 	for name, forge := range map[string]func(*proposal.Observations, *keeper){
@@ -303,7 +303,7 @@ func TestCompareEvents(t *testing.T) {
 	}
 }
 
-// What a command can make long is cut before it reaches the log.
+// Long text from a command is cut before it reaches the log.
 func TestHugeEvents(t *testing.T) {
 	long := strings.Repeat("\xff\u202e", 1<<20)
 	e := started(2, 1, "/tmp/"+long, slices.Repeat([]string{long}, 1000)...)

@@ -9,25 +9,25 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An Outlet is what everything passes before it is logged, shown or kept: pkg/outlet's
-// Outlet, or a test's. What it returns has markers in the place of secrets and counts
-// them; what it is given stays as it is, so that what is decided and what runs does.
+// An Outlet redacts everything before it is logged, shown or kept: pkg/outlet's
+// Outlet, or a test's. Its results have markers in place of secrets and count them.
+// Its arguments stay unchanged, so decisions and executions use the original.
 type Outlet interface {
-	// Named refuses a plan whose ids would have to be replaced.
+	// Named refuses a plan whose IDs would have to be redacted.
 	Named(proposal.Plan) error
 	Run(proposal.Run) proposal.Run
 	Record(proposal.Record) proposal.Record
 	Event(proposal.Event) proposal.Event
 	Failure(*proposal.Failure) *proposal.Failure
 	Text(string) string
-	// Result lets what a command printed and left pass, as far as policy does. With an
-	// error, which ends the run, the Result holds nothing of it.
+	// Result redacts what a command printed and left, as policy decides. With an
+	// error, which ends the run, the Result contains none of it.
 	Result(ctx context.Context, id string, r proposal.Result) (proposal.Result, error)
-	// Whole lets the report pass, as far as policy does.
+	// Whole redacts the report, as policy decides.
 	Whole(context.Context, proposal.Report) (proposal.Report, error)
 }
 
-// told are the records as they may be told. What ran is the given ones' matter.
+// told returns the records redacted. Executions use the originals.
 func (h *Hood) told(records []proposal.Record) []proposal.Record {
 	told := make([]proposal.Record, len(records))
 	for i, r := range records {
@@ -36,7 +36,7 @@ func (h *Hood) told(records []proposal.Record) []proposal.Record {
 	return told
 }
 
-// released lets a result pass. Where it could not, nobody can vouch for it.
+// released redacts a result. If that fails, its outcome counts as unknown.
 func (h *Hood) released(ctx context.Context, id string, result proposal.Result) (proposal.Result, error) {
 	result, err := h.p.Outlet.Result(ctx, id, result)
 	if err != nil {
@@ -45,11 +45,11 @@ func (h *Hood) released(ctx context.Context, id string, result proposal.Result) 
 	return result, err
 }
 
-// ruleSecret is the rule of the Finding that something was kept back.
+// ruleSecret is the rule of the Finding that something was redacted.
 const ruleSecret = "output.secret"
 
-// noted adds to what was seen of a command that secrets were found in what it left. It
-// is no reason to run it otherwise.
+// noted adds a finding to a command's observations if secrets were found in its
+// output. It does not cause a second run.
 func noted(r *proposal.Record) {
 	found := leaked(*r.Result)
 	if n, _ := proposal.CountRedactions(found); n == 0 || r.Result.Observations == nil {
@@ -68,7 +68,7 @@ func noted(r *proposal.Record) {
 	r.Result.Observations = &o
 }
 
-// leaked is what was found in all that a command printed and left.
+// leaked returns the finds in everything that a command printed and left.
 func leaked(r proposal.Result) []proposal.Redaction {
 	found := proposal.AddRedactions(r.Stdout.Redacted, r.Stderr.Redacted)
 	for _, o := range r.Outputs {

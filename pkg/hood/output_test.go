@@ -47,8 +47,8 @@ func (b *book) Append(kind string, v any) (int64, error) {
 	return int64(len(b.entries) - 1), err
 }
 
-// Everything that is logged and told has passed the outlet; what runs has not, and log
-// and report are of one piece.
+// Everything that is logged and reported has passed the outlet, what runs has not, and
+// log and report agree.
 func TestOutlet(t *testing.T) {
 	log, seen := &book{}, newTally().observations()
 	seen.Complete = true
@@ -89,7 +89,7 @@ func TestOutlet(t *testing.T) {
 	}
 }
 
-// An outlet that cannot answer ends the run, and nobody vouches for its command.
+// An outlet that fails ends the run, and the outcome of its command is unknown.
 func TestOutletFails(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
 	h := w.hood()

@@ -10,23 +10,23 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of the tree. What has no node of its own is counted where it belongs.
+// Limits of the tree. A program without its own node is counted at its parent.
 const (
 	mostPrograms  = 256
 	programsBytes = 48 << 10
 	mostProcesses = 64 << 10
 )
 
-// A grove grows the tree of programs from execs and exits.
+// A grove builds the tree of programs from execs and exits.
 //
-// A process is known by its id until it ends. One that forked without an exec is
-// not known; what it starts is put below the program that its kernel says it still
-// runs, and below the command's first program if that has none.
+// A process is identified by its ID until it ends. A process that forked without an
+// exec is not known; programs it starts are placed below the program that its kernel
+// says it still runs, or below the command's first program if that has no node.
 type grove struct {
 	list  []proposal.Program
 	bytes int
 	nodes map[nodeKey]int
-	last  map[string]int // by path: the newest node
+	last  map[string]int // by path: the latest node
 	procs map[int]int    // by process: its node
 }
 
@@ -39,7 +39,7 @@ func newGrove() *grove {
 	return &grove{list: []proposal.Program{}, nodes: map[nodeKey]int{}, last: map[string]int{}, procs: map[int]int{}}
 }
 
-// began enters a start, or a refused one.
+// began adds a start, or a refused one.
 func (g *grove) began(e proposal.Event) {
 	x := e.Exec
 	if x == nil {
@@ -47,7 +47,7 @@ func (g *grove) began(e proposal.Event) {
 	}
 	parent := g.parent(e, x)
 	n := g.node(nodeKey{parent, x.Path, nameOf(*x), x.Script}, x.Layer)
-	if n < 0 { // no room
+	if n < 0 { // the tree is full
 		if parent >= 0 {
 			g.list[parent].Omitted++
 			g.follow(e, parent)
@@ -72,14 +72,14 @@ func (g *grove) began(e proposal.Event) {
 	g.follow(e, n)
 }
 
-// follow notes which program a process runs now.
+// follow records which program a process runs now.
 func (g *grove) follow(e proposal.Event, n int) {
 	if _, known := g.procs[e.Pid]; known || len(g.procs) < mostProcesses {
 		g.procs[e.Pid] = n
 	}
 }
 
-// parent returns the node of what asked for the exec, -1 for the first.
+// parent returns the node of the program that requested the exec, -1 for the first.
 func (g *grove) parent(e proposal.Event, x *proposal.Exec) int {
 	if len(g.list) == 0 {
 		return -1
@@ -112,7 +112,7 @@ func (g *grove) node(key nodeKey, layer string) int {
 	return n
 }
 
-// ended enters an exit.
+// ended adds an exit.
 func (g *grove) ended(e proposal.Event) {
 	n, known := g.procs[e.Pid]
 	if !known {
@@ -128,14 +128,14 @@ func (g *grove) ended(e proposal.Event) {
 	}
 }
 
-// crashes are the signals by which a program dies of itself, as against those that
-// are sent. One that sends itself such a signal looks the same.
+// crashes are the signals by which a program dies of its own fault, as opposed to
+// signals that are sent. A program that sends itself such a signal looks the same.
 var crashes = map[syscall.Signal]string{
 	syscall.SIGSEGV: "SIGSEGV", syscall.SIGBUS: "SIGBUS", syscall.SIGILL: "SIGILL", syscall.SIGFPE: "SIGFPE",
 	syscall.SIGABRT: "SIGABRT", syscall.SIGTRAP: "SIGTRAP", syscall.SIGSYS: "SIGSYS",
 }
 
-// crashed names the signal of a crash, and nothing for another end.
+// crashed returns the name of a crash signal, and "" for any other exit.
 func crashed(s syscall.WaitStatus) string {
 	if !s.Signaled() {
 		return ""
@@ -143,9 +143,9 @@ func crashed(s syscall.WaitStatus) string {
 	return crashes[s.Signal()]
 }
 
-// nameOf is what a program was called by, or a script, which its interpreter has as
-// its first or second argument: npm, not npm-cli.js. Words may lie, and are shown
-// beside the path.
+// nameOf returns the name by which a program was called. For a script, which is its
+// interpreter's first or second argument, it is the script's: npm, not npm-cli.js.
+// Arguments may lie, so the path is shown as well.
 func nameOf(x proposal.Exec) string {
 	name, words := x.Path, x.Argv
 	switch {

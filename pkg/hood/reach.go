@@ -10,18 +10,18 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of what is kept of the network, beside those of a class.
+// Limits on the network data that is kept, in addition to those of a class.
 const (
 	// mostFlows is how many of a command's lookups, connections and requests the log
-	// takes one by one, and as many refused ones; those after them are only counted.
+	// lists individually, and as many refused ones; later ones are only counted.
 	mostFlows  = 10000
-	mostInside = 4096    // places that the gateway has told of
-	mostCalls  = 4       // of one Reach
-	mostCall   = 200     // bytes of one of them
-	mostBytes  = 1 << 50 // of traffic, so that no sum overflows
+	mostInside = 4096    // places that the gateway reported
+	mostCalls  = 4       // per Reach
+	mostCall   = 200     // bytes of one call
+	mostBytes  = 1 << 50 // of traffic, so that sums cannot overflow
 )
 
-// isFlow reports whether e was seen by the gateway.
+// isFlow reports whether events of this kind come from the gateway.
 func isFlow(kind string) bool {
 	switch kind {
 	case proposal.EventLookup, proposal.EventConnection, proposal.EventRequest, proposal.EventDatagram:
@@ -30,7 +30,7 @@ func isFlow(kind string) bool {
 	return false
 }
 
-// flowCounts are the counts of the network alone.
+// flowCounts are the counts of network events.
 type flowCounts struct {
 	Lookups     int `json:"lookups,omitempty"`
 	Connections int `json:"connections,omitempty"`
@@ -70,19 +70,19 @@ func (f flowCounts) addTo(c *proposal.Counts) {
 // sum counts all of f, each event once.
 func (f flowCounts) sum() int { return f.Lookups + f.Connections + f.Requests + f.Datagrams }
 
-// invalid reports whether a stranger's f counts nothing.
+// invalid reports whether an untrusted f has a negative count.
 func (f flowCounts) invalid() bool {
 	return slices.Min([]int{f.Lookups, f.Connections, f.Requests, f.Datagrams, f.Refused, f.Watched}) < 0
 }
 
-// countFlow counts e, which is of the network, in c.
+// countFlow counts the network event e in c.
 func countFlow(e proposal.Event, c *proposal.Counts) {
 	var f flowCounts
 	f.add(e)
 	f.addTo(c)
 }
 
-// A reachKey is what must be the same for two Flows to be told as one.
+// A reachKey identifies Flows that are reported as one.
 type reachKey struct {
 	kind, name, address string
 	port                int
@@ -91,7 +91,7 @@ type reachKey struct {
 	code, rule          string
 }
 
-// reach enters what the gateway saw.
+// reach adds an event of the gateway.
 func (t *tally) reach(e proposal.Event) {
 	countFlow(e, &t.o.Counts)
 	if p := placeOf(e); p != "" && len(t.inside) < mostInside {
@@ -115,7 +115,7 @@ func (t *tally) reach(e proposal.Event) {
 	t.o.Network[n] = with(t.o.Network[n], *e.Flow)
 }
 
-// with adds one more Flow to r.
+// with returns r with one more Flow.
 func with(r proposal.Reach, f proposal.Flow) proposal.Reach {
 	r.Count++
 	r.Sent = min(mostBytes, r.Sent+f.Sent)
@@ -127,7 +127,7 @@ func with(r proposal.Reach, f proposal.Flow) proposal.Reach {
 	return r
 }
 
-// reachOf is what e is told as, without counts.
+// reachOf returns the reported form of e, without counts.
 func reachOf(e proposal.Event) proposal.Reach {
 	g, d := e.Flow.Egress, e.Flow.Decision
 	r := proposal.Reach{Kind: e.Kind, Name: g.Name, Address: g.Address, Port: g.Port, Protocol: g.Protocol, Program: e.Program,
@@ -165,7 +165,7 @@ func rank(r proposal.Reach) int {
 	return 2
 }
 
-// against are the first events of what was refused, or would have been.
+// against returns the first event of each entry that was refused, or would have been.
 func (t *tally) against() []proposal.Event {
 	var list []proposal.Event
 	for _, e := range t.firsts {
@@ -176,7 +176,7 @@ func (t *tally) against() []proposal.Event {
 	return list
 }
 
-// toldOnce drops calls of which the gateway tells what became, by name.
+// toldOnce drops calls whose outcome the gateway reports, by name.
 func (t *tally) toldOnce(notable []proposal.Event) (kept []proposal.Event, dropped int) {
 	kept = []proposal.Event{}
 	for _, e := range notable {
@@ -192,7 +192,7 @@ func (t *tally) toldOnce(notable []proposal.Event) (kept []proposal.Event, dropp
 
 func trimmedFlow(f proposal.Flow) proposal.Flow {
 	g := &f.Egress
-	g.Command, g.Grants = "", nil // the event and the decision's entry say them
+	g.Command, g.Grants = "", nil // already in the event and the decision's entry
 	g.Kind, g.Phase, g.Name, g.Type = cut(g.Kind, mostName), cut(g.Phase, mostName), cut(g.Name, mostName), cut(g.Type, mostName)
 	g.Address, g.Protocol, g.SNI = cut(g.Address, mostName), cut(g.Protocol, mostName), cut(g.SNI, mostName)
 	g.Method, g.Path = cut(g.Method, mostName), cut(g.Path, mostArgv)
@@ -210,7 +210,7 @@ func trimmedFlow(f proposal.Flow) proposal.Flow {
 	return f
 }
 
-// weightOfFlow is about how many bytes f takes.
+// weightOfFlow returns the approximate size of f in bytes.
 func weightOfFlow(f proposal.Flow) int {
 	g := f.Egress
 	n := 500 + len(g.Name) + len(g.SNI) + len(g.Address) + len(g.Path) + 80*len(g.Secrets)

@@ -28,7 +28,7 @@ func request(name, method, path string, sent, received int64) proposal.Event {
 	return e
 }
 
-// What is alike is told once, with counts, and what was refused first.
+// Equal flows are reported once, with counts, and refused ones first.
 func TestReaches(t *testing.T) {
 	watched := by(flow(0, proposal.EventLookup, "odd.example", ""), "/usr/bin/pip")
 	watched.Flow.Egress.Port = 0
@@ -68,8 +68,8 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// A call of which the gateway tells what became is not told twice, but judged all the
-// same; one to another place, to a socket, or of a listener, stays.
+// A call whose outcome the gateway reports is not listed twice, but it is still judged.
+// Calls to other places or to sockets, and those of listeners, stay.
 func TestToldOnce(t *testing.T) {
 	raw := against(flow(0, proposal.EventConnection, "", ""), "egress.address")
 	raw.Flow.Egress.Address = "192.0.2.7"
@@ -101,7 +101,7 @@ func TestToldOnce(t *testing.T) {
 	}
 }
 
-// A flood of names crowds out neither the refusals nor the log: it is counted.
+// A flood of names is only counted: it crowds out neither the refusals nor the log.
 func TestManyFlows(t *testing.T) {
 	t.Parallel()
 	h, k := watching(t, &world{}, whole())
@@ -166,7 +166,7 @@ func TestNetworkFindings(t *testing.T) {
 	}
 }
 
-// THREATS 27: a report that tells other things of the network than its log is found out.
+// THREATS 27: a report that contradicts the network events in its log is detected.
 func TestCompareNetwork(t *testing.T) {
 	for name, forge := range map[string]func(*proposal.Observations){
 		"a refusal less":   func(o *proposal.Observations) { o.Network = o.Network[1:] },
@@ -195,7 +195,7 @@ func TestCompareNetwork(t *testing.T) {
 	}
 }
 
-// What a stranger's server or program can make long is cut before it reaches the log.
+// Long text from an untrusted server or program is cut before it reaches the log.
 func TestHugeFlow(t *testing.T) {
 	long := strings.Repeat("\xff\u202e", 1<<20)
 	f := &proposal.Flow{Code: long, Inside: long, Sent: 1 << 62, Received: -1, WallMS: -1, Status: -1,

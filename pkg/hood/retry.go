@@ -8,22 +8,21 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// runtimeCrashes are the signals by which language runtimes die under gVisor where
-// they live under Linux. V8 ends itself by the last.
+// runtimeCrashes are the signals by which language runtimes crash under gVisor
+// although they work under Linux. V8 terminates itself with the last one.
 var runtimeCrashes = []string{"SIGSEGV", "SIGABRT", "SIGILL", "SIGBUS", "SIGTRAP"}
 
-// crashedRuntime returns the program whose crash lets a command that failed be run
-// once more, if there is one: a program of the root file system, not one that the
-// pull request brought or built, because that crashes by its own bug and would again.
+// crashedRuntime returns the program whose crash allows a failed command a second run,
+// if there is one. It must be a program of the root file system, not one that the pull
+// request brought or built, because that crashes from its own bug and would do so again.
 //
-// There is none where a limit ended the command, where the record has gaps, and where
-// policy refused or found anything: what was stopped once gets no second try.
+// There is none if a limit ended the command, if the record has gaps, or if policy
+// refused or found anything: a command that was stopped gets no second try.
 //
-// Whether a program died of a bug in gVisor, of its own, or because it or another
-// process of the command sent it the signal, cannot be told apart: the kernel reports
-// the same wait status for all of them. So a command can have itself run once more by
-// crashing a shell; it gets nothing by it but the rest of its run's time, and the
-// report says that it was.
+// The cause of a crash cannot be determined: a bug in gVisor, the program's own bug,
+// and a signal from the program or another process of the command all give the same
+// wait status. So a command can get a second run by crashing a shell. It gains
+// nothing except for the rest of its run's time, and the report shows the second run.
 func crashedRuntime(r proposal.Result) (proposal.Program, bool) {
 	o := r.Observations
 	ended := r.Status == proposal.Exited || r.Status == proposal.Signaled
@@ -38,7 +37,7 @@ func crashedRuntime(r proposal.Result) (proposal.Program, bool) {
 	return proposal.Program{}, false
 }
 
-// announce writes the first run's outcome, and that there will be a second.
+// announce logs the first run's outcome, and that there will be a second.
 func (h *Hood) announce(r proposal.Record, first proposal.Attempt) error {
 	if _, err := h.p.Log.Append("attempt", attemptEntry(r, first)); err != nil {
 		return err
@@ -47,7 +46,7 @@ func (h *Hood) announce(r proposal.Record, first proposal.Attempt) error {
 	return err
 }
 
-// attempt is what is kept of a run in which p crashed.
+// attempt returns what is kept of a run in which p crashed.
 func attempt(r proposal.Result, p proposal.Program) proposal.Attempt {
 	return proposal.Attempt{
 		Program: p.Name, Crash: p.Signal,
@@ -57,7 +56,7 @@ func attempt(r proposal.Result, p proposal.Program) proposal.Attempt {
 	}
 }
 
-// lastOf keeps the last bytes of a stream: what a runtime says of its crash.
+// lastOf keeps the last bytes of a stream: the runtime's message about its crash.
 func lastOf(s proposal.Stream) proposal.Stream {
 	kept := s.Tail
 	if !s.Truncated {

@@ -15,14 +15,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A scene is what happens in one run of a command.
+// A scene is the behavior of one run of a command.
 type scene struct {
 	result proposal.Result
 	events []proposal.Event
 	err    error
 }
 
-// staging is a hood whose command "a" has one scene after another, with its log.
+// staging returns a hood whose command "a" plays the scenes in order, with its log.
 func staging(t *testing.T, w *world, scenes ...scene) (*Hood, *keeper) {
 	t.Helper()
 	w.decide = map[string]proposal.Effect{"a": proposal.Allow}
@@ -77,8 +77,8 @@ func runs(did []string) (list []string) {
 	return list
 }
 
-// A command that failed because a runtime crashed is run once more, and the log and
-// the report have both runs.
+// A command that failed because a runtime crashed is run a second time, and the log
+// and the report contain both runs.
 func TestRunOnceMore(t *testing.T) {
 	first := failing(139)
 	first.Stderr = proposal.Stream{Bytes: 6000, Head: []byte(strings.Repeat("a", 3000)), Tail: []byte(strings.Repeat("b", 3000))}
@@ -122,7 +122,7 @@ func TestRunOnceMore(t *testing.T) {
 	}
 }
 
-// kinds are the entries of a log, with a mark for a second start.
+// kinds lists the entries of a log, with a mark for a second start.
 func kinds(t *testing.T, k *keeper) string {
 	t.Helper()
 	var list []string
@@ -143,7 +143,7 @@ func kinds(t *testing.T, k *keeper) string {
 	return strings.Join(list, " ")
 }
 
-// Twice is the most, whatever the second run ends by.
+// A command is run at most twice, however the second run ends.
 func TestRunTwiceAtMost(t *testing.T) {
 	again := scene{result: failing(134), events: crashing("/usr/bin/node", proposal.LayerRootfs, 6)}
 	w := &world{}
@@ -164,7 +164,7 @@ func TestRunTwiceAtMost(t *testing.T) {
 	}
 }
 
-// What is not a crash of a runtime, and what was stopped, is run once.
+// A command whose runtime did not crash, or that was stopped, is run once.
 func TestNotOnceMore(t *testing.T) {
 	const rootfs = proposal.LayerRootfs
 	node := func(status int) []proposal.Event { return crashing("/usr/bin/node", rootfs, status) }
@@ -216,8 +216,7 @@ func TestNotOnceMore(t *testing.T) {
 	}
 }
 
-// No second run begins when the run is over: interrupted, out of time, or without a
-// log.
+// No second run starts after the run has ended: interrupted, out of time, or without a log.
 func TestNoTimeForMore(t *testing.T) {
 	crash := scene{result: failing(139), events: crashing("/usr/bin/node", proposal.LayerRootfs, 11)}
 	t.Run("interrupted", func(t *testing.T) {

@@ -12,15 +12,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An Entry is one entry of an audit log as a reader of it has it.
+// An Entry is one entry of an audit log in the form that a reader has.
 type Entry struct {
 	Kind string
 	Body []byte // JSON
 }
 
-// CompareLog returns what report says otherwise than the entries of its log, in
-// words of its own, or nothing. Both may come from a stranger: that they agree
-// proves only that they are of one piece.
+// CompareLog returns where report contradicts the entries of its log, in its own words,
+// or nothing. Both may be untrusted: agreement proves only that they belong together.
 func CompareLog(report proposal.Report, entries []Entry) []string {
 	var doubts []string
 	for _, w := range expected(report) {
@@ -47,11 +46,11 @@ func CompareLog(report proposal.Report, entries []Entry) []string {
 type expectation struct {
 	kind, what string
 	body       any
-	record     *proposal.Record       // before the outcome of a run: whose events may come first
-	seen       *proposal.Observations // what is told of them
+	record     *proposal.Record       // before the outcome of a run, which its events may precede
+	seen       *proposal.Observations // their reported form
 }
 
-// expected is the log that Run writes beside report: see entry.go.
+// expected returns the log that Run writes for report: see entry.go.
 func expected(report proposal.Report) []expectation {
 	run := report.Run
 	run.WallMS = 0 // known only at the end
@@ -69,7 +68,8 @@ func expected(report proposal.Report) []expectation {
 	return append(list, expectation{kind: "end", what: "the end", body: endEntry{Totals: report.Totals, Error: report.Error}})
 }
 
-// expectedInSession has each proposal's entries together, with the transfers between.
+// expectedInSession returns each proposal's entries together, with the transfers
+// between them.
 func expectedInSession(report proposal.Report) (list []expectation) {
 	transfers := report.Transfers
 	next := func(records int) {
@@ -90,7 +90,7 @@ func expectedDecision(i int, r proposal.Record) expectation {
 	return expectation{kind: "decision", what: fmt.Sprintf("decision %d", i+1), body: decisionEntry(r)}
 }
 
-// expectedRun are the entries of what record i ran, if it did.
+// expectedRun returns the entries of record i's run, if it ran.
 func expectedRun(i int, r proposal.Record) []expectation {
 	if !r.Runnable() || r.Result == nil || r.Result.Status == proposal.NotRun {
 		return nil
@@ -106,8 +106,8 @@ func expectedRun(i int, r proposal.Record) []expectation {
 	return append(list, expectation{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: resultEntry(r), record: &r, seen: r.Result.Observations})
 }
 
-// compareEvents takes the events before the outcome of a run off the entries, and
-// says whether what the report tells of them is what they give.
+// compareEvents removes the events before the outcome of a run from the entries, and
+// returns whether the report's summary of them matches.
 func compareEvents(r proposal.Record, told *proposal.Observations, what string, entries []Entry) ([]Entry, string) {
 	t, next := newTally(), int64(0)
 	for len(entries) > 0 && entries[0].Kind == "events" {
@@ -150,13 +150,13 @@ func decoded(data []byte) any {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if d.Decode(&v) != nil || d.More() {
-		return data // equal to nothing that decodes
+		return data // unequal to anything that decodes
 	}
 	return v
 }
 
-// Redecide decides plan once more and returns where report says otherwise, in words
-// of its own, or nothing. An error means that policy could not answer.
+// Redecide decides plan again and returns where report differs, in its own words, or
+// nothing. An error means that policy could not answer.
 func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal.Report) ([]string, error) {
 	records, err := h.Check(ctx, plan)
 	if err != nil {
@@ -178,8 +178,8 @@ func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal
 	return doubts, nil
 }
 
-// differs names the first part in which a report's record is not ours. Grants are
-// left aside: a ceiling may have lowered them.
+// differs names the first part in which a report's record differs from ours. Grants
+// are ignored: a ceiling may have lowered them.
 func differs(ours, theirs proposal.Record) string {
 	ours.Decision.Grant, theirs.Decision.Grant = nil, nil
 	parts := []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A keeper is a log that can be read again.
+// A keeper is a log that can be read back.
 type keeper struct {
 	*world
 	mu      sync.Mutex
@@ -55,7 +55,7 @@ func reviewed(t *testing.T) (proposal.Report, *keeper, proposal.Plan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As a reader has it: out of JSON.
+	// In the form that a reader has: decoded from JSON.
 	data, err := json.Marshal(report)
 	if err != nil {
 		t.Fatal(err)
@@ -67,11 +67,11 @@ func reviewed(t *testing.T) (proposal.Report, *keeper, proposal.Plan) {
 	return read, k, plan
 }
 
-// THREATS 27: a report that says something else than its log or its policy is found.
+// THREATS 27: a report that contradicts its log or its policy is detected.
 func TestReview(t *testing.T) {
 	tests := map[string]struct {
 		forge     func(*proposal.Report, *keeper)
-		log, rule string // what the doubts must hold; "" for none
+		log, rule string // what the doubts must contain; "" for none
 	}{
 		"nothing":                  {forge: func(*proposal.Report, *keeper) {}},
 		"a pass for a fail":        {forge: func(r *proposal.Report, _ *keeper) { r.Records[2].Result.ExitCode = 0 }, log: "result of command 3"},

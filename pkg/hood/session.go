@@ -11,36 +11,36 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// MaxProposals is how many proposals one session takes.
+// MaxProposals is the maximum number of proposals in one session.
 const MaxProposals = 10_000
 
-// Bounds are what a session's one sandbox and one gateway are made for, before the first
-// proposal is known.
+// Bounds are the limits for which a session's one sandbox and one gateway are created,
+// before the first proposal is known.
 type Bounds struct {
-	// Limits are the most that any command gets; each is required.
+	// Limits are the maximum for every command; all are required.
 	Limits proposal.Limits
-	// Network are the entries that commands may be granted. A proposal that is granted
-	// another is denied (session.network).
+	// Network are the entries that commands may be granted. A proposal that is granted any
+	// other is denied (session.network).
 	Network []string
 }
 
 // A Session decides and runs proposals of one run as they come, each recorded on disk
-// before it runs. Its methods must not be called at the same time.
+// before it runs. Its methods must not be called concurrently.
 type Session struct {
 	h        *Hood
 	run      proposal.Run
 	bounds   Bounds
 	report   proposal.Report   // redacted
 	records  []proposal.Record // as decided
-	runner   Runner            // nil until it is needed
+	runner   Runner            // nil until first needed
 	deadline time.Time
-	stopped  error // why nothing more runs
+	stopped  error // the reason that nothing more runs
 
 	changes map[string]proposal.Change // of the workspace, by path
 	omitted int
 }
 
-// begin writes the log's first entry. Without a Session nothing was written.
+// begin writes the log's first entry. If it returns no Session, nothing was written.
 func (h *Hood) begin(run proposal.Run, b Bounds) (*Session, error) {
 	if h.p.running() < runningParts {
 		return nil, incomplete("Sandbox, Log, Observer and Outlet")
@@ -52,8 +52,8 @@ func (h *Hood) begin(run proposal.Run, b Bounds) (*Session, error) {
 }
 
 // Open begins a run whose proposals are not known yet. A Hood has one run; Close must be
-// called. The Report's commands have no output in it, only its length and digest: a session
-// may be long.
+// called. The Report omits the commands' output, except for its length and digest, because
+// a session may be long.
 func (h *Hood) Open(run proposal.Run, b Bounds) (*Session, error) {
 	if b.Limits.Open() {
 		return nil, &proposal.StopError{Code: "session.limits", Message: "the session leaves a limit open", Hint: "set every field of Limits"}
@@ -69,12 +69,12 @@ func (h *Hood) Open(run proposal.Run, b Bounds) (*Session, error) {
 	return s, nil
 }
 
-// Do decides p, records the decision, and runs p when it is allowed. When ctx ends, the
-// command is killed, its Result says so, and the session goes on.
+// Do decides p, records the decision, and runs p if it is allowed. If ctx ends, the
+// command is killed, its Result says so, and the session continues.
 //
 // Denied, failed and killed are values in the Record. An error is a *proposal.StopError:
-// p was not taken (session.proposal), or the session is over, and then every later call
-// has the same one.
+// either p was not accepted (session.proposal), or the session is over, and then every
+// later call returns the same error.
 func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 	if s.stopped != nil {
 		return proposal.Record{}, s.stopped
@@ -97,7 +97,7 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record,
 	return told, err
 }
 
-// acceptable refuses what cannot be told apart in the log.
+// acceptable refuses proposals that the log could not distinguish.
 func (s *Session) acceptable(p proposal.Proposal) error {
 	refuse := func(message, hint string) error {
 		return &proposal.StopError{Code: "session.proposal", Message: message, Hint: hint}
@@ -119,7 +119,7 @@ func (s *Session) acceptable(p proposal.Proposal) error {
 	return s.h.p.Outlet.Named(proposal.Plan{Proposals: []proposal.Proposal{p}})
 }
 
-// decideOne decides p and records the decision. There is a Record of it on every return.
+// decideOne decides p and records the decision. It adds a Record of p on every return.
 func (s *Session) decideOne(ctx context.Context, p proposal.Proposal) error {
 	i := len(s.records)
 	records, err := s.h.Check(context.WithoutCancel(ctx), proposal.Plan{Proposals: []proposal.Proposal{p}})
@@ -135,7 +135,7 @@ func (s *Session) decideOne(ctx context.Context, p proposal.Proposal) error {
 	return s.record(i)
 }
 
-// confine holds a decision under what the session was opened for.
+// confine limits a decision to the session's bounds.
 func (s *Session) confine(r *proposal.Record) {
 	g := r.Decision.Grant
 	if g == nil {
@@ -160,7 +160,7 @@ func (s *Session) runOne(ctx context.Context, i int) error {
 	return s.next(ctx, i)
 }
 
-// ready makes the sandbox when there is none.
+// ready creates the sandbox if there is none.
 func (s *Session) ready(ctx context.Context) error {
 	if s.runner != nil {
 		return nil
@@ -168,8 +168,8 @@ func (s *Session) ready(ctx context.Context) error {
 	return s.start(context.WithoutCancel(ctx), s.bounds.Limits, s.bounds.Network)
 }
 
-// Close ends the session: its sandbox, its network and its log's story. The error says
-// why the session stopped early, if it did.
+// Close ends the session: its sandbox, its network and its log. The error says why the
+// session stopped early, if it did.
 func (s *Session) Close(why error) (proposal.Report, error) {
 	if s.stopped == nil {
 		s.stopped = why
@@ -181,7 +181,7 @@ func (s *Session) Close(why error) (proposal.Report, error) {
 	return report, err
 }
 
-// withoutStreams is r without the bytes that a command printed.
+// withoutStreams returns r without the bytes that a command printed.
 func withoutStreams(r *proposal.Result) *proposal.Result {
 	if r == nil {
 		return nil

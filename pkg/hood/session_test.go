@@ -28,7 +28,7 @@ func openSession(t *testing.T, h *Hood) *Session {
 
 func one(id string) proposal.Proposal { return planOf(id).Proposals[0] }
 
-// telling is a keeper whose world knows of the entries.
+// telling is a keeper that also records the entries in its world.
 type telling struct{ *keeper }
 
 func (l telling) Append(kind string, v any) (int64, error) {
@@ -37,7 +37,7 @@ func (l telling) Append(kind string, v any) (int64, error) {
 	return n, errors.Join(err, keepErr)
 }
 
-// Each proposal is decided and recorded when it comes, after the one before has ended.
+// Each proposal is decided and recorded when it comes, after the previous one has ended.
 func TestSessionOrder(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "c": proposal.Allow}}
 	k := &keeper{world: w}
@@ -84,7 +84,7 @@ func TestSessionOrder(t *testing.T) {
 	}
 }
 
-// Whatever is taken out of a session's log, moved in it or changed is found out.
+// Removing, moving or changing anything in a session's log is detected.
 func TestSessionForged(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
 	k := &keeper{world: w}
@@ -118,7 +118,7 @@ func TestSessionForged(t *testing.T) {
 	}
 }
 
-// Whatever fails ends the session, and nothing runs after it.
+// Any failure ends the session, and nothing runs after it.
 func TestSessionFailsClosed(t *testing.T) {
 	stopped := &proposal.StopError{Code: "test.stop", Message: "no"}
 	for _, fails := range []string{"decide a", "log decision a", "open sandbox", "log start a", "run a: printed text of a", "log result a", "put x", "log transfer"} {
@@ -151,7 +151,7 @@ func TestSessionFailsClosed(t *testing.T) {
 	}
 }
 
-// A mistake of the caller's, and a command that was killed, do not end the session.
+// A caller's mistake, or a killed command, does not end the session.
 func TestSessionGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
@@ -179,7 +179,7 @@ func TestSessionGoesOn(t *testing.T) {
 	}
 }
 
-// No proposal is granted more than the session was opened for.
+// No proposal is granted more than the session's bounds.
 func TestSessionBounds(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
 	h := w.hood()
@@ -211,7 +211,7 @@ func (g generous) Decide(context.Context, proposal.Proposal, proposal.Analysis) 
 	return proposal.Decision{Effect: proposal.Allow, Grant: &grant}, nil
 }
 
-// A plan that is done as a session has the same decisions and results.
+// A plan run as a session has the same decisions and results.
 func TestSessionIsPlan(t *testing.T) {
 	effects := map[string]proposal.Effect{"a": proposal.Allow, "c": proposal.Allow, "d": proposal.Ask}
 	plan := planOf("a", "b", "c", "d")

@@ -13,11 +13,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// MaxTransfers is how many files and lists one session moves.
+// MaxTransfers is the maximum number of files and lists that one session moves.
 const MaxTransfers = 10_000
 
-// Put writes data to path of the workspace, which is relative, as the commands' user.
-// A file that could not be written is refused in the Output. The error is as Do's.
+// Put writes data to path, which is relative to the workspace, as the commands' user. A
+// file that could not be written is refused in the Output. The error is as for Do.
 func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.Output, error) {
 	t, _, err := s.transfer(ctx, proposal.TransferPut, func(ctx context.Context, _ string) (proposal.Result, error) {
 		r, err := s.runner.Put(ctx, path, data)
@@ -30,8 +30,8 @@ func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.O
 	return t.Output, err
 }
 
-// Take brings the file at path out, as far as policy lets it leave. Output.File is where
-// it is, relative to the artifacts. The error is as Do's.
+// Take copies the file at path out, as far as policy allows it to leave. Output.File is
+// its path, relative to the artifacts. The error is as for Do.
 func (s *Session) Take(ctx context.Context, path string) (proposal.Output, error) {
 	t, _, err := s.transfer(ctx, proposal.TransferTake, func(ctx context.Context, name string) (proposal.Result, error) {
 		return s.runner.Take(ctx, name, path)
@@ -40,7 +40,7 @@ func (s *Session) Take(ctx context.Context, path string) (proposal.Output, error
 }
 
 // List returns the files of the workspace that match pattern, with secrets in their names
-// replaced. The error is as Do's.
+// redacted. The error is as for Do.
 func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, error) {
 	_, r, err := s.transfer(ctx, proposal.TransferList, func(ctx context.Context, _ string) (proposal.Result, error) {
 		r, err := s.runner.List(ctx, pattern)
@@ -50,7 +50,7 @@ func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, e
 	return r.Changes, err
 }
 
-// transfer moves something, lets it pass the Outlet, and records it.
+// transfer moves something, applies the Outlet to it, and records it.
 func (s *Session) transfer(ctx context.Context, kind string, move func(ctx context.Context, name string) (proposal.Result, error)) (proposal.Transfer, proposal.Result, error) {
 	t := proposal.Transfer{Kind: kind, After: len(s.records)}
 	if s.stopped != nil {
@@ -59,7 +59,7 @@ func (s *Session) transfer(ctx context.Context, kind string, move func(ctx conte
 	if len(s.report.Transfers) >= MaxTransfers {
 		return t, proposal.Result{}, &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has had %d transfers", MaxTransfers), Hint: "open another"}
 	}
-	name := fmt.Sprintf("~%d", len(s.report.Transfers)+1) // no proposal's id has a tilde
+	name := fmt.Sprintf("~%d", len(s.report.Transfers)+1) // no proposal ID contains a tilde
 	r, err := s.moved(context.WithoutCancel(ctx), name, move)
 	if err == nil {
 		t.Output = r.Outputs[0]
@@ -91,8 +91,8 @@ func (s *Session) moved(ctx context.Context, name string, move func(context.Cont
 	return s.h.p.Outlet.Result(ctx, name, r)
 }
 
-// changed adds to the session's list of changes what r says. A new sandbox begins with
-// the workspace as it was.
+// changed adds the changes in r to the session's list. A new sandbox starts with the
+// original workspace.
 func (s *Session) changed(r proposal.Result) {
 	if r.NewSandbox || s.changes == nil {
 		s.changes, s.omitted = map[string]proposal.Change{}, 0
@@ -113,8 +113,8 @@ func (s *Session) changed(r proposal.Result) {
 	}
 }
 
-// Changes returns what became of the workspace since the session's sandbox began, by
-// path. Omitted counts changes that are in no list; then the list is not whole.
+// Changes returns the changes to the workspace since the session's sandbox was created,
+// by path. If Omitted, which counts unlisted changes, is not 0, the list is incomplete.
 func (s *Session) Changes() proposal.Changes {
 	list := proposal.Changes{Files: []proposal.Change{}, Omitted: s.omitted}
 	for _, path := range slices.Sorted(maps.Keys(s.changes)) {

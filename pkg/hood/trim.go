@@ -11,8 +11,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// What an event may hold, in the log and in the report. A path is whole, as no
-// kernel takes a longer one; argv is bound by its digest.
+// The limits of an event, in the log and in the report. A path is never cut, since
+// no kernel accepts a longer one; argv is bound by its digest.
 const (
 	mostPath  = 4096
 	mostArgv  = 2048 // bytes of all words together
@@ -21,8 +21,8 @@ const (
 	mostRules = 8
 )
 
-// trimmed returns e as it is recorded: no text longer than we keep, all of it UTF-8,
-// and nothing shared with whoever gave it. What only the decision needed is gone.
+// trimmed returns e in the form that is recorded: texts within the limits, all of them
+// UTF-8, no memory shared with the caller, and without fields that only the decision needed.
 func trimmed(e proposal.Event) proposal.Event {
 	e.Kind, e.Command = cut(e.Kind, mostName), cut(e.Command, mostName)
 	e.Time = e.Time.UTC().Truncate(time.Microsecond)
@@ -47,7 +47,7 @@ func trimmed(e proposal.Event) proposal.Event {
 }
 
 func trimmedExec(x proposal.Exec) proposal.Exec {
-	x.Command, x.From, x.Grants = "", "", nil // the event and the decision's entry say them
+	x.Command, x.From, x.Grants = "", "", nil // already in the event and the decision's entry
 	x.Renamed, x.Lineage, x.Whole, x.Partial, x.Changed, x.EnvCut = false, 0, nil, false, nil, false
 	x.Named = cut(x.Named, mostPath)
 	x.Layer = cut(x.Layer, mostName)
@@ -79,7 +79,7 @@ func trimmedDecision(d proposal.ExecDecision) proposal.ExecDecision {
 	return d
 }
 
-// cut returns at most max bytes of s as UTF-8, the last "…" when it was longer.
+// cut returns at most max bytes of s as UTF-8, ending in "…" if s was longer.
 func cut(s string, max int) string {
 	if len(s) > max {
 		end := max - len("…")
@@ -92,7 +92,7 @@ func cut(s string, max int) string {
 }
 
 // cutList returns the first words of list, at most max bytes of them together, and
-// whether that is less than all.
+// whether words were omitted.
 func cutList(list []string, max int) ([]string, bool) {
 	kept := make([]string, 0, min(len(list), mostWords))
 	for _, s := range list {
@@ -108,7 +108,7 @@ func cutList(list []string, max int) ([]string, bool) {
 	return kept, false
 }
 
-// weight is about how many bytes e takes.
+// weight returns the approximate size of e in bytes.
 func weight(e proposal.Event) int {
 	n := 200 + len(e.Program) + len(e.Path) + len(e.Target) + len(e.Address)
 	if e.Exec != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// place is where a file goes among the artifacts, with the folders that it needs. The
-// name is one that the sandbox's keeper has checked; os.Root keeps it inside all the same.
+// place returns the path of a file among the artifacts, and creates the directories that
+// it needs. The sandbox's keeper has checked the name; os.Root confines it in any case.
 func (u *Outlet) place(name string) (string, error) {
 	if u.o.Artifacts == "" {
 		return "", nil
@@ -31,7 +31,7 @@ func (u *Outlet) place(name string) (string, error) {
 	return filepath.Join(u.o.Artifacts, name), nil
 }
 
-// file copies one declared file; shown is what is told of it, its names redacted.
+// file copies one declared file; shown is its reported form, with names redacted.
 func (u *Outlet) file(ctx context.Context, id string, o, shown proposal.Output) (proposal.Output, error) {
 	if o.File == "" {
 		return shown, nil
@@ -85,7 +85,7 @@ func (u *Outlet) file(ctx context.Context, id string, o, shown proposal.Output) 
 	return shown, nil
 }
 
-// binary copies a file as it is, or not at all: nothing in it can be replaced.
+// binary copies a file unchanged, or not at all: nothing in it can be replaced.
 func (u *Outlet) binary(ctx context.Context, x proposal.Outgoing, source, target string, shown proposal.Output,
 	withhold func([]proposal.Redaction, string) proposal.Output) (proposal.Output, error) {
 	f, err := os.Open(source)
@@ -133,10 +133,10 @@ func withoutForged(list []proposal.Redaction) []proposal.Redaction {
 	return out
 }
 
-// sample is how much of a file says whether it is a text.
+// sample is how many bytes of a file decide whether it is a text.
 const sample = 8 << 10
 
-// isBinary reports whether the file at path is no text: it has a NUL, or bytes that are
+// isBinary reports whether the file at path is not a text: it has a NUL, or bytes that are
 // not UTF-8, near its beginning.
 func isBinary(path string) (bool, error) {
 	f, err := os.Open(path)
@@ -151,7 +151,7 @@ func isBinary(path string) (bool, error) {
 	}
 	first = first[:n]
 	for n == sample && len(first) > sample-utf8.UTFMax && !utf8.Valid(first) {
-		first = first[:len(first)-1] // a character that the sample cuts
+		first = first[:len(first)-1] // a character cut by the end of the sample
 	}
 	return bytes.IndexByte(first, 0) >= 0 || !utf8.Valid(first), nil
 }

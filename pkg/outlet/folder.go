@@ -9,11 +9,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// unread begins the names of the directories for what was not searched yet.
+// unread is the name prefix of directories for output that was not searched yet.
 const unread = "fumehood-unread-"
 
-// Raw makes the directory that the sandbox leaves its files in, which no other user may
-// enter, and removes those of runs that were killed.
+// Raw creates the directory for the sandbox's files, which no other user may enter, and
+// removes the directories of runs that were killed.
 func (u *Outlet) Raw() (string, error) {
 	if u.raw != nil {
 		return u.raw.Path, nil
@@ -27,7 +27,7 @@ func (u *Outlet) Raw() (string, error) {
 	return d.Path, nil
 }
 
-// Close removes what was not taken out.
+// Close removes files that were not copied.
 func (u *Outlet) Close() error {
 	if u == nil || u.raw == nil {
 		return nil

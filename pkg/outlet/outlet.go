@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outlet is the filter in a fume hood's exhaust: whatever leaves a run passes it,
-// and what looks like a secret, or is a value that it was told to mask, stays behind.
+// Package outlet redacts secrets: everything that leaves a run passes it, and text that
+// looks like a secret, or is a value to mask, is removed.
 //
-// It promises that nothing of what a sandbox left reaches the artifacts, the report or
-// the log before it was searched and policy (fumehood.output) was asked about it: the
-// sandbox leaves its files in a folder of its own, which never is part of what is
-// published, and each is copied from there with markers in the place of finds, or not at
-// all. A file that is no text is copied as it is or withheld. A length or digest is told
-// of what was copied, never of what was found. Where it cannot search or policy cannot
-// answer, nothing of the thing leaves and the run stops.
+// It promises that nothing from a sandbox reaches the artifacts, the report or the log
+// before it was searched and policy (fumehood.output) was asked about it. The sandbox
+// writes its files to a separate directory, which is never published. Each file is copied
+// from there with markers in place of finds, or not at all. A file that is not a text is
+// copied unchanged or withheld. A reported length or digest is that of the copy, never of
+// the original. If it cannot search something or policy cannot answer, that thing does
+// not leave and the run stops.
 //
-// It is the second line: it does not protect against a program that wishes to hide what
-// it prints, by compression, encryption, an encoding of its own, or by the length of
-// things. pkg/internal/secrets says what is found and what is not.
+// It is the second line of defense: it does not protect against a program that hides its
+// output by compression, encryption, its own encoding, or the length of things.
+// pkg/internal/secrets documents what is found and what is not.
 package outlet
 
 import (
@@ -26,30 +26,30 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Mask is a value that must never leave, by the name that stands for it.
+// A Mask is a value that must never leave, with the name that replaces it.
 type Mask = secrets.Mask
 
-// LeastMask is the length from which a value can be masked.
+// LeastMask is the minimum length of a masked value.
 const LeastMask = secrets.LeastMask
 
-// Options say what an Outlet works with.
+// Options configure an Outlet.
 type Options struct {
 	Masks []Mask
-	// Decide asks policy; nil replaces everything that is found and withholds what is no
-	// text with a find in it.
+	// Decide asks policy. nil redacts every find, and withholds a file that is not a text
+	// if it contains one.
 	Decide func(context.Context, proposal.Outgoing) (proposal.OutputDecision, error)
-	// Artifacts is the folder for what may leave; without it nothing is copied.
+	// Artifacts is the directory for files that may leave; without it nothing is copied.
 	Artifacts string
 }
 
-// An Outlet is one run's.
+// An Outlet redacts the output of one run.
 type Outlet struct {
 	o        Options
 	redactor *secrets.Redactor
 	raw      *lease.Dir
 }
 
-// New returns an Outlet. Its error is a *proposal.StopError that holds no value of a mask.
+// New returns an Outlet. Its error is a *proposal.StopError that contains no masked value.
 func New(o Options) (*Outlet, error) {
 	r, err := secrets.NewRedactor(o.Masks)
 	if err != nil {
@@ -61,7 +61,7 @@ func New(o Options) (*Outlet, error) {
 	return &Outlet{o: o, redactor: r}, nil
 }
 
-// replaceAll is the answer of who has no policy.
+// replaceAll decides if there is no policy.
 func replaceAll(_ context.Context, x proposal.Outgoing) (proposal.OutputDecision, error) {
 	d := proposal.OutputDecision{Effect: proposal.Allow}
 	for _, s := range x.Secrets {
@@ -73,21 +73,21 @@ func replaceAll(_ context.Context, x proposal.Outgoing) (proposal.OutputDecision
 	return d, nil
 }
 
-// Record returns r as it may be told: with markers in its texts, and counts of them.
-// What its Result holds has passed Result already.
+// Record returns r with markers in its texts, and counts of them. Its Result must have
+// passed Result already.
 func (u *Outlet) Record(r proposal.Record) proposal.Record {
 	result := r.Result
 	r.Result = nil
 	id := r.Proposal.ID
 	r, r.Redacted = clean(u, r)
-	r.Proposal.ID, r.Result = id, result // an id with a secret is refused: see Named
+	r.Proposal.ID, r.Result = id, result // an ID with a secret is refused: see Named
 	return r
 }
 
 func clean[T any](u *Outlet, v T) (T, []proposal.Redaction) { return secrets.Value(u.redactor, v) }
 
-// Named refuses a plan with an id that would have to be replaced: everything that is
-// told of a command is told by its id.
+// Named refuses a plan with an ID that would have to be redacted: everything that is
+// reported of a command refers to it by its ID.
 func (u *Outlet) Named(plan proposal.Plan) error {
 	for i, p := range plan.Proposals {
 		if _, found := clean(u, p.ID); found != nil {
@@ -98,28 +98,28 @@ func (u *Outlet) Named(plan proposal.Plan) error {
 	return nil
 }
 
-// Run returns what is told of the run, and Failure why it stopped.
+// Run returns r redacted.
 func (u *Outlet) Run(r proposal.Run) proposal.Run {
 	told, _ := clean(u, r)
 	return bound(told, r)
 }
 
-// bound is told with what binds a run to its log, its plan and its commits, none of which
-// is anybody's text: a mask like "sha256" must not cut those ties.
+// bound restores in told the fields of r that link a run to its log, its plan and its
+// commits. None of them is free text, and a mask like "sha256" must not break these links.
 func bound(told, r proposal.Run) proposal.Run {
 	told.ID, told.PlanDigest, told.Policy, told.HeadSHA, told.BaseSHA = r.ID, r.PlanDigest, r.Policy, r.HeadSHA, r.BaseSHA
 	return told
 }
 
-// Failure is Run for why a run stopped.
+// Failure is Run for the reason that a run stopped.
 func (u *Outlet) Failure(f *proposal.Failure) *proposal.Failure {
 	f, _ = clean(u, f)
 	return f
 }
 
-// Event returns what was seen of a command. Where words of a program are replaced,
-// their digest goes: it could tell a short one. A word that the kernel's side has cut
-// loses what may be the half of a secret.
+// Event returns e redacted. If words of a program are replaced, their digest is
+// removed: it could reveal a short one. A word that the kernel's side has cut loses
+// the part that may be the beginning of a secret.
 func (u *Outlet) Event(e proposal.Event) proposal.Event {
 	id := e.Command
 	e, short := u.shortened(e)
@@ -131,11 +131,11 @@ func (u *Outlet) Event(e proposal.Event) proposal.Event {
 	return e
 }
 
-// cutWord is the length from which a word of a program may have been cut: wire.MaxWord.
+// cutWord is the minimum length of a word of a program that may have been cut: wire.MaxWord.
 const cutWord = 1 << 10
 
-// shortened cuts words again where a secret may begin, and says whether it did. The last
-// word may have been cut at any length.
+// shortened cuts words again where a secret may begin, and reports whether it did. The
+// last word may have been cut at any length.
 func (u *Outlet) shortened(e proposal.Event) (proposal.Event, bool) {
 	if e.Exec == nil || !e.Exec.ArgvCut {
 		return e, false
@@ -155,8 +155,9 @@ func (u *Outlet) shortened(e proposal.Event) (proposal.Event, bool) {
 	return e, short
 }
 
-// Report returns r, which may hold markers already, with those that are missing, for
-// who tells a report that another has made and pkg/report has read: nothing is asked and no file is touched.
+// Report returns r, which may already contain markers, with the missing ones added. It is
+// for callers that print a report made elsewhere and read by pkg/report: policy is not
+// asked and no file is touched.
 func (u *Outlet) Report(r proposal.Report) proposal.Report {
 	run := r.Run
 	r, _ = clean(u, r)
@@ -182,9 +183,9 @@ func (u *Outlet) bytes(b []byte) []byte {
 	return b
 }
 
-// Text is s with markers in the place of secrets.
+// Text returns s with markers in place of secrets.
 func (u *Outlet) Text(s string) string {
-	if u == nil { // not made yet: what stopped that knows no secret
+	if u == nil { // not created yet: what failed before that knows no secret
 		return s
 	}
 	s, _ = clean(u, s)

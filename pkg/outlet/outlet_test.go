@@ -24,7 +24,7 @@ import (
 
 const canary = "hunter2-canary"
 
-// token is made here, so that this file holds none.
+// token is assembled here, so that this file contains none.
 var token = "gh" + "p_" + "aZ3kQ9rT7mW1xY5vB8nC2dF6gH4jL0pS3uEq"
 
 type asked struct {
@@ -55,7 +55,7 @@ func sumOf(b []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// stream is what a sandbox tells of text, of which it keeps half in its file where cut.
+// stream returns a sandbox's description of text; if cut, its file keeps half.
 func stream(t *testing.T, u *Outlet, name, text string, cut bool) proposal.Stream {
 	t.Helper()
 	raw, err := u.Raw()
@@ -99,8 +99,8 @@ func result(stdout proposal.Stream) proposal.Result {
 	return proposal.Result{Status: proposal.Exited, Stdout: stdout, Outputs: []proposal.Output{}}
 }
 
-// What a stream is told to be is true of what is left of it, wherever the secrets stand
-// and however long it is.
+// What is reported of a stream must be true of what is left of it, wherever the secrets
+// are and however long it is.
 func TestStream(t *testing.T) {
 	filler := strings.Repeat("an ordinary line of a test\n", 12000) // 324 KiB
 	for name, text := range map[string]string{
@@ -149,7 +149,7 @@ func keys(m map[string]string) func(func(string) bool) {
 	}
 }
 
-// A stream that nobody has whole tells no part of a secret where it breaks off.
+// A stream that is not available in full reveals no part of a secret where it breaks off.
 func TestStreamCutOff(t *testing.T) {
 	filler := strings.Repeat("an ordinary line of a test\n", 12000)
 	half := len(filler) / 2
@@ -173,7 +173,7 @@ func TestStreamCutOff(t *testing.T) {
 	}
 }
 
-// Nor where the part that is left out begins or ends.
+// A stream reveals no part of a secret where the omitted part begins or ends.
 func TestStreamCutAtMargin(t *testing.T) {
 	filler := strings.Repeat("an ordinary line of a test\n", 12000)
 	at := func(place int) string { return filler[:place] + " " + token + " " + canary + " " + filler[place:] }
@@ -200,7 +200,7 @@ func TestStreamCutAtMargin(t *testing.T) {
 	}
 }
 
-// Of declared files texts are redacted, others copied as they are or not at all.
+// Declared text files are redacted; others are copied unchanged or not at all.
 func TestFiles(t *testing.T) {
 	u := outlet(t, &asked{})
 	raw, _ := u.Raw()
@@ -235,7 +235,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A deny withholds all of it; what policy lets stay stays, a value of a mask never.
+// A deny withholds everything; finds that policy allows stay, but never a masked value.
 func TestPolicyDecides(t *testing.T) {
 	a := &asked{answer: func(x proposal.Outgoing) (proposal.OutputDecision, error) {
 		if x.Kind == "stdout" {
@@ -269,8 +269,8 @@ func TestPolicyDecides(t *testing.T) {
 	}
 }
 
-// Of the whole report goes what policy withholds: from the report all that was printed,
-// in a first run too, from the comment what the report keeps.
+// If policy withholds the whole report, everything that was printed is removed: from the
+// report, in a first run too, and from the comment even if the report keeps it.
 func TestWhole(t *testing.T) {
 	printed := proposal.Stream{Head: []byte("head"), Tail: []byte("tail"), Bytes: 8, Redacted: []proposal.Redaction{{Rule: "github-pat", Count: 1}}}
 	r := proposal.Report{Records: []proposal.Record{{}, {Result: &proposal.Result{Stdout: printed, Stderr: printed, Retried: &proposal.Attempt{Stdout: printed, Stderr: printed}}}}}
@@ -305,7 +305,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// What an interrupted command left leaves, too.
+// The output of an interrupted command leaves, too.
 func TestInterruptedLeaves(t *testing.T) {
 	u := outlet(t, &asked{})
 	u.o.Decide = func(ctx context.Context, x proposal.Outgoing) (proposal.OutputDecision, error) {
@@ -322,7 +322,7 @@ func TestInterruptedLeaves(t *testing.T) {
 	}
 }
 
-// Where policy cannot answer nothing leaves.
+// If policy cannot answer, nothing leaves.
 func TestFailsClosed(t *testing.T) {
 	stop := &proposal.StopError{Code: "policy.eval", Message: "no answer"}
 	u := outlet(t, &asked{answer: func(proposal.Outgoing) (proposal.OutputDecision, error) { return proposal.OutputDecision{}, stop }})
@@ -381,7 +381,7 @@ func TestRecordAndEvent(t *testing.T) {
 	}
 }
 
-// A report that others made is searched again, and markers in it stay.
+// A report made elsewhere is searched again, and its markers stay.
 func TestReportOfOthers(t *testing.T) {
 	u := outlet(t, &asked{})
 	r := proposal.Report{Records: []proposal.Record{{Proposal: proposal.Proposal{Run: "[redacted CANARY] " + canary},
@@ -398,8 +398,8 @@ func TestReportOfOthers(t *testing.T) {
 	}
 }
 
-// A mask that is part of a digest or a key, as any short one may be, cuts no run from its
-// log and plan.
+// A mask that is part of a digest or a key, as any short one may be, must not break the
+// link between a run and its log and plan.
 func TestRunStaysBound(t *testing.T) {
 	u, err := New(Options{Masks: []Mask{{Name: "WEAK", Value: "sha256"}, {Name: "HEX", Value: "abcdef"}}})
 	if err != nil {
@@ -434,7 +434,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// Runs that start and end at once do not remove each other's directories.
+// Runs that start and end at the same time do not remove each other's directories.
 func TestRawTogether(t *testing.T) {
 	dir := t.TempDir()
 	leasetest.Together(t, dir, func(turn leasetest.Turn) error {
@@ -462,8 +462,8 @@ func TestRawTogether(t *testing.T) {
 	}
 }
 
-// What a killed run left is removed by the next; what a living one holds, another
-// user's, and what only bears the name, are not.
+// The directories of a killed run are removed by the next. Those of a running one, those
+// of another user, and others that only have the name are not.
 func TestForsakenFolders(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "a[b]*"))
 	if err := os.Mkdir(os.TempDir(), 0o700); err != nil {

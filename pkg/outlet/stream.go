@@ -21,14 +21,14 @@ import (
 
 const (
 	kept = 64 << 10 // of each end of a stream
-	// margin is left out where a text breaks off: the half of a secret is no find.
+	// margin bytes are omitted where a text breaks off: half of a secret is not found.
 	margin = 8 << 10
 )
 
-// Result returns r as it may be told, and copies what may leave of its files. With an
-// error nothing of what the command printed or left is in it.
+// Result returns r redacted, and copies the files that may leave. With an error, the
+// result contains nothing that the command printed or left.
 func (u *Outlet) Result(ctx context.Context, id string, r proposal.Result) (proposal.Result, error) {
-	ctx = context.WithoutCancel(ctx) // what an interrupted command left leaves, too
+	ctx = context.WithoutCancel(ctx) // the output of an interrupted command leaves, too
 	given := r
 	r, _ = clean(u, r)
 	var err error
@@ -55,7 +55,7 @@ func (u *Outlet) Result(ctx context.Context, id string, r proposal.Result) (prop
 	return r, err
 }
 
-// withheld is a stream of which nothing leaves.
+// withheld returns the description of a stream that does not leave.
 func withheld(s proposal.Stream, found []proposal.Redaction, why string) proposal.Stream {
 	return proposal.Stream{Bytes: s.Bytes, Truncated: s.Bytes > 0, Redacted: found, Withheld: why}
 }
@@ -109,7 +109,7 @@ func (u *Outlet) stream(ctx context.Context, id, kind string, s proposal.Stream)
 	}
 	if len(tally.Found) > 0 {
 		out.SHA256, out.Bytes = c.digest(), c.bytes
-		if c.partly { // of the whole nothing is known
+		if c.partly { // nothing is known of the whole stream
 			out.SHA256, out.Bytes = "", s.Bytes
 		}
 	}
@@ -117,7 +117,7 @@ func (u *Outlet) stream(ctx context.Context, id, kind string, s proposal.Stream)
 	return out, nil
 }
 
-// why says by which rule something is withheld.
+// why names the rule that withholds something.
 func why(d proposal.OutputDecision) string {
 	if d.Reason == nil {
 		return "by policy"
@@ -133,7 +133,7 @@ func unreadable(kind string, err error) error {
 		Hint: "nothing leaves that was not searched: is there room in the folders for artifacts and for temporary files?", Err: err}
 }
 
-// ask puts one thing to policy. A marker that the command printed itself is no secret.
+// ask asks policy about one thing. A marker that the command printed itself is not a secret.
 func (u *Outlet) ask(ctx context.Context, x proposal.Outgoing, t secrets.Tally) (proposal.OutputDecision, error) {
 	x.Encodings, x.Secrets = t.Encodings, []proposal.Redaction{}
 	_, x.Masked = proposal.CountRedactions(t.Found)
@@ -145,19 +145,19 @@ func (u *Outlet) ask(ctx context.Context, x proposal.Outgoing, t secrets.Tally) 
 	return u.o.Decide(ctx, x)
 }
 
-// fewer says that policy lets some of the finds stay.
+// fewer reports whether policy allows some of the finds to stay.
 func fewer(t secrets.Tally, d proposal.OutputDecision) bool {
 	return slices.ContainsFunc(t.Found, func(f proposal.Redaction) bool { return keeper(d)(f.Rule) })
 }
 
-// keeper says which finds stay: detectors' alone.
+// keeper returns a function that reports which finds stay: only those of detectors.
 func keeper(d proposal.OutputDecision) func(string) bool {
 	return func(rule string) bool {
 		return !slices.Contains(d.Redact, rule) && rule != secrets.ForgedMarker && rule != secrets.Unscanned && !strings.HasPrefix(rule, proposal.MaskPrefix)
 	}
 }
 
-// A copied is what one text has become.
+// A copied is the result of copying one text.
 type copied struct {
 	path   string
 	file   *os.File
@@ -219,7 +219,7 @@ func (c *copied) remove() {
 	}
 }
 
-// copyTo copies a text, searched.
+// copyTo copies a text, redacted.
 func (u *Outlet) copyTo(target string, from io.Reader, keep func(string) bool) (*copied, secrets.Tally, error) {
 	c, err := u.newCopied(target)
 	if err != nil {
@@ -242,9 +242,9 @@ func (u *Outlet) copyFile(source, target string, most int64, keep func(string) b
 	return u.copyTo(target, io.LimitReader(f, most), keep)
 }
 
-// copyParts copies what there is of a stream that nobody has whole: its beginning, its
-// end, and what is in the file. What stands where a part breaks off is searched with the
-// rest and then left out, so that no new end cuts a secret in two.
+// copyParts copies the available parts of a stream that is not available in full: its
+// beginning, its end, and the contents of the file. The text where a part breaks off is
+// searched with the rest and then omitted, so that no new end cuts a secret in two.
 func (u *Outlet) copyParts(s proposal.Stream, target string, keep func(string) bool) (*copied, secrets.Tally, error) {
 	head, t, err := u.searched(s.Head, keep)
 	if err != nil {
@@ -292,7 +292,7 @@ func (u *Outlet) copyBeginning(source, target string, most int64, keep func(stri
 	return c, t, err
 }
 
-// An allButEnd writes all but the last bytes that it is given, margin of them.
+// An allButEnd writes everything except for the last margin bytes.
 type allButEnd struct {
 	to   io.Writer
 	held []byte
@@ -306,14 +306,14 @@ func (w *allButEnd) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// added is both tallies. A find that stands in two parts counts in each.
+// added returns the sum of both tallies. A find in two parts counts in each.
 func added(a, b secrets.Tally) secrets.Tally {
 	forms := slices.Concat(a.Encodings, b.Encodings)
 	slices.Sort(forms)
 	return secrets.Tally{Found: proposal.AddRedactions(a.Found, b.Found), Encodings: slices.Compact(forms)}
 }
 
-// A ring keeps the last bytes that are written to it.
+// A ring keeps the last bytes written to it.
 type ring struct{ buf []byte }
 
 func (r *ring) write(p []byte) {

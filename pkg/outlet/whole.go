@@ -9,8 +9,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Whole asks policy about the report and the comment on it. What may not leave goes: of
-// the report all that commands printed, of the comment the same, which Withheld says.
+// Whole asks policy about the report and the comment made from it. If the report may
+// not leave, everything that commands printed is removed from it. If the comment may
+// not, Withheld says so, and the comment omits the same.
 func (u *Outlet) Whole(ctx context.Context, r proposal.Report) (proposal.Report, error) {
 	ctx = context.WithoutCancel(ctx)
 	var t secrets.Tally
@@ -47,7 +48,8 @@ func (u *Outlet) Whole(ctx context.Context, r proposal.Report) (proposal.Report,
 	return r, nil
 }
 
-// strip takes what commands printed out of r. The log binds its digests.
+// strip removes everything that commands printed from r. The log binds the digests of
+// the output.
 func strip(r proposal.Report) proposal.Report {
 	records := r.Records
 	r.Records = make([]proposal.Record, len(records))

@@ -11,8 +11,8 @@ import (
 )
 
 // ambiguous finds the two spellings that this parser and bash are known to read
-// differently: a comment whose line ends in a backslash, and a # right behind an
-// array literal. Printing settles what is run, but not what its author meant.
+// differently: a comment whose line ends in a backslash, and a # directly after an
+// array literal. Printing fixes what runs, but not what the author meant.
 func ambiguous(text string, file *syntax.File) (proposal.Unknown, bool) {
 	at := -1
 	if strings.Contains(text, ")#") {
@@ -40,7 +40,7 @@ func hashBehindArray(text string, file *syntax.File) int {
 	return at
 }
 
-// continuedComment parses once more, with the comments.
+// continuedComment parses the text again, keeping the comments.
 func continuedComment(text string) int {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	if err != nil {

@@ -12,9 +12,8 @@ var ansiEscapes = map[byte]byte{
 	'a': 7, 'b': 8, 'e': 27, 'E': 27, 'f': 12, 'n': 10, 'r': 13, 't': 9, 'v': 11, '\\': '\\', '\'': '\'', '"': '"', '?': '?',
 }
 
-// ansiQuoted reads the inside of $'…'. It reports false when the text has an
-// escape that is rarely used and read in more than one way, or a NUL, at which
-// bash cuts the string.
+// ansiQuoted reads the inside of $'…'. It reports false if the text has a rarely used
+// escape that shells read differently, or a NUL, at which bash cuts the string.
 func ansiQuoted(text string) (string, bool) {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -47,7 +46,7 @@ func ansiQuoted(text string) (string, bool) {
 	return out.String(), utf8.ValidString(out.String())
 }
 
-// ansiNumber reads nnn, xHH, uHHHH or UHHHHHHHH and says how long it is.
+// ansiNumber reads nnn, xHH, uHHHH or UHHHHHHHH and returns its value and length.
 func ansiNumber(text string) (value uint64, used int) {
 	start, base, most := 1, 16, 0
 	switch text[0] {

@@ -11,10 +11,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bash evaluates the text that an expression expands to, and then the text of the
-// variables it names, again and again. A subscript in any of them may hold a
-// command substitution. So an operand must be a number, or a variable of which
-// nothing but numbers is known to be assigned.
+// Bash evaluates the text that an expression expands to, then the text of the
+// variables it names, recursively. A subscript in any of them may contain a command
+// substitution. So an operand must be a number, or a variable that is only ever
+// assigned numbers.
 
 func (w *walker) arithmetic(expr syntax.ArithmExpr, s scope) {
 	if expr == nil || !w.enter(expr, s) {
@@ -40,14 +40,14 @@ func (w *walker) arithmetic(expr syntax.ArithmExpr, s scope) {
 	}
 }
 
-// arithmeticAssign notes variables that an expression sets; the value is a number.
+// arithmeticAssign records variables that an expression sets; the value is a number.
 func (w *walker) arithmeticAssign(target syntax.ArithmExpr, op syntax.BinAritOperator, s scope) {
 	if assigns(op.String()) {
 		w.arithmeticTarget(target, s)
 	}
 }
 
-// assigns reports whether an operator of an expression sets its left side.
+// assigns reports whether an arithmetic operator sets its left side.
 func assigns(op string) bool {
 	return strings.HasSuffix(op, "=") && op != "==" && op != "!=" && op != "<=" && op != ">="
 }
@@ -108,7 +108,7 @@ func nextName(span proposal.Span) string {
 }
 
 // expression checks literal text of an expression: numbers, names and operators.
-// Letters beside an expansion could become another variable's name.
+// Letters next to an expansion could become another variable's name.
 func (w *walker) expression(text string, alone bool, span proposal.Span) {
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -149,14 +149,14 @@ func assignsBeside(before, after string) bool {
 	return strings.Contains(op, "=") && assigns(op[:strings.LastIndexByte(op, '=')+1])
 }
 
-// number notes that bash evaluates the variable name as an expression.
+// number records that bash evaluates the variable name as an expression.
 func (w *walker) number(name string, span proposal.Span) {
 	if _, ok := w.numbers[name]; !ok {
 		put(&w.numbers, name, span)
 	}
 }
 
-// subscript walks name[…]: an expression, unless the array is surely associative.
+// subscript walks name[…]: an expression, unless the array is certainly associative.
 func (w *walker) subscript(name string, index syntax.ArithmExpr, s scope) {
 	put(&w.arrays, name, true)
 	word, ok := index.(*syntax.Word)
@@ -171,8 +171,8 @@ func (w *walker) subscript(name string, index syntax.ArithmExpr, s scope) {
 	w.arithmetic(index, s)
 }
 
-// plainLet reports whether bash reads expr as one word of let: quoted, or names, numbers
-// and operators that mean nothing else to the shell, as * and < do.
+// plainLet reports whether bash reads expr as one word of let: quoted, or names,
+// numbers and operators without another meaning to the shell (unlike * and <).
 func plainLet(expr syntax.ArithmExpr) bool {
 	switch expr := expr.(type) {
 	case *syntax.Word:

@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// argsOf returns the words that word becomes: several when it holds braces.
+// argsOf returns the words that word becomes: several if it contains braces.
 func (w *walker) argsOf(word *syntax.Word, s scope) []arg {
 	span := w.span(word, s)
 	if args, ok := w.knownArgs(word, span); ok {
@@ -28,7 +28,7 @@ func (w *walker) argsOf(word *syntax.Word, s scope) []arg {
 	for _, one := range expanded {
 		value, split := w.known.literal(one, readWord)
 		if value == (proposal.Word{Static: true}) && !hasQuotes(one) {
-			continue // bash drops empty words that no quotes hold
+			continue // bash drops empty words that are not quoted
 		}
 		out = append(out, arg{Word: value, split: split, src: word, span: span})
 	}
@@ -59,7 +59,7 @@ func hasQuotes(word *syntax.Word) bool {
 	return false
 }
 
-// beforeBrace is the part of word before its first brace.
+// beforeBrace returns the part of word before its first brace.
 func beforeBrace(word *syntax.Word) []syntax.WordPart {
 	for i, part := range word.Parts {
 		if lit, ok := part.(*syntax.Lit); ok {
@@ -72,8 +72,8 @@ func beforeBrace(word *syntax.Word) []syntax.WordPart {
 	return nil
 }
 
-// braces expands word's braces; nil when there are too many or the form is not
-// one that every reader agrees on.
+// braces expands word's braces. It returns nil if there are too many or if shells
+// differ on the form.
 func (w *walker) braces(word *syntax.Word) []*syntax.Word {
 	text := braceText(word)
 	if !bashExpands(text) {
@@ -104,7 +104,7 @@ func namesMore(word *syntax.Word) bool {
 	})
 }
 
-// braceText is word with a 0 byte for each part and character that is quoted.
+// braceText returns word with a 0 byte for each quoted part or character.
 func braceText(word *syntax.Word) string {
 	var out strings.Builder
 	for _, part := range word.Parts {
@@ -125,8 +125,8 @@ func braceText(word *syntax.Word) string {
 	return out.String()
 }
 
-// bashExpands looks for a brace of text as bash does: a closing brace ends one only
-// behind a comma or two dots, so that {0},} is 0} and nothing.
+// bashExpands looks for a brace in text as bash does: a closing brace ends a group
+// only after a comma or two dots, so {0},} is 0} and an empty word.
 func bashExpands(text string) bool {
 	for start, c := range []byte(text) {
 		if c != '{' {
@@ -152,9 +152,9 @@ func bashExpands(text string) bool {
 
 var sequence = regexp.MustCompile(`^(-?\d{1,4}\.\.-?\d{1,4}|[a-z]\.\.[a-z]|[A-Z]\.\.[A-Z])(\.\.-?[1-9]\d{0,3})?$`)
 
-// regular reports whether all braces of text are balanced and each holds a comma of its
-// own or a plain sequence. Bash expands braces first, as text, so a literal dollar sign
-// may begin an expansion afterwards: {,$}HOME becomes HOME and $HOME.
+// regular reports whether all braces of text are balanced and each contains its own
+// comma or a plain sequence. Bash expands braces first, as text, so a literal dollar
+// sign may begin an expansion afterwards: {,$}HOME becomes HOME and $HOME.
 func regular(text string) bool {
 	if strings.Contains(text, "$") {
 		return false

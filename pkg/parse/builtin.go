@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A builtinCheck looks at one builtin of bash. It reports whether the command was
-// judged in full, so that it is not also looked up as a program.
+// A builtinCheck checks one bash builtin. It reports whether the command was fully
+// judged, so that it is not also looked up as a program.
 type builtinCheck func(w *walker, index int, args []arg, s scope, c call)
 
 var builtins map[string]builtinCheck
@@ -27,28 +27,29 @@ func init() {
 		"local": checkDeclare, "readonly": checkDeclare, "command": checkCommand, "builtin": checkBuiltin, "exec": checkExec,
 		"jobs": checkJobs, "history": refuse(unknownCallback),
 	}
-	// What is left evaluates none of its words and starts nothing, whatever they are.
+	// The remaining builtins evaluate none of their words and start nothing.
 	for _, name := range strings.Fields(`: true false echo pwd exit return shift break continue cd pushd popd dirs times kill fg bg disown suspend
 		logout umask ulimit help caller type`) {
 		builtins[name] = harmless
 	}
 }
 
-// bashBuiltins is what bash 5.2 prints for compgen -b.
+// bashBuiltins is the output of compgen -b in bash 5.2.
 var bashBuiltins = nameSet(`
 	. : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable eval exec exit export
 	false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly return set shift shopt
 	source suspend test times trap true type typeset ulimit umask unalias unset wait
 `)
 
-// dashBuiltins are those of dash as Debian builds it: without line editing.
+// dashBuiltins are the builtins of Debian's dash, which is built without line
+// editing.
 var dashBuiltins = nameSet(`
 	. : [ alias bg break cd chdir command continue echo eval exec exit export false fg getopts hash jobs kill local printf pwd read readonly
 	return set shift test times trap true type ulimit umask unalias unset wait
 `)
 
-// IsBuiltin reports whether bash itself runs a command of this name, unless a
-// wrapper starts it.
+// IsBuiltin reports whether bash itself runs a command of this name, unless a wrapper
+// starts it.
 func IsBuiltin(name string) bool { return bashBuiltins[name] }
 
 // runsItself reports whether the shell that reads a command runs it as a builtin.
@@ -65,10 +66,11 @@ func (w *walker) runsItself(name string, s scope) bool {
 	return dashBuiltins[name]
 }
 
-// programsToo are builtins that also exist as programs, which evaluate nothing.
+// programsToo are builtins that also exist as programs; the programs evaluate
+// nothing.
 var programsToo = map[string]bool{"test": true, "[": true, "printf": true}
 
-// builtin follows args when they call a builtin or perhaps a function.
+// builtin checks args if they call a builtin or possibly a function.
 func (w *walker) builtin(index int, args []arg, s scope, c call) bool {
 	if !direct(s) {
 		return false
@@ -83,8 +85,8 @@ func (w *walker) builtin(index int, args []arg, s scope, c call) bool {
 	return check != nil
 }
 
-// direct reports whether a shell itself reads the command: not a program that
-// starts another.
+// direct reports whether the shell itself reads the command, rather than a program
+// that starts another.
 func direct(s scope) bool {
 	if len(s.via) == 0 {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A call is what surrounds the words of one simple command.
+// A call is the context of one simple command's words.
 type call struct {
 	assigns   []proposal.Assign
 	redirects []proposal.Redirect
@@ -19,7 +19,7 @@ type call struct {
 	span      proposal.Span
 }
 
-// simple walks one simple command: first the command, then what its words hold.
+// simple walks one simple command: first the command, then the contents of its words.
 func (w *walker) simple(stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []proposal.Redirect, stdin string, s scope) {
 	c := call{redirects: redirects, stdin: stdin, span: w.span(stmt, s)}
 	var args []arg
@@ -34,7 +34,7 @@ func (w *walker) simple(stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []pr
 	reader := len(args) > 0 && args[0].Static && (args[0].Value == "read" || args[0].Value == "mapfile" || args[0].Value == "readarray")
 	for _, assign := range expr.Assigns {
 		if (assign.Array != nil || assign.Index != nil) && !w.assoc[functionName{s.shell, assign.Name.Value}] {
-			put(&w.undone, assign.Name.Value, true) // an indexed array stays one
+			put(&w.undone, assign.Name.Value, true) // an indexed array keeps its type
 		}
 		c.assigns = append(c.assigns, w.assign(assign, len(args) > 0, reader, s))
 	}
@@ -59,7 +59,7 @@ func (w *walker) subscriptRedirect(word *syntax.Word, s scope) {
 	}
 }
 
-// assign describes NAME=value and notes what the variable may hold.
+// assign describes NAME=value and records what the variable may hold.
 func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) proposal.Assign {
 	if assign.Name == nil {
 		return proposal.Assign{}
@@ -88,7 +88,7 @@ func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) p
 	return proposal.Assign{Name: name, Value: value, Exported: exported}
 }
 
-// addElement notes what an array's element holds, which may be several words.
+// addElement records the value of an array element, which may be several words.
 func (w *walker) addElement(origin *origin, elem *syntax.ArrayElem, s scope) {
 	if elem.Value == nil {
 		return
@@ -114,7 +114,7 @@ func (w *walker) assignWords(assign *syntax.Assign, s scope) {
 	}
 }
 
-// run records the command that args are and follows it into what it runs.
+// run records the command in args and follows the commands it runs.
 func (w *walker) run(args []arg, s scope, c call) {
 	words := make([]proposal.Word, len(args))
 	for i, a := range args {
@@ -154,7 +154,7 @@ func (w *walker) run(args []arg, s scope, c call) {
 	}
 }
 
-// follow looks into the commands that run others.
+// follow looks into commands that run other commands.
 func (w *walker) follow(index int, args []arg, s scope, c call) {
 	name := args[0].Value
 	if !(w.noShell && len(s.via) == 0 && programsToo[name]) && w.builtin(index, args, s, c) {
@@ -176,11 +176,12 @@ func (w *walker) follow(index int, args []arg, s scope, c call) {
 	}
 }
 
-// writers are programs that write the files that they are given.
+// writers are programs that write the files named in their arguments.
 var writers = map[string]bool{"tee": true, "cp": true, "mv": true, "ln": true, "install": true, "dd": true, "sponge": true}
 
-// script reads static text that a shell will run. That text runs as it is written,
-// not as we would print it, so it must not hold what the parser and bash disagree on.
+// script reads static text that a shell will run. That text runs as written, not as
+// we would print it, so it must not contain anything the parser and bash read
+// differently.
 func (w *walker) script(text string, span proposal.Span, s scope) {
 	if finding, ok := checkText(text); !ok {
 		finding.Span = span
@@ -214,9 +215,9 @@ func (w *walker) script(text string, span proposal.Span, s scope) {
 	}
 }
 
-// hasRiskyComment reports whether text may hold one of the two kinds of comment
-// that the parser and bash read differently: one whose line ends in a backslash,
-// and one right after a closing parenthesis.
+// hasRiskyComment reports whether text may contain one of the two kinds of comment
+// that the parser and bash read differently: one whose line ends in a backslash, and
+// one directly after a closing parenthesis.
 func hasRiskyComment(text string) bool {
 	for line := range strings.SplitSeq(text, "\n") {
 		cut := strings.IndexByte(line, '#')

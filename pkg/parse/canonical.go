@@ -22,8 +22,8 @@ func parsersOf(dialect syntax.LangVariant) *sync.Pool {
 	return &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(dialect)) }}
 }
 
-// parseText parses text as bash. Comments are dropped: they mean nothing, and two
-// disagreements between this parser and bash hide in them.
+// parseText parses text as bash. Comments are dropped: they have no effect, and both
+// known disagreements between this parser and bash involve them.
 func parseText(text string) (*syntax.File, error) { return parseWith(bashParsers, text) }
 
 func parseWith(parsers *sync.Pool, text string) (file *syntax.File, err error) {
@@ -83,8 +83,8 @@ func analyzeText(p proposal.Proposal, text string) proposal.Analysis {
 	return after
 }
 
-// reprint prints file and reads it back, and checks that a second print changes
-// nothing any more.
+// reprint prints file and parses the result, and checks that printing again changes
+// nothing.
 func reprint(file *syntax.File) (string, *syntax.File, bool) {
 	canonical, err := printText(file)
 	if err != nil {
@@ -98,8 +98,8 @@ func reprint(file *syntax.File) (string, *syntax.File, bool) {
 	return canonical, second, err == nil && again == canonical
 }
 
-// analyzeFile walks file. When the text sets variables to literals it also returns how
-// often each variable is set, with which another walk can tell the values.
+// analyzeFile walks file. If the text sets variables to literals it also returns how
+// often each variable is set; a second walk uses the counts to derive the values.
 func analyzeFile(p proposal.Proposal, text string, file *syntax.File, once map[string]int) (proposal.Analysis, map[string]int) {
 	w := newWalker(text, p.Env, once)
 	w.stmts(file.Stmts, scope{top: true})
@@ -110,7 +110,7 @@ func analyzeFile(p proposal.Proposal, text string, file *syntax.File, once map[s
 	return analysis, w.sets
 }
 
-// sameMeaning compares two analyses without their spans.
+// sameMeaning compares two analyses, ignoring their spans.
 func sameMeaning(a, b proposal.Analysis) bool {
 	if len(a.Commands) != len(b.Commands) || len(a.Unknowns) != len(b.Unknowns) {
 		return false

@@ -10,11 +10,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The caps. They hold before the parser sees the text: it is a recursive descent
-// without a limit of its own, and a Go stack overflow cannot be recovered.
+// Limits, checked before the parser sees the text: it is a recursive descent parser
+// without a depth limit, and a Go stack overflow cannot be recovered.
 const (
 	maxText     = 16 << 10 // bytes of shell text
-	maxArgv     = 64 << 10 // bytes of an argv or a snippet that no shell reads
+	maxArgv     = 64 << 10 // bytes of an argv or a non-shell snippet
 	maxOpenings = 4096     // things that could make the parser recurse, whether or not they do
 	maxDepth    = 64       // levels in the syntax tree
 	maxLevels   = 8        // nested wrappers and substitutions
@@ -22,7 +22,7 @@ const (
 	maxBraces   = 256 // words out of one brace expansion
 )
 
-// checkText applies the caps to shell text.
+// checkText applies the limits to shell text.
 func checkText(text string) (proposal.Unknown, bool) {
 	if len(text) > maxText {
 		return unknownLong.at(wholeSpan("")), false
@@ -36,7 +36,7 @@ func checkText(text string) (proposal.Unknown, bool) {
 	return proposal.Unknown{}, true
 }
 
-// checkArgv applies the caps that make sense without a shell.
+// checkArgv applies the limits that make sense without a shell.
 func checkArgv(argv []string) (proposal.Unknown, bool) {
 	size := 0
 	for _, word := range argv {
@@ -74,8 +74,8 @@ func checkCharacters(text string) (proposal.Unknown, bool) {
 	return proposal.Unknown{}, true
 }
 
-// invisible reports whether r cannot be told from nothing or from a space, or
-// changes the order in which its neighbours are shown.
+// invisible reports whether r looks like nothing or like a space, or changes the
+// display order of its neighbors.
 func invisible(r rune) bool {
 	switch r {
 	case '\u034f', '\u115f', '\u1160', '\u17b4', '\u17b5', '\u2800', '\u3164', '\uffa0':
@@ -84,9 +84,8 @@ func invisible(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Co) || !unicode.IsGraphic(r)
 }
 
-// openings counts everything in text that could make the parser go one level
-// deeper, quoted or not: an upper bound of its recursion that nothing can trick,
-// because nothing is ever subtracted.
+// openings counts everything in text that could make the parser recurse, quoted or
+// not. It never subtracts, so it is an upper bound that no text can evade.
 func openings(text string) int {
 	count := 0
 	before := byte(' ') // the last byte that was not blank
@@ -131,7 +130,7 @@ func nameByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// spanIn is the Span of text[start:end].
+// spanIn returns the Span of text[start:end].
 func spanIn(text string, start, end int) proposal.Span {
 	line := 1 + strings.Count(text[:start], "\n")
 	col := start - strings.LastIndexByte(text[:start], '\n')

@@ -10,7 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// declaration walks export, declare, local and the like as the parser sees them.
+// declaration walks export, declare, local and similar commands as the parser sees
+// them.
 func (w *walker) declaration(stmt *syntax.Stmt, decl *syntax.DeclClause, redirects []proposal.Redirect, stdin string, s scope) {
 	span := w.span(stmt, s)
 	variant := arg{Word: proposal.Word{Value: decl.Variant.Value, Static: true}, span: w.span(decl.Variant, s)}
@@ -25,7 +26,7 @@ func (w *walker) declaration(stmt *syntax.Stmt, decl *syntax.DeclClause, redirec
 	w.redirectWords(stmt.Redirs, s)
 }
 
-// declared turns one operand of a declaration into the word that bash sees.
+// declared converts one operand of a declaration to the word that bash sees.
 func (w *walker) declared(assign *syntax.Assign, s scope) []arg {
 	if assign.Name == nil {
 		return w.argsOf(assign.Value, s)
@@ -45,7 +46,7 @@ func (w *walker) declared(assign *syntax.Assign, s scope) []arg {
 	return []arg{{Word: word, src: assign.Value, span: span, compound: assign.Array != nil, assigned: true}}
 }
 
-// checkDeclare looks at export, declare and the like by their words.
+// checkDeclare checks export, declare and similar commands by their words.
 func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
 	exported := args[0].Value == "export"
 	integer, array, assoc := false, false, false
@@ -80,8 +81,8 @@ func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
 	}
 }
 
-// checkTextual refuses subscripts that were taken for text of an associative
-// array, when the array may have become another variable.
+// checkTextual refuses subscripts that were read as text of an associative array if
+// the array may have become another variable.
 func (w *walker) checkTextual() {
 	for _, name := range sorted(w.textual) {
 		if w.undone[name] {
@@ -90,8 +91,8 @@ func (w *walker) checkTextual() {
 	}
 }
 
-// compoundText refuses NAME='(…)': bash expands such text once more when the
-// variable is an array.
+// compoundText refuses NAME='(…)': bash expands such text again if the variable is an
+// array.
 func (w *walker) compoundText(a arg, array bool) {
 	name, value, hasValue := strings.Cut(a.Value, "=")
 	if !hasValue || a.compound {
@@ -116,7 +117,7 @@ func (w *walker) checkRewritten() {
 	}
 }
 
-// declares notes one NAME or NAME=value of a declaration.
+// declares records one NAME or NAME=value of a declaration.
 func (w *walker) declares(index int, a arg, exported, integer bool, s scope) {
 	name, value, hasValue := strings.Cut(a.Value, "=")
 	name = strings.TrimSuffix(name, "+")
@@ -144,22 +145,24 @@ func (w *walker) declares(index int, a arg, exported, integer bool, s scope) {
 	w.commands[index].Assigns = append(w.commands[index].Assigns, assign)
 }
 
-// searchVariables say where programs and files are found. Policy judges the values
-// that the text gives them; the ways that give none it can judge are refused here.
+// searchVariables control where programs and files are found. Policy judges the
+// values that the text assigns; assignments without a value that policy can judge are
+// refused here.
 var searchVariables = map[string]bool{
 	"PATH": true, "HOME": true, "CDPATH": true, "TMPDIR": true, "GLOBIGNORE": true, "FIGNORE": true, "SHELL": true, "TERM": true, "LD_PRELOAD": true,
 	"LD_LIBRARY_PATH": true, "PYTHONPATH": true, "NODE_OPTIONS": true, "NODE_PATH": true, "HISTFILE": true, "INPUTRC": true, "MAILCHECK": true,
 }
 
-// assignedOddly checks a variable that is unset, or set to what bash makes up.
+// assignedOddly checks a variable that is unset, or set to a value that bash
+// generates.
 func (w *walker) assignedOddly(name string, span proposal.Span) {
 	if w.assigned(name, span); searchVariables[name] {
 		w.unknown(unknownVariable, span)
 	}
 }
 
-// localeValue refuses locales in which a backslash or quote may be half of a
-// character.
+// localeValue refuses locales in which a backslash or quote may be part of a
+// multibyte character.
 func (w *walker) localeValue(name string, value proposal.Word, span proposal.Span) {
 	if name != "LANG" && name != "LANGUAGE" && !strings.HasPrefix(name, "LC_") {
 		return
@@ -174,7 +177,7 @@ func (w *walker) localeValue(name string, value proposal.Word, span proposal.Spa
 	w.unknown(unknownVariable, span)
 }
 
-// checkLocales refuses locales from variables, but for one that a single loop over
+// checkLocales refuses locales from variables, except for one that a single loop over
 // plain locales sets.
 func (w *walker) checkLocales() {
 	for _, used := range w.locales {

@@ -12,17 +12,17 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bash itself connects to a host when a redirection names /dev/tcp/host/port or
-// /dev/udp/host/port: no program starts. So a target that is known only when it runs
-// must be known not to begin like that.
+// Bash itself connects to a host if a redirection names /dev/tcp/host/port or
+// /dev/udp/host/port; no program starts. So a target that is known only at run time
+// must be proven not to begin like that.
 
 var networkFolders = []string{"/dev/tcp/", "/dev/udp/"}
 
-// leads are the beginnings that a word may have, as far as it may still become a
-// network name. No leads means that it is none.
+// leads are the prefixes that a word may have, as long as it may still become a
+// network name. An empty list means that it cannot.
 type leads []string
 
-// target notes a redirection of which the file is known only when it runs.
+// target records a redirection whose file is known only at run time.
 func (w *walker) target(word *syntax.Word, value proposal.Word, span proposal.Span) {
 	if value.Static {
 		return
@@ -32,25 +32,25 @@ func (w *walker) target(word *syntax.Word, value proposal.Word, span proposal.Sp
 
 func (w *walker) mayDial(word *syntax.Word) bool {
 	if words := w.braces(word); hasBrace(word) && len(words) != 1 {
-		return true // empty words fall away, so one of them may be left
+		return true // empty words are dropped, so one may remain
 	}
 	all, ok := w.lead(leads{""}, word.Parts, &trail{})
 	return !ok || all.whole()
 }
 
-// whole reports whether one of from is a network folder, whatever follows.
+// whole reports whether one of from is a network directory, whatever follows.
 func (from leads) whole() bool {
 	return slices.ContainsFunc(from, func(lead string) bool { return slices.Contains(networkFolders, lead) })
 }
 
-// A trail is what lead has seen on its way into the values of variables.
+// A trail is what lead has seen while following the values of variables.
 type trail struct {
-	inside map[string]bool // variables whose values are followed
-	loose  bool            // some of them were split, and replaced by file names
-	every  leads           // each lead on the way, not only those at the end
+	inside map[string]bool // variables whose values are being followed
+	loose  bool            // some were split and expanded to file names
+	every  leads           // each lead on the way, not only the final ones
 }
 
-// lead follows parts behind each of from. It reports false when they may become
+// lead follows parts after each of from. It reports false if they may become
 // anything.
 func (w *walker) lead(from leads, parts []syntax.WordPart, t *trail) (leads, bool) {
 	for i, part := range parts {
@@ -109,9 +109,9 @@ func (w *walker) leadQuoted(from leads, quoted *syntax.DblQuoted, t *trail) (lea
 	return from, true
 }
 
-// leadLiteral follows text without quotes. A pattern that does not begin with a slash
-// becomes names that do not either; no pattern matches a network name, since there is
-// no such file.
+// leadLiteral follows unquoted text. A pattern that does not begin with a slash
+// expands only to names that do not either. No pattern matches a network name, since
+// no such file exists.
 func (w *walker) leadLiteral(from leads, text string, first bool, t *trail) (leads, bool) {
 	if first && strings.HasPrefix(text, "~") {
 		if text != "~" && text[1] != '/' {
@@ -139,11 +139,11 @@ func (w *walker) leadLiteral(from leads, text string, first bool, t *trail) (lea
 	return from, true
 }
 
-// tight reports whether text is no pattern that file names may have replaced.
+// tight reports whether text is not a pattern that file names may have replaced.
 func (t *trail) tight(text string) bool { return !t.loose || !strings.ContainsAny(text, `*?[\`) }
 
-// then is from with text behind each lead, without those that can no longer become a
-// network name. Text that was split begins anew behind each blank.
+// then returns from with text after each lead, without those that can no longer
+// become a network name. Split text begins again after each blank.
 func (from leads) then(text string, t *trail) leads {
 	var out leads
 	if blank := strings.IndexAny(text, " \t\n"); t.loose && blank >= 0 {
@@ -152,7 +152,7 @@ func (from leads) then(text string, t *trail) leads {
 	for _, lead := range from {
 		for _, folder := range networkFolders {
 			whole := lead + text
-			if t.inside != nil && lead == "" { // blanks at the beginning fall away
+			if t.inside != nil && lead == "" { // leading blanks are dropped
 				whole = strings.TrimLeft(whole, " \t\n")
 			}
 			fits := common(whole, folder)
@@ -167,7 +167,7 @@ func (from leads) then(text string, t *trail) leads {
 	return out
 }
 
-// name is from with a name behind each lead, which has no slash.
+// name returns from with a name, which contains no slash, after each lead.
 func (from leads) name() leads {
 	var out leads
 	for _, lead := range from {
@@ -183,7 +183,7 @@ func (from leads) name() leads {
 	return out
 }
 
-// common is the beginning that a and b share.
+// common returns the common prefix of a and b.
 func common(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -192,7 +192,7 @@ func common(a, b string) string {
 	return a[:n]
 }
 
-// leadParam follows a variable. One that is not set is empty.
+// leadParam follows a variable. An unset variable is empty.
 func (w *walker) leadParam(from leads, exp *syntax.ParamExp, t *trail) (leads, bool) {
 	if exp.Length {
 		return nil, true
@@ -265,7 +265,7 @@ var (
 	folder  = regexp.MustCompile(`^(pwd|git\nrev-parse\n--show-toplevel)\n$`)
 )
 
-// leadOutput follows the few programs that print names of what there is.
+// leadOutput follows the few programs that print names of existing files.
 func (w *walker) leadOutput(from leads, subst *syntax.CmdSubst) (leads, bool) {
 	if printsNumbers(subst.Stmts) && w.sets["PATH"] == 0 {
 		return from, true
@@ -280,7 +280,7 @@ func (w *walker) leadOutput(from leads, subst *syntax.CmdSubst) (leads, bool) {
 		return nil, false
 	}
 	switch words := plainWords(subst.Stmts[0]); {
-	case newFile.MatchString(words): // there is nothing to make below a network folder
+	case newFile.MatchString(words): // nothing can be created below a network directory
 		return from, true
 	case folder.MatchString(words):
 		return leads{"", "/", "/dev"}, true
@@ -288,8 +288,8 @@ func (w *walker) leadOutput(from leads, subst *syntax.CmdSubst) (leads, bool) {
 	return nil, false
 }
 
-// isBaseName reports whether stmt is basename, which prints names without a slash, or a
-// slash alone.
+// isBaseName reports whether stmt is basename, which prints names without a slash, or
+// a single slash.
 func isBaseName(stmt *syntax.Stmt) bool {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	return ok && undisturbed(stmt) && len(call.Args) > 0 && call.Args[0].Lit() == "basename"

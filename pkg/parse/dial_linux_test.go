@@ -17,8 +17,8 @@ import (
 )
 
 // The texts below bring the name of a network connection, ¶, into the target of a
-// redirection in every way that a value takes. Bash really connects, to a listener on
-// loopback, unless Analyze refuses the text or names the target.
+// redirection in every way that a value can get there. Bash really connects, to a
+// listener on loopback, unless Analyze refuses the text or names the target.
 
 var dialCarriers = []string{
 	"v='¶'", "v='¶'; v=$v", "w='¶'; v=$w; w=x", "v=x; v='¶'", "for v in '¶'; do :; done", "for v in a ¶; do :; done", "for v in a {b,¶}; do :; done", "read -r v <<<'¶'", "printf -v v %s '¶'",
@@ -39,8 +39,8 @@ var dialUses = []string{
 	"exec {fd}<> §", "for i in a; do :; done > §", "cat <<E <§\nE", "> §", "coproc cat < §; wait", "echo $(: < §)", "cat <(: < §)", "bash -c 'cat < \"$0\"' §", "trap ': < §' EXIT",
 }
 
-// TestDials tries every target with every carrier, each in one use.
-// It reaps every child, so it runs beside no other test.
+// TestDials tries every target with every carrier, each in one use. It reaps every
+// child, so it must not run in parallel with other tests.
 func TestDials(t *testing.T) {
 	l := newLab(t)
 	port, dialed := listen(t)
@@ -91,8 +91,9 @@ func namesNetwork(analysis proposal.Analysis) bool {
 	return false
 }
 
-// listen accepts and closes connections to a port on loopback. The function returns how
-// many came since it was last called: those before its own in the listener's queue.
+// listen accepts and closes connections to a port on loopback. The returned function
+// counts the connections since its last call: those ahead of its own in the
+// listener's queue.
 func listen(t *testing.T) (string, func() int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -124,8 +125,8 @@ func listen(t *testing.T) (string, func() int) {
 	}
 }
 
-// run runs text with bash until it and what it left behind have ended: a process that
-// holds the standard error that bash was given still runs.
+// run runs text with bash until bash and the processes it left behind have ended. A
+// process that still holds bash's standard error is still running.
 func (l lab) run(t *testing.T, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)

@@ -11,16 +11,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// sh is dash on Debian, another shell elsewhere, and never bash as bash reads itself:
-// echo &>f x is echo in the background there, and then x. So the text that it reads is
-// read twice, as bash and as POSIX shell, and understood only when both readings find
-// the same commands, word by word.
+// sh is dash on Debian, another shell elsewhere, and never reads text as bash does:
+// in dash, echo &>f x is echo in the background, and then x. So text for sh is read
+// twice, as bash and as POSIX shell, and accepted only if both readings find the same
+// commands, word by word.
 
 // isPOSIX reports whether a shell of this name reads POSIX shell.
 func isPOSIX(name string) bool { return name == "sh" || name == "dash" || name == "ash" }
 
-// shellName is the shell that reads a command behind the wrappers via; "" for the one
-// that runs the whole text.
+// shellName returns the shell that reads a command below the wrappers via; "" for the
+// shell that runs the whole text.
 func shellName(via []string) string {
 	for _, wrapper := range slices.Backward(via) {
 		if shell, _, ok := strings.Cut(wrapper, " "); ok && shells[shell] {
@@ -30,7 +30,7 @@ func shellName(via []string) string {
 	return ""
 }
 
-// readAgain reads text as POSIX shell and compares with the commands that were found
+// readAgain reads text as POSIX shell and compares the result with the commands found
 // in it as bash. It follows no wrappers: equal words lead to equal commands.
 func (w *walker) readAgain(text string, s scope, commands []proposal.Command, unknowns []proposal.Unknown) {
 	file, err := parseWith(posixParsers, text)
@@ -51,15 +51,15 @@ func (w *walker) readAgain(text string, s scope, commands []proposal.Command, un
 	}
 }
 
-// sameReading compares a command of the second reading with one of the first, to which
-// the words of builtins and wrappers may have added assignments.
+// sameReading compares a command of the second reading with one of the first. In the
+// first, the words of builtins and wrappers may have added assignments.
 func sameReading(x, y proposal.Command) bool {
 	y.Assigns = y.Assigns[:min(len(x.Assigns), len(y.Assigns))]
 	y.Launches = false
 	return sameCommand(x, y)
 }
 
-// declares are the builtins of which sh reads NAME=value like an assignment.
+// declares are the builtins for which sh reads NAME=value as an assignment.
 var declares = map[string]bool{"export": true, "readonly": true, "local": true}
 
 func isAssignment(word *syntax.Word) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// predicted reports whether one of the commands is what argv shows.
+// predicted reports whether one of the commands matches argv.
 func predicted(commands []proposal.Command, argv []string) bool {
 	for _, c := range commands {
 		if len(c.Args) > 0 && matches(c, argv) {
@@ -38,8 +38,8 @@ func matches(c proposal.Command, argv []string) bool {
 	return len(argv) == len(c.Args)
 }
 
-// checkAgainstBash runs the canonical text and compares. It returns how many
-// programs bash executed, -1 when the text is refused and nothing ran.
+// checkAgainstBash runs the canonical text and compares. It returns how many programs
+// bash executed, or -1 if the text was refused and did not run.
 func checkAgainstBash(t testing.TB, l lab, text string) int {
 	t.Helper()
 	analysis := Analyze(proposal.Proposal{Run: text})
@@ -61,8 +61,8 @@ func described(text string, analysis proposal.Analysis) string {
 	return out.String()
 }
 
-// startsLogin reports whether a shell of the text reads the profiles, of which this
-// package knows nothing: policy denies them.
+// startsLogin reports whether a shell of the text reads the login profiles, which
+// this package does not analyze: policy denies them.
 func startsLogin(analysis proposal.Analysis) bool {
 	return slices.ContainsFunc(analysis.Commands, func(c proposal.Command) bool {
 		return shells[path.Base(c.Program)] && slices.ContainsFunc(c.Args, func(word proposal.Word) bool {
@@ -71,8 +71,8 @@ func startsLogin(analysis proposal.Analysis) bool {
 	})
 }
 
-// TestRandomTextsAgainstBash makes small scripts out of tokens and compares what
-// bash really executes with what Analyze found.
+// TestRandomTextsAgainstBash builds small scripts from tokens and compares what bash
+// really executes with what Analyze found.
 func TestRandomTextsAgainstBash(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -21,7 +21,7 @@ var carriers = []string{
 	"§=1; k='¶'", "§=1; i='¶'", "declare -A §; k='¶'", "§=(1 2); k='¶'", "§='(¶)'", "§='(hidden)'", "getopts a: k -a'¶'; §=$OPTARG", "readonly §='¶'",
 }
 
-// readers use § in a place where bash may evaluate it.
+// readers use § where bash may evaluate it.
 var readers = []string{
 	"echo $((§))", "echo $((§+1))", "echo $(($§))", "echo $((${§}))", `echo $(("$§"))`, "((§))", "((§++))", "((w=§))", "let §", "let w=§", `let "w=§+1"`,
 	"[[ $§ -eq 1 ]]", "[[ § -eq 1 ]]", `[[ 1 -lt "$§" ]]`, "[[ -v $§ ]]", "[[ -v § ]]", "[[ -v §[k] ]]", "[[ -v §[$k] ]]", "[ -v $§ ]", `[ -v "$§" ]`, `[ -v "§[$k]" ]`,
@@ -41,8 +41,8 @@ var readers = []string{
 	"coproc $§", "pushd +$§", "cd $§", "break $§", "history $§", "fc $§", "read -t $§ w <<<1", "read -n $§ w <<<1", "read -u $§ w", "mapfile -n $§ w <<<1", "exec 3<&$§", "echo 3>&$§",
 }
 
-// TestEvaluationAgainstBash tries every reader on every carrier, in the names that
-// make a difference. What bash evaluates out of sight must not be understood.
+// TestEvaluationAgainstBash tries every reader with every carrier, for every name
+// that makes a difference. Analyze must refuse what bash evaluates implicitly.
 func TestEvaluationAgainstBash(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

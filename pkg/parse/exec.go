@@ -31,7 +31,7 @@ func checkBuiltin(w *walker, _ int, args []arg, s scope, c call) {
 }
 
 func checkExec(w *walker, _ int, args []arg, s scope, c call) {
-	rest, _, ok := w.inner(wrapper{flags: "c"}, args[1:]) // -a and -l change what the program thinks it is
+	rest, _, ok := w.inner(wrapper{flags: "c"}, args[1:]) // -a and -l change the program's argv[0]
 	if !ok {
 		w.unknown(unknownOption, args[0].span)
 		return
@@ -42,7 +42,7 @@ func checkExec(w *walker, _ int, args []arg, s scope, c call) {
 		return
 	}
 	for _, r := range c.redirects {
-		if r.FD == 0 { // the rest of a script may now come from elsewhere
+		if r.FD == 0 { // the rest of a script may now be read from elsewhere
 			w.unknown(unknownShellStdin, args[0].span)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 var execActions = map[string]bool{"-exec": true, "-execdir": true, "-ok": true, "-okdir": true}
 
-// actionWord refuses what may end an action early and begin another one.
+// actionWord refuses words that may end one action early and begin another.
 func (w *walker) actionWord(a arg) {
 	if a.Static && execActions[a.Value] {
 		w.unknown(unknownWrapped, a.span)
@@ -18,7 +18,7 @@ func (w *walker) actionWord(a arg) {
 	}
 }
 
-// followFind follows find's -exec and its kin.
+// followFind follows find's -exec and similar actions.
 func followFind(w *walker, _ int, args []arg, s scope, c call) {
 	for i := 1; i < len(args); i++ {
 		action := args[i].Value
@@ -43,7 +43,7 @@ func followFind(w *walker, _ int, args []arg, s scope, c call) {
 	}
 }
 
-// findWord refuses what may belong to an action that is not literal: an end
+// findWord refuses words that may belong to an action that is not literal: an end
 // without a beginning, or a variable that the text sets to an option.
 func (w *walker) findWord(args []arg, i int) {
 	a := args[i]

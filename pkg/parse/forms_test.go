@@ -68,7 +68,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestCaps holds texts that would cost too much, or hide something from the eye.
+// TestCaps checks texts that would cost too much or hide something from the reader.
 func TestCaps(t *testing.T) {
 	deep := func(open, closing string, n int) string {
 		return strings.Repeat(open, n) + "p" + strings.Repeat(closing, n)
@@ -128,5 +128,6 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-// nestedShells is sh -c "sh -c \"…\"", n deep, quoted so that it stays small.
+// nestedShells returns sh -c "sh -c \"…\"", n levels deep, quoted so that it stays
+// small.
 func nestedShells(n int) string { return strings.Repeat("nice timeout 5 ", n) + "p" }

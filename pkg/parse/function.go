@@ -20,8 +20,8 @@ type functionName struct {
 
 // A function is one that the text declares.
 type function struct {
-	top  bool // by a statement of its shell's text: nothing can skip it
-	from int  // number of calls met before it
+	top  bool // by a statement of its shell's text: cannot be skipped
+	from int  // number of calls seen before it
 }
 
 // A callSite is a command whose program is a plain name, which may be a function.
@@ -56,8 +56,8 @@ func plainFunction(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && name[0] != '-'
 }
 
-// checkFunctions marks the calls of functions and refuses those that may come
-// before the declaration, when the name would be a program's.
+// checkFunctions marks the calls of functions and refuses calls that may precede the
+// declaration, if the name could be a program's.
 func (w *walker) checkFunctions() {
 	for i, site := range w.called {
 		command := &w.commands[site.index]
@@ -87,7 +87,7 @@ func (w *walker) checkWritten() {
 	}
 }
 
-// finish makes the checks that need the whole text.
+// finish runs the checks that need the whole text.
 func (w *walker) finish(canonical string) proposal.Analysis {
 	w.checkFunctions()
 	w.checkOrigins()

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestMain gives fuzzing a network namespace of its own: what is fuzzed may connect to
-// anything. Only root can, so only root may fuzz.
+// TestMain runs fuzzing in its own network namespace, because the fuzzed text may
+// connect to anything. This requires root, so only root can fuzz.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if fuzzing() && os.Getenv("PARSE_FUZZ_ALONE") == "" {
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 func fuzzing() bool { return flag.Lookup("test.fuzz").Value.String() != "" }
 
-// alone runs the test binary once more, without a network.
+// alone runs the test binary again, without a network.
 func alone() int {
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
 	cmd.Env = append(os.Environ(), "PARSE_FUZZ_ALONE=1")
@@ -43,7 +43,7 @@ func FuzzBash(f *testing.F) { fuzzShell(f, checkAgainstBash) }
 // FuzzDash does the same for sh -c and dash.
 func FuzzDash(f *testing.F) { fuzzShell(f, checkAgainstDash) }
 
-// fuzzShell reads its input as text, or behind a NUL as tokens, one a byte.
+// fuzzShell reads its input as text, or after a leading NUL as tokens, one per byte.
 func fuzzShell(f *testing.F, check func(testing.TB, lab, string) int) {
 	l := newLab(f)
 	seeds := samples(f, "plain.txt", "words.txt", "refused.txt")
@@ -73,7 +73,7 @@ func fromTokens(bytes string) string {
 	return strings.Join(words, "")
 }
 
-// fuzzTokens are the tokens of the random texts, most of them with a blank behind them.
+// fuzzTokens are the tokens of the random texts, most followed by a blank.
 var fuzzTokens = func() []string {
 	var out []string
 	for _, token := range tokens {

@@ -10,7 +10,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// FuzzAnalyze holds every text to what Analyze promises whatever it is given.
+// FuzzAnalyze checks the promises that Analyze makes for any input.
 func FuzzAnalyze(f *testing.F) {
 	for _, sample := range samples(f, "plain.txt", "nested.txt", "words.txt", "refused.txt") {
 		f.Add(sample.text)
@@ -49,8 +49,8 @@ func checkUnknown(t *testing.T, unknown proposal.Unknown, longest int) {
 	}
 }
 
-// checkFixedPoint reads the canonical text again: it must mean the same and be
-// printed as it is.
+// checkFixedPoint analyzes the canonical text: it must have the same meaning and
+// print unchanged.
 func checkFixedPoint(t *testing.T, analysis proposal.Analysis) {
 	t.Helper()
 	again := Analyze(proposal.Proposal{Run: analysis.Canonical})

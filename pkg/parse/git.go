@@ -39,7 +39,7 @@ func followGit(w *walker, _ int, args []arg, s scope, c call) {
 	}
 }
 
-// gitConfig refuses aliases, except those that are plainly a shell command.
+// gitConfig refuses aliases, except for those that are plainly a shell command.
 func (w *walker) gitConfig(a arg, s scope) {
 	name, value, _ := strings.Cut(a.Value, "=")
 	if !a.Static && !strings.Contains(a.Value, "=") {

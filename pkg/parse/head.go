@@ -8,9 +8,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// headOf names the expansion that word begins with and the literal text after it;
-// "" when word is anything else. It is for policy, which may know more of a
-// variable that only mktemp fills.
+// headOf returns the expansion that word begins with and the literal text after it;
+// "" if word is anything else. Policy uses it, for example for a variable that only
+// mktemp sets.
 func headOf(word *syntax.Word) (head, tail string) {
 	parts := word.Parts
 	if quoted, ok := parts[0].(*syntax.DblQuoted); ok && !quoted.Dollar && len(quoted.Parts) > 0 {
@@ -29,7 +29,7 @@ func headOf(word *syntax.Word) (head, tail string) {
 	return head, tail
 }
 
-// headPart writes $name, or a substitution of one command of plain words.
+// headPart formats $name, or a substitution of one command of plain words.
 func headPart(part syntax.WordPart) string {
 	switch part := part.(type) {
 	case *syntax.ParamExp:

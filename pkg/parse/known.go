@@ -10,16 +10,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// known holds the variables whose value is certain where the walker stands.
+// known holds the variables whose value is certain at the walker's position.
 //
-// A variable is certain when the whole text sets it once, to a literal, in a statement
-// that every later one of its list can only follow: w=-v; go test $w. The first walk of
-// a text counts how often each variable is set, in whatever way; the second learns the
-// values in the order in which the shell meets them and forgets them at the end of the
-// list. So a use before the assignment, behind || or in another shell is never certain.
+// A variable is certain if the whole text sets it once, to a literal, in a statement
+// that always runs before the later ones of its list: w=-v; go test $w. The first walk
+// of a text counts how often each variable is set, in any way. The second learns the
+// values in execution order and forgets them at the end of the list. So a use before
+// the assignment, after || or in another shell is never certain.
 type known map[string]string
 
-// value is what part expands to.
+// value returns what part expands to.
 func (k known) value(part syntax.WordPart) (string, bool) {
 	exp, ok := part.(*syntax.ParamExp)
 	if !ok || len(k) == 0 || exp.Param == nil || !isPlainParam(exp) {
@@ -29,13 +29,13 @@ func (k known) value(part syntax.WordPart) (string, bool) {
 	return value, ok
 }
 
-// oneField reports whether an expansion to value without quotes is one word, as it is.
+// oneField reports whether an unquoted expansion to value is exactly one word,
+// unchanged.
 func oneField(value string) bool {
 	return value != "" && !strings.ContainsAny(value, " \t\n*?[\\")
 }
 
-// fields returns the words that word becomes when it is one known variable without
-// quotes.
+// fields returns the words that word becomes if it is one known unquoted variable.
 func (k known) fields(word *syntax.Word) ([]string, bool) {
 	if len(word.Parts) != 1 {
 		return nil, false
@@ -45,7 +45,7 @@ func (k known) fields(word *syntax.Word) ([]string, bool) {
 	return strings.FieldsFunc(value, blank), ok && !strings.ContainsAny(value, "*?[\\")
 }
 
-// learn notes what stmt assigns, when the text sets the variable nowhere else.
+// learn records what stmt assigns, if the text sets the variable nowhere else.
 func (w *walker) learn(stmt *syntax.Stmt, s scope) {
 	if stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 || s.shell != 0 || s.span != nil || w.posix {
 		return
@@ -65,7 +65,7 @@ func (w *walker) learn(stmt *syntax.Stmt, s scope) {
 func (w *walker) learnAll(assigns []*syntax.Assign) {
 	for _, assign := range assigns {
 		if assign.Name == nil || assign.Naked || assign.Append || assign.Index != nil || assign.Array != nil || assign.Value != nil && hasBrace(assign.Value) {
-			return // an option, or export x={a,b}, changes what the others mean
+			return // an option, or export x={a,b}, changes the meaning of the others
 		}
 	}
 	for _, assign := range assigns {
@@ -82,7 +82,7 @@ func (w *walker) learnAll(assigns []*syntax.Assign) {
 	}
 }
 
-// forget drops what was learned after mark.
+// forget drops everything learned after mark.
 func (w *walker) forget(mark int) {
 	for _, name := range w.learned[mark:] {
 		delete(w.known, name)
@@ -90,7 +90,7 @@ func (w *walker) forget(mark int) {
 	w.learned = w.learned[:mark]
 }
 
-// fromEnv is what is certain of the proposal's own variables.
+// fromEnv adds the variables of the proposal's environment whose value is certain.
 func (w *walker) fromEnv(env map[string]string) {
 	for name, value := range env {
 		if w.once[name] == 1 && !shellOwn[name] && syntax.ValidName(name) {
@@ -99,7 +99,8 @@ func (w *walker) fromEnv(env map[string]string) {
 	}
 }
 
-// knownArgs returns the words of a variable that is known to be several, or none.
+// knownArgs returns the words of a variable that is known to expand to several, or
+// none.
 func (w *walker) knownArgs(word *syntax.Word, span proposal.Span) ([]arg, bool) {
 	fields, ok := w.known.fields(word)
 	if !ok {

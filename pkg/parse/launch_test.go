@@ -13,8 +13,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// TestLaunchesAndBuiltin names the commands of each text with what the analysis says
-// of them: L for Launches, B for Builtin, F for Function.
+// TestLaunchesAndBuiltin lists the commands of each text with their flags in the
+// analysis: L for Launches, B for Builtin, F for Function.
 func TestLaunchesAndBuiltin(t *testing.T) {
 	run := func(text string) proposal.Proposal { return proposal.Proposal{Run: text} }
 	argv := func(words ...string) proposal.Proposal { return proposal.Proposal{Argv: words} }

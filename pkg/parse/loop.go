@@ -72,7 +72,8 @@ func allLocales(items []arg) bool {
 	return len(items) > 0
 }
 
-// timeClause refuses options of the keyword: bash skips "--", the parser does not.
+// timeClause refuses options of the time keyword: bash skips "--", the parser does
+// not.
 func (w *walker) timeClause(cmd *syntax.TimeClause, s scope) {
 	if cmd.Stmt == nil {
 		return
@@ -113,8 +114,8 @@ func (w *walker) coproc(cmd *syntax.CoprocClause, s scope) {
 	w.stmt(cmd.Stmt, s)
 }
 
-// compound reports whether bash takes a word before cmd for the name of a coprocess: before
-// any other command it is the program, as in coproc id time.
+// compound reports whether bash reads a word before cmd as the name of a coprocess.
+// Before any other command the word is the program, as in coproc id time.
 func compound(cmd syntax.Command) bool {
 	switch cmd.(type) {
 	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.ArithmCmd, *syntax.TestClause:

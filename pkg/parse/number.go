@@ -9,10 +9,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// printsNumbers reports whether a substitution prints only numbers, whatever the files
-// hold and whatever they are called: exactly one of the counters below, perhaps behind
-// a pipe, perhaps trimmed, perhaps with a number in place of a failure. A text that
-// sets PATH or declares a function of such a name is refused elsewhere.
+// printsNumbers reports whether a substitution prints only numbers, whatever the
+// files contain and are called: exactly one of the counters below, optionally after a
+// pipe, optionally trimmed, optionally with a number if it fails. A text that sets
+// PATH or declares a function of such a name is refused elsewhere.
 func printsNumbers(stmts []*syntax.Stmt) bool {
 	if len(stmts) != 1 || !undisturbed(stmts[0]) {
 		return false
@@ -34,7 +34,7 @@ func printsNumbers(stmts []*syntax.Stmt) bool {
 	return counter.MatchString(plainWords(stmts[0]))
 }
 
-// The commands as plainWords writes them: each word with a newline behind it.
+// The commands as plainWords formats them: each word followed by a newline.
 var (
 	fallback      = regexp.MustCompile(`^(true|:|echo\n\d+)\n$`)
 	firstField    = regexp.MustCompile(`^(awk\n\{ ?print \$1 ?\}|cut\n(-d \n-f1|-d\n \n-f1|-f1\n-d |-d \n-f\n1))\n$`)
@@ -59,8 +59,8 @@ func undisturbed(stmt *syntax.Stmt) bool {
 	return true
 }
 
-// plainWords writes the words of a simple command that only has literal ones, each with
-// a newline behind it; "" for every other statement.
+// plainWords returns the words of a simple command with only literal words, each
+// followed by a newline; "" for every other statement.
 func plainWords(stmt *syntax.Stmt) string {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Assigns) > 0 || !undisturbed(stmt) {

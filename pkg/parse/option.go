@@ -15,9 +15,9 @@ type wrapper struct {
 	attached string   // short options whose value may only be attached
 	long     []string // long options; "name=" takes a value, "name=?" only an attached one
 	operands int      // words between the options and the command
-	assigns  bool     // NAME=value words may stand before the command
+	assigns  bool     // NAME=value words may precede the command
 	noStdin  bool     // the command does not get the wrapper's stdin
-	refuse   string   // short options that make the wrapper read the command elsewhere
+	refuse   string   // short options that make the wrapper read the command from elsewhere
 }
 
 var wrappers = map[string]wrapper{
@@ -77,8 +77,7 @@ func (w *walker) inner(wrap wrapper, args []arg) (rest []arg, options map[string
 	return args[i:], options, true
 }
 
-// option reads one option and returns how many words it takes, 0 when it is not
-// known.
+// option reads one option and returns how many words it takes; 0 if it is unknown.
 func (wrap wrapper) option(args []arg, options map[string]arg) int {
 	text := args[0].Value
 	if long, ok := strings.CutPrefix(text, "--"); ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A doubt is a word that is understood only when nothing in the text, read to its end,
-// can make it mean more than it shows.
+// A doubt is a word that is accepted only if nothing in the whole text can give it
+// another meaning.
 type doubt struct {
 	kind  unknownKind
 	span  proposal.Span
@@ -25,21 +25,22 @@ func (w *walker) doubt(kind unknownKind, span proposal.Span, clear func() bool) 
 }
 
 // An origin is everything that a variable may hold because of the text. Bash
-// evaluates variables as expressions in arithmetic, and a[$(id)] in one runs id.
+// evaluates variables as expressions in arithmetic, and a[$(id)] in a variable runs
+// id.
 type origin struct {
 	unknown  bool                // anything: input, output of a program
-	outside  bool                // anything, and not by one of the values
+	outside  bool                // anything, and not from one of the values
 	counted  bool                // numbers that a program prints
 	text     bool                // literal text that is not a number
 	option   bool                // literal text with an option of find that runs something
 	percent  bool                // literal text with a percent sign
-	appended bool                // some value is added to what was there
+	appended bool                // some value is appended to the existing one
 	loose    bool                // some value is a word of an expansion that was split
 	names    []string            // other variables
-	values   [][]syntax.WordPart // the values that are assigned, as they are written
+	values   [][]syntax.WordPart // the assigned values, as written
 }
 
-// maxValues is how many values of one variable are looked at.
+// maxValues is how many values of one variable are checked.
 const maxValues = 64
 
 func (w *walker) origin(name string) *origin {
@@ -51,7 +52,7 @@ func (w *walker) origin(name string) *origin {
 	return o
 }
 
-// anything notes a value that comes from outside the text.
+// anything records a value that comes from outside the text.
 func (o *origin) anything() { o.unknown, o.outside = true, true }
 
 func (o *origin) addText(text string) {
@@ -62,7 +63,7 @@ func (o *origin) addText(text string) {
 	o.percent = o.percent || strings.Contains(text, "%")
 }
 
-// addLiteral notes a value that is exactly text.
+// addLiteral records a value that is exactly text.
 func (o *origin) addLiteral(text string) {
 	o.addText(text)
 	o.addValue([]syntax.WordPart{&syntax.SglQuoted{Value: text}})
@@ -76,7 +77,7 @@ func (o *origin) addValue(parts []syntax.WordPart) {
 	o.values = append(o.values, parts)
 }
 
-// addArg notes the value in a word NAME=value that a program or builtin reads.
+// addArg records the value in a word NAME=value that a program or builtin reads.
 func (o *origin) addArg(a arg, value string) {
 	if a.Static {
 		o.addLiteral(value)
@@ -85,7 +86,7 @@ func (o *origin) addArg(a arg, value string) {
 	}
 }
 
-// addItem notes that a word of a command, a loop or an array becomes the value.
+// addItem records that a word of a command, loop or array becomes the value.
 func (o *origin) addItem(w *walker, a arg) {
 	switch {
 	case a.Static:
@@ -98,7 +99,7 @@ func (o *origin) addItem(w *walker, a arg) {
 	}
 }
 
-// addWord notes that word's value is assigned.
+// addWord records that word's value is assigned.
 func (o *origin) addWord(w *walker, word *syntax.Word) {
 	if word == nil {
 		o.addValue(nil)
@@ -139,8 +140,8 @@ func (o *origin) addParts(w *walker, parts []syntax.WordPart) {
 	}
 }
 
-// addParam follows the forms of ${…} that give a part of the value, or a word of
-// their own. The others may make up text.
+// addParam follows the forms of ${…} that yield a part of the value, or a word inside
+// the braces. The other forms may produce new text.
 func (o *origin) addParam(w *walker, exp *syntax.ParamExp) {
 	if exp.Length {
 		return
@@ -172,7 +173,7 @@ func paramName(name string) string {
 	return name
 }
 
-// may walks name's origins and reports whether one of them has what wanted asks.
+// may walks name's origins and reports whether wanted is true for one of them.
 func (w *walker) may(name string, wanted func(*origin) bool, seen map[string]bool) bool {
 	if anyText(name) {
 		return true
@@ -185,7 +186,7 @@ func (w *walker) may(name string, wanted func(*origin) bool, seen map[string]boo
 	return o != nil && w.holds(o, wanted, seen)
 }
 
-// holds is may for a value that has no name.
+// holds is like may, for a value without a name.
 func (w *walker) holds(o *origin, wanted func(*origin) bool, seen map[string]bool) bool {
 	if o.unknown || o.counted && w.sets["PATH"] > 0 || wanted(o) {
 		return true
@@ -193,7 +194,7 @@ func (w *walker) holds(o *origin, wanted func(*origin) bool, seen map[string]boo
 	return slices.ContainsFunc(o.names, func(name string) bool { return w.may(name, wanted, seen) })
 }
 
-// onlyNumbers reports whether nothing in the text can make word anything but numbers.
+// onlyNumbers reports whether word can only expand to numbers.
 func (w *walker) onlyNumbers(word *syntax.Word) bool {
 	if word == nil {
 		return false
@@ -203,8 +204,8 @@ func (w *walker) onlyNumbers(word *syntax.Word) bool {
 	return !w.holds(o, func(o *origin) bool { return o.text }, map[string]bool{})
 }
 
-// literals returns all values of a word that is one expansion. It reports false when
-// the text does not name them all.
+// literals returns all values of a word that is one expansion. It reports false if
+// the text does not determine them all.
 func (w *walker) literals(parts []syntax.WordPart, seen map[string]bool) ([]string, bool) {
 	if quoted, ok := onlyPart[*syntax.DblQuoted](parts); ok && !quoted.Dollar && len(quoted.Parts) == 1 {
 		parts = quoted.Parts
@@ -235,7 +236,7 @@ func (w *walker) literals(parts []syntax.WordPart, seen map[string]bool) ([]stri
 	return out, len(out) <= maxValues
 }
 
-// onlyPart returns the one part of a word, when it is a T.
+// onlyPart returns the single part of a word, if it is a T.
 func onlyPart[T syntax.WordPart](parts []syntax.WordPart) (part T, ok bool) {
 	if len(parts) == 1 {
 		part, ok = parts[0].(T)
@@ -251,7 +252,7 @@ func plainValue(exp *syntax.ParamExp) bool {
 }
 
 // checkOrigins refuses variables that are evaluated and may hold more than numbers,
-// and words that are in doubt.
+// and doubtful words.
 func (w *walker) checkOrigins() {
 	for _, name := range sorted(w.numbers) {
 		if w.may(name, func(o *origin) bool { return o.text }, map[string]bool{}) {

@@ -9,9 +9,8 @@ import (
 )
 
 // shellOwn are the variables that bash 5.2 sets or reads itself. A text may set only
-// those that mean nothing to the shell but a path, a locale or an answer, and those
-// that count; the others can change how the shell reads or runs what follows, or
-// evaluate what they are given.
+// those that hold just a path, a locale or an answer, and the counters. The others
+// can change how the shell reads or runs later text, or evaluate their value.
 var shellOwn = nameSet(`
 	_ auto_resume BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND BASH_COMPAT BASH_ENV
 	BASH_EXECUTION_STRING BASH_LINENO BASH_LOADABLES_PATH BASH_REMATCH BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO BASH_VERSION BASH_XTRACEFD CDPATH
@@ -25,7 +24,7 @@ var shellOwn = nameSet(`
 `)
 
 // settable are the shell's own variables that a text may set to anything. Policy
-// judges the values of those that say where programs and files are found.
+// judges the values of those that control where programs and files are found.
 var settable = nameSet(`
 	CDPATH COLUMNS FIGNORE GLOBIGNORE HISTFILE HOME HOSTNAME INPUTRC LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME
 	LINES MAILCHECK MAPFILE OPTARG PATH REPLY SHELL TERM TIMEFORMAT TMPDIR TZ _
@@ -34,14 +33,14 @@ var settable = nameSet(`
 // countable may be set to a literal number.
 var countable = nameSet("SECONDS RANDOM OPTIND OPTERR TMOUT")
 
-// numeric are the shell's own variables and parameters that hold nothing but numbers.
+// numeric are the shell's own variables and parameters that hold only numbers.
 var numeric = nameSet(`
 	BASHPID BASH_SUBSHELL COLUMNS EPOCHREALTIME EPOCHSECONDS EUID GROUPS HISTCMD LINENO LINES OPTIND PIPESTATUS PPID RANDOM SECONDS SHLVL SRANDOM
 	UID ? # $ !
 `)
 
-// surroundings are the shell's own variables that come from the environment: fumehood
-// sets it, so they hold what the text says or something harmless.
+// surroundings are the shell's own variables that come from the environment. fumehood
+// sets it, so they hold what the text assigns or something harmless.
 var surroundings = nameSet(`
 	CDPATH HOME LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME PATH SHELL TERM TMPDIR TZ
 `)
@@ -66,7 +65,7 @@ func (w *walker) assignedValue(name string, value proposal.Word, span proposal.S
 		return
 	}
 	w.assigned(name, span)
-	if name == "PATH" { // dash reads functions from PATH=folder%func
+	if name == "PATH" { // dash reads functions from PATH=directory%func
 		w.doubt(unknownVariable, span, func() bool { return !w.values["PATH"].percent })
 	}
 }

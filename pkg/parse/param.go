@@ -63,8 +63,8 @@ func (w *walker) expansion(exp *syntax.ParamExp, s scope, quoted bool) {
 	w.inExpansion(exp.Exp.Word, s, quoted)
 }
 
-// inExpansion walks a word inside ${…}. Inside double quotes, single quotes are
-// plain characters there, but only for some operators and some shells.
+// inExpansion walks a word inside ${…}. Inside double quotes, single quotes are plain
+// characters there, but only for some operators and in some shells.
 func (w *walker) inExpansion(word *syntax.Word, s scope, quoted bool) {
 	if word == nil {
 		return

@@ -2,33 +2,33 @@
 
 // Package parse finds every simple command in a Proposal before anything runs.
 //
-// It promises three things. Every program that bash starts because of the text
-// itself is among the Commands, or the Analysis has an Unknown. Every Word says
-// whether it is exactly what the program will see. And what is decided is what is
-// run: Canonical is printed from the syntax tree, parsed again and found to mean
-// the same, so that a disagreement between this parser and bash about the original
-// text hides nothing.
+// It makes three promises. Every program that bash starts because of the text itself
+// is among the Commands, or the Analysis has an Unknown. Every Word records whether
+// it is exactly what the program will see. And the text that policy decides on is the
+// text that runs: Canonical is printed from the syntax tree, parsed again and checked
+// to have the same meaning, so that a disagreement between this parser and bash about
+// the original text cannot hide anything.
 //
-// It runs nothing, reads no file and no environment, and never fails: what it
-// cannot know becomes an Unknown, which policy denies.
+// It runs nothing, reads no file and no environment, and never fails: anything it
+// cannot determine becomes an Unknown, which policy denies.
 //
-// A word that only run time knows is not an Unknown where a program reads it: the exec
-// gate decides the real argv when the program starts. It is one where the shell itself
-// would act on it, because no exec follows: as the name of a program, as an expression,
-// a subscript, an option of a builtin, a format, a variable's name, or the name of a
-// connection that a redirection opens. The harmless forms are listed there; everything
-// else is refused.
+// A word known only at run time is not an Unknown if a program reads it: the exec
+// gate decides the real argv when the program starts. It is an Unknown if the shell
+// itself would act on it, because no exec follows: as the name of a program, as an
+// expression, a subscript, an option of a builtin, a format, a variable's name, or
+// the name of a connection that a redirection opens. The harmless forms are listed at
+// each check; everything else is refused.
 //
-// The text itself is read as bash. What sh, dash and ash read is read twice, as bash and
-// as POSIX shell, and must mean the same. Other shells are refused.
+// The text itself is read as bash. Text for sh, dash and ash is read twice, as bash
+// and as POSIX shell, and both readings must agree. Other shells are refused.
 //
 // It does not protect against what a program does once it runs: a test suite, a
-// makefile or python3 -c may start anything. Judging arguments that make a known
-// tool run another one (go test -exec, tar --to-command) is policy's work, apart
-// from the wrappers and the few options listed in wrapper.go, find.go and git.go.
-// It also trusts that the environment is empty of what bash reads by itself
-// (BASH_ENV, exported functions) when the canonical text is executed, and leaves the
-// profiles that a login shell reads to policy.
+// makefile or python3 -c may start anything. Policy judges arguments that make a
+// known tool run another one (go test -exec, tar --to-command), apart from the
+// wrappers and the few options listed in wrapper.go, find.go and git.go. The package
+// assumes that the environment contains nothing that bash reads by itself (BASH_ENV,
+// exported functions) when the canonical text is executed, and leaves the profiles
+// that a login shell reads to policy.
 package parse
 
 import (
@@ -60,8 +60,8 @@ func Analyze(p proposal.Proposal) (analysis proposal.Analysis) {
 	return analyzeCode(p)
 }
 
-// complete makes every list present, if empty: readers of the JSON and policy need
-// not tell a missing list from an empty one.
+// complete makes every list non-nil, so that policy and readers of the JSON need not
+// distinguish a missing list from an empty one.
 func complete(a proposal.Analysis) proposal.Analysis {
 	a.Commands, a.Unknowns = present(a.Commands), present(a.Unknowns)
 	for i := range a.Commands {
@@ -93,7 +93,7 @@ func analyzeCode(p proposal.Proposal) proposal.Analysis {
 	return refused(p.Code, unknownLanguage)
 }
 
-// analyzeArgv reads one command that no shell sees. Canonical is for people.
+// analyzeArgv reads one command that no shell sees. Canonical is for display only.
 func analyzeArgv(p proposal.Proposal, argv []string) proposal.Analysis {
 	if finding, ok := checkArgv(argv); !ok {
 		return proposal.Analysis{Unknowns: []proposal.Unknown{finding}}
@@ -119,7 +119,7 @@ func analyzeArgv(p proposal.Proposal, argv []string) proposal.Analysis {
 	return w.finish(canonical)
 }
 
-// refused is the Analysis of text that was not read any further.
+// refused returns the Analysis of text that was not read further.
 func refused(text string, kind unknownKind) proposal.Analysis {
 	return proposal.Analysis{Unknowns: []proposal.Unknown{kind.at(wholeSpan(text))}}
 }

@@ -42,7 +42,7 @@ func (w *walker) parts(parts []syntax.WordPart, s scope, quoted bool) {
 	}
 }
 
-// hidesProcess reports whether text that the parser takes for plain holds a process
+// hidesProcess reports whether text that the parser reads as plain contains a process
 // substitution, which bash runs in ${x-<(id)}.
 func hidesProcess(text string) bool {
 	if !strings.Contains(text, "(") {
@@ -82,8 +82,9 @@ func (w *walker) processSubst(part *syntax.ProcSubst, s scope) {
 	}
 }
 
-// extGlob refuses extended patterns outside [[ ]]: without the setting, bash reads
-// them as something else. Their text is not parsed, so it must hold no expansion.
+// extGlob refuses extended patterns outside [[ ]]: without the extglob setting, bash
+// reads them as something else. Their text is not parsed, so it must contain no
+// expansion.
 func (w *walker) extGlob(part *syntax.ExtGlob, s scope) {
 	inTest := len(s.inside) > 0 && s.inside[len(s.inside)-1] == "test"
 	if !inTest || strings.ContainsAny(part.Pattern.Value, "$`<>") {

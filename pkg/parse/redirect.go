@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// redirects describes redirs and says where the command's stdin then comes from.
+// redirects describes redirs and returns the source of the command's stdin.
 func (w *walker) redirects(redirs []*syntax.Redirect, s scope) ([]proposal.Redirect, string) {
 	if len(redirs) == 0 {
 		return nil, s.stdin
@@ -54,7 +54,7 @@ func (w *walker) redirect(redir *syntax.Redirect, s scope) proposal.Redirect {
 	if redir.N != nil {
 		r.FD = w.descriptor(redir.N, s)
 		if w.posix && len(redir.N.Value) > 1 {
-			w.unknown(unknownPOSIX, w.span(redir.N, s)) // 10>f and 00<f are words there
+			w.unknown(unknownPOSIX, w.span(redir.N, s)) // POSIX shells read 10>f and 00<f as words
 		}
 	}
 	switch r.Kind {
@@ -83,7 +83,7 @@ func (w *walker) redirect(redir *syntax.Redirect, s scope) proposal.Redirect {
 		}
 	}
 	if w.posix && r.Kind != "dup" && redirectKind(redir.Op) == "dup" {
-		w.unknown(unknownPOSIX, w.span(redir.Word, s)) // an error there
+		w.unknown(unknownPOSIX, w.span(redir.Word, s)) // an error in POSIX shells
 	}
 	if redir.Op == syntax.DplOut && r.Kind != "dup" && !(r.Target.Static && twiceTheSame.MatchString(r.Target.Value)) {
 		w.doubt(unknownTwice, w.span(redir.Word, s), func() bool { return w.onlyNumbers(redir.Word) })
@@ -125,12 +125,13 @@ func (w *walker) descriptor(n *syntax.Lit, s scope) int {
 	return -1
 }
 
-// twiceTheSame are the file names behind >& that stay as they are when bash, finding that
-// they are not descriptors, expands them once more: >&'$(id)' runs id.
+// twiceTheSame matches the file names after >& that a second expansion leaves
+// unchanged. Bash expands them again once it finds that they are not descriptors:
+// >&'$(id)' runs id.
 var twiceTheSame = regexp.MustCompile(`^[A-Za-z0-9_./+=@%][A-Za-z0-9_./+=@%:,-]*$`)
 
-// closes reports whether word begins with a dash and goes on: in 2>&-x bash closes the
-// descriptor, and x is a word of its own.
+// closes reports whether word is a dash followed by more: in 2>&-x bash closes the
+// descriptor, and x is a separate word.
 func closes(word *syntax.Word) bool {
 	lit, ok := word.Parts[0].(*syntax.Lit)
 	return ok && strings.HasPrefix(lit.Value, "-") && (len(word.Parts) > 1 || lit.Value != "-")
@@ -161,7 +162,7 @@ func (k known) heredoc(redir *syntax.Redirect) proposal.Word {
 	if raw {
 		value = proposal.Word{Value: redir.Hdoc.Lit(), Static: true}
 	} else if redir.Op == syntax.DashHdoc {
-		value, _ = literal(redir.Hdoc, readQuoted) // tabs of a value stay
+		value, _ = literal(redir.Hdoc, readQuoted) // tabs of a value are kept
 	} else {
 		value, _ = k.literal(redir.Hdoc, readQuoted)
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Programs that read shell text. What sh, dash and ash read is read twice, as bash and
-// as POSIX shell; the others' dialects are not understood.
+// Programs that read shell text. Text for sh, dash and ash is read twice, as bash and
+// as POSIX shell; the other dialects are not supported.
 var shells = map[string]bool{
 	"bash": true, "sh": true, "dash": true, "ash": true, "rbash": true, "ksh": true, "mksh": true, "ksh93": true, "zsh": true, "hush": true,
 	"fish": true, "csh": true, "tcsh": true, "yash": true, "posh": true, "rc": true, "elvish": true, "nu": true, "pwsh": true,
 }
 
-// shell follows bash -c 'text', and the few other ways that are plain.
+// shell follows bash -c 'text' and the few other plain forms.
 func (w *walker) shell(args []arg, s scope, c call) {
 	name := path.Base(args[0].Value)
 	rest, command, ok := w.shellOptions(args[1:])
@@ -42,7 +42,7 @@ func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
 				return args[i:], command, true
 			}
 			if i == 1 && args[0].Value == "-n" && !a.split {
-				return nil, true, true // only checks the syntax of some file
+				return nil, true, true // only checks the syntax of a file
 			}
 			w.unknown(unknownScript, a.span)
 			return nil, false, false
@@ -68,7 +68,7 @@ func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
 					return nil, false, false
 				}
 			}
-		case a.Value != "" && a.Value[0] == '+': // alone as well: sh -c + ls runs ls
+		case a.Value != "" && a.Value[0] == '+': // a lone plus, too: sh -c + ls runs ls
 			w.unknown(unknownShellFile, a.span)
 			return nil, false, false
 		default:
@@ -78,7 +78,7 @@ func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
 	return nil, command, true
 }
 
-// shellCommand reads the text after -c; the words behind it are its parameters.
+// shellCommand reads the text after -c; the words after it are its parameters.
 func (w *walker) shellCommand(name string, rest []arg, s scope) {
 	if len(rest) == 0 {
 		return // bash: option requires an argument
@@ -96,8 +96,8 @@ func (w *walker) shellCommand(name string, rest []arg, s scope) {
 
 func bashLike(name string) bool { return name == "bash" || name == "rbash" || isPOSIX(name) }
 
-// shellFile notes a script file: its text is the workspace's own, unless this text
-// wrote it.
+// shellFile records a script file. Its text comes from the workspace, unless this
+// text wrote it.
 func (w *walker) shellFile(file arg) {
 	if !file.Static {
 		w.unknown(unknownScript, file.span)
@@ -126,7 +126,7 @@ func (w *walker) shellStdin(name string, span proposal.Span, s scope, c call) {
 	w.unknown(unknownShellStdin, span)
 }
 
-// positional notes what $1, $2 … may hold.
+// positional records what $1, $2 … may hold.
 func (w *walker) positional(args []arg) {
 	origin := w.origin("@")
 	for _, a := range args {

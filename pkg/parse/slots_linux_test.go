@@ -16,17 +16,17 @@ import (
 )
 
 // The texts below put a canary into every slot of the shells: each word and option of
-// each builtin, each way to set each special variable, each expansion where a word may
-// stand. In them ¶ is the canary, § the slot. What a shell starts must be among the
-// Commands, or the text refused.
+// each builtin, each way to set each special variable, each expansion in each place
+// for a word. In them ¶ is the canary, § the slot. Every program that a shell starts
+// must be among the Commands, or the text must be refused.
 
 // canaries start hidden when a shell runs or evaluates them, as payload does.
 var canaries = []string{"hidden", "$(hidden)", "x;hidden", "-v", "-p" + payload, "-Chidden", "($(hidden))"}
 
-// unseen brings the canary in a variable whose value only run time knows.
+// unseen sets a variable to the canary so that its value is known only at run time.
 var unseen = []string{"read -r v w <<<'¶ " + payload + "'", "for v in x '¶'; do :; done; w='" + payload + "'", "v=$(printf %s '¶'); w=$v", "set -- '¶' '" + payload + "'; v=$1 w=$2"}
 
-// builtinTexts are the slots of one builtin.
+// builtinTexts returns the slots of one builtin.
 func builtinTexts(name string) []string {
 	texts := []string{"§ '¶'", "§ x '¶'", "§ '¶' x", "§ x y '¶'", "§ -- '¶'", "§ *", "§ x=¶", "§ 'x=¶'", "¶ § x", "x='¶' § x", "§ <<<'¶'", "command § '¶'", "builtin § '¶'"}
 	for _, use := range []string{`§ "$v"`, "§ $v", `§ "$v" "$w"`, "§ $v $w", `§ x "$v" '` + payload + `'`, `§ "$v" -n`, `§ "$v" x`, `§ x=$v`, `§ "x$v"`, `§ "$@"`, `§ ]  "$v"`} {
@@ -41,12 +41,13 @@ func builtinTexts(name string) []string {
 		}
 	}
 	for i := range texts {
-		texts[i] += "\np" // which the builtin may have made another program
+		texts[i] += "\np" // the builtin may have changed which program this is
 	}
 	return fill(texts, name)
 }
 
-// variableTexts are the ways to set one variable, each before something that reads it.
+// variableTexts returns the ways to set one variable, each before something that
+// reads it.
 func variableTexts(name string) []string {
 	var texts []string
 	for _, set := range []string{"§='¶'", "§+='¶'", "§=('¶' '¶')", "§[0]='¶'", "read -r § <<<'¶'", "read -r -a § <<<'¶'", "printf -v § %s '¶'", "for § in '¶'; do :; done", "mapfile -t § <<<'¶'",
@@ -61,14 +62,14 @@ func variableTexts(name string) []string {
 }
 
 // expansions are the forms of a variable v that may hold the canary, and those that
-// hold the canary themselves.
+// contain the canary themselves.
 var expansions = strings.Fields(`$v ${v} ${v:-x} ${v-x} ${v:+$v} ${v:=x} ${v:?} ${v#x} ${v##x} ${v%x} ${v%%x} ${v/x/y} ${v//x/y} ${v/#x/y} ${v/%x/y} ${v^} ${v^^} ${v,} ${v,,} ${v@Q}
 	${v@E} ${v@P} ${v@A} ${v@K} ${v@k} ${v@a} ${v@u} ${v@U} ${v@L} ${!v} ${!v@} ${!v*} ${v[0]} ${v[@]} ${v[*]} ${!v[@]} ${#v} ${#v[@]} ${v:0} ${v:0:99} ${v:v} $v[0] x$v ${x-$v} ${x:-¶}
 	${x:=¶} ${x:¶} ${x[¶]} ${x/¶/¶} ${x#¶} ${!¶} $((¶)) $[¶] $(¶) <(¶) $((v)) $((x[v])) $(($v)) ¶ a[¶] {¶,x} ~¶ $1 $@ $* ${*} ${@:1} ${1:-x} $'¶' ${x-'¶'}
 	${x-"¶"} ${x-$'¶'} ${x#'¶'} ${x%"¶"} ${x/'¶'/y} ${x/y/"¶"} ${x+'¶'} ${x-'}¶'} ${x-\¶} ${x-${y-'¶'}} "${x-'¶'}" "${x-"'¶'"}" '¶' "¶" ${x['¶']} $(('¶')) $(("¶")) \'¶\' ${x[1<(¶)]}
 	${x:1<(¶)} $((1<(¶))) ${x-<(¶)} "${x-<(¶)}" ${x#>(¶)} ${x/<(¶)/y} x<(¶) -¶ 1¶ {x}¶` + " `¶`")
 
-// places are where a word may stand.
+// places are the contexts of a word.
 var places = []string{"echo §", `echo "§"`, "((§))", "echo $((§))", "echo $((x+§))", "[[ § -eq 1 ]]", "[[ -v § ]]", "[[ § ]]", "[[ x =~ § ]]", "[ -v § ]", "[ § -eq 1 ]", `[ "§" ]`, `[ "§" "§" ]`,
 	`[ x -a "§" '` + payload + `' ]`, "test § x", "let §", "let x=§", `let "x=§"`, "x[§]=1", "echo ${x[§]}", "echo ${x:§}", "echo ${x:-§}", `echo "${x:-§}"`, "declare -i n=§", "declare x[§]=1", "declare §",
 	"unset §", "read § <<<1", "printf -v § 1", "printf § x", "case § in x) ;; esac", "case x in §) ;; esac", "for i in §; do :; done", "for i in §; do ((i)); done", "for ((i=§;0;)); do :; done",
@@ -101,7 +102,7 @@ func fill(texts []string, slot string) []string {
 	return out
 }
 
-// slotTexts are all texts, in groups.
+// slotTexts returns all texts, in groups.
 func slotTexts(t *testing.T) map[string][]string {
 	t.Helper()
 	groups := map[string][]string{"expansions": expansionTexts()}
@@ -147,8 +148,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestSlotsAreDangerous shows that the canaries are alive: in many of the texts that
-// are refused, bash really runs the hidden program.
+// TestSlotsAreDangerous shows that the canaries work: for many refused texts, bash
+// really runs the hidden program.
 func TestSlotsAreDangerous(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -187,8 +188,8 @@ func checkAgainstDash(t testing.TB, l lab, text string) int {
 	return len(executed)
 }
 
-// seventh is the part of texts that the end-to-end tests try: all of them take half an
-// hour. By hand, with FUMEHOOD_TEST_SLOTS=all, it is all of them.
+// seventh returns the part of texts that the end-to-end tests try, since all of them
+// take half an hour. FUMEHOOD_TEST_SLOTS=all selects all of them.
 func seventh(texts []string) (some []string) {
 	if os.Getenv("FUMEHOOD_TEST_SLOTS") == "all" {
 		return texts

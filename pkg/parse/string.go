@@ -8,7 +8,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// followCommandString follows the programs that hand one string to a shell.
+// followCommandString follows the programs that pass one string to a shell.
 func followCommandString(w *walker, _ int, args []arg, s scope, c call) {
 	name := base(args[0].Value)
 	switch name {
@@ -24,8 +24,8 @@ func followCommandString(w *walker, _ int, args []arg, s scope, c call) {
 	w.optionString(args[0], rest, options, ok, s)
 }
 
-// permuted moves the operands behind the options, as GNU getopt does. A lone
-// dash and everything after -- stay operands.
+// permuted moves the operands after the options, as GNU getopt does. A lone dash and
+// everything after -- stay operands.
 func permuted(args []arg) []arg {
 	var options, operands []arg
 	for i := 0; i < len(args); i++ {
@@ -63,7 +63,7 @@ func (w *walker) optionString(program arg, _ []arg, options map[string]arg, ok b
 	w.commandString([]arg{text}, program, s.through(base(program.Value)))
 }
 
-// commandString reads the words that a program joins and hands to sh -c.
+// commandString reads the words that a program joins and passes to sh -c.
 func (w *walker) commandString(args []arg, program arg, s scope) {
 	var words []string
 	for _, a := range args {
@@ -80,7 +80,7 @@ func (w *walker) commandString(args []arg, program arg, s scope) {
 	w.shellText(strings.Join(words, " "), args[0].span, s)
 }
 
-// shellText follows text that a program hands to sh -c.
+// shellText follows text that a program passes to sh -c.
 func (w *walker) shellText(text string, span proposal.Span, s scope) {
 	var args []arg
 	for _, word := range []string{"sh", "-c", text} {

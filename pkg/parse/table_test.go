@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// A line is one line of testdata: "code<TAB>text". Code is "-" when the text
-// must be analysed without an Unknown. In the files, ␤ is a newline.
+// A line is one line of testdata: "code<TAB>text". Code is "-" if the text must be
+// analyzed without an Unknown. In the files, ␤ is a newline.
 type line struct{ code, text string }
 
 func samples(t testing.TB, files ...string) []line {
@@ -44,7 +44,7 @@ func samples(t testing.TB, files ...string) []line {
 	return out
 }
 
-// TestSamples holds each text to its code, or to none.
+// TestSamples checks each text against its code, or none.
 func TestSamples(t *testing.T) {
 	for _, sample := range samples(t, "plain.txt", "nested.txt", "words.txt", "refused.txt") {
 		codes := map[string]bool{}
@@ -61,7 +61,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestGolden holds every command, word by word, to what was read and agreed.
+// TestGolden compares every command, word by word, with the reviewed golden file.
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"plain", "nested", "words", "refused"} {
 		var got strings.Builder
@@ -126,7 +126,7 @@ func describeWords(words []proposal.Word) string {
 	return "[" + strings.Join(out, " ") + "]"
 }
 
-// describeWord writes a static word quoted, and … behind a prefix that is not.
+// describeWord formats a static word quoted, and a dynamic one as its prefix and ….
 func describeWord(word proposal.Word) string {
 	text := fmt.Sprintf("%q", word.Value)
 	if !word.Static {

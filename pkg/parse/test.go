@@ -10,8 +10,8 @@ import (
 )
 
 // The test builtin evaluates the subscript of a name after -v and -R, and nothing
-// else. So these operators take a plain name here, and a word that may become one of
-// them must not stand before a word that may hold a subscript.
+// else. So these operators require a plain name here, and a word that may become one
+// of them must not precede a word that may contain a subscript.
 
 var binaryTests = strings.Fields("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef -a -o")
 
@@ -32,7 +32,7 @@ func checkTest(w *walker, _ int, args []arg, s scope, _ call) {
 	}
 }
 
-// nameTest checks what follows -v and -R.
+// nameTest checks the operand of -v and -R.
 func (w *walker) nameTest(operands []arg, i int) {
 	if (operands[i].Value != "-v" && operands[i].Value != "-R") || i+1 == len(operands) {
 		return
@@ -45,8 +45,8 @@ func (w *walker) nameTest(operands []arg, i int) {
 
 func mayHoldSubscript(a arg) bool { return !a.Static || strings.Contains(a.Value, "[") }
 
-// noOperator reports whether a cannot become -v or -R, nor bring them or a subscript
-// along when it is several words.
+// noOperator reports whether a cannot become -v or -R, and cannot add them or a
+// subscript if it expands to several words.
 func (w *walker) noOperator(a arg) bool {
 	switch {
 	case a.src == nil:
@@ -59,8 +59,8 @@ func (w *walker) noOperator(a arg) bool {
 	return w.onlyNumbers(a.src) || w.harmlessFields(a.src)
 }
 
-// harmlessFields reports whether all values of word are known, and none is or holds an
-// operator or a subscript.
+// harmlessFields reports whether all values of word are known, and none is or
+// contains an operator or a subscript.
 func (w *walker) harmlessFields(word *syntax.Word) bool {
 	values, ok := w.literals(word.Parts, map[string]bool{})
 	for _, value := range values {
@@ -71,7 +71,7 @@ func (w *walker) harmlessFields(word *syntax.Word) bool {
 	return ok
 }
 
-// literalEnd reports whether a pattern ends in text that no operator ends in.
+// literalEnd reports whether a pattern ends in text that cannot end an operator.
 func literalEnd(word *syntax.Word) bool {
 	lit, ok := word.Parts[len(word.Parts)-1].(*syntax.Lit)
 	if !ok {

@@ -21,7 +21,7 @@ import (
 // stubs are programs that do nothing; a traced text can name them freely.
 var stubs = strings.Fields("id whoami uname date go git grep wc tail head sort ls p q r hidden curl python3 node make sed awk tee jq rm sudo su watch")
 
-// real are the wrappers that must really start what they wrap.
+// real are the wrappers that must really start their command.
 var real = strings.Fields("env timeout nice nohup xargs find bash sh setsid stdbuf cat seq ionice taskset true false flock")
 
 // A lab is a scratch directory with a PATH of stubs, and the user that runs there.
@@ -30,7 +30,8 @@ type lab struct {
 	as        *syscall.Credential
 }
 
-// newLab makes a lab. Root hands it to nobody, so that no text can harm the host.
+// newLab creates a lab. Root gives it to the user nobody, so that no text can harm
+// the host.
 func newLab(t testing.TB) lab {
 	t.Helper()
 	l := lab{dir: t.TempDir(), path: t.TempDir()}
@@ -93,7 +94,7 @@ func link(t testing.TB, from, to string) {
 }
 
 // trace runs text with bash and returns the argv of every program that was really
-// executed, the first bash apart.
+// executed, except for the first bash.
 func (l lab) trace(t testing.TB, text string) [][]string {
 	t.Helper()
 	return l.traceShell(t, []string{"/bin/bash", "--norc", "--noprofile"}, text)
@@ -105,8 +106,8 @@ func (l lab) traceDash(t testing.TB, text string) [][]string {
 	return l.traceShell(t, []string{"/bin/dash"}, text)
 }
 
-// tracing is held while a tracer waits: it takes every child of its thread, and who
-// starts a child that another shall wait for needs all of it.
+// tracing is held while a tracer waits: it reaps every child of its thread. Code that
+// starts a child that someone else waits for needs the write lock.
 var tracing sync.RWMutex
 
 func (l lab) traceShell(t testing.TB, shell []string, text string) [][]string {
@@ -145,7 +146,7 @@ type tracer struct {
 	seen  map[int]bool
 }
 
-// kill ends every process of the tree, those that left its group included.
+// kill ends every process of the tree, including those that left its group.
 func (f *tracer) kill() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -162,10 +163,10 @@ func (f *tracer) note(pid int, alive bool) {
 	}
 }
 
-// limits hold for the shell and whatever it starts.
+// limits apply to the shell and everything it starts.
 var limits = map[int]uint64{syscall.RLIMIT_CPU: 3, syscall.RLIMIT_FSIZE: 1 << 20, syscall.RLIMIT_AS: 1 << 30, 6 /* NPROC */ : 256}
 
-// follow is a small ptrace loop.
+// follow is a minimal ptrace loop.
 func (f *tracer) follow(root int) error {
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(root, &status, waitOptions, nil); err != nil {
@@ -207,7 +208,7 @@ func (f *tracer) follow(root int) error {
 	}
 }
 
-// argvOf reads the words of a process; nil when it was killed meanwhile.
+// argvOf reads the words of a process; nil if it was killed in the meantime.
 func argvOf(pid int) (argv []string) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || len(data) == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An unknownKind is one reason for which a text cannot be judged. Codes are
-// stable: policies, tests and people refer to them.
+// An unknownKind is one reason why a text cannot be judged. Codes are stable:
+// policies, tests and people refer to them.
 type unknownKind struct{ code, message, hint string }
 
 func (k unknownKind) at(span proposal.Span) proposal.Unknown {
@@ -58,7 +58,7 @@ var (
 	unknownGitAlias      = unknownKind{"git-alias", "a git alias makes git run something else", "write the git command itself"}
 )
 
-// About what bash evaluates out of sight, and about settings.
+// About implicit evaluation by bash, and about settings.
 var (
 	unknownArithmetic = unknownKind{"hidden-evaluation", "bash evaluates this operand as an expression, which may run commands", "use plain numbers and variables that are only set to numbers"}
 	unknownName       = unknownKind{"dynamic-name", "the name of the variable is known only when it runs, or has a subscript", "name the variable literally"}

@@ -34,7 +34,7 @@ func checkRead(w *walker, index int, args []arg, s scope, _ call) {
 	w.setsUnknown(index, rest, "REPLY")
 }
 
-// setsUnknown notes that a builtin sets the variables names to anything.
+// setsUnknown records that a builtin sets the variables names to anything.
 func (w *walker) setsUnknown(index int, names []arg, otherwise string) {
 	if len(names) == 0 {
 		w.origin(otherwise).anything()
@@ -52,7 +52,7 @@ func (w *walker) setsUnknown(index int, names []arg, otherwise string) {
 }
 
 // variableName checks a word that names a variable: anything but a plain name may
-// hold a subscript, which bash evaluates.
+// contain a subscript, which bash evaluates.
 func (w *walker) variableName(a arg) bool {
 	if !a.Static || !syntax.ValidName(a.Value) {
 		w.unknown(unknownName, a.span)
@@ -62,7 +62,7 @@ func (w *walker) variableName(a arg) bool {
 	return true
 }
 
-// checkPrintf refuses a format that may become -v, and one that may hold %n, which
+// checkPrintf refuses a format that may become -v, and one that may contain %n, which
 // sets the variable that an operand names.
 func checkPrintf(w *walker, index int, args []arg, s scope, _ call) {
 	if len(args) < 2 {
@@ -89,7 +89,7 @@ func checkPrintf(w *walker, index int, args []arg, s scope, _ call) {
 	}
 }
 
-// setsCount finds %n, and directives that another text may complete to it.
+// setsCount matches %n, and directives that adjacent text may complete to it.
 var setsCount = regexp.MustCompile(`%[-+ #0-9.*'hlLjzqtw]*(n|\x00|$)`)
 
 func (w *walker) format(a arg, operands bool) {
@@ -102,7 +102,7 @@ func (w *walker) format(a arg, operands bool) {
 	w.doubt(unknownName, a.span, func() bool { return w.plainFormat(a, operands) })
 }
 
-// plainFormat reports whether a dynamic format is no option and, when there are
+// plainFormat reports whether a dynamic format is not an option and, if there are
 // operands, sets none of them.
 func (w *walker) plainFormat(a arg, operands bool) bool {
 	if a.src == nil || a.Glob {
@@ -115,7 +115,7 @@ func (w *walker) plainFormat(a arg, operands bool) bool {
 	if quoted, ok := onlyPart[*syntax.DblQuoted](parts); ok && !quoted.Dollar {
 		parts = quoted.Parts
 	}
-	text, begun := "", false // begun: what comes next does not begin the word
+	text, begun := "", false // begun: the next part does not begin the word
 	for _, part := range parts {
 		value, _ := w.known.literal(&syntax.Word{Parts: []syntax.WordPart{part}}, readAssign)
 		if !value.Static {
@@ -124,7 +124,7 @@ func (w *walker) plainFormat(a arg, operands bool) bool {
 			}
 			value.Value = "\x00"
 		} else if begun = begun || value.Value != ""; strings.HasPrefix(strings.TrimLeft(text, "\x00")+value.Value, "-") {
-			return false // an option, when all before it is empty
+			return false // an option, if everything before it is empty
 		}
 		text += value.Value
 	}
@@ -191,7 +191,7 @@ func checkGetopts(w *walker, index int, args []arg, _ scope, _ call) {
 	}
 }
 
-// checkWait takes -n, -f, job numbers and words that can only be numbers: -p sets a
+// checkWait allows -n, -f, job numbers and words that can only be numbers: -p sets a
 // variable and evaluates its subscript.
 func checkWait(w *walker, _ int, args []arg, _ scope, _ call) {
 	for _, a := range args[1:] {
@@ -208,7 +208,7 @@ func job(text string) bool {
 	return text != "" && strings.Trim(strings.TrimPrefix(text, "%"), "0123456789+-%") == "" && text[0] != '-'
 }
 
-// checkJobs takes what lists jobs: -x runs a command.
+// checkJobs allows options that list jobs: -x runs a command.
 func checkJobs(w *walker, _ int, args []arg, _ scope, _ call) {
 	for _, a := range args[1:] {
 		if !a.Static || !job(a.Value) && (!strings.HasPrefix(a.Value, "-") || strings.Trim(a.Value, "-lnprs") != "") {

@@ -50,7 +50,7 @@ func (w *walker) stmt(stmt *syntax.Stmt, s scope) {
 	w.compound(stmt.Cmd, s)
 }
 
-// evaluates reports whether cmd is a command of its own that starts no program.
+// evaluates reports whether cmd is a separate command that starts no program.
 func evaluates(cmd syntax.Command) bool {
 	switch cmd.(type) {
 	case nil, *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:

@@ -8,7 +8,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A walker collects what it meets in one text.
+// A walker collects its findings in one text.
 type walker struct {
 	text     string
 	noShell  bool // argv: no shell reads the outermost words
@@ -20,7 +20,7 @@ type walker struct {
 
 	values    map[string]*origin         // what variables may hold
 	numbers   map[string]proposal.Span   // variables that bash evaluates as expressions
-	doubts    []doubt                    // words that only the whole text can clear
+	doubts    []doubt                    // words that need a check of the whole text
 	exported  map[string]bool            // variables that are exported by name alone
 	functions map[functionName]*function // functions that the text declares
 	shells    int                        // shells that the text starts
@@ -29,19 +29,19 @@ type walker struct {
 	rewritten []arg                      // declarations with a value that is not literal
 	actions   []arg                      // expansions among find's arguments
 	assoc     map[functionName]bool      // arrays that the text surely declares associative
-	textual   map[string]proposal.Span   // arrays whose subscripts are taken for text, for that reason
+	textual   map[string]proposal.Span   // arrays whose subscripts are read as text, for that reason
 	undone    map[string]bool            // variables that are unset or declared as something else
 	written   map[string]bool            // files that redirections write
 	scripts   map[string][]proposal.Span // files that are run
 
 	sets    map[string]int // how often the text sets a variable
-	once    map[string]int // the same from an earlier walk
+	once    map[string]int // the same, from an earlier walk
 	known   known          // variables whose value is certain here
-	learned []string       // their names, in the order in which they were learned
+	learned []string       // their names, in the order learned
 	certain bool           // the text sets some variable to a literal
 
 	plainLocales map[string]bool // loop variables that hold plain locales
-	locales      []namedAt       // variables that a locale is set from
+	locales      []namedAt       // variables that set a locale
 }
 
 type namedAt struct {
@@ -49,7 +49,7 @@ type namedAt struct {
 	span proposal.Span
 }
 
-// A scope is where a command stands.
+// A scope is the context of a command.
 type scope struct {
 	via    []string
 	inside []string
@@ -61,7 +61,7 @@ type scope struct {
 	fn     bool           // in a function's body
 }
 
-// newWalker begins a walk. Once is how often an earlier walk of the same text has seen
+// newWalker begins a walk. Once is how often an earlier walk of the same text saw
 // each variable set; nil on the first.
 func newWalker(text string, env map[string]string, once map[string]int) *walker {
 	w := &walker{text: text, once: once, certain: len(env) > 0, arrays: map[string]bool{"MAPFILE": true}}
@@ -74,7 +74,7 @@ func newWalker(text string, env map[string]string, once map[string]int) *walker 
 	return w
 }
 
-// put sets m[key], making the map when it is the first.
+// put sets m[key], allocating the map if necessary.
 func put[M ~map[K]V, K comparable, V any](m *M, key K, value V) {
 	if *m == nil {
 		*m = M{}
@@ -82,14 +82,14 @@ func put[M ~map[K]V, K comparable, V any](m *M, key K, value V) {
 	(*m)[key] = value
 }
 
-// in is s one construct further in.
+// in returns s one construct deeper.
 func (s scope) in(construct string) scope {
 	s.inside = append(s.inside[:len(s.inside):len(s.inside)], construct)
 	s.top = false
 	return s
 }
 
-// through is s inside a wrapper.
+// through returns s inside a wrapper.
 func (s scope) through(wrapper string) scope {
 	s.via = append(s.via[:len(s.via):len(s.via)], wrapper)
 	s.level++
@@ -103,7 +103,7 @@ func (w *walker) unknown(kind unknownKind, span proposal.Span) {
 	}
 }
 
-// span is where node stands in the canonical text.
+// span returns the position of node in the canonical text.
 func (w *walker) span(node syntax.Node, s scope) proposal.Span {
 	if s.span != nil {
 		return *s.span
@@ -127,8 +127,8 @@ func (w *walker) emit(c proposal.Command) int {
 	return c.Index
 }
 
-// enter goes one level down, unless that is too deep or the text is given up.
-// The caller must leave when it returns true.
+// enter goes one level deeper, unless that is too deep or the text was given up. The
+// caller must leave if it returns true.
 func (w *walker) enter(node syntax.Node, s scope) bool {
 	if w.full {
 		return false

@@ -6,7 +6,7 @@ package parse
 
 import "testing"
 
-// With the tag e2e these tests try all of their cases: see pkg/internal/sample.
+// With the build tag e2e these tests try all of their cases: see pkg/internal/sample.
 
 func TestWholeSlots(t *testing.T)                  { TestSlots(t) }
 func TestWholeDials(t *testing.T)                  { TestDials(t) }

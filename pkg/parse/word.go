@@ -15,20 +15,20 @@ import (
 type arg struct {
 	proposal.Word
 	split bool
-	src   *syntax.Word // nil for words that a wrapper made up
+	src   *syntax.Word // nil for words that a wrapper adds
 	span  proposal.Span
 
 	compound bool // NAME=(…) in a declaration, which the parser has read
-	assigned bool // NAME=value in a declaration, whose value is noted already
+	assigned bool // NAME=value in a declaration, whose value is already recorded
 }
 
-// A reading is what bash does to a word besides removing its quotes.
+// A reading is what bash does to a word in addition to removing its quotes.
 type reading int
 
 const (
 	readWord   reading = iota // tildes, globs and splitting
 	readAssign                // tildes only: assignment values and here-strings
-	readQuoted                // neither: here-document bodies
+	readQuoted                // neither of these: here-document bodies
 )
 
 // A quoteRemover collects the longest literal prefix of a word.
@@ -51,7 +51,7 @@ func (k known) literal(word *syntax.Word, how reading) (proposal.Word, bool) {
 	if word == nil {
 		return proposal.Word{Static: true}, false
 	}
-	if len(word.Parts) == 1 { // the common word, without a detour
+	if len(word.Parts) == 1 { // fast path for the common word
 		if lit, ok := word.Parts[0].(*syntax.Lit); ok && plain(lit.Value) {
 			return proposal.Word{Value: lit.Value, Static: true}, false
 		}
@@ -156,8 +156,8 @@ func (q *quoteRemover) doubleQuoted(parts []syntax.WordPart) {
 	}
 }
 
-// severalWords reports whether part may be several words even in double quotes:
-// "$@" and "${a[@]}".
+// severalWords reports whether part may expand to several words even in double
+// quotes: "$@" and "${a[@]}".
 func severalWords(part syntax.WordPart) bool {
 	exp, ok := part.(*syntax.ParamExp)
 	if !ok || exp.Length {
@@ -170,7 +170,7 @@ func severalWords(part syntax.WordPart) bool {
 	return ok && index.Lit() == "@"
 }
 
-// escaped adds text in which a backslash only keeps the bytes of special.
+// escaped adds text in which a backslash only escapes the bytes of special.
 func (q *quoteRemover) escaped(text, special string) {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\\' && i+1 < len(text) {

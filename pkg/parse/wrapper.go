@@ -11,7 +11,7 @@ import (
 
 type follower func(w *walker, index int, args []arg, s scope, c call)
 
-// wrapperOf returns what follows the program name; nil when it runs no other.
+// wrapperOf returns the follower for a program name; nil if it runs no other program.
 func wrapperOf(name string) follower {
 	switch name {
 	case "find":
@@ -81,7 +81,7 @@ func followWrapper(w *walker, index int, args []arg, s scope, c call) {
 	w.run(rest, s.through(name), c)
 }
 
-// runsNothing refuses the wrappers that start a shell when no command is given.
+// runsNothing refuses wrappers that start a shell if no command is given.
 func (w *walker) runsNothing(name string, program arg) {
 	switch name {
 	case "chroot", "unshare", "sudo", "doas":
@@ -89,7 +89,7 @@ func (w *walker) runsNothing(name string, program arg) {
 	}
 }
 
-// stdinOnly keeps the redirections that say what a wrapped shell would read.
+// stdinOnly keeps the redirections that determine what a wrapped shell would read.
 func stdinOnly(redirects []proposal.Redirect) []proposal.Redirect {
 	var out []proposal.Redirect
 	for _, r := range redirects {

@@ -30,7 +30,7 @@ func followXargs(w *walker, _ int, args []arg, s scope, c call) {
 	w.run(rest, s.through("xargs"), c)
 }
 
-// xargsReplace is the string that xargs replaces by its input.
+// xargsReplace returns the string that xargs replaces with its input.
 func xargsReplace(options map[string]arg) string {
 	for _, name := range []string{"I", "i", "replace"} {
 		if option, ok := options[name]; ok {
@@ -43,7 +43,7 @@ func xargsReplace(options map[string]arg) string {
 	return ""
 }
 
-// replaced marks the words that hold mark: only their beginning is known.
+// replaced marks the words that contain mark: only their prefix is known.
 func replaced(args []arg, mark string) []arg {
 	out := slices.Clone(args)
 	for i, a := range out {
@@ -54,8 +54,8 @@ func replaced(args []arg, mark string) []arg {
 	return out
 }
 
-// checksSyntax reports whether xargs gives one word at a time to bash -n. One word
-// can neither bring a script of its own nor take -n back and name one.
+// checksSyntax reports whether xargs passes one word at a time to bash -n. One word
+// can neither supply a script nor cancel -n and name one.
 func checksSyntax(rest []arg, options map[string]arg) bool {
 	single := options["n"].Value == "1" || options["max-args"].Value == "1"
 	return single && len(rest) == 2 && rest[0].Static && bashLike(rest[0].Value) && rest[1].Static && rest[1].Value == "-n"

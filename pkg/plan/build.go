@@ -8,7 +8,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// planOf reads a tree in which check found nothing wrong.
+// planOf converts a tree in which check found no problem.
 func planOf(root *node) proposal.Plan {
 	p := proposal.Plan{Schema: root.text("schema"), Proposer: root.text("proposer")}
 	for _, n := range root.get("proposals").items {

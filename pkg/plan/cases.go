@@ -22,8 +22,8 @@ const MaxCases = 2000
 // CasesSchemaID names the published schema of cases.
 const CasesSchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/fumehood.cases.v1.json"
 
-// DecodeCases reads what an author of policy wants decided, as strictly as Decode reads
-// plans: a document of the format fumehood.cases/v1.
+// DecodeCases reads the policy test cases that a policy author writes, as strictly as
+// Decode reads plans: a document of the format fumehood.cases/v1.
 //
 //	schema: fumehood.cases/v1
 //	cases:
@@ -36,8 +36,8 @@ const CasesSchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/sc
 //	    actor: read
 //	    want: deny
 //
-// What is to be decided is written as in a plan, but for id, needs, why and expect,
-// which decide nothing. Cases come back only where there is no Problem.
+// The proposal is written as in a plan, except for id, needs, why and expect, which
+// decide nothing. Cases are returned only if there is no Problem.
 func DecodeCases(data []byte, name string) ([]proposal.Case, []proposal.Problem) {
 	ps := problems{about: "file of cases"}
 	root := read(data, name, &ps)
@@ -55,14 +55,14 @@ func DecodeCases(data []byte, name string) ([]proposal.Case, []proposal.Problem)
 	return cases, nil
 }
 
-// CasesSchema returns the JSON Schema (2020-12) of cases, printed from the table that
+// CasesSchema returns the JSON Schema (2020-12) of cases, generated from the table that
 // DecodeCases uses. It is the file testdata/schema/fumehood.cases.v1.json.
 func CasesSchema() []byte {
 	return printSchema(&casesShape, CasesSchemaID, proposal.CasesSchema,
 		"What a policy's author wants decided. DecodeCases is stricter where a schema cannot be: names are unique, and a case is about one thing.")
 }
 
-// The fields of a case beside those of a proposal.
+// The fields of a case other than those of a proposal.
 const (
 	fieldActor = "actor"
 	fieldPR    = "pr"
@@ -96,7 +96,7 @@ var caseShape = shape{kind: object, want: "a case: an object with a name, what i
 		{"granted", false, grantedShape()},
 	})}
 
-// proposedFields are a plan's, but for those that decide nothing.
+// proposedFields are a plan's, except for those that decide nothing.
 func proposedFields() []field {
 	return slices.DeleteFunc(slices.Clone(proposalShape.fields), func(f field) bool {
 		return slices.Contains([]string{"id", "why", "needs", "expect"}, f.name)
@@ -114,7 +114,7 @@ func rulesShape(doc string) *shape {
 	return &shape{kind: list, max: maxListed, items: one, once: true, orText: one, want: "a rule's id, or a list of them", doc: doc}
 }
 
-// inputShape is the shape of a Go type as encoding/json writes it.
+// inputShape returns the shape of a Go type as encoding/json writes it.
 func inputShape(t reflect.Type, doc string) *shape {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -148,7 +148,7 @@ func inputFields(t reflect.Type) []field {
 	return fields
 }
 
-// checkCases holds cases against each other and their fields against each other.
+// checkCases checks cases against each other, and the fields of each case against each other.
 func checkCases(root *node, ps *problems) {
 	cases := root.get("cases")
 	if cases == nil || len(cases.items) > MaxCases {
@@ -160,7 +160,7 @@ func checkCases(root *node, ps *problems) {
 			continue
 		}
 		path := joinIndex("cases", i)
-		if knows(c) { // what lacks may be what is misspelt
+		if knows(c) { // a missing field may be one of the misspelled ones
 			checkSubject(c, path, ps)
 			checkWanted(c, path, ps)
 		}
@@ -176,7 +176,7 @@ func checkCases(root *node, ps *problems) {
 	}
 }
 
-// knows reports whether c has no field but those that there are.
+// knows reports whether c has only known fields.
 func knows(c *node) bool {
 	return !slices.ContainsFunc(c.members, func(m member) bool {
 		return !slices.ContainsFunc(caseShape.fields, func(f field) bool { return f.name == m.name })
@@ -189,12 +189,12 @@ var (
 	triggering  = []string{"trigger", fieldPR, fieldActor}
 )
 
-// given are those of names that c has.
+// given returns those of names that c has.
 func given(c *node, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return c.get(name) == nil })
 }
 
-// checkSubject wants one thing to be decided, and nothing that says more of another.
+// checkSubject requires exactly one thing to decide, and no fields that belong to another.
 func checkSubject(c *node, path string, ps *problems) {
 	forms, others, triggers := given(c, formFields...), given(c, otherFields...), given(c, triggering...)
 	switch about := len(forms) + len(others); {
@@ -218,7 +218,7 @@ func checkSubject(c *node, path string, ps *problems) {
 	}
 }
 
-// checkWanted wants an expectation that can fail.
+// checkWanted requires an expectation that can fail.
 func checkWanted(c *node, path string, ps *problems) {
 	want, wants := c.get("want"), given(c, "want", "rule", "not_rule", "granted")
 	switch {
@@ -255,7 +255,7 @@ func caseOf(n *node, i int) proposal.Case {
 	return c
 }
 
-// triggerOf spells pr and actor out, where trigger does not say otherwise.
+// triggerOf merges pr and actor into trigger; fields that trigger sets take precedence.
 func triggerOf(n *node) json.RawMessage {
 	out := &node{kind: object}
 	if t := n.get("trigger"); t != nil {
@@ -270,7 +270,7 @@ func triggerOf(n *node) json.RawMessage {
 	return out.json()
 }
 
-// put sets a member of an object in n, unless it is there.
+// put sets a member of an object in n, unless it exists.
 func (n *node) put(name, part string, v *node) {
 	inner := &node{kind: object}
 	i := slices.IndexFunc(n.members, func(m member) bool { return m.name == name })
@@ -300,7 +300,7 @@ func rulesOf(n *node) []string {
 	return rules
 }
 
-// json writes a checked node.
+// json encodes a checked node.
 func (n *node) json() json.RawMessage {
 	var b bytes.Buffer
 	n.write(&b)

@@ -130,8 +130,8 @@ func TestDecodeCasesRejects(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, reading ends; and what is taken has something to decide and
-// something that is wanted.
+// For any bytes, decoding ends; and every accepted case has something to decide
+// and something that is wanted.
 func FuzzDecodeCases(f *testing.F) {
 	f.Add([]byte(goodCases))
 	f.Add([]byte(`{"schema":"fumehood.cases/v1","cases":[{"name":"a","pr":"fork","trigger":{"pr":{"fork":true}},"want":"deny"}]}`))

@@ -75,8 +75,8 @@ func readFile(t testing.TB, path string) []byte {
 	return data
 }
 
-// Each plan in testdata stands there as YAML and as the JSON it is encoded to; both
-// decode to the same Plan, and nothing is lost on the way back.
+// Each plan in testdata exists as YAML and as the JSON it is encoded to. Both
+// decode to the same Plan, and the round trip loses nothing.
 func TestDecodeGolden(t *testing.T) {
 	for _, file := range goodPlans(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestDecodeGolden(t *testing.T) {
 	}
 }
 
-// Every field that the Go types know reaches the Plan from full.yaml: a field that
-// is added to a type and forgotten here fails.
+// full.yaml sets every field of the Go types in the Plan: the test fails if a field
+// is added to a type and forgotten here.
 func TestDecodeFillsEveryField(t *testing.T) {
 	p := mustDecode(t, readFile(t, "testdata/full.yaml"), "full.yaml")
 	filled := map[string]bool{}
@@ -180,7 +180,7 @@ func TestDecodeFormat(t *testing.T) {
 	}
 }
 
-// A surrogate pair in JSON is one character, and a backslash may stand before u.
+// A surrogate pair in JSON is one character, and a backslash may precede u.
 func TestDecodeSurrogates(t *testing.T) {
 	cases := []struct {
 		text     string

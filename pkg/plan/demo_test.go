@@ -4,8 +4,7 @@ package plan
 
 import "testing"
 
-// The demo's plan is one that people copy from: it has to be accepted, and to stay
-// within what the schema can say.
+// People copy from the demo's plan, so it must be accepted and must fit the schema.
 func TestDemoPlan(t *testing.T) {
 	const file = "../../testdata/demo/plan.yaml"
 	p := mustDecode(t, readFile(t, file), file)

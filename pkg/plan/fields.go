@@ -70,8 +70,8 @@ var limitsShape = shape{kind: object, want: "an object of limits", doc: "Limits 
 	{"output", false, sizeShape("Standard output and standard error together.")},
 }}
 
-// synonyms are names that proposers of other tools use. A name that is no known
-// field of the object at hand is not suggested.
+// synonyms are names that proposers of other tools use. A synonym is suggested
+// only if it is a known field of the object at hand.
 var synonyms = map[string]string{
 	"version": "schema", "author": "proposer", "agent": "proposer",
 	"commands": "proposals", "steps": "proposals", "jobs": "proposals",
@@ -154,7 +154,7 @@ var units = map[string]float64{
 }
 
 // bytesOf reads a size, written as a number or with a unit. Every size up to
-// maxBytes is exact in a float64; what is beyond need only stay beyond.
+// maxBytes is exact in a float64; larger ones only need to stay larger.
 func bytesOf(n *node) float64 {
 	digits := strings.TrimRight(n.value, " BKMGTi")
 	v, _ := strconv.ParseFloat(digits, 64)

@@ -17,8 +17,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Whatever the bytes: no panic, the same answer twice, and an accepted plan keeps
-// every promise of the package comment, fits the schema and survives a round trip
+// For any bytes: no panic and the same result twice. An accepted plan keeps every
+// promise of the package comment, fits the schema and survives a round trip
 // through JSON, read as JSON and as YAML.
 func FuzzDecode(f *testing.F) {
 	for _, file := range append(goodPlans(f), badPlans(f)...) {
@@ -101,7 +101,7 @@ func checkAccepted(t *testing.T, p proposal.Plan) {
 	}
 }
 
-// checkHosts holds that an entry is one of the forms that policy compares.
+// checkHosts checks that an entry is one of the forms that policy compares.
 func checkHosts(t *testing.T, p proposal.Proposal) {
 	t.Helper()
 	for _, entry := range p.Network {
@@ -164,7 +164,7 @@ func checkRoundTrip(t *testing.T, p proposal.Plan, doc []byte) {
 	for _, name := range []string{".json", ".yaml"} {
 		back, problems := Decode(doc, name)
 		if len(doc) > MaxDocument {
-			return // escapes made it longer than a plan may be
+			return // escapes made it longer than the plan limit
 		}
 		if len(problems) > 0 {
 			t.Fatalf("%s: %s\n%s", name, Describe("again", problems[0]), doc)

@@ -17,13 +17,13 @@ var registries = []string{"go", "npm", "pypi", "crates", "maven", "rubygems", "a
 var (
 	hostName = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 	portText = regexp.MustCompile(`^[1-9][0-9]{0,4}$`)
-	// numeric is the last part of what resolvers take for an address in an odd form:
-	// 127.1, 0x7f000001, 017700000001.
+	// numeric matches the last part of addresses in unusual forms that resolvers
+	// accept: 127.1, 0x7f000001, 017700000001.
 	numeric = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 )
 
-// validHost says what is wrong with an entry of network, if anything. An entry has
-// one spelling, so that who reads a grant reads what is compared.
+// validHost returns what is wrong with an entry of network, or "". An entry has
+// only one spelling, so the text of a grant is exactly what is compared.
 func validHost(n *node) string {
 	entry := n.value
 	if name, ok := strings.CutPrefix(entry, "registry:"); ok {

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// readJSON turns one JSON document into a tree. encoding/json proves the grammar
-// first; then its tokens are walked a second time with their positions, because it
-// neither tells where a value stands nor sees a name that is given twice.
+// readJSON parses one JSON document into a tree. encoding/json checks the grammar
+// first. The tokens are then walked a second time with their positions, because
+// encoding/json neither reports a value's position nor detects a repeated name.
 func readJSON(data []byte, ps *problems) *node {
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
@@ -31,7 +31,7 @@ func reportJSON(data []byte, err error, ps *problems) {
 	if errors.As(err, &syntax) {
 		end := int(syntax.Offset)
 		if end < len(data) || !strings.HasPrefix(message, "unexpected end") {
-			end-- // Offset counts the byte that is wrong
+			end-- // Offset includes the invalid byte
 		}
 		at = advance(at, data[:min(max(end, 0), len(data))])
 	}
@@ -47,12 +47,12 @@ func advance(at position, data []byte) position {
 	return at
 }
 
-// jsonReader walks tokens of a document whose grammar is known to be right.
+// jsonReader walks the tokens of a document whose grammar was checked.
 type jsonReader struct {
 	data     []byte
 	dec      *json.Decoder
-	done     int      // data[:done] is behind us,
-	at       position // and this is where data[done] stands
+	done     int      // data[:done] is consumed,
+	at       position // and this is the position of data[done]
 	problems *problems
 }
 
@@ -95,7 +95,7 @@ func (r *jsonReader) value(path string, depth int) *node {
 	return n
 }
 
-// collect reads what stands between open and its closing bracket.
+// collect reads everything between open and its closing bracket.
 func (r *jsonReader) collect(n *node, open json.Delim, path string, depth int) {
 	if depth > MaxDepth {
 		r.problems.add(n.at, path, "stands more than %d levels deep", MaxDepth)
@@ -123,7 +123,7 @@ func (r *jsonReader) collect(n *node, open json.Delim, path string, depth int) {
 	r.next() // the closing bracket
 }
 
-// skip passes over the rest of a bracket that is open.
+// skip skips the rest of an open bracket.
 func (r *jsonReader) skip() {
 	for open := 1; open > 0; {
 		token, _, _ := r.next()
@@ -139,12 +139,12 @@ func (r *jsonReader) skip() {
 var jsonEscape = regexp.MustCompile(`\\(?:u([0-9a-fA-F]{4})|.)`)
 
 // loneSurrogate reports whether a JSON string escapes a surrogate without its other
-// half, which encoding/json replaces silently by U+FFFD.
+// half, which encoding/json silently replaces with U+FFFD.
 func loneSurrogate(raw []byte) bool {
 	if !bytes.Contains(raw, []byte(`\u`)) {
 		return false
 	}
-	high := -1 // where the other half has to begin
+	high := -1 // where the other half must begin
 	for _, m := range jsonEscape.FindAllSubmatchIndex(raw, -1) {
 		class := surrogate(raw, m)
 		if (class == lowHalf) != (high == m[0]) {

@@ -7,25 +7,25 @@ import "fmt"
 // A position is a line and a column, both from 1; columns count characters.
 type position struct{ line, col int }
 
-// A kind says what a node is, whichever format it was read from.
+// A kind is a node's type, the same for both formats.
 type kind int
 
 const (
-	unreadable kind = iota // reported already; nothing more is said about it
+	unreadable kind = iota // already reported; nothing more is reported about it
 	object
 	list
 	text
 	number    // in JSON's grammar
 	boolean   // true or false
 	null      //
-	ambiguous // a plain YAML word that readers disagree about
+	ambiguous // a plain YAML word that parsers read differently
 )
 
 // A node is one value of the document.
 type node struct {
 	kind    kind
 	at      position
-	value   string // of text; of the others what was written
+	value   string // the text; for other kinds, as written
 	members []member
 	items   []*node
 }
@@ -50,7 +50,7 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// text returns the value of the member called name, "" when there is none.
+// text returns the value of the member called name, "" if there is none.
 func (n *node) text(name string) string {
 	if v := n.get(name); v != nil {
 		return v.value
@@ -71,7 +71,7 @@ func (n *node) texts(name string) []string {
 	return words
 }
 
-// describe says what n is, for messages.
+// describe describes n for messages.
 func (n *node) describe() string {
 	switch n.kind {
 	case object:

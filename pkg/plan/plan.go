@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan reads plans: bytes that an AI wrote become a proposal.Plan, or a
-// list of what is wrong with them and where.
+// Package plan reads plans: it decodes untrusted, AI-written bytes into a
+// proposal.Plan, or into a list of problems with their positions.
 //
 // A plan is one JSON or YAML document of at most MaxDocument bytes:
 //
@@ -13,22 +13,22 @@
 //	    timeout: 2m
 //
 // Both formats become one tree of nodes with positions, and one table (fields.go)
-// says what may stand in it. The same table is the published JSON Schema, so that
-// the two cannot drift apart.
+// defines what it may contain. The published JSON Schema is generated from the
+// same table, so the two cannot drift apart.
 //
-// The reader promises that an accepted plan means one thing to every reader of it,
-// a person included: no unknown or repeated field, no null, no YAML word that
-// another reader takes for a boolean or a number, no anchor, alias, tag or second
-// document, nothing but valid UTF-8, no control character but newline and tab, and
-// no character that hides or reorders its neighbours. Everything is bounded before
-// it is looked into. Nothing in a rejected plan may be run.
+// The reader promises that an accepted plan means the same to every reader, people
+// included: no unknown or repeated field, no null, no YAML word that another
+// parser takes for a boolean or a number, no anchor, alias, tag or second
+// document, only valid UTF-8, no control character except newline and tab, and no
+// character that hides or reorders its neighbors. Every size is bounded before the
+// content is read. Nothing in a rejected plan may be run.
 //
-// It does not judge what a proposal asks for: an accepted plan is as hostile as
-// before. That is for pkg/parse, policy and the sandbox.
+// It does not judge what a proposal does: an accepted plan is as hostile as
+// before. pkg/parse, policy and the sandbox handle that.
 //
 // # Why
 //
-// YAML is read by go.yaml.in/yaml, but what its plain words mean is decided here:
+// go.yaml.in/yaml parses YAML, but this package decides what plain words mean:
 // YAML 1.1 and 1.2 disagree about on, 012 and 1:30, and a person approving a plan
 // should not need to know which one a program follows.
 package plan
@@ -44,23 +44,23 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// What a plan may hold at most.
+// The limits of a plan.
 const (
 	MaxDocument  = 1 << 20 // bytes
-	MaxDepth     = 16      // objects and lists inside each other
+	MaxDepth     = 16      // nested objects and lists
 	MaxProposals = 200
-	MaxProblems  = 20 // listed; a plan with more is rejected all the same
+	MaxProblems  = 20 // listed; a plan with more is rejected as well
 )
 
 // Decode reads the plan in data.
 //
-// A name that ends in .json, .yaml or .yml says the format; any other name leaves
-// it to the content: JSON begins with a brace.
+// A name that ends in .json, .yaml or .yml determines the format. For any other
+// name the content does: JSON begins with a brace.
 //
-// The plan is accepted only when no Problem comes back. Otherwise the Plan holds
-// nothing but the document's Digest, and the Problems, at most MaxProblems, stand
-// in the document's order. Their columns count characters from 1. Messages and
-// paths quote what they repeat of the document, so that they may be printed.
+// The plan is accepted only if no Problem is returned. Otherwise the Plan holds
+// only the document's Digest, and the Problems, at most MaxProblems, are in
+// document order. Their columns count characters from 1. Messages and paths quote
+// what they repeat of the document, so they are safe to print.
 func Decode(data []byte, name string) (proposal.Plan, []proposal.Problem) {
 	rejected := proposal.Plan{Digest: digest(data)}
 	var ps problems
@@ -77,7 +77,7 @@ func Decode(data []byte, name string) (proposal.Plan, []proposal.Problem) {
 	return accepted, nil
 }
 
-// read returns nil when there is no tree to look at, and then a problem says why.
+// read returns nil if there is no tree to check; a problem then says why.
 func read(data []byte, name string, ps *problems) *node {
 	if len(data) > MaxDocument {
 		ps.add(position{1, 1}, "", "the %s is %d bytes long; at most %d are allowed", ps.document(), len(data), MaxDocument)
@@ -116,7 +116,7 @@ func digest(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Describe writes p in one line, as compilers do: "plan.yaml:7:5: proposals[0].timeout: …".
+// Describe formats p in one line, as compilers do: "plan.yaml:7:5: proposals[0].timeout: …".
 func Describe(name string, p proposal.Problem) string {
 	if p.Path == "" {
 		return fmt.Sprintf("%s:%d:%d: %s", name, p.Line, p.Col, p.Message)
@@ -124,10 +124,10 @@ func Describe(name string, p proposal.Problem) string {
 	return fmt.Sprintf("%s:%d:%d: %s: %s", name, p.Line, p.Col, p.Path, p.Message)
 }
 
-// problems collects what is wrong, up to MaxProblems.
+// problems collects up to MaxProblems problems.
 type problems struct {
 	list  []proposal.Problem
-	about string // what the document is called, "" for a plan
+	about string // the document's name, "" for a plan
 }
 
 func (ps *problems) document() string {

@@ -27,8 +27,8 @@ func badPlans(t testing.TB) []string {
 	return files
 }
 
-// Each file in testdata/bad has its problems beside it, one a line, in a file with
-// .out behind its name.
+// Each file in testdata/bad has its problems next to it, one per line, in a file of
+// the same name plus .out.
 func TestReject(t *testing.T) {
 	for _, file := range badPlans(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -45,14 +45,14 @@ func TestReject(t *testing.T) {
 	}
 }
 
-// What is wrong is the same in both formats: only positions may differ, and the
-// order of two problems whose places the formats put differently.
+// The problems are the same in both formats: only positions may differ, and the
+// order of two problems whose places the formats order differently.
 func TestRejectAlike(t *testing.T) {
 	pairs := 0
 	for _, file := range badPlans(t) {
 		twin := strings.TrimSuffix(file, "yaml") + "json"
 		if twin == file || !exists(twin) || filepath.Base(file) == "broken.yaml" {
-			continue // syntax errors are the parser's own
+			continue // each parser has its own syntax errors
 		}
 		pairs++
 		_, yaml := Decode(readFile(t, file), file)
@@ -71,7 +71,7 @@ func exists(path string) bool {
 	return err == nil && len(found) == 1
 }
 
-// complaints counts problems by path and message; lines named in a message are cut.
+// complaints counts problems by path and message, with line numbers removed from messages.
 func complaints(problems []proposal.Problem) map[string]int {
 	counts := map[string]int{}
 	for _, p := range problems {
@@ -81,7 +81,7 @@ func complaints(problems []proposal.Problem) map[string]int {
 	return counts
 }
 
-// A bound lets its last value through and stops the next, in both formats.
+// A limit allows its last value and rejects the next, in both formats.
 func TestBounds(t *testing.T) {
 	const kib = 1 << 10
 	one := func(mutate func(p *proposal.Proposal, n int)) func(n int) proposal.Plan {

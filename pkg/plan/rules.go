@@ -8,8 +8,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// checkPlan holds proposals against each other and their fields against each other:
-// what a shape cannot say. It reports nothing about what check refused already.
+// checkPlan checks proposals against each other and their fields against each other,
+// which a shape cannot express. It reports nothing that check already rejected.
 func checkPlan(root *node, ps *problems) {
 	proposals := root.get("proposals")
 	if proposals == nil || len(proposals.items) > MaxProposals {
@@ -31,8 +31,8 @@ func checkPlan(root *node, ps *problems) {
 	}
 }
 
-// checkPhase lets nothing set up after something has run: what is granted for set-up
-// is withdrawn then. It returns the first proposal so far that runs, or -1.
+// checkPhase allows no set-up step after a step that runs: the grants for set-up are
+// withdrawn then. It returns the first proposal so far that runs, or -1.
 func checkPhase(p *node, i, running int, path string, proposals *node, ps *problems) int {
 	phase := p.get("phase")
 	switch {
@@ -62,7 +62,7 @@ func placesOf(proposals *node) map[string]int {
 	return places
 }
 
-// checkForm wants one of run, argv and code, and a language with code alone.
+// checkForm requires exactly one of run, argv and code, and allows language only with code.
 func checkForm(p *node, path string, ps *problems) {
 	var given []string
 	for _, form := range []string{"run", "argv", "code"} {
@@ -96,8 +96,8 @@ func checkID(p *node, i int, path string, defined map[string]int, proposals *nod
 	}
 }
 
-// checkNeeds lets a proposal need earlier ones alone, so that the document's order
-// is an order in which they can run.
+// checkNeeds allows a proposal to need only earlier ones, so that the document's
+// order is a valid execution order.
 func checkNeeds(p *node, i int, path string, defined map[string]int, ps *problems) {
 	needs := p.get("needs")
 	if needs == nil || needs.kind != list || len(needs.items) > maxListed {

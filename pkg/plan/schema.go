@@ -16,12 +16,12 @@ import (
 // SchemaID names the published schema.
 const SchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/fumehood.plan.v1.json"
 
-// Schema returns the JSON Schema (2020-12) of plans, printed from the table that
-// Decode uses. It is the file testdata/schema/fumehood.plan.v1.json.
+// Schema returns the JSON Schema (2020-12) of plans, generated from the table
+// that Decode uses. It is the file testdata/schema/fumehood.plan.v1.json.
 //
 // It accepts every plan that Decode accepts. It also accepts what a schema cannot
-// say: bytes are counted as characters, and repeated names, ids and what needs
-// point to are not looked at.
+// express: it counts bytes as characters, and does not check for repeated names,
+// repeated ids and the targets of needs.
 func Schema() []byte {
 	return printSchema(&planShape, SchemaID, proposal.PlanSchema,
 		"What an AI asks to run. Decode is stricter where a schema cannot be: lengths count bytes, ids are unique, needs name earlier ids.")
@@ -68,7 +68,7 @@ func schemaOf(s *shape) schema {
 	return out
 }
 
-// either lets a text stand for what one says.
+// either returns a schema that accepts one, or a text of the shape orText.
 func either(one schema, orText *shape) schema {
 	doc := one["description"]
 	delete(one, "description")
@@ -147,8 +147,8 @@ func numberSchema(out schema, s *shape) {
 	out["maximum"] = s.high
 }
 
-// visible is the pattern of texts without hidden characters. It writes them as
-// themselves, since \u means different things to different regexp engines.
+// visible returns the pattern of texts without hidden characters. It contains
+// them literally, since \u means different things to different regexp engines.
 func visible(lines bool) string {
 	var b strings.Builder
 	b.WriteString("^[^")
@@ -173,8 +173,8 @@ func writeRange(b *strings.Builder, low, high rune) {
 	}
 }
 
-// ascii escapes what is not ASCII in a JSON text, so that nothing in the file is
-// hidden from who reads it.
+// ascii escapes non-ASCII characters in a JSON text, so that nothing in the file
+// is hidden from its reader.
 func ascii(text string) []byte {
 	var b bytes.Buffer
 	for _, r := range text {

@@ -40,7 +40,7 @@ func validate(t testing.TB, s *jsonschema.Resolved, doc []byte) error {
 	return s.Validate(v)
 }
 
-// The table, and with it the schema, names the fields of the Go types and no other.
+// The table, and with it the schema, names exactly the fields of the Go types.
 func TestFieldsAreTheTypes(t *testing.T) {
 	cases := []struct {
 		shape *shape
@@ -66,7 +66,7 @@ func TestFieldsAreTheTypes(t *testing.T) {
 	}
 }
 
-// kindOf says how encoding/json writes a value of type t.
+// kindOf returns the kind of JSON value that encoding/json writes for type t.
 func kindOf(t reflect.Type) string {
 	if t == reflect.TypeFor[proposal.Duration]() {
 		return "text"
@@ -101,7 +101,7 @@ func TestSchemaAcceptsGoodPlans(t *testing.T) {
 	mustDecode(t, []byte(units), "")
 }
 
-// What a schema can say is refused by the schema and by Decode.
+// What a schema can express is rejected by the schema and by Decode.
 func TestSchemaRejects(t *testing.T) {
 	schema := resolvedSchema(t)
 	cases := []struct{ name, plan string }{

@@ -9,36 +9,36 @@ import (
 	"strings"
 )
 
-// A shape says what one value of a plan may be. check holds documents against it,
-// and schema.go prints it as JSON Schema.
+// A shape defines the valid values at one place of a plan. check checks documents
+// against it, and schema.go converts it to JSON Schema.
 type shape struct {
 	kind kind   // object, list, text, number or boolean
 	doc  string // for the reader of the schema
-	want string // what is wanted, for messages: `a duration such as "90s"`
+	want string // the expected value, for messages: `a duration such as "90s"`
 	max  int    // bytes of a text, items of a list, members of an object
 
 	// For texts.
-	lines   bool // newlines and tabs may stand in it
-	empty   bool // "" is a value
+	lines   bool // newlines and tabs are allowed
+	empty   bool // "" is allowed
 	pattern *regexp.Regexp
-	never   *regexp.Regexp // and this must not match: what the pattern cannot say
+	never   *regexp.Regexp // and this must not match: for what the pattern cannot express
 	choice  []string
 
 	// For numbers.
 	low, high float64
 	integer   bool
 
-	// valid says what pattern and bounds leave open; "" is no complaint.
+	// valid checks what pattern and bounds do not; "" means valid.
 	valid func(n *node) string
-	// orText lets a text of its own shape stand for a number.
+	// orText allows a text of its own shape instead of a number.
 	orText *shape
 
 	// For lists.
 	items *shape
-	first *shape // of the first item, when it differs
+	first *shape // of the first item, if different
 	once  bool   // no item twice
 
-	// For objects: known fields, or free names whose values are all of one shape.
+	// For objects: known fields, or arbitrary names whose values all have one shape.
 	fields []field
 	names  *shape
 	values *shape
@@ -51,7 +51,7 @@ type field struct {
 	*shape
 }
 
-// check reports everything in n that s does not let stand.
+// check reports everything in n that s does not allow.
 func check(n *node, s *shape, path string, ps *problems) {
 	if s.orText != nil && n.kind == text {
 		s = s.orText
@@ -113,7 +113,7 @@ func checkText(n *node, s *shape, path string, ps *problems) {
 	}
 }
 
-// complain says the first thing that is wrong with a text, or "".
+// complain returns the first problem with a text, or "".
 func (s *shape) complain(n *node) string {
 	v := n.value
 	if len(v) > s.max {
@@ -230,7 +230,7 @@ func (s *shape) checkMember(m member, path string, ps *problems) {
 	ps.add(m.at, path, "unknown field %s%s", quote(m.name), s.meant(m.name))
 }
 
-// meant says which field the writer of name may have meant.
+// meant suggests the field that the writer of name may have meant.
 func (s *shape) meant(name string) string {
 	known := make([]string, len(s.fields))
 	for i, f := range s.fields {
@@ -246,7 +246,7 @@ func (s *shape) meant(name string) string {
 	return fmt.Sprintf(": did you mean %q?", meant)
 }
 
-// hint says what to write for a field that is missing.
+// hint says what to write for a missing field.
 func (s *shape) hint() string {
 	if len(s.choice) == 1 {
 		return fmt.Sprintf(": add it with the value %q", s.choice[0])

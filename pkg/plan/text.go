@@ -12,10 +12,10 @@ import (
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
-// hidden are the characters that a plan may not hold anywhere: controls other than
-// newline and tab, separators that some readers take for line breaks, and what
-// reorders or hides text from the person who reads it. Joiners (U+200C, U+200D) and
-// the selectors U+FE00 to U+FE0F are let through: scripts and emoji need them.
+// hidden are the characters that a plan must not contain anywhere: controls other
+// than newline and tab, separators that some readers take for line breaks, and
+// characters that reorder or hide text. Joiners (U+200C, U+200D) and the selectors
+// U+FE00 to U+FE0F are allowed: scripts and emoji need them.
 var hidden = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x0000, Hi: 0x0008, Stride: 1},
@@ -24,7 +24,7 @@ var hidden = &unicode.RangeTable{
 		{Lo: 0x00ad, Hi: 0x00ad, Stride: 1}, // soft hyphen
 		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, // grapheme joiner
 		{Lo: 0x061c, Hi: 0x061c, Stride: 1}, // bidi: Arabic letter mark
-		{Lo: 0x115f, Hi: 0x1160, Stride: 1}, // Hangul fillers: letters that show nothing
+		{Lo: 0x115f, Hi: 0x1160, Stride: 1}, // Hangul fillers: invisible letters
 		{Lo: 0x180b, Hi: 0x180f, Stride: 1}, // Mongolian selectors
 		{Lo: 0x200b, Hi: 0x200b, Stride: 1}, // zero width space
 		{Lo: 0x200e, Hi: 0x200f, Stride: 1}, // bidi marks
@@ -37,7 +37,7 @@ var hidden = &unicode.RangeTable{
 		{Lo: 0xfff9, Hi: 0xfffb, Stride: 1}, // interlinear annotation
 	},
 	R32: []unicode.Range32{
-		{Lo: 0xe0000, Hi: 0xe007f, Stride: 1}, // tags: text that no font shows
+		{Lo: 0xe0000, Hi: 0xe007f, Stride: 1}, // tags: text that no font renders
 		{Lo: 0xe0100, Hi: 0xe01ef, Stride: 1}, // selectors that can carry any bytes
 	},
 	LatinOffset: 4,
@@ -45,12 +45,12 @@ var hidden = &unicode.RangeTable{
 
 func isHidden(r rune) bool {
 	if r >= ' ' && r <= '~' || r == '\n' {
-		return false // nearly all of a plan, without a search in the table
+		return false // fast path for nearly all of a plan
 	}
 	return unicode.Is(hidden, r)
 }
 
-// nameRune says what kind of hidden character r is.
+// nameRune names the kind of hidden character that r is.
 func nameRune(r rune) string {
 	switch {
 	case r == 0xfeff:
@@ -65,7 +65,7 @@ func nameRune(r rune) string {
 }
 
 // scanDocument reports bytes that are not UTF-8 and characters that no plan may
-// hold, before any parser sees them. A carriage return may only end a line.
+// contain, before any parser sees them. A carriage return may only end a line.
 func scanDocument(data []byte, ps *problems) {
 	at := position{1, 1}
 	for i := 0; i < len(data) && !ps.full(); {
@@ -73,9 +73,9 @@ func scanDocument(data []byte, ps *problems) {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			ps.add(at, "", "the byte 0x%02X is not valid UTF-8", data[i])
-			return // columns mean nothing from here on
+			return // columns are meaningless from here on
 		case r == '\r' && i+1 < len(data) && data[i+1] == '\n':
-			// a line end of Windows
+			// a Windows line end
 		case r == 0xfeff && i == 0:
 			ps.add(at, "", "%s is not allowed: save the %s without it", nameRune(r), ps.document())
 		case r == '\r':
@@ -88,7 +88,7 @@ func scanDocument(data []byte, ps *problems) {
 	}
 }
 
-// after returns the position that follows r.
+// after returns the position after r.
 func (p position) after(r rune) position {
 	if r == '\n' {
 		return position{p.line + 1, 1}
@@ -96,8 +96,8 @@ func (p position) after(r rune) position {
 	return position{p.line, p.col + 1}
 }
 
-// firstHidden finds a character that an escape brought into s; count is its place
-// among the characters, from 1.
+// firstHidden finds a hidden character that an escape put into s; count is its
+// position in characters, from 1.
 func firstHidden(s string) (r rune, count int, found bool) {
 	for _, r := range s {
 		count++
@@ -108,7 +108,7 @@ func firstHidden(s string) (r rune, count int, found bool) {
 	return 0, 0, false
 }
 
-// quote writes s for a message: in quotes, printable, and not long.
+// quote formats s for a message: quoted, printable and not long.
 func quote(s string) string {
 	const most = 48
 	if utf8.RuneCountInString(s) <= most {
@@ -141,8 +141,8 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// distance counts the letters to add, drop, change or swap with their neighbour to
-// make b of a. Names that differ too much in length get limit without counting.
+// distance counts the letters to add, drop, change or swap with their neighbor to
+// turn a into b. Names that differ too much in length get limit without counting.
 func distance(a, b string, limit int) int {
 	if len(a) > len(b)+limit || len(b) > len(a)+limit {
 		return limit

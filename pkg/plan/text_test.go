@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// The table is in order, as unicode.Is wants it, and every control and every
-// bidirectional control is in it.
+// The table is in the order that unicode.Is needs, and contains every control
+// and every bidirectional control.
 func TestHidden(t *testing.T) {
 	shown := map[rune]bool{'\n': true, '\t': true}
 	for r := rune(0); r <= unicode.MaxRune; r++ {

@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readYAML turns one YAML document into a tree. Nothing is resolved, expanded or
-// merged: what would need it is refused.
+// readYAML parses one YAML document into a tree. Nothing is resolved, expanded or
+// merged: constructs that need it are rejected.
 func readYAML(data []byte, ps *problems) *node {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
@@ -33,8 +33,8 @@ func readYAML(data []byte, ps *problems) *node {
 	return yamlNode(doc.Content[0], "", 1, ps)
 }
 
-// decodeYAML turns a panic of the parser, which calls some hostile documents an
-// internal error of its own, into an error: the plan is rejected, we go on.
+// decodeYAML turns a panic of the parser, which reports an internal error for some
+// hostile documents, into an error: the plan is rejected and the process continues.
 func decodeYAML(dec *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -46,8 +46,8 @@ func decodeYAML(dec *yaml.Decoder, into *yaml.Node) (err error) {
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 
-// reportYAML says where the parser stopped. It tells the line alone, so the column
-// is that of the line's first character that is no blank.
+// reportYAML reports where the parser stopped. The parser reports only the line,
+// so the column is that of the line's first character that is not blank.
 func reportYAML(data []byte, err error, ps *problems) {
 	if errors.Is(err, io.EOF) {
 		ps.add(position{1, 1}, "", "the %s is empty", ps.document())
@@ -113,8 +113,8 @@ func yamlMember(n *node, key, value *yaml.Node, path string, depth int, ps *prob
 	n.members = append(n.members, member{key.Value, at, yamlNode(value, path, depth+1, ps)})
 }
 
-// yamlPlainNode refuses what makes a value depend on another place or on a type
-// that the document names.
+// yamlPlainNode rejects constructs that make a value depend on another place or on
+// a type named in the document.
 func yamlPlainNode(y *yaml.Node, at position, path string, ps *problems) bool {
 	switch {
 	case y.Kind == yaml.AliasNode:
@@ -132,11 +132,12 @@ func yamlPlainNode(y *yaml.Node, at position, path string, ps *problems) bool {
 
 var (
 	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
-	// What YAML 1.1 takes for booleans and for numbers to the base 60.
+	// The words that YAML 1.1 takes for booleans and for base-60 numbers.
 	yaml11 = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$|^=$`)
 )
 
-// yamlScalar says what a scalar is to every YAML reader, or that they disagree.
+// yamlScalar returns the kind of a scalar if all YAML parsers agree on it, and
+// ambiguous otherwise.
 func yamlScalar(y *yaml.Node) kind {
 	plain := y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 	switch v := y.Value; {

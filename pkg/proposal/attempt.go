@@ -3,10 +3,10 @@
 package proposal
 
 // An Attempt is the first run of a command in which a runtime crashed, so that the
-// command was run once more. It has no Limit and no Findings, and policy refused
-// nothing in it: with any of them there is no second run.
+// command was run a second time. It has no Limit and no Findings, and policy
+// refused nothing in it: with any of them there is no second run.
 type Attempt struct {
-	Program  string `json:"program"` // that crashed, by the name that Observations.Programs has
+	Program  string `json:"program"` // the one that crashed, by its name in Observations.Programs
 	Crash    string `json:"crash"`   // the signal that ended it: "SIGSEGV"
 	Status   Status `json:"status"`  // Exited or Signaled
 	ExitCode int    `json:"exit_code"`
@@ -14,7 +14,8 @@ type Attempt struct {
 	WallMS   int64  `json:"wall_ms"`
 	CPUMS    int64  `json:"cpu_ms"`
 	PeakMem  Bytes  `json:"peak_memory_bytes"`
-	// Stdout and Stderr hold at most the last AttemptTail bytes; their files hold more.
+	// Stdout and Stderr contain at most the last AttemptTail bytes; their files
+	// contain more.
 	Stdout       Stream        `json:"stdout"`
 	Stderr       Stream        `json:"stderr"`
 	Outputs      []Output      `json:"outputs"`
@@ -25,10 +26,10 @@ type Attempt struct {
 	Leftover     int           `json:"leftover"`
 }
 
-// AttemptTail is the most that an Attempt holds of a stream.
+// AttemptTail is the maximum size in bytes of an Attempt's stream.
 const AttemptTail = 4 << 10
 
-// Result is a as the result that it would have been had there been no second run.
+// Result returns a as the result that it would have been without a second run.
 func (a Attempt) Result() Result {
 	return Result{
 		Status: a.Status, ExitCode: a.ExitCode, Signal: a.Signal, WallMS: a.WallMS, CPUMS: a.CPUMS, PeakMem: a.PeakMem,

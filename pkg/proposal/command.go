@@ -6,48 +6,48 @@ import "strings"
 
 // An Analysis is what pkg/parse found in one Proposal.
 //
-// What is decided is what is run: Canonical, printed from the syntax tree, is the
-// only shell text that a sandbox may execute. For an argv proposal Canonical is
-// the argv quoted for a shell and is shown, never executed.
+// Exactly the text that is decided runs: Canonical, printed from the syntax tree,
+// is the only shell text that a sandbox may execute. For an argv proposal
+// Canonical is the argv quoted for a shell, for display only.
 type Analysis struct {
 	Canonical string    `json:"canonical"`
 	Commands  []Command `json:"commands"`
-	Unknowns  []Unknown `json:"unknowns"` // not empty: un-analysable, and denied
-	// Snippets is what pkg/snippet found in the code that the text carries.
+	Unknowns  []Unknown `json:"unknowns"` // if not empty, the text cannot be analyzed and is denied
+	// Snippets are what pkg/snippet found in the code that the text contains.
 	Snippets []Snippet `json:"snippets,omitempty"`
 }
 
 // A Command is one simple command: a program with its arguments, its assignments
-// and its redirections. Wrapped commands (timeout 5 go test) appear twice: the
-// wrapper, and what it runs with the wrapper's name in Via.
+// and its redirections. Wrapped commands (timeout 5 go test) appear twice: as
+// the wrapper, and as the command that it runs, with the wrapper's name in Via.
 type Command struct {
 	Index     int        `json:"index"`   // position in Analysis.Commands
 	Program   string     `json:"program"` // the literal first word; "" for assignments or redirections alone
-	Args      []Word     `json:"args"`    // all words, the program's included
+	Args      []Word     `json:"args"`    // all words, including the program's
 	Via       []string   `json:"via"`     // wrappers from the outermost in: "timeout", "xargs", "find -exec", "bash -c"
 	Assigns   []Assign   `json:"assigns"`
 	Redirects []Redirect `json:"redirects"`
 	Inside    []string   `json:"inside"`     // constructs from the outermost in: "pipeline", "subshell", "function f", "for", "substitution"
-	Function  bool       `json:"function"`   // Program names a function that the same text declares
+	Function  bool       `json:"function"`   // Program is a function that the same text declares
 	StdinFrom string     `json:"stdin_from"` // "", "pipe", "file", "heredoc" or "herestring"
 	Span      Span       `json:"span"`
 	// Launches means that the analysis followed this command to the commands that it
 	// runs: a wrapper, an inner shell, trap, exec. They have a longer Via.
 	Launches bool `json:"-"`
-	// Builtin means that the shell runs the command itself, so that no exec follows
-	// from it. It is false for a function, and for assignments or redirections alone.
+	// Builtin means that the shell runs the command itself, without an exec. It is
+	// false for a function, and for assignments or redirections alone.
 	Builtin bool `json:"-"`
 }
 
-// StartsText reports whether a process that runs c starts nothing but commands that
-// were analyzed with c: an inner shell, or a launcher such as timeout, xargs or find
-// -exec. git is not one: it runs many programs beside the one that it is given.
+// StartsText reports whether a process that runs c starts only commands that were
+// analyzed with c: an inner shell, or a launcher such as timeout, xargs or find -exec.
+// git is not one: it runs many other programs besides the one in its arguments.
 func (c Command) StartsText() bool {
 	return c.Launches && c.Program[strings.LastIndexByte(c.Program, '/')+1:] != "git"
 }
 
-// Argv returns the literal values of c's words. It is what the program will see
-// only when every Word is Static.
+// Argv returns the literal values of c's words. The program will see exactly these
+// words only if every Word is Static.
 func (c Command) Argv() []string {
 	argv := make([]string, len(c.Args))
 	for i, w := range c.Args {
@@ -58,19 +58,19 @@ func (c Command) Argv() []string {
 
 // A Word is one word of a command as the program will see it.
 type Word struct {
-	// Value is the whole unquoted word when Static, else its longest literal prefix.
+	// Value is the whole unquoted word if Static, else its longest literal prefix.
 	Value  string `json:"value"`
 	Static bool   `json:"static"`
-	// Glob means that the shell may replace the word by file names, which the
-	// pull request chooses. A word with Glob is never Static.
+	// Glob means that the shell may replace the word with file names, which the pull
+	// request chooses. A word with Glob is never Static.
 	Glob bool `json:"glob"`
-	// Head is the expansion that a word begins with, when it begins with one and all
-	// else is literal: "$name", or "$(git rev-parse HEAD)" of plain words. Tail is
-	// what follows it. Split means that the word may become several, or none.
+	// Head is the expansion that a word begins with, if everything after it is
+	// literal: "$name", or "$(git rev-parse HEAD)" of plain words. Tail is the rest.
+	// Split means that the word may become several words, or none.
 	Head  string `json:"-"`
 	Tail  string `json:"-"`
 	Split bool   `json:"-"`
-	// Star means that the word is a pattern for every name: * alone.
+	// Star means that the word is the pattern * alone, which matches every name.
 	Star bool `json:"-"`
 }
 
@@ -79,7 +79,7 @@ type Word struct {
 type Assign struct {
 	Name  string `json:"name"`
 	Value Word   `json:"value"`
-	// Exported means that a program started later or by this command sees it.
+	// Exported means that this command, or programs started later, see it.
 	Exported bool `json:"exported"`
 }
 
@@ -91,16 +91,16 @@ type Redirect struct {
 	Kind   string `json:"kind"`   // "read", "write", "readwrite", "dup", "heredoc", "herestring", "process"
 }
 
-// An Unknown is something that cannot be known before the command runs, so that
-// the command is not judged but refused.
+// An Unknown is something that cannot be determined before the command runs, so the
+// command is refused without being judged.
 type Unknown struct {
 	Code    string `json:"code"`    // stable, for example "parse.dynamic-program"
-	Message string `json:"message"` // what cannot be known
-	Hint    string `json:"hint"`    // how to write it plainly
+	Message string `json:"message"` // what cannot be determined
+	Hint    string `json:"hint"`    // how to write it so that it can be
 	Span    Span   `json:"span"`
 }
 
-// A Span is a place in a Proposal's text: byte offsets [Start, End), and the line
+// A Span is a position in a Proposal's text: byte offsets [Start, End), and the line
 // and column of Start, counted from 1, columns in bytes.
 type Span struct {
 	Start int `json:"start"`

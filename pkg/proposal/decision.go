@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// An Effect is policy's answer. The zero Effect denies.
+// An Effect is the effect of a policy decision. The zero Effect denies.
 type Effect int
 
-// The effects, strongest first: deny wins over ask, ask over allow.
+// The effects, strongest first: deny takes precedence over ask, and ask over allow.
 const (
 	Deny  Effect = iota
 	Ask          // a person must approve
@@ -26,10 +26,10 @@ func (e Effect) String() string {
 	return effectNames[e]
 }
 
-// MarshalText writes "deny", "ask" or "allow".
+// MarshalText encodes the effect as "deny", "ask" or "allow".
 func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText reads what MarshalText writes and refuses everything else.
+// UnmarshalText accepts only what MarshalText writes.
 func (e *Effect) UnmarshalText(text []byte) error {
 	for i, name := range effectNames {
 		if name == string(text) {
@@ -40,62 +40,62 @@ func (e *Effect) UnmarshalText(text []byte) error {
 	return fmt.Errorf("invalid effect %q", text)
 }
 
-// A Decision is policy's answer to one Proposal.
+// A Decision is policy's decision about one Proposal.
 type Decision struct {
 	Effect  Effect   `json:"effect"`
-	Rules   []string `json:"rules"`           // ids of all rules that spoke, sorted, without repetition
+	Rules   []string `json:"rules"`           // of all rules that applied, sorted, no duplicates
 	Reasons []Reason `json:"reasons"`         // why it is denied or asked; empty for allow
-	Grant   *Grant   `json:"grant,omitempty"` // with Allow; with Ask, what an approval gives
+	Grant   *Grant   `json:"grant,omitempty"` // with Allow; with Ask, what an approval grants
 }
 
-// A Reason is one rule's ground for a deny or an ask.
+// A Reason is one rule's reason for a deny or an ask.
 type Reason struct {
-	Rule       string `json:"rule"` // stable id, for example "go.exec-flag"
+	Rule       string `json:"rule"` // stable ID, for example "go.exec-flag"
 	Effect     Effect `json:"effect"`
 	Message    string `json:"message"`
 	Suggestion string `json:"suggestion"` // what would be allowed instead
 	Command    int    `json:"command"`    // index into Analysis.Commands; -1 for the whole proposal
-	Text       string `json:"text"`       // the words of the proposal it speaks of; untrusted
-	// Observed means that its layer is only observed: it would have had Effect, and
-	// had none.
+	Text       string `json:"text"`       // the words of the proposal that it concerns; untrusted
+	// Observed means that the rule's layer is only observed: it would have had Effect, but
+	// did not.
 	Observed bool `json:"observed,omitempty"`
 
-	// What follows is for who proposed it, an agent mostly. A refusal of a program that
-	// began, or of a connection, has none of it.
+	// The following fields are for the proposer, usually an agent. They are not set for the
+	// refusal of a program start or of a connection.
 
-	// Layer is the policy that the rule stands in: "default", or how it was named
+	// Layer is the policy that contains the rule: "default", or its given name
 	// ("policy", "hosts", "organisation", "granting", with "#2" for a second one);
-	// "floor" for what holds whatever policies say.
+	// "floor" for rules that apply whatever policies say.
 	Layer string `json:"layer,omitempty"`
-	// Span is the place in the proposal's own text, where it is known. An argv has the
-	// text that it is shown as.
+	// Span is the position in the proposal's own text, if known. For an argv it refers to
+	// the displayed text.
 	Span *Span `json:"span,omitempty"`
 	// Retry says whether to try again, and how.
 	Retry Retry `json:"retry,omitempty"`
-	// Alternatives are commands that policy allows when one is proposed by itself, at
-	// most MaxAlternatives, the nearest first. They may repeat words of the proposal:
+	// Alternatives are commands that policy allows if proposed alone, at most
+	// MaxAlternatives, the most similar first. They may repeat words of the proposal:
 	// untrusted.
 	Alternatives []string `json:"alternatives,omitempty"`
 }
 
-// The most that a Reason has of alternatives, and the most bytes of one.
+// The maximum number of alternatives of a Reason, and the maximum bytes of one.
 const (
 	MaxAlternatives = 3
 	MaxAlternative  = 300
 )
 
-// A Retry says to who was refused what to do next.
+// A Retry is the next step for a proposer after a refusal.
 type Retry string
 
-// What may be done next.
+// The values of Retry.
 const (
-	RetryVary      Retry = "vary"      // propose it otherwise
-	RetryNever     Retry = "never"     // nothing of the kind is allowed, however it is written
-	RetryApproval  Retry = "approval"  // wait for a person
+	RetryVary      Retry = "vary"      // propose a variation
+	RetryNever     Retry = "never"     // nothing of this kind is allowed, however it is written
+	RetryApproval  Retry = "approval"  // wait for a person's approval
 	RetryTransient Retry = "transient" // propose the same later
 )
 
-// Retries are all values that a Reason's Retry has.
+// Retries are all values of a Reason's Retry.
 var Retries = []Retry{RetryVary, RetryNever, RetryApproval, RetryTransient}
 
 // Denied returns a Decision that denies for one reason.
@@ -107,32 +107,31 @@ func Denied(rule, message, suggestion string) Decision {
 	}
 }
 
-// A Grant is what an allow carries: the most that the sandbox may give.
+// A Grant is part of an allow: the maximum that the sandbox may provide.
 type Grant struct {
 	Limits  Limits            `json:"limits"`
-	Env     map[string]string `json:"env"`     // the proposal's own variables that policy lets in
-	Network []string          `json:"network"` // entries as in Proposal.Network; empty is no network at all
+	Env     map[string]string `json:"env"`     // the proposal's own variables that policy allows
+	Network []string          `json:"network"` // entries as in Proposal.Network; empty means no network
 	Phase   string            `json:"phase"`   // PhaseSetup or PhaseRun
 	Fresh   bool              `json:"fresh"`
-	// Exec are kinds of programs that it may start beside the root file system's:
-	// "built" for those that it builds itself.
+	// Exec are the kinds of programs that it may start in addition to those of the root
+	// file system: "built" for those that it builds itself.
 	Exec []string `json:"exec,omitempty"`
 }
 
-// ExecBuilt is the kind of Grant.Exec for commands that run the repository's code.
+// ExecBuilt is the kind in Grant.Exec for commands that run the repository's code.
 const ExecBuilt = "built"
 
-// Limits bound one command, or in a plan say what is asked for. In a plan a zero
-// field asks for the default; in a Grant every field is set and a zero grants
-// nothing.
+// Limits bound one command, or in a plan are the requested limits. In a plan a zero
+// field requests the default; in a Grant every field is set and a zero grants nothing.
 type Limits struct {
-	Wall   Duration `json:"wall,omitempty"`   // from start to the last process gone
-	CPUs   float64  `json:"cpus,omitempty"`   // processors' worth of time a second
+	Wall   Duration `json:"wall,omitempty"`   // from the start to the end of the last process
+	CPUs   float64  `json:"cpus,omitempty"`   // processor seconds per second
 	Memory Bytes    `json:"memory,omitempty"` // of the whole sandbox
 	Pids   int      `json:"pids,omitempty"`   // processes and threads
 	Disk   Bytes    `json:"disk,omitempty"`   // everything written: workspace, HOME and /tmp
 	Files  int      `json:"files,omitempty"`  // open files of one process
-	Output Bytes    `json:"output,omitempty"` // stdout and stderr together; more ends the command
+	Output Bytes    `json:"output,omitempty"` // stdout and stderr; more ends the command
 }
 
 // Open reports whether a limit is missing.
@@ -140,7 +139,7 @@ func (l Limits) Open() bool {
 	return l.Wall <= 0 || l.CPUs <= 0 || l.Memory <= 0 || l.Pids <= 0 || l.Disk <= 0 || l.Files <= 0 || l.Output <= 0
 }
 
-// Under returns l with no field above ceiling's; a field that is zero there bounds nothing.
+// Under returns l with no field above ceiling's; a zero field of ceiling means no limit.
 func (l Limits) Under(ceiling Limits) Limits {
 	return Limits{
 		Wall: under(l.Wall, ceiling.Wall), CPUs: under(l.CPUs, ceiling.CPUs), Memory: under(l.Memory, ceiling.Memory), Pids: under(l.Pids, ceiling.Pids),
@@ -155,7 +154,7 @@ func under[T ~int | ~int64 | ~float64](limit, ceiling T) T {
 	return limit
 }
 
-// Or returns l with the fields of other where l has none.
+// Or returns l with its zero fields taken from other.
 func (l Limits) Or(other Limits) Limits {
 	return Limits{
 		Wall: cmp.Or(l.Wall, other.Wall), CPUs: cmp.Or(l.CPUs, other.CPUs), Memory: cmp.Or(l.Memory, other.Memory), Pids: cmp.Or(l.Pids, other.Pids),
@@ -163,17 +162,17 @@ func (l Limits) Or(other Limits) Limits {
 	}
 }
 
-// Bytes is a size in bytes. JSON has it as a number.
+// Bytes is a size in bytes. In JSON it is a number.
 type Bytes int64
 
-// The sizes that limits are spoken of in.
+// The units of limits.
 const (
 	KiB Bytes = 1 << 10
 	MiB Bytes = 1 << 20
 	GiB Bytes = 1 << 30
 )
 
-// String writes b in the largest unit that divides it: "2 GiB", "1536 KiB".
+// String formats b in the largest unit that divides it: "2 GiB", "1536 KiB".
 func (b Bytes) String() string {
 	switch {
 	case b != 0 && b%GiB == 0:

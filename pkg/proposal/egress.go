@@ -8,23 +8,22 @@ import (
 	"strings"
 )
 
-// An Egress is one thing that a program in the sandbox asked of the network: the
-// input of policy's decision point fumehood.egress. Names, paths and addresses are a
-// stranger's text.
+// An Egress is one network operation of a program in the sandbox: the input of policy's
+// decision point fumehood.egress. Names, paths and addresses are untrusted text.
 //
-// A connection is asked about step by step, as it becomes known: a name is looked up,
-// then an address that stands for it is connected to, then the first bytes say what is
-// meant by it. Each step must be allowed.
+// A connection is decided step by step, as it becomes known: a name is looked up, then
+// an address that represents it is connected to, then the first bytes show the
+// intended use. Each step must be allowed.
 type Egress struct {
-	Command string `json:"command"` // id of the proposal
+	Command string `json:"command"` // ID of the proposal
 	Phase   string `json:"phase"`   // PhaseSetup or PhaseRun
 	Kind    string `json:"kind"`    // an Egress constant
-	// Name is what was looked up, lower case, without a final dot: it is known for
-	// every connection but one to a raw address.
+	// Name is the looked-up name, lower case, without a final dot. It is known for every
+	// connection except for one to a raw address.
 	Name string `json:"name"`
 	Type string `json:"type"` // of a lookup: "A", "AAAA", "TXT" …
-	// Address is what would be connected to: one that was found for Name and passed the
-	// checks of addresses, or the raw one that the program asked for.
+	// Address is the address to connect to: one that was found for Name and passed the
+	// address checks, or the raw one that the program used.
 	Address  string         `json:"address"`
 	Port     int            `json:"port"`
 	Protocol string         `json:"protocol"` // "tcp", "udp", "icmp"; of a hello "tls"; of a request "http" or "https"
@@ -32,17 +31,17 @@ type Egress struct {
 	Method   string         `json:"method"`   // of a request
 	Path     string         `json:"path"`     // of a request, without the query, cleaned
 	Query    int            `json:"query"`    // bytes of the query
-	Size     int64          `json:"size"`     // of a request's body; -1 when not known
-	Secrets  []EgressSecret `json:"secrets"`  // found in a request, where the host is filtered
+	Size     int64          `json:"size"`     // of a request's body; -1 if not known
+	Secrets  []EgressSecret `json:"secrets"`  // found in a request, if the host is filtered
 	// Grants are the entries of the command's Grant.Network.
 	Grants []string `json:"grants"`
-	// Registries are those of Grants' registries that Name, Port and, of a request,
-	// Path belong to: "npm" for an entry "registry:npm".
+	// Registries are the registries in Grants to which Name, Port and, for a request,
+	// Path belong: "npm" for an entry "registry:npm".
 	Registries []string `json:"registries"`
 }
 
-// An EgressSecret is what looks like a secret in a request that would leave. It never
-// holds the secret.
+// An EgressSecret describes text in an outgoing request that looks like a secret. It
+// never contains the secret.
 type EgressSecret struct {
 	Rule  string `json:"rule"`  // of the detector
 	Where string `json:"where"` // "url", "header", "body"
@@ -50,8 +49,8 @@ type EgressSecret struct {
 
 // The kinds of Egress.
 const (
-	EgressLookup   = "lookup"   // a name, before anything is known of its addresses
-	EgressConnect  = "connect"  // a connection, before a byte of it
+	EgressLookup   = "lookup"   // a name, before its addresses are known
+	EgressConnect  = "connect"  // a connection, before its first byte
 	EgressHello    = "hello"    // TLS that will not be intercepted, by its first message
 	EgressRequest  = "request"  // one HTTP request
 	EgressDatagram = "datagram" // anything that is neither TCP nor a lookup; never allowed
@@ -59,63 +58,63 @@ const (
 
 // The phases of a plan.
 const (
-	PhaseSetup = "setup" // proposals that fetch what the others need
+	PhaseSetup = "setup" // proposals that fetch what others need
 	PhaseRun   = "run"
 )
 
-// An EgressDecision is policy's answer about one Egress. Only Allow lets it pass.
+// An EgressDecision is policy's decision about one Egress. Only Allow lets it pass.
 type EgressDecision struct {
 	Effect Effect   `json:"effect"`
 	Rules  []string `json:"rules"`
-	Reason *Reason  `json:"reason,omitempty"` // the first that speaks against it
-	// Intercept ends TLS at the gateway, so that each request is asked about. It counts
-	// in the answer about a connect.
+	Reason *Reason  `json:"reason,omitempty"` // the first reason against it
+	// Intercept ends TLS at the gateway, so that each request is decided. It is used in
+	// the decision about a connect.
 	Intercept bool `json:"intercept,omitempty"`
-	// Private lets the name resolve to addresses of private networks: never to
-	// loopback, link-local, metadata or the host's own. It counts in the answer about
-	// a lookup or a connect.
+	// Private allows the name to resolve to addresses of private networks, but never
+	// to loopback, link-local, metadata or the host's own addresses. It is used in
+	// the decision about a lookup or a connect.
 	Private bool `json:"private,omitempty"`
-	// Raw passes bytes on that are neither TLS nor HTTP. It counts in the answer about a
-	// connect.
+	// Raw forwards bytes that are neither TLS nor HTTP. It is used in the decision about
+	// a connect.
 	Raw bool `json:"raw,omitempty"`
-	// Filter has intercepted and plain requests searched for secrets.
+	// Filter searches intercepted and plain requests for secrets.
 	Filter bool `json:"filter,omitempty"`
-	// Redact has what was found replaced, in answer to a request with Secrets.
+	// Redact replaces the secrets found, in the decision about a request with Secrets.
 	Redact bool `json:"redact,omitempty"`
-	// Most is how many bytes may leave for the name in the whole run; 0 is no limit
-	// beside the gateway's own.
+	// Most is how many bytes may be sent to the name in the whole run; 0 means only the
+	// gateway's own limit.
 	Most     Bytes `json:"most,omitempty"`
 	Observed bool  `json:"observed,omitempty"` // it would have been refused
 }
 
-// A Flow is what became of one lookup, connection or request.
+// A Flow is the outcome of one lookup, connection or request.
 type Flow struct {
 	Egress   Egress         `json:"egress"`
 	Decision EgressDecision `json:"decision"`
-	// Code says why it ended otherwise than its peers wished: refused by policy
-	// ("policy"), or by the gateway itself ("address", "mismatch", "hello", "protocol",
-	// "limit", "unreachable", "cut" …); "" when it did not.
+	// Code is why it did not end normally: refused by policy ("policy"), or by the
+	// gateway itself ("address", "mismatch", "hello", "protocol", "limit",
+	// "unreachable", "cut" …); "" if it did.
 	Code string `json:"code,omitempty"`
-	// Inside is the address and port that the program itself spoke to, where that stands
-	// for a name: "198.18.0.5:443". By it the kernel's record and the gateway's are joined.
+	// Inside is the address and port that the program itself used, if that represents a
+	// name: "198.18.0.5:443". It links the kernel's record with the gateway's.
 	Inside   string `json:"inside,omitempty"`
-	Sent     int64  `json:"sent"`             // bytes that left
-	Received int64  `json:"received"`         // bytes that came
+	Sent     int64  `json:"sent"`             // bytes sent
+	Received int64  `json:"received"`         // bytes received
 	Status   int    `json:"status,omitempty"` // of an HTTP response
 	WallMS   int64  `json:"wall_ms"`
 }
 
-// mishaps are the codes of what was let through and came to nothing, or to an early end.
+// mishaps are the codes of flows that were allowed but failed or ended early.
 var mishaps = []string{"", "unreachable", "unresolved", "upstream", "timeout", "idle", "cut", "closed"}
 
-// Refused reports whether policy or the gateway refused what f tells of. What was let
-// through and came to nothing was not.
+// Refused reports whether policy or the gateway refused f. A flow that was allowed but
+// failed was not refused.
 func (f Flow) Refused() bool {
 	return f.Decision.Effect != Allow || !slices.Contains(mishaps, f.Code)
 }
 
-// Destination is where e would go: "name:443", "192.0.2.1:22", or the name alone of a
-// lookup.
+// Destination returns the destination of e: "name:443", "192.0.2.1:22", or only the name
+// for a lookup.
 func (e Egress) Destination() string { return destination(e.Name, e.Address, e.Port) }
 
 func destination(name, address string, port int) string {

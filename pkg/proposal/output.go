@@ -8,18 +8,18 @@ import (
 )
 
 // An Outgoing is one thing that is about to leave: the input of policy's decision point
-// fumehood.output. It says what was found in it and never holds any of it.
+// fumehood.output. It describes what was found in it but contains none of it.
 type Outgoing struct {
-	Command string `json:"command"` // id of the proposal; "" of what tells of the whole run
+	Command string `json:"command"` // ID of the proposal; "" if it concerns the whole run
 	Kind    string `json:"kind"`    // an Outgoing constant
 	Name    string `json:"name"`    // of a declared file: its path in the workspace; untrusted text
-	Size    int64  `json:"size"`    // bytes, with what was found replaced by its markers
-	Binary  bool   `json:"binary"`  // it is no text, so nothing in it can be replaced
-	// Secrets are what looks like one, by the rule that found it.
+	Size    int64  `json:"size"`    // bytes, with finds replaced by their markers
+	Binary  bool   `json:"binary"`  // it is not a text, so nothing in it can be replaced
+	// Secrets count text that looks like a secret, by the rule that found it.
 	Secrets []Redaction `json:"secrets"`
-	// Masked counts values that we were told to mask.
+	// Masked counts finds of values to mask.
 	Masked int `json:"masked"`
-	// Encodings are the forms that those had: "plain", "base64", "hex" …, sorted.
+	// Encodings are the forms of those finds: "plain", "base64", "hex" …, sorted.
 	Encodings []string `json:"encodings"`
 }
 
@@ -28,19 +28,19 @@ const (
 	OutgoingStdout  = "stdout"
 	OutgoingStderr  = "stderr"
 	OutgoingFile    = "output" // a file that the proposal declared
-	OutgoingReport  = "report" // all that the report tells of commands' output
+	OutgoingReport  = "report" // everything that the report contains of commands' output
 	OutgoingComment = "comment"
 )
 
-// A Redaction counts what was found by one rule and replaced by a marker, or withheld
-// with what it was in.
+// A Redaction counts the finds of one rule that were replaced by a marker, or withheld
+// with their text.
 type Redaction struct {
-	// Rule is a detector's, "github-pat", or "mask:NAME" for the value that NAME holds.
+	// Rule is a detector's, "github-pat", or "mask:NAME" for the value of the mask NAME.
 	Rule  string `json:"rule"`
 	Count int    `json:"count"`
 }
 
-// MaskPrefix begins the Rule of a Redaction that stands for a value we were told to mask.
+// MaskPrefix is the prefix of the Rule of a Redaction of a value to mask.
 const MaskPrefix = "mask:"
 
 // AddRedactions returns the counts of both lists, sorted by rule.
@@ -57,8 +57,7 @@ func AddRedactions(a, b []Redaction) []Redaction {
 	return list
 }
 
-// CountRedactions is how many of list there are, and how many of them are values that
-// we were told to mask.
+// CountRedactions returns the total of list, and how many of them are values to mask.
 func CountRedactions(list []Redaction) (all, masked int) {
 	for _, r := range list {
 		all += r.Count
@@ -69,13 +68,13 @@ func CountRedactions(list []Redaction) (all, masked int) {
 	return all, masked
 }
 
-// An OutputDecision is policy's answer about one Outgoing.
+// An OutputDecision is policy's decision about one Outgoing.
 type OutputDecision struct {
-	Effect Effect   `json:"effect"` // Allow, or Deny: the whole of it is withheld
+	Effect Effect   `json:"effect"` // Allow, or Deny: all of it is withheld
 	Rules  []string `json:"rules"`
-	Reason *Reason  `json:"reason,omitempty"` // the first that speaks against it
-	// Redact names the rules of Outgoing.Secrets whose finds are replaced. Values that
-	// we were told to mask are, whatever it says.
+	Reason *Reason  `json:"reason,omitempty"` // the first reason against it
+	// Redact names the rules of Outgoing.Secrets whose finds are replaced. Values to mask
+	// are always replaced.
 	Redact   []string `json:"redact"`
 	Observed bool     `json:"observed,omitempty"` // it would have been withheld
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proposal holds fumehood's words: what an AI proposed, what was found in
-// it, what policy decided and what became of it.
+// Package proposal holds fumehood's data types: what an AI proposed, what was
+// found in it, what policy decided and the outcome.
 //
-// It is the bottom floor. It imports only the standard library, does no I/O and
-// takes no decision. Every zero value is the closed one: the zero Effect denies,
-// the zero Status says that nothing vouches for the run, a zero Limits grants
-// nothing.
+// It is the lowest layer. It imports only the standard library, does no I/O and
+// makes no decisions. Every zero value is the closed one: the zero Effect denies,
+// the zero Status means that the outcome is unknown, a zero Limits grants nothing.
 //
 // Everything in a Plan, and everything that a command printed or named, is
-// untrusted text. Nothing in this package makes it fit to be shown; see
+// untrusted text. Nothing in this package makes it safe to display; see
 // pkg/report for that.
 package proposal
 
@@ -32,8 +31,8 @@ type Plan struct {
 	Digest string `json:"-"`
 }
 
-// A Proposal is one thing that a proposer asks to run. Exactly one of Run, Argv
-// and Code is set.
+// A Proposal is one thing that a proposer requests to run. Exactly one of Run,
+// Argv and Code is set.
 type Proposal struct {
 	ID       string            `json:"id"`
 	Run      string            `json:"run,omitempty"`      // shell text
@@ -46,15 +45,15 @@ type Proposal struct {
 	Stdin    string            `json:"stdin,omitempty"`
 	Timeout  Duration          `json:"timeout,omitempty"`
 	Limits   *Limits           `json:"limits,omitempty"`
-	Network  []string          `json:"network,omitempty"` // hosts asked for: "host", "*.host", "host:port" or "registry:NAME"
+	Network  []string          `json:"network,omitempty"` // requested hosts: "host", "*.host", "host:port" or "registry:NAME"
 	Phase    string            `json:"phase,omitempty"`   // PhaseSetup or PhaseRun, which is the default; no setup follows a run
-	Outputs  []string          `json:"outputs,omitempty"` // workspace paths or globs to bring out
-	Needs    []string          `json:"needs,omitempty"`   // ids that must have succeeded before
-	Expect   string            `json:"expect,omitempty"`  // what the proposer predicts, shown beside what happened
-	Fresh    bool              `json:"fresh,omitempty"`   // ask for a new sandbox
+	Outputs  []string          `json:"outputs,omitempty"` // workspace paths or globs to export
+	Needs    []string          `json:"needs,omitempty"`   // IDs of proposals that must have succeeded before
+	Expect   string            `json:"expect,omitempty"`  // what the proposer predicts, shown next to the outcome
+	Fresh    bool              `json:"fresh,omitempty"`   // request a new sandbox
 }
 
-// Form says how the proposal is written: "run", "argv" or "code".
+// Form returns how the proposal is written: "run", "argv" or "code".
 func (p Proposal) Form() string {
 	switch {
 	case p.Run != "":
@@ -66,18 +65,18 @@ func (p Proposal) Form() string {
 	}
 }
 
-// RunsShell reports whether p's text is run by the sandbox's shell.
+// RunsShell reports whether the sandbox's shell runs p's text.
 func (p Proposal) RunsShell() bool {
 	return p.Form() == "run" || p.Form() == "code" && (p.Language == "bash" || p.Language == "sh")
 }
 
-// Duration is a time.Duration written as Go writes it, for example "2m0s".
+// Duration is a time.Duration in Go's notation, for example "2m0s".
 type Duration time.Duration
 
-// MarshalText writes d as time.Duration.String does.
+// MarshalText formats d as time.Duration.String does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads, except negative durations.
+// UnmarshalText accepts what time.ParseDuration accepts, except for negative durations.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil || v < 0 {

@@ -2,16 +2,16 @@
 
 package proposal
 
-// A PolicyOrigin says where one layer of the policy that decided came from, so that a
-// reader of a report or a log can find it again.
+// A PolicyOrigin says where one layer of the deciding policy came from, so that a
+// reader of a report or a log can find it.
 type PolicyOrigin struct {
 	Kind string `json:"kind"` // "shipped", "folder", "git", "base", "bundle", "https" or "oci"
-	Spec string `json:"spec"` // as it was named, without what could be a credential or a person's path
+	Spec string `json:"spec"` // as it was specified, without possible credentials or personal paths
 	Role string `json:"role"` // "restricts", "opens", "allows" or "grants"
-	// Commit is the full id that a git or base layer was read at.
+	// Commit is the full ID of the commit from which a git or base layer was read.
 	Commit string `json:"commit,omitempty"`
-	// Digest is "sha256:" and hex: of a bundle's file, of an OCI artifact's manifest, and
-	// of any other layer the names and contents of its files.
+	// Digest is "sha256:" and hex: of a bundle's file, of an OCI artifact's manifest,
+	// or for any other layer of the names and contents of its files.
 	Digest   string `json:"digest"`
 	Revision string `json:"revision,omitempty"`  // what the bundle's manifest says
 	SignedBy string `json:"signed_by,omitempty"` // the key whose signature was verified; "" for none

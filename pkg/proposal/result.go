@@ -13,25 +13,25 @@ type Execution struct {
 	ID   string
 	Text string   // shell text, run by the fixed shell; or
 	Argv []string // program and arguments
-	// Launches says that Argv's program only starts the command in its own words, as
-	// Command.StartsText has it.
+	// Launches means that Argv's program only starts the command in its other words, as
+	// for Command.StartsText.
 	Launches bool
 	Cwd      string // relative to the workspace
 	Stdin    string
 	Outputs  []string
 	Grant    Grant
-	// Again says that this is the second run of the same command, whose files get
-	// names of their own.
+	// Again reports that this is the second run of the same command, whose files get
+	// different names.
 	Again bool
 }
 
-// A Status says what ended a command. The zero Status vouches for nothing.
+// A Status is what ended a command. The zero Status means that the outcome is unknown.
 type Status int
 
-// The statuses. All but SandboxFailed and NotRun are facts about the command;
-// those two say that there is none.
+// The statuses. All except for SandboxFailed and NotRun are facts about the command;
+// those two mean that there are none.
 const (
-	SandboxFailed Status = iota // we cannot vouch for what happened
+	SandboxFailed Status = iota // the outcome is unknown
 	Exited                      // see Result.ExitCode
 	Signaled                    // see Result.Signal
 	TimedOut
@@ -54,10 +54,10 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// MarshalText writes the status in words.
+// MarshalText encodes the status in words.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what MarshalText writes and refuses everything else.
+// UnmarshalText accepts only what MarshalText writes.
 func (s *Status) UnmarshalText(text []byte) error {
 	for i, name := range statusNames {
 		if name == string(text) {
@@ -68,12 +68,12 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return fmt.Errorf("invalid status %q", text)
 }
 
-// A Result is what became of one Execution.
+// A Result is the outcome of one Execution.
 type Result struct {
 	Status   Status   `json:"status"`
-	ExitCode int      `json:"exit_code"`        // when Exited; also what the process returned when a limit was met, else -1
-	Signal   string   `json:"signal,omitempty"` // "SIGSEGV", when Signaled
-	Limit    string   `json:"limit,omitempty"`  // the limit that was met, with its value: "wall 2m0s"
+	ExitCode int      `json:"exit_code"`        // if Exited; also the exit code if a limit was reached, else -1
+	Signal   string   `json:"signal,omitempty"` // "SIGSEGV", if Signaled
+	Limit    string   `json:"limit,omitempty"`  // the limit reached, with its value: "wall 2m0s"
 	Detail   string   `json:"detail,omitempty"` // what failed, for SandboxFailed and NotRun
 	WallMS   int64    `json:"wall_ms"`
 	CPUMS    int64    `json:"cpu_ms"`            // of the whole sandbox while the command ran
@@ -82,32 +82,32 @@ type Result struct {
 	Stderr   Stream   `json:"stderr"`
 	Outputs  []Output `json:"outputs"`
 	Changes  Changes  `json:"changes"`
-	// NewSandbox says that the sandbox was started for this command and holds
-	// nothing of earlier ones: the first command, a fresh one, or one that follows a
+	// NewSandbox reports that the sandbox was started for this command and contains
+	// nothing of earlier ones: for the first command, a fresh one, or one after a
 	// sandbox that had to be killed.
 	NewSandbox bool `json:"new_sandbox"`
-	// Observations are what the kernel saw the command do; nil when nothing watched.
+	// Observations are what the kernel saw the command do; nil if nothing was watched.
 	Observations *Observations `json:"observations,omitempty"`
-	// Usage is what the command took, each figure with its source; nil when nobody
-	// measured.
+	// Usage is the command's resource usage, each figure with its source; nil if it was
+	// not measured.
 	Usage *Usage `json:"usage,omitempty"`
 	// Leftover counts processes that the command left behind and that were killed.
 	Leftover int `json:"leftover"`
-	// Retried is the first run, when a runtime crashed in it; then everything else is
-	// of the second, and there is no third.
+	// Retried is the first run, if a runtime crashed in it. Everything else is then
+	// from the second run, and there is no third.
 	Retried *Attempt `json:"retried,omitempty"`
 }
 
-// Succeeded reports whether the command exited with 0 and met no limit.
+// Succeeded reports whether the command exited with 0 within its limits.
 func (r Result) Succeeded() bool { return r.Status == Exited && r.ExitCode == 0 }
 
-// Usage is what one command took. A figure without a source is not known.
+// Usage is the resource usage of one command. A figure without a source is not known.
 type Usage struct {
 	Wall       Figure `json:"wall_ms"`
 	CPUUser    Figure `json:"cpu_user_ms"`
 	CPUSystem  Figure `json:"cpu_system_ms"`
 	PeakMemory Figure `json:"peak_memory_bytes"`
-	Processes  Figure `json:"processes"` // that ended; none is left at the end
+	Processes  Figure `json:"processes"` // that ended; none remains at the end
 	Written    Figure `json:"written_bytes"`
 }
 
@@ -117,42 +117,41 @@ type Figure struct {
 	Source string `json:"source"` // a Source constant
 }
 
-// Where a Figure comes from.
+// The sources of a Figure.
 const (
 	SourceUnknown = ""
-	SourceClock   = "clock"   // our own
+	SourceClock   = "clock"   // our own clock
 	SourceCgroup  = "cgroup"  // the host's kernel, of the whole sandbox while the command ran
 	SourceSandbox = "sandbox" // gVisor's kernel
 )
 
 // A Stream is what a command wrote to stdout or stderr. All bytes are untrusted.
 //
-// Where something was Redacted, everything else is of what is left, its markers
-// included, and nothing of what was written: its length and digest could tell a short
-// secret.
+// If something was Redacted, all other fields describe what is left, including its markers,
+// and not what was written: the original's length and digest could reveal a short secret.
 type Stream struct {
-	Bytes     int64  `json:"bytes"`          // all that was written
-	SHA256    string `json:"sha256"`         // of all that was written, lower-case hex
+	Bytes     int64  `json:"bytes"`          // number of bytes written
+	SHA256    string `json:"sha256"`         // of everything written, lower-case hex
 	Head      []byte `json:"head"`           // the first bytes
 	Tail      []byte `json:"tail"`           // the last bytes, none of them also in Head
-	Truncated bool   `json:"truncated"`      // bytes between Head and Tail are not here
-	File      string `json:"file,omitempty"` // file that holds the stream, up to its cap
+	Truncated bool   `json:"truncated"`      // bytes between Head and Tail are omitted
+	File      string `json:"file,omitempty"` // file that contains the stream, up to its limit
 	FileBytes int64  `json:"file_bytes,omitempty"`
 	// Redacted counts what was replaced by markers, or withheld with the rest.
 	Redacted []Redaction `json:"redacted,omitempty"`
-	// Withheld says why nothing of it is here: then there is no digest, head, tail or file.
+	// Withheld is why the stream is omitted: there is then no digest, head, tail or file.
 	Withheld string `json:"withheld,omitempty"`
 }
 
-// An Output is one declared file that was asked to be brought out.
+// An Output is one declared file to export.
 type Output struct {
-	Path    string `json:"path"` // in the workspace, or the pattern when nothing matched
+	Path    string `json:"path"` // in the workspace, or the pattern if nothing matched
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256,omitempty"`
-	File    string `json:"file,omitempty"`    // where it was copied to, relative to the outputs folder
+	File    string `json:"file,omitempty"`    // its copy, relative to the outputs directory
 	Refused string `json:"refused,omitempty"` // why it was not copied, or was withheld
-	// Redacted counts what was replaced by markers, or withheld with the rest. Bytes and
-	// SHA256 are of what is left.
+	// Redacted counts what was replaced by markers, or withheld with the rest. Bytes
+	// and SHA256 describe what is left.
 	Redacted []Redaction `json:"redacted,omitempty"`
 }
 
@@ -171,23 +170,23 @@ type Change struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// A Record is the whole story of one Proposal.
+// A Record is everything about one Proposal.
 type Record struct {
 	Proposal Proposal `json:"proposal"`
 	Analysis Analysis `json:"analysis"`
 	Decision Decision `json:"decision"`
-	Result   *Result  `json:"result"` // nil when nothing was started
-	// Entry is the number of the audit log's entry that holds the decision; -1 when
-	// there is no log (check).
+	Result   *Result  `json:"result"` // nil if nothing was started
+	// Entry is the number of the audit log entry with the decision; -1 if there is no
+	// log (check).
 	Entry int64 `json:"entry"`
-	// Approval is set when policy asked and a person has approved.
+	// Approval is set if policy asked and a person has approved.
 	Approval *Approval `json:"approval,omitempty"`
-	// Redacted counts what was replaced by markers in Proposal, Analysis and Decision. The
-	// decision was made about what stood there, and what stood there ran.
+	// Redacted counts what was replaced by markers in Proposal, Analysis and Decision.
+	// The original text was decided, and it ran.
 	Redacted []Redaction `json:"redacted,omitempty"`
 }
 
-// Runnable reports whether r may run: policy allows it, or asked and got its answer.
+// Runnable reports whether r may run: policy allows it, or asked and it was approved.
 func (r Record) Runnable() bool {
 	return r.Decision.Effect == Allow || r.Decision.Effect == Ask && r.Approval != nil
 }
@@ -195,18 +194,18 @@ func (r Record) Runnable() bool {
 // ReportSchema is the value of a report's "schema" field.
 const ReportSchema = "fumehood.report/v1"
 
-// A Report is one run: the single source for every voice.
+// A Report describes one run: the single source for every output format.
 type Report struct {
 	Schema  string   `json:"schema"`
 	Run     Run      `json:"run"`
 	Records []Record `json:"records"`
 	Totals  Totals   `json:"totals"`
 	Audit   *Audit   `json:"audit,omitempty"`
-	// Error is set when the run had to stop: the stable code and the message.
+	// Error is set if the run had to stop: the stable code and the message.
 	Error *Failure `json:"error,omitempty"`
-	// Withheld is why policy does not let the comment show what commands printed.
+	// Withheld is why policy does not allow the comment to show what commands printed.
 	Withheld *Reason `json:"withheld,omitempty"`
-	// Transfers are what the caller of a session moved in and out of the workspace.
+	// Transfers are the files that the caller of a session moved into and out of the workspace.
 	Transfers []Transfer `json:"transfers,omitempty"`
 }
 
@@ -221,14 +220,14 @@ const (
 // of names that went out.
 type Transfer struct {
 	Kind  string `json:"kind"`
-	After int    `json:"after"` // how many proposals came before it
-	// Output is the file. Its Path is a pattern for a list. Of what was put, SHA256 is
-	// missing when it looks as if it held a secret.
+	After int    `json:"after"` // number of earlier proposals
+	// Output is the file. For a list, its Path is the pattern. For a file that was put,
+	// SHA256 is empty if it looks as if it contains a secret.
 	Output Output `json:"output"`
-	Names  int    `json:"names,omitempty"` // that a list found
+	Names  int    `json:"names,omitempty"` // number of names in a list
 }
 
-// A Run says under what a run was made.
+// A Run describes the conditions of a run.
 type Run struct {
 	ID         string    `json:"id"`
 	Proposer   string    `json:"proposer"`
@@ -237,24 +236,24 @@ type Run struct {
 	HeadSHA    string    `json:"head_sha,omitempty"`
 	BaseSHA    string    `json:"base_sha,omitempty"`
 	PR         int       `json:"pr,omitempty"`
-	Repository string    `json:"repository,omitempty"`        // owner/name that the pull request is made to
-	Fork       string    `json:"fork,omitempty"`              // owner/name that its code comes from, when another
-	Cwd        string    `json:"working_directory,omitempty"` // that proposals' own folders are relative to
+	Repository string    `json:"repository,omitempty"`        // owner/name of the pull request's target
+	Fork       string    `json:"fork,omitempty"`              // owner/name of the code's repository, if different
+	Cwd        string    `json:"working_directory,omitempty"` // to which proposals' own directories are relative
 	Mode       string    `json:"mode,omitempty"`              // "enforce", or "observe": only the built-in policy refuses
-	Session    bool      `json:"session,omitempty"`           // each proposal was decided when it came, after those before it had run
+	Session    bool      `json:"session,omitempty"`           // each proposal was decided after earlier ones had run
 	Approval   *Approval `json:"approval,omitempty"`
-	// Left names what of the commit is not in the workspace: submodules, large files,
-	// refused names. Untrusted text.
+	// Left names the parts of the commit that are not in the workspace: submodules,
+	// large files, refused names. Untrusted text.
 	Left   []string `json:"left,omitempty"`
 	Policy string   `json:"policy_digest"`
-	// Policies says where each layer of the policy came from, those that may do most
-	// first, the shipped one included.
+	// Policies lists the origin of each layer of the policy, the most powerful first,
+	// including the shipped one.
 	Policies   []PolicyOrigin `json:"policies,omitempty"`
 	Rootfs     string         `json:"rootfs"` // kind and digest
 	Runsc      string         `json:"runsc_version"`
 	Version    string         `json:"fumehood_version"`
-	Enforced   []string       `json:"enforced"`     // what held, in words
-	Unenforced []string       `json:"not_enforced"` // what could not hold, in words; the comment shows it
+	Enforced   []string       `json:"enforced"`     // what was enforced, in words
+	Unenforced []string       `json:"not_enforced"` // what was not enforced, in words; the comment shows it
 	Start      time.Time      `json:"start"`
 	WallMS     int64          `json:"wall_ms"`
 }
@@ -262,7 +261,7 @@ type Run struct {
 // Totals count Records.
 type Totals struct {
 	Proposed  int `json:"proposed"`
-	Allowed   int `json:"allowed"` // approved ones included
+	Allowed   int `json:"allowed"` // including approved ones
 	Denied    int `json:"denied"`
 	Asked     int `json:"asked"`
 	Succeeded int `json:"succeeded"`
@@ -290,7 +289,7 @@ func Total(records []Record) Totals {
 	return t
 }
 
-// Audit points into the audit log that holds the run.
+// Audit refers to the audit log of the run.
 type Audit struct {
 	Origin     string `json:"origin"`
 	Key        string `json:"key"` // verifier key, as sumdb/note writes it
@@ -299,7 +298,7 @@ type Audit struct {
 	File       string `json:"file"`
 }
 
-// A Failure is a run that stopped because fumehood could not do its work.
+// A Failure describes a run that stopped because fumehood could not do its work.
 type Failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

@@ -2,20 +2,21 @@
 
 package proposal
 
-// A Trigger is somebody's wish that something be done about a pull request: the
-// input of policy's decision point fumehood.trigger. Every field is a fact that an
-// API told, never what a comment claims.
+// A Trigger is a request for an action on a pull request: the input of policy's
+// decision point fumehood.trigger. Every field is a fact from an API, never a
+// claim in a comment.
 type Trigger struct {
 	Command string      `json:"command"` // "run", "approve", "rerun", "explain" or "help"
 	Event   string      `json:"event"`   // GitHub's event name
 	Actor   Actor       `json:"actor"`
 	PR      TriggerPR   `json:"pr"`
 	Runs    TriggerRuns `json:"runs"`
-	// Bots are the user ids of the bots that may propose; nobody by name.
+	// Bots are the user IDs of the bots that may propose; bots are never
+	// identified by name.
 	Bots []int64 `json:"bots"`
 }
 
-// An Actor is who wrote the comment.
+// An Actor is the author of the comment.
 type Actor struct {
 	Login      string `json:"login"`
 	ID         int64  `json:"id"`
@@ -24,17 +25,17 @@ type Actor struct {
 	Author     bool   `json:"author"`     // of the pull request
 }
 
-// A TriggerPR is the pull request that a Trigger speaks of.
+// A TriggerPR is the pull request of a Trigger.
 type TriggerPR struct {
 	Number int    `json:"number"`
 	State  string `json:"state"` // "open" or "closed"
 	Draft  bool   `json:"draft"`
 	Locked bool   `json:"locked"`
 	Fork   bool   `json:"fork"` // its code comes from another repository, or from one that is gone
-	Head   string `json:"head"` // full SHA, as the API says now
+	Head   string `json:"head"` // full SHA, as the API currently reports
 }
 
-// TriggerRuns count what was started before, and how much may be.
+// TriggerRuns count earlier runs, and contain the run budgets.
 type TriggerRuns struct {
 	PR     int `json:"pr"`      // on this pull request
 	Day    int `json:"day"`     // in this repository since midnight UTC

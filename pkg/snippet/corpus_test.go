@@ -41,8 +41,8 @@ func codes(s proposal.Snippet) []string {
 	return list
 }
 
-// harmless are findings that ordinary snippets have: they are told, and refused by
-// nobody but those who wish it.
+// harmless are findings that ordinary snippets have. They are reported; a policy
+// refuses them only if it chooses to.
 var harmless = []string{"dynamic-import", "dynamic-attribute", "remote-host"}
 
 func TestOrdinary(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
 
-// pythonImports prints, for each file it is given, what CPython's own parser says is
-// imported; null where that does not understand the file.
+// pythonImports prints the imports that CPython's own parser finds in each given
+// file, and null for a file that it does not understand.
 const pythonImports = `
 import ast, json, sys
 for name in sys.stdin.read().splitlines():
@@ -32,11 +32,11 @@ for name in sys.stdin.read().splitlines():
     print(json.dumps([name, sorted(found)]))
 `
 
-// calls import too, where we follow and CPython's parser does not.
+// calls import too: we follow them, CPython's parser does not.
 var calls = regexp.MustCompile(`(__import__|import_module|exec|eval|compile|run_module)\(`)
 
-// TestPythonImportsAgree compares the imports of the standard library's own files, and
-// of its tests where they are installed, with what CPython says.
+// TestPythonImportsAgree compares the imports found in the standard library's own
+// files, and in its tests if they are installed, with those CPython finds.
 func TestPythonImportsAgree(t *testing.T) {
 	out, err := exec.Command("python3", "-c", "import sysconfig; print(sysconfig.get_paths()['stdlib'])").Output()
 	if err != nil {
@@ -101,8 +101,8 @@ func TestPythonImportsAgree(t *testing.T) {
 	}
 }
 
-// TestNodeAgrees compares which of the samples, and of their halves, are JavaScript at
-// all with what Node says.
+// TestNodeAgrees checks that Node agrees on which of the samples, and of their
+// halves, are JavaScript at all.
 func TestNodeAgrees(t *testing.T) {
 	understood := 0
 	for _, list := range []string{"ordinary.txt", "hostile.txt"} {

@@ -14,10 +14,10 @@ import (
 // maxSnippets is how many snippets of one Proposal are read.
 const maxSnippets = 32
 
-// Of reads the snippets of p, of which a is the analysis, in the order of its commands.
+// Of reads the snippets of p, in the order of its commands. a is the analysis of p.
 func Of(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 	var all []proposal.Snippet
-	lost := false // one text took all the time that there is
+	lost := false // one text used up the whole time limit
 	for _, c := range a.Commands {
 		source, ok := sourceIn(p, c)
 		if !ok {
@@ -43,7 +43,7 @@ func Of(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 	return all
 }
 
-// read reads source. What is no JavaScript Node reads as TypeScript.
+// read reads source. Text that is not JavaScript is read as TypeScript, as Node does.
 func read(source source) proposal.Snippet {
 	s := Analyze(source.language, source.text)
 	if source.language != "javascript" || !slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "not-understood" }) {
@@ -55,26 +55,26 @@ func read(source source) proposal.Snippet {
 	return s
 }
 
-// doubtful stands for a snippet that was not read.
+// doubtful returns the result for a snippet that was not read.
 func doubtful(source source, code string) proposal.Snippet {
 	r := newReader(source.language, source.text, 0)
 	r.doubt(code, 0, 0)
 	return r.snippet()
 }
 
-// A source is the text of a snippet, or what is known of it.
+// A source is the text of a snippet, or what is known about it.
 type source struct {
 	language, via, text string
 	known               bool
 }
 
-// An interpreter is how a program takes code as an argument.
+// An interpreter describes how a program takes code as an argument.
 type interpreter struct {
 	language string
 	flags    string          // letters that take the code
 	long     map[string]bool // long options that take it
 	values   string          // letters that take another value
-	worded   map[string]bool // long options of which the next word is the value
+	worded   map[string]bool // long options whose value is the next word
 }
 
 var nodeLong = map[string]bool{"--eval": true, "--print": true}
@@ -96,7 +96,7 @@ var interpreters = map[string]interpreter{
 
 var numbered = regexp.MustCompile(`^(python|pypy|node)(js)?[-0-9.]*$`)
 
-// interpreterOf is the interpreter that c starts, by its name alone.
+// interpreterOf returns the interpreter that c starts, by its name alone.
 func interpreterOf(c proposal.Command) (interpreter, bool) {
 	name := path.Base(c.Program)
 	if m := numbered.FindStringSubmatch(name); m != nil {
@@ -106,7 +106,7 @@ func interpreterOf(c proposal.Command) (interpreter, bool) {
 	return i, ok && !c.Function
 }
 
-// sourceIn finds the code that c carries.
+// sourceIn finds the code in c.
 func sourceIn(p proposal.Proposal, c proposal.Command) (source, bool) {
 	i, ok := interpreterOf(c)
 	if !ok || len(c.Args) == 0 {
@@ -126,7 +126,7 @@ func sourceIn(p proposal.Proposal, c proposal.Command) (source, bool) {
 }
 
 // inArguments looks for an option with code. It reports whether there is one, and
-// whether the program is somewhere else than on standard input.
+// whether the program comes from somewhere other than standard input.
 func (i interpreter) inArguments(args []proposal.Word) (s source, found, file bool) {
 	for at := 0; at < len(args); at++ {
 		word := args[at]
@@ -169,8 +169,8 @@ func (i interpreter) inArguments(args []proposal.Word) (s source, found, file bo
 	return s, false, false
 }
 
-// cluster reads letters behind one dash: -c, -Ic, -cCODE, -Wx. It reports whether
-// nothing after it can be code, and how many words it took.
+// cluster reads the letters after one dash: -c, -Ic, -cCODE, -Wx. It reports whether
+// no later word can be code, and how many words it consumed.
 func (i interpreter) cluster(args []proposal.Word, s *source) (done bool, skip int) {
 	word := args[0]
 	for at := 1; at < len(word.Value); at++ {

@@ -13,8 +13,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet"
 )
 
-// TestOf finds the code that a proposal carries: "LANGUAGE VIA IMPORTS", each with the
-// first finding, if any.
+// TestOf finds the code in a proposal: "LANGUAGE VIA IMPORTS", each with the first
+// finding, if any.
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		p    proposal.Proposal

@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
 
-// unescape reads the escapes that both languages share; others stay as they are.
+// unescape decodes the escapes that both languages share; others stay unchanged.
 func unescape(text string) string {
 	if !strings.Contains(text, `\`) {
 		return text
@@ -31,7 +31,8 @@ func unescape(text string) string {
 	return plain.String()
 }
 
-// escape reads what follows a backslash, and how much of it belongs to it.
+// escape decodes the text after a backslash and returns how much of it belongs to the
+// escape.
 func escape(text string) (string, int) {
 	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}
 	if n := digits[text[0]]; n > 0 && len(text) > n {
@@ -54,7 +55,7 @@ func escape(text string) (string, int) {
 	return `\` + text[:width], width
 }
 
-// remoteURL reports whether text is a URL of another machine.
+// remoteURL reports whether text is a URL of a host other than the sandbox itself.
 func remoteURL(text string) bool {
 	scheme, _, found := strings.Cut(text, "://")
 	if !found || !strings.Contains(" http https ws wss ftp tcp ssh redis ", " "+strings.ToLower(scheme)+" ") {
@@ -64,7 +65,7 @@ func remoteURL(text string) bool {
 	return err != nil || u.Hostname() != "" && remote(u.Hostname())
 }
 
-// remote reports whether host is another machine than the sandbox itself.
+// remote reports whether host is a machine other than the sandbox itself.
 func remote(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return !a.Unmap().IsLoopback() && !a.IsUnspecified()
@@ -77,7 +78,7 @@ func remote(host string) bool {
 	return strings.Contains(host, ".") && !strings.ContainsAny(host, " /{}%")
 }
 
-// added is the value of a + b, of two strings that are constant.
+// added returns the value of a + b, if both are constant strings.
 func added(n grammar.Node, depth int, constant func(grammar.Node, int) (string, bool)) (string, bool) {
 	if n.In("operator").Text() != "+" {
 		return "", false

@@ -10,12 +10,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
 
-// A pythonReader reads Python. It knows names, not values: what a name was bound to
-// anywhere in the snippet, it is everywhere.
+// A pythonReader reads Python. It tracks names, not values: a name bound anywhere in
+// the snippet counts as bound everywhere.
 type pythonReader struct {
 	*reader
-	stars  []string     // modules of which every name was imported
-	passed map[int]bool // nodes that something around them has judged
+	stars  []string     // modules from which every name was imported
+	passed map[int]bool // nodes that were judged as part of an enclosing node
 }
 
 func (r *pythonReader) read(tree *grammar.Tree) {
@@ -34,7 +34,7 @@ func (r *pythonReader) read(tree *grammar.Tree) {
 	}
 }
 
-// bind notes what n gives a name to.
+// bind records the names that n binds.
 func (r *pythonReader) bind(n grammar.Node) {
 	switch n.Kind() {
 	case "import_statement", "future_import_statement":
@@ -93,7 +93,7 @@ func (r *pythonReader) bindFrom(n grammar.Node) {
 
 func unspaced(name string) string { return strings.Join(strings.Fields(name), "") }
 
-// bindName notes an alias; other values have no path, and keep what was known.
+// bindName records an alias; other values have no path, and keep what was known.
 func (r *pythonReader) bindName(left, right grammar.Node) {
 	if left.Kind() == "pattern_list" || left.Kind() == "tuple_pattern" {
 		var targets []grammar.Node
@@ -122,14 +122,14 @@ func (r *pythonReader) bindName(left, right grammar.Node) {
 	}
 }
 
-// meant reports whether path leads to something that we know.
+// meant reports whether path leads to something known.
 func (r *pythonReader) meant(path string) bool {
 	first, _, _ := strings.Cut(path, ".")
 	first = strings.TrimRight(first, "()[]")
 	return path != "" && path[0] != '?' && path[0] != '=' && (libraries["python"].modules[first] || libraries["python"].can[first] != nil || r.imports[first] || internals[first] || decoders.MatchString(path))
 }
 
-// module notes an import of module at n.
+// module records an import of module at n.
 func (r *pythonReader) module(module string, n grammar.Node) {
 	first, _, _ := strings.Cut(module, ".")
 	r.imported(module)
@@ -139,7 +139,7 @@ func (r *pythonReader) module(module string, n grammar.Node) {
 	r.use(module, n)
 }
 
-// use notes what path can do.
+// use records what path can do.
 func (r *pythonReader) use(path string, n grammar.Node) {
 	can := libraries["python"].of(path)
 	r.able(can...)
@@ -162,22 +162,22 @@ var importers = map[string]bool{
 	"imp.load_module": true, "imp.load_source": true, "pkgutil.resolve_name": true, "pydoc.locate": true,
 }
 
-// internals are names through which every other object of the interpreter is reached.
+// internals are names that give access to every other object of the interpreter.
 var internals = map[string]bool{
 	"__globals__": true, "__builtins__": true, "f_globals": true, "f_builtins": true, "f_locals": true, "func_globals": true, "gi_frame": true, "cr_frame": true, "ag_frame": true,
 	"tb_frame": true, "f_back": true, "__loader__": true, "__getattribute__": true, "__closure__": true, "co_code": true,
 }
 
-// climbs are the steps from a plain value to all classes.
+// climbs are the attributes that lead from a plain value to all classes.
 var climbs = map[string]bool{"__class__": true, "__base__": true, "__bases__": true, "__mro__": true, "mro()": true, "__subclasses__": true}
 
-// decoders turn text into other text that no reader sees.
+// decoders turn text into other text that this reader does not see.
 var decoders = regexp.MustCompile(`^(base64\.|binascii\.|zlib\.decompress|gzip\.decompress|bz2\.decompress|lzma\.decompress|codecs\.(decode|getdecoder|lookup)|marshal\.loads?|bytes\.fromhex|bytearray\.fromhex|chr$|chr\(|bytes\(|bytes$|bytearray|struct\.pack|urllib\.parse\.unquote|html\.unescape|quopri\.|cryptography|Crypto)|\.decode\(`)
 
-// fetchers bring text from elsewhere.
+// fetchers fetch text from elsewhere.
 var fetchers = regexp.MustCompile(`^(urllib\.request\.|requests\.|httpx\.|http\.client\.|urllib3\.|aiohttp\.|socket\.|os\.popen|subprocess\.|os\.environ|os\.getenv)`)
 
-// judge finds what n does.
+// judge finds what n can do.
 func (r *pythonReader) judge(n grammar.Node) {
 	switch n.Kind() {
 	case "call":
@@ -194,11 +194,11 @@ func (r *pythonReader) judge(n grammar.Node) {
 	}
 }
 
-// judgeName judges a bare name, which may be one of the built-in functions.
+// judgeName judges a bare name, which may be a built-in function.
 func (r *pythonReader) judgeName(n grammar.Node) {
 	name := n.Text()
 	if r.passed[n.ID()] || n.Field() == "attribute" || n.Field() == "name" {
-		return // part of a path, or the name of something new
+		return // part of a path, or the name of a new binding
 	}
 	path := r.path(n, 0)
 	if runners[path] {
@@ -224,7 +224,8 @@ func (r *pythonReader) judgeAttribute(n grammar.Node, name string) {
 
 var pathMethods = map[string]bool{"write_text": true, "write_bytes": true, "unlink": true, "touch": true, "mkdir": true, "rmdir": true, "symlink_to": true, "hardlink_to": true, "chmod": true}
 
-// climbed reports whether n is a class that was reached from a value, or object itself.
+// climbed reports whether n is a class that was reached from a value, or object
+// itself.
 func (r *pythonReader) climbed(n grammar.Node) bool {
 	path := r.path(n, 0)
 	if path == "object" || path == "type" || path == "builtins.object" || strings.HasPrefix(path, "type(") {
@@ -238,7 +239,7 @@ func (r *pythonReader) climbed(n grammar.Node) bool {
 	return false
 }
 
-// judgeSubscript follows names that are looked up in a module's own table.
+// judgeSubscript follows names that are looked up in a module's dictionary.
 func (r *pythonReader) judgeSubscript(n grammar.Node) {
 	table := r.path(n.In("value"), 0)
 	if !tables[table] && !strings.HasSuffix(table, ".__dict__") {
@@ -257,10 +258,10 @@ func (r *pythonReader) judgeSubscript(n grammar.Node) {
 	r.use(path, n)
 }
 
-// tables hold names: subscripting one is naming.
+// tables map names to objects: a subscript of one is a use of that name.
 var tables = map[string]bool{"__builtins__": true, "builtins.__dict__": true, "globals()": true, "locals()": true, "vars()": true, "vars(builtins)": true, "sys.modules": true, "__builtins__.__dict__": true}
 
-// hosts finds addresses of other machines.
+// hosts finds addresses of remote hosts.
 func (r *pythonReader) hosts(tree *grammar.Tree) {
 	for n := range tree.All() {
 		switch n.Kind() {

@@ -9,7 +9,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
 
-// judgeCall judges the calls that make a name or code of their arguments.
+// judgeCall judges the calls that turn their arguments into a name or code.
 func (r *pythonReader) judgeCall(n grammar.Node) {
 	function, args := n.In("function"), arguments(n)
 	path := r.path(function, 0)
@@ -31,7 +31,7 @@ func (r *pythonReader) judgeCall(n grammar.Node) {
 	}
 }
 
-// pass says that the names in n have been judged.
+// pass marks the names in n as judged.
 func (r *pythonReader) pass(n grammar.Node) {
 	for inner := range n.Within() {
 		r.passed[inner.ID()] = true
@@ -48,13 +48,13 @@ func arguments(n grammar.Node) []grammar.Node {
 	return args
 }
 
-// run judges what is run as code: a string that stands here is read itself.
+// run judges a node that is run as code: a string literal is itself read as code.
 func (r *pythonReader) run(n grammar.Node, args []grammar.Node) {
 	if len(args) == 0 {
 		return
 	}
 	if inner := args[0]; inner.Kind() == "call" && runners[r.path(inner.In("function"), 0)] {
-		return // exec(compile(…)): the inner call is judged by itself
+		return // exec(compile(…)): the inner call is judged separately
 	}
 	if text, ok := r.constant(args[0], 0); ok {
 		if r.built(args[0]) {
@@ -66,7 +66,7 @@ func (r *pythonReader) run(n grammar.Node, args []grammar.Node) {
 	r.findAt(r.sourceOf(args[0]), n)
 }
 
-// sourceOf says where code that is no constant comes from.
+// sourceOf returns where code that is not a constant comes from.
 func (r *pythonReader) sourceOf(n grammar.Node) string {
 	code := "dynamic-code"
 	for inner := range n.Within() {
@@ -84,7 +84,8 @@ func (r *pythonReader) sourceOf(n grammar.Node) string {
 	return code
 }
 
-// plainDecode is bytes to text and no more: subprocess output, a file's bytes.
+// plainDecode matches a plain conversion of bytes to text: subprocess output, a
+// file's bytes.
 func plainDecode(path string) bool { return strings.HasSuffix(path, ".read().decode()") }
 
 func (r *pythonReader) importCall(n grammar.Node, args []grammar.Node) {

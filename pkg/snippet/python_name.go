@@ -8,8 +8,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
 
-// path names what n is: "os.path.join", "open()", "?" where it is not known. A path
-// that begins with "=" is a constant string.
+// path returns the path of n: "os.path.join", "open()", "?" if it is not known. A
+// path that begins with "=" is a constant string.
 func (r *pythonReader) path(n grammar.Node, depth int) string {
 	if depth > maxFollow {
 		return "?"
@@ -104,7 +104,8 @@ func (r *pythonReader) pathOfSubscript(n grammar.Node, depth int) string {
 	return table + "[]"
 }
 
-// constant is the value of a string that is written out, or put together of such.
+// constant returns the value of a string that is a literal or assembled from
+// literals.
 func (r *pythonReader) constant(n grammar.Node, depth int) (string, bool) {
 	if depth > maxFollow {
 		return "", false

@@ -10,8 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
 
-// A scriptReader reads JavaScript and TypeScript. As a pythonReader it knows names,
-// not values.
+// A scriptReader reads JavaScript and TypeScript. Like a pythonReader it tracks
+// names, not values.
 type scriptReader struct {
 	*reader
 	passed map[int]bool
@@ -38,7 +38,7 @@ func (r *scriptReader) read(tree *grammar.Tree) {
 
 var address = regexp.MustCompile(`^[0-9.]+$|^[a-z0-9.-]+\.[a-z]{2,}$`)
 
-// bind notes what n gives a name to.
+// bind records the names that n binds.
 func (r *scriptReader) bind(n grammar.Node) {
 	switch n.Kind() {
 	case "import_statement", "export_statement":
@@ -77,7 +77,8 @@ func (r *scriptReader) bindImport(n grammar.Node, module string) {
 	}
 }
 
-// plainModule is the module's name without what only says that it is Node's own.
+// plainModule returns the module's name without the prefix that marks Node's own
+// modules.
 func plainModule(name string) string { return strings.TrimPrefix(name, "node:") }
 
 func (r *scriptReader) bindPattern(left, right grammar.Node) {
@@ -119,10 +120,10 @@ func (r *scriptReader) meant(path string) bool {
 	return path != "" && path[0] != '?' && path[0] != '=' && (known.modules[first] || known.can[first] != nil || r.imports[first] || scriptRoots[first] || scriptDecoders.MatchString(path))
 }
 
-// scriptRoots are objects from which everything is reached.
+// scriptRoots are objects that give access to everything.
 var scriptRoots = map[string]bool{"globalThis": true, "global": true, "window": true, "self": true, "process": true, "module": true, "require": true, "Reflect": true, "eval": true, "Function": true}
 
-// module notes an import at n.
+// module records an import at n.
 func (r *scriptReader) module(name string, n grammar.Node) {
 	r.imported(name)
 	plain := plainModule(name)
@@ -150,7 +151,7 @@ func (r *scriptReader) use(path string, n grammar.Node) {
 	}
 }
 
-// scriptInternals are ways past require and past the snippet's own scope.
+// scriptInternals are ways around require and out of the snippet's own scope.
 var scriptInternals = regexp.MustCompile(`^process\.(binding|_linkedBinding|dlopen|mainModule|_debugProcess|_rawDebug)|^module\.(_load|constructor|Module\._load)|^module\(\)\._load|^require\.main\.(require|constructor)|\.constructor\.constructor|\.constructor\._load|\.__proto__\.constructor|arguments\.callee\.caller|prepareStackTrace`)
 
 // scriptRunners take text and run it.
@@ -165,7 +166,7 @@ var scriptDecoders = regexp.MustCompile(`^(atob|unescape|decodeURI|decodeURIComp
 
 var scriptFetchers = regexp.MustCompile(`^(fetch|https?\.(get|request)|axios|got|undici|node-fetch|request|net\.|child_process\.|process\.env)`)
 
-// judge finds what n does.
+// judge finds what n can do.
 func (r *scriptReader) judge(n grammar.Node) {
 	switch n.Kind() {
 	case "call_expression", "new_expression":
@@ -200,7 +201,7 @@ func (r *scriptReader) judgeName(n grammar.Node) {
 	r.use(path, n)
 }
 
-// judgeSubscript judges names that are looked up in the great objects.
+// judgeSubscript judges names that are looked up in the root objects.
 func (r *scriptReader) judgeSubscript(n grammar.Node) {
 	object := r.path(n.In("object"), 0)
 	name, ok := r.constant(n.In("index"), 0)

@@ -16,7 +16,7 @@ func callee(n grammar.Node) grammar.Node {
 	return n.In("function")
 }
 
-// judgeCall judges the calls that make a module or code of their arguments.
+// judgeCall judges the calls that turn their arguments into a module or code.
 func (r *scriptReader) judgeCall(n grammar.Node) {
 	function, args := callee(n), arguments(n)
 	path := r.path(function, 0)
@@ -36,7 +36,8 @@ func (r *scriptReader) judgeCall(n grammar.Node) {
 	}
 }
 
-// byConstructor judges x.constructor("code"): of a function it is Function.
+// byConstructor judges x.constructor("code"): if x is a function, the constructor is
+// Function.
 func (r *scriptReader) byConstructor(n, function grammar.Node, args []grammar.Node) {
 	_, ok := r.constant(args[len(args)-1], 0)
 	inner := function.In("object").Kind()
@@ -70,7 +71,7 @@ func (r *scriptReader) run(n grammar.Node, path string, args []grammar.Node) {
 	r.findAt(r.sourceOf(code), n)
 }
 
-// sourceOf says where code that is no constant comes from.
+// sourceOf returns where code that is not a constant comes from.
 func (r *scriptReader) sourceOf(n grammar.Node) string {
 	code := "dynamic-code"
 	for inner := range n.Within() {
@@ -90,7 +91,8 @@ func (r *scriptReader) sourceOf(n grammar.Node) string {
 	return code
 }
 
-// hides reports whether n decodes or puts a name together out of its reader's sight.
+// hides reports whether n decodes or assembles a name so that the reader cannot see
+// it.
 func (r *scriptReader) hides(n grammar.Node) bool { return r.sourceOf(n) == "decoded-code" }
 
 func (r *scriptReader) importCall(n grammar.Node, path string, args []grammar.Node) {

@@ -8,8 +8,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
 
-// path names what n is: "fs.promises.readFile", "require('x')()" as "x()", "?" where it
-// is not known. A path that begins with "=" is a constant string.
+// path returns the path of n: "fs.promises.readFile", "require('x')()" as "x()", "?"
+// if it is not known. A path that begins with "=" is a constant string.
 func (r *scriptReader) path(n grammar.Node, depth int) string {
 	if depth > maxFollow {
 		return "?"
@@ -63,7 +63,8 @@ func short(path string) string {
 	return path
 }
 
-// joinScript leaves out what leads back to where it came from.
+// joinScript appends name to path, except for names that lead back to the same
+// object.
 func joinScript(path, name string) string {
 	switch {
 	case strings.HasPrefix(path, "="):
@@ -104,7 +105,8 @@ func (r *scriptReader) pathOfCall(n grammar.Node, depth int) string {
 	return short(function + "()")
 }
 
-// constant is the value of a string that is written out, or put together of such.
+// constant returns the value of a string that is a literal or assembled from
+// literals.
 func (r *scriptReader) constant(n grammar.Node, depth int) (string, bool) {
 	if depth > maxFollow {
 		return "", false

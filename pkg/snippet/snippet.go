@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snippet reads the Python, JavaScript and TypeScript that a Proposal carries
-// in its text, and says what it imports, what it can do and where it hides what it
-// does.
+// Package snippet reads the Python, JavaScript and TypeScript in a Proposal's text.
+// It reports what the code imports, what it can do and where it hides what it does.
 //
-// It promises to end, in bounded memory, whatever the text is; to say so when it has
-// not understood all of the text; and to say the same of the same text every time. It
-// runs nothing of it and reads no file.
+// It promises to end, in bounded memory, for any text; to report if it has not
+// understood all of the text; and to return the same result for the same text. It
+// runs none of the text and reads no file.
 //
-// It is advice, never the boundary. A name that is put together at run time, data that
-// is unpickled, a file that the snippet writes and then runs, a module of the
-// workspace: none of these can be seen through from outside. The sandbox holds what a
-// snippet does; this says early, and to people, what it looks like.
+// The result is advice, never the security boundary. Static reading cannot see
+// through a name assembled at run time, unpickled data, a file that the snippet
+// writes and then runs, or a module of the workspace. The sandbox confines what a
+// snippet does; this package shows people early what it looks like.
 //
-// Modules are known by a list of the language's own library. Every other module is
-// project-code: whatever the repository's tests may do, it may do too.
+// Modules are known from a list of the language's own library. Every other module is
+// project-code: it can do whatever the repository's tests can do.
 //
-// Shell text in a here-document is no snippet: pkg/parse reads it as commands.
+// Shell text in a here-document is not a snippet: pkg/parse reads it as commands.
 package snippet
 
 import (
@@ -37,15 +36,15 @@ import (
 // MaxSize is the longest text that is read.
 const MaxSize = grammar.MaxText
 
-// The bounds of what is found and followed.
+// Limits on what is found and followed.
 const (
 	maxFindings = 100
 	maxImports  = 200
 	maxName     = 120
 	maxNested   = 3   // code in strings in code
-	maxInner    = 64  // strings with code in one snippet
+	maxInner    = 64  // strings containing code in one snippet
 	maxFollow   = 40  // names within names
-	maxConstant = 400 // bytes of a string that is put together
+	maxConstant = 400 // bytes of an assembled string
 )
 
 // Analyze reads text as language: "python", "javascript" or "typescript". It never
@@ -54,7 +53,8 @@ func Analyze(language, text string) proposal.Snippet {
 	return analyze(language, text, 0, new(int))
 }
 
-// analyze is given how many strings with code were read before.
+// analyze is Analyze, with the number of strings containing code that were already
+// read.
 func analyze(language, text string, depth int, inner *int) (s proposal.Snippet) {
 	r := newReader(language, text, depth)
 	r.inner = inner
@@ -91,8 +91,7 @@ func codeOf(err error) string {
 	return "unreadable"
 }
 
-// messages say what each finding means. Their words are ours alone: nothing of the
-// snippet is quoted.
+// messages describe each finding. They are fixed texts and never quote the snippet.
 var messages = map[string]string{
 	"too-large":        "the snippet is longer or deeper than what is read",
 	"too-long":         "reading the snippet takes too long",
@@ -115,20 +114,20 @@ var messages = map[string]string{
 	"remote-host":           "names a host outside the sandbox",
 }
 
-// A reader collects what is found in one text.
+// A reader collects the findings in one text.
 type reader struct {
 	language string
 	text     string
 	depth    int
-	inner    *int // strings with code that were read, all depths together
+	inner    *int // strings containing code that were read, at all depths
 	complete bool
 	imports  map[string]bool
 	can      map[string]bool
 	findings []proposal.SnippetFinding
 	seen     map[proposal.SnippetFinding]bool
-	names    map[string]string // a name of the snippet's own, and the path that it stands for
-	put      map[string]bool   // names of strings that are put together
-	lines    []int             // where each line begins
+	names    map[string]string // the snippet's own names, and the paths that they refer to
+	put      map[string]bool   // names of assembled strings
+	lines    []int             // start of each line
 }
 
 func newReader(language, text string, depth int) *reader {
@@ -166,7 +165,7 @@ func (r *reader) find(code string, start, end int) {
 	}
 }
 
-// doubt is a finding that means that others may be missing.
+// doubt adds a finding which means that others may be missing.
 func (r *reader) doubt(code string, start, end int) {
 	r.complete = false
 	r.find(code, start, end)
@@ -193,7 +192,7 @@ func (r *reader) able(words ...string) {
 	}
 }
 
-// imported notes a module, as far as its name is fit to be listed.
+// imported records a module, if its name is fit to be listed.
 func (r *reader) imported(module string) {
 	if len(module) > maxName || strings.ContainsFunc(module, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		r.able(proposal.CanProjectCode)
@@ -206,10 +205,10 @@ func (r *reader) imported(module string) {
 	}
 }
 
-// cookie is PEP 263's declaration of a file's encoding.
+// cookie matches PEP 263's declaration of a file's encoding.
 var cookie = regexp.MustCompile(`^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
 
-// checkText looks at the bytes. It reports whether a parser may read them.
+// checkText checks the bytes. It reports whether a parser may read them.
 func (r *reader) checkText() bool {
 	if !grammar.Knows(r.language) {
 		r.doubt("unknown-language", 0, 0)
@@ -249,8 +248,9 @@ func (r *reader) checkCookie() {
 	}
 }
 
-// hidden reports characters that no snippet needs and that show another text than
-// what is read. The zero-width joiners of emoji are not among them.
+// hidden reports characters that no snippet needs and that make the displayed text
+// differ from the text that is read. The zero-width joiners of emoji are not among
+// them.
 func hidden(c rune) bool {
 	switch {
 	case c == '\n' || c == '\t' || c == '\r' || c == '\f':
@@ -261,7 +261,7 @@ func hidden(c rune) bool {
 	return c >= 0xe0000 && c <= 0xe007f || unicode.Is(unicode.Co, c)
 }
 
-// checkTree looks for what the grammar does not know, and for names in disguise.
+// checkTree looks for text that the grammar does not know, and for disguised names.
 func (r *reader) checkTree(tree *grammar.Tree) {
 	wrong := 0
 	for n := range tree.All() {
@@ -279,8 +279,8 @@ func (r *reader) checkTree(tree *grammar.Tree) {
 	}
 }
 
-// disguised reports whether the interpreter reads name otherwise: Python folds names
-// to NFKC, JavaScript has escapes in them.
+// disguised reports whether the interpreter reads name differently: Python normalizes
+// names to NFKC, JavaScript decodes escapes in them.
 func (r *reader) disguised(name string) bool {
 	if r.language == "python" {
 		return !norm.NFKC.IsNormalString(name)
@@ -288,7 +288,7 @@ func (r *reader) disguised(name string) bool {
 	return strings.Contains(name, `\u`)
 }
 
-// nested reads code that stands in a string of the snippet, at n.
+// nested reads code in a string of the snippet, at n.
 func (r *reader) nested(language, text string, n grammar.Node) {
 	if r.depth+1 >= maxNested {
 		r.findAt("dynamic-code", n)
@@ -301,7 +301,7 @@ func (r *reader) nested(language, text string, n grammar.Node) {
 	inner := analyze(language, text, r.depth+1, r.inner)
 	start, end := n.Span()
 	for _, f := range inner.Findings {
-		if f.Code != "not-understood" { // then it is a SyntaxError there too
+		if f.Code != "not-understood" { // then it is a SyntaxError for the interpreter too
 			r.find(f.Code, start, end)
 		}
 	}

@@ -72,7 +72,7 @@ func TestFindingsHaveTheirPlace(t *testing.T) {
 	}
 }
 
-// TestDoubts shows that what is not read is said not to be.
+// TestDoubts checks that text that was not read is reported as such.
 func TestDoubts(t *testing.T) {
 	for want, c := range map[string][2]string{
 		"too-large":        {"python", strings.Repeat("a", MaxSize+1)},
@@ -93,7 +93,7 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// TestDeepNames puts expressions whose names grow: the walk stays short.
+// TestDeepNames analyzes expressions whose names grow: the walk must stay short.
 func TestDeepNames(t *testing.T) {
 	for _, text := range sample.Of(t, []string{
 		strings.Repeat("exec('", 500), "import os\nos" + strings.Repeat(".a", 20000), "exec(" + strings.Repeat("'a'+", 10000) + "'a')",
@@ -104,7 +104,8 @@ func TestDeepNames(t *testing.T) {
 	}
 }
 
-// Code in strings is read often enough for people, and never so often that it takes long.
+// Code in strings must be read often enough to be useful, but never so often that it
+// takes long.
 func TestManyStringsWithCode(t *testing.T) {
 	clock := cputime.Start()
 	for _, text := range []string{strings.Repeat("exec('import os')\n", 3000), strings.Repeat("exec('exec(\"import os\")')\n", 2000)} {
@@ -132,8 +133,8 @@ func TestEveryFindingHasAMessage(t *testing.T) {
 	}
 }
 
-// FuzzAnalyze puts any text: there is an answer, the same each time, with places in the
-// text and words that are fit to be listed.
+// FuzzAnalyze analyzes any text: the result must be the same each time, with
+// positions inside the text and words that are fit to be listed.
 func FuzzAnalyze(f *testing.F) {
 	for _, list := range []string{"hostile.txt", "ordinary.txt"} {
 		for _, c := range sample.Of(f, samples(f, list), 1, 10) {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// words.txt is what is known of the languages' own libraries.
+// words.txt lists the languages' own libraries and what they can do.
 //
 //go:embed words.txt
 var wordsText string
 
 // A library is a language's own modules, and what its modules, functions and names
-// can do, by their paths.
+// can do, keyed by path.
 type library struct {
 	modules map[string]bool
 	can     map[string][]string
@@ -47,7 +47,7 @@ func readWords(text string) map[string]*library {
 	return all
 }
 
-// of is what path can do: what is said of it, or of what it is part of.
+// of returns what path can do: its own entry, or that of what it is part of.
 func (l *library) of(path string) []string {
 	for path != "" {
 		if can, ok := l.can[path]; ok {

@@ -4,9 +4,9 @@
 
 // Package cputime measures work by the processor time that it uses.
 //
-// A limit in wall-clock time also counts what other processes use, so that a busy
-// machine would end work that no text made slow. Memory that the work takes and the
-// garbage collector's help on the same thread are counted, waiting is not.
+// A limit in wall-clock time also counts the time of other processes, so a busy
+// machine would stop work whose input did not make it slow. Memory that the work takes
+// and the garbage collector's help on the same thread are counted; waiting is not.
 package cputime
 
 import (
@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Clock measures the calling goroutine from Start to Stop. The goroutine keeps its
-// thread meanwhile; both and Used must be called by it.
+// A Clock measures the calling goroutine from Start to Stop. The goroutine stays on its
+// thread during that time, and must call Used and Stop itself.
 type Clock struct{ began time.Duration }
 
 // Start begins a measurement.
@@ -27,16 +27,16 @@ func Start() Clock {
 	return Clock{read(unix.CLOCK_THREAD_CPUTIME_ID)}
 }
 
-// Used is the processor time since Start.
+// Used returns the processor time since Start.
 func (c Clock) Used() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) - c.began }
 
-// Stop ends the measurement and returns what was used.
+// Stop ends the measurement and returns the processor time used.
 func (c Clock) Stop() time.Duration {
 	defer runtime.UnlockOSThread()
 	return c.Used()
 }
 
-// Within calls work, and ends its context when work has used limit. What work leaves to
+// Within calls work, and cancels its context when work has used limit. The work of
 // other goroutines is not counted.
 func Within(ctx context.Context, limit time.Duration, work func(context.Context)) {
 	clock := Start()
@@ -51,7 +51,7 @@ func Within(ctx context.Context, limit time.Duration, work func(context.Context)
 	}()
 	work(ctx)
 	cancel()
-	<-watched // the thread's clock is not read when the thread may be gone
+	<-watched // the thread's clock must not be read once the thread may be gone
 }
 
 // watch returns when clock has reached end, or ctx has ended.
@@ -64,12 +64,12 @@ func watch(ctx context.Context, clock int32, end time.Duration) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(left, time.Millisecond)): // no thread is faster than the wall clock
+		case <-time.After(max(left, time.Millisecond)): // never faster than the wall clock
 		}
 	}
 }
 
-// ofThread is the number of another thread's clock, as pthread_getcpuclockid(3) has it.
+// ofThread returns the ID of another thread's clock, as pthread_getcpuclockid(3) does.
 func ofThread(thread int) int32 {
 	const perThread, scheduled = 4, 2
 	return int32(^thread<<3 | perThread | scheduled)

@@ -24,7 +24,7 @@ func TestWithinEndsWork(t *testing.T) {
 	}
 }
 
-// What waits, and what other threads do meanwhile, uses none of the time.
+// Waiting, and the work of other threads, uses none of the time.
 func TestWithinCountsNoWaiting(t *testing.T) {
 	busy, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package elf reads from a program's file what kind of program it is: by its ELF
-// headers, as gVisor's loader reads them, and its dynamic section.
+// Package elf determines what kind of program a file is from its ELF headers, as
+// gVisor's loader reads them, and its dynamic section.
 //
-// A file may be an attacker's. Reading allocates at most a few KiB, follows no loop,
-// and never fails: what cannot be read is left out. The headers decide what the kernel
-// does with the file, so Type and Interpreter are facts; the dynamic section is for the
-// dynamic loader alone, and an attacker who makes a file may write into it what he
-// likes.
+// A file may come from an attacker. Reading allocates at most a few KiB, has no unbounded
+// loop, and never fails: what cannot be read is omitted. The headers decide what the
+// kernel does with the file, so Type and Interpreter are facts. Only the dynamic loader
+// uses the dynamic section, so an attacker who creates a file may write anything into it.
 package elf
 
 import (
@@ -17,44 +16,44 @@ import (
 	"io"
 )
 
-// Facts are of one file. The zero Facts are those of a file that gVisor does not start
-// as an ELF program.
+// Facts describe one file. The zero Facts describe a file that gVisor does not start as
+// an ELF program.
 type Facts struct {
 	Type Type
 	// Interpreter is the path of the dynamic loader that the kernel loads with the
-	// program and starts first, cut to MaxText; "" for a program that starts itself.
+	// program and starts first, cut to MaxText; "" for a program without one.
 	Interpreter string
-	// Soname is the name that a library has for programs that need it.
+	// Soname is the name by which programs refer to a library.
 	Soname string
-	// Loader says that the file is a library that starts by itself, as a dynamic loader
-	// is: ET_DYN without an interpreter, and with a soname, symbol versions or names of
-	// symbols. Programs that are linked statically have none of them, or say that they
-	// are programs (DF_1_PIE).
+	// Loader reports that the file is a library that can be started directly, as a
+	// dynamic loader can: ET_DYN without an interpreter, and with a soname, symbol
+	// versions or symbol names. Statically linked programs have none of them, or are
+	// marked as programs (DF_1_PIE).
 	Loader bool
 }
 
-// A Type is an ELF file's.
+// A Type is the type of an ELF file.
 type Type uint8
 
 // The types.
 const (
 	None Type = iota // not a 64-bit little-endian ELF program
-	Exec             // ET_EXEC: loaded where it says
-	Dyn              // ET_DYN: loaded anywhere; most programs, and all libraries
+	Exec             // ET_EXEC: loaded at its own address
+	Dyn              // ET_DYN: loaded at any address; most programs, and all libraries
 	Types
 )
 
 // MaxText bounds Interpreter and Soname.
 const MaxText = 127
 
-// Unreadable is the Interpreter of a file that asks for one without a name; gVisor
-// starts none.
+// Unreadable is the Interpreter of a file whose interpreter has no readable name;
+// gVisor does not start such a file.
 const Unreadable = "?"
 
 const (
 	headerSize = 64
 	progSize   = 56
-	maxProgs   = 4096 / progSize // as many as gVisor loads
+	maxProgs   = 4096 / progSize // the maximum that gVisor loads
 	dynSize    = 16
 	maxDyns    = 512
 
@@ -91,7 +90,7 @@ func Read(r io.ReaderAt) Facts {
 		return Facts{}
 	}
 	for _, p := range progs {
-		if p.kind == ptInterp { // the kernel takes the last one
+		if p.kind == ptInterp { // the kernel uses the last one
 			f.Interpreter = cmp.Or(text(r, p.off, p.filesz), Unreadable)
 		}
 	}
@@ -118,7 +117,7 @@ func readProgs(r io.ReaderAt, header []byte) ([]prog, bool) {
 	return progs, true
 }
 
-// dynamic returns the soname, and whether the dynamic section is a library's.
+// dynamic returns the soname, and whether the dynamic section is that of a library.
 func dynamic(r io.ReaderAt, progs []prog) (soname string, library bool) {
 	var strtab, name uint64
 	symbols, program := false, false
@@ -140,7 +139,7 @@ func dynamic(r io.ReaderAt, progs []prog) (soname string, library bool) {
 			case dtVerdef:
 				library = true
 			case dtStrsz:
-				symbols = value > 1 // a table with no name in it has one byte
+				symbols = value > 1 // a table without names has one byte
 			case dtFlags1:
 				program = value&df1Pie != 0
 			}
@@ -152,7 +151,7 @@ func dynamic(r io.ReaderAt, progs []prog) (soname string, library bool) {
 	return soname, library || symbols && !program
 }
 
-// offset is where the byte that is loaded at addr lies in the file.
+// offset returns the file offset of the byte that is loaded at addr.
 func offset(progs []prog, addr uint64) (uint64, bool) {
 	for _, p := range progs {
 		if p.kind == ptLoad && addr >= p.vaddr && addr-p.vaddr < p.filesz {
@@ -162,13 +161,13 @@ func offset(progs []prog, addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// text returns the string at off, which ends with a zero byte or after size bytes.
+// text returns the string at off, which ends at a zero byte or after size bytes.
 func text(r io.ReaderAt, off, size uint64) string {
 	b, _, _ := bytes.Cut(some(r, off, min(size, MaxText)), []byte{0})
 	return string(b)
 }
 
-// read returns size bytes at off, or nil when the file does not have as many.
+// read returns size bytes at off, or nil if the file has fewer.
 func read(r io.ReaderAt, off uint64, size int) []byte {
 	if b := some(r, off, uint64(size)); len(b) == size {
 		return b

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// loaderOf is the host's dynamic loader, by what a program of the host asks for.
+// loaderOf returns the host's dynamic loader, taken from the interpreter of a
+// program on the host.
 func loaderOf(t testing.TB) []byte {
 	t.Helper()
 	f, err := os.Open("/bin/bash")
@@ -45,7 +46,7 @@ func TestLoader(t *testing.T) {
 	}
 }
 
-// TestPrograms compares with the standard library's reading of the host's programs.
+// TestPrograms compares with the standard library's result for the host's programs.
 func TestPrograms(t *testing.T) {
 	paths, err := filepath.Glob("/usr/bin/[a-g]*")
 	if err != nil {
@@ -88,7 +89,7 @@ func compare(t *testing.T, path string, f *debug.File) {
 	}
 }
 
-// made is a file with these program headers, each with what lies at its offset.
+// made returns a file with these program headers and the contents at their offsets.
 func made(kind uint16, progs ...prog) []byte {
 	b := make([]byte, headerSize+len(progs)*progSize)
 	copy(b, "\x7fELF\x02\x01\x01")
@@ -160,7 +161,7 @@ func TestMade(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that no file makes Read panic or return more than it may.
+// FuzzRead checks that no file makes Read panic or return more than its limits.
 func FuzzRead(f *testing.F) {
 	f.Add(loaderOf(f)[:4096])
 	f.Add(append(made(3, prog{kind: ptLoad, filesz: 1 << 20}, prog{kind: ptDynamic, off: headerSize + 2*progSize, filesz: 64}), dyns(dtStrtab, 1, dtSoname, 2, 0, 0)...))

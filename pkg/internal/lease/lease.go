@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lease makes directories in a place where other processes make and clean up
-// theirs at the same time, such as /tmp or /run.
+// Package lease creates directories in a place where other processes create and clean up
+// their directories at the same time, such as /tmp or /run.
 //
 // A leased directory belongs to the process that holds the lock on it. The kernel
 // releases the lock when that process ends, however it ends. An unlocked directory is
@@ -20,10 +20,10 @@
 //
 // # Why
 //
-// A directory cannot be made and locked in one step. Between the two it looks abandoned,
-// and a Sweep may remove it. Locking the parent first would prevent that, but any user
-// can lock /tmp. So Make checks after locking that the directory is still there, and
-// makes another one if it is not. A process sweeps once, so that ends.
+// A directory cannot be created and locked in one step. Between the two it looks
+// abandoned, and a Sweep may remove it. Locking the parent first would prevent that, but
+// any user can lock /tmp. So Make checks after locking that the directory is still there,
+// and creates another one if it is not. A process sweeps only once, so the retries end.
 package lease
 
 import (
@@ -40,20 +40,20 @@ import (
 // ErrHeld means that another process holds the lock.
 var ErrHeld = errors.New("another process holds the lock on the directory")
 
-// attempts is more than the processes that can be sweeping at once.
+// attempts is more than the number of processes that can be sweeping at once.
 const attempts = 1000
 
-// A Dir is a directory that this process holds the lock on, until it is closed or no
+// A Dir is a directory whose lock this process holds, until the Dir is closed or no
 // longer reachable.
 type Dir struct {
 	Path string // absolute and without symbolic links if Make made it
 
 	lock *os.File
-	own  *os.Root // the locked directory, whatever its name is
+	own  *os.Root // the locked directory, even if it was renamed
 }
 
-// Make makes a directory in parent that only this user may enter. Its name is prefix and
-// something random.
+// Make creates a directory in parent that only this user may enter. Its name is prefix
+// followed by a random suffix.
 func Make(parent, prefix string) (*Dir, error) {
 	parent, err := filepath.Abs(parent)
 	if err == nil {
@@ -79,7 +79,7 @@ func Make(parent, prefix string) (*Dir, error) {
 }
 
 // Take locks an existing directory of this user. The error is ErrHeld if another process
-// holds it, and fs.ErrNotExist if it is gone or its name belongs to another one.
+// holds it, and fs.ErrNotExist if it is gone or its name belongs to another directory.
 func Take(path string) (*Dir, error) {
 	lock, err := lockNamed(path, syscall.LOCK_EX)
 	if err != nil {
@@ -87,8 +87,8 @@ func Take(path string) (*Dir, error) {
 	}
 	d := &Dir{Path: path, lock: lock}
 	if err = owned(lock); err == nil {
-		// By the open file, not by name: in a place where others may rename it, the name
-		// could belong to something else by now.
+		// By the open file, not by name: where others may rename it, the name could
+		// belong to something else by now.
 		d.own, err = os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", lock.Fd()))
 	}
 	if err != nil {
@@ -97,12 +97,12 @@ func Take(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Share locks a directory of any user together with others who share it. While the file
-// is open, Take returns ErrHeld. The errors are those of Take.
+// Share locks a directory of any user with a shared lock. While the file is open, Take
+// returns ErrHeld. The errors are those of Take.
 func Share(path string) (*os.File, error) { return lockNamed(path, syscall.LOCK_SH) }
 
-// lockNamed locks a directory and makes sure that it still has its name afterwards.
-// O_DIRECTORY comes with the open, so that another user's FIFO cannot block it.
+// lockNamed locks a directory and checks that it still has its name afterwards. The open
+// uses O_DIRECTORY, so that another user's FIFO cannot block it.
 func lockNamed(path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -149,8 +149,8 @@ func owned(f *os.File) error {
 // ReadFile reads a file in the directory.
 func (d *Dir) ReadFile(name string) ([]byte, error) { return d.own.ReadFile(name) }
 
-// Remove removes the directory with all that is in it, and then releases the lock. What
-// could not be removed is abandoned.
+// Remove removes the directory and its contents, and then releases the lock. What could
+// not be removed is abandoned.
 func (d *Dir) Remove() error {
 	list, err := fs.ReadDir(d.own.FS(), ".")
 	for _, x := range list {
@@ -162,7 +162,7 @@ func (d *Dir) Remove() error {
 	return errors.Join(err, d.Close())
 }
 
-// Close releases the lock and leaves the directory, which is abandoned from then on.
+// Close releases the lock and keeps the directory, which is abandoned from then on.
 func (d *Dir) Close() error {
 	err := d.lock.Close()
 	if d.own != nil {
@@ -172,10 +172,10 @@ func (d *Dir) Close() error {
 }
 
 // Sweep calls remove with each abandoned directory of this user in parent whose name
-// begins with prefix. It holds the lock meanwhile, and releases it afterwards. Errors are
-// ignored: the next Sweep tries again.
+// begins with prefix. It holds the directory's lock during the call. Errors are ignored:
+// the next Sweep tries again.
 func Sweep(parent, prefix string, remove func(*Dir) error) {
-	list, _ := os.ReadDir(parent) // no pattern: the name of parent may look like one
+	list, _ := os.ReadDir(parent) // not filepath.Glob: parent's name may look like a pattern
 	for _, x := range list {
 		if !strings.HasPrefix(x.Name(), prefix) {
 			continue

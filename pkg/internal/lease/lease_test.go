@@ -20,7 +20,7 @@ import (
 
 const prefix = "lease-"
 
-// No process loses its directory to the others, and no abandoned one is left.
+// No process loses its directory to the others, and no abandoned one remains.
 func TestTogether(t *testing.T) {
 	dir := t.TempDir()
 	leasetest.Together(t, dir, func(turn leasetest.Turn) error {
@@ -46,8 +46,8 @@ func TestTogether(t *testing.T) {
 	wantEntries(t, dir)
 }
 
-// Make returns a directory that stays, although sweepers take most of them between its
-// making and its locking.
+// Make returns a directory that stays, although sweepers remove most of them before they
+// are locked.
 func TestMakeAmongSweepers(t *testing.T) {
 	dir := t.TempDir()
 	var sweepers sync.WaitGroup
@@ -81,7 +81,7 @@ func TestMakeAmongSweepers(t *testing.T) {
 	wantEntries(t, dir)
 }
 
-// A process that is killed abandons its directory with all that is in it.
+// A killed process abandons its directory with everything in it.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv("LEASE_TEST_HOLD"); dir != "" {
 		d, err := lease.Make(dir, prefix)
@@ -119,8 +119,8 @@ func TestKilled(t *testing.T) {
 	wantEntries(t, dir)
 }
 
-// What other users may leave in a shared directory is neither removed nor followed, and
-// does not stop a sweep.
+// Anything that other users may leave in a shared directory is neither removed nor
+// followed, and does not stop a sweep.
 func TestSweepAmongTricks(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -153,7 +153,7 @@ func TestSweepAmongTricks(t *testing.T) {
 	wantEntries(t, path("lease-foreign"), "file")
 }
 
-// Remove removes what was locked, even if its name belongs to another directory by then.
+// Remove removes the locked directory, even if its name belongs to another one by then.
 func TestRemoveAfterRename(t *testing.T) {
 	dir := t.TempDir()
 	d, err := lease.Make(dir, prefix)
@@ -214,7 +214,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Make says why it cannot, and leaves nothing.
+// Make reports why it failed, and leaves nothing behind.
 func TestMakeFails(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := lease.Make(filepath.Join(dir, "none"), prefix); !errors.Is(err, fs.ErrNotExist) {
@@ -226,7 +226,7 @@ func TestMakeFails(t *testing.T) {
 	wantEntries(t, dir)
 }
 
-// The path is the real one, wherever the parent's name leads.
+// The path is the real one, even if the parent's name is a link.
 func TestMakeThroughLink(t *testing.T) {
 	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(dir, link); err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pattern has regular expressions that are compiled when they are first used.
+// Package pattern provides regular expressions that are compiled on first use.
 //
 // Compiling all expressions of a package when the program starts costs every command
 // milliseconds, including those that never use one: an expression such as .{0,400}
@@ -12,14 +12,14 @@ import (
 	"sync"
 )
 
-// A Pattern is a regular expression, for use by any number of goroutines.
+// A Pattern is a regular expression. It is safe for concurrent use.
 type Pattern struct {
 	text string
 	form func() *regexp.Regexp
 }
 
-// New returns the pattern for text, in the syntax of package regexp. The first use of a
-// pattern panics if text has another syntax.
+// New returns the pattern for text, in the syntax of package regexp. The first use of
+// an invalid pattern panics.
 func New(text string) *Pattern {
 	return &Pattern{text, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })}
 }

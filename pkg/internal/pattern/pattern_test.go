@@ -20,7 +20,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// A pattern that does not parse is found when it is used, not before.
+// An invalid pattern is detected when it is used, not before.
 func TestPatternIsCompiledOnUse(t *testing.T) {
 	p := New("(")
 	defer func() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sample chooses the cases that an expensive test tries: a fixed part of them in
+// Package sample selects the cases that an expensive test tries: a fixed part of them in
 // go test ./..., fewer with -short, and all of them with the build tag e2e.
 //
-// CI runs, with that tag, the tests that are declared in files of that tag. So a test
+// With that tag, CI runs the tests that are declared in files with the tag. So a test
 // that calls this package is called again by one in the package's whole_e2e_test.go.
 package sample
 
@@ -26,16 +26,16 @@ func Of[T any](t testing.TB, cases []T, normal, short int) []T {
 	return chosen
 }
 
-// Keys is Of for the keys of cases in their order.
+// Keys is Of for the sorted keys of cases.
 func Keys[K cmp.Ordered, V any](t testing.TB, cases map[K]V, normal, short int) []K {
 	t.Helper()
 	return Of(t, slices.Sorted(maps.Keys(cases)), normal, short)
 }
 
-// Whole reports whether everything is tried.
+// Whole reports whether all cases are tried.
 func Whole() bool { return whole }
 
-// Rounds returns how often a test repeats what it does: whole times with the tag e2e.
+// Rounds returns how often a test repeats its work: whole times with the tag e2e.
 func Rounds(t testing.TB, whole, normal, short int) int {
 	t.Helper()
 	n := one(t, whole, normal, short)

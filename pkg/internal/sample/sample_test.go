@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOf holds that the part is the same in every run, and all with the tag.
+// TestOf checks that the selection is the same in every run, and complete with the tag.
 func TestOf(t *testing.T) {
 	want := []int{0, 2, 4}
 	if whole {

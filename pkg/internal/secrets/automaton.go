@@ -2,8 +2,8 @@
 
 package secrets
 
-// An automaton finds any of many words in a text in one pass, as Aho and Corasick have
-// it: its time is in proportion to the text, whatever the text and the words are.
+// An automaton finds any of many words in a text in one pass (Aho–Corasick): its time
+// is proportional to the text, whatever the text and the words are.
 type automaton struct {
 	nodes []node // the first is the root
 	first [256]int32
@@ -11,11 +11,11 @@ type automaton struct {
 	most  int // length of the longest word
 }
 
-// A node is a prefix of words. Its children are a list: few have more than one.
+// A node is a prefix of words. Its children are a linked list: few nodes have more than one.
 type node struct {
-	child, sibling int32 // 0 is none: nothing has the root for a child
-	fail           int32 // the longest other prefix that this one ends with
-	word           int32 // the longest word that this prefix ends with, plus one
+	child, sibling int32 // 0 is none: the root is never a child
+	fail           int32 // the longest other prefix that is a suffix of this one
+	word           int32 // the longest word that is a suffix of this prefix, plus one
 	depth          int32
 	char           byte
 }
@@ -23,7 +23,7 @@ type node struct {
 // A word is one form of one value.
 type word struct {
 	text  string
-	value int    // its place in the list of values
+	value int    // its index in the list of values
 	form  string // "plain", "base64" …
 }
 
@@ -68,7 +68,7 @@ func (a *automaton) childOf(at int32, c byte) int32 {
 	return 0
 }
 
-// link sets where to go on when a prefix ends, shorter prefixes first.
+// link sets the state to continue with when a prefix ends, shorter prefixes first.
 func (a *automaton) link() {
 	queue := make([]int32, 0, len(a.nodes))
 	for n := a.nodes[0].child; n != 0; n = a.nodes[n].sibling {
@@ -86,7 +86,7 @@ func (a *automaton) link() {
 	}
 }
 
-// step goes on with one character.
+// step advances by one character.
 func (a *automaton) step(at int32, c byte) int32 {
 	for at != 0 {
 		if n := a.childOf(at, c); n != 0 {
@@ -97,7 +97,7 @@ func (a *automaton) step(at int32, c byte) int32 {
 	return a.first[c]
 }
 
-// found is the longest word that ends at a state, or nil.
+// found returns the longest word that ends at a state, or nil.
 func (a *automaton) found(at int32) *word {
 	if n := a.nodes[at].word; n != 0 {
 		return &a.words[n-1]
@@ -105,7 +105,7 @@ func (a *automaton) found(at int32) *word {
 	return nil
 }
 
-// holds reports whether any word is in text.
+// holds reports whether text contains any word.
 func (a *automaton) holds(text string) bool {
 	at := int32(0)
 	for i := range len(text) {

@@ -2,29 +2,29 @@
 
 package secrets
 
-// A lens reads a stream in one way and looks for words in what it sees: without line ends
-// and other controls, without colours as well, or without escapes, too. It works
-// byte by byte, so where a stream is cut into chunks does not matter.
+// A lens reads a stream in one way and searches the result for words: without line ends
+// and other control characters; also without colors; or also with escapes decoded. It
+// works byte by byte, so the chunks of the stream do not matter.
 type lens struct {
 	words   *automaton
-	colours bool // are skipped, as a terminal skips them
+	colours bool // skip them, as a terminal does
 	decodes bool // %41, \x41, \u0041, \n
 	plain   [256]bool
 
 	state int32
-	ring  []int64 // where in the stream each of the last bytes seen begins
+	ring  []int64 // stream offsets of the last bytes seen
 	seen  int64   // bytes
 	gap   int     // bytes skipped since the last one
 	part  [40]byte
-	parts int   // bytes of an escape that is not whole yet
-	from  int64 // where it began
-	esc   bool  // part is a terminal's
+	parts int   // bytes of an incomplete escape
+	from  int64 // its offset
+	esc   bool  // the escape is a terminal's
 
-	tail span // a find in base64 whose last character may come
-	grow int  // how many more
+	tail span // a find in base64 whose last character may follow
+	grow int  // how many more bytes
 }
 
-// mostGap is how much may stand between two bytes for them to be neighbours.
+// mostGap is the maximum distance of two bytes that count as neighbors.
 const mostGap = 256
 
 // A span is one find in a stream.
@@ -49,7 +49,7 @@ func newLens(words *automaton, colours, decodes bool) *lens {
 
 func isControl(b byte) bool { return b < ' ' || b == 0x7f }
 
-// read looks at a chunk that begins at place at, and tells each find.
+// read searches a chunk that begins at offset at, and calls tell for each find.
 func (l *lens) read(chunk []byte, at int64, tell func(span)) {
 	for i := 0; i < len(chunk); i++ {
 		if l.state == 0 && l.parts == 0 && l.grow == 0 {
@@ -87,7 +87,7 @@ func (l *lens) skip(n int) {
 	}
 }
 
-// see takes one byte that stands for [from, to) of the stream.
+// see processes one byte that represents [from, to) of the stream.
 func (l *lens) see(c byte, from, to int64, tell func(span)) {
 	l.extend(c, to, tell)
 	l.gap = 0
@@ -106,8 +106,8 @@ func (l *lens) see(c byte, from, to int64, tell func(span)) {
 	}
 }
 
-// extend adds to a find in base64 the character of which the value is only a part, and
-// the padding.
+// extend adds to a find in base64 the padding, and the character that encodes only a part
+// of the value.
 func (l *lens) extend(c byte, to int64, tell func(span)) {
 	if l.grow == 0 {
 		return
@@ -121,8 +121,8 @@ func (l *lens) extend(c byte, to int64, tell func(span)) {
 	tell(l.tail)
 }
 
-// more goes on with an escape: a terminal's is skipped once it is whole, another's byte
-// is seen. What turns out to be none is seen as it is.
+// more continues an escape. A complete terminal escape is skipped; of any other, the
+// decoded byte is seen. Bytes that turn out not to be an escape are seen unchanged.
 func (l *lens) more(c byte, at int64, tell func(span)) {
 	l.part[l.parts] = c
 	l.parts++
@@ -132,7 +132,7 @@ func (l *lens) more(c byte, at int64, tell func(span)) {
 			return
 		case n > 2 && c >= '@' && c <= '~':
 			l.parts = 0
-			if l.skip(n); l.state == 0 { // it may be the first letter of a find, which costs nothing to try
+			if l.skip(n); l.state == 0 { // perhaps the first letter of a find
 				l.see(c, at, at+1, tell)
 			}
 			return
@@ -157,7 +157,7 @@ func (l *lens) more(c byte, at int64, tell func(span)) {
 	}
 }
 
-// again takes the bytes of an escape that was none, but for the first n.
+// again processes the bytes of a false escape, except for the first n.
 func (l *lens) again(n int, tell func(span)) {
 	rest, from := l.part, l.from
 	count := l.parts
@@ -167,7 +167,7 @@ func (l *lens) again(n int, tell func(span)) {
 	}
 }
 
-// end takes what an escape that never became whole has left.
+// end processes the rest of an escape that was never completed.
 func (l *lens) end(tell func(span)) {
 	for l.parts > 0 {
 		if !l.esc {
@@ -177,7 +177,7 @@ func (l *lens) end(tell func(span)) {
 	}
 }
 
-// pending is the first place that may belong to a find that is not whole yet, or end.
+// pending returns the first offset that may belong to an incomplete find, or end.
 func (l *lens) pending(end int64) int64 {
 	if d := int64(l.words.nodes[l.state].depth); d > 0 {
 		end = min(end, l.ring[(l.seen-d)&int64(len(l.ring)-1)])
@@ -199,7 +199,8 @@ const (
 
 var letters1 = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f', 'v': '\v', 'a': '\a', 'e': 0x1b, '"': '"', '\'': '\'', '\\': '\\', '/': '/', '`': '`', '$': '$', ' ': ' '}
 
-// unescape reads an escape that begins part. Of \u only what one byte holds is one.
+// unescape decodes an escape at the beginning of part. \u counts only for characters of
+// one byte.
 func unescape(part []byte) (byte, int) {
 	digits := 2
 	start := 1

@@ -18,32 +18,31 @@ import (
 )
 
 const (
-	// LeastMask is the length from which a value can be masked: what is shorter is found
-	// where it is none.
+	// LeastMask is the minimum length of a masked value: shorter ones also match unrelated text.
 	LeastMask = 6
-	// MostMask is the length up to which one can.
+	// MostMask is the maximum length of a masked value.
 	MostMask = 64 << 10
-	// MostMasks is how many there may be.
+	// MostMasks is the maximum number of masks.
 	MostMasks = 100
-	// MostMasked is how many bytes all of them may have, lines of their own counted again:
-	// the memory for the forms of each is more than a thousand times its own.
+	// MostMasked is the maximum of their total bytes, with separate lines counted again:
+	// the forms of each value need more than a thousand times its memory.
 	MostMasked = 192 << 10
 
-	leastLine   = 8   // of a value of several lines: a line that is masked by itself
-	leastRest   = 16  // what is left of a value without its first part
-	pieceLength = 512 // of which a long value is found
+	leastLine   = 8   // minimum length of a line of a multi-line value that is masked separately
+	leastRest   = 16  // minimum rest of a value without its first part
+	pieceLength = 512 // length of the pieces by which a long value is found
 )
 
 // A Mask is a value that must never appear.
 type Mask struct {
-	Name  string // that stands for it where it is spoken of
+	Name  string // replaces the value in reports
 	Value string
 }
 
-// rule is what a find of m is counted by.
+// rule returns the name under which finds of m are counted.
 func (m Mask) rule() string { return proposal.MaskPrefix + m.Name }
 
-// check says what is wrong with m, without a word of its value.
+// check reports what is wrong with m, without quoting its value.
 func (m Mask) check() error {
 	switch n := len(strings.TrimSpace(m.Value)); {
 	case n < LeastMask:
@@ -54,7 +53,7 @@ func (m Mask) check() error {
 	return nil
 }
 
-// values are the texts by which m is known: the whole, each of its lines that is long
+// values returns the texts to search for: the whole value, each of its lines that is long
 // enough, and what follows the first parts of a token ("ghp_").
 func (m Mask) values() []string {
 	whole := strings.TrimSpace(m.Value)
@@ -79,7 +78,7 @@ func (m Mask) values() []string {
 	return slices.Compact(list)
 }
 
-// joined is text as the lens that skips sees it. A text need not be UTF-8.
+// joined returns text as the lens that skips characters sees it. The text need not be UTF-8.
 func joined(text string) string {
 	return string(slices.DeleteFunc([]byte(text), isControl))
 }
@@ -96,7 +95,7 @@ func pieces(value string) []string {
 	return list
 }
 
-// forms are the ways in which tools print value.
+// forms returns the forms in which tools print value.
 func forms(value string) []word {
 	list := []word{{text: value, form: "plain"}, {text: reversed(value), form: "reversed"}, {text: turned(value), form: "reversed"}, {text: rotated(value), form: "rot13"}}
 	add := func(form string, texts ...string) {
@@ -114,7 +113,7 @@ func forms(value string) []word {
 		add("url", spaced(digits, "%"))
 	}
 	add("url", url.QueryEscape(value), url.PathEscape(value))
-	if len(strings.ToValidUTF8(value, "")) >= LeastMask { // there is one sign for all that is none
+	if len(strings.ToValidUTF8(value, "")) >= LeastMask { // all invalid bytes look the same
 		add("json", quoted(value, true), quoted(value, false), string([]rune(value)))
 	}
 	ascii := strconv.QuoteToASCII(value)
@@ -123,7 +122,7 @@ func forms(value string) []word {
 	return list
 }
 
-// core is what stands in base64 for value alone, wherever in a text it begins.
+// core returns the base64 characters that depend only on value, at the given offset in a text.
 func core(encoding *base64.Encoding, value string, offset int) string {
 	text := encoding.EncodeToString([]byte(strings.Repeat("x", offset) + value))
 	return text[(8*offset+5)/6 : 8*(offset+len(value))/6]
@@ -135,7 +134,7 @@ func reversed(value string) string {
 	return string(b)
 }
 
-// turned is reversed by characters.
+// turned returns value with its characters reversed.
 func turned(value string) string {
 	var b strings.Builder
 	for end := len(value); end > 0; {
@@ -159,8 +158,8 @@ func rotated(value string) string {
 	return string(b)
 }
 
-// cased is value with the letters from first to last in the other case, as names of hosts
-// and of variables are written.
+// cased returns value with the letters from first to last in the other case, as in host
+// names and variable names.
 func cased(value string, first, last byte) string {
 	b := []byte(value)
 	for i, c := range b {
@@ -183,23 +182,23 @@ func spaced(digits, mark string) string {
 	return b.String()
 }
 
-// quoted is value within a JSON string.
+// quoted returns value inside a JSON string.
 func quoted(value string, escapeHTML bool) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(escapeHTML)
-	_ = encoder.Encode(value) // a string always can be
+	_ = encoder.Encode(value) // a string can always be encoded
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
 }
 
-// marker begins what stands where something was.
+// marker is the beginning of every marker.
 const marker = "[redacted "
 
 // ForgedMarker is the rule of a marker that a command printed itself: its bracket is
-// changed, so that every marker is ours.
+// changed, so that every remaining marker is ours.
 const ForgedMarker = "forged-marker"
 
-// newWords are all forms of all masks.
+// newWords returns all forms of all masks.
 func newWords(masks []Mask) ([]word, error) {
 	var words []word
 	room := MostMasked
@@ -212,7 +211,7 @@ func newWords(masks []Mask) ([]word, error) {
 			return nil, fmt.Errorf("the values to mask have more than %d bytes together", MostMasked)
 		}
 		whole := strings.TrimSpace(m.Value)
-		if strings.ContainsAny(whole, "\r\n\t") { // escaped, their lines belong together
+		if strings.ContainsAny(whole, "\r\n\t") { // escaped, its lines belong together
 			words = append(words, word{text: quoted(whole, false), value: i, form: "json"}, word{text: quoted(whole, true), value: i, form: "json"})
 			for _, w := range forms(whole) {
 				if w.form == "base64" || w.form == "hex" || w.form == "url" {

@@ -8,25 +8,25 @@ import (
 	"slices"
 )
 
-// A masker replaces finds of words in what is written to it. It keeps back no more than
-// may belong to a find that is not whole yet, which is bounded by the longest word.
+// A masker replaces finds of words in the text written to it. It holds back only text
+// that may belong to an incomplete find, which the longest word bounds.
 type masker struct {
 	to     io.Writer
 	lenses []*lens
-	rules  func(*word) (rule, text string) // what a find is counted by, and what stands for it
+	rules  func(*word) (rule, text string) // a find's name in counts, and its replacement
 	count  func(rule, form string)
 
 	held  []byte // not written yet
-	base  int64  // place of its first byte
+	base  int64  // offset of its first byte
 	end   int64  // of what was read
-	spans []span // finds in held, by their beginning, none touching another
+	spans []span // finds in held, sorted by their beginning, not overlapping
 }
 
 func newMasker(to io.Writer, lenses []*lens, rules func(*word) (string, string), count func(rule, form string)) *masker {
 	return &masker{to: to, lenses: lenses, rules: rules, count: count}
 }
 
-// Write looks at p and writes what is known to be clean.
+// Write searches p and writes the text that is known to be clean.
 func (m *masker) Write(p []byte) (int, error) {
 	m.held = append(m.held, p...)
 	for _, l := range m.lenses {
@@ -48,8 +48,8 @@ func (m *masker) Close() error {
 	return m.flush(m.end)
 }
 
-// tell enters a find, joined with those that it overlaps. The word of the longest names
-// the whole.
+// tell records a find, merged with those that it overlaps. The longest find's word
+// names the result.
 func (m *masker) tell(s span) {
 	if s.word.form == "base64" && s.from > m.base && alphabet[m.held[s.from-1-m.base]] != 0 {
 		s.from--
@@ -74,7 +74,7 @@ func (m *masker) tell(s span) {
 	}
 }
 
-// flush writes what stands before place safe, and no part of a find.
+// flush writes the text before offset safe, except for finds.
 func (m *masker) flush(safe int64) error {
 	var out bytes.Buffer
 	at := m.base

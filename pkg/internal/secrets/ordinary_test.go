@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What tools print every day holds no secret: sums, digests, identifiers, coverage,
-// words like token and key.
+// Ordinary output of tools contains no secret: checksums, digests, identifiers,
+// coverage, words like token and key.
 func TestOrdinaryLogs(t *testing.T) {
 	files, err := filepath.Glob("testdata/ordinary/*.txt")
 	if err != nil || len(files) < 5 {

@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// MaxBody is how much of a body is searched, from its beginning.
+	// MaxBody is how many bytes of a body are searched, from its beginning.
 	MaxBody = 64 << 10
-	// maxHead is how much of a URL or of all header fields is searched; more is Unscanned.
+	// maxHead is how many bytes of a URL or of all header fields are searched; more is
+	// Unscanned.
 	maxHead = 128 << 10
 )
 
 // Scan searches a request's URL, header fields and the first MaxBody bytes of body. It
-// names each rule once for each place, in order.
+// reports each rule once for each place, in order.
 func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.EgressSecret {
 	limit, end := s.begin(patience)
 	defer end()
@@ -41,10 +42,10 @@ func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.E
 	return slices.Compact(list)
 }
 
-// Redact returns a request whose secrets are asterisks, each part as long as it was, so
-// that a Content-Length stays true. What is in an encoded form is replaced with the
-// whole of that form. Nothing that it is given is changed. What it returns has nothing
-// that Scan would find: where replacing leaves something, the whole part goes.
+// Redact returns a request whose secrets are replaced by asterisks of the same length,
+// so that a Content-Length stays correct. If a secret is encoded, the whole encoded form
+// is replaced. The arguments are not changed. Scan finds nothing in the result: if a
+// replacement leaves something, the whole part is replaced.
 func (s *Scanner) Redact(url string, header http.Header, body []byte) (string, http.Header, []byte) {
 	limit, end := s.begin(patience)
 	defer end()
@@ -54,7 +55,7 @@ func (s *Scanner) Redact(url string, header http.Header, body []byte) (string, h
 	return url, s.maskHeader(header, limit), body
 }
 
-// spans finds the secrets of one part in every view of it, as places in the part.
+// spans finds the secrets of one part in every view of it, as offsets in the part.
 func (s *Scanner) spans(text, where string, limit budget) []found {
 	var list []found
 	if len(text) > maxHead {
@@ -70,8 +71,8 @@ func (s *Scanner) spans(text, where string, limit budget) []found {
 	return list
 }
 
-// generic is the rule for whatever is called a key or token. In what build tools print
-// it takes sums for secrets, which ordinary knows by what stands before them.
+// generic is the rule for anything that is called a key or token. In the output of build
+// tools it takes checksums for secrets, which ordinary recognizes by the text before them.
 const (
 	generic = "generic-api-key"
 	before  = 48
@@ -79,7 +80,7 @@ const (
 
 var ordinary = regexp.MustCompile(`(?i)(\bh1:|\bsha-?(1|256|384|512)[:=-]|\b(hash|sum|digest|checksum|integrity|fingerprint|etag|cache[ _-]?key)\b)[^\n]{0,24}$`)
 
-// textSpans finds the secrets of a text that no request is.
+// textSpans finds the secrets of a text that is not a request.
 func (s *Scanner) textSpans(text string, most int, patience time.Duration) []found {
 	limit, end := s.begin(patience)
 	defer end()
@@ -122,7 +123,7 @@ func blank(b []byte) {
 	}
 }
 
-// headerText writes header fields one a line, and says where each value begins.
+// headerText formats header fields one per line, and returns where each value begins.
 func headerText(header http.Header) (string, []int) {
 	var b strings.Builder
 	var starts []int
@@ -136,7 +137,7 @@ func headerText(header http.Header) (string, []int) {
 	return b.String(), starts
 }
 
-// maskHeader masks values, never names: a field whose name is a secret goes.
+// maskHeader masks values, never names: a field whose name is a secret is removed.
 func (s *Scanner) maskHeader(header http.Header, limit budget) http.Header {
 	text, starts := headerText(header)
 	masked := s.mask(text, "header", limit)

@@ -13,20 +13,19 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Redactor puts markers in the place of secrets: "[redacted github-pat]" for what
-// looks like one, "[redacted NAME]" for the value of a Mask. Any number of goroutines
-// may use it.
+// A Redactor replaces secrets with markers: "[redacted github-pat]" for text that looks
+// like one, "[redacted NAME]" for the value of a Mask. It is safe for concurrent use.
 type Redactor struct {
 	scanner *Scanner
 	masks   []Mask
-	marks   *automaton // the marker, in texts that hold none of ours
+	marks   *automaton // the marker, for texts in which every marker is forged
 	words   *automaton // all forms of the masks; nil without any
 
 	patience time.Duration // leastPatience
 }
 
-// NewRedactor returns a Redactor for masks, which may be none. Its error says what is
-// wrong with one, and holds nothing of a value.
+// NewRedactor returns a Redactor for masks, which may be empty. Its error says what is
+// wrong with a mask, and contains nothing of its value.
 func NewRedactor(masks []Mask) (*Redactor, error) {
 	if len(masks) > MostMasks {
 		return nil, fmt.Errorf("there are %d values to mask, %d may be", len(masks), MostMasks)
@@ -48,10 +47,10 @@ func NewRedactor(masks []Mask) (*Redactor, error) {
 	return r, err
 }
 
-// A Tally is what was found in one text.
+// A Tally is the result of searching one text.
 type Tally struct {
 	Found     []proposal.Redaction // by rule, sorted
-	Encodings []string             // the forms of values of masks, sorted
+	Encodings []string             // the forms of masked values, sorted
 }
 
 // counter counts finds.
@@ -83,7 +82,7 @@ func (c *counter) tally() Tally {
 	return t
 }
 
-// stands is what a find of w is counted by, and what stands in its place.
+// stands returns the name under which a find of w is counted, and its replacement.
 func (r *Redactor) stands(w *word) (rule, text string) {
 	if w.value < 0 {
 		return ForgedMarker, "(" + marker[1:]
@@ -92,10 +91,10 @@ func (r *Redactor) stands(w *word) (rule, text string) {
 	return m.rule(), mark(m.Name)
 }
 
-// Copy copies a text with markers in the place of secrets, in time in proportion to its
-// length and with memory that does not depend on it. keep, which may be nil, says by
-// which rules finds stay; no value of a mask does. What could not be searched in time is
-// not copied, and counts as found by the rule Unscanned.
+// Copy copies a text with markers in place of secrets, in time proportional to its
+// length and with constant memory. keep, which may be nil, reports the rules whose finds
+// stay; a masked value never stays. Text that could not be searched in time is not
+// copied, and counts as found by the rule Unscanned.
 func (r *Redactor) Copy(to io.Writer, from io.Reader, keep func(rule string) bool) (Tally, error) {
 	p := r.pipe(to, true, keep)
 	_, err := io.CopyBuffer(p.mask, justReader{from}, make([]byte, window))
@@ -105,14 +104,14 @@ func (r *Redactor) Copy(to io.Writer, from io.Reader, keep func(rule string) boo
 	return p.count.tally(), err
 }
 
-// What a text that breaks off may end with, unseen to be the beginning of a find.
+// The minimum lengths at which the end of a cut text counts as the beginning of a secret.
 const (
-	leastBegun = 4  // letters of a mask's value
-	leastRun   = 16 // characters of what looks like a token
+	leastBegun = 4  // letters of a masked value
+	leastRun   = 16 // characters that look like a token
 )
 
-// Begun is how much of text, which breaks off at its end, comes before what may be the
-// beginning of a secret: of a mask's, or of anything that is one long word.
+// Begun returns how much of text, which breaks off at its end, precedes a possible
+// beginning of a secret: of a masked value, or of any one long word.
 func (r *Redactor) Begun(text string) int {
 	end := int64(len(text))
 	begun := end
@@ -133,14 +132,14 @@ func (r *Redactor) Begun(text string) int {
 	return int(begun)
 }
 
-// A pipe is the way of one text: masks first, since what they leave is searched.
+// A pipe processes one text: masks first, since their result is searched.
 type pipe struct {
 	mask   *masker
 	search *searcher
 	count  *counter
 }
 
-// pipe is for one text; foreign says that no marker in it is ours.
+// pipe returns the pipe for one text; foreign means that no marker in it is ours.
 func (r *Redactor) pipe(to io.Writer, foreign bool, keep func(string) bool) pipe {
 	c := newCounter()
 	search := &searcher{scanner: r.scanner, patience: r.patience, to: to, keep: keep, count: c.rule}
@@ -149,7 +148,7 @@ func (r *Redactor) pipe(to io.Writer, foreign bool, keep func(string) bool) pipe
 
 func (r *Redactor) lenses(foreign bool) []*lens {
 	var list []*lens
-	if foreign { // a marker in colours looks like one without
+	if foreign { // a marker in colors looks like one without
 		list = append(list, newLens(r.marks, false, false), newLens(r.marks, true, false))
 	}
 	if r.words != nil {
@@ -165,16 +164,16 @@ func (p pipe) close() error {
 	return p.search.Close()
 }
 
-// justReader hides that a reader can write itself, which would ignore the buffer.
+// justReader hides a reader's WriterTo, which would bypass the buffer.
 type justReader struct{ io.Reader }
 
-// Text returns text with markers in the place of secrets, and what was found.
+// Text returns text with markers in place of secrets, and what was found.
 func (r *Redactor) Text(text []byte) ([]byte, Tally) { return r.text(text, true) }
 
 func (r *Redactor) text(text []byte, foreign bool) ([]byte, Tally) {
 	var out bytes.Buffer
 	p := r.pipe(&out, foreign, nil)
-	_, _ = p.mask.Write(text) // a buffer takes everything
+	_, _ = p.mask.Write(text) // a buffer accepts everything
 	_ = p.close()
 	return out.Bytes(), p.count.tally()
 }

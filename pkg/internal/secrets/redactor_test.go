@@ -24,7 +24,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// canaries are values of every kind that somebody masks.
+// canaries are values of every kind that people mask.
 var canaries = []string{
 	"hunter2!",
 	"s3cr3t",
@@ -44,7 +44,7 @@ type way struct {
 	write func(string) string
 }
 
-// ways are how a value may be written; each must be found wherever it stands.
+// ways are the ways in which a value may be written; each must be found at any position.
 var ways = []way{
 	{"plain", func(s string) string { return s }},
 	{"base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }},
@@ -94,8 +94,8 @@ func redactor(t testing.TB, values ...string) *Redactor {
 	return r
 }
 
-// leaks reports whether text still tells value, in the way that it was written or in
-// any that takes no key to read. Of several lines each counts.
+// leaks reports whether text still reveals value, in the way that it was written or
+// in any that takes no key to read. Of a multi-line value each line counts.
 func leaks(text, value string, write func(string) string) bool {
 	for line := range strings.Lines(value) {
 		line = strings.TrimSpace(line)
@@ -121,7 +121,7 @@ func unescapedAll(text string) string {
 	return s
 }
 
-// Each value in each form, at every place of a text and whatever the chunks, goes.
+// Each value in each form is removed, at every position of a text and for any chunks.
 func TestMasksInEveryForm(t *testing.T) {
 	near := [][2]string{{"", ""}, {"token=", "\n"}, {"\"", "\","}, {"AAAA", "zz"}}
 	far := [2]string{strings.Repeat("ok 1 2 3\n", 9000), strings.Repeat("\nend", 9000)}
@@ -135,7 +135,7 @@ func TestMasksInEveryForm(t *testing.T) {
 			}
 			for _, around := range places {
 				if around[0] == "AAAA" && strings.HasPrefix(w.name, "base64") {
-					continue // a longer run of base64 is another text
+					continue // a longer run of base64 is a different text
 				}
 				text := around[0] + written + around[1]
 				out, tally := r.Text([]byte(text))
@@ -152,7 +152,7 @@ func TestMasksInEveryForm(t *testing.T) {
 	}
 }
 
-// What stands around a value stays as it was.
+// The text around a value stays unchanged.
 func TestMasksLeaveTheRest(t *testing.T) {
 	r := redactor(t, "hunter2!", "s3cr3t", "s3cr3t-and-longer")
 	for text, want := range map[string]string{
@@ -192,7 +192,7 @@ func TestMaskRefused(t *testing.T) {
 	}
 }
 
-// What looks like a secret is found wherever it stands, and nothing else is changed.
+// Text that looks like a secret is found at any position, and nothing else is changed.
 func TestText(t *testing.T) {
 	r := redactor(t)
 	for _, at := range []int{0, 100, window - 20, window - overlap - 10, 3*window - 5} {
@@ -212,8 +212,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Colours and controls hide nothing that is no mask's either: what shows them without
-// would show the secret.
+// Colors and control characters do not hide secrets that are not masked either: a
+// viewer that drops them would show the secret.
 func TestTextInColours(t *testing.T) {
 	r := redactor(t)
 	half := len(githubToken) / 2
@@ -234,7 +234,7 @@ func TestTextInColours(t *testing.T) {
 	}
 }
 
-// A rule that policy lets stay stays; a value of a mask does not.
+// A find whose rule policy keeps stays; a masked value does not.
 func TestKeep(t *testing.T) {
 	var out bytes.Buffer
 	r := redactor(t, "hunter2!")
@@ -245,7 +245,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Thousands of finds neither hide what is between them nor take long.
+// Thousands of finds neither hide the text between them nor take long.
 func TestNoise(t *testing.T) {
 	r := redactor(t, canaries...)
 	line := awsKey + " the test failed: want 4\n"
@@ -259,7 +259,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// What is made to be slow is not searched for ever, and does not leave unsearched.
+// The search of text that is made to be slow ends, and its unsearched part does not leave.
 func TestSlowText(t *testing.T) {
 	t.Parallel()
 	r := redactor(t, canaries...)
@@ -278,7 +278,7 @@ func TestSlowText(t *testing.T) {
 	}
 }
 
-// A text that almost is the value all the time takes no longer than another.
+// A text that nearly matches the value everywhere takes no longer than another.
 func TestAlmost(t *testing.T) {
 	r := redactor(t, canaries...)
 	for _, part := range []string{"aaaaaaaaaaaaaaaaaaaaa", "hunter2?hunter2", "%%%%%41%4", "\\u00\\u004\\x", "\x1b[\x1b[1;\x1b[[", "h\nu\nn\nt\n", strings.Repeat("\n", 40)} {
@@ -328,7 +328,8 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// FuzzMask: whatever stands around a value and however it is cut, it never comes out.
+// FuzzMask checks that a value never appears in the output, whatever surrounds it and
+// however it is cut.
 func FuzzMask(f *testing.F) {
 	for i := range canaries {
 		for j := range ways {
@@ -343,7 +344,7 @@ func FuzzMask(f *testing.F) {
 		if strings.HasPrefix(w.name, "base64") {
 			text = slices.Concat(before, []byte("\" \t "), []byte(w.write(value)), []byte(" "), after)
 		}
-		if strings.HasPrefix(w.name, "coloured") { // half a colour before it would take its first letter
+		if strings.HasPrefix(w.name, "coloured") { // an incomplete color would take its first letter
 			text = slices.Concat(before, []byte("\n"), []byte(w.write(value)), after)
 		}
 		var out bytes.Buffer

@@ -20,17 +20,18 @@ type rule struct {
 	ID       string   `json:"id"`
 	Regex    string   `json:"regex"`
 	Group    int      `json:"group"`    // of Regex that is the secret; 0 is the first that is not empty
-	Entropy  float64  `json:"entropy"`  // a secret has more, in bits a character
-	Keywords []string `json:"keywords"` // one of them is in every text that Regex matches, lower case
+	Entropy  float64  `json:"entropy"`  // a secret has more, in bits per character
+	Keywords []string `json:"keywords"` // a text that Regex matches has one of them, lower case
 	Allow    []allow  `json:"allow"`
 
 	pattern func() *regexp.Regexp
 }
 
-// An allow says what is no secret although its rule finds it: placeholders, examples.
+// An allow describes text that is not a secret although its rule finds it:
+// placeholders, examples.
 type allow struct {
-	And       bool     `json:"and"`    // all of it must hold, not any
-	Target    string   `json:"target"` // what Regexes look at: "match", "line" or "", the secret
+	And       bool     `json:"and"`    // all conditions must hold, not any
+	Target    string   `json:"target"` // what Regexes match: "match", "line" or "", the secret
 	Regexes   []string `json:"regexes"`
 	Stopwords []string `json:"stopwords"` // in the secret
 
@@ -44,7 +45,7 @@ type ruleFile struct {
 }
 
 // readRules reads the table. Patterns are compiled when a text first needs them: a
-// gateway that filters nothing pays for none.
+// gateway that filters nothing compiles none.
 func readRules() (ruleFile, error) {
 	var f ruleFile
 	if err := json.Unmarshal(rulesJSON, &f); err != nil {
@@ -79,7 +80,7 @@ func lazily(list []allow) {
 	}
 }
 
-// secret returns where in m, a match's pairs of offsets, the secret is.
+// secret returns where in m, the offset pairs of a match, the secret is.
 func (r *rule) secret(m []int) (start, end int) {
 	if g := 2 * r.Group; g > 0 && g+1 < len(m) && m[g] >= 0 {
 		return m[g], m[g+1]
@@ -92,7 +93,7 @@ func (r *rule) secret(m []int) (start, end int) {
 	return m[0], m[1]
 }
 
-// holds says that a match is no secret.
+// holds reports whether a applies, so that the match is not a secret.
 func (a *allow) holds(secret, match, line string) bool {
 	target := secret
 	switch a.Target {
@@ -112,7 +113,7 @@ func (a *allow) holds(secret, match, line string) bool {
 	return byPattern || byWord
 }
 
-// entropy is Shannon's, in bits a byte.
+// entropy returns the Shannon entropy in bits per byte.
 func entropy(s string) float64 {
 	var counts [256]int
 	for i := range len(s) {

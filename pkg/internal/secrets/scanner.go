@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	maxFound = 256             // of one text; the rest of it is not looked at
-	patience = 2 * time.Second // of a processor, for one call; see Unscanned
-	atOnce   = 2               // calls; others wait, so that a flood of them takes no more processors
+	maxFound = 256             // per text; the rest of it is not searched
+	patience = 2 * time.Second // of processor time, for one call; see Unscanned
+	atOnce   = 2               // calls; others wait, so that a flood uses no more processors
 )
 
-// Unscanned is the Rule of a part that could not be searched in time or is too long: it
-// counts as a secret, so that nobody gets past the search by making it hard.
+// Unscanned is the Rule of a part that could not be searched in time or is too long. It
+// counts as a secret, so that a text cannot evade the search by being hard to search.
 const Unscanned = "unscanned"
 
-// A Scanner finds secrets. Any number of goroutines may use it.
+// A Scanner finds secrets. It is safe for concurrent use.
 type Scanner struct {
 	rules    []rule
 	allow    []allow
@@ -50,8 +50,8 @@ func New() (*Scanner, error) {
 	return s, nil
 }
 
-// A budget is the processor time of one call: a busy machine must not make a text one
-// that could not be searched.
+// A budget is the processor time of one call. It is not wall-clock time, so that a busy
+// machine does not make a text unsearchable.
 type budget struct {
 	clock cputime.Clock
 	limit time.Duration
@@ -59,22 +59,22 @@ type budget struct {
 
 func (b budget) spent() bool { return b.clock.Used() > b.limit }
 
-// begin waits for a slot. It returns the call's time, for this goroutine alone, and what
-// frees the slot.
+// begin waits for a slot. It returns the time budget of the call, for this goroutine
+// alone, and a function that frees the slot.
 func (s *Scanner) begin(patience time.Duration) (limit budget, end func()) {
 	s.slots <- struct{}{}
 	b := budget{cputime.Start(), patience}
 	return b, func() { b.clock.Stop(); <-s.slots }
 }
 
-// found is one secret: its rule and its place in the text that was searched.
+// found is one secret: its rule and its position in the searched text.
 type found struct {
 	rule       string
 	start, end int
 }
 
-// find searches one text. It stops at most finds or when time is up, and then says so as
-// something found over the whole of it.
+// find searches one text. It stops at most finds or when time is up, and then reports
+// that as one find over the whole text.
 func (s *Scanner) find(text string, most int, limit budget) []found {
 	var list []found
 	for _, i := range s.candidates(text) {
@@ -95,7 +95,7 @@ func (s *Scanner) find(text string, most int, limit budget) []found {
 	return list
 }
 
-// candidates are the rules that have a keyword in text, once each, in their order.
+// candidates returns the rules that have a keyword in text, once each, in order.
 func (s *Scanner) candidates(text string) []int {
 	lower := lowerASCII(text)
 	pairs := pairsOf(lower)
@@ -120,7 +120,8 @@ func (s *Scanner) candidates(text string) []int {
 	return list
 }
 
-// pairs are the pairs of neighbours in a text: most keywords have one that it has not.
+// pairs is the set of pairs of adjacent bytes in a text: most keywords have a pair that
+// is not in it.
 type pairs [1 << 10]uint64
 
 func pairsOf(text string) *pairs {
@@ -158,7 +159,7 @@ func (s *Scanner) isSecret(r *rule, text string, from, to, start, end int) bool 
 	return true
 }
 
-// lineAt is the line or lines that a match is in, bounded.
+// lineAt returns the line or lines of a match, bounded.
 func lineAt(text string, from, to int) string {
 	const far = 4096
 	start, end := max(0, from-far), min(len(text), to+far)
@@ -171,7 +172,7 @@ func lineAt(text string, from, to int) string {
 	return text[start:end]
 }
 
-// lowerASCII keeps every offset, as strings.ToLower does not.
+// lowerASCII keeps every offset, unlike strings.ToLower.
 func lowerASCII(s string) string {
 	b := []byte(s)
 	for i, c := range b {

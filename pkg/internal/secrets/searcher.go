@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	window  = MaxBody // of a stream that is searched at once
-	overlap = 8 << 10 // of two windows: a secret up to this long is found wherever it stands
-	mostIn  = 8 << 10 // finds in one window; more are one
+	window  = MaxBody // bytes of a stream that are searched at once
+	overlap = 8 << 10 // of two windows: a secret up to this long is found at any position
+	mostIn  = 8 << 10 // finds in one window; more are merged into one
 )
 
-// How long the search of one stream may take a processor: what a slow machine needs for ordinary
-// text ten times over. The rest of a stream that takes longer is not written.
+// The time limit for searching one stream: ten times what a slow machine needs for ordinary
+// text. The rest of a stream that takes longer is not written.
 const (
 	leastPatience = 3 * time.Second
-	pace          = 5 << 20 // bytes a second
+	pace          = 5 << 20 // bytes per second
 )
 
-// A searcher replaces in what is written to it what looks like a secret.
+// A searcher replaces text that looks like a secret in the text written to it.
 type searcher struct {
 	scanner *Scanner
 	to      io.Writer
 	keep    func(rule string) bool
 	count   func(rule, form string)
 
-	patience time.Duration // of a processor, for a short stream
+	patience time.Duration // processor time for a short stream
 	held     []byte
-	size     int64         // of all that was written
-	spent    time.Duration // of the time for it
+	size     int64         // total bytes written
+	spent    time.Duration // processor time used so far
 	spoil    bool          // the time is up
 }
 
@@ -62,8 +62,7 @@ func (s *searcher) Close() error {
 	return s.advance(len(s.held))
 }
 
-// advance writes what stands before place end of what is held, or before a find that
-// goes on after it.
+// advance writes the held text before offset end, or before a find that continues after it.
 func (s *searcher) advance(end int) error {
 	spans := s.search()
 	if s.spoil {
@@ -96,7 +95,7 @@ func (s *searcher) advance(end int) error {
 	return err
 }
 
-// search finds secrets in what is held, none touching another, unless the time is up.
+// search finds secrets in the held text, not overlapping, unless the time is up.
 func (s *searcher) search() []found {
 	left := s.patience + time.Duration(s.size)*time.Second/pace - s.spent
 	clock := cputime.Start()
@@ -109,8 +108,8 @@ func (s *searcher) search() []found {
 	return apart(spans)
 }
 
-// apart joins finds that overlap. What names a kind of secret names the whole before
-// what only knows that something is called one.
+// apart merges finds that overlap. A rule for a specific kind of secret takes precedence over
+// the generic one.
 func apart(spans []found) []found {
 	slices.SortStableFunc(spans, func(a, b found) int { return a.start - b.start })
 	var list []found
@@ -128,5 +127,5 @@ func apart(spans []found) []found {
 	return list
 }
 
-// mark stands where rule found something.
+// mark returns the replacement for a find of rule.
 func mark(rule string) string { return marker + rule + "]" }

@@ -18,8 +18,8 @@ import (
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// random makes a text of n letters, the same for the same seed. Secrets are made here,
-// so that this file holds none.
+// random returns a text of n letters, the same for the same seed. Secrets are generated
+// here, so that this file contains none.
 func random(seed uint64, n int, from string) string {
 	r := rand.New(rand.NewPCG(seed, 7))
 	b := make([]byte, n)
@@ -48,7 +48,7 @@ func scanner(t testing.TB) *Scanner {
 
 func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// wrapped is base64 in lines of 76, as MIME has it.
+// wrapped returns base64 in lines of 76, as in MIME.
 func wrapped(s string) string {
 	var b strings.Builder
 	for text := encode(s); text != ""; {
@@ -119,7 +119,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// specific leaves out what the rule for things called a key or token says beside others.
+// specific removes the finds of the generic key or token rule.
 func specific(list []proposal.EgressSecret) []proposal.EgressSecret {
 	var kept []proposal.EgressSecret
 	for _, s := range list {
@@ -137,8 +137,8 @@ func TestScanGeneric(t *testing.T) {
 	}
 }
 
-// What Redact returns has nothing left to find, is as long as it was, and has kept what
-// is no secret.
+// Scan finds nothing in the result of Redact, which has the same length and keeps
+// everything that is not a secret.
 func TestRedact(t *testing.T) {
 	s := scanner(t)
 	for _, c := range requests {
@@ -178,7 +178,7 @@ func TestRedactKeepsTheRest(t *testing.T) {
 	}
 }
 
-// Every pattern compiles, and every keyword is as candidates wants it.
+// Every pattern compiles, and every keyword has the form that candidates needs.
 func TestRules(t *testing.T) {
 	s := scanner(t)
 	if len(s.rules) < 200 {
@@ -200,7 +200,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// hardest is a body that wakes every rule.
+// hardest returns a body that activates every rule.
 func hardest(s *Scanner) string {
 	words := strings.Join(s.keywords, "=\"") + "=\" "
 	return strings.Repeat(words, MaxBody/len(words)+1)[:MaxBody]
@@ -219,7 +219,7 @@ func TestTimeIsBounded(t *testing.T) {
 	}
 }
 
-// More calls than there are slots all end, and find what they should.
+// More calls than there are slots all end, and find what they must.
 func TestManyAtOnce(t *testing.T) {
 	s := scanner(t)
 	results := make(chan int)

@@ -11,12 +11,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Value returns v with markers in the place of secrets in every text that it holds,
-// names of tables included, and what was found. Nothing of v is changed, and where
-// nothing is found v itself comes back. Texts of type []byte are left as they are.
+// Value returns v with markers in place of secrets in every text that it contains, map
+// keys included, and what was found. v itself is not changed, and is returned if nothing
+// is found. Texts of type []byte are left unchanged.
 //
-// A marker is taken for one of ours. A text is searched by itself: what is a secret only
-// because of the name of its field is not found.
+// Markers in v are assumed to be genuine. Each text is searched separately: text that is a
+// secret only because of its field's name is not found.
 func Value[T any](r *Redactor, v T) (T, []proposal.Redaction) {
 	if !r.suspects(reflect.ValueOf(v)) {
 		return v, nil
@@ -29,7 +29,7 @@ func Value[T any](r *Redactor, v T) (T, []proposal.Redaction) {
 	return out.Interface().(T), c.tally().Found
 }
 
-// suspects reports whether something may be found in v: in all of its texts at once,
+// suspects reports whether v may contain a find: it searches all of its texts at once,
 // which takes a fraction of the time.
 func (r *Redactor) suspects(v reflect.Value) bool {
 	var b strings.Builder
@@ -43,12 +43,12 @@ func (r *Redactor) suspects(v reflect.Value) bool {
 	}
 	found := false
 	m := newMasker(io.Discard, r.lenses(false), r.stands, func(string, string) { found = true })
-	_, _ = m.Write([]byte(text)) // nothing of it is kept
+	_, _ = m.Write([]byte(text)) // the output is discarded
 	_ = m.Close()
 	return found
 }
 
-// leastText is the length from which a text is looked at.
+// leastText is the minimum length of a text that is searched.
 const leastText = LeastMask
 
 func gather(v reflect.Value, b *strings.Builder) {
@@ -86,7 +86,7 @@ func gather(v reflect.Value, b *strings.Builder) {
 	}
 }
 
-// copyOf is v with its texts redacted.
+// copyOf returns a copy of v with its texts redacted.
 func (r *Redactor) copyOf(v reflect.Value, c *counter) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
@@ -130,7 +130,7 @@ func (r *Redactor) copyOf(v reflect.Value, c *counter) reflect.Value {
 	return out
 }
 
-// word is s redacted, counted in c.
+// word returns s redacted, and counts the finds in c.
 func (r *Redactor) word(s string, c *counter) string {
 	out, t := r.text([]byte(s), false)
 	if len(t.Found) == 0 {

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// A view is a text as somebody may read it who gets it: as it is, or decoded once.
+// A view is a text as its recipient may read it: unchanged, or decoded once.
 type view struct {
 	text string
-	// from has, for each byte of text and for its end, where in the original its source
-	// begins; nil is the original itself.
+	// from has, for each byte of text and for its end, the offset of its source in the
+	// original; nil means the original itself.
 	from []int32
-	// skips says that parts of the original are nowhere in text: one that stands behind
-	// what is looked for is no part of it.
+	// skips reports that parts of the original are missing from text: such a part after
+	// a find does not belong to it.
 	skips bool
 	// whole are parts of text that came from one run of the original; a secret in one
-	// stands for all of the run.
+	// counts for the whole run.
 	whole []run
 }
 
 type run struct{ start, end, from, to int }
 
-// origin returns the part of the original that text[start:end] was made of.
+// origin returns the part of the original from which text[start:end] was made.
 func (v view) origin(start, end int) (int, int) {
 	if v.whole != nil {
 		from, to := -1, 0
@@ -47,9 +47,9 @@ func (v view) origin(start, end int) (int, int) {
 	return start, end
 }
 
-// views returns text as it is, with what separates values in URLs and forms as line
-// ends (rules want a secret to end at a quote or blank), without percent signs, and
-// what base64 in it says.
+// views returns text unchanged; with the separators of values in URLs and forms as
+// line ends (rules want a secret to end at a quote or blank); without
+// percent-encoding; and with base64 decoded.
 func views(text string, where string) []view {
 	list := []view{{text: text}}
 	fields := where == "url" || form(text)
@@ -75,9 +75,9 @@ func views(text string, where string) []view {
 	return list
 }
 
-// shown returns text as it is or, when controls and colours are in it, as who reads it
-// sees it: with them gone, and with line ends in their place, since a letter that ends a
-// colour is no part of the word behind it.
+// shown returns text unchanged or, if it contains control characters or colors, as a
+// reader sees it: once with them removed, and once with line ends in their place, since
+// a letter that ends a color is not part of the word after it.
 func shown(text string) []view {
 	if strings.IndexFunc(text, unseen) < 0 {
 		return []view{{text: text}}
@@ -102,12 +102,12 @@ func shown(text string) []view {
 	return []view{{text: string(ended)}, gone}
 }
 
-// unseen says that nobody sees r: a control that moves nothing to another place.
+// unseen reports whether r is invisible: a control character that does not move the cursor.
 func unseen(r rune) bool {
 	return (r < ' ' || r == 0x7f) && !(r >= '\t' && r <= '\r')
 }
 
-// unseenAt is how much of the beginning of s nobody sees.
+// unseenAt returns how many bytes at the beginning of s are invisible.
 func unseenAt(s string) int {
 	if !unseen(rune(s[0])) {
 		return 0
@@ -125,7 +125,7 @@ func unseenAt(s string) int {
 	return 1
 }
 
-// form says that text looks like fields of a form: "a=b&c=d".
+// form reports whether text looks like fields of a form: "a=b&c=d".
 func form(text string) bool {
 	return strings.Contains(text, "=") && strings.Contains(text, "&") && !strings.ContainsAny(text, " \n\"<")
 }
@@ -140,8 +140,8 @@ func separated(text, marks string) string {
 	return string(b)
 }
 
-// unescaped undoes %XX, and leaves alone what is none. With fields what separates them
-// becomes a line end before that.
+// unescaped decodes %XX and leaves invalid ones unchanged. With fields, the separators
+// first become line ends.
 func unescaped(text string, fields bool) view {
 	out := make([]byte, 0, len(text))
 	from := make([]int32, 0, len(text)+1)
@@ -171,14 +171,14 @@ func hexDigit(c byte) int {
 }
 
 const (
-	minRun   = 24 // characters of base64 that are worth a look
-	minPlain = 16 // characters in a row that make what was decoded a text
-	longLine = 60 // base64 goes on after a line end only when the line is as long
+	minRun   = 24 // minimum length of a base64 run that is decoded
+	minPlain = 16 // consecutive characters that make decoded bytes a text
+	longLine = 60 // base64 continues after a line end only if the line is this long
 )
 
-// decoded is what the runs of base64 in v say, each on lines of its own. A run is read
-// from each of its first four characters, since a path or a prefix before it may look
-// like base64 too.
+// decoded returns the decoded base64 runs of v, each on separate lines. A run is
+// decoded from each of its first four characters, since a path or a prefix before it
+// may look like base64 too.
 func decoded(v view) (view, bool) {
 	var b strings.Builder
 	d := view{whole: []run{}}
@@ -203,8 +203,8 @@ func decoded(v view) (view, bool) {
 	return d, d.text != ""
 }
 
-// nextRun returns the next run of base64 from at on, without line ends and in the
-// standard alphabet; end is past it, and past at unless the text is at its end.
+// nextRun returns the next run of base64 at or after at, without line ends and in the
+// standard alphabet. end is after the run, and greater than at unless the text is at its end.
 func nextRun(text string, at int) (start, end int, letters []byte) {
 	for at < len(text) && alphabet[text[at]] == 0 {
 		at++
@@ -228,7 +228,8 @@ func nextRun(text string, at int) (start, end int, letters []byte) {
 	return start, end, letters
 }
 
-// lineEnd is how long a line end s begins with: a real one or one within a JSON string.
+// lineEnd returns the length of the line end at the beginning of s: a real one or one
+// within a JSON string.
 func lineEnd(s string) int {
 	for _, mark := range []string{"\r\n", "\n", `\r\n`, `\n`} {
 		if strings.HasPrefix(s, mark) {
@@ -252,8 +253,8 @@ var alphabet = func() (t [256]byte) {
 	return t
 }()
 
-// plainText decodes letters and says whether text is in it. What is no text becomes a
-// line end.
+// plainText decodes letters and reports whether they contain text. Bytes that are not
+// text become line ends.
 func plainText(letters []byte) (string, bool) {
 	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(letters)))
 	if len(letters)%4 == 1 {

@@ -6,6 +6,7 @@ package secrets
 
 import "testing"
 
-// With the tag e2e this test tries all of its cases: see pkg/internal/sample.
+// With the build tag e2e this test tries all of its cases: see
+// pkg/internal/sample.
 
 func TestWholeMasksInEveryForm(t *testing.T) { TestMasksInEveryForm(t) }

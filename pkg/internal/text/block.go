@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	maxLine  = 2000 // units of one line that are shown
-	maxTicks = 64   // backticks in a row that are shown, so that a fence stays short
-	noteRoom = 60   // units that a note of left-out bytes may take
+	maxLine  = 2000 // displayed units of one line
+	maxTicks = 64   // displayed backticks in a row, so that a fence stays short
+	noteRoom = 60   // units for a note of omitted bytes
 )
 
-// A Block is untrusted output as lines, each ending in a newline, fit to stand
+// A Block is untrusted output as lines, each ending in a newline, safe to display
 // between two fences.
 type Block struct {
 	Text     string
 	Units    int
-	Omitted  int64 // bytes of the stream that are not shown
-	Colours  int   // colour and erase-line sequences left out of the part shown
-	Commands int   // workflow commands broken in the part shown
+	Omitted  int64 // bytes of the stream that are omitted
+	Colours  int   // color and erase-line sequences removed from the displayed part
+	Commands int   // workflow commands broken in the displayed part
 }
 
-// Excerpt shows a stream of total bytes that begins with head and ends with tail,
-// in at most max units.
+// Excerpt returns the displayed form of a stream of total bytes that begins with
+// head and ends with tail, in at most max units.
 //
-// When the stream does not fit, two fifths of the room go to its beginning and the
+// If the stream does not fit, two fifths of the space go to its beginning and the
 // rest to its end, whole lines where possible, and a line between them says how
-// many bytes are left out. A line of more than 2,000 units is cut in its middle
-// and says so too. A carriage return ends a line, shown as ⟨CR⟩ unless a newline
-// follows it: every state of a progress bar is shown, since showing only the last
-// would let a command hide what it printed before.
+// many bytes are omitted. A line of more than 2,000 units is cut in its middle and
+// says so too. A carriage return ends a line, displayed as ⟨CR⟩ unless a newline
+// follows it: every state of a progress bar is displayed, since displaying only
+// the last would let a command hide what it printed before.
 func Excerpt(head, tail []byte, total int64, max int) Block {
 	missing := total - int64(len(head)) - int64(len(tail))
 	if missing <= 0 {
@@ -65,17 +65,17 @@ func excerptEnds(head, tail []byte, missing int64, room int) Block {
 	return first.block(&last, missing+int64(len(rest)+len(left)))
 }
 
-// lines collects shown lines.
+// lines collects displayed lines.
 type lines struct {
 	list     []string
 	units    int
-	cut      int64 // bytes left out within lines
+	cut      int64 // bytes omitted within lines
 	colours  int
 	commands int
 }
 
 // front takes lines from the beginning of src while they fit into max units and
-// returns what it did not take.
+// returns the rest.
 func (l *lines) front(src []byte, max int) (rest []byte) {
 	for len(src) > 0 {
 		n := bytes.IndexAny(src, "\r\n")
@@ -91,8 +91,7 @@ func (l *lines) front(src []byte, max int) (rest []byte) {
 	return src
 }
 
-// back takes lines from the end of src while they fit and returns what it did not
-// take.
+// back takes lines from the end of src while they fit and returns the rest.
 func (l *lines) back(src []byte, max int) (rest []byte) {
 	for len(src) > 0 {
 		end := len(src)
@@ -131,7 +130,7 @@ func ending(terminator []byte) string {
 	return "\n"
 }
 
-// add shows one line, if it fits.
+// add appends one line in its displayed form, if it fits.
 func (l *lines) add(raw []byte, end string, max int) bool {
 	room := max - l.units - Units(end)
 	s := showLine(raw, min(room, maxLine))
@@ -146,7 +145,7 @@ func (l *lines) add(raw []byte, end string, max int) bool {
 	return true
 }
 
-// block joins l, a note of gap bytes left out, and last.
+// block joins l, a note of gap omitted bytes, and last.
 func (l *lines) block(last *lines, gap int64) Block {
 	if last == nil {
 		last = &lines{}
@@ -170,16 +169,16 @@ func (l *lines) block(last *lines, gap int64) Block {
 	}
 }
 
-// shown is one line in its visible form.
+// shown is one line in its displayed form.
 type shown struct {
 	text     string
 	units    int
-	left     int // bytes not shown, colour sequences aside
+	left     int // bytes not displayed, except for color sequences
 	colours  int
 	commands int
 }
 
-// showLine shows a line in at most limit units: whole, or its beginning and end
+// showLine formats a line in at most limit units: whole, or its beginning and end
 // with a note between them.
 func showLine(raw []byte, limit int) shown {
 	s := showPart(raw, limit)
@@ -198,7 +197,7 @@ func showLine(raw []byte, limit int) shown {
 	}
 }
 
-// showPart shows the beginning of raw, as much as fits into limit units.
+// showPart formats as much of the beginning of raw as fits into limit units.
 func showPart(raw []byte, limit int) shown {
 	w := writer{limit: limit, dst: make([]byte, 0, max(0, min(len(raw), limit)+8))}
 	colours, ticks := 0, 0
@@ -219,9 +218,9 @@ func showPart(raw []byte, limit int) shown {
 	return shown{string(w.dst), w.units, 0, colours, w.broken}
 }
 
-// output appends one rune of a command's output, where tabs stay and no-break
-// spaces, which tree and its kin draw with, are spaces. It returns the number of
-// backticks in a row; those past maxTicks are shown as one "⟨`…⟩".
+// output appends one rune of a command's output. Tabs stay, and no-break spaces,
+// with which tree and similar tools draw, become spaces. It returns the number
+// of backticks in a row; those past maxTicks are displayed as one "⟨`…⟩".
 func (w *writer) output(r rune, size int, first byte, ticks int) int {
 	if r != '`' {
 		ticks = 0
@@ -246,13 +245,13 @@ func (w *writer) output(r rune, size int, first byte, ticks int) int {
 	return ticks
 }
 
-// ended is a line's end with the number of bytes it was read from.
+// ended is the end of a line with the number of bytes that it represents.
 type ended struct {
 	shown
 	read int
 }
 
-// showEnd shows the end of raw, at most limit units of it.
+// showEnd formats the end of raw in at most limit units.
 func showEnd(raw []byte, limit int) ended {
 	for n := min(len(raw), limit); n > 0; n /= 2 {
 		start := len(raw) - n
@@ -267,8 +266,8 @@ func showEnd(raw []byte, limit int) ended {
 }
 
 // colourSequence returns the length of the ANSI sequence at the beginning of raw
-// when it is one that sets colours (SGR, "m") or erases to the end of a line (EL,
-// "K", which grep sends with every colour), else 0.
+// if it sets colors (SGR, "m") or erases to the end of a line (EL, "K", which
+// grep sends with every color), else 0.
 func colourSequence(raw []byte) int {
 	if len(raw) < 3 || raw[0] != 0x1b || raw[1] != '[' {
 		return 0
@@ -299,7 +298,7 @@ func Fence(s string) string {
 	return strings.Repeat("`", longest+1)
 }
 
-// Size writes a number of bytes with its unit: "1 byte", "1,234 bytes".
+// Size formats a number of bytes with its unit: "1 byte", "1,234 bytes".
 func Size(n int64) string {
 	if n == 1 {
 		return "1 byte"
@@ -307,7 +306,7 @@ func Size(n int64) string {
 	return Count(n) + " bytes"
 }
 
-// Count writes n with commas between thousands.
+// Count formats n with commas between thousands.
 func Count(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeJSON escapes, in a JSON document, what must not reach a terminal or the
-// runner's log reader: hidden characters, and what makes a line a workflow command.
-// Such characters stand only inside strings, where an escape means the same.
+// EscapeJSON escapes characters in a JSON document that must not reach a terminal or
+// the runner's log reader: hidden characters, and those that make a line a workflow
+// command. They occur only inside strings, where an escape has the same meaning.
 func EscapeJSON(data []byte) []byte {
 	var out bytes.Buffer
 	out.Grow(len(data))

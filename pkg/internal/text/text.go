@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text makes untrusted text fit to be shown to a person: in a comment, in
-// a log or on a terminal.
+// Package text makes untrusted text safe to display to a person: in a comment, in a log or on a
+// terminal.
 //
-// It promises that no string it returns holds a control character (except the
-// newline and tab of a Block), an escape sequence, a bidirectional control, a
-// zero-width or otherwise invisible character, invalid UTF-8, a line that GitHub's
-// runner takes for a workflow command, or more than four combining marks on one
-// character.
+// It promises that no string it returns contains a control character (except the newline and tab
+// of a Block), an escape sequence, a bidirectional control, a zero-width or otherwise invisible
+// character, invalid UTF-8, a line that GitHub's runner takes for a workflow command, or more
+// than four combining marks on one character.
 //
-// Format: what cannot be shown is shown by name, so that a person can tell that it
-// was there. A C0 control becomes its name (⟨ESC⟩, ⟨NUL⟩: not its picture, ␛, which
-// few fonts have), any other hidden character ⟨U+200B⟩, a byte that is not UTF-8
-// ⟨0xFF⟩. These are altered, and a Block counts them: ANSI colour and erase-line sequences (left
-// out), the runner's "::" at the beginning of a line and its "##[" anywhere (one
-// space put in: ": :error::", "## [error]"). A presentation selector after a
-// symbol, which only chooses between two drawings of it, is left out and not
-// counted.
+// Format: characters that cannot be displayed are replaced by their name, so that a person can
+// see that they were there. A C0 control becomes its name (⟨ESC⟩, ⟨NUL⟩: not its picture, ␛,
+// which few fonts have), any other hidden character ⟨U+200B⟩, a byte that is not UTF-8 ⟨0xFF⟩.
+// The following are altered, and a Block counts them: ANSI color and erase-line sequences
+// (removed), the runner's "::" at the beginning of a line and its "##[" anywhere (one space
+// inserted: ": :error::", "## [error]"). A presentation selector after a symbol, which only
+// chooses between two drawings of it, is removed and not counted.
 //
-// It does not protect against look-alike letters, and it does not escape for HTML
-// or Markdown: that is the work of whoever knows where the text will stand.
+// It does not protect against look-alike letters, and it does not escape for HTML or Markdown:
+// that is up to the caller, which knows where the text will appear.
 package text
 
 import (
@@ -28,8 +26,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is how many combining marks one character may carry: Vietnamese and
-// Hebrew need up to three, text that climbs over its neighbours dozens.
+// maxMarks is how many combining marks one character may have: Vietnamese and Hebrew need up
+// to three, text that overlaps its neighboring lines has dozens.
 const maxMarks = 4
 
 var controls = [0x20]string{
@@ -37,9 +35,9 @@ var controls = [0x20]string{
 	"DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US",
 }
 
-// Units returns the length of s in UTF-16 code units. GitHub's limits are spoken
-// of in characters; UTF-16 units are never fewer than characters, and a text of n
-// units has at most 3n bytes.
+// Units returns the length of s in UTF-16 code units. GitHub states its limits in
+// characters; UTF-16 units are never fewer than characters, and a text of n units
+// has at most 3n bytes.
 func Units(s string) int {
 	n := 0
 	for _, r := range s {
@@ -55,9 +53,9 @@ func runeUnits(r rune) int {
 	return 1
 }
 
-// Inline returns s as one line of at most max units, max being at least 1. A
-// newline is shown as ↵ and a tab as ⇥; what does not fit is cut, with "…" as the
-// last character.
+// Inline returns s as one line of at most max units, where max is at least 1. A
+// newline is displayed as ↵ and a tab as ⇥; text that does not fit is cut, with
+// "…" as the last character.
 func Inline(s string, max int) string {
 	w := writer{limit: max}
 	for i := 0; i < len(s); {
@@ -80,15 +78,14 @@ func Inline(s string, max int) string {
 	return string(w.dst)
 }
 
-// A writer appends untrusted runes to dst in their visible form. Copies of a
-// writer share dst's array: only the copy that is longest, or the one used last,
-// may be continued.
+// A writer appends untrusted runes to dst in their displayed form. Copies of a writer
+// share dst's array: only the longest copy, or the one used last, may be continued.
 type writer struct {
 	dst   []byte
 	units int
-	limit int // units above it mean full
+	limit int // the writer is full above it
 
-	prev   rune // the rune before, as it was read
+	prev   rune // the previous rune of the input
 	marks  int  // combining marks in a row
 	column int  // 0: only blanks on this line so far, 1: then one colon, 2: anything else
 	hashes int  // '#' in a row
@@ -107,13 +104,13 @@ func (w *writer) puts(s string) {
 	w.units += Units(s)
 }
 
-// mark appends a sign of ours that stands for a blank.
+// mark appends one of our own symbols, which represents a blank.
 func (w *writer) mark(sign rune) {
 	w.column, w.hashes, w.marks, w.prev = 2, 0, 0, sign
 	w.put(sign)
 }
 
-// rune appends r, which was size bytes of the input beginning with first.
+// rune appends r, which occupied size bytes of the input beginning with first.
 func (w *writer) rune(r rune, size int, first byte) {
 	w.breakCommand(r)
 	prev := w.prev
@@ -150,8 +147,8 @@ func (w *writer) special(r, prev rune, size int, first byte) {
 	}
 }
 
-// Hidden reports whether r has no ink and no fixed width of its own, or changes
-// how its neighbours are shown: controls, format and bidirectional characters,
+// Hidden reports whether r has no ink and no fixed width, or changes how its
+// neighbors are displayed: controls, format and bidirectional characters,
 // separators other than the space, fillers, variation selectors, private-use and
 // unassigned characters.
 func Hidden(r rune) bool {
@@ -160,10 +157,10 @@ func Hidden(r rune) bool {
 		unicode.Is(unicode.Variation_Selector, r)
 }
 
-// breakCommand puts a space into what GitHub's runner would take for a workflow
-// command. The runner trims blanks and then wants "::"; the older "##[" counts
-// anywhere in a line. It compares by the rules of a culture, which skip invisible
-// characters, but none of those get here.
+// breakCommand inserts a space into text that GitHub's runner would take for a
+// workflow command. The runner trims blanks and then looks for "::"; the older
+// "##[" counts anywhere in a line. Its comparison is culture-sensitive and skips
+// invisible characters, but none of those get here.
 func (w *writer) breakCommand(next rune) {
 	if (next == ':' && w.column == 1) || (next == '[' && w.hashes >= 2) {
 		w.dst = append(w.dst, ' ')

@@ -110,7 +110,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// FuzzExcerpt holds a Block to its room, its alphabet and its arithmetic.
+// FuzzExcerpt checks the size, alphabet and byte counts of a Block.
 func FuzzExcerpt(f *testing.F) {
 	for _, s := range []string{"", "a\r\nb\rc", "\x1b[31mx", "::a::b\n##[x]", "\xff\u202e`````", strings.Repeat("long ", 3000)} {
 		f.Add([]byte(s), []byte(s), int64(0), uint16(300))

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package grammar turns a program's text into a syntax tree, with tree-sitter's
-// parsers, in WebAssembly.
+// Package grammar parses a program's text into a syntax tree, with tree-sitter's
+// parsers compiled to WebAssembly.
 //
-// The parsers are C and read what strangers wrote. They run in a machine of their own
-// (wazero, without cgo) that imports nothing, has 64 MiB and a bounded number of
-// steps, and is thrown away after one text. What it hands back is read as hostile too:
+// The parsers are C and read untrusted text. They run in a separate WebAssembly
+// machine (wazero, without cgo) that imports nothing, has 64 MiB and a bounded number
+// of steps, and is discarded after one text. Its output is treated as hostile too:
 // the tree is checked once, and every later step stays inside it.
 //
 // source/build makes the modules from pinned sources; SHA256SUMS holds their digests.
 //
-// It promises no agreement with the interpreter that will run the text. A text that
-// the grammar does not know has nodes that are Broken.
+// The package does not promise to agree with the interpreter that will run the text.
+// If the grammar does not know a text, its tree has nodes that are Broken.
 package grammar
 
 import (
@@ -33,22 +33,22 @@ import (
 //go:embed python.wasm javascript.wasm typescript.wasm
 var modules embed.FS
 
-// The bounds of one text.
+// Limits for one text.
 const (
 	MaxText  = 64 << 10
 	maxNodes = 256 << 10
-	maxTime  = 2 * time.Second // of a processor: ends what steps do not, a text in which the parser is lost
+	maxTime  = 2 * time.Second // of CPU time: for a parser that is stuck but uses few steps
 	maxPages = 1024            // of 64 KiB
 )
 
-// Why a text has no tree.
+// The reasons why a text has no tree.
 var (
 	ErrTooLarge = errors.New("the text or its tree is too large")
 	ErrTooLong  = errors.New("reading the text takes too long")
 	ErrBroken   = errors.New("the parser failed")
 )
 
-// A machine is one language's parser, compiled when it is first needed.
+// A machine is one language's parser, compiled on first use.
 type machine struct {
 	once     sync.Once
 	err      error
@@ -113,7 +113,7 @@ func (m *machine) start(ctx context.Context) (api.Module, error) {
 	return m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName(""))
 }
 
-// names asks for the words of the grammar, which are ours.
+// names reads the names that the grammar uses; they come from our own module.
 func names(ctx context.Context, instance api.Module, what uint64) ([]string, error) {
 	var list []string
 	for id := uint64(0); id < 1000; id++ {
@@ -163,11 +163,11 @@ func (m *machine) parse(ctx context.Context, text string) (*Tree, error) {
 	return m.read(instance.Memory(), answer, text)
 }
 
-// steps is how many steps, of a hundred operations each, a text may take: twice what
-// plain code of its length does.
+// steps returns how many steps, of a hundred operations each, a text may take: twice
+// what plain code of its length needs.
 func steps(text string) uint64 { return uint64(200 + len(text)/4) }
 
-// The module's answers, as source/tree.c has them.
+// The module's results, as defined in source/tree.c.
 const (
 	answerDone = iota
 	answerTooLarge

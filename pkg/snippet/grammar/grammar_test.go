@@ -59,8 +59,8 @@ func TestParseTellsWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
-// TestBombs puts texts that are made to be slow, deep or large. Each ends soon, as a
-// tree or as one of the errors, and the next text is read as ever.
+// TestBombs parses texts that are made to be slow, deep or large. Each must end soon,
+// as a tree or as one of the errors, and the next text must parse as usual.
 func TestBombs(t *testing.T) {
 	repeat := func(s string) string { return strings.Repeat(s, 16<<10/len(s)) }
 	units := map[string]string{
@@ -83,7 +83,7 @@ func TestBombs(t *testing.T) {
 		}
 	}
 	if !testing.Short() {
-		if _, err := Parse(t.Context(), "python", repeat("<a>")); !errors.Is(err, ErrTooLong) { // no steps end this one
+		if _, err := Parse(t.Context(), "python", repeat("<a>")); !errors.Is(err, ErrTooLong) { // not ended by steps
 			t.Errorf("a text in which the parser is lost: %v", err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestParseStops(t *testing.T) {
 	}
 }
 
-// TestModules holds the modules to their digests, and to importing nothing.
+// TestModules checks that the modules match their digests and import nothing.
 func TestModules(t *testing.T) {
 	sums, err := os.ReadFile("SHA256SUMS")
 	if err != nil {
@@ -133,7 +133,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// FuzzDecode reads what a module that went wrong could hand back.
+// FuzzDecode reads output that a compromised module could return.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, "x")
 	f.Add([]byte{1, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 3, 1, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0}, "xy")
@@ -166,7 +166,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzParse puts any text to the parsers: there is an end, and a tree that holds.
+// FuzzParse parses any text: it must end, and the tree must be consistent.
 func FuzzParse(f *testing.F) {
 	f.Add("import os\nprint(f'{x!r:>{w}}')")
 	f.Add("const a = <T,>(x) => `${x}`; /re/u")
@@ -185,7 +185,7 @@ func BenchmarkParse(b *testing.B) {
 	large := strings.Repeat("def f(a, b=1):\n    return [x + a for x in range(b) if x % 2 == 0]\n", MaxText/70)
 	for name, text := range map[string]string{"typical": small, "64 KiB": large} {
 		b.Run(name, func(b *testing.B) {
-			if _, err := Parse(b.Context(), "python", ""); err != nil { // compiled before it is measured
+			if _, err := Parse(b.Context(), "python", ""); err != nil { // compile first
 				b.Fatal(err)
 			}
 			b.SetBytes(int64(len(text)))

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestRebuild makes the modules from their pinned sources and compares them, byte for
-// byte, with those that are embedded.
+// TestRebuild builds the modules from their pinned sources and compares them, byte
+// for byte, with the embedded ones.
 func TestRebuild(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := exec.Command("bash", "source/build", dir).CombinedOutput(); err != nil {

@@ -9,7 +9,7 @@ import (
 
 const nodeSize = 16
 
-// The flags of a node, as source/tree.c has them.
+// The flags of a node, as defined in source/tree.c.
 const (
 	flagNamed = 1 << iota
 	flagError
@@ -29,11 +29,11 @@ type flat struct {
 	kind         uint16
 	flags, field uint8
 	start, end   uint32
-	after        uint32 // index of the next node that does not lie in this one
+	after        uint32 // index of the next node outside this one
 }
 
-// decode checks the nodes once: each lies within its parent, in the text, and has
-// words that the grammar knows.
+// decode checks the nodes once: each must lie within its parent and within the text,
+// and use only names that the grammar knows.
 func decode(raw []byte, text string, kinds, fields []string, broken bool) (*Tree, error) {
 	t := &Tree{Text: text, Broken: broken, kinds: kinds, fields: fields, nodes: make([]flat, len(raw)/nodeSize)}
 	if len(t.nodes) == 0 {
@@ -68,7 +68,7 @@ func (t *Tree) decodeOne(raw []byte, at uint32) (flat, bool) {
 	n.start, n.end = binary.LittleEndian.Uint32(raw[4:]), binary.LittleEndian.Uint32(raw[8:])
 	size, most := binary.LittleEndian.Uint32(raw[12:]), uint32(len(t.nodes))-at
 	if n.flags&flagError != 0 {
-		n.kind = 0 // the kind of errors is no word of the grammar
+		n.kind = 0 // the grammar has no name for the kind of errors
 	}
 	n.after = at + size
 	ok := size >= 1 && size <= most && n.start <= n.end && int(n.end) <= len(t.Text) &&
@@ -76,19 +76,20 @@ func (t *Tree) decodeOne(raw []byte, at uint32) (flat, bool) {
 	return n, ok
 }
 
-// A Node is one node of a Tree. The zero Node is none: it has no kind and no children.
+// A Node is one node of a Tree. The zero Node represents no node: it has no kind and
+// no children.
 type Node struct {
 	tree *Tree
 	at   uint32
 }
 
-// Root is the whole text.
+// Root returns the node of the whole text.
 func (t *Tree) Root() Node { return Node{t, 0} }
 
-// Len is the number of nodes.
+// Len returns the number of nodes.
 func (t *Tree) Len() int { return len(t.nodes) }
 
-// All yields every node, in the order of the text, parents first.
+// All yields every node, in text order, parents first.
 func (t *Tree) All() iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		for i := range t.nodes {
@@ -99,7 +100,7 @@ func (t *Tree) All() iter.Seq[Node] {
 	}
 }
 
-// None reports whether n is no node.
+// None reports whether n is the zero Node.
 func (n Node) None() bool { return n.tree == nil }
 
 func (n Node) flat() flat {
@@ -109,8 +110,8 @@ func (n Node) flat() flat {
 	return n.tree.nodes[n.at]
 }
 
-// Kind is the grammar's word for n, "ERROR" for what it does not understand, and ""
-// for none.
+// Kind returns the grammar's name for n, "ERROR" for text that the grammar does not
+// know, and "" for the zero Node.
 func (n Node) Kind() string {
 	switch {
 	case n.None():
@@ -121,7 +122,7 @@ func (n Node) Kind() string {
 	return n.tree.kinds[n.flat().kind]
 }
 
-// Field is the name of n's place in its parent, or "".
+// Field returns the name of n's field in its parent, or "".
 func (n Node) Field() string {
 	if n.None() {
 		return ""
@@ -129,16 +130,16 @@ func (n Node) Field() string {
 	return n.tree.fields[n.flat().field]
 }
 
-// Named reports whether n is more than a word or sign of the grammar's own.
+// Named reports whether n is more than a keyword or punctuation of the grammar.
 func (n Node) Named() bool { return n.flat().flags&flagNamed != 0 }
 
-// Wrong reports whether n is an error, or something that the text lacks.
+// Wrong reports whether n is an error, or something missing from the text.
 func (n Node) Wrong() bool { return n.flat().flags&(flagError|flagMissing) != 0 }
 
-// Span is where n lies, in bytes.
+// Span returns the position of n, in bytes.
 func (n Node) Span() (start, end int) { return int(n.flat().start), int(n.flat().end) }
 
-// Text is n's text.
+// Text returns n's text.
 func (n Node) Text() string {
 	if n.None() {
 		return ""
@@ -146,7 +147,7 @@ func (n Node) Text() string {
 	return n.tree.Text[n.flat().start:n.flat().end]
 }
 
-// ID tells nodes of one tree apart.
+// ID identifies n among the nodes of its tree.
 func (n Node) ID() int { return int(n.at) }
 
 // Children yields n's children.
@@ -160,7 +161,7 @@ func (n Node) Children() iter.Seq[Node] {
 	}
 }
 
-// Within yields n and every node in it.
+// Within yields n and all its descendants.
 func (n Node) Within() iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		for i := n.at; i < n.flat().after; i++ {
@@ -171,7 +172,7 @@ func (n Node) Within() iter.Seq[Node] {
 	}
 }
 
-// In is the first child in the field, or none.
+// In returns the first child in the field, or the zero Node.
 func (n Node) In(field string) Node {
 	for child := range n.Children() {
 		if child.Field() == field {
@@ -181,7 +182,7 @@ func (n Node) In(field string) Node {
 	return Node{}
 }
 
-// First is the first named child, or none.
+// First returns the first named child, or the zero Node.
 func (n Node) First() Node {
 	for child := range n.Children() {
 		if child.Named() {

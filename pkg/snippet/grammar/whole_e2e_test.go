@@ -6,6 +6,6 @@ package grammar
 
 import "testing"
 
-// With the tag e2e this test tries all of its cases: see pkg/internal/sample.
+// With the build tag e2e this test tries all of its cases: see pkg/internal/sample.
 
 func TestWholeBombs(t *testing.T) { TestBombs(t) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// This program of another module runs a command of the repository in its directory.
+// This program in another module runs a command of the repository in its directory.
 package main
 
 import (

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leasetest tests what many processes do at once with the directories that they
-// share, as runs on one host do.
+// Package leasetest tests concurrent processes that share directories, as runs on one host do.
 package leasetest
 
 import (
@@ -27,18 +26,18 @@ const (
 
 // A Turn is what one process does in one round.
 type Turn struct {
-	Dir     string // that all processes share
+	Dir     string // shared by all processes
 	Process int
 	Round   int
 }
 
 // Abandons reports whether the process should leave everything as if it was killed now.
-// In each round a quarter of the processes does.
+// In each round a quarter of the processes do.
 func (t Turn) Abandons() bool { return (t.Process+t.Round)%4 == 0 }
 
-// Together runs act in 20 processes that begin each of 50 rounds (of 5 with -short) at the same moment. The
-// processes are copies of the calling test, so what precedes the call happens in each of
-// them. Together returns in the test's own process only.
+// Together runs act in 20 processes that begin each of 50 rounds (5 with -short) at the
+// same moment. The processes are copies of the calling test, so the code before the call
+// runs in each of them. Together returns only in the test's own process.
 func Together(t *testing.T, dir string, act func(Turn) error) {
 	t.Helper()
 	if shared := os.Getenv(dirVariable); shared != "" {

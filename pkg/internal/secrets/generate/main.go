@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command generate writes rules.json from the rules that gitleaks ships. It is a module
-// of its own, so that fumehood needs no TOML. In its folder:
+// Command generate writes rules.json from the rules that gitleaks ships. It is a
+// separate module, so that fumehood does not need TOML. In its directory:
 //
 //	go run . > ../rules.json && cp "$(go run . -licence)" ../LICENSE.gitleaks
 package main
@@ -22,8 +22,8 @@ const (
 	version = "v8.30.1"
 )
 
-// An allowlist says what is no secret. In the file it may be for paths and commits,
-// which a request has none of.
+// An allowlist describes text that is not a secret. In the file it may apply to paths
+// and commits, which a request does not have.
 type allowlist struct {
 	Condition   string   `toml:"condition" json:"-"`
 	Paths       []string `toml:"paths" json:"-"`
@@ -83,7 +83,7 @@ func run() error {
 	return encoder.Encode(c)
 }
 
-// download returns the module's folder; go checks it against the checksum database.
+// download returns the module's directory; go checks it against the checksum database.
 func download() (string, error) {
 	out, err := exec.Command("go", "mod", "download", "-json", module+"@"+version).Output()
 	if err != nil {
@@ -94,8 +94,8 @@ func download() (string, error) {
 	return found.Dir, err
 }
 
-// trim leaves out what speaks of files: rules that look at a name alone, and the parts
-// of allowlists that need one.
+// trim removes everything that concerns files: rules that check only a name, and the
+// parts of allowlists that need one.
 func (c *config) trim() {
 	rules := c.Rules
 	c.Rules = nil
