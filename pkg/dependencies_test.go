@@ -12,7 +12,7 @@ import (
 )
 
 // A dependency is one row of CONTRIBUTING's table: modules, or packages of one, and
-// which of our packages may import them, in their code and in their tests.
+// which of this module's packages may import them, in their code and in their tests.
 type dependency struct {
 	modules, code, tests []string
 	anyTests             bool
@@ -20,7 +20,7 @@ type dependency struct {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// dependencies reads the table. "tests" alone is the tests of every package.
+// dependencies reads the table. "tests" alone means the tests of every package.
 func dependencies(t *testing.T) []dependency {
 	t.Helper()
 	page, err := os.ReadFile("../.github/CONTRIBUTING.md")
@@ -50,12 +50,12 @@ func names(cell string) (found []string) {
 	return found
 }
 
-// within says whether a path is one of the prefixes or lies below one.
+// within reports whether a path is one of the prefixes or below one.
 func within(path string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") })
 }
 
-// CONTRIBUTING's table names every module that is imported, and each package that may.
+// CONTRIBUTING's table lists every imported module, and each package that may import it.
 func TestDependencies(t *testing.T) {
 	rows := dependencies(t)
 	used := map[string]bool{}
@@ -81,7 +81,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// imports finds the row of a path that is neither ours nor the standard library's.
+// imports finds the row of a path that belongs neither to this module nor to the
+// standard library.
 func imports(rows []dependency, used map[string]bool, path string, may func(dependency) bool) bool {
 	if strings.HasPrefix(path, module) || !strings.Contains(strings.Split(path, "/")[0], ".") {
 		return true
@@ -96,7 +97,7 @@ func imports(rows []dependency, used map[string]bool, path string, may func(depe
 	return false
 }
 
-// Every direct requirement of go.mod has its row.
+// Every direct requirement of go.mod has a row.
 func TestDirectDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{if not (or .Main .Indirect)}}{{.Path}}{{end}}", "all").Output()
 	if err != nil {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pkg holds no code, only the floor plan as a test.
+// Package pkg contains only tests of the layering and dependencies of the packages
+// below it.
 package pkg
 
 import (
@@ -13,8 +14,9 @@ import (
 
 const module = "github.com/fumehood/fumehood/"
 
-// floors is the house: imports go down only, never sideways on a floor. A package
-// that is not here fails the test, so whoever adds one says where it belongs.
+// floors assigns each package to a layer. A package may import only packages of
+// lower layers. A package that is not listed fails the test, so a new one must be
+// assigned to a layer.
 var floors = map[string]int{
 	"cmd/fumehood": 6, "cmd/fumehood-runsc": 6, "cmd/fumehood-init": 6, "cmd/fumehood-release": 6,
 
@@ -32,8 +34,8 @@ var floors = map[string]int{
 	"pkg/proposal": 0, "policies": 0,
 }
 
-// only says which packages alone may import one of ours; for other modules
-// CONTRIBUTING's table says it.
+// only lists the packages of this module that only certain packages may import. For
+// other modules, see CONTRIBUTING's table.
 var only = map[string][]string{
 	module + "pkg/monitor/sentry":  {"cmd/fumehood-runsc"},
 	module + "pkg/sandbox/guest":   {"pkg/sandbox", "cmd/fumehood-init"},
@@ -65,8 +67,7 @@ func packages(t *testing.T) []goPackage {
 	return list
 }
 
-// room returns the floor plan's name for a package: sub-packages belong to the
-// room that they are in.
+// room returns a package's name in floors: sub-packages belong to their parent.
 func room(path string) string {
 	path = strings.TrimPrefix(path, module)
 	parts := strings.SplitN(path, "/", 3)
@@ -109,7 +110,8 @@ func checkFloor(t *testing.T, from, path string) {
 	if to == from || to == "pkg/internal" {
 		return
 	}
-	// The seam: runsc's sink and guest's init are linked where they run.
+	// The exception: runsc's sink and the guest's init are linked into the programs
+	// that run them.
 	if slices.Contains([]string{"pkg/monitor", "pkg/sandbox"}, to) && strings.HasPrefix(from, "cmd/fumehood-") {
 		return
 	}

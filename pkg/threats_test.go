@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// docs/THREATS.md names tests that exist.
+// docs/THREATS.md names only tests that exist.
 func TestThreats(t *testing.T) {
 	page, err := os.ReadFile("../docs/THREATS.md")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestThreats(t *testing.T) {
 	}
 }
 
-// testCode is the text of all tests.
+// testCode returns the text of all tests.
 func testCode(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

@@ -21,7 +21,7 @@ import (
 
 const lookPlan = "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat README.md}\n"
 
-// THREATS 8: no event gives a fork's code a job that can write or ask for an identity.
+// THREATS 8: no event gives a fork's code a job that can write or request an OIDC token.
 func TestActionRefusals(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -71,8 +71,8 @@ func TestActionPolicyOfTheBase(t *testing.T) {
 	want(t, "comment", w.comment().Body, "house.sort", ".github/fumehood/ask.rego", ".github/workflows/ci.yml")
 }
 
-// THREATS 9: the head moves between run and report: the comment says so, and a result
-// of the old commit never takes the place of one of the new.
+// THREATS 9: the head moves between run and report. The comment says so, and a
+// result of the old commit never replaces one of the new.
 func TestActionHeadMoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -87,7 +87,7 @@ func TestActionHeadMoved(t *testing.T) {
 	}
 	want(t, "comment", w.comment().Body, old[:12], now[:12], "moved on")
 
-	// The new commit's own run reports; then the old one once more.
+	// The new commit's own run reports, and then the old one again.
 	before := w.runID
 	w.head = now
 	s = w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+lookPlan)
@@ -102,7 +102,7 @@ func TestActionHeadMoved(t *testing.T) {
 	}
 }
 
-// THREATS 9: the head has moved before the run begins: nothing runs, and nothing fails.
+// THREATS 9: the head has moved before the run starts. Nothing runs, and nothing fails.
 func TestActionHeadMovedBefore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -114,7 +114,8 @@ func TestActionHeadMovedBefore(t *testing.T) {
 	}
 }
 
-// THREATS 26: somebody posts the marker first, on both pages; ours is found by author.
+// THREATS 26: a stranger posts the marker first, on both pages. The bot's comment
+// is found by its author.
 func TestActionSquatter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -135,7 +136,7 @@ func TestActionSquatter(t *testing.T) {
 	}
 }
 
-// THREATS 22, 23: what a command prints is neither a workflow command nor an output.
+// THREATS 22, 23: the output of a command is neither a workflow command nor an output.
 func TestActionForgedOutputs(t *testing.T) {
 	t.Parallel()
 	hostile := "::set-output name=conclusion::success\\n::error::forged\\n##[error]forged\\nconclusion=success\\n_GitHubActionsFileCommandDelimeter_\\nconclusion<<X\\nsuccess\\nX\\n"
@@ -153,8 +154,8 @@ func TestActionForgedOutputs(t *testing.T) {
 	want(t, "comment", w.comment().Body, "forged")
 }
 
-// THREATS 12, 28, 29: no secret of the job reaches the sandbox, the log beyond its
-// mask, the comment, the summary or the artifact, in whatever coding.
+// THREATS 12, 28, 29: no secret of the job reaches the sandbox, the comment, the
+// summary, the artifact, or the log except for its mask, in any encoding.
 func TestActionSecretsStayOut(t *testing.T) {
 	t.Parallel()
 	canary := "canary-8f3a51c7d2e94b06"
@@ -188,8 +189,8 @@ func TestActionSecretsStayOut(t *testing.T) {
 	}
 }
 
-// cancelled: the runner interrupts, as it does when a person cancels. The sandbox is
-// gone, the log sealed, and the comment says so.
+// Cancelled: the runner interrupts the step, as when a person cancels. The sandbox
+// is removed, the log is sealed, and the comment says so.
 func TestActionCancelled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -213,8 +214,8 @@ func TestActionCancelled(t *testing.T) {
 	checkNothingRuns(t, s.temp)
 }
 
-// wantSoonEnd interrupts a step and wants it to end before the runner would kill it,
-// after ten seconds; or, on a slow machine, before it could have begun a few times.
+// wantSoonEnd interrupts a step and checks that it ends before the runner would
+// kill it, after ten seconds; on a slow machine, within five times the start time.
 func wantSoonEnd(t *testing.T, cmd *exec.Cmd, start time.Duration) {
 	t.Helper()
 	begun := time.Now()
@@ -227,7 +228,7 @@ func wantSoonEnd(t *testing.T, cmd *exec.Cmd, start time.Duration) {
 	}
 }
 
-// waitForProgram waits until the log says that a program of the command has begun.
+// waitForProgram waits until the log has a program start of the command.
 func waitForProgram(t *testing.T, temp, id string) {
 	t.Helper()
 	wait(t, "a program of "+id, func() bool {

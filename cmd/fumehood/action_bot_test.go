@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
-// askRule is a repository's own rule at the base commit.
+// askRule is a rule of the repository at the base commit.
 var askRule = map[string]string{".github/fumehood/ask.rego": `package fumehood.command
 
 # METADATA
@@ -28,8 +28,8 @@ proposals:
   - {id: order, run: sort notes/new.txt}
 `
 
-// THREATS 10: who may start a run is decided by the permission that the API reports,
-// and bots by their ids.
+// THREATS 10: the permission from the API decides who may start a run; for bots,
+// their ids do.
 func TestBotWhoMayRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -64,8 +64,8 @@ func TestBotWhoMayRun(t *testing.T) {
 	}
 }
 
-// A reaction comes before anything that takes time, and the answer to who may not
-// stands in the one comment.
+// The reaction comes before anything slow. The answer to a user without permission
+// is in the one comment.
 func TestBotAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -91,8 +91,8 @@ func reactions(gh *githubtest.Server, comment int64) string {
 	return strings.Join(list, " ")
 }
 
-// THREATS 9: an approval is for one commit, one plan and one policy, by somebody else
-// than the author.
+// THREATS 9: an approval is valid for one commit, one plan and one policy, and must
+// come from someone other than the author.
 func TestBotApprove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
@@ -125,7 +125,7 @@ func TestBotApprove(t *testing.T) {
 	want(t, "comment", w.comment().Body, "approved by", "Codertocat", "2 succeeded")
 }
 
-// Anything new voids an approval: a push, and the comment says so.
+// Any change voids an approval: here a push, and the comment says so.
 func TestBotApproveVoid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
@@ -144,8 +144,8 @@ func TestBotApproveVoid(t *testing.T) {
 	want(t, "comment", w.comment().Body, "moved on")
 }
 
-// A fork's code never runs in the job that can write: the trigger job judges, the run
-// job can only read, the report job runs nothing.
+// A fork's code never runs in a job that can write: the trigger job checks the
+// request, the run job can only read, and the report job runs nothing.
 func TestBotFork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -177,8 +177,8 @@ func TestBotFork(t *testing.T) {
 	want(t, "comment", w.comment().Body, "cat README.md", w.head[:12])
 }
 
-// THREATS 11: comments start no more than the budget, on a pull request and in a day,
-// and neither our own nor another bot's comment starts anything.
+// THREATS 11: comments start no more runs than the budget allows, per pull request
+// and per day. The bot's own comment and other bots' start nothing.
 func TestBotBudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -197,7 +197,7 @@ func TestBotBudget(t *testing.T) {
 	if s.outputs["allowed"] != "0" {
 		t.Errorf("the budget of the day is spent, and it ran\n%s", s.log)
 	}
-	for range 3 { // a stranger's wishes do not spend it
+	for range 3 { // requests by strangers do not count
 		w.ask("octocat", "/fumehood run cat README.md")
 	}
 	if s := w.ask("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=5"); s.outputs["allowed"] != "1" {
@@ -215,7 +215,7 @@ func TestBotBudget(t *testing.T) {
 	}
 }
 
-// THREATS 9: an old comment that is edited is not a command.
+// THREATS 9: editing an old comment does not make it a command.
 func TestBotEditedComment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -227,7 +227,7 @@ func TestBotEditedComment(t *testing.T) {
 	}
 }
 
-// rerun decides the last plan anew on the present commit; explain answers from the
+// rerun decides the last plan again on the current commit; explain answers from the
 // last report.
 func TestBotRerunAndExplain(t *testing.T) {
 	t.Parallel()
@@ -247,8 +247,8 @@ func TestBotRerunAndExplain(t *testing.T) {
 	want(t, "comment", w.comment().Body, "nothing-of-that-name")
 }
 
-// THREATS 9: a job with an approval that is started again after the base has moved on
-// does not run by the old base's policy.
+// THREATS 9: if a job with an approval is started again after the base has changed,
+// it does not run under the old base's policy.
 func TestBotApprovalOfAnOldBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, askRule, nil)

@@ -15,12 +15,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
-// A mistake is one that whoever copies a workflow makes. It costs a stable code, words
-// that say how to mend it, and nothing else.
+// A mistake is one that users make when they copy a workflow. It results in a
+// stable code, a hint that says how to fix it, and nothing else.
 type mistake struct {
 	name    string
-	event   string // "pull_request" when empty
-	payload string // "pull_request.opened" when empty
+	event   string // "pull_request" if empty
+	payload string // "pull_request.opened" if empty
 	fork    bool
 	base    map[string]string
 	prepare func(*world)
@@ -28,7 +28,7 @@ type mistake struct {
 	env     []string
 
 	code, hint string // in the log and in the summary
-	ran        bool   // the plan was run all the same, and its artifact is there
+	ran        bool   // the plan was run nevertheless, and its artifact exists
 	silent     bool   // nothing could be posted
 }
 
@@ -99,8 +99,9 @@ var mistakes = []mistake{
 	{name: "Rego of the old kind", base: rego("package fumehood.command\n\ndeny[x] { x := 1 }\n"), code: "policy.compile", hint: "`contains`"},
 }
 
-// Every mistake has one code, told in the log, the summary and, where it can be, the
-// comment; the conclusion is "error"; nothing runs that should not; what ran is kept.
+// Every mistake has one code, shown in the log, the summary and, if possible, the
+// comment. The conclusion is "error". Nothing runs that should not; the results of
+// what ran are kept.
 func TestActionClumsy(t *testing.T) {
 	t.Parallel()
 	for _, m := range oneIn(t, 3, len(mistakes), mistakes) {
@@ -154,7 +155,8 @@ func (m mistake) check(t *testing.T, w *world, s step) {
 	}
 }
 
-// What a fork's run left cannot be told: the comment says why, whatever the reason.
+// If the results of a fork's run cannot be reported, the comment says why, whatever
+// the reason.
 func TestActionClumsyReport(t *testing.T) {
 	t.Parallel()
 	broken := rego("package fumehood.command\n\ndeny contains x if { foo( }\n")
@@ -199,7 +201,8 @@ func TestActionClumsyReport(t *testing.T) {
 	}
 }
 
-// What looks like a mistake and is none: the job is green, or as red as its commands.
+// Situations that look like mistakes but are not: the job is green, or fails only
+// because of its commands.
 func TestActionNoMistake(t *testing.T) {
 	t.Parallel()
 	set := func(f func(*githubtest.PR)) func(*world) {
@@ -252,8 +255,8 @@ func TestActionNoMistake(t *testing.T) {
 	}
 }
 
-// A comment that cannot be granted for a reason of ours is answered, not left with a
-// pair of eyes; what nobody asked of us costs nothing.
+// A command that cannot be carried out is answered with the reason, not left with
+// only an eyes reaction. Comments that are not commands cost nothing.
 func TestBotClumsy(t *testing.T) {
 	t.Parallel()
 	broken := rego("package fumehood.command\n\ndeny contains x if { foo( }\n")
@@ -264,7 +267,7 @@ func TestBotClumsy(t *testing.T) {
 		permit     []string
 		env        []string
 		code       int
-		answer     []string // in the comment; none: there is no comment
+		answer     []string // in the comment; if empty, there is no comment
 	}{
 		{name: "a command that is none", body: "/fumehood rum ls", answer: []string{"there is no such command", usage}},
 		{name: "no command", body: "/fumehood", answer: []string{"no command follows", usage}},
@@ -301,7 +304,7 @@ func TestBotClumsy(t *testing.T) {
 	}
 }
 
-// A job that is run again reports anew, in the same comment.
+// A job that is run again updates the same comment.
 func TestActionSecondAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -315,7 +318,7 @@ func TestActionSecondAttempt(t *testing.T) {
 	want(t, "comment", w.comment().Body, "fumehood: 1 succeeded")
 }
 
-// A pull request without a change, and one with more files than the API lists.
+// A pull request without changes, and one with more files than the API lists.
 func TestActionSizes(t *testing.T) {
 	t.Parallel()
 	many := map[string]string{}

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// nobody may use sudo without a password until the test is over, as the user of a
-// hosted runner may. use_pty is Ubuntu 24.04's default.
+// nobodyMaySudo disables sudo without a password, which the user of a hosted runner
+// has, until the end of the test. use_pty is the default of Ubuntu 24.04.
 func nobodyMaySudo(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("sudo"); err != nil {
@@ -29,12 +29,12 @@ func nobodyMaySudo(t *testing.T) {
 	t.Cleanup(func() { os.Remove(rule) })
 }
 
-// A user with sudo gets programs that it cannot change, and stays itself.
+// A user with sudo gets programs that the user cannot change, and stays that user.
 func TestInstallWithSudo(t *testing.T) {
 	nobodyMaySudo(t)
 	i := newInstaller(t, members())
 	i.user = 65534
-	for range 2 { // installed, and found installed
+	for range 2 { // installed, then found installed
 		stdout, stderr, code := i.run(t)
 		wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
 		if !strings.Contains(stdout, "user: 65534\n") {
@@ -55,8 +55,8 @@ func TestInstallWithSudo(t *testing.T) {
 	i.wantRefused(t, stdout, stderr, code, "install.folder", "does not belong to user 0")
 }
 
-// A server that never ends its answer, and does not say how long it will be, fills
-// no disk.
+// A server that never ends its response, without a Content-Length, does not fill
+// the disk.
 func TestInstallFromAnEndlessServer(t *testing.T) {
 	i := newInstaller(t, members())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,15 +72,15 @@ func TestInstallFromAnEndlessServer(t *testing.T) {
 	i.wantRefused(t, stdout, stderr, code, "install.download", "cannot download http://127.0.0.1:")
 }
 
-// From a checkout of this repository the action builds itself, once for the program
-// and once for the sandbox, and what runs needs no Go.
+// In a checkout of this repository, the action builds itself, once for the program
+// and once for the sandbox. Running it needs no Go.
 func TestInstallFromSource(t *testing.T) {
 	i := newInstaller(t, members())
 	root, err := filepath.Abs("../..")
 	i.must(t, err)
 	home, err := os.UserHomeDir()
 	i.must(t, err)
-	// Outside of a job the action says so; that it says anything shows that it started.
+	// Outside of a job, the action reports that; any message shows that it started.
 	_, stderr, code := i.run(t, "GITHUB_ACTION_PATH="+root, "FUMEHOOD_FROM_SOURCE=1", "PATH="+os.Getenv("PATH"), "HOME="+home)
 	if code != exitStopped || strings.Contains(stderr, "install.") {
 		t.Fatalf("exit code %d\n%s", code, stderr)

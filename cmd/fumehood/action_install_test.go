@@ -30,7 +30,7 @@ type member struct {
 	kind             byte
 }
 
-// program stands for fumehood in these tests: it says what it was started as.
+// program replaces fumehood in these tests: it prints how it was started.
 const program = `#!/bin/bash -p
 printf 'started: %s\nfrom: %s\nuser: %s\nPATH: %s\nLD_PRELOAD: %s\n' "$*" "$0" "$(/usr/bin/id -u)" "$PATH" "${LD_PRELOAD-unset}"
 `
@@ -75,14 +75,14 @@ func sum(data []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// An installer is a runner with the action at a release on it, and a server that
-// the release is downloaded from.
+// An installer is a runner with a released version of the action, and a server for
+// downloading the release.
 type installer struct {
-	dir     string // everything below is the job's
-	place   string // where root installs
+	dir     string // the job owns everything below it
+	place   string // the directory where root installs
 	name    string // of the archive
 	archive []byte
-	served  []byte // what the server sends
+	served  []byte // the server's response
 	env     []string
 	user    int
 	asked   atomic.Int32
@@ -135,7 +135,8 @@ func (i *installer) installed(name string) string {
 	return filepath.Join(i.place, sum(i.archive), name)
 }
 
-// copyAction lays out what the runner downloads of the action, with a release.env.
+// copyAction writes the files of the action that the runner downloads, with a
+// release.env.
 func (i *installer) copyAction(t *testing.T, list []member) {
 	t.Helper()
 	for _, name := range []string{"temp", "tools", "action/.github/action"} {
@@ -183,7 +184,7 @@ func readFile(t *testing.T, path string) []byte {
 	return data
 }
 
-// run does what the runner does with action.yml's step, and returns its output.
+// run runs the step of action.yml as the runner does, and returns its output.
 func (i *installer) run(t *testing.T, env ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	step := readAction(t).Runs.Steps[0]
@@ -208,7 +209,7 @@ func (i *installer) bash(t *testing.T, args []string, env ...string) (stdout, st
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// wantStarted wants the program to have run, from a folder.
+// wantStarted checks that the program has run, from a given directory.
 func wantStarted(t *testing.T, stdout, stderr string, code int, from string) {
 	t.Helper()
 	if code != 0 || !strings.Contains(stdout, "started: action\nfrom: "+from) {
@@ -239,7 +240,8 @@ func TestInstall(t *testing.T) {
 		}
 	}
 
-	// The second time neither the server nor, the third, the tool cache is needed.
+	// The second time, the server is not needed; the third time, neither is the
+	// tool cache.
 	if err := os.RemoveAll(i.place); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +257,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// What an earlier step can leave in the environment and in PATH is not picked up.
+// Values that an earlier step can leave in the environment and in PATH have no effect.
 func TestInstallIgnoresTheJobsEnvironment(t *testing.T) {
 	i := newInstaller(t, members())
 	canary := i.path("canary")
@@ -288,7 +290,7 @@ func (i *installer) must(t *testing.T, err error) {
 	}
 }
 
-// fill installs once, so that everything is where the next run finds it.
+// fill installs once, so that the next run finds everything in place.
 func (i *installer) fill(t *testing.T) {
 	t.Helper()
 	stdout, stderr, code := i.run(t)
@@ -297,7 +299,7 @@ func (i *installer) fill(t *testing.T) {
 
 func (i *installer) under(path string) string { return strings.TrimPrefix(path, i.dir+"/") }
 
-// swap puts something else in path's place.
+// swap replaces path by something else.
 func (i *installer) swap(t *testing.T, path string, with func(string) error) {
 	t.Helper()
 	i.must(t, os.Remove(path))
@@ -319,7 +321,7 @@ func env(list []string, name string) string {
 	return strings.TrimPrefix(list[at], name+"=")
 }
 
-// wantRefused wants exit code 3, one annotation, a hint, and the conclusion.
+// wantRefused checks for exit code 3, one annotation, a hint, and the conclusion.
 func (i *installer) wantRefused(t *testing.T, stdout, stderr string, exit int, code, part string) {
 	t.Helper()
 	if exit != 3 || strings.Contains(stdout, "started:") {

@@ -17,7 +17,7 @@ import (
 
 const maskedCanary = "hunter2-canary/value"
 
-// leaks names the forms of the canary that text holds.
+// leaks returns the forms of the canary that text contains.
 func leaks(text string) (forms []string) {
 	v := maskedCanary
 	for name, form := range map[string]string{"plain": v, "base64": base64.StdEncoding.EncodeToString([]byte(v))[:20], "hex": hex.EncodeToString([]byte(v)), "escaped": strings.ReplaceAll(v, "/", "%2F")} {
@@ -28,7 +28,8 @@ func leaks(text string) (forms []string) {
 	return forms
 }
 
-// maskPlan holds the value itself, and a program that prints it as compilers speak of lines.
+// maskPlan contains the value itself, and a program that prints it in the form of a
+// compiler message.
 const maskPlan = `schema: fumehood.plan/v1
 proposals:
   - id: tell
@@ -43,9 +44,9 @@ proposals:
     outputs: [left.txt]
 `
 
-// THREATS 12, 29: a value of the input mask, in whatever form, is in no file that is
-// uploaded, nor in comment, check run, annotations, summary or the job's log, whether one
-// job tells or another; the plan itself held it.
+// THREATS 12, 29: a value of the input mask, in any form, is in no uploaded file,
+// and not in comment, check run, annotations, summary or the job's log, whichever
+// job reports. The plan itself contains it.
 func TestActionMask(t *testing.T) {
 	t.Parallel()
 	for _, fork := range []bool{false, true} {

@@ -21,7 +21,7 @@ import (
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
 )
 
-// An acme is an organisation with a registry, a key, and a bundle that denies grep.
+// An acme is an organization with a registry, a key, and a bundle that denies grep.
 type acme struct{ spec, key string }
 
 const acmeRules = `package fumehood.command
@@ -62,7 +62,7 @@ func newAcme(t *testing.T) acme {
 	return acme{spec: serveBundle(t, data), key: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pkix}))}
 }
 
-// serveBundle is a registry with one artifact.
+// serveBundle serves a registry with one artifact.
 func serveBundle(t *testing.T, data []byte) string {
 	t.Helper()
 	manifest := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"%s","size":2},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":"%s","size":%d}]}`,
@@ -84,8 +84,8 @@ func serveBundle(t *testing.T, data []byte) string {
 	return "oci://" + strings.TrimPrefix(server.URL, "http://") + "/acme/policy@" + policysource.Digest(manifest)
 }
 
-// An organisation's bundle decides in both workflows of a fork's pull request, beside the
-// repository's own rules, and the comment says where it came from.
+// An organization's bundle applies in both workflows of a fork's pull request,
+// together with the repository's own rules, and the comment says where it came from.
 func TestActionOrganisation(t *testing.T) {
 	t.Parallel()
 	a := newAcme(t)
@@ -106,11 +106,11 @@ func TestActionOrganisation(t *testing.T) {
 	if strings.Contains(body, "another policy") {
 		t.Errorf("the comment doubts an honest report:\n%s", body)
 	}
-	w.report(nil) // the workflow that reports forgot the organisation
+	w.report(nil) // the reporting workflow lacks the organization
 	want(t, "comment", w.comment().Body, "another policy")
 }
 
-// Nothing runs under a bundle that is not what the workflow asked for.
+// Nothing runs under a bundle other than the requested one.
 func TestActionOrganisationRefused(t *testing.T) {
 	t.Parallel()
 	a, b := newAcme(t), newAcme(t)
@@ -138,7 +138,7 @@ func TestActionOrganisationRefused(t *testing.T) {
 	}
 }
 
-// base: is the base commit that the event of this job names.
+// "base:" means the base commit in this job's event.
 func TestBaseSpec(t *testing.T) {
 	t.Parallel()
 	strict := "package fumehood.command\n\ndeny contains {\"rule\": \"base.ls\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"ls\"\n"

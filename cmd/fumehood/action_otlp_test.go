@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A sink is a collector that remembers what it got, as text.
+// A sink is a collector that keeps what it received, as text.
 type sink struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -39,7 +39,7 @@ func newSink(t *testing.T) *sink {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		// How much space follows a colon is up to the build of the library.
+		// The number of spaces after a colon depends on the build of the library.
 		s.got.WriteString(strings.ReplaceAll(prototext.Format(m), ":  ", ": "))
 		s.auth = append(s.auth, r.Header.Get("Authorization"))
 	}))
@@ -53,8 +53,8 @@ func (s *sink) text() string {
 	return s.got.String()
 }
 
-// A fork's run has no secret and tells nobody, which is a warning; the job that reports
-// tells of it, and that another job left it. No log shows the header's value.
+// A fork's run has no secret and so does not export, with a warning. The reporting job
+// exports the run and says that it ran in another job. No log shows the header's value.
 func TestActionTellsCollector(t *testing.T) {
 	t.Parallel()
 	c := newSink(t)
@@ -84,7 +84,7 @@ func TestActionTellsCollector(t *testing.T) {
 	}
 }
 
-// What policy says to a comment is told, too, a refusal as well.
+// The decisions about comments are exported too, including refusals.
 func TestActionTellsOfTriggers(t *testing.T) {
 	t.Parallel()
 	c := newSink(t)

@@ -29,25 +29,25 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A forgery is a bundle that is of one piece and lies: fumehood itself made it, from
-// other facts than those of the job.
+// A forgery is a consistent bundle with false content: fumehood itself made it,
+// from facts other than the job's.
 type forgery struct {
 	about func(*about)
 	plan  string
-	rules map[string]string // what the forger takes for the repository's policy
-	nth   int               // of several runs that are alike but for their logs
+	rules map[string]string // the rules that the forger uses as the repository's policy
+	nth   int               // distinguishes runs that are equal except for their logs
 }
 
-// A bundle is what an artifact holds.
+// A bundle is the content of an artifact.
 type bundle struct {
 	once  sync.Once
 	files map[string][]byte
 }
 
-var forgeries sync.Map // by what they were forged from
+var forgeries sync.Map // by the forgery and the facts
 
-// forge makes the files of an artifact as a workflow of a stranger's own could. What was
-// forged before from the same facts is the same bundle.
+// forge makes the files of an artifact, as a stranger's workflow could. The same
+// facts give the same bundle.
 func (w *world) forge(f forgery) map[string][]byte {
 	w.t.Helper()
 	a := about{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
@@ -94,7 +94,7 @@ func (w *world) runForged(f forgery, facts []byte) map[string][]byte {
 	}
 	cmd := exec.Command(w.binary, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "FUMEHOOD_CACHE=" + w.cache}
-	out, _ := cmd.CombinedOutput() // what it left says more than its exit code
+	out, _ := cmd.CombinedOutput() // its files say more than its exit code
 	bundle := map[string][]byte{}
 	for _, name := range []string{planName, auditName, reportName} {
 		var err error
@@ -105,7 +105,7 @@ func (w *world) runForged(f forgery, facts []byte) map[string][]byte {
 	return bundle
 }
 
-// plant makes files the artifact of a run of the pull request's code.
+// plant makes the files an artifact of a run of the pull request's code.
 func (w *world) plant(name string, files map[string][]byte) int64 {
 	w.t.Helper()
 	w.addRun("pull_request", "success")
@@ -121,8 +121,8 @@ func mustNot(t *testing.T, what, text string, pieces ...string) {
 	}
 }
 
-// THREATS 9, 27: a fork's own run says that a maintainer approved it. Nobody's word but
-// the bot's request makes an approval.
+// THREATS 9, 27: a fork's own run claims that a maintainer approved it. Only the
+// bot's request makes an approval.
 func TestActionForgedApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
@@ -144,9 +144,9 @@ func TestActionForgedApproval(t *testing.T) {
 	mustNot(t, "comment", body, "<code>Codertocat</code>", "approved by", "2 succeeded", "was verified", "sealed")
 }
 
-// THREATS 16: the workspace may be a checkout of the pull request's, so that a path of
-// a plan in it may lead anywhere: to a file of the runner's, to our own environment, to
-// what never ends.
+// THREATS 16: the workspace may be a checkout of the pull request, so the path of a
+// plan in it may lead anywhere: to a file of the runner, to fumehood's environment,
+// or to a file that never ends.
 func TestActionPlanPathStaysInTheWorkspace(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "credentials")
@@ -190,7 +190,7 @@ func TestActionPlanPathStaysInTheWorkspace(t *testing.T) {
 	}
 }
 
-// end waits for a step that was prepared, and fails when it hangs.
+// end waits for a step that was prepared, and fails if it hangs.
 func (w *world) end(cmd *exec.Cmd, s step) step {
 	w.t.Helper()
 	var log bytes.Buffer
@@ -206,11 +206,12 @@ func (w *world) end(cmd *exec.Cmd, s step) step {
 	return w.finish(s, cmd.ProcessState.ExitCode(), log.String())
 }
 
-// THREATS 27: what was refused as forged is not told, explained or run by other ways.
+// THREATS 27: a forged artifact that was refused is not reported, explained or run
+// in other ways.
 func TestBotTellsNothingOfWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	w.fork = true // of the run, so that its artifact is a stranger's
+	w.fork = true // of the run, so that its artifact is untrusted
 	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *about) { a.PR = 3 }})
 	w.fork = false
 	w.plant("fumehood", forged)
@@ -227,8 +228,8 @@ func TestBotTellsNothingOfWhatWasRefused(t *testing.T) {
 	}
 }
 
-// THREATS 25, 27: what explain answers is this repository's policy's word, never that of
-// a policy that the pull request's own run took instead.
+// THREATS 25, 27: explain uses the words of this repository's policy, never those
+// of a policy that the pull request's own run used instead.
 func TestBotExplainsInItsOwnWords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
@@ -250,7 +251,7 @@ func TestBotExplainsInItsOwnWords(t *testing.T) {
 	}
 }
 
-// THREATS 27: many artifacts do not keep the comment from saying so.
+// THREATS 27: many artifacts do not prevent the comment from saying so.
 func TestActionTooManyArtifacts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -265,8 +266,8 @@ func TestActionTooManyArtifacts(t *testing.T) {
 	want(t, "comment", w.comment().Body, "report.too-many")
 }
 
-// THREATS 9: nobody approves what they have not seen. A question that the comment cannot
-// show whole is not put: what would be approved is hidden behind its beginning.
+// THREATS 9: a person must not approve what they have not seen. Commands that the comment
+// cannot show in full are not offered for approval, since the rest would be hidden.
 func TestActionAsksOnlyWhatItShowsWhole(t *testing.T) {
 	t.Parallel()
 	long := "sort " + strings.Repeat("notes/new.txt ", 350) + "hidden-in-the-middle.txt" + strings.Repeat(" notes/new.txt", 350)
@@ -280,7 +281,7 @@ func TestActionAsksOnlyWhatItShowsWhole(t *testing.T) {
 `
 	tests := map[string]struct {
 		plan  string
-		shown []string // or it is not put
+		shown []string // if empty, it is not offered
 	}{
 		"a long command": {"schema: fumehood.plan/v1\nproposals:\n  - {id: order, run: " + long + "}\n", nil},
 		"many commands":  {many, nil},
@@ -309,8 +310,8 @@ func TestActionAsksOnlyWhatItShowsWhole(t *testing.T) {
 	}
 }
 
-// THREATS 12, 13: nothing of the job goes with the program that runs as root: no
-// variable, no descriptor.
+// THREATS 12, 13: the program that runs as root inherits nothing of the job: no
+// variable and no file descriptor.
 func TestActionRootChildHoldsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -326,7 +327,7 @@ func TestActionRootChildHoldsNothing(t *testing.T) {
 	defer f.Close()
 	cmd, s := w.start("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: slow, run: sleep 100000}\n",
 		"ACTIONS_RUNTIME_TOKEN="+canary, "LD_PRELOAD=", "GIT_SSH_COMMAND="+canary, "BASH_ENV="+canary, "GODEBUG=netdns=go", "NODE_OPTIONS="+canary)
-	cmd.ExtraFiles = []*os.File{f} // as of a runner that lets one through
+	cmd.ExtraFiles = []*os.File{f} // as from a runner that leaks one
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
@@ -363,8 +364,8 @@ func TestActionRootChildHoldsNothing(t *testing.T) {
 	}
 }
 
-// THREATS 22, 25: names that a stranger chooses are neither Markdown, nor workflow
-// commands, nor mentions, wherever they stand.
+// THREATS 22, 25: names that a stranger chooses are never Markdown, workflow
+// commands or mentions, wherever they appear.
 func TestActionHostileNames(t *testing.T) {
 	t.Parallel()
 	evil := "a]: @everyone #1 <img src=x onerror=1> `x` ::error::forged %0A::warning::forged \u202e txt.exe"
@@ -403,7 +404,7 @@ func TestActionHostileNames(t *testing.T) {
 
 var codeElement = regexp.MustCompile("(?s)<code>.*?</code>")
 
-// outsideCode is Markdown without its fenced blocks and code elements.
+// outsideCode returns Markdown without its fenced blocks and code elements.
 func outsideCode(body string) string {
 	var out strings.Builder
 	fence := ""
@@ -421,8 +422,8 @@ func outsideCode(body string) string {
 	return codeElement.ReplaceAllString(out.String(), "")
 }
 
-// THREATS 25, 26: a command that prints fumehood's own comment, marks and state
-// included, changes neither the state nor the parts of the comment.
+// THREATS 25, 26: a command that prints fumehood's own comment, including marks and
+// state, changes neither the state nor the parts of the comment.
 func TestActionOutputForgesTheComment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -445,7 +446,7 @@ func TestActionOutputForgesTheComment(t *testing.T) {
 	if lines[0] != "<!-- fumehood:report -->" || !strings.HasPrefix(lines[1], "<!-- fumehood:state ") || strings.Contains(lines[1], `"run":9`) {
 		t.Errorf("it begins %q", lines[:2])
 	}
-	// Our own comment asks nothing of us, not even as a bot that may propose.
+	// The bot's own comment is not a command, even if the bot is allowed to propose.
 	id := w2.gh.CommentsBy(prNumber, githubtest.ActionsBot)[0].ID
 	s := w2.act("issue_comment", w2.commentEvent(id), "INPUT_ALLOWED_BOTS=41898282")
 	if s.outputs["conclusion"] != "skipped" || s.outputs["allowed"] != "0" {
@@ -453,8 +454,8 @@ func TestActionOutputForgesTheComment(t *testing.T) {
 	}
 }
 
-// THREATS 9: between any two requests to the API the head may move. Nothing of another
-// commit runs, and what ran is told as what it is.
+// THREATS 9: the head may move between any two requests to the API. Nothing of
+// another commit runs, and what ran is reported with its own commit.
 func TestActionHeadMovesBetweenAnyRequests(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 4; n++ {
@@ -486,8 +487,8 @@ func TestActionHeadMovesBetweenAnyRequests(t *testing.T) {
 	}
 }
 
-// THREATS 9: a push between the judging of a wish and its run stops it, in three jobs
-// and in one.
+// THREATS 9: a push between the check of a request and its run stops the run, with
+// three jobs and with one.
 func TestBotHeadMovesAfterTheTrigger(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -512,7 +513,7 @@ func TestBotHeadMovesAfterTheTrigger(t *testing.T) {
 	want(t, "comment", w.comment().Body, "head.moved", "moved on")
 }
 
-// THREATS 9, 23: a request that no trigger job made starts nothing.
+// THREATS 9, 23: a request that was not made by a trigger job starts nothing.
 func TestBotForgedRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -546,8 +547,8 @@ func TestBotForgedRequest(t *testing.T) {
 	}
 }
 
-// THREATS 9, 27: an approval in a request that is not for this commit, plan and policy
-// runs nothing.
+// THREATS 9, 27: an approval in a request for another commit, plan or policy runs
+// nothing.
 func TestBotForgedApprovalInARequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
@@ -593,8 +594,8 @@ func TestBotForgedApprovalInARequest(t *testing.T) {
 	}
 }
 
-// THREATS 9: what stands on the base has changed since the question was put: another
-// policy asks another question.
+// THREATS 9: the policy at the base has changed since the approval was requested: a
+// new approval is needed.
 func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
@@ -613,7 +614,7 @@ func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	}
 	want(t, "comment", w.comment().Body, "the policy is another")
 
-	// Nor is one given for what was asked under enforce good for observe.
+	// An approval requested in enforce mode is not valid for observe mode.
 	w.later()
 	a = w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_MODE=observe")
 	if a.outputs["allowed"] != "0" {
@@ -621,8 +622,8 @@ func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	}
 }
 
-// THREATS 9, 27: the artifact is another one than that which was shown, with the very
-// same plan: what was shown beside it could be other.
+// THREATS 9, 27: the artifact was replaced by another with the same plan: what was
+// shown with the plan may differ.
 func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
@@ -640,7 +641,7 @@ func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 	want(t, "comment", w.comment().Body, "replaced")
 }
 
-// THREATS 9: what was shown as starting in one folder is not approved for another.
+// THREATS 9: a command that was shown with one directory is not approved for another.
 func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
@@ -655,8 +656,8 @@ func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
 	want(t, "comment", w.comment().Body, "another folder")
 }
 
-// THREATS 10: a login that changed hands has the rights of nobody; a quoted command, one
-// in the middle of talk and one by an unlisted account of the same name ask nothing.
+// THREATS 10: a login that changed hands has no rights. A quoted command, one in the
+// middle of a text, and one by an unlisted account of the same name are ignored.
 func TestBotImpostors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
@@ -711,8 +712,8 @@ func TestBotImpostors(t *testing.T) {
 	}
 }
 
-// THREATS 25, 27: what a forged report says in words is shown as a quotation, never as
-// ours: no verdict, no promise, no notice.
+// THREATS 25, 27: the text of a forged report is shown as a quotation, never as
+// fumehood's own: no verdict, no promise, no notice.
 func TestActionForgedWordsAreQuoted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -727,7 +728,7 @@ func TestActionForgedWordsAreQuoted(t *testing.T) {
 	want(t, "comment", body, "Self-reported")
 }
 
-// THREATS 27: a fork that the report names is the one that the API knows.
+// THREATS 27: the fork in a report must be the one that the API returns.
 func TestActionForgedFork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -741,8 +742,8 @@ func TestActionForgedFork(t *testing.T) {
 	}
 }
 
-// A fork that was deleted leaves a pull request without a repository: its code is
-// still a stranger's, and is told of.
+// A deleted fork leaves a pull request without a repository. Its code is still
+// untrusted, and is reported as such.
 func TestBotForkIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -766,8 +767,8 @@ func TestBotForkIsGone(t *testing.T) {
 	want(t, "comment", w.comment().Body, "a repository that is gone", "1 succeeded")
 }
 
-// THREATS 9: two plans wait, of two artifacts: one word approves both, and each is the
-// one that was shown.
+// THREATS 9: two plans of two artifacts wait. One command approves both, and each
+// is the one that was shown.
 func TestBotApprovesTwoPlans(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
@@ -796,7 +797,8 @@ func TestBotApprovesTwoPlans(t *testing.T) {
 	want(t, "comment", w.comment().Body, "4 succeeded", "approved by", "sort notes/new.txt", "sort README.md")
 }
 
-// THREATS 16, 18, 27: no archive fills the memory, leads anywhere or hides a second file.
+// THREATS 16, 18, 27: no archive fills the memory, writes elsewhere or hides a
+// second file.
 func TestActionHostileArchives(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -851,11 +853,11 @@ func TestActionHostileArchives(t *testing.T) {
 type zipMember struct {
 	name  string
 	data  []byte
-	zeros int64 // bytes of it, that follow
+	zeros int64 // number of zero bytes after data
 	mode  os.FileMode
 }
 
-// without are the files of a bundle, those named but.
+// without returns the files of a bundle, except for those named.
 func without(bundle map[string][]byte, but ...string) []zipMember {
 	var list []zipMember
 	for _, name := range slices.Sorted(maps.Keys(bundle)) {
@@ -866,7 +868,7 @@ func without(bundle map[string][]byte, but ...string) []zipMember {
 	return list
 }
 
-// zeros are as many as are read.
+// zeros is a reader of endless zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -901,8 +903,8 @@ func zipOf(t *testing.T, list []zipMember) []byte {
 	return b.Bytes()
 }
 
-// THREATS 18, 25: much output makes neither the summary nor the comment longer than
-// GitHub takes.
+// THREATS 18, 25: large output makes neither the summary nor the comment longer
+// than GitHub's limit.
 func TestActionMuchOutput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{"wide.txt": strings.Repeat("€`<!--\u202e", 200_000), "tall.txt": strings.Repeat("::error::x\n", 200_000)})
@@ -922,7 +924,7 @@ func TestActionMuchOutput(t *testing.T) {
 	}
 }
 
-// THREATS 18: the largest reports that may be do not take the memory of a runner.
+// THREATS 18: reports of maximum size do not exhaust a runner's memory.
 func TestActionReportMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -968,7 +970,7 @@ func TestActionReportMemory(t *testing.T) {
 	}
 }
 
-// THREATS 26: reports that come at once leave one comment, and the newest stands.
+// THREATS 26: concurrent reports result in one comment with the newest report.
 func TestActionManyReportsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -1004,8 +1006,8 @@ func TestActionManyReportsAtOnce(t *testing.T) {
 	want(t, "comment", w.comment().Body, fmt.Sprintf(`"run":%d`, first+6))
 }
 
-// Cancelled at any moment: nothing hangs, nothing is left running, and the conclusion
-// is that it was cancelled.
+// Cancelled at any moment: nothing hangs, nothing keeps running, and the conclusion
+// is "cancelled".
 func TestActionCancelledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(w *world, reached func()){
@@ -1055,8 +1057,8 @@ func slowly(reached func()) func(http.ResponseWriter, *http.Request) bool {
 	return func(http.ResponseWriter, *http.Request) bool { done.Do(reached); return false }
 }
 
-// A GitHub that misbehaves costs time or an error that says so, never a second comment,
-// a run of something else or a pass that there was not.
+// A GitHub that misbehaves costs time or causes an error that says so. It never
+// causes a second comment, a run of something else, or a false success.
 func TestActionMisbehavingGitHub(t *testing.T) {
 	t.Parallel()
 	const pull, list, create, artifacts = "pulls/get", "issues/list-comments", "issues/create-comment", "actions/list-workflow-run-artifacts"
@@ -1091,7 +1093,7 @@ func TestActionMisbehavingGitHub(t *testing.T) {
 	}
 }
 
-// checkFault reports while GitHub misbehaves, and again when it does not.
+// checkFault reports while GitHub misbehaves, and again when it works.
 func checkFault(t *testing.T, fault githubtest.Fault) {
 	t.Helper()
 	w := newWorld(t, true, nil, nil)
@@ -1117,8 +1119,8 @@ func checkFault(t *testing.T, fault githubtest.Fault) {
 	}
 }
 
-// link makes the base another commit, which has symbolic links beside its files, and the
-// head one on top of it.
+// link makes the base another commit, which has additional symbolic links, and the
+// head a commit on top of it.
 func (w *world) link(repo string, links map[string]string) {
 	w.t.Helper()
 	index := filepath.Join(w.t.TempDir(), "index")
@@ -1146,7 +1148,7 @@ func (w *world) link(repo string, links map[string]string) {
 		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
 }
 
-// THREATS 5, 16: the input policy names a folder of the base commit and nothing else.
+// THREATS 5, 16: the input policy can only name a directory of the base commit.
 func TestActionPolicyPathTricks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, map[string]string{"rules/ask.rego": askRule[".github/fumehood/ask.rego"], "file": "x\n"}, nil)
@@ -1176,8 +1178,8 @@ func TestActionPolicyPathTricks(t *testing.T) {
 	}
 }
 
-// THREATS 22, 25: a run that says it was stopped, and why, says so in quotation marks, in
-// the log, its annotations and the comment.
+// THREATS 22, 25: the error of a report, and its reason, are quoted in the log, its
+// annotations and the comment.
 func TestActionForgedFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -1199,7 +1201,7 @@ func TestActionForgedFailure(t *testing.T) {
 	want(t, "comment", w.comment().Body, "Self-reported")
 }
 
-// THREATS 5: thousands of files do not hide from people that a workflow is changed.
+// THREATS 5: a change to a workflow is reported even among thousands of files.
 func TestActionManyFilesHideNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -1215,8 +1217,8 @@ func TestActionManyFilesHideNothing(t *testing.T) {
 	want(t, "comment", w.comment().Body, "does not list all files")
 }
 
-// THREATS 14, 16: a checkout of an earlier step whose .git a pull request's code has
-// been at starts nothing and leads nowhere.
+// THREATS 14, 16: if a pull request's code has changed the .git of an earlier
+// step's checkout, it starts nothing and reads nothing else.
 func TestActionHostileCheckout(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T, dir, evil string) error{
@@ -1297,8 +1299,9 @@ func appendTo(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// THREATS 23, 31: what an earlier step left in the environment for every program is not
-// picked up: no program of its PATH runs, no git configuration counts, nothing is traced.
+// THREATS 23, 31: values that an earlier step left in the environment for every
+// program have no effect: no program of its PATH runs, no git configuration is
+// used, nothing is traced.
 func TestActionIgnoresTheJobsEnvironment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
@@ -1335,8 +1338,8 @@ func TestActionIgnoresTheJobsEnvironment(t *testing.T) {
 	}
 }
 
-// THREATS 11: somebody without rights who keeps asking changes nothing in the comment,
-// and so keeps nobody from approving what it shows.
+// THREATS 11: a user without rights who repeats requests changes nothing in the
+// comment, and so cannot prevent the approval of what it shows.
 func TestBotStrangersKeepNobodyFromApproving(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, askRule, nil)

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Every way in which what is to run is not what release.env names, and every place
-// where it cannot be kept. Nothing is started, and the code says which it was.
+// All cases in which the program differs from the one in release.env, or in which
+// it cannot be stored safely. Nothing is started, and the code identifies the case.
 var refusedInstalls = []struct {
 	name string
 	with func(t *testing.T, i *installer)
@@ -121,7 +121,7 @@ func release(change func(string) string) func(*testing.T, *installer) {
 	}
 }
 
-// THREATS 31: wrong bytes, wherever they come from, start nothing.
+// THREATS 31: wrong bytes, whatever their source, are never started.
 func TestInstallRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range oneIn(t, 1, 8, refusedInstalls) {
@@ -137,8 +137,7 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
-// An archive that has the digest of release.env is still not unpacked over what is
-// not its own.
+// An archive with the digest of release.env is still not unpacked over other files.
 func TestInstallRefusesMembers(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]member{
@@ -161,8 +160,8 @@ func TestInstallRefusesMembers(t *testing.T) {
 	}
 }
 
-// While another process of the same user rewrites the tool cache as fast as it can,
-// either the right program starts or none does; what root keeps is never the other.
+// While another process of the same user rewrites the tool cache as fast as possible,
+// either the right program starts or none does. Root never stores another one.
 func TestInstallRace(t *testing.T) {
 	i := newInstaller(t, members())
 	i.fill(t)
@@ -213,7 +212,7 @@ func TestInstallRace(t *testing.T) {
 	t.Logf("%v", outcomes)
 }
 
-// Several jobs of one machine install at once: all start, and one folder is left.
+// Several jobs of one machine install at once: all start, and one directory remains.
 func TestInstallAtOnce(t *testing.T) {
 	i := newInstaller(t, members())
 	script := i.path("action/.github/action/install.sh")
@@ -235,7 +234,7 @@ func TestInstallAtOnce(t *testing.T) {
 	}
 }
 
-// What root reads is hashed in root's own copy, whatever was hashed before.
+// Root hashes the bytes in its own copy, whatever was hashed before.
 func TestPlaceHashesItsOwnCopy(t *testing.T) {
 	i := newInstaller(t, members())
 	list := members()
@@ -247,7 +246,7 @@ func TestPlaceHashesItsOwnCopy(t *testing.T) {
 	if code != 3 || !strings.HasPrefix(stdout, "install.digest\tthe archive changed after it was checked") {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
-	// The archive's digest is right, that of the program in it is not.
+	// The archive's digest is right; that of the program in it is wrong.
 	script = strings.Replace(script, sum(i.archive), sum(evil), 1)
 	stdout, _, code = i.bash(t, []string{"bash", "-c", script})
 	if code != 3 || !strings.HasPrefix(stdout, "install.digest\t") || !strings.Contains(stdout, "/fumehood has SHA-256") {
@@ -258,7 +257,7 @@ func TestPlaceHashesItsOwnCopy(t *testing.T) {
 	}
 }
 
-// A user without sudo can report, and is told what running needs.
+// A user without sudo can report, and a message says what running requires.
 func TestInstallWithoutRoot(t *testing.T) {
 	i := newInstaller(t, members())
 	i.user = 65534

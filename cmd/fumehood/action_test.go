@@ -30,8 +30,8 @@ func TestActionSameRepository(t *testing.T) {
 	}
 }
 
-// A fork's pull request: a run without any right to write, whose artifact another
-// workflow reports, without the code.
+// A fork's pull request: a run without write permission, whose artifact another
+// workflow reports, without checking out the code.
 func TestActionFork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -54,8 +54,8 @@ func TestActionFork(t *testing.T) {
 	}
 }
 
-// THREATS 27: what an artifact says is never believed about where it comes from, and
-// not shown when it is not of one piece.
+// THREATS 27: an artifact's statement about its own origin is never trusted, and an
+// inconsistent artifact is not shown.
 func TestActionForgedArtifact(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -99,7 +99,7 @@ func TestActionForgedArtifact(t *testing.T) {
 	}
 }
 
-// git works inside, on both commits, without a remote and without a credential.
+// git works in the sandbox, on both commits, without a remote and without a credential.
 func TestActionGitInside(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -120,8 +120,8 @@ proposals:
 	}
 }
 
-// THREATS 14: an earlier step's checkout is taken only at the commit and without the
-// credential that actions/checkout leaves unless it is told not to.
+// THREATS 14: an earlier step's checkout is used only if it is at the commit and
+// lacks the credential that actions/checkout stores by default.
 func TestActionExistingCheckout(t *testing.T) {
 	t.Parallel()
 	clone := func(w *world, commit string) string {
@@ -173,7 +173,7 @@ func TestActionExistingCheckout(t *testing.T) {
 	}
 }
 
-// staged: everything but the posting, and the summary shows what would be posted.
+// staged: everything except for posting; the summary shows what would be posted.
 func TestActionStaged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -197,8 +197,8 @@ func TestActionCheckRun(t *testing.T) {
 	}
 }
 
-// observe: the repository's own policy refuses nothing, says what it would have
-// refused, and the comment says that it was only observed; the floor still holds.
+// observe: the repository's own policy refuses nothing. The comment says what it
+// would have refused, and that it was only observed. The default policy still denies.
 func TestActionObserve(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
@@ -210,8 +210,9 @@ func TestActionObserve(t *testing.T) {
 	want(t, "comment", w.comment().Body, "house.sort", "observe", "2 succeeded", "1 denied")
 }
 
-// With network: policy a rule at the base commit can grant what a plan asks for, a fork's
-// too, and the gateway refuses and tells the rest; without that input nobody grants.
+// With network: policy, a rule at the base commit can grant what a plan requests,
+// also for a fork. The gateway refuses and reports everything else. Without that
+// input nothing is granted.
 func TestActionNetwork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, map[string]string{".github/fumehood/hosts.rego": `package fumehood.proposal
@@ -238,7 +239,7 @@ network contains {"rule": "house.hosts", "host": h} if {
 	want(t, "comment", w.comment().Body, "The network was refused", "198.51.100.7:9", "egress.address")
 }
 
-// A submodule and a large file that are not there are named.
+// A missing submodule and a missing large file are named.
 func TestActionLeftOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"})
@@ -246,7 +247,7 @@ func TestActionLeftOut(t *testing.T) {
 	want(t, "comment", w.comment().Body, "big.bin", "LFS")
 }
 
-// A folder of the repository can be where commands start.
+// The working directory of commands can be a directory of the repository.
 func TestActionWorkingDirectory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
@@ -257,8 +258,8 @@ func TestActionWorkingDirectory(t *testing.T) {
 	}
 }
 
-// A run whose pull request is gone, or that a branch without one started, is not
-// reported anywhere, and nothing fails.
+// A run whose pull request is gone, or that was started by a branch without a pull
+// request, is not reported, and nothing fails.
 func TestActionReportWithoutPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
@@ -271,8 +272,8 @@ func TestActionReportWithoutPullRequest(t *testing.T) {
 	}
 }
 
-// However much commands print, the report can be read: what they printed is in an
-// artifact of its own.
+// However much commands print, the report can be read: their output is in a
+// separate artifact.
 func TestActionNoisyFork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)

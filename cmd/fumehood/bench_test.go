@@ -17,9 +17,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// BenchmarkFlood is the whole program under a command that prints 2 GiB: how fast
-// it is drained, and the most memory that fumehood itself had resident. Budgets:
-// at least 500 MB/s, below 100 MiB.
+// BenchmarkFlood runs the whole program with a command that prints 2 GiB. It
+// measures how fast the output is read, and fumehood's peak resident memory.
+// Budgets: at least 500 MB/s, below 100 MiB.
 func BenchmarkFlood(b *testing.B) {
 	benchPlan(b, `
 schema: fumehood.plan/v1
@@ -35,7 +35,7 @@ proposals:
 `)
 }
 
-// BenchmarkRun is the whole program, from its start to its exit, on one command
+// BenchmarkRun measures the whole program, from start to exit, with one command
 // that does nothing.
 func BenchmarkRun(b *testing.B) {
 	benchPlan(b, "schema: fumehood.plan/v1\nproposals:\n  - {id: nothing, run: \"true\"}\n")
@@ -82,10 +82,9 @@ func resultIn(b *testing.B, path string) proposal.Result {
 	return *r.Records[0].Result
 }
 
-// BenchmarkAction is a step of the action from its start to its exit, on a pull
-// request of three files with one command that does nothing: "run" as a fork has it,
-// and "run and report" with the comment, whose pauses are 150 ms here and 2 s
-// elsewhere.
+// BenchmarkAction measures a step of the action from start to exit, on a pull request
+// of three files with one command that does nothing: "run" as for a fork, and "run
+// and report" with the comment, whose pauses are 150 ms here and 2 s in production.
 func BenchmarkAction(b *testing.B) {
 	for name, fork := range map[string]bool{"run": true, "run and report": false} {
 		b.Run(name, func(b *testing.B) {

@@ -13,9 +13,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// When the decider stops for longer than the kernel waits, which is a minute,
-// nothing more begins, ever: every program is refused, and the run ends with the gate's
-// code. TestDeciderStalls of pkg/sandbox waits for a second.
+// If the decider stops for longer than the kernel waits, which is a minute, no
+// further program is ever started: every start is refused, and the run ends with
+// the gate's code. TestDeciderStalls of pkg/sandbox waits for a second.
 func TestDeciderStalled(t *testing.T) {
 	t.Parallel()
 	r, from := stoppedEarly(t, "new", syscall.SIGSTOP)

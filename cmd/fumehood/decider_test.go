@@ -27,13 +27,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// starts is how many different programs the command below starts.
+// starts is the number of programs that the command below starts.
 const starts = 120
 
-// startingScript starts one program after the other: new ones, each of which nobody has
-// decided about before, or the same one again and again. A program that begins opens its mark, a file of the workspace on the
-// host, where it is seen without fumehood's help. The first three that are refused
-// end it.
+// startingScript starts one program after another: either a new one each time,
+// which has not been decided before, or the same one repeatedly. When a program
+// starts, it opens its mark, a file of the workspace on the host, where it is
+// observed without fumehood's help. The script ends after three refusals.
 const startingScript = `
 import os, subprocess, sys
 refused = 0
@@ -53,18 +53,18 @@ for i in range(%d):
             sys.exit(1)
 `
 
-// refusedMark is the mark that the command leaves when three programs were refused.
+// refusedMark is the mark that the command writes after three refusals.
 const refusedMark = "refused"
 
-// A startingRun is fumehood, the real main, while its command starts programs.
+// A startingRun is the real main of fumehood, while its command starts programs.
 type startingRun struct {
 	killedRun
 	marks *marks
 }
 
-// stoppedEarly starts it, waits until a few programs have begun, which are "new" ones or
-// "the-same", and sends it sig. On a busy machine the command may be faster than this
-// test: then it begins again, for another outcome than that of a late signal.
+// stoppedEarly starts it, waits until a few programs have started, which are "new" ones
+// or "the-same", and sends it sig. On a busy machine the command may be faster than this
+// test. It is then started again, because a late signal would have a different outcome.
 func stoppedEarly(t *testing.T, which string, sig syscall.Signal) (r startingRun, at time.Time) {
 	t.Helper()
 	long(t)
@@ -120,7 +120,7 @@ func startStarting(t *testing.T, which string) startingRun {
 	return r
 }
 
-// goOn lets the process go on, and returns when it did.
+// goOn continues the process, and returns the time at which it did.
 func (r startingRun) goOn(t *testing.T) time.Time {
 	t.Helper()
 	at := time.Now()
@@ -156,8 +156,8 @@ func (r startingRun) end(t *testing.T) (code int, report proposal.Report) {
 	return r.cmd.ProcessState.ExitCode(), report
 }
 
-// asked are the times at which the kernel asked about programs, from the log, which
-// must verify.
+// asked returns the times at which the kernel asked about programs, from the log,
+// which must verify.
 func (r startingRun) asked(t *testing.T) (times []time.Time, kinds map[string]int, summary audit.Summary) {
 	t.Helper()
 	log, err := os.Open(r.log)
@@ -194,12 +194,13 @@ func between(times []time.Time, from, until time.Time) (n int) {
 	return n
 }
 
-// THREATS 34: while the decider stands still no program begins but one that it had
-// allowed before; when it goes on within the kernel's patience, so does the command.
+// THREATS 34: while the decider is stopped, no program starts except for one that
+// was allowed before. If the decider continues within the kernel's time limit, so
+// does the command.
 func TestDeciderStopped(t *testing.T) {
 	t.Parallel()
 	r, from := stoppedEarly(t, "new", syscall.SIGSTOP)
-	time.Sleep(time.Second) // in which the others would begin
+	time.Sleep(time.Second) // during which the others would start
 	until := r.goOn(t)
 	code, report := r.end(t)
 	if n := between(r.marks.times(), from, until); n > 1 || between(r.marks.times(), until, time.Now()) < starts/4 {
@@ -213,8 +214,8 @@ func TestDeciderStopped(t *testing.T) {
 	checkNothingRuns(t, r.dir)
 }
 
-// A program that it has allowed to this command, by an answer that may be used again,
-// needs no decider: it begins meanwhile, and is in the log all the same.
+// A program that was allowed for this command by a cacheable decision needs no
+// decider: it starts in the meantime, and is still in the log.
 func TestDeciderStoppedAfterItsAnswer(t *testing.T) {
 	t.Parallel()
 	r, from := stoppedEarly(t, "the-same", syscall.SIGSTOP)
@@ -229,7 +230,7 @@ func TestDeciderStoppedAfterItsAnswer(t *testing.T) {
 	if began == 0 || len(times) < starts || !summary.Complete() {
 		t.Errorf("%d programs began meanwhile, the log has %d in all; %s", began, len(times), summary.State)
 	}
-	for i, mark := range marks { // a program leaves its mark a while after the kernel has seen it begin
+	for i, mark := range marks { // a program opens its mark a while after the kernel has seen it start
 		if seen := between(times, time.Time{}, mark.Add(50*time.Millisecond)); seen <= i {
 			t.Fatalf("%d programs had left their mark when the log had %d", i+1, seen)
 		}
@@ -238,7 +239,7 @@ func TestDeciderStoppedAfterItsAnswer(t *testing.T) {
 	checkNothingRuns(t, r.dir)
 }
 
-// wantAll wants a run in which every program began and nothing went wrong.
+// wantAll checks that every program started and nothing went wrong.
 func (r startingRun) wantAll(t *testing.T, code int, report proposal.Report) {
 	t.Helper()
 	if n := len(r.marks.times()); n != starts {
@@ -252,8 +253,8 @@ func (r startingRun) wantAll(t *testing.T, code int, report proposal.Report) {
 	}
 }
 
-// When it is killed no program begins any more, what ran is in the log up to a marked
-// end, and the next fumehood removes what is left.
+// After the decider is killed, no further program starts. The log has everything
+// that ran, up to a marked end, and the next fumehood removes what is left.
 func TestDeciderKilled(t *testing.T) {
 	t.Parallel()
 	r, dead := stoppedEarly(t, "new", syscall.SIGKILL)
@@ -269,7 +270,7 @@ func TestDeciderKilled(t *testing.T) {
 	r.checkRemoved(t)
 }
 
-// checkRemoved runs fumehood once more and looks for what the killed one left.
+// checkRemoved runs fumehood again and looks for remains of the killed one.
 func (r startingRun) checkRemoved(t *testing.T) {
 	t.Helper()
 	left := func() []string {
@@ -296,7 +297,7 @@ func (r startingRun) checkRemoved(t *testing.T) {
 	}
 }
 
-// marks notes when files of a folder are first opened, by anybody.
+// marks records when files of a directory are first opened, by any process.
 type marks struct {
 	dir  string
 	mu   sync.Mutex
@@ -338,7 +339,7 @@ func (m *marks) read(events *os.File) {
 func (m *marks) note(name string, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.seen[name]; name != "" && !known { // "" is the folder itself
+	if _, known := m.seen[name]; name != "" && !known { // "" is the directory itself
 		m.seen[name] = at
 	}
 }
@@ -349,11 +350,12 @@ func (m *marks) has(name string) bool {
 	return !m.seen[name].IsZero()
 }
 
-// settledMark is the mark that the test leaves itself: what was opened before has been
-// noted when it has.
+// settledMark is the mark that the test itself opens. When it has been recorded, so
+// has everything opened before.
 const settledMark = "settled"
 
-// settled waits until all that has been opened is noted, and returns when it was.
+// settled waits until all opened marks are recorded, and returns the time at which
+// they were.
 func (m *marks) settled(t *testing.T) time.Time {
 	t.Helper()
 	m.mu.Lock()
@@ -368,7 +370,7 @@ func (m *marks) settled(t *testing.T) time.Time {
 	return time.Now()
 }
 
-// times are those at which programs opened their marks first.
+// times returns the times at which programs first opened their marks.
 func (m *marks) times() []time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

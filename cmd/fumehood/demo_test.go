@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/testdata/demo"
 )
 
-// On a host without a tool the demo shows its other commands.
+// On a host that lacks a tool, the demo shows its other commands.
 func TestDemoWithoutTools(t *testing.T) {
 	p, problems := plan.Decode(demo.Plan, "plan.yaml")
 	if len(problems) > 0 {
@@ -52,7 +52,7 @@ func TestDemoWithoutTools(t *testing.T) {
 	}
 }
 
-// The end of a step is printed on a terminal, and on a pipe for the demo only.
+// The end of a step is printed on a terminal, and on a pipe only for the demo.
 func TestProgress(t *testing.T) {
 	end := hood.Step{Proposal: "unit\x1b", Number: 2, Of: 3, Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1, WallMS: 1500}}
 	begin := end

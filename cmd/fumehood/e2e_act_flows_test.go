@@ -23,12 +23,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
-// show is a workflow's own command in the tests: quick, and different on the pull
-// request than on the base.
+// show is a workflow's command in the tests: it is fast, and its output differs
+// between the pull request and the base.
 const show = "cat notes/new.txt"
 
-// (a) A pull request of the same repository, from the event to the comment, with the
-// release downloaded once and then found in the tool cache.
+// (a) A pull request of the same repository, from the event to the comment, with
+// the release downloaded once and then found in the tool cache.
 func TestActSameRepository(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
@@ -45,8 +45,8 @@ func TestActSameRepository(t *testing.T) {
 	}
 }
 
-// (b) A fork's pull request through both workflows: the first has a token that can
-// only read and leaves an artifact, the second posts and checks nothing out.
+// (b) A fork's pull request through both workflows: the first has a read-only token
+// and uploads an artifact, the second posts and checks out nothing.
 func TestActFork(t *testing.T) {
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
@@ -64,7 +64,7 @@ func TestActFork(t *testing.T) {
 	}
 }
 
-// tellAll plays the workflow that reports on the run that just was.
+// tellAll runs the workflow that reports the last run.
 func (s *stage) tellAll(t *testing.T, conclusion string, pieces ...string) actRun {
 	t.Helper()
 	ran := s.runID
@@ -84,7 +84,7 @@ func (s *stage) tellAll(t *testing.T, conclusion string, pieces ...string) actRu
 	return r
 }
 
-// asks comments on the pull request and has the bot's workflow run.
+// asks comments on the pull request and runs the bot's workflow.
 func (s *stage) asks(login, body string) actRun {
 	s.t.Helper()
 	id := s.gh.AddComment(prNumber, login, body)
@@ -161,7 +161,7 @@ func TestActTampered(t *testing.T) {
 	refused("the payload", s.play("one-job.yml", "pull_request", payload), "event.malformed")
 }
 
-// (e) An artifact that was changed on its way is not shown.
+// (e) An artifact that was altered in transit is not shown.
 func TestActTamperedArtifact(t *testing.T) {
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
@@ -181,8 +181,9 @@ func TestActTamperedArtifact(t *testing.T) {
 	}
 }
 
-// (f) Cancelled in mid-run, as the real runner does it, with an interrupt to the
-// step's process: sandbox gone, log sealed, and the comment says cancelled.
+// (f) Cancelled during the run, as the real runner does it, with an interrupt to
+// the step's process: the sandbox is removed, the log is sealed, and the comment
+// says cancelled.
 func TestActCancelled(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: sleep 300")
@@ -198,7 +199,7 @@ func TestActCancelled(t *testing.T) {
 	checkNothingRuns(t, s.installed)
 }
 
-// (f) The runner kills the step without a word: what runs as root notices, and leaves
+// (f) The runner kills the step with SIGKILL. The root process notices, and leaves
 // nothing behind.
 func TestActKilled(t *testing.T) {
 	s := newStage(t, false, nil, nil)
@@ -211,8 +212,8 @@ func TestActKilled(t *testing.T) {
 	checkNothingRuns(t, s.installed)
 }
 
-// waitForSleeper waits until the command has started, by the log of the process that
-// runs as root, and returns the process of the action's step.
+// waitForSleeper waits until the command has started, according to the log of the
+// root process, and returns the process of the action's step.
 func waitForSleeper(t *testing.T, installed string) int {
 	t.Helper()
 	step := 0
@@ -264,7 +265,7 @@ func TestActMatrix(t *testing.T) {
 	want(t, "comment after "+r.log, s.comment().Body, "lint", "unit", "types", "cat README.md", show, "2 succeeded", "1 failed")
 }
 
-// flipping changes one byte in the middle of what next serves.
+// flipping changes one byte in the middle of next's responses.
 func flipping(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recorded := httptest.NewRecorder()
@@ -275,7 +276,7 @@ func flipping(next http.Handler) http.Handler {
 	})
 }
 
-// rezipped unpacks a zip, lets change have the files, and packs them again.
+// rezipped unpacks a zip, lets change modify the files, and packs them again.
 func rezipped(t *testing.T, data []byte, change func(map[string][]byte)) []byte {
 	t.Helper()
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -296,8 +297,8 @@ func rezipped(t *testing.T, data []byte, change func(map[string][]byte)) []byte 
 	return zipped(t, files)
 }
 
-// (h) As a user who is not root and may use sudo, as on hosted runners: the step stays
-// that user, the sandbox's supervisor is root, and what it leaves can be uploaded.
+// (h) As a user who is not root and may use sudo, as on hosted runners: the step keeps
+// running as that user, the sandbox's supervisor is root, and its files can be uploaded.
 func TestActWithSudo(t *testing.T) {
 	nobodyMaySudo(t)
 	s := newStage(t, false, nil, nil)

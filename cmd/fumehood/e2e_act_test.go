@@ -25,14 +25,14 @@ import (
 // downloads, and an artifact server.
 type stage struct {
 	*world
-	action    string // the action as users get it: this tree, with a release.env
-	project   string // where act runs: the repository with the workflows
+	action    string // the action as released: this tree, with a release.env
+	project   string // working directory of act: the repository with the workflows
 	artifacts string
 	releases  *httptest.Server
 	downloads *requestLog
 	tools     string
-	installed string // a folder that only root can change
-	user      int    // that the runner is
+	installed string // a directory that only root can change
+	user      int    // user id of the runner
 }
 
 type requestLog struct {
@@ -62,7 +62,7 @@ var buildRelease = sync.OnceValues(func() (string, error) {
 	return dir, err
 })
 
-// newStage makes a world whose repository has the workflows that we ship as examples.
+// newStage makes a world whose repository has the example workflows.
 func newStage(t *testing.T, fork bool, base, head map[string]string) *stage {
 	t.Helper()
 	if _, err := exec.LookPath("act"); err != nil {
@@ -100,7 +100,7 @@ func (s *stage) must(err error) {
 	}
 }
 
-// copyAction is what GitHub gives to whoever uses the action: the repository's files.
+// copyAction copies the repository's files, as GitHub does for users of the action.
 func (s *stage) copyAction(release string) {
 	s.t.Helper()
 	for from, to := range map[string]string{"../../action.yml": "action.yml", filepath.Join(release, "release.env"): "release.env",
@@ -144,14 +144,14 @@ func (s *stage) edit(workflow string, replacements ...string) {
 	s.must(os.WriteFile(path, []byte(text), 0o644))
 }
 
-// A run is what act said and did.
+// An actRun is the result of running act.
 type actRun struct {
 	code    int
 	log     string
 	summary string
 }
 
-// play has the runner run one workflow on an event.
+// play runs one workflow on an event.
 func (s *stage) play(workflow, event string, payload []byte, env ...string) actRun {
 	s.t.Helper()
 	cmd := s.command(workflow, event, payload, env...)
@@ -197,8 +197,8 @@ func (s *stage) command(workflow, event string, payload []byte, env ...string) *
 	return cmd
 }
 
-// giveTo lets the stage's user have what a runner has, and returns a runner that it
-// may start.
+// giveTo gives the stage's user the files and rights of a runner, and returns a
+// runner that the user may start.
 func (s *stage) giveTo(act string) string {
 	s.t.Helper()
 	data, err := os.ReadFile(act)
@@ -218,7 +218,7 @@ func (s *stage) giveTo(act string) string {
 	return own
 }
 
-// read takes act's log apart: what was said, and the step summaries.
+// read parses act's log: the messages, and the step summaries.
 func read(code int, log string) actRun {
 	r := actRun{code: code}
 	for line := range strings.Lines(log) {

@@ -20,17 +20,18 @@ import (
 	voice "github.com/fumehood/fumehood/pkg/report"
 )
 
-// An attack is a way out that someone has tried.
+// An attack is an attempt to get out of the sandbox.
 type attack struct {
 	name string
-	// code is Python. It prints "out: …" when it got out.
+	// code is Python. It prints "out: …" if it got out.
 	code string
-	// seen is what the record must name when a gateway stands there: part of a refused
-	// flow's name, address, protocol or code. "" where the attempt never becomes one.
+	// seen is what the record must contain if there is a gateway: part of a refused
+	// flow's name, address, protocol or code. It is "" if the attempt never results
+	// in a flow.
 	seen string
 }
 
-// Each helper in it prints "out" when something that it tried succeeded.
+// Each helper in it prints "out" if an attempt succeeded.
 const attackPrelude = `
 import socket, ssl, os, struct, subprocess, sys
 socket.setdefaulttimeout(3)
@@ -133,8 +134,8 @@ func attacks() []attack {
 	}
 }
 
-// echCode sends a hello with an encrypted_client_hello extension (RFC 9849) and a fitting
-// outer name, and says whether a server answered.
+// echCode sends a hello with an encrypted_client_hello extension (RFC 9849) and a
+// matching outer name, and says whether a server answered.
 const echCode = `
 def ext(t, d): return struct.pack(">HH", t, len(d)) + d
 name = b"allowed.example"
@@ -145,7 +146,7 @@ hello = b"\x01" + struct.pack(">I", len(body))[1:] + body
 tcp("allowed.example", 443, b"\x16\x03\x01" + struct.pack(">H", len(hello)) + hello)
 `
 
-// grantPolicy is an organisation's: hosts that a plan may ask for.
+// grantPolicy is an organization's policy: hosts that a plan may request.
 const grantPolicy = `package fumehood.proposal
 
 # METADATA
@@ -182,8 +183,8 @@ func battery(t *testing.T, n *internet, d desk, network []string) proposal.Repor
 	return n.run(t, d, "battery", network)
 }
 
-// run takes the desk's plan.yaml through fumehood run on the internet's host, with an
-// organisation's policy that grants hosts.
+// run runs the desk's plan.yaml on the internet's host, with an organization's
+// policy that grants hosts.
 func (n *internet) run(t *testing.T, d desk, name string, hosts []string, more ...string) proposal.Report {
 	t.Helper()
 	if len(hosts) > 0 {
@@ -206,8 +207,8 @@ func (n *internet) run(t *testing.T, d desk, name string, hosts []string, more .
 	return d.report(t, name)
 }
 
-// A command reaches the host that it was granted, over HTTP and HTTPS, and no other; what
-// it did is on record.
+// A command reaches the host that it was granted, over HTTP and HTTPS, and no
+// other. Everything it did is recorded.
 func TestGrantedHost(t *testing.T) {
 	n, d := newInternet(t), newDesk(t)
 	n.name("evil.example", otherAddress)
@@ -243,7 +244,7 @@ proposals:
 	d.checkNothingLeft(t, before)
 }
 
-// grant writes the organisation's policy.
+// grant writes the organization's policy.
 func (d desk) grant(t *testing.T, hosts ...string) {
 	t.Helper()
 	listed, err := json.Marshal(hosts)
@@ -256,8 +257,8 @@ func (d desk) grant(t *testing.T, hosts ...string) {
 	d.write(t, "policy/hosts.rego", fmt.Sprintf(grantPolicy, listed))
 }
 
-// THREATS 17, 20 and 36: whatever a command tries, nothing but what policy names leaves,
-// and what it tried is on record; with network off, and with one domain allowed.
+// THREATS 17, 20 and 36: whatever a command tries, nothing leaves except for what policy
+// allows, and all attempts are recorded; with network off, and with one domain allowed.
 func TestBattery(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -328,8 +329,8 @@ func checkAttack(t *testing.T, a attack, r proposal.Record, gateway bool) {
 	t.Errorf("%s: no refused attempt at %q on record; stdout %q; there are:\n%s", a.name, a.seen, out, strings.Join(all, "\n"))
 }
 
-// The gateway killed or stopped in mid-run: nothing leaves any more, the run ends with
-// its code, and the log says so and verifies.
+// The gateway is killed or stopped during the run: nothing leaves any more, the run
+// ends with the gateway's code, and the log says so and verifies.
 func TestGatewayFalls(t *testing.T) {
 	for _, test := range []struct {
 		name, code string
@@ -364,7 +365,7 @@ proposals:
 			if code := exitCode(t, cmd.Wait()); code != exitStopped {
 				t.Errorf("exit code %d, want %d", code, exitStopped)
 			}
-			if got := len(n.requests()); got > stood+1 { // one may have been on its way
+			if got := len(n.requests()); got > stood+1 { // one may have been in transit
 				t.Errorf("%d requests left after the gateway was %s", got-stood, test.name)
 			}
 			report := d.report(t, "it")
@@ -380,7 +381,7 @@ proposals:
 	}
 }
 
-// gatewayOf is the gateway's process among the children of a fumehood.
+// gatewayOf returns the gateway process among the children of a fumehood.
 func gatewayOf(t *testing.T, parent int) int {
 	t.Helper()
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))

@@ -28,9 +28,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// BenchmarkWatched is real work natively, inside with neither gate nor record, and
-// inside with the default policy asked about each program and all that happens
-// written to a log: one of each in turn. Budget of the last over the second: 1.10.
+// BenchmarkWatched runs real workloads in turn natively, in the sandbox without gate
+// and record, and in the sandbox with the default policy deciding on each program
+// and every event written to a log. Budget of the last over the second: 1.10.
 //
 //	go test -tags e2e ./cmd/fumehood -run '^$' -bench Watched -benchtime 5x -timeout 1h
 func BenchmarkWatched(b *testing.B) {
@@ -47,9 +47,9 @@ func BenchmarkWatched(b *testing.B) {
 	})
 }
 
-// BenchmarkStart measures what the gate adds to a program that a text's shell starts:
-// nothing watching, a start that the text predicts, and one whose argv is decided anew,
-// different each time. Budgets over "off": 0.3 and 0.5 ms.
+// BenchmarkStart measures what the gate adds to a program start by a text's shell:
+// without monitoring, a start that the text predicts, and one whose argv is
+// different each time and so is decided. Budgets over "off": 0.3 and 0.5 ms.
 //
 //	go test -tags e2e ./cmd/fumehood -run '^$' -bench Start -benchtime 5x
 func BenchmarkStart(b *testing.B) {
@@ -71,7 +71,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// debianSource unpacks the source of a package, as its authors published it.
+// debianSource unpacks the upstream source of a package.
 func debianSource(b *testing.B, name, dir string) {
 	b.Helper()
 	apt := b.TempDir()
@@ -154,7 +154,7 @@ func natively(b *testing.B, workspace, text string) (wall, cpu time.Duration) {
 	return time.Since(begin), time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// An allower allows every command, with room, and programs that it builds.
+// An allower allows every command, with high limits, and programs that it builds.
 type allower struct{}
 
 var room = proposal.Limits{Wall: proposal.Duration(10 * time.Minute), CPUs: 64, Memory: 8 * proposal.GiB, Pids: 2000, Disk: 4 * proposal.GiB, Files: 4096, Output: proposal.GiB}

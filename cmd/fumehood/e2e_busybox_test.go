@@ -17,8 +17,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// busybox fetches the distribution's busybox, nearly three hundred tools in one file,
-// as bin/busybox below the desk's folder "unpacked".
+// busybox fetches the distribution's busybox, nearly three hundred tools in one
+// file, as bin/busybox below the desk's directory "unpacked".
 func busybox(t *testing.T, d desk) string {
 	t.Helper()
 	debianPackage("busybox-static", "usr/share/doc/busybox-static")(t, d)
@@ -29,8 +29,8 @@ func busybox(t *testing.T, d desk) string {
 	return path
 }
 
-// THREATS 33: the tools of a busybox that the pull request brings are told apart,
-// whether by its first word, by a link, or by another name of its own.
+// THREATS 33: the tools of a busybox in the pull request are identified, whether
+// selected by the first argument, by a link, or by renaming the file.
 func TestBusyboxOfThePullRequest(t *testing.T) {
 	d := newDesk(t)
 	output(t, exec.Command("cp", busybox(t, d), d.path("ws/busybox")))
@@ -45,9 +45,8 @@ func TestBusyboxOfThePullRequest(t *testing.T) {
 	d.checkSealed(t, "bb")
 }
 
-// What it cannot know is a copy under a name of its own: that is the pull request's
-// own program, like any that it brings. It is recorded with its digest, and has no
-// network.
+// A copy under a name of its own cannot be identified. It is treated as the pull
+// request's own program: it is recorded with its digest, and has no network.
 const busyboxTricks = `
 import os, shutil, subprocess
 
@@ -90,8 +89,8 @@ ls: ran
 copy with a name of its own: ran
 `
 
-// In a root file system that is made of it, by symbolic links as Alpine's or by hard
-// links as busybox's own image, a copy is known by its content too.
+// In a root file system made of busybox, with symbolic links like Alpine's or hard
+// links like busybox's own image, a copy is also identified by its content.
 func TestBusyboxRoot(t *testing.T) {
 	for name, link := range map[string]func(old, new string) error{
 		"symbolic links": func(_, new string) error { return os.Symlink("busybox", new) },
@@ -166,8 +165,8 @@ word of a copy: refused
 ls: ran
 `
 
-// wantRefused wants programs refused by these rules and no others, all of it
-// recorded, and each command line named in the comment.
+// wantRefused checks that exactly these rules refused programs, that all refusals
+// are recorded, and that the comment shows each command line.
 func wantRefused(t *testing.T, d desk, r *proposal.Result, rules []string, words ...string) {
 	t.Helper()
 	o := r.Observations

@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// fast is how soon a client must know that it may not.
+// fast is the time within which a client must learn that it was refused.
 const fast = 10 * time.Second
 
-// gitServer serves a repository with one commit as git's own http-backend does.
+// gitServer serves a repository with one commit with git's own http-backend.
 func gitServer(t *testing.T) http.Handler {
 	t.Helper()
 	root := t.TempDir()
@@ -33,7 +33,7 @@ func gitServer(t *testing.T) http.Handler {
 	return &cgi.Handler{Path: path + "/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}}
 }
 
-// serveBanner greets as an SSH server does, reads who is there and hangs up.
+// serveBanner sends an SSH server's banner, reads the client's and closes the connection.
 func (n *internet) serveBanner(t *testing.T) <-chan string {
 	t.Helper()
 	l := n.listen(n.world, "tcp", sshAddress+":22")
@@ -53,7 +53,7 @@ func (n *internet) serveBanner(t *testing.T) <-chan string {
 	return banners
 }
 
-// echo answers with what it was asked, and redirects /away.
+// echo responds with the request, and redirects /away.
 func echo(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/away" {
 		http.Redirect(w, r, "https://evil.example/", http.StatusFound)
@@ -67,8 +67,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %s %d bytes\n", r.Proto, r.Method, r.URL.RequestURI(), len(body))
 }
 
-// Clients that no one here wrote reach what they were granted, with no proxy variable
-// set, and are told at once and in words what they were not.
+// Third-party clients reach what they were granted, without a proxy variable, and
+// get an immediate and readable error for everything else.
 func TestClients(t *testing.T) {
 	n, d := newInternet(t), newDesk(t)
 	n.name("evil.example", otherAddress)
@@ -121,7 +121,7 @@ func curlErrands() []errand {
 	}
 }
 
-// quicCode sends what a browser's HTTP/3 begins with: a QUIC version 1 Initial.
+// quicCode sends the first packet of a browser's HTTP/3: a QUIC version 1 Initial.
 const quicCode = `
 import os, socket
 a = socket.getaddrinfo("allowed.example", 443, socket.AF_INET, socket.SOCK_DGRAM)[0][4]

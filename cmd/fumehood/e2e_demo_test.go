@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A fresh clone shows the demo with one command, and the log it leaves is sealed.
+// In a fresh clone, one command runs the demo, and its log is sealed.
 func TestDemoFromClone(t *testing.T) {
 	d := newDesk(t)
 	d.clone(t)
@@ -48,7 +48,7 @@ func TestDemoFromClone(t *testing.T) {
 	}
 }
 
-// clone clones the repository under test, whoever owns it, into clone.
+// clone clones the repository under test, whatever its owner, into clone.
 func (d desk) clone(t *testing.T) {
 	t.Helper()
 	repo, err := filepath.Abs("../..")
@@ -63,7 +63,7 @@ func (d desk) clone(t *testing.T) {
 	}
 }
 
-// goRun runs fumehood from the clone and returns what it printed.
+// goRun runs fumehood from the clone and returns its output.
 func (d desk) goRun(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := goCommand(t.Context(), d.path("clone"), append([]string{"run", "./cmd/fumehood"}, args...)...)

@@ -23,7 +23,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/record/recordtest"
 )
 
-// built is a program of a module of its own below testdata, which pins what it is made of.
+// built returns a program from a separate module below testdata, which pins its
+// dependencies.
 func built(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -36,7 +37,7 @@ func built(t *testing.T, name string) string {
 	return path
 }
 
-// aLog is the log of a run with one of everything.
+// aLog returns the log of a run with one of everything.
 func aLog(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
@@ -55,8 +56,8 @@ func exported(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// Every line is an event of OPA's decision log for OPA's own type, without a field that
-// it does not know, and means the same when OPA has written it again.
+// Every line decodes to OPA's own type for decision log events, without unknown
+// fields, and is equal after OPA has encoded it again.
 func TestE2EDecisionsAreOPAs(t *testing.T) {
 	ours := exported(t, aLog(t), "--all")
 	cmd := exec.CommandContext(t.Context(), built(t, "opaevent"))
@@ -87,7 +88,7 @@ func documents(t *testing.T, lines string) (list []any) {
 	return list
 }
 
-// A lockedBuffer takes what a process writes while somebody reads it.
+// A lockedBuffer holds the output of a process, and can be read while the process writes.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -105,13 +106,14 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// await waits until the text is there.
+// await waits until the text appears.
 func (l *lockedBuffer) await(t *testing.T, text string) {
 	t.Helper()
 	wait(t, text, func() bool { return strings.Contains(l.String(), text) })
 }
 
-// collecting starts a real collector and returns its address and what it says that it got.
+// collecting starts a real collector and returns its address and its log of
+// received data.
 func collecting(t *testing.T) (string, *lockedBuffer) {
 	t.Helper()
 	program := built(t, "collector")
@@ -145,7 +147,7 @@ service:
 	return "http://" + address, &out
 }
 
-// TestE2ECollector: a real collector gets a real run, in the trace that the job began.
+// TestE2ECollector: a real collector receives a real run, in the job's trace.
 func TestE2ECollector(t *testing.T) {
 	address, got := collecting(t)
 	dir := t.TempDir()
@@ -176,7 +178,7 @@ func TestE2ECollector(t *testing.T) {
 		got.await(t, want)
 	}
 
-	// The same again, from the log, and everything at once.
+	// Again, from the log, with all events.
 	exported(t, filepath.Join(dir, "a/audit.jsonl"), "--to", "otlp", "--endpoint", address)
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	if _, err := recordtest.Write(path, recordtest.Run{ID: "flood", Text: "\x1b[31m\n\xff", Extra: recordtest.Flood(10_000)}); err != nil {
@@ -187,8 +189,8 @@ func TestE2ECollector(t *testing.T) {
 	got.await(t, "last.example")
 }
 
-// TestE2ESemanticConventions: what is not ours alone is a name of the conventions that we
-// say we follow.
+// TestE2ESemanticConventions: every name, except for fumehood's own, is one of the
+// conventions that fumehood claims to follow.
 func TestE2ESemanticConventions(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "go.opentelemetry.io/otel@v1.47.0").Output()
 	if err != nil {

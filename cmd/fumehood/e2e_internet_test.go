@@ -31,25 +31,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An internet is two network namespaces with a cable between them: in one fumehood
-// runs, as on a host of its own; in the other stand servers with addresses that look
-// public, private, like another host's and like a cloud's metadata. Nothing of it
-// reaches the machine's own network.
+// An internet is two connected network namespaces. fumehood runs in one of them, as
+// on a separate host. In the other are servers with addresses that look public,
+// private, like another host's and like a cloud's metadata service. It has no
+// connection to the machine's network.
 type internet struct {
 	t     testing.TB
-	host  *os.File // namespace of the host that fumehood runs on
+	host  *os.File // namespace of fumehood's host
 	world *os.File
-	roots string // file with the certificate that the servers' are signed by
+	roots string // file with the CA certificate of the servers
 	ca    *authority
 
 	mu      sync.Mutex
 	names   map[string][]netip.Addr
-	touched map[string]int // canary → how often
+	touched map[string]int // canary → number of connections
 	served  []string       // "GET https://name/path"
-	queries []string       // that reached the world's name server
+	queries []string       // received by the world's name server
 }
 
-// Where things are.
+// The addresses and ports.
 const (
 	hostAddress   = "45.33.32.1"
 	routerAddress = "45.33.32.2"
@@ -57,7 +57,7 @@ const (
 	otherAddress  = "93.184.215.15"
 	foreignDNS    = "9.9.9.9"
 	sshAddress    = "93.184.215.16"
-	mirrorAddress = "10.20.0.7" // private, as a company's mirror may be
+	mirrorAddress = "10.20.0.7" // private, like a company's mirror
 )
 
 var worldAddresses = []string{
@@ -80,7 +80,7 @@ func newInternet(t testing.TB) *internet {
 	return n
 }
 
-// namespace makes a network namespace that lasts as long as the test.
+// namespace makes a network namespace that exists until the end of the test.
 func namespace(t testing.TB) *os.File {
 	t.Helper()
 	var f *os.File
@@ -97,7 +97,7 @@ func namespace(t testing.TB) *os.File {
 	return f
 }
 
-// onThread runs f on a thread that ends after it, whatever f made of it.
+// onThread runs f on a thread that ends after it, in whatever state f left it.
 func onThread(f func() error) error {
 	done := make(chan error)
 	go func() {
@@ -107,7 +107,7 @@ func onThread(f func() error) error {
 	return <-done
 }
 
-// in runs f in a namespace: sockets and processes that it makes stay there.
+// in runs f in a namespace: the sockets and processes that it makes stay there.
 func (n *internet) in(ns *os.File, f func() error) {
 	n.t.Helper()
 	if err := onThread(func() error {
@@ -192,7 +192,7 @@ func (n *internet) listenPacket(ns *os.File, network, address string) (c net.Pac
 	return c
 }
 
-// canaries listen wherever nothing may ever arrive.
+// canaries listens wherever no traffic may ever arrive.
 func (n *internet) canaries() {
 	for name, at := range map[string]struct {
 		ns      *os.File
@@ -236,7 +236,7 @@ func (n *internet) touch(name string) {
 	n.touched[name]++
 }
 
-// untouched fails the test when a canary was reached.
+// untouched fails the test if a canary was reached.
 func (n *internet) untouched(t testing.TB) {
 	t.Helper()
 	n.mu.Lock()
@@ -246,7 +246,7 @@ func (n *internet) untouched(t testing.TB) {
 	}
 }
 
-// name has the world's name server answer with addresses.
+// name makes the world's name server answer with addresses.
 func (n *internet) name(name string, addresses ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -303,7 +303,7 @@ func (n *internet) answer(query []byte) []byte {
 	return packed
 }
 
-// serve answers HTTPS and HTTP for names at address, and notes each request.
+// serve serves HTTPS and HTTP for names at address, and records each request.
 func (n *internet) serve(address string, handler http.Handler, names ...string) {
 	n.t.Helper()
 	noting := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -331,7 +331,7 @@ func (n *internet) serve(address string, handler http.Handler, names ...string) 
 	}
 }
 
-// requests are those that the servers got, in order.
+// requests returns the requests that the servers received, in order.
 func (n *internet) requests() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -345,7 +345,8 @@ func (n *internet) start(cmd *exec.Cmd) {
 	n.in(n.host, cmd.Start)
 }
 
-// fumehood is a desk's run on the internet's host, whose resolver is the world's.
+// fumehood returns the command for a desk's run on the internet's host, whose
+// resolver is the world's.
 func (n *internet) fumehood(ctx context.Context, d desk, name string, more ...string) *exec.Cmd {
 	return d.command(ctx, d.runArgs(name, append([]string{"--resolver", routerAddress}, more...)...)...)
 }

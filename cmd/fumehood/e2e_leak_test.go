@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A collector notes all that it is sent, and sends the authorization back.
+// A collector records everything that is sent to it, and sends the authorization back.
 type collector struct {
 	mu   sync.Mutex
 	sent []string // "POST https://api.example/x authorization: body"
@@ -45,8 +45,8 @@ func (c *collector) got(t *testing.T, want ...string) {
 	}
 }
 
-// leaking asks for URLs with what looks like a secret in one place or another. The
-// secret is put together only there, as a program would read it from a file.
+// leaking requests URLs that have something like a secret in different places. The
+// secret is assembled only there, as if a program had read it from a file.
 const leaking = `
 import base64, random, urllib.request
 random.seed(7)
@@ -56,8 +56,8 @@ def send(url, data=None, headers={}):
     except OSError as e: print("refused:", e, e.read().decode() if hasattr(e, "read") else "")
 `
 
-// Where a host is allowed for writing and what is sent can be seen, a secret does not
-// leave; what is harmless does.
+// If a host is allowed for writing and the sent data is visible, a secret is not
+// sent, but harmless data is.
 func TestSecretsStay(t *testing.T) {
 	n, d, c := newInternet(t), newDesk(t), &collector{}
 	n.serve(serverAddress, c, "api.example")
@@ -90,8 +90,8 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// prying looks for a value everywhere that a program can look. It is given backwards,
-// so that the program does not find itself.
+// prying looks for a value everywhere that a program can look. The value is passed
+// in reverse, so that the program does not find its own copy.
 const prying = `
 import os, sys
 want = "%s"[::-1]
@@ -112,7 +112,7 @@ for pid in os.listdir("/proc"):
 print("seen:", seen, "complete" if looked > 20 else looked)
 `
 
-// A credential is on the wire for its host, scheme and path, and nowhere inside.
+// A credential is sent only to its host, scheme and path, and is nowhere in the sandbox.
 func TestCredentialStaysOutside(t *testing.T) {
 	const value = "vq8-Zr71-not-for-the-sandbox"
 	n, d, c := newInternet(t), newDesk(t).operated(t), &collector{}

@@ -19,17 +19,17 @@ import (
 	voice "github.com/fumehood/fumehood/pkg/report"
 )
 
-// An errand is one proposal and what must come of it.
+// An errand is one proposal and its expected result.
 type errand struct {
 	id, run, code, cwd, phase string
 	network                   []string
 
 	fails  bool          // it runs, and its exit code is not 0
-	denied string        // it does not run: the rule that says so
+	denied string        // it does not run: the rule that denies it
 	within time.Duration // it ends in that time
 	says   []string      // in its output
 	hides  []string      // never in its output
-	// refused are pairs of a code or rule and a destination on record, like
+	// refused are pairs of a code or rule and a recorded destination, such as
 	// "egress.publish registry.example:443".
 	refused []string
 }
@@ -65,8 +65,8 @@ func (d desk) planOf(t *testing.T, errands []errand) {
 	d.write(t, "plan.yaml", string(data))
 }
 
-// take runs errands with the hosts that they ask for granted, checks each, and that
-// nothing is left.
+// take runs errands with the hosts that they request granted, checks each, and
+// checks that no processes or files remain.
 func (n *internet) take(t *testing.T, d desk, errands []errand, more ...string) proposal.Report {
 	t.Helper()
 	d.planOf(t, errands)
@@ -133,7 +133,7 @@ func (s errand) checkDenied(t *testing.T, r proposal.Record) {
 	t.Errorf("not denied by %s: %+v %+v", s.denied, r.Decision.Reasons, r.Result)
 }
 
-// checkRecord wants what was refused on record, all of it and nothing else.
+// checkRecord checks that the recorded refusals are exactly the expected ones.
 func (s errand) checkRecord(t *testing.T, r proposal.Record) {
 	t.Helper()
 	o := r.Result.Observations
@@ -161,7 +161,7 @@ func (s errand) checkRecord(t *testing.T, r proposal.Record) {
 	}
 }
 
-// checkComment wants texts in the report's comment, as a reader sees them.
+// checkComment checks that the report's comment has the texts, as a reader sees them.
 func checkComment(t *testing.T, r proposal.Report, want ...string) {
 	t.Helper()
 	comment := voice.Markdown(r)
@@ -175,8 +175,8 @@ func checkComment(t *testing.T, r proposal.Report, want ...string) {
 	}
 }
 
-// operated gives the desk an operator of its own: a home with nothing of this machine's,
-// and tools where the sandbox sees them too.
+// operated gives the desk a separate operator: a home without anything of this
+// machine's, and tools that are also visible in the sandbox.
 func (d desk) operated(t *testing.T) desk {
 	t.Helper()
 	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -187,7 +187,7 @@ func (d desk) operated(t *testing.T) desk {
 	return d
 }
 
-// file writes a file below the desk's folder, folders and all.
+// file writes a file below the desk's directory, with its parents.
 func (d desk) file(t *testing.T, name, format string, args ...any) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(d.path(name)), 0o755); err != nil {
@@ -199,7 +199,7 @@ func (d desk) file(t *testing.T, name, format string, args ...any) {
 	d.write(t, name, format)
 }
 
-// grep names a file at or below path that holds text, or "".
+// grep returns a file at or below path that contains text, or "".
 func grep(t *testing.T, path, text string) string {
 	t.Helper()
 	found := ""

@@ -30,16 +30,16 @@ import (
 	modzip "golang.org/x/mod/zip"
 )
 
-// The secrets of the operator's own configuration.
+// The secrets in the operator's configuration.
 const (
 	npmToken    = "npm-operator-7f3a91"
 	pipPassword = "pip-operator-5c20de"
 	goPassword  = "go-operator-81b6aa"
 )
 
-// A store is what the registries of a world serve, each at a name of its own: by the
-// rules that the real ones of their kind have for their files. It takes whatever is sent
-// there, as a registry does with a fitting token, and keeps it.
+// A store holds what the registries of a world serve, each under a separate name,
+// with the same file conventions as the real registries of their kind. It accepts
+// and keeps everything that is sent there, as a registry does with a valid token.
 type store struct {
 	mu    sync.Mutex
 	files map[string][]byte // "registry.example/left"
@@ -47,7 +47,7 @@ type store struct {
 	asked []string          // "GET registry.example/left Bearer …"
 }
 
-// guarded are the names that want a credential.
+// guarded are the names that require a credential.
 var guarded = map[string]string{
 	"registry.example": "Bearer " + npmToken,
 	"index.example":    "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:"+pipPassword)),
@@ -81,14 +81,14 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *store) put(path, text string) { s.files[path] = []byte(text) }
 
-// saw reports whether a request that begins so came.
+// saw reports whether a request with this prefix was received.
 func (s *store) saw(prefix string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.asked, func(r string) bool { return strings.HasPrefix(r, prefix) })
 }
 
-// unwritten fails the test when something was published.
+// unwritten fails the test if something was published.
 func (s *store) unwritten(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()
@@ -122,7 +122,7 @@ func tarball(t *testing.T, files map[string]string) ([]byte, string) {
 	return b.Bytes(), "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// npm serves a package and returns its entry of a lock file.
+// npm serves a package and returns its entry for a lock file.
 func (s *store) npm(t *testing.T, name string, manifest map[string]any, files map[string]string) map[string]any {
 	t.Helper()
 	manifest["name"], manifest["version"] = name, "1.0.0"
@@ -148,7 +148,7 @@ func (s *store) npm(t *testing.T, name string, manifest map[string]any, files ma
 	return entry
 }
 
-// lockfile writes a project's package.json and package-lock.json that need packages.
+// lockfile writes a project's package.json and package-lock.json that require packages.
 func (d desk) lockfile(t *testing.T, dir string, scripts map[string]string, packages map[string]map[string]any) {
 	t.Helper()
 	needs := map[string]string{}
@@ -175,7 +175,7 @@ func (d desk) lockfile(t *testing.T, dir string, scripts map[string]string, pack
 	d.file(t, dir+"/package.json", "%s", manifest)
 }
 
-// wheel serves a package of Python by PEP 503.
+// wheel serves a Python package as specified by PEP 503.
 func (s *store) wheel(t *testing.T, name, code string) {
 	t.Helper()
 	info := name + "-1.0.dist-info/"
@@ -205,7 +205,7 @@ func (s *store) wheel(t *testing.T, name, code string) {
 	s.put("index.example/all/simple/"+name, fmt.Sprintf(`<!DOCTYPE html><html><body><a href="/all/files/%s#sha256=%x">%s</a></body></html>`, file, sum, file))
 }
 
-// goModule serves a module as a Go proxy does and returns what go.sum says of it.
+// goModule serves a module as a Go proxy does and returns its lines for go.sum.
 func (s *store) goModule(t *testing.T, path, version, code string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -244,7 +244,7 @@ func (s *store) goModule(t *testing.T, path, version, code string) string {
 	return fmt.Sprintf("%s %s %s\n%s %s/go.mod %s\n", path, version, whole, path, version, only)
 }
 
-// debian serves a package in an archive without parts.
+// debian serves a package in a flat archive.
 func (s *store) debian(t *testing.T, name string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// A kind is one of registry: a command of the machine's own that shows whether it can be
-// reached from here at all, and what is done through the gateway.
+// A kind is a kind of registry: a command of this machine that shows whether it can
+// be reached from here, and what is done through the gateway.
 type kind struct {
 	reach   string
 	errands []errand
 }
 
-// reachable are the errands of those kinds that this machine's own tools reach, set-up
-// first.
+// reachable returns the errands of the kinds that this machine's own tools can
+// reach, set-up first.
 func reachable(t *testing.T, kinds []kind) []errand {
 	t.Helper()
 	var setup, run []errand
@@ -43,10 +43,10 @@ func reachable(t *testing.T, kinds []kind) []errand {
 	return append(setup, run...)
 }
 
-// One small package of each kind comes through the gateway from where this machine's own
-// tools take theirs, under the preset for it, and is of use in the run that follows. No
-// host is named here: all is as the tools are configured. This is the one test whose
-// fumehood runs in the machine's own network.
+// One small package of each kind is fetched through the gateway from the source that
+// this machine's tools use, under the preset for it, and is used in the following
+// run. No host is named here: everything follows the tools' configuration. This is
+// the only test whose fumehood runs in the machine's own network.
 func TestRealRegistries(t *testing.T) {
 	d := newDesk(t)
 	d.file(t, "ws/js/package.json", `{"name":"project","version":"1.0.0","dependencies":{"is-number":"7.0.0"},"scripts":{"test":"node -p \"require('is-number')(5)\""}}`)

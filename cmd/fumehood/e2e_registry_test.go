@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// company is an operator whose tools all fetch from mirrors of its own, on a private
-// address, with credentials in the tools' own configuration.
+// company is an operator whose tools all fetch from the company's own mirrors, on a
+// private address, with credentials in the tools' configuration.
 func company(t *testing.T, n *internet) (desk, *store) {
 	t.Helper()
 	d, s := newDesk(t).operated(t), &store{files: map[string][]byte{}}
@@ -29,7 +29,8 @@ func company(t *testing.T, n *internet) (desk, *store) {
 	return d, s
 }
 
-// projects are those of a pull request: one of each kind, each needing one package.
+// projects are the projects of a pull request: one of each kind, each requiring one
+// package.
 func projects(t *testing.T, d desk, s *store) {
 	t.Helper()
 	left := s.npm(t, "left", map[string]any{"main": "index.js"}, map[string]string{"index.js": "module.exports = () => 'left of npm'\n"})
@@ -44,13 +45,13 @@ func projects(t *testing.T, d desk, s *store) {
 	d.file(t, "ws/deb/sources.list", "deb [trusted=yes] http://mirror.example/debian /\n")
 	s.put("maven.example/maven2/example/parent/1.0/parent-1.0.pom", "<project><modelVersion>4.0.0</modelVersion><groupId>example</groupId><artifactId>parent</artifactId><version>1.0</version><packaging>pom</packaging><description>parent of maven</description></project>")
 	d.file(t, "ws/java/pom.xml", "<project><modelVersion>4.0.0</modelVersion><parent><groupId>example</groupId><artifactId>parent</artifactId><version>1.0</version><relativePath/></parent><artifactId>child</artifactId><packaging>pom</packaging></project>\n")
-	// What the pull request says of registries says nothing here.
+	// The pull request's own registry configuration has no effect.
 	d.file(t, "ws/js/.npmrc", "registry=https://evil.example/\n")
 }
 
 const aptOptions = "-o Dir::Etc::SourceList=/workspace/deb/sources.list -o Dir::Etc::SourceParts=/tmp/apt/none"
 
-// fetching are the package clients at work, then their projects without a network.
+// fetching runs the package clients, then their projects without a network.
 func fetching() []errand {
 	return []errand{
 		{id: "npm-ci", phase: "setup", cwd: "js", network: []string{"registry:npm"}, run: "npm ci", says: []string{"added 1 package"}, hides: []string{npmToken}},
@@ -67,8 +68,8 @@ func fetching() []errand {
 	}
 }
 
-// THREATS 19: the presets take their hosts and credentials from the operator's own
-// tools; packages are fetched in set-up, and then nothing is.
+// THREATS 19: the presets take their hosts and credentials from the operator's
+// tools. Packages can be fetched in set-up, and not afterwards.
 func TestPackageClients(t *testing.T) {
 	n := newInternet(t)
 	d, s := company(t, n)
@@ -85,7 +86,8 @@ func TestPackageClients(t *testing.T) {
 	checkHidden(t, d, npmToken, pipPassword, goPassword)
 }
 
-// checkHidden wants a secret in no file that the run made: report, comment, log, output.
+// checkHidden checks that a secret is in no file that the run made: report,
+// comment, log, output.
 func checkHidden(t *testing.T, d desk, secrets ...string) {
 	t.Helper()
 	for _, name := range []string{"it.json", "it.md", "it.jsonl", "it.stderr", "it"} {
@@ -97,7 +99,7 @@ func checkHidden(t *testing.T, d desk, secrets ...string) {
 	}
 }
 
-// publishing are attempts to write to a registry, most of them by ways that the
+// publishing are attempts to write to a registry, most of them in ways that the
 // commands' text and programs do not show.
 func publishing() []errand {
 	npm, pypi := []string{"registry:npm"}, []string{"registry:pypi"}
@@ -123,7 +125,7 @@ try: print("out:", urllib.request.urlopen(r).read())
 except OSError as e: print("refused:", e, e.read() if hasattr(e, "read") else "")
 `
 
-// THREATS 19 and 37 (c): nothing is published, whichever way it is tried, and the
+// THREATS 19 and 37 (c): nothing is published, in whatever way it is tried, and the
 // comment says what was tried.
 func TestPublish(t *testing.T) {
 	n := newInternet(t)
@@ -140,7 +142,7 @@ func TestPublish(t *testing.T) {
 	checkHidden(t, d, npmToken, "the-secret-in-the-package")
 }
 
-// lingerCode tries a registry for as long as it lives.
+// lingerCode keeps connecting to a registry for as long as it lives.
 const lingerCode = `
 import os, subprocess, sys
 loop = "import time, urllib.request\nwhile True:\n try: r = urllib.request.urlopen('https://registry.example/left', timeout=2).status\n except Exception as e: r = e\n open('tries', 'a').write('%s\\n' % r)\n time.sleep(.1)\n"
@@ -150,7 +152,8 @@ while not os.path.exists("tries"): time.sleep(.05)
 print(open("tries").read())
 `
 
-// What set-up left running has nothing in the run: neither its grant nor its life.
+// A process that set-up left running does not exist in the run, and its grant does
+// not apply there.
 func TestSetupEnds(t *testing.T) {
 	n := newInternet(t)
 	d, s := company(t, n)

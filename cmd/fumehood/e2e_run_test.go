@@ -18,7 +18,7 @@ import (
 )
 
 // A signal ends a run within seconds: the command is killed, the log sealed, the
-// report written, and nothing runs on.
+// report written, and no process keeps running.
 func TestInterrupted(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -53,8 +53,8 @@ func (d desk) checkInterrupted(t *testing.T) {
 	}
 }
 
-// Two runs at once on one workspace see their own writes and not each other's, and
-// neither reaches the host's folder.
+// Two concurrent runs on one workspace see only their own writes, and neither
+// changes the host's directory.
 func TestSideBySide(t *testing.T) {
 	d := newDesk(t)
 	d.write(t, "ws/given", "given\n")
@@ -97,7 +97,7 @@ func TestSideBySide(t *testing.T) {
 	d.checkNothingLeft(t, before)
 }
 
-// checkOverlap makes sure that the test tested something.
+// checkOverlap checks that the runs were concurrent.
 func checkOverlap(t *testing.T, a, b proposal.Run) {
 	t.Helper()
 	endOf := func(r proposal.Run) time.Time { return r.Start.Add(time.Duration(r.WallMS) * time.Millisecond) }
@@ -107,7 +107,7 @@ func checkOverlap(t *testing.T, a, b proposal.Run) {
 }
 
 // Many runs in a row, each with a process that would outlive its command, leave no
-// cgroup, folder or process.
+// cgroup, directory or process behind.
 func TestManyRuns(t *testing.T) {
 	d := newDesk(t)
 	d.plan(t, "echo x > new; sleep 100 & echo done", "1m")

@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Runtimes are started many times in one sandbox, with the gate asked about each and
-// the kernel recording: none of them crashes, and none is missing from the record.
+// Runtimes are started many times in one sandbox, with the gate deciding on each and
+// the kernel recording. None of them crashes, and none is missing from the record.
 func TestSoak(t *testing.T) {
 	for _, test := range []struct {
 		name, command string
@@ -32,9 +32,9 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// A test suite in Node, again and again: the field has seen its runtime fall here.
+// A Node test suite, run repeatedly: users have seen its runtime crash here.
 func TestSoakNodeSuite(t *testing.T) {
-	const times = 5 // of 2,000 programs in 50, none fell either
+	const times = 5 // of 2,000 programs in 50 rounds, none crashed either
 	d := newDesk(t)
 	npmPackage("@fastify/merge-json-schemas@0.2.0")(t, d)
 	d.plan(t, fmt.Sprintf("i=0\nwhile [ $i -lt %d ]; do node --test --test-reporter=tap >/dev/null || echo crash $i; i=$((i+1)); done\necho done $i\n", times), "10m")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// All of the texts that TestStarts runs some of. That starts were decided and refused
-// shows that the texts get as far as the gate.
+// Runs all of the texts, of which TestStarts runs a part. That starts were decided
+// and refused shows that the texts reach the gate.
 func TestEveryStart(t *testing.T) {
 	var decided, refused atomic.Int64
 	t.Run("texts", func(t *testing.T) {

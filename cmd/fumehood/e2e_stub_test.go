@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// uploadAction is the upload action that action.yml names, to the commit.
+// uploadAction is the upload action of action.yml, with its commit.
 func uploadAction(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile("../../action.yml")
@@ -27,8 +27,8 @@ func uploadAction(t testing.TB) string {
 	return string(name[1])
 }
 
-// stub stands for actions/upload-artifact, whose newest version act's artifact server
-// does not understand: the same inputs, the same three requests.
+// stub replaces actions/upload-artifact, whose newest version is not supported by
+// act's artifact server: it has the same inputs and makes the same three requests.
 func stub(t testing.TB) string {
 	t.Helper()
 	path, err := filepath.Abs("testdata/upload-artifact")

@@ -27,17 +27,17 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
-// A suite is the tests of a project that none of us wrote, and how they are run.
+// A suite is the tests of a third-party project, and how to run them.
 type suite struct {
 	name string
 	// fetch puts the project into the workspace of d.
 	fetch func(t *testing.T, d desk)
-	// run is the command, inside and natively.
+	// run is the command, in the sandbox and natively.
 	run string
-	// lines find the outcome of each test, in their first group.
+	// lines matches the outcome of each test, in its first group.
 	lines *regexp.Regexp
-	least int // so many outcomes there must be
-	// goModules shows the host's module cache inside.
+	least int // minimum number of outcomes
+	// goModules exposes the host's module cache in the sandbox.
 	goModules bool
 }
 
@@ -62,7 +62,7 @@ func suites() []suite {
 	}
 }
 
-// Real projects' own tests come out inside as they do on the host.
+// The tests of real projects have the same outcomes in the sandbox as on the host.
 func TestSuites(t *testing.T) {
 	for _, s := range suites() {
 		t.Run(s.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestSuites(t *testing.T) {
 	}
 }
 
-// A verdict is what a suite said.
+// A verdict is the result of a suite.
 type verdict struct {
 	code     int
 	outcomes []string // sorted
@@ -102,7 +102,7 @@ func (s suite) verdict(code int, took time.Duration, output string) verdict {
 	return v
 }
 
-// failures is the end of the output, where test runners say what failed.
+// failures returns the end of the output, where test runners report failures.
 func (v verdict) failures() string { return v.output[max(0, len(v.output)-4000):] }
 
 func (s suite) inside(t *testing.T, d desk) verdict {
@@ -124,8 +124,8 @@ func (s suite) inside(t *testing.T, d desk) verdict {
 	return s.verdict(r.ExitCode, time.Duration(r.WallMS)*time.Millisecond, d.stdout(t, "suite")+stderrOf(r))
 }
 
-// checkExplained: the command's own shell started what the command says and nothing
-// else, nothing was refused, and the comment says so in one line.
+// checkExplained checks that the command's own shell started exactly what the
+// command says, that nothing was refused, and that the comment says so in one line.
 func checkExplained(t *testing.T, r proposal.Report) {
 	t.Helper()
 	o := result(t, r).Observations
@@ -141,8 +141,8 @@ func checkExplained(t *testing.T, r proposal.Report) {
 
 func stderrOf(r *proposal.Result) string { return string(r.Stderr.Head) + string(r.Stderr.Tail) }
 
-// native runs the same text by the same shell with the same environment as an
-// ordinary process of the host, in a copy of the workspace.
+// native runs the same text with the same shell and environment as an ordinary
+// process of the host, in a copy of the workspace.
 func (s suite) native(t *testing.T, d desk) verdict {
 	t.Helper()
 	root, err := rootfs.Open("host", os.Getenv("PATH"))
@@ -168,7 +168,7 @@ func (s suite) native(t *testing.T, d desk) verdict {
 	begin := time.Now()
 	code := exitCode(t, cmd.Run())
 	took := time.Since(begin)
-	// What its tests left in TMPDIR is not fumehood's.
+	// Files that its tests left in TMPDIR are not fumehood's.
 	if err := os.RemoveAll(d.path("tmp")); err != nil {
 		t.Fatal(err)
 	}
@@ -187,8 +187,8 @@ func goCache(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// goModule fetches a module, checked against the checksum database as ever, and
-// what its tests need.
+// goModule fetches a module and the dependencies of its tests, verified against the
+// checksum database as usual.
 func goModule(version string) func(*testing.T, desk) {
 	return func(t *testing.T, d desk) {
 		t.Helper()
@@ -201,8 +201,7 @@ func goModule(version string) func(*testing.T, desk) {
 	}
 }
 
-// debianPackage fetches a binary package whose tests come with it, and takes dir
-// of it.
+// debianPackage fetches a binary package that includes its tests, and extracts dir.
 func debianPackage(name, dir string) func(*testing.T, desk) {
 	return func(t *testing.T, d desk) {
 		t.Helper()
@@ -219,8 +218,8 @@ func debianPackage(name, dir string) func(*testing.T, desk) {
 	}
 }
 
-// npmPackage fetches a package whose tests come with it, and what it depends on. No
-// script of any package runs.
+// npmPackage fetches a package that includes its tests, and its dependencies. No
+// package script is run.
 func npmPackage(version string) func(*testing.T, desk) {
 	return func(t *testing.T, d desk) {
 		t.Helper()

@@ -22,8 +22,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A desk is a folder from which fumehood is started as a process of its own, with
-// everything that it leaves behind below that folder.
+// A desk is a directory in which fumehood is started as a separate process.
+// Everything that the process leaves behind is below that directory.
 type desk struct {
 	dir     string
 	cache   string
@@ -50,7 +50,7 @@ func (d desk) write(t *testing.T, name, text string) {
 	}
 }
 
-// plan writes a plan of one shell text as plan.yaml.
+// plan writes a plan with one shell text as plan.yaml.
 func (d desk) plan(t *testing.T, text, timeout string) {
 	t.Helper()
 	run, err := json.Marshal(text)
@@ -60,7 +60,8 @@ func (d desk) plan(t *testing.T, text, timeout string) {
 	d.write(t, "plan.yaml", fmt.Sprintf("schema: fumehood.plan/v1\nproposals:\n  - {id: it, run: %s, timeout: %s, limits: {cpus: 2}}\n", run, timeout))
 }
 
-// env is the host's, with what would let two tests meet turned aside.
+// env is the host's environment, without variables through which two tests could
+// interfere.
 func (d desk) env() []string {
 	environ := d.environ
 	if environ == nil {
@@ -69,15 +70,15 @@ func (d desk) env() []string {
 	return append(slices.Clone(environ), asFumehood+"=1", "FUMEHOOD_CACHE="+d.cache, "TMPDIR="+d.path("tmp"), "XDG_STATE_HOME="+d.path("state"))
 }
 
-// command is fumehood, which is this test's own binary.
+// command runs fumehood, which is this test binary.
 func (d desk) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Dir, cmd.Env = d.dir, d.env()
 	return cmd
 }
 
-// runArgs are those of a run named name, whose files are name.json, name.md,
-// name.jsonl and the folder name.
+// runArgs returns the arguments of a run named name, whose files are name.json,
+// name.md, name.jsonl and the directory name.
 func (d desk) runArgs(name string, more ...string) []string {
 	return append([]string{
 		"run", "--plan", d.path("plan.yaml"), "--workspace", d.path("ws"), "--artifacts", d.path(name),
@@ -85,7 +86,7 @@ func (d desk) runArgs(name string, more ...string) []string {
 	}, more...)
 }
 
-// run takes plan.yaml through fumehood run and returns its exit code and report.
+// run runs plan.yaml with fumehood run and returns its exit code and report.
 func (d desk) run(t *testing.T, name string, more ...string) (int, proposal.Report) {
 	t.Helper()
 	cmd := d.command(t.Context(), d.runArgs(name, more...)...)
@@ -111,7 +112,7 @@ func (d desk) report(t *testing.T, name string) proposal.Report {
 	return r
 }
 
-// stdout is all that the command it printed.
+// stdout returns the command's complete stdout.
 func (d desk) stdout(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(d.path(name), "it.stdout"))
@@ -152,7 +153,7 @@ func result(t *testing.T, r proposal.Report) *proposal.Result {
 	return r.Records[0].Result
 }
 
-// traces are the places outside a desk where a run leaves something while it lasts.
+// traces returns the places outside a desk where a run has files while it lasts.
 func traces() map[string]bool {
 	found := map[string]bool{}
 	for _, pattern := range []string{"/sys/fs/cgroup/fumehood-*", "/sys/fs/cgroup/*/fumehood-*", "/run/fumehood-*", "/tmp/fumehood-*"} {
@@ -164,9 +165,9 @@ func traces() map[string]bool {
 	return found
 }
 
-// checkNothingLeft wants nothing left of this desk's runs: no process that names
-// its folder, no file in its TMPDIR, and no trace that was not there before and
-// stays. (Another run on this machine may make traces meanwhile; they go.)
+// checkNothingLeft checks that nothing of this desk's runs is left: no process that
+// names its directory, no file in its TMPDIR, and no trace that was not there before
+// and does not disappear. (Concurrent runs on this machine may make traces that do.)
 func (d desk) checkNothingLeft(t *testing.T, before map[string]bool) {
 	t.Helper()
 	var left []string
@@ -191,7 +192,7 @@ func (d desk) checkNothingLeft(t *testing.T, before map[string]bool) {
 	t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 }
 
-// printed is what the command has printed so far, before it was searched for secrets.
+// printed returns the command's output so far, before it is scanned for secrets.
 func (d desk) printed() string {
 	files, _ := filepath.Glob(filepath.Join(d.path("tmp"), "fumehood-unread-*", "it.stdout"))
 	if len(files) != 1 {
@@ -201,8 +202,8 @@ func (d desk) printed() string {
 	return string(data)
 }
 
-// interrupted starts fumehood on a long command, sends sig when the command is
-// under way, and returns how long that took, how long fumehood took to exit, and its
+// interrupted starts fumehood with a long command, sends sig while the command is
+// running, and returns how long that took, how long fumehood took to exit, and its
 // exit code.
 func (d desk) interrupted(t *testing.T, name string, sig syscall.Signal) (start, end time.Duration, code int) {
 	t.Helper()
@@ -211,7 +212,7 @@ func (d desk) interrupted(t *testing.T, name string, sig syscall.Signal) (start,
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cmd.Process.Kill() }() // of one that never began
+	defer func() { _ = cmd.Process.Kill() }() // for a fumehood that never started
 	wait(t, "the command's start", func() bool { return d.printed() == "under way\n" })
 	begin := time.Now()
 	if err := cmd.Process.Signal(sig); err != nil {

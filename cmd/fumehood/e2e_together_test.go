@@ -18,12 +18,12 @@ const (
 	runsAtOnce    = 20
 	killedAtOnce  = 4
 	defaultRounds = 8
-	// roundsVariable sets another number of rounds, such as 50.
+	// roundsVariable sets a different number of rounds, such as 50.
 	roundsVariable = "FUMEHOOD_TEST_ROUNDS"
 )
 
-// Runs that start and end at once on one host do not hurt each other, although others
-// among them are killed, and leave nothing.
+// Concurrent runs that start and end on one host do not affect each other, although
+// others among them are killed, and leave nothing behind.
 func TestRunsTogether(t *testing.T) {
 	rounds := defaultRounds
 	if text := os.Getenv(roundsVariable); text != "" {
@@ -38,21 +38,22 @@ func TestRunsTogether(t *testing.T) {
 	for round := range rounds {
 		d.together(t, fmt.Sprint("round", round))
 	}
-	// A run that was killed leaves something until a run after it has time to clean up.
+	// What a killed run leaves behind is removed by a later run that has time to
+	// clean up.
 	for i := 0; i < 20 && len(d.leftovers()) > 0; i++ {
 		d.run(t, fmt.Sprint("last", i))
 	}
 	d.checkNothingLeft(t, before)
 }
 
-// leftovers are what runs of this desk have in the host's places for temporary files.
+// leftovers returns the temporary files and directories of this desk's runs on the host.
 func (d desk) leftovers() []string {
 	found, _ := filepath.Glob(d.path("tmp/*"))
 	return append(found, naming(d.dir)...)
 }
 
-// together starts runs at once. Whenever some of them have ended, it kills another run,
-// wherever that one is, and starts the next one to be killed.
+// together starts concurrent runs. Whenever some of them have ended, it kills
+// another run, at whatever stage that is, and starts the next one to be killed.
 func (d desk) together(t *testing.T, name string) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -77,7 +78,7 @@ func (d desk) together(t *testing.T, name string) {
 	all.Wait()
 }
 
-// succeed takes plan.yaml through a run that must succeed. Unlike run it may be called
+// succeed runs plan.yaml with a run that must succeed. Unlike run, it may be called
 // from any goroutine.
 func (d desk) succeed(t *testing.T, name string) {
 	cmd := d.command(t.Context(), d.runArgs(name)...)

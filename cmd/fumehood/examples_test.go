@@ -20,8 +20,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/plan"
 )
 
-// Every plan of a workflow to copy is a plan, and the default policy allows it. What
-// a matrix puts in is put in.
+// Every plan in an example workflow is valid, and the default policy allows it,
+// with the values of a matrix filled in.
 func TestExamplePlans(t *testing.T) {
 	plans := 0
 	for _, w := range workflows(t) {
@@ -44,7 +44,7 @@ func TestExamplePlans(t *testing.T) {
 	}
 }
 
-// wantAllowed takes a plan through fumehood check.
+// wantAllowed runs fumehood check on a plan.
 func wantAllowed(t *testing.T, where, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan.yaml")
@@ -57,8 +57,7 @@ func wantAllowed(t *testing.T, where, text string) {
 	}
 }
 
-// The inputs that the workflows give exist, and their values are ones that the
-// binary takes.
+// The inputs in the workflows exist, and the binary accepts their values.
 func TestExampleInputs(t *testing.T) {
 	a := readAction(t)
 	for _, w := range workflows(t) {
@@ -85,15 +84,15 @@ func TestExampleInputs(t *testing.T) {
 	}
 }
 
-// reviewers are the workflows in which an AI proposes, and where each has the schema
-// that it gives its reviewer.
+// reviewers are the workflows in which an AI proposes, and the location of the
+// schema that each gives its reviewer.
 var reviewers = []struct{ example, sample, input, pattern string }{
 	{"claude.yml", "claude.json", "claude_args", `(?s)--json-schema '(.*)'`},
 	{"codex.yml", "codex.json", "output-schema", `(?s)^(.*)$`},
 }
 
-// What a reviewer can answer by the schema that it is given is a plan: by the
-// published schema, and to fumehood.
+// Every answer that a reviewer's schema allows is a plan, according to the
+// published schema and to fumehood.
 func TestReviewerPlans(t *testing.T) {
 	published := schemaOf(t, readFile(t, "../../testdata/schema/fumehood.plan.v1.json"))
 	for _, r := range reviewers {
@@ -159,7 +158,8 @@ func valid(s *jsonschema.Resolved, document []byte) error {
 	return s.Validate(v)
 }
 
-// The snippets in .github's pages are what they say, and the links lead somewhere.
+// The snippets in .github's pages are equal to the files that they quote, and the
+// links lead to existing files.
 func TestGitHubPages(t *testing.T) {
 	pages := []string{"ai-reviewers.md", "RELEASING.md", "examples/README.md"}
 	for _, page := range pages {

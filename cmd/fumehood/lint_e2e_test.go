@@ -17,8 +17,8 @@ import (
 
 const actionlintVersion = "v1.7.12"
 
-// lint runs actionlint, which takes shellcheck to the scripts, on a repository that
-// has the action and these workflows, and returns what it finds.
+// lint runs actionlint, with shellcheck for the scripts, on a repository that has
+// the action and these workflows, and returns its findings.
 func lint(t *testing.T, workflows map[string][]byte) string {
 	t.Helper()
 	for _, tool := range []string{"actionlint", "shellcheck"} {
@@ -51,7 +51,7 @@ func lint(t *testing.T, workflows map[string][]byte) string {
 	return string(out)
 }
 
-// Something wrong is found: a linter that is not looking would pass everything.
+// An error is found: a linter that checks nothing would pass everything.
 func TestLintFinds(t *testing.T) {
 	found := lint(t, map[string][]byte{"wrong.yml": []byte(`on: pull_request
 jobs:

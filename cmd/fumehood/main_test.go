@@ -25,20 +25,20 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
-// asFumehood in the environment makes the test binary be fumehood itself.
+// asFumehood in the environment makes the test binary run fumehood's main.
 const asFumehood = "FUMEHOOD_TEST_AS_MAIN"
 
-// shared is a folder for what several tests use, until the last has ended.
+// shared is a directory for files that several tests use, removed after the last one.
 var shared string
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway has no environment
+	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway runs with an empty environment
 		main()
 	}
 	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = "150ms"; main() }})
 }
 
-// allTests make the folder that they share, and remove it.
+// allTests makes and removes the shared directory.
 type allTests struct{ *testing.M }
 
 func (a allTests) Run() int {
@@ -57,9 +57,9 @@ func (a allTests) Run() int {
 	return a.M.Run()
 }
 
-// fumehood is the path of the real main as a program of its own, which is this test
-// binary by that name: the action starts itself again, as root and with an empty
-// environment.
+// fumehood returns the path of the real main as a separate program, which is this
+// test binary under that name: the action starts itself again, as root and with an
+// empty environment.
 func fumehood(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("fumehood")
@@ -70,7 +70,7 @@ func fumehood(t testing.TB) string {
 }
 
 // TestScript runs testdata/script/*.txtar through the real main. Each script's
-// first comment is the promise that it keeps.
+// first comment states what it tests.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	cache := builtCache(t)
@@ -98,8 +98,8 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// hang is how long a test waits for what must happen. It ends a test that would never
-// end; a slow machine does not reach it.
+// hang is the time limit for events that must happen. It ends a test that would
+// otherwise never end; it is high enough for slow machines.
 const hang = 5 * time.Minute
 
 // wait waits until something is done.
@@ -112,8 +112,8 @@ func wait(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// treesum FOLDER FILE writes one digest over names, modes, sizes, times, targets and
-// contents of all that is below FOLDER, so that two of them can be compared.
+// treesum FOLDER FILE writes a digest of the names, modes, sizes, times, targets
+// and contents of everything below FOLDER, so that two of them can be compared.
 func treesum(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: treesum FOLDER FILE")
@@ -144,8 +144,8 @@ func treesum(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), fmt.Appendf(nil, "%x\n", sum.Sum(nil)), 0o644))
 }
 
-// lines FILE PREFIX N checks that N lines of FILE begin with PREFIX, white space
-// before it left aside.
+// lines FILE PREFIX N checks that N lines of FILE begin with PREFIX, ignoring white
+// space before it.
 func lines(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: lines FILE PREFIX N")
@@ -169,7 +169,7 @@ func owner(info fs.FileInfo) string {
 	return fmt.Sprint(st.Uid, ":", st.Gid)
 }
 
-// builtCache makes sure that runsc is built and returns the cache that has it.
+// builtCache makes sure that runsc is built and returns the cache that contains it.
 func builtCache(t testing.TB) string {
 	t.Helper()
 	return filepath.Dir(filepath.Dir(filepath.Dir(installtest.Runsc(t).Path))) // CACHE/runsc/KEY/fumehood-runsc

@@ -14,10 +14,12 @@ import (
 	"testing"
 )
 
-// opaVersion is the one whose bundles we promise to read and to be read by.
+// opaVersion is the version whose bundles fumehood promises to read, and that reads
+// fumehood's.
 const opaVersion = "v1.22.0"
 
-// builtOPA is the real opa, from the Go module: its own dependencies are none of ours.
+// builtOPA builds the real opa from its Go module, whose dependencies are separate
+// from this module's.
 func builtOPA(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -37,7 +39,7 @@ func builtOPA(t *testing.T) string {
 	return opa
 }
 
-// A workshop is a folder with a policy, keys, and both programs.
+// A workshop is a directory with a policy, keys, and both programs.
 type workshop struct {
 	t   *testing.T
 	dir string
@@ -60,7 +62,7 @@ func (w workshop) must(name string, args ...string) string {
 	return out
 }
 
-// fumehood runs in this process; its files are named by their whole paths.
+// fumehood runs in this process; files are given by absolute paths.
 func (w workshop) fumehood(args ...string) (int, string) {
 	var out bytes.Buffer
 	for i, a := range args {
@@ -96,8 +98,9 @@ func newWorkshop(t *testing.T) workshop {
 	return w
 }
 
-// TestOPABundles: what opa builds and signs we read and verify, what we build and sign opa
-// reads and verifies, and neither takes what was signed with another key.
+// TestOPABundles: fumehood reads and verifies what opa builds and signs, opa reads
+// and verifies what fumehood builds and signs, and both refuse bundles signed with
+// another key.
 func TestOPABundles(t *testing.T) {
 	w := newWorkshop(t)
 	for _, k := range []struct{ algorithm, private, public, ours, oursPrivate string }{
@@ -145,7 +148,7 @@ func TestOPABundles(t *testing.T) {
 	})
 }
 
-// TestOPAData: data means in our bundles what it means to opa.
+// TestOPAData: data has the same meaning in fumehood's bundles as for opa.
 func TestOPAData(t *testing.T) {
 	w := newWorkshop(t)
 	if code, out := w.fumehood("policy", "bundle", "build", "@policy", "--output", "@ours.tar.gz"); code != exitOK {

@@ -20,8 +20,8 @@ import (
 
 func enumOf(words ...any) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Enum: words} }
 
-// TestExplanationSchema holds the published schema to the Go type, and what we print to
-// the schema.
+// TestExplanationSchema compares the published schema with the Go type, and
+// validates the output against the schema.
 func TestExplanationSchema(t *testing.T) {
 	s, err := jsonschema.For[policy.Explanation](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[proposal.Effect]():   enumOf("deny", "ask", "allow"),

@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// block returns the README's only fenced block of a language; of YAML, the plan.
+// block returns the README's only fenced block of a language. For YAML, it is the plan.
 func block(t *testing.T, readme, language string) string {
 	t.Helper()
 	found := blocks(readme, language)
@@ -37,8 +37,8 @@ func blocks(readme, language string) (texts []string) {
 	return texts
 }
 
-// The workflow of the README is the one-job example, which the end-to-end tests play on
-// a real runner, without what can be left out: comments, concurrency and the time-out.
+// The workflow of the README is the one-job example, which the end-to-end tests run on
+// a real runner, without the optional parts: comments, concurrency and the timeout.
 func TestReadmeWorkflow(t *testing.T) {
 	readme := string(readFile(t, "../../README.md"))
 	found := regexp.MustCompile("(?ms)^```yaml\n(name: .*?)^```$").FindStringSubmatch(readme)
@@ -57,7 +57,7 @@ func TestReadmeWorkflow(t *testing.T) {
 	}
 }
 
-// The comment of the README is one that the tests of pkg/report hold byte for byte.
+// The comment of the README is one that the tests of pkg/report compare byte for byte.
 func TestReadmeComment(t *testing.T) {
 	readme := string(readFile(t, "../../README.md"))
 	golden := html.UnescapeString(string(readFile(t, "../../testdata/report/mixed.md")))
@@ -83,7 +83,7 @@ func TestReadmeComment(t *testing.T) {
 	}
 }
 
-// Every link of the three pages that people read first leads to a file.
+// Every link of the three main pages leads to a file.
 func TestPagesLinks(t *testing.T) {
 	for _, page := range []string{"README.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md"} {
 		path := filepath.Join("../..", page)
@@ -96,7 +96,7 @@ func TestPagesLinks(t *testing.T) {
 }
 
 // Every snippet of the README is run, and prints what the README says. A line of
-// three dots stands for any lines.
+// three dots matches any lines.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../README.md")
@@ -129,7 +129,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// asCommand makes a folder in which this test binary is called fumehood.
+// asCommand makes a directory in which this test binary is called fumehood.
 func asCommand(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -155,7 +155,7 @@ func checkSaid(t *testing.T, command, want, got string) {
 	}
 }
 
-// The two commands that the README names are the ones that work here.
+// The two commands in the README work here.
 func TestReadmeCommands(t *testing.T) {
 	data, err := os.ReadFile("../../README.md")
 	if err != nil {

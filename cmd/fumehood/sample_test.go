@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// oneIn chooses the cases that an expensive test tries, as pkg/internal/sample does for
-// the packages beside it: every normal-th, with -short every short-th, and all of them
-// with the tag e2e, with which CI calls the tests in whole_e2e_test.go.
+// oneIn selects the cases that an expensive test runs, as pkg/internal/sample does
+// for the packages: every normal-th, with -short every short-th, and all of them
+// with the tag e2e, with which CI runs the tests in whole_e2e_test.go.
 func oneIn[T any](t testing.TB, normal, short int, cases []T) []T {
 	t.Helper()
 	step := either(normal, short, 1)
@@ -25,13 +25,13 @@ func oneIn[T any](t testing.TB, normal, short int, cases []T) []T {
 	return chosen
 }
 
-// keysOneIn is oneIn for the keys of cases in their order.
+// keysOneIn is oneIn for the sorted keys of cases.
 func keysOneIn[K cmp.Ordered, V any](t testing.TB, normal, short int, cases map[K]V) []K {
 	t.Helper()
 	return oneIn(t, normal, short, slices.Sorted(maps.Keys(cases)))
 }
 
-// long leaves a test to go test without -short.
+// long skips a test with -short.
 func long(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -39,7 +39,7 @@ func long(t testing.TB) {
 	}
 }
 
-// either is what a test does in go test, with -short, and with the tag e2e.
+// either returns the value for go test, for -short, or for the tag e2e.
 func either[T any](normal, short, e2e T) T {
 	switch {
 	case whole:

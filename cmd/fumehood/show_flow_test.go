@@ -12,7 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// flowOf is what the gateway saw of a program that spoke to an address inside.
+// flowOf is the gateway's event for a program that connected to an address in the
+// sandbox.
 func flowOf(kind, inside string, g proposal.Egress) proposal.Event {
 	return proposal.Event{Kind: kind, Flow: &proposal.Flow{Egress: g, Inside: inside, Decision: proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.granted"}}}}
 }
@@ -22,7 +23,7 @@ func barredBy(e proposal.Event, code, rule string) proposal.Event {
 	return e
 }
 
-// talkative is what a command does that was granted one host and tries others.
+// talkative returns the events of a command that was granted one host and tries others.
 func talkative() []proposal.Event {
 	const curl, dns, there = "/usr/bin/curl", "198.18.0.1:53", "198.18.0.5:443"
 	call := func(pid int, address string) proposal.Event {
@@ -58,7 +59,7 @@ const flowsWant = `04:05:06.001    connect    unit     [8<7] curl udp 198.18.0.1
 04:05:06.000  result       unit     exit code 0 in 2.345s; programs: 1 began, 0 refused; network: 2 lookups, 2 connections, 1 requests, 3 refused, 1 would have been refused
 `
 
-// The timeline names each destination, who asked for it, and why it was refused.
+// The timeline shows each destination, the program, and the reason for a refusal.
 func TestShowNetwork(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	if err := writeLog(path, talkative()...); err != nil {
@@ -69,7 +70,7 @@ func TestShowNetwork(t *testing.T) {
 	}
 }
 
-// Whatever a name or a path is, a line stays one line and hides nothing.
+// Whatever a name or a path is, an event is one line and hides nothing.
 func TestShowHostileNetwork(t *testing.T) {
 	const text = "a\n04:05:06.000  end  all well\x1b[2J\u202e\u200b##[error]x\r::warning::y\U000e0041 \u2028"
 	g := proposal.Egress{Name: text, Type: text, Address: text, Port: 443, Protocol: text, SNI: text + "x", Method: text, Path: text}

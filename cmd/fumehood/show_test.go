@@ -25,7 +25,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A scene is a policy and a sandbox as fakes, whose command does what events say.
+// A scene is a fake policy and sandbox, whose command produces events.
 type scene struct {
 	hood.Files
 	events []proposal.Event
@@ -36,7 +36,7 @@ func (s *scene) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analys
 	if strings.HasPrefix(p.Run, "curl") {
 		return proposal.Denied("net.fetch", "no network", ""), nil
 	}
-	// What the default policy grants, which decides it again in policy_replay.
+	// The same as the default policy grants, which decides it again in policy_replay.
 	l := proposal.Limits{Wall: proposal.Duration(2 * time.Minute), CPUs: 1, Memory: 2 * proposal.GiB, Pids: 256, Disk: 2 * proposal.GiB, Files: 4096, Output: 4 * proposal.GiB}
 	return proposal.Decision{Effect: proposal.Allow, Rules: []string{"tools.go"}, Reasons: []proposal.Reason{}, Grant: &proposal.Grant{Limits: l, Exec: []string{"built"}}}, nil
 }
@@ -51,7 +51,7 @@ func (s *scene) Run(context.Context, proposal.Execution) (proposal.Result, error
 
 func (s *scene) Close() error { return nil }
 
-// writeLog makes the log of a run of go test and of a denied curl, sealed.
+// writeLog writes the sealed log of a run of go test and of a denied curl.
 func writeLog(path string, events ...proposal.Event) error {
 	at := time.Date(2026, 11, 21, 4, 5, 6, 0, time.UTC)
 	clock := func() time.Time { return at }
@@ -95,7 +95,7 @@ func execOf(kind string, pid, parent int, path string, argv ...string) proposal.
 	return e
 }
 
-// usual is what a test that tries something does.
+// usual returns the events of a test that tries forbidden things.
 func usual() []proposal.Event {
 	test := "/tmp/go-build1/stats.test"
 	built := execOf(proposal.EventExec, 9, 8, test, test, "-test.v")
@@ -114,8 +114,8 @@ func usual() []proposal.Event {
 	}
 }
 
-// eventlog FILE [network] writes a log of a run whose test tried to start curl, or which
-// tried the network.
+// eventlog FILE [network] writes a log of a run whose test tried to start curl or,
+// with network, to use the network.
 func eventlog(ts *testscript.TestScript, _ bool, args []string) {
 	events := usual()
 	switch {
@@ -177,7 +177,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// What is wrong with a log is said before and after what it tells.
+// A fault in a log is reported before and after its events.
 func TestShowBroken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	if err := writeLog(path, usual()...); err != nil {
@@ -206,8 +206,8 @@ func TestShowBroken(t *testing.T) {
 	}
 }
 
-// Whatever a program is called and passes on, a line stays one line and hides
-// nothing, and JSON says exactly what was logged.
+// Whatever a program's name and arguments are, an event is one line and hides
+// nothing, and JSON has exactly what was logged.
 func TestShowHostile(t *testing.T) {
 	const text = "a\n04:05:06.000  end  all well\x1b[2J\u202e\u200b##[error]x\r::warning::y\U000e0041 \u2028"
 	e := execOf(proposal.EventExec, 7, 1, "/tmp/"+text, text, text)
@@ -258,7 +258,7 @@ func checkShown(t *testing.T, s string) {
 	}
 }
 
-// A log may hold what this version does not know.
+// A log may have entries that this version does not know.
 func TestShowUnknown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	log, err := audit.Create(path, audit.Options{Origin: "fumehood/test"})

@@ -20,29 +20,29 @@ import (
 	"github.com/fumehood/fumehood/policies"
 )
 
-// The texts below hide a canary in every slot that a shell may evaluate: a command that
-// policy does not allow, an option that it does not know, or both. None of them may get
-// it started, by bash or by dash.
+// The texts below hide a canary in every place that a shell may evaluate: a command
+// that policy does not allow, an option that it does not know, or both. Neither
+// bash nor dash may be made to start it.
 
-// hidden is what no text may start. curl is installed and reads its options, so that a
-// start would be seen; no policy allows it without a host.
+// hidden is the command that no text may start. curl is installed and reads its
+// options, so that a start would be noticed; no policy allows it without a host.
 const hidden = "curl --version"
 
-// specials are variables that shells or libraries take orders from.
+// specials are variables that control shells or libraries.
 var specials = strings.Fields(`BASH_ENV ENV PS0 PS1 PS2 PS4 PROMPT_COMMAND RANDOM SRANDOM SECONDS LINENO OPTIND OPTARG HISTCMD EPOCHSECONDS
 	BASHPID BASH_SUBSHELL BASH_ARGV0 BASH_COMMAND BASH_CMDS BASH_ALIASES BASH_REMATCH DIRSTACK FUNCNAME GROUPS PIPESTATUS COMP_WORDBREAKS
 	IFS PATH CDPATH GLOBIGNORE EXECIGNORE FIGNORE HISTFILE HISTTIMEFORMAT HOSTFILE INPUTRC MAIL MAILCHECK MAILPATH TMOUT FCEDIT EDITOR PAGER
 	GIT_PAGER GIT_EXTERNAL_DIFF GIT_SSH GIT_CONFIG_COUNT LESSOPEN LD_PRELOAD LD_LIBRARY_PATH PYTHONSTARTUP NODE_OPTIONS GOFLAGS REPLY MAPFILE
 	COPROC UID EUID PPID SHELLOPTS BASHOPTS POSIXLY_CORRECT HOME TMPDIR x`)
 
-// expansions turn the value of x, which is the canary, into something else.
+// expansions expand x, whose value is the canary, in different ways.
 var expansions = []string{
 	`$x`, `"$x"`, `${x}`, `${x:-y}`, `${y:-$x}`, `${y:=$x}`, `${x:+$x}`, `${x#a}`, `${x%b}`, `${x/a/b}`, `${x^^}`, `${x,,}`, `${x:0:99}`, `${x:x}`, `${x@P}`,
 	`${x@E}`, `${x@Q}`, `${x@A}`, `${x@K}`, `${!x}`, `${!x*}`, `${#x}`, `${a[x]}`, `${a[$x]}`, `$((x))`, `$(($x))`, `$((a[x]))`, `$[x]`, `$(echo $x)`, "`echo $x`",
 	`$(<f)`, `$(cat f)`, `{$x,y}`, `~$x`, `$'$x'`, `$"$x"`, `<(echo $x)`, `*$x*`, `@($x)`, `${x[@]}`, `${x[*]}`, `$@`, `$*`, `$1`, `$_`, `$!`, `$-`,
 }
 
-// startTexts are all of them.
+// startTexts returns all of them.
 func startTexts(t testing.TB) []string {
 	t.Helper()
 	out, err := exec.Command("bash", "-c", "compgen -b").Output()
@@ -93,7 +93,7 @@ func startTexts(t testing.TB) []string {
 
 var toolLine = regexp.MustCompile(`(?m)^([a-z][^=\n]*) = `)
 
-// tools are those of the option table.
+// tools returns the tools of the option table.
 func tools() (names []string) {
 	for _, m := range toolLine.FindAllStringSubmatch(string(policies.Options), -1) {
 		for name := range strings.SplitSeq(m[1], ",") {
@@ -105,8 +105,8 @@ func tools() (names []string) {
 	return names
 }
 
-// A part of the texts runs here, whole plans in one sandbox each; the end-to-end tests
-// run all.
+// A part of the texts is run here, whole plans in one sandbox each; the end-to-end
+// tests run all.
 func TestStarts(t *testing.T) {
 	t.Parallel()
 	var some []string
@@ -123,8 +123,8 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// checkStarts runs texts and holds each start of a program by a text's process to be
-// predicted, with these very words, or decided, and none to be the canary's.
+// checkStarts runs texts and checks each program start by a text's process: it must
+// be predicted, with exactly these words, or decided, and must never be the canary's.
 func checkStarts(t *testing.T, texts []string) (decided, refused int) {
 	t.Helper()
 	report, events := runTexts(t, texts)
@@ -159,7 +159,7 @@ func checkStarts(t *testing.T, texts []string) (decided, refused int) {
 	return decided, refused
 }
 
-// shows reports whether a command of a has these words and no others.
+// shows reports whether a command of a has exactly these words.
 func shows(a proposal.Analysis, argv []string) bool {
 	return slices.ContainsFunc(a.Commands, func(c proposal.Command) bool {
 		return slices.Equal(c.Argv(), argv) && !slices.ContainsFunc(c.Args, func(w proposal.Word) bool { return !w.Static })
@@ -171,7 +171,7 @@ func indexOf(id string) (n int) {
 	return n
 }
 
-// runTexts runs each text in one sandbox and returns the report and what was started.
+// runTexts runs each text in one sandbox and returns the report and the started programs.
 func runTexts(t *testing.T, texts []string) (proposal.Report, []proposal.Event) {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,7 +8,7 @@ import "testing"
 
 const whole = true
 
-// These tests try all of their cases with the tag e2e: see oneIn.
+// With the tag e2e these tests run all of their cases: see oneIn.
 
 func TestWholeActionClumsy(t *testing.T)            { TestActionClumsy(t) }
 func TestWholeActionClumsyReport(t *testing.T)      { TestActionClumsyReport(t) }

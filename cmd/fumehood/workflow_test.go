@@ -25,8 +25,8 @@ import (
 
 var pinned = regexp.MustCompile(`^[^@]+@[0-9a-f]{40}$`)
 
-// A workflow is a file of .github/workflows or .github/examples, as far as it is
-// looked at.
+// A workflow is a file of .github/workflows or .github/examples, with the fields
+// that are checked.
 type workflow struct {
 	file        string
 	On          any
@@ -53,8 +53,8 @@ func (s workflowStep) fumehood() bool {
 	return s.Uses == "./" || strings.HasPrefix(s.Uses, "fumehood/")
 }
 
-// runsCode reports whether the step runs code of a pull request, as far as one can
-// tell without the event.
+// runsCode reports whether the step runs code of a pull request, as far as that can
+// be determined without the event.
 func (s workflowStep) runsCode() bool {
 	return s.fumehood() && s.With["phase"] != "report" && s.With["phase"] != "trigger"
 }
@@ -87,7 +87,7 @@ func readYAML(t *testing.T, file string, into any) {
 	}
 }
 
-// events are the names of what starts the workflow.
+// events returns the names of the events that start the workflow.
 func (w workflow) events() []string {
 	switch on := w.On.(type) {
 	case string:
@@ -98,15 +98,15 @@ func (w workflow) events() []string {
 	return nil
 }
 
-// privileged reports whether jobs have secrets and a token that may write although a
-// stranger started the workflow.
+// privileged reports whether jobs have secrets and a token with write permission
+// although a stranger started the workflow.
 func (w workflow) privileged() bool {
 	return slices.Contains(w.events(), "workflow_run") || slices.Contains(w.events(), "issue_comment")
 }
 
-// THREATS 8, 24, 28, 31: no expression is expanded into a shell script, every action
-// is pinned to a commit, no job has a permission that it does not name, no code of a
-// pull request meets a secret, and no cache is shared with it.
+// THREATS 8, 24, 28, 31: no expression is expanded into a shell script, every
+// action is pinned to a commit, no job has a permission that it does not list, no
+// code of a pull request has access to a secret, and no cache is shared with it.
 func TestWorkflows(t *testing.T) {
 	for _, w := range workflows(t) {
 		if len(w.events()) == 0 || slices.Contains(w.events(), "pull_request_target") {
@@ -178,7 +178,7 @@ func checkCheckout(t *testing.T, where string, w workflow, s workflowStep) {
 	}
 }
 
-// An actionFile is action.yml, as far as it is looked at.
+// An actionFile is action.yml, with the fields that are checked.
 type actionFile struct {
 	Inputs  map[string]struct{ Description, Default string }
 	Outputs map[string]struct{ Description, Value string }
@@ -195,14 +195,14 @@ func readAction(t *testing.T) actionFile {
 	return a
 }
 
-// inputVariable is the name under which an input is handed over. The runner's own
-// way keeps hyphens, which no shell can have in a name.
+// inputVariable returns the name of the variable for an input. The runner's own
+// names keep hyphens, which are invalid in shell variables.
 func inputVariable(input string) string {
 	return "INPUT_" + strings.ToUpper(strings.ReplaceAll(input, "-", "_"))
 }
 
-// Every input is handed to the binary, which reads every one and no other; on the
-// real runner a composite action's steps see nothing that is not mapped.
+// Every input is passed to the binary, which reads exactly these. On the real
+// runner, a composite action's steps see only the variables that are mapped.
 func TestActionInputs(t *testing.T) {
 	a := readAction(t)
 	handed := map[string]string{}
@@ -228,12 +228,12 @@ func TestActionInputs(t *testing.T) {
 		t.Errorf("inputs and what the binary reads (-declared +read):\n%s", diff)
 	}
 
-	// What action.yml says is the default is the default.
+	// The defaults in action.yml are the binary's defaults.
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	defaults["INPUT_GITHUB_TOKEN"] = ""
-	inputs.Artifact = defaults["INPUT_ARTIFACT"] // the one that may be empty on purpose
+	inputs.Artifact = defaults["INPUT_ARTIFACT"] // the only one that may be empty on purpose
 	got, problems := action.ReadInputs(func(name string) string { return defaults[name] })
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -243,8 +243,8 @@ func TestActionInputs(t *testing.T) {
 	}
 }
 
-// Every output is set by the binary, and what it sets is an output or what the
-// upload takes.
+// Every output is set by the binary, and every value that it sets is an output or
+// is used by the upload step.
 func TestActionOutputs(t *testing.T) {
 	a := readAction(t)
 	want := map[string]bool{}
@@ -264,8 +264,8 @@ func TestActionOutputs(t *testing.T) {
 	}
 }
 
-// outputsSet finds the names in the source: the first argument of each Set of outputs,
-// and the first word of each pair that is written in a loop.
+// outputsSet finds the names in the source: the first argument of each Set of
+// outputs, and the first element of each pair in a loop.
 func outputsSet(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("action*.go")
@@ -334,7 +334,8 @@ func isPair(a *ast.ArrayType) bool {
 	return ok && length.Value == "2" && isName && element.Name == "string"
 }
 
-// The step becomes one binary, and its shell takes nothing from the environment.
+// The step replaces itself with the binary, and its shell uses nothing from the
+// environment.
 func TestActionStep(t *testing.T) {
 	steps := readAction(t).Runs.Steps
 	if len(steps) != 3 || steps[0].ID != "fumehood" {

@@ -4,16 +4,16 @@ package action
 
 import "strings"
 
-// A Phase is what this job does. The zero Phase does nothing.
+// A Phase is the work of this job. The zero Phase does nothing.
 type Phase int
 
 // The phases.
 const (
 	Nothing      Phase = iota
-	Run                // decide and run a plan; leave the report as an artifact and in the step summary
+	Run                // decide and run a plan; write the report to an artifact and the step summary
 	Report             // run nothing; read a report and post it
 	RunAndReport       // both, in one job
-	Trigger            // judge who asks, answer with a reaction, hand over to the jobs that run and report
+	Trigger            // check who requested the run, answer with a reaction, start the run and report jobs
 )
 
 var phaseNames = [...]string{"nothing", "run", "report", "run and report", "trigger"}
@@ -28,38 +28,39 @@ func (p Phase) String() string {
 // Runs reports whether p runs code of the pull request in this job.
 func (p Phase) Runs() bool { return p == Run || p == RunAndReport }
 
-// An Admission is what this job may do.
+// An Admission is the work that this job may do.
 type Admission struct {
 	Phase Phase
-	// Reason says why it is Nothing, or less than was to be expected; for people.
+	// Reason says why the phase is Nothing or less than expected. It is for people.
 	Reason string
 }
 
-// Facts are what Admit must know beside the runner's words.
+// Facts are what Admit must know in addition to the runner's variables.
 type Facts struct {
-	OIDC          bool   // ACTIONS_ID_TOKEN_REQUEST_URL is set: the job can ask for an identity
-	ClassicScopes string // of a classic personal token, as the API told; "" for every other token
-	Root          bool   // we are root
+	OIDC          bool   // ACTIONS_ID_TOKEN_REQUEST_URL is set: the job can request an OIDC token
+	ClassicScopes string // of a classic personal token, as returned by the API; "" for any other token
+	Root          bool   // the process runs as root
 	Sudo          bool   // sudo -n works
 }
 
-// dependabot is Dependabot's user id on github.com; elsewhere it is known by its name,
-// which is enough here, since whoever takes it only loses rights. Jobs that it starts
-// are treated as a fork's: a read-only token and no secrets.
+// dependabot is Dependabot's user id on github.com. Elsewhere it is identified by
+// its login, which is safe here, since an account with that login only loses rights.
+// Jobs that it starts are treated like a fork's: a read-only token and no secrets.
 const (
 	dependabot      = 49699333
 	dependabotLogin = "dependabot[bot]"
 )
 
-// Admit decides what this job does: by the event, by the phase that is asked for, and
-// by whose code it is. Whatever cannot be done is a StopError whose hint is the YAML
-// that mends it; an event that asks for nothing is an Admission of Nothing.
+// Admit decides what this job does, based on the event, the requested phase and the
+// origin of the code. If something cannot be done, the error is a StopError whose
+// hint is the YAML that fixes it. An event that requests nothing results in an
+// Admission of Nothing.
 //
-// For issue_comment and workflow_dispatch the caller sets e.PR from the API before;
-// while it is not set, the code is taken for a fork's.
+// For issue_comment and workflow_dispatch, the caller must first set e.PR from the
+// API. If it is not set, the code is treated as a fork's.
 //
-// Facts.ClassicScopes are known only after a first request. Whoever makes none before
-// Admit asks Admit again when they are known, and before anything runs.
+// Facts.ClassicScopes is known only after a first request. A caller that makes no
+// request before Admit must call Admit again when it is known, before anything runs.
 func Admit(r Runner, e Event, in Inputs, facts Facts) (Admission, error) {
 	if !strings.EqualFold(r.Repository, e.Repository.Name) {
 		return Admission{}, refuseRepository(r, e)
@@ -80,7 +81,7 @@ func Admit(r Runner, e Event, in Inputs, facts Facts) (Admission, error) {
 	return a, nil
 }
 
-// idle tells events that ask for nothing.
+// idle reports whether the event requests nothing, and why.
 func (e Event) idle() (Admission, bool) {
 	var why string
 	switch {
@@ -100,7 +101,7 @@ func (e Event) idle() (Admission, bool) {
 	return Admission{Reason: why}, why != ""
 }
 
-// foreign reports whether the code is a fork's, or not known not to be.
+// foreign reports whether the code is, or may be, a fork's.
 func (e Event) foreign() bool {
 	if e.PR == nil {
 		return e.Name != eventWorkflowDispatch || e.Number != 0
@@ -108,7 +109,7 @@ func (e Event) foreign() bool {
 	return e.PR.Fork
 }
 
-// readOnly reports whether GitHub gives this job a token that can only read.
+// readOnly reports whether GitHub gives this job a read-only token.
 func (e Event) readOnly() bool {
 	return e.Name == eventPullRequest && (e.foreign() || e.SenderID == dependabot || e.SenderLogin == dependabotLogin)
 }
@@ -175,9 +176,9 @@ func (e Event) admitCode(r Runner, in Inputs, facts Facts) error {
 	return nil
 }
 
-// personal reports whether a token is a classic personal token or an OAuth app's, which
-// act with all the rights of a person. GitHub has written these prefixes since 2021;
-// an older token is known by its scopes alone.
+// personal reports whether a token is a classic personal token or an OAuth app's,
+// which have all rights of a person. GitHub has used these prefixes since 2021; an
+// older token is recognized only by its scopes.
 func personal(token string) bool {
 	return strings.HasPrefix(token, "ghp_") || strings.HasPrefix(token, "gho_")
 }

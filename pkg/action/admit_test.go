@@ -15,7 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// situations are events as Admit sees them; for a comment or a dispatch the pull
+// situations are events as Admit sees them. For a comment or a dispatch, the pull
 // request comes from the API.
 var situations = map[string]struct {
 	file string
@@ -49,7 +49,7 @@ var situations = map[string]struct {
 	"workflow_dispatch, no pr":      {file: "workflow_dispatch.bare.json"},
 }
 
-// situation returns the event and a runner that fits it.
+// situation returns the event and a matching runner.
 func situation(t *testing.T, name string) (Event, Runner) {
 	t.Helper()
 	s, known := situations[name]
@@ -67,8 +67,8 @@ func situation(t *testing.T, name string) (Event, Runner) {
 	return e, Runner{Repository: e.Repository.Name, EventName: event, OS: "Linux", Arch: "X64", Workspace: "/home/runner/work/r/r"}
 }
 
-// matrix is what each phase input leads to: a Phase, or the code of a refusal. The
-// columns are auto, run, report and trigger.
+// matrix has the expected result for each phase input: a Phase, or the code of a
+// refusal. The columns are auto, run, report and trigger.
 var matrix = map[string][4]string{
 	"pull_request, own":             {"run and report", "run", "report", "action.phase"},
 	"pull_request, push":            {"run and report", "run", "report", "action.phase"},
@@ -102,7 +102,7 @@ var matrixPhases = [4]string{PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger}
 
 var goodFacts = Facts{Sudo: true}
 
-// outcomeOfAdmit is a phase in words, or a refusal's code.
+// outcomeOfAdmit returns the name of the phase or the code of the refusal.
 func outcomeOfAdmit(t *testing.T, r Runner, e Event, in Inputs, facts Facts) string {
 	t.Helper()
 	a, err := Admit(r, e, in, facts)
@@ -120,7 +120,7 @@ func outcomeOfAdmit(t *testing.T, r Runner, e Event, in Inputs, facts Facts) str
 	return stop.Code
 }
 
-// checkRefusal: a refusal says how to mend it, and the YAML in it is YAML.
+// checkRefusal checks that a refusal says how to fix it, with valid YAML.
 func checkRefusal(t *testing.T, stop *proposal.StopError) {
 	t.Helper()
 	prose, yamlText, found := strings.Cut(stop.Hint, ":\n\n")
@@ -145,7 +145,7 @@ func checkRefusal(t *testing.T, stop *proposal.StopError) {
 	}
 }
 
-// checkWith: what a hint tells to write under with: is taken by ReadInputs.
+// checkWith checks that ReadInputs accepts the with: values that a hint suggests.
 func checkWith(t *testing.T, node any) {
 	t.Helper()
 	switch node := node.(type) {
@@ -181,8 +181,8 @@ func TestAdmitMatrix(t *testing.T) {
 	}
 }
 
-// Whatever else is so, code runs only where it may: this is checked over every
-// combination, not over chosen ones.
+// Code runs only where it is allowed: this is checked for all combinations, not for
+// selected ones.
 func TestAdmitNeverRunsForkCodeBesideWhatItMustNotSee(t *testing.T) {
 	for name := range situations {
 		e, r := situation(t, name)

@@ -12,20 +12,20 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
-// An Annotation is a message that GitHub shows at a run, or at a line of a file. The
-// path, title and message may be a stranger's.
+// An Annotation is a message that GitHub shows for a run or a line of a file. Path,
+// title and message may be untrusted.
 type Annotation struct {
 	Level   string // LevelNotice, LevelWarning or LevelError; everything else is an error
 	File    string // in the repository; "" for the run
-	Line    int    // 0 for none, like the following
+	Line    int    // 0 for none, as in the following fields
 	EndLine int
 	Col     int
 	Title   string
 	Message string
 }
 
-// Annotate shows a. Of each level the runner takes ten in a step: what is more is
-// written as lines of the log only, and Close says how many they were.
+// Annotate shows a. The runner accepts ten of each level per step. Further ones are
+// written only as lines of the log, and Close reports how many they were.
 func (c *Console) Annotate(a Annotation) {
 	if a.Level != LevelNotice && a.Level != LevelWarning {
 		a.Level = LevelError
@@ -39,10 +39,10 @@ func (c *Console) Annotate(a Annotation) {
 	c.command(a.Level, a.properties(), visible(a.Message, maxMessage))
 }
 
-// visible shows a text of several lines in at most max units.
+// visible makes a text of several lines printable, in at most max units.
 func visible(message string, max int) string {
 	if strings.TrimSpace(message) == "" {
-		return "(no message)" // the runner shows none without one
+		return "(no message)" // the runner does not show an empty message
 	}
 	block := text.Excerpt([]byte(message), nil, int64(len(message)), max)
 	return strings.TrimRight(block.Text, "\n")
@@ -55,9 +55,9 @@ func (a Annotation) where() string {
 	return a.File + ":" + strconv.Itoa(max(a.Line, 0)) + ": "
 }
 
-// properties are those of the workflow command. A file whose name cannot be shown as
-// it is, or that is no path inside the repository, is left out: the runner would look
-// for another file.
+// properties returns the properties of the workflow command. A file is left out if
+// its name cannot be shown unchanged or is not a path in the repository: the runner
+// would look for a different file.
 func (a Annotation) properties() githubactions.CommandProperties {
 	p := githubactions.CommandProperties{}
 	if a.Title != "" {
@@ -72,7 +72,7 @@ func (a Annotation) properties() githubactions.CommandProperties {
 	}
 	p["line"] = strconv.Itoa(a.Line)
 	if a.EndLine > a.Line {
-		p["endLine"] = strconv.Itoa(a.EndLine) // the runner takes no column then
+		p["endLine"] = strconv.Itoa(a.EndLine) // the runner then ignores columns
 	} else if a.Col > 0 {
 		p["col"] = strconv.Itoa(a.Col)
 	}

@@ -4,13 +4,13 @@ package action
 
 import "github.com/fumehood/fumehood/pkg/proposal"
 
-// The values of Inputs.FailOn, from the least to the most that fails a job. A
-// proposal that waits for approval fails none of them.
+// The values of Inputs.FailOn, in the order of how many outcomes fail the job. A
+// proposal that waits for approval never fails it.
 const (
-	FailOnNever  = "never"  // the job is green whatever happened, even when fumehood could not do its work
-	FailOnError  = "error"  // fumehood could not do its work, or the run was cancelled
-	FailOnDenied = "denied" // that, or a proposal was denied
-	FailOnFailed = "failed" // that, or a command did not succeed; the default
+	FailOnNever  = "never"  // the job is green whatever happens, even if fumehood stops with an error
+	FailOnError  = "error"  // fumehood stopped with an error, or the run was cancelled
+	FailOnDenied = "denied" // as FailOnError, or a proposal was denied
+	FailOnFailed = "failed" // as FailOnDenied, or a command did not succeed; the default
 )
 
 // The conclusions, which are the values of the output "conclusion".
@@ -19,20 +19,20 @@ const (
 	Failure   = "failure"   // a command did not succeed
 	Denied    = "denied"    // a proposal was denied
 	Asked     = "asked"     // a proposal waits for approval
-	Stopped   = "error"     // fumehood could not do its work
-	Cancelled = "cancelled" // the run was cancelled before it was done
+	Stopped   = "error"     // fumehood stopped with an error
+	Cancelled = "cancelled" // the run was cancelled before it finished
 	Skipped   = "skipped"   // there was nothing to do
 )
 
-// An Outcome is what a conclusion is drawn from.
+// An Outcome is the basis of a conclusion.
 type Outcome struct {
 	Totals    proposal.Totals
 	Stopped   bool
 	Cancelled bool
-	Skipped   bool // this event asks for nothing
+	Skipped   bool // this event requests nothing
 }
 
-// OutcomeOf sums up reports. None at all is a run that stopped: nobody vouches for it.
+// OutcomeOf sums up reports. Without any report, the run counts as stopped.
 func OutcomeOf(reports ...proposal.Report) Outcome {
 	o := Outcome{Stopped: len(reports) == 0}
 	for _, r := range reports {
@@ -52,8 +52,8 @@ func OutcomeOf(reports ...proposal.Report) Outcome {
 	return o
 }
 
-// Conclude says in one word what happened, the worst first, and whether the job
-// fails because of it. A failOn that is none of the words fails as FailOnFailed does.
+// Conclude returns the conclusion, which is the worst outcome, and whether the job
+// fails because of it. An unknown failOn is treated as FailOnFailed.
 func Conclude(o Outcome, failOn string) (conclusion string, fails bool) {
 	switch {
 	case o.Skipped:
@@ -74,8 +74,8 @@ func Conclude(o Outcome, failOn string) (conclusion string, fails bool) {
 	return conclusion, o.fails(failOn)
 }
 
-// fails looks at the totals, not at the one word: a run in which one command failed
-// and another was denied fails a job that only minds denials, too.
+// fails checks the totals, not the conclusion: if one command failed and another
+// was denied, a job that fails only on denials must fail too.
 func (o Outcome) fails(failOn string) bool {
 	broken := o.Stopped || o.Cancelled
 	switch failOn {

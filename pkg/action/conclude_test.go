@@ -52,7 +52,7 @@ func TestOutcomeOf(t *testing.T) {
 	run := proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow}, Result: &proposal.Result{Status: proposal.Exited}}
 	deny := proposal.Record{Decision: proposal.Denied("r", "m", "s")}
 	report := func(code string, records ...proposal.Record) proposal.Report {
-		// The totals that a report claims are not believed.
+		// The totals in a report are not trusted.
 		r := proposal.Report{Records: records, Totals: proposal.Totals{Proposed: 99, Succeeded: 99}}
 		if code != "" {
 			r.Error = &proposal.Failure{Code: code}

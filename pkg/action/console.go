@@ -18,7 +18,7 @@ import (
 // The runner's limits.
 const (
 	maxAnnotations = 10   // of one level in one step
-	maxMessage     = 4096 // units of an annotation's message
+	maxMessage     = 4096 // units in an annotation's message
 	maxTitle       = 250
 	maxProgress    = 2000
 )
@@ -30,26 +30,26 @@ const (
 	LevelError   = "error"
 )
 
-// A Console is the job's log. Its methods may be used from several goroutines; each
-// writes whole lines at once. Every text is made visible first (pkg/internal/text),
-// so that no text, whoever wrote it, is a workflow command.
+// A Console is the job's log. It is safe for concurrent use; each method writes
+// whole lines at once. Every text is made visible first (pkg/internal/text), so
+// that no text, whatever its source, is a workflow command.
 type Console struct {
 	mu     sync.Mutex
 	w      io.Writer
 	random func() string
 	given  map[string]int // annotations by level
-	open   bool           // a group is
+	open   bool           // a group is open
 	err    error
 }
 
-// NewConsole writes to w, which must be the step's standard output and nobody else's.
-// random returns a new unguessable word of letters and digits each time, as
-// crypto/rand.Text does.
+// NewConsole writes to w, which must be the step's standard output and must have no
+// other writers. random returns a new unguessable word of letters and digits each
+// time, as crypto/rand.Text does.
 func NewConsole(w io.Writer, random func() string) *Console {
 	return &Console{w: w, random: random, given: map[string]int{}}
 }
 
-// Err returns the first error of writing. Nothing is written after it.
+// Err returns the first write error. Nothing is written after it.
 func (c *Console) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,20 +66,20 @@ func (c *Console) write(block string) {
 	}
 }
 
-// command writes one command in the runner's own escaping.
+// command writes one command, escaped as the runner expects.
 func (c *Console) command(name string, properties githubactions.CommandProperties, message string) {
 	c.write((&githubactions.Command{Name: name, Properties: properties, Message: message}).String() + "\n")
 }
 
-// Progress writes one line of our own.
+// Progress writes one line of fumehood's own output.
 func (c *Console) Progress(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.write(text.Inline(fmt.Sprintf(format, args...), maxProgress) + "\n")
 }
 
-// Group begins a part of the log that can be folded, and ends the one before: the
-// runner does not nest them.
+// Group begins a part of the log that can be folded, and ends the previous one: the
+// runner does not nest groups.
 func (c *Console) Group(title string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +115,8 @@ func (c *Console) Warning(message string) {
 // Error annotates the run. It does not make the step fail.
 func (c *Console) Error(message string) { c.Annotate(Annotation{Level: LevelError, Message: message}) }
 
-// Stop tells why fumehood stopped: an annotation with the message, and below it in
-// the log how to mend it.
+// Stop shows why fumehood stopped: an annotation with the message, and below it in
+// the log how to fix it.
 func (c *Console) Stop(err error) {
 	failure := proposal.FailureOf(err)
 	if failure == nil {
@@ -127,7 +127,7 @@ func (c *Console) Stop(err error) {
 	c.Paragraph(failure.Hint)
 }
 
-// Paragraph writes lines of our own, with their indentation.
+// Paragraph writes fumehood's own lines, keeping their indentation.
 func (c *Console) Paragraph(lines string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func (c *Console) Paragraph(lines string) {
 	c.write(b.String())
 }
 
-// Problems tells what is wrong with the inputs.
+// Problems shows all errors in the inputs.
 func (c *Console) Problems(problems []Problem) {
 	for _, p := range problems {
 		c.Annotate(Annotation{Level: LevelError, Title: "fumehood: input " + p.Input, Message: p.Input + " " + p.Message})
@@ -146,7 +146,7 @@ func (c *Console) Problems(problems []Problem) {
 	}
 }
 
-// Mask asks the runner to replace secret by *** wherever it would show it. A secret
+// Mask makes the runner replace secret by *** in everything that it shows. A secret
 // of several lines is masked line by line, since the runner masks within lines.
 func (c *Console) Mask(secret string) error {
 	c.mu.Lock()
@@ -164,7 +164,7 @@ func (c *Console) Mask(secret string) error {
 	return c.err
 }
 
-// Close ends an open group and says how many annotations were left out.
+// Close ends an open group and reports how many annotations were left out.
 func (c *Console) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,7 @@ func written(use func(*Console)) string {
 	return b.String()
 }
 
-// rand0 counts, so that logs are repeatable.
+// rand0 counts, so that logs are reproducible.
 func rand0() func() string {
 	n := 0
 	return func() string { n++; return fmt.Sprintf("ABCDEFGHIJKLMNOPQRSTU%05d", n) }
@@ -163,7 +163,7 @@ func TestConsoleKeepsItsFirstError(t *testing.T) {
 	}
 }
 
-// shortWriter takes room bytes, then fails.
+// shortWriter accepts room bytes, then fails.
 type shortWriter struct{ room int }
 
 func (w *shortWriter) Write(p []byte) (int, error) {
@@ -208,7 +208,7 @@ func TestUntrustedIsNoCommand(t *testing.T) {
 }
 
 // checkUntrusted prints s and reads the log as the runner does: with all three
-// defences, and with each line alone as if the runner had not stopped.
+// defenses, and each line alone as if commands were not stopped.
 func checkUntrusted(t *testing.T, s string) {
 	t.Helper()
 	out := written(func(c *Console) { c.Untrusted(s) })
@@ -283,8 +283,8 @@ func FuzzUntrusted(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) { checkUntrusted(t, s) })
 }
 
-// FuzzAnnotate: whatever an annotation says, the runner carries out exactly one
-// command, of its level, with the properties that were meant.
+// FuzzAnnotate: whatever an annotation contains, the runner executes exactly one
+// command, of its level, with the intended properties.
 func FuzzAnnotate(f *testing.F) {
 	for _, s := range hostile {
 		f.Add("warning", "a.go", s, s)

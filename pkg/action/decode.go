@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// wantedPaths are the values that we use, by event. An object that leads to one is in it
-// too.
+// wantedPaths are the values that are used, by event. An object on the path to such
+// a value is included.
 var wantedPaths = map[string]map[string]bool{
 	eventPullRequest: paths("action", "number", "pull_request", "pull_request.number", "pull_request.state", "pull_request.draft",
 		"pull_request.locked", "pull_request.user", "pull_request.user.id", "pull_request.user.login",
@@ -31,7 +31,7 @@ var wantedPaths = map[string]map[string]bool{
 	eventWorkflowDispatch: paths("ref", "inputs"),
 }
 
-// paths adds what every event has.
+// paths adds the paths that every event has.
 func paths(own ...string) map[string]bool {
 	set := map[string]bool{}
 	for _, path := range append(own, "repository", "repository.id", "repository.full_name", "repository.default_branch",
@@ -71,7 +71,7 @@ func (f fields) state(path string) string {
 	return s
 }
 
-// ref reads one side of a pull request; its repository may be gone.
+// ref reads one side of a pull request; its repository may have been deleted.
 func (f fields) ref(path string) Ref {
 	f.object(path)
 	r := Ref{SHA: f.sha(path + ".sha"), Ref: f.branch(path + ".ref")}
@@ -141,8 +141,8 @@ func (f fields) address(path string) string {
 	return s
 }
 
-// dispatch reads workflow_dispatch. Its inputs come from someone who may write to
-// the repository; GitHub's page sends text, the API also numbers and booleans.
+// dispatch reads workflow_dispatch. Its inputs come from a user with write access to
+// the repository. GitHub's page sends text; the API also sends numbers and booleans.
 func (f fields) dispatch(e *Event) {
 	e.Ref, e.Inputs = f.text("ref", 1, maxRef), map[string]string{}
 	if f.gone("inputs") {

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The emulator must find what the runner finds, or the other tests prove nothing.
+// The emulator must recognize everything that the runner does, or the other tests
+// prove nothing.
 func TestEmulatorFindsCommands(t *testing.T) {
 	tests := []struct {
 		name, output string
@@ -59,7 +60,7 @@ func TestEmulatorReadsOutputs(t *testing.T) {
 			t.Errorf("%q was read", bad)
 		}
 	}
-	// The hole that a fixed delimiter leaves: the value's own line ends it.
+	// A fixed delimiter would be unsafe: the value's own line ends it.
 	forged, err := readOutputs("v<<EOF\nDENY\nEOF\nv=ALLOW\nx<<EOF\nEOF\n")
 	if err != nil || len(forged) != 3 || forged[1] != (output{"v", "ALLOW"}) {
 		t.Errorf("the emulator does not see a forged output: %v %v", forged, err)

@@ -9,11 +9,11 @@ import (
 	"unicode"
 )
 
-// This file emulates how GitHub's runner reads what a step writes, from the
-// description of its behaviour in actions/runner: ActionCommand (both grammars),
-// ActionCommandManager (stop-commands), OutputManager (lines) and FileCommandManager
-// (outputs). Where cultures or platforms could make the runner find more than it is
-// documented to, the emulator finds more.
+// This file emulates how GitHub's runner reads the output of a step, from the
+// description of its behavior in actions/runner: ActionCommand (both grammars),
+// ActionCommandManager (stop-commands), OutputManager (lines) and
+// FileCommandManager (outputs). Where cultures or platforms could make the runner
+// recognize more than is documented, the emulator recognizes more.
 
 // registered are the commands that the runner knows.
 var registered = []string{
@@ -21,20 +21,20 @@ var registered = []string{
 	"notice", "remove-matcher", "save-state", "set-env", "set-output", "stop-commands", "warning",
 }
 
-// command is one that the runner carried out.
+// command is a command that the runner executed.
 type command struct {
 	name       string
 	properties map[string]string
 	data       string
 }
 
-// log is what the runner made of a step's standard output.
+// log is the result of reading a step's standard output.
 type log struct {
 	commands []command
 	shown    []string // lines of the log, masked
 	secrets  []string
 	stopped  string // the token while commands are stopped
-	failed   string // the step fails because of it
+	failed   string // the error that fails the step
 }
 
 // readLog reads captured output as the runner does, line by line.
@@ -64,7 +64,7 @@ func (l *log) known(name string) bool {
 }
 
 // find parses a line by the newer grammar, then by the older one. Characters that
-// .NET's comparison by culture skips are dropped first.
+// .NET's culture-sensitive comparison ignores are dropped first.
 func (l *log) find(line string) (command, bool) {
 	for _, s := range []string{line, strings.Map(dropIgnorable, line)} {
 		if c, ok := l.parseColons(s); ok {
@@ -130,8 +130,7 @@ func (l *log) build(info, data, separator string, property, message *strings.Rep
 	return c, true
 }
 
-// carryOut does what ActionCommandManager does, and reports whether the line is dealt
-// with.
+// carryOut does what ActionCommandManager does, and reports whether the line was handled.
 func (l *log) carryOut(c command, line string) bool {
 	if l.stopped != "" {
 		if !strings.EqualFold(c.name, l.stopped) {
@@ -181,7 +180,7 @@ func (l *log) named(name string) (list []command) {
 	return list
 }
 
-// output is one that the runner read from GITHUB_OUTPUT.
+// output is an output that the runner read from GITHUB_OUTPUT.
 type output struct{ name, value string }
 
 // readOutputs is FileCommandManager's grammar: NAME=VALUE, or NAME<<DELIMITER, lines,

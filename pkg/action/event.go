@@ -13,18 +13,18 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An Event is what started the workflow. All text in it is untrusted; ids, SHAs and
-// names of repositories have their grammar.
+// An Event is the event that started the workflow. All text in it is untrusted;
+// ids, SHAs and repository names have been checked against their grammar.
 type Event struct {
 	Name   string
 	Action string // "" for workflow_dispatch
-	// Number is the pull request that the event speaks of, 0 for none. For
-	// workflow_dispatch it is the input "pr".
+	// Number is the event's pull request, 0 for none. For workflow_dispatch it is
+	// the input "pr".
 	Number     int
-	OnIssue    bool // an issue_comment on something that is no pull request
+	OnIssue    bool // an issue_comment on something that is not a pull request
 	Repository Repository
-	// PR is set for pull_request. For issue_comment and workflow_dispatch the payload
-	// does not tell it: whoever has asked the API sets it before Admit.
+	// PR is set for pull_request. For issue_comment and workflow_dispatch it is not
+	// in the payload: the caller must set it from the API before Admit.
 	PR          *PullRequest
 	Comment     *Comment
 	Run         *WorkflowRun
@@ -35,64 +35,64 @@ type Event struct {
 	Inputs      map[string]string // of workflow_dispatch
 }
 
-// A Repository is one repository.
+// A Repository is a GitHub repository.
 type Repository struct {
 	ID            int64
 	Name          string // owner/name
 	DefaultBranch string
 }
 
-// A PullRequest is one pull request as the event or the API describes it.
+// A PullRequest is a pull request as the event or the API describes it.
 type PullRequest struct {
 	Number      int
 	State       string // "open" or "closed"
 	Draft       bool
 	Locked      bool
-	AuthorID    int64 // 0 when the account is gone
+	AuthorID    int64 // 0 if the account was deleted
 	AuthorLogin string
 	Head        Ref
 	Base        Ref
-	Fork        bool // the code comes from another repository, or from one that is gone
+	Fork        bool // the code comes from another repository, or from a deleted one
 }
 
 // A Ref is one side of a pull request.
 type Ref struct {
 	SHA          string // full
-	Ref          string // a branch's name, without refs/heads/
-	Repository   string // owner/name; "" when it is gone
-	RepositoryID int64  // 0 when it is gone
+	Ref          string // branch name, without refs/heads/
+	Repository   string // owner/name; "" if it was deleted
+	RepositoryID int64  // 0 if it was deleted
 }
 
-// A Comment is what somebody wrote on an issue or pull request.
+// A Comment is a comment on an issue or pull request.
 type Comment struct {
 	ID          int64
 	Body        string
-	AuthorID    int64 // 0 when the account is gone
+	AuthorID    int64 // 0 if the account was deleted
 	AuthorLogin string
 	AuthorType  string
-	URL         string // of its page
+	URL         string // of the web page
 	Created     time.Time
 	Updated     time.Time
 }
 
-// A WorkflowRun is the run that workflow_run speaks of. Which pull request it
-// belongs to must be asked of the API: the payload's list is empty for forks.
+// A WorkflowRun is the run of a workflow_run event. Its pull request must be
+// requested from the API: the payload's list is empty for forks.
 type WorkflowRun struct {
 	ID               int64
 	Number           int
 	Attempt          int
 	Event            string // what started it: "pull_request"
 	HeadSHA          string
-	HeadBranch       string // "" when the payload does not say
-	HeadRepository   string // "" when it is gone
+	HeadBranch       string // "" if the payload does not contain it
+	HeadRepository   string // "" if it was deleted
 	HeadRepositoryID int64
 	Conclusion       string // "success", "failure", "cancelled", "skipped", …
-	Path             string // of the workflow's file; untrusted
+	Path             string // of the workflow file; untrusted
 	Name             string // untrusted
 	ActorID          int64
 }
 
-// The names of the events that we know.
+// The names of the supported events.
 const (
 	eventPullRequest      = "pull_request"
 	eventTarget           = "pull_request_target"
@@ -103,7 +103,7 @@ const (
 
 var supportedEvents = []string{eventPullRequest, eventWorkflowRun, eventIssueComment, eventWorkflowDispatch}
 
-// LoadEvent reads the payload that the runner wrote.
+// LoadEvent reads the payload file that the runner wrote.
 func LoadEvent(r Runner) (Event, error) {
 	f, err := os.Open(r.EventPath)
 	if err != nil {
@@ -122,13 +122,13 @@ func unreadable(err error) error {
 		Hint: "GITHUB_EVENT_PATH must be the file that the runner wrote", Err: err}
 }
 
-// ReadEvent reads a payload strictly as far as we use it: types, full SHAs, positive
-// ids, grammars of names, lengths, UTF-8, no name twice, bounded depth. What GitHub
-// has beside that is ignored.
+// ReadEvent parses the used part of a payload strictly: types, full SHAs, positive
+// ids, grammars of names, lengths, UTF-8, no duplicate names, bounded depth.
+// Everything else in the payload is ignored.
 //
 // Errors are StopErrors: event.unsupported, event.pull-request-target and
-// event.malformed. A comment on an issue is an Event with OnIssue, no error: Admit
-// answers it with Nothing.
+// event.malformed. A comment on an issue is not an error but an Event with OnIssue,
+// for which Admit returns Nothing.
 func ReadEvent(name string, data []byte) (Event, error) {
 	if err := supported(name); err != nil {
 		return Event{}, err

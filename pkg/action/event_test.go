@@ -30,8 +30,8 @@ func payloadOf(t testing.TB, file string) []byte {
 	return data
 }
 
-// changed returns a payload in which the value at a dotted path is another; nil
-// takes it away, and json.RawMessage("null") makes it null.
+// changed returns a payload in which the value at a dotted path is replaced; nil
+// removes it, and json.RawMessage("null") sets it to null.
 func changed(t testing.TB, data []byte, path string, to any) []byte {
 	t.Helper()
 	var root map[string]any
@@ -327,7 +327,7 @@ func TestLoadEvent(t *testing.T) {
 	}
 }
 
-// A payload as large as GitHub sends must not exhaust the runner.
+// A payload of GitHub's maximum size must not exhaust the runner.
 func TestLargePayload(t *testing.T) {
 	large := changed(t, payloadOf(t, "pull_request.opened.json"), "pull_request.body", strings.Repeat("x \" ::error:: ", 1<<20))
 	clock := cputime.Start()
@@ -339,8 +339,8 @@ func TestLargePayload(t *testing.T) {
 	}
 }
 
-// FuzzReadEvent: whatever the payload, there is an Event whose fields have their
-// grammar, or a StopError with a code, and encoding/json agrees that it is JSON.
+// FuzzReadEvent: any payload gives an Event whose fields match their grammar, or a
+// StopError with a code, and encoding/json accepts the same documents.
 func FuzzReadEvent(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join(events, "*.json"))
 	if err != nil || len(files) < 9 {
@@ -384,7 +384,8 @@ func checkPullRequest(t *testing.T, e Event) {
 	}
 }
 
-// checkAgreement: a reader that keeps the last of two names sees what we saw.
+// checkAgreement checks that a reader that keeps the last of two equal names sees
+// the same values.
 func checkAgreement(t *testing.T, e Event, data []byte) {
 	t.Helper()
 	var other map[string]any

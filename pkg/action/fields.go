@@ -13,16 +13,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of what a payload holds.
+// Limits for a payload.
 const (
-	maxBody    = 65536 * 4 // bytes: GitHub takes 65,536 characters
+	maxBody    = 65536 * 4 // bytes: GitHub accepts 65,536 characters
 	maxRef     = 1024
-	maxInputs  = 50 // GitHub takes 25
+	maxInputs  = 50 // GitHub accepts 25
 	maxInputed = 65535
 )
 
-// fields reads values of a payload by their grammar. The first that is wrong is
-// kept in err; what is returned then means nothing.
+// fields reads values of a payload by their grammar. The first error is kept in
+// err; values returned after it are meaningless.
 type fields struct{ *payload }
 
 func (f fields) refuse(path, want string) {
@@ -37,14 +37,14 @@ func (f fields) refuse(path, want string) {
 	}
 }
 
-// stop refuses a value that is well formed and yet not to be worked with.
+// stop refuses a value that is well formed but cannot be used.
 func (f fields) stop(code, path, hint string) {
 	if f.err == nil {
 		f.err = &proposal.StopError{Code: code, Message: path + " is " + quoted(f.values[path].text), Hint: hint}
 	}
 }
 
-// gone reports whether a value is null or not there.
+// gone reports whether a value is null or missing.
 func (f fields) gone(path string) bool { return f.values[path].kind <= null }
 
 func (f fields) object(path string) {
@@ -87,7 +87,7 @@ func (f fields) text(path string, low, high int) string {
 	return v.text
 }
 
-// perhaps is text that may be null, empty or missing.
+// perhaps reads a text that may be null, empty or missing.
 func (f fields) perhaps(path string, high int) string {
 	if f.gone(path) {
 		return ""
@@ -123,8 +123,8 @@ func (f fields) repositoryName(path string) string {
 	return v.text
 }
 
-// branch reads a branch's name. What git refuses is refused, and a hyphen at its
-// beginning, which would make it an option of a command line.
+// branch reads a branch name. It refuses what git refuses, and a leading hyphen,
+// which would make it an option on a command line.
 func (f fields) branch(path string) string {
 	s := f.text(path, 1, maxRef)
 	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasSuffix(s, "/") || strings.HasSuffix(s, ".") ||

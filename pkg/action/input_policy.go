@@ -17,8 +17,8 @@ const (
 
 var bundleText = pattern.New(`^(https|oci)://[!-~]{1,1000}@sha256:[0-9a-f]{64}$`)
 
-// bundle reads where a bundle is, with its digest: a file of the workspace would be the
-// pull request's.
+// bundle reads the location of a bundle, which must have a digest: a file of the
+// workspace would come from the pull request.
 func (r *inputReader) bundle(input string) string {
 	value, ok := r.line(input, hintBundle)
 	if ok && !bundleText.MatchString(value) {
@@ -30,7 +30,7 @@ func (r *inputReader) bundle(input string) string {
 
 var keyText = pattern.New(`^-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----\n[^-]+\n-----END (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----$`)
 
-// publicKey reads the text of a key. Whether it is one is asked where it is used.
+// publicKey reads the text of a key. The user of the key validates it.
 func (r *inputReader) publicKey(input string) string {
 	value := strings.TrimSpace(strings.ReplaceAll(r.getenv("INPUT_"+variable(input)), "\r\n", "\n"))
 	if value != "" && (len(value) > maxKey || !keyText.MatchString(value)) {
@@ -42,7 +42,7 @@ func (r *inputReader) publicKey(input string) string {
 
 var integer = pattern.New(`^[0-9]{1,30}$`)
 
-// revision reads what revisions can be compared with.
+// revision reads a revision in a comparable form.
 func (r *inputReader) revision(input string) string {
 	value, ok := r.line(input, "14")
 	if _, err := time.Parse(time.RFC3339Nano, value); ok && err != nil && !integer.MatchString(value) {

@@ -11,38 +11,38 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Inputs are the action's inputs. action.yml maps each into the environment as
-// INPUT_ and its name in capitals with underscores (INPUT_WORKING_DIRECTORY): the
-// runner sets no INPUT_ variables for a composite action. An input that is empty
-// has its default, Artifact excepted.
+// Inputs are the action's inputs. action.yml maps each to an environment variable:
+// INPUT_ and its name in capitals with underscores (INPUT_WORKING_DIRECTORY),
+// because the runner sets no INPUT_ variables for a composite action. An empty
+// input has its default, except for Artifact.
 type Inputs struct {
-	Plan             string          // a path, or a document itself: see PlanDocument
-	Policy           string          // folder of the repository's own rules, relative to the repository; "" for none
-	Organisation     string          // the organisation's bundle, pinned by its digest; "" for none
-	PolicyKey        string          // PEM of the public key that must have signed it; "" for none
-	MinimumRevision  string          // the oldest that it may be; "" for any
+	Plan             string          // a path, or the document itself: see PlanDocument
+	Policy           string          // directory of the repository's own rules, relative to the repository; "" for none
+	Organisation     string          // the organization's bundle, pinned by its digest; "" for none
+	PolicyKey        string          // PEM of the public key that must have signed the bundle; "" for none
+	MinimumRevision  string          // the oldest allowed revision of the bundle; "" for any
 	Mode             string          // ModeEnforce or ModeObserve
 	Phase            string          // PhaseAuto, PhaseRun, PhaseReport or PhaseTrigger
 	Rootfs           string          // "host", "dir:/path" or "image:ref@sha256:…"
 	Network          string          // NetworkNone or NetworkPolicy
 	Timeout          time.Duration   // of all proposals together
-	Limits           proposal.Limits // the most that one command may have; a zero field is the default
-	WorkingDirectory string          // relative to the repository, "." for its top
+	Limits           proposal.Limits // the maximum for one command; a zero field means the default
+	WorkingDirectory string          // relative to the repository, "." for its root
 	FailOn           string          // see Conclude
-	Comment          bool            // keep the pull request's comment
-	CheckRun         bool            // make a check run
-	Staged           bool            // show in the step summary what would be posted, and post nothing
+	Comment          bool            // update the pull request's comment
+	CheckRun         bool            // create a check run
+	Staged           bool            // show in the step summary what would be posted, but post nothing
 	Token            string          // github-token; secret
 	Artifact         string          // name of the uploaded artifact; "" for none
-	AllowedBots      []int64         // user ids of the bots that may propose
-	MaxRunsPerPR     int             // budget of runs by comments; 0 is none at all
+	AllowedBots      []int64         // user ids of the bots that may request runs
+	MaxRunsPerPR     int             // budget of runs started by comments; 0 allows none
 	MaxRunsPerDay    int             // the same, in the repository since midnight UTC
-	Name             string          // of this plan when there are several; "" for the only one
-	Request          string          // what a job with phase trigger handed on; "" for none
+	Name             string          // of this plan if there are several; "" for a single one
+	Request          string          // the output of a job with phase trigger; "" for none
 	OTLP             string          // URL of an OpenTelemetry collector; "" for none
 	OTLPHeaders      []string        // NAME=VARIABLE each, never a value
-	Mask             []Masked        // values that must appear in nothing that leaves; secret
-	Checkout         string          // folder with an earlier step's checkout, relative to the workspace; "" for our own
+	Mask             []Masked        // values to redact from everything that leaves the job; secret
+	Checkout         string          // directory of an earlier step's checkout, relative to the workspace; "" to make one
 }
 
 // The values of Inputs.Mode.
@@ -50,8 +50,8 @@ const (
 	ModeEnforce = "enforce"
 	ModeObserve = "observe"
 
-	NetworkNone   = "none"   // whatever a plan asks for
-	NetworkPolicy = "policy" // the hosts that a plan asks for and the rules of Policy grant
+	NetworkNone   = "none"   // no network, whatever a plan requests
+	NetworkPolicy = "policy" // the hosts that a plan requests and the rules of Policy grant
 )
 
 // The values of Inputs.Phase.
@@ -62,22 +62,22 @@ const (
 	PhaseTrigger = "trigger"
 )
 
-// The defaults of inputs that are numbers.
+// The defaults of numeric inputs.
 const (
 	DefaultTimeout       = 20 * time.Minute
 	DefaultMaxRunsPerPR  = 20
 	DefaultMaxRunsPerDay = 200
 )
 
-// A Problem is one input that cannot be used.
+// A Problem is an invalid input.
 type Problem struct {
 	Input   string // its name in action.yml
 	Message string // lower case; quotes no secret
-	Hint    string // YAML that is right
+	Hint    string // valid YAML
 }
 
-// ReadInputs reads every input and tells everything that is wrong with them. When
-// there are problems the Inputs must not be used.
+// ReadInputs reads every input and returns everything that is wrong with them. If
+// there are problems, the Inputs must not be used.
 func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 	r := inputReader{action: githubactions.New(githubactions.WithGetenv(getenv)), getenv: getenv}
 	in := Inputs{
@@ -112,8 +112,8 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 	return in, r.problems
 }
 
-// PlanDocument returns the plan when the input holds the document itself rather
-// than the path of a file: when it has several lines or begins as JSON does.
+// PlanDocument returns the plan if the input is the document itself rather than the
+// path of a file: if it has several lines or begins like JSON.
 func (in Inputs) PlanDocument() (document []byte, inline bool) {
 	if strings.Contains(strings.TrimSpace(in.Plan), "\n") || strings.HasPrefix(strings.TrimSpace(in.Plan), "{") {
 		return []byte(in.Plan), true
@@ -121,7 +121,7 @@ func (in Inputs) PlanDocument() (document []byte, inline bool) {
 	return nil, false
 }
 
-// PlanPath returns the path of the plan's file, or "" when there is none.
+// PlanPath returns the path of the plan file, or "" if there is none.
 func (in Inputs) PlanPath() string {
 	if _, inline := in.PlanDocument(); inline {
 		return ""

@@ -26,7 +26,7 @@ func makeFIFO(t *testing.T, path string) {
 	}
 }
 
-// environment returns a getenv.
+// environment returns a getenv function.
 func environment(pairs ...string) func(string) string {
 	set := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -157,7 +157,7 @@ func TestInputProblems(t *testing.T) {
 	}
 }
 
-// checkHint: the hint is YAML, and its value is one that is accepted.
+// checkHint checks that the hint is YAML and that its value is accepted.
 func checkHint(t *testing.T, p Problem) {
 	t.Helper()
 	var hint struct{ With map[string]string }
@@ -229,7 +229,7 @@ func TestEveryInputIsRead(t *testing.T) {
 	}
 }
 
-// What action.yml declares is what is read, and its defaults are ours.
+// action.yml declares exactly the inputs that are read, with the same defaults.
 func TestActionFileDeclaresTheseInputs(t *testing.T) {
 	data, err := os.ReadFile("../../action.yml")
 	if err != nil {
@@ -257,8 +257,8 @@ func TestActionFileDeclaresTheseInputs(t *testing.T) {
 	}
 }
 
-// FuzzReadInputs: one value for every input is either taken, within its grammar, or
-// told as a problem on one visible line.
+// FuzzReadInputs: a value of an input is either accepted, and matches its grammar,
+// or reported as a problem on one visible line.
 func FuzzReadInputs(f *testing.F) {
 	for _, s := range append(hostile, "true", "run", "5", "90s", "memory=1GiB", "a/b", "../x", "dir:/x", "5,7") {
 		f.Add(s)

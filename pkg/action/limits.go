@@ -41,7 +41,7 @@ func (r *inputReader) limits(input string) proposal.Limits {
 	return l
 }
 
-// setLimit sets the field that "name=value" or "name: value" speaks of.
+// setLimit sets the field named in "name=value" or "name: value".
 func setLimit(l *proposal.Limits, part string) (name string, err error) {
 	name, value, found := strings.Cut(part, "=")
 	if !found {

@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// secretVariables are those that may hold a credential in a job.
+// secretVariables are the variables that may hold a credential in a job.
 var secretVariables = []string{
 	"INPUT_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN",
 	"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_STEP_DEBUG_TOKEN",
 }
 
-// minSecret is the length below which a value is no credential: masking "a" would
-// make the log unreadable.
+// minSecret is the minimum length of a credential: masking "a" would make the log
+// unreadable.
 const minSecret = 8
 
 // Secrets lists what must be masked: the values of every variable that may hold a
-// credential, and the forms in which tools print them (base64 alone and behind
-// "x-access-token:", as git's header has it, hexadecimal, and in an address). The
-// list has no value twice.
+// credential, and the forms in which tools print them (base64 alone and after
+// "x-access-token:", as in git's header, hexadecimal, and in a URL). The list has
+// no duplicates.
 func Secrets(getenv func(string) string) []string {
 	var list []string
 	for _, name := range secretVariables {

@@ -9,9 +9,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
-// A Masked is a value that must appear in nothing that leaves.
+// A Masked is a value to redact from everything that leaves the job.
 type Masked struct {
-	Name  string // that stands for it
+	Name  string // shown in its place
 	Value string // secret
 }
 
@@ -21,13 +21,13 @@ const (
 	mostMasks   = 100
 )
 
-// variableName is how the names of variables in jobs are written.
+// variableName matches the usual form of variable names in jobs.
 var variableName = pattern.New(`^[A-Z_][A-Z0-9_]*$`)
 
-// masked reads the input mask, one entry a line: the name of a variable of the job, or a
-// value itself. An entry that is written like a name and is no variable's is taken for
-// the name of one that is not set, as a secret is in a run that gets none: there is
-// nothing to mask then. No message holds any of it.
+// masked reads the input mask, with one entry per line: the name of a variable of
+// the job, or a value. An entry that looks like a name but is not a set variable is
+// treated as an unset variable, such as a secret in a run that gets none: there is
+// then nothing to mask. Messages never contain any of it.
 func (r *inputReader) masked(input string) []Masked {
 	const hint = "NPM_TOKEN"
 	var list []Masked

@@ -10,11 +10,11 @@ import (
 
 const maxHeaders = 10
 
-// headerWord is a header's name and a variable's: there is no room for a value with
-// blanks or signs, which somebody might write instead.
+// headerWord matches a header's name and a variable's. It does not match a value
+// with blanks or signs, which a user might write instead.
 var headerWord = pattern.New(`^[A-Za-z0-9-]{1,100}=[A-Za-z_][A-Za-z0-9_]{0,200}$`)
 
-// address reads a URL. What else it must be is for whoever uses it.
+// address reads a URL. Its user checks further requirements.
 func (r *inputReader) address(input, hint string) string {
 	value, ok := r.line(input, hint)
 	if ok && (!strings.HasPrefix(value, "https://") && !strings.HasPrefix(value, "http://") || strings.ContainsAny(value, " @?#\\")) {
@@ -24,8 +24,8 @@ func (r *inputReader) address(input, hint string) string {
 	return value
 }
 
-// words reads names of headers and variables between blanks, newlines or commas. No
-// message quotes them: a secret may have been written in place of a variable's name.
+// words reads header and variable names separated by blanks, newlines or commas. Messages
+// do not quote them: a secret may have been written in place of a variable's name.
 func (r *inputReader) words(input, hint string) []string {
 	value := r.action.GetInput(variable(input))
 	list := strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t\r\n,", c) })

@@ -21,14 +21,14 @@ import (
 //	value
 //	delimiter
 //
-// with a delimiter that is drawn anew each time and does not occur in the value. The
-// file must be the runner's own and hold nothing but what we wrote: an unfinished line
-// of somebody else's would make the runner read our values as names.
+// with a delimiter that is random each time and does not occur in the value. The
+// file must be the runner's and must contain only what Outputs wrote: because of an
+// unfinished line by another process, the runner would read values as names.
 //
-// It must not be copied once used.
+// It must not be copied after first use.
 type Outputs struct {
 	Path string
-	// Random returns an unguessable word; nil is crypto/rand.Text.
+	// Random returns an unguessable word; nil means crypto/rand.Text.
 	Random func() string
 
 	written int64
@@ -36,10 +36,10 @@ type Outputs struct {
 
 var outputName = pattern.New(`^[a-z_-]{1,60}$`)
 
-// maxOutput bounds one value; GitHub takes 1 MiB of all outputs of a job.
+// maxOutput bounds one value; GitHub accepts 1 MiB for all outputs of a job.
 const maxOutput = 256 << 10
 
-// Set writes one output. Any text is a value, as long as it is UTF-8 without NUL.
+// Set writes one output. Any text is a valid value if it is UTF-8 without NUL.
 func (o *Outputs) Set(name, value string) error {
 	switch {
 	case !outputName.MatchString(name):
@@ -91,8 +91,8 @@ func (o *Outputs) append(entry string) error {
 	return f.Close()
 }
 
-// openOwn opens one of the runner's files for appending. The runner has made it: it
-// is not created, no link is followed, and it is a file with one name.
+// openOwn opens one of the runner's files for appending. The file must exist: it is
+// not created. Links are not followed, and it must have only one name.
 func openOwn(path string) (*os.File, int64, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

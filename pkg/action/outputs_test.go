@@ -104,9 +104,9 @@ func TestOutputsDrawADelimiterEachTime(t *testing.T) {
 	}
 }
 
-// What others wrote into the file would make the runner read our value differently:
-// an unfinished line takes our name away, an unfinished value swallows or is ended by
-// ours.
+// Other text in the file would change how the runner reads the outputs: an
+// unfinished line would swallow a name, and an unfinished value would swallow an
+// output or be ended by one.
 func TestOutputsWantTheFileToThemselves(t *testing.T) {
 	for name, before := range map[string]string{
 		"an unfinished line": "x=1", "an unfinished value": "conclusion<<EOF\n", "a whole output": "a=1\n", "a byte order mark": "\ufeff",
@@ -227,8 +227,8 @@ func TestSummaryAppends(t *testing.T) {
 	}
 }
 
-// FuzzSet: whatever the values are, the runner reads exactly the names and values that
-// were set.
+// FuzzSet: whatever the values are, the runner reads exactly the names and values
+// that were set.
 func FuzzSet(f *testing.F) {
 	for _, value := range hostileValues {
 		f.Add("conclusion", value, "DENY")

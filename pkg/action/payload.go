@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// MaxEvent is the most bytes of a payload: GitHub sends none of more.
+	// MaxEvent is the maximum size of a payload in bytes, as on GitHub.
 	MaxEvent = 25 << 20
 
 	maxDepth = 32   // GitHub's payloads are at most 7 deep
-	maxKeys  = 2000 // of one object; GitHub's have at most some 120
+	maxKeys  = 2000 // in one object; GitHub's have at most about 120
 )
 
-// A kind says what a value of the payload is.
+// A kind is the type of a value of the payload.
 type kind int
 
 const (
@@ -37,22 +37,21 @@ const (
 type value struct {
 	kind kind
 	text string // of a string, or of a number or boolean as written
-	at   int64  // where it begins
+	at   int64  // the offset at which it begins
 }
 
-// A payload holds those values of an event that we use, by their path.
+// A payload holds the values of an event that are used, by their path.
 //
-// It is not json.Unmarshal into structs because that takes names in any case and the
-// last of two that are the same: a second reading of the document by another
-// program would differ from ours.
+// It does not use json.Unmarshal into structs, because that accepts names in any case and
+// the last of two equal names: another program could then read the document differently.
 type payload struct {
 	data   []byte
 	values map[string]value
-	err    error // the first
+	err    error // the first error
 }
 
-// readPayload walks data once. Every object is checked, those that we do not use
-// too; only what wanted names is kept.
+// readPayload walks data once. Every object is checked, including those that are
+// not used; only the values in wanted are kept.
 func readPayload(data []byte, wanted map[string]bool) *payload {
 	p := &payload{data: data, values: map[string]value{}}
 	switch {
@@ -75,7 +74,7 @@ func readPayload(data []byte, wanted map[string]bool) *payload {
 	return p
 }
 
-// validJSON proves the grammar of the whole document, so that the walk need not.
+// validJSON checks the grammar of the whole document, so that the walk need not.
 func validJSON(data []byte) error {
 	var whole json.RawMessage
 	return json.Unmarshal(data, &whole)
@@ -84,7 +83,7 @@ func validJSON(data []byte) error {
 func syntaxOffset(err error) int64 {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset > 0 {
-		return syntax.Offset - 1 // Offset counts the byte that is wrong
+		return syntax.Offset - 1 // Offset counts the invalid byte
 	}
 	return 0
 }
@@ -100,7 +99,7 @@ func invalidUTF8(data []byte) int {
 	return len(data)
 }
 
-// fail records what is wrong at an offset, unless something was already.
+// fail records an error at an offset, unless there was one before.
 func (p *payload) fail(at int64, format string, args ...any) {
 	if p.err != nil {
 		return
@@ -113,14 +112,14 @@ func (p *payload) fail(at int64, format string, args ...any) {
 		Hint:    "GITHUB_EVENT_PATH must be the file that the runner wrote"}
 }
 
-// A walker reads the tokens of a document whose grammar is known to be right.
+// A walker reads the tokens of a document that is known to be valid JSON.
 type walker struct {
 	payload *payload
 	decoder *json.Decoder
 	wanted  map[string]bool
 }
 
-// next returns the next token and where it begins.
+// next returns the next token and its offset.
 func (w *walker) next() (json.Token, int64) {
 	start := w.decoder.InputOffset()
 	for start < int64(len(w.payload.data)) && strings.IndexByte(" \t\r\n,:", w.payload.data[start]) >= 0 {
@@ -133,7 +132,7 @@ func (w *walker) next() (json.Token, int64) {
 	return token, start
 }
 
-// value reads one value. used says that path is one of ours or leads to one.
+// value reads one value. used says whether path is wanted or leads to a wanted value.
 func (w *walker) value(path string, used bool, depth int) value {
 	token, at := w.next()
 	v := value{at: at}
@@ -162,8 +161,8 @@ func (w *walker) value(path string, used bool, depth int) value {
 	return v
 }
 
-// inside reads what stands between two brackets, the closing one included. It
-// returns early when something is wrong: then nothing more is read.
+// inside reads the text between two brackets, including the closing one. It returns
+// early after an error; then nothing more is read.
 func (w *walker) inside(k kind, path string, used bool, depth int) {
 	seen := map[string]bool{}
 	for w.payload.err == nil && w.decoder.More() {
@@ -189,8 +188,8 @@ func (w *walker) inside(k kind, path string, used bool, depth int) {
 	}
 }
 
-// child returns the path of a member and whether we use it. A name that holds a dot
-// is no part of a path of ours.
+// child returns the path of a member and whether it is used. A name with a dot is
+// never part of a wanted path.
 func (w *walker) child(path, name string, used bool) (string, bool) {
 	if !used {
 		return "", false

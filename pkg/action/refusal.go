@@ -8,7 +8,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The YAML that mends. Each is a part of a workflow that may be pasted as it stands.
+// The YAML that fixes a problem. Each constant is a part of a workflow that can be
+// pasted as it is.
 const (
 	yamlPullRequest = `on: pull_request
 permissions:

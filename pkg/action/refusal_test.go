@@ -11,7 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A flow is what a workflow to copy and the YAML of a refusal must have in common.
+// A flow is the part of a workflow that an example and the YAML of a refusal must
+// have in common.
 type flow struct {
 	Permissions map[string]string
 	Jobs        map[string]flowJob
@@ -25,8 +26,9 @@ type flowJob struct {
 	Steps       []struct{ With map[string]string }
 }
 
-// essence leaves what the YAML to paste and an example must agree on: each job's rights,
-// conditions, outputs and inputs, but for the plan and what is optional.
+// essence reduces a workflow to what the YAML of a hint and an example must have in
+// common: each job's permissions, conditions, outputs and inputs, except for the
+// plan and optional ones.
 func essence(t *testing.T, text string) map[string]flowJob {
 	t.Helper()
 	var f flow
@@ -57,8 +59,8 @@ func example(t *testing.T, name string) string {
 	return string(data)
 }
 
-// Whoever pastes what a refusal shows meets no second refusal: it has the rights, the
-// conditions and the inputs of the workflows that the end-to-end tests play.
+// A user who pastes the YAML of a refusal is not refused again: it has the
+// permissions, conditions and inputs of the workflows that the end-to-end tests run.
 func TestRefusalsAgreeWithExamples(t *testing.T) {
 	run, report, found := strings.Cut(yamlTwoWorkflows, "---\n")
 	if !found {
@@ -69,7 +71,7 @@ func TestRefusalsAgreeWithExamples(t *testing.T) {
 			want, got := essence(t, example(t, name)), essence(t, text)
 			for _, filtered := range []string{"report", "trigger"} {
 				if job, ok := want[filtered]; ok && job.Needs == nil {
-					job.If = "" // a filter that only saves runs
+					job.If = "" // a filter that only avoids unnecessary runs
 					want[filtered] = job
 				}
 			}

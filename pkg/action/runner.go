@@ -14,20 +14,20 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Runner is what the runner says about itself and this job.
+// A Runner is the runner's description of itself and this job.
 type Runner struct {
-	Repository  string // owner/name that the workflow belongs to
-	ServerURL   string // no slash at the end
-	APIURL      string // no slash at the end; on GitHub Enterprise it ends in /api/v3
+	Repository  string // owner/name of the workflow's repository
+	ServerURL   string // without a trailing slash
+	APIURL      string // without a trailing slash; on GitHub Enterprise it ends in /api/v3
 	EventName   string
 	EventPath   string // the event's payload
 	Workspace   string
 	Temp        string
-	ToolCache   string // "" when the runner has none
-	Workflow    string // name or path; a pull request may have chosen it
-	WorkflowRef string // owner/name/path@ref; "" when the runner does not say
+	ToolCache   string // "" if the runner has none
+	Workflow    string // name or path; may be chosen by a pull request
+	WorkflowRef string // owner/name/path@ref; "" if unknown
 	Job         string
-	SHA         string // full; "" when the runner does not say
+	SHA         string // full; "" if unknown
 	OS          string // "Linux", "Windows" or "macOS"
 	Arch        string // "X64", "ARM64", …
 	Environment string // "github-hosted", "self-hosted" or ""
@@ -39,8 +39,8 @@ type Runner struct {
 	Debug       bool
 }
 
-// ReadRunner reads the runner's variables. A missing or malformed one is a
-// StopError, code runner.not-a-runner or runner.variable.
+// ReadRunner reads the runner's variables. If one is missing or malformed, the
+// error is a StopError with the code runner.not-a-runner or runner.variable.
 func ReadRunner(getenv func(string) string) (Runner, error) {
 	if getenv("GITHUB_ACTIONS") != "true" {
 		return Runner{}, &proposal.StopError{Code: "runner.not-a-runner", Message: "this is not a job of GitHub Actions: GITHUB_ACTIONS is not true",
@@ -65,13 +65,13 @@ func ReadRunner(getenv func(string) string) (Runner, error) {
 	return r, nil
 }
 
-// RunURL is the address of this run's page.
+// RunURL returns the URL of this run's page.
 func (r Runner) RunURL() string {
 	return fmt.Sprintf("%s/%s/actions/runs/%d", r.ServerURL, r.Repository, r.RunID)
 }
 
-// inContainer reports whether the job runs in a container: there the runner mounts
-// its own folders under /__w and /__e, or, for a container action, /github.
+// inContainer reports whether the job runs in a container. There the runner mounts
+// its directories under /__w and /__e or, for a container action, /github.
 func (r Runner) inContainer() bool {
 	return strings.HasPrefix(r.Workspace, "/__w/") || strings.HasPrefix(r.Workspace, "/github/workspace")
 }
@@ -85,12 +85,12 @@ var (
 	positive       = pattern.New(`^[1-9][0-9]{0,15}$`)
 )
 
-// isRepository reports whether s is owner/name; "." and ".." are no names.
+// isRepository reports whether s is owner/name; "." and ".." are not valid names.
 func isRepository(s string) bool {
 	return repositoryName.MatchString(s) && !strings.HasSuffix(s, "/.") && !strings.HasSuffix(s, "/..")
 }
 
-// variables reads the environment and keeps the first thing that is wrong.
+// variables reads the environment and keeps the first error.
 type variables struct {
 	getenv func(string) string
 	err    error

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSummary is the most bytes of a step's summary. Of a larger one the runner shows
-// nothing, and the step stays green.
+// MaxSummary is the maximum size of a step's summary in bytes. The runner shows
+// nothing of a larger one, and the step stays green.
 const MaxSummary = 1 << 20
 
 const summaryCut = "\n\n_The rest does not fit into a step summary: see the report in the artifact._\n"
@@ -20,8 +20,8 @@ type Summary struct {
 	Path string
 }
 
-// Write appends markdown. What does not fit beside what is there already is cut at a
-// line, with a note; when not even that fits, it is an error and nothing is written.
+// Write appends markdown. If it does not fit, it is cut at the end of a line, with
+// a note; if not even that fits, Write returns an error and writes nothing.
 func (s Summary) Write(markdown string) error {
 	f, size, err := openOwn(s.Path)
 	if err != nil {
@@ -55,7 +55,7 @@ func fit(markdown string, room int64) (string, bool) {
 		return "", false
 	}
 	end := strings.LastIndexByte(markdown[:keep], '\n')
-	if end < 0 { // one line longer than everything
+	if end < 0 { // a single line that is longer than the room
 		for end = int(keep); end > 0 && !utf8.RuneStart(markdown[end]); end-- {
 		}
 	}

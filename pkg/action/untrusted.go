@@ -13,15 +13,15 @@ const (
 	untrustedPrefix = "| "
 )
 
-// Untrusted prints what a stranger wrote: a command's output, a comment, a message
-// of another program. Three things each suffice to keep the runner from taking any of
-// it for a command: each line has a prefix, so that none begins with "::"; what the
-// older grammar finds anywhere in a line, "##[", is broken, as is everything that the
-// runner skips over; and it all stands between ::stop-commands:: and a word that
-// nobody could know before, which the runner also masks.
+// Untrusted prints untrusted text: a command's output, a comment, a message of
+// another program. Each of three measures alone keeps the runner from reading a
+// command in it. Each line has a prefix, so that none begins with "::". The start
+// of a command in the older grammar, "##[" anywhere in a line, is broken up, as is
+// everything that the runner skips. And all of it is between ::stop-commands:: and
+// an unpredictable word, which the runner also masks.
 //
-// A lone carriage return, escape sequences and everything invisible are shown by
-// name; colours are left out. More than 1,048,576 units are cut in the middle.
+// A lone carriage return, escape sequences and everything invisible are shown by name;
+// colors are left out. A text of more than 1,048,576 units is cut in the middle.
 func (c *Console) Untrusted(s string) {
 	if s == "" {
 		return
@@ -39,8 +39,7 @@ func (c *Console) Untrusted(s string) {
 	c.write(b.String())
 }
 
-// token returns a word that ends a stop of commands. The runner compares it in any
-// case of letters.
+// token returns the word that ends stop-commands. The runner compares it ignoring case.
 func (c *Console) token(around string) string {
 	around = strings.ToLower(around)
 	for range 10 {

@@ -9,7 +9,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// maxItems is how many reasons or proposals an answer lists.
+// maxItems is the maximum number of reasons or proposals in an answer.
 const maxItems = 10
 
 const usage = "````text\n" +
@@ -27,7 +27,7 @@ const usage = "````text\n" +
 	"/fumehood help                  say this\n" +
 	"````\n"
 
-// Help says what may be written and who may write it.
+// Help lists the commands and who may use them.
 func Help() string {
 	return "**fumehood** runs commands on a pull request inside a sandbox, when policy allows them.\n\n" + usage +
 		"\nThe command begins a new comment and is all that stands in it; edited comments are not read.\n" +
@@ -35,7 +35,7 @@ func Help() string {
 		"explain and help are for the author too. An approval holds for one commit, one plan and one policy.\n"
 }
 
-// Markdown says what is wrong, and how to write it where that helps.
+// Markdown describes the problem and, if Usage is set, the correct usage.
 func (p *Problem) Markdown() string {
 	var b strings.Builder
 	b.WriteString("**Nothing was started:** ")
@@ -53,7 +53,7 @@ func (p *Problem) Markdown() string {
 	return b.String()
 }
 
-// Denied says why policy does not let t's actor do what they asked for.
+// Denied says why policy does not allow t's actor to do what they asked for.
 func Denied(t proposal.Trigger, d proposal.Decision) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Nothing was started.** Policy does not let %s do %s here.\n\n",
@@ -62,7 +62,7 @@ func Denied(t proposal.Trigger, d proposal.Decision) string {
 	return b.String()
 }
 
-// Stopped says that fumehood could not do its work, so that nothing was started.
+// Stopped says that fumehood failed, so that nothing was started.
 func Stopped(f *proposal.Failure) string {
 	s := "**Nothing was started.** fumehood could not do its work: " + code(f.Code, shortText) + " " + sentence(prose(f.Message))
 	if f.Hint != "" {
@@ -71,8 +71,8 @@ func Stopped(f *proposal.Failure) string {
 	return s + "\n"
 }
 
-// Explain says what was decided about the proposals of the last run that have the
-// id, and why.
+// Explain describes the decisions, with reasons, about the proposals of the last
+// run that have the id.
 func Explain(records []proposal.Record, id string) string {
 	var b strings.Builder
 	found := 0
@@ -140,7 +140,7 @@ func codes(list []string) string {
 	return strings.Join(all, ", ")
 }
 
-// writeReasons lists reasons, those that only would have counted as such.
+// writeReasons lists reasons; those that were only observed are marked.
 func writeReasons(b *strings.Builder, reasons []proposal.Reason) {
 	for i, r := range reasons {
 		if i == maxItems {

@@ -87,8 +87,8 @@ var attacks = []string{
 	"x @octocat `y` https://x.example **z**", "one `two @octocat three` four", "Denied: \"@octocat\" is no", "- [ ] task",
 }
 
-// TestAnswersShowOnlyCode renders the answers to hostile texts: nothing of them
-// stands outside code but plain words, and nothing of them is an element.
+// TestAnswersShowOnlyCode renders the answers to hostile texts: outside code, only
+// their plain words appear, and none of them becomes an element.
 func TestAnswersShowOnlyCode(t *testing.T) {
 	for _, a := range append(attacks, strings.Join(attacks, " "), strings.Join(attacks, "")) {
 		d := proposal.Decision{Rules: []string{a}, Reasons: []proposal.Reason{{Rule: a, Message: a, Suggestion: a, Text: "x" + a}, {Rule: "x", Message: "m " + a + " n", Suggestion: "s"}}}
@@ -125,7 +125,7 @@ func checkAnswer(t *testing.T, answer string) {
 	}
 }
 
-// elements are those that our own words make.
+// elements are those that the answers' own text uses.
 var elements = map[string]bool{"html": true, "head": true, "body": true, "p": true, "ul": true, "li": true, "strong": true, "code": true}
 
 func checkNode(t *testing.T, n *nethtml.Node, inCode bool) {

@@ -13,13 +13,14 @@ import (
 
 var fullSHA = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// Match reports whether prefix, as approve takes it, names head, which must be a full
-// SHA-1 or SHA-256. Anything else matches nothing.
+// Match reports whether prefix, in the form that approve accepts, is a prefix of
+// head, which must be a full SHA-1 or SHA-256. Anything else does not match.
 func Match(prefix, head string) bool {
 	return commit.MatchString(prefix) && fullSHA.MatchString(head) && strings.HasPrefix(head, prefix)
 }
 
-// An Asked is what waits for an approval: what the comment showed, and since when.
+// An Asked is a set of commands waiting for approval: what the comment showed, and
+// since when.
 type Asked struct {
 	HeadSHA    string    `json:"head_sha"`
 	PlanDigest string    `json:"plan_digest"`
@@ -27,21 +28,21 @@ type Asked struct {
 	Since      time.Time `json:"since"` // when the comment that shows it was last written
 }
 
-// A Voice is who approves, and the comment that says so.
+// A Voice is an approver and the comment with the approval.
 type Voice struct {
 	Login   string
 	ID      int64
 	URL     string
-	Created time.Time // as the API says
+	Created time.Time // from the API
 }
 
-// Approve makes the Approval that c, which was read from v's comment, gives to what
-// is asked. head is the pull request's commit as the API says now.
+// Approve makes the Approval that c, which was read from v's comment, gives to
+// asked. head is the pull request's current commit, from the API.
 //
-// It refuses when the commit named is not the one that waits or is no longer the
-// head, and when the question was put or changed after, or in the same second as,
-// the comment was written: nobody approves what they have not seen. Whether v may
-// approve is for policy to say.
+// It refuses if the named commit is not the one that waits or is no longer the
+// head. It also refuses if the comment that asks was written or changed after the
+// approving comment, or in the same second: a person must not approve what they
+// have not seen. Policy decides whether v may approve.
 func Approve(asked Asked, c Command, v Voice, head string) (proposal.Approval, *Problem) {
 	switch {
 	case c.Name != "approve":
@@ -63,8 +64,8 @@ func Approve(asked Asked, c Command, v Voice, head string) (proposal.Approval, *
 	}, nil
 }
 
-// Void says which of commit, plan and policy is not the one that a approved. It is nil
-// exactly when a.Covers(run).
+// Void returns which of commit, plan and policy differs from the approved one. It
+// returns nil if and only if a.Covers(run).
 func Void(a proposal.Approval, run proposal.Run) *Problem {
 	if a.Covers(run) {
 		return nil
@@ -85,7 +86,7 @@ func Void(a proposal.Approval, run proposal.Run) *Problem {
 
 var digest = regexp.MustCompile(`^(sha256:)?[0-9a-f]{12,64}$`)
 
-// short shortens a SHA or digest for people. What is neither is not repeated.
+// short shortens a SHA or digest for display. Any other text is not repeated.
 func short(s string) string {
 	if !digest.MatchString(s) {
 		return "unknown"

@@ -15,10 +15,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/bot"
 )
 
-// bodies are how many comments are tried.
+// bodies is the number of comments tried.
 const bodies = 4000
 
-// pieces are lines that make, break and hide blocks.
+// pieces are lines that open, close and hide blocks.
 var pieces = []string{
 	"```fumehood", "```fumehood", "```fumehood", "```", "```", "````", "~~~fumehood", "~~~", " ```fumehood", "  ```", "\t```", "```yaml",
 	"a: b", "text", "", "", "", "> ", "> ```fumehood", "> ```", ">", "- a", "- ```fumehood", "  ```", "    ```", "1. ", "   x", "<!--", "-->", "<!-- x -->",
@@ -26,9 +26,9 @@ var pieces = []string{
 	"[a]: b", "[a]: <b> 'c", "| a |", "| - |", "* * *", "\t", "    code", "text <!--", "<a href='x'>", "\\```fumehood", "&#96;``fumehood", "[^1]: ```fumehood",
 }
 
-// TestCmarkFindsTheSamePlan holds that a plan which is found is one that GitHub's
-// renderer shows as a block at the margin, to the byte. The two may differ, rarely,
-// on whether there is another below HTML that is not closed.
+// TestCmarkFindsTheSamePlan checks that any plan found is one that GitHub's
+// renderer shows as a top-level block, to the byte. The two may differ, rarely, on
+// whether there is another plan below unclosed HTML.
 func TestCmarkFindsTheSamePlan(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	found, missed := 0, 0
@@ -62,7 +62,7 @@ func randomBody(random *rand.Rand) string {
 	return strings.Join(all, "\n") + "\n"
 }
 
-// cmarkPlans lists the plan blocks at the margin.
+// cmarkPlans lists the top-level plan blocks.
 func cmarkPlans(t *testing.T, body string) []string {
 	t.Helper()
 	cmd := exec.Command("cmark-gfm", "-t", "xml", "-e", "table", "-e", "autolink", "-e", "strikethrough", "-e", "tasklist", "-e", "footnotes")

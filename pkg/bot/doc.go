@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bot reads what a pull request's comment asks of fumehood and words the
+// Package bot parses commands to fumehood in pull request comments and renders the
 // answers. It is pure: text in, values out, no I/O and no clock.
 //
-// A comment asks something when its first line that is not blank begins, at its
-// first column, with /fumehood. It then holds one command and nothing else:
+// A comment is a command if its first line that is not blank begins, at the first
+// column, with /fumehood. It then contains one command and nothing else:
 //
 //	/fumehood run go test ./pkg/parse -run TestHeredoc
 //	/fumehood approve 0123456789ab
@@ -12,23 +12,22 @@
 //	/fumehood explain unit
 //	/fumehood help
 //
-// or /fumehood run alone on its line, and after it a plan in one fenced block whose
+// or /fumehood run alone on its line, followed by a plan in one fenced block whose
 // info string is fumehood. approve takes 12 to 64 digits of the commit, lower-case;
-// explain takes the id of a proposal. Lines end in LF or in CR and LF, as GitHub
-// sends them. Whatever else begins with /fumehood is a Problem that says what is
-// wrong: nothing is guessed, nothing left over is overlooked.
+// explain takes the id of a proposal. Lines end in LF or in CR LF, as GitHub sends
+// them. Anything else that begins with /fumehood is a Problem that says what is
+// wrong: nothing is guessed and no extra text is ignored.
 //
-// An AI reviewer's comment need not begin so: FindPlan finds the one plan block in
-// it, by GitHub's Markdown rules, and not one that stands in a quotation or in a
-// hidden HTML comment.
+// An AI reviewer's comment need not begin like that. FindPlan finds the only plan block
+// in it, by GitHub's Markdown rules, ignoring quotations and hidden HTML comments.
 //
-// It promises that a command line holds no character that a person cannot see, that
-// a plan is the block's bytes, and that texts for people show what came from outside
-// only as code, in which no mention, link, image or Markdown works.
+// It promises that a command line contains no invisible characters, that a plan is
+// exactly the block's bytes, and that answers show external text only as code, in
+// which no mention, link, image or Markdown works.
 //
-// It does not say who may ask (package policy does, from what GitHub's API reports),
-// does not decode plans, and does not judge them: a plan from a comment is as
-// hostile as any other.
+// It does not decide who may use commands (package policy does, from data of
+// GitHub's API), does not decode plans, and does not judge them: a plan from a
+// comment is as untrusted as any other.
 package bot
 
 import (
@@ -37,44 +36,43 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
-// MaxBody is how many characters a comment may have. GitHub allows no more.
+// MaxBody is the maximum length of a comment in characters, as on GitHub.
 const MaxBody = 65536
 
-// A Command is what a comment asks.
+// A Command is a command in a comment.
 type Command struct {
 	// Name is "run", "approve", "rerun", "explain" or "help".
 	Name string
-	// Line is the command line of a run; "" when the comment holds a plan.
+	// Line is the command line of a run; "" if the comment contains a plan.
 	Line string
-	// Plan is the document of a run: the bytes between the fences, or for a Line a
-	// plan with the one proposal LineID. Nothing has decoded or checked it, and it
-	// names no proposer that may be believed: set the plan's proposer from the
-	// comment's author.
+	// Plan is the document of a run: the bytes between the fences or, for a Line, a
+	// plan with the single proposal LineID. It is not decoded or checked. Any proposer
+	// in it must not be trusted: set the plan's proposer from the comment's author.
 	Plan []byte
 	// SHA is approve's commit: 12 to 64 lower-case hex digits; see Match.
 	SHA string
-	// ID is the proposal that explain asks about.
+	// ID is the proposal to explain.
 	ID string
 }
 
-// LineID is the id of the proposal that a command line becomes.
+// LineID is the id of the proposal made from a command line.
 const LineID = "comment"
 
-// Starts reports whether c makes something run, if it is allowed.
+// Starts reports whether c starts a run, if it is allowed.
 func (c Command) Starts() bool {
 	return c.Name == "run" || c.Name == "rerun" || c.Name == "approve"
 }
 
-// A Problem is what is wrong with a comment, or with what it asks for.
+// A Problem is an error in a comment or in its command.
 type Problem struct {
-	Message string // our words
-	Text    string // the words it speaks of; untrusted, may be ""
-	Line    int    // in the comment, from 1; 0 when it speaks of no line
-	// Usage says that the answer should show what may be written.
+	Message string // fumehood's words
+	Text    string // the text that it is about; untrusted, may be ""
+	Line    int    // in the comment, from 1; 0 if it is not about a line
+	// Usage says that the answer should list the commands.
 	Usage bool
 }
 
-// readable says what keeps the whole of body from being read, or nothing.
+// readable returns a Problem if a part of body cannot be read, or nil.
 func readable(body string) *Problem {
 	switch {
 	case !utf8.ValidString(body):

@@ -9,7 +9,7 @@ import (
 // info is the info string of a plan's fence.
 const info = "fumehood"
 
-// A line is one line of a comment. A CR before the LF belongs to the line's end.
+// A line is one line of a comment. A CR before the LF is part of the line's end.
 type line struct {
 	text string
 	end  string // "\n", "\r\n", or "" at the end of the comment
@@ -34,7 +34,7 @@ func lines(body string) []line {
 
 func blank(s string) bool { return strings.Trim(s, " \t") == "" }
 
-// A fence is an opening fence: at least three times its character, indented by less
+// A fence is an opening fence: at least three of its character, indented by less
 // than four spaces.
 type fence struct {
 	indent int
@@ -43,7 +43,7 @@ type fence struct {
 	info   string
 }
 
-// opening reads a fence as CommonMark does.
+// opening parses an opening fence as CommonMark does.
 func opening(s string) (fence, bool) {
 	f := fence{indent: len(s) - len(strings.TrimLeft(s, " "))}
 	rest := s[f.indent:]
@@ -65,7 +65,7 @@ func (f fence) closedBy(s string) bool {
 	return ok && c.char == f.char && c.length >= f.length && c.info == ""
 }
 
-// A block is what stands between the fences at the lines open and close.
+// A block is the text between the fences at lines open and close.
 type block struct {
 	open, close int
 	document    []byte
@@ -95,8 +95,8 @@ func blockAt(all []line, at int) (block, *Problem) {
 	return block{}, wrong(at, "", "the block has no closing fence")
 }
 
-// inner is a line of the block without the fence's indentation. A tab in it would
-// have to be split.
+// inner returns a line of the block without the fence's indentation. It refuses a
+// tab in the indentation, which would have to be split.
 func (f fence) inner(s string) (string, bool) {
 	for range f.indent {
 		switch {
@@ -109,7 +109,7 @@ func (f fence) inner(s string) (string, bool) {
 	return s, true
 }
 
-// readBlock reads a run's block; nothing but blank lines may stand around it.
+// readBlock reads a run's block; only blank lines may surround it.
 func readBlock(all []line, first int) (Command, *Problem) {
 	at := first + 1 + firstLine(all[first+1:])
 	if at == first {

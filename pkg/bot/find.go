@@ -13,13 +13,13 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// FindPlan finds the plan block in a comment of an AI reviewer, which may say
-// whatever else it likes. It reports false when there is none. A block in a
-// quotation is somebody else's, and one in a hidden HTML comment is no block; both
-// are overlooked. Two blocks, one that is not closed, and one in a list are Problems.
+// FindPlan finds the plan block in an AI reviewer's comment, which may contain any
+// other text. It returns false if there is none. A block in a quotation belongs to
+// another comment, and one in a hidden HTML comment is not a block; both are
+// ignored. Two blocks, an unclosed block, and one in a list are Problems.
 //
-// A Markdown parser says which lines open a block, and the block is then read as
-// Read reads it. Where the two find different bytes there is a Problem.
+// A Markdown parser determines which lines open a block, and the block is then read
+// in the same way as by Read. If the two find different bytes, it is a Problem.
 func FindPlan(body string) ([]byte, bool, *Problem) {
 	if !strings.Contains(strings.ToLower(body), info) {
 		return nil, false, nil
@@ -36,8 +36,8 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 		return nil, p != nil, p
 	}
 	if i := loneReturn(body); i >= 0 {
-		// GitHub ends a line there and the parser does not: what hides the block from
-		// people could be hidden from the parser.
+		// GitHub ends a line there and the parser does not, so a block that people
+		// cannot see might be one that the parser sees.
 		return nil, true, wrong(strings.Count(body[:i], "\n"), "", "the comment holds a carriage return within a line")
 	}
 	all := lines(body)
@@ -57,11 +57,11 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 	return b.document, true, nil
 }
 
-// maxNesting is how many quotations and lists may begin on one line. Thousands of them
-// take a parser seconds.
+// maxNesting is the maximum number of quotations and lists that begin on one line.
+// With thousands of them, a parser takes seconds.
 const maxNesting = 64
 
-// deep finds a line that begins more quotations and lists than anybody reads.
+// deep finds a line that begins more than maxNesting quotations and lists.
 func deep(body string) int {
 	for i, l := range lines(body) {
 		if len(l.text) > maxNesting && nesting(l.text) > maxNesting {
@@ -73,7 +73,7 @@ func deep(body string) int {
 
 var container = regexp.MustCompile(`^[ \t]*(?:>|[-+*](?:[ \t]|$)|[0-9]{1,9}[.)](?:[ \t]|$))`)
 
-// nesting counts the quotations and lists that s begins with.
+// nesting counts the quotations and lists that begin s.
 func nesting(s string) (n int) {
 	for n <= maxNesting {
 		begun := container.FindString(s)
@@ -95,8 +95,9 @@ func loneReturn(s string) int {
 	return -1
 }
 
-// htmlBefore finds a line of HTML above at with no blank line between. Parsers differ
-// on which tags alone on a line begin a block of HTML, which lasts until a blank line.
+// htmlBefore finds a line of HTML above line at without a blank line between them.
+// Parsers differ on which tags alone on a line begin an HTML block, which lasts
+// until a blank line.
 func htmlBefore(all []line, at int) int {
 	for i := at - 1; i >= 0 && !blank(all[i].text); i-- {
 		if strings.HasPrefix(strings.TrimLeft(all[i].text, " \t>"), "<") {
@@ -106,7 +107,7 @@ func htmlBefore(all []line, at int) int {
 	return -1
 }
 
-// search lists the plan blocks that stand at the margin.
+// search lists the top-level plan blocks.
 func search(source []byte) ([]*ast.FencedCodeBlock, *Problem) {
 	var found []*ast.FencedCodeBlock
 	var problem *Problem
@@ -128,19 +129,19 @@ func search(source []byte) ([]*ast.FencedCodeBlock, *Problem) {
 	return found, problem
 }
 
-// blocks parses source no deeper than to its blocks.
+// blocks parses source into blocks, without inline content.
 func blocks(source []byte) ast.Node {
 	return markdown.Parse(text.NewReader(source))
 }
 
 var markdown = parser.NewParser(
 	parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-	// Without it a block that follows a link's definition would not be seen.
+	// Without it, a block that follows a link definition would not be found.
 	parser.WithParagraphTransformers(util.Prioritized(parser.LinkReferenceParagraphTransformer, 100)),
 )
 
-// isPlan compares the info string's first word in any case; blockAt then wants it
-// exactly.
+// isPlan compares the first word of the info string, ignoring case; blockAt then
+// requires an exact match.
 func isPlan(n *ast.FencedCodeBlock, source []byte) bool {
 	return strings.EqualFold(string(n.Language(source)), info)
 }
@@ -158,5 +159,5 @@ func content(source []byte, n *ast.FencedCodeBlock) []byte {
 	return b
 }
 
-// withoutReturns leaves line ends as LF alone.
+// withoutReturns converts line ends to LF.
 func withoutReturns(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) }

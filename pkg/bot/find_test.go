@@ -11,7 +11,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/cputime"
 )
 
-// reviews are comments of AI reviewers that hold a plan: the document.
+// reviews are comments of AI reviewers with a plan, and the expected document.
 var reviews = map[string]struct{ body, want string }{
 	"alone":                   {fenced, document},
 	"in a review":             {"## Review\n\nI suspect a race.\n" + fenced + "\nLet me know.", document},
@@ -63,7 +63,7 @@ func TestFindPlanFindsNone(t *testing.T) {
 	}
 }
 
-// unfit are comments with a plan that cannot be taken.
+// unfit are comments with a plan that must be refused.
 var unfit = map[string]struct {
 	body, says string
 	line       int
@@ -101,7 +101,7 @@ func TestFindPlanRefuses(t *testing.T) {
 	}
 }
 
-// TestFindPlanInTime holds that no comment of GitHub's length takes long.
+// TestFindPlanInTime checks that no comment of GitHub's maximum length takes long.
 func TestFindPlanInTime(t *testing.T) {
 	for name, part := range map[string]string{
 		"quotes": "> ", "lists": "- ", "numbers": "1. ", "fences": "```fumehood\n", "html": "<a>\n", "comments": "<!--\n", "links": "[a]: b\n",

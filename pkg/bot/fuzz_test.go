@@ -34,8 +34,8 @@ func seed(f *testing.F) {
 	}
 }
 
-// FuzzRead holds that a comment is silent, or asks one thing that can be written in
-// one way and then means the same, or is a Problem and asks nothing.
+// FuzzRead checks that a comment is ignored, or is a command that has one spelling,
+// which parses to the same command, or is a Problem without a command.
 func FuzzRead(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, body string) {
@@ -59,7 +59,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// written writes c as a comment.
+// written returns c as a comment.
 func written(c bot.Command) string {
 	if c.Name == "run" && c.Line == "" {
 		return "/fumehood run\n" + wrapped(c.Plan)
@@ -85,8 +85,8 @@ func checkLine(t *testing.T, c bot.Command) {
 	}
 }
 
-// FuzzFindPlan holds that a plan which is found stands in the comment line by line,
-// and that the same block alone is the same plan.
+// FuzzFindPlan checks that the lines of any plan found are in the comment, and that
+// the same block alone gives the same plan.
 func FuzzFindPlan(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, body string) {

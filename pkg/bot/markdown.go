@@ -9,14 +9,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
-// How much of one untrusted text is shown, in UTF-16 units.
+// The maximum length at which one untrusted text is shown, in UTF-16 units.
 const (
 	shortText = 120
 	longText  = 400
 )
 
-// code returns untrusted s as a code span of at most max units, the backticks aside:
-// nothing in it is Markdown, HTML, a mention, a link or a reference.
+// code returns untrusted s as a code span of at most max units, not counting the
+// backticks: nothing in it is Markdown, HTML, a mention, a link or a reference.
 func code(s string, max int) string {
 	s = text.Inline(s, max)
 	if strings.Trim(s, " ") == "" {
@@ -27,18 +27,18 @@ func code(s string, max int) string {
 		ticks = "`"
 	}
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") || strings.HasPrefix(s, " ") && strings.HasSuffix(s, " ") {
-		s = " " + s + " " // CommonMark takes one blank from both ends away
+		s = " " + s + " " // CommonMark strips one blank from both ends
 	}
 	return ticks + s + ticks
 }
 
 var (
 	plainWord = regexp.MustCompile(`^[(]?(?:[A-Za-z](?:[A-Za-z'-]*[A-Za-z'])?|[0-9]{1,6})[)]?[,;.:!?]?$`)
-	liveWord  = regexp.MustCompile(`(?i)\b[a-f]{7,}\b|www\.|\bGH-`) // could be read as a commit, an address or an issue
+	liveWord  = regexp.MustCompile(`(?i)\b[a-f]{7,}\b|www\.|\bGH-`) // GitHub could link it as a commit, an address or an issue
 )
 
-// prose returns a message of a policy, which may repeat what it judges: plain words
-// stand as they are, every other is code.
+// prose returns a message of a policy, which may repeat untrusted text: plain words
+// are unchanged, all others are code.
 func prose(s string) string {
 	words := strings.Fields(text.Inline(s, longText))
 	var out []string
@@ -64,7 +64,7 @@ func prose(s string) string {
 
 func plain(word string) bool { return plainWord.MatchString(word) && !liveWord.MatchString(word) }
 
-// sentence ends s with a full stop.
+// sentence adds a full stop to s.
 func sentence(s string) string {
 	if s = strings.TrimRight(s, " ."); s == "" {
 		return ""

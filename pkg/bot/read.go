@@ -15,7 +15,7 @@ import (
 
 const (
 	word = "/fumehood"
-	// maxLine is what a plan takes as shell text.
+	// maxLine is a plan's limit for shell text.
 	maxLine = 16 << 10
 )
 
@@ -24,9 +24,9 @@ var (
 	proposalID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
-// Read reads what body asks. It reports false when the comment does not speak to
-// fumehood; there is then no Problem either. When it does, either the Command or the
-// Problem is set: with a Problem nothing may begin.
+// Read parses the command in body. It returns false, and no Problem, if the comment
+// is not addressed to fumehood. Otherwise either the Command or the Problem is set.
+// After a Problem, nothing may be started.
 func Read(body string) (Command, bool, *Problem) {
 	all := lines(body)
 	first := firstLine(all)
@@ -72,7 +72,7 @@ func read(all []line, first int) (Command, *Problem) {
 	return c, c.argument(rest, first)
 }
 
-// argument takes what follows the command's name on its line.
+// argument parses the text after the command's name on its line.
 func (c *Command) argument(rest string, at int) *Problem {
 	switch c.Name {
 	case "run":
@@ -112,8 +112,8 @@ func (c *Command) commandLine(rest string, at int) *Problem {
 	return nil
 }
 
-// linePlan is the same document whoever asks and whenever, so that an approval of it
-// holds for it.
+// linePlan returns the same document for every user and at any time, so that an
+// approval of it stays valid.
 func linePlan(run string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -125,7 +125,7 @@ func linePlan(run string) []byte {
 	return b.Bytes()
 }
 
-// cutWord takes the first word of s; both parts come without blanks around them.
+// cutWord splits s after the first word; both parts are trimmed.
 func cutWord(s string) (first, rest string) {
 	s = strings.Trim(s, " \t")
 	if i := strings.IndexAny(s, " \t"); i >= 0 {
@@ -134,7 +134,7 @@ func cutWord(s string) (first, rest string) {
 	return s, ""
 }
 
-// visible refuses a line that holds what a person does not see.
+// visible refuses a line with invisible characters.
 func visible(s string, at int) *Problem {
 	for _, r := range s {
 		if text.Hidden(r) || r == utf8.RuneError {
@@ -144,7 +144,7 @@ func visible(s string, at int) *Problem {
 	return nil
 }
 
-// alone wants nothing but blank lines.
+// alone requires that all lines of rest are blank.
 func alone(rest []line, name string, at int) *Problem {
 	for i, l := range rest {
 		if !blank(l.text) {

@@ -22,7 +22,7 @@ func lineDocument(run string) string {
 	return `{"schema":"fumehood.plan/v1","proposals":[{"id":"comment","run":"` + run + `"}]}` + "\n"
 }
 
-// asks are comments that Read accepts, with what they ask.
+// asks are comments that Read accepts, with the expected commands.
 var asks = map[string]struct {
 	body string
 	want bot.Command
@@ -64,7 +64,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// silences are comments that say nothing to fumehood.
+// silences are comments that are not addressed to fumehood.
 var silences = map[string]string{
 	"empty": "", "blank": " \n\r\n\t", "words": "Thanks!", "later": "Please\n/fumehood run ls", "quoted": "> /fumehood run ls",
 	"indented": " /fumehood run ls", "in code": "```\n/fumehood run ls\n```", "inline": "`/fumehood run ls`", "a list": "- /fumehood run ls",
@@ -82,7 +82,7 @@ func TestReadIsSilent(t *testing.T) {
 	}
 }
 
-// wrongs are comments that speak to fumehood and ask nothing that it does.
+// wrongs are comments that are addressed to fumehood without a valid command.
 var wrongs = map[string]struct {
 	body, says string
 	line       int
@@ -150,13 +150,14 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadRefusesWhatCannotBeSeen holds that what runs is what a person reads.
+// TestReadRefusesWhatCannotBeSeen checks that the text that runs is the text that a
+// person reads.
 func TestReadRefusesWhatCannotBeSeen(t *testing.T) {
 	for _, r := range []rune{0, '\t', '\r', '\v', '\f', 0x1b, 0x7f, 0x85, 0xa0, 0xad, 0x34f, 0x61c, 0x115f, 0x2000, 0x200b, 0x200c, 0x200d, 0x200e,
 		0x202a, 0x202e, 0x2028, 0x2029, 0x2060, 0x2066, 0x2069, 0x3000, 0x3164, 0xfe0f, 0xfeff, 0xfffd, 0xe0041, 0xe0100, 0xe000} {
 		for _, body := range []string{"/fumehood run ls" + string(r) + "x", "/fumehood run ls" + string(r) + " x", "/fumehood explain a" + string(r)} {
 			if r == '\r' && strings.HasSuffix(body, "\r") {
-				continue // that ends the line
+				continue // which ends the line
 			}
 			refused(t, body, "cannot be seen", 1)
 		}
@@ -177,8 +178,8 @@ func refused(t *testing.T, body, says string, line int) {
 	}
 }
 
-// TestLinesDecode holds that the plan which is made of a command line is one that
-// the plan's reader takes, and means that line.
+// TestLinesDecode checks that the plan made from a command line is accepted by the
+// plan decoder and contains that line.
 func TestLinesDecode(t *testing.T) {
 	for _, run := range []string{"ls", `grep "x" 'y' \z`, "a && b | c > d; e", "echo <&>", "printf '%s\\n' $x", "echo ü 漢 🙂", strings.Repeat("a", 16<<10)} {
 		c, _, p := bot.Read("/fumehood run " + run)

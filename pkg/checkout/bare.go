@@ -38,7 +38,8 @@ func writeBare(bare string, digits int) error {
 	return os.WriteFile(filepath.Join(bare, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600)
 }
 
-// formatConfig is the part of a repository's config that says how it is stored.
+// formatConfig returns the settings of a repository's config that define its
+// storage format.
 func formatConfig(digits int, bare bool) string {
 	if digits == 64 {
 		return fmt.Sprintf("[core]\n\trepositoryformatversion = 1\n\tbare = %t\n[extensions]\n\tobjectFormat = sha256\n", bare)
@@ -59,7 +60,7 @@ func (s *Store) size() int64 {
 	return sum
 }
 
-// removeParts removes what a fetch that was killed leaves behind.
+// removeParts removes the temporary files of a fetch that was killed.
 func (s *Store) removeParts() {
 	for _, pattern := range []string{"objects/pack/tmp_*", "objects/tmp_*", "objects/*/tmp_*", "shallow.lock"} {
 		parts, _ := filepath.Glob(filepath.Join(s.bare, pattern))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// largeCommit has 2,000 files of 4 KiB in 100 folders, packed as a server has it.
+// largeCommit has 2,000 files of 4 KiB in 100 directories, packed as on a server.
 func largeCommit(b *testing.B) (*origin, string) {
 	o := newOrigin(b, 40)
 	var folders []string
@@ -71,7 +71,7 @@ func BenchmarkCheckout(b *testing.B) {
 	})
 }
 
-// BenchmarkWrite is the part after the fetch.
+// BenchmarkWrite measures the part after the fetch.
 func BenchmarkWrite(b *testing.B) {
 	o, head := largeCommit(b)
 	server := serve(b, o.root)

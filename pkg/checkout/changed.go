@@ -14,7 +14,7 @@ type Change struct {
 	Kind ChangeKind
 }
 
-// ChangeKind says how.
+// ChangeKind is the kind of a Change.
 type ChangeKind string
 
 // A renamed file is Removed at one path and Added at another.
@@ -24,9 +24,9 @@ const (
 	Removed ChangeKind = "removed"
 )
 
-// Changed compares the trees of two commits, by id and mode, and returns the paths
-// of all files, symlinks and submodules that differ, in order. Paths may be ones
-// that Write refuses.
+// Changed compares the trees of two commits by id and mode. It returns the paths of
+// all files, symlinks and submodules that differ, in order, including paths that
+// Write refuses.
 func (s *Store) Changed(ctx context.Context, base, head string) ([]Change, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
@@ -58,7 +58,7 @@ type differ struct {
 	changes []Change
 }
 
-// trees compares two trees, of which one may be "", none.
+// trees compares two trees. One of them may be "", which means no tree.
 func (d *differ) trees(ctx context.Context, prefix, old, new string) error {
 	if old == new {
 		return nil
@@ -107,7 +107,7 @@ func (d *differ) entries(ctx context.Context, tree string) (map[string]entry, er
 	return named, nil
 }
 
-// entry compares what two trees have at a path; the zero entry is nothing.
+// entry compares the entries of two trees at a path. The zero entry means no entry.
 func (d *differ) entry(ctx context.Context, path string, old, new entry) error {
 	if old == new {
 		return nil

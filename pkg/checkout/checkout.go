@@ -10,28 +10,29 @@ import (
 	"time"
 )
 
-// A Source says where commits come from.
+// A Source describes the repository that commits are fetched from.
 type Source struct {
 	// URL is the clone URL of the base repository: https, without user information.
 	// Plain http is accepted only for a loopback address and for Server.
 	URL string
-	// Token is sent to the repository at URL and to nobody else. It may be empty.
+	// Token is sent only to the repository at URL. It may be empty.
 	Token string
-	// Dir is a scratch folder that nobody else can write to. It is made if missing.
+	// Dir is a scratch directory that no other user can write to. It is created if
+	// missing.
 	Dir string
-	// Server is the runner's own GITHUB_SERVER_URL, if any. When it is plain http, URL
+	// Server is the runner's GITHUB_SERVER_URL, if any. If it is plain http, URL
 	// may be plain http at the same host and port.
 	Server string
-	// Proxy is the URL of an http(s) proxy for https, with NoProxy as curl reads it.
+	// Proxy is the URL of an http(s) proxy for https. NoProxy has curl's format.
 	Proxy, NoProxy string
-	// CA is a PEM file with the only certificates that sign for the server; "" means
-	// the system's.
+	// CA is a PEM file with the only certificates trusted to sign for the server;
+	// "" means the system's.
 	CA string
 }
 
 // Limits bound one commit. A zero field means its default.
 type Limits struct {
-	Files int           // files, folders and links of a commit: 100,000
+	Files int           // files, directories and links of a commit: 100,000
 	Bytes int64         // all files of a commit together: 2 GiB
 	File  int64         // one file: 256 MiB
 	Path  int           // bytes of a path: 1,024
@@ -57,25 +58,24 @@ func set[T int | int64 | time.Duration](field *T, value T) {
 	}
 }
 
-// A Store holds the objects of the commits that were fetched. It may be used by
-// several goroutines.
+// A Store holds the objects of the fetched commits. It is safe for concurrent use.
 type Store struct {
 	limits Limits
 	git    git
 	remote remote
 
-	dir  string // our own folder in Source.Dir
+	dir  string // the store's directory in Source.Dir
 	bare string // the repository in it
 
 	fetching sync.Mutex
-	fetched  map[string]bool // commits that came wholly
-	wait     time.Duration   // before an unreachable server is asked again
+	fetched  map[string]bool // commits that were fetched completely
+	wait     time.Duration   // before an unreachable server is retried
 	making   sync.Mutex
 	digits   int // of an id; 0 until the first Fetch, which makes the repository
 }
 
 // Open checks the source and the installed git, and makes an empty store in
-// Source.Dir. Nothing is sent yet.
+// Source.Dir. It sends nothing.
 func Open(source Source, limits Limits) (*Store, error) {
 	remote, err := newRemote(source)
 	if err != nil {
@@ -96,7 +96,7 @@ func Open(source Source, limits Limits) (*Store, error) {
 		fetched: map[string]bool{}, wait: attemptWait}, nil
 }
 
-// Close removes the store. Folders that were written stay.
+// Close removes the store. Directories that were written remain.
 func (s *Store) Close() error {
 	if err := os.RemoveAll(s.dir); err != nil {
 		return stop(CodeWrite, "", err, "cannot remove the store")

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// code is the code of an error, or what else it is.
+// code returns the code of a StopError, or a description of any other error.
 func code(err error) string {
 	var stopped *proposal.StopError
 	var none *NotFound
@@ -222,7 +222,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestConcurrent is for the race detector: a store has several users.
+// TestConcurrent uses one store from several goroutines, for the race detector.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t, 40)
@@ -264,8 +264,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestPolicyAtBase: THREATS 5. Whatever the pull request does to the policy's
-// folder, the base commit's is what is read.
+// TestPolicyAtBase: THREATS 5. The policy is read from the base commit, whatever
+// the pull request does to the policy's directory.
 func TestPolicyAtBase(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t, 40)
@@ -300,7 +300,7 @@ func TestPolicyAtBase(t *testing.T) {
 	}
 }
 
-// TestUmask: the sandbox's user is another, and must be able to read.
+// TestUmask: the sandbox's user is a different one, and must be able to read the files.
 func TestUmask(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	o := newOrigin(t, 40)
@@ -324,7 +324,7 @@ func TestUmask(t *testing.T) {
 	checkClean(t, filepath.Join(dir, ".git"), server.url)
 }
 
-// TestCannotWrite: a full disk is not taken for a bad commit.
+// TestCannotWrite: a full disk is not reported as a bad commit.
 func TestCannotWrite(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())
 	if err != nil {

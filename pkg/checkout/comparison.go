@@ -25,8 +25,8 @@ type comparison struct {
 	hashed   int64
 }
 
-// tree compares every tracked file. A tree that cannot be read makes it partial:
-// the checkout may be one without all objects.
+// tree compares every tracked file. If a tree cannot be read, the result is
+// partial: the checkout may lack some objects.
 func (c *comparison) tree(ctx context.Context) error {
 	nodes, err := c.nodes(ctx)
 	if ctx.Err() != nil {
@@ -61,7 +61,7 @@ func (c *comparison) partial(why string) {
 	}
 }
 
-// nodes reads HEAD's tree through a repository of our own that borrows the objects.
+// nodes reads HEAD's tree through a new repository that borrows the objects.
 func (c *comparison) nodes(ctx context.Context) ([]node, error) {
 	g, err := findGit(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *comparison) nodes(ctx context.Context) ([]node, error) {
 	if err != nil {
 		return nil, err
 	}
-	// No name is refused here: it is looked at, not written.
+	// No name is refused here: the entries are compared, not written.
 	return o.walk(ctx, tree, Limits{Files: maxWalked, Path: 4096, Name: 255}.withDefaults())
 }
 
@@ -121,8 +121,8 @@ func (c *comparison) example(path string) {
 	}
 }
 
-// same hashes what lies at the node's path. What is not hashed any more, because of
-// the bound, is taken for the same, and the result is partial.
+// same hashes the file at the node's path. Beyond the bound, files are not hashed
+// but assumed equal, and the result is partial.
 func (c *comparison) same(n node, info fs.FileInfo) bool {
 	var content io.Reader
 	switch {
@@ -155,8 +155,8 @@ func (c *comparison) same(n node, info fs.FileInfo) bool {
 	return bytes.Equal(sum.Sum(nil), id)
 }
 
-// others walks the work tree for files that HEAD does not have and for further
-// repositories, whose configs count as much as the first one's.
+// others walks the work tree for files that HEAD does not have, and for nested
+// repositories. Their configs are checked like the first one's.
 func (c *comparison) others(ctx context.Context) error {
 	walked := 0
 	return fs.WalkDir(c.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {

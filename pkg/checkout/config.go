@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// A setting is one line of a git config file. Section and key are lower case, as
-// git compares them; sub is as it is written.
+// A setting is one line of a git config file. Section and key are in lower case, as
+// git compares them; sub is verbatim.
 type setting struct{ section, sub, key, value string }
 
-// name is how git config --list writes it.
+// name returns the setting's name as git config --list writes it.
 func (s setting) name() string {
 	if s.sub == "" {
 		return s.section + "." + s.key
@@ -20,9 +20,9 @@ func (s setting) name() string {
 	return s.section + "." + s.sub + "." + s.key
 }
 
-// parseConfig reads what git-config(1) says under SYNTAX. What git would refuse is
-// an error, and so is what it may read otherwise than we do: a file that cannot be
-// read surely holds no credential for sure.
+// parseConfig reads the syntax that git-config(1) describes under SYNTAX. It returns an
+// error for everything that git refuses, and for everything that git may read
+// differently: only a file that was read with certainty is known to hold no credential.
 func parseConfig(data string) ([]setting, error) {
 	if strings.Contains(data, "\x00") {
 		return nil, errors.New("invalid git config: it holds a NUL")
@@ -167,7 +167,7 @@ func (p *configParser) setting() (setting, error) {
 	default:
 		return s, p.wrong("character %q after a key", p.peek())
 	}
-	s.value = "true" // a key alone
+	s.value = "true" // a key without a value
 	return s, nil
 }
 
@@ -175,7 +175,7 @@ var configEscapes = map[byte]byte{'n': '\n', 't': '\t', 'b': '\b', '"': '"', '\\
 
 func (p *configParser) value() (string, error) {
 	var b strings.Builder
-	quoted, end := false, 0 // end: blanks after it are dropped
+	quoted, end := false, 0 // blanks after end are dropped
 	for {
 		switch c := p.next(); {
 		case c == '\r':

@@ -21,12 +21,12 @@ const persistHint = "give the checkout step\n" +
 	"    with:\n" +
 	"      persist-credentials: false"
 
-// A search looks for credentials in the git folders of a work tree.
+// A search looks for credentials in the git directories of a work tree.
 type search struct {
 	root   *os.Root // the work tree
 	dir    string   // its absolute path
 	getenv func(string) string
-	read   int // files read through includes
+	read   int // included files read so far
 }
 
 const (
@@ -34,8 +34,8 @@ const (
 	maxIncludes = 64
 )
 
-// gitFolder checks everything in one .git that git or actions/checkout would keep a
-// credential in.
+// gitFolder checks every place in one .git directory where git or actions/checkout
+// would keep a credential.
 func (s *search) gitFolder(folder string) error {
 	if _, err := s.root.Lstat(path.Join(folder, "commondir")); !errors.Is(err, fs.ErrNotExist) {
 		return stop(CodeNoCheckout, "check out into a folder of its own", err, "%q is a linked worktree, whose config lies elsewhere", cut(folder))
@@ -63,7 +63,7 @@ func (s *search) gitFolder(folder string) error {
 	return nil
 }
 
-// below checks the git folders of submodules, which lie in each other, and the
+// below checks the git directories of submodules, which may be nested, and the
 // configs of worktrees.
 func (s *search) below(folder string, depth int) error {
 	entries, err := s.list(folder)
@@ -114,7 +114,7 @@ func orDoubt(err error, name string, doubted bool) error {
 	return err
 }
 
-// config judges a config file of the work tree; one that is not there is fine.
+// config checks a config file of the work tree. A missing file is not an error.
 func (s *search) config(name string) error {
 	data, err := s.regular(name)
 	if err != nil || data == nil {
@@ -123,7 +123,7 @@ func (s *search) config(name string) error {
 	return s.judge(name, filepath.Dir(filepath.Join(s.dir, name)), string(data))
 }
 
-// regular reads a regular file of the work tree; nil when there is none.
+// regular reads a regular file of the work tree. It returns nil if there is none.
 func (s *search) regular(name string) ([]byte, error) {
 	info, err := s.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +151,7 @@ func readAll(f *os.File, name string) ([]byte, error) {
 	return append([]byte{}, data...), nil
 }
 
-// addresses looks for a password in what git noted of a fetch.
+// addresses looks for a password in the URLs that git recorded for a fetch.
 func (s *search) addresses(name string) error {
 	data, err := s.regular(name)
 	if err != nil {
@@ -165,19 +165,19 @@ func (s *search) addresses(name string) error {
 	return nil
 }
 
-// leftBehind are files that other actions leave in a work tree.
+// leftBehind reports whether name is a file that other actions leave in a work tree.
 func leftBehind(name string) bool {
 	base := path.Base(name)
 	creds, _ := path.Match("gha-creds-*.json", base)
 	return creds || slices.Contains([]string{".netrc", "_netrc", ".git-credentials"}, base)
 }
 
-// credential never quotes a value.
+// credential returns the error for a credential that was found. It never quotes a value.
 func credential(name, why string) *proposal.StopError {
 	return stop(CodeCredentials, persistHint, nil, "the checkout holds a credential that commands could read: %s: %s", cut(name), why)
 }
 
-// doubt: what cannot be read may hold anything.
+// doubt returns the error for a file that cannot be read, and so may hold a credential.
 func doubt(name string, err error) error {
 	var stopped *proposal.StopError
 	if errors.As(err, &stopped) {

@@ -2,36 +2,37 @@
 
 // Package checkout writes the files of one commit of an untrusted pull request.
 //
-// git only carries the objects here, over http(s), into a bare store of our own
-// making. It never has a work tree, so it runs nothing that the commit says: no
-// hooks, filters, attributes, submodules, aliases or configuration. The files are
-// written by this package, through os.Root, from objects that it has hashed
-// itself: commit, trees and blobs are each what the commit's id promises.
+// git only transfers the objects, over http(s), into a bare store that this package
+// creates. It never has a work tree, so it runs nothing that the commit specifies:
+// no hooks, filters, attributes, submodules, aliases or configuration. This package
+// writes the files, through os.Root, from objects that it has hashed itself:
+// commit, trees and blobs all match the commit's id.
 //
 // It promises:
 //   - Only full object ids are fetched, and what is written is that commit or
-//     nothing. A name, a branch or a short id never reaches git.
+//     nothing. Names, branches and short ids are never passed to git.
 //   - Neither the user's nor the system's git configuration, nor any GIT_ variable
-//     of our environment, has an effect. The token is in no argument, no file and
-//     no URL, is bound to the one repository, and follows no redirect.
-//   - No written path leaves the folder, and no written symlink leads out of it,
-//     through others or not. Nothing of the name .git is written, in any spelling.
-//   - Whatever is not written as the commit has it is named in Tree.Left.
+//     of the environment, has an effect. The token is in no argument, no file and
+//     no URL. It is bound to the one repository and is not sent along a redirect.
+//   - No written path is outside the directory, and no written symlink leads out
+//     of it, directly or through other links. Nothing named .git is written, in any
+//     spelling.
+//   - Everything that is not written as the commit has it is listed in Tree.Left.
 //   - Fetched bytes, time, memory, and the number and size of files are bounded.
 //
 // Every failure is a *proposal.StopError whose code begins with "checkout.", except
-// for *NotFound. What a server or git said is in it as one line of visible text, but
-// stays untrusted.
+// for *NotFound. It quotes the output of the server or of git as one line of
+// visible text, which is still untrusted.
 //
-// It does not say whether a commit belongs to a pull request: any commit of a fork
-// network can be fetched through the repository it was forked from. The caller must
-// have the id from an event or from the API, not from a comment. It does not judge
-// contents. It does not protect against somebody who can write to Source.Dir.
+// It does not check whether a commit belongs to a pull request: any commit of a
+// fork network can be fetched through the repository it was forked from. The caller
+// must take the id from an event or from the API, not from a comment. It does not
+// judge contents. It does not protect against anyone who can write to Source.Dir.
 //
 // # Why
 //
-// git checkout and git archive read the commit's .gitattributes: a filter that the
-// host has configured then runs on the commit's say (git-lfs calls the server that
-// .lfsconfig names), and export-ignore hides files. Reading the objects ourselves is
-// less than either, and lets us verify them.
+// git checkout and git archive read the commit's .gitattributes. A filter that the
+// host has configured then runs because the commit asks for it (git-lfs calls the
+// server that .lfsconfig names), and export-ignore hides files. Reading the objects
+// directly does less than either, and the objects can be verified.
 package checkout

@@ -11,8 +11,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// fetchFailure tells what went wrong from what git said. A server may have it say
-// anything, and so choose the code; none of them makes anything run.
+// fetchFailure derives the cause of a failed fetch from git's output. A server can
+// put any text there and so choose the code; no code makes anything run.
 func (s *Store) fetchFailure(ctx, watched context.Context, err error, said string) error {
 	whole := said
 	switch said = cut(said); {
@@ -36,7 +36,7 @@ func (s *Store) fetchFailure(ctx, watched context.Context, err error, said strin
 	return stop(CodeFetch, "", nil, "git did not fetch the commit: %s", orElse(said, err.Error()))
 }
 
-// What git and libcurl say when asking again may help.
+// Messages of git and libcurl for failures where a retry may help.
 var transientRE = regexp.MustCompile(`Could not resolve host|Couldn't resolve|Failed to connect|Connection (refused|reset|timed out)|Operation too slow|returned error: (408|429|5\d\d)|Empty reply from server|early EOF|unexpected disconnect|Recv failure|transfer closed`)
 
 func unavailable(err error) bool {

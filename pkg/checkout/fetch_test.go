@@ -68,7 +68,7 @@ func TestTokenIsWanted(t *testing.T) {
 	}
 }
 
-// TestTokenNotInArguments looks at every process while the server lets git wait.
+// TestTokenNotInArguments looks at every process while the server keeps git waiting.
 func TestTokenNotInArguments(t *testing.T) {
 	t.Parallel()
 	o, head := oneCommit(t)
@@ -89,7 +89,7 @@ func TestTokenNotInArguments(t *testing.T) {
 	}
 }
 
-// processes returns the arguments of each process in which needle occurs.
+// processes returns the arguments of every process whose arguments contain needle.
 func processes(needle string) (found []string) {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, line := range lines {
@@ -100,8 +100,8 @@ func processes(needle string) (found []string) {
 	return found
 }
 
-// TestRedirect: neither the request nor the token goes to another host, nor to
-// another path of the same.
+// TestRedirect: neither the request nor the token goes to another host or to
+// another path of the same host.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	o, head := oneCommit(t)
@@ -145,7 +145,7 @@ func TestRedirectLate(t *testing.T) {
 	}
 }
 
-// pack intercepts the answer that holds the pack.
+// pack intercepts the response that holds the pack.
 func (g *gitServer) pack(change func(w http.ResponseWriter, body []byte)) {
 	g.before = func(w http.ResponseWriter, r *http.Request) bool {
 		request, _ := io.ReadAll(r.Body)
@@ -319,8 +319,8 @@ func TestWall(t *testing.T) {
 	}
 }
 
-// TestPack: more than the limit is sent, at once or so slowly that it would never come
-// to its end, and fetching ends.
+// TestPack: the server sends more than the limit, at once or so slowly that it
+// would never finish, and Fetch ends.
 func TestPack(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t, 40)

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// File returns one file of a commit, of at most max bytes. A path that the commit
-// does not have is a *NotFound; symlinks are not followed.
+// File returns one file of a commit, of at most max bytes. If the commit does not
+// have the path, the error is a *NotFound. Symlinks are not followed.
 func (s *Store) File(ctx context.Context, sha, path string, max int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
@@ -34,7 +34,7 @@ func (s *Store) File(ctx context.Context, sha, path string, max int64) ([]byte, 
 	return o.blob(ctx, at.id, path, max)
 }
 
-// blob asks for the size first, so that a large one is not even read.
+// blob asks for the size first, so that a large object is not read at all.
 func (o *objects) blob(ctx context.Context, id, path string, max int64) (content []byte, err error) {
 	err = o.sizes(ctx, []string{id}, func(_ int, kind string, size int64) error {
 		if kind == "blob" && size > max {

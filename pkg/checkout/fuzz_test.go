@@ -32,8 +32,8 @@ func list(settings []setting) string {
 	return b.String()
 }
 
-// TestConfigLikeGit compares with git's own reading: what we read, git reads alike;
-// we may refuse more, and never less.
+// TestConfigLikeGit compares parseConfig with git: whatever parseConfig accepts,
+// git must read the same way. parseConfig may refuse more than git, but never less.
 func TestConfigLikeGit(t *testing.T) {
 	texts := append([]string{}, configSeeds...)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -59,7 +59,7 @@ func TestConfigLikeGit(t *testing.T) {
 			t.Errorf("%q is %q to us, and refused by git", text, list(settings))
 			continue
 		}
-		// git lists a key alone without a value; to us it is "true".
+		// git lists a key without a value as such; parseConfig returns "true".
 		want := ""
 		for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 			if line == "" {
@@ -71,7 +71,7 @@ func TestConfigLikeGit(t *testing.T) {
 			want += line + "\x00"
 			read++
 		}
-		// Whether a tab within a value stays one depends on git's version.
+		// Whether a tab within a value is kept depends on git's version.
 		if diff := cmp.Diff(strings.ReplaceAll(want, "\t", " "), strings.ReplaceAll(list(settings), "\t", " ")); diff != "" {
 			t.Errorf("%q: %s", text, diff)
 		}

@@ -18,19 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A git is the path of a program that was found to be new enough.
+// A git is the path of a git program whose version was checked.
 type git string
 
-// The oldest git that does what we need: GIT_CONFIG_GLOBAL came with 2.32, and
-// without it the user's configuration would count; GIT_CONFIG_COUNT came with 2.31.
+// The oldest supported git. GIT_CONFIG_GLOBAL came with 2.32; without it the user's
+// configuration would apply. GIT_CONFIG_COUNT came with 2.31.
 const oldestMajor, oldestMinor = 2, 32
 
-// memory bounds the address space of a git, in which deltas are unfolded: a pack of
-// a few kilobytes can ask for gigabytes. The packs themselves are mapped into it too.
+// memory bounds the address space of a git process. Deltas are expanded in it, and a
+// pack of a few kilobytes can ask for gigabytes. The packs are mapped into it too.
 const memory = 3 << 30
 
-// findGit prefers the system's own places to PATH, which a step of the job may have
-// put folders in front of.
+// findGit prefers the system's directories to PATH, which a step of the job may
+// have prepended directories to.
 func findGit(ctx context.Context) (git, error) {
 	for _, path := range []string{"/usr/bin/git", "/usr/local/bin/git"} {
 		if _, err := os.Stat(path); err == nil {
@@ -66,18 +66,18 @@ func (g git) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// settings are given to every git that we start. The store's own config file, which
-// we write, is the only other one that git reads.
+// settings are passed to every git process. The only other configuration that git
+// reads is the store's config file, which this package writes.
 var settings = []string{
 	"protocol.allow=never",
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "core.excludesFile=/dev/null",
 	"credential.helper=", "gc.auto=0", "maintenance.auto=false",
 	"fetch.recurseSubmodules=false", "submodule.recurse=false",
-	// Streams what is larger, instead of holding it in memory.
+	// Larger objects are streamed instead of held in memory.
 	"core.bigFileThreshold=16m", "pack.threads=1", "core.packedGitLimit=1g",
 }
 
-// environment is all that a git gets: nothing of ours is passed on.
+// environment is the whole environment of git; nothing of this process's is inherited.
 var environment = []string{
 	"PATH=/usr/bin:/bin:/usr/local/bin", "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "LC_ALL=C", "TZ=UTC",
 	"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_ATTR_NOSYSTEM=1",
@@ -91,14 +91,13 @@ type command struct {
 	said tail // stderr
 }
 
-// command prepares "git -c … args". When ctx ends, git and all its children are
-// killed.
+// command prepares "git -c … args". When ctx ends, git and all its children are killed.
 func (g git) command(ctx context.Context, extra []string, args ...string) *command {
 	return g.limited(ctx, unix.RLIM_INFINITY, extra, args...)
 }
 
-// limited is command with a bound on the size of each file that git writes. The
-// limits are set by a shell before git begins, so that there is no moment without.
+// limited is like command, with a bound on the size of each file that git writes. A
+// shell sets the limits before git starts, so that git never runs without them.
 func (g git) limited(ctx context.Context, file uint64, extra []string, args ...string) *command {
 	shell := []string{"-c", `ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" && shift 2 && exec "$@"`, "sh",
 		kilobytes(unix.RLIMIT_AS, memory, 1024), kilobytes(unix.RLIMIT_FSIZE, file, 512), string(g)}
@@ -111,12 +110,12 @@ func (g git) limited(ctx context.Context, file uint64, extra []string, args ...s
 	c.Stderr = &c.said
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.WaitDelay = 10 * time.Second // for pipes that a child of git holds open
+	c.WaitDelay = 10 * time.Second // for pipes that a child of git keeps open
 	return c
 }
 
-// kilobytes writes a limit in units, and never above the limit that we have
-// ourselves, which could not be raised.
+// kilobytes formats a limit in units. It never exceeds this process's limit, which
+// cannot be raised.
 func kilobytes(resource int, bytes, unit uint64) string {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(resource, &own); err == nil && own.Max < bytes {
@@ -128,7 +127,7 @@ func kilobytes(resource int, bytes, unit uint64) string {
 	return strconv.FormatUint(bytes/unit, 10)
 }
 
-// output runs the command and returns its stdout, of which there may be max bytes.
+// output runs the command and returns its stdout, of at most max bytes.
 func (c *command) output(max int) ([]byte, error) {
 	var out bytes.Buffer
 	stdout := &bounded{Buffer: &out, left: max}
@@ -142,7 +141,7 @@ func (c *command) output(max int) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// explain adds what git said, as one visible line.
+// explain adds git's stderr to err, as one visible line.
 func (c *command) explain(err error) error {
 	if said := c.said.text(); said != "" {
 		return fmt.Errorf("%w: %s", err, cut(said))
@@ -150,8 +149,8 @@ func (c *command) explain(err error) error {
 	return err
 }
 
-// A tail keeps the last bytes of what is written: git says last why it ends, after
-// whatever a server had it say.
+// A tail keeps the last bytes written to it: git prints why it ends last, after any
+// text from the server.
 type tail struct{ kept []byte }
 
 const tailMax = 8192
@@ -164,7 +163,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text puts git's own lines before those of the server.
+// text puts git's lines before those of the server.
 func (t *tail) text() string {
 	var own, remote []string
 	for line := range strings.SplitSeq(string(t.kept), "\n") {

@@ -10,8 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// head reads the commit that a git folder's HEAD is at, and the ref that it is on,
-// if any. Only refs in files are known.
+// head reads the commit that a git directory's HEAD is at, and its ref, if any. It
+// knows only refs that are stored in files.
 func (s *search) head(folder string) (sha, ref string, err error) {
 	data, err := s.regular(folder + "/HEAD")
 	if err != nil || data == nil {
@@ -72,7 +72,8 @@ func parsePackedRefs(data string) (map[string]string, error) {
 	return refs, nil
 }
 
-// plainRef is git check-ref-format, a little stricter: the name is used as a path.
+// plainRef checks a ref name like git check-ref-format, but more strictly: the name
+// is used as a path.
 func plainRef(name string) bool {
 	if !strings.HasPrefix(name, "refs/") || len(name) > 1024 || badName(name) || strings.ContainsAny(name, " ~^:?*[") ||
 		strings.Contains(name, "@{") || strings.HasSuffix(name, ".") {

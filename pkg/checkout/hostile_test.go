@@ -21,8 +21,8 @@ const (
 	attributes = "*.bin filter=lfs diff=lfs merge=lfs -text\n*.evil filter=evil\nsecret.txt export-ignore\nsub.txt export-subst\n*.u16 working-tree-encoding=UTF-16\ncrlf.txt text eol=crlf\nid.txt ident\n"
 )
 
-// A hostile tree ends in one of three ways: git's checks or ours refuse all of it
-// (code), some of it is left out (left), or it is written (files).
+// A hostileTree has one of three outcomes: git's checks or this package's refuse
+// all of it (code), some of it is left out (left), or it is written (files).
 type hostileTree struct {
 	name  string
 	tree  func(o *origin, hi string) string
@@ -31,7 +31,7 @@ type hostileTree struct {
 	files map[string]string
 }
 
-// canary is a URL that must never be asked for.
+// canary is a URL that must never be requested.
 func hostileTrees(canary string) []hostileTree {
 	return []hostileTree{
 		{name: "clean",
@@ -117,7 +117,7 @@ func hostileTrees(canary string) []hostileTree {
 	}
 }
 
-// deepFolders lie in each other. An end-to-end test has twenty times as many.
+// deepFolders returns n nested directories. An end-to-end test uses twenty times as many.
 func deepFolders(n int) hostileTree {
 	return hostileTree{name: "deep folders",
 		tree: func(o *origin, hi string) string {
@@ -191,8 +191,8 @@ func writesHostile(t *testing.T, traces string, trees []hostileTree) {
 }
 
 // hostileEnvironment fills HOME, XDG_CONFIG_HOME and git's variables with traps. It
-// returns the folder in which a sprung trap leaves a file, and the URL of a server
-// that fails the test when it is asked.
+// returns the directory in which a triggered trap leaves a file, and the URL of a
+// server that fails the test when it is requested.
 func hostileEnvironment(t *testing.T) (traces, canary string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -265,7 +265,7 @@ func hostileEnvironment(t *testing.T) (traces, canary string) {
 	return traces, canary
 }
 
-// TestTraps shows that the traps above are good: plain git springs them.
+// TestTraps shows that the traps above work: plain git triggers them.
 func TestTraps(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -284,8 +284,8 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// TestOwnChecks: what git's checks refuse at the door is refused here again, in the
-// case that a git lets it through.
+// TestOwnChecks: what git's checks refuse is refused here again, in case a git
+// accepts it.
 func TestOwnChecks(t *testing.T) {
 	t.Parallel()
 	for _, c := range sample.Of(t, hostileTrees(""), 1, 10) {
@@ -296,7 +296,7 @@ func TestOwnChecks(t *testing.T) {
 			o := newOrigin(t, 40)
 			head := o.commit("hostile", c.tree(o, o.blob("hi\n")))
 			s, _ := o.store(Limits{})
-			s.bare, s.digits = o.dir, 40 // as if all had been fetched
+			s.bare, s.digits = o.dir, 40 // as if everything had been fetched
 			dir := filepath.Join(t.TempDir(), "tree")
 			tree, err := s.Write(t.Context(), head, dir)
 			if err != nil {
@@ -315,8 +315,8 @@ func TestOwnChecks(t *testing.T) {
 	}
 }
 
-// TestBombs: few objects that unfold to many files, or to much: more than the time
-// that all tests have.
+// TestBombs: a few objects expand to many files or to much data, which would take
+// longer than the time limit of all tests.
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	small := Limits{Files: 1000, Bytes: 1 << 20, File: 1 << 19}

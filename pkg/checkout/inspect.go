@@ -13,24 +13,24 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
-// An Existing is a checkout that somebody else made and that we found fit.
+// An Existing is a checkout made by another action that passed the inspection.
 type Existing struct {
 	Dir  string
-	HEAD string // the commit it is at, one of those that were wanted
-	Ref  string // the branch that HEAD is on; "" when it is detached. Untrusted
-	// Tracked counts the files and links of HEAD's tree. Changed and Missing are those
-	// of them that the work tree has otherwise or not at all; what git converts (line
-	// ends, Git LFS, other filters) counts as changed. Untracked are files that HEAD
-	// does not have, ignored ones included.
+	HEAD string // the current commit, one of those requested
+	Ref  string // the current branch; "" if HEAD is detached. Untrusted
+	// Tracked counts the files and links of HEAD's tree. Changed and Missing count
+	// those that differ or are missing in the work tree; files that git converts
+	// (line ends, Git LFS, other filters) count as changed. Untracked counts the
+	// files that HEAD does not have, including ignored ones.
 	Tracked, Changed, Missing, Untracked int
 	Examples                             []string // untrusted: the first paths that differ
-	// Partial says why the counts are not of the whole tree, or "".
+	// Partial is the reason why the counts do not cover the whole tree, or "".
 	Partial string
 	Left    []Left // submodules and large files that were not fetched
 }
 
-// Bounds of an inspection. What is not compared makes the result Partial; what is
-// not searched for credentials refuses it.
+// Bounds of an inspection. If files are not compared because of a bound, the result
+// is Partial. If files are not searched for credentials, the checkout is refused.
 const (
 	maxWalked   = 2_000_000
 	maxCompared = 4 << 30
@@ -38,16 +38,16 @@ const (
 )
 
 // Inspect checks a work tree that actions/checkout made, without running git in it:
-// neither its config nor its hooks are read by any program. Its HEAD must be one of
-// want (full ids), and neither it nor a repository within it may hold a credential:
-// in a config, in a file that a config includes, in a store of passwords, in an
-// address. Files that other actions are known to leave credentials in count too.
+// no program reads its config or hooks. Its HEAD must be one of want (full ids).
+// Neither it nor a nested repository may hold a credential in a config, in a file
+// that a config includes, in a password store or in a URL. Files in which other
+// actions are known to leave credentials are checked too.
 //
-// A checkout that is refused is a StopError (CodeCredentials, CodeHead or
-// CodeNoCheckout). getenv gives RUNNER_TEMP and HOME. The objects are read from a
-// store beside it, in RUNNER_TEMP, which borrows them.
+// If the checkout is refused, the error is a StopError (CodeCredentials, CodeHead
+// or CodeNoCheckout). getenv must return RUNNER_TEMP and HOME. The objects are read
+// from a separate store in RUNNER_TEMP, which borrows them.
 //
-// It does not find a credential in files of another kind or name.
+// It does not find credentials in files of other kinds or names.
 func Inspect(ctx context.Context, dir string, want []string, getenv func(string) string) (Existing, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -90,8 +90,9 @@ func Inspect(ctx context.Context, dir string, want []string, getenv func(string)
 	return e, nil
 }
 
-// Describe returns how the checkout differs from its commit, one line each, fit to
-// be shown; none when it does not. What is left out comes last.
+// Describe returns how the checkout differs from its commit, one line each and safe
+// to print. It returns nothing if there is no difference. Paths that were left out
+// come last.
 func (e Existing) Describe() []string {
 	var lines []string
 	if e.Partial != "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
-// A workspace is what actions/checkout leaves: a shallow fetch of one commit.
+// A workspace is the result of actions/checkout: a shallow fetch of one commit.
 type workspace struct {
 	t    *testing.T
 	dir  string
@@ -23,7 +23,7 @@ type workspace struct {
 	head string
 }
 
-// git makes one for all tests, and each has a copy.
+// newWorkspace makes one with git for all tests; each test gets a copy.
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
 	original.once.Do(func() { original.dir, original.head = fetchWorkspace(t) })
@@ -172,7 +172,7 @@ func TestInspectHead(t *testing.T) {
 const header = "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic eC1hY2Nlc3MtdG9rZW46Z2hzX3NlY3JldA==\n"
 
 // TestInspectRefuses: THREATS 14, for the layouts of actions/checkout before and
-// since v6, and for every other place that git keeps a credential in.
+// since v6, and for every other place where git keeps a credential.
 func TestInspectRefuses(t *testing.T) {
 	t.Parallel()
 	const config = ".git/config"
@@ -292,7 +292,8 @@ func TestInspectRunsNothing(t *testing.T) {
 	}
 }
 
-// TestInspectPartial: objects are missing, so nothing can be compared, and it says so.
+// TestInspectPartial: objects are missing, so nothing can be compared. Describe
+// must say so.
 func TestInspectPartial(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)

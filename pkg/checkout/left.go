@@ -8,45 +8,45 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
-// A Tree says what was written of a commit.
+// A Tree describes what was written of a commit.
 type Tree struct {
-	SHA, ID         string // of the commit, and of its tree (or of the folder's)
+	SHA, ID         string // of the commit, and of its tree (or of the directory's)
 	Files, Symlinks int
 	Bytes           int64
 	Left            []Left // in the order of the paths
 }
 
-// Left is a path that is not, or not wholly, there as the commit has it.
+// Left is a path that is missing, or is not as the commit has it.
 type Left struct {
 	Path   string // untrusted
 	Why    Why
-	Detail string // untrusted: where a link points, which other name is meant
+	Detail string // untrusted: where a link points, or the name it collides with
 }
 
-// Why says what became of a path.
+// Why is the reason why a path is in Left.
 type Why string
 
 const (
-	// These have a file or folder in the work tree.
+	// For these, the work tree has a file or directory.
 	Submodule Why = "submodule: the folder is empty"
 	LargeFile Why = "Git LFS: only the pointer is there, not the file"
 	Collision Why = "differs from another name only in case or Unicode form"
 
-	// These have nothing.
+	// For these, the work tree has nothing.
 	BadName  Why = "name refused"
 	LongName Why = "name or path too long, or folders too deep"
 	BadLink  Why = "symlink refused: it leads out of the tree or is ambiguous"
 	BadMode  Why = "neither file, link, folder nor submodule"
 )
 
-// absent says that the path was not written.
+// absent reports whether the path was not written.
 func (w Why) absent() bool { return w != "" && w != Submodule && w != LargeFile && w != Collision }
 
 // describeMax is how many paths Describe names.
 const describeMax = 20
 
-// Describe returns what is left out, one line each, fit to be shown: hostile names
-// are made visible and cut. Only the first 20 are named; a last line counts the rest.
+// Describe returns what is left out, one line each and safe to print: hostile names are
+// made visible and truncated. Only the first 20 are named; the last line counts the rest.
 func (t Tree) Describe() []string {
 	var lines []string
 	for i, left := range t.Left {
@@ -58,7 +58,7 @@ func (t Tree) Describe() []string {
 	return lines
 }
 
-// String returns one line that is fit to be shown.
+// String returns one line that is safe to print.
 func (l Left) String() string {
 	line := text.Inline(l.Path, 120) + ": " + string(l.Why)
 	if l.Detail != "" {

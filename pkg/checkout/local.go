@@ -15,23 +15,23 @@ import (
 	"syscall"
 )
 
-// A Local reads commits of a repository that is already on this machine, through a
-// store of our own that borrows its objects. So none of its configuration, hooks,
-// replaced objects or grafts counts, and nothing that it lacks is fetched.
+// A Local reads commits of a repository on this machine through a separate store
+// that borrows its objects. So the repository's configuration, hooks, replaced
+// objects and grafts have no effect, and missing objects are not fetched.
 type Local struct {
 	git    git
-	own    *os.Root // the work tree's own git folder, with HEAD
-	common *os.Root // with refs and objects; the same unless git worktree made the tree
+	own    *os.Root // the work tree's git directory, with HEAD
+	common *os.Root // with refs and objects; differs from own only in a linked worktree
 	bare   string
 	digits int
 }
 
-// CodeLocal is the code of a repository or a name in it that cannot be used.
+// CodeLocal is the code for a repository, or a name in it, that cannot be used.
 const CodeLocal = "checkout.local"
 
 const maxRefs = 64 << 20 // bytes of packed-refs
 
-// OpenLocal opens the repository that dir is in.
+// OpenLocal opens the repository that contains dir.
 func OpenLocal(ctx context.Context, dir string) (*Local, error) {
 	folder, err := gitFolderAround(dir)
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *Local) open(folder string) error {
 	return nil
 }
 
-// Close removes what OpenLocal made.
+// Close removes the files that OpenLocal made.
 func (l *Local) Close() error {
 	for _, root := range []*os.Root{l.own, l.common} {
 		if root != nil {
@@ -90,7 +90,7 @@ func (l *Local) Close() error {
 	return os.RemoveAll(l.bare)
 }
 
-// gitFolderAround goes up from dir to a folder with a .git.
+// gitFolderAround goes up from dir to a directory with a .git.
 func gitFolderAround(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
@@ -113,7 +113,7 @@ func gitFolderAround(dir string) (string, error) {
 	}
 }
 
-// linkedFolder follows the line of a .git that is a file.
+// linkedFolder follows a .git that is a file.
 func linkedFolder(at string) (string, error) {
 	root, err := os.OpenRoot(at)
 	if err != nil {
@@ -131,7 +131,7 @@ func linkedFolder(at string) (string, error) {
 	return to, nil
 }
 
-// readRef reads a small plain file, without the end of its line.
+// readRef reads a small regular file, without its newline.
 func readRef(root *os.Root, name string, max int64) (string, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -145,14 +145,15 @@ func readRef(root *os.Root, name string, max int64) (string, error) {
 	return strings.TrimRight(string(data), "\n"), err
 }
 
-// A revision is a name, and how far up its parents.
+// A revision is a name, followed by how far to go up its parents.
 var revisionRE = regexp.MustCompile(`^([^~^:\s-][^~^:\s]*)((?:[~^][0-9]{0,4}){0,8})$`)
 
 var shortRE = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
-// Commit is the full id of the commit that a revision names: HEAD, a branch, a tag, a
-// remote's branch (origin/main), an id of seven digits or more, and ~N or ^N behind
-// them. A name that is a branch and a tag, or a ref of another kind too, is refused.
+// Commit returns the full id of the commit that a revision names: HEAD, a branch, a
+// tag, a remote's branch (origin/main), an id of at least seven digits, each
+// optionally followed by ~N or ^N. An ambiguous name, such as a branch and a tag of
+// the same name, is refused.
 func (l *Local) Commit(ctx context.Context, revision string) (string, error) {
 	match := revisionRE.FindStringSubmatch(revision)
 	if match == nil || badName(revision) {
@@ -170,7 +171,7 @@ func (l *Local) Commit(ctx context.Context, revision string) (string, error) {
 	return full, nil
 }
 
-// named is the id that a name stands for: full or short.
+// named returns the id that a name or a full or short id refers to.
 func (l *Local) named(name string) (string, error) {
 	if idRE.MatchString(name) {
 		return name, nil
@@ -195,7 +196,7 @@ func (l *Local) named(name string) (string, error) {
 	return "", stop(CodeLocal, "is it spelt right, and fetched?", nil, "the repository has no branch, tag or commit %q", cut(name))
 }
 
-// ref reads a ref, through symbolic ones.
+// ref reads a ref, following symbolic refs.
 func (l *Local) ref(name string) (string, error) {
 	for range 5 {
 		if name != "HEAD" && !plainRef(name) {
@@ -240,14 +241,15 @@ func (l *Local) packed(name string) (string, error) {
 
 // A Content is one file.
 type Content struct {
-	Path  string // below the folder that was asked for; untrusted
+	Path  string // below the requested directory; untrusted
 	Bytes []byte
 }
 
-// Folder reads those files below a folder of a commit that wanted takes, within limits:
-// their number and sizes are known before the first is read. Left is what of the folder
-// is no plain file, wanted or not: links, submodules, pointers to large files, refused
-// names. A folder that the commit does not have is a *NotFound.
+// Folder reads the files below a directory of a commit that wanted accepts, within
+// limits: their number and sizes are known before the first is read. Left lists
+// everything in the directory that is not a regular file, wanted or not: links,
+// submodules, pointers to large files, refused names. If the commit does not have
+// the directory, the error is a *NotFound.
 func (l *Local) Folder(ctx context.Context, sha, under string, wanted func(string) bool, limits Limits) ([]Content, []Left, error) {
 	limits = limits.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, limits.Wall)
@@ -281,7 +283,7 @@ func (l *Local) Folder(ctx context.Context, sha, under string, wanted func(strin
 	return contents, append(left, pointers...), err
 }
 
-// choose parts what is wanted from what is no plain file.
+// choose separates the wanted files from what is not a regular file.
 func choose(nodes []node, wanted func(string) bool) (left []Left, chosen []node) {
 	for _, n := range nodes {
 		switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
-// A clone is a repository made with git, as a person has it.
+// A clone is an ordinary repository, made with git.
 type clone struct {
 	t   *testing.T
 	dir string
@@ -128,7 +128,7 @@ func TestLocalFolder(t *testing.T) {
 	}
 }
 
-// TestLocalUnfit: what is no plain file is told, whether it is wanted or not.
+// TestLocalUnfit: anything that is not a regular file is reported, wanted or not.
 func TestLocalUnfit(t *testing.T) {
 	t.Parallel()
 	sub := newClone(t)
@@ -164,8 +164,8 @@ func TestLocalUnfit(t *testing.T) {
 	}
 }
 
-// TestLocalRunsNothing: no program that the repository's configuration names starts, and
-// no replaced object, graft or environment counts.
+// TestLocalRunsNothing: no program that the repository's configuration names is
+// started, and replaced objects, grafts and the environment have no effect.
 func TestLocalRunsNothing(t *testing.T) {
 	c := newClone(t)
 	good := c.commit(map[string]string{"policy/a.rego": "good"})

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxDepth bounds how deep folders lie in each other.
+// maxDepth bounds the nesting of directories.
 const maxDepth = 128
 
-// checkName says why an entry is not written, by its name and place alone.
+// checkName returns why an entry is not written, judged by its name and place alone.
 func checkName(prefix string, e entry, limits Limits) Why {
 	switch {
 	case len(e.name) > limits.Name || len(prefix)+len(e.name) > limits.Path || strings.Count(prefix, "/") >= maxDepth:
@@ -27,8 +27,8 @@ func checkName(prefix string, e entry, limits Limits) Why {
 }
 
 // badName refuses what a terminal, a log or another system would read differently:
-// controls, invisible and bidirectional characters, bytes that are not UTF-8, and
-// the backslash. A joiner may stand between emoji.
+// control, invisible and bidirectional characters, bytes that are not UTF-8, and
+// the backslash. A joiner is allowed between emoji.
 func badName(name string) bool {
 	return !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool {
 		return r == '\\' || r != '\u200d' && ignorable(r)
@@ -39,9 +39,9 @@ func ignorable(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 }
 
-// dotGit refuses every name that some file system takes for .git: HFS+ ignores
-// invisible characters, NTFS drops dots and blanks at the end and what follows a
-// colon, and knows it as GIT~1 too.
+// dotGit refuses every name that some file system treats as .git: HFS+ ignores
+// invisible characters; NTFS drops trailing dots and blanks and anything after a
+// colon, and has the short name GIT~1.
 func dotGit(name string) bool {
 	name = strings.ToLower(strip(name))
 	name, _, _ = strings.Cut(name, ":")
@@ -59,23 +59,24 @@ func strip(name string) string {
 	}, name)
 }
 
-// fold is the same for names that a file system without case or with one Unicode
-// form would hold for one.
+// fold maps names to the same string if a file system without case, or with a
+// single Unicode form, would treat them as the same name.
 func fold(name string) string {
 	for i := range len(name) {
 		if name[i] >= utf8.RuneSelf {
-			// Upper first: some letters, as ſ and K (Kelvin), only meet there.
+			// Upper case first: some letters, such as ſ and K (Kelvin), only become
+			// equal there.
 			return norm.NFC.String(strings.ToLower(strings.ToUpper(norm.NFD.String(strip(name)))))
 		}
 	}
 	return strings.ToLower(name)
 }
 
-// badLink says why a symlink is not written, or "". path is where it lies.
+// badLink returns why a symlink is not written, or "". path is the link's own path.
 //
-// Only leading ".." are let through: after a name, ".." goes up from wherever that
-// name, perhaps a symlink itself, has led. Leading ones go up from a real folder. So
-// no chain of written links leaves the tree.
+// Only leading ".." are allowed. After a name, ".." goes up from wherever that
+// name, perhaps itself a symlink, leads. Leading ones go up from a real directory,
+// so no chain of written links leaves the tree.
 func badLink(path, target string) bool {
 	if target == "" || len(target) > maxTarget || strings.HasPrefix(target, "/") || badName(target) {
 		return true
@@ -97,5 +98,5 @@ func badLink(path, target string) bool {
 	return up > strings.Count(path, "/")
 }
 
-// maxTarget is what Linux accepts as a symlink's target.
+// maxTarget is the longest symlink target that Linux accepts.
 const maxTarget = 4095

@@ -16,14 +16,14 @@ import (
 	"strings"
 )
 
-// Objects larger than this are not what they should be: git itself warns of far
-// smaller ones.
+// Larger objects are not legitimate: git itself warns about far smaller ones.
 const (
 	maxCommit = 4 << 20
 	maxTree   = 32 << 20
 )
 
-// objects reads from the store through long-running gits. It is for one goroutine.
+// objects reads from the store through long-running git processes. It is not safe
+// for concurrent use.
 type objects struct {
 	start    func(flags ...string) *command
 	cancel   context.CancelFunc
@@ -32,12 +32,12 @@ type objects struct {
 	all      []*pipe
 }
 
-// A pipe is a git that answers one line of request with one answer.
+// A pipe is a git process that answers each line of request with one answer.
 type pipe struct {
 	command *command
 	in      io.WriteCloser
 	out     *bufio.Reader
-	once    bool // it answers when all requests are in
+	once    bool // it answers only after all requests are in
 }
 
 func (s *Store) objects(ctx context.Context) (*objects, error) {
@@ -56,7 +56,7 @@ func openObjects(ctx context.Context, g git, bare string) *objects {
 	}}
 }
 
-// close ends all gits and waits for them.
+// close ends all git processes and waits for them.
 func (o *objects) close() {
 	o.cancel()
 	for _, p := range o.all {
@@ -65,11 +65,12 @@ func (o *objects) close() {
 	}
 }
 
-// many is from how many requests on a git of their own, which gathers its answers,
-// is faster than one that answers each at once.
+// many is the number of requests from which a separate git process that buffers its
+// answers is faster than one that answers each request at once.
 const many = 64
 
-// pipe returns the long-running git, or for many requests one that is for them only.
+// pipe returns the long-running git process or, for many requests, a new one for
+// them only.
 func (o *objects) pipe(running **pipe, flag string, requests int) (*pipe, error) {
 	if requests >= many {
 		return o.open(true, flag, "--buffer")
@@ -100,11 +101,11 @@ func (o *objects) open(once bool, flags ...string) (*pipe, error) {
 	return p, nil
 }
 
-// ask writes all requests while answer reads, once for each. After an error the
-// pipe is of no more use.
+// ask writes all requests while answer reads, called once for each. After an error
+// the pipe must not be used again.
 func (o *objects) ask(p *pipe, ids []string, answer func(i int) error) error {
 	for _, id := range ids {
-		if !idRE.MatchString(id) { // a line of our own making, and nothing else
+		if !idRE.MatchString(id) { // an id, and nothing else
 			return fmt.Errorf("invalid id %q", cut(id))
 		}
 	}
@@ -113,7 +114,7 @@ func (o *objects) ask(p *pipe, ids []string, answer func(i int) error) error {
 		w := bufio.NewWriterSize(p.in, 1<<15)
 		for _, id := range ids {
 			if _, err := w.WriteString(id + "\n"); err != nil {
-				break // the reader hears of it too
+				break // the reader sees the error too
 			}
 		}
 		err := w.Flush()
@@ -132,7 +133,8 @@ func (o *objects) ask(p *pipe, ids []string, answer func(i int) error) error {
 	return <-written
 }
 
-// sizes tells kind and size of each object; kind is "" for one that is not there.
+// sizes calls tell with the kind and size of each object; kind is "" for a missing
+// object.
 func (o *objects) sizes(ctx context.Context, ids []string, tell func(i int, kind string, size int64) error) error {
 	p, err := o.pipe(&o.size, "--batch-check", len(ids))
 	if err != nil {
@@ -148,8 +150,8 @@ func (o *objects) sizes(ctx context.Context, ids []string, tell func(i int, kind
 	return ended(ctx, err)
 }
 
-// each hands over the content of each object, which must be of the kind, be there,
-// be what its id says, and be read to the end by use, except when use fails.
+// each passes the content of each object to use. The object must be of the kind,
+// must exist, and must hash to its id. use must read it to the end, unless it fails.
 func (o *objects) each(ctx context.Context, kind string, max int64, ids []string, use func(i int, size int64, r io.Reader) error) error {
 	p, err := o.pipe(&o.contents, "--batch", len(ids))
 	if err != nil {
@@ -219,10 +221,11 @@ func newHash(digits int) hash.Hash {
 	if digits == 64 {
 		return sha256.New()
 	}
-	return sha1.New() // git's own ids, checked for known collisions when git received them
+	return sha1.New() // git's ids; git checked for known collisions when it received them
 }
 
-// ended turns an error into ours, after a deadline or a cancellation into that one.
+// ended turns an error into a StopError or, after a deadline or a cancellation,
+// into that.
 func ended(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

@@ -18,7 +18,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
-// A packWriter makes a pack byte by byte.
+// A packWriter writes a pack byte by byte.
 type packWriter struct {
 	bytes.Buffer
 	count uint32
@@ -40,7 +40,7 @@ func (p *packWriter) add(kind byte, base, content string) {
 	z.Close()
 }
 
-// answer is the whole of git's protocol that a fetch wants, in version 2.
+// answer returns everything of git's protocol, version 2, that a fetch needs.
 func (p *packWriter) answer() string {
 	pack := "PACK" + string(binary.BigEndian.AppendUint32([]byte{0, 0, 0, 2}, p.count)) + p.String()
 	sum := sha1.Sum([]byte(pack))
@@ -56,7 +56,7 @@ func (p *packWriter) answer() string {
 
 func varint(n uint64) string { return string(binary.AppendUvarint(nil, n)) }
 
-// TestDeltaBomb: twenty kilobytes ask for eight gigabytes of memory.
+// TestDeltaBomb: a pack of twenty kilobytes asks for eight gigabytes of memory.
 func TestDeltaBomb(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t, 40)
@@ -82,7 +82,7 @@ func TestDeltaBomb(t *testing.T) {
 	}
 }
 
-// answerWith sends the pack, whatever is asked for.
+// answerWith sends the pack, whatever is requested.
 func (g *gitServer) answerWith(p *packWriter) {
 	g.answer(func(w http.ResponseWriter, r *http.Request) bool {
 		request, _ := io.ReadAll(r.Body)
@@ -96,7 +96,7 @@ func (g *gitServer) answerWith(p *packWriter) {
 	})
 }
 
-// TestLyingPacks: packs that are well made, but not what was asked for.
+// TestLyingPacks: packs that are well formed, but not what was requested.
 func TestLyingPacks(t *testing.T) {
 	t.Parallel()
 	raw, _ := hex.DecodeString(strings.Repeat("1", 40))
@@ -122,7 +122,7 @@ func TestLyingPacks(t *testing.T) {
 			server := serve(t, o.root)
 			server.answerWith(&p)
 			s := open(t, Source{URL: server.url}, Limits{})
-			for range 2 { // what stays in the store of the first does not make the second succeed
+			for range 2 { // objects left in the store by the first fetch must not make the second succeed
 				wantCode(t, s.Fetch(t.Context(), head), CodeFetch)
 			}
 			if _, err := s.Write(t.Context(), head, filepath.Join(t.TempDir(), "d")); err == nil {

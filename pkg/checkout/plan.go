@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// A plan is what will be written of a tree.
+// A plan lists what will be written of a tree.
 type plan struct {
 	nodes   []node
 	sizes   map[string]int64 // by blob
 	targets map[string]string
 }
 
-// plan walks the tree, judges links and checks the limits.
+// plan walks the tree, checks the links and enforces the limits.
 func (s *Store) plan(ctx context.Context, o *objects, tree string) (plan, error) {
 	nodes, err := o.walk(ctx, tree, s.limits)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Store) plan(ctx context.Context, o *objects, tree string) (plan, error)
 	return p, p.readLinks(ctx, o)
 }
 
-// blobs are the ids of the nodes of a kind that can be written, once each.
+// blobs returns the ids of the nodes of the kinds that can be written, once each.
 func (p plan) blobs(kinds ...kind) (ids []string) {
 	seen := map[string]bool{}
 	for _, n := range p.nodes {
@@ -71,7 +71,7 @@ func (p plan) measure(ctx context.Context, o *objects, limits Limits) error {
 	return nil
 }
 
-// readLinks reads where links point, and marks those that are not written.
+// readLinks reads the links' targets, and marks the links that are not written.
 func (p plan) readLinks(ctx context.Context, o *objects) error {
 	var ids []string
 	for _, id := range p.blobs(link) {

@@ -14,7 +14,7 @@ type remote struct {
 	url    string
 	header string // holds the token; "" without one
 	secret []string
-	env    []string // of the fetch: proxy and certificates
+	env    []string // environment of the fetch: proxy and certificates
 }
 
 func newRemote(source Source) (remote, error) {
@@ -34,7 +34,7 @@ func newRemote(source Source) (remote, error) {
 		r.header = "Authorization: Basic " + basic
 		r.secret = []string{source.Token, basic}
 	}
-	// Only for https: a plain proxy would read the token of plain http.
+	// Only for https: a proxy for plain http could read the token.
 	if source.Proxy != "" && u.Scheme == "https" {
 		r.env = append(r.env, "https_proxy="+source.Proxy, "no_proxy="+source.NoProxy)
 	}
@@ -44,8 +44,8 @@ func newRemote(source Source) (remote, error) {
 	return r, nil
 }
 
-// checkURL returns the URL, or why it is none of ours. Why never quotes it, since it
-// may hold a password.
+// checkURL returns the URL, or the reason why it is refused. The reason never
+// quotes it, since it may hold a password.
 func checkURL(text, server string) (*url.URL, string) {
 	u, err := url.Parse(text)
 	switch {
@@ -77,7 +77,7 @@ func sameServer(u *url.URL, server string) bool {
 	return err == nil && s.Scheme == u.Scheme && s.Host != "" && strings.EqualFold(s.Host, u.Host)
 }
 
-// redact takes the token out of what a server or git said.
+// redact removes the token from the output of a server or of git.
 func (r remote) redact(said string) string {
 	for _, secret := range r.secret {
 		said = strings.ReplaceAll(said, secret, "***")

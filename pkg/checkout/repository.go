@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Repository gives dir, which Write made from head, a .git of our own making, so
-// that git log, git diff and git status work in it. It holds the objects of the
-// store, a detached HEAD at head, refs/remotes/origin/base at base (unless base is
-// ""), and an index. There is no history beyond the two commits, no remote, no
-// credential, no hook, and no setting but those that say how it is stored.
+// Repository creates a .git in dir, which Write made from head, so that git log,
+// git diff and git status work there. It holds the objects of the store, a detached
+// HEAD at head, refs/remotes/origin/base at base (unless base is ""), and an index.
+// It has no history beyond the two commits, no remote, no credential, no hook, and
+// only the settings that define its storage format.
 //
-// Paths that Write left out are marked in the index as not checked out, so that
-// git status does not take them for deleted.
+// Paths that Write left out are marked in the index as not checked out, so that git
+// status does not report them as deleted.
 func (s *Store) Repository(ctx context.Context, dir, head, base string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
@@ -37,7 +37,7 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string) (err err
 		return stop(CodeWrite, "", err, "cannot open the folder of the commit")
 	}
 	defer work.Close()
-	if err := work.Mkdir(".git", 0o755); err != nil { // also refuses one that is there
+	if err := work.Mkdir(".git", 0o755); err != nil { // also fails if there is one already
 		return stop(CodeWrite, "", err, "cannot make .git")
 	}
 	defer func() {
@@ -53,8 +53,7 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string) (err err
 	return asStop(s.fill(root, index, shallow, head, base), CodeWrite, "cannot write .git")
 }
 
-// index makes the index in the store, where there is no work tree that git could
-// look at.
+// index makes the index in the store, where git has no work tree to read.
 func (s *Store) index(ctx context.Context, head string) (path string, err error) {
 	o, err := s.objects(ctx)
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *Store) index(ctx context.Context, head string) (path string, err error)
 	}
 	path = filepath.Join(dir, "index")
 	env := []string{"GIT_INDEX_FILE=" + path}
-	// The names that only NTFS minds are wanted in the index, to be marked.
+	// Names that only NTFS objects to are needed in the index, to be marked.
 	anyName := []string{"--git-dir=" + s.bare, "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"}
 	if _, err := s.git.command(ctx, env, append(anyName, "read-tree", tree)...).output(4096); err != nil {
 		return "", ended(ctx, err)
@@ -89,7 +88,7 @@ func (s *Store) index(ctx context.Context, head string) (path string, err error)
 	if absent.Len() == 0 {
 		return path, nil
 	}
-	empty := filepath.Join(dir, "empty") // update-index wants a work tree, though it looks at nothing in it
+	empty := filepath.Join(dir, "empty") // update-index needs a work tree, though it reads nothing in it
 	if err := os.Mkdir(empty, 0o700); err != nil {
 		return "", stop(CodeWrite, "", err, "cannot make the index")
 	}
@@ -100,7 +99,7 @@ func (s *Store) index(ctx context.Context, head string) (path string, err error)
 }
 
 // shallow lists the commits whose parents the store does not have, where history
-// ends. From head it goes on to base, when base is its parent.
+// ends. If base is a parent of head, history goes on to base.
 func (s *Store) shallow(ctx context.Context, head, base string) (string, error) {
 	o, err := s.objects(ctx)
 	if err != nil {
@@ -159,8 +158,8 @@ func (s *Store) fill(root *os.Root, index, shallow, head, base string) error {
 	return readable(root)
 }
 
-// copyPacks copies rather than links: what is changed in one must not change the
-// other.
+// copyPacks copies rather than links, so that a change in one copy does not change
+// the other.
 func (s *Store) copyPacks(root *os.Root) error {
 	for _, pattern := range []string{"*.pack", "*.idx", "*.rev"} {
 		packs, err := filepath.Glob(filepath.Join(s.bare, "objects/pack", pattern))
@@ -190,7 +189,8 @@ func copyFile(root *os.Root, from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// readable undoes what the process's umask took away: the sandbox's user is another.
+// readable restores the permissions that the process's umask removed: the sandbox's
+// user is a different one.
 func readable(root *os.Root) error {
 	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {

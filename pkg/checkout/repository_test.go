@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// inside runs git as a command in the sandbox would, in a folder of another user.
+// inside runs git as a command in the sandbox would, in another user's directory.
 func inside(t *testing.T, dir string, arguments ...string) string {
 	t.Helper()
 	c := exec.Command("git", arguments...)
@@ -72,7 +72,8 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// checkClean looks for anything that is not of our making, and for what leads back.
+// checkClean looks for files that Repository does not make, and for references to
+// the origin.
 func checkClean(t *testing.T, dir, url string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

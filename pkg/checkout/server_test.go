@@ -25,8 +25,8 @@ import (
 // A gitServer is git's own smart HTTP server on loopback.
 type gitServer struct {
 	url    string
-	token  string                                        // when set, 401 without it
-	before func(http.ResponseWriter, *http.Request) bool // when set, may answer itself
+	token  string                                        // if set, requests without it get a 401
+	before func(http.ResponseWriter, *http.Request) bool // if set, may answer the request itself
 
 	backend cgi.Handler
 	mu      sync.Mutex
@@ -42,12 +42,12 @@ func serve(t testing.TB, root string) *gitServer {
 	return g
 }
 
-// serveTLS also returns the file of the certificate.
+// serveTLS also returns the path of the certificate.
 func serveTLS(t testing.TB, root string) (g *gitServer, ca string) {
 	t.Helper()
 	g = newServer(t, root)
 	server := httptest.NewUnstartedServer(g)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // a refused handshake is what is tested
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are expected
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	g.url = server.URL + "/octocat/hello.git"
@@ -97,7 +97,7 @@ func (g *gitServer) pass(w http.ResponseWriter, r *http.Request) {
 	backend.ServeHTTP(w, r)
 }
 
-// answer sets before: a handler may still be at work.
+// answer sets before. It locks, because a handler may still be running.
 func (g *gitServer) answer(before func(http.ResponseWriter, *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +111,7 @@ func (g *gitServer) requests() []string {
 }
 
 // An origin is a bare repository whose objects are written byte by byte, so that
-// they may be what no git would write.
+// they can be ones that git would not write.
 type origin struct {
 	t      testing.TB
 	root   string
@@ -157,7 +157,7 @@ func (o *origin) object(kind, content string) string {
 
 func (o *origin) blob(content string) string { return o.object("blob", content) }
 
-// tree takes pairs of "mode name" and id, and writes them as they come.
+// tree takes pairs of "mode name" and id, and writes them in the given order.
 func (o *origin) tree(pairs ...string) string {
 	o.t.Helper()
 	var content strings.Builder
@@ -205,8 +205,8 @@ func open(t testing.TB, source Source, limits Limits) *Store {
 	return s
 }
 
-// files returns what lies below dir: paths with their content, links with "-> ",
-// empty folders with "/".
+// files returns what is below dir: paths with their content, links with "-> ",
+// empty directories with "/".
 func files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// judge looks at each setting, and into every file that is included, on whatever
-// condition: actions/checkout since v6 keeps the token in such a file.
+// judge checks each setting, and every included file whatever the condition: since
+// v6, actions/checkout keeps the token in such a file.
 func (s *search) judge(name, folder, data string) error {
 	settings, err := parseConfig(data)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *search) judge(name, folder, data string) error {
 	return nil
 }
 
-// settingName leaves out user information that is part of a name.
+// settingName removes user information that is part of a name.
 func settingName(s setting) string { return userinfoRE.ReplaceAllString(s.name(), "://***@") }
 
 var (
@@ -45,7 +45,7 @@ var (
 	secretRE   = regexp.MustCompile(`pass(word|wd|phrase)?$|token$|secret$|smtppass|authtoken|accesskey`)
 )
 
-// secretIn says why a setting holds a credential, or leads to one; "" if it does not.
+// secretIn returns why a setting holds a credential or leads to one, or "".
 func secretIn(s setting) string {
 	if userinfo(s.sub) || userinfo(s.value) {
 		return "holds user information in an address"
@@ -66,8 +66,8 @@ func secretIn(s setting) string {
 	return ""
 }
 
-// userinfo finds "scheme://user@" in a text. "git@" of ssh is a name and no
-// credential, so of ssh only what has a password counts.
+// userinfo reports whether text contains "scheme://user@". For ssh, "git@" is a
+// name and not a credential, so an ssh URL counts only with a password.
 func userinfo(text string) bool {
 	for _, at := range userinfoRE.FindAllStringIndex(text, -1) {
 		ssh := strings.HasSuffix(strings.ToLower(text[:at[0]]), "ssh")
@@ -78,8 +78,8 @@ func userinfo(text string) bool {
 	return false
 }
 
-// include reads an included file where git would, and where the runner's temporary
-// folder is, which has another path in a container.
+// include reads an included file where git would, and below the runner's temporary
+// directory, which has a different path in a container.
 func (s *search) include(folder, to string) error {
 	if s.read++; s.read > maxIncludes {
 		return doubt(to, errors.New("too many files are included"))

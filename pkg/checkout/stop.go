@@ -13,30 +13,30 @@ import (
 
 // The stable codes of this package's StopErrors.
 const (
-	CodeSource      = "checkout.source"         // the URL, token or folder that we were given cannot be used
+	CodeSource      = "checkout.source"         // the given URL, token or directory cannot be used
 	CodeGit         = "checkout.git"            // no git, or one that is too old
-	CodeFetch       = "checkout.fetch"          // git or the server refused; Message holds what it said
-	CodeUnavailable = "checkout.unavailable"    // the server could not be reached, several times
-	CodeCommit      = "checkout.commit"         // no full id, no such commit, or not a commit
+	CodeFetch       = "checkout.fetch"          // git or the server refused; Message holds its output
+	CodeUnavailable = "checkout.unavailable"    // the server could not be reached, after several tries
+	CodeCommit      = "checkout.commit"         // not a full id, no such commit, or not a commit
 	CodeLimit       = "checkout.limit"          // a limit was reached; Hint says which and how to raise it
-	CodeTree        = "checkout.tree"           // an object is malformed, missing or not what its id says
+	CodeTree        = "checkout.tree"           // an object is malformed, missing or does not match its id
 	CodeWrite       = "checkout.write"          // this machine could not write the files
 	CodeCredentials = "checkout.credentials"    // an existing checkout holds a credential
 	CodeHead        = "checkout.head"           // an existing checkout is at another commit
-	CodeNoCheckout  = "checkout.not-a-checkout" // a folder is no checkout that we can read
+	CodeNoCheckout  = "checkout.not-a-checkout" // the directory is not a checkout that Inspect can read
 )
 
 func stop(code, hint string, err error, format string, a ...any) *proposal.StopError {
 	return &proposal.StopError{Code: code, Message: fmt.Sprintf(format, a...), Hint: hint, Err: err}
 }
 
-// A NotFound says that a commit has nothing at a path. It is an answer about the
+// A NotFound reports that a commit has nothing at a path. It is a fact about the
 // commit, not a failure.
 type NotFound struct{ SHA, Path string }
 
 func (e *NotFound) Error() string { return fmt.Sprintf("commit %s has no %q", e.SHA, e.Path) }
 
-// asStop keeps a StopError or a NotFound as it is and gives anything else a code.
+// asStop returns a StopError or a NotFound unchanged and gives any other error a code.
 func asStop(err error, code, format string, a ...any) error {
 	var stopped *proposal.StopError
 	var none *NotFound
@@ -46,7 +46,7 @@ func asStop(err error, code, format string, a ...any) error {
 	return stop(code, "", err, format, a...)
 }
 
-// cut makes what others said fit for a message: one visible line of bounded length.
+// cut makes foreign output safe for a message: one visible line of bounded length.
 func cut(said string) string { return text.Inline(strings.TrimSpace(said), 400) }
 
 func orElse(s, other string) string {

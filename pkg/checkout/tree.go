@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// An entry is one line of a tree. Its name is hostile, but has no slash and is
-// neither empty, "." nor "..".
+// An entry is one line of a tree. Its name is hostile, but has no slash and is not
+// empty, "." or "..".
 type entry struct {
 	kind kind
 	exec bool
@@ -67,7 +67,7 @@ func parseTree(data []byte, idLen int) ([]entry, error) {
 	return entries, nil
 }
 
-// sortKey: git sorts a folder as if its name ended in a slash.
+// sortKey: git sorts a directory as if its name ended in a slash.
 func (e entry) sortKey() string {
 	if e.kind == folder {
 		return e.name + "/"
@@ -94,18 +94,18 @@ func (e *entry) setMode(mode string) error {
 	return nil
 }
 
-// A node is an entry with its whole path, below the folder that was walked.
+// A node is an entry with its whole path, relative to the directory that was walked.
 type node struct {
 	entry
 	path  string
-	left  Why    // why it is not, or not wholly, written; "" when it is
+	left  Why    // why it is not written, or not completely; "" if it is
 	other string // the name it collides with
 }
 
-// walk lists everything below a tree that is not a folder, in the order of paths,
-// hostile names and unfit entries marked. It goes down level by level, asking for
-// all trees of one at once, and stops at the limit, so that a few trees that hold
-// each other many times cost no more than the limit.
+// walk lists everything below a tree except for directories, in the order of paths.
+// Hostile names and unsuitable entries are marked. It goes down level by level,
+// requesting all trees of a level at once, and stops at the limit. So a few trees
+// that contain each other many times cost no more than the limit.
 func (o *objects) walk(ctx context.Context, tree string, limits Limits) ([]node, error) {
 	var nodes []node
 	type level struct{ paths, ids []string }
@@ -119,7 +119,7 @@ func (o *objects) walk(ctx context.Context, tree string, limits Limits) ([]node,
 			}
 			for _, n := range classify(now.paths[i], entries, limits) {
 				if n.kind != folder || n.left != "" {
-					nodes = append(nodes, n) // a folder only to be told of
+					nodes = append(nodes, n) // a directory that is only reported
 				}
 				if n.kind == folder && !n.left.absent() {
 					next.paths, next.ids = append(next.paths, n.path+"/"), append(next.ids, n.id)
@@ -136,7 +136,7 @@ func (o *objects) walk(ctx context.Context, tree string, limits Limits) ([]node,
 	return nodes, nil
 }
 
-// classify marks what of one folder's entries cannot be written as it is.
+// classify marks the entries of one directory that cannot be written as they are.
 func classify(prefix string, entries []entry, limits Limits) []node {
 	nodes := make([]node, len(entries))
 	first := map[string]int{}
@@ -167,7 +167,7 @@ func (o *objects) find(ctx context.Context, sha, tree, path string) (entry, erro
 		case folder:
 		case file:
 			return entry{}, &NotFound{SHA: sha, Path: path}
-		default: // something may be there, by another way than we go
+		default: // there may be something, but not along real directories
 			return entry{}, stop(CodeTree, "name a path without symlinks and submodules", nil, "the way to %q leads through a symlink or submodule", cut(path))
 		}
 		entries, err := o.tree(ctx, at.id)

@@ -9,18 +9,19 @@ import (
 	"strings"
 )
 
-// Write writes the whole tree of a commit to dir, which must not exist yet, and
-// whose parent must. It writes files (0644 or 0755), symlinks that stay in the
-// tree, and an empty folder for each submodule, byte for byte as in the objects.
+// Write writes the whole tree of a commit to dir. dir must not exist yet, and its parent
+// must. Write creates files (0644 or 0755), symlinks that stay in the tree, and an empty
+// directory for each submodule. Contents are byte for byte those of the objects.
 //
-// Limits are checked before the first file is written. After an error dir is gone.
+// Limits are checked before the first file is written. After an error, dir does not
+// exist.
 func (s *Store) Write(ctx context.Context, sha, dir string) (Tree, error) {
 	return s.WriteUnder(ctx, sha, "", dir)
 }
 
-// WriteUnder writes one folder of a commit, its content directly in dir. A folder
-// that the commit does not have is a *NotFound. Symlinks that lead out of the folder
-// are left out, so a caller that needs all of it must look at Tree.Left.
+// WriteUnder writes one directory of a commit, its content directly in dir. If the
+// commit does not have the directory, the error is a *NotFound. Symlinks that lead out
+// of the directory are left out, so a caller that needs all of it must check Tree.Left.
 func (s *Store) WriteUnder(ctx context.Context, sha, under, dir string) (Tree, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
@@ -46,7 +47,7 @@ func (s *Store) WriteUnder(ctx context.Context, sha, under, dir string) (Tree, e
 	return s.write(ctx, o, Tree{SHA: sha, ID: at.id}, dir)
 }
 
-// checkPath refuses what is not a plain path below the root; "" is the root.
+// checkPath refuses everything except plain paths below the root; "" is the root.
 func checkPath(p string) error {
 	if p == "" {
 		return nil

@@ -13,12 +13,12 @@ import (
 // A writer writes nodes below a root.
 type writer struct {
 	root *os.Root
-	made map[string]bool // folders
+	made map[string]bool // directories
 	tree Tree
 
-	exact  map[os.FileMode]bool // modes that need no care
+	exact  map[os.FileMode]bool // modes that the umask does not affect
 	buffer []byte
-	in     *os.Root // the folder of the last file
+	in     *os.Root // the directory of the last file
 	inPath string
 }
 
@@ -52,7 +52,7 @@ func (w *writer) all(ctx context.Context, o *objects, p plan) error {
 	return nil
 }
 
-// rest writes what is not a file.
+// rest writes nodes that are not files.
 func (w *writer) rest(n node, target string) error {
 	switch {
 	case n.left.absent():
@@ -69,7 +69,7 @@ func (w *writer) rest(n node, target string) error {
 	return nil
 }
 
-// tell names in Left what is not as the commit has it.
+// tell adds to Left what is not as the commit has it.
 func (w *writer) tell(n node, target string, pointer bool) {
 	switch {
 	case n.left == BadLink:
@@ -91,8 +91,8 @@ func (w *writer) add(path string, why Why, detail string) {
 	w.tree.Left = append(w.tree.Left, Left{Path: path, Why: why, Detail: detail})
 }
 
-// folder makes a folder and those above it. Modes are set once more, because the
-// process's umask may have taken away what the sandbox's user needs.
+// folder makes a directory and its parents. It sets their modes again, because the
+// process's umask may have removed permissions that the sandbox's user needs.
 func (w *writer) folder(p string) error {
 	if w.made[p] {
 		return nil
@@ -107,8 +107,8 @@ func (w *writer) folder(p string) error {
 	return w.root.Chmod(p, 0o755)
 }
 
-// enter makes the folder the one that files are written to. They come folder by
-// folder, so a file's whole path need not be gone for each.
+// enter opens the directory that files are written to. Files come directory by
+// directory, so the whole path need not be resolved for each.
 func (w *writer) enter(p string) error {
 	if p == w.inPath {
 		return nil
@@ -125,7 +125,7 @@ func (w *writer) enter(p string) error {
 	return nil
 }
 
-// file writes one file and says whether it is a Git LFS pointer.
+// file writes one file and reports whether it is a Git LFS pointer.
 func (w *writer) file(n node, size int64, r io.Reader) (pointer bool, err error) {
 	if err := w.enter(path.Dir(n.path)); err != nil {
 		return false, cannotWrite(n.path, err)
@@ -152,7 +152,7 @@ func (w *writer) file(n node, size int64, r io.Reader) (pointer bool, err error)
 	}
 	out := &target{file: f}
 	if _, err := io.CopyBuffer(out, r, w.buffer); err != nil { // one buffer for all
-		if out.err != nil { // and not the reading
+		if out.err != nil { // a write error, not a read error
 			err = cannotWrite(n.path, out.err)
 		}
 		return false, err
@@ -162,7 +162,7 @@ func (w *writer) file(n node, size int64, r io.Reader) (pointer bool, err error)
 	return isPointer(head.Bytes()), nil
 }
 
-// A target is a file that remembers why it could not be written.
+// A target is a file that remembers its first write error.
 type target struct {
 	file *os.File
 	err  error
@@ -178,8 +178,8 @@ func cannotWrite(path string, err error) error {
 	return stop(CodeWrite, "", err, "cannot write %q", cut(path))
 }
 
-// mode sets what the umask may have taken away. When it took nothing from the first
-// file of a mode, it takes nothing from the others.
+// mode restores the permissions that the umask removed. If it removed none from the
+// first file of a mode, it removes none from the others.
 func (w *writer) mode(f *os.File, mode os.FileMode) error {
 	if w.exact[mode] {
 		return nil
@@ -192,7 +192,7 @@ func (w *writer) mode(f *os.File, mode os.FileMode) error {
 	return f.Chmod(mode)
 }
 
-// maxPointer is how large a Git LFS pointer file may be, by its specification.
+// maxPointer is the maximum size of a Git LFS pointer file, by its specification.
 const maxPointer = 1024
 
 func isPointer(content []byte) bool {

@@ -12,49 +12,49 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Notice is what the bot answers to somebody's comment.
+// A Notice is the bot's answer to a user's comment.
 type Notice struct {
 	Comment int64 // its id
-	// Text is Markdown. What is longer than NoticeRoom units is cut at the end of a
-	// line, a fence that is open there closed.
+	// Text is Markdown. If it is longer than NoticeRoom units, it is cut at the end
+	// of a line; an open fence is closed there.
 	Text string
-	// Start, when not 0, is the run that is started at this wish. It is counted in
-	// State.Starts whatever becomes of the text.
+	// Start, if not 0, is the run that is started by this request. It is counted in
+	// State.Starts even if the text is not shown.
 	Start int64
-	// Time is when; only its day is kept. It must be set with Start.
+	// Time is the time of the answer; only its day is kept. It must be set with Start.
 	Time time.Time
 }
 
-// Results are what one run found.
+// Results are the results of one run.
 type Results struct {
-	Result // totals above 100,000 count as that
-	// Pending are kept up to MaxPending. One that is out of bounds is not, and so
-	// cannot be approved; Outcome.State has those that are.
+	Result // totals above 100,000 are stored as 100,000
+	// Pending are kept up to MaxPending. Entries that are out of bounds are dropped
+	// and so cannot be approved; Outcome.State has those that are kept.
 	Pending []Pending
-	// Body renders them. It must hold no line of the comment's own form; such a line
-	// is escaped.
+	// Body renders the results. It must not contain a line of the comment's own
+	// format; such a line is escaped.
 	Body func(Room) string
-	// Answered takes the notice away, if it answers the comment with this id or an
+	// Answered removes the notice if it answers the comment with this id or an
 	// earlier one. 0 keeps it.
 	Answered int64
 }
 
-// A Room is where results are rendered: how much there is of it, and what is known of
-// the pull request just before writing.
+// A Room is passed to Body: the space for the results, and the state of the pull
+// request just before writing.
 type Room struct {
-	Units   int      // the most UTF-16 units that Body may return
-	Head    string   // the pull request's present head
-	Moved   bool     // Head is not the commit that the results speak of
-	Closed  bool     // merged ones too
+	Units   int      // the maximum UTF-16 units that Body may return
+	Head    string   // the pull request's current head
+	Moved   bool     // Head is not the commit of the results
+	Closed  bool     // also true for merged ones
 	Earlier []Result // of other commits, newest first
 }
 
-// A change is one thing to say in our comment.
+// A change is one update of the comment.
 type change interface {
 	check() error
-	// apply returns what is to stand, s being what stands now.
+	// apply returns the new sheet; s is the current one.
 	apply(s sheet, pr github.PullRequest, room int) (sheet, error)
-	// stands reports whether it is what s says.
+	// stands reports whether s contains the change.
 	stands(s sheet) bool
 }
 
@@ -91,8 +91,8 @@ func (r Results) check() error {
 	return nil
 }
 
-// bounded leaves out what a State cannot hold. Names and counts come from a stranger's
-// report: they are no reason to say nothing.
+// bounded drops what a State cannot hold. Names and counts may come from a
+// stranger's report; a bad one must not prevent the comment.
 func (r Results) bounded() Results {
 	t := &r.Totals
 	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed} {
@@ -108,8 +108,8 @@ func (r Results) bounded() Results {
 	return r
 }
 
-// remembered renders a room once: what takes long is then there at the next try, and
-// does not keep the comment from being written in time.
+// remembered caches the rendering of a room: slow rendering is then not repeated at
+// the next try, and does not prevent the comment from being written in time.
 func remembered(body func(Room) string) func(Room) string {
 	if body == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 // The bounds of a State's numbers and texts.
 const (
-	maxID    = 1<<53 - 1 // what JSON's readers agree about
+	maxID    = 1<<53 - 1 // integers that all JSON readers represent exactly
 	maxCount = 100_000
 	maxDay   = 100_000 // in the year 2243
 	maxName  = 64      // units
@@ -26,7 +26,7 @@ var (
 	digestName = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// check says what of s is out of bounds.
+// check returns an error for the first value of s that is out of bounds.
 func (s State) check() error {
 	if s.Result != nil {
 		if err := s.Result.check(); err != nil {

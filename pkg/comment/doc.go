@@ -1,56 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package comment keeps exactly one comment of ours on a pull request, and keeps it
-// current.
+// Package comment keeps exactly one fumehood comment on a pull request, and keeps
+// it current.
 //
-// It promises, for jobs that run at the same time as well:
+// It promises, also for concurrent jobs:
 //
-//   - one comment. Ours is one whose first line is the marker and whose author is
-//     the one that our token writes as, looked for over all pages; the marker in
-//     anybody else's comment is passed over and counted. Where two jobs made two,
-//     the lowest id stays and takes the newest content, the others are deleted;
-//   - the newest content. A run of the pull request's present head beats one of
-//     another head; else the larger run id does, then the larger attempt. What is
-//     older than what stands is not written (Superseded);
-//   - nothing of another job is lost: an answer of the bot, the results and the
-//     counts are joined, whoever wrote them;
-//   - nothing breaks: a locked conversation, a missing right, a deleted comment or a
-//     GitHub that does not answer is an Outcome with a code and a hint, never a
-//     panic, so that the caller says it in the step summary.
+//   - one comment. Fumehood's comment is one whose first line is the marker and
+//     whose author is the account that the token writes as. It is searched for on
+//     all pages. Comments by other authors that contain the marker are ignored and
+//     counted. If two jobs created a comment each, the one with the lower id is kept
+//     and gets the newest content; the others are deleted;
+//   - the newest content. A run of the pull request's current head replaces one of
+//     another head; otherwise the larger run id does, then the larger attempt.
+//     Content older than the comment's is not written (Superseded);
+//   - content of other jobs is not lost: the bot's answer, the results and the
+//     counts are merged, whichever job wrote them;
+//   - no panic: for a locked conversation, a missing right, a deleted comment or an
+//     unreachable GitHub, the Outcome has a code and a hint, which the caller shows
+//     in the step summary.
 //
 // # Format
 //
 //	<!-- fumehood:report -->
 //	<!-- fumehood:state {"v":1,…} -->
 //	<!-- fumehood:notice -->
-//	what the bot answered last; may be empty
+//	the bot's last answer; may be empty
 //	<!-- fumehood:results -->
-//	what the newest run found
+//	the results of the newest run
 //
 // The second line is a State as JSON in its one canonical spelling, at most 8,000
-// UTF-16 units, in which neither "--" nor ">" can occur. A state that is not spelled
-// exactly so, or that says something out of bounds, counts as absent. The whole has
-// at most 65,536 units; results have ResultsRoom of them, so that a notice of
-// NoticeRoom always fits beside them. A section cannot hold the beginning of one of
-// our lines: its "<" is escaped.
+// UTF-16 units, in which neither "--" nor ">" can occur. A state that is spelled
+// differently, or that has a value out of bounds, is treated as absent. The whole
+// comment has at most 65,536 units. Results have ResultsRoom of them, so that a
+// notice of NoticeRoom always fits too. A section cannot contain the beginning of
+// one of these lines: its "<" is escaped.
 //
 // # What it does not protect against
 //
-// Marker and state are not signed. Every workflow of the same repository that holds
-// a write token writes as the same bot, and one that can be made to post a
-// stranger's text as a comment can be made to post a state. So a State only says
-// what to look for: whoever acts on a Pending asks GitHub for the run and the
-// artifact and checks the digests, and a budget counted here is lost with the
-// comment. Who may write to the repository may edit or delete the comment.
+// Marker and state are not signed. Every workflow of the same repository that has a
+// write token writes as the same bot, and one that can be made to post a stranger's
+// text as a comment can be made to post a state. So a State is only a hint: a
+// caller that acts on a Pending must get the run and the artifact from GitHub and
+// check the digests. A budget counted here is lost if the comment is deleted.
+// Anyone who can write to the repository can edit or delete the comment.
 //
 // # Why
 //
-// GitHub has no write that depends on what is there, so a job could overwrite what
-// another wrote after it looked. Instead every job looks, writes within Settle of
-// looking or not at all, waits for Settle, looks again, and writes again what it finds
-// missing. Whoever overwrote it had looked before it wrote, so has written by then;
-// and a job carries on what it saw of others. The last to write a text therefore
-// sees its loss. The package's tests run two and three jobs through every order of
-// their requests. The promise needs GitHub to carry out a request, once it is
-// sent, within Settle.
+// GitHub has no conditional write, so a job could overwrite what another job wrote after
+// the first one read. Instead, every job reads, writes within Settle of reading or not at
+// all, waits for Settle, reads again, and rewrites what is missing. A job that overwrote
+// it had read before it wrote, so by then it has written; and each job keeps the content
+// of others that it has seen. So the last job to write a text notices its loss. The
+// package's tests run two and three jobs through every order of their requests. The
+// promise requires that GitHub executes a request within Settle of its being sent.
 package comment

@@ -96,7 +96,7 @@ func TestContended(t *testing.T) {
 	c := newConversation()
 	c.keeper(t).Results(background, results(head1, 10, 1))
 	old := c.comments[0].Body
-	for range 100 { // somebody who writes the same old text after every write
+	for range 100 { // another job that writes the same old text after every write
 		c.fail["read"] = append(c.fail["read"], failure{hook: func() { c.comments[0].Body = old }})
 	}
 	o := c.keeper(t).Results(background, results(head1, 11, 1))
@@ -105,8 +105,8 @@ func TestContended(t *testing.T) {
 	}
 }
 
-// TestSlow has requests that take longer than Settle: what was read is not to be
-// trusted, so nothing is written.
+// TestSlow: requests take longer than Settle, so what was read is out of date and
+// nothing is written.
 func TestSlow(t *testing.T) {
 	c := newConversation()
 	c.keeper(t).Results(background, results(head1, 10, 1))
@@ -131,7 +131,7 @@ func TestWriteIsBounded(t *testing.T) {
 	}
 }
 
-// stuck is a GitHub that never answers a write, and knows how long it may take.
+// stuck is a GitHub that never answers a write. It checks that the write has a deadline.
 type stuck struct {
 	t *testing.T
 	*conversation
@@ -146,7 +146,7 @@ func (s stuck) CreateComment(ctx context.Context, _ int, _ string) (github.Comme
 	return github.Comment{}, &github.Error{Kind: github.Canceled, Err: ctx.Err()}
 }
 
-// TestRateLimit waits as long as GitHub asks for, if that is not long.
+// TestRateLimit waits as long as GitHub asks for, unless that is too long.
 func TestRateLimit(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	tests := []struct {

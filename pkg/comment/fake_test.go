@@ -26,20 +26,20 @@ var (
 	head3 = strings.Repeat("3", 40)
 )
 
-// conversation is a pull request in memory. It checks what it is sent, and can be
-// told to misbehave.
+// conversation is a pull request in memory. It checks the requests and can be made
+// to misbehave.
 type conversation struct {
 	pr       github.PullRequest
 	comments []github.Comment
 	lastID   int64
-	token    github.Author // who writes
+	token    github.Author // the account that writes
 	ops      []string
-	wrong    []string // requests that no Keeper should make
+	wrong    []string // requests that no Keeper may make
 	fail     map[string][]failure
 }
 
-// failure is what the next request of an operation does instead: an error, before or
-// after its effect; nil passes.
+// failure is an error for the next request of an operation, before or after its
+// effect; nil lets the request pass.
 type failure struct {
 	err   error
 	after bool
@@ -81,7 +81,7 @@ func (c *conversation) by(author github.Author) []github.Comment {
 	return list
 }
 
-// do runs one operation with the failure that is planned for it.
+// do runs one operation with its planned failure.
 func (c *conversation) do(op string, effect func() error) error {
 	c.ops = append(c.ops, op)
 	var f failure
@@ -184,7 +184,7 @@ func (c *conversation) DeleteComment(_ context.Context, id int64) error {
 	})
 }
 
-// checkBody holds a body to the format, and to GitHub's limit.
+// checkBody checks a body against the format and GitHub's limit.
 func (c *conversation) checkBody(body string) error {
 	lines := strings.Split(body, "\n")
 	if len(lines) < 4 || lines[0] != Marker || lines[2] != noticeMark {
@@ -224,7 +224,7 @@ func (c *conversation) keeper(t testing.TB) *Keeper {
 	return k
 }
 
-// results are those of a run whose body is its own name.
+// results returns the results of a run whose body is its own name.
 func results(head string, run int64, attempt int) Results {
 	return Results{
 		Result: Result{Stamp: Stamp{Head: head, RunID: run, Attempt: attempt}, Conclusion: "success"},
@@ -234,7 +234,7 @@ func results(head string, run int64, attempt int) Results {
 
 func answer(id int64) Notice { return Notice{Comment: id, Text: fmt.Sprintf("answer to %d", id)} }
 
-// only returns the one comment of ours that there must be.
+// only returns fumehood's comment, of which there must be exactly one.
 func (c *conversation) only(t testing.TB) sheet {
 	t.Helper()
 	ours := c.by(c.token)

@@ -27,7 +27,7 @@ const (
 
 var head = githubtest.SHA("head")
 
-// town is a GitHub with one pull request, whose workflow token may do what is said.
+// town is a GitHub with one pull request, whose workflow token has the given rights.
 func town(t *testing.T, rights ...string) *githubtest.Server {
 	t.Helper()
 	s := githubtest.New(t, githubtest.Options{})
@@ -40,14 +40,14 @@ var rights = []string{"contents:read", "pull-requests:write"}
 
 func patient(context.Context, time.Duration) error { return nil }
 
-// How long a keeper settles. Alone it need not, so it does not sleep, and no request is
-// too late.
+// The Settle of a keeper. A single job need not wait, so alone does not sleep, and
+// no request is too late.
 const (
 	alone    = time.Hour
 	together = 2 * time.Second
 )
 
-// keeper is one of a job of its own.
+// keeper returns the Keeper of a new job.
 func keeper(t *testing.T, s *githubtest.Server, token string, settle time.Duration) *comment.Keeper {
 	t.Helper()
 	return keeperOver(t, nil, s.URL, token, settle)
@@ -81,7 +81,7 @@ func results(run int64) comment.Results {
 	}
 }
 
-// TestOnGitHub runs one job against GitHub's own rules, and against GitHub's moods.
+// TestOnGitHub runs one job against GitHub's rules and its failures.
 func TestOnGitHub(t *testing.T) {
 	mood := func(f githubtest.Fault) func(*githubtest.Server) {
 		return func(s *githubtest.Server) { s.Inject(f) }
@@ -140,7 +140,7 @@ func TestOnGitHub(t *testing.T) {
 				test.mood(s)
 			}
 			settle := alone
-			if test.name == "a secondary limit" { // which ends with time
+			if test.name == "a secondary limit" { // which ends after a while
 				settle = together
 			}
 			o := keeper(t, s, token, settle).Results(context.Background(), results(11))
@@ -161,8 +161,8 @@ func TestOnGitHub(t *testing.T) {
 	}
 }
 
-// squat fills the conversation, the pull request's author having put our marker on
-// every page.
+// squat fills the conversation with comments in which the pull request's author has
+// put the marker, on every page.
 func squat(s *githubtest.Server) {
 	for i := range 230 {
 		body := "me too"
@@ -187,8 +187,8 @@ func TestSquattersAreCounted(t *testing.T) {
 	}
 }
 
-// TestJobsAtTheSameTime has jobs race, with requests that take up to an eighth of a second of
-// the bubble's time.
+// TestJobsAtTheSameTime lets jobs race, with requests that take up to an eighth of
+// a second of the bubble's time.
 func TestJobsAtTheSameTime(t *testing.T) {
 	for range sample.Rounds(t, 20, 20, 5) {
 		synctest.Test(t, func(t *testing.T) { jobsAtTheSameTime(t, slow{near(t)}) })
@@ -236,7 +236,7 @@ func near(t *testing.T) *githubtest.Server {
 	return s
 }
 
-// slow carries requests to a GitHub of the same bubble.
+// slow passes requests to a GitHub in the same bubble.
 type slow struct{ *githubtest.Server }
 
 func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -264,7 +264,7 @@ func TestHeadMovesWhileWeLook(t *testing.T) {
 	}
 }
 
-// TestPersonalToken is somebody whose token GitHub tells by id.
+// TestPersonalToken: GitHub reports the token's user by id.
 func TestPersonalToken(t *testing.T) {
 	t.Parallel()
 	s := town(t)

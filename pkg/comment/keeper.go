@@ -11,7 +11,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Client is what a Keeper needs of GitHub, as *github.Client has it.
+// A Client has the methods of *github.Client that a Keeper needs.
 type Client interface {
 	PullRequest(ctx context.Context, number int) (github.PullRequest, error)
 	Comments(ctx context.Context, number int) ([]github.Comment, error)
@@ -21,27 +21,27 @@ type Client interface {
 	DeleteComment(ctx context.Context, id int64) error
 }
 
-// DefaultSettle is how long a Keeper waits before it looks at what it wrote.
+// DefaultSettle is how long a Keeper waits before it checks what it wrote.
 const DefaultSettle = 2 * time.Second
 
-// Options say whose comment on which pull request a Keeper keeps.
+// Options say which comment on which pull request a Keeper keeps.
 type Options struct {
 	Client Client
-	// Author is who Client's token writes as. Every job of a repository must write as
-	// the same one, or each keeps a comment of its own.
+	// Author is the account that Client's token writes as. Every job of a repository
+	// must write as the same one; otherwise each keeps a separate comment.
 	Author github.Author
 	PR     int
 
-	// Settle is the time within which GitHub carries out a request that was sent; all
-	// jobs must have the same. Zero is DefaultSettle.
+	// Settle is the time within which GitHub executes a request; all jobs must use
+	// the same. Zero means DefaultSettle.
 	Settle time.Duration
-	// Now and Sleep are the clock's when nil. Sleep waits for d or until ctx is done,
-	// then returning ctx's error.
+	// Now and Sleep default to the real clock. Sleep waits for d, or until ctx is
+	// done and then returns ctx's error.
 	Now   func() time.Time
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// A Keeper keeps one pull request's comment. One job uses it for one thing at a time.
+// A Keeper keeps one pull request's comment. It is not safe for concurrent use.
 type Keeper struct {
 	Options
 }
@@ -69,8 +69,8 @@ func New(o Options) (*Keeper, error) {
 	return &Keeper{Options: o}, nil
 }
 
-// workflow is the one author who may be known by login: nobody can register a login
-// with brackets.
+// workflow is the only author that may be identified by login: a login with
+// brackets cannot be registered.
 var workflow = github.Author{Login: github.WorkflowLogin, Type: "Bot"}
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -84,36 +84,36 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Did says what became of a notice or of results.
+// Did is the result of writing a notice or results.
 type Did string
 
-// What may become of them.
+// The values of Did.
 const (
 	Posted     Did = "posted"     // in a new comment
-	Updated    Did = "updated"    // in the comment that was there
-	Unchanged  Did = "unchanged"  // it said so already; nothing was written
-	Superseded Did = "superseded" // something newer stands
+	Updated    Did = "updated"    // in the existing comment
+	Unchanged  Did = "unchanged"  // the comment said so already; nothing was written
+	Superseded Did = "superseded" // the comment has something newer
 	Refused    Did = "refused"    // see Outcome.Failure
 )
 
-// An Outcome is what became of a notice or of results, for the log and the step
-// summary.
+// An Outcome describes the result of writing a notice or results, for the log and
+// the step summary.
 type Outcome struct {
 	Did     Did
-	Failure *proposal.Failure // when Refused: a stable code, what is wrong, how to mend it
+	Failure *proposal.Failure // if Refused: a stable code, the problem, and how to fix it
 
-	ID    int64 // of our comment; 0 when there is none
+	ID    int64 // of the comment; 0 if there is none
 	URL   string
-	State State  // what it remembers
-	Head  string // the pull request's head when it was last looked at
-	// Others counts comments of other authors that carry our marker. They change
-	// nothing; somebody may have meant them to.
+	State State  // the state that the comment holds
+	Head  string // the pull request's head when it was last read
+	// Others counts comments of other authors that contain the marker. They have no
+	// effect, but may be attempts to impersonate the bot.
 	Others int
-	// Left counts further comments of ours that could not be deleted.
+	// Left counts duplicate comments of the bot that could not be deleted.
 	Left int
 }
 
-// Read returns what our comment remembers; nothing when there is none.
+// Read returns the comment's state, or a zero State if there is no comment.
 func (k *Keeper) Read(ctx context.Context) (State, error) {
 	v := visit{Keeper: k}
 	if err := v.list(ctx); err != nil {
@@ -122,14 +122,14 @@ func (k *Keeper) Read(ctx context.Context) (State, error) {
 	return v.present("").State, nil
 }
 
-// Notice replaces what the bot last answered, unless that answers a later comment,
-// and keeps the results as they stand.
+// Notice replaces the bot's last answer, unless that answers a later comment. It
+// keeps the results.
 func (k *Keeper) Notice(ctx context.Context, n Notice) Outcome {
 	return k.keep(ctx, n)
 }
 
-// Results replaces what the newest run found, unless what stands is newer. The body
-// is asked for once a try, with what is known then.
+// Results replaces the results, unless those in the comment are newer. Body is
+// called once per try, with what is known then.
 func (k *Keeper) Results(ctx context.Context, r Results) Outcome {
 	return k.keep(ctx, r.bounded())
 }

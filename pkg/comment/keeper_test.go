@@ -118,7 +118,7 @@ func TestEarlierResults(t *testing.T) {
 	c := newConversation()
 	var o Outcome
 	for i := 1; i <= 9; i++ {
-		head := fmt.Sprintf("%040d", (i+1)/2) // two runs a commit
+		head := fmt.Sprintf("%040d", (i+1)/2) // two runs per commit
 		c.pr.Head.SHA = head
 		r := results(head, int64(i), 1)
 		r.Conclusion, r.Totals = "denied", proposal.Totals{Proposed: i, Denied: 1}
@@ -222,7 +222,8 @@ func TestStartsAreCounted(t *testing.T) {
 	}
 }
 
-// TestSquatters holds THREATS 26: what looks like ours and is not, is not.
+// TestSquatters: THREATS 26. Comments that only look like the bot's are not treated
+// as its own.
 func TestSquatters(t *testing.T) {
 	state, err := sheet{State: State{Result: &Result{Stamp: Stamp{Head: head1, RunID: 99, Attempt: 1}, Conclusion: "success"}}, results: "all is well"}.body()
 	if err != nil {
@@ -235,7 +236,7 @@ func TestSquatters(t *testing.T) {
 		{Login: "github-actions-bot", ID: 2, Type: "Bot"},
 		{Login: "GitHub-Actions[bot]", ID: 3, Type: "Bot"},
 		{Login: "my-github-actions[bot]", ID: 4, Type: "Bot"},
-		{}, // an account that is gone
+		{}, // a deleted account
 	}
 	c := newConversation()
 	for _, a := range authors {
@@ -257,7 +258,7 @@ func TestSquatters(t *testing.T) {
 	}
 }
 
-// TestWorkflowByLogin is the case of a server that does not tell the bot's id.
+// TestWorkflowByLogin: the server does not report the bot's id.
 func TestWorkflowByLogin(t *testing.T) {
 	c := newConversation()
 	c.post(github.Author{Login: "github-actions[bot]", ID: 1, Type: "User"}, Marker)
@@ -272,8 +273,8 @@ func TestWorkflowByLogin(t *testing.T) {
 	}
 }
 
-// TestAnotherApp is an app's token that GitHub tells nothing about itself: who it is
-// shows with the first comment.
+// TestAnotherApp: GitHub does not report the author of this app's token. It is
+// known only after the first comment.
 func TestAnotherApp(t *testing.T) {
 	c := newConversation()
 	c.token = github.Author{Login: "my-app[bot]", ID: 77, Type: "Bot"}
@@ -370,8 +371,8 @@ func TestLessRoomWhenGitHubRefuses(t *testing.T) {
 	}
 }
 
-// TestStrangersNames has names and counts that a stranger's report chose: they cost it
-// its approval, not the comment.
+// TestStrangersNames: names and counts from a stranger's report may cost it its
+// approval, but not the comment.
 func TestStrangersNames(t *testing.T) {
 	good := Pending{Name: "unit", PlanDigest: digest("a"), Policy: digest("b"), RunID: 1, Artifact: "fumehood-unit"}
 	tests := []struct {

@@ -21,7 +21,7 @@ const (
 
 var errMalformedState = errors.New("malformed state")
 
-// wire is a State as it is written. The order of its fields is the format.
+// wire is a State as encoded. The order of its fields is part of the format.
 type wire struct {
 	Version int       `json:"v"`
 	Result  *said     `json:"result,omitempty"`
@@ -38,9 +38,9 @@ type said struct {
 	Totals     [6]int `json:"totals"`
 }
 
-// encodeState writes s as the comment's second line, without the newline. When that
-// is too long the oldest starts are counted instead of listed, and then the oldest
-// results are left out.
+// encodeState returns s as the comment's second line, without the newline. If the
+// line is too long, the oldest starts are counted instead of listed, and then the
+// oldest results are left out.
 func encodeState(s State) (string, error) {
 	if err := s.check(); err != nil {
 		return "", err
@@ -83,13 +83,13 @@ func spell(s State) string {
 	if err != nil {
 		panic("comment: internal error: " + err.Error())
 	}
-	// A minus stands in strings alone, no number here being negative, so that two
-	// of them can be spelled otherwise.
+	// A minus occurs only in strings, since no number here is negative, so "--" can
+	// be escaped.
 	return lineStart + strings.ReplaceAll(string(data), "--", `-\u002d`) + lineEnd
 }
 
-// decodeState reads what encodeState writes and nothing else: whatever it takes is
-// spelled back to the same line.
+// decodeState accepts only what encodeState writes: encoding its result again gives
+// the same line.
 func decodeState(line string) (State, error) {
 	data, found := strings.CutPrefix(line, lineStart)
 	data, closed := strings.CutSuffix(data, lineEnd)

@@ -23,7 +23,7 @@ func answers(n Notice) func(*world, *turn) func(*Keeper) Outcome {
 	}
 }
 
-// pushed moves the pull request's head and then says its results, as a run of the new
+// pushed moves the pull request's head and then writes results, as a run of the new
 // commit does.
 func pushed(head string, r Results) func(*world, *turn) func(*Keeper) Outcome {
 	return func(w *world, t *turn) func(*Keeper) Outcome {
@@ -42,8 +42,8 @@ func standing(c *conversation) {
 	c.post(bot, body)
 }
 
-// one checks that one comment stands, with the results of a run, the answer to a
-// comment and the starts given.
+// one checks that there is one comment, with the results of a run, the answer to a
+// comment and the number of starts given.
 func one(run, comment int64, starts int) func(*world) string {
 	return func(w *world) string {
 		ours := w.by(bot)
@@ -89,7 +89,7 @@ func TestOrders(t *testing.T) {
 		{name: "three runs, no comment yet", grain: coarse, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 13, 1)), says(results(head1, 11, 1))}, check: one(13, 0, 0)},
 	}
 	if !sample.Whole() {
-		scenes = scenes[:len(scenes)-1] // as many orders as of all others
+		scenes = scenes[:len(scenes)-1] // as many orders as of all other scenes
 	}
 	for _, s := range sample.Of(t, scenes, 1, 4) {
 		t.Run(s.name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestOrdersNeedSettling shows that the search finds what is lost when the one
+// TestOrdersNeedSettling shows that the search finds the lost content if the
 // assumption about time does not hold.
 func TestOrdersNeedSettling(t *testing.T) {
 	s := scene{before: standing, free: true, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 11, 1))}, check: one(12, 0, 1)}
@@ -112,7 +112,7 @@ func TestOrdersNeedSettling(t *testing.T) {
 	}
 }
 
-// next lets another job speak after all and checks what stands then.
+// next lets another job write afterwards and then calls check.
 func next(check func(*world) string) func(*world) string {
 	return func(w *world) string {
 		k, err := New(Options{Client: w.conversation, Author: bot, PR: prNumber, Sleep: func(context.Context, time.Duration) error { return nil }})
@@ -150,8 +150,8 @@ func TestOrdersWithAJobKilled(t *testing.T) {
 	}
 }
 
-// TestOrdersWithACommentDeleted lets a person delete our comment at any point: it is
-// made anew, unless that was the last thing that happened.
+// TestOrdersWithACommentDeleted lets a person delete the comment at any point. It
+// is recreated, unless the deletion was the last event.
 func TestOrdersWithACommentDeleted(t *testing.T) {
 	deletes := func(w *world, t *turn) func(*Keeper) Outcome {
 		return func(*Keeper) Outcome {

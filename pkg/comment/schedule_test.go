@@ -12,30 +12,29 @@ import (
 	"github.com/fumehood/fumehood/pkg/github"
 )
 
-// A world is one run of several jobs over one conversation, in which every request
-// waits until it is its turn.
+// A world runs several jobs over one conversation. Every request waits for its turn.
 type world struct {
 	*conversation
 	jobs    []*turn
 	arrived chan *turn
-	// free lifts the one assumption about time: that a job which settles outlasts what
-	// was under way when it began to.
+	// free disables the assumption about time, which is that a settling job waits
+	// longer than requests that were in progress when it began to settle.
 	free    bool
 	windows int
 }
 
-// A turn is one job's place in the order: what it asks for next.
+// A turn is one job's place in the order, with its next request.
 type turn struct {
 	world   *world
 	name    string
-	op      string // "" before the first, "end" after the last
+	op      string // "" before the first request, "end" after the last
 	effect  func()
 	resume  chan struct{}
 	ended   bool
 	crashed bool
-	window  int          // not 0 between looking and writing
-	waits   map[int]bool // the windows that were open when it began to settle
-	past    maphash.Hash // everything that it has seen
+	window  int          // nonzero between reading and writing
+	waits   map[int]bool // the windows that were open when the job began to settle
+	past    maphash.Hash // everything that the job has seen
 	outcome Outcome
 	job     func(*Keeper) Outcome
 }
@@ -133,7 +132,7 @@ func (t *turn) run() {
 	t.outcome = t.job(k)
 }
 
-// next waits until t asks for something, or has ended.
+// next waits until t makes a request or has ended.
 func (w *world) next() {
 	t := <-w.arrived
 	if t.op != "settle" {
@@ -147,14 +146,14 @@ func (w *world) next() {
 	}
 }
 
-// grant carries out what t asks for.
+// grant executes t's request.
 func (w *world) grant(t *turn) {
 	t.effect()
 	t.resume <- struct{}{}
 	w.next()
 }
 
-// ready reports whether t may go on: a job that settles waits for the windows that
+// ready reports whether t may continue: a settling job waits for the windows that
 // were open when it began.
 func (w *world) ready(t *turn) bool {
 	if t.ended {
@@ -185,15 +184,15 @@ func (w *world) state() uint64 {
 
 var seed = maphash.MakeSeed()
 
-// The grains in which a scene is cut: each request by itself; a look at the pull
-// request and the comments as one; all requests between two writes as one.
+// The granularity of a scene: each request is a step; reading the pull request and
+// the comments is one step; all requests between two writes are one step.
 const (
 	fine = iota
 	middle
 	coarse
 )
 
-// A scene is some jobs at the same time, and what must be true at the end.
+// A scene is a set of concurrent jobs, and the condition that must hold at the end.
 type scene struct {
 	name   string
 	before func(*conversation)
@@ -204,8 +203,8 @@ type scene struct {
 	check  func(*world) string
 }
 
-// orders runs a scene through every order of its jobs' requests, those aside that
-// lead to a state seen before, and returns how many and the first that is wrong.
+// orders runs a scene through every order of its jobs' requests, except for those that
+// lead to a state seen before. It returns the number of runs and the first failure.
 func (s scene) orders(limit int) (runs int, wrong string) {
 	seen := map[uint64]bool{}
 	for path := []choice{}; ; runs++ {
@@ -248,8 +247,8 @@ func (s scene) verdict(w *world) string {
 	return s.check(w)
 }
 
-// play runs one order: the choices of path, then the first of each, which it adds. It
-// returns nil when the rest has been played before.
+// play runs one order: the choices of path, then the first choice each time, which
+// it appends. It returns nil if the rest has been played before.
 func (s scene) play(path *[]choice, seen map[uint64]bool) *world {
 	w := &world{conversation: newConversation(), arrived: make(chan *turn), free: s.free}
 	if s.before != nil {
@@ -302,7 +301,8 @@ func (s scene) options(w *world) []option {
 	return list
 }
 
-// step lets t do what it asks for, with what follows that others cannot tell apart.
+// step executes t's request, and those after it that other jobs cannot tell apart
+// from it.
 func (s scene) step(w *world, t *turn) {
 	op := t.op
 	w.grant(t)
@@ -323,7 +323,7 @@ func (w *world) kill(t *turn) {
 	w.next()
 }
 
-// abandon ends the jobs of a world that is looked at no further.
+// abandon ends the jobs of a world that is not needed any more.
 func (w *world) abandon() {
 	for _, t := range w.jobs {
 		if !t.ended {

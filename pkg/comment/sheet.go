@@ -8,7 +8,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
-// Marker is the first line of our comment. It proves nothing: anyone can write it.
+// Marker is the first line of the comment. It proves nothing: anyone can write it.
 const Marker = "<!-- fumehood:report -->"
 
 const (
@@ -17,7 +17,7 @@ const (
 	markStart   = "<!-- fumehood:"
 )
 
-// The room of the parts, in UTF-16 units.
+// The size limits of the parts, in UTF-16 units.
 const (
 	MaxBody     = 65536 // GitHub's limit for a comment
 	NoticeRoom  = 8000
@@ -25,15 +25,15 @@ const (
 	marksRoom   = 128 // the marks and the newlines between the parts
 )
 
-// A sheet is what stands in our comment.
+// A sheet is the content of the comment.
 type sheet struct {
 	State
 	notice  string
 	results string
 }
 
-// readSheet reads a comment's body, which may be anything. What has no state that
-// we could have written keeps its text and has the zero State.
+// readSheet parses a comment's body, which may be anything. If the body has no
+// valid state, the sheet has its text and the zero State.
 func readSheet(body string) sheet {
 	var s sheet
 	line, rest := cutLine(strings.TrimPrefix(plain(body), Marker+"\n"))
@@ -52,10 +52,10 @@ func readSheet(body string) sheet {
 	return s
 }
 
-// more stands where a text was cut.
+// more is appended to a text that was cut.
 const more = "\n\n… and more, for which there is no room here"
 
-// cut returns the beginning of s that fits, up to the end of a line.
+// cut returns the longest prefix of s that fits, up to the end of a line.
 func cut(s string, room int) string {
 	if fits(s, room) {
 		return s
@@ -83,7 +83,7 @@ func marked(body string) bool {
 	return line == Marker
 }
 
-// body writes s.
+// body returns s as a comment's body.
 func (s sheet) body() (string, error) {
 	line, err := encodeState(s.State)
 	if err != nil {
@@ -92,16 +92,16 @@ func (s sheet) body() (string, error) {
 	return plain(strings.Join([]string{Marker, line, noticeMark, s.notice, resultsMark, s.results}, "\n")), nil
 }
 
-// section makes text fit to stand in a sheet: no line of it begins another section.
-// A Marker before it, with which report begins, goes.
+// section makes text safe for a sheet: no line of it begins another section. It
+// removes a leading Marker, with which a report begins.
 func section(s string) string {
 	s = plain(strings.TrimPrefix(strings.ToValidUTF8(plain(s), "\uFFFD"), Marker+"\n"))
 	s = strings.ReplaceAll(s, markStart, "&lt;"+markStart[1:])
 	return strings.TrimLeft(s, "\n")
 }
 
-// plain is body without what a browser's edit changes: the ends of the lines and
-// the blanks at its end.
+// plain removes what editing in a browser changes: the form of line ends, and
+// trailing blanks.
 func plain(body string) string {
 	return strings.TrimRight(lineEnds.Replace(body), " \t\n")
 }
@@ -115,8 +115,8 @@ func cutLine(s string) (line, rest string) {
 
 func fits(s string, room int) bool { return text.Units(s) <= room }
 
-// join returns what stands when both were written, head being the pull request's
-// present head: of two results and of two notices the newer, of two equal ones b's.
+// join merges two sheets: of two results and of two notices it keeps the newer, of
+// two equal ones b's. head is the pull request's current head.
 func join(a, b sheet, head string) sheet {
 	old, next := a, b
 	if a.stamp().beats(b.stamp(), head) {
@@ -126,7 +126,7 @@ func join(a, b sheet, head string) sheet {
 	if old.Result != nil {
 		gone = []Result{*old.Result}
 	}
-	next.Earlier = joinEarlier(next.stamp(), b.Earlier, a.Earlier, gone) // of equal ones the first
+	next.Earlier = joinEarlier(next.stamp(), b.Earlier, a.Earlier, gone) // of equal ones, the first is kept
 	next.Starts, next.Dropped = joinStarts(a.State, b.State)
 	next.Notice, next.notice = b.Notice, b.notice
 	if a.Notice.beats(b.Notice) {

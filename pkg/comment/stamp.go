@@ -9,15 +9,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Stamp says which run results speak of.
+// A Stamp identifies the run of some results.
 type Stamp struct {
 	Head    string `json:"head"` // the commit that ran, full and lower-case
-	RunID   int64  `json:"run"`  // GitHub's id of the workflow run that ran it
+	RunID   int64  `json:"run"`  // GitHub's id of the workflow run
 	Attempt int    `json:"attempt"`
 }
 
-// beats reports whether s stands and other goes, head being the pull request's
-// present head. Of equal ones neither beats the other, and a zero Stamp beats none.
+// beats reports whether s replaces other; head is the pull request's current head.
+// Neither of two equal stamps beats the other, and a zero Stamp beats none.
 func (s Stamp) beats(other Stamp, head string) bool {
 	if none := (Stamp{}); s == none || other == none {
 		return s != none
@@ -28,36 +28,36 @@ func (s Stamp) beats(other Stamp, head string) bool {
 	return s.compare(other) > 0
 }
 
-// compare orders runs as they were started.
+// compare orders runs by when they were started.
 func (s Stamp) compare(other Stamp) int {
 	return cmp.Or(cmp.Compare(s.RunID, other.RunID), cmp.Compare(s.Attempt, other.Attempt))
 }
 
-// A Result is a run in a few words: what stays of it when another takes its place.
+// A Result is a summary of a run; it is kept when the results are replaced.
 type Result struct {
 	Stamp
 	Conclusion string          // one of Conclusions
 	Totals     proposal.Totals // each at most 100,000
 }
 
-// Conclusions are the words that a Result may say.
+// Conclusions are the valid values of Result.Conclusion.
 var Conclusions = [...]string{"success", "failure", "denied", "asked", "error", "cancelled", "skipped"}
 
-// A Pending is a plan that waits for a person's approval, with where it can be had.
+// A Pending is a plan that waits for a person's approval, and where to get it.
 type Pending struct {
 	Name       string `json:"name"`        // of the plan; "" for the only one
 	PlanDigest string `json:"plan"`        // "sha256:" and hex
 	Policy     string `json:"policy"`      // likewise
-	RunID      int64  `json:"run"`         // the run whose artifact holds the plan
+	RunID      int64  `json:"run"`         // the run that uploaded the artifact with the plan
 	Artifact   string `json:"artifact"`    // its name
 	ArtifactID int64  `json:"artifact_id"` // 0 when not known
 }
 
-// A Start is one run that was started at somebody's wish.
+// A Start is one run that was started at a user's request.
 type Start struct {
 	RunID int64
 	Day   int // since 1970-01-01, UTC
 }
 
-// DayOf returns the Start.Day of a moment.
+// DayOf returns the Start.Day of a time.
 func DayOf(t time.Time) int { return int(t.UTC().Unix() / (24 * 60 * 60)) }

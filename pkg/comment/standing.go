@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// A Standing is our comment as it stands.
+// A Standing is the comment's current state.
 type Standing struct {
 	State State
-	// Since is when it was last written, as GitHub says, to the second. Whoever
-	// answers what it says must have written later than that.
+	// Since is when it was last written, as GitHub reports it, to the second. A
+	// reply to the comment must have been written later.
 	Since time.Time
-	URL   string // "" when there is none
+	URL   string // "" if there is no comment
 }
 
-// Standing returns our comment as it stands; a zero one when there is none.
+// Standing returns the comment's current state, or a zero Standing if there is no
+// comment.
 func (k *Keeper) Standing(ctx context.Context) (Standing, error) {
 	v := visit{Keeper: k}
 	if err := v.list(ctx); err != nil {

@@ -8,46 +8,46 @@ import (
 	"slices"
 )
 
-// The most that a State keeps.
+// The limits of a State.
 const (
 	MaxPending = 16
 	maxEarlier = 5
 	maxStarts  = 40
 )
 
-// A State is what the comment remembers for the next job. It is data from a place
-// that others can write to: see the package comment.
+// A State is what the comment stores for the next job. Others can change it: see
+// the package comment.
 type State struct {
-	Result  *Result   // what the results section speaks of; nil when nothing has run
+	Result  *Result   // the run of the results section; nil if nothing has run
 	Pending []Pending // plans of that run that wait for approval
-	Earlier []Result  // of other commits, newest first, one a commit
-	Starts  []Start   // runs that were started on this pull request, by run id
+	Earlier []Result  // of other commits, newest first, one per commit
+	Starts  []Start   // runs that were started for this pull request, by run id
 	Dropped Dropped   // starts that are no longer listed
-	Notice  Answered  // what the notice answers
+	Notice  Answered  // the comment that the notice answers
 }
 
-// Dropped stands for the oldest Starts.
+// Dropped counts the oldest Starts, which are no longer listed.
 type Dropped struct {
 	Count   int   `json:"count"`
 	Through int64 `json:"through"` // the largest run id among them
 }
 
-// Answered names the comment whose wish the notice answers.
+// Answered identifies the comment that the notice answers.
 type Answered struct {
 	Comment int64 `json:"comment"` // its id; 0 for none
-	Cleared bool  `json:"cleared"` // the answer has been given and taken away
+	Cleared bool  `json:"cleared"` // the answer was given and then removed
 }
 
-// beats reports whether a stands and other goes: the answer to the later comment
-// does, and that an answer was taken away holds.
+// beats reports whether a replaces other: the answer to the later comment wins, and
+// a removed answer stays removed.
 func (a Answered) beats(other Answered) bool {
 	return a.Comment > other.Comment || a.Comment == other.Comment && a.Cleared && !other.Cleared
 }
 
-// Started counts the runs that were started on this pull request.
+// Started counts the runs that were started for this pull request.
 func (s State) Started() int { return len(s.Starts) + s.Dropped.Count }
 
-// StartedOn counts those of one day that are still listed.
+// StartedOn counts the listed runs of one day.
 func (s State) StartedOn(day int) int {
 	n := 0
 	for _, start := range s.Starts {
@@ -65,7 +65,7 @@ func (s State) stamp() Stamp {
 	return s.Result.Stamp
 }
 
-// joinEarlier returns the newest results of other commits than present's.
+// joinEarlier returns the newest results of commits other than present's.
 func joinEarlier(present Stamp, lists ...[]Result) []Result {
 	newest := map[string]Result{}
 	for _, r := range slices.Concat(lists...) {
@@ -79,7 +79,7 @@ func joinEarlier(present Stamp, lists ...[]Result) []Result {
 	return all[:min(len(all), maxEarlier)]
 }
 
-// joinStarts returns all starts of both, the oldest dropped when there are too many.
+// joinStarts merges the starts of a and b. If there are too many, the oldest are dropped.
 func joinStarts(a, b State) ([]Start, Dropped) {
 	dropped := a.Dropped
 	if b.Dropped.Through > dropped.Through || b.Dropped.Through == dropped.Through && b.Dropped.Count > dropped.Count {

@@ -29,7 +29,7 @@ var fullState = State{
 	Notice:  Answered{Comment: 2345678901, Cleared: true},
 }
 
-// fullLine is the format, to the byte.
+// fullLine fixes the format, to the byte.
 const fullLine = `<!-- fumehood:state {"v":1,` +
 	`"result":{"head":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","run":12345678901,"attempt":2,"said":"asked","totals":[6,5,4,3,2,1]},` +
 	`"pending":[{"name":"lint -\u002d\u003e x","plan":"sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc",` +
@@ -117,7 +117,7 @@ func TestStateLineRefused(t *testing.T) {
 	}
 }
 
-// TestStateLineHasABound fills a state with the longest that each part may be.
+// TestStateLineHasABound fills every part of a state to its maximum length.
 func TestStateLineHasABound(t *testing.T) {
 	longest := State{Notice: Answered{Comment: maxID}, Dropped: Dropped{Count: 1, Through: maxID - 100}}
 	result := func(i int) Result {
@@ -211,8 +211,8 @@ func some(r *rand.Rand) sheet {
 	return s
 }
 
-// TestJoinOfMany holds what the keepers rest on: what is joined is written and read
-// back as it is, joining again changes nothing, and nothing newer is lost.
+// TestJoinOfMany checks what the keepers rely on: a merged sheet can be written and
+// read back unchanged, merging again changes nothing, and nothing newer is lost.
 func TestJoinOfMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range sample.Rounds(t, 800, 400, 100) {

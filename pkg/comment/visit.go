@@ -12,30 +12,30 @@ import (
 
 const (
 	maxRounds   = 12
-	maxFailures = 4 // writes that nobody knows what became of
+	maxFailures = 4 // writes with an unknown result
 )
 
-// A visit is one change on its way into our comment.
+// A visit applies one change to the comment.
 type visit struct {
 	*Keeper
 	change change
-	room   int // the most that Body may return
+	room   int // the maximum units that Body may return
 
 	ours   []github.Comment // by ascending id; as last seen
-	listed bool             // ours are all that there are
+	listed bool             // ours is complete
 	others int
 	head   string
-	known  sheet // everything seen and said so far, joined
+	known  sheet // everything read and written so far, merged
 
-	written  bool // the change has been, by us
-	did      Did  // what we did or may have done
+	written  bool // this visit has written the change
+	did      Did  // what this visit did or may have done
 	failures int
 	left     int
 	done     bool
 }
 
-// round looks at what stands and is done when that is what should; else it writes and
-// waits.
+// round reads the comment. If it is as it should be, the visit is done; otherwise
+// round writes it and waits.
 func (v *visit) round(ctx context.Context) error {
 	if !v.listed {
 		if err := v.list(ctx); err != nil {
@@ -65,7 +65,8 @@ func (v *visit) round(ctx context.Context) error {
 	return v.write(ctx, body, v.Settle-v.Now().Sub(looked))
 }
 
-// unseen ends a visit that cannot look. What it has written stands, as far as it knows.
+// unseen ends a visit that cannot read the comment. If the visit has written, it
+// assumes that the write is in place.
 func (v *visit) unseen(err error) error {
 	if err != nil && v.written {
 		v.done = true
@@ -74,7 +75,7 @@ func (v *visit) unseen(err error) error {
 	return err
 }
 
-// list finds all comments of ours.
+// list finds all of the bot's comments.
 func (v *visit) list(ctx context.Context) error {
 	all, err := v.Client.Comments(ctx, v.PR)
 	if err != nil {
@@ -102,7 +103,8 @@ func (v *visit) isOurs(c github.Comment) bool {
 	return c.Author.Login == v.Author.Login && c.Author.Type == v.Author.Type
 }
 
-// look reads ours again: the list may have taken long, or is from the round before.
+// look reads the bot's comments again: listing may have taken long, or was done in
+// the round before.
 func (v *visit) look(ctx context.Context) error {
 	for i, c := range v.ours {
 		now, err := v.Client.Comment(ctx, c.ID)
@@ -118,7 +120,7 @@ func (v *visit) look(ctx context.Context) error {
 	return nil
 }
 
-// gone starts anew when somebody has deleted our comment, or made it theirs.
+// gone starts over after the comment was deleted or taken over by another author.
 func (v *visit) gone() { v.listed, v.written = false, false }
 
 func (v *visit) present(head string) sheet {

@@ -6,7 +6,7 @@ package comment
 
 import "testing"
 
-// With the tag e2e these tests try all of their cases: see pkg/internal/sample.
+// With the tag e2e these tests run all of their cases: see pkg/internal/sample.
 
 func TestWholeOrders(t *testing.T)     { TestOrders(t) }
 func TestWholeJoinOfMany(t *testing.T) { TestJoinOfMany(t) }

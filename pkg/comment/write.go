@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// write makes body stand in the comment of ours with the lowest id, within the given
-// time or not at all as far as we can see to it, and takes away the others.
+// write puts body into the bot's comment with the lowest id and deletes the others. As
+// far as it can ensure it, the write takes place within the given time or not at all.
 func (v *visit) write(ctx context.Context, body string, within time.Duration) error {
 	if within < v.Settle/2 {
 		return v.slow(ctx, nil)
@@ -34,11 +34,11 @@ func (v *visit) write(ctx context.Context, body string, within time.Duration) er
 	return v.settle(ctx)
 }
 
-// create posts a new comment. Who it is by may be news: GitHub tells an app's token
-// nothing about itself.
+// create posts a new comment. Its author may be new information: GitHub does not
+// tell an app's token who it is.
 func (v *visit) create(ctx context.Context, body string) error {
 	c, err := v.Client.CreateComment(ctx, v.PR, body)
-	v.listed = false // another job may have done so too
+	v.listed = false // another job may have created one too
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (v *visit) create(ctx context.Context, body string) error {
 	return nil
 }
 
-// clear deletes all comments of ours but the first, which says what they said.
+// clear deletes the bot's comments except for the first, into which they were merged.
 func (v *visit) clear(ctx context.Context) {
 	for _, c := range v.ours[1:] {
 		if err := v.Client.DeleteComment(ctx, c.ID); err != nil && !v.missing(ctx, c.ID, err) {
@@ -60,8 +60,8 @@ func (v *visit) clear(ctx context.Context) {
 	}
 }
 
-// failed decides whether a write that went wrong is worth another look: one that did
-// what is said, or not.
+// failed decides whether to read again after a failed write, which may or may not
+// have done what did says.
 func (v *visit) failed(ctx context.Context, err error, did Did, late bool) error {
 	if ctx.Err() != nil {
 		return err
@@ -70,7 +70,7 @@ func (v *visit) failed(ctx context.Context, err error, did Did, late bool) error
 	case len(v.ours) > 0 && v.missing(ctx, v.ours[0].ID, err):
 		v.gone()
 		return nil
-	case kind == github.Invalid && v.room == ResultsRoom: // GitHub counts otherwise
+	case kind == github.Invalid && v.room == ResultsRoom: // GitHub counts units differently
 		v.room /= 2
 		return nil
 	case late || kind == github.Uncertain:
@@ -84,8 +84,9 @@ func (v *visit) failed(ctx context.Context, err error, did Did, late bool) error
 	return err
 }
 
-// missing reports whether err, of a write to the comment with this id, means that it
-// is not there. GitHub may say 403 to a write that it cannot tie to a pull request.
+// missing reports whether err, of a write to the comment with this id, means that
+// the comment does not exist. GitHub may answer 403 to a write that it cannot
+// associate with a pull request.
 func (v *visit) missing(ctx context.Context, id int64, err error) bool {
 	if github.KindOf(err) == github.Forbidden {
 		_, err = v.Client.Comment(ctx, id)
@@ -93,8 +94,8 @@ func (v *visit) missing(ctx context.Context, id int64, err error) bool {
 	return github.KindOf(err) == github.NotFound
 }
 
-// limited waits until GitHub listens again, which the time for one write does not
-// leave room for, unless that is too long.
+// limited waits until GitHub accepts requests again, unless that takes too long.
+// The client cannot wait itself, because of the time limit of one write.
 func (v *visit) limited(ctx context.Context, err error) error {
 	e, ok := errors.AsType[*github.Error](err)
 	if !ok {
@@ -126,7 +127,7 @@ func (v *visit) settle(ctx context.Context) error {
 	if err := v.Sleep(ctx, v.Settle); err != nil && !v.written {
 		return err
 	} else if err != nil {
-		v.done = true // it stands, though nobody has looked
+		v.done = true // written, though not checked
 	}
 	return nil
 }

@@ -16,18 +16,18 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
-// An Artifact is what a workflow run left. Whoever made the run chose its name and
-// every byte of it.
+// An Artifact is an artifact of a workflow run. Anyone who can start the run
+// chooses its name and all of its content.
 type Artifact struct {
 	ID      int64
 	Name    string
 	Size    int64
 	Expired bool
-	Digest  string // of the zip, "sha256:…"; "" when GitHub does not tell
+	Digest  string // of the zip, "sha256:…"; "" if GitHub returns none
 	Created time.Time
 }
 
-// artifact is one with what go-github leaves out.
+// artifact adds the fields that go-github leaves out.
 type artifact struct {
 	gh.Artifact
 	Digest string `json:"digest"`
@@ -57,9 +57,9 @@ func (c *Client) Artifacts(ctx context.Context, run int64) ([]Artifact, error) {
 	return unique(list, func(a Artifact) int64 { return a.ID }), nil
 }
 
-// Download returns an artifact's zip of at most max bytes; a larger one is an error
-// of Kind TooLarge. The place that GitHub names is asked without the token, and only
-// over https, or over http on loopback or where the API itself is spoken to so.
+// Download returns an artifact's zip of at most max bytes. A larger one is an error
+// of Kind TooLarge. The URL that GitHub redirects to is requested without the token,
+// and only over https, or over http on loopback or if the API itself uses http.
 func (c *Client) Download(ctx context.Context, artifact int64, max int64) ([]byte, error) {
 	return call(ctx, c, download, func(ctx context.Context) ([]byte, error) {
 		place, _, err := c.gh.Actions.DownloadArtifact(ctx, c.owner, c.name, artifact, maxRedirects)
@@ -84,7 +84,8 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL, max int64) ([]by
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		// Not the API's word on the artifact: the link lives for a minute only.
+		// This status says nothing about the artifact: the link is valid for one
+		// minute only.
 		return nil, &Error{Kind: Unavailable, Status: resp.StatusCode, Message: "from the place that the artifact lies at"}
 	}
 	data, err := readAtMost(resp.Body, max)
@@ -97,7 +98,7 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL, max int64) ([]by
 	return data, nil
 }
 
-// checkPlace says whether bytes may be fetched from u when base is the API.
+// checkPlace returns an error unless bytes may be fetched from u when base is the API.
 func checkPlace(u, base *url.URL) error {
 	switch {
 	case u.User != nil || u.Host == "":
@@ -118,8 +119,7 @@ func loopback(host string) bool {
 
 var errTooLarge = errors.New("too large")
 
-// readAtMost reads r to its end, and errTooLarge is returned when that is beyond max
-// bytes.
+// readAtMost reads r to its end. It returns errTooLarge if that is more than max bytes.
 func readAtMost(r io.Reader, max int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, max+1))
 	if int64(len(data)) > max {

@@ -81,7 +81,7 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// A zip without an end is left as soon as the bound is met.
+// Reading a zip without an end stops at the bound.
 func TestEndlessDownload(t *testing.T) {
 	left := make(chan int, 1)
 	blob := play(t, func(w http.ResponseWriter, r *http.Request) {
@@ -99,7 +99,7 @@ func TestEndlessDownload(t *testing.T) {
 	}
 }
 
-// The place's URL is a credential: no message shows it.
+// The URL of the storage is a credential: no message shows it.
 func TestPlaceIsNotTold(t *testing.T) {
 	shut := play(t, hangUp)
 	c, _ := client(t, play(t, redirect(302, shut.URL+"/zip?sig=canary")).URL)
@@ -110,7 +110,7 @@ func TestPlaceIsNotTold(t *testing.T) {
 	}
 }
 
-// A large artifact may take longer than an answer of the API.
+// A large artifact may take longer than a response of the API.
 func TestTimeOfARequest(t *testing.T) {
 	blob := play(t, say(200, "zip"))
 	s := play(t, redirect(302, blob.URL), say(200, commentJSON(7)))

@@ -15,8 +15,8 @@ const (
 	maxETag  = 512
 )
 
-// A cache keeps answers by their URL. None is used before GitHub has said that it
-// still holds.
+// A cache keeps responses by their URL. A response is used only after GitHub has
+// confirmed that it is still current.
 type cache struct {
 	mu      sync.Mutex
 	max     int
@@ -24,7 +24,7 @@ type cache struct {
 	entries map[string]entry
 }
 
-// An entry is an answer with status 200. Nothing of it is changed once it is made.
+// An entry is a response with status 200. It is immutable.
 type entry struct {
 	etag   string
 	header http.Header
@@ -40,8 +40,8 @@ func (c *cache) get(key string) (entry, bool) {
 	return e, ok
 }
 
-// put keeps e. When there is no room all others go: a run reads few pages, again and
-// again, so a cache that is full is one that does not help.
+// put stores e. If there is no room, all other entries are dropped: a run reads few
+// pages, repeatedly, so a full cache is one that does not help.
 func (c *cache) put(key string, e entry) {
 	if e.etag == "" || len(e.etag) > maxETag || len(e.body) > c.max/4 {
 		return

@@ -11,20 +11,20 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
-// GitHub's limits on check runs. Its "characters" are taken for bytes, which are
-// never fewer.
+// GitHub's limits on check runs. Its "characters" are counted as bytes, of which
+// there are at least as many.
 const (
-	maxBatch      = 50    // annotations of one request
-	maxCheckText  = 65535 // of a summary, of a text
+	maxBatch      = 50    // annotations in one request
+	maxCheckText  = 65535 // of a summary or a text
 	maxCheckTitle = 255
 	maxAnnotation = 64 << 10
-	// maxAnnotations is our own: ten requests.
+	// maxAnnotations is this package's limit: ten requests.
 	maxAnnotations = 500
 )
 
-// An Annotation is a message on lines of a file.
+// An Annotation is a message about lines of a file.
 type Annotation struct {
-	Path      string // in the repository; without one it is left out
+	Path      string // in the repository; without one the annotation is left out
 	StartLine int    // from 1
 	EndLine   int    // at least StartLine
 	Level     string // "notice", "warning" or "failure"; anything else is a notice
@@ -33,9 +33,9 @@ type Annotation struct {
 }
 
 // A CheckRun is a verdict on one commit. Status is "queued", "in_progress" or
-// "completed", and Conclusion stands with "completed" and only with it: "success",
-// "failure", "neutral", "cancelled", "skipped", "timed_out" or "action_required".
-// What is longer than GitHub takes is cut.
+// "completed". Conclusion is set if and only if Status is "completed", to
+// "success", "failure", "neutral", "cancelled", "skipped", "timed_out" or
+// "action_required". Texts longer than GitHub accepts are truncated.
 type CheckRun struct {
 	Name        string
 	HeadSHA     string
@@ -46,11 +46,11 @@ type CheckRun struct {
 	Text        string // Markdown
 	DetailsURL  string
 	ExternalID  string
-	Annotations []Annotation // the first 500 are sent; GitHub adds them to those it has
+	Annotations []Annotation // the first 500 are sent; GitHub appends them to the existing ones
 }
 
-// CreateCheckRun makes a check run and adds its annotations, in batches. An id beside
-// an error is that of a check run which stands without all of them.
+// CreateCheckRun makes a check run and adds its annotations, in batches. If it returns
+// an id and an error, the check run with that id exists but lacks some annotations.
 func (c *Client) CreateCheckRun(ctx context.Context, run CheckRun) (id int64, err error) {
 	if e := run.invalid(); e != nil {
 		return 0, e.stop(createCheck)
@@ -69,8 +69,8 @@ func (c *Client) CreateCheckRun(ctx context.Context, run CheckRun) (id int64, er
 	return id, c.addBatches(ctx, id, run, batches[1:])
 }
 
-// UpdateCheckRun replaces what a check run says and adds annotations to it. HeadSHA
-// is not sent: a check run never changes its commit.
+// UpdateCheckRun replaces the texts and status of a check run and adds annotations
+// to it. HeadSHA is not sent: a check run never changes its commit.
 func (c *Client) UpdateCheckRun(ctx context.Context, id int64, run CheckRun) error {
 	if e := run.invalid(); e != nil {
 		return e.stop(updateCheck)
@@ -108,7 +108,7 @@ func checkID(run *gh.CheckRun, _ *gh.Response, err error) (int64, error) {
 	return run.GetID(), err
 }
 
-// invalid says what GitHub would refuse, before anything is sent.
+// invalid returns an error for what GitHub would refuse, before anything is sent.
 func (r CheckRun) invalid() *Error {
 	message := ""
 	switch {
@@ -122,7 +122,7 @@ func (r CheckRun) invalid() *Error {
 	return &Error{Kind: Invalid, Message: message, unsent: true}
 }
 
-// batches splits the annotations; there is always a first batch.
+// batches splits the annotations. There is always a first batch, which may be empty.
 func (r CheckRun) batches() [][]Annotation {
 	rest := slices.DeleteFunc(slices.Clone(r.Annotations), func(a Annotation) bool { return a.Path == "" })
 	rest = rest[:min(len(rest), maxAnnotations)]
@@ -140,7 +140,7 @@ func (r CheckRun) output(batch []Annotation) *gh.CheckRunOutput {
 	}
 	title := r.Title
 	if title == "" {
-		title = r.Name // GitHub wants one
+		title = r.Name // GitHub requires a title
 	}
 	out := &gh.CheckRunOutput{
 		Title: gh.String(cut(title, maxCheckTitle)), Summary: gh.String(cut(r.Summary, maxCheckText)),
@@ -171,7 +171,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// cut shortens s to at most max bytes, between characters, with "…" as the last.
+// cut shortens s to at most max bytes, on a character boundary, and ends it with "…".
 func cut(s string, max int) string {
 	const sign = "…"
 	if len(s) <= max {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sentCheck is what of a request for a check run matters here.
+// sentCheck holds the fields of a check run request that these tests compare.
 type sentCheck struct {
 	Name, Status, Conclusion string
 	HeadSHA                  string `json:"head_sha"`
@@ -47,7 +47,7 @@ func TestBatches(t *testing.T) {
 	tests := []struct {
 		name           string
 		n              int
-		create, update []int // annotations of each request
+		create, update []int // number of annotations in each request
 	}{
 		{"none", 0, []int{0}, []int{0}},
 		{"one", 1, []int{1}, []int{1}},
@@ -99,7 +99,7 @@ func checkBatches(t *testing.T, s *script, first string, want []int) {
 	}
 }
 
-// GitHub appends annotations: a batch that may have arrived is not sent again.
+// GitHub appends annotations: a batch that may have arrived must not be sent again.
 func TestLostBatch(t *testing.T) {
 	run := CheckRun{Name: "fumehood", HeadSHA: sha, Annotations: annotations(120)}
 	s := play(t, say(201, `{"id":4}`), hangUp)

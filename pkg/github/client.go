@@ -22,30 +22,30 @@ const (
 	DefaultUserAgent = "fumehood"
 )
 
-// Options say which repository a Client speaks of, and how. Only Repository must be
-// set; every other zero field is the default beside it.
+// Options configure a Client. Only Repository is required; any other zero field
+// means the default given beside it.
 type Options struct {
 	BaseURL    string // the runner's GITHUB_API_URL, on GHES with its /api/v3; DefaultBaseURL
-	Token      string // none: only what everybody may read
+	Token      string // without it, only public data can be read
 	Repository string // owner/name
 
-	// Transport sends the requests; a clone of http.DefaultTransport. Its answers
-	// need not be bounded, it must not add credentials of its own.
+	// Transport sends the requests; a clone of http.DefaultTransport. It need not
+	// bound the responses. It must not add credentials.
 	Transport http.RoundTripper
-	// Sleep waits for d or until ctx is done, then returning ctx's error; by the clock.
+	// Sleep waits for d, or until ctx is done and then returns ctx's error; by the clock.
 	Sleep func(ctx context.Context, d time.Duration) error
 	Now   func() time.Time // time.Now
 
-	MaxWait   time.Duration // total patience of one call; DefaultMaxWait
-	Timeout   time.Duration // of one request and its answer; DefaultTimeout
+	MaxWait   time.Duration // total waiting time of one call; DefaultMaxWait
+	Timeout   time.Duration // of one request and its response; DefaultTimeout
 	UserAgent string        // DefaultUserAgent
 }
 
-// A Client reads and writes one repository. It may be used by several goroutines.
+// A Client reads and writes one repository. It is safe for concurrent use.
 type Client struct {
 	gh          *gh.Client
 	wire        *wire
-	fetch       *http.Client // for places outside the API: never carries the token
+	fetch       *http.Client // for hosts other than the API: never sends the token
 	owner, name string
 
 	sleep   func(context.Context, time.Duration) error
@@ -103,8 +103,8 @@ func withDefaults(o Options) Options {
 	return o
 }
 
-// parseBase reads the API's URL and gives it the trailing slash that go-github
-// needs. Plain http is taken, since a runner of a GHES without TLS is told so.
+// parseBase parses the API's URL and adds the trailing slash that go-github needs.
+// Plain http is accepted, since a GHES without TLS gives its runners such a URL.
 func parseBase(s string) (*url.URL, error) {
 	if s == "" {
 		s = DefaultBaseURL
@@ -131,8 +131,8 @@ func splitRepository(s string) (owner, name string, err error) {
 	return owner, name, nil
 }
 
-// Scopes returns what GitHub last named as the token's OAuth scopes. Not empty
-// means a personal classic token, which reaches further than one repository.
+// Scopes returns the OAuth scopes of the token that GitHub last reported. If they are not
+// empty, the token is a classic personal token, which is not limited to one repository.
 func (c *Client) Scopes() string { return c.wire.lastScopes() }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -12,21 +12,21 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
-// A Comment is one in a pull request's conversation. Body is untrusted text.
+// A Comment is a comment in a pull request's conversation. Body is untrusted text.
 type Comment struct {
 	ID      int64
-	Author  Author // zero when the account is gone
+	Author  Author // zero if the account was deleted
 	Body    string
-	URL     string // for people
+	URL     string // of the web page
 	Created time.Time
 	Updated time.Time
 }
 
-// Comments lists every comment of the pull request's conversation by ascending ID,
+// Comments lists all comments of the pull request's conversation by ascending ID,
 // each once.
 func (c *Client) Comments(ctx context.Context, number int) ([]Comment, error) {
-	// GitHub documents no sort and no direction for one issue's comments and ignores
-	// them: asking for the newest first would read the oldest.
+	// For the comments of one issue, GitHub documents neither sort nor direction
+	// and ignores both: a request for the newest first would return the oldest.
 	path := c.path(fmt.Sprintf("issues/%d/comments", number))
 	var comments []Comment
 	err := pages(ctx, c, listComments, path, nil, func(page []*gh.IssueComment) error {
@@ -54,8 +54,8 @@ func (c *Client) Comment(ctx context.Context, id int64) (Comment, error) {
 	})
 }
 
-// CreateComment adds a comment to the pull request's conversation. When the error's
-// Kind is Uncertain it may be there: list the comments before trying again.
+// CreateComment adds a comment to the pull request's conversation. If the error's
+// Kind is Uncertain, the comment may exist: list the comments before trying again.
 func (c *Client) CreateComment(ctx context.Context, number int, body string) (Comment, error) {
 	return call(ctx, c, createComment, func(ctx context.Context) (Comment, error) {
 		comment, _, err := c.gh.Issues.CreateComment(ctx, c.owner, c.name, number, &gh.IssueComment{Body: &body})
@@ -74,8 +74,8 @@ func (c *Client) UpdateComment(ctx context.Context, id int64, body string) (Comm
 	})
 }
 
-// DeleteComment removes a comment. That it is not there is an error of Kind NotFound,
-// except when an earlier try of the same call may have removed it.
+// DeleteComment removes a comment. If the comment does not exist, the error is of
+// Kind NotFound, unless an earlier try of the same call may have removed it.
 func (c *Client) DeleteComment(ctx context.Context, id int64) error {
 	tries := 0
 	_, err := call(ctx, c, deleteComment, func(ctx context.Context) (struct{}, error) {
@@ -90,7 +90,7 @@ func (c *Client) DeleteComment(ctx context.Context, id int64) error {
 }
 
 // React adds one of GitHub's reactions to a comment: "+1", "-1", "laugh",
-// "confused", "heart", "hooray", "rocket" or "eyes". One that is there stays.
+// "confused", "heart", "hooray", "rocket" or "eyes". An existing reaction is kept.
 func (c *Client) React(ctx context.Context, comment int64, content string) error {
 	_, err := call(ctx, c, react, func(ctx context.Context) (struct{}, error) {
 		_, _, err := c.gh.Reactions.CreateIssueCommentReaction(ctx, c.owner, c.name, comment, content)

@@ -19,16 +19,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// These tests speak to the fake that checks each request against GitHub's own
-// description of its API, and fails the test for every one that GitHub would refuse
-// or ignore in part.
+// These tests use the fake that checks each request against GitHub's own description of
+// its API. It fails the test for every request that GitHub would refuse or partly ignore.
 
 const (
 	workflowToken = "ghs_workflow"
 	head          = "ec26c3e57ca3a959ca5aad62de7213c562f8c821"
 )
 
-// rights are what the workflows to copy ask for.
+// rights are the permissions that the workflows to copy request.
 var rights = []string{"contents:read", "pull-requests:write", "checks:write", "actions:read"}
 
 func fake(t *testing.T, o githubtest.Options, rights ...string) (*githubtest.Server, *github.Client) {
@@ -51,7 +50,7 @@ func dial(t *testing.T, s *githubtest.Server, token string) *github.Client {
 	return c
 }
 
-// Every operation, once in GitHub's good mood, on github.com and on a GHES.
+// Every operation succeeds once, on github.com and on a GHES.
 func TestEveryOperation(t *testing.T) {
 	for _, prefix := range []string{"", "/api/v3"} {
 		t.Run("API at "+prefix+"/", func(t *testing.T) {
@@ -202,7 +201,7 @@ func useChecks(t *testing.T, s *githubtest.Server, c *github.Client) {
 	}
 }
 
-// Each operation without its right: the hint names what the fake wants granted.
+// Each operation without its right: the hint names the permission that the fake requires.
 func TestMissingRights(t *testing.T) {
 	s, _ := fake(t, githubtest.Options{}, rights...)
 	s.AddRun(githubtest.Run{ID: 7, Event: "pull_request", HeadSHA: head})
@@ -255,8 +254,8 @@ func TestMissingRights(t *testing.T) {
 	}
 }
 
-// The fake's misbehaviours: what comes back is right or an error, and no write is
-// made twice.
+// The fake misbehaves: each call returns the right result or an error, and no write
+// is made twice.
 func TestMisbehaviour(t *testing.T) {
 	const create, list = "issues/create-comment", "issues/list-comments"
 	tests := []struct {
@@ -264,7 +263,7 @@ func TestMisbehaviour(t *testing.T) {
 		fault    githubtest.Fault
 		created  github.Kind // of CreateComment
 		listed   github.Kind // of Comments
-		comments int         // that we have written in the end
+		comments int         // that exist in the end
 	}{
 		{"500 before", githubtest.Fault{Op: create, Kind: githubtest.Answer}, github.Uncertain, "", 0},
 		{"502 after the work", githubtest.Fault{Op: create, Kind: githubtest.AnswerAfter}, github.Uncertain, "", 1},
@@ -310,8 +309,8 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// A comment beyond GitHub's limit, a locked conversation, a repeated read that costs
-// nothing: as GitHub says it.
+// GitHub's limits as GitHub reports them: a comment that is too long, a locked
+// conversation, and a repeated read that does not count.
 func TestGitHubsWords(t *testing.T) {
 	s, c := fake(t, githubtest.Options{}, rights...)
 	ctx := context.Background()
@@ -338,7 +337,7 @@ func TestGitHubsWords(t *testing.T) {
 	}
 }
 
-// The token is sent to the API only.
+// The token is sent only to the API.
 func TestTokenStaysHome(t *testing.T) {
 	s, c := fake(t, githubtest.Options{}, rights...)
 	s.AddRun(githubtest.Run{ID: 7, Event: "pull_request", HeadSHA: head})
@@ -360,8 +359,8 @@ func TestTokenStaysHome(t *testing.T) {
 	}
 }
 
-// Only the runs of one workflow count for its budget: what other workflows do on
-// comments is none of its business.
+// Only the runs of one workflow count for its budget, not those of other workflows
+// that comments start.
 func TestCountOneWorkflow(t *testing.T) {
 	s := githubtest.New(t, githubtest.Options{})
 	s.AddWorkflowToken("token", "actions:read")

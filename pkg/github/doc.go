@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package github reads and writes what fumehood needs of GitHub over REST: pull
-// requests, their comments, check runs, workflow runs and artifacts. It speaks
-// through go-github and gives back plain values in the house's words.
+// Package github is a REST client for the parts of GitHub that fumehood uses: pull
+// requests, their comments, check runs, workflow runs and artifacts. It uses
+// go-github and returns plain values of its own types.
 //
 // It promises:
-//   - The token goes to the API's own scheme and host and nowhere else: not along a
-//     redirect, not to the place that an artifact lies at.
-//   - A list is whole or an error. Pages are read in order and their number is
-//     bounded; an answer that is cut off, empty where there must be something, or
-//     not of the expected shape is an error, never "nothing there".
-//   - No request is made twice unless doing it twice does no more than doing it once,
-//     or the first surely did nothing. When it cannot be known whether a write took
-//     place the error's Kind is Uncertain, and the caller must look.
-//   - GitHub's own waiting times are kept to, within Options.MaxWait. Every answer
-//     and every request has a bound in bytes and in time.
+//   - The token goes only to the API's own scheme and host: not along a redirect,
+//     and not to the storage that holds an artifact.
+//   - A list is complete or an error. Pages are read in order and their number is
+//     bounded. A response that is truncated, empty where content is required, or
+//     not of the expected shape is an error, never an empty result.
+//   - A request is repeated only if it is idempotent or if the first one certainly
+//     had no effect. If it is unknown whether a write took place, the error's Kind
+//     is Uncertain, and the caller must check.
+//   - Waiting times that GitHub asks for are respected, within Options.MaxWait.
+//     Every response and every request is bounded in bytes and in time.
 //   - Errors are a *proposal.StopError with a stable code and a hint (for a missing
-//     right the YAML that grants it), and inside it an *Error with the Kind.
-//     The server's text in them is bounded and has nothing invisible in it.
+//     right, the YAML that grants it). It wraps an *Error with the Kind. The server's
+//     text in it is bounded and has no invisible characters.
 //
-// It does not protect against GitHub itself: what the API says is taken for true.
-// Titles, branch names, logins and comments are other people's text and are handed
-// on as they are. GitHub answers 404 for what a token may not see, so NotFound never
-// proves that something is not there. While a list is being read others can change
-// it: an item twice is dropped, but when one before it is removed just then, one can
-// be missed.
+// It does not protect against GitHub itself: the API's responses are trusted.
+// Titles, branch names, logins and comments are other people's text and are
+// returned unchanged. GitHub answers 404 for anything a token may not see, so
+// NotFound never proves that something does not exist. A list can change while it
+// is being read: an item that appears twice is dropped, but an item can be missed
+// if one before it is removed at that moment.
 //
 // # Why
 //
-// A conditional request that is answered "not modified" does not count against the
-// rate limit, so answers with an ETag are kept in memory and asked for again by it.
-// go-github keeps books of rate limits by the real clock and then refuses by itself;
-// waiting is decided here, in one place, so those headers are taken out of the
-// answers it sees. Pages are followed by the number in GitHub's Link header, never by
-// its URL, so no Link can lead elsewhere.
+// A conditional request that GitHub answers with "not modified" does not count
+// against the rate limit, so responses with an ETag are kept in memory and
+// revalidated. go-github tracks rate limits by the real clock and then refuses
+// requests itself. Here, waiting is decided in one place, so those headers are
+// removed from the responses that it sees. Pages are followed by the number in
+// GitHub's Link header, never by its URL, so a Link cannot lead to another host.
 package github

@@ -11,37 +11,37 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Kind says what became of a request that did not do its work.
+// A Kind is the reason why a request failed.
 type Kind string
 
-// The kinds. All but Uncertain promise that the last try of a write did nothing.
+// The kinds. With any Kind but Uncertain, the last try of a write had no effect.
 const (
 	NotFound     Kind = "not found"    // 404 or 410; may also be a missing right
 	Unauthorized Kind = "unauthorized" // 401: the token is wrong or has expired
-	Forbidden    Kind = "forbidden"    // 403: the token may not
+	Forbidden    Kind = "forbidden"    // 403: the token lacks a permission
 	Locked       Kind = "locked"       // 403: the conversation is locked
 	Invalid      Kind = "invalid"      // 422 and other refusals of what was sent
-	RateLimited  Kind = "rate limited" // for longer than we may wait; see Error.Until
-	Unavailable  Kind = "unavailable"  // no answer, 5xx or a time-out, after all tries
-	Uncertain    Kind = "uncertain"    // a write that may have taken place, or not
+	RateLimited  Kind = "rate limited" // for longer than MaxWait; see Error.Until
+	Unavailable  Kind = "unavailable"  // no response, 5xx or a timeout, after all tries
+	Uncertain    Kind = "uncertain"    // a write that may or may not have taken place
 	Moved        Kind = "moved"        // a redirect that is not followed
-	Malformed    Kind = "malformed"    // an answer that is not what GitHub documents
+	Malformed    Kind = "malformed"    // a response that is not what GitHub documents
 	TooLarge     Kind = "too large"    // an artifact above the caller's bound
 	Canceled     Kind = "canceled"     // the caller's context ended; see errors.Is
 )
 
-// An Error is one request to GitHub that did not do its work.
+// An Error is a request to GitHub that failed.
 type Error struct {
-	Op      string    // what was tried: "create a comment"
-	Status  int       // of the answer; 0 when there was none
+	Op      string    // the operation: "create a comment"
+	Status  int       // of the response; 0 if there was none
 	Kind    Kind      //
-	Message string    // what GitHub said, or what is wrong with it; bounded, printable
-	Until   time.Time // when RateLimited: when GitHub will listen again
+	Message string    // GitHub's message, or what is wrong with the response; bounded, printable
+	Until   time.Time // when RateLimited: when GitHub will accept requests again
 	Err     error     // the cause, or nil
 
-	wait   time.Duration // that the server asks for
-	unsent bool          // the request surely did nothing
-	long   bool          // the answer is beyond its bound, and would be again
+	wait   time.Duration // requested by the server
+	unsent bool          // the request certainly had no effect
+	long   bool          // the response is beyond its bound, and would be again
 }
 
 func (e *Error) Error() string {
@@ -65,7 +65,7 @@ func KindOf(err error) Kind {
 	return ""
 }
 
-// maxMessage is how much of a server's text an error shows.
+// maxMessage is the maximum length of a server's text in an error.
 const maxMessage = 300
 
 func printable(s string) string { return text.Inline(s, maxMessage) }
@@ -81,7 +81,7 @@ var codes = map[Kind]string{
 	Malformed: "github.malformed", TooLarge: "github.too-large", Canceled: "github.canceled",
 }
 
-// stop makes of e the error that a caller sees.
+// stop returns the error for the caller.
 func (e *Error) stop(op operation) error {
 	e.Op = op.name
 	return &proposal.StopError{

@@ -67,8 +67,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A server's text must not write control characters, endless lines or workflow
-// commands into our messages.
+// A server's text must not put control characters, endless lines or workflow
+// commands into messages.
 func TestHostileText(t *testing.T) {
 	body := `{"message":"\u001b[31m::error::x\r\n::set-output name=a::b\u202e` + strings.Repeat("A", 5000) + `","errors":["\u0000",{"message":"` + strings.Repeat("b", 5000) + `"}]}`
 	c, _ := client(t, play(t, say(422, body)).URL)

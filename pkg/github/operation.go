@@ -2,21 +2,22 @@
 
 package github
 
-// An operation is one thing asked of GitHub.
+// An operation is one kind of request to GitHub.
 type operation struct {
-	name string // after "cannot"
-	// permissions is what a workflow must grant its token for it: one line of YAML.
+	name string // completes "cannot …"
+	// permissions is what a workflow must grant its token for the operation, as one
+	// line of YAML.
 	permissions string
 	effect      effect
 }
 
-// An effect is what an operation does to GitHub.
+// An effect is how an operation changes GitHub.
 type effect int
 
 const (
 	reads effect = iota
-	sets         // doing it twice does no more than doing it once
-	adds         // doing it twice does it twice
+	sets         // idempotent
+	adds         // not idempotent
 )
 
 var (
@@ -28,7 +29,7 @@ var (
 	createComment  = operation{"create a comment", "{pull-requests: write}", adds}
 	updateComment  = operation{"update a comment", "{pull-requests: write}", sets}
 	deleteComment  = operation{"delete a comment", "{pull-requests: write}", sets}
-	react          = operation{"react to a comment", "{pull-requests: write}", sets} // GitHub keeps one of a kind and person
+	react          = operation{"react to a comment", "{pull-requests: write}", sets} // GitHub keeps one per kind and person
 	readPermission = operation{"read somebody's permission", "", reads}
 	readRun        = operation{"read a workflow run", "{actions: read}", reads}
 	countRuns      = operation{"count workflow runs", "{actions: read}", reads}
@@ -40,7 +41,7 @@ var (
 	whoAmI         = operation{"ask who the token writes as", "", reads}
 )
 
-// grant says how a token gets the right.
+// grant returns a hint on how to give the token the right.
 func (o operation) grant() string {
 	if o.permissions == "" {
 		return "a workflow's own token may do this without any permission; this token may not"

@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	pageSize = 100 // GitHub's most
-	// maxItems bounds a list: a conversation has at most 2,500 comments, and the
-	// token of a workflow 1,000 requests an hour.
+	pageSize = 100 // GitHub's maximum
+	// maxItems bounds a list. A conversation has at most 2,500 comments, and a
+	// workflow's token 1,000 requests an hour.
 	maxItems = 10_000
 )
 
-// path returns the path of something of the repository.
+// path returns the path of a resource of the repository.
 func (c *Client) path(rest string) string {
 	return fmt.Sprintf("repos/%s/%s/%s", c.owner, c.name, rest)
 }
 
-// get reads one document that go-github has no call for, or reads only in part.
+// get reads a document for which go-github has no call, or whose fields it does not
+// all return.
 func (c *Client) get(ctx context.Context, path string, query url.Values, into any) (*gh.Response, error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
@@ -37,18 +38,18 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 	return c.gh.Do(ctx, req, into)
 }
 
-// pages reads a list page by page and gives each to take, whose error ends it.
+// pages reads a list page by page and passes each page to take; an error of take ends it.
 //
-// A page beyond the bound of an answer is asked for again in smaller ones: a hundred
-// comments of full length do not fit, and whoever writes them must not keep us from
-// reading the rest.
+// If a page exceeds the bound of a response, it is requested again in smaller
+// pages: a hundred comments of maximum length do not fit, and the author of such
+// comments must not be able to block reading the rest.
 func pages[P any](ctx context.Context, c *Client, op operation, path string, query url.Values, take func(P) error) error {
 	p := c.patience(op)
 	for n, size := 1, pageSize; n*size <= maxItems; n++ {
 		page, resp, err := onePage[P](ctx, p, path, query, n, size)
 		if e := asError(err); e != nil && e.long && size > 1 {
 			size /= 10
-			n = (n - 1) * 10 // of which the next is asked for
+			n = (n - 1) * 10 // the loop requests the page after it
 			continue
 		}
 		if err != nil {
@@ -76,15 +77,14 @@ func onePage[P any](ctx context.Context, p *patience, path string, query url.Val
 	var page P
 	resp, err := attempt(ctx, p, func(ctx context.Context) (*gh.Response, error) {
 		var none P
-		page = none // nothing of a try before
+		page = none // drop data of an earlier try
 		return p.c.get(ctx, path, query, &page)
 	})
 	return page, resp, err
 }
 
-// nextPage says whether page n is followed by another. A link that does not lead to
-// page n+1 is refused: a list that ends early, jumps or turns in a circle is not the
-// list.
+// nextPage reports whether page n is followed by another. It refuses a link that
+// does not lead to page n+1, so a list cannot end early, skip pages or loop.
 func nextPage(resp *gh.Response, n int) (bool, *Error) {
 	link := strings.Join(resp.Header.Values("Link"), ",")
 	switch {
@@ -96,8 +96,8 @@ func nextPage(resp *gh.Response, n int) (bool, *Error) {
 	return true, nil
 }
 
-// unique drops items whose key came before: a list that changes while it is read
-// shows some of it twice.
+// unique drops items whose key occurred before: a list that changes while it is
+// read can return items twice.
 func unique[T any, K comparable](list []T, key func(T) K) []T {
 	seen := make(map[K]bool, len(list))
 	kept := list[:0]

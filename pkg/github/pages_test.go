@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// list answers with one page of comments; next is the Link's target, "" for none.
+// list responds with one page of comments; next is the Link's target, "" for none.
 func list(next string, ids ...int64) step {
 	var items []string
 	for _, id := range ids {
@@ -80,7 +80,7 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// What is asked for is only what GitHub documents for one issue's comments.
+// Requests have only the parameters that GitHub documents for one issue's comments.
 func TestCommentsAskForPages(t *testing.T) {
 	s := play(t, list("https://x.example/?page=2", 1), list("", 2))
 	c, _ := client(t, s.URL)
@@ -95,7 +95,7 @@ func TestCommentsAskForPages(t *testing.T) {
 	}
 }
 
-// A list without an end costs a bounded number of requests and is no list.
+// A list without an end is an error after a bounded number of requests.
 func TestEndlessPages(t *testing.T) {
 	s := play(t, func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(r.URL.Query().Get("page"))
@@ -110,7 +110,7 @@ func TestEndlessPages(t *testing.T) {
 	}
 }
 
-// Comments of full length, which somebody may write to keep us from finding ours.
+// Comments of maximum length, which an attacker may write to hide the bot's comment.
 func TestLongPages(t *testing.T) {
 	const count = 330
 	long := strings.Repeat(`\u003c`, 65536)

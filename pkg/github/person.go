@@ -12,34 +12,34 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
-// WorkflowLogin is who a workflow's own token writes as.
+// WorkflowLogin is the login that a workflow's own token writes as.
 const WorkflowLogin = "github-actions[bot]"
 
-// A Permission is what somebody may do in the repository. Level is "admin",
-// "maintain", "write", "triage", "read" or "none".
+// A Permission is a user's access to the repository. Level is "admin", "maintain",
+// "write", "triage", "read" or "none".
 type Permission struct {
 	Level  string
-	UserID int64 // whose it is; 0 with a 404
+	UserID int64 // of the user; 0 after a 404
 }
 
-// loginName is what GitHub lets a login be; apps have [bot] behind theirs.
+// loginName matches the logins that GitHub allows; those of apps end in [bot].
 var loginName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}(\[bot\])?$`)
 
-// roles are the names that refine a permission. Custom roles have names of their
-// own; for them the permission speaks.
+// roles are the names that refine a permission. Custom roles have other names; for
+// them the permission is used.
 var roles = map[string][]string{
 	"admin": {"admin"}, "write": {"write", "maintain"}, "read": {"read", "triage"}, "none": {"none"},
 }
 
-// Permission says what login may do. Somebody whom GitHub does not know here has
-// "none". A login can change hands: compare UserID with the one that acts.
+// Permission returns login's access. A user that GitHub does not know here has
+// "none". A login can change hands: compare UserID with the acting user's.
 func (c *Client) Permission(ctx context.Context, login string) (Permission, error) {
 	if !loginName.MatchString(login) {
 		e := &Error{Kind: Invalid, Message: printable("invalid login " + login), unsent: true}
 		return Permission{}, e.stop(readPermission)
 	}
 	return call(ctx, c, readPermission, func(ctx context.Context) (Permission, error) {
-		// Not go-github's own call, which leaves out the role.
+		// go-github's own call leaves out the role.
 		var answer struct {
 			gh.RepositoryPermissionLevel
 			Role string `json:"role_name"`
@@ -69,10 +69,10 @@ func permissionOf(level, role string, user *gh.User) (Permission, error) {
 	return Permission{Level: level, UserID: user.GetID()}, nil
 }
 
-// Author says who the token writes as. GitHub does not tell it to the token of an
-// app; that is taken to be the workflow's own, WorkflowLogin with Type "Bot" and no
-// ID. For the token of another app that is wrong, and only what CreateComment
-// returns tells.
+// Author returns the account that the token writes as. GitHub does not report it
+// for the token of an app; Author then assumes the workflow's own token and returns
+// WorkflowLogin with Type "Bot" (the ID is known only on github.com). For the token
+// of another app that is wrong; the real author is in the result of CreateComment.
 func (c *Client) Author(ctx context.Context) (Author, error) {
 	return call(ctx, c, whoAmI, func(ctx context.Context) (Author, error) {
 		user, _, err := c.gh.Users.Get(ctx, "")
@@ -89,7 +89,7 @@ func (c *Client) Author(ctx context.Context) (Author, error) {
 	})
 }
 
-// workflowID is the id of WorkflowLogin on github.com; every GHES has its own.
+// workflowID returns the id of WorkflowLogin on github.com, or 0: every GHES has its own.
 func (c *Client) workflowID() int64 {
 	if strings.EqualFold(c.wire.base.Host, "api.github.com") {
 		return 41898282

@@ -12,13 +12,13 @@ import (
 func TestPermission(t *testing.T) {
 	tests := []struct {
 		permission, role string
-		want             string // "" is malformed
+		want             string // "" means malformed
 	}{
 		{"admin", "admin", "admin"}, {"write", "maintain", "maintain"}, {"write", "write", "write"},
 		{"read", "triage", "triage"}, {"read", "read", "read"}, {"none", "", "none"}, {"none", "none", "none"},
 		{"write", "", "write"},          // an old GHES
 		{"write", "releasers", "write"}, // a custom role
-		{"read", "admin", "read"},       // a custom role of that name, or a lie: the permission speaks
+		{"read", "admin", "read"},       // a custom role of that name, or a lie: the permission is used
 		{"none", "admin", "none"},
 		{"owner", "admin", ""}, {"", "admin", ""},
 	}
@@ -45,7 +45,7 @@ func TestPermissionOfNobody(t *testing.T) {
 	tests := []struct {
 		name   string
 		answer step
-		kind   Kind // "" is the permission "none"
+		kind   Kind // "" means the permission "none"
 	}{
 		{"unknown", say(404, `{"message":"octocat is not a user"}`), ""},
 		{"not ours to know", say(403, `{"message":"Must have push access to view collaborator permission."}`), Forbidden},

@@ -10,7 +10,8 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
-// An Author is who wrote something. Login is untrusted text, ID is the identity.
+// An Author is the author of a comment, pull request or run. Login is untrusted
+// text; ID is the identity.
 type Author struct {
 	Login string
 	ID    int64
@@ -21,19 +22,19 @@ type Author struct {
 type Ref struct {
 	SHA          string // full, lower-case hex
 	Ref          string // branch name; untrusted text
-	Repository   string // owner/name; "" when the fork is gone
-	RepositoryID int64  // 0 when the fork is gone
+	Repository   string // owner/name; "" if the fork was deleted
+	RepositoryID int64  // 0 if the fork was deleted
 }
 
-// A PullRequest is one as it was when it was asked for.
+// A PullRequest is the state of a pull request at the time of the request.
 type PullRequest struct {
 	Number  int
 	State   string // "open" or "closed"
-	Merged  bool   // never set by PullRequestsByHead, which GitHub does not tell
+	Merged  bool   // never set by PullRequestsByHead: GitHub's list does not have it
 	Draft   bool
 	Locked  bool
 	Title   string // untrusted text
-	Author  Author // zero when the account is gone
+	Author  Author // zero if the account was deleted
 	Head    Ref
 	Base    Ref
 	HTMLURL string
@@ -42,11 +43,11 @@ type PullRequest struct {
 // A File is one path that a pull request changes. Paths are untrusted text.
 type File struct {
 	Path     string
-	Previous string // when renamed
+	Previous string // for a renamed file
 	Status   string // GitHub's: "added", "removed", "modified", "renamed", "copied", "changed", "unchanged"
 }
 
-// maxFiles is how many files GitHub lists of a pull request.
+// maxFiles is the number of files that GitHub lists for a pull request.
 const maxFiles = 3000
 
 // PullRequest reads one pull request.
@@ -64,7 +65,7 @@ func (c *Client) PullRequest(ctx context.Context, number int) (PullRequest, erro
 }
 
 // PullRequestsByHead lists the pull requests, open and closed, whose head is
-// owner's branch, newest first. Several repositories of one owner can have the
+// owner's branch, newest first. Several repositories of one owner can have that
 // branch: compare Head.RepositoryID.
 func (c *Client) PullRequestsByHead(ctx context.Context, owner, branch string) ([]PullRequest, error) {
 	if owner == "" || branch == "" {
@@ -79,7 +80,7 @@ func (c *Client) PullRequestsByHead(ctx context.Context, owner, branch string) (
 			if err != nil {
 				return err
 			}
-			if pull.Head.Ref == branch { // GitHub ignores a filter that it cannot read
+			if pull.Head.Ref == branch { // GitHub ignores a filter that it cannot parse
 				pulls = append(pulls, pull)
 			}
 		}
@@ -91,9 +92,9 @@ func (c *Client) PullRequestsByHead(ctx context.Context, owner, branch string) (
 	return unique(pulls, func(p PullRequest) int { return p.Number }), nil
 }
 
-// Files lists what the pull request changes, as its head is now: compare the head
-// before and after. GitHub lists at most 3,000; complete is false when there may be
-// more.
+// Files lists the files that the pull request changes, for its current head:
+// compare the head before and after. GitHub lists at most 3,000; complete is false
+// if there may be more.
 func (c *Client) Files(ctx context.Context, number int) (files []File, complete bool, err error) {
 	path := c.path(fmt.Sprintf("pulls/%d/files", number))
 	err = pages(ctx, c, listFiles, path, nil, func(page []*gh.CommitFile) error {
@@ -139,7 +140,7 @@ func authorOf(u *gh.User) Author {
 	return Author{Login: u.GetLogin(), ID: u.GetID(), Type: u.GetType()}
 }
 
-// fullSHA reports whether s is a whole object id, SHA-1 or SHA-256.
+// fullSHA reports whether s is a full object id, SHA-1 or SHA-256.
 func fullSHA(s string) bool {
 	if len(s) != 40 && len(s) != 64 {
 		return false

@@ -15,8 +15,8 @@ import (
 
 const baseSHA = "f95f852bd8fca8fcc58a9a2d6c842781e32a215e"
 
-// pullJSON is pull request 2 as GitHub writes it, cut to what is read; headRepo is
-// null when the fork is gone.
+// pullJSON is pull request 2 as GitHub returns it, reduced to the fields that are
+// read. headRepo is null if the fork was deleted.
 func pullJSON(headSHA, headRepo string) string {
 	return `{"number":2,"state":"open","draft":true,"locked":true,"merged":false,"title":"Update the README",
 		"html_url":"https://github.com/Codertocat/Hello-World/pull/2","user":{"login":"Codertocat","id":21031067,"type":"User"},

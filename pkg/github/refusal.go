@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// refusal reads an answer with a status of 400 or more.
+// refusal turns a response with a status of 400 or more into an *Error.
 func refusal(resp *http.Response, body []byte) *Error {
 	said := words(body)
 	e := &Error{Status: resp.StatusCode, Message: printable(said)}
@@ -40,7 +40,7 @@ func refusal(resp *http.Response, body []byte) *Error {
 	return e
 }
 
-// words puts together what GitHub says in an error's body.
+// words joins the messages of an error's body.
 func words(body []byte) string {
 	var said struct {
 		Message string            `json:"message"`
@@ -56,7 +56,7 @@ func words(body []byte) string {
 	return strings.TrimSuffix(strings.Join(parts, "; "), "; ")
 }
 
-// detail reads one of "errors", which is a string or an object.
+// detail reads one element of "errors", which is a string or an object.
 func detail(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -72,8 +72,9 @@ func detail(raw json.RawMessage) string {
 	return strings.TrimSpace(object.Resource + " " + object.Field + " " + object.Code)
 }
 
-// limited tells a rate limit, primary or secondary, from a missing right. GitHub
-// answers 403 for each of them, 429 sometimes, and 422 when comments come too fast.
+// limited distinguishes a rate limit, primary or secondary, from a missing right.
+// GitHub answers each of them with 403, sometimes 429, and with 422 if comments are
+// created too fast.
 func limited(resp *http.Response, lower string) bool {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
@@ -87,13 +88,13 @@ func limited(resp *http.Response, lower string) bool {
 	if strings.Contains(lower, "rate limit") || resp.Header.Get("Retry-After") != "" {
 		return true
 	}
-	// The last request that the limit lets through may be one without the right.
+	// The last request before the limit may also be one that lacks the right.
 	return resp.Header.Get("X-RateLimit-Remaining") == "0" && !strings.Contains(lower, "not accessible")
 }
 
-// serverWait is how long the server asks to be left alone; 0 when it does not say.
+// serverWait returns how long the server asks to wait; 0 if it does not say.
 func serverWait(h http.Header, kind Kind) time.Duration {
-	now, err := http.ParseTime(h.Get("Date")) // its clock, not ours, is what it counts by
+	now, err := http.ParseTime(h.Get("Date")) // GitHub counts by its own clock
 	if err != nil {
 		now = time.Now()
 	}
@@ -113,7 +114,7 @@ func serverWait(h http.Header, kind Kind) time.Duration {
 	return max(time.Unix(reset, 0).Sub(now)+time.Second, time.Second)
 }
 
-// seconds reads a number of seconds, anything above a day being a day.
+// seconds parses a number of seconds, capped at a day.
 func seconds(s string) time.Duration {
 	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 63)
 	if errors.Is(err, strconv.ErrRange) {
@@ -125,19 +126,19 @@ func seconds(s string) time.Duration {
 	return time.Duration(min(n, 86400)) * time.Second
 }
 
-// broken describes a request that got no whole answer.
+// broken describes a request without a complete response.
 func broken(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	// A url.Error shows the whole URL, and an artifact's URL is itself a credential.
+	// A url.Error contains the whole URL, and an artifact's URL is itself a credential.
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
 	return &Error{Kind: Unavailable, Message: printable(err.Error()), Err: err, unsent: unsent(err)}
 }
 
-// unsent reports whether err surely came before anything was sent.
+// unsent reports whether err certainly occurred before anything was sent.
 func unsent(err error) bool {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return true
@@ -149,7 +150,7 @@ func unsent(err error) bool {
 	return ok && (op.Op == "dial" || op.Op == "proxyconnect")
 }
 
-// asError makes an *Error of whatever a call of go-github returned.
+// asError converts an error of a go-github call to an *Error.
 func asError(err error) *Error {
 	if err == nil {
 		return nil
@@ -160,7 +161,7 @@ func asError(err error) *Error {
 	if _, ok := errors.AsType[*url.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return broken(err)
 	}
-	// The answer came whole and is JSON: what is left is one that does not fit.
+	// The response is complete and is JSON, so its shape is wrong.
 	e := malformed("%v", err)
 	e.Err = err
 	return e

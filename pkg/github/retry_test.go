@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// in gives the header of a time so many seconds after testTime.
+// in returns the header value for a time so many seconds after testTime.
 func in(seconds int64) string { return strconv.FormatInt(testTime.Unix()+seconds, 10) }
 
 type ask func(ctx context.Context, c *Client) error
@@ -37,8 +37,8 @@ func TestRetries(t *testing.T) {
 		ask      ask
 		steps    []step
 		requests int
-		sleeps   []time.Duration // exact; nil: backoff, within its bounds
-		kind     Kind            // "" is success
+		sleeps   []time.Duration // exact; nil means backoff, within its bounds
+		kind     Kind            // "" means success
 	}{
 		{"403 and retry-after", readIt, []step{limit(403, "Retry-After", "7"), read}, 2, []time.Duration{7 * time.Second}, ""},
 		{"429 and retry-after", readIt, []step{limit(429, "Retry-After", "7"), read}, 2, []time.Duration{7 * time.Second}, ""},
@@ -113,7 +113,7 @@ func checkSleeps(t *testing.T, got, want []time.Duration, n int) {
 	}
 }
 
-// Patience counts what was slept even where the clock does not show it.
+// Patience counts the time slept even if the clock does not advance.
 func TestPatienceWithoutAClock(t *testing.T) {
 	s := play(t, say(429, `{}`, "Retry-After", "50"))
 	c, _ := client(t, s.URL, func(o *Options) {
@@ -126,7 +126,7 @@ func TestPatienceWithoutAClock(t *testing.T) {
 	}
 }
 
-// A connection that nobody takes did nothing: a write is tried again.
+// A refused connection had no effect: a write is tried again.
 func TestRefusedConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -196,8 +196,8 @@ func TestCallerLeaves(t *testing.T) {
 	})
 }
 
-// The rate limit's last request is one that succeeds: go-github would then refuse
-// the next by itself.
+// The last request of the rate limit succeeds. After that, go-github by itself
+// would refuse the next one.
 func TestLastRequestOfTheQuota(t *testing.T) {
 	s := play(t, say(200, commentJSON(7), "X-RateLimit-Limit", "60", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9999999999"))
 	c, _ := client(t, s.URL)

@@ -20,17 +20,17 @@ type WorkflowRun struct {
 	Event            string
 	HeadSHA          string
 	HeadBranch       string
-	HeadRepository   string // owner/name; "" when it is gone
+	HeadRepository   string // owner/name; "" if it was deleted
 	HeadRepositoryID int64
 	Status           string // "queued", "in_progress", "completed" …
 	Conclusion       string // "" until completed
-	Path             string // of the workflow's file
+	Path             string // of the workflow file
 	Name             string
 	Created          time.Time
-	Actor            Author // who caused the first attempt
+	Actor            Author // the user who caused the first attempt
 }
 
-// run is a workflow run with what go-github leaves out.
+// run adds the fields that go-github leaves out.
 type run struct {
 	gh.WorkflowRun
 	Path string `json:"path"`
@@ -50,9 +50,9 @@ func (c *Client) WorkflowRun(ctx context.Context, id int64) (WorkflowRun, error)
 	})
 }
 
-// CountWorkflowRuns counts the runs that event has started since then of the workflow
-// whose file is path, or with "" of every one, by who caused them; those left out that
-// were skipped.
+// CountWorkflowRuns counts the runs that event has started since then, by the actor
+// that caused them. It counts runs of the workflow whose file is path, or of all
+// workflows if path is "". Skipped runs are not counted.
 func (c *Client) CountWorkflowRuns(ctx context.Context, event, path string, since time.Time) (map[Author]int, error) {
 	count, seen := map[Author]int{}, map[int64]bool{}
 	created := ">=" + stamp(since)
@@ -62,7 +62,7 @@ func (c *Client) CountWorkflowRuns(ctx context.Context, event, path string, sinc
 			return nil, err
 		}
 		for _, r := range runs {
-			file, _, _ := strings.Cut(r.Path, "@") // GitHub names the ref of some
+			file, _, _ := strings.Cut(r.Path, "@") // GitHub appends the ref for some
 			if !seen[r.ID] && r.Conclusion != "skipped" && (path == "" || file == path) {
 				count[r.Actor]++
 			}
@@ -76,9 +76,9 @@ func (c *Client) CountWorkflowRuns(ctx context.Context, event, path string, sinc
 	return nil, malformed("more than %d runs, which are not counted", maxSearches*maxFound).stop(countRuns)
 }
 
-// GitHub shows the newest 1,000 of what a search finds. Runs that somebody lets be
-// skipped by the thousand must not hide those that count, so the search goes on from
-// the oldest that was shown.
+// A search returns only the newest 1,000 matches. An attacker can cause thousands
+// of skipped runs, which must not hide those that count, so the search continues
+// from the oldest one returned.
 const (
 	maxFound    = 1000
 	maxSearches = 10
@@ -86,7 +86,7 @@ const (
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// searchRuns lists the newest runs that event has started within created.
+// searchRuns lists the newest runs that event has started within the range created.
 func (c *Client) searchRuns(ctx context.Context, event, created string) ([]WorkflowRun, error) {
 	var runs []WorkflowRun
 	query := url.Values{"event": {event}, "created": {created}}

@@ -49,8 +49,8 @@ func TestWorkflowRun(t *testing.T) {
 	}
 }
 
-// history is a repository's runs, one a second, newest last, as GitHub searches them:
-// newest first, and never more than a thousand of what is found.
+// history serves a repository's runs, one a second, newest last, as GitHub's search
+// does: newest first, and at most a thousand matches.
 func history(t *testing.T, conclusions []string, start time.Time) step {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()

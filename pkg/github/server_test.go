@@ -23,11 +23,10 @@ const (
 	testToken = "ghs_canary"
 )
 
-// A step answers one request.
+// A step responds to one request.
 type step func(w http.ResponseWriter, r *http.Request)
 
-// A script is a server that answers by its steps, one a request, the last again and
-// again.
+// A script is a server that answers by its steps, one per request; the last one repeats.
 type script struct {
 	*httptest.Server
 	t     *testing.T
@@ -67,7 +66,7 @@ func (s *script) bodies() []string {
 	return s.sent
 }
 
-// A clock stands still except when somebody sleeps.
+// A clock advances only when Sleep is called.
 type clock struct {
 	at     time.Time
 	sleeps []time.Duration
@@ -83,8 +82,8 @@ func (c *clock) sleep(ctx context.Context, d time.Duration) error {
 
 var testTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// client speaks to url with connections that are not used again, so that net/http
-// repeats nothing by itself.
+// client connects to url without reusing connections, so that net/http does not
+// retry by itself.
 func client(t *testing.T, url string, change ...func(*Options)) (*Client, *clock) {
 	t.Helper()
 	k := &clock{at: testTime}
@@ -102,7 +101,7 @@ func client(t *testing.T, url string, change ...func(*Options)) (*Client, *clock
 	return c, k
 }
 
-// say answers with a status, a body and headers in pairs.
+// say responds with a status, a body and headers in pairs.
 func say(status int, body string, header ...string) step {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", testTime.Format(http.TimeFormat))
@@ -114,7 +113,7 @@ func say(status int, body string, header ...string) step {
 	}
 }
 
-// hangUp ends the connection without an answer.
+// hangUp closes the connection without a response.
 func hangUp(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
@@ -122,7 +121,7 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// cutOff promises more than it sends.
+// cutOff announces a longer body than it sends.
 func cutOff(status int, body string) step {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)+100))

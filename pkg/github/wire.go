@@ -13,16 +13,16 @@ import (
 	"sync"
 )
 
-// The bounds of one answer.
+// The bounds of one response.
 const (
 	maxBody      = 8 << 20
 	maxHeader    = 1 << 20
 	maxRedirects = 5
 )
 
-// A wire is the transport under go-github: it gives the token to the API's own host
-// alone, reads answers whole and within bounds, answers from its cache what has not
-// changed, and turns every answer that is no success into an *Error.
+// A wire is the transport under go-github. It sends the token only to the API's own
+// host, reads responses whole and within bounds, serves unchanged responses from
+// its cache, and turns every unsuccessful response into an *Error.
 type wire struct {
 	next  http.RoundTripper
 	base  *url.URL
@@ -33,8 +33,8 @@ type wire struct {
 	scopes string
 }
 
-// RoundTrip answers with a success whose whole body is in memory, a redirect, or an
-// *Error.
+// RoundTrip returns a successful response whose whole body is in memory, a
+// redirect, or an *Error.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := w.own(req.URL); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer(req, resp, body), nil
 }
 
-// own refuses every place but the API's own scheme and host.
+// own refuses every URL outside the API's own scheme and host.
 func (w *wire) own(u *url.URL) error {
 	if u.Scheme == w.base.Scheme && strings.EqualFold(u.Host, w.base.Host) && u.User == nil {
 		return nil
@@ -78,8 +78,8 @@ func (w *wire) own(u *url.URL) error {
 	return &Error{Kind: Moved, Message: printable("to " + u.Scheme + "://" + u.Host), unsent: true}
 }
 
-// keepTo makes a redirect policy: few, of the same method, and only to where allow
-// allows.
+// keepTo returns a redirect policy: few redirects, of the same method, and only to
+// URLs that allow accepts.
 func keepTo(allow func(*url.URL) error) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects {
@@ -106,8 +106,8 @@ func (w *wire) lastScopes() string {
 	return w.scopes
 }
 
-// answer is resp as go-github is to see it. The rate limit's headers are left out:
-// by them go-github would refuse requests on its own account.
+// answer returns resp as go-github will see it, without the rate limit's headers:
+// because of them, go-github would refuse requests by itself.
 func answer(req *http.Request, resp *http.Response, body []byte) *http.Response {
 	seen := *resp
 	seen.Header = resp.Header.Clone()
@@ -119,7 +119,7 @@ func answer(req *http.Request, resp *http.Response, body []byte) *http.Response 
 	return &seen
 }
 
-// check says what is wrong with an answer to method.
+// check returns what is wrong with a response to method.
 func check(method string, resp *http.Response, body []byte) error {
 	switch status := resp.StatusCode; {
 	case success(method, status):
@@ -130,13 +130,13 @@ func check(method string, resp *http.Response, body []byte) error {
 	case status >= 400:
 		return refusal(resp, body)
 	case status >= 300 && status != http.StatusNotModified && resp.Header.Get("Location") != "":
-		return nil // for the redirect policy
+		return nil // left to the redirect policy
 	}
 	return &Error{Kind: Malformed, Status: resp.StatusCode, Message: "an answer that was not asked for"}
 }
 
-// success says which answers are one. go-github takes any 2xx, and one without a
-// body for an empty list.
+// success reports whether status is a success. go-github accepts any 2xx, and
+// treats a response without a body as an empty list.
 func success(method string, status int) bool {
 	switch method {
 	case http.MethodGet:

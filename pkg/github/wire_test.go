@@ -15,7 +15,7 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
-// linked is an answer as go-github reads it.
+// linked returns a response as go-github reads it.
 func linked(link string) *gh.Response {
 	server := &http.Response{StatusCode: 200, Header: http.Header{"Link": {link}}, Body: io.NopCloser(strings.NewReader("[]"))}
 	c := gh.NewClient(&http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return server, nil })})
@@ -28,7 +28,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// elsewhere is another host, which must never hear the token.
+// elsewhere is another host, which must never receive the token.
 func elsewhere(t *testing.T, answer step) *script {
 	s := play(t, answer)
 	t.Cleanup(func() {
@@ -134,7 +134,7 @@ func TestLongAnswer(t *testing.T) {
 	}
 }
 
-// A body that unpacks to more than the bound is one beyond it.
+// A compressed body that expands beyond the bound is refused.
 func TestPackedAnswer(t *testing.T) {
 	c, _ := client(t, play(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -169,7 +169,7 @@ func TestETags(t *testing.T) {
 	}
 }
 
-// Pages that have not changed are pages all the same.
+// Pages that have not changed are still returned.
 func TestETagsOfPages(t *testing.T) {
 	s := play(t, func(w http.ResponseWriter, r *http.Request) {
 		page := r.URL.Query().Get("page")
@@ -223,7 +223,7 @@ func TestCacheBound(t *testing.T) {
 	}
 }
 
-// Whatever a server answers with, what comes out is a whole list or an error.
+// Whatever a server sends, the result is a complete list or an error.
 func FuzzAnswer(f *testing.F) {
 	f.Add(200, "["+commentJSON(2)+","+commentJSON(1)+"]", "", "")
 	f.Add(200, "[]", "", "")

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// The most that a record holds of a text, in bytes, and of a list.
+// The maximum sizes in a record, of texts in bytes and of lists.
 const (
-	mostText  = 8 << 10 // a proposal's
+	mostText  = 8 << 10 // a proposal's text
 	mostWords = 1 << 10 // a message, a path, a word
 	mostName  = 256
 	mostList  = 64
@@ -18,14 +18,15 @@ const (
 	mostLayers = 16
 	mostKind   = 32
 
-	// MaxLine is the most that a line has. A decision that would be longer loses its input.
+	// MaxLine is the maximum length of a line. A decision that would be longer
+	// loses its input.
 	MaxLine = 128 << 10
 )
 
-// A cutter bounds what stands in a record's input, and remembers where it did.
+// A cutter bounds the texts and lists of a record's input, and records which it cut.
 type cutter struct{ masked, erased []string }
 
-// text is s as valid UTF-8 of at most most bytes; at is its pointer below "/input".
+// text returns s as valid UTF-8 of at most most bytes; at is its pointer below "/input".
 func (c *cutter) text(at, s string, most int) string {
 	cut := Text(s, most)
 	if len(s) > most {
@@ -34,7 +35,7 @@ func (c *cutter) text(at, s string, most int) string {
 	return cut
 }
 
-// list is at most mostList of l, each bounded.
+// list returns at most mostList items of l, each bounded.
 func (c *cutter) list(at string, l []string, most int) []string {
 	out := make([]string, 0, min(len(l), mostList))
 	for i, s := range l {
@@ -47,22 +48,22 @@ func (c *cutter) list(at string, l []string, most int) []string {
 	return out
 }
 
-// mask notes that something is here in part, if there was anything.
+// mask records that a value is truncated, if there was one.
 func (c *cutter) mask(at string, there bool) {
 	if there {
 		c.masked = append(c.masked, "/input"+at)
 	}
 }
 
-// erase notes that something is not here, if there was anything.
+// erase records that a value is left out, if there was one.
 func (c *cutter) erase(at string, there bool) {
 	if there {
 		c.erased = append(c.erased, "/input"+at)
 	}
 }
 
-// Text is s as valid UTF-8 of at most most bytes, which are at least three: "…" is the end
-// of what was cut.
+// Text returns s as valid UTF-8 of at most most bytes, which must be at least
+// three. A truncated text ends in "…".
 func Text(s string, most int) string {
 	if len(s) > most {
 		end := most - len("…")
@@ -74,11 +75,11 @@ func Text(s string, most int) string {
 	if utf8.ValidString(s) {
 		return s
 	}
-	// U+FFFD is longer than the byte that it stands for.
+	// U+FFFD is longer than the byte that it replaces.
 	return Text(strings.ToValidUTF8(s, "\uFFFD"), most)
 }
 
-// texts bounds a list that is no part of an input.
+// texts bounds a list that is not part of an input.
 func texts(l []string, most int) []string {
 	var c cutter
 	return c.list("", l, most)

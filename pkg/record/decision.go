@@ -27,12 +27,12 @@ type Decision struct {
 	DecisionID  string              `json:"decision_id"`
 	TraceID     string              `json:"trace_id,omitempty"`
 	SpanID      string              `json:"span_id,omitempty"`
-	Bundles     map[string]Bundle   `json:"bundles"` // by layer, the one that may do most first: "0-shipped"
+	Bundles     map[string]Bundle   `json:"bundles"` // by layer, the one with the most authority first: "0-shipped"
 	Path        string              `json:"path"`
 	Input       Input               `json:"input"`
 	Result      Result              `json:"result"`
-	Erased      []string            `json:"erased,omitempty"` // pointers to what of the input is not here
-	Masked      []string            `json:"masked,omitempty"` // pointers to what of the input is here in part
+	Erased      []string            `json:"erased,omitempty"` // pointers to the parts of the input that are left out
+	Masked      []string            `json:"masked,omitempty"` // pointers to the parts of the input that are truncated
 	RequestedBy string              `json:"requested_by,omitempty"`
 	Timestamp   time.Time           `json:"timestamp"` // of the entry, or of the event
 	Metrics     map[string]int64    `json:"metrics,omitempty"`
@@ -40,22 +40,23 @@ type Decision struct {
 	Custom      Custom              `json:"custom"`
 }
 
-// A Bundle says which version of a layer it was.
+// A Bundle is the version of a policy layer.
 type Bundle struct {
 	Revision string `json:"revision"`
 }
 
-// Custom is what OPA's event has no word for.
+// Custom has the fields for which OPA's event has no equivalent.
 type Custom struct {
 	Schema string `json:"schema"`
 	Run    string `json:"run,omitempty"`
 	Entry  int64  `json:"entry"`           // of the audit log; -1 for none
 	ID     string `json:"id,omitempty"`    // the proposal's
-	Log    string `json:"log,omitempty"`   // how the log ends: "sealed", or "unsealed" of a run that was cut off
+	Log    string `json:"log,omitempty"`   // how the log ends: "sealed", or "unsealed" for a run that was killed
 	Again  bool   `json:"again,omitempty"` // in the second run of the command
 }
 
-// An Input is what was judged: one of its fields, and Proposal beside Command.
+// An Input is the object of the decision: one of its fields, and Proposal together
+// with Command.
 type Input struct {
 	Proposal *Proposal         `json:"proposal,omitempty"`
 	Command  *Command          `json:"command,omitempty"`
@@ -65,7 +66,7 @@ type Input struct {
 	Trigger  *proposal.Trigger `json:"trigger,omitempty"`
 }
 
-// A Proposal is what was proposed.
+// A Proposal is the proposal that was decided.
 type Proposal struct {
 	ID       string           `json:"id"`
 	Form     string           `json:"form"`
@@ -80,8 +81,8 @@ type Proposal struct {
 	Outputs  []string         `json:"outputs,omitempty"`
 	Commands int              `json:"commands"`
 	Programs []string         `json:"programs"`
-	Unknowns []string         `json:"unknowns,omitempty"` // codes of what could not be analysed
-	Limits   *proposal.Limits `json:"limits,omitempty"`   // as asked
+	Unknowns []string         `json:"unknowns,omitempty"` // codes of what could not be analyzed
+	Limits   *proposal.Limits `json:"limits,omitempty"`   // as requested
 }
 
 // A Command is one simple command of a proposal.
@@ -89,11 +90,11 @@ type Command struct {
 	Index   int      `json:"index"`
 	Program string   `json:"program"`
 	Argv    []string `json:"argv"`
-	Static  bool     `json:"static"` // every word is known before it runs
+	Static  bool     `json:"static"` // every word is known before the command runs
 	Via     []string `json:"via,omitempty"`
 }
 
-// An Event is what a finding is about.
+// An Event is the event of a finding.
 type Event struct {
 	Kind        string `json:"kind"`
 	Pid         int    `json:"pid"`
@@ -103,10 +104,10 @@ type Event struct {
 	Address     string `json:"address,omitempty"`
 	Call        string `json:"call,omitempty"`
 	Errno       string `json:"errno,omitempty"`
-	Destination string `json:"destination,omitempty"` // of what the gateway saw
+	Destination string `json:"destination,omitempty"` // of an event seen by the gateway
 }
 
-// The effects of a Result. A note is a finding's, which changes nothing.
+// The effects of a Result. A finding has the effect note, which changes nothing.
 const (
 	Deny  = "deny"
 	Ask   = "ask"
@@ -114,18 +115,18 @@ const (
 	Note  = "note"
 )
 
-// A Result is the answer.
+// A Result is the decision's result.
 type Result struct {
 	Effect   string            `json:"effect"`
 	Rules    []string          `json:"rules"`
 	Reasons  []proposal.Reason `json:"reasons"`
 	Grant    *Grant            `json:"grant,omitempty"`
-	Approved bool              `json:"approved,omitempty"` // a person said yes to an ask
-	Observed bool              `json:"observed,omitempty"` // it would have been refused, and was only observed
-	Code     string            `json:"code,omitempty"`     // why the gateway ended it, "policy" where policy did
+	Approved bool              `json:"approved,omitempty"` // a person approved a command that needed approval
+	Observed bool              `json:"observed,omitempty"` // it would have been refused, but was only observed
+	Code     string            `json:"code,omitempty"`     // why the gateway refused or ended it; "policy" if policy did
 }
 
-// A Grant is the most that was given.
+// A Grant is the most that was granted.
 type Grant struct {
 	Limits  proposal.Limits `json:"limits"`
 	Env     []string        `json:"env"` // names

@@ -31,7 +31,8 @@ func (c *cutter) proposal(p proposal.Proposal, a proposal.Analysis) *Proposal {
 	return in
 }
 
-// source is what would run; of what could not be analysed, what was written.
+// source returns the canonical text of a proposal, or its original text if it could
+// not be analyzed.
 func source(p proposal.Proposal, a proposal.Analysis) string {
 	switch {
 	case p.Code != "" && (a.Canonical == "" || p.Language != "bash" && p.Language != "sh"):

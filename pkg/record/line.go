@@ -10,8 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Line is d as one line of JSON, its end included, which may be printed. What is too long
-// loses its input, then the grant and most of the words; erased says so.
+// Line returns d as one printable line of JSON, including the newline. If it is too
+// long, it loses its input, then the grant and most of the texts; erased lists them.
 func Line(d Decision) ([]byte, error) {
 	line, err := encode(d)
 	if err == nil && len(line) > MaxLine {
@@ -26,7 +26,7 @@ func Line(d Decision) ([]byte, error) {
 	return line, err
 }
 
-// bare is r with the least that says why.
+// bare returns r reduced to the minimum that gives the reason.
 func bare(r Result) Result {
 	r.Grant, r.Rules = nil, r.Rules[:min(len(r.Rules), 8)]
 	said := r.Reasons[:min(len(r.Reasons), 8)]

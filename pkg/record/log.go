@@ -12,10 +12,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Log verifies a log, then hands each decision in it to each, in order, and returns the
-// run as a whole. A log that was cut off gives what was signed. One that does not verify
-// gives nothing: the error is the *audit.VerifyError. Of each an error ends Log and is
-// returned.
+// Log verifies a log, then passes each decision in it to each, in order, and
+// returns the run as a whole. From a log that was cut off it exports the signed
+// entries. If a log does not verify, it exports nothing and returns the
+// *audit.VerifyError. An error of each ends Log and is returned.
 func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) error) (Story, audit.Summary, error) {
 	summary, err := audit.Verify(log, trust)
 	if err != nil {
@@ -51,17 +51,17 @@ func ending(s audit.Summary) string {
 	return "unsealed"
 }
 
-// A reader follows one run through its log.
+// A reader reads one run from its log.
 type reader struct {
 	teller
 	story Story
-	steps map[string]int // in story, by the proposal's id
+	steps map[string]int // index in story, by the proposal's id
 	began bool
-	again map[string]bool // whose first run crashed
+	again map[string]bool // proposals whose first run crashed
 	last  time.Time
 }
 
-// entry takes one entry. What this version does not know tells it nothing.
+// entry handles one entry. Entries of an unknown kind are ignored.
 func (r *reader) entry(e audit.Entry) error {
 	if e.Unsigned {
 		return nil
@@ -89,7 +89,7 @@ func (r *reader) entry(e audit.Entry) error {
 	return r.outcome(e, h, &r.story.Steps[i])
 }
 
-// start takes the run; a log has one.
+// start handles the start of the run; a log has exactly one.
 func (r *reader) start(e audit.Entry, run proposal.Run) error {
 	if r.began {
 		return &proposal.StopError{Code: "export.runs", Message: "the log tells of more than one run", Hint: "fumehood run writes a new log each time"}
@@ -116,7 +116,7 @@ func (r *reader) outcome(e audit.Entry, h hood.Happening, s *Step) error {
 		if s.Started.IsZero() {
 			s.Started = e.Time
 		}
-		s.Ended = e.Time // of a run that was cut off
+		s.Ended = e.Time // for a run that was cut off
 		r.again[h.ID] = h.Again
 	case "events":
 		s.Ended = e.Time

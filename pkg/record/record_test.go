@@ -39,7 +39,7 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// told are the decisions that a log tells of.
+// told returns the decisions of a log.
 func told(t testing.TB, log []byte, o Options) ([]Decision, Story) {
 	t.Helper()
 	var list []Decision
@@ -63,7 +63,7 @@ func lines(t testing.TB, list []Decision) []byte {
 	return all
 }
 
-// TestGolden shows every decision of a run, byte for byte.
+// TestGolden compares every decision of a run, byte for byte.
 func TestGolden(t *testing.T) {
 	log, _ := recordtest.Written(t, recordtest.Run{})
 	list, _ := told(t, log, Options{})
@@ -77,7 +77,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// What is exported twice is the same, and a report gives the ids that the log gives.
+// Exporting twice gives the same result, and a report gives the same ids as the log.
 func TestIDs(t *testing.T) {
 	log, _ := recordtest.Written(t, recordtest.Run{})
 	first, story := told(t, log, Options{})
@@ -109,7 +109,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// Of a log that was changed nothing is told; of one that was cut off, what was signed.
+// Nothing is exported from an altered log. From one that was cut off, the signed part is.
 func TestLogsThatAreNotWhole(t *testing.T) {
 	whole, a := recordtest.Written(t, recordtest.Run{})
 	cut, _ := recordtest.Written(t, recordtest.Run{Cut: true})
@@ -138,7 +138,7 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// An entry that was never acknowledged proves nothing, and is not told.
+// An entry that was never acknowledged proves nothing and is not exported.
 func TestTornEntry(t *testing.T) {
 	cut, _ := recordtest.Written(t, recordtest.Run{Cut: true})
 	whole, _ := told(t, cut, Options{})
@@ -149,7 +149,7 @@ func TestTornEntry(t *testing.T) {
 	}
 }
 
-// A changing log is found out although what was read first verified.
+// A log that changes while it is read is detected, although the first read verified.
 func TestLogThatChanges(t *testing.T) {
 	whole, _ := recordtest.Written(t, recordtest.Run{})
 	cut, _ := recordtest.Written(t, recordtest.Run{Cut: true})
@@ -167,8 +167,7 @@ func (c *changing) Seek(int64, int) (int64, error) {
 	return 0, nil
 }
 
-// Whatever strangers write, a line is one line, bounded and fit to be printed, and a
-// decision in it.
+// Whatever strangers write, a decision is one bounded, printable line.
 func TestHostileText(t *testing.T) {
 	for name, s := range hostile() {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +213,7 @@ func checkLine(t *testing.T, line []byte) {
 	}
 }
 
-// A decision that is too large loses its input and says so.
+// A decision that is too large loses its input, and erased lists it.
 func TestLargeDecision(t *testing.T) {
 	many := func(n int) (l []string) {
 		for range n {
@@ -250,7 +249,7 @@ func TestTraceOf(t *testing.T) {
 	for parent, joins := range map[string]bool{
 		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01":       true,
 		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00":       true,
-		"01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-later": true, // a later version may say more
+		"01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-later": true, // a later version may have more fields
 		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more":  false,
 		"ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01":       false,
 		"00-00000000000000000000000000000000-b7ad6b7169203331-01":       false,
@@ -268,7 +267,7 @@ func TestTraceOf(t *testing.T) {
 	}
 }
 
-// FuzzText holds a cut text to its bound and to UTF-8.
+// FuzzText checks that a truncated text keeps its bound and is valid UTF-8.
 func FuzzText(f *testing.F) {
 	for _, s := range hostile() {
 		f.Add(s, 10)
@@ -285,7 +284,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// FuzzLog: whatever stands in signed entries, each decision makes a line.
+// FuzzLog: whatever is in signed entries, each decision becomes one line.
 func FuzzLog(f *testing.F) {
 	whole, _ := recordtest.Written(f, recordtest.Run{})
 	for line := range bytes.Lines(whole) {

@@ -8,9 +8,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Report hands each decision that a report tells of to each, and returns the run as a
-// whole. A report has the run's times alone: every decision has that of its beginning,
-// and the Story is Estimated.
+// Report passes each decision in a report to each, and returns the run as a whole.
+// A report has only the run's times: every decision has the time of the run's
+// start, and the Story is Estimated.
 func Report(r proposal.Report, o Options, each func(Decision) error) (Story, error) {
 	t := teller{o: o, each: each}
 	t.begin(r.Run)
@@ -42,8 +42,8 @@ func Report(r proposal.Report, o Options, each func(Decision) error) (Story, err
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// Asked is the decision about a trigger, which no log holds. id names it for ever, for
-// example "OWNER/NAME/comments/ID".
+// Asked returns the decision about a trigger, which is in no log. id is its
+// permanent id, for example "OWNER/NAME/comments/ID".
 func Asked(id string, asked proposal.Trigger, d proposal.Decision, run proposal.Run, o Options, at time.Time) Decision {
 	run.ID = id
 	t := teller{o: o}
@@ -53,6 +53,6 @@ func Asked(id string, asked proposal.Trigger, d proposal.Decision, run proposal.
 	x, c := t.base(&Step{}, -1, "", SpanRun, at), cutter{}
 	x.DecisionID, x.RequestedBy, x.Custom.Run = Text(id, mostName), Text(asked.Actor.Login, mostName), ""
 	x.Path, x.Input.Trigger, x.Result = PathTrigger, c.trigger(asked), resultOf(d, false)
-	_ = t.tell(x, c) // each never fails
+	_ = t.tell(x, c) // this each never fails
 	return out
 }

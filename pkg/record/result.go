@@ -19,7 +19,7 @@ func resultOf(d proposal.Decision, approved bool) Result {
 	return r
 }
 
-// answer is the result of a decision about one program or connection.
+// answer returns the result of a decision about one program or connection.
 func answer(effect proposal.Effect, rules []string, reason *proposal.Reason, observed bool) Result {
 	r := Result{Effect: effect.String(), Rules: texts(rules, mostName), Reasons: []proposal.Reason{}, Observed: observed}
 	if reason != nil {
@@ -41,8 +41,8 @@ func reasons(list []proposal.Reason) []proposal.Reason {
 	return out
 }
 
-// spoken is what was said of one command: the strongest that holds, and whether anything
-// was only observed.
+// spoken returns the result for one command, which is the strictest effect that
+// applies, and whether there are any reasons for it, enforced or observed.
 func spoken(d proposal.Decision, command int) (Result, bool) {
 	r := Result{Effect: Allow, Rules: []string{}, Reasons: []proposal.Reason{}}
 	strongest := proposal.Allow
@@ -66,7 +66,7 @@ func spoken(d proposal.Decision, command int) (Result, bool) {
 	return r, len(said) > 0
 }
 
-// ruleLabels are OPA's words for which rules spoke.
+// ruleLabels returns the rules in the form of OPA's rule_labels.
 func ruleLabels(rules []string) []map[string]string {
 	var labels []map[string]string
 	for _, rule := range rules {

@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/record/recordtest"
 )
 
-// schema is what the Go types say about a line.
+// schema derives a line's schema from the Go types.
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	s, err := jsonschema.For[Decision](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
@@ -31,7 +31,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// TestSchema holds the published schema to the Go types.
+// TestSchema compares the published schema with the Go types.
 func TestSchema(t *testing.T) {
 	data, err := json.MarshalIndent(schema(t), "", "  ")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestSchema(t *testing.T) {
 	golden(t, "../../testdata/schema/fumehood.decision.v1.json", append(data, '\n'))
 }
 
-// TestLinesFollowSchema holds every line that we write to the schema.
+// TestLinesFollowSchema validates every line that this package writes.
 func TestLinesFollowSchema(t *testing.T) {
 	resolved, err := schema(t).Resolve(nil)
 	if err != nil {
@@ -72,8 +72,8 @@ func TestLinesFollowSchema(t *testing.T) {
 	}
 }
 
-// TestFieldsOfOPA holds the fields of a line to those of OPA's event, which the
-// end-to-end test of cmd/fumehood compares with OPA's own type.
+// TestFieldsOfOPA compares the fields of a line with those of OPA's event. The
+// end-to-end test of cmd/fumehood compares these with OPA's own type.
 func TestFieldsOfOPA(t *testing.T) {
 	known := map[string]bool{"labels": true, "decision_id": true, "batch_decision_id": true, "trace_id": true, "span_id": true, "bundles": true,
 		"path": true, "input": true, "result": true, "erased": true, "masked": true, "requested_by": true, "timestamp": true, "metrics": true,

@@ -10,11 +10,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Options say what is told.
+// Options say what to export.
 type Options struct {
-	All         bool   // every program that began, too
+	All         bool   // also every program that started
 	TraceParent string // the environment's TRACEPARENT
-	Source      string // who vouches for it, a label: "" for whoever ran it
+	Source      string // a label for the system that vouches for it; "" for the one that ran it
 }
 
 // A teller makes the decisions of one run.
@@ -28,7 +28,7 @@ type teller struct {
 	log     string
 }
 
-// begin takes what all decisions of a run have in common.
+// begin sets the fields that all decisions of a run share.
 func (t *teller) begin(run proposal.Run) {
 	t.run, t.trace = run, TraceOf(t.o.TraceParent, run.ID)
 	t.labels = map[string]string{"app": "fumehood"}
@@ -59,7 +59,7 @@ func revision(p proposal.PolicyOrigin) string {
 	return ""
 }
 
-// base is a decision with all but its path, input and result. A part is "" for an entry's
+// base returns a decision without path, input and result. part is "" for an entry's
 // only decision.
 func (t *teller) base(s *Step, entry int64, part string, span Span, at time.Time) Decision {
 	id := Text(t.run.ID, mostName) + "/" + number(entry)
@@ -76,13 +76,13 @@ func (t *teller) base(s *Step, entry int64, part string, span Span, at time.Time
 	return d
 }
 
-// tell bounds d as a whole and hands it over.
+// tell completes d and passes it to each.
 func (t *teller) tell(d Decision, c cutter) error {
 	d.Masked, d.Erased, d.RuleLabels = c.masked, c.erased, ruleLabels(d.Result.Rules)
 	return t.each(d)
 }
 
-// decided tells the decision about a proposal, and what was said of its commands.
+// decided exports the decision about a proposal and those about its commands.
 func (t *teller) decided(s *Step) error {
 	d := t.base(s, s.Entry, "", SpanDecide, s.Decided)
 	var c cutter
@@ -104,7 +104,7 @@ func (t *teller) decided(s *Step) error {
 	return nil
 }
 
-// happened tells the decisions in one event of the log.
+// happened exports the decisions in one event of the log.
 func (t *teller) happened(s *Step, entry int64, i int, e proposal.Event, again bool) error {
 	d, c := t.base(s, entry, "e"+strconv.Itoa(i), SpanExecute, e.Time), cutter{}
 	d.Custom.Again = again
@@ -131,7 +131,7 @@ func (t *teller) happened(s *Step, entry int64, i int, e proposal.Event, again b
 	return t.tell(d, c)
 }
 
-// refusal is the effect of what the gateway itself refused after policy had allowed it.
+// refusal returns the effect if the gateway itself refused after policy had allowed it.
 func refusal(effect string) string {
 	if effect == Allow {
 		return Deny
@@ -139,8 +139,8 @@ func refusal(effect string) string {
 	return effect
 }
 
-// found tells the findings about a command. They are numbered by themselves, under the
-// decision's entry, so that a report gives them the same ids.
+// found exports the findings about a command. They are numbered separately, under
+// the decision's entry, so that a report gives them the same ids.
 func (t *teller) found(s *Step, at time.Time) error {
 	if s.Result == nil || s.Result.Observations == nil {
 		return nil

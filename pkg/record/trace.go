@@ -8,17 +8,17 @@ import (
 	"regexp"
 )
 
-// A Trace is where a run's spans belong.
+// A Trace identifies the trace of a run's spans.
 type Trace struct {
 	ID     [16]byte
-	Parent [8]byte // of the span that the run is a part of; zero for none
+	Parent [8]byte // the parent span of the run; zero for none
 }
 
 var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
 
-// TraceOf is the trace that the environment's TRACEPARENT names, as W3C Trace Context
-// writes it, or when there is none, or none that is valid, one made of the run's id: the
-// same each time.
+// TraceOf returns the trace of the environment's TRACEPARENT, in the format of W3C
+// Trace Context. If that is missing or invalid, it derives one from the run's id,
+// the same each time.
 func TraceOf(parent, run string) Trace {
 	if t, ok := joined(parent); ok {
 		return t
@@ -34,12 +34,12 @@ func joined(parent string) (t Trace, ok bool) {
 	if m == nil || m[1] == "ff" || m[1] == "00" && m[4] != "" {
 		return t, false
 	}
-	_, _ = hex.Decode(t.ID[:], []byte(m[2])) // the pattern says that they are hex
+	_, _ = hex.Decode(t.ID[:], []byte(m[2])) // the pattern ensures that they are hex
 	_, _ = hex.Decode(t.Parent[:], []byte(m[3]))
 	return t, t.ID != [16]byte{} && t.Parent != [8]byte{}
 }
 
-// A Span is what of a run a span stands for.
+// A Span is a kind of span.
 type Span string
 
 // The spans of a run, and of each of its proposals.
@@ -50,8 +50,8 @@ const (
 	SpanExecute Span = "execute"
 )
 
-// SpanID is the id of a span of run: the same each time. Of SpanRun entry counts nothing,
-// of the others it is the decision's entry.
+// SpanID returns the id of a span of run, the same each time. entry is the
+// decision's log entry; it is ignored for SpanRun.
 func SpanID(run string, span Span, entry int64) [8]byte {
 	if span == SpanRun {
 		entry = 0

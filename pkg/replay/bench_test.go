@@ -17,8 +17,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/replay"
 )
 
-// BenchmarkAgain is the aim: 10,000 decisions a second on two processors, with the
-// default policy, of what runs are made of: commands that are all different, the same
+// BenchmarkAgain has the goal of 10,000 decisions a second on two processors, with the
+// default policy, for typical runs: commands that are all different, the same commands
 // with twenty different programs each, and a past in which each was proposed ten times.
 func BenchmarkAgain(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -51,8 +51,8 @@ func withPrograms(past replay.Past, each int) replay.Past {
 	return past
 }
 
-// processor is what the process has used: unlike the clock it says the same on a busy
-// machine.
+// processor returns the CPU time of the process. Unlike the clock, it does not
+// depend on the load of the machine.
 func processor() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -61,7 +61,7 @@ func processor() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// corpus are texts that reviewers propose, one a line.
+// corpus returns the texts that reviewers propose, one per line.
 func corpus(b *testing.B) []string {
 	b.Helper()
 	f, err := os.Open("../../testdata/corpus/benign.txt")

@@ -11,14 +11,16 @@ import (
 	"strings"
 )
 
-// mostExample bounds a text that is shown as an example; mostExamples, of one rule.
+// mostExample is the maximum size of a text shown as an example, mostExamples the
+// number for one rule.
 const (
 	mostExample  = 2000
 	mostExamples = 5
-	mostValues   = 500 // different words, of one rule
+	mostValues   = 500 // different words in one rule
 )
 
-// A command is what of a command's input document a rule is made from: see pkg/policy.
+// A command is the part of a command's input document from which a rule is made:
+// see pkg/policy.
 type command struct {
 	Program   string   `json:"program"`
 	Place     string   `json:"place"`
@@ -53,14 +55,15 @@ type redirect struct {
 	Place  string `json:"place"`
 }
 
-// texts are the kinds of redirections that are followed by no file: by what is read.
+// texts are the kinds of redirections that are followed by the text to read and not
+// by a file name.
 var texts = []string{"heredoc", "herestring", "dup"}
 
 type script struct {
 	Plain bool `json:"plain"`
 }
 
-// unfit says why no rule is made from c, or nothing.
+// unfit returns the reason why no rule is made from c, or "".
 func (c command) unfit() string {
 	switch {
 	case len(c.Credentials) > 0:
@@ -75,12 +78,12 @@ func (c command) unfit() string {
 	return ""
 }
 
-// A form is all that was seen of one program, or of one of its subcommands. Everything in
-// it is a stranger's text.
+// A form is all that was seen of one program, or of one of its subcommands.
+// Everything in it is untrusted text.
 type form struct {
 	program, place, sub string
 	function            bool
-	plain               bool // all scripts were
+	plain               bool // all scripts were plain
 	times               int
 	runs                map[string]bool
 	examples            []string
@@ -90,7 +93,8 @@ type form struct {
 	redirects           values
 }
 
-// values are words by name, redirections by kind; operands have none.
+// values maps the names of words, or the kinds of redirections, to words; operands
+// have no name.
 type values map[string]map[word]bool
 
 func newForm(c command) *form {
@@ -124,7 +128,7 @@ func (f *form) add(c command, run, text string) {
 	}
 }
 
-// full reports whether f has as many different words as one rule may name.
+// full reports whether f has as many different words as one rule may have.
 func (f *form) full() bool {
 	n := 0
 	for _, v := range []values{f.options, f.operands, f.assigns, f.redirects} {
@@ -150,19 +154,19 @@ func (v values) of(name string) []word {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// pathPattern is what a word looks like that may stand for another in its place: letters,
-// digits and what joins them, with a dot or a slash.
+// pathPattern matches a word for which a rule may allow other words in the same
+// place: letters, digits and joining characters, with a dot or a slash.
 const pathPattern = `^([A-Za-z0-9_][A-Za-z0-9_@+-]*)?[./][A-Za-z0-9_.@+/-]*$`
 
 var pathlike = regexp.MustCompile(pathPattern)
 
-// wide reports whether other words of the same place may stand for w: a path of the
-// workspace or of /tmp, and no word that could be a verb.
+// wide reports whether a rule may allow other words of the same place instead of w:
+// w is a path of the workspace or of /tmp, and cannot be a verb.
 func wide(w word) bool {
 	return w.Static && (w.Place == "workspace" || w.Place == "tmp") && pathlike.MatchString(w.Value) && !slices.Contains(texts, w.Name)
 }
 
-// split parts words into places, in which any path may stand, and words as they were.
+// split divides words into places, in which any path is allowed, and exact words.
 func split(words []word) (places []string, exact []word) {
 	for _, w := range words {
 		if wide(w) {
@@ -177,7 +181,7 @@ func split(words []word) (places []string, exact []word) {
 	return places, exact
 }
 
-// wider says in what the rule allows more than was seen.
+// wider says how the rule allows more than was seen.
 func (f *form) wider() []string {
 	var list []string
 	for _, name := range sortedKeys(f.options) {

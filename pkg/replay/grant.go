@@ -11,13 +11,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A term is one thing that a grant says, before and now.
+// A term is one item of a grant, before and now.
 type term struct {
 	name, from, to string
-	order          int // of from and to
+	order          int // compares from with to
 }
 
-// terms are what differs between two grants.
+// terms returns the differences between two grants.
 func terms(from, to proposal.Grant) []term {
 	a, b := from.Limits, to.Limits
 	list := []term{
@@ -42,8 +42,8 @@ func terms(from, to proposal.Grant) []term {
 	return slices.DeleteFunc(list, func(t term) bool { return t.order == 0 })
 }
 
-// grant compares what is granted to a proposal that is decided as it was: what becomes
-// less, and what more, is a change each.
+// grant compares the old and the new grant for a proposal whose decision is
+// unchanged. Items that become less and items that become more are separate changes.
 func (o *Outcome) grant(j job, to proposal.Decision) {
 	was := j.deed.Decision
 	if was.Grant == nil || to.Grant == nil || was.Effect != to.Effect {

@@ -10,8 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Hold reports, as a StopError, the first proposal that was to stay allowed and is not
-// under judge, which decides with the suggestion.
+// Hold returns a StopError for the first proposal that must stay allowed and is not
+// allowed by judge, which decides with the suggestion.
 func (s Suggestion) Hold(ctx context.Context, judge Judge, parse func(proposal.Proposal) proposal.Analysis) error {
 	for _, c := range s.cases {
 		d, err := judge.Decide(ctx, c.proposal, parse(c.proposal))
@@ -27,6 +27,6 @@ func (s Suggestion) Hold(ctx context.Context, judge Judge, parse func(proposal.P
 	return nil
 }
 
-// Inert escapes, in a JSON document, what must not reach a terminal or a runner's log
-// reader.
+// Inert escapes everything in a JSON document that is unsafe for a terminal or a
+// runner's log.
 func Inert(data []byte) []byte { return text.EscapeJSON(data) }

@@ -9,16 +9,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
-// Schema is the value of the "schema" field of what JSON returns.
+// Schema is the value of the field "schema" in the result of JSON.
 const Schema = "fumehood.replay/v1"
 
-// JSON returns o, and what of past it is not about, as one line. Nothing in it reaches a
-// terminal or a runner's log reader as anything but text.
+// JSON returns o, and the parts of past that were left out, as one line. It is safe
+// to print on a terminal or in a runner's log.
 func (o Outcome) JSON(past Past) ([]byte, error) {
 	data, err := json.Marshal(struct {
 		Schema string `json:"schema"`
 		Outcome
-		Unverified []string `json:"unverified"` // files that nothing vouches for
+		Unverified []string `json:"unverified"` // files without a verified signature
 		Left       []Left   `json:"left"`
 	}{Schema, o, slices.Concat([]string{}, past.Unverified()), slices.Concat([]Left{}, past.Left)})
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// mostKept bounds the answers of one kind that are kept, and so their memory.
+// mostKept bounds the number of cached results of one kind, and so their memory.
 const mostKept = 1 << 16
 
-// A memory is a Judge that asks another once about what is the same in every field that
-// a document has: what projects run, and what that starts, is the same in most runs.
+// A memory is a caching Judge. It asks another Judge once for documents that are equal in
+// all fields: most runs of a project run the same commands and start the same programs.
 type memory struct {
 	Judge
 	decisions answers[proposal.Decision]
@@ -24,15 +24,15 @@ type memory struct {
 	steps     answers[proposal.EgressDecision]
 }
 
-// Decide leaves the analysis out of the question: it is what Options.Parse made of the
-// proposal.
+// Decide leaves the analysis out of the key: it is the result of Options.Parse for
+// the proposal.
 func (m *memory) Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
 	return m.decisions.once(p, func() (proposal.Decision, error) { return m.Judge.Decide(ctx, p, a) })
 }
 
 func (m *memory) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	same := x
-	same.Pid, same.Parent = 0, 0 // numbers of one run, which policy does not see
+	same.Pid, same.Parent = 0, 0 // they differ in each run, and policy does not see them
 	return m.execs.once(same, func() (proposal.ExecDecision, error) { return m.Judge.Exec(ctx, x) })
 }
 
@@ -40,16 +40,16 @@ func (m *memory) Egress(ctx context.Context, x proposal.Egress) (proposal.Egress
 	return m.steps.once(x, func() (proposal.EgressDecision, error) { return m.Judge.Egress(ctx, x) })
 }
 
-// answers are those to questions of one kind, by their digest.
+// answers are the results of one kind, by the digest of the question.
 type answers[A any] struct {
 	mu   sync.Mutex
 	kept map[[sha256.Size]byte]A
 }
 
-// once asks, unless the same was asked before. An error is no answer, and not kept.
+// once returns the cached result or asks. Errors are not cached.
 func (s *answers[A]) once(question any, ask func() (A, error)) (A, error) {
 	text, err := json.Marshal(question)
-	if err != nil || bytes.Contains(text, []byte(`\ufffd`)) { // in place of bytes that JSON cannot say, which might differ
+	if err != nil || bytes.Contains(text, []byte(`\ufffd`)) { // replaces bytes that JSON cannot represent, which might differ
 		return ask()
 	}
 	key := sha256.Sum256(text)

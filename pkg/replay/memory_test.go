@@ -14,7 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/replay"
 )
 
-// A counter allows everything and counts how often it is asked; its first answers are errors.
+// A counter allows everything and counts its calls; the first ones return errors.
 type counter struct {
 	proposals, execs, failures atomic.Int64
 }
@@ -39,10 +39,10 @@ func (c *counter) Egress(context.Context, proposal.Egress) (proposal.EgressDecis
 	return proposal.EgressDecision{Effect: proposal.Deny}, nil
 }
 
-// What is the same is asked about once, and counted as often as it was; what differs in
-// anything that policy sees, be it in bytes that JSON cannot say, is asked about.
+// Equal questions are asked once and counted each time. Questions that differ in
+// anything that policy sees, even in bytes that JSON cannot represent, are all asked.
 func TestAgainAsksOnce(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // two may ask the same before either has an answer
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // two goroutines may ask the same before either has a result
 	var all []replay.Run
 	for i, argv := range []string{"a", "a", "b", "\xff", "\xfe", "\xff"} {
 		past := ran("ls")
@@ -65,7 +65,7 @@ func TestAgainAsksOnce(t *testing.T) {
 	}
 }
 
-// That policy could not answer is no answer: it is asked again.
+// An error of policy is not cached: the question is asked again.
 func TestAgainKeepsNoError(t *testing.T) {
 	judge := &counter{}
 	judge.failures.Store(1)

@@ -12,74 +12,74 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds on the past that is held at once.
+// Limits for the past that is held in memory at once.
 const (
 	mostRuns   = 10_000
 	mostDeeds  = 200_000 // of all runs
-	mostDone   = 5_000   // different programs, and as many connections, of one command
+	mostDone   = 5_000   // different programs of one command, and as many connections
 	mostHeld   = 512 << 20
 	mostReport = 64 << 20
 )
 
-// A Past is what some runs proposed and did.
+// A Past holds what some runs proposed and did.
 type Past struct {
 	Runs []Run
-	// Left says what was found and not taken.
+	// Left lists what was found but not used.
 	Left []Left
 
 	parse func(proposal.Proposal) proposal.Analysis
 	deeds int
 	held  int64
-	known map[string]map[[sha256.Size]byte]bool // what runs tell, by their ids
+	known map[string]map[[sha256.Size]byte]bool // the facts of runs, by run id
 }
 
-// A Run is one run.
+// A Run is one past run.
 type Run struct {
 	ID       string
-	Source   string // the file
+	Source   string // path of the file
 	Observed bool   // it was in observe mode
-	// Verified says that a log's signatures hold. A report has none.
+	// Verified says that a log's signatures are valid. It is false for a report.
 	Verified bool
 	// Sealed says that the log is complete.
 	Sealed bool
 	Deeds  []Deed
 }
 
-// A Left is something that was not taken.
+// A Left is an item that was not used.
 type Left struct {
 	Source string `json:"source"`
-	ID     string `json:"id,omitempty"` // of a proposal; "" for the whole
+	ID     string `json:"id,omitempty"` // of a proposal; "" for the whole run or file
 	Why    string `json:"why"`
 }
 
-// A Deed is one proposal, what was decided about it, and what it did.
+// A Deed is one proposal, the decision about it, and what it did.
 type Deed struct {
 	Proposal proposal.Proposal
-	Analysis proposal.Analysis // as this version parses it
+	Analysis proposal.Analysis // by this version's parser
 	Decision proposal.Decision
 	Approved bool
-	Ran      bool // a sandbox began it
+	Ran      bool // it was started in a sandbox
 	Execs    []Exec
 	Flows    []Flow
-	Omitted  int // programs and connections that are not here in full
+	Omitted  int // programs and connections that the past does not have in full
 	seen     map[string]int
 }
 
-// An Exec is one program that was asked about, however often.
+// An Exec is one program start that was decided, with the number of times.
 type Exec struct {
 	Exec     proposal.Exec
 	Decision proposal.ExecDecision
 	Times    int
 }
 
-// A Flow is one step of a connection, however often.
+// A Flow is one step of a connection, with the number of times.
 type Flow struct {
 	Egress   proposal.Egress
 	Decision proposal.EgressDecision
 	Times    int
 }
 
-// Text is what the proposal would run, in one form for all proposals.
+// Text returns what the proposal would run, in one form for all proposals.
 func (d Deed) Text() string {
 	if d.Analysis.Canonical != "" {
 		return d.Analysis.Canonical
@@ -93,7 +93,7 @@ func (d Deed) Text() string {
 	return d.Proposal.Code
 }
 
-// add takes what was seen of d, as far as all that a decision rests on is there.
+// add adds the events of d for which everything that the decision depends on is known.
 func (d *Deed) add(events []proposal.Event) {
 	for _, e := range events {
 		switch {
@@ -115,12 +115,13 @@ func (d *Deed) add(events []proposal.Event) {
 	}
 }
 
-// cut reports whether the recorder has shortened text.
+// cut reports whether the recorder has truncated text.
 func cut(text string) bool { return strings.HasSuffix(text, "…") }
 
 func cutELF(e *proposal.ELF) bool { return e != nil && (cut(e.Interpreter) || cut(e.Soname)) }
 
-// What pkg/hood keeps of a list: so many words, and so many bytes of names or paths.
+// The limits of pkg/hood for recorded lists: the number of words, and the bytes of
+// names or paths.
 const (
 	mostWords   = 64
 	mostNames   = 256
@@ -128,8 +129,8 @@ const (
 	mostSecrets = 8
 )
 
-// shortened reports whether list may lack its end, being as long as the recorder keeps
-// it. Of argv the record says so itself.
+// shortened reports whether list may be truncated, because it is as long as the
+// recorder's limit. For argv, the record says so itself.
 func shortened(list []string, most int) bool {
 	return len(list) >= mostWords || len(strings.Join(list, ""))+len("…") > most || slices.ContainsFunc(list, cut)
 }
@@ -151,7 +152,8 @@ func (d *Deed) flow(x proposal.Egress, decision proposal.EgressDecision) {
 	}
 }
 
-// place finds where the like of x stands, or where it would; -1 when there is no room.
+// place returns the index of an equal x or, if there is none, of a new one; -1 if
+// there is no room.
 func (d *Deed) place(kind string, x any, effect proposal.Effect, next int) (int, bool) {
 	data, err := json.Marshal(x)
 	if err != nil {
@@ -173,10 +175,10 @@ func (d *Deed) place(kind string, x any, effect proposal.Effect, next int) (int,
 	return next, false
 }
 
-// Proposals counts those of all runs.
+// Proposals counts the proposals of all runs.
 func (p Past) Proposals() int { return p.deeds }
 
-// Unverified are the files that nothing vouches for.
+// Unverified returns the files without a verified signature.
 func (p Past) Unverified() []string {
 	var files []string
 	for _, r := range p.Runs {

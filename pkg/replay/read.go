@@ -22,14 +22,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/report"
 )
 
-// Options say how the past is read.
+// Options configure how the past is read.
 type Options struct {
-	// Parse is what a run parses with.
+	// Parse is the parser that runs use.
 	Parse func(proposal.Proposal) proposal.Analysis
-	// Key is the verifier key that every log must be signed with; "" believes each log's
-	// own.
+	// Key is the verifier key that every log must be signed with; "" trusts each
+	// log's own key.
 	Key string
-	// Unverified also takes what comes before the fault of a log that does not verify.
+	// Unverified also uses the entries before the fault of a log that does not verify.
 	Unverified bool
 }
 
@@ -46,8 +46,8 @@ func stop(code, message, hint string, err error) error {
 	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
 }
 
-// Read reads logs, reports, and folders of them. Of a run that is told by a log and by a
-// report, the log is taken. Its errors are StopErrors.
+// Read reads logs, reports, and directories of them. If a run has both a log and a
+// report, the log is used. Errors are StopErrors.
 func Read(paths []string, o Options) (Past, error) {
 	past := Past{parse: o.Parse, known: map[string]map[[sha256.Size]byte]bool{}}
 	logs, reports, err := sources(paths)
@@ -70,7 +70,7 @@ func Read(paths []string, o Options) (Past, error) {
 	return past, nil
 }
 
-// sources tells logs and reports apart.
+// sources distinguishes logs and reports.
 func sources(paths []string) (logs, reports []string, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -103,7 +103,7 @@ func unreadable(path string, err error) error {
 	return stop(codeUnreadable, fmt.Sprintf("cannot read %q", path), "name the audit.jsonl or the report of a run, or a folder with them", err)
 }
 
-// filesIn lists what may be logs and reports below dir. Links are not followed.
+// filesIn lists possible logs and reports below dir. Links are not followed.
 func filesIn(dir string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -120,7 +120,7 @@ func filesIn(dir string) ([]string, error) {
 	return files, err
 }
 
-// kindOf looks at how a file begins.
+// kindOf determines the kind of a file from its beginning.
 func kindOf(path string) (isLog, isReport bool, err error) {
 	f, err := open(path)
 	if err != nil {
@@ -138,7 +138,7 @@ func kindOf(path string) (isLog, isReport bool, err error) {
 	return false, bytes.Contains(head, []byte(proposal.ReportSchema)), nil
 }
 
-// open opens a regular file and nothing else: a pipe would never end.
+// open opens only regular files: reading a pipe might never end.
 func open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -159,7 +159,7 @@ func (p *Past) file(path string, o Options, read func(*os.File, string, Options)
 	return read(f, path, o)
 }
 
-// log takes the run of one audit log.
+// log adds the run of one audit log.
 func (p *Past) log(f *os.File, path string, o Options) error {
 	t := teller{past: p, run: Run{Source: path}, parse: o.Parse}
 	summary, err := audit.Scan(f, audit.Trust{Key: o.Key}, t.entry)
@@ -173,13 +173,14 @@ func (p *Past) log(f *os.File, path string, o Options) error {
 	return p.take(t.run)
 }
 
-// take adds a run that is not known yet. One of the same id that tells more, or
-// otherwise, is another: else whoever writes a log could hide a run behind it.
+// take adds a run unless its facts are already known. A run with a known id but
+// other facts is added as a separate run: otherwise, the author of a log could hide
+// another run of the same id.
 func (p *Past) take(r Run) error {
 	switch {
 	case r.ID == "":
 		p.left(r.Source, "", "it tells of no run")
-	case p.tells(r): // its log, or another copy
+	case p.tells(r): // the run's log, or another copy
 	case len(p.Runs) >= mostRuns:
 		return tooLarge()
 	default:
@@ -189,7 +190,7 @@ func (p *Past) take(r Run) error {
 	return nil
 }
 
-// tells reports whether the runs with r's id tell all that r does.
+// tells reports whether the known runs with r's id include all facts of r.
 func (p *Past) tells(r Run) bool {
 	known := p.known[r.ID]
 	return known != nil && !slices.ContainsFunc(r.told(), func(one [sha256.Size]byte) bool { return !known[one] })
@@ -204,7 +205,7 @@ func (p *Past) remember(r Run) {
 	}
 }
 
-// told are the digests of what r tells, each with the proposal that it belongs to.
+// told returns the digests of r's facts, each with its proposal.
 func (r Run) told() [][sha256.Size]byte {
 	var all [][sha256.Size]byte
 	add := func(of ...any) {
@@ -232,7 +233,7 @@ func tooLarge() error {
 	return stop(codeTooLarge, "this is more of the past than is held at once", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", mostRuns, mostDeeds), nil)
 }
 
-// room counts what is held.
+// room counts what is held and enforces the limits.
 func (p *Past) room(deeds int, bytes int) error {
 	p.deeds, p.held = p.deeds+deeds, p.held+int64(bytes)
 	if p.deeds > mostDeeds || p.held > mostHeld {
@@ -241,12 +242,12 @@ func (p *Past) room(deeds int, bytes int) error {
 	return nil
 }
 
-// A teller takes the entries of one log.
+// A teller handles the entries of one log.
 type teller struct {
 	past  *Past
 	run   Run
 	parse func(proposal.Proposal) proposal.Analysis
-	at    map[string]int // of Deeds, by proposal
+	at    map[string]int // index in Deeds, by proposal
 }
 
 func (t *teller) entry(e audit.Entry) error {
@@ -291,7 +292,7 @@ func (t *teller) decision(h hood.Happening, size int) error {
 	return t.past.room(1, 3*size)
 }
 
-// report takes the run of one report.
+// report adds the run of one report.
 func (p *Past) report(f *os.File, path string, o Options) error {
 	data, err := io.ReadAll(io.LimitReader(f, mostReport+1))
 	if err != nil {
@@ -316,7 +317,7 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 			d.Ran = true
 			if seen := rec.Result.Observations; seen != nil {
 				d.add(seen.Execs)
-				d.Omitted += seen.Counts.Lookups + seen.Counts.Connections + seen.Counts.Requests // a report only sums them up
+				d.Omitted += seen.Counts.Lookups + seen.Counts.Connections + seen.Counts.Requests // a report has only their counts
 			}
 		}
 		run.Deeds = append(run.Deeds, d)
@@ -327,12 +328,12 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 	return p.take(run)
 }
 
-// mostText is more than a plan may hold.
+// mostText is above the limit of a plan.
 const mostText = 1 << 20
 
 const whyRedacted = "a secret was taken out of it, so that what was decided is not here"
 
-// unfit says why a proposal of the past cannot be decided again.
+// unfit returns the reason why a past proposal cannot be decided again, or "".
 func unfit(p proposal.Proposal) string {
 	forms := 0
 	for _, set := range []bool{p.Run != "", len(p.Argv) > 0, p.Code != ""} {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replay decides again, under another policy, what past runs proposed and did;
-// and writes down what they did as a policy.
+// Package replay decides past runs again under another policy, and suggests a
+// policy that allows what they did.
 //
-// The past is read from audit logs and from reports. All of it may come from a
-// stranger: it is read within bounds, and a log only when it verifies, unless its
-// reader says otherwise. What a log holds without a signature is never read.
+// The past is read from audit logs and reports. All of it may be untrusted: it is
+// read within bounds, and a log is read only if it verifies, unless the caller sets
+// Unverified. Unsigned entries of a log are never used.
 //
-// It promises that each proposal is parsed and decided as a run would, and that what a
-// command started and reached is judged under the grant that the new policy gives it.
-// What the past does not say in full is counted and never guessed: a program whose path
-// was cut, requests that were only counted, what a command that would now be denied
-// would have done.
+// It promises that each proposal is parsed and decided as in a run, and that the
+// programs a command started and the connections it made are judged under the grant
+// of the new policy. Facts that the past does not have in full are counted and
+// never guessed: a program whose path was truncated, requests that were only
+// counted, or what a command that would now be denied would have done.
 //
-// It does not protect against a log that is well made and lies: with a key that nobody
-// vouches for, whoever wrote the log could have written any. And a command that is
-// allowed something else may do something else; only a run shows that.
+// It does not protect against a well-formed log with false content: with a key that
+// is not trusted, anyone could have written the log. And a command that is granted
+// something else may behave differently; only a run shows that.
 package replay
 
 import (
@@ -32,73 +32,73 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Judge decides: pkg/policy's Engine, or a test's. It is used by several goroutines.
+// A Judge decides: pkg/policy's Engine, or a test's. It must be safe for concurrent use.
 type Judge interface {
 	Decide(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
 	Exec(context.Context, proposal.Exec) (proposal.ExecDecision, error)
-	// Start decides about an argv that a process of a text is about to start.
+	// Start decides on an argv that a process of a text is about to start.
 	Start(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
 	Egress(context.Context, proposal.Egress) (proposal.EgressDecision, error)
 }
 
-// The kinds of what is decided again.
+// The kinds of decisions.
 const (
 	KindProposal = "proposal"
 	KindExec     = "exec"
 	KindEgress   = "egress"
-	KindGrant    = "grant" // limits and programs of a proposal that is decided as it was
+	KindGrant    = "grant" // limits and programs of a proposal whose decision is unchanged
 )
 
-// An Outcome is the past under another policy.
+// An Outcome is the result of deciding the past under another policy.
 type Outcome struct {
 	Runs      int `json:"runs"`
 	Proposals int `json:"proposals"`
-	Execs     int `json:"execs"`  // different ones, of all commands
+	Execs     int `json:"execs"`  // different ones, counted per command
 	Egress    int `json:"egress"` // steps of connections, different ones
 	// Moot counts the programs and connections of commands that would not run.
 	Moot int `json:"moot"`
-	// Omitted counts those that the past does not say in full.
+	// Omitted counts the programs and connections that the past does not have in full.
 	Omitted int      `json:"omitted"`
 	Changes []Change `json:"changes"` // in the order of the past
-	// Decisions is how many answers it took, in Took. What is the same as before is not
-	// asked about again.
+	// Decisions is the number of decisions made in Took. Repeated questions are
+	// answered from a cache.
 	Decisions int           `json:"decisions"`
 	Took      time.Duration `json:"-"`
 }
 
-// A Change is one thing that would be decided otherwise.
+// A Change is one decision that would be different.
 type Change struct {
 	Kind  string `json:"kind"`
 	Run   string `json:"run"`
 	ID    string `json:"id"`   // of the proposal
-	Text  string `json:"text"` // the command, the program, or where the connection went
+	Text  string `json:"text"` // the command, the program, or the destination of the connection
 	Times int    `json:"times"`
 	From  Answer `json:"from"`
 	To    Answer `json:"to"`
-	// Less says of a grant that it becomes less; what differs are the messages.
+	// Less says that a grant becomes less; the messages have the difference.
 	Less bool `json:"less,omitempty"`
 }
 
-// Stricter reports whether less is let through than was.
+// Stricter reports whether less would be allowed than was.
 func (c Change) Stricter() bool {
 	return c.Kind == KindGrant && c.Less || rank(c.To.Effect) < rank(c.From.Effect)
 }
 
-// An Answer is what was or would be decided.
+// An Answer is a past or new decision.
 type Answer struct {
-	// Effect is "allow", "ask" or "deny"; or "stop", where policy could not answer and a
-	// run would have ended.
+	// Effect is "allow", "ask" or "deny"; or "stop" if policy failed, which would
+	// have ended a run.
 	Effect string `json:"effect"`
-	// Rule is the first that refuses or asks; of an allow, the first that allows.
+	// Rule is the first rule that refuses or asks; for "allow", the first that allows.
 	Rule    string `json:"rule"`
 	Message string `json:"message,omitempty"`
 }
 
 func rank(effect string) int { return slices.Index([]string{"stop", "deny", "ask", "allow"}, effect) }
 
-// Again decides past once more, on all processors. progress, which may be nil, is told
-// how many proposals are done; it may be called by several goroutines. An error means
-// that ctx was over.
+// Again decides past again, on all processors. It calls progress, which may be nil,
+// with the number of proposals done; the calls may be concurrent. An error means
+// that ctx ended.
 func Again(ctx context.Context, past Past, judge Judge, progress func(done int)) (Outcome, error) {
 	jobs, judge := past.jobs(), Judge(&memory{Judge: judge})
 	outcomes := make([]Outcome, len(jobs))
@@ -178,7 +178,7 @@ func (o *Outcome) compare(j job, kind, text string, times int, from, to Answer) 
 	}
 }
 
-// record is the proposal as it would run under the decision d.
+// record returns the proposal as it would run under the decision d.
 func (j job) record(d proposal.Decision) proposal.Record {
 	r := proposal.Record{Proposal: j.deed.Proposal, Analysis: j.deed.Analysis, Decision: d}
 	if j.deed.Approved {
@@ -187,8 +187,8 @@ func (j job) record(d proposal.Decision) proposal.Record {
 	return r
 }
 
-// started is x as the gate is asked about it. What a text's process starts is compared
-// with the text; the record says neither which inner text it was nor all of PATH.
+// started returns x as the gate would judge it. A program started by a text's process
+// is compared with the text; the record has neither the inner text nor the full PATH.
 func started(x proposal.Exec, gate *lineage.Gate) proposal.Exec {
 	if !x.Text || x.First {
 		return x
@@ -204,13 +204,13 @@ func started(x proposal.Exec, gate *lineage.Gate) proposal.Exec {
 func (o *Outcome) exec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.Gate) {
 	asked := started(x.Exec, gate)
 	asked.Command, asked.Grants = j.deed.Proposal.ID, slices.Concat([]string{}, g.Exec)
-	if asked.Text && (len(asked.Variables) > 0 || asked.ArgvCut) { // values and words that are not recorded may decide
+	if asked.Text && (len(asked.Variables) > 0 || asked.ArgvCut) { // values and words that are not recorded may affect the decision
 		o.Omitted++
 		return
 	}
 	d, err := gate.Judge(ctx, asked)
 	o.Decisions++
-	if asked.ArgvCut && err == nil && !d.Cacheable { // the words that are not here may decide
+	if asked.ArgvCut && err == nil && !d.Cacheable { // the missing words may affect the decision
 		o.Omitted++
 		return
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/report"
 )
 
-// A scene is a sandbox in which commands do what the test says, by proposal.
+// A scene is a sandbox in which the commands of each proposal do what the test specifies.
 type scene struct {
 	hood.Files
 	see    func(proposal.Event)
@@ -50,7 +50,8 @@ func (s *scene) End() error                                      { return nil }
 
 var digest = "sha256:" + strings.Repeat("0", 64)
 
-// played runs proposals through a real hood under the policy and returns the log and the report.
+// played runs proposals through a real hood under the policy and returns the log
+// and the report.
 func played(t testing.TB, id string, o policy.Options, events map[string][]proposal.Event, proposals ...proposal.Proposal) (log string, r proposal.Report) {
 	t.Helper()
 	engine, err := policy.New(t.Context(), o)
@@ -127,7 +128,7 @@ func again(t testing.TB, o policy.Options, paths ...string) replay.Outcome {
 
 const hosts = "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x.host\", \"host\": \"go.example\"} if true\n"
 
-// spoken are o's changes in words.
+// spoken returns o's changes as text.
 func spoken(o replay.Outcome) []string {
 	var all []string
 	for _, c := range o.Changes {
@@ -136,8 +137,8 @@ func spoken(o replay.Outcome) []string {
 	return all
 }
 
-// TestAgain holds that each kind of thing that was decided is decided again, under the
-// grant of the new policy, and that nothing is decided of what would not run.
+// TestAgain checks that every kind of decision is made again, under the grant of
+// the new policy, and that nothing is decided for commands that would not run.
 func TestAgain(t *testing.T) {
 	under := policy.Options{Layers: []policy.Layer{layer(policy.Opens, hosts)}}
 	log, r := played(t, "r1", under, map[string][]proposal.Event{
@@ -165,7 +166,7 @@ func TestAgain(t *testing.T) {
 	} {
 		o := again(t, c.under, log)
 		got := spoken(o)
-		for i := range got { // which rule refuses sudo is not this test's affair
+		for i := range got { // this test does not check which rule refuses sudo
 			got[i] = strings.ReplaceAll(got[i], "privilege.none", "default.no-rule")
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -191,7 +192,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// byText is what a text's process started, or was kept from starting.
+// byText is a program that a text's process started or was refused.
 func byText(effect proposal.Effect, start, rule string, argv ...string) proposal.Event {
 	e := exec("/usr/bin/"+argv[0], "rootfs", effect, rule)
 	e.Decision.Start = start
@@ -200,8 +201,8 @@ func byText(effect proposal.Effect, start, rule string, argv ...string) proposal
 	return e
 }
 
-// TestStarts holds that what a text's shell started is decided again by what the text
-// says and by fumehood.command about the real argv.
+// TestStarts checks that programs started by a text's shell are decided again by
+// the text and by fumehood.command on the real argv.
 func TestStarts(t *testing.T) {
 	const bytes = "package fumehood.command\n\ndeny contains {\"rule\": \"x.bytes\", \"message\": \"m\", \"suggestion\": \"s\"} if {\n\tinput.command.program == \"wc\"\n\t\"-c\" in input.command.argv\n}\n"
 	steered := byText(proposal.Allow, proposal.StartDecided, "text.read", "wc", "-c", "y")
@@ -228,8 +229,8 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// TestGrants holds that what stays allowed under other limits, or with other programs, is
-// a change, and that less is told from more.
+// TestGrants checks that a proposal that stays allowed with other limits or
+// programs is a change, and that less and more are distinguished.
 func TestGrants(t *testing.T) {
 	lowered := policy.Options{Layers: []policy.Layer{layer(policy.Restricts, "package fumehood.proposal\n\nlimits contains {\"rule\": \"x.low\", \"wall_ms\": 1000, \"pids\": 7} if true\n")}}
 	kind := policy.Options{Layers: []policy.Layer{layer(policy.Allows, "package fumehood.command\n\nexec contains {\"rule\": \"x.built\", \"kind\": \"built\"} if input.command.program == \"ls\"\n")}}
@@ -257,8 +258,8 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// TestAgainGuessesNothing holds that what the past does not say in full is counted, and
-// decided only where that decides nothing.
+// TestAgainGuessesNothing checks that facts which the past does not have in full
+// are counted, and decided only if the missing part does not matter.
 func TestAgainGuessesNothing(t *testing.T) {
 	changed := func(change func(*proposal.Exec)) []proposal.Event {
 		e := exec("/usr/bin/git", "rootfs", proposal.Allow, "exec.rootfs")
@@ -290,8 +291,8 @@ func TestAgainGuessesNothing(t *testing.T) {
 	}
 }
 
-// TestRunsOfOneID holds that a copy of a run counts once, and that none hides another run
-// of its id.
+// TestRunsOfOneID checks that a copy of a run counts once, and that no run hides
+// another with the same id.
 func TestRunsOfOneID(t *testing.T) {
 	ls := proposal.Proposal{ID: "list", Run: "ls"}
 	first, _ := played(t, "r1", policy.Options{}, nil, ls)
@@ -313,7 +314,7 @@ func TestRunsOfOneID(t *testing.T) {
 	}
 }
 
-// TestDirection holds that what becomes stricter is told from what becomes looser.
+// TestDirection checks that stricter and looser changes are distinguished.
 func TestDirection(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
@@ -333,7 +334,7 @@ func codeOf(err error) string {
 	return fmt.Sprint(err)
 }
 
-// TestOnlyWhatVerifies holds that nothing of a log that was changed anywhere is taken.
+// TestOnlyWhatVerifies checks that nothing is used from a log that was altered anywhere.
 func TestOnlyWhatVerifies(t *testing.T) {
 	log, _ := played(t, "r1", policy.Options{}, nil, proposal.Proposal{ID: "unit", Run: "go test ./..."})
 	content, err := os.ReadFile(log)
@@ -370,7 +371,7 @@ func TestOnlyWhatVerifies(t *testing.T) {
 	}
 }
 
-// TestOddFiles holds that what is no past is refused, whatever it is.
+// TestOddFiles checks that all files that are not a past are refused.
 func TestOddFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {

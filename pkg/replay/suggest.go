@@ -13,28 +13,27 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Describer is what a suggestion needs of a Judge beside its answers.
+// A Describer is a Judge that also returns input documents, as needed for a suggestion.
 type Describer interface {
 	Judge
-	// Commands are the input documents of p's commands at fumehood.command, as JSON.
+	// Commands returns the input documents of p's commands for fumehood.command, as JSON.
 	Commands(p proposal.Proposal, a proposal.Analysis) ([][]byte, error)
 }
 
-// Wanted says what a policy is suggested for.
+// Wanted selects what a policy is suggested for.
 type Wanted struct {
-	// Refused also takes commands that were refused for one reason alone: that no rule
-	// knows them.
+	// Refused also includes commands that were refused only because no rule knows them.
 	Refused bool
 	// AtLeast leaves out commands that were seen less often.
 	AtLeast int
 }
 
-// A Suggestion is a policy that allows what was seen, for a person to judge: folder of an
-// organisation's layer, beside the default policy.
+// A Suggestion is a policy that allows what was seen, for a person to review. It is
+// a directory for an organization's layer, used together with the default policy.
 type Suggestion struct {
 	Rules []SuggestedRule `json:"rules"`
 	Hosts []SuggestedHost `json:"hosts"`
-	// Left says of what nothing was suggested, and why, in order.
+	// Left lists what nothing was suggested for, and why, in order.
 	Left  []Left `json:"left"`
 	Runs  int    `json:"runs"`
 	cases []seenCase
@@ -48,7 +47,7 @@ type SuggestedRule struct {
 	Commands int      `json:"commands"` // that it was made from
 	Runs     int      `json:"runs"`
 	Examples []string `json:"examples"`
-	// Wider says in what the rule allows more than was seen, word for word.
+	// Wider says how the rule allows more than was seen.
 	Wider []string `json:"wider,omitempty"`
 	form  *form
 }
@@ -58,7 +57,7 @@ type SuggestedHost struct {
 	Host    string   `json:"host"`
 	Phases  []string `json:"phases"`
 	Runs    int      `json:"runs"`
-	Reached bool     `json:"reached"` // a connection to it is in the past
+	Reached bool     `json:"reached"` // the past has a connection to it
 }
 
 // A seenCase is a proposal that must stay allowed.
@@ -68,8 +67,9 @@ type seenCase struct {
 	times    int
 }
 
-// Suggest makes a policy of what ran in past. judge decides without it: what it would
-// not allow today is not suggested. An error means that ctx was over, or a StopError.
+// Suggest makes a policy from what ran in past. judge decides without it: nothing
+// is suggested that judge would not allow today. The error is a StopError, or means
+// that ctx ended.
 func Suggest(ctx context.Context, past Past, judge Describer, w Wanted) (Suggestion, error) {
 	b := builder{judge: judge, wanted: w, forms: map[string]*form{}, hosts: map[string]*SuggestedHost{}, texts: map[string]int{}, said: map[Left]bool{}}
 	for _, r := range past.Runs {
@@ -84,19 +84,19 @@ func Suggest(ctx context.Context, past Past, judge Describer, w Wanted) (Suggest
 	return b.s, ctx.Err()
 }
 
-// A builder gathers what is suggested.
+// A builder collects the suggestion.
 type builder struct {
 	judge  Describer
 	wanted Wanted
 	s      Suggestion
 	forms  map[string]*form
 	hosts  map[string]*SuggestedHost
-	texts  map[string]int // of cases
+	texts  map[string]int // index of cases
 	said   map[Left]bool
 	deeds  []seenDeed
 }
 
-// A seenDeed waits until it is known how often the like was seen.
+// A seenDeed is kept until it is known how often equal ones were seen.
 type seenDeed struct {
 	run      Run
 	deed     Deed
@@ -112,7 +112,7 @@ func (b *builder) leave(r Run, d Deed, why string) {
 	}
 }
 
-// take considers one proposal.
+// take handles one proposal.
 func (b *builder) take(ctx context.Context, r Run, d Deed) error {
 	decision, err := b.judge.Decide(ctx, d.Proposal, d.Analysis)
 	if err != nil {
@@ -141,14 +141,14 @@ func (b *builder) take(ctx context.Context, r Run, d Deed) error {
 		commands = append(commands, document.Command)
 	}
 	want := decision.Effect
-	if want == proposal.Deny { // for want of a rule, which it gets
+	if want == proposal.Deny { // no rule allows it yet
 		want = proposal.Allow
 	}
 	b.deeds = append(b.deeds, seenDeed{r, d, want, commands})
 	return nil
 }
 
-// unwanted says why nothing is suggested for a proposal, or nothing.
+// unwanted returns the reason why nothing is suggested for a proposal, or "".
 func (b *builder) unwanted(r Run, d Deed, decision proposal.Decision) string {
 	switch {
 	case !r.Verified:
@@ -170,15 +170,15 @@ func (b *builder) unwanted(r Run, d Deed, decision proposal.Decision) string {
 	return ""
 }
 
-// unknownAlone reports whether d denies only for want of a rule that allows. A layer can
-// give a rule of its own that id, and then it refuses.
+// unknownAlone reports whether d denies only because no rule allows the command. A
+// layer can give that id to a rule of its own, which then denies.
 func unknownAlone(d proposal.Decision) bool {
 	return !slices.ContainsFunc(d.Reasons, func(r proposal.Reason) bool {
 		return !r.Observed && r.Effect != proposal.Allow && (r.Rule != "default.no-rule" || r.Layer != policy.LayerFloor)
 	})
 }
 
-// finish makes rules, hosts and cases of what was seen often enough.
+// finish makes rules, hosts and cases from what was seen often enough.
 func (b *builder) finish() {
 	times := map[string]int{}
 	for _, d := range b.deeds {
@@ -203,7 +203,7 @@ func (b *builder) finish() {
 	b.s.Left = slices.Concat([]Left{}, b.s.Left)
 }
 
-// form is what is made of the commands like c.
+// form returns the form for commands like c.
 func (b *builder) form(c command) *form {
 	key := c.Place + "\x00" + c.Program + "\x00" + c.Sub
 	if b.forms[key] == nil {
@@ -246,7 +246,7 @@ func (b *builder) host(d seenDeed) {
 	}
 }
 
-// rules names the forms, in one order whatever the order of the past.
+// rules makes rules from the forms, in an order that does not depend on the past's.
 func (b *builder) rules() {
 	keys := make([]string, 0, len(b.forms))
 	for key := range b.forms {
@@ -272,7 +272,7 @@ func nonEmpty(parts ...string) []string {
 	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 }
 
-// slug makes a part of an id or of a file's name: lower-case letters, digits and hyphens.
+// slug returns a part of an id or of a file name: lower-case letters, digits and hyphens.
 func slug(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {

@@ -19,7 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/replay"
 )
 
-// judging is the door's way from an engine to what a suggestion needs.
+// judging makes an engine a Describer, as cmd/fumehood does.
 type judging struct{ *policy.Engine }
 
 func (j judging) Commands(p proposal.Proposal, a proposal.Analysis) ([][]byte, error) {
@@ -45,7 +45,7 @@ func engineOf(t testing.TB, layers ...policy.Layer) *policy.Engine {
 	return e
 }
 
-// ran is a past in which each text ran once, in a run of its own.
+// ran returns a past in which each text ran once, in a separate run.
 func ran(texts ...string) replay.Past {
 	var past replay.Past
 	for i, text := range texts {
@@ -79,8 +79,8 @@ func effect(t testing.TB, e *policy.Engine, text string) string {
 	return d.Effect.String()
 }
 
-// TestSuggest holds that what was seen is allowed and its near neighbours are not, and
-// that the default's denials stand beside it.
+// TestSuggest checks that what was seen is allowed, that similar commands are not,
+// and that the default policy's denials still apply.
 func TestSuggest(t *testing.T) {
 	plain := engineOf(t)
 	_, with := suggested(t, plain, ran(
@@ -91,15 +91,15 @@ func TestSuggest(t *testing.T) {
 	for text, want := range map[string]string{
 		"go test -race ./pkg/a":               "allow",
 		"python3 - <<E\nprint(2)\nE":          "allow",
-		"python3 - <<E\nprint(3)\nE":          "deny", // what is read is code here
+		"python3 - <<E\nprint(3)\nE":          "deny", // the text that is read is code
 		"cat <<<a/b":                          "allow",
 		"cat <<<c/d":                          "deny",
 		"cat </etc/hosts":                     "allow",
 		"cat </etc/passwd":                    "deny",
 		"cat go.mod > sub/out.txt":            "allow",
-		"go test -race ./pkg/b/...":           "allow", // a path stands for another
+		"go test -race ./pkg/b/...":           "allow", // any path is allowed in place of the path
 		"go test -race -run TestX ./x":        "allow",
-		"go test -run TestY ./...":            "deny", // a word does not
+		"go test -run TestY ./...":            "deny", // other words are not
 		"go test -count=1 ./...":              "deny",
 		"go build ./...":                      "deny",
 		"go test ../x":                        "deny",
@@ -139,8 +139,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestSuggestLeavesOut holds that each thing of which nothing is suggested is said, with
-// the reason.
+// TestSuggestLeavesOut checks that everything for which nothing is suggested is
+// listed with the reason.
 func TestSuggestLeavesOut(t *testing.T) {
 	past := ran("go test ./...", "go test ./...", "go vet ./...", "sudo id", "echo \"$GITHUB_TOKEN\"", "cat ~/notes.txt", "echo caf\u00e9", "$(cat x)", "nosuchtool --check")
 	past.Runs[2].Deeds[0].Ran = false
@@ -169,7 +169,7 @@ func TestSuggestLeavesOut(t *testing.T) {
 	}
 }
 
-// TestSuggestBorrowedID holds that a layer's denial is one, whatever it is called.
+// TestSuggestBorrowedID checks that a layer's denial is recognized whatever its id is.
 func TestSuggestBorrowedID(t *testing.T) {
 	posing := engineOf(t, layer(policy.Restricts, "package fumehood.command\n\ndeny contains {\"rule\": \"default.no-rule\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"nosuchtool\"\n"))
 	s, err := replay.Suggest(t.Context(), ran("nosuchtool --check"), judging{posing}, replay.Wanted{Refused: true})
@@ -178,8 +178,8 @@ func TestSuggestBorrowedID(t *testing.T) {
 	}
 }
 
-// TestSuggestHosts holds that hosts are suggested in their phase, and that those never
-// reached are marked.
+// TestSuggestHosts checks that hosts are suggested in their phase, and that those
+// never reached are marked.
 func TestSuggestHosts(t *testing.T) {
 	under := layer(policy.Opens, "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in {\"go.example\", \"registry:npm\"}\n")
 	p := proposal.Proposal{ID: "get", Run: "npm ci", Network: []string{"registry:npm", "go.example"}, Phase: proposal.PhaseSetup}
@@ -202,9 +202,9 @@ func TestSuggestHosts(t *testing.T) {
 	}
 }
 
-// holds is the promise for any texts: the output is the policy that was meant, with as
-// many rules as the suggestion says, cases that are read strictly, and nobody's text in
-// it as anything but a string.
+// holds checks the promise for any texts: the output is the intended policy, with
+// the number of rules that the suggestion states and valid cases, and text of the
+// past occurs in it only as strings.
 func holds(t testing.TB, plain *policy.Engine, texts ...string) replay.Suggestion {
 	t.Helper()
 	s, err := replay.Suggest(context.Background(), ran(texts...), judging{plain}, replay.Wanted{Refused: true})
@@ -213,7 +213,7 @@ func holds(t testing.TB, plain *policy.Engine, texts ...string) replay.Suggestio
 	}
 	rules := map[string]int{}
 	if len(s.Rules) > 0 {
-		for _, c := range engineOf(t, layerOf(s, policy.Grants)).Rules() { // by itself: the default takes long to compile
+		for _, c := range engineOf(t, layerOf(s, policy.Grants)).Rules() { // without the default policy, which takes long to compile
 			if c.Rules > 0 {
 				rules[c.Point+"."+c.Set] += c.Rules
 			}
@@ -271,7 +271,7 @@ func FuzzSuggest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { holds(t, plain, text) })
 }
 
-// FuzzRead holds that hostile bytes are refused and never panic.
+// FuzzRead checks that hostile bytes are refused without a panic.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"key":"x","origin":"o","schema":"fumehood.audit/v1"}` + "\n"))
 	f.Add([]byte(`{"schema":"fumehood.report/v1"}`))

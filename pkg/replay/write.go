@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Files are the suggestion as a folder: Rego by tool, hosts, and cases. Every text of the
-// past stands in it as a JSON string of printable ASCII, and nowhere else, so that none
-// can end a string, a comment or a line.
+// Files returns the suggestion as a directory: Rego by tool, hosts, and cases.
+// Texts of the past occur only as JSON strings of printable ASCII, so that none can
+// end a string, a comment or a line.
 func (s Suggestion) Files() map[string][]byte {
 	files := map[string]*strings.Builder{}
 	for _, r := range s.Rules {
@@ -42,7 +42,7 @@ func (s Suggestion) Files() map[string][]byte {
 	return all
 }
 
-// nameOf keeps tools' files apart from the one that is not a tool's.
+// nameOf avoids a tool's file having the same name as only-seen.rego.
 func nameOf(tool string) string {
 	if tool == "" || tool == "only-seen" {
 		return "other"
@@ -64,7 +64,7 @@ const onlySeen = judgeThis + `package fumehood.command
 deny contains {"rule": "seen.only", "message": "no rule that was made from past runs allows this command", "suggestion": "propose what the policy's examples show, or have a person add a rule"} if count(allow) == 0
 `
 
-// quoted is text as a string of Rego, JSON and YAML at once.
+// quoted returns text as a string that is valid in Rego, JSON and YAML.
 func quoted(text string) string {
 	var data strings.Builder
 	encoder := json.NewEncoder(&data)
@@ -75,7 +75,7 @@ func quoted(text string) string {
 	var b strings.Builder
 	for _, r := range strings.TrimSuffix(data.String(), "\n") {
 		if r < ' ' || r > '~' {
-			b.WriteByte('?') // Suggest takes no such text
+			b.WriteByte('?') // Suggest refuses such texts
 			continue
 		}
 		b.WriteRune(r)
@@ -119,12 +119,12 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// comment is text without what could end a line.
+// comment returns text without anything that could end a line.
 func comment(text string) string { return strings.Trim(quoted(text), `"`) }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// shownRuns are the first runs, by ids that are plain.
+// shownRuns returns the first runs whose ids are plain.
 func shownRuns(runs map[string]bool) []string {
 	ids := slices.DeleteFunc(sortedKeys(runs), func(id string) bool { return !runName.MatchString(id) })
 	if len(ids) > 5 {
@@ -136,7 +136,7 @@ func shownRuns(runs map[string]bool) []string {
 // scripted are the tools whose operands and options may be a script.
 var scripted = []string{"sed", "gsed", "awk", "gawk", "mawk", "nawk", "original-awk"}
 
-// conditions are those of the rule, the ones first that OPA's index reads.
+// conditions returns the conditions of the rule; those that OPA indexes come first.
 func (f *form) conditions(name string) []string {
 	list := []string{fmt.Sprintf("input.command.program == %s", quoted(f.program)), fmt.Sprintf("input.command.place == %s", quoted(f.place)), fmt.Sprintf("input.command.sub == %s", quoted(f.sub))}
 	if !f.function {
@@ -159,7 +159,8 @@ func among(field string, texts []string) string {
 	return fmt.Sprintf("%s in {%s}", field, list(texts))
 }
 
-// each is a condition on every member of a list, which must be empty when none was seen.
+// each returns a condition on every member of a list, which must be empty if none
+// was seen.
 func each(member, of string, any bool, condition string) string {
 	if !any {
 		return fmt.Sprintf("count(input.command.%s) == 0", of)
@@ -177,8 +178,8 @@ func (f *form) assigned() string {
 	return each("a", "assigns", len(pairs) > 0, fmt.Sprintf("[a.name, a.value, a.static] in {%s}", strings.Join(pairs, ", ")))
 }
 
-// writeWords writes the function that knows the words that were seen. Field is what of
-// a word v is by.
+// writeWords writes the function that matches the words that were seen. field is
+// the field of a word that has v's key.
 func (f *form) writeWords(b *strings.Builder, function string, v values, field string) {
 	for _, name := range sortedKeys(v) {
 		places, exact := split(v.of(name))
@@ -245,5 +246,5 @@ func (s Suggestion) writeCases(b *strings.Builder) {
 	}
 }
 
-// mostCases is fewer than a file of cases may hold.
+// mostCases is below the limit of a file of cases.
 const mostCases = 1000

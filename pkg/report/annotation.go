@@ -12,35 +12,34 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An Annotation is a line of a command's output that speaks of a line of a file of
-// the pull request.
+// An Annotation is a line of a command's output about a line of a file of the pull
+// request.
 type Annotation struct {
-	Path    string // in the repository: one of the files that Annotations was given
+	Path    string // in the repository: one of the files passed to Annotations
 	Line    int    // from 1
-	EndLine int    // Line, or after it
+	EndLine int    // at least Line
 	Col     int    // from 1; 0 when unknown
 	Level   string // "failure", "warning" or "notice"
 	Title   string // one line: the tool and the proposal's id
 	Message string // one line in the visible form of pkg/internal/text
 }
 
-// MaxAnnotations is the most annotations that Annotations returns, which is also
-// the most that GitHub takes in one request.
+// MaxAnnotations is the maximum number of annotations that Annotations returns. It
+// is also GitHub's maximum for one request.
 const MaxAnnotations = 50
 
 const (
 	maxMessage = 4096      // units: the runner cuts longer ones
-	maxFound   = 5000      // annotations of which the worst are chosen
-	maxScanned = 512 << 10 // bytes of one piece of output that are looked at
+	maxFound   = 5000      // annotations found, of which the worst are chosen
+	maxScanned = 512 << 10 // bytes of one piece of output that are scanned
 )
 
-// Annotations finds in the kept output of r's commands what tools say about lines
-// of files, and returns what they say about files: the pull request's paths. The
-// worst come first; more counts what was left out.
+// Annotations finds what tools report about lines of files in the kept output of
+// r's commands. It returns the reports about files, which are the pull request's
+// paths. The worst come first; more is the number left out.
 //
-// What a command printed may lie. The most that it can forge is a text about a line
-// of a file that the pull request changes, of no higher level than a warning when
-// the command succeeded.
+// A command's output may lie. At worst, it can forge a text about a line of a file that
+// the pull request changes, with no higher level than a warning if the command succeeded.
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
 	found := &finds{tree: newTree(files), seen: map[Annotation]bool{}}
 	for _, rec := range r.Records {
@@ -62,16 +61,16 @@ func Annotations(r proposal.Report, files []string) (list []Annotation, more int
 
 var levelWords = []string{"failure", "warning", "notice"}
 
-// pieces returns the parts of a stream whose lines follow each other.
+// pieces returns the contiguous parts of a stream.
 func pieces(s proposal.Stream) [][]byte {
 	if !s.Truncated {
 		return [][]byte{slices.Concat(s.Head, s.Tail)}
 	}
-	_, tail, _ := bytes.Cut(s.Tail, []byte("\n")) // its first line lacks a beginning
+	_, tail, _ := bytes.Cut(s.Tail, []byte("\n")) // its first line may be incomplete
 	return [][]byte{s.Head, tail}
 }
 
-// finds are annotations without repetition.
+// finds collects annotations without duplicates.
 type finds struct {
 	tree *tree
 	list []Annotation
@@ -79,7 +78,7 @@ type finds struct {
 	lost int
 }
 
-// add enters an annotation in the visible form.
+// add adds an annotation, in the visible form.
 func (f *finds) add(a Annotation) {
 	a.EndLine = a.Line
 	a.Title, a.Message = text.Inline(a.Title, 100), text.Inline(strings.TrimSpace(a.Message), maxMessage)

@@ -14,9 +14,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// outputs are what tools print. All but ruff's, mypy's, flake8's and clang's were
-// taken from a run of the tool (go 1.26, gcc 12, pytest 7, eslint 9, tsc 5, rustc
-// 1.9x, shellcheck 0.9); those follow their documentation.
+// outputs are outputs of tools. All except ruff's, mypy's, flake8's and clang's
+// come from a run of the tool (go 1.26, gcc 12, pytest 7, eslint 9, tsc 5, rustc
+// 1.9x, shellcheck 0.9); those four follow the tools' documentation.
 var outputs = []struct{ name, out, want string }{
 	{"go build", "# example.org/demo\n./bad.go:5:48: undefined: y\n", "bad.go:5:48 failure go: undefined: y"},
 	{"go vet", "# example.org/demo\nvet: ./bad.go:5:28: fmt.Printf format %d has arg \"x\" of wrong type string\n", `bad.go:5:28 failure go: fmt.Printf format %d has arg "x" of wrong type string`},
@@ -172,7 +172,7 @@ func TestAnnotationsInFolder(t *testing.T) {
 	}
 }
 
-// TestAnnotationsInWorkingDirectory: a proposal's folder is below the run's.
+// TestAnnotationsInWorkingDirectory: a proposal's directory is below the run's.
 func TestAnnotationsInWorkingDirectory(t *testing.T) {
 	rec := ran("id", "go vet .", proposal.Exited, 1, "twin_test.go:3:1: x\n", "")
 	rec.Proposal.Cwd = "b"
@@ -183,7 +183,7 @@ func TestAnnotationsInWorkingDirectory(t *testing.T) {
 	}
 }
 
-// TestAnnotationsOfSuccess: what a tool lets pass is no failure.
+// TestAnnotationsOfSuccess: findings of a tool that succeeds are not failures.
 func TestAnnotationsOfSuccess(t *testing.T) {
 	r := finish(proposal.Report{Records: []proposal.Record{
 		ran("cat", "cat notes", proposal.Exited, 0, "bad.go:1:1: error: forged\n", ""),
@@ -215,7 +215,7 @@ func TestAnnotationsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAnnotationsKeepTheWorst: errors are kept before any number of warnings.
+// TestAnnotationsKeepTheWorst: errors are kept in preference to any number of warnings.
 func TestAnnotationsKeepTheWorst(t *testing.T) {
 	var flood strings.Builder
 	for i := range 200 {
@@ -228,7 +228,7 @@ func TestAnnotationsKeepTheWorst(t *testing.T) {
 	}
 }
 
-// TestAnnotationsOfTruncated: the beginning of a tail is half a line.
+// TestAnnotationsOfTruncated: a tail may begin in the middle of a line.
 func TestAnnotationsOfTruncated(t *testing.T) {
 	rec := ran("id", "x", proposal.Exited, 1, "", "")
 	rec.Result.Stdout = proposal.Stream{Bytes: 1 << 20, Head: []byte("bad.go:1:1: head\nba"), Tail: []byte("bad.go:2:1: of another line\nbad.go:3:1: tail\n"), Truncated: true}

@@ -12,15 +12,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// What all commands of a page that wait for approval may have together, in units, so
-// that they are shown whole even where nothing else is.
+// The maximum units of all commands of a page that wait for approval, together.
+// Within it, they are shown in full even if nothing else is.
 const (
 	maxAsked   = 16000
-	askedFrame = 1000 // what stands around each
+	askedFrame = 1000 // the text around each
 )
 
-// Askable reports whether a page shows whole what waits for approval in parts: nobody
-// can approve what they cannot see. A caller offers a Pending only then.
+// Askable reports whether a page can show everything in parts that waits for
+// approval in full: a person must not approve what they cannot see. Callers must
+// set Pending only if it is true.
 func Askable(parts []Part) bool {
 	units := 0
 	for _, part := range parts {
@@ -41,12 +42,12 @@ func Askable(parts []Part) bool {
 	return true
 }
 
-// Unaskable says why nobody is asked to approve what waits.
+// Unaskable says why the waiting commands cannot be approved.
 func Unaskable() Notice {
 	return Notice{"warning", "What waits for approval is too much to be shown whole here, so that nobody can approve it here: propose less at once, or shorter commands"}
 }
 
-// beside is what a proposal asks for beside its command, as plain lines.
+// beside returns what a proposal requests in addition to its command, as plain lines.
 func beside(p proposal.Proposal) string {
 	var b strings.Builder
 	if p.Cwd != "" && p.Cwd != "." {
@@ -69,7 +70,7 @@ func beside(p proposal.Proposal) string {
 	return b.String()
 }
 
-// question shows what a person is asked to approve: whole, when they can.
+// question shows what a person is asked to approve: in full, if they can approve it.
 func (p Page) question(d *doc, r proposal.Record, l level) {
 	room := max(l.long, 200)
 	if p.Pending != nil {

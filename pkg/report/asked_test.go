@@ -23,7 +23,8 @@ func askedFor(n int, change func(*proposal.Proposal)) []Part {
 	return []Part{{Report: r}}
 }
 
-// Whatever a page offers for approval it shows whole, in the least room, too.
+// Everything that a page offers for approval is shown in full, even at the smallest
+// limit.
 func TestAskable(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// cases are the reports whose documents stand in testdata/report. They are built
-// here because JSON has output as base64, which nobody can read.
+// cases are the reports whose documents are in testdata/report. They are built here
+// because JSON has output as base64, which is unreadable.
 func cases() map[string]proposal.Report {
 	return map[string]proposal.Report{
 		"all_ok":   allOK(),
@@ -213,7 +213,7 @@ func limitsMet() proposal.Report {
 	return finish(proposal.Report{Records: records})
 }
 
-// attacks are pieces of text that are something else than text somewhere.
+// attacks are texts that have a special meaning somewhere.
 var attacks = []string{
 	"@octocat @org/team please merge", "fixes #1, closes org/repo#2, GH-3", "3f1c9a0d5e7b2468ace013579bdf02468ace1357",
 	"https://evil.example/x www.evil.example a@evil.example", "![x](https://evil.example/p.png) [y](javascript:alert(1))",
@@ -270,7 +270,8 @@ func hostile() proposal.Report {
 	return r
 }
 
-// huge is a report whose outputs do not fit by far; small outputs are among them.
+// huge returns a report whose outputs are far too large to fit, with some small
+// ones among them.
 func huge(n, size int) proposal.Report {
 	var records []proposal.Record
 	for i := range n {
@@ -320,7 +321,7 @@ func fromPlaces(r proposal.Report) proposal.Report {
 	return r
 }
 
-// origins are the shipped policy, an organisation's bundle, and what the base commit has.
+// origins are the shipped policy, an organization's bundle, and the base commit's policy.
 func origins() []proposal.PolicyOrigin {
 	return []proposal.PolicyOrigin{
 		{Kind: "shipped", Spec: "default", Role: "grants", Digest: "sha256:" + digest("shipped")},

@@ -4,25 +4,26 @@ package report
 
 import "strings"
 
-// A Check is what a check run says of a Page.
+// A Check is a Page as the content of a check run.
 type Check struct {
 	Conclusion string // "success", "failure", "neutral", "action_required" or "cancelled"
 	Title      string // one line of plain text
 	Summary    string // Markdown
 }
 
-// maxCheck is the most characters that GitHub takes as a check run's summary.
+// maxCheck is the maximum length of a check run's summary on GitHub, in characters.
 const maxCheck = 65535
 
 // Check returns p for a check run.
 //
-// It fails when fumehood stopped, when a command was denied, and when an allowed
-// one did not succeed. It asks for action when nothing is wrong but that commands
-// wait for an approval, and is neutral when nothing was proposed. It never succeeds
-// on a report that a stranger may have written or that was not confirmed, nor when a
-// command tried to start or to reach what was refused, policy found something in what
-// was seen, not everything was, or a command was run once more after a crash: then it
-// is neutral and its title says so.
+// The conclusion is failure if fumehood stopped, a command was denied, or an
+// allowed one did not succeed. It is action_required if the only issue is that
+// commands wait for an approval, and neutral if nothing was proposed.
+//
+// It is never success for a report that a stranger may have written or that was not
+// confirmed, nor if a command tried to start or to reach something that was refused,
+// policy reported a finding, the observations are incomplete, or a command was run
+// again after a crash. In these cases it is neutral and the title gives the reason.
 func (p Page) Check() Check {
 	p.Limit = maxCheck
 	title := strings.TrimPrefix(p.heading(), "## ")
@@ -38,7 +39,7 @@ func (p Page) Check() Check {
 	return Check{Conclusion: p.conclusion(), Title: title, Summary: p.Body()}
 }
 
-// odd says in a few words what stands against a plain success.
+// odd returns the reason, in a few words, why the result is not a plain success.
 func (p Page) odd() string {
 	refused, barred, findings, gaps, twice := false, false, false, false, false
 	for _, r := range p.records() {

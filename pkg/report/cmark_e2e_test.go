@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestCmark renders with the program that GitHub's own renderer grew from.
+// TestCmark renders with the program that GitHub's renderer is based on.
 func TestCmark(t *testing.T) {
 	comments := map[string]string{}
 	for name, r := range cases() {

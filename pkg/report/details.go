@@ -10,13 +10,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// treeUnits are more than the largest tree of programs has.
+// treeUnits is more than the largest tree of programs needs.
 const treeUnits = 30000
 
-// maxOpen is how many blocks stand open: past that the table serves better.
+// maxOpen is the maximum number of open blocks; beyond that the table is more useful.
 const maxOpen = 10
 
-// details has one block a proposal, worst first, whichever plan it is of.
+// details has one block per proposal, worst first, across all plans.
 func (p Page) details(d *doc, items []item, l level) {
 	counts := countKinds(p.records())
 	shown, folded, questions := 0, 0, 0
@@ -51,7 +51,7 @@ var sections = [...]string{"Failed", "Cancelled", "Denied", "Waiting for approva
 
 func (l level) allows(k kind) bool { return k != succeeded || l.folded > 0 }
 
-// block tells the story of one record.
+// block renders one record.
 func (p Page) block(d *doc, r item, l level, open bool) {
 	mark, words := outcome(r.Record)
 	attr := ""
@@ -88,8 +88,8 @@ func (p Page) block(d *doc, r item, l level, open bool) {
 	d.block("</details>")
 }
 
-// reasons says by which rules a proposal was refused and what would do instead,
-// who approved it, and what rules that are only watched would have done.
+// reasons returns the rules by which a proposal was refused with alternatives, who
+// approved it, and what rules in observe mode would have done.
 func reasons(r proposal.Record, l level) []string {
 	var items []string
 	if r.Approval != nil {
@@ -143,8 +143,8 @@ func reasonLine(r proposal.Reason, l level) string {
 	return s + instead(r.Suggestion, l) + next(r, l) + "</li>"
 }
 
-// next says what to do about r: whether another wording may pass, and which commands
-// would. They may repeat the proposal's words.
+// next says what to do about r: whether another wording may pass, and which
+// commands would be allowed. They may repeat the proposal's words.
 func next(r proposal.Reason, l level) string {
 	s := ""
 	if r.Retry == proposal.RetryNever {
@@ -176,7 +176,7 @@ func instead(suggestion string, l level) string {
 	return "<br><b>Instead:</b> " + prose(suggestion, l.long)
 }
 
-// stated is what the proposer said.
+// stated returns the proposer's statements.
 func stated(r proposal.Record, l level) []string {
 	var items []string
 	p := r.Proposal
@@ -193,7 +193,7 @@ func stated(r proposal.Record, l level) []string {
 	return items
 }
 
-// happened is what is known of a run beside its output.
+// happened returns the facts of a run other than its output.
 func happened(r proposal.Result, l level, index int) []string {
 	var items []string
 	add := func(format string, args ...any) {
@@ -264,7 +264,7 @@ func outputFile(o proposal.Output, l level) string {
 	return s
 }
 
-// size writes a measured size roughly.
+// size formats a measured size, rounded.
 func size(b proposal.Bytes) string {
 	switch {
 	case b >= proposal.GiB:

@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A fault is what is wrong with a report, and where.
+// A fault is an error in a report, and its location.
 type fault struct{ path, message string }
 
 var (
@@ -27,10 +27,10 @@ var (
 	codeGrammar       = pattern.New(`^[a-z][a-z0-9.-]{0,79}$`)
 )
 
-// A prober collects the first fault.
+// A prober records the first fault.
 type prober struct {
 	first *fault
-	bare  bool // what commands printed is withheld
+	bare  bool // the output of commands is withheld
 }
 
 func (p *prober) hold(ok bool, path, format string, args ...any) {
@@ -39,7 +39,7 @@ func (p *prober) hold(ok bool, path, format string, args ...any) {
 	}
 }
 
-// match holds a text to a grammar. An empty one is let through where optional.
+// match checks a text against a grammar. An empty text is accepted if it is optional.
 func (p *prober) match(grammar *pattern.Pattern, s, path string, optional bool) {
 	p.hold(optional && s == "" || grammar.MatchString(s), path, "is not written as such a value is")
 }
@@ -48,14 +48,14 @@ func (p *prober) oneOf(s, path string, words ...string) {
 	p.hold(slices.Contains(words, s), path, "is none of the words it may be")
 }
 
-// count holds numbers that count something to what can be counted.
+// count checks that counts are in range.
 func (p *prober) count(path string, numbers ...int64) {
 	for _, n := range numbers {
 		p.hold(n >= 0 && n <= 1<<50, path, "holds a number that counts nothing")
 	}
 }
 
-// checkFacts holds a report to what is true of every report that fumehood writes.
+// checkFacts checks a report for properties that every report of fumehood has.
 func checkFacts(r proposal.Report) *fault {
 	p := &prober{bare: r.Withheld != nil}
 	p.hold(r.Schema == proposal.ReportSchema, "schema", "is not %q", proposal.ReportSchema)
@@ -80,7 +80,7 @@ func checkFacts(r proposal.Report) *fault {
 	return p.first
 }
 
-// run checks under what a run was made. One that stopped may not know everything.
+// run checks the conditions of a run. A run that stopped may lack some of them.
 func (p *prober) run(r proposal.Run, stopped bool) {
 	p.match(runGrammar, r.ID, "run.id", stopped)
 	p.match(digestGrammar, r.PlanDigest, "run.plan_digest", stopped)
@@ -168,7 +168,7 @@ func (p *prober) analysis(a proposal.Analysis, path string) {
 	}
 }
 
-// decision checks that the effect follows from the reasons that had effect.
+// decision checks that the effect follows from the reasons that took effect.
 func (p *prober) decision(r proposal.Record, path string) {
 	d := r.Decision
 	strongest := proposal.Allow
@@ -185,7 +185,7 @@ func (p *prober) decision(r proposal.Record, path string) {
 	p.hold(r.Approval == nil || d.Effect == proposal.Ask, path+".effect", "needs no approval, and has one")
 }
 
-// typed checks what a reason says to who proposed it.
+// typed checks the parts of a reason that are addressed to the proposer.
 func (p *prober) typed(r proposal.Reason, path string) {
 	p.hold(r.Retry == "" || slices.Contains(proposal.Retries, r.Retry), path+".retry", "is none of the words it may be")
 	p.hold(len(r.Layer) <= 64, path+".layer", "is no layer's name")
@@ -219,7 +219,7 @@ func (p *prober) result(r proposal.Result, path string) {
 	}
 }
 
-// stream checks the counts, and where all bytes are there also their digest.
+// stream checks the counts and, if all bytes are present, their digest.
 func (p *prober) stream(s proposal.Stream, path string, ran bool) {
 	kept := int64(len(s.Head) + len(s.Tail))
 	partly := len(s.Redacted) > 0 && s.FileBytes < s.Bytes

@@ -9,7 +9,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// observations checks what is said to have been seen of the command id.
+// observations checks the observations of the command id.
 func (p *prober) observations(o proposal.Observations, id, path string) {
 	c := o.Counts
 	p.count(path+".counts", int64(c.Execs), int64(c.Refused), int64(c.Watched), int64(c.Exits), int64(c.Writes), int64(c.Connects), int64(c.Attempts), int64(c.Dropped))
@@ -44,7 +44,8 @@ func (p *prober) observations(o proposal.Observations, id, path string) {
 	}
 }
 
-// retried holds the first run of the command id to be one that has a second.
+// retried checks that the first run of the command id is one that is followed by a
+// second.
 func (p *prober) retried(a proposal.Attempt, id, path string) {
 	p.result(a.Result(), path)
 	p.hold(a.Status == proposal.Exited && a.ExitCode != 0 || a.Status == proposal.Signaled, path+".status", "is not of a run after which there is another")
@@ -64,7 +65,7 @@ func (p *prober) retried(a proposal.Attempt, id, path string) {
 	}), path+".program", "is not one that crashed")
 }
 
-// programs holds the tree to be one, and to count what is counted.
+// programs checks that the programs form a tree and match the counts.
 func (p *prober) programs(o proposal.Observations, path string) {
 	began, refused, watched, omitted := 0, 0, 0, 0
 	for i, node := range o.Programs {
@@ -81,7 +82,7 @@ func (p *prober) programs(o proposal.Observations, path string) {
 	p.hold(began+refused+omitted == c.Execs+c.Refused && began <= c.Execs && refused <= c.Refused && watched <= c.Watched, path+".programs", "do not count what was counted")
 }
 
-// network checks what is said to have been done with the network.
+// network checks the network events.
 func (p *prober) network(o proposal.Observations, path string) {
 	refused, watched, all := 0, 0, 0
 	for i, r := range o.Network {
@@ -114,7 +115,7 @@ func (p *prober) event(e proposal.Event, id, path string) {
 	}
 }
 
-// usage checks that figures count and name where they come from.
+// usage checks that figures are in range and name their source.
 func (p *prober) usage(u proposal.Usage, path string) {
 	for _, f := range []proposal.Figure{u.Wall, u.CPUUser, u.CPUSystem, u.PeakMemory, u.Processes, u.Written} {
 		p.count(path, f.Value)

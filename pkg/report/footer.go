@@ -10,7 +10,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// footers say under what each part was run.
+// footers shows the conditions under which each part was run.
 func (p Page) footers(d *doc, l level) {
 	for i, part := range p.Parts {
 		if i == l.footers {
@@ -27,7 +27,7 @@ func (p Page) footers(d *doc, l level) {
 	}
 }
 
-// footer says under what a run was made and how to verify it.
+// footer shows the conditions of a run and how to verify it.
 func footer(d *doc, part Part, l level, packed bool) {
 	run := part.Report.Run
 	lines := []string{"<table>"}
@@ -54,7 +54,7 @@ func footer(d *doc, part Part, l level, packed bool) {
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
-// audit names the log, its checkpoint and the command that checks them.
+// audit shows the log, its checkpoint and the command that verifies them.
 func audit(d *doc, a *proposal.Audit, packed bool) {
 	if a == nil {
 		d.block("<p>No audit log was written.</p>")

@@ -9,9 +9,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// quoteForeign returns parts in which every sentence of a stranger's is one quoted
-// piece, so that prose shows it as code: the plain words of a message would
-// otherwise stand as if they were ours.
+// quoteForeign returns parts in which every sentence written by a stranger is one
+// quoted piece, so that prose shows it as code. Otherwise the plain words of a
+// message would look like fumehood's.
 func quoteForeign(parts []Part) []Part {
 	parts = slices.Clone(parts)
 	for i, part := range parts {
@@ -57,7 +57,7 @@ func quoteRecord(r *proposal.Record, decided bool) {
 		for i := range r.Decision.Reasons {
 			reason := &r.Decision.Reasons[i]
 			reason.Message, reason.Suggestion = quote(reason.Message), quote(reason.Suggestion)
-			reason.Alternatives, reason.Retry = nil, "" // nobody of ours has allowed them
+			reason.Alternatives, reason.Retry = nil, "" // fumehood has not allowed them
 		}
 		r.Analysis.Unknowns = slices.Clone(r.Analysis.Unknowns)
 		for i := range r.Analysis.Unknowns {
@@ -115,7 +115,7 @@ func quoteObservations(o *proposal.Observations) *proposal.Observations {
 	return &quoted
 }
 
-// quoteDetail leaves the one detail that changes how a result is read.
+// quoteDetail does not quote the one detail that changes how a result is interpreted.
 func quoteDetail(s string) string {
 	if s == interrupted {
 		return s

@@ -4,8 +4,8 @@ package report
 
 import "github.com/fumehood/fumehood/pkg/internal/pattern"
 
-// A testLog is what a Go test printed with t.Error or t.Log. It has a bare file
-// name, and neither its package nor whether the test failed is known yet.
+// A testLog is a line that a Go test printed with t.Error or t.Log. It has a bare
+// file name. Its package, and whether the test failed, are not known yet.
 type testLog struct {
 	test, file, line, text string
 }
@@ -19,10 +19,11 @@ var (
 	goLog     = pattern.New(`^\s{4,64}([^\s:/]{1,200}\.go):(\d{1,7}): (.*)$`)
 )
 
-// maxLogs is the most lines of Go tests that are kept until their verdict comes.
+// maxLogs is the maximum number of lines of Go tests that are kept until the
+// verdict is known.
 const maxLogs = 5000
 
-// goTest reads what go test prints around a test's own lines.
+// goTest reads the lines that go test prints around a test's own lines.
 func (s *scanner) goTest(line string) bool {
 	if m := match(goLog, ".go:", line); m != nil {
 		if len(s.found.tree.bases[m[1]]) > 0 && len(s.logs) < maxLogs {
@@ -45,7 +46,7 @@ func (s *scanner) goTest(line string) bool {
 	return s.goPanic(line)
 }
 
-// goPanic reads a panic and takes the first place of its stack in a file of the
+// goPanic reads a panic and uses the first location of its stack in a file of the
 // pull request.
 func (s *scanner) goPanic(line string) bool {
 	if m := match(goPanics, "panic: ", line); m != nil {
@@ -63,11 +64,11 @@ func (s *scanner) goPanic(line string) bool {
 	return true
 }
 
-// settle gives the logs since the last package their own, and drops what tests
-// printed that did not fail: names of tests are only known within a package.
+// settle assigns the logs since the last package to pkg, and drops those of tests
+// that did not fail: names of tests are unique only within a package.
 func (s *scanner) settle(pkg string) {
 	for _, l := range s.logs {
-		level := "warning" // the end of the output may be missing
+		level := "warning" // the end of the output may have been cut
 		switch s.verdicts[l.test] {
 		case "FAIL":
 			level = "failure"
@@ -80,5 +81,5 @@ func (s *scanner) settle(pkg string) {
 	s.logs, s.verdicts, s.test = s.logs[:0], map[string]string{}, ""
 }
 
-// finish enters what no line came to settle.
+// finish handles the logs without a package line.
 func (s *scanner) finish() { s.settle("") }

@@ -9,25 +9,25 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
-// The dollar is there because GitHub looks for formulas between two of them.
+// The dollar is escaped because GitHub treats text between two of them as a formula.
 var escapes = map[rune]string{
 	'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&#34;", '\'': "&#39;", '$': "&#36;",
 }
 
-// escape returns the HTML text for s, at most max units of it, cut with "…".
+// escape returns the HTML text for s, of at most max units, truncated with "…".
 func escape(s string, max int) string { return escapeWith(s, max, "") }
 
-// A narrow table may break a command after these, and a word of twenty characters
-// anywhere; wbr adds nothing to a copy.
+// A narrow table may break a command after any of breaks, and a word every twenty
+// characters; wbr adds nothing to copied text.
 const breaks, wbr = "/(,=:↵|&;", "<wbr>"
 
-// narrow returns what code does, with places where a table may break it, not
-// counted in max.
+// narrow is like code, but adds places where a table may break the text. They are
+// not counted in max.
 func narrow(s string, max int) string {
 	return "<code>" + escapeWith(s, max, breaks) + "</code>"
 }
 
-// escapeWith is escape, with a wbr where a line may be broken, if breaks are given.
+// escapeWith is escape; if breaks is not empty, it adds a wbr where a line may be broken.
 func escapeWith(s string, max int, breaks string) string {
 	var b strings.Builder
 	line := text.Inline(s, max)
@@ -56,7 +56,7 @@ func escapeWith(s string, max int, breaks string) string {
 
 const codeTags = len("<code></code>")
 
-// code returns untrusted s as a code element of at most max units, tags aside.
+// code returns untrusted s as a code element of at most max units, not counting tags.
 func code(s string, max int) string {
 	if s == "" {
 		return "<code>–</code>"
@@ -66,12 +66,12 @@ func code(s string, max int) string {
 
 var (
 	plainWord = pattern.New(`^[(]?(?:[A-Za-z](?:[A-Za-z'-]*[A-Za-z'])?|[0-9]{1,6})[)]?[,;.:!?]?$|^[–—…,;.:)]$`)
-	liveWord  = pattern.New(`(?i)\b[a-f]{7,}\b|www\.|\bGH-`) // could be read as a commit, an address or an issue
+	liveWord  = pattern.New(`(?i)\b[a-f]{7,}\b|www\.|\bGH-`) // GitHub could link it as a commit, an address or an issue
 )
 
-// prose returns a message of a policy or of our own as HTML: plain words stand as
-// they are; everything else, and everything between quotes or backticks, which is
-// where a message repeats a proposal's text, stands in code elements.
+// prose returns a message of a policy or of fumehood as HTML. Plain words are
+// unchanged. Everything else is put in code elements, as is everything between
+// quotes or backticks, where a message repeats a proposal's text.
 func prose(s string, max int) string {
 	var b strings.Builder
 	room := max
@@ -98,7 +98,7 @@ type word struct {
 	joined bool // no space before it
 }
 
-// words splits a message at spaces and takes quoted pieces whole.
+// words splits a message at spaces and keeps quoted pieces whole.
 func words(s string) []word {
 	var list []word
 	joined := true
@@ -122,8 +122,8 @@ func words(s string) []word {
 	return list
 }
 
-// quoted takes a piece between backticks, without them, or between double quotes,
-// with them and with Go's backslashes.
+// quoted returns a piece between backticks, without them, or between double quotes,
+// with them and with Go's backslash escapes.
 func quoted(s string) (inner, rest string, ok bool) {
 	if s[0] != '`' && s[0] != '"' {
 		return "", "", false
@@ -141,12 +141,12 @@ func quoted(s string) (inner, rest string, ok bool) {
 	return "", "", false
 }
 
-// ownComment is how fumehood's own comments begin, by which parts of a pull-request
-// comment are told apart; ownShown is as long and is not one.
+// ownComment is the beginning of fumehood's own comments, which delimit the parts
+// of a pull-request comment. ownShown has the same length and does not begin one.
 const ownComment, ownShown = "<!-- fumehood:", "<!--·fumehood:"
 
-// fence returns a fenced block. info is ours, never from elsewhere. What reads like
-// a comment of ours is changed to be none.
+// fence returns a fenced block. info must not be untrusted. Text that looks like
+// one of fumehood's comments is changed so that it is not.
 func fence(info, body string) string {
 	f := text.Fence(body)
 	return f + info + "\n" + strings.ReplaceAll(body, ownComment, ownShown) + f

@@ -12,10 +12,10 @@ import (
 
 // JSON returns r as a fumehood.report/v1 document, indented, ending in a newline.
 //
-// An empty Schema is filled in, any other than ours is an error. Hidden characters
-// are written as \u escapes and no line is a workflow command, so that the document
-// may be printed, yet decodes to exactly what it was; only bytes in text that are
-// not UTF-8 become U+FFFD.
+// An empty Schema is set to the current one; any other value is an error. Hidden
+// characters are written as \u escapes and no line is a workflow command, so the
+// document is safe to print. It decodes to exactly the same report, except that
+// bytes in text that are not UTF-8 become U+FFFD.
 func JSON(r proposal.Report) ([]byte, error) {
 	if r.Schema == "" {
 		r.Schema = proposal.ReportSchema

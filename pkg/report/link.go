@@ -8,11 +8,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
-// runURL is the address of a workflow run, in which nothing needs escaping.
+// runURL matches the URL of a workflow run, in which nothing needs escaping.
 var runURL = pattern.New(`^(https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?)/([A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100})/actions/runs/([0-9]{1,19})(?:/attempts/[0-9]{1,5})?$`)
 
-// link returns an anchor to a workflow run of p's own repository, on the server
-// that p.RunURL names, and "" for every other address.
+// link returns an anchor to a workflow run of p's own repository on the server of
+// p.RunURL, or "" for any other URL.
 func (p Page) link(url, words string) string {
 	own, m := runURL.FindStringSubmatch(p.RunURL), runURL.FindStringSubmatch(url)
 	if m == nil || own == nil || m[1] != own[1] || !strings.EqualFold(m[2], p.Repository) {
@@ -21,7 +21,7 @@ func (p Page) link(url, words string) string {
 	return `<a href="` + url + `">` + words + " " + m[3] + "</a>"
 }
 
-// whereabouts says where the reports and all outputs lie, or nothing.
+// whereabouts says where the reports and all outputs are, or returns "".
 func (p Page) whereabouts() string {
 	run := p.link(p.RunURL, "workflow run")
 	switch {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain collects garbage less often: there is much of it, and little that stays.
+// TestMain runs the garbage collector less often: the tests produce much garbage,
+// and little of the memory stays in use.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())

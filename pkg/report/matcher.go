@@ -8,20 +8,20 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
-// maxLine is the most bytes of a line that are looked at.
+// maxLine is the maximum number of bytes of a line that are read.
 const maxLine = 2000
 
-// colours are the sequences that set colours or erase the rest of a line.
+// colours matches the sequences that set colors or erase the rest of a line.
 var colours = pattern.New(`\x1b\[[0-9;:]{0,20}[mK]`)
 
-// A matcher reads one form of line that names a place and says something about it.
+// A matcher recognizes one form of line that reports something about a location.
 type matcher struct {
 	tool string
-	has  string // part of every line that matches: it spares most lines the grammar
+	has  string // a part of every matching line: lines without it need not be matched
 	form *pattern.Pattern
 }
 
-// matchers, the more particular first. Groups: path, line, col, level, text.
+// matchers lists the more specific first. Groups: path, line, col, level, text.
 var matchers = []matcher{
 	{"tsc", "TS", pattern.New(`^(?P<path>[^\s(][^(]{0,400})\((?P<line>\d{1,7}),(?P<col>\d{1,5})\): (?P<level>error|warning|message) (?P<text>TS\d+: .+)$`)},
 	{"tsc", " - ", pattern.New(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?P<col>\d{1,5}) - (?P<level>error|warning|message) (?P<text>TS\d+: .+)$`)},
@@ -37,7 +37,7 @@ var levelOf = map[string]string{
 	"warning": "warning", "Warning": "warning", "style": "notice", "note": "notice", "info": "notice", "message": "notice",
 }
 
-// names gives the tools that write the common form a name, by what they end in.
+// names identifies the tools that use the common form, by the end of their lines.
 var names = []struct {
 	tool string
 	ends *pattern.Pattern
@@ -47,7 +47,7 @@ var names = []struct {
 	{"compiler", pattern.New(`\[-W[^\]]+\]$`)},
 }
 
-// one looks for a line that says everything by itself.
+// one looks for a line that is complete by itself.
 func (s *scanner) one(line string) bool {
 	for _, m := range matchers {
 		groups := match(m.form, m.has, line)

@@ -14,7 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// full is a small report in which every field stands that can.
+// full returns a small report in which every possible field is set.
 func full() proposal.Report {
 	r := approvedRun()
 	r.Records = r.Records[:1]
@@ -42,9 +42,9 @@ func full() proposal.Report {
 	return r
 }
 
-// mutants returns the document once for every value in it, changed by edit, with
-// the path of that value; with -short for every seventh value. edit returns false where
-// it has nothing to change.
+// mutants returns one copy of the document for every value in it, changed by edit,
+// with the value's path; with -short, for every seventh value. edit returns false
+// if it has nothing to change.
 func mutants(t *testing.T, edit func(parent any, key any) bool) map[string][]byte {
 	t.Helper()
 	whole := document(t, full())
@@ -113,7 +113,7 @@ func put(parent, key, value any) bool {
 	return true
 }
 
-// TestMutatedTypes: no value can be of another type than it is.
+// TestMutatedTypes: a value of a wrong type is refused.
 func TestMutatedTypes(t *testing.T) {
 	for name, value := range map[string]any{"object": map[string]any{"x": 1}, "list of lists": []any{[]any{}}, "number": json.Number("1.25"), "boolean": "flip"} {
 		for path, data := range mutants(t, func(parent, key any) bool {
@@ -135,7 +135,7 @@ func TestMutatedTypes(t *testing.T) {
 	}
 }
 
-// boolean says whether a boolean stands at path.
+// boolean reports whether the value at path is a boolean.
 func boolean(path string) bool {
 	for _, name := range []string{"glob", "exported", "function", "truncated", "fresh", "observed", "argv_cut", "first", "cacheable", "unverified", "complete"} {
 		if strings.HasSuffix(path, "."+name) {
@@ -145,8 +145,8 @@ func boolean(path string) bool {
 	return false
 }
 
-// TestMutatedFields: no field can be left out, but those that JSON leaves out when
-// they are empty, and those that leave a contradiction.
+// TestMutatedFields: a missing field is refused, unless it is one that JSON leaves
+// out when it is empty and its absence contradicts nothing.
 func TestMutatedFields(t *testing.T) {
 	optional := map[string]bool{}
 	for path, data := range mutants(t, func(parent, key any) bool {
@@ -174,7 +174,7 @@ func TestMutatedFields(t *testing.T) {
 	}
 }
 
-// TestMutatedTexts: what was read, whatever it says, is shown as promised.
+// TestMutatedTexts: a report with any text that Read accepts is rendered as promised.
 func TestMutatedTexts(t *testing.T) {
 	for path, data := range mutants(t, func(parent, key any) bool { return put(parent, key, "</code>\n::error::x @you") }) {
 		r, err := Read(data, readMost)

@@ -10,7 +10,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// reaches are what r's command did with the network, of which want holds.
+// reaches returns the network events of r's command for which want is true.
 func reaches(r proposal.Record, want func(proposal.Reach) bool) []proposal.Reach {
 	o := seen(r)
 	if o == nil {
@@ -29,7 +29,7 @@ func isRefused(r proposal.Reach) bool { return r.Refused }
 func isWatched(r proposal.Reach) bool { return r.Watched && !r.Refused }
 func isPassed(r proposal.Reach) bool  { return !r.Refused }
 
-// refusedFlows counts what of the network was refused to r's command.
+// refusedFlows counts the network events of r's command that were refused.
 func refusedFlows(r proposal.Record) int {
 	if o := seen(r); o != nil {
 		return o.Counts.NetRefused
@@ -37,7 +37,7 @@ func refusedFlows(r proposal.Record) int {
 	return 0
 }
 
-// destinations are the places that reaches speak of, each once.
+// destinations returns the destinations in list, each once.
 func destinations(list []proposal.Reach) []string {
 	var names []string
 	for _, r := range list {
@@ -46,7 +46,7 @@ func destinations(list []proposal.Reach) []string {
 	return distinct(names)
 }
 
-// barred says that commands tried to reach what they were refused, which their own
+// barred says that commands tried to reach refused destinations, which their own
 // success may hide.
 func (p Page) barred(l level) string {
 	var who, where []string
@@ -73,8 +73,7 @@ func (p Page) barred(l level) string {
 	return s
 }
 
-// network says what a command did with the network, as items of a list: what was
-// refused first.
+// network lists a command's network events as items of a list, refused ones first.
 func network(r proposal.Record, l level) []string {
 	o := seen(r)
 	if o == nil {
@@ -99,7 +98,7 @@ func network(r proposal.Record, l level) []string {
 	return items
 }
 
-// barredLine is one thing that was refused: where to, by whom, and why.
+// barredLine describes one refusal: the destination, the program, and the reason.
 func barredLine(r proposal.Reach, l level) string {
 	how := map[string]string{proposal.EventLookup: "looked up", proposal.EventConnection: "connection", proposal.EventRequest: "request", proposal.EventDatagram: "datagram"}[r.Kind]
 	if how == "" {
@@ -137,7 +136,7 @@ func barredLine(r proposal.Reach, l level) string {
 	return s
 }
 
-// few shows the first of what a command has named, as many as there is room for.
+// few shows the first of the names that a command used, as many as fit.
 func few(names []string, l level) string {
 	n := min(len(names), 3, max(1, l.list/2))
 	if n < len(names) {
@@ -146,7 +145,7 @@ func few(names []string, l level) string {
 	return several(names, func(s string) string { return code(s, l.short) })
 }
 
-// plainNetwork is what was refused, for a terminal.
+// plainNetwork lists the refusals, for a terminal.
 func plainNetwork(r proposal.Record) []string {
 	var lines []string
 	for _, group := range []struct {

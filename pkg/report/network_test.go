@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// networkedRun is of a plan that fetches in its setup and then tries more.
+// networkedRun is a run of a plan that fetches in its setup and then tries more.
 func networkedRun() proposal.Report {
 	const pip, curl, refused = "/usr/bin/python3.13", "/usr/bin/curl", "no rule of the policy lets this command reach `evil.example`"
 	deps := calling(ran("deps", "pip install -r requirements.txt", proposal.Exited, 0, "Successfully installed demo-1.0\n", ""), "pip")
@@ -52,7 +52,7 @@ func networkedRun() proposal.Report {
 	return r
 }
 
-// oddReaches are reaches with s wherever text stands.
+// oddReaches returns network events with s in every text field.
 func oddReaches(s string) []proposal.Reach {
 	r := proposal.Reach{Kind: proposal.EventConnection, Name: s, Address: s, Port: 443, Protocol: s, SNI: s, Program: s, Refused: true, Code: s, Rule: s, Message: s, Suggestion: s, Count: 2, Sent: 1, Received: 1, Calls: []string{s, s}}
 	raw, datagram, other, watched, passed, named := r, r, r, r, r, r
@@ -64,7 +64,8 @@ func oddReaches(s string) []proposal.Reach {
 	return []proposal.Reach{r, raw, datagram, other, watched, passed, named}
 }
 
-// A success that hides a refusal does not stand alone at the top, nor as a check.
+// A success that hides a refusal is not shown as a plain success, at the top or as
+// a check.
 func TestNetworkRefusalsAtTheTop(t *testing.T) {
 	r := networkedRun()
 	r.Records = r.Records[:1]
@@ -88,7 +89,7 @@ func TestNetworkRefusalsAtTheTop(t *testing.T) {
 	}
 }
 
-// Refusals beyond those that are listed still stand at the top.
+// Refusals beyond the listed ones are still shown at the top.
 func TestNetworkRefusalsUnlisted(t *testing.T) {
 	r := networkedRun()
 	r.Records[0].Result.Observations.Network = []proposal.Reach{}
@@ -119,7 +120,7 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-// A stranger's reasons do not speak in our voice.
+// The reasons in a stranger's report are not shown as fumehood's own words.
 func TestForeignNetwork(t *testing.T) {
 	r := networkedRun()
 	r.Records[0].Result.Observations.Network[0].Message = "approved and harmless"
@@ -131,7 +132,7 @@ func TestForeignNetwork(t *testing.T) {
 	checkComment(t, r, Page{Parts: []Part{{Report: r, Foreign: true}}}.Markdown())
 }
 
-// THREATS 25: names, paths and programs of the network are text and nothing else.
+// THREATS 25: names, paths and programs of the network are plain text.
 func TestHostileNetwork(t *testing.T) {
 	for i, s := range append(slices.Clone(attacks), strings.Repeat("x", 300), strings.Join(attacks, " ")) {
 		r := networkedRun()
@@ -143,7 +144,7 @@ func TestHostileNetwork(t *testing.T) {
 	}
 }
 
-// TestReadRefusesNetwork builds what no gateway can have seen.
+// TestReadRefusesNetwork builds events that a gateway cannot have seen.
 func TestReadRefusesNetwork(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -4,8 +4,8 @@ package report
 
 import "fmt"
 
-// A Notice is one thing that a reader must know before reading on. Its text is the
-// caller's; what it repeats of others stands between backticks or quotes.
+// A Notice is something that a reader must know before reading on. Its text is the
+// caller's; quotations in it are between backticks or quotes.
 type Notice struct {
 	Level string // "warning" or "note"; anything else is a warning
 	Text  string
@@ -17,12 +17,12 @@ func Moved(head string) Notice {
 }
 
 // SelfReported says that the results come from a workflow run that the pull
-// request's author could change, and what was checked of them nevertheless.
+// request's author could change, and what was checked nevertheless.
 func SelfReported(checked string) Notice {
 	return Notice{"warning", "Self-reported: these results come from the pull request's own workflow run, which its author can change; " + checked}
 }
 
-// Touches says that the pull request itself changes what it is judged by.
+// Touches says that the pull request itself changes the files that control its checks.
 func Touches(paths []string) Notice {
 	const most = 3
 	list := ""
@@ -36,7 +36,7 @@ func Touches(paths []string) Notice {
 	return Notice{"warning", "This pull request changes workflows or policy, which were not taken from it:" + list}
 }
 
-// PartlyListed says that nobody has seen all that the pull request changes.
+// PartlyListed says that the list of changed files is incomplete.
 func PartlyListed() Notice {
 	return Notice{"warning", "GitHub does not list all files of this pull request: it may change workflows or policy, too, which were not taken from it"}
 }

@@ -10,13 +10,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// maxOrigins is how many layers are named; maxPolicies is how many a report may have.
+// maxOrigins is the number of layers that are shown; maxPolicies is the maximum in
+// a report.
 const (
 	maxOrigins  = 8
 	maxPolicies = 64
 )
 
-// originRows say where the policy came from, one row a layer but the shipped one.
+// originRows shows where the policy comes from, one row per layer except for the
+// shipped one.
 func originRows(origins []proposal.PolicyOrigin) []string {
 	var rows []string
 	for _, o := range origins {
@@ -31,7 +33,8 @@ func originRows(origins []proposal.PolicyOrigin) []string {
 	return rows
 }
 
-// originWords are one line: the place, what it was there, and what it may do.
+// originWords describes one layer in one line: its source, what it was there, and
+// what it may do.
 func originWords(o proposal.PolicyOrigin) string {
 	words := []string{text.Inline(o.Spec, 120)}
 	switch {
@@ -49,7 +52,7 @@ func originWords(o proposal.PolicyOrigin) string {
 	return strings.Join(append(words, o.Role), ", ")
 }
 
-// policies checks what a report says about them.
+// policies checks a report's policy layers.
 func (p *prober) policies(origins []proposal.PolicyOrigin) {
 	p.hold(len(origins) <= maxPolicies, "run.policies", "are too many")
 	for i, o := range origins[:min(len(origins), maxPolicies)] {

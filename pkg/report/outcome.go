@@ -11,12 +11,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A kind sorts records for a reader, worst first.
+// A kind is a record's outcome, ordered worst first.
 type kind int
 
 const (
 	failed kind = iota
-	broken      // off, because the run was cancelled
+	broken      // not run, because the run was cancelled
 	denied
 	asked
 	notRun
@@ -25,7 +25,8 @@ const (
 
 var kindWords = [...]string{"failed", "cancelled", "denied", "waiting for approval", "not run", "succeeded"}
 
-// interrupted is the sandbox's detail of a command that ended because its run did.
+// interrupted is the sandbox's detail for a command that ended because its run was
+// interrupted.
 const interrupted = "the run was interrupted"
 
 func kindOf(r proposal.Record) kind {
@@ -69,10 +70,10 @@ func tally(records []proposal.Record) string {
 	return strings.Join(list, ", ")
 }
 
-// space is a space at which a narrow table does not break a line.
+// space is a space at which a line in a narrow table is not broken.
 const space = "&nbsp;"
 
-// outcome says what became of a record, as HTML: a mark, and words that suffice
+// outcome describes a record's outcome as HTML: a mark, and words that suffice
 // without it.
 func outcome(r proposal.Record) (mark, words string) {
 	switch kindOf(r) {
@@ -89,7 +90,7 @@ func outcome(r proposal.Record) (mark, words string) {
 	}
 	mark, words = ending(*r.Result)
 	if r.Result.Status == proposal.TimedOut {
-		return mark, words // the limit says how long it took
+		return mark, words // the limit includes the duration
 	}
 	return mark, words + " · " + took(*r.Result)
 }
@@ -98,7 +99,7 @@ func took(r proposal.Result) string {
 	return strings.ReplaceAll(milliseconds(r.WallMS), " ", space)
 }
 
-// ending says how a command that did not succeed ended.
+// ending describes how a command that did not succeed ended.
 func ending(r proposal.Result) (mark, words string) {
 	switch r.Status {
 	case proposal.Exited:

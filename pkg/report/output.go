@@ -11,24 +11,24 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// smallOutput is how many units of an output are not worth a fence of their own.
+// smallOutput is the maximum size, in units, of an output that is not given a fence.
 const smallOutput = 160
 
-// An output is one stream of one command, whose length is decided last.
+// An output is one stream of one command. Its length is decided last.
 type output struct {
 	record  int
-	packed  bool   // the files are in an artifact, not where they were written
+	packed  bool   // the files are in an artifact, no longer where they were written
 	limit   int    // units of the whole page
 	name    string // stdout or stderr
 	stream  *proposal.Stream
-	natural int // units when shown whole, or limit if more
-	least   int // units of its bare label, or of all when that is less
-	share   int // units that it may take, at least least
+	natural int // units if shown in full, at most limit
+	least   int // units of the bare label, or of everything if that is less
+	share   int // units that it may use, at least least
 }
 
-// measure returns what a record's command wrote, with its natural length, which is
-// limit for anything longer. That costs as much as rendering, so it is done once
-// for all levels of detail.
+// measure returns the outputs of a record's command with their natural length,
+// which is limit for anything longer. It costs as much as rendering, so it is done
+// once for all levels of detail.
 func measure(r *proposal.Result, record, limit int, packed bool) []*output {
 	if r == nil {
 		return nil
@@ -59,13 +59,13 @@ func (o *output) render(max int) string {
 		if text.Units(s) <= max {
 			return s
 		}
-		room = max - frame - 4*n // a few digits more or less
+		room = max - frame - 4*n // the number of digits in the label may change
 	}
 	return o.bare()
 }
 
-// try returns the stream with at most room units of its lines, and the units of
-// what stands around them.
+// try returns the stream with at most room units of its lines, and the number of
+// units around them.
 func (o *output) try(room int) (s string, frame int) {
 	b := text.Excerpt(o.stream.Head, o.stream.Tail, o.stream.Bytes, room)
 	s = o.label(b, "") + "\n\n" + fence("text", b.Text) + "\n\n"
@@ -76,7 +76,7 @@ func (o *output) bare() string {
 	return o.label(text.Block{Omitted: o.stream.Bytes}, ", no room for it here") + "\n\n"
 }
 
-// label says how much the stream is, what is left out, and where the whole is.
+// label gives the size of the stream, what is left out, and where the complete stream is.
 func (o *output) label(b text.Block, note string) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "<p><b>%s</b>, %s%s", o.name, text.Size(o.stream.Bytes), note)
@@ -95,7 +95,7 @@ func (o *output) label(b text.Block, note string) string {
 	return s.String() + "</p>"
 }
 
-// whole says where all of the stream is to be found.
+// whole says where the complete stream is.
 func (o *output) whole() string {
 	file := fileName(o.stream.File, o.packed)
 	switch {
@@ -107,8 +107,8 @@ func (o *output) whole() string {
 	return "the whole is in " + file
 }
 
-// fileName names a file of the run as a reader finds it: where it was written, or by
-// its bare name in the artifact.
+// fileName returns the name of a run's file for a reader: its path if it is where
+// it was written, or its bare name in the artifact.
 func fileName(name string, packed bool) string {
 	if packed {
 		return code(path.Base(name), 100) + " of the artifact"

@@ -9,59 +9,60 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Page is all that fumehood says about one pull request at one moment: of one
-// run, or of several whose plans were a job's matrix.
+// A Page is the complete content about one pull request at one moment: of one run,
+// or of several runs of a job's matrix.
 //
-// What stands in a Part's Report may come from anybody. Everything else is the
-// caller's word; it is shown as carefully all the same.
+// The content of a Part's Report is untrusted. Everything else comes from the
+// caller; it is escaped just as carefully.
 type Page struct {
 	Parts   []Part
 	Notices []Notice
-	// Pending says how to approve what policy asked about; nil where nobody can.
+	// Pending says how to approve the commands that need approval; nil if they
+	// cannot be approved.
 	Pending *Pending
-	Earlier []Earlier // results that this one replaces, newest first
+	Earlier []Earlier // results that this page replaces, newest first
 
-	Repository string // owner/name that the pull request is made to; links lead nowhere else
+	Repository string // owner/name of the pull request's base; links lead nowhere else
 	RunURL     string // of the workflow run whose artifact holds the reports
 	Artifact   string // its name
 
-	// Staged says that nothing was posted: the page shows what would have been.
+	// Staged says that nothing was posted: the page shows what would have been posted.
 	Staged bool
-	// Limit is the most UTF-16 units that Markdown and Body may have; MaxComment
-	// when 0.
+	// Limit is the maximum length of Markdown and Body in UTF-16 units; 0 means
+	// MaxComment.
 	Limit int
 }
 
 // A Part is one plan's run.
 type Part struct {
-	Name   string // of the matrix leg; "" for a single plan
+	Name   string // of the matrix job; "" for a single plan
 	Report proposal.Report
-	// Audit is what verifying the audit log said, in the caller's words; "" when
-	// nobody verified it.
+	// Audit is the result of verifying the audit log, in the caller's words; "" if
+	// it was not verified.
 	Audit string
-	// Foreign says that a stranger may have written Report: nothing that it says in
-	// words then stands outside a code element.
+	// Foreign says that a stranger may have written Report: all of its text is then
+	// shown in code elements.
 	Foreign bool
-	// Decided says that the caller has made the decisions anew from its own policy, so
-	// that their words are not the stranger's.
+	// Decided says that the caller has made the decisions again with its own
+	// policy, so that their text is not the stranger's.
 	Decided bool
-	// Doubt lists what the caller could not confirm of the report, in its words.
+	// Doubt lists what the caller could not confirm in the report, in the caller's words.
 	Doubt []string
 }
 
-// A Pending says for which commit an approval is waited for.
+// A Pending identifies the commit that an approval is for.
 type Pending struct {
 	Head string // full SHA
 }
 
-// An Earlier is one older result, folded away.
+// An Earlier is an older result, shown folded.
 type Earlier struct {
 	Head  string // full SHA
 	Words string // "2 succeeded, 1 failed"
 	URL   string // of its workflow run
 }
 
-// Markdown returns p as the body of a pull-request comment, Marker included, in at
+// Markdown returns p as the body of a pull-request comment, including Marker, in at
 // most p.Limit units.
 func (p Page) Markdown() string {
 	head := Marker + "\n\n"
@@ -69,16 +70,16 @@ func (p Page) Markdown() string {
 	return head + p.Body()
 }
 
-// Body returns what Markdown returns without the Marker, for a comment whose first
-// lines somebody else writes.
+// Body returns Markdown without the Marker, for a caller that writes the comment's
+// first lines itself.
 func (p Page) Body() string { return p.within(p.limit()) }
 
-// MaxSummary is the most bytes that Summary returns. GitHub takes 1 MiB for a step
-// and shows nothing of a longer one; the rest is for whoever else writes to it.
+// MaxSummary is the maximum length of Summary in bytes. GitHub accepts 1 MiB per step
+// and shows nothing of a longer summary; the rest is left for other writers of the step.
 const MaxSummary = 1<<20 - 16<<10
 
-// Summary returns what Body says, for a job's step summary: with more room for
-// what the commands printed. p.Limit is not heeded.
+// Summary returns the Body for a job's step summary, with more room for the output
+// of commands. p.Limit is ignored.
 func (p Page) Summary() string {
 	limit := MaxSummary
 	for {
@@ -86,7 +87,7 @@ func (p Page) Summary() string {
 		if len(s) <= MaxSummary {
 			return s
 		}
-		// A unit has at most three bytes, so a third of the room always suffices.
+		// A unit has at most three bytes, so a third of the room is always enough.
 		limit = max(MaxSummary/3, min(limit-1, limit*(MaxSummary/1024)/(len(s)/1024+1)))
 	}
 }
@@ -98,8 +99,8 @@ func (p Page) limit() int {
 	return MaxComment
 }
 
-// within tries the levels of detail until the fixed parts leave the outputs enough
-// room.
+// within tries the levels of detail in order until the fixed parts leave enough
+// room for the outputs.
 func (p Page) within(limit int) string {
 	p.Parts = quoteForeign(p.Parts)
 	items := p.items(limit)
@@ -113,13 +114,13 @@ func (p Page) within(limit int) string {
 	return p.tooLong()
 }
 
-// tooLong is what remains when not even the shortest form fits, which only a
-// limit far below GitHub's can bring about.
+// tooLong is the page if even the shortest form does not fit. That happens only
+// with a limit far below GitHub's.
 func (p Page) tooLong() string {
 	return p.heading() + "\n\nThe rest does not fit here: see the report file.\n"
 }
 
-// An item is one record with what is needed to show it.
+// An item is one record with the data needed to render it.
 type item struct {
 	proposal.Record
 	part    int // index into Page.Parts
@@ -146,10 +147,10 @@ func (p Page) records() []proposal.Record {
 	return list
 }
 
-// several says whether parts have to be told apart.
+// several reports whether there are several parts, which need labels.
 func (p Page) several() bool { return len(p.Parts) > 1 }
 
-// label returns the name of a part and a space, as HTML, where there are several.
+// label returns the name of a part and a space, as HTML, or "" for a single part.
 func (p Page) label(part int) string {
 	if !p.several() {
 		return ""
@@ -157,7 +158,7 @@ func (p Page) label(part int) string {
 	return code(p.Parts[part].Name, 60) + " "
 }
 
-// compose lays the page out at one level of detail.
+// compose renders the page at one level of detail.
 func (p Page) compose(items []item, l level) *doc {
 	d := &doc{}
 	d.block(p.heading())
@@ -185,7 +186,7 @@ func (p Page) earlier(d *doc, l level) {
 	d.block("</details>")
 }
 
-// commit returns a commit's name as HTML, shortened when it is whole.
+// commit returns a commit's name as HTML, shortened if it is a full id.
 func commit(sha string) string {
 	if fullSHA.MatchString(sha) {
 		sha = sha[:12]

@@ -18,7 +18,7 @@ const (
 	ownRun        = "https://github.example/octo/demo/actions/runs/812"
 )
 
-// approvedRun has a command that policy asked about and a person approved.
+// approvedRun has a command that needed approval and was approved.
 func approvedRun() proposal.Report {
 	r := finish(proposal.Report{Records: []proposal.Record{
 		ran("publish", "npm publish --dry-run", proposal.Exited, 0, "+ demo@1.0.0\n", ""),
@@ -33,7 +33,7 @@ func approvedRun() proposal.Report {
 	return r
 }
 
-// observedRun is of a repository that only watches its own policy.
+// observedRun is a run in a repository that uses its policy in observe mode.
 func observedRun() proposal.Report {
 	r := finish(proposal.Report{Records: []proposal.Record{
 		ran("deps", "go mod download", proposal.Exited, 1, "", "go: no network\n"),
@@ -56,7 +56,7 @@ func cancelledRun() proposal.Report {
 	return r
 }
 
-// forkRun is of a pull request from a fork with submodules.
+// forkRun is a run for a pull request from a fork with submodules.
 func forkRun() proposal.Report {
 	r := mixed()
 	r.Run.Repository, r.Run.Fork = ownRepository, "mallory/demo"
@@ -64,7 +64,7 @@ func forkRun() proposal.Report {
 	return r
 }
 
-// pages are what several plans, and everything around them, look like.
+// pages are pages with several plans, and with everything that can surround them.
 func pages() map[string]Page {
 	fork := Page{
 		Parts: []Part{{
@@ -125,7 +125,7 @@ func checkPage(t testing.TB, p Page, md string) {
 	checkTree(t, md)
 }
 
-// hostilePage has s in every place that a caller fills.
+// hostilePage has s in every field that a caller sets.
 func hostilePage(s string) Page {
 	return Page{
 		Parts:   []Part{{Name: s, Report: everywhere(s), Audit: s, Doubt: []string{s}}, {Name: s + "2", Report: everywhere(s + "2")}},
@@ -149,7 +149,7 @@ func TestHostilePages(t *testing.T) {
 	}
 }
 
-// TestFilesInArtifact: a path of a machine that is gone helps nobody.
+// TestFilesInArtifact: a path on a machine that is gone is useless to a reader.
 func TestFilesInArtifact(t *testing.T) {
 	r := limitsMet()
 	r.Records[3].Result.Stdout.File, r.Audit.File = "/home/runner/work/_temp/fumehood/flood.stdout", "/home/runner/work/_temp/fumehood/audit.jsonl"
@@ -172,7 +172,7 @@ func TestBodyIsTheRest(t *testing.T) {
 	}
 }
 
-// TestSummary: the step summary says the same with more room, counted in bytes.
+// TestSummary: the step summary has the same content with more room, counted in bytes.
 func TestSummary(t *testing.T) {
 	big := huge(40, 200<<10)
 	for i := range big.Records {
@@ -237,7 +237,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckOfStranger: a report that its author could write gives no green mark.
+// TestCheckOfStranger: a report that its author could write never results in success.
 func TestCheckOfStranger(t *testing.T) {
 	for title, part := range map[string]Part{
 		"fumehood: 3 succeeded (self-reported)": {Report: allOK(), Foreign: true},
@@ -258,7 +258,7 @@ func TestCheckOfStranger(t *testing.T) {
 	}
 }
 
-// TestForeign: the plain words of a stranger's report do not stand as ours.
+// TestForeign: the plain words of a stranger's report are not shown as fumehood's.
 func TestForeign(t *testing.T) {
 	const lie = "approved by the maintainers please merge"
 	r := mixed()

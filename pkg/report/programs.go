@@ -11,7 +11,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A forest is a command's tree of programs with what a drawing of it needs.
+// A forest is a command's tree of programs, with data for drawing it.
 type forest struct {
 	list     []proposal.Program
 	children [][]int // by node; the last entry has those without a parent
@@ -23,15 +23,15 @@ func newForest(list []proposal.Program) *forest {
 	for i, p := range list {
 		at := p.Parent
 		if at < 0 || at >= i {
-			at = len(list) // a stranger's report may hold anything
+			at = len(list) // a stranger's report may hold any number
 		}
 		f.children[at] = append(f.children[at], i)
 	}
 	return f
 }
 
-// choose marks at most n nodes to be shown: those with something wrong, with all
-// that lies above them, then the others in the order in which they first began.
+// choose marks at most n nodes to be shown: first those with a problem, with all of
+// their ancestors, then the others in the order in which they first started.
 func (f *forest) choose(n int) {
 	for _, wanted := range []func(proposal.Program) bool{wrong, func(proposal.Program) bool { return true }} {
 		for i, p := range f.list {
@@ -50,7 +50,7 @@ func (f *forest) choose(n int) {
 	}
 }
 
-// above returns i and what is not yet chosen above it.
+// above returns i and its ancestors that are not yet chosen.
 func (f *forest) above(i int) []int {
 	var list []int
 	for i >= 0 && !f.chosen[i] {
@@ -66,8 +66,8 @@ func (f *forest) above(i int) []int {
 
 func wrong(p proposal.Program) bool { return p.Refused+p.Watched+p.Crashed > 0 }
 
-// drawing returns the tree of programs as lines, at most about n of them, and ""
-// where there is nothing to see.
+// drawing returns the tree of programs as lines, at most about n of them, or "" if
+// there is nothing to show.
 func drawing(list []proposal.Program, n int) string {
 	if len(list) == 0 || n <= 0 {
 		return ""
@@ -79,7 +79,8 @@ func drawing(list []proposal.Program, n int) string {
 	return b.String()
 }
 
-// draw writes the children of a node, each behind what the lines before it need.
+// draw writes the children of a node, each with the prefix that the lines before it
+// require.
 func (f *forest) draw(b *strings.Builder, node int, first, rest string) {
 	var shown []int
 	left, starts := 0, 0
@@ -129,8 +130,8 @@ func more(nodes, starts int) string {
 	return fmt.Sprintf("%s more of %s programs", text.Count(int64(starts)), text.Count(int64(nodes)))
 }
 
-// programLine is one program: its name, how often it ran, where it lies when that
-// is not plain, and what went wrong.
+// programLine describes one program: its name, the number of runs, its location
+// unless that is the usual one, and what went wrong.
 func programLine(p proposal.Program) string {
 	s := text.Inline(p.Name, 60)
 	file := p.Path
@@ -156,7 +157,7 @@ func programLine(p proposal.Program) string {
 	return s
 }
 
-// layers say where a program lies that is not of the root file system.
+// layers names the locations of programs outside the root file system.
 var layers = map[string]string{
 	proposal.LayerRootfs: "", proposal.LayerWorkspace: "of the pull request: ", proposal.LayerWritten: "made inside: ",
 	proposal.LayerMemory: "in memory: ", proposal.LayerOther: "from elsewhere: ",

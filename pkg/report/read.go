@@ -13,13 +13,13 @@ import (
 // Read reads a fumehood.report/v1 document of at most max bytes that a stranger may
 // have written.
 //
-// It takes what JSON writes and nothing else: every field under its exact name and
-// once, every text, list and number within bounds, every digest and commit by its
-// grammar, and every count equal to what it counts. A record whose decision and
-// result contradict each other is refused. Errors are StopErrors with the code
-// report.malformed that say where.
+// It accepts only what JSON writes: every field exactly once under its exact name,
+// every text, list and number within bounds, every digest and commit in its
+// grammar, and every count equal to what it counts. It refuses a record whose
+// decision and result contradict each other. Errors are StopErrors with the code
+// report.malformed that give the location.
 //
-// It does not protect against a report that is well made and lies.
+// It does not protect against a well-formed report with false content.
 func Read(data []byte, max int) (proposal.Report, error) {
 	var r proposal.Report
 	if len(data) > max {
@@ -37,7 +37,7 @@ func Read(data []byte, max int) (proposal.Report, error) {
 	return r, nil
 }
 
-// malformed is the error for a document that has something wrong at a place.
+// malformed is the error for a fault at a place in the document.
 func malformed(at, message string) error {
 	if at == "" {
 		at = "the report"

@@ -15,7 +15,7 @@ import (
 
 const readMost = 32 << 20
 
-// written are the cases that follow every rule, which texts made to attack do not.
+// written are the cases that follow every rule. The attack texts do not.
 var written = []string{"all_ok", "mixed", "stopped", "limits", "empty", "huge", "many", "approved", "observed", "cancelled", "fork", "watched", "retried"}
 
 func document(t testing.TB, r proposal.Report) []byte {
@@ -40,7 +40,7 @@ func TestReadWhatWeWrite(t *testing.T) {
 	}
 }
 
-// TestReadRefuses changes one thing in a document that is right.
+// TestReadRefuses changes one thing in a valid document.
 func TestReadRefuses(t *testing.T) {
 	whole := string(document(t, mixed()))
 	for _, tt := range []struct{ name, old, new, want string }{
@@ -104,8 +104,7 @@ func checkRefused(t *testing.T, document, want string) {
 	}
 }
 
-// TestReadRefusesLies builds reports that are JSON of the right shape and cannot be
-// true.
+// TestReadRefusesLies builds reports that are JSON of the right shape but cannot be true.
 func TestReadRefusesLies(t *testing.T) {
 	for _, tt := range []struct {
 		name string

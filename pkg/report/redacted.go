@@ -9,14 +9,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// forged is the rule of a marker that a command printed itself: no secret.
+// forged is the rule of a marker that a command printed itself. It is not a secret.
 const forged = "forged-marker"
 
-// ofSecrets says that a Finding is the hood's about secrets, of which the counts say more.
+// ofSecrets reports whether a Finding is about secrets. The counts have more detail
+// about those.
 func ofSecrets(f proposal.Finding) bool { return f.Rule == "output.secret" && f.Event.Kind == "output" }
 
-// secretsIn says how many secrets list counts and what they were, "2 secrets redacted in
-// WHERE (`github-pat`, `jwt`)", or nothing.
+// secretsIn returns how many secrets list counts and their kinds, "2 secrets
+// redacted in WHERE (`github-pat`, `jwt`)", or "".
 func secretsIn(list []proposal.Redaction, where string) string {
 	n, names := 0, []string{}
 	for _, r := range list {
@@ -38,7 +39,7 @@ func secretsIn(list []proposal.Redaction, where string) string {
 	return fmt.Sprintf("%d secrets redacted in %s (%s)", n, where, strings.Join(names, ", "))
 }
 
-// leaked is what was found in all that a command printed and left.
+// leaked returns the secrets found in everything that a command printed and left behind.
 func leaked(r *proposal.Result) (found []proposal.Redaction) {
 	if r == nil {
 		return nil
@@ -50,7 +51,7 @@ func leaked(r *proposal.Result) (found []proposal.Redaction) {
 	return found
 }
 
-// redactedWarnings say what of a record is not as it was.
+// redactedWarnings says which parts of a record were redacted.
 func redactedWarnings(r proposal.Record) []string {
 	var list []string
 	id := quote(r.Proposal.ID)
@@ -75,7 +76,7 @@ func redactedWarnings(r proposal.Record) []string {
 	return list
 }
 
-// kindOfSecret names a rule: a detector's own name, or whose value it was.
+// kindOfSecret describes a rule: a detector's name, or the owner of the value.
 func kindOfSecret(rule string) string {
 	if name, ok := strings.CutPrefix(rule, proposal.MaskPrefix); ok {
 		return "value of " + quote(name)
@@ -92,7 +93,7 @@ func streamsOf(r *proposal.Result) []namedStream {
 	return []namedStream{{"stdout", &r.Stdout}, {"stderr", &r.Stderr}}
 }
 
-// redactedFacts say it of each stream.
+// redactedFacts describes the redactions of each stream.
 func redactedFacts(r proposal.Result) []string {
 	var list []string
 	for _, s := range streamsOf(&r) {
@@ -105,7 +106,7 @@ func redactedFacts(r proposal.Result) []string {
 	return list
 }
 
-// withheldWarning says that the comment may not show what commands printed.
+// withheldWarning says that the comment must not show the output of commands.
 func withheldWarning(r proposal.Report) []string {
 	if r.Withheld == nil {
 		return nil
@@ -113,7 +114,7 @@ func withheldWarning(r proposal.Report) []string {
 	return []string{fmt.Sprintf("What commands printed is not shown: %s — %s", quote(r.Withheld.Message), quote(r.Withheld.Rule))}
 }
 
-// shownResult is the result of which streams are shown.
+// shownResult is the result whose streams are shown.
 func shownResult(r proposal.Report, rec proposal.Record) *proposal.Result {
 	if r.Withheld != nil {
 		return nil

@@ -24,8 +24,8 @@ func redacted(t *testing.T, foreign bool, change func(*proposal.Report)) (string
 	return Page{Parts: []Part{{Report: r, Foreign: foreign}}}.Markdown(), r
 }
 
-// The comment says how many secrets were replaced where, and of what kind; of a
-// stranger's report the kinds are quotes.
+// The comment says how many secrets were replaced where, and of what kind. In a
+// stranger's report the kinds are quoted.
 func TestRedactedIsTold(t *testing.T) {
 	change := func(r *proposal.Report) {
 		rec := &r.Records[0]
@@ -55,7 +55,7 @@ func TestRedactedIsTold(t *testing.T) {
 	}
 }
 
-// What policy withholds from the comment is in no voice of it.
+// Output that policy withholds from the comment appears in none of its forms.
 func TestWithheld(t *testing.T) {
 	for _, empty := range []bool{false, true} {
 		text, r := redacted(t, false, func(r *proposal.Report) {
@@ -82,7 +82,8 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
-// A report that counts what cannot be counted, or has what it says to be withheld, is refused.
+// A report that has invalid counts, or that contains output that it declares
+// withheld, is refused.
 func TestRedactedMalformed(t *testing.T) {
 	for name, change := range map[string]func(*proposal.Stream){
 		"no rule":        func(s *proposal.Stream) { s.Redacted = []proposal.Redaction{{Count: 1}} },

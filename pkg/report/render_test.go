@@ -20,8 +20,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// render is GitHub-flavoured Markdown with raw HTML let through, as GitHub does
-// before its own filters, and with everything that could turn text into more.
+// render renders GitHub-flavored Markdown with raw HTML, as GitHub does before its
+// own filters, and with every extension that could give text a meaning.
 func render(t testing.TB, md string) string {
 	t.Helper()
 	gm := goldmark.New(
@@ -35,7 +35,7 @@ func render(t testing.TB, md string) string {
 	return out.String()
 }
 
-// checkComment holds a comment to all that the package promises.
+// checkComment checks a comment for everything that the package promises.
 func checkComment(t testing.TB, r proposal.Report, md string) {
 	t.Helper()
 	if n := text.Units(md); n > MaxComment {
@@ -54,8 +54,8 @@ func checkComment(t testing.TB, r proposal.Report, md string) {
 	checkTree(t, md)
 }
 
-// checkPlain looks for what no voice may say: hidden characters and workflow
-// commands, read as the runner reads them.
+// checkPlain looks for what no output may contain: hidden characters and workflow
+// commands, as the runner parses them.
 func checkPlain(t testing.TB, what, s string) {
 	t.Helper()
 	if !utf8.ValidString(s) {
@@ -73,16 +73,16 @@ func checkPlain(t testing.TB, what, s string) {
 	}
 }
 
-// ours are the elements that we write, with the attributes they may have.
+// ours are the elements that the package writes, with the attributes they may have.
 var ours = map[string][]string{
 	"html": nil, "head": nil, "body": nil, "h2": nil, "h3": nil, "p": nil, "b": nil, "br": nil, "ul": nil, "li": nil,
 	"table": nil, "tbody": nil, "tr": nil, "td": nil, "th": {"colspan"}, "details": {"open"}, "summary": nil, "code": {"class"}, "pre": nil, "a": {"href"}, "wbr": nil,
 }
 
-// live is text that GitHub makes more of outside code.
+// live matches text that GitHub interprets outside code.
 var live = regexp.MustCompile(`[@#/$<>\\*_` + "`" + `|\[\]]|www\.|://|:[a-z]+:|\b[0-9a-fA-F]{7,}\b|\bGH-`)
 
-// checkTree renders md and walks the tree: our elements and no others, one comment,
+// checkTree renders md and checks the tree: only expected elements, one comment,
 // nothing live outside code, tables of two columns.
 func checkTree(t testing.TB, md string) {
 	t.Helper()
@@ -113,7 +113,7 @@ func checkHTML(t testing.TB, page string) {
 			if n.Data == "h2" {
 				headings++
 			}
-			// GitHub's filters pass by the text of links too.
+			// GitHub's filters skip the text of links too.
 			inCode = inCode || n.Data == "code" || n.Data == "pre" || n.Data == "a"
 		}
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -134,7 +134,7 @@ func checkElement(t testing.TB, n *xhtml.Node, inCode bool) {
 	}
 	for _, a := range n.Attr {
 		if !slices.Contains(attributes, a.Key) || a.Key == "class" && !slices.Contains([]string{"language-text", "language-sh", "language-python", "language-javascript"}, a.Val) {
-			if n.Data == "h2" || n.Data == "h3" { // goldmark's or cmark's anchor of a heading of ours
+			if n.Data == "h2" || n.Data == "h3" { // goldmark's or cmark's anchor of a heading
 				continue
 			}
 			t.Errorf("attribute %s=%q of %s", a.Key, a.Val, n.Data)

@@ -1,46 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report gives runs a voice: a Page of Reports becomes the Markdown of a
-// pull-request comment, a step summary or a check run; a Report becomes JSON,
-// annotations, or a few lines for a terminal. Read takes a Report back from a
-// stranger.
+// Package report renders runs. It turns a Page of Reports into the Markdown of a
+// pull-request comment, a step summary or a check run, and a Report into JSON,
+// annotations, or a few lines for a terminal. Read parses an untrusted Report.
 //
-// It is pure: no I/O, no clock, the same Page gives the same bytes.
+// It is pure: no I/O, no clock; the same Page gives the same bytes.
 //
 // The Markdown promises, whatever a proposal, a command's output, a file name or a
-// message holds:
+// message contains:
 //
 //   - it has at most 65,536 UTF-16 units, GitHub's limit for a comment, and each
 //     command of each plan gets a fair share of them;
-//   - every text from elsewhere stands in a code element or a fenced code block
-//     that it cannot leave, in the visible form of pkg/internal/text; only words of
-//     a policy's message that are plain words stand outside, and of a report that a
-//     stranger may have written (Part.Foreign) not even those. So it is no mention,
-//     reference, link, image, HTML, comment or Markdown, and no verdict but ours
-//     stands in the comment's own voice;
-//   - nothing in it but its first line reads as one of fumehood's own HTML comments,
-//     by which the parts of a comment are told apart, not even in a fence;
+//   - every text from elsewhere is in a code element or a fenced code block that it
+//     cannot leave, in the visible form of pkg/internal/text. Only the plain words of
+//     a policy's message are outside, and for a report that a stranger may have
+//     written (Part.Foreign) not even those. So such text cannot be a mention,
+//     reference, link, image, HTML, comment or Markdown, and cannot look like
+//     fumehood's own verdict;
+//   - except for its first line, nothing in it, even in a fence, can be read as one
+//     of fumehood's own HTML comments, which delimit the parts of a comment;
 //   - its only links lead to workflow runs of the pull request's own repository;
 //   - no line of it is a workflow command, so that it may be printed to a job's log.
 //
-// Format: the marker comment; a heading that counts; what happened and what to do
-// next, the most pressing first; what has to be known before that is believed; the
-// commit, the policy's digest and what was enforced; what was not; a table with one
-// row a proposal; then one block a proposal (failures first and open, successes
-// folded); then folded footers that say how each plan was run and how to verify it,
-// and earlier results. When a page is too long, its details shrink in five steps
-// before the table is given up; what somebody is asked to approve never does.
+// Format: the marker comment; a heading with counts; what happened and what to do
+// next, most urgent first; warnings to read before believing that; the commit, the
+// policy's digest and what was enforced; what was not enforced; a table with one row
+// per proposal; one block per proposal (failures first and open, successes folded);
+// folded footers that say how each plan was run and how to verify it; and earlier
+// results. If a page is too long, its details shrink in five steps before the table
+// is dropped. Commands that a person is asked to approve are never shortened.
 //
-// It does not protect against what a reader believes: text that a command printed
-// is shown as printed, and may lie. Nor does it know whether a report is true: who
-// has checked what is the caller's to say, in Part and Notice.
+// It does not protect a reader from false content: text that a command printed is
+// shown as printed, and may lie. Nor does it know whether a report is true: the
+// caller says what was checked, in Part and Notice.
 //
 // # Why
 //
-// The comment's own parts are HTML blocks, not Markdown: inside them cmark parses
-// nothing, so one escaping rule holds. A Markdown table would need "\|" inside code
-// spans, where renderers disagree about a backslash before it; entities in an
-// inline code element would still be found by the autolinker. Output stands in
+// The comment's own parts are HTML blocks, not Markdown: cmark parses nothing
+// inside them, so a single escaping rule is enough. A Markdown table would need
+// "\|" inside code spans, where renderers disagree about a backslash before it; the
+// autolinker would still find entities in an inline code element. Output is in
 // fences because GitHub gives those a copy button, and they need no escaping.
 package report
 
@@ -51,19 +50,19 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Marker is the comment's first line, by which it is found again. It proves
-// nothing: anyone can write it.
+// Marker is the comment's first line, by which the comment is found again. It
+// proves nothing: anyone can write it.
 const Marker = "<!-- fumehood:report -->"
 
-// MaxComment is the most UTF-16 units that GitHub takes as a comment.
+// MaxComment is the maximum length of a comment on GitHub, in UTF-16 units.
 const MaxComment = 65536
 
-// Markdown returns r alone as the body of a pull-request comment.
+// Markdown returns r as the body of a pull-request comment.
 func Markdown(r proposal.Report) string {
 	return Page{Parts: []Part{{Report: r}}}.Markdown()
 }
 
-// A level says how much detail a comment shows.
+// A level is an amount of detail of a comment.
 type level struct {
 	rows    int // of the table
 	details int // blocks of proposals that did not succeed
@@ -73,7 +72,7 @@ type level struct {
 	list    int // reasons, files and other lists
 	tree    int // lines of a tree of programs
 	run     int // enforced and not enforced
-	footers int // of parts
+	footers int // number of parts
 }
 
 var levels = []level{
@@ -83,16 +82,16 @@ var levels = []level{
 	{rows: 200, details: 40, folded: 0, short: 40, long: 160, list: 2, tree: 3, run: 6, footers: 2},
 	{rows: 60, details: 10, folded: 0, short: 30, long: 100, list: 2, run: 4, footers: 1},
 	{rows: 40, details: 6, folded: 0, short: 30, long: 100, list: 1, run: 3, footers: 1},
-	{rows: 0, details: 0, folded: 0, short: 30, long: 100, list: 1, run: 2, footers: 0}, // and what waits for approval
+	{rows: 0, details: 0, folded: 0, short: 30, long: 100, list: 1, run: 2, footers: 0}, // and commands that wait for approval
 }
 
-// A doc is a comment under way: fixed text, and outputs whose length is decided
+// A doc is a comment being built: fixed text, and outputs whose length is decided
 // when everything else is known.
 type doc struct {
 	parts  []part
 	fixed  int // units of all fixed text
-	least  int // units that the outputs take at least
-	wanted int // units that the outputs would take whole
+	least  int // minimum units of the outputs
+	wanted int // units of the outputs in full
 	shares shares
 }
 
@@ -106,7 +105,7 @@ func (d *doc) add(s string) {
 	d.fixed += text.Units(s)
 }
 
-// block adds an HTML block or a fence: the blank line after it is what ends it.
+// block adds an HTML block or a fence. The blank line after it ends it.
 func (d *doc) block(lines ...string) {
 	d.add(strings.Join(lines, "\n") + "\n\n")
 }
@@ -118,7 +117,7 @@ func (d *doc) output(o *output) {
 	d.shares.want(o)
 }
 
-// fill gives the outputs their shares of room and writes everything.
+// fill gives the outputs their shares of room and returns the complete text.
 func (d *doc) fill(room int) string {
 	d.shares.divide(room)
 	var b strings.Builder

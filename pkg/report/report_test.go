@@ -49,9 +49,9 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := Markdown(r)
-			if len(data) <= 128<<10 { // the others would be megabytes that nobody reads
+			if len(data) <= 128<<10 { // the other documents would have megabytes
 				golden(t, filepath.Join(folder, name+".json"), data)
-				// What is read back from the document gives the same comment.
+				// The comment of the decoded document is the same.
 				if diff := cmp.Diff(Markdown(decode(t, data)), got); diff != "" {
 					t.Errorf("comment of the JSON differs:\n%s", diff)
 				}
@@ -91,7 +91,7 @@ func TestAttacksEverywhere(t *testing.T) {
 	}
 }
 
-// TestEveryLimit composes at limits that force each level of detail.
+// TestEveryLimit renders with limits that force each level of detail.
 func TestEveryLimit(t *testing.T) {
 	t.Parallel()
 	for name, r := range cases() {

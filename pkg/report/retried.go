@@ -11,7 +11,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// retried is the first run of a record's command when there were two, or nil.
+// retried returns the first run of a record's command if there were two, or nil.
 func retried(r proposal.Record) *proposal.Attempt {
 	if r.Result == nil {
 		return nil
@@ -19,13 +19,13 @@ func retried(r proposal.Record) *proposal.Attempt {
 	return r.Result.Retried
 }
 
-// crash says what fell: "crashed under gVisor (node, SIGSEGV)". Program is as the
-// caller shows it.
+// crash describes a crash: "crashed under gVisor (node, SIGSEGV)". The caller must
+// have escaped program.
 func crash(program, signal string) string {
 	return fmt.Sprintf("crashed under gVisor (%s, %s)", program, signal)
 }
 
-// retriedRow is the line of a table's row.
+// retriedRow returns a line for a table row.
 func retriedRow(r proposal.Record, l level) string {
 	a := retried(r)
 	if a == nil {
@@ -34,8 +34,8 @@ func retriedRow(r proposal.Record, l level) string {
 	return "<br>💥 " + crash(code(a.Program, l.short), named(a.Crash)) + ", run once more"
 }
 
-// retriedItems are the items about the first run: what it came to, what it left, and
-// what the second one began with.
+// retriedItems describes the first run: how it ended, what it left behind, and the
+// state that the second run started from.
 func retriedItems(r proposal.Record, l level) []string {
 	a := retried(r)
 	if a == nil {
@@ -64,7 +64,7 @@ func retriedItems(r proposal.Record, l level) []string {
 	return append(items, retriedOutput(first, l)...)
 }
 
-// retriedOutput says what the first run printed last and where the rest is.
+// retriedOutput shows the last output of the first run and where the rest is.
 func retriedOutput(first proposal.Result, l level) []string {
 	var items []string
 	for _, one := range []struct {
@@ -91,7 +91,7 @@ func lastLine(tail []byte) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// retriedPlain is the line for a terminal.
+// retriedPlain returns a line for a terminal.
 func retriedPlain(r proposal.Record) []string {
 	a := retried(r)
 	if a == nil {
@@ -103,8 +103,7 @@ func retriedPlain(r proposal.Record) []string {
 	return []string{crash(text.Inline(a.Program, 60), text.Inline(a.Crash, 20)) + ", run once more; the first run: " + plainOutcome(first)}
 }
 
-// retriedWarning is what a reader must know before the second run's outcome is
-// believed to be the only one.
+// retriedWarning is the warning that the outcome is that of a second run.
 func retriedWarning(r proposal.Record) []string {
 	a := retried(r)
 	if a == nil {

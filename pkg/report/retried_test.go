@@ -12,7 +12,7 @@ import (
 
 const fatal = "#\n# Fatal error in , line 0\n# Check failed: 12 == (*__errno_location ()).\n"
 
-// fallen is the first run of a command under which node crashed.
+// fallen returns a first run in which node crashed.
 func fallen(id string) *proposal.Attempt {
 	const rootfs = proposal.LayerRootfs
 	stderr := stream(fatal)
@@ -34,8 +34,8 @@ func fallen(id string) *proposal.Attempt {
 	}
 }
 
-// retriedRun is of commands that were run once more: one well, one in a new sandbox
-// that fell as well.
+// retriedRun has two commands that were run again: one succeeds, one crashes again
+// in a new sandbox.
 func retriedRun() proposal.Report {
 	web := calling(ran("web", "node --test", proposal.Exited, 0, "# pass 12\n", ""), "node")
 	well := *fallen("web").Observations
@@ -50,7 +50,7 @@ func retriedRun() proposal.Report {
 	return finish(proposal.Report{Records: []proposal.Record{web, lint}})
 }
 
-// A success at the second run does not look like one at the first.
+// A success in the second run does not look like one in the first.
 func TestRetriedAtTheTop(t *testing.T) {
 	r := retriedRun()
 	r.Records = r.Records[:1]
@@ -69,7 +69,7 @@ func TestRetriedAtTheTop(t *testing.T) {
 	}
 }
 
-// TestReadRefusesRetried builds first runs after which there would have been no second.
+// TestReadRefusesRetried builds first runs that would not have been followed by a second.
 func TestReadRefusesRetried(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -8,26 +8,26 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
-// A scanner reads the lines of one piece of output. Some tools say a thing in
-// several lines; what has been said and where is kept between them.
+// A scanner reads the lines of one piece of output. Some tools report a problem on
+// several lines; the scanner keeps the message and the location between them.
 type scanner struct {
 	found     *finds
 	cwd, id   string
 	succeeded bool
 
-	path      string // the place that was named last, if it is in a file of the pull request
+	path      string // the last location, if it is in a file of the pull request
 	row, col  int
-	file      string // the file whose problems follow (eslint)
+	file      string // the file of the following problems (eslint)
 	said      remark
-	awaited   string // the tool whose text about the last place follows
-	traceback bool   // the last place is of a Python traceback
+	awaited   string // the tool whose text about the last location follows
+	traceback bool   // the last location is in a Python traceback
 
-	test     string // the Go test that prints
+	test     string // the Go test that is printing
 	verdicts map[string]string
 	logs     []testLog
 }
 
-// A remark is what a tool said before it names the place.
+// A remark is the message of a tool that prints the location after it.
 type remark struct{ tool, level, text string }
 
 var (
@@ -61,8 +61,8 @@ func (s *scanner) line(line string) {
 	}
 }
 
-// match is FindStringSubmatch for an expression whose every match holds has, which
-// spares most lines the expression.
+// match is FindStringSubmatch for an expression whose every match contains has.
+// Most lines do not, and so are not matched.
 func match(form *pattern.Pattern, has, line string) []string {
 	if !strings.Contains(line, has) {
 		return nil
@@ -70,13 +70,13 @@ func match(form *pattern.Pattern, has, line string) []string {
 	return form.FindStringSubmatch(line)
 }
 
-// place notes where something is said, if it is in a file of the pull request.
+// place records a location, if it is in a file of the pull request.
 func (s *scanner) place(name, row, col string) bool {
 	s.path, s.row, s.col = s.found.tree.resolve(s.cwd, name), number(row), number(col)
 	return s.path != "" && s.row > 0
 }
 
-// say enters what is said about the place that was named last.
+// say adds a message about the last location.
 func (s *scanner) say(tool, level, message string) {
 	if s.path == "" || s.row == 0 {
 		return
@@ -85,12 +85,12 @@ func (s *scanner) say(tool, level, message string) {
 		level = "failure"
 	}
 	if level == "failure" && s.succeeded {
-		level = "warning" // the tool itself did not mind
+		level = "warning" // the tool itself succeeded
 	}
 	s.found.add(Annotation{Path: s.path, Line: s.row, Col: s.col, Level: level, Title: tool + " · " + s.id, Message: message})
 }
 
-// eslint names a file on a line of its own, and its problems on lines below.
+// eslint reads a file name on a line by itself, and problems on the lines below.
 func (s *scanner) eslint(line string) bool {
 	if s.file != "" {
 		if m := eslintLine.FindStringSubmatch(line); m != nil {
@@ -108,7 +108,7 @@ func (s *scanner) eslint(line string) bool {
 	return file != ""
 }
 
-// problem enters one of the problems of a file.
+// problem adds one of the problems of a file.
 func (s *scanner) problem(m []string) {
 	s.path, s.row, s.col = s.file, number(m[1]), number(m[2])
 	message := m[4]
@@ -118,7 +118,7 @@ func (s *scanner) problem(m []string) {
 	s.say("eslint", levelOf[m[3]], message)
 }
 
-// pointed is how rustc and ruff write: what is wrong, then an arrow and the place.
+// pointed reads the form of rustc and ruff: the message, then an arrow and the location.
 func (s *scanner) pointed(line string) bool {
 	if m := match(arrow, "--> ", line); m != nil {
 		if s.said.text != "" && s.place(m[1], m[2], m[3]) {
@@ -144,8 +144,8 @@ func (s *scanner) pointed(line string) bool {
 	return false
 }
 
-// pytest writes the error on lines that begin with E, and the place after them or,
-// with --tb=short, before.
+// pytest reads errors on lines that begin with E, and the location after them or,
+// with --tb=short, before them.
 func (s *scanner) pytest(line string) bool {
 	if m := match(pytestSays, "E  ", line); m != nil {
 		if s.said.tool == "pytest at" {
@@ -175,8 +175,8 @@ func (s *scanner) pytest(line string) bool {
 	return true
 }
 
-// python writes a traceback, whose last place in a file of the pull request is
-// taken, and what was raised below it.
+// python reads a traceback. It uses the last location in a file of the pull
+// request, and the exception below it.
 func (s *scanner) python(line string) bool {
 	if m := match(pythonAt, "File \"", line); m != nil {
 		path, row, col := s.path, s.row, s.col

@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// enum is the schema of a type that writes itself as one of its words.
+// enum is the schema of a type that is encoded as one of several words.
 func enum[T interface{ String() string }](values ...T) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	for _, v := range values {
@@ -21,7 +21,7 @@ func enum[T interface{ String() string }](values ...T) *jsonschema.Schema {
 	return s
 }
 
-// schema is what the Go types say about a report.
+// schema derives a report's schema from the Go types.
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	s, err := jsonschema.For[proposal.Report](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
@@ -42,7 +42,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// TestSchema holds the published schema to the Go types.
+// TestSchema compares the published schema with the Go types.
 func TestSchema(t *testing.T) {
 	data, err := json.MarshalIndent(schema(t), "", "  ")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestSchema(t *testing.T) {
 	golden(t, "../../testdata/schema/fumehood.report.v1.json", append(data, '\n'))
 }
 
-// TestReportsFollowSchema holds every report that we write to the schema.
+// TestReportsFollowSchema validates every report that this package writes.
 func TestReportsFollowSchema(t *testing.T) {
 	resolved, err := schema(t).Resolve(nil)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// seen is what gVisor's kernel saw of a record's command, or nil.
+// seen returns the observations by gVisor's kernel of a record's command, or nil.
 func seen(r proposal.Record) *proposal.Observations {
 	if r.Result == nil {
 		return nil
@@ -20,7 +20,7 @@ func seen(r proposal.Record) *proposal.Observations {
 	return r.Result.Observations
 }
 
-// refusedPrograms counts the programs that policy refused to let r's command start.
+// refusedPrograms counts the programs that policy did not let r's command start.
 func refusedPrograms(r proposal.Record) int {
 	if o := seen(r); o != nil {
 		return o.Counts.Refused
@@ -28,7 +28,7 @@ func refusedPrograms(r proposal.Record) int {
 	return 0
 }
 
-// crashes counts r's processes that ended as a runtime does that has a bug.
+// crashes counts r's processes that ended like a runtime with a bug.
 func crashes(r proposal.Record) (n int, names []string) {
 	if o := seen(r); o != nil {
 		for _, p := range o.Programs {
@@ -38,12 +38,12 @@ func crashes(r proposal.Record) (n int, names []string) {
 	return n, namesOf(r, func(p proposal.Program) int { return p.Crashed })
 }
 
-// refusedNames are the names of the programs that were refused, each once.
+// refusedNames returns the names of the refused programs, each once.
 func refusedNames(r proposal.Record) []string {
 	return namesOf(r, func(p proposal.Program) int { return p.Refused })
 }
 
-// watchedNames are the names of those that ran and would have been refused.
+// watchedNames returns the names of the programs that ran but would have been refused.
 func watchedNames(r proposal.Record) []string {
 	return namesOf(r, func(p proposal.Program) int { return p.Watched })
 }
@@ -72,7 +72,7 @@ func distinct(list []string) []string {
 	return once
 }
 
-// observation says what the kernel saw, as items of a list.
+// observation describes the observations as items of a list.
 func observation(r proposal.Record, l level) []string {
 	o := seen(r)
 	if o == nil {
@@ -100,7 +100,7 @@ func observation(r proposal.Record, l level) []string {
 	return append(items, noted(*o, l)...)
 }
 
-// noted lists what else is told one by one, a class at a time.
+// noted lists the other notable events, grouped by class.
 func noted(o proposal.Observations, l level) []string {
 	var items []string
 	for _, group := range []struct {
@@ -125,7 +125,7 @@ func noted(o proposal.Observations, l level) []string {
 	return items
 }
 
-// explained is the one line about what was predicted and what ran.
+// explained is the line that compares predicted and started programs.
 func explained(r proposal.Record) string {
 	o := seen(r)
 	c := o.Counts
@@ -145,7 +145,7 @@ func explained(r proposal.Record) string {
 	return s + ": " + strings.Join(how, ", ")
 }
 
-// completeness says whether the record holds everything, or why not.
+// completeness says whether the observations are complete, or why not.
 func completeness(o proposal.Observations) string {
 	switch {
 	case o.Complete:
@@ -163,12 +163,12 @@ func programs(n int) string {
 	return text.Count(int64(n)) + " programs"
 }
 
-// finding is one thing that policy thinks of an event, with the event.
+// finding describes one finding of policy, with its event.
 func finding(f proposal.Finding, l level) string {
 	return code(f.Rule, 80) + " " + prose(f.Message, l.long) + ": " + eventLine(f.Event, l)
 }
 
-// spokenAgainst are the execs of a kind that policy spoke against, each argv once.
+// spokenAgainst returns the execs of a kind that policy objected to, each argv once.
 func spokenAgainst(execs []proposal.Event, kind string) []proposal.Event {
 	var once []proposal.Event
 	at := map[string]int{}
@@ -188,7 +188,7 @@ func spokenAgainst(execs []proposal.Event, kind string) []proposal.Event {
 	return once
 }
 
-// refusedLine is one refused program: its words, who started it, and why not.
+// refusedLine describes one refused program: its arguments, its parent, and the reason.
 func refusedLine(e proposal.Event, l level) string {
 	x := e.Exec
 	words := strings.Join(quoteAll(x.Argv), " ")
@@ -214,7 +214,7 @@ func refusedLine(e proposal.Event, l level) string {
 	return s
 }
 
-// eventLine is one thing of note.
+// eventLine describes one notable event.
 func eventLine(e proposal.Event, l level) string {
 	s := code(base(e.Program), l.short) + " " + verb(e)
 	call := e.Call
@@ -242,7 +242,7 @@ func eventLine(e proposal.Event, l level) string {
 	return s
 }
 
-// verbs say what was done, and what was tried.
+// verbs are the past tense for what was done, and the infinitive for what was tried.
 var verbs = map[string][2]string{
 	proposal.EventExec: {"started", "start"}, proposal.EventRefused: {"was not allowed to start", "start"}, proposal.EventExit: {"ended", "end"},
 	proposal.EventWrite: {"wrote to", "write to"}, proposal.EventRename: {"renamed", "rename"}, proposal.EventRemove: {"removed", "remove"},
@@ -253,7 +253,7 @@ var verbs = map[string][2]string{
 	proposal.EventRequest: {"asked", "ask"}, proposal.EventDatagram: {"sent to", "send to"},
 }
 
-// verb says what was done, or only tried.
+// verb says what an event did, or tried to do.
 func verb(e proposal.Event) string {
 	v, known := verbs[e.Kind]
 	if !known {
@@ -272,7 +272,7 @@ func timesHTML(n int) string {
 	return " ×" + text.Count(int64(n))
 }
 
-// base is the last name of a path, and nothing for no path.
+// base is path.Base, but "" for "".
 func base(name string) string {
 	if name == "" {
 		return ""

@@ -50,7 +50,7 @@ func calling(r proposal.Record, programs ...string) proposal.Record {
 	return r
 }
 
-// watchedRun is of commands of which everything that they started was seen.
+// watchedRun has commands whose programs were all observed.
 func watchedRun() proposal.Report {
 	const rootfs, written = proposal.LayerRootfs, proposal.LayerWritten
 	test := "/tmp/go-build123/b001/stats.test"
@@ -110,7 +110,7 @@ func watchedRun() proposal.Report {
 	return finish(proposal.Report{Records: []proposal.Record{unit, web, vet}})
 }
 
-// oddly returns observations with s wherever text stands.
+// oddly returns observations with s in every text field.
 func oddly(s string) *proposal.Observations {
 	e := barred(begun(s, s, s, s, s), s, s, s)
 	e.Program, e.Path, e.Target, e.Address, e.Call, e.Errno, e.Unverified = s, s, s, s, s, s, true
@@ -156,7 +156,8 @@ func TestDrawing(t *testing.T) {
 	}
 }
 
-// A success that hides a refusal does not stand alone at the top, nor as a check.
+// A success that hides a refusal is not shown as a plain success, at the top or as
+// a check.
 func TestRefusalsAtTheTop(t *testing.T) {
 	r := watchedRun()
 	r.Records = r.Records[:1]
@@ -180,7 +181,7 @@ func TestRefusalsAtTheTop(t *testing.T) {
 	}
 }
 
-// A stranger's observations do not speak in our voice.
+// Observations in a stranger's report are not shown as fumehood's own words.
 func TestForeignObservations(t *testing.T) {
 	r := watchedRun()
 	r.Records[0].Result.Observations.Findings[0].Message = "approved and harmless"
@@ -194,7 +195,7 @@ func TestForeignObservations(t *testing.T) {
 	checkComment(t, r, Page{Parts: []Part{{Report: r, Foreign: true}}}.Markdown())
 }
 
-// TestReadRefusesObservations builds observations that no monitor can have made.
+// TestReadRefusesObservations builds observations that a monitor cannot have made.
 func TestReadRefusesObservations(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -234,8 +235,8 @@ func TestReadRefusesObservations(t *testing.T) {
 	checkRefused(t, string(document(t, r)), "did not run")
 }
 
-// However much 200 commands do, and whatever they call it, the comment holds what
-// matters and keeps to its limit.
+// Whatever 200 commands do, and whatever names they use, the comment has the
+// important facts and keeps to its limit.
 func TestManyObservations(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]string{"long": strings.Repeat("w&rd ", 200), "attack": strings.Join(attacks, " ")} {

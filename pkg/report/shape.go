@@ -18,8 +18,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// What a document may hold at most. Texts and lists that are not named may have the
-// first of each.
+// The limits of a document. Texts and lists without an entry in textBounds or
+// listBounds have the limits mostText and mostList.
 const (
 	mostDepth = 16
 	mostText  = 64 << 10
@@ -33,16 +33,16 @@ var (
 		"network": 200, "calls": 16, "redacted": 400}
 )
 
-// A shaper walks a document beside the Go type that it is to become.
-// encoding/json alone takes a name twice, in any case, and a field that is missing.
+// A shaper walks a document along with the Go type to decode it into. encoding/json
+// by itself accepts duplicate names, names in any case, and missing fields.
 type shaper struct {
 	data []byte
 	dec  *json.Decoder
-	want string // the path whose place is looked for, or ""
-	at   int64  // where it stands
+	want string // the path whose position is wanted, or ""
+	at   int64  // its position
 }
 
-// checkShape holds data to the types of a Report.
+// checkShape checks data against the types of a Report.
 func checkShape(data []byte) error {
 	if !utf8.Valid(data) {
 		return malformed("", "is not UTF-8")
@@ -59,8 +59,7 @@ func checkShape(data []byte) error {
 	return w.value(reflect.TypeFor[proposal.Report](), "", 0)
 }
 
-// locate returns the path and the place of what stands at path in a document that
-// checkShape took.
+// locate returns path with its position in a document that checkShape accepted.
 func locate(data []byte, path string) string {
 	w := newShaper(data)
 	w.want = path
@@ -74,7 +73,7 @@ func newShaper(data []byte) *shaper {
 	return w
 }
 
-// place says where in data an offset is.
+// place formats the position of an offset in data.
 func place(data []byte, offset int64) string {
 	before := data[:max(0, min(offset, int64(len(data))))]
 	line := bytes.Count(before, []byte("\n"))
@@ -89,7 +88,7 @@ func (w *shaper) fail(path, format string, args ...any) error {
 	return malformed(at, fmt.Sprintf(format, args...))
 }
 
-// next returns the next token of a document that is known to be JSON.
+// next returns the next token of a document that is known to be valid JSON.
 func (w *shaper) next() json.Token {
 	token, err := w.dec.Token()
 	if err != nil {
@@ -104,7 +103,7 @@ var (
 	bytesType = reflect.TypeFor[[]byte]()
 )
 
-// value walks one value that is to become a t.
+// value walks one value that will be decoded into a t.
 func (w *shaper) value(t reflect.Type, path string, depth int) error {
 	token := w.next()
 	if path == w.want {
@@ -207,7 +206,7 @@ func (w *shaper) list(t reflect.Type, path string, depth int) error {
 	return nil
 }
 
-// table walks an object whose names are free.
+// table walks an object with arbitrary names.
 func (w *shaper) table(t reflect.Type, path string, depth int) error {
 	seen := map[string]bool{}
 	for w.dec.More() {
@@ -224,7 +223,7 @@ func (w *shaper) table(t reflect.Type, path string, depth int) error {
 	return nil
 }
 
-// object walks an object that is to become the struct t.
+// object walks an object that will be decoded into the struct t.
 func (w *shaper) object(t reflect.Type, path string, depth int) error {
 	fields := fieldsOf(t)
 	seen := map[string]bool{}
@@ -262,5 +261,5 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// plainKey returns a stranger's name fit for a message.
+// plainKey makes an untrusted name safe for a message.
 func plainKey(name string) string { return text.Inline(fmt.Sprintf("%q", name), 60) }

@@ -4,13 +4,13 @@ package report
 
 import "slices"
 
-// shares divides the room for outputs: first among commands, then among one
-// command's streams.
+// shares divides the room for outputs, first among commands and then among the
+// streams of each command.
 type shares struct {
 	commands [][]*output
 }
 
-// want enters an output. Outputs of one command follow each other.
+// want adds an output. Outputs of one command must be added one after another.
 func (s *shares) want(o *output) {
 	if n := len(s.commands); n > 0 && s.commands[n-1][0].record == o.record {
 		s.commands[n-1] = append(s.commands[n-1], o)
@@ -19,7 +19,7 @@ func (s *shares) want(o *output) {
 	s.commands = append(s.commands, []*output{o})
 }
 
-// divide gives every output its least and its share of the room beyond.
+// divide gives every output its least and a share of the remaining room.
 func (s *shares) divide(room int) {
 	wants := make([]int, len(s.commands))
 	for i, outputs := range s.commands {
@@ -39,9 +39,8 @@ func (s *shares) divide(room int) {
 	}
 }
 
-// pour fills vessels of the given sizes with water from one tap, all at the same
-// rate: small ones are full, the others stand equally high. The sum of what it
-// returns is at most room.
+// pour divides room fairly (max-min): small sizes are met in full, and the others
+// get equal shares. The sum of the result is at most room.
 func pour(sizes []int, room int) []int {
 	order := make([]int, len(sizes))
 	for i := range order {

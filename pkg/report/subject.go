@@ -14,8 +14,8 @@ import (
 
 var fullSHA = pattern.New(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
 
-// subject says in one line which code the page speaks of, and in another under
-// which policy and what protection it ran.
+// subject returns a line about the code of the page, and a line about the policy
+// and the protection of the run.
 func (p Page) subject(l level) []string {
 	if len(p.Parts) == 0 {
 		return []string{"Nothing is known of a run."}
@@ -42,7 +42,7 @@ func (p Page) subject(l level) []string {
 	return append(lines, p.voices(l)...)
 }
 
-// facts are the parts of the first line that have a name and a text.
+// facts returns the labelled parts of the first line.
 func (p Page) facts(alone bool) []string {
 	var list []string
 	for _, f := range []struct {
@@ -69,7 +69,7 @@ func approver(r proposal.Run) string {
 	return r.Approval.By
 }
 
-// enforced says in a few words what held, when all parts say the same.
+// enforced summarizes what was enforced, if it is the same for all parts.
 func (p Page) enforced(l level) string {
 	held := p.Parts[0].Report.Run.Enforced
 	for _, part := range p.Parts[1:] {
@@ -94,7 +94,7 @@ func (p Page) enforced(l level) string {
 	return words
 }
 
-// voices say what verifying the audit log came to, and where the reports are.
+// voices shows the result of verifying the audit log, and where the reports are.
 func (p Page) voices(l level) []string {
 	var lines []string
 	for _, a := range p.gather(func(part Part) []string { return nonempty(part.Audit) }) {
@@ -116,7 +116,7 @@ func nonempty(s string) []string {
 	return []string{s}
 }
 
-// wall is how long the longest part took: they run side by side.
+// wall is the duration of the longest part: parts run in parallel.
 func (p Page) wall() int64 {
 	var most int64
 	for _, part := range p.Parts {
@@ -125,7 +125,7 @@ func (p Page) wall() int64 {
 	return most
 }
 
-// each returns the different values that the parts' runs have, but not "".
+// each returns the distinct values of the parts' runs, except for "".
 func (p Page) each(get func(proposal.Run) string) []string {
 	var list []string
 	for _, part := range p.Parts {
@@ -136,7 +136,7 @@ func (p Page) each(get func(proposal.Run) string) []string {
 	return list
 }
 
-// several shows up to three values of a fact that the parts should agree about.
+// several shows up to three values of a fact on which the parts should agree.
 func several(values []string, show func(string) string) string {
 	var list []string
 	for i, v := range values {

@@ -10,8 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// table has one row a proposal, in the plans' order, and where there are several
-// plans a row before each.
+// table has one row per proposal, in the plans' order. If there are several plans,
+// a row precedes each.
 func (p Page) table(d *doc, items []item, l level) {
 	if len(items) == 0 {
 		return
@@ -31,12 +31,12 @@ func (p Page) table(d *doc, items []item, l level) {
 	d.block(append(lines, "</table>")...)
 }
 
-// section heads the rows of one part.
+// section is the heading row of a part.
 func (p Page) section(part int) string {
 	return fmt.Sprintf("<tr><th colspan=\"2\">%s: %s</th></tr>", code(p.Parts[part].Name, 60), tally(p.Parts[part].Report.Records))
 }
 
-// row has the id above the command: a phone has no room for a third column.
+// row has the id above the command: there is no room for a third column on a phone.
 func row(r proposal.Record, l level) string {
 	mark, words := outcome(r)
 	if by := rule(r); by != "" {
@@ -71,10 +71,10 @@ func row(r proposal.Record, l level) string {
 	return fmt.Sprintf("<tr><td>%s"+space+"%s</td><td>%s</td></tr>", mark, words, what)
 }
 
-// effects say what a rule would have done.
+// effects describe what a rule would have done.
 var effects = map[proposal.Effect]string{proposal.Deny: "denied", proposal.Ask: "asked about", proposal.Allow: "allowed"}
 
-// rule names the first rule that refused r.
+// rule returns the first rule that refused r.
 func rule(r proposal.Record) string {
 	for _, reason := range r.Decision.Reasons {
 		if reason.Effect == r.Decision.Effect && !reason.Observed && !r.Runnable() {
@@ -84,7 +84,8 @@ func rule(r proposal.Record) string {
 	return ""
 }
 
-// shortCommand is the command for one cell: what is decided is what is shown.
+// shortCommand is the command for one cell: the text that was decided is the text
+// that is shown.
 func shortCommand(r proposal.Record) string {
 	cmd, info := command(r)
 	if r.Proposal.Form() == "code" {
@@ -93,11 +94,11 @@ func shortCommand(r proposal.Record) string {
 	return strings.TrimSpace(cmd)
 }
 
-// languages are the info strings that a fence may have; anything else is text.
+// languages are the allowed info strings of a fence; anything else is text.
 var languages = map[string]string{"python": "python", "javascript": "javascript", "bash": "sh", "sh": "sh"}
 
-// command returns the text that was decided and may have run, and the fence's
-// info string. A proposal that could not be analysed is shown as it was proposed.
+// command returns the text that was decided and may have run, and the fence's info
+// string. A proposal that could not be analyzed is shown as proposed.
 func command(r proposal.Record) (cmd, info string) {
 	p := r.Proposal
 	switch {

@@ -10,9 +10,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Text returns r as plain lines for a terminal: a line that counts, what stopped
-// the run, and one line a proposal with the first reason of a refusal. It holds no
-// colours and no output of the commands.
+// Text returns r as plain lines for a terminal: a line with counts, what stopped
+// the run, and one line per proposal with the first reason of a refusal. It
+// contains no colors and no output of the commands.
 func Text(r proposal.Report) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, strings.TrimPrefix(Page{Parts: []Part{{Report: r}}}.heading(), "## "))
@@ -82,7 +82,7 @@ func plainReason(r proposal.Record) []string {
 	return append(lines, plainSeen(r)...)
 }
 
-// plainSeen is what the kernel saw that is not as it should be.
+// plainSeen lists the unexpected observations.
 func plainSeen(r proposal.Record) []string {
 	o := seen(r)
 	if o == nil {
@@ -100,7 +100,7 @@ func plainSeen(r proposal.Record) []string {
 	lines = append(lines, plainNetwork(r)...)
 	for _, f := range o.Findings {
 		if ofSecrets(f) {
-			continue // said already
+			continue // already reported
 		}
 		lines = append(lines, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))
 	}

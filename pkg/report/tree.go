@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// workspace is where a command finds the repository.
+// workspace is the path of the repository in the sandbox.
 const workspace = "/workspace/"
 
-// A tree knows the files of a pull request.
+// A tree holds the files of a pull request.
 type tree struct {
 	files map[string]bool
-	bases map[string][]string // by the last name of their paths
+	bases map[string][]string // by the last element of their paths
 }
 
 func newTree(files []string) *tree {
@@ -28,7 +28,7 @@ func newTree(files []string) *tree {
 	return t
 }
 
-// resolve returns the file that a tool run in cwd means by name, or "".
+// resolve returns the file that a tool run in cwd calls name, or "".
 func (t *tree) resolve(cwd, name string) string {
 	name = strings.TrimPrefix(name, "file://")
 	if rest, inside := strings.CutPrefix(name, workspace); inside {
@@ -45,10 +45,10 @@ func (t *tree) resolve(cwd, name string) string {
 	return ""
 }
 
-// inPackage returns the file that go test means by a bare name in the package with
-// an import path: the only one of that name whose folder the path can end in, the
-// deepest when one folder ends in another. Without an import path the name must be
-// the only one.
+// inPackage returns the file that go test calls by a bare name in the package with
+// the given import path: the only one of that name whose directory is a suffix of
+// the path. If one such directory is a suffix of another, it is the deepest one.
+// Without an import path, the name must be unique.
 func (t *tree) inPackage(name, importPath string) string {
 	best, depth, equals := "", -1, 0
 	for _, f := range t.bases[name] {

@@ -11,7 +11,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A trip is what was let through between one program and one place.
+// A trip is the allowed traffic between one program and one destination.
 type trip struct {
 	place, program        string
 	lookups               int
@@ -20,8 +20,8 @@ type trip struct {
 	calls, codes          []string
 }
 
-// tripsOf joins connections with the requests in them, in order. Of lookups only
-// those are told that nothing followed.
+// tripsOf joins connections with the requests in them, in order. A lookup is listed
+// only if nothing followed it.
 func tripsOf(list []proposal.Reach) []trip {
 	var trips []trip
 	at := map[[2]string]int{}
@@ -56,7 +56,7 @@ func (v *trip) add(r proposal.Reach) {
 	default:
 		v.connections += r.Count
 	}
-	if r.Kind == proposal.EventConnection { // whose bytes hold its requests'
+	if r.Kind == proposal.EventConnection { // whose bytes include its requests'
 		v.sent, v.received = v.sent+r.Sent, v.received+r.Received
 	}
 	if r.Code != "" && !slices.Contains(v.codes, r.Code) {

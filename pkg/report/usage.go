@@ -9,12 +9,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// sources say who measured a figure.
+// sources describe what measured a figure.
 var sources = map[string]string{
 	proposal.SourceClock: "our clock", proposal.SourceCgroup: "the host&#39;s cgroup, whole sandbox", proposal.SourceSandbox: "gVisor",
 }
 
-// usage lists the known figures, those of one source together.
+// usage lists the known figures, grouped by source.
 func usage(u proposal.Usage) string {
 	pieces := map[string][]string{}
 	var order []string

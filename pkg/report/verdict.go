@@ -10,7 +10,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An end says how a run ended as a whole, the worst last.
+// An end is how a run ended as a whole, the worst last.
 type end int
 
 const (
@@ -41,7 +41,7 @@ func (p Page) end() end {
 	return worst
 }
 
-// heading is the verdict: the only one in the comment.
+// heading is the verdict, the only one in the comment.
 func (p Page) heading() string {
 	end, counted := p.end(), tally(p.records())
 	if end != endWhole && len(p.records()) == 0 {
@@ -50,8 +50,8 @@ func (p Page) heading() string {
 	return "## fumehood" + [...]string{"", " ran out of time", " was cancelled", " stopped"}[end] + ": " + counted
 }
 
-// preface says what happened and what to do next, what has to be known before that
-// is believed, of what the page speaks, and what did not hold.
+// preface says what happened and what to do next, what to know before believing
+// that, what the page is about, and what was not enforced.
 func (p Page) preface(d *doc, l level) {
 	if p.Staged {
 		d.block("<p>🎭 <b>Staged: nothing was posted.</b> This is what the pull request's comment would have said.</p>")
@@ -62,8 +62,7 @@ func (p Page) preface(d *doc, l level) {
 	p.missing(d, l)
 }
 
-// verdict has a line for each thing that happened and wants something of the
-// reader, the most pressing first.
+// verdict has a line for each thing that the reader should act on, most urgent first.
 func (p Page) verdict(l level) []string {
 	lines := p.failures(l)
 	counts := countKinds(p.records())
@@ -133,18 +132,18 @@ func often(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// doubted says whether anything could not be confirmed.
+// doubted reports whether anything could not be confirmed.
 func (p Page) doubted() bool {
 	return slices.ContainsFunc(p.Parts, func(part Part) bool { return len(part.Doubt) > 0 })
 }
 
-// foreign says whether a stranger may have written any of it.
+// foreign reports whether a stranger may have written any of it.
 func (p Page) foreign() bool {
 	return slices.ContainsFunc(p.Parts, func(part Part) bool { return part.Foreign })
 }
 
-// unvouched counts the commands that failed because the sandbox did, where the
-// verdict has said so already.
+// unvouched counts the commands that failed because the sandbox did, if the verdict
+// has said so already.
 func (p Page) unvouched() int {
 	n := 0
 	for _, r := range p.records() {
@@ -155,8 +154,8 @@ func (p Page) unvouched() int {
 	return n
 }
 
-// failures says what stopped the parts that did not come to their end. Where it
-// stopped several for one reason, it says so once.
+// failures says what stopped the parts that did not finish. If several stopped for
+// the same reason, it is given once.
 func (p Page) failures(l level) []string {
 	var lines []string
 	for _, f := range p.gather(func(part Part) []string { return failure(part.Report, l) }) {
@@ -186,8 +185,7 @@ func failure(r proposal.Report, l level) []string {
 	return []string{"🛑 <b>Stopped, and nothing more ran:</b> " + prose(e.Message, l.long) + " (" + code(e.Code, 80) + ")" + mend}
 }
 
-// firstParagraph leaves out the YAML of a hint: it stands in the log, where it can be
-// copied.
+// firstParagraph leaves out the YAML of a hint: it is in the log, where it can be copied.
 func firstParagraph(hint string) string {
 	prose, more, _ := strings.Cut(hint, "\n\n")
 	if more == "" {
@@ -196,7 +194,7 @@ func firstParagraph(hint string) string {
 	return strings.TrimSuffix(prose, ":") + " (the job's log has the YAML)"
 }
 
-// approve says how a person lets the waiting commands run.
+// approve says how a person can approve the waiting commands.
 func (p Page) approve(n int) string {
 	if p.Pending == nil {
 		return "Policy lets " + itThem(n) + " run only when a person says so."

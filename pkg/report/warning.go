@@ -9,7 +9,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// notices lists what a reader has to know before believing the rest.
+// notices lists what a reader must know before believing the rest.
 func (p Page) notices(d *doc, l level) {
 	if lines := p.warnings(l); len(lines) > 0 {
 		d.block("<p>⚠️ <b>Know this before you rely on it:</b></p>", list(lines, 2*l.run, asIs))
@@ -23,7 +23,8 @@ func (p Page) notices(d *doc, l level) {
 
 func asIs(s string) string { return s }
 
-// warnings are the caller's, its doubts, and that a policy was only watched.
+// warnings lists the caller's notices and doubts, and says whether a policy was in
+// observe mode.
 func (p Page) warnings(l level) []string {
 	var lines []string
 	for _, n := range p.Notices {
@@ -36,8 +37,8 @@ func (p Page) warnings(l level) []string {
 	return append(lines, p.told("", l, func(part Part) []string { return observing(part.Report) })...)
 }
 
-// happenings are what the kernel saw that a reader must know: what policy found in
-// it, what nobody expected, where the record has gaps, and what was run twice.
+// happenings lists the observations that a reader must know: findings of policy,
+// unexpected events, gaps in the record, and commands that were run twice.
 func happenings(r proposal.Report) []string {
 	list := withheldWarning(r)
 	for _, rec := range r.Records {
@@ -50,7 +51,7 @@ func happenings(r proposal.Report) []string {
 		id := quote(rec.Proposal.ID)
 		for _, f := range o.Findings {
 			if ofSecrets(f) {
-				continue // said above, of what the sandbox saw or not
+				continue // reported above, by redactedWarnings
 			}
 			list = append(list, fmt.Sprintf("%s: %s — %s", id, f.Message, quote(f.Rule)))
 		}
@@ -61,7 +62,7 @@ func happenings(r proposal.Report) []string {
 	return distinct(list)
 }
 
-// missing lists what was not enforced and what of the commit was not there.
+// missing lists what was not enforced and what was left out of the commit.
 func (p Page) missing(d *doc, l level) {
 	for _, m := range []struct {
 		title string
@@ -76,7 +77,7 @@ func (p Page) missing(d *doc, l level) {
 	}
 }
 
-// told shows what parts say, each thing once, the first l.run of them.
+// told shows the statements of parts, without duplicates, at most l.run of them.
 func (p Page) told(prefix string, l level, get func(Part) []string) []string {
 	var lines []string
 	sayings := p.gather(get)
@@ -89,7 +90,7 @@ func (p Page) told(prefix string, l level, get func(Part) []string) []string {
 	return lines
 }
 
-// observing says that a policy was only watched.
+// observing says that a policy was only in observe mode.
 func observing(r proposal.Report) []string {
 	if r.Run.Mode != "observe" {
 		return nil
@@ -114,13 +115,13 @@ func observed(r proposal.Record) []proposal.Reason {
 	return list
 }
 
-// A saying is one text with the parts that say it.
+// A saying is a text with the parts that have it.
 type saying struct {
 	text  string
 	parts []int
 }
 
-// gather collects what the parts say, in order and each thing once.
+// gather collects the texts of the parts, in order and without duplicates.
 func (p Page) gather(get func(Part) []string) []saying {
 	var list []saying
 	at := map[string]int{}
@@ -139,7 +140,7 @@ func (p Page) gather(get func(Part) []string) []saying {
 	return list
 }
 
-// names says which parts are meant when it is not all of them.
+// names names the parts that are meant, unless all are.
 func (p Page) names(parts []int) string {
 	if len(parts) == len(p.Parts) {
 		return ""

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// answer is what goes over the wire.
+// answer is the HTTP response.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// write sends a, at fault's pace.
+// write sends a with the delays of fault.
 func (a answer) write(ctx context.Context, w http.ResponseWriter, fault *Fault) {
 	for name, values := range a.header {
 		w.Header()[name] = values
@@ -36,7 +36,7 @@ func (a answer) write(ctx context.Context, w http.ResponseWriter, fault *Fault) 
 			panic(http.ErrAbortHandler)
 		}
 		select {
-		case <-ctx.Done(): // the client lost patience
+		case <-ctx.Done(): // the client gave up
 			return
 		case <-time.After(fault.Delay):
 		}

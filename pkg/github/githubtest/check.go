@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A CheckRun is a check run with every annotation that was ever sent for it.
+// A CheckRun is a check run with every annotation ever sent for it.
 type CheckRun struct {
 	ID                   int64
 	Name, SHA            string
@@ -17,11 +17,11 @@ type CheckRun struct {
 	ExternalID           string
 	Annotations          []Annotation
 	Started, Completed   time.Time
-	Author               string // whose token made it
+	Author               string // owner of the token that created it
 	Updates              int
 }
 
-// An Annotation is a note on lines of a file.
+// An Annotation is a message about lines of a file.
 type Annotation struct {
 	Path        string `json:"path"`
 	StartLine   int    `json:"start_line"`
@@ -49,7 +49,7 @@ func (s *Server) CheckRuns(sha string) []CheckRun {
 	return list
 }
 
-// checkFields is what a client sends to create or update a check run.
+// checkFields are the fields that a client sends to create or update a check run.
 type checkFields struct {
 	Name        *string    `json:"name"`
 	SHA         *string    `json:"head_sha"`
@@ -67,7 +67,7 @@ type checkFields struct {
 	} `json:"output"`
 }
 
-// apply is what create and update have in common.
+// apply does the work shared by create and update.
 func (c *CheckRun) apply(f checkFields, now time.Time) {
 	set := func(field *string, value *string) {
 		if value != nil {
@@ -81,7 +81,7 @@ func (c *CheckRun) apply(f checkFields, now time.Time) {
 	if f.StartedAt != nil {
 		c.Started = f.StartedAt.UTC()
 	}
-	if f.Conclusion != nil { // a conclusion completes the run, whatever the status said
+	if f.Conclusion != nil { // a conclusion completes the run, whatever the status
 		c.Conclusion, c.Status, c.Completed = *f.Conclusion, "completed", now
 	}
 	if f.CompletedAt != nil {

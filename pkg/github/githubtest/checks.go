@@ -115,7 +115,7 @@ func (s *Server) checkShape(r *repository, c *CheckRun) obj {
 	}
 }
 
-// appShape is the app behind a bot's login; null for people.
+// appShape is the app that owns a bot's login; null for people.
 func (s *Server) appShape(login string) any {
 	t := Token{Login: login}
 	if !t.isApp() {
@@ -126,7 +126,7 @@ func (s *Server) appShape(login string) any {
 		"external_url": fmt.Sprintf("%s/apps/%s", s.options.ServerURL, slug), "html_url": fmt.Sprintf("%s/apps/%s", s.options.ServerURL, slug)}
 }
 
-// appID is the app's, which is another number than its bot's.
+// appID returns the app's id, which differs from its bot's.
 func (s *Server) appID(login string) int64 {
 	if login == ActionsBot {
 		return 15368

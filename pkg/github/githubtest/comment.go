@@ -15,7 +15,7 @@ type Comment struct {
 	Author           string
 	Body             string
 	Created, Updated time.Time
-	Edits            int // how often it was updated by a request
+	Edits            int // number of updates by requests
 }
 
 // A Reaction is an emoji on a comment.
@@ -27,7 +27,7 @@ type Reaction struct {
 	comment int64
 }
 
-// AddComment adds a comment as though its author had written it on the web page, and
+// AddComment adds a comment as if its author had written it on the web page, and
 // returns its id.
 func (s *Server) AddComment(number int, author, body string) int64 {
 	s.mu.Lock()
@@ -42,7 +42,7 @@ func (s *Server) addComment(number int, author, body string) *Comment {
 	return c
 }
 
-// EditComment changes a comment's text as though on the web page.
+// EditComment changes a comment's text as if on the web page.
 func (s *Server) EditComment(id int64, body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *Server) EditComment(id int64, body string) {
 	}
 }
 
-// RemoveComment deletes a comment as though on the web page.
+// RemoveComment deletes a comment as if on the web page.
 func (s *Server) RemoveComment(id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *Server) Comments(number int) []Comment {
 	return list
 }
 
-// CommentsBy is Comments of one author.
+// CommentsBy returns the Comments of one author.
 func (s *Server) CommentsBy(number int, author string) []Comment {
 	return slices.DeleteFunc(s.Comments(number), func(c Comment) bool { return !strings.EqualFold(c.Author, author) })
 }

@@ -15,7 +15,7 @@ import (
 
 func (s *Server) getRepository(c *call) reply { return reply{body: s.repositoryShape(c.repo)} }
 
-// resolve turns a branch into its commit; a commit stays what it is.
+// resolve returns the commit of a branch, and a commit unchanged.
 func (r *repository) resolve(ref string) string {
 	ref = strings.TrimPrefix(ref, "refs/")
 	return cmp.Or(r.refs[ref], r.refs["heads/"+ref], ref)
@@ -94,9 +94,9 @@ func (s *Server) getRef(c *call) reply {
 		"object": obj{"type": "commit", "sha": sha, "url": s.api(c.repo, "/git/commits/%s", sha)}}}
 }
 
-// getPermission answers for anybody whom the server knows. In a public repository
-// everybody may read. An app's bot has a role (none, if nobody gave it one), but the
-// few whose login does not end in "[bot]", as Copilot, are no users at all.
+// getPermission answers for every user that the server knows. In a public repository
+// everyone may read. An app's bot has a role ("none" unless Permit gave it one). The
+// few bots whose login does not end in "[bot]", such as Copilot, are not users.
 func (s *Server) getPermission(c *call) reply {
 	login := c.params["username"]
 	if c.token.Scopes != "" && !writes(s.role(c.repo, c.token.Login)) {

@@ -28,10 +28,11 @@ type description struct {
 	router routers.Router
 }
 
-// slashed finds the path parameters that may hold slashes, which OpenAPI 3.0 cannot say.
+// slashed finds the path parameters that may contain slashes, which OpenAPI 3.0
+// cannot express.
 var slashed = regexp.MustCompile(`"(/repos/[^"]*/)(contents/\{path|git/ref/\{ref|compare/\{basehead|branches/\{branch)\}"`)
 
-// A deviation is a place where GitHub answers otherwise than its description says.
+// A deviation is a place where GitHub's responses differ from its description.
 type deviation struct{ schema, property, reason string }
 
 var deviations = []deviation{
@@ -39,7 +40,7 @@ var deviations = []deviation{
 	{"pull-request-simple", "head.repo", "as in pull-request"},
 }
 
-// loadDescription reads it once for all servers of a process.
+// loadDescription reads the description once for all servers of a process.
 var loadDescription = sync.OnceValues(func() (*description, error) { return readDescription(deviations) })
 
 func readDescription(deviations []deviation) (*description, error) {
@@ -54,8 +55,8 @@ func readDescription(deviations []deviation) (*description, error) {
 			return nil, err
 		}
 	}
-	// GitHub's prose has "created" as a range (">=T", "A..B"), as its web search has;
-	// its description has one date.
+	// GitHub's documentation has "created" as a range (">=T", "A..B"), as in its
+	// web search; its description has a single date.
 	doc.Components.Parameters["created"].Value.Schema.Value.Format = ""
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
@@ -64,7 +65,7 @@ func readDescription(deviations []deviation) (*description, error) {
 	return &description{doc, router}, nil
 }
 
-// makeNullable changes one property only, not the schema that it shares.
+// makeNullable changes a single property, not the schema that it shares.
 func makeNullable(doc *openapi3.T, schema, property string) error {
 	at := doc.Components.Schemas[schema]
 	names := strings.Split(property, ".")
@@ -83,7 +84,8 @@ func makeNullable(doc *openapi3.T, schema, property string) error {
 	return nil
 }
 
-// checkRequest returns what GitHub would ignore, and what it would refuse.
+// checkRequest returns the parts of a request that GitHub would ignore, and those
+// that it would refuse.
 func (d *description) checkRequest(in *openapi3filter.RequestValidationInput, body []byte) (ignored []string, refused error) {
 	in.Options = &openapi3filter.Options{
 		MultiError: true, SkipSettingDefaults: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
@@ -108,7 +110,7 @@ func (d *description) checkRequest(in *openapi3filter.RequestValidationInput, bo
 	return ignored, refused
 }
 
-// unknownFields looks at the fields of body and of the objects in it.
+// unknownFields checks the fields of body and of the objects in it.
 func unknownFields(schema *openapi3.Schema, body []byte) []string {
 	var value any
 	if json.Unmarshal(body, &value) != nil {
@@ -142,7 +144,7 @@ func walkFields(schemas []*openapi3.Schema, value any, at string, unknown *[]str
 	}
 }
 
-// properties finds a field in any of the alternatives. Where nothing is said of an
+// properties finds a field in any of the alternatives. If a schema does not list an
 // object's fields, every field is known.
 func properties(schemas []*openapi3.Schema, name string) (found []*openapi3.Schema, known bool) {
 	said := false
@@ -164,7 +166,7 @@ func properties(schemas []*openapi3.Schema, name string) (found []*openapi3.Sche
 	return found, known || !said
 }
 
-// undescribed are answers that GitHub gives to any operation, described or not.
+// undescribed are statuses that GitHub returns for any operation, described or not.
 var undescribed = []int{
 	http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusNotModified, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 	http.StatusUnprocessableEntity, http.StatusTooManyRequests,
@@ -187,7 +189,7 @@ func (d *description) checkResponse(in *openapi3filter.RequestValidationInput, s
 	return openapi3filter.ValidateResponse(context.Background(), out)
 }
 
-// brief cuts what kin-openapi says to one line without the schema's text.
+// brief cuts a kin-openapi message to one line without the schema's text.
 func brief(err error) string {
 	var many openapi3.MultiError
 	if errors.As(err, &many) && len(many) > 0 {

@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEveryOperationIsServed holds the cut description and the fake together.
+// TestEveryOperationIsServed checks that the cut description and the fake have the
+// same operations.
 func TestEveryOperationIsServed(t *testing.T) {
 	rules, err := loadDescription()
 	if err != nil {
@@ -32,7 +33,7 @@ func TestEveryOperationIsServed(t *testing.T) {
 	}
 }
 
-// TestOwnAnswersAreChecked shows that an answer which GitHub would not give is seen.
+// TestOwnAnswersAreChecked shows that a response which GitHub would not give is detected.
 func TestOwnAnswersAreChecked(t *testing.T) {
 	s, err := NewHandler(Options{Public: true})
 	if err != nil {
@@ -65,8 +66,8 @@ func TestOwnAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// TestDeviations shows that each is needed: without it the description refuses what
-// the fake answers as GitHub does.
+// TestDeviations shows that each deviation is needed: without it, the description
+// refuses a response that GitHub gives.
 func TestDeviations(t *testing.T) {
 	s, err := NewHandler(Options{Public: true})
 	if err != nil {
@@ -132,7 +133,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// BenchmarkStart is what each server after the first costs.
+// BenchmarkStart measures the cost of each server after the first.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		if _, err := NewHandler(Options{}); err != nil {
@@ -141,7 +142,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkDescription is what the first server of a process costs besides.
+// BenchmarkDescription measures the additional cost of the first server of a process.
 func BenchmarkDescription(b *testing.B) {
 	for b.Loop() {
 		if _, err := readDescription(deviations); err != nil {
@@ -150,7 +151,7 @@ func BenchmarkDescription(b *testing.B) {
 	}
 }
 
-// TestConcurrent is for the race detector, and holds ids to their order.
+// TestConcurrent is for the race detector, and checks that ids are in order.
 func TestConcurrent(t *testing.T) {
 	s := New(t, Options{})
 	s.AddWorkflowToken("ghs", "issues:write")
@@ -181,7 +182,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// BenchmarkList is a full page of comments, checked from both sides.
+// BenchmarkList reads a full page of comments; request and response are checked.
 func BenchmarkList(b *testing.B) {
 	s, err := NewHandler(Options{Public: true})
 	if err != nil {

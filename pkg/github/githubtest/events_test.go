@@ -37,8 +37,8 @@ func webhooks(t *testing.T) func(definition string) *jsonschema.Schema {
 	}
 }
 
-// definition is the schema's name for a payload's: "issue_comment$created" for
-// "issue_comment.created.pr".
+// definition returns the name of the schema for a payload: "issue_comment$created"
+// for "issue_comment.created.pr".
 func definition(payload string) (event, name string) {
 	event, rest, _ := strings.Cut(payload, ".")
 	action, _, _ := strings.Cut(rest, ".")
@@ -76,7 +76,7 @@ func TestEventsAreValid(t *testing.T) {
 	}
 }
 
-// TestSchemaRefuses shows that the cut schema still says no.
+// TestSchemaRefuses shows that the cut schema still refuses invalid payloads.
 func TestSchemaRefuses(t *testing.T) {
 	compile := webhooks(t)
 	for name, change := range map[string]func(v map[string]any){
@@ -98,8 +98,8 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestEventsAgree holds the payloads of one pull request together, so that tests may
-// mix them.
+// TestEventsAgree checks that the payloads of one pull request are consistent, so
+// that tests may mix them.
 func TestEventsAgree(t *testing.T) {
 	const head = "ec26c3e57ca3a959ca5aad62de7213c562f8c821"
 	for _, payload := range githubdata.Events() {

@@ -13,41 +13,41 @@ import (
 // A Kind is a way to misbehave.
 type Kind int
 
-// The zero Kind does nothing, so that a forgotten one shows: Inject panics.
+// The zero Kind does nothing. Inject panics on it, so that a forgotten Kind is noticed.
 const (
 	_                 Kind = iota
-	Answer                 // Status (default 500) instead of the work
-	AnswerAfter            // Status (default 502) though the work was done
-	ResetBefore            // the connection dies and nothing was done
-	ResetAfter             // the work is done, then the connection dies
-	Slow                   // the second half of the body comes Delay later
-	Truncate               // half of the body, said to be all of it
-	Cut                    // half of the body, then the connection dies
-	DuplicatePage          // a full page was inserted ahead: the page before comes again
+	Answer                 // respond with Status (default 500) instead of doing the work
+	AnswerAfter            // respond with Status (default 502) though the work is done
+	ResetBefore            // reset the connection; nothing is done
+	ResetAfter             // do the work, then reset the connection
+	Slow                   // send the second half of the body Delay later
+	Truncate               // send half of the body, declared as complete
+	Cut                    // send half of the body, then reset the connection
+	DuplicatePage          // repeat the previous page, as if a full page had been inserted before it
 	LinkLoop               // rel="next" leads back to the same page
 	LinkAway               // rel="next" leads to another host
-	PrimaryLimit           // Status 403 or 429 (default 403), no request left until Delay has passed
-	SecondaryLimit         // Status 403 or 429 (default 403), Retry-After Delay; 0: no such header
-	NotFoundForAWhile      // 404, as a replica does that lags behind
+	PrimaryLimit           // Status 403 or 429 (default 403), no requests left until Delay has passed
+	SecondaryLimit         // Status 403 or 429 (default 403), Retry-After Delay; 0: without that header
+	NotFoundForAWhile      // 404, as from a replica that lags behind
 	Redirect               // Status (default 302) to Body
 )
 
 const exhausted = "API rate limit exceeded for installation. If you reach out to GitHub Support for help, please include the request ID."
 
-// A Fault is one misbehaviour, on demand.
+// A Fault is one misbehavior, on demand.
 type Fault struct {
-	Op     string                   // operationId, "blob" for the blob store, "" for every one
+	Op     string                   // operationId, "blob" for the blob store, "" for all
 	Match  func(*http.Request) bool // narrows Op; nil: every request
 	Kind   Kind
-	Skip   int // that many requests come through first
-	Count  int // that many are hit; 0: one, -1: all from then on
+	Skip   int // number of matching requests that are served normally first
+	Count  int // number of requests hit; 0: one, -1: all from then on
 	Status int
 	Delay  time.Duration
-	Body   string // of Answer, default GitHub's own shape; Redirect's address
+	Body   string // for Answer (default: GitHub's own shape); Redirect's address
 }
 
-// Inject adds a fault. Of several that match, the first added one that still has
-// requests to hit is used up first.
+// Inject adds a fault. If several match, the one added first that still has
+// requests to hit is used.
 func (s *Server) Inject(f Fault) {
 	if f.Kind <= 0 || f.Kind > Redirect {
 		panic("githubtest: a Fault without a Kind")
@@ -60,22 +60,22 @@ func (s *Server) Inject(f Fault) {
 	s.faults = append(s.faults, &f)
 }
 
-// Pending returns how many faults wait for requests that have not come. A fault for
-// all requests is always pending.
+// Pending returns the number of faults that have not hit all their requests. A
+// fault for all requests is always pending.
 func (s *Server) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.faults)
 }
 
-// Heal forgets all faults.
+// Heal removes all faults.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil
 }
 
-// faultFor uses up one hit.
+// faultFor returns the fault for a request and counts the hit.
 func (s *Server) faultFor(op string, r *http.Request) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,8 @@ func (f *Fault) status(otherwise int) int {
 	return f.Status
 }
 
-// instead is what is answered in place of the work; nil when the work is to be done.
+// instead returns the response sent instead of doing the work; nil if the work is
+// to be done.
 func (f *Fault) instead(s *Server) *answer {
 	var a answer
 	switch now := s.options.Now(); f.Kind {
@@ -144,7 +145,7 @@ func (f *Fault) answer(status int, message string) answer {
 	return a
 }
 
-// reset sends RST rather than a polite end.
+// reset sends a RST instead of closing the connection normally.
 func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

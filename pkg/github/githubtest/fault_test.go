@@ -19,7 +19,7 @@ func TestFaults(t *testing.T) {
 	tests := []struct {
 		name    string
 		fault   githubtest.Fault
-		status  int // 0: the connection dies
+		status  int // 0: the connection is reset
 		written bool
 		words   string
 		header  string
@@ -93,7 +93,7 @@ func TestHook(t *testing.T) {
 
 var next = regexp.MustCompile(`<([^>]+)>; rel="next"`)
 
-// walk follows Link headers and returns the ids of what it saw, page by page.
+// walk follows Link headers and returns the ids that it saw, page by page.
 func walk(t *testing.T, s *githubtest.Server, path string, most int) (ids []int64, pages int) {
 	t.Helper()
 	for path != "" && pages < most {

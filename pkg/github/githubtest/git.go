@@ -15,15 +15,15 @@ import (
 	"testing"
 )
 
-// A GitServer serves bare repositories over git's smart HTTP protocol by
-// `git http-backend`. It reads only; a push is refused.
+// A GitServer serves bare repositories over git's smart HTTP protocol by `git
+// http-backend`. It is read-only; a push is refused.
 //
-// For a fetch by commit id the repository needs `uploadpack.allowAnySHA1InWant`,
-// which GitHub has: the server sets it for every repository that it serves.
+// To fetch by commit id, a repository needs `uploadpack.allowAnySHA1InWant`, as on
+// GitHub: the server sets it for every repository that it serves.
 type GitServer struct {
-	// URL is the server's address without a slash at the end. A repository
-	// ROOT/octocat/Hello-World.git is at URL/octocat/Hello-World, with or
-	// without ".git", as on GitHub.
+	// URL is the server's address without a trailing slash. A repository
+	// ROOT/octocat/Hello-World.git is at URL/octocat/Hello-World, with or without
+	// ".git", as on GitHub.
 	URL string
 
 	backend cgi.Handler
@@ -37,12 +37,12 @@ type GitServer struct {
 type GitRequest struct {
 	Method, Path, Query string
 	Protocol            string // the header Git-Protocol
-	Authorization       string // the header as it came; empty: no credential came along
+	Authorization       string // the header as received; empty: no credential
 	Status              int
 }
 
 // NewGitServer serves the repositories under root until the test ends. The test
-// fails at once when there is no git.
+// fails at once if git is not installed.
 func NewGitServer(t testing.TB, root string) *GitServer {
 	t.Helper()
 	g, err := GitHandler(root)
@@ -56,7 +56,7 @@ func NewGitServer(t testing.TB, root string) *GitServer {
 	return g
 }
 
-// GitHandler is NewGitServer without a listener of its own.
+// GitHandler is NewGitServer without a listener.
 func GitHandler(root string) (*GitServer, error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -73,21 +73,21 @@ func GitHandler(root string) (*GitServer, error) {
 			"GIT_CONFIG_KEY_2=safe.directory", "GIT_CONFIG_VALUE_2=*",
 		},
 		InheritEnv: []string{"PATH"},
-		Stderr:     io.Discard, // what a client asks for and does not get is in the log
+		Stderr:     io.Discard, // failed requests are in the log
 	}}, nil
 }
 
-// Require has a repository ("owner/name"; "" for all that have no token of their own)
-// ask for a token, as the password of basic authentication or as a bearer token.
-// Without it the answer is 401.
+// Require makes a repository ("owner/name"; "" for all without a token of their
+// own) require a token, as the password of basic authentication or as a bearer
+// token. Without it the response is 401.
 func (g *GitServer) Require(repository, token string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.tokens[repository] = token
 }
 
-// Before has f see every request first and say whether it has answered: for redirects,
-// slow answers and cut packs.
+// Before calls f first for every request. f reports whether it has responded: for
+// redirects, slow responses and truncated packs.
 func (g *GitServer) Before(f func(http.ResponseWriter, *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -124,8 +124,8 @@ func (g *GitServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.serve(seen, r)
 }
 
-// serve hands r to git. The path gets its ".git" and the protocol version its
-// variable, which net/http/cgi does not know.
+// serve passes r to git. It adds ".git" to the path, and sets the variable for the
+// protocol version, which net/http/cgi does not know.
 func (g *GitServer) serve(w http.ResponseWriter, r *http.Request) {
 	backend := g.backend
 	if protocol := r.Header.Get("Git-Protocol"); protocol != "" {
@@ -138,7 +138,7 @@ func (g *GitServer) serve(w http.ResponseWriter, r *http.Request) {
 	backend.ServeHTTP(w, r)
 }
 
-// rules are what was asked for at this moment.
+// rules returns the current token and Before function for a request.
 func (g *GitServer) rules(r *http.Request) (token string, before func(http.ResponseWriter, *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

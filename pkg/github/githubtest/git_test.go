@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
-// git runs git with no configuration but its own.
+// git runs git without the user's or the system's configuration.
 func git(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	c := exec.Command("git", args...)
@@ -24,8 +24,8 @@ func git(t *testing.T, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// hosted is a repository with one commit that no branch has, as a pull request's
-// head often is by the time somebody fetches it.
+// hosted is a repository with one commit that is on no branch, as is often true of
+// a pull request's head by the time it is fetched.
 func hosted(t *testing.T) (root, sha string) {
 	t.Helper()
 	root = t.TempDir()

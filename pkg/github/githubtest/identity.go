@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// A User is an account: a person, an organisation or an app's bot.
+// A User is an account: a person, an organization or an app's bot.
 type User struct {
 	Login string
 	ID    int64
 	Type  string // "User", "Bot", "Organization"; default by the login
 }
 
-// knownUsers have the ids that they have on GitHub.
+// knownUsers have the same ids as on GitHub.
 var knownUsers = []User{
 	{"github-actions[bot]", 41898282, "Bot"},
 	{"dependabot[bot]", 49699333, "Bot"},
@@ -25,26 +25,26 @@ var knownUsers = []User{
 	{"hubot", 480938, "User"},
 }
 
-// ActionsBot writes with a workflow's token.
+// ActionsBot is the login that a workflow's token writes as.
 const ActionsBot = "github-actions[bot]"
 
-// A Token is who writes, and what they may.
+// A Token identifies a user and the user's rights.
 type Token struct {
 	Login string
-	// Permissions by scope: "issues", "pull_requests", "checks", "contents",
-	// "actions", "statuses" to "read" or "write". A scope that is not here is not
+	// Permissions maps scopes ("issues", "pull_requests", "checks", "contents",
+	// "actions", "statuses") to "read" or "write". A scope that is missing is not
 	// granted, as in a workflow with `permissions:`.
 	Permissions map[string]string
-	// Scopes makes it a classic personal token: the header X-OAuth-Scopes says so,
-	// and its rights are those that the user has in the repository.
+	// Scopes makes it a classic personal token: it is returned in the header
+	// X-OAuth-Scopes, and the token's rights are those of the user in the repository.
 	Scopes string
 
 	used  int
 	since time.Time
 }
 
-// AddUser makes an account known. A login that is used without being known gets an id
-// of its own when it is first seen.
+// AddUser adds an account. A login that is used without being added gets a new id
+// on first use.
 func (s *Server) AddUser(u User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Server) UserID(login string) int64 {
 	return s.user(login).ID
 }
 
-// AddToken lets a token in.
+// AddToken makes the server accept a token.
 func (s *Server) AddToken(token string, t Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *Server) user(login string) User {
 }
 
 // isApp reports whether the token belongs to an app's installation, as a workflow's
-// does: such a token is nobody's, and GET /user is refused to it.
+// does. Such a token has no user, and GET /user is refused.
 func (t *Token) isApp() bool { return strings.HasSuffix(t.Login, "[bot]") }
 
 func bearer(r *http.Request) string {

@@ -11,11 +11,11 @@ import (
 	"unicode/utf16"
 )
 
-// maxBody is what GitHub takes as a comment. It counts characters; this fake counts
-// UTF-16 units, the strictest reading that is not about bytes.
+// maxBody is the maximum length of a comment. GitHub counts characters; this fake
+// counts UTF-16 units, the strictest reading that is not about bytes.
 const maxBody = 65536
 
-// thing says whether a number is a pull request, an issue or nothing.
+// thing reports whether a number is a pull request, an issue or unused.
 func (r *repository) thing(number int64) (pr *PR, exists bool) {
 	pr = r.prs[int(number)]
 	_, issue := r.issues[int(number)]
@@ -32,7 +32,7 @@ func (c *call) comment() *Comment {
 	return nil
 }
 
-// bodyOf reads the one field of a comment and checks it.
+// bodyOf reads and checks the only field of a comment.
 func bodyOf(data []byte) (string, *reply) {
 	var in struct{ Body string }
 	if json.Unmarshal(data, &in) != nil {
@@ -50,7 +50,7 @@ func bodyOf(data []byte) (string, *reply) {
 	return in.Body, nil
 }
 
-// locked is the same 403 as a missing right, save for its words.
+// locked is the same 403 as a missing right, with another message.
 func locked(what string) reply {
 	r := refuse(http.StatusForbidden, "Unable to create "+what+" because issue is locked.")
 	r.body.(obj)["documentation_url"] = "https://docs.github.com/articles/locking-conversations/"

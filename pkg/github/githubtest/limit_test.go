@@ -14,14 +14,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
-// said is what a raw request was answered.
+// said is the response to a raw request.
 type said struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// ask sends a request as any client could, right or wrong, and follows no redirect.
+// ask sends a request as any client could, valid or not, and follows no redirects.
 func ask(t *testing.T, s *githubtest.Server, method, path, token, body string) said {
 	t.Helper()
 	a, err := try(s, method, path, token, body)
@@ -48,8 +48,8 @@ func try(s *githubtest.Server, method, path, token, body string, headers ...stri
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	// A fresh connection each time: the transport repeats a request on its own when
-	// a connection that it kept turns out dead.
+	// Use a new connection each time: the transport repeats a request by itself if
+	// a reused connection turns out to be closed.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(r)
 	if err != nil {
@@ -62,7 +62,7 @@ func try(s *githubtest.Server, method, path, token, body string, headers ...stri
 
 const home = "/repos/Codertocat/Hello-World"
 
-// town is a server with one of everything.
+// town is a server with one of each object.
 func town(t *testing.T, o githubtest.Options) *githubtest.Server {
 	t.Helper()
 	s := githubtest.New(t, o)
@@ -116,7 +116,7 @@ func TestLimits(t *testing.T) {
 		name               string
 		method, path, body string
 		status             int
-		words              string // of the answer
+		words              string // in the response
 		violation          string // "" for none: GitHub's description does not know this limit
 	}{
 		{"a comment", "POST", comments, field("body", "x"), 201, "", ""},
@@ -206,7 +206,8 @@ func TestReactions(t *testing.T) {
 	}
 }
 
-// TestCheckRunGrows shows that annotations add up and that only its app changes a run.
+// TestCheckRunGrows shows that annotations accumulate and that only the app that
+// created a run can change it.
 func TestCheckRunGrows(t *testing.T) {
 	s := town(t, githubtest.Options{})
 	s.AddToken("ghs_other", githubtest.Token{Login: "octo-reviewer[bot]", Permissions: map[string]string{"checks": "write"}})

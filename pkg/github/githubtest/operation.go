@@ -7,16 +7,17 @@ import (
 	"slices"
 )
 
-// operation is how the fake serves one of GitHub's operations, and which right it
-// takes: one of scopes at level. No scope: any token that sees the repository.
+// operation describes how the fake serves one of GitHub's operations, and the right
+// that it requires: one of scopes at level. Without scopes, any token that can see
+// the repository suffices.
 type operation struct {
 	level  string // "read" or "write"
 	scopes []string
 	serve  func(*Server, *call) reply
 }
 
-// conversation is what either right is good for, if it is a pull request's: for the
-// comments of an issue the one on issues is needed. See granted.
+// conversation: either right suffices for a pull request's comments; an issue's
+// comments need the one on issues. See granted.
 var conversation = []string{"issues", "pull_requests"}
 
 var operations = map[string]operation{
@@ -62,7 +63,7 @@ var operations = map[string]operation{
 	"meta/root":               {"read", nil, (*Server).getRoot},
 }
 
-// authorize says no in GitHub's words, or nothing.
+// authorize returns GitHub's refusal, or nil.
 func (s *Server) authorize(op operation, c *call) *reply {
 	var no reply
 	switch {
@@ -107,7 +108,7 @@ func writes(role string) bool {
 	return slices.Contains([]string{"write", "maintain", "admin"}, role)
 }
 
-// onPull says whether the call speaks of a pull request's conversation, where the
+// onPull reports whether the call is about a pull request's conversation, where the
 // right to write on pull requests is as good as the one on issues.
 func (c *call) onPull() bool {
 	number := c.number("issue_number")

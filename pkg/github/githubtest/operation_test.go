@@ -15,8 +15,8 @@ import (
 	githubdata "github.com/fumehood/fumehood/testdata/github"
 )
 
-// TestOperations has every operation answer once; what it answers is checked against
-// the description by the server itself.
+// TestOperations calls every operation once; the server itself checks the response
+// against the description.
 func TestOperations(t *testing.T) {
 	s := town(t, githubtest.Options{})
 	s.AddToken("ghp_person", githubtest.Token{Login: "Codertocat", Scopes: "repo"})
@@ -116,7 +116,7 @@ func TestMediaTypes(t *testing.T) {
 	}
 }
 
-// TestStandAlone serves an enterprise server's path on a listener of the test's own,
+// TestStandAlone serves an enterprise server's path on a listener of the test,
 // blobs included.
 func TestStandAlone(t *testing.T) {
 	s, err := githubtest.NewHandler(githubtest.Options{Prefix: "/api/v3"})
@@ -143,7 +143,7 @@ func TestStandAlone(t *testing.T) {
 			URL string `json:"archive_download_url"`
 		}
 	}
-	for range 2 { // the id stays
+	for range 2 { // the id does not change
 		a := ask(t, s, "GET", home+"/actions/runs/7/artifacts", token, "")
 		if err := json.Unmarshal([]byte(a.body), &list); err != nil || len(list.Artifacts) != 1 {
 			t.Fatalf("got %s, %v", a.body, err)
@@ -174,7 +174,7 @@ func TestFormerName(t *testing.T) {
 	}
 }
 
-// TestAddEvent has the server know what each payload of its repository speaks of.
+// TestAddEvent shows that the server knows the objects in each payload of its repository.
 func TestAddEvent(t *testing.T) {
 	known := 0
 	for _, payload := range githubdata.Events() {

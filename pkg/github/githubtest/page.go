@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// paged cuts one page out of r.list, with Link headers as GitHub's: by the
-// repository's number, and only those that lead somewhere.
+// paged cuts one page out of r.list, with Link headers like GitHub's: they use the
+// repository's number, and only existing pages are linked.
 func (s *Server) paged(c *call, r reply, fault *Fault) reply {
 	page, size := number(c.r, "page", 1), min(number(c.r, "per_page", 30), 100)
 	pushed := s.pushed(c.r.URL.Path, page, fault)
@@ -31,8 +31,8 @@ func (s *Server) paged(c *call, r reply, fault *Fault) reply {
 	return r
 }
 
-// pushed says by how many pages a list was pushed on while it was being read. A
-// reader who begins anew sees it as it is.
+// pushed returns by how many pages a list was shifted while it was being read. A
+// reader that starts again at page 1 sees the list as it is.
 func (s *Server) pushed(path string, page int, fault *Fault) int {
 	if page == 1 {
 		delete(s.shifted, path)
@@ -75,7 +75,8 @@ func (s *Server) links(c *call, page, size, last int, fault *Fault) string {
 	return strings.Join(list, ", ")
 }
 
-// number reads a query parameter as GitHub does: what is no number is not there.
+// number reads a query parameter as GitHub does: anything that is not a number is
+// ignored.
 func number(r *http.Request, name string, otherwise int) int {
 	n, err := strconv.Atoi(r.URL.Query().Get(name))
 	if err != nil || n < 1 {
@@ -84,7 +85,7 @@ func number(r *http.Request, name string, otherwise int) int {
 	return n
 }
 
-// count is the primary rate limit: so many requests an hour.
+// count implements the primary rate limit: so many requests an hour.
 func (t *Token) count(quota int, now time.Time, counts bool) (http.Header, bool) {
 	if t.since.IsZero() || now.Sub(t.since) >= time.Hour {
 		t.since, t.used = now, 0
@@ -100,7 +101,7 @@ func (t *Token) count(quota int, now time.Time, counts bool) (http.Header, bool)
 
 func (t *Token) reset() time.Time { return t.since.Add(time.Hour) }
 
-// refund is for an answer of 304, which costs nothing.
+// refund is for a 304 response, which does not count.
 func (t *Token) refund() {
 	if t.used > 0 {
 		t.used--

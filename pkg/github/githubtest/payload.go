@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// AddEvent makes the server know what a webhook payload speaks of: its pull request
+// AddEvent adds the objects in a webhook payload to the server: its pull request
 // with head, base, author and fork, the comment with its id, the workflow run. So a
-// test that hands an event to a program need not say it twice. The payload must be of
-// the server's own repository.
+// test that passes an event to a program need not describe them twice. The payload
+// must be of the server's own repository.
 func (s *Server) AddEvent(payload []byte) error {
 	var e event
 	if err := json.Unmarshal(payload, &e); err != nil {
@@ -114,8 +114,8 @@ func (s *Server) addEventPull(p *eventPull) {
 		Locked: p.Locked, Merged: p.Merged, Head: side(p.Head), Base: side(p.Base)})
 }
 
-// addEventComment adds the comment under its own id. A pull request is only added
-// where there is none: the payload does not say its commits.
+// addEventComment adds the comment under its own id. It adds a pull request only if
+// there is none: the payload does not contain its commits.
 func (s *Server) addEventComment(e event) {
 	s.AddUser(e.Comment.User)
 	s.AddUser(e.Issue.User)
@@ -132,7 +132,7 @@ func (s *Server) addEventComment(e event) {
 	slices.SortFunc(s.home.comments, func(a, b *Comment) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// addFork makes a repository known under its id, unless it is known.
+// addFork adds a repository under its id, unless it is known.
 func (s *Server) addFork(r *eventRepository) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

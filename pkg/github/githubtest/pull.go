@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxFiles is how many files GitHub lists for a pull request.
+// maxFiles is the number of files that GitHub lists for a pull request.
 const maxFiles = 3000
 
 func (c *call) pull() *PR { return c.repo.prs[int(c.number("pull_number"))] }

@@ -11,7 +11,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 )
 
-// call is one request on its way to its handler, under the lock.
+// call is one request being handled, under the lock.
 type call struct {
 	op     string
 	r      *http.Request
@@ -19,23 +19,24 @@ type call struct {
 	body   []byte
 	in     *openapi3filter.RequestValidationInput
 	repo   *repository
-	token  *Token // nil: nobody; handlers get an empty one instead
+	token  *Token // nil: anonymous; handlers get an empty one instead
 }
 
-// reply is what a handler answers. A sparse body is completed by the description.
+// reply is the result of a handler. Missing fields of the body are added from the
+// description.
 type reply struct {
-	status int // 0 is 200
+	status int // 0 means 200
 	body   any
 	header http.Header
-	listed bool   // list is the answer, page by page
-	list   []any  // everything there is
-	key    string // the field that the page goes into, beside total_count
+	listed bool   // list is the response, page by page
+	list   []any  // all items
+	key    string // the field for the page, next to total_count
 	raw    []byte // the body as it is, for other media types
 }
 
 var notFound = refuse(http.StatusNotFound, "Not Found")
 
-// refuse is GitHub's way to say no.
+// refuse returns an error response in GitHub's format.
 func refuse(status int, message string) reply {
 	return reply{status: status, body: obj{
 		"message": message, "status": strconv.Itoa(status),
@@ -43,7 +44,7 @@ func refuse(status int, message string) reply {
 	}}
 }
 
-// invalid is GitHub's way to say that a field will not do.
+// invalid returns GitHub's response for an invalid field.
 func invalid(resource, field, code, message string) reply {
 	problem := obj{"resource": resource, "code": code, "field": field}
 	if message != "" {
@@ -54,7 +55,7 @@ func invalid(resource, field, code, message string) reply {
 	return r
 }
 
-// number reads a numeric path parameter; -1 is no number.
+// number reads a numeric path parameter; -1 if it is not a number.
 func (c *call) number(name string) int64 {
 	n, err := strconv.ParseInt(c.params[name], 10, 64)
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Server) page(r *repository, format string, a ...any) string {
 	return s.options.ServerURL + "/" + r.Name + fmt.Sprintf(format, a...)
 }
 
-// orNil is null for a zero value.
+// orNil returns null for a zero value.
 func orNil[T comparable](v T) any {
 	var zero T
 	if v == zero {

@@ -14,16 +14,16 @@ type Request struct {
 	Method string
 	Path   string // without the prefix, with "/repos/owner/name"
 	Query  string
-	Token  string // that came along, whatever it is worth; empty for none
+	Token  string // as received, valid or not; empty for none
 	Login  string // of the token
 	Body   []byte
 	Header http.Header
 	Time   time.Time
-	Status int // 0: nothing was answered
+	Status int // 0: no response
 }
 
-// A Violation is a request that GitHub would refuse or partly ignore, or an answer of
-// this fake that GitHub would not give.
+// A Violation is a request that GitHub would refuse or partly ignore, or a response
+// of this fake that GitHub would not give.
 type Violation struct {
 	Where   string // "route", "request", "response"
 	Op      string
@@ -34,7 +34,7 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s of %s: %s", v.Where, v.Op, v.Message)
 }
 
-// Requests returns a copy of the log, in the order in which requests came.
+// Requests returns a copy of the log, in the order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *Server) Requests() []Request {
 	return list
 }
 
-// RequestsFor is Requests for one operation.
+// RequestsFor returns the Requests for one operation.
 func (s *Server) RequestsFor(op string) []Request {
 	var list []Request
 	for _, r := range s.Requests() {
@@ -56,15 +56,15 @@ func (s *Server) RequestsFor(op string) []Request {
 	return list
 }
 
-// Violations returns what was wrong so far.
+// Violations returns the violations so far.
 func (s *Server) Violations() []Violation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Violation(nil), s.violations...)
 }
 
-// TakeViolations returns what was wrong so far and forgets it: for tests that do
-// wrong on purpose.
+// TakeViolations returns the violations so far and clears them: for tests that
+// violate rules on purpose.
 func (s *Server) TakeViolations() []Violation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Server) violate(where, op, message string) {
 	s.violations = append(s.violations, Violation{where, op, message})
 }
 
-// record puts r in the log; answered is called with the status once it is known.
+// record adds r to the log; answered is called with the status once it is known.
 func (s *Server) record(r *http.Request, op, path string, body []byte) (answered func(int)) {
 	entry := &Request{Op: op, Method: r.Method, Path: path, Query: r.URL.RawQuery, Token: bearer(r),
 		Body: body, Header: r.Header.Clone(), Time: s.options.Now()}

@@ -28,7 +28,7 @@ type Run struct {
 	Created         time.Time
 }
 
-// An Artifact is what a workflow run uploaded.
+// An Artifact is an artifact that a workflow run uploaded.
 type Artifact struct {
 	ID      int64
 	Run     int64
@@ -37,11 +37,11 @@ type Artifact struct {
 	Digest  string // "sha256:…"; empty: none, as for old artifacts
 	Expired bool
 	Created time.Time
-	Size    int64 // that the API tells; 0: the length of Data
+	Size    int64 // that the API returns; 0: the length of Data
 }
 
-// AddRun adds a workflow run; a zero ID gets the next free one. It returns the run as
-// it stands.
+// AddRun adds a workflow run; a zero ID gets the next free one. It returns the run
+// as added.
 func (s *Server) AddRun(r Run) Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,17 +83,17 @@ func (s *Server) AddArtifact(a Artifact) int64 {
 	return a.ID
 }
 
-// FindArtifacts has f asked for the artifacts of a run at each request, besides those
-// that were added. An artifact without an ID gets one that stays the same for its run
-// and name. See [ArtifactFolder].
+// FindArtifacts makes the server call f for the artifacts of a run at each request,
+// in addition to those that were added. An artifact without an ID gets one that
+// stays the same for its run and name. See [ArtifactFolder].
 func (s *Server) FindArtifacts(f func(run int64) []Artifact) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.find = f
 }
 
-// ArtifactFolder finds what the runner's own artifact server left in a folder, as
-// DIR/RUN/NAME/NAME.zip. A file that cannot be read is no artifact.
+// ArtifactFolder finds the artifacts that the runner's own artifact server stored
+// in a directory, as DIR/RUN/NAME/NAME.zip. A file that cannot be read is ignored.
 func ArtifactFolder(dir string) func(run int64) []Artifact {
 	return func(run int64) []Artifact {
 		files, _ := filepath.Glob(filepath.Join(dir, strconv.FormatInt(run, 10), "*", "*.zip"))
@@ -109,7 +109,7 @@ func ArtifactFolder(dir string) func(run int64) []Artifact {
 	}
 }
 
-// artifactsOf lists what run uploaded, added and found.
+// artifactsOf lists the artifacts of run, added and found.
 func (s *Server) artifactsOf(run int64) []*Artifact {
 	var list []*Artifact
 	for _, a := range s.home.artifacts {
@@ -134,7 +134,7 @@ func (s *Server) artifactsOf(run int64) []*Artifact {
 	return list
 }
 
-// artifacts lists everything, newest first as GitHub does.
+// artifacts lists all artifacts, newest first as on GitHub.
 func (s *Server) artifacts() []*Artifact {
 	var list []*Artifact
 	seen := map[int64]bool{}

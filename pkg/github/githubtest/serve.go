@@ -17,7 +17,7 @@ import (
 
 const (
 	jsonType = "application/json; charset=utf-8"
-	// maxRequest is far above what any of the operations takes.
+	// maxRequest is far above what any operation accepts.
 	maxRequest = 16 << 20
 )
 
@@ -46,7 +46,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.write(r.Context(), w, fault)
 }
 
-// misanswer is answer with fault in the way; nil is a connection that dies.
+// misanswer is answer with a fault; nil resets the connection.
 func (s *Server) misanswer(c *call, fault *Fault) *answer {
 	if fault == nil {
 		fault = &Fault{}
@@ -64,9 +64,9 @@ func (s *Server) misanswer(c *call, fault *Fault) *answer {
 	return &a
 }
 
-// route finds the operation. The request it returns has the path that the description
-// speaks of: without the prefix, and with the repository's name where a Link header
-// led to its number.
+// route finds the operation. The returned request has the path in the form of the
+// description: without the prefix, and with the repository's name if a Link header
+// used its number.
 func (s *Server) route(r *http.Request, body []byte) (*http.Request, *call) {
 	r = r.Clone(r.Context())
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -74,7 +74,7 @@ func (s *Server) route(r *http.Request, body []byte) (*http.Request, *call) {
 	r.URL.RawPath = ""
 	c := &call{r: r, body: body}
 	if route, params, err := s.rules.router.FindRoute(r); err == nil {
-		for name, value := range params { // which the router leaves as they were sent
+		for name, value := range params { // the router leaves them encoded
 			if params[name], err = url.PathUnescape(value); err != nil {
 				params[name] = value
 			}
@@ -85,7 +85,7 @@ func (s *Server) route(r *http.Request, body []byte) (*http.Request, *call) {
 	return r, c
 }
 
-// byName turns /repositories/ID/… into /repos/OWNER/NAME/….
+// byName rewrites /repositories/ID/… to /repos/OWNER/NAME/….
 func (s *Server) byName(path string) string {
 	rest, numbered := strings.CutPrefix(path, "/repositories/")
 	if !numbered {
@@ -102,7 +102,7 @@ func (s *Server) byName(path string) string {
 	return path
 }
 
-// answer does the work of one request and checks it from both sides.
+// answer handles one request and checks the request and the response.
 func (s *Server) answer(c *call, fault *Fault) answer {
 	op, implemented := operations[c.op]
 	if !implemented {
@@ -119,7 +119,7 @@ func (s *Server) answer(c *call, fault *Fault) answer {
 	s.mu.Lock()
 	r, quota := s.work(op, c, refused)
 	a := s.render(c, r, fault)
-	if quota != nil && a.status == http.StatusNotModified { // it has cost nothing
+	if quota != nil && a.status == http.StatusNotModified { // it does not count
 		limitHeaders(quota, s.options.Quota, c.token.used, c.token.reset())
 	}
 	s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *Server) answer(c *call, fault *Fault) answer {
 	return a
 }
 
-// work is GitHub's order of refusals: credentials, rate, rights, form, substance.
+// work checks in GitHub's order: credentials, rate, rights, form, substance.
 func (s *Server) work(op operation, c *call, malformed error) (reply, http.Header) {
 	anonymous := &Token{}
 	token := s.tokens[bearer(c.r)]
@@ -170,7 +170,7 @@ func (s *Server) work(op operation, c *call, malformed error) (reply, http.Heade
 	return op.serve(s, c), quota
 }
 
-// moved leads from a former name to the repository's number.
+// moved redirects from a former name to the repository's number.
 func (s *Server) moved(c *call) reply {
 	status := http.StatusTemporaryRedirect
 	if c.r.Method == http.MethodGet {
@@ -184,7 +184,8 @@ func (s *Server) moved(c *call) reply {
 	return r
 }
 
-// render completes a reply, cuts the page out of a list, and answers 304 to who has it.
+// render completes a reply, cuts the page out of a list, and answers 304 to a
+// client that has the current version.
 func (s *Server) render(c *call, r reply, fault *Fault) answer {
 	if r.listed {
 		r = s.paged(c, r, fault)

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Options say what a Server is like. The zero value is the private repository
-// Codertocat/Hello-World that GitHub's own examples speak of, at api.github.com's
-// path, with the clock of the machine.
+// Options configure a Server. The zero value is the private repository
+// Codertocat/Hello-World of GitHub's own examples, at api.github.com's path, with
+// the machine's clock.
 type Options struct {
 	Repository string           // owner/name; default "Codertocat/Hello-World"
 	ID         int64            // of the repository; default 186853002
-	Public     bool             // what may be read needs no right
+	Public     bool             // reading needs no right
 	Prefix     string           // "/api/v3" for a GitHub Enterprise Server
 	ServerURL  string           // of the web pages; default "https://github.com"
 	Now        func() time.Time // default time.Now
@@ -27,7 +27,7 @@ type Options struct {
 // A Server is a fake GitHub. Its methods may be called at any time, from any
 // goroutine, also while it serves.
 type Server struct {
-	// URL is the API's address, Options.Prefix included, without a slash at the end.
+	// URL is the API's address, including Options.Prefix, without a trailing slash.
 	URL string
 
 	options Options
@@ -38,13 +38,13 @@ type Server struct {
 	lastID     int64
 	home       *repository
 	repos      map[string]*repository // by lower-case full name
-	former     map[string]bool        // lower-case names that the home repository had
+	former     map[string]bool        // lower-case former names of the home repository
 	users      map[string]User        // by lower-case login
 	tokens     map[string]*Token      // by the token itself
 	blobs      map[string]blob
 	find       func(run int64) []Artifact
 	found      map[string]int64 // ids of found artifacts
-	shifted    map[string]int   // lists that a duplicate page pushed on
+	shifted    map[string]int   // lists that a duplicate page shifted
 	faults     []*Fault
 	hooks      []hook
 	log        []*Request
@@ -56,8 +56,8 @@ type hook struct {
 	f  func(r *http.Request)
 }
 
-// New serves a fake GitHub on loopback until the test ends. Violations that are left
-// then fail the test.
+// New serves a fake GitHub on loopback until the test ends. Any remaining
+// violations then fail the test.
 func New(t testing.TB, o Options) *Server {
 	t.Helper()
 	s, err := NewHandler(o)
@@ -81,8 +81,8 @@ func New(t testing.TB, o Options) *Server {
 	return s
 }
 
-// NewHandler is New without a listener and without a test: whoever serves it sets
-// URL to the address that clients see, Prefix included, before the first request.
+// NewHandler is New without a listener and without a test. Before the first request,
+// the caller must set URL to the address that clients use, Prefix included.
 func NewHandler(o Options) (*Server, error) {
 	rules, err := loadDescription()
 	if err != nil {
@@ -113,8 +113,8 @@ func NewHandler(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Before has f called before each request for op ("" for every operation) is looked
-// at: there a test moves a head, deletes a comment or adds one.
+// Before makes the server call f before it handles a request for op ("" for every
+// operation): there a test can move a head, or delete or add a comment.
 func (s *Server) Before(op string, f func(r *http.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,10 +134,10 @@ func (s *Server) hooksFor(op string) []hook {
 	return list
 }
 
-// now is the time as GitHub tells it: UTC, to the second.
+// now returns the time as GitHub reports it: UTC, to the second.
 func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(time.Second) }
 
-// nextID ascends over everything that there is.
+// nextID returns ascending ids, shared by all kinds of objects.
 func (s *Server) nextID() int64 {
 	s.lastID++
 	return s.lastID

@@ -14,7 +14,7 @@ import (
 
 const token = "ghs_workflow"
 
-// all are the rights that the workflows of this repository ask for, and no more.
+// all are exactly the rights that the workflows of this repository request.
 var all = []string{"contents:read", "issues:write", "pull-requests:write", "checks:write", "actions:read"}
 
 func dial(t *testing.T, s *githubtest.Server, token string) *github.Client {

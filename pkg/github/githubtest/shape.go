@@ -12,8 +12,9 @@ import (
 // obj is a JSON object.
 type obj = map[string]any
 
-// fill completes a sparse answer to what the description requires: handlers say what
-// matters, and whatever else a client might read is there and of the right type.
+// fill completes a sparse response as the description requires: handlers set the
+// fields that matter, and all other fields that a client might read are present and
+// of the right type.
 func (d *description) fill(op *openapi3.Operation, status int, sparse any, link string) any {
 	response := op.Responses.Value(strconv.Itoa(status))
 	if response == nil || response.Value.Content.Get("application/json") == nil {
@@ -56,7 +57,7 @@ func fillRequired(s *openapi3.Schema, v obj, link string) {
 	}
 }
 
-// empty is the plainest value that s takes.
+// empty is the simplest value that s accepts.
 func empty(s *openapi3.Schema, link string) any {
 	switch {
 	case s == nil || s.Nullable:
@@ -91,8 +92,8 @@ func emptyString(format, link string) string {
 	return ""
 }
 
-// alternative picks the schema among s's that speaks of v's kind and fields; of two
-// that know the same, the one that asks for less.
+// alternative picks the schema among s's that matches v's kind and fields; of two
+// that know the same fields, the one that requires fewer.
 func alternative(s *openapi3.Schema, v obj) *openapi3.Schema {
 	best, most := s, 0
 	for _, a := range slices.Concat(s.OneOf, s.AnyOf) {

@@ -24,7 +24,7 @@ func (s *Server) repositoryShape(r *repository) obj {
 	}
 }
 
-// pullShape is a pull request as lists have it, and with full set as it is alone.
+// pullShape is a pull request as in lists or, if full is set, as in a single response.
 func (s *Server) pullShape(r *repository, pr *PR, full bool) obj {
 	number := pr.Number
 	v := obj{
@@ -48,7 +48,7 @@ func (s *Server) pullShape(r *repository, pr *PR, full bool) obj {
 	return v
 }
 
-// refShape is one side of a pull request. Of a fork that was deleted, the user is left.
+// refShape is one side of a pull request. If a fork was deleted, only the user remains.
 func (s *Server) refShape(ref Ref, author string) obj {
 	if ref.Repository == "-" {
 		return obj{"label": author + ":" + ref.Ref, "ref": ref.Ref, "sha": ref.SHA, "repo": nil, "user": s.userShape(author)}
@@ -77,7 +77,7 @@ func (s *Server) count(r *repository, number int) (n int) {
 	return n
 }
 
-// association is what GitHub shows beside a name. It is no permission.
+// association is what GitHub shows beside a name. It is not a permission.
 func (s *Server) association(login string) string {
 	owner, _, _ := strings.Cut(s.home.Name, "/")
 	switch role := s.home.roles[strings.ToLower(login)]; {
@@ -132,7 +132,7 @@ func (s *Server) runShape(r *repository, run *Run) obj {
 
 func (s *Server) minimal(name string) obj {
 	if name == "-" {
-		name = s.home.Name // the description has no word for a deleted fork here
+		name = s.home.Name // the description does not allow a deleted fork here
 	}
 	r := s.known(name)
 	_, short, _ := strings.Cut(r.Name, "/")

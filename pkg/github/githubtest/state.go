@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A Repository is a repository that the server knows. All that happens happens in
-// Options.Repository; the others are there to be forks.
+// A Repository is a repository that the server knows. All operations apply to
+// Options.Repository; the others serve as forks.
 type Repository struct {
 	Name    string // owner/name
 	ID      int64  // 0: the next free one
@@ -21,7 +21,7 @@ type Repository struct {
 // A Ref is one side of a pull request.
 type Ref struct {
 	SHA, Ref   string
-	Repository string // owner/name; for a head, "-" is a fork that was deleted
+	Repository string // owner/name; for a head, "-" is a deleted fork
 }
 
 // A PR is a pull request.
@@ -43,12 +43,12 @@ type File struct {
 	Patch          string
 }
 
-// repository is a Repository with all that lies in it.
+// repository is a Repository with its contents.
 type repository struct {
 	Repository
 	roles     map[string]string // by lower-case login
 	prs       map[int]*PR
-	issues    map[int]string // number to title, for issues that are no pull requests
+	issues    map[int]string // number to title, for issues that are not pull requests
 	comments  []*Comment     // ascending by id
 	reactions []*Reaction
 	checks    []*CheckRun
@@ -59,7 +59,7 @@ type repository struct {
 	contents  map[string]map[string][]byte // by ref or SHA, by path
 }
 
-// AddRepository makes a repository known.
+// AddRepository adds a repository.
 func (s *Server) AddRepository(r Repository) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,15 +78,15 @@ func (s *Server) addRepository(r Repository) *repository {
 	return added
 }
 
-// AddFormerName makes name (owner/name) one that the repository had before it was
-// renamed: it is answered with a redirect to the repository's number.
+// AddFormerName makes name (owner/name) a former name of the repository: requests
+// for it are redirected to the repository's number.
 func (s *Server) AddFormerName(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.former[strings.ToLower(name)] = true
 }
 
-// known finds a repository that something names, and makes it known as a fork if it is not.
+// known finds a repository by name, and adds it as a fork if it is unknown.
 func (s *Server) known(name string) *repository {
 	if r := s.repos[strings.ToLower(name)]; r != nil {
 		return r
@@ -94,11 +94,11 @@ func (s *Server) known(name string) *repository {
 	return s.addRepository(Repository{Name: name, Fork: true})
 }
 
-// SHA makes a commit id out of words, the same for the same words.
+// SHA makes a commit id from words, the same for the same words.
 func SHA(words string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(words))) }
 
-// AddPR adds a pull request, or replaces the one of its number. Whatever is not said
-// is an open pull request by octocat from a branch of the same repository.
+// AddPR adds a pull request, or replaces the one with its number. By default it is
+// an open pull request by octocat from a branch of the same repository.
 func (s *Server) AddPR(pr PR) PR {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (pr PR) clone() PR {
 	return pr
 }
 
-// PR returns a pull request as it stands; its Number is 0 when there is none.
+// PR returns a pull request's current state; its Number is 0 if there is none.
 func (s *Server) PR(number int) PR {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +151,8 @@ func (s *Server) PR(number int) PR {
 	return PR{}
 }
 
-// Change lets f change a pull request: close it, lock it, take its fork away. It
-// panics when there is no such pull request.
+// Change lets f change a pull request: close it, lock it, delete its fork. It
+// panics if there is no such pull request.
 func (s *Server) Change(number int, f func(*PR)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,14 +169,14 @@ func (s *Server) Move(number int, sha string) {
 	s.Change(number, func(pr *PR) { pr.Head.SHA = sha })
 }
 
-// AddIssue adds an issue that is no pull request.
+// AddIssue adds an issue that is not a pull request.
 func (s *Server) AddIssue(number int, title string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.home.issues[number] = title
 }
 
-// AddCommit makes a commit known to the repository.
+// AddCommit adds a commit to the repository.
 func (s *Server) AddCommit(sha string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,8 +46,8 @@ func (s *Server) listRuns(c *call) reply {
 	return reply{list: list, key: "workflow_runs", listed: true}
 }
 
-// within reads GitHub's date syntax: ">=T", ">T", "<=T", "<T", "A..B", "T". What it
-// cannot read matches nothing.
+// within reads GitHub's date syntax: ">=T", ">T", "<=T", "<T", "A..B", "T". An
+// expression that it cannot parse matches nothing.
 func within(expression string, t time.Time) bool {
 	if expression == "" {
 		return true
@@ -117,7 +117,7 @@ func (s *Server) getArtifact(c *call) reply {
 	return notFound
 }
 
-// A blob is what a redirect leads to, for one minute.
+// A blob is the target of a redirect, valid for one minute.
 type blob struct {
 	data    []byte
 	name    string
@@ -140,8 +140,8 @@ func (s *Server) downloadArtifact(c *call) reply {
 	return reply{status: http.StatusFound, header: http.Header{"Location": {base + blobPath + key + "?sig=" + SHA(key)}}}
 }
 
-// serveBlob is the store that artifacts lie in. It knows its own signature only: a
-// token that comes along has gone to somebody whom it is no business of.
+// serveBlob is the storage for artifacts. It accepts only its own signature: a
+// token in a request has been sent to the wrong host.
 func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 	answered := s.record(r, "blob", r.URL.Path, nil)
 	s.mu.Lock()

@@ -11,10 +11,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
-// SchemaURL is the version of the semantic conventions that names are taken from.
+// SchemaURL is the version of the semantic conventions that the names come from.
 const SchemaURL = "https://opentelemetry.io/schemas/1.43.0"
 
-// The most that an attribute has, in UTF-16 units, and how many items a list.
+// The maximum length of an attribute in UTF-16 units, and the maximum number of
+// items of a list.
 const (
 	mostUnits = 1 << 10
 	mostItems = 64
@@ -28,7 +29,7 @@ type Attribute struct {
 	Meaning string
 }
 
-// Attributes is all that is ever sent.
+// Attributes lists every attribute that is ever sent.
 var Attributes = []Attribute{
 	{"service.name", "string", "resource", "always fumehood"},
 	{"service.version", "string", "resource", "of fumehood"},
@@ -117,7 +118,7 @@ var Attributes = []Attribute{
 	{"user.name", "string", "log", "who wrote the comment"},
 }
 
-// Table is Attributes as Markdown.
+// Table returns Attributes as Markdown.
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| attribute | type | on | what it is |\n| --- | --- | --- | --- |\n")
@@ -127,7 +128,7 @@ func Table() string {
 	return b.String()
 }
 
-// attributes are collected here, each in its turn. What is empty is left out.
+// attributes collects attributes in order. Empty ones are left out.
 type attributes []*common.KeyValue
 
 func (a *attributes) add(key string, v *common.AnyValue) {
@@ -171,7 +172,7 @@ func (a *attributes) flag(key string, yes bool) {
 	}
 }
 
-// textValue is what a stranger may have written, as one line that may be shown.
+// textValue returns an untrusted text as one printable line.
 func textValue(s string) *common.AnyValue {
 	return &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: text.Inline(s, mostUnits)}}
 }

@@ -11,22 +11,23 @@ import (
 	"github.com/fumehood/fumehood/pkg/record"
 )
 
-// The room that each kind of decision has, refused and let through apart.
+// The maximum number of decisions of each kind; refused and allowed ones are
+// counted separately.
 const (
 	MostRecords = 2000
 	mostBytes   = 2 << 20
 )
 
-// A Batch is the decisions of one run that will be sent. The zero Batch is empty.
+// A Batch holds the decisions of one run that will be sent. The zero Batch is empty.
 type Batch struct {
-	Dropped int // for which there was no room
+	Dropped int // decisions left out for lack of room
 	records []*logs.LogRecord
 	rooms   map[room]*filled
 }
 
 type room struct {
 	path string
-	let  bool // through, unseen by any rule against it
+	let  bool // allowed, and no rule objected
 }
 
 type filled struct{ records, bytes int }
@@ -50,13 +51,13 @@ func (b *Batch) Add(d record.Decision) {
 	b.records = append(b.records, r)
 }
 
-// The most of one request.
+// The limits of one request.
 const (
 	mostOfRequest = 512
 	requestBytes  = 1 << 20
 )
 
-// chunks divides list into what one request may hold.
+// chunks splits list into lists that fit in one request.
 func chunks[M proto.Message](list []M) [][]M {
 	var out [][]M
 	for begin := 0; begin < len(list); {

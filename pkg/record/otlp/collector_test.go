@@ -25,7 +25,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/record/recordtest"
 )
 
-// A fake is a collector that decodes what it gets with the official messages.
+// A fake is a collector that decodes requests with the official messages.
 type fake struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -34,7 +34,7 @@ type fake struct {
 	traces  []*collecttrace.ExportTraceServiceRequest
 	logs    []*collectlogs.ExportLogsServiceRequest
 	headers http.Header
-	// answer, when set, answers in place of the collector and says whether it did.
+	// answer, if set, may respond instead of the collector and reports whether it did.
 	answer func(n int, w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -119,7 +119,7 @@ func (f *fake) records() (list []*logs.LogRecord) {
 	return list
 }
 
-// told is a run as the log of recordtest tells it.
+// told exports a run from a log written by recordtest.
 func told(t testing.TB, r recordtest.Run, o record.Options) (record.Story, *Batch) {
 	t.Helper()
 	data, a := recordtest.Written(t, r)
@@ -154,7 +154,7 @@ func send(t testing.TB, o Options, story record.Story, b *Batch, patience time.D
 	return err
 }
 
-// byKey is a list of attributes as a map.
+// byKey returns a list of attributes as a map.
 func byKey(list []*common.KeyValue) map[string]any {
 	out := map[string]any{}
 	for _, kv := range list {

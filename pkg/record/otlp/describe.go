@@ -36,14 +36,14 @@ func runAttributes(story record.Story, dropped int) attributes {
 	return a
 }
 
-// conclusion is one of the conventions' words.
+// conclusion returns the run's result as defined by the conventions.
 func conclusion(story record.Story) string {
 	switch {
 	case story.Error != nil && story.Error.Code == "run.cancelled":
 		return "cancellation"
 	case story.Error != nil && story.Error.Code == "run.timeout":
 		return "timeout"
-	case story.Error != nil || story.Totals == nil: // no totals: it was cut off
+	case story.Error != nil || story.Totals == nil: // no totals: the run was cut off
 		return "error"
 	case story.Totals.Denied+story.Totals.Asked+story.Totals.Failed > 0:
 		return "failure"
@@ -69,12 +69,13 @@ func taskAttributes(story record.Story, s record.Step) attributes {
 	return a
 }
 
-// outcome is how what was started ended, in the conventions' words; "" of what was not.
+// outcome returns the result of a started command as defined by the conventions, or
+// "" if it was not started.
 func outcome(s record.Step) string {
 	switch {
 	case s.Started.IsZero():
 		return ""
-	case s.Result == nil || s.Result.Status == proposal.SandboxFailed: // nil: it was cut off
+	case s.Result == nil || s.Result.Status == proposal.SandboxFailed: // nil: the run was cut off
 		return "error"
 	case s.Result.Succeeded():
 		return "success"
@@ -84,7 +85,7 @@ func outcome(s record.Step) string {
 	return "failure"
 }
 
-// words say how what was started ended.
+// words describes how a started command ended.
 func words(s record.Step) string {
 	if s.Result == nil {
 		return "cut off"

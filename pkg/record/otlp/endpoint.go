@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// endpoint reads where the collector is: a URL to which /v1/traces and /v1/logs are
-// added. Plain HTTP is for this machine, or for any with plain.
+// endpoint parses the URL of the collector, to which /v1/traces and /v1/logs are
+// added. Plain HTTP is allowed only for this machine or, if plain is set, for any.
 func endpoint(raw string, plain bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
@@ -38,7 +38,8 @@ func wrongEndpoint(why, hint string) error {
 	return &proposal.StopError{Code: "otlp.endpoint", Message: "the collector's address cannot be used: " + why, Hint: hint}
 }
 
-// loopback takes no name's word but localhost's: a name resolves to what its owner says.
+// loopback accepts no name but localhost: the owner of any other name decides what
+// it resolves to.
 func loopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()

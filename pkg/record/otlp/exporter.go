@@ -21,23 +21,23 @@ import (
 	"github.com/fumehood/fumehood/pkg/record"
 )
 
-// Failed is the code of what could not be sent.
+// Failed is the error code for a failure to send.
 const Failed = "otlp.failed"
 
-// Patience is the longest that sending should take.
+// Patience is the recommended time limit for sending.
 const Patience = 10 * time.Second
 
-// Options say where to send, and as whom. Endpoint and Headers come from whoever starts
-// fumehood, never from a plan or a pull request.
+// Options configure the destination and credentials. Endpoint and Headers come from
+// the user who starts fumehood, never from a plan or a pull request.
 type Options struct {
 	Endpoint    string // base URL of OTLP over HTTP
 	Headers     []Header
-	Getenv      func(string) string // where the headers' values are
-	Plain       bool                // plain HTTP to any machine
+	Getenv      func(string) string // returns the values of the headers
+	Plain       bool                // allow plain HTTP to any machine
 	TraceParent string
 	Version     string // of fumehood
 	Source      string // the attribute fumehood.source
-	// TLS is for tests; nil trusts what the system trusts.
+	// TLS is for tests; nil means the system's trust store.
 	TLS *tls.Config
 }
 
@@ -48,7 +48,8 @@ type Exporter struct {
 	client *http.Client
 }
 
-// New checks what can be checked without sending: an error has the code otlp.endpoint.
+// New checks everything that can be checked without sending. Errors have the code
+// otlp.endpoint.
 func New(o Options) (*Exporter, error) {
 	base, err := endpoint(o.Endpoint, o.Plain)
 	if err != nil {
@@ -64,7 +65,8 @@ func New(o Options) (*Exporter, error) {
 
 var errProxy = errors.New("a proxy variable is no URL")
 
-// proxy is what the environment says; its own error quotes the variable, password and all.
+// proxy returns the proxy set in the environment. It hides the original error,
+// which quotes the variable, including any password.
 func proxy(r *http.Request) (*url.URL, error) {
 	u, err := http.ProxyFromEnvironment(r)
 	if err != nil {
@@ -73,14 +75,14 @@ func proxy(r *http.Request) (*url.URL, error) {
 	return u, nil
 }
 
-// Send sends a run and its decisions. It returns when ctx ends at the latest; give it
-// Patience. Any error is a *proposal.StopError with the code otlp.failed and nothing to
-// stop for.
+// Send sends a run and its decisions. It returns when ctx ends at the latest;
+// callers should give ctx a timeout of Patience. Any error is a *proposal.StopError
+// with the code otlp.failed; it should not stop the run.
 func (x *Exporter) Send(ctx context.Context, story record.Story, b *Batch) error {
 	return x.send(ctx, story.Run, weave(story, x.o.TraceParent, b.Dropped), b.records)
 }
 
-// Tell sends decisions that belong to no run.
+// Tell sends decisions that are not part of a run.
 func (x *Exporter) Tell(ctx context.Context, about proposal.Run, b *Batch) error {
 	return x.send(ctx, about, nil, b.records)
 }
@@ -96,7 +98,7 @@ func (x *Exporter) send(ctx context.Context, run proposal.Run, spans []*trace.Sp
 	traceErr := x.sendSpans(ctx, headers, from, run, spans)
 	var lost *lostError
 	if errors.As(traceErr, &lost) && !lost.answered {
-		return failed(traceErr) // nobody is there: no need to ask again
+		return failed(traceErr) // the collector is unreachable: do not try again
 	}
 	return failed(errors.Join(traceErr, x.sendRecords(ctx, headers, from, run, records)))
 }

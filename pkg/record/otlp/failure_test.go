@@ -22,7 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/record/recordtest"
 )
 
-// write answers with a protobuf message.
+// write responds with a protobuf message.
 func write(t *testing.T, w http.ResponseWriter, m proto.Message) {
 	t.Helper()
 	data, err := proto.Marshal(m)
@@ -33,7 +33,7 @@ func write(t *testing.T, w http.ResponseWriter, m proto.Message) {
 	_, _ = w.Write(data)
 }
 
-// status answers once with each status, then as a collector.
+// status responds once with each status, then as a collector.
 func status(codes ...int) func(int, http.ResponseWriter, *http.Request) bool {
 	return func(n int, w http.ResponseWriter, _ *http.Request) bool {
 		if n > len(codes) {
@@ -44,14 +44,14 @@ func status(codes ...int) func(int, http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// TestAnswers: whatever a collector answers, sending ends soon, with what went wrong.
+// TestAnswers: whatever a collector responds, sending ends soon and returns the cause.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		answer func(int, http.ResponseWriter, *http.Request) bool
-		want   string // of the error; "" for none
-		asked  string // how often, "" for any
+		want   string // in the error; "" for none
+		asked  string // number of requests, "" for any
 	}{
 		{"well", nil, "", "2"},
 		{"busy, then well", status(503, 429), "", "4"},
@@ -149,9 +149,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A collector that takes the connection and says nothing costs no more than was given.
-// An answer that quotes what we told it, in a place where it would be cut, too, tells
-// nobody.
+// A response that quotes the secret header, even where it would be truncated, does
+// not reveal it.
 func TestAnswerQuotesHeader(t *testing.T) {
 	h := http.Header{"Authorization": {"Bearer hunter2-token"}, "X-Key": {"k"}}
 	for said, want := range map[string]string{
@@ -180,6 +179,8 @@ func TestAnswerQuotesHeader(t *testing.T) {
 	}
 }
 
+// A collector that accepts the connection but never responds costs at most the
+// given time.
 func TestHang(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -197,7 +198,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// Nobody there is found out soon, and not waited for.
+// An unreachable collector is detected soon, without waiting.
 func TestNobody(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -215,7 +216,7 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// A certificate that nobody vouches for gets nothing, not even the headers.
+// A server with an untrusted certificate receives nothing, not even the headers.
 func TestCertificate(t *testing.T) {
 	asked := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -232,7 +233,7 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// Sending ends when its context does.
+// Sending ends when its context ends.
 func TestCancel(t *testing.T) {
 	f := newFake(t)
 	f.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }

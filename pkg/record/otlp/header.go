@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Header is sent with each request: its value is that of a variable, which is never
-// shown or logged.
+// A Header is sent with each request. Its value is that of an environment variable,
+// which is never shown or logged.
 type Header struct{ Name, Variable string }
 
 var (
@@ -22,7 +22,7 @@ var (
 	headerValue  = regexp.MustCompile(`^[ -~]+$`)
 )
 
-// ours are the headers that HTTP and OTLP need for themselves.
+// ours are the headers that HTTP and OTLP set themselves.
 var ours = []string{"Host", "Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding"}
 
 // ParseHeader reads NAME=VARIABLE.
@@ -48,8 +48,9 @@ func wrongHeader(why string) error {
 		Hint: "name the environment variable that holds the value, never the value: --otlp-header Authorization=OTLP_AUTHORIZATION"}
 }
 
-// values reads the variables. Messages do not name them: somebody may have written a
-// secret in place of a name. None may be missing: without it the collector refuses all.
+// values reads the variables. Messages do not name them, because a user may have
+// written a secret in place of a name. All must be set: without one, the collector
+// would refuse every request.
 func values(headers []Header, getenv func(string) string) (http.Header, error) {
 	set := http.Header{}
 	for _, h := range headers {

@@ -26,8 +26,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestSend: a collector gets the run as one tree of spans, and every decision in the span
-// that it belongs to.
+// TestSend: a collector receives the run as one tree of spans, and every decision
+// in the span that it belongs to.
 func TestSend(t *testing.T) {
 	f := newFake(t)
 	parent := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -82,8 +82,8 @@ var wantRecords = []string{
 	"WARN fumehood.finding note event connect /bin/x: spoke to (event.metadata) in /proposal unit/execute",
 }
 
-// TestTable holds the table to what is sent: nothing that is not in it, at a place that
-// it names, and each row at least once.
+// TestTable compares the table with what is sent: everything sent is in the table,
+// at a place that it lists, and each row is sent at least once.
 func TestTable(t *testing.T) {
 	f := newFake(t)
 	rows := map[string]Attribute{}
@@ -148,7 +148,7 @@ type sent struct {
 	batch *Batch
 }
 
-// everything is runs that have each attribute.
+// everything returns runs that together have every attribute.
 func everything(t *testing.T) []sent {
 	whole, b := told(t, recordtest.Run{Text: "x"}, record.Options{All: true})
 	b.Dropped = 3
@@ -168,7 +168,8 @@ func everything(t *testing.T) []sent {
 	return []sent{{whole, b}, {limited, &Batch{}}, {estimated, &Batch{}}}
 }
 
-// A flood of one kind of decision neither crowds out another nor grows what is sent.
+// A flood of one kind of decision neither crowds out another nor increases the size
+// of what is sent.
 func TestFlood(t *testing.T) {
 	f := newFake(t)
 	const n = 10_000
@@ -194,7 +195,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// Whatever strangers write, what is sent is short, valid UTF-8 and without control
+// Whatever strangers write, what is sent is short, valid UTF-8 and free of control
 // characters.
 func TestHostileText(t *testing.T) {
 	t.Parallel()
@@ -236,7 +237,7 @@ func TestEndpoint(t *testing.T) {
 	for _, tt := range []struct {
 		url   string
 		plain bool
-		want  string // of the message; "" for taken
+		want  string // in the message; "" if accepted
 	}{
 		{"https://otlp.example", false, ""},
 		{"https://otlp.example:4318/otlp/", false, ""},

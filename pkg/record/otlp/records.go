@@ -14,13 +14,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/record"
 )
 
-// The names of log records' events.
+// The event names of log records.
 const (
 	EventDecision = "fumehood.decision"
 	EventFinding  = "fumehood.finding"
 )
 
-// logRecord is d as a log record.
+// logRecord converts d to a log record.
 func logRecord(d record.Decision) *logs.LogRecord {
 	r := &logs.LogRecord{
 		TimeUnixNano: nanoseconds(d.Timestamp), ObservedTimeUnixNano: nanoseconds(d.Timestamp), EventName: EventDecision,
@@ -30,12 +30,13 @@ func logRecord(d record.Decision) *logs.LogRecord {
 	if d.Path == record.PathEvent {
 		r.EventName = EventFinding
 	}
-	r.TraceId, _ = hex.DecodeString(d.TraceID) // record writes nothing but hex
+	r.TraceId, _ = hex.DecodeString(d.TraceID) // record writes only hex
 	r.SpanId, _ = hex.DecodeString(d.SpanID)
 	return r
 }
 
-// severity: what was refused, or would have been, and what was found is a warning.
+// severity returns warning for anything refused, for anything that would have been
+// refused, and for findings.
 func severity(d record.Decision) (logs.SeverityNumber, string) {
 	if d.Result.Effect == record.Allow && !d.Result.Observed {
 		return logs.SeverityNumber_SEVERITY_NUMBER_INFO, "INFO"
@@ -43,7 +44,7 @@ func severity(d record.Decision) (logs.SeverityNumber, string) {
 	return logs.SeverityNumber_SEVERITY_NUMBER_WARN, "WARN"
 }
 
-// sentence says d to a person.
+// sentence describes d for a person.
 func sentence(d record.Decision) string {
 	words := d.Result.Effect + " " + strings.TrimPrefix(d.Path, "fumehood/")
 	if d.Result.Observed {
@@ -58,7 +59,7 @@ func sentence(d record.Decision) string {
 	return words
 }
 
-// subject is what was judged.
+// subject describes the object of the decision.
 func subject(in record.Input) string {
 	switch {
 	case in.Command != nil:
@@ -95,7 +96,7 @@ func logAttributes(d record.Decision) attributes {
 	return a
 }
 
-// judged adds what was judged, in the conventions' words.
+// judged adds the object of the decision, as defined by the conventions.
 func (a *attributes) judged(in record.Input) {
 	if x := in.Command; x != nil {
 		a.count("fumehood.command.index", int64(x.Index))

@@ -75,7 +75,7 @@ func (w *weaver) span(of record.Span, entry int64, parent *trace.Span, name stri
 	return s
 }
 
-// nanoseconds since 1970; what cannot be said so is 0.
+// nanoseconds returns the nanoseconds since 1970, or 0 if they cannot be represented.
 func nanoseconds(t time.Time) uint64 {
 	if t.Year() < 1970 || t.Year() > 2200 {
 		return 0
@@ -106,7 +106,7 @@ func runStatus(story record.Story) *trace.Status {
 	return &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: text.Inline(story.Error.Code+": "+story.Error.Message, mostUnits)}
 }
 
-// decisionID is the id that package record gives the decision about s.
+// decisionID returns the id that package record gives the decision about s.
 func decisionID(story record.Story, s record.Step) string {
 	return story.Run.ID + "/" + strconv.FormatInt(s.Entry, 10)
 }

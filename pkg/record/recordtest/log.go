@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recordtest writes logs of runs for the tests of what reads them.
+// Package recordtest writes logs of runs, for tests of packages that read logs.
 package recordtest
 
 import (
@@ -14,22 +14,22 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Start is when every run of this package began. Entries are 10 ms apart.
+// Start is the time at which every run of this package starts. Entries are 10 ms apart.
 var Start = time.Date(2026, 11, 21, 4, 5, 6, 0, time.UTC)
 
-// A Run is what to write.
+// A Run describes the run to write.
 type Run struct {
 	ID    string
-	Text  string           // stands for every text of a stranger
-	Extra []proposal.Event // of the first command, after its own
+	Text  string           // replaces every untrusted text
+	Extra []proposal.Event // for the first command, after its own
 	Cut   bool             // leave out the seal and the end
 }
 
 type object = map[string]any
 
-// Write writes the log of a run with one of everything: an allowed command that tried
-// and did things, one that was denied, one that waits, one that fails after policy had
-// only observed.
+// Write writes the log of a run with one of each: an allowed command that did
+// various things, one that was denied, one that waits for approval, and one that
+// fails and was only observed by policy.
 func Write(path string, r Run) (*proposal.Audit, error) {
 	at := Start
 	log, err := audit.Create(path, audit.Options{Origin: "fumehood/test", Now: func() time.Time { at = at.Add(10 * time.Millisecond); return at }})
@@ -50,7 +50,7 @@ func Write(path string, r Run) (*proposal.Audit, error) {
 	return a, err
 }
 
-// Written is the log of r, which has an id if r has none.
+// Written returns the log of r. If r has no id, it is given one.
 func Written(t testing.TB, r Run) ([]byte, *proposal.Audit) {
 	t.Helper()
 	if r.ID == "" {
@@ -73,7 +73,7 @@ type entry struct {
 	body any
 }
 
-// About is the run that the log tells of.
+// About returns the run as the log describes it.
 func (r Run) About() proposal.Run {
 	s := r.Text
 	return proposal.Run{ID: r.ID, Proposer: s, PlanDigest: "sha256:11", Workspace: "w", HeadSHA: "aa" + s, BaseSHA: "bb", PR: 7, Repository: "acme/api", Fork: s,
@@ -132,12 +132,12 @@ func events(s string) []proposal.Event {
 	}
 }
 
-// Flow is an event of the gateway.
+// Flow returns an event of the gateway.
 func Flow(kind string, x proposal.Egress, d proposal.EgressDecision, code string) proposal.Event {
 	return proposal.Event{Command: "unit", Kind: kind, Time: Start.Add(60 * time.Millisecond), Flow: &proposal.Flow{Egress: x, Decision: d, Code: code, Sent: 1, Received: 2, WallMS: 3}}
 }
 
-// Flood is n connections that were let through, and a refused one among them.
+// Flood returns n allowed connections and a refused one among them.
 func Flood(n int) []proposal.Event {
 	var list []proposal.Event
 	for i := range n {

@@ -12,8 +12,8 @@ import (
 
 type obj = map[string]any
 
-// cutAPI keeps the named operations and whatever they refer to, without prose and
-// examples: both are big, and neither validates anything.
+// cutAPI keeps the named operations and everything they refer to, without
+// descriptions and examples: both are big, and neither validates anything.
 func cutAPI(from, list, to string) error {
 	var doc obj
 	if err := readJSON(from, &doc); err != nil {
@@ -67,8 +67,8 @@ func pickOperations(all obj, wanted []string) (paths obj, found map[string]bool)
 	return paths, found
 }
 
-// collect follows references from v until there is no new one, and returns what they
-// lead to by group and name. A value of nil is left out.
+// collect follows references from v until there is no new one, and returns their
+// targets by group and name. A nil value is left out.
 func collect(v any, resolve func(ref string) (group, name string, value any)) obj {
 	collected, queue, seen := obj{}, []any{v}, map[string]bool{}
 	for len(queue) > 0 {
@@ -113,7 +113,7 @@ func references(v any) []string {
 }
 
 // strip empties descriptions and drops examples. Under "properties" these words are
-// names of fields and stay.
+// names of fields and are kept.
 func strip(v any) {
 	switch v := v.(type) {
 	case obj:

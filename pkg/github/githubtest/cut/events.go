@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// A payload is one of GitHub's examples, changed at a few places.
+// A payload is one of GitHub's examples, edited in a few places.
 type payload struct {
 	file    string
 	event   string
-	example int // which of the package's examples of the event
+	example int // index among the package's examples of the event
 	replace []string
 	edits   []edit
 }
 
-// An edit sets the value at a dotted path; [remove] takes the field away.
+// An edit sets the value at a dotted path; [remove] deletes the field.
 type edit struct {
 	path  string
 	value any
@@ -29,7 +29,7 @@ type removed struct{}
 
 var remove = removed{}
 
-// people replaces who is in the examples by accident by who is in them by purpose.
+// people replaces the accounts that happen to be in the examples by chosen ones.
 var people = []string{
 	"Matthias Fax", "Codertocat", "matfax", "Codertocat",
 	"codebytere", "octocat", "2036040", "583231",

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cut makes testdata/github out of the npm packages in which GitHub's
-// descriptions of its API are published. It is run by hand, when a package is
-// renewed; testdata/github/README.md has the commands.
+// Command cut makes testdata/github from the npm packages in which GitHub publishes
+// the descriptions of its API. It is run by hand when a package is updated;
+// testdata/github/README.md has the commands.
 //
 //	cut api      -from api.github.com.json -ops ops.txt -to openapi.json
 //	cut webhooks -from schema.json -events events -to webhooks.json
 //	cut events   -from index.json -to events
 //
-// The same input makes the same bytes. What a list asks for and the package does not
-// have is an error, never left out.
+// The same input gives the same bytes. An entry of a list that the package does not
+// have is an error; it is never left out.
 package main
 
 import (

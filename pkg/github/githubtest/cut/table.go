@@ -4,12 +4,12 @@ package main
 
 import "slices"
 
-// GitHub's examples hold no pull request of a fork, no comment on a pull request and
-// no run of either, so most of these are derived. All speak of pull request 2 of
-// Codertocat/Hello-World, save the few that are examples as they came.
+// GitHub's examples have no pull request from a fork, no comment on a pull request
+// and no run of either, so most payloads are derived. All are about pull request 2
+// of Codertocat/Hello-World, except for the few unmodified examples.
 var payloads = slices.Concat(pulls, comments, runs, others)
 
-// by makes login the one whom the fields of paths name.
+// by sets the user in the fields of paths to login.
 func by(login string, id int, kind string, paths ...string) []edit {
 	var list []edit
 	for _, path := range paths {
@@ -21,7 +21,7 @@ func by(login string, id int, kind string, paths ...string) []edit {
 func edits(lists ...[]edit) []edit { return slices.Concat(lists...) }
 
 var (
-	// fork makes pull request 2 octocat's, from a fork.
+	// fork makes pull request 2 come from octocat's fork.
 	fork = edits(by("octocat", 583231, "User", "pull_request.user", "pull_request.head.user", "sender"), []edit{
 		{"pull_request.author_association", "FIRST_TIME_CONTRIBUTOR"},
 		{"pull_request.head.label", "octocat:evil"}, {"pull_request.head.ref", "evil"},
@@ -67,18 +67,18 @@ var onPull = []edit{
 	}},
 }
 
-// comment is a new comment on pull request 2.
+// comment returns a new comment on pull request 2.
 func comment(file, body string, more ...[]edit) payload {
 	return payload{file: file, event: "issue_comment", example: 1,
 		edits: edits(onPull, []edit{{"comment.body", body}}, edits(more...))}
 }
 
-// author says who wrote the comment.
+// author sets the comment's author.
 func author(login string, id int, kind, association string) []edit {
 	return edits(by(login, id, kind, "comment.user", "sender"), []edit{{"comment.author_association", association}})
 }
 
-// opener makes the pull request octocat's, as in the payloads of the fork.
+// opener makes octocat the author of the pull request, as in the payloads of the fork.
 var opener = by("octocat", 583231, "User", "issue.user")
 
 var comments = []payload{
@@ -101,7 +101,7 @@ var comments = []payload{
 }
 
 var (
-	// ours is the run of our own workflow on pull request 2.
+	// ours is the run of this repository's workflow on pull request 2.
 	ours = []edit{
 		{"workflow_run.event", "pull_request"}, {"workflow_run.name", "fumehood"}, {"workflow.name", "fumehood"},
 		{"workflow_run.path", ".github/workflows/fumehood.yml"}, {"workflow.path", ".github/workflows/fumehood.yml"},
@@ -120,7 +120,7 @@ var (
 	helloMinimal = obj{"id": 186853002, "name": "Hello-World", "url": "https://api.github.com/repos/Codertocat/Hello-World"}
 )
 
-// finished is a finished run of our own workflow.
+// finished is a finished run of this repository's workflow.
 func finished(file string, more ...[]edit) payload {
 	return payload{file: file, event: "workflow_run", example: 1, replace: hello, edits: edits(ours, edits(more...))}
 }
@@ -141,7 +141,7 @@ var runs = []payload{
 	{file: "workflow_run.requested", event: "workflow_run", example: 4, replace: hello, edits: edits(ours)},
 }
 
-// newer is what the schema asks for and the example is too old to have.
+// newer are fields that the schema requires and the older examples lack.
 var newer = []edit{
 	{"ref", "refs/heads/master"}, {"workflow", ".github/workflows/fumehood.yml"},
 	{"repository.web_commit_signoff_required", false}, {"repository.custom_properties", obj{}},

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// cutWebhooks keeps the definitions of the events that there are payloads for, and
-// whatever they refer to.
+// cutWebhooks keeps the definitions of the events that have payloads, and
+// everything they refer to.
 func cutWebhooks(from, folder, to string) error {
 	var doc obj
 	if err := readJSON(from, &doc); err != nil {
@@ -35,8 +35,8 @@ func cutWebhooks(from, folder, to string) error {
 	return writeJSON(to, obj{"$schema": doc["$schema"], "definitions": kept["definitions"]})
 }
 
-// definition is the schema's name for the payload in a file: "issue_comment$created"
-// for issue_comment.created.pr.json.
+// definition returns the name of the schema for the payload in a file:
+// "issue_comment$created" for issue_comment.created.pr.json.
 func definition(file string) string {
 	event, rest, _ := strings.Cut(strings.TrimSuffix(file, ".json"), ".")
 	action, _, _ := strings.Cut(rest, ".")
