@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/retry"
 )
 
 // refusal reads an answer with a status of 400 or more.
@@ -98,10 +100,8 @@ func serverWait(h http.Header, kind Kind) time.Duration {
 		now = time.Now()
 	}
 	if v := h.Get("Retry-After"); v != "" {
-		if at, err := http.ParseTime(v); err == nil {
-			return max(at.Sub(now), 0)
-		}
-		return seconds(v)
+		wait, _ := retry.After(v, now)
+		return wait
 	}
 	if kind != RateLimited || h.Get("X-RateLimit-Remaining") != "0" {
 		return 0
@@ -111,18 +111,6 @@ func serverWait(h http.Header, kind Kind) time.Duration {
 		return 0
 	}
 	return max(time.Unix(reset, 0).Sub(now)+time.Second, time.Second)
-}
-
-// seconds reads a number of seconds, anything above a day being a day.
-func seconds(s string) time.Duration {
-	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 63)
-	if errors.Is(err, strconv.ErrRange) {
-		n, err = 86400, nil
-	}
-	if err != nil {
-		return 0
-	}
-	return time.Duration(min(n, 86400)) * time.Second
 }
 
 // broken describes a request that got no whole answer.
