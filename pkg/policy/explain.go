@@ -9,6 +9,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/rego"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -112,7 +113,7 @@ func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error
 	e := v.engine
 	doc, ok := e.InputOf(in)
 	if !ok {
-		return Explanation{}, stop(codeNoDecision, "there is no decision point for this", hintDefect, nil)
+		return Explanation{}, module.Stop(module.CodeNoDecision, "there is no decision point for this", hintDefect, nil)
 	}
 	x := Explanation{Schema: ExplanationSchema, ID: strings.TrimPrefix(doc.Point, "fumehood.")}
 	var err error
@@ -170,7 +171,7 @@ func (e *Engine) listen(ctx context.Context, docs []Document) ([]Spoken, error) 
 		for _, l := range e.layers {
 			var spoke []Spoken
 			var err error
-			l.meter(ctx).run(func() { spoke, err = l.listen(ctx, doc) })
+			l.meter(ctx).Run(func() { spoke, err = l.listen(ctx, doc) })
 			if err != nil {
 				return nil, err
 			}
@@ -183,8 +184,8 @@ func (e *Engine) listen(ctx context.Context, docs []Document) ([]Spoken, error) 
 // unallowed are the documents of commands that no rule allows which may.
 func (e *Engine) unallowed(docs []Document, spoke []Spoken) []Document {
 	return slices.DeleteFunc(docs, func(doc Document) bool {
-		return doc.Point != pointCommand || slices.ContainsFunc(spoke, func(s Spoken) bool {
-			return s.Command == doc.Command && s.Point == pointCommand && s.Set == "allow" && e.labelled(s.Layer).may(Allows)
+		return doc.Point != module.PointCommand || slices.ContainsFunc(spoke, func(s Spoken) bool {
+			return s.Command == doc.Command && s.Point == module.PointCommand && s.Set == "allow" && e.labelled(s.Layer).may(Allows)
 		})
 	})
 }
@@ -198,7 +199,7 @@ func (e *Engine) near(ctx context.Context, docs []Document) []Near {
 	var all []Near
 	for _, doc := range docs[:min(len(docs), mostStrange)] {
 		for _, l := range e.layers {
-			l.meter(ctx).run(func() { all = append(all, l.near(ctx, doc)...) })
+			l.meter(ctx).Run(func() { all = append(all, l.near(ctx, doc)...) })
 		}
 	}
 	return all
@@ -214,16 +215,16 @@ func (l *layer) listen(ctx context.Context, doc Document) ([]Spoken, error) {
 	if err != nil {
 		return nil, err
 	}
-	var places []Place
-	tell := func(at Place) {
+	var places []module.Place
+	tell := func(at module.Place) {
 		if !slices.Contains(places, at) {
 			places = append(places, at)
 		}
 	}
-	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(Listener{l.name, tell})); err != nil {
+	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(module.Listener{Layer: l.name, Tell: tell})); err != nil {
 		return nil, evalStop(ctx, l.name, doc.Point, err)
 	}
-	slices.SortFunc(places, func(a, b Place) int {
+	slices.SortFunc(places, func(a, b module.Place) int {
 		if a.File != b.File {
 			return strings.Compare(a.File, b.File)
 		}
@@ -231,7 +232,7 @@ func (l *layer) listen(ctx context.Context, doc Document) ([]Spoken, error) {
 	})
 	var spoke []Spoken
 	for _, d := range l.book.about(wholly) {
-		if slices.Contains(places, Place{l.name, d.file, d.row}) && d.point == doc.Point {
+		if slices.Contains(places, module.Place{Layer: l.name, File: d.file, Row: d.row}) && d.point == doc.Point {
 			spoke = append(spoke, d.spoken(doc.Command))
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fumehood/fumehood/pkg/policy/facts"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -131,7 +133,7 @@ func heeded(d proposal.Decision) int {
 func programIn(a proposal.Analysis) string {
 	for _, c := range a.Commands {
 		if c.Program != "" {
-			return toolName(path.Base(c.Program))
+			return facts.ToolName(path.Base(c.Program))
 		}
 	}
 	return ""
@@ -143,7 +145,7 @@ func (v *Adviser) examples(ctx context.Context, a proposal.Analysis, r proposal.
 	program, near := "", a.Canonical
 	if r.Command >= 0 && r.Command < len(a.Commands) {
 		c := a.Commands[r.Command]
-		program, near = toolName(path.Base(c.Program)), textOf(c)
+		program, near = facts.ToolName(path.Base(c.Program)), textOf(c)
 	}
 	if program == "." || program == "" {
 		return nil
@@ -158,7 +160,7 @@ func (v *Adviser) examples(ctx context.Context, a proposal.Analysis, r proposal.
 			break
 		}
 		t := v.try(ctx, text)
-		if t.allowed && (t.program == program || r.Layer != LayerFloor && holdsWord(r.Suggestion, t.program)) {
+		if t.allowed && (t.program == program || r.Layer != LayerFloor && facts.HoldsWord(r.Suggestion, t.program)) {
 			found = append(found, t.canonical)
 		}
 	}
@@ -170,11 +172,11 @@ func (e *Engine) exampleTexts(program string, r proposal.Reason) []string {
 	var all []string
 	for _, l := range e.layers {
 		for _, d := range l.book.about(either(l.book.exemplifies(program), mentions(r.Rule))) {
-			if d.point != pointCommand {
+			if d.point != module.PointCommand {
 				continue
 			}
 			for _, text := range d.allowedExamples() {
-				fits := d.is(r.Rule) || holdsWord(text, program) && !strings.ContainsAny(text, "$`~<>|&;*?\n")
+				fits := d.is(r.Rule) || facts.HoldsWord(text, program) && !strings.ContainsAny(text, "$`~<>|&;*?\n")
 				if fits && len(text) <= proposal.MaxAlternative && !slices.Contains(all, text) {
 					all = append(all, text)
 				}
@@ -203,7 +205,7 @@ func either(a, b func(File) bool) func(File) bool {
 // and prefers the verbs that a suggestion names.
 func likeness(a, b, suggestion string) int {
 	theirs, n := strings.Fields(b), 0
-	if words := strings.Fields(a); len(words) > 1 && holdsWord(suggestion, words[1]) {
+	if words := strings.Fields(a); len(words) > 1 && facts.HoldsWord(suggestion, words[1]) {
 		n += 2
 	}
 	for i, w := range strings.Fields(a) {

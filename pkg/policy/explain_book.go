@@ -11,6 +11,9 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/policy/facts"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // A book is what the METADATA of one layer says of its rules. Its pages are read when
@@ -51,7 +54,7 @@ func (b *book) about(interest func(File) bool) []definition {
 	defer b.mu.Unlock()
 	var all []definition
 	for _, f := range b.files {
-		if path.Ext(f.Name) != ".rego" || !f.decides() || !interest(f) {
+		if path.Ext(f.Name) != ".rego" || !f.Decides() || !interest(f) {
 			continue
 		}
 		page, read := b.pages[f.Name]
@@ -67,23 +70,20 @@ func (b *book) about(interest func(File) bool) []definition {
 // page reads one file, which has compiled. What its METADATA should say and does not
 // say well is left out: policy check tells of it.
 func (b *book) page(f File) []definition {
-	o := parserOptions()
-	o.ProcessAnnotation = true
-	m, err := ast.ParseModuleWithOpts(f.Name, string(f.Content), o)
+	m, err := parseWith("", f, true)
 	if err != nil {
-		o.ProcessAnnotation = false
-		if m, err = ast.ParseModuleWithOpts(f.Name, string(f.Content), o); err != nil {
+		if m, err = parseWith("", f, false); err != nil {
 			return nil
 		}
 	}
-	point := packageOf(m)
+	point := module.PackageOf(m)
 	last := map[string]definition{}
 	var page []definition
 	for _, r := range m.Rules {
-		if !slices.Contains(sets[point], ruleName(r)) {
+		if !slices.Contains(module.Sets(point), module.RuleName(r)) {
 			continue
 		}
-		d := definition{layer: b.layer, point: point, set: ruleName(r), id: idOf(r), file: f.Name, row: r.Location.Row, rule: r, imports: m.Imports}
+		d := definition{layer: b.layer, point: point, set: module.RuleName(r), id: idOf(r), file: f.Name, row: r.Location.Row, rule: r, imports: m.Imports}
 		d.annotate(r.Annotations)
 		if before, ok := last[d.set+d.id]; ok && d.title == "" && len(r.Annotations) == 0 {
 			d.title, d.match, d.notMatch = before.title, before.match, before.notMatch // a further body
@@ -156,7 +156,7 @@ func (b *book) exemplifies(program string) func(File) bool {
 		if !read {
 			words = map[string]bool{}
 			for _, line := range exampleLine.FindAllString(string(f.Content), -1) {
-				for _, w := range strings.FieldsFunc(line, func(r rune) bool { return r < 0x80 && !wordyByte(byte(r)) }) {
+				for _, w := range strings.FieldsFunc(line, func(r rune) bool { return r < 0x80 && !facts.WordyByte(byte(r)) }) {
 					words[w] = true
 				}
 			}

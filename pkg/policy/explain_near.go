@@ -13,6 +13,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
+	"github.com/fumehood/fumehood/pkg/policy/facts"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -68,7 +70,7 @@ func (l *layer) asWritten(point string) *ast.Compiler {
 	if err != nil {
 		return nil
 	}
-	c := compileModules(point, modulesOf(point, modules, newAtlas(modules)), false)
+	c := module.Compile(point, documentOf(point), module.ForPoint(point, modules, module.NewGraph(modules)), false)
 	if c.Failed() {
 		return nil
 	}
@@ -128,7 +130,7 @@ func (t trial) holds(b ast.Body) (holds, sound bool) {
 	query := ast.NewBody(ast.Assign.Expr(ast.VarTerm("held"), ast.ArrayComprehensionTerm(ast.BooleanTerm(true), fresh)))
 	rs, err := rego.New(
 		rego.Compiler(t.compiler), rego.Store(t.layer.data), rego.ParsedQuery(query), rego.ParsedPackage(&ast.Package{Path: ast.MustParseRef("data." + t.point)}),
-		rego.ParsedImports(t.imports), rego.ParsedInput(t.input), rego.Capabilities(capabilities()), rego.SetRegoVersion(ast.RegoV1),
+		rego.ParsedImports(t.imports), rego.ParsedInput(t.input), rego.Capabilities(module.Capabilities()), rego.SetRegoVersion(ast.RegoV1),
 	).Eval(t.ctx)
 	if err != nil || len(rs) != 1 {
 		return false, false
@@ -149,11 +151,11 @@ func (t trial) inside(expr *ast.Expr, depth int) []Condition {
 	}
 	var all []Condition
 	for _, m := range t.compiler.Modules {
-		if packageOf(m) != t.point {
+		if module.PackageOf(m) != t.point {
 			continue
 		}
 		for _, r := range m.Rules {
-			if ruleName(r) == string(name) && len(r.Head.Args) == 0 && r.Else == nil {
+			if module.RuleName(r) == string(name) && len(r.Head.Args) == 0 && r.Else == nil {
 				all = append(all, t.written(r, depth+1)...)
 			}
 		}
@@ -167,7 +169,7 @@ func (t trial) written(r *ast.Rule, depth int) []Condition {
 		if f.Name != r.Location.File {
 			continue
 		}
-		m, err := ast.ParseModuleWithOpts(f.Name, string(f.Content), parserOptions())
+		m, err := parseWith("", f, false)
 		if err != nil {
 			return nil
 		}
@@ -229,7 +231,7 @@ func short(s string, max int) string {
 func (v *Adviser) examplesOf(ctx context.Context, a proposal.Analysis, n Near) []string {
 	program := ""
 	if n.Command >= 0 && n.Command < len(a.Commands) {
-		program = toolName(path.Base(a.Commands[n.Command].Program))
+		program = facts.ToolName(path.Base(a.Commands[n.Command].Program))
 	}
 	found := []string{}
 	for _, l := range v.engine.layers {

@@ -13,6 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -235,7 +236,7 @@ func TestAskIsForApproval(t *testing.T) {
 
 // TestInputSchemas holds that each decision point has one, and says which was meant.
 func TestInputSchemas(t *testing.T) {
-	for _, point := range policy.Points() {
+	for _, point := range module.Points() {
 		data, err := policy.InputSchema(strings.TrimPrefix(point, "fumehood."))
 		if err != nil || !json.Valid(data) || !strings.Contains(string(data), `"required"`) {
 			t.Errorf("%s: %v %s", point, err, data)

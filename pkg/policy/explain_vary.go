@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -127,8 +128,8 @@ func (v *Adviser) values(a proposal.Analysis) []string {
 		if len(c.Args) < 2 || c.Program == "" {
 			continue
 		}
-		for _, o := range v.engine.grammars.read(programOf(c, v.engine.workspace), c.Args[1:]).options {
-			all = append(all, o.value.Value)
+		for _, o := range v.engine.grammars.Read(facts.ProgramOf(c, v.engine.workspace), c.Args[1:]).Options {
+			all = append(all, o.Value.Value)
 		}
 	}
 	return all
