@@ -33,7 +33,7 @@ type layer struct {
 	programs  []string                  // only of layers that may allow
 	points    map[string]*point         // only points at which the layer has rules
 	retries   map[string]proposal.Retry // by rule, or by how rules begin: "code."
-	book      *book
+	files     []File
 }
 
 // A point is where a layer has rules.
@@ -165,7 +165,7 @@ func (l *layer) read(s Layer, modules map[string]*ast.Module) (err error) {
 		return err
 	}
 	l.count(counts)
-	l.book = newBook(l, s.Files)
+	l.files = s.Files
 	if err = l.readRetries(modules); err != nil {
 		return err
 	}

@@ -76,24 +76,10 @@ func spellings(value string) []string {
 	return []string{value}
 }
 
-// ownText is the text that who proposed p wrote, where it is read as shell text, or
-// that p is shown as.
-func ownText(p proposal.Proposal, a proposal.Analysis) string {
-	switch {
-	case p.Form() == "run":
-		return p.Run
-	case p.Form() == "code" && (p.Language == "bash" || p.Language == "sh"):
-		return p.Code
-	case p.Form() == "argv":
-		return a.Canonical
-	}
-	return ""
-}
-
 // ownSpan is the place in the proposal's own text of what stands at s in the text that
 // was read, or nil: printing may have changed what is there.
 func ownSpan(p proposal.Proposal, a proposal.Analysis, s proposal.Span) *proposal.Span {
-	own, read := ownText(p, a), a.Canonical
+	own, read := facts.OwnText(p, a), a.Canonical
 	if read == "" || own == read {
 		if s.Start < 0 || s.Start > s.End || s.End > len(own) {
 			return nil

@@ -2,7 +2,11 @@
 
 package facts
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
 
 // HoldsWord reports whether text holds word as a word by itself.
 func HoldsWord(text, word string) bool { return IndexWord(text, word) >= 0 }
@@ -46,4 +50,18 @@ func wordy(text string, atEnd bool) bool {
 // WordyByte reports whether b may belong to a word.
 func WordyByte(b byte) bool {
 	return b == '-' || b == '_' || b == '/' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+}
+
+// OwnText is the text that who proposed p wrote, where it is read as shell text, or
+// that p is shown as.
+func OwnText(p proposal.Proposal, a proposal.Analysis) string {
+	switch {
+	case p.Form() == "run":
+		return p.Run
+	case p.Form() == "code" && (p.Language == "bash" || p.Language == "sh"):
+		return p.Code
+	case p.Form() == "argv":
+		return a.Canonical
+	}
+	return ""
 }

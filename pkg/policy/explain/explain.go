@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+// Package explain says why a decision was made: which rules held, what of a rule that
+// nearly allowed a command does not, and what would be allowed instead.
+//
+// It decides nothing. What it shows of proposals and policies may be a stranger's text.
+package explain
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
-	"github.com/open-policy-agent/opa/v1/rego"
-
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // ExplanationSchema is the value of an Explanation's "schema" field.
 const ExplanationSchema = "fumehood.explanation/v1"
-
-// thinking is how long an explanation may take, in deadlines of a decision: it asks
-// many times what a decision asks once.
-const thinking = 10
 
 // An Explanation is a Decision with why. Texts of it may be a stranger's.
 type Explanation struct {
@@ -75,8 +76,8 @@ func (v *Adviser) Evaluate(ctx context.Context, p proposal.Proposal, a proposal.
 	if err != nil {
 		return Explanation{}, err
 	}
-	x := Explanation{Schema: ExplanationSchema, ID: p.ID, Source: ownText(p, a), Text: strings.TrimRight(a.Canonical, "\n"), Decision: d}
-	return x, v.engine.complete(ctx, v.engine.Inputs(p, a), &x)
+	x := Explanation{Schema: ExplanationSchema, ID: p.ID, Source: facts.OwnText(p, a), Text: strings.TrimRight(a.Canonical, "\n"), Decision: d}
+	return x, v.complete(ctx, v.engine.Inputs(p, a), &x)
 }
 
 // Explain is Evaluate, and says besides what nearly matched and what would be allowed.
@@ -86,18 +87,18 @@ func (v *Adviser) Explain(ctx context.Context, p proposal.Proposal, a proposal.A
 		return x, err
 	}
 	x.Decision = v.Advise(ctx, p, a, x.Decision)
-	docs := v.engine.unallowed(v.engine.Inputs(p, a), x.Spoke)
-	near, err := attempt(ctx, v.engine, thinking*v.engine.deadline, func(ctx context.Context) ([]Near, error) {
-		return v.engine.near(ctx, docs), nil
+	docs := v.unallowed(v.engine.Inputs(p, a), x.Spoke)
+	err = v.engine.Reflect(ctx, func(ctx context.Context) error {
+		x.Near = append(x.Near, v.near(ctx, docs)...)
+		return nil
 	})
 	if err != nil {
 		return Explanation{}, err
 	}
-	for _, n := range near {
-		n.Examples = v.examplesOf(ctx, a, n)
-		x.Near = append(x.Near, n)
+	for i := range x.Near {
+		x.Near[i].Examples = v.examplesOf(ctx, a, x.Near[i])
 	}
-	for _, w := range rewritesOf(cmpText(x.Text, x.Source), a.Unknowns) {
+	for _, w := range rewritesOf(cmp.Or(x.Text, x.Source), a.Unknowns) {
 		if t := v.try(ctx, w.After); w.After != "" && t.allowed {
 			w.After = t.canonical
 		} else {
@@ -113,7 +114,7 @@ func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error
 	e := v.engine
 	doc, ok := e.InputOf(in)
 	if !ok {
-		return Explanation{}, module.Stop(module.CodeNoDecision, "there is no decision point for this", hintDefect, nil)
+		return Explanation{}, module.Stop(module.CodeNoDecision, "there is no decision point for this", "this is a defect: report it", nil)
 	}
 	x := Explanation{Schema: ExplanationSchema, ID: strings.TrimPrefix(doc.Point, "fumehood.")}
 	var err error
@@ -138,13 +139,13 @@ func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error
 		x.Decision = simple(proposal.Allow, nil, nil)
 		for _, f := range found {
 			x.Decision.Rules = append(x.Decision.Rules, f.Rule)
-			x.Decision.Reasons = append(x.Decision.Reasons, proposal.Reason{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: whole})
+			x.Decision.Reasons = append(x.Decision.Reasons, proposal.Reason{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1})
 		}
 	}
 	if err != nil {
 		return Explanation{}, err
 	}
-	return x, e.complete(ctx, []Document{doc}, &x)
+	return x, v.complete(ctx, []policy.Document{doc}, &x)
 }
 
 func simple(effect proposal.Effect, rules []string, r *proposal.Reason) proposal.Decision {
@@ -156,89 +157,50 @@ func simple(effect proposal.Effect, rules []string, r *proposal.Reason) proposal
 }
 
 // complete says which rules spoke about docs.
-func (e *Engine) complete(ctx context.Context, docs []Document, x *Explanation) error {
-	spoke, err := attempt(ctx, e, thinking*e.deadline, func(ctx context.Context) ([]Spoken, error) { return e.listen(ctx, docs) })
-	if x.Near, x.Rewrites, x.Spoke = []Near{}, []Rewrite{}, append([]Spoken{}, spoke...); x.Decision.Reasons == nil {
+func (v *Adviser) complete(ctx context.Context, docs []policy.Document, x *Explanation) error {
+	x.Near, x.Rewrites, x.Spoke = []Near{}, []Rewrite{}, []Spoken{}
+	if x.Decision.Reasons == nil {
 		x.Decision.Reasons = []proposal.Reason{}
 	}
-	return err
+	return v.engine.Reflect(ctx, func(ctx context.Context) error {
+		for _, doc := range docs {
+			for i, b := range v.books {
+				places, err := v.engine.Held(ctx, i, doc)
+				if err != nil {
+					return err
+				}
+				x.Spoke = append(x.Spoke, b.spoken(places, doc)...)
+			}
+		}
+		return nil
+	})
 }
 
-// listen asks every layer again, and hears which rules hold.
-func (e *Engine) listen(ctx context.Context, docs []Document) ([]Spoken, error) {
-	var all []Spoken
-	for _, doc := range docs {
-		for _, l := range e.layers {
-			var spoke []Spoken
-			var err error
-			l.meter(ctx).Run(func() { spoke, err = l.listen(ctx, doc) })
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, spoke...)
+// spoken are the rules at places.
+func (b *book) spoken(places []module.Place, doc policy.Document) []Spoken {
+	var spoke []Spoken
+	for _, d := range b.about(wholly) {
+		if slices.Contains(places, module.Place{Layer: b.layer.Name, File: d.file, Row: d.row}) && d.point == doc.Point {
+			spoke = append(spoke, d.spoken(doc.Command))
 		}
 	}
-	return all, nil
+	return spoke
+}
+
+func (d definition) spoken(command int) Spoken {
+	return Spoken{Rule: d.id, Layer: d.layer.Label, Policy: d.layer.Name, Point: d.point, Set: d.set, Title: d.title, File: d.file, Line: d.row, Command: command}
 }
 
 // unallowed are the documents of commands that no rule allows which may.
-func (e *Engine) unallowed(docs []Document, spoke []Spoken) []Document {
-	return slices.DeleteFunc(docs, func(doc Document) bool {
+func (v *Adviser) unallowed(docs []policy.Document, spoke []Spoken) []policy.Document {
+	return slices.DeleteFunc(docs, func(doc policy.Document) bool {
 		return doc.Point != module.PointCommand || slices.ContainsFunc(spoke, func(s Spoken) bool {
-			return s.Command == doc.Command && s.Point == module.PointCommand && s.Set == "allow" && e.labelled(s.Layer).may(Allows)
+			return s.Command == doc.Command && s.Point == module.PointCommand && s.Set == "allow" && v.labelled(s.Layer).Role >= policy.Allows
 		})
 	})
 }
 
-func (e *Engine) labelled(label string) *layer {
-	i := slices.IndexFunc(e.layers, func(l *layer) bool { return l.label == label })
-	return e.layers[i]
-}
-
-func (e *Engine) near(ctx context.Context, docs []Document) []Near {
-	var all []Near
-	for _, doc := range docs[:min(len(docs), mostStrange)] {
-		for _, l := range e.layers {
-			l.meter(ctx).Run(func() { all = append(all, l.near(ctx, doc)...) })
-		}
-	}
-	return all
-}
-
-// listen returns the rules of l that hold for doc, in the order of their places.
-func (l *layer) listen(ctx context.Context, doc Document) ([]Spoken, error) {
-	p := l.points[doc.Point]
-	if p == nil {
-		return nil, nil
-	}
-	c, err := p.compiled()
-	if err != nil {
-		return nil, err
-	}
-	var places []module.Place
-	tell := func(at module.Place) {
-		if !slices.Contains(places, at) {
-			places = append(places, at)
-		}
-	}
-	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(module.Listener{Layer: l.name, Tell: tell})); err != nil {
-		return nil, evalStop(ctx, l.name, doc.Point, err)
-	}
-	slices.SortFunc(places, func(a, b module.Place) int {
-		if a.File != b.File {
-			return strings.Compare(a.File, b.File)
-		}
-		return a.Row - b.Row
-	})
-	var spoke []Spoken
-	for _, d := range l.book.about(wholly) {
-		if slices.Contains(places, module.Place{Layer: l.name, File: d.file, Row: d.row}) && d.point == doc.Point {
-			spoke = append(spoke, d.spoken(doc.Command))
-		}
-	}
-	return spoke, nil
-}
-
-func (d definition) spoken(command int) Spoken {
-	return Spoken{Rule: d.id, Layer: d.layer.label, Policy: d.layer.name, Point: d.point, Set: d.set, Title: d.title, File: d.file, Line: d.row, Command: command}
+func (v *Adviser) labelled(label string) policy.Loaded {
+	i := slices.IndexFunc(v.books, func(b *book) bool { return b.layer.Label == label })
+	return v.books[i].layer
 }

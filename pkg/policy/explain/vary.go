@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package explain
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"regexp"
@@ -13,12 +14,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// variations are changes of the proposal's own text that are allowed: what could not be
-// known written plainly, what is refused left out, and the commands that are allowed.
-func (v *Adviser) variations(ctx context.Context, p proposal.Proposal, a proposal.Analysis) []string {
-	text := cmpText(a.Canonical, ownText(p, a))
+// variation is the nearest change of the proposal's own text that is allowed: what could
+// not be known written plainly, what is refused left out, or one of its commands. It is
+// "" where none was found.
+func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal.Analysis) string {
+	text := cmp.Or(a.Canonical, facts.OwnText(p, a))
 	if text == "" || len(text) > 2*proposal.MaxAlternative || len(a.Commands) > mostParts {
-		return nil
+		return ""
 	}
 	left := mostTried
 	try := func(candidate string) tried {
@@ -28,34 +30,27 @@ func (v *Adviser) variations(ctx context.Context, p proposal.Proposal, a proposa
 		left--
 		return v.try(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; ")) // or what remains is no shell text
 	}
-	var found []string
-	add := func(t tried) {
-		if t.allowed && t.canonical != strings.TrimSpace(a.Canonical) && !slices.Contains(found, t.canonical) {
-			found = append(found, t.canonical)
-		}
-	}
+	own := strings.TrimSpace(a.Canonical)
+	fits := func(t tried) bool { return t.allowed && t.canonical != own }
 	for _, w := range rewritesOf(text, a.Unknowns) {
-		add(try(w.After))
-	}
-	if len(a.Unknowns) == 0 {
-		if len(a.Snippets) == 0 { // without its option, code is the name of a file
-			add(reduced(text, v.values(a), try))
+		if t := try(w.After); fits(t) {
+			return t.canonical
 		}
+	}
+	if len(a.Unknowns) > 0 {
+		return ""
+	}
+	if t := reduced(text, v.values(a), try); fits(t) {
+		return t.canonical
+	}
+	for _, part := range []func(proposal.Analysis, proposal.Command) string{lookedUp, partOf} {
 		for _, c := range a.Commands {
-			add(try(lookedUp(a, c)))
-		}
-		for _, c := range a.Commands {
-			add(try(partOf(a, c)))
+			if t := try(part(a, c)); fits(t) {
+				return t.canonical
+			}
 		}
 	}
-	return found
-}
-
-func cmpText(first, second string) string {
-	if first != "" {
-		return first
-	}
-	return second
+	return ""
 }
 
 // partOf is the text of a command that stands for itself, and is worth proposing alone.
@@ -123,12 +118,16 @@ var openers = []string{"sudo", "doas", "pkexec", "gosu", "su-exec", "fakeroot", 
 
 // values are the words of a's commands that are the value of the option before them.
 func (v *Adviser) values(a proposal.Analysis) []string {
+	grammars, err := facts.ShippedGrammars()
+	if err != nil {
+		return nil
+	}
 	var all []string
 	for _, c := range a.Commands {
 		if len(c.Args) < 2 || c.Program == "" {
 			continue
 		}
-		for _, o := range v.engine.grammars.Read(facts.ProgramOf(c, v.engine.workspace), c.Args[1:]).Options {
+		for _, o := range grammars.Read(facts.ProgramOf(c, v.engine.Workspace()), c.Args[1:]).Options {
 			all = append(all, o.Value.Value)
 		}
 	}

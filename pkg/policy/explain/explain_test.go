@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy_test
+package explain_test
 
 import (
 	"encoding/json"
@@ -13,25 +13,53 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
-	"github.com/fumehood/fumehood/pkg/policy/module"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/snippet"
 )
 
-func explain(t testing.TB, v *policy.Adviser, p proposal.Proposal) policy.Explanation {
+func explained(t testing.TB, v *explain.Adviser, p proposal.Proposal) explain.Explanation {
 	t.Helper()
-	x, err := v.Explain(t.Context(), p, parse.Analyze(p))
+	return explainedWith(t, v, p, parse.Analyze)
+}
+
+func explainedWith(t testing.TB, v *explain.Adviser, p proposal.Proposal, analyze func(proposal.Proposal) proposal.Analysis) explain.Explanation {
+	t.Helper()
+	x, err := v.Explain(t.Context(), p, analyze(p))
 	if err != nil {
 		t.Fatalf("%q: %v", p.Run, err)
 	}
 	return x
 }
 
+func shipped(t testing.TB) *policy.Engine {
+	t.Helper()
+	e, err := policy.New(t.Context(), policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func decide(t testing.TB, e *policy.Engine, text string) proposal.Decision {
+	t.Helper()
+	p := running(text)
+	d, err := e.Decide(t.Context(), p, parse.Analyze(p))
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return d
+}
+
+// corpora are the texts that packages share.
+const corpora = "../../../testdata/corpus/"
+
 func running(text string) proposal.Proposal { return proposal.Proposal{ID: "t", Run: text} }
 
 // TestTypedDenial holds what is said to who proposed it: where, whether to try again,
 // and what is allowed.
 func TestTypedDenial(t *testing.T) {
-	v := policy.NewAdviser(shipped(t), parse.Analyze)
+	v := explain.NewAdviser(shipped(t), parse.Analyze)
 	for _, c := range []struct {
 		text, rule, span string
 		retry            proposal.Retry
@@ -57,7 +85,7 @@ func TestTypedDenial(t *testing.T) {
 		{"nosuch", "default.no-rule", "nosuch", proposal.RetryVary, ""},
 		{"ls\x1b[2J", "parse.control-character", "\x1b", proposal.RetryVary, ""},
 	} {
-		x := explain(t, v, running(c.text))
+		x := explained(t, v, running(c.text))
 		i := slices.IndexFunc(x.Decision.Reasons, func(r proposal.Reason) bool { return r.Rule == c.rule })
 		if i < 0 {
 			t.Errorf("%q: no reason %s: %v", c.text, c.rule, x.Decision.Rules)
@@ -77,12 +105,48 @@ func TestTypedDenial(t *testing.T) {
 	}
 }
 
+// analyze is parse.Analyze with the code that p carries.
+func analyze(p proposal.Proposal) proposal.Analysis {
+	a := parse.Analyze(p)
+	a.Snippets = snippet.Of(p, a)
+	return a
+}
+
+// TestOneAlternative holds that a refusal names the one nearest command, of the same
+// program, or none.
+func TestOneAlternative(t *testing.T) {
+	v := explain.NewAdviser(shipped(t), analyze)
+	for text, want := range map[string]string{
+		"make install":             "make test",
+		"npm install left-pad":     "npm install",
+		"git -c core.pager=id log": "git log",
+		"go test -exec ./x ./...":  "go test ./...",
+		"curl https://a.example":   "",
+		"python3 -c 'import ctypes; ctypes.CDLL(None).getpid()'": "",
+		"python3 -c 'import ctypes' && npm publish":              "",
+	} {
+		var got []string
+		for _, r := range explainedWith(t, v, running(text), analyze).Decision.Reasons {
+			got = append(got, r.Alternatives...)
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	code := proposal.Proposal{ID: "t", Code: "import ctypes\nctypes.CDLL(None).getpid()\n", Language: "python"}
+	for _, r := range explainedWith(t, v, code, analyze).Decision.Reasons {
+		if len(r.Alternatives) > 0 {
+			t.Errorf("code: %q", r.Alternatives)
+		}
+	}
+}
+
 // TestAlternativesAreAllowed holds that nothing is advertised which would be refused.
 func TestAlternativesAreAllowed(t *testing.T) {
 	e := shipped(t)
-	v := policy.NewAdviser(e, parse.Analyze)
+	v := explain.NewAdviser(e, parse.Analyze)
 	found := 0
-	texts := sample.Of(t, append(readCorpus(t, "hostile.txt"), readCorpus(t, "benign.txt")...), 2, 20)
+	texts := sample.Of(t, append(sample.Corpus(t, corpora+"hostile.txt"), sample.Corpus(t, corpora+"benign.txt")...), 2, 20)
 	for _, text := range texts {
 		p := running(text)
 		a := parse.Analyze(p)
@@ -125,10 +189,10 @@ func heldAlternatives(t testing.TB, e *policy.Engine, text string, d, advised pr
 // asked before.
 func TestAdviceIsRepeatable(t *testing.T) {
 	e := shipped(t)
-	one, other := policy.NewAdviser(e, parse.Analyze), policy.NewAdviser(shipped(t), parse.Analyze)
-	texts := readCorpus(t, "hostile.txt")[:120]
+	one, other := explain.NewAdviser(e, parse.Analyze), explain.NewAdviser(shipped(t), parse.Analyze)
+	texts := sample.Corpus(t, corpora+"hostile.txt")[:120]
 	want := map[string]proposal.Decision{}
-	advised := func(v *policy.Adviser, text string) proposal.Decision {
+	advised := func(v *explain.Adviser, text string) proposal.Decision {
 		p := running(text)
 		return v.Advise(t.Context(), p, parse.Analyze(p), decide(t, e, text))
 	}
@@ -171,20 +235,20 @@ allow contains {"rule": "org.other"} if {
 // TestNear holds that the rules for a program are shown with what of them does not hold,
 // and no others.
 func TestNear(t *testing.T) {
-	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Allows, folder(t, "a.rego", ourTool))})
+	e, err := policy.New(t.Context(), policy.Options{Layers: []policy.Layer{{Name: "ours", Role: policy.Allows, Files: []policy.File{{Name: "a.rego", Content: []byte(ourTool)}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := policy.NewAdviser(e, parse.Analyze)
-	x := explain(t, v, running("ourtool --deep=x build all"))
+	v := explain.NewAdviser(e, parse.Analyze)
+	x := explained(t, v, running("ourtool --deep=x build all"))
 	if len(x.Near) != 1 {
 		t.Fatalf("near: %+v", x.Near)
 	}
 	n := x.Near[0]
-	want := []policy.Condition{
-		{Text: "plain", File: "a.rego", Line: 11, Col: 2, Values: []policy.Value{}},
+	want := []explain.Condition{
+		{Text: "plain", File: "a.rego", Line: 11, Col: 2, Values: []explain.Value{}},
 		{Text: `every word in input.command.argv { not startswith(word, "--deep") }`, File: "a.rego", Line: 15, Col: 2,
-			Values: []policy.Value{{Path: "input.command.argv", Value: `["--deep=x", "build", "all"]`}}},
+			Values: []explain.Value{{Path: "input.command.argv", Value: `["--deep=x", "build", "all"]`}}},
 	}
 	if diff := cmp.Diff(want, n.Failed); diff != "" {
 		t.Error(diff)
@@ -192,58 +256,8 @@ func TestNear(t *testing.T) {
 	if n.Rule != "org.ourtool" || n.Layer != "organisation" || n.Title != "Our tool builds" || !slices.Equal(n.Examples, []string{"ourtool build all"}) {
 		t.Errorf("near: %+v", n)
 	}
-	if x := explain(t, v, running("ourtool build all")); len(x.Near) > 0 || x.Decision.Effect != proposal.Allow || x.Spoke[1].Rule != "org.ourtool" {
+	if x := explained(t, v, running("ourtool build all")); len(x.Near) > 0 || x.Decision.Effect != proposal.Allow || x.Spoke[1].Rule != "org.ourtool" {
 		t.Errorf("allowed: %+v", x)
-	}
-}
-
-// TestRetryOfMetadata holds that a rule says its class, and that a word which means
-// nothing stops the policy.
-func TestRetryOfMetadata(t *testing.T) {
-	deny := func(meta string) string {
-		return "package fumehood.command\n\n# METADATA\n# title: x\n# custom: " + meta + "\ndeny contains {\"rule\": \"org.ls.all\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"ls\"\n"
-	}
-	for meta, want := range map[string]proposal.Retry{
-		"{rule: org.ls.all, retry: never}": proposal.RetryNever, "{rule: org.ls., retry: approval}": proposal.RetryApproval,
-		"{rule: org., retry: transient}": proposal.RetryTransient, "{rule: org.ls, retry: never}": proposal.RetryVary, "{rule: org.ls.all}": proposal.RetryVary,
-	} {
-		d := decide(t, with(t, folder(t, "a.rego", deny(meta))), "ls")
-		if r := d.Reasons[0]; r.Retry != want || r.Layer != "policy" {
-			t.Errorf("%s: %s of layer %s, want %s", meta, r.Retry, r.Layer, want)
-		}
-	}
-	for _, meta := range []string{"{rule: org.ls.all, retry: nevr}", "{retry: never}", "{rule: org.ls.all, retry: [never]}", "{rule: 1, retry: never}"} {
-		_, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, folder(t, "a.rego", deny(meta)))})
-		if codeOf(err) != "policy.unknown-key" {
-			t.Errorf("%s: %v", meta, err)
-		}
-	}
-}
-
-// TestAskIsForApproval holds the class of an ask, and that layers of one role are told
-// apart.
-func TestAskIsForApproval(t *testing.T) {
-	ask := folder(t, "a.rego", "package fumehood.command\n\nask contains {\"rule\": \"org.ls\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"ls\"\n")
-	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, folder(t, "b.rego", strict), ask)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := decide(t, e, "ls").Reasons
-	if len(r) != 1 || r[0].Retry != proposal.RetryApproval || r[0].Layer != "policy#2" {
-		t.Errorf("%+v", r)
-	}
-}
-
-// TestInputSchemas holds that each decision point has one, and says which was meant.
-func TestInputSchemas(t *testing.T) {
-	for _, point := range module.Points() {
-		data, err := policy.InputSchema(strings.TrimPrefix(point, "fumehood."))
-		if err != nil || !json.Valid(data) || !strings.Contains(string(data), `"required"`) {
-			t.Errorf("%s: %v %s", point, err, data)
-		}
-	}
-	if _, err := policy.InputSchema("comand"); err == nil || !strings.Contains(proposal.FailureOf(err).Hint, "fumehood.command") {
-		t.Errorf("comand: %v", err)
 	}
 }
 
@@ -254,7 +268,7 @@ func FuzzExplain(f *testing.F) {
 		f.Add(text)
 	}
 	e := shipped(f)
-	v := policy.NewAdviser(e, parse.Analyze)
+	v := explain.NewAdviser(e, parse.Analyze)
 	f.Fuzz(func(t *testing.T, text string) {
 		p := running(text)
 		if text == "" || len(text) > 4<<10 {

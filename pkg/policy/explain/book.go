@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package explain
 
 import (
-	"bytes"
 	"path"
 	"regexp"
 	"slices"
@@ -12,26 +11,23 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// A book is what the METADATA of one layer says of its rules. Its pages are read when
-// somebody asks: a run that refuses nothing needs none.
+// A book is what the METADATA of one layer says of its rules. A page is read when it is
+// needed: a run that refuses nothing needs none.
 type book struct {
-	layer *layer
-	files []File
+	layer policy.Loaded
 	mu    sync.Mutex
 	pages map[string][]definition
 	words map[string]map[string]bool // of the examples of each file
-
-	compile   sync.Mutex
-	compilers map[string]*ast.Compiler // by decision point
 }
 
 // A definition is one rule of a set that means something.
 type definition struct {
-	layer    *layer
+	layer    policy.Loaded
 	point    string
 	set      string
 	id       string // ends in a dot where the rule gives several
@@ -44,16 +40,16 @@ type definition struct {
 	imports  []*ast.Import
 }
 
-func newBook(l *layer, files []File) *book {
-	return &book{layer: l, files: files, pages: map[string][]definition{}, words: map[string]map[string]bool{}, compilers: map[string]*ast.Compiler{}}
+func newBook(l policy.Loaded) *book {
+	return &book{layer: l, pages: map[string][]definition{}, words: map[string]map[string]bool{}}
 }
 
 // about reads the pages that interest finds worth it.
-func (b *book) about(interest func(File) bool) []definition {
+func (b *book) about(interest func(policy.File) bool) []definition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []definition
-	for _, f := range b.files {
+	for _, f := range b.layer.Files {
 		if path.Ext(f.Name) != ".rego" || !f.Decides() || !interest(f) {
 			continue
 		}
@@ -69,10 +65,10 @@ func (b *book) about(interest func(File) bool) []definition {
 
 // page reads one file, which has compiled. What its METADATA should say and does not
 // say well is left out: policy check tells of it.
-func (b *book) page(f File) []definition {
-	m, err := parseWith("", f, true)
+func (b *book) page(f policy.File) []definition {
+	m, err := module.Parse(b.layer.Name, f.Name, f.Content, true)
 	if err != nil {
-		if m, err = parseWith("", f, false); err != nil {
+		if m, err = module.Parse(b.layer.Name, f.Name, f.Content, false); err != nil {
 			return nil
 		}
 	}
@@ -134,24 +130,14 @@ func idOf(r *ast.Rule) string {
 	return id
 }
 
-// is reports whether the definition gives members with the id.
-func (d definition) is(id string) bool {
-	return d.id != "" && (d.id == id || strings.HasSuffix(d.id, ".") && strings.HasPrefix(id, d.id))
-}
-
 // wholly is the interest of who wants to read it all.
-func wholly(File) bool { return true }
-
-// mentions is the interest in a word that METADATA or a rule holds.
-func mentions(word string) func(File) bool {
-	return func(f File) bool { return word != "" && bytes.Contains(f.Content, []byte(word)) }
-}
+func wholly(policy.File) bool { return true }
 
 var exampleLine = regexp.MustCompile(`(?m)^#\s+(match|not_match):.*$`)
 
 // exemplifies is the interest in examples of a program. It is asked for under b's lock.
-func (b *book) exemplifies(program string) func(File) bool {
-	return func(f File) bool {
+func (b *book) exemplifies(program string) func(policy.File) bool {
+	return func(f policy.File) bool {
 		words, read := b.words[f.Name]
 		if !read {
 			words = map[string]bool{}

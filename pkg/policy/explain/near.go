@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package explain
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/rego"
 
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -31,21 +31,32 @@ const (
 // fails is a rule for it.
 var aboutProgram = regexp.MustCompile(`\binput\.command\.program\b`)
 
-// near are the rules that allow doc's program, and do not allow doc.
-func (l *layer) near(ctx context.Context, doc Document) []Near {
-	if !l.may(Allows) || l.points[doc.Point] == nil {
+// near are the rules that allow the programs of docs, and do not allow docs.
+func (v *Adviser) near(ctx context.Context, docs []policy.Document) []Near {
+	var all []Near
+	for _, doc := range docs[:min(len(docs), mostStrange)] {
+		for i := range v.books {
+			all = append(all, v.nearIn(ctx, i, doc)...)
+		}
+	}
+	return all
+}
+
+func (v *Adviser) nearIn(ctx context.Context, layer int, doc policy.Document) []Near {
+	b := v.books[layer]
+	if b.layer.Role < policy.Allows {
 		return nil
 	}
-	compiler := l.compiler(doc.Point)
-	if compiler == nil {
+	conditions := v.conditions(ctx, layer, doc.Point)
+	if conditions == nil {
 		return nil
 	}
 	var all []Near
-	for _, d := range l.book.about(wholly) {
+	for _, d := range b.about(wholly) {
 		if d.set != "allow" || d.point != doc.Point || len(all) == mostNear {
 			continue
 		}
-		t := trial{ctx: ctx, layer: l, compiler: compiler, input: doc.Input, point: doc.Point, imports: d.imports}
+		t := trial{ctx: ctx, layer: b.layer, conditions: conditions, input: doc.Input, imports: d.imports}
 		if failed, about := t.body(d.rule.Body, 0); about && len(failed) > 0 {
 			all = append(all, Near{Spoken: d.spoken(doc.Command), Failed: failed, Examples: []string{}})
 		}
@@ -53,38 +64,24 @@ func (l *layer) near(ctx context.Context, doc Document) []Near {
 	return all
 }
 
-// compiler compiles the point's modules once more as they are written: what decides may
-// hold rules in another order.
-func (l *layer) compiler(point string) *ast.Compiler {
-	b := l.book
-	b.compile.Lock()
-	defer b.compile.Unlock()
-	if _, done := b.compilers[point]; !done {
-		b.compilers[point] = l.asWritten(point)
+// conditions are those of a layer's rules at a point, which are compiled once.
+func (v *Adviser) conditions(ctx context.Context, layer int, point string) *policy.Conditions {
+	v.compiling.Lock()
+	defer v.compiling.Unlock()
+	key := layerPoint{layer, point}
+	if _, done := v.compiled[key]; !done {
+		v.compiled[key] = v.engine.Conditions(ctx, layer, point)
 	}
-	return b.compilers[point]
-}
-
-func (l *layer) asWritten(point string) *ast.Compiler {
-	modules, err := parseModules(context.Background(), Layer{Name: l.name, Files: l.book.files})
-	if err != nil {
-		return nil
-	}
-	c := module.Compile(point, documentOf(point), module.ForPoint(point, modules, module.NewGraph(modules)), false)
-	if c.Failed() {
-		return nil
-	}
-	return c
+	return v.compiled[key]
 }
 
 // A trial evaluates bodies of rules condition by condition.
 type trial struct {
-	ctx      context.Context
-	layer    *layer
-	compiler *ast.Compiler
-	input    ast.Value
-	point    string
-	imports  []*ast.Import
+	ctx        context.Context
+	layer      policy.Loaded
+	conditions *policy.Conditions
+	input      ast.Value
+	imports    []*ast.Import
 }
 
 // body returns the conditions of b that fail, each beside those before it that hold, and
@@ -119,24 +116,8 @@ func (t trial) body(b ast.Body, depth int) (failed []Condition, about bool) {
 	return failed[:min(len(failed), mostFailed)], about
 }
 
-// holds evaluates conditions; it is not sound where they do not stand for themselves.
 func (t trial) holds(b ast.Body) (holds, sound bool) {
-	fresh := make(ast.Body, len(b))
-	for i, expr := range b {
-		fresh[i] = expr.Copy()
-		fresh[i].Index = i
-	}
-	// A query gives a value for what is false, too; a comprehension does not.
-	query := ast.NewBody(ast.Assign.Expr(ast.VarTerm("held"), ast.ArrayComprehensionTerm(ast.BooleanTerm(true), fresh)))
-	rs, err := rego.New(
-		rego.Compiler(t.compiler), rego.Store(t.layer.data), rego.ParsedQuery(query), rego.ParsedPackage(&ast.Package{Path: ast.MustParseRef("data." + t.point)}),
-		rego.ParsedImports(t.imports), rego.ParsedInput(t.input), rego.Capabilities(module.Capabilities()), rego.SetRegoVersion(ast.RegoV1),
-	).Eval(t.ctx)
-	if err != nil || len(rs) != 1 {
-		return false, false
-	}
-	found, _ := rs[0].Bindings["held"].([]any)
-	return len(found) > 0, true
+	return t.conditions.Hold(t.ctx, t.imports, b, t.input)
 }
 
 // inside looks into a condition that is nothing but the name of another rule.
@@ -150,14 +131,9 @@ func (t trial) inside(expr *ast.Expr, depth int) []Condition {
 		return nil
 	}
 	var all []Condition
-	for _, m := range t.compiler.Modules {
-		if module.PackageOf(m) != t.point {
-			continue
-		}
-		for _, r := range m.Rules {
-			if module.RuleName(r) == string(name) && len(r.Head.Args) == 0 && r.Else == nil {
-				all = append(all, t.written(r, depth+1)...)
-			}
+	for _, r := range t.conditions.Rules(string(name)) {
+		if len(r.Head.Args) == 0 && r.Else == nil {
+			all = append(all, t.written(r, depth+1)...)
 		}
 	}
 	return all
@@ -165,11 +141,11 @@ func (t trial) inside(expr *ast.Expr, depth int) []Condition {
 
 // written finds r as it is written, for the compiler has rewritten its conditions.
 func (t trial) written(r *ast.Rule, depth int) []Condition {
-	for _, f := range t.layer.book.files {
+	for _, f := range t.layer.Files {
 		if f.Name != r.Location.File {
 			continue
 		}
-		m, err := parseWith("", f, false)
+		m, err := module.Parse(t.layer.Name, f.Name, f.Content, false)
 		if err != nil {
 			return nil
 		}
@@ -234,11 +210,11 @@ func (v *Adviser) examplesOf(ctx context.Context, a proposal.Analysis, n Near) [
 		program = facts.ToolName(path.Base(a.Commands[n.Command].Program))
 	}
 	found := []string{}
-	for _, l := range v.engine.layers {
-		if l.label != n.Layer {
+	for _, b := range v.books {
+		if b.layer.Label != n.Layer {
 			continue
 		}
-		for _, d := range l.book.about(wholly) {
+		for _, d := range b.about(wholly) {
 			if d.file != n.File || d.row != n.Line {
 				continue
 			}
