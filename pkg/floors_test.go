@@ -34,6 +34,19 @@ var floors = map[string]int{
 	"pkg/proposal": 0, "policies": 0,
 }
 
+// policyFloors is the order within pkg/policy.
+var policyFloors = map[string]int{
+	"pkg/policy/trial": 3,
+
+	"pkg/policy/explain": 2, "pkg/policy/manual": 2, "pkg/policy/source": 2, "pkg/policy/starter": 2,
+
+	"pkg/policy": 1,
+
+	"pkg/policy/lint": 0,
+
+	"pkg/policy/bounds": -1, "pkg/policy/facts": -1, "pkg/policy/module": -1,
+}
+
 // only lists the packages of this module that only certain packages may import. For
 // other modules, see CONTRIBUTING's table.
 var only = map[string][]string{
@@ -94,6 +107,27 @@ func TestFloors(t *testing.T) {
 		for _, path := range p.Imports {
 			checkFloor(t, from, path)
 			checkOnly(t, from, path)
+		}
+	}
+}
+
+// Within pkg/policy imports go down only, too, and what is known of tools needs no OPA.
+func TestPolicyFloors(t *testing.T) {
+	for _, p := range packages(t) {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		if room(p.ImportPath) != "pkg/policy" {
+			continue
+		}
+		if _, known := policyFloors[from]; !known {
+			t.Errorf("%s is on no floor: add it to policyFloors", from)
+		}
+		for _, path := range p.Imports {
+			if floor, inside := policyFloors[strings.TrimPrefix(path, module)]; inside && floor >= policyFloors[from] {
+				t.Errorf("%s imports %s: imports go down only", from, path)
+			}
+			if from == "pkg/policy/facts" && strings.HasPrefix(path, "github.com/open-policy-agent/") {
+				t.Errorf("%s imports %s", from, path)
+			}
 		}
 	}
 }

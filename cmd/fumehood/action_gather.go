@@ -24,6 +24,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 )
@@ -318,7 +319,7 @@ func (j *job) redecide(engine *policy.Engine, l *leg) error {
 			return err
 		}
 	}
-	h, err := hood.New(hood.Parts{Parse: gate.Analyze, Policy: engine, Now: time.Now, Advise: policy.NewAdviser(engine, gate.Analyze).Advise})
+	h, err := hood.New(hood.Parts{Parse: gate.Analyze, Policy: engine, Now: time.Now, Advise: explain.NewAdviser(engine, gate.Analyze).Advise})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/lint"
 )
 
 func policyCheckDoor() *door {
@@ -60,7 +61,7 @@ func checkPolicy(c *call) int {
 }
 
 func reviewCode(r policy.Review, strict bool) int {
-	if r.Count(policy.Refused)+r.Count(policy.Wrong) > 0 || strict && len(r.Problems) > 0 {
+	if r.Count(lint.Refused)+r.Count(lint.Wrong) > 0 || strict && len(r.Problems) > 0 {
 		return exitRefused
 	}
 	return exitOK
@@ -88,7 +89,7 @@ func printReview(w io.Writer, r policy.Review, asJSON bool) error {
 		_, err := fmt.Fprintln(w, "\nno problems")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d refused, %d errors, %d warnings\n", r.Count(policy.Refused), r.Count(policy.Wrong), r.Count(policy.Doubtful))
+	_, err := fmt.Fprintf(w, "\n%d refused, %d errors, %d warnings\n", r.Count(lint.Refused), r.Count(lint.Wrong), r.Count(lint.Doubtful))
 	return err
 }
 

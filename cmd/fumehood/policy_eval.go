@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -64,7 +64,7 @@ func (c *call) think(deep bool) int {
 	f := c.flags()
 	s.define(f)
 	policies.define(f)
-	f.BoolVar(&asJSON, "json", false, "print one JSON document a line: "+policy.ExplanationSchema)
+	f.BoolVar(&asJSON, "json", false, "print one JSON document a line: "+explain.ExplanationSchema)
 	if code, ok := c.parse(f); !ok {
 		return code
 	}
@@ -75,7 +75,7 @@ func (c *call) think(deep bool) int {
 	if err != nil {
 		return c.stopped(err)
 	}
-	adviser := policy.NewAdviser(engine, gate.Analyze)
+	adviser := explain.NewAdviser(engine, gate.Analyze)
 	all, err := s.explanations(c, adviser, deep)
 	if err != nil {
 		return c.stopped(err)
@@ -84,14 +84,14 @@ func (c *call) think(deep bool) int {
 	return c.printExplanations(all, asJSON, deep)
 }
 
-func (s *subject) explanations(c *call, v *policy.Adviser, deep bool) ([]policy.Explanation, error) {
-	explain := v.Evaluate
+func (s *subject) explanations(c *call, v *explain.Adviser, deep bool) ([]explain.Explanation, error) {
+	ask := v.Evaluate
 	if deep {
-		explain = v.Explain
+		ask = v.Explain
 	}
-	var all []policy.Explanation
+	var all []explain.Explanation
 	for _, p := range s.proposals {
-		x, err := explain(c.ctx, p, gate.Analyze(p))
+		x, err := ask(c.ctx, p, gate.Analyze(p))
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func (s *subject) explanations(c *call, v *policy.Adviser, deep bool) ([]policy.
 	return all, nil
 }
 
-func (c *call) printExplanations(all []policy.Explanation, asJSON, deep bool) int {
+func (c *call) printExplanations(all []explain.Explanation, asJSON, deep bool) int {
 	code := exitOK
 	pen := newPen(c.stdout)
 	for i, x := range all {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -46,7 +47,7 @@ const (
 	mostColumns = 100
 )
 
-func (p pen) explanation(x policy.Explanation, deep bool) string {
+func (p pen) explanation(x explain.Explanation, deep bool) string {
 	var b strings.Builder
 	first, _, more := strings.Cut(cmp.Or(x.Source, x.Text, x.ID), "\n")
 	if first = clip(printable(first), mostColumns); more {
@@ -73,7 +74,7 @@ func (p pen) explanation(x policy.Explanation, deep bool) string {
 }
 
 // reason is one diagnostic.
-func (p pen) reason(x policy.Explanation, r proposal.Reason) string {
+func (p pen) reason(x explain.Explanation, r proposal.Reason) string {
 	var b strings.Builder
 	says := r.Effect.String()
 	if r.Observed {
@@ -107,7 +108,7 @@ var retries = map[proposal.Retry]string{
 }
 
 // where says which rules gave r.
-func (p pen) where(x policy.Explanation, r proposal.Reason) string {
+func (p pen) where(x explain.Explanation, r proposal.Reason) string {
 	var places []string
 	title := ""
 	for _, s := range x.Spoke {
@@ -133,7 +134,7 @@ func (p pen) where(x policy.Explanation, r proposal.Reason) string {
 }
 
 // standsAt is where a rule stands, as editors take it, after its layer's name.
-func standsAt(s policy.Spoken) string {
+func standsAt(s explain.Spoken) string {
 	switch {
 	case s.Policy == s.Layer:
 		return printable(fmt.Sprintf("%s %s:%d", s.Layer, s.File, s.Line))
@@ -180,7 +181,7 @@ func clip(s string, most int) string {
 }
 
 // near lists the rules that would have allowed a command.
-func (p pen) near(x policy.Explanation) string {
+func (p pen) near(x explain.Explanation) string {
 	var b strings.Builder
 	shown := map[string]bool{}
 	for _, n := range x.Near {
@@ -210,7 +211,7 @@ func titled(title string) string {
 	return " " + printable(title)
 }
 
-func (p pen) rewrites(x policy.Explanation) string {
+func (p pen) rewrites(x explain.Explanation) string {
 	var b strings.Builder
 	for _, w := range x.Rewrites {
 		fmt.Fprintf(&b, "\n%s %s\n", p.in(blue, "plainly:"), w.Hint)
@@ -223,7 +224,7 @@ func (p pen) rewrites(x policy.Explanation) string {
 
 // spoke lists the rules that held. An explanation of a refusal has said the ones that
 // count.
-func (p pen) spoke(x policy.Explanation, deep bool) string {
+func (p pen) spoke(x explain.Explanation, deep bool) string {
 	if deep && x.Decision.Effect != proposal.Allow || len(x.Spoke) == 0 {
 		return ""
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -23,7 +23,7 @@ func enumOf(words ...any) *jsonschema.Schema { return &jsonschema.Schema{Type: "
 // TestExplanationSchema compares the published schema with the Go type, and
 // validates the output against the schema.
 func TestExplanationSchema(t *testing.T) {
-	s, err := jsonschema.For[policy.Explanation](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	s, err := jsonschema.For[explain.Explanation](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[proposal.Effect]():   enumOf("deny", "ask", "allow"),
 		reflect.TypeFor[proposal.Retry]():    enumOf("vary", "never", "approval", "transient"),
 		reflect.TypeFor[proposal.Duration](): {Type: "string", Description: "as Go writes it: 2m0s"},
@@ -31,7 +31,7 @@ func TestExplanationSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", policy.ExplanationSchema
+	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", explain.ExplanationSchema
 	want, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		t.Fatal(err)

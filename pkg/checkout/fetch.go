@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/retry"
 )
 
 var idRE = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
@@ -75,13 +77,8 @@ func (s *Store) fetchArgs(shas []string) []string {
 func (s *Store) fetch(ctx context.Context, shas []string) error {
 	for attempt := 1; ; attempt++ {
 		err := s.fetchOnce(ctx, shas)
-		if err == nil || attempt == attempts || !unavailable(err) {
+		if err == nil || attempt == attempts || !unavailable(err) || retry.Sleep(ctx, retry.Backoff(s.wait, attempt)) != nil {
 			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(s.wait << (attempt - 1)):
 		}
 	}
 }

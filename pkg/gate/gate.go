@@ -13,6 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -128,7 +129,7 @@ func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 	if err := g.usable(); err != nil {
 		return nil, err
 	}
-	h, err := hood.New(hood.Parts{Parse: Analyze, Policy: g.engine, Now: time.Now, Ceiling: g.o.Ceiling, Advise: policy.NewAdviser(g.engine, Analyze).Advise})
+	h, err := hood.New(hood.Parts{Parse: Analyze, Policy: g.engine, Now: time.Now, Ceiling: g.o.Ceiling, Advise: explain.NewAdviser(g.engine, Analyze).Advise})
 	if err != nil {
 		return nil, err
 	}

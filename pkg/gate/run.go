@@ -14,7 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/outlet"
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
@@ -116,7 +116,7 @@ func (r *run) wire(ctx context.Context) (err error) {
 	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
 	r.hood, err = hood.New(hood.Parts{
 		Parse: Analyze, Policy: g.engine, Log: r.log, Now: time.Now, Progress: g.o.Progress,
-		Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Outlet: r.outlet, Advise: policy.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin,
+		Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Outlet: r.outlet, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			r.sandbox.Limits = l
 			return sandbox.New(r.sandbox)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	gh "github.com/google/go-github/v62/github"
+
+	"github.com/fumehood/fumehood/pkg/internal/retry"
 )
 
 // The defaults of Options.
@@ -86,7 +88,7 @@ func withDefaults(o Options) Options {
 		o.Transport = transport
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = retry.Sleep
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -134,14 +136,3 @@ func splitRepository(s string) (owner, name string, err error) {
 // Scopes returns the OAuth scopes of the token that GitHub last reported. If they are not
 // empty, the token is a classic personal token, which is not limited to one repository.
 func (c *Client) Scopes() string { return c.wire.lastScopes() }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}

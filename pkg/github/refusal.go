@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/retry"
 )
 
 // refusal turns a response with a status of 400 or more into an *Error.
@@ -99,10 +101,8 @@ func serverWait(h http.Header, kind Kind) time.Duration {
 		now = time.Now()
 	}
 	if v := h.Get("Retry-After"); v != "" {
-		if at, err := http.ParseTime(v); err == nil {
-			return max(at.Sub(now), 0)
-		}
-		return seconds(v)
+		wait, _ := retry.After(v, now)
+		return wait
 	}
 	if kind != RateLimited || h.Get("X-RateLimit-Remaining") != "0" {
 		return 0
@@ -112,18 +112,6 @@ func serverWait(h http.Header, kind Kind) time.Duration {
 		return 0
 	}
 	return max(time.Unix(reset, 0).Sub(now)+time.Second, time.Second)
-}
-
-// seconds parses a number of seconds, capped at a day.
-func seconds(s string) time.Duration {
-	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 63)
-	if errors.Is(err, strconv.ErrRange) {
-		n, err = 86400, nil
-	}
-	if err != nil {
-		return 0
-	}
-	return time.Duration(min(n, 86400)) * time.Second
 }
 
 // broken describes a request without a complete response.

@@ -6,8 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/retry"
 )
 
 // How often one request is made at most when there is no answer, when the answer is
@@ -107,9 +108,9 @@ func (p *patience) next(ctx context.Context, e *Error) (wait time.Duration, agai
 	case RateLimited:
 		tries, wait = triesLimited, limitBackoff<<(p.tries-1)
 	case Unavailable:
-		tries, wait = triesUnavailable, backoff(p.tries)
+		tries, wait = triesUnavailable, retry.Backoff(firstBackoff, p.tries)
 	case Malformed:
-		tries, wait = triesMalformed, backoff(p.tries)
+		tries, wait = triesMalformed, retry.Backoff(firstBackoff, p.tries)
 	default:
 		return 0, false
 	}
@@ -123,15 +124,5 @@ func (p *patience) next(ctx context.Context, e *Error) (wait time.Duration, agai
 	if p.tries >= tries || max(now.Sub(p.start), p.waited)+wait > p.c.maxWait {
 		return 0, false
 	}
-	if end, ok := ctx.Deadline(); ok && now.Add(wait).After(end) {
-		return 0, false
-	}
-	return wait, true
-}
-
-// backoff doubles with each try, give or take a half, so that many jobs which failed
-// together do not come back together.
-func backoff(tries int) time.Duration {
-	d := firstBackoff << (tries - 1)
-	return d/2 + rand.N(d)
+	return wait, retry.Fits(ctx, now, wait)
 }

@@ -210,14 +210,3 @@ func TestLastRequestOfTheQuota(t *testing.T) {
 		t.Errorf("sent %d requests, want 2", n)
 	}
 }
-
-func TestSleep(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := sleep(ctx, time.Nanosecond); err != nil {
-		t.Error(err)
-	}
-	cancel()
-	if err := sleep(ctx, time.Hour); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-}

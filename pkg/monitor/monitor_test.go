@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/internal/frame"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -91,12 +92,12 @@ func (k *kernel) obey() error {
 	return nil
 }
 
-func (k *kernel) receive() (wire.Header, []byte) {
+func (k *kernel) receive() (frame.Header[wire.Kind], []byte) {
 	var b [100]byte
 	_ = k.conn.SetReadDeadline(time.Now().Add(time.Minute))
 	n, err := k.conn.Read(b[:])
 	if err != nil {
-		return wire.Header{}, nil
+		return frame.Header[wire.Kind]{}, nil
 	}
 	h, body, err := wire.Open(b[:n])
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/bounds"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -154,9 +155,9 @@ func explode(t *testing.T, name string) {
 		return
 	}
 	p := proposal.Proposal{ID: "t", Run: "sudo x"}
-	began := policy.ProcessorTime()
+	began := bounds.ProcessorTime()
 	d, err := e.Decide(t.Context(), p, parse.Analyze(p))
-	used := policy.ProcessorTime() - began
+	used := bounds.ProcessorTime() - began
 	if used > 10*time.Second { // the deadline, the grace, and the garbage collector
 		t.Fatalf("used %v of processor time", used)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -76,14 +77,14 @@ func (m *merger) observeGrant() {
 	for _, key := range limitKeys {
 		to, given := m.would.limits[key]
 		if !given {
-			m.less(l, "limits", proposal.Deny, fmt.Sprintf("layer %q gives no limit %s: every run under it would stop", l.name, key), "write limits contains {…} in package "+pointProposal)
+			m.less(l, "limits", proposal.Deny, fmt.Sprintf("layer %q gives no limit %s: every run under it would stop", l.name, key), "write limits contains {…} in package "+module.PointProposal)
 			continue
 		}
 		m.lowers = append(m.lowers, lowering{l, "limits", whole, key, to})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(m.kinds)) {
 		if !m.would.kinds[kind] {
-			m.less(l, "exec."+kind, proposal.Allow, fmt.Sprintf("layer %q would not let it start programs of the kind %q", l.name, kind), "write exec contains {…} in package "+pointCommand)
+			m.less(l, "exec."+kind, proposal.Allow, fmt.Sprintf("layer %q would not let it start programs of the kind %q", l.name, kind), "write exec contains {…} in package "+module.PointCommand)
 		}
 	}
 }

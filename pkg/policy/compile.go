@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"regexp"
 	"sort"
 	"strings"
 	"sync"
@@ -17,35 +15,11 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/storage"
 
+	"github.com/fumehood/fumehood/pkg/policy/bounds"
+	"github.com/fumehood/fumehood/pkg/policy/lint"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-// The decision points of this version.
-const (
-	pointCommand  = "fumehood.command"
-	pointEgress   = "fumehood.egress"
-	pointEvent    = "fumehood.event"
-	pointExec     = "fumehood.exec"
-	pointOutput   = "fumehood.output"
-	pointProposal = "fumehood.proposal"
-	pointSnippet  = "fumehood.snippet"
-	pointTrigger  = "fumehood.trigger"
-	packageLib    = "fumehood.lib"
-)
-
-var points = []string{pointCommand, pointEgress, pointEvent, pointExec, pointOutput, pointProposal, pointSnippet, pointTrigger}
-
-// sets are the rule names with a meaning, and at which points they have it.
-var sets = map[string][]string{
-	pointCommand:  {"allow", "ask", "deny", "exec", "limits"},
-	pointEgress:   {"allow", "budget", "deny", "filter", "intercept", "private", "raw", "redact"},
-	pointEvent:    {"note"},
-	pointExec:     {"allow", "ask", "deny"},
-	pointOutput:   {"deny", "redact"},
-	pointProposal: {"ask", "deny", "env", "limits", "network", "programs"},
-	pointSnippet:  {"ask", "deny"},
-	pointTrigger:  {"allow", "ask", "deny"},
-}
 
 // A layer is one compiled policy with its prepared queries.
 type layer struct {
@@ -59,7 +33,7 @@ type layer struct {
 	programs  []string                  // only of layers that may allow
 	points    map[string]*point         // only points at which the layer has rules
 	retries   map[string]proposal.Retry // by rule, or by how rules begin: "code."
-	book      *book
+	files     []File
 }
 
 // A point is where a layer has rules.
@@ -75,11 +49,11 @@ type compiled struct {
 }
 
 // meter counts what evaluations of l use, or is nil.
-func (l *layer) meter(ctx context.Context) *meter {
+func (l *layer) meter(ctx context.Context) *bounds.Meter {
 	if l.shipped {
 		return nil
 	}
-	return meterOf(ctx)
+	return bounds.MeterOf(ctx)
 }
 
 // may reports whether l has the role, or one that includes it.
@@ -116,7 +90,7 @@ func compileLayers(ctx context.Context, given []Layer, limit time.Duration) ([]*
 // shippedOnce is the shipped layer of all engines of the process: it is always the same,
 // and compiling it takes longer than all decisions of a run.
 var shippedOnce = sync.OnceValues(func() (l *layer, err error) {
-	defer guard(DefaultLayer, &err)
+	defer module.Guard(DefaultLayer, &err)
 	s, err := shipped()
 	if err != nil {
 		return nil, err
@@ -144,26 +118,26 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 		return nil, err
 	}
 	l := &layer{name: s.Name, role: s.Role, shipped: s.shipped, points: map[string]*point{}}
-	meter := meterOf(ctx)
-	if meter.run(func() { err = l.read(s, modules) }); err != nil {
+	meter := bounds.MeterOf(ctx)
+	if meter.Run(func() { err = l.read(s, modules) }); err != nil {
 		return nil, err
 	}
-	all := newAtlas(modules)
-	for _, name := range points {
+	all := module.NewGraph(modules)
+	for _, name := range module.Points() {
 		query := l.query(name)
 		if query == "" {
 			continue
 		}
 		l.points[name] = &point{sync.OnceValues(func() (c compiled, err error) {
-			defer guard(s.Name, &err)
-			meter.run(func() { c, err = l.compilePoint(ctx, name, query, modules, all) })
+			defer module.Guard(s.Name, &err)
+			meter.Run(func() { c, err = l.compilePoint(ctx, name, query, modules, all) })
 			return c, err
 		})}
 	}
 	if l.shipped { // a test compiles the others, of which a command asks some
-		return l, l.compile(pointCommand, pointProposal)
+		return l, l.compile(module.PointCommand, module.PointProposal)
 	}
-	return l, l.compile(points...)
+	return l, l.compile(module.Points()...)
 }
 
 // compile compiles some points, side by side.
@@ -186,14 +160,16 @@ func (l *layer) compile(names ...string) error {
 
 // read fills in what needs no compiler.
 func (l *layer) read(s Layer, modules map[string]*ast.Module) (err error) {
-	if err = l.check(s, modules); err != nil {
+	problems, counts := l.forLint(s, modules, false).Check()
+	if err = lint.Refusal(lint.Tidy(problems)); err != nil {
 		return err
 	}
-	l.book = newBook(l, s.Files)
+	l.count(counts)
+	l.files = s.Files
 	if err = l.readRetries(modules); err != nil {
 		return err
 	}
-	l.data, err = s.store()
+	l.data, err = s.Store()
 	return err
 }
 
@@ -204,7 +180,7 @@ func parseModules(ctx context.Context, s Layer) (map[string]*ast.Module, error) 
 	var group sync.WaitGroup
 	for lane := range 2 {
 		group.Go(func() {
-			meterOf(ctx).run(func() {
+			bounds.MeterOf(ctx).Run(func() {
 				for i := lane; i < len(s.Files); i += 2 {
 					parsed[i], errs[i] = parseModule(s.Name, s.Files[i])
 				}
@@ -228,51 +204,30 @@ func parseModule(layer string, f File) (*ast.Module, error) {
 	return parseWith(layer, f, saysRetry(f.Content))
 }
 
-// parseWith reads METADATA where it is asked to: it is half of the work.
-func parseWith(layer string, f File, annotations bool) (m *ast.Module, err error) {
-	defer guard(layer, &err)
+// parseWith returns nil for a file that is not Rego.
+func parseWith(layer string, f File, annotations bool) (*ast.Module, error) {
 	if !strings.HasSuffix(f.Name, ".rego") {
 		return nil, nil
 	}
-	if err := tooDeep(f); err != nil {
-		return nil, err
-	}
-	o := parserOptions()
-	o.ProcessAnnotation = annotations
-	if m, err = ast.ParseModuleWithOpts(f.Name, string(f.Content), o); err != nil {
-		return nil, err
-	}
-	return m, deepTerms(m)
-}
-
-// guard turns a panic of the compiler on an odd policy into an error: in a
-// goroutine it would take the process down.
-func guard(layer string, err *error) {
-	if r := recover(); r != nil {
-		*err = stop(codeCompile, fmt.Sprintf("the policy layer %q makes the compiler panic: %v", layer, r), "report this as a defect", nil)
-	}
-}
-
-func parserOptions() ast.ParserOptions {
-	return ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: capabilities()}
+	return module.Parse(layer, f.Name, f.Content, annotations)
 }
 
 // compilePoint compiles the point's modules with the library, and prepares the one
 // query that fetches all its sets.
-func (l *layer) compilePoint(ctx context.Context, name, query string, modules map[string]*ast.Module, all *atlas) (c compiled, err error) {
-	own := modulesOf(name, modules, all)
-	compiler := compileModules(name, own, true, l.spared()...)
+func (l *layer) compilePoint(ctx context.Context, name, query string, modules map[string]*ast.Module, all *module.Graph) (c compiled, err error) {
+	own := module.ForPoint(name, modules, all)
+	compiler := module.Compile(name, documentOf(name), own, true, l.spared()...)
 	if compiler.Failed() {
 		return c, compileStop(l.name, compiler.Errors)
 	}
-	if name == pointExec {
-		compiler, query, c.beyond = guarded(compiler, copies(own), query, l.spared()...)
+	if name == module.PointExec {
+		compiler, query, c.beyond = guarded(compiler, module.Copies(own), query, l.spared()...)
 	}
 	c.query, err = rego.New(
 		rego.Compiler(compiler),
 		rego.Query(query),
 		rego.Store(l.data),
-		rego.Capabilities(capabilitiesAt(name)),
+		rego.Capabilities(module.CapabilitiesAt(name)),
 		rego.SetRegoVersion(ast.RegoV1),
 		rego.StrictBuiltinErrors(true),
 		rego.Strict(true),
@@ -281,7 +236,7 @@ func (l *layer) compilePoint(ctx context.Context, name, query string, modules ma
 	if err != nil {
 		return c, compileStop(l.name, err)
 	}
-	if l.may(Allows) && name == pointProposal {
+	if l.may(Allows) && name == module.PointProposal {
 		err = l.askPrograms(ctx, compiler)
 	}
 	return c, err
@@ -297,85 +252,28 @@ func (l *layer) spared() []ast.StageID {
 		ast.StageCheckSafetyRuleHeads, ast.StageCheckRecursion, ast.StageCheckTypes}
 }
 
-func compileModules(point string, modules map[string]*ast.Module, strict bool, spared ...ast.StageID) *ast.Compiler {
-	compiler := ast.NewCompiler().
-		WithSkipStages(spared...).
-		WithCapabilities(capabilitiesAt(point)).
-		WithStrict(strict).
-		WithDefaultRegoVersion(ast.RegoV1).
-		WithSchemas(inputSchema(point))
-	indexed(compiler, point).Compile(modules)
-	return compiler
-}
-
 // guarded compiles the exec point once more with its guards, whose left-over
 // variables strictness would refuse, and has the query ask for them. Where that
 // cannot be done no answer is reused.
 func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string, spared ...ast.StageID) (*ast.Compiler, string, bool) {
-	guards, ok := addGuards(modules)
+	guards, ok := module.AddGuards(modules)
 	if !ok || guards == 0 {
 		return plain, query, !ok
 	}
-	compiler := compileModules(pointExec, modules, false, spared...)
+	compiler := module.Compile(module.PointExec, documentOf(module.PointExec), modules, false, spared...)
 	if compiler.Failed() {
 		return plain, query, true
 	}
-	return compiler, strings.TrimSuffix(query, "}") + fmt.Sprintf(", %q: data.%s.%s}", guardSet, pointExec, guardSet), false
-}
-
-// copies are for what changes modules; a compiler changes copies of its own.
-func copies(modules map[string]*ast.Module) map[string]*ast.Module {
-	c := maps.Clone(modules)
-	for file, m := range c {
-		c[file] = m.Copy()
-	}
-	return c
-}
-
-// modulesOf are the point's modules, and those of the library that they reach: it
-// is larger than the rules of a small point.
-func modulesOf(point string, modules map[string]*ast.Module, all *atlas) map[string]*ast.Module {
-	own, reached, left := map[string]*ast.Module{}, []*ast.Module{}, map[*ast.Module]string{}
-	for file, m := range modules {
-		switch {
-		case packageOf(m) == point:
-			own[file], reached = m, append(reached, m)
-		case inLib(packageOf(m)):
-			left[m] = file
-		}
-	}
-	reach := func(m *ast.Module) {
-		if file, ok := left[m]; ok {
-			delete(left, m)
-			own[file], reached = m, append(reached, m)
-		}
-	}
-	for len(reached) > 0 && len(left) > 0 {
-		m := reached[0]
-		reached = reached[1:]
-		for _, r := range m.Rules { // imports alone reach nothing
-			all.walk(m, r, func(t target) {
-				for _, found := range all.rules[t.rule] {
-					reach(found.module)
-				}
-				for other := range left {
-					if t.all {
-						reach(other)
-					}
-				}
-			})
-		}
-	}
-	return own
+	return compiler, strings.TrimSuffix(query, "}") + fmt.Sprintf(", %q: data.%s.%s}", module.GuardSet, module.PointExec, module.GuardSet), false
 }
 
 // askPrograms asks once which programs the layer knows; they depend on no input and
 // serve only to name what lies near a refused one.
 func (l *layer) askPrograms(ctx context.Context, compiler *ast.Compiler) error {
-	rs, err := rego.New(rego.Compiler(compiler), rego.Query("data."+pointProposal+".programs"),
-		rego.Store(l.data), rego.Capabilities(capabilities()), rego.StrictBuiltinErrors(true)).Eval(ctx)
+	rs, err := rego.New(rego.Compiler(compiler), rego.Query("data."+module.PointProposal+".programs"),
+		rego.Store(l.data), rego.Capabilities(module.Capabilities()), rego.StrictBuiltinErrors(true)).Eval(ctx)
 	if err != nil {
-		return evalStop(ctx, l.name, pointProposal, err)
+		return evalStop(ctx, l.name, module.PointProposal, err)
 	}
 	if len(rs) == 0 {
 		return nil // the layer names none
@@ -384,7 +282,7 @@ func (l *layer) askPrograms(ctx context.Context, compiler *ast.Compiler) error {
 	for _, name := range names {
 		text, ok := name.(string)
 		if !ok {
-			return stop(codeUnknownKey, fmt.Sprintf("layer %q: a member of programs is not a string", l.name), "write programs contains \"name\"", nil)
+			return module.Stop(module.CodeUnknownKey, fmt.Sprintf("layer %q: a member of programs is not a string", l.name), "write programs contains \"name\"", nil)
 		}
 		l.programs = append(l.programs, text)
 	}
@@ -406,16 +304,6 @@ func (l *layer) query(point string) string {
 	return "result := {" + strings.Join(fields, ", ") + "}"
 }
 
-func packageOf(m *ast.Module) string {
-	return strings.TrimPrefix(m.Package.Path.String(), "data.")
-}
-
-func inLib(pkg string) bool {
-	return pkg == packageLib || strings.HasPrefix(pkg, packageLib+".")
-}
-
-var undefinedFunction = regexp.MustCompile(`undefined function ([a-z0-9_.]+)`)
-
 // mostErrors bounds the compiler's words in one error: policy check has more.
 const mostErrors = 10
 
@@ -429,27 +317,10 @@ func compileStop(layer string, err error) error {
 		err = many[:mostErrors]
 	}
 	message := fmt.Sprintf("the policy layer %q does not compile", layer)
-	for _, name := range undefinedFunctions(err) {
-		if advice, ok := withheld(pointExec, name); ok {
-			return stop(codeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies may not", layer, name), advice, err)
+	for _, name := range module.UndefinedFunctions(err) {
+		if advice, ok := module.Withheld(module.PointExec, name); ok {
+			return module.Stop(module.CodeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies may not", layer, name), advice, err)
 		}
 	}
-	return stop(codeCompile, message, "mend the places named: fumehood policy check says of each what to write instead, fumehood policy input 'COMMAND' which fields input has", err)
-}
-
-func undefinedFunctions(err error) []string {
-	var all ast.Errors
-	texts := []string{err.Error()}
-	if errors.As(err, &all) {
-		for _, e := range all {
-			texts = append(texts, e.Message)
-		}
-	}
-	var names []string
-	for _, text := range texts {
-		for _, m := range undefinedFunction.FindAllStringSubmatch(text, -1) {
-			names = append(names, m[1])
-		}
-	}
-	return names
+	return module.Stop(module.CodeCompile, message, "mend the places named: fumehood policy check says of each what to write instead, fumehood policy input 'COMMAND' which fields input has", err)
 }

@@ -3,33 +3,16 @@
 package policy_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// readCorpus reads texts: one a line, or several lines between lines of "---".
+// readCorpus reads one of the corpora that packages share.
 func readCorpus(t *testing.T, name string) []string {
 	t.Helper()
-	content, err := os.ReadFile("../../testdata/corpus/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var texts []string
-	for i, block := range strings.Split(string(content), "\n---\n") {
-		if i%2 == 1 {
-			texts = append(texts, strings.TrimSpace(block))
-			continue
-		}
-		for line := range strings.Lines(block) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-				texts = append(texts, line)
-			}
-		}
-	}
-	return texts
+	return sample.Corpus(t, "../../testdata/corpus/"+name)
 }
 
 func TestCorpusHostileIsNeverAllowed(t *testing.T) {

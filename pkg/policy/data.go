@@ -15,14 +15,13 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/util"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // dataFiles are the names of files that hold data, as opa loads them: what is in
 // a/b/data.json is at data.a.b.
 var dataFiles = []string{"data.json", "data.yaml", "data.yml"}
-
-// ownPackage is the first name of every package of a layer, and of none of its data.
-const ownPackage = "fumehood"
 
 // Data is what the layer's data files say, one document. A file that is no object,
 // two that say otherwise about one name, and names below fumehood, where packages
@@ -30,27 +29,27 @@ const ownPackage = "fumehood"
 func (l Layer) Data() (map[string]any, error) {
 	all := map[string]any{}
 	for _, f := range l.Files {
-		if !f.holdsData() {
+		if !f.HoldsData() {
 			continue
 		}
 		value, err := f.data()
 		if err == nil {
 			err = merge(all, value)
 		}
-		if _, own := all[ownPackage]; own && err == nil {
+		if _, own := all[module.OwnPackage]; own && err == nil {
 			err = errors.New("data.fumehood is where packages are")
 		}
 		if err != nil {
-			return nil, stop(codeData, fmt.Sprintf("the data file %q of policy layer %q cannot be used", f.Name, l.Name),
+			return nil, module.Stop(module.CodeData, fmt.Sprintf("the data file %q of policy layer %q cannot be used", f.Name, l.Name),
 				"write one object, whose names are in no other data file and do not begin with fumehood", err)
 		}
 	}
 	return all, nil
 }
 
-// store is what the layer's queries read. Values are kept as the evaluator has them:
+// Store is what the layer's queries read. Values are kept as the evaluator has them:
 // converting a list of ten thousand at each decision takes longer than the decision.
-func (l Layer) store() (storage.Store, error) {
+func (l Layer) Store() (storage.Store, error) {
 	data, err := l.Data()
 	if err != nil {
 		return nil, err
@@ -58,7 +57,8 @@ func (l Layer) store() (storage.Store, error) {
 	return inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true), inmem.OptRoundTripOnWrite(false)), nil
 }
 
-func (f File) holdsData() bool {
+// HoldsData reports whether f is data that rules read.
+func (f File) HoldsData() bool {
 	for _, name := range dataFiles {
 		if path.Base(f.Name) == name {
 			return true

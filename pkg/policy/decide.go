@@ -12,6 +12,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
+	"github.com/fumehood/fumehood/pkg/policy/facts"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -22,7 +24,7 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 	m := newMerger(e)
 	in := input{Workspace: e.workspace, Proposal: e.proposalInput(p, a)}
 	shared := termOf(reflect.ValueOf(in.Proposal))
-	if err := e.ask(ctx, m, pointProposal, e.document(shared, in.Command), whole, ""); err != nil {
+	if err := e.ask(ctx, m, module.PointProposal, e.document(shared, in.Command), whole, ""); err != nil {
 		return proposal.Decision{}, err
 	}
 	if err := e.askCommands(ctx, m, shared, p, a); err != nil {
@@ -35,7 +37,7 @@ func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 // proposal's part of the input.
 func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p proposal.Proposal, a proposal.Analysis) error {
 	err := e.eachCommand(p, a, func(written proposal.Command, ci commandInput) error {
-		if err := e.ask(ctx, m, pointCommand, e.document(shared, ci), ci.Index, textOf(written)); err != nil {
+		if err := e.ask(ctx, m, module.PointCommand, e.document(shared, ci), ci.Index, textOf(written)); err != nil {
 			return err
 		}
 		if !m.allowed[ci.Index] {
@@ -54,19 +56,19 @@ func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p
 
 // eachCommand describes the commands of p one after the other, until do fails.
 func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error) error {
-	cwds, env := cwdTracker{[]string{placeStart(p.Cwd, e.workspace)}}, environmentOf(p)
-	known := newExpander(a.Commands)
+	cwds, env := facts.CwdTracker{Cwds: []string{placeStart(p.Cwd, e.workspace)}}, facts.EnvironmentOf(p)
+	known := facts.NewExpander(a.Commands)
 	for _, written := range a.Commands {
-		c := known.settle(written)
-		ci := e.commandInput(c, cwds.cwds, env.during(c), a.Canonical)
+		c := known.Settle(written)
+		ci := e.commandInput(c, cwds.Cwds, env.During(c), a.Canonical)
 		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
 			ci.Homes = nil // no shell reads a snippet: its ~ is a letter
 		}
 		if err := do(written, ci); err != nil {
 			return err
 		}
-		cwds.after(c)
-		env.after(c)
+		cwds.After(c)
+		env.After(c)
 	}
 	return nil
 }
@@ -116,21 +118,21 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 			return err
 		}
 		var rs rego.ResultSet
-		l.meter(ctx).run(func() {
+		l.meter(ctx).Run(func() {
 			rs, err = c.query.Eval(ctx, slices.Concat(e.common, e.listening(l), []rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(until{ctx})})...)
 		})
 		if err != nil {
 			return evalStop(ctx, l.name, name, err)
 		}
 		if len(rs) != 1 {
-			return stop(codeNoDecision, fmt.Sprintf("layer %q gave no result at %s", l.name, name), "mend the policy: a set is undefined", nil)
+			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q gave no result at %s", l.name, name), "mend the policy: a set is undefined", nil)
 		}
 		result, ok := rs[0].Bindings["result"].(map[string]any)
 		if !ok {
-			return stop(codeNoDecision, fmt.Sprintf("layer %q gave no object at %s", l.name, name), "this is a defect: report it", nil)
+			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q gave no object at %s", l.name, name), "this is a defect: report it", nil)
 		}
 		m.beyond = m.beyond || c.beyond || spoken(result)
-		delete(result, guardSet)
+		delete(result, module.GuardSet)
 		if err := m.take(l, result, command, text); err != nil {
 			return err
 		}
@@ -140,7 +142,7 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 
 // spoken reports whether result holds a guard that does not let the answer be reused.
 func spoken(result map[string]any) bool {
-	value, asked := result[guardSet]
+	value, asked := result[module.GuardSet]
 	guards, ok := value.([]any)
 	return asked && (!ok || len(guards) > 0)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/bounds"
 )
 
 // TestNestedPolicies holds that no nesting takes the process down or holds it up: a Go
@@ -50,7 +51,7 @@ func TestNestedPolicies(t *testing.T) {
 		"annotation":    "# METADATA\n# custom: " + strings.Repeat("[", most/2) + "\n" + denyHead + "true",
 	} {
 		t.Run(name, func(t *testing.T) {
-			began := policy.ProcessorTime()
+			began := bounds.ProcessorTime()
 			layers := []policy.Layer{{Name: "deep", Role: policy.Grants, Files: []policy.File{{Name: "a.rego", Content: []byte(text)}}}}
 			_, err := policy.New(t.Context(), policy.Options{Layers: layers})
 			if code := codeOf(err); err != nil && !strings.HasPrefix(code, "policy.") {
@@ -60,7 +61,7 @@ func TestNestedPolicies(t *testing.T) {
 			if checked != nil && codeOf(checked) == "" {
 				t.Errorf("%v", checked)
 			}
-			used := policy.ProcessorTime() - began
+			used := bounds.ProcessorTime() - began
 			if used > time.Minute {
 				t.Errorf("used %v", used)
 			}

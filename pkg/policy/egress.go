@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -53,7 +54,7 @@ type egressInput struct {
 func (e *Engine) Egress(ctx context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.EgressDecision, error) {
 		m := newMerger(e)
-		if err := e.ask(ctx, m, pointEgress, termOf(reflect.ValueOf(egressInputOf(x))).Value, whole, reached(x)); err != nil {
+		if err := e.ask(ctx, m, module.PointEgress, termOf(reflect.ValueOf(egressInputOf(x))).Value, whole, reached(x)); err != nil {
 			return proposal.EgressDecision{}, err
 		}
 		return m.egressDecision(x), nil

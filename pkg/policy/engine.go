@@ -36,6 +36,9 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/rego"
 
+	"github.com/fumehood/fumehood/pkg/policy/bounds"
+	"github.com/fumehood/fumehood/pkg/policy/facts"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -70,19 +73,19 @@ type Options struct {
 	Deadline time.Duration
 	// Spoke, when set, is told each rule that held, for whoever tries a policy. It may be
 	// called by several goroutines.
-	Spoke func(Place)
+	Spoke func(module.Place)
 }
 
 // An Engine decides proposals. It may be used by several goroutines.
 type Engine struct {
 	layers    []*layer
-	grammars  grammars
+	grammars  facts.Grammars
 	digest    string
 	workspace string
 	deadline  time.Duration
 	foreign   bool // there are layers beside the shipped one
 	observe   bool
-	spoke     func(Place)
+	spoke     func(module.Place)
 	warnings  []string
 
 	common   []rego.EvalOption
@@ -107,8 +110,8 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.grammars, err = shippedGrammars(); err != nil {
-		return nil, stop(codeCompile, "the option tables do not parse", "mend policies/options.txt", err)
+	if e.grammars, err = facts.ShippedGrammars(); err != nil {
+		return nil, module.Stop(module.CodeCompile, "the option tables do not parse", "mend policies/options.txt", err)
 	}
 	e.digest, e.foreign = digest(given, o.Observe), len(o.Layers) > 0
 	if e.layers, err = compileLayers(ctx, given, compiling*e.deadline); err != nil {
@@ -117,11 +120,11 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	candidates(e.layers, o.Observe)
 	e.style(given)
 	for _, l := range e.layers {
-		if l.may(Grants) && l.points[pointExec] == nil {
-			e.warn(fmt.Sprintf("policy.no-exec: layer %q allows programs nowhere: write allow contains {…} in package %s, or none begins", l.name, pointExec))
+		if l.may(Grants) && l.points[module.PointExec] == nil {
+			e.warn(fmt.Sprintf("policy.no-exec: layer %q allows programs nowhere: write allow contains {…} in package %s, or none begins", l.name, module.PointExec))
 		}
-		if l.may(Grants) && l.points[pointEgress] == nil && l.count(pointProposal, "network") > 0 {
-			e.warn(fmt.Sprintf("policy.no-egress: layer %q grants hosts and lets nothing reach them: write allow contains {…} in package %s", l.name, pointEgress))
+		if l.may(Grants) && l.points[module.PointEgress] == nil && l.rulesOf(module.PointProposal, "network") > 0 {
+			e.warn(fmt.Sprintf("policy.no-egress: layer %q grants hosts and lets nothing reach them: write allow contains {…} in package %s", l.name, module.PointEgress))
 		}
 	}
 	return e, nil
@@ -132,7 +135,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 // beside other work.
 func (e *Engine) Ready() {
 	for _, l := range e.layers {
-		_ = l.compile(points...) // the first decision returns the error
+		_ = l.compile(module.Points()...) // the first decision returns the error
 	}
 }
 
@@ -190,36 +193,36 @@ func inTime[T any](ctx context.Context, e *Engine, judge judge[T]) (T, error) {
 
 func late(err error) bool {
 	var s *proposal.StopError
-	return errors.As(err, &s) && s.Code == codeDeadline
+	return errors.As(err, &s) && s.Code == module.CodeDeadline
 }
 
 // attempt has judge use at most limit of processor time for the layers that we did not
 // write. Without such a layer it waits for nothing.
 func attempt[T any](ctx context.Context, e *Engine, limit time.Duration, judge judge[T]) (T, error) {
-	ctx = context.WithValue(ctx, budgetKey{}, new(budget))
+	ctx = module.WithBudget(ctx)
 	if !e.foreign {
 		v := evaluate(ctx, judge)
 		return v.decision, v.err
 	}
 	var none T
 	if e.dead.Load() {
-		return none, stop(codeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
+		return none, module.Stop(module.CodeDeadline, "an earlier evaluation never ended", hintDeadline, nil)
 	}
 	inside, cancel := context.WithCancel(ctx)
 	defer cancel()
-	inside, m := withMeter(inside)
+	inside, m := bounds.WithMeter(inside)
 	var v verdict[T]
 	done := make(chan struct{})
 	e.goOn(func() { v = evaluate(inside, judge); close(done) })
-	why, abandoned := Bounds{Used: m.used, Time: limit, Grace: grace, Memory: decisionMemory}.Wait(ctx, cancel, done)
+	why, abandoned := bounds.Bounds{Used: m.Used, Time: limit, Grace: grace, Memory: decisionMemory}.Wait(ctx, cancel, done)
 	switch {
 	case abandoned:
 		e.dead.Store(true)
-		return none, stop(codeDeadline, "an evaluation does not end", hintDeadline, nil)
-	case why == TooLong:
-		return none, stop(codeDeadline, fmt.Sprintf("the decision took more than %v of processor time", limit), hintDeadline, nil)
-	case why == TooLarge:
-		return none, stop(codeTooLarge, fmt.Sprintf("the decision took more than %d MiB", decisionMemory>>20), hintDeadline, nil)
+		return none, module.Stop(module.CodeDeadline, "an evaluation does not end", hintDeadline, nil)
+	case why == bounds.TooLong:
+		return none, module.Stop(module.CodeDeadline, fmt.Sprintf("the decision took more than %v of processor time", limit), hintDeadline, nil)
+	case why == bounds.TooLarge:
+		return none, module.Stop(module.CodeTooLarge, fmt.Sprintf("the decision took more than %d MiB", decisionMemory>>20), hintDeadline, nil)
 	}
 	return v.decision, v.err
 }
@@ -237,9 +240,12 @@ type verdict[T any] struct {
 func evaluate[T any](ctx context.Context, judge judge[T]) (v verdict[T]) {
 	defer func() {
 		if r := recover(); r != nil {
-			v = verdict[T]{err: stop(codeEval, fmt.Sprintf("the evaluator panicked: %v", r), "report this as a defect", nil)}
+			v = verdict[T]{err: module.Stop(module.CodeEval, fmt.Sprintf("the evaluator panicked: %v", r), "report this as a defect", nil)}
 		}
 	}()
 	v.decision, v.err = judge(ctx)
 	return v
 }
+
+// Dead reports whether an evaluation never ended, so that e decides nothing any more.
+func (e *Engine) Dead() bool { return e.dead.Load() }

@@ -4,10 +4,14 @@ package policy
 
 import (
 	"context"
+	"errors"
 
 	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/topdown"
 	"github.com/open-policy-agent/opa/v1/topdown/cache"
+
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // mostPatterns bounds the compiled patterns that are kept. OPA's own cache has a
@@ -35,3 +39,22 @@ type until struct{ context.Context }
 func (u until) Cancel() {}
 
 func (u until) Cancelled() bool { return u.Err() != nil }
+
+const hintDeadline = "find the rule that loops over a large product or range and bound it"
+
+// evalStop says why an evaluation gave no result.
+func evalStop(ctx context.Context, layer, point string, err error) error {
+	where := "layer " + layer + ", package " + point
+	if ctx.Err() != nil || topdown.IsCancel(err) || errors.Is(err, context.DeadlineExceeded) {
+		return module.Stop(module.CodeDeadline, "the evaluation was broken off in "+where, hintDeadline, nil)
+	}
+	return module.Stop(module.CodeEval, "the evaluation stopped in "+where, "mend the rule at the place named", err)
+}
+
+// listening is what an evaluation needs so that Options.Spoke is told.
+func (e *Engine) listening(l *layer) []rego.EvalOption {
+	if e.spoke == nil {
+		return nil
+	}
+	return []rego.EvalOption{rego.EvalQueryTracer(module.Listener{Layer: l.name, Tell: e.spoke})}
+}

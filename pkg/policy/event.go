@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -47,7 +48,7 @@ type eventInput struct {
 func (e *Engine) Event(ctx context.Context, v proposal.Event) ([]proposal.Finding, error) {
 	return inTime(ctx, e, func(ctx context.Context) ([]proposal.Finding, error) {
 		m := newMerger(e)
-		if err := e.ask(ctx, m, pointEvent, termOf(reflect.ValueOf(eventInputOf(v))).Value, whole, ""); err != nil {
+		if err := e.ask(ctx, m, module.PointEvent, termOf(reflect.ValueOf(eventInputOf(v))).Value, whole, ""); err != nil {
 			return nil, err
 		}
 		for i := range m.notes {

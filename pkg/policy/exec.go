@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/policy/facts"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -63,7 +65,7 @@ type elfInput struct {
 func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.ExecDecision, error) {
 		m := newMerger(e)
-		if err := e.ask(ctx, m, pointExec, termOf(reflect.ValueOf(e.execInput(x))).Value, whole, x.Path); err != nil {
+		if err := e.ask(ctx, m, module.PointExec, termOf(reflect.ValueOf(e.execInput(x))).Value, whole, x.Path); err != nil {
 			return proposal.ExecDecision{}, err
 		}
 		return m.execDecision(x), nil
@@ -72,22 +74,22 @@ func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecisi
 
 func (e *Engine) execInput(x proposal.Exec) execInput {
 	in := execInput{
-		Command: x.Command, Path: x.Path, Name: fileName(x.Path), Same: x.Same, Layer: x.Layer, Digest: x.Digest, Grants: x.Grants, Env: x.Env,
+		Command: x.Command, Path: x.Path, Name: facts.FileName(x.Path), Same: x.Same, Layer: x.Layer, Digest: x.Digest, Grants: x.Grants, Env: x.Env,
 		Argv: x.Argv, ArgvCut: x.ArgvCut, ArgvDigest: x.ArgvDigest, Cwd: x.Cwd, Parent: x.ParentPath, From: x.From, Script: x.Script, First: x.First,
 	}
 	if x.ELF != nil {
 		in.ELF = elfInput(*x.ELF)
 	}
 	in.Names = []string{in.Name}
-	if many := manifoldOf(x); many != "" { // its other names are its tools: Tool is the one that it would be
+	if many := facts.ManifoldOf(x); many != "" { // its other names are its tools: Tool is the one that it would be
 		in.Many, in.Names = true, append(in.Names, many)
 	} else {
 		for _, same := range x.Same {
-			in.Names = append(in.Names, fileName(same))
+			in.Names = append(in.Names, facts.FileName(same))
 		}
 	}
-	in.Tool, in.Words = asksFor(x)
-	in.Sub = e.grammars.verb(in.Tool, in.Words)
+	in.Tool, in.Words = facts.AsksFor(x)
+	in.Sub = e.grammars.Verb(in.Tool, in.Words)
 	return in
 }
 
@@ -101,7 +103,7 @@ func (m *merger) execFloor(x proposal.Exec) {
 	}
 	if !m.allowed[whole] && !m.denied(whole) {
 		m.reason("deny", map[string]string{"rule": "exec.no-rule", "message": fmt.Sprintf("no rule of the granting policy lets %q begin", x.Path),
-			"suggestion": "write allow contains {…} in package " + pointExec}, whole, x.Path)
+			"suggestion": "write allow contains {…} in package " + module.PointExec}, whole, x.Path)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -31,15 +32,14 @@ func plainPoint(t testing.TB, name string) rego.PreparedEvalQuery {
 		t.Fatal(err)
 	}
 	l := &layer{name: s.Name, role: s.Role}
-	if err := l.check(s, modules); err != nil {
-		t.Fatal(err)
-	}
-	return plainQuery(t, modulesOf(name, modules, newAtlas(modules)), l.query(name))
+	_, counts := l.forLint(s, modules, false).Check()
+	l.count(counts)
+	return plainQuery(t, module.ForPoint(name, modules, module.NewGraph(modules)), l.query(name))
 }
 
 func plainQuery(t testing.TB, modules map[string]*ast.Module, query string) rego.PreparedEvalQuery {
 	t.Helper()
-	compiler := ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true).WithDefaultRegoVersion(ast.RegoV1)
+	compiler := ast.NewCompiler().WithCapabilities(module.Capabilities()).WithStrict(true).WithDefaultRegoVersion(ast.RegoV1)
 	if compiler.Compile(modules); compiler.Failed() {
 		t.Fatal(compiler.Errors)
 	}
@@ -56,7 +56,7 @@ func documents(t testing.TB, e *Engine, text, point string, do func(ast.Value)) 
 	p := proposal.Proposal{ID: "t", Run: text}
 	a := parse.Analyze(p)
 	shared := termOf(reflect.ValueOf(e.proposalInput(p, a)))
-	if point == pointProposal {
+	if point == module.PointProposal {
 		do(e.document(shared, commandInput{}))
 		return
 	}
@@ -98,7 +98,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := map[string]rego.PreparedEvalQuery{pointCommand: plainPoint(t, pointCommand), pointProposal: plainPoint(t, pointProposal)}
+	plain := map[string]rego.PreparedEvalQuery{module.PointCommand: plainPoint(t, module.PointCommand), module.PointProposal: plainPoint(t, module.PointProposal)}
 	var texts []string
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
@@ -177,8 +177,8 @@ func TestIndexReadsOnlyWhatHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 			document := ast.MustInterfaceToValue(map[string]any{"command": decoded(t, c.input)})
-			plain := plainQuery(t, modulesOf(pointCommand, modules, newAtlas(modules)), l.query(pointCommand))
-			if diff := cmp.Diff(answer(t, plain, document), answer(t, compiledAt(t, l, pointCommand), document)); diff != "" {
+			plain := plainQuery(t, module.ForPoint(module.PointCommand, modules, module.NewGraph(modules)), l.query(module.PointCommand))
+			if diff := cmp.Diff(answer(t, plain, document), answer(t, compiledAt(t, l, module.PointCommand), document)); diff != "" {
 				t.Error(diff)
 			}
 		})

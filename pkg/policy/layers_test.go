@@ -13,6 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/bounds"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -137,12 +138,12 @@ func TestEvaluationFailsClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := hurried(t, folder(t, "a.rego", c.rego))
 			p := proposal.Proposal{ID: "t", Run: "ls"}
-			began := policy.ProcessorTime()
+			began := bounds.ProcessorTime()
 			d, err := e.Decide(t.Context(), p, parse.Analyze(p))
 			if codeOf(err) != c.code || d.Effect != proposal.Deny || d.Grant != nil {
 				t.Errorf("got %+v, %v; want %s", d, err, c.code)
 			}
-			if used := policy.ProcessorTime() - began; used > 5*time.Second {
+			if used := bounds.ProcessorTime() - began; used > 5*time.Second {
 				t.Errorf("used %v", used)
 			}
 		})
@@ -327,4 +328,9 @@ func TestFloorHolds(t *testing.T) {
 			t.Errorf("%s: %v, %v by %q, want a denial by %s", name, err, d.Effect, d.Rules, c.rule)
 		}
 	}
+}
+
+// unlinted are e's warnings, those of style excepted.
+func unlinted(e *policy.Engine) []string {
+	return slices.DeleteFunc(e.Warnings(), func(w string) bool { return strings.HasPrefix(w, "policy.lint") })
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -86,8 +87,8 @@ func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
 	limits := map[string]float64{}
 	for _, key := range limitKeys {
 		if m.limits[key] <= 0 {
-			return proposal.Grant{}, stop(codeNoDecision, "the granting policy gives no limit "+key,
-				"write limits contains {…} in package "+pointProposal+" with "+strings.Join(limitKeys, ", "), nil)
+			return proposal.Grant{}, module.Stop(module.CodeNoDecision, "the granting policy gives no limit "+key,
+				"write limits contains {…} in package "+module.PointProposal+" with "+strings.Join(limitKeys, ", "), nil)
 		}
 		limits[key] = m.limits[key]
 		if low, ok := m.lowered[key]; ok {

@@ -5,6 +5,9 @@ package policy
 import (
 	"sync"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/policy/bounds"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // BenchmarkLoad is what the first engine of a process costs: at most 30 ms.
@@ -13,13 +16,13 @@ func BenchmarkLoad(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	began := ProcessorTime()
+	began := bounds.ProcessorTime()
 	for b.Loop() {
 		if _, err := compileLayer(b.Context(), s); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64((ProcessorTime()-began).Microseconds())/1000/float64(b.N), "cpu-ms/op")
+	b.ReportMetric(float64((bounds.ProcessorTime()-began).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 }
 
 // What the shipped layer is spared when it is loaded is checked here.
@@ -35,8 +38,8 @@ func TestShippedLayerHasNoMistake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(l.points) != len(points) {
-		t.Errorf("it has rules at %d points of %d", len(l.points), len(points))
+	if len(l.points) != len(module.Points()) {
+		t.Errorf("it has rules at %d points of %d", len(l.points), len(module.Points()))
 	}
 	s.Files = append(s.Files, File{"command/mistake.rego", []byte("package fumehood.command\n\nallow contains {\"rule\": \"a.b\"} if count(1) == 1\n")})
 	if _, err := compileLayer(t.Context(), s); err == nil {
@@ -60,7 +63,7 @@ func TestReady(t *testing.T) {
 	both.Go(e.Ready)
 	both.Go(e.Ready)
 	both.Wait()
-	for _, name := range points {
+	for _, name := range module.Points() {
 		if _, err := l.points[name].compiled(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

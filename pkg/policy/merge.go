@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -70,7 +71,7 @@ func (m *merger) take(l *layer, result map[string]any, command int, text string)
 }
 
 func (m *merger) malformed(l *layer, set, what string) error {
-	return stop(codeUnknownKey, fmt.Sprintf("layer %q: a member of %s %s", l.name, set, what),
+	return module.Stop(module.CodeUnknownKey, fmt.Sprintf("layer %q: a member of %s %s", l.name, set, what),
 		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind; note takes rule and message; budget takes rule and bytes; intercept, private, raw, filter and redact take rule; in fumehood.output redact may take secret", nil)
 }
 
@@ -105,7 +106,7 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 			break
 		}
 		if fields["secret"] != "" {
-			return m.malformed(l, set, "has the key \"secret\", which it has only in "+pointOutput)
+			return m.malformed(l, set, "has the key \"secret\", which it has only in "+module.PointOutput)
 		}
 		m.flag(l, set, fields["rule"])
 	case "exec":
@@ -116,29 +117,12 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 	return nil
 }
 
-// fieldsOf are the keys each set's objects must have, and may have.
-var fieldsOf = map[string]struct{ must, may []string }{
-	"deny":    {[]string{"rule", "message", "suggestion"}, []string{"text"}},
-	"ask":     {[]string{"rule", "message", "suggestion"}, []string{"text"}},
-	"allow":   {[]string{"rule"}, []string{"message"}},
-	"env":     {[]string{"rule", "name"}, nil},
-	"network": {[]string{"rule", "host"}, nil},
-	"exec":    {[]string{"rule", "kind"}, nil},
-	"note":    {[]string{"rule", "message"}, nil},
-
-	"intercept": {[]string{"rule"}, nil},
-	"private":   {[]string{"rule"}, nil},
-	"raw":       {[]string{"rule"}, nil},
-	"filter":    {[]string{"rule"}, nil},
-	"redact":    {[]string{"rule"}, []string{"secret"}},
-}
-
 // textFields reads an object of strings and says what is wrong with it, if anything.
 func textFields(object map[string]any, set string) (map[string]string, string) {
-	want := fieldsOf[set]
+	want, _ := module.MemberKeys(set)
 	fields := map[string]string{}
 	for key, value := range object {
-		if !slices.Contains(want.must, key) && !slices.Contains(want.may, key) {
+		if !slices.Contains(want.Must, key) && !slices.Contains(want.May, key) {
 			return nil, fmt.Sprintf("has the unknown key %q", key)
 		}
 		text, ok := value.(string)
@@ -150,7 +134,7 @@ func textFields(object map[string]any, set string) (map[string]string, string) {
 			fields[key] = legible(text)
 		}
 	}
-	for _, key := range want.must {
+	for _, key := range want.Must {
 		if fields[key] == "" {
 			return nil, fmt.Sprintf("lacks the key %q", key)
 		}
@@ -322,7 +306,7 @@ func (m *merger) opener(host, phase string) string {
 	if m.ignored[host] {
 		return "a folder given with --policy would grant it, and may not: name it with --hosts instead (in the action: network: policy)"
 	}
-	says := fmt.Sprintf("a policy folder named with --hosts (the action: policy, with network: policy) says so: network contains {\"rule\": \"org.hosts\", \"host\": %q} in package %s", host, pointProposal)
+	says := fmt.Sprintf("a policy folder named with --hosts (the action: policy, with network: policy) says so: network contains {\"rule\": \"org.hosts\", \"host\": %q} in package %s", host, module.PointProposal)
 	if strings.HasPrefix(host, "registry:") && phase != proposal.PhaseSetup {
 		return "fetch packages in a proposal of their own with phase: setup, where policies mostly grant registries, before those that run; or " + says
 	}

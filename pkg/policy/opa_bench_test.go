@@ -11,6 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -21,7 +22,7 @@ func BenchmarkOPA(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	queries := []rego.PreparedEvalQuery{plainPoint(b, pointProposal), plainPoint(b, pointCommand)}
+	queries := []rego.PreparedEvalQuery{plainPoint(b, module.PointProposal), plainPoint(b, module.PointCommand)}
 	for _, text := range []string{"go test -race -run TestX ./pkg/...", "cat go.mod", "git diff HEAD~1 --stat", "npm test"} {
 		p := proposal.Proposal{ID: "b", Run: text}
 		a := parse.Analyze(p)

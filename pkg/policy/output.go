@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -42,7 +43,7 @@ func (e *Engine) Output(ctx context.Context, x proposal.Outgoing) (proposal.Outp
 	return inTime(ctx, e, func(ctx context.Context) (proposal.OutputDecision, error) {
 		m := newMerger(e)
 		m.replaced = map[string]bool{}
-		if err := e.ask(ctx, m, pointOutput, termOf(reflect.ValueOf(outputInputOf(x))).Value, whole, x.Name); err != nil {
+		if err := e.ask(ctx, m, module.PointOutput, termOf(reflect.ValueOf(outputInputOf(x))).Value, whole, x.Name); err != nil {
 			return proposal.OutputDecision{}, err
 		}
 		return m.outputDecision(x), nil
@@ -87,7 +88,7 @@ func (m *merger) outputDecision(x proposal.Outgoing) proposal.OutputDecision {
 
 // outputFloor holds whatever the layers say.
 func (m *merger) outputFloor(x proposal.Outgoing) {
-	if !slices.ContainsFunc(m.engine.layers, func(l *layer) bool { return l.may(Grants) && l.points[pointOutput] != nil }) {
+	if !slices.ContainsFunc(m.engine.layers, func(l *layer) bool { return l.may(Grants) && l.points[module.PointOutput] != nil }) {
 		m.replaced[allFinds] = true
 	}
 	if !x.Binary {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/policies"
 )
 
@@ -64,16 +65,31 @@ type File struct {
 	Content []byte
 }
 
-// decides reports whether f is part of what decides.
-func (f File) decides() bool {
-	return path.Ext(f.Name) == ".rego" && !strings.HasSuffix(f.Name, "_test.rego") || f.Name == optionsFile || f.holdsData()
+// Decides reports whether f is part of what decides: no test, and nothing that is not read.
+func (f File) Decides() bool {
+	return path.Ext(f.Name) == ".rego" && !strings.HasSuffix(f.Name, "_test.rego") || f.Name == optionsFile || f.HoldsData()
 }
 
-// Decides reports whether f is part of what decides: no test, and nothing that is not read.
-func (f File) Decides() bool { return f.decides() }
+// IsTest reports whether f holds tests in Rego.
+func (f File) IsTest() bool { return strings.HasSuffix(f.Name, "_test.rego") }
+
+// IsCases reports whether f holds cases.
+func (f File) IsCases() bool {
+	name := path.Base(f.Name)
+	return slices.Contains([]string{"cases.yaml", "cases.yml"}, name) || strings.HasSuffix(name, "_cases.yaml") || strings.HasSuffix(name, "_cases.yml")
+}
 
 // optionsFile is the shipped policy's knowledge of tools' options.
 const optionsFile = "options.txt"
+
+// Shipped is the shipped policy with its tests.
+func Shipped() (Layer, error) {
+	files, err := collect(policies.FS)
+	if err != nil {
+		return Layer{}, module.Stop(module.CodeMissing, "cannot read the shipped policy", "reinstall fumehood", err)
+	}
+	return Layer{Name: DefaultLayer, Role: Grants, Files: files}, nil
+}
 
 // shipped is the policy that fumehood ships.
 var shipped = sync.OnceValues(func() (Layer, error) {
@@ -93,7 +109,7 @@ func ordered(given []Layer, observe bool) ([]Layer, error) {
 		}
 	}
 	if granting > 1 {
-		return nil, stop(codeMissing, "two policy layers would grant", "let one of them allow, and the other deny, ask and lower", nil)
+		return nil, module.Stop(module.CodeMissing, "two policy layers would grant", "let one of them allow, and the other deny, ask and lower", nil)
 	}
 	layers := []Layer{}
 	if granting == 0 || observe {
@@ -113,7 +129,7 @@ func ordered(given []Layer, observe bool) ([]Layer, error) {
 func (l Layer) deciding() Layer {
 	var files []File
 	for _, f := range l.Files {
-		if f.decides() {
+		if f.Decides() {
 			files = append(files, f)
 		}
 	}
@@ -128,22 +144,22 @@ func Dir(dir string) (Layer, error) {
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return l, stop(codeMissing, fmt.Sprintf("the policy folder %q does not exist", dir), "create it with at least one .rego file, or do not name it", nil)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy folder %q does not exist", dir), "create it with at least one .rego file, or do not name it", nil)
 	case err != nil:
-		return l, stop(codeMissing, fmt.Sprintf("cannot read the policy folder %q", dir), "make it readable", err)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot read the policy folder %q", dir), "make it readable", err)
 	case !info.IsDir():
-		return l, stop(codeSymlink, fmt.Sprintf("%q is not a folder", dir), "name the folder itself, not a symlink or a file", nil)
+		return l, module.Stop(module.CodeSymlink, fmt.Sprintf("%q is not a folder", dir), "name the folder itself, not a symlink or a file", nil)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return l, stop(codeMissing, fmt.Sprintf("cannot open the policy folder %q", dir), "make it readable", err)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot open the policy folder %q", dir), "make it readable", err)
 	}
 	defer root.Close()
 	if l.Files, err = collect(root.FS()); err != nil {
 		return l, inDir(dir, err)
 	}
 	if len(l.deciding().Files) == 0 {
-		return l, stop(codeMissing, fmt.Sprintf("the policy folder %q holds no .rego file", dir), "add a rule, or do not name it", nil)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy folder %q holds no .rego file", dir), "add a rule, or do not name it", nil)
 	}
 	return l, nil
 }
@@ -156,11 +172,11 @@ var (
 func inDir(dir string, err error) error {
 	switch {
 	case errors.Is(err, errIrregular):
-		return stop(codeSymlink, fmt.Sprintf("in the policy folder %q", dir), "replace it by the file itself", err)
+		return module.Stop(module.CodeSymlink, fmt.Sprintf("in the policy folder %q", dir), "replace it by the file itself", err)
 	case errors.Is(err, errTooLarge):
-		return stop(codeTooLarge, fmt.Sprintf("the policy folder %q", dir), hintTooLarge(), err)
+		return module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy folder %q", dir), hintTooLarge(), err)
 	}
-	return stop(codeMissing, fmt.Sprintf("cannot read the policy folder %q", dir), "make it readable", err)
+	return module.Stop(module.CodeMissing, fmt.Sprintf("cannot read the policy folder %q", dir), "make it readable", err)
 }
 
 func hintTooLarge() string {
@@ -204,7 +220,7 @@ func collect(fsys fs.FS) ([]File, error) {
 
 // FileLimit is how large a file may be: data may take all the room.
 func FileLimit(name string) int {
-	if (File{Name: name}).holdsData() {
+	if (File{Name: name}).HoldsData() {
 		return maxTotal
 	}
 	return maxFile
@@ -235,17 +251,17 @@ func FromFiles(name string, all []File) (Layer, error) {
 		}
 		l.Files = append(l.Files, f)
 		if total += len(f.Content); total > maxTotal || len(l.Files) > maxFiles || len(f.Content) > FileLimit(f.Name) {
-			return l, stop(codeTooLarge, fmt.Sprintf("the policy %q", name), hintTooLarge(), fmt.Errorf("%q, or all files together, %w", f.Name, errTooLarge))
+			return l, module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy %q", name), hintTooLarge(), fmt.Errorf("%q, or all files together, %w", f.Name, errTooLarge))
 		}
 	}
 	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(l.Files); i++ {
 		if l.Files[i].Name == l.Files[i-1].Name {
-			return l, stop(codeMissing, fmt.Sprintf("policy %q has two files named %q", name, l.Files[i].Name), "keep one of them", nil)
+			return l, module.Stop(module.CodeMissing, fmt.Sprintf("policy %q has two files named %q", name, l.Files[i].Name), "keep one of them", nil)
 		}
 	}
 	if len(l.deciding().Files) == 0 {
-		return l, stop(codeMissing, fmt.Sprintf("policy %q holds no .rego file", name), "add a rule, or do not name it", nil)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("policy %q holds no .rego file", name), "add a rule, or do not name it", nil)
 	}
 	return l, nil
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -18,7 +19,7 @@ import (
 func (e *Engine) Trigger(ctx context.Context, t proposal.Trigger) (proposal.Decision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) {
 		m := newMerger(e)
-		if err := e.ask(ctx, m, pointTrigger, termOf(reflect.ValueOf(t)).Value, whole, ""); err != nil {
+		if err := e.ask(ctx, m, module.PointTrigger, termOf(reflect.ValueOf(t)).Value, whole, ""); err != nil {
 			return proposal.Decision{}, err
 		}
 		return m.triggerDecision(), nil
@@ -28,7 +29,7 @@ func (e *Engine) Trigger(ctx context.Context, t proposal.Trigger) (proposal.Deci
 func (m *merger) triggerFloor() {
 	if !m.allowed[whole] && !m.denied(whole) {
 		m.reason("deny", map[string]string{"rule": "trigger.no-rule", "message": "no rule of the granting policy allows this",
-			"suggestion": "write allow contains {…} in package " + pointTrigger}, whole, "")
+			"suggestion": "write allow contains {…} in package " + module.PointTrigger}, whole, "")
 	}
 }
 

@@ -4,11 +4,11 @@ package policy
 
 import (
 	"reflect"
-	"strings"
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -52,57 +52,27 @@ func fieldKeys(t reflect.Type) []*ast.Term {
 	}
 	keys := make([]*ast.Term, t.NumField())
 	for i := range keys {
-		keys[i] = ast.StringTerm(fieldName(t.Field(i)))
+		keys[i] = ast.StringTerm(module.FieldName(t.Field(i)))
 	}
 	keyCache.Store(t, keys)
 	return keys
 }
 
-func fieldName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
-}
-
 // documentOf is the type of the point's input document.
 func documentOf(point string) reflect.Type {
 	switch point {
-	case pointEgress:
+	case module.PointEgress:
 		return reflect.TypeFor[egressInput]()
-	case pointEvent:
+	case module.PointEvent:
 		return reflect.TypeFor[eventInput]()
-	case pointOutput:
+	case module.PointOutput:
 		return reflect.TypeFor[outputInput]()
-	case pointExec:
+	case module.PointExec:
 		return reflect.TypeFor[execInput]()
-	case pointSnippet:
+	case module.PointSnippet:
 		return reflect.TypeFor[snippetDocument]()
-	case pointTrigger:
+	case module.PointTrigger:
 		return reflect.TypeFor[proposal.Trigger]()
 	}
 	return reflect.TypeFor[input]()
-}
-
-// inputSchema is the closed JSON Schema of the point's input document.
-func inputSchema(point string) *ast.SchemaSet {
-	set := ast.NewSchemaSet()
-	set.Put(ast.SchemaRootRef, schemaOf(documentOf(point)))
-	return set
-}
-
-func schemaOf(t reflect.Type) any {
-	switch t.Kind() {
-	case reflect.String:
-		return map[string]any{"type": "string"}
-	case reflect.Bool:
-		return map[string]any{"type": "boolean"}
-	case reflect.Slice:
-		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
-	case reflect.Struct:
-		properties := map[string]any{}
-		for i := range t.NumField() {
-			properties[fieldName(t.Field(i))] = schemaOf(t.Field(i).Type)
-		}
-		return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
-	}
-	return map[string]any{"type": "number"}
 }

@@ -10,5 +10,4 @@ import "testing"
 
 func TestWholeBombs(t *testing.T)                        { TestBombs(t) }
 func TestWholeNestedPolicies(t *testing.T)               { TestNestedPolicies(t) }
-func TestWholeAlternativesAreAllowed(t *testing.T)       { TestAlternativesAreAllowed(t) }
 func TestWholeHostileStaysRefusedWithHosts(t *testing.T) { TestHostileStaysRefusedWithHosts(t) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fumehood/fumehood/pkg/internal/frame"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -31,7 +32,7 @@ func (f *Flow) trim() {
 
 func (f *Flow) check() error {
 	if f.Flow.Sent < 0 || f.Flow.Received < 0 || f.Flow.WallMS < 0 || f.Flow.Status < 0 || f.Flow.Status > 999 {
-		return fmt.Errorf("%w: a count below nothing", errMalformed)
+		return fmt.Errorf("%w: a count below nothing", frame.ErrMalformed)
 	}
 	return errors.Join(checkEgress(&f.Flow.Egress), checkDecision(&f.Flow.Decision), bounded([]field{{"code", f.Flow.Code, maxWord}, {"inside", f.Flow.Inside, maxWord}}))
 }
@@ -77,10 +78,10 @@ func trimEgress(e *proposal.Egress) {
 
 func checkEgress(e *proposal.Egress) error {
 	if e.Command != "" || e.Phase != "" || e.Grants != nil || e.Registries != nil {
-		return fmt.Errorf("%w: says what only the supervisor knows", errMalformed)
+		return fmt.Errorf("%w: says what only the supervisor knows", frame.ErrMalformed)
 	}
 	if len(e.Secrets) > maxSecrets || e.Port < 0 || e.Port > 65535 || e.Query < 0 || e.Size < -1 {
-		return fmt.Errorf("%w: a number out of its range", errMalformed)
+		return fmt.Errorf("%w: a number out of its range", frame.ErrMalformed)
 	}
 	fields := []field{{"kind", e.Kind, maxWord}, {"name", e.Name, maxName}, {"type", e.Type, maxWord}, {"address", e.Address, maxWord},
 		{"protocol", e.Protocol, maxWord}, {"sni", e.SNI, maxName}, {"method", e.Method, maxWord}, {"path", e.Path, maxPath}}
@@ -108,7 +109,7 @@ func trimDecision(d *proposal.EgressDecision) {
 
 func checkDecision(d *proposal.EgressDecision) error {
 	if len(d.Rules) > maxRules || d.Most < 0 {
-		return fmt.Errorf("%w: a number out of its range", errMalformed)
+		return fmt.Errorf("%w: a number out of its range", frame.ErrMalformed)
 	}
 	var fields []field
 	for _, r := range d.Rules {
@@ -130,7 +131,7 @@ type field struct {
 func bounded(fields []field) error {
 	for _, f := range fields {
 		if len(f.text) > f.most || !utf8.ValidString(f.text) {
-			return fmt.Errorf("%w: %s of %d bytes", errMalformed, f.name, len(f.text))
+			return fmt.Errorf("%w: %s of %d bytes", frame.ErrMalformed, f.name, len(f.text))
 		}
 	}
 	return nil

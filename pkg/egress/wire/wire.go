@@ -7,9 +7,7 @@
 //
 // One message is one record of a SOCK_SEQPACKET socket, of at most MaxMessage bytes:
 //
-//	version  1 byte   Version
-//	kind     1 byte   a Kind
-//	seq      8 bytes  little-endian
+//	header   as package frame has it, with Version, a Kind and a seq
 //	body     the kind's struct as encoding/json writes it; nothing for Ping and Pong
 //
 // Each message has exactly one encoding: a body whose decoding does not encode to the
@@ -34,10 +32,10 @@ package wire
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
+
+	"github.com/fumehood/fumehood/pkg/internal/frame"
 )
 
 // Version is of the protocol. A message of another one is refused.
@@ -78,30 +76,10 @@ const (
 	kinds
 )
 
-var errMalformed = errors.New("malformed message")
+var format = frame.Format[Kind]{Version: Version, Kinds: kinds, Max: MaxMessage}
 
-// A Header is what every message begins with.
-type Header struct {
-	Kind Kind
-	Seq  uint64
-}
-
-const headerSize = 10
-
-// Open splits a message. It checks version and kind, not the body.
-func Open(message []byte) (Header, []byte, error) {
-	if len(message) < headerSize || len(message) > MaxMessage {
-		return Header{}, nil, fmt.Errorf("%w of %d bytes", errMalformed, len(message))
-	}
-	if message[0] != Version {
-		return Header{}, nil, fmt.Errorf("message of version %d, not %d", message[0], Version)
-	}
-	h := Header{Kind: Kind(message[1]), Seq: binary.LittleEndian.Uint64(message[2:])}
-	if h.Kind == 0 || h.Kind >= kinds {
-		return Header{}, nil, fmt.Errorf("message of kind %d", h.Kind)
-	}
-	return h, message[headerSize:], nil
-}
+// Open splits a message. It checks the header, not the body.
+func Open(message []byte) (frame.Header[Kind], []byte, error) { return format.Open(message) }
 
 // A Body is that of one kind of message.
 type Body interface {
@@ -114,7 +92,7 @@ type Body interface {
 // Encode returns a message. A nil body is none. What is too long in body is cut, in
 // place, unless it would then be another question: that is an error.
 func Encode(kind Kind, seq uint64, body Body) ([]byte, error) {
-	b := binary.LittleEndian.AppendUint64([]byte{Version, byte(kind)}, seq)
+	b := format.Append(nil, kind, seq)
 	if body == nil {
 		return b, nil
 	}
@@ -144,11 +122,11 @@ func exactly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return fmt.Errorf("%w: %v", errMalformed, err)
+		return fmt.Errorf("%w: %v", frame.ErrMalformed, err)
 	}
 	again, err := json.Marshal(into)
 	if err != nil || !bytes.Equal(again, text) {
-		return fmt.Errorf("%w: not in the one encoding", errMalformed)
+		return fmt.Errorf("%w: not in the one encoding", frame.ErrMalformed)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fumehood/fumehood/pkg/egress/segment"
+	"github.com/fumehood/fumehood/pkg/internal/frame"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -45,7 +46,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(kind, err)
 		}
 		h, body, err := Open(message)
-		if err != nil || h != (Header{kind, 5}) {
+		if err != nil || h != (frame.Header[Kind]{Kind: kind, Seq: 5}) {
 			t.Fatalf("header %+v, %v", h, err)
 		}
 		if all[kind] == nil {
@@ -98,7 +99,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for name, message := range map[string][]byte{
-		"empty": nil, "short": make([]byte, headerSize-1), "version": append([]byte{Version + 1, 1}, make([]byte, 20)...),
+		"empty": nil, "short": make([]byte, frame.HeaderSize-1), "version": append([]byte{Version + 1, 1}, make([]byte, 20)...),
 		"kind 0": append([]byte{Version, 0}, make([]byte, 20)...), "kind": append([]byte{Version, byte(kinds)}, make([]byte, 20)...),
 		"long": append([]byte{Version, 1}, make([]byte, MaxMessage)...),
 	} {
@@ -117,12 +118,12 @@ func TestOnlySupervisorKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got Ask
-	if err := Decode(message[headerSize:], &got); err != nil || got.Egress.Command != "" || got.Egress.Grants != nil {
+	if err := Decode(message[frame.HeaderSize:], &got); err != nil || got.Egress.Command != "" || got.Egress.Grants != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, forged := range []string{`"command":"c"`, `"phase":"setup"`, `"grants":["x"]`, `"registries":["npm"]`} {
 		key, _, _ := strings.Cut(forged, ":")
-		text := string(message[headerSize:])
+		text := string(message[frame.HeaderSize:])
 		for _, was := range []string{`:""`, `:null`} {
 			text = strings.Replace(text, key+was, forged, 1)
 		}
@@ -149,7 +150,7 @@ func TestLargest(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", worst, err)
 		}
-		if err := Decode(message[headerSize:], &Flow{}); err != nil {
+		if err := Decode(message[frame.HeaderSize:], &Flow{}); err != nil {
 			t.Errorf("%q: %v", worst, err)
 		}
 		if _, err := Encode(KindAsk, 1, &Ask{proposal.Egress{Path: text}}); err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/internal/frame"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
@@ -59,7 +60,7 @@ func (g *gate) write(message []byte) error {
 
 // read receives one message, and waits while the supervisor decides. The caller
 // holds g.mu.
-func (g *gate) read() (wire.Header, []byte, error) {
+func (g *gate) read() (frame.Header[wire.Kind], []byte, error) {
 	var b [64]byte // larger than any message of the supervisor
 	for {
 		n, err := unix.Read(g.socket.FD(), b[:])
@@ -74,11 +75,11 @@ func (g *gate) read() (wire.Header, []byte, error) {
 			h, body, err := wire.Open(b[:n])
 			if err != nil || n == len(b) {
 				g.breaks(Protocol)
-				return wire.Header{}, nil, errBroken
+				return frame.Header[wire.Kind]{}, nil, errBroken
 			}
 			return h, body, nil
 		}
-		return wire.Header{}, nil, errBroken
+		return frame.Header[wire.Kind]{}, nil, errBroken
 	}
 }
 

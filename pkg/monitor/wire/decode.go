@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 
 	"github.com/fumehood/fumehood/pkg/internal/elf"
+	"github.com/fumehood/fumehood/pkg/internal/frame"
 )
 
 // DecodeExec reads the body of an Exec.
@@ -85,7 +86,7 @@ func (r *reader) take(n int) []byte {
 
 func (r *reader) end() error {
 	if r.bad || len(r.rest) > 0 {
-		return errMalformed
+		return frame.ErrMalformed
 	}
 	return nil
 }

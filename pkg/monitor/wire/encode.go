@@ -5,16 +5,11 @@ package wire
 import "encoding/binary"
 
 // Hello appends a Hello.
-func Hello(b []byte, seq uint64) []byte { return header(b, KindHello, seq) }
-
-func header(b []byte, kind Kind, seq uint64) []byte {
-	b = append(b, Version, byte(kind))
-	return binary.LittleEndian.AppendUint64(b, seq)
-}
+func Hello(b []byte, seq uint64) []byte { return format.Append(b, KindHello, seq) }
 
 // Append appends e as a message. Everything in e must keep to the bounds.
 func (e *Exec) Append(b []byte, seq uint64) []byte {
-	b = header(b, KindExec, seq)
+	b = format.Append(b, KindExec, seq)
 	b = u32(b, e.Generation)
 	b = u64(b, e.Of)
 	b = boolean(b, e.Allowed)
@@ -65,7 +60,7 @@ func (e *Exec) Key(b []byte) []byte {
 
 // Append appends e as a message.
 func (e *Event) Append(b []byte, seq uint64) []byte {
-	b = header(b, KindEvent, seq)
+	b = format.Append(b, KindEvent, seq)
 	b = u32(b, e.Generation)
 	b = append(b, e.Event)
 	b = u64(b, uint64(e.Time))
@@ -81,7 +76,7 @@ func (e *Event) Append(b []byte, seq uint64) []byte {
 
 // Append appends m as a message.
 func (m *Mark) Append(b []byte, seq uint64) []byte {
-	b = header(b, KindMark, seq)
+	b = format.Append(b, KindMark, seq)
 	b = u64(b, m.Token)
 	b = u32(b, m.Generation)
 	b = u64(b, m.Writes)
@@ -92,12 +87,12 @@ func (m *Mark) Append(b []byte, seq uint64) []byte {
 
 // Append appends v as a message that answers the Exec seq.
 func (v Verdict) Append(b []byte, seq uint64) []byte {
-	return u32(boolean(boolean(header(b, KindVerdict, seq), v.Allow), v.Keep), v.Lineage)
+	return u32(boolean(boolean(format.Append(b, KindVerdict, seq), v.Allow), v.Keep), v.Lineage)
 }
 
 // Append appends o as a message.
 func (o Order) Append(b []byte, seq uint64) []byte {
-	b = u32(u32(u64(header(b, KindOrder, seq), o.Token), o.Generation), o.First)
+	b = u32(u32(u64(format.Append(b, KindOrder, seq), o.Token), o.Generation), o.First)
 	return u64(u64(b, o.Memory), o.Disk)
 }
 

@@ -7,9 +7,7 @@
 //
 // One message is one record of a SOCK_SEQPACKET socket, of at most MaxMessage bytes:
 //
-//	version  1 byte   Version
-//	kind     1 byte   a Kind
-//	seq      8 bytes  little-endian
+//	header   as package frame has it, with Version, a Kind and a seq
 //	body     the fields of the kind's struct in order
 //
 // Integers are little-endian and of the width of their Go type; a string is its
@@ -29,10 +27,8 @@
 package wire
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/fumehood/fumehood/pkg/internal/elf"
+	"github.com/fumehood/fumehood/pkg/internal/frame"
 )
 
 // Version is of the protocol. A message of another one is refused.
@@ -69,6 +65,7 @@ const (
 	KindMark    Kind = 4
 	KindVerdict Kind = 5
 	KindOrder   Kind = 6
+	kinds       Kind = 7
 )
 
 // A Layer says where a file lies; see proposal's Layer constants.
@@ -201,24 +198,7 @@ type Order struct {
 	Disk   uint64
 }
 
-var errMalformed = errors.New("malformed message")
+var format = frame.Format[Kind]{Version: Version, Kinds: kinds, Max: MaxMessage}
 
-// Header is what every message begins with.
-type Header struct {
-	Kind Kind
-	Seq  uint64
-}
-
-const headerSize = 10
-
-// Open splits a message. It checks the version, not the body.
-func Open(message []byte) (Header, []byte, error) {
-	if len(message) < headerSize || len(message) > MaxMessage {
-		return Header{}, nil, fmt.Errorf("%w of %d bytes", errMalformed, len(message))
-	}
-	if message[0] != Version {
-		return Header{}, nil, fmt.Errorf("message of version %d, not %d", message[0], Version)
-	}
-	r := reader{rest: message[1:headerSize]}
-	return Header{Kind: Kind(r.u8()), Seq: r.u64()}, message[headerSize:], nil
-}
+// Open splits a message. It checks the header, not the body.
+func Open(message []byte) (frame.Header[Kind], []byte, error) { return format.Open(message) }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/internal/elf"
+	"github.com/fumehood/fumehood/pkg/internal/frame"
 )
 
 func fullExec() Exec {
@@ -103,7 +104,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a long verdict decodes to %+v, %v", v, err)
 	}
 	for name, message := range map[string][]byte{
-		"empty": nil, "short": make([]byte, headerSize-1), "version": append([]byte{Version + 1}, make([]byte, 20)...),
+		"empty": nil, "short": make([]byte, frame.HeaderSize-1), "version": append([]byte{Version + 1}, make([]byte, 20)...),
 		"long": append([]byte{Version}, make([]byte, MaxMessage)...),
 	} {
 		if _, _, err := Open(message); err == nil {

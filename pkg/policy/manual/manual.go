@@ -20,6 +20,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -53,7 +54,7 @@ func Rules(l policy.Layer) ([]Rule, error) {
 		for _, r := range m.Rules {
 			for _, a := range r.Annotations {
 				if rule, ok := described(a, r); ok {
-					rule.Layer, rule.Point, rule.File = l.Name, policy.PackageOf(m), f.Name
+					rule.Layer, rule.Point, rule.File = l.Name, module.PackageOf(m), f.Name
 					rules = append(rules, rule)
 				}
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/util"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // A Bundle is what was read of one.
@@ -194,11 +195,11 @@ func packagePath(f policy.File) (pkg string, err error) {
 			err = fmt.Errorf("%q makes the parser panic", f.Name)
 		}
 	}()
-	m, err := ast.ParseModuleWithOpts(f.Name, string(f.Content), ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: policy.Capabilities()})
+	m, err := ast.ParseModuleWithOpts(f.Name, string(f.Content), ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: module.Capabilities()})
 	if err != nil {
 		return "", err
 	}
-	return strings.ReplaceAll(policy.PackageOf(m), ".", "/"), nil
+	return strings.ReplaceAll(module.PackageOf(m), ".", "/"), nil
 }
 
 func dataWithin(data map[string]any, prefix string, roots []string) error {

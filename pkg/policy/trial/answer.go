@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -22,7 +23,7 @@ type answer struct {
 	rules   []string
 	reasons []proposal.Reason
 	grant   *proposal.Grant
-	held    map[policy.Place]bool
+	held    map[module.Place]bool
 }
 
 // spoke reports whether a rule is among those of a. One that ends in a dot stands for
@@ -77,7 +78,7 @@ func strictly(data []byte, into any) error {
 	if err := d.Decode(into); err != nil {
 		text := strings.TrimPrefix(err.Error(), "json: ")
 		if name, found := strings.CutPrefix(text, "unknown field "); found {
-			if near := policy.Meant(strings.Trim(name, `"`), fieldsOf(reflect.TypeOf(into).Elem())); near != "" {
+			if near := module.Meant(strings.Trim(name, `"`), fieldsOf(reflect.TypeOf(into).Elem())); near != "" {
 				return fmt.Errorf("%s: %s", text, near)
 			}
 		}

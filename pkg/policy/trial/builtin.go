@@ -13,7 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/types"
 
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -27,7 +27,7 @@ var declared = types.NewFunction(types.Args(types.Named("text", types.S), types.
 
 // capabilities are a policy's, with the built-ins that tests have.
 func capabilities() *ast.Capabilities {
-	c := policy.Capabilities()
+	c := module.Capabilities()
 	for _, name := range []string{nameParse, nameDecide} {
 		c.Builtins = append(c.Builtins, &ast.Builtin{Name: name, Decl: declared})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // files are a layer's, sorted out.
@@ -33,7 +34,7 @@ func (t *trial) collect(ctx context.Context, l policy.Layer) {
 		case file.IsCases():
 			f.cases = append(f.cases, file)
 		case path.Ext(file.Name) == ".rego":
-			m, err := policy.ParseFile(l.Name, file)
+			m, err := module.Parse(l.Name, file.Name, file.Content, true)
 			switch {
 			case err != nil: // of rules, judge would have said it
 				t.wrong(KindRego, l.Name, file.Name, err)
@@ -102,9 +103,9 @@ func told(e *ast.Error) string {
 func hintOf(message string) string {
 	name, found := strings.CutPrefix(message, "undefined function ")
 	if found && strings.HasPrefix(name, "fumehood.") {
-		return policy.Meant(name, []string{nameParse, nameDecide})
+		return module.Meant(name, []string{nameParse, nameDecide})
 	}
-	if advice, removed := policy.Instead(name); found && removed {
+	if advice, removed := module.Removed(name); found && removed {
 		return "policies and their tests may not use it: " + advice
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // coverage says in how many tests each rule of l held, in the order of files and lines.
@@ -20,17 +21,17 @@ func (t *trial) coverage(l policy.Layer) []RuleReport {
 		if f.IsTest() || path.Ext(f.Name) != ".rego" {
 			continue
 		}
-		m, err := policy.ParseFile(l.Name, f)
+		m, err := module.Parse(l.Name, f.Name, f.Content, true)
 		if err != nil {
 			continue // judge has read it
 		}
 		for _, r := range m.Rules {
-			at, ok := policy.RuleAt(l.Name, r)
+			at, ok := module.RuleAt(l.Name, r)
 			if !ok {
 				continue
 			}
 			d := describe(r)
-			all = append(all, RuleReport{Layer: l.Name, File: at.File, Line: at.Row, Point: policy.PackageOf(m), Set: string(r.Head.Ref()[0].Value.(ast.Var)),
+			all = append(all, RuleReport{Layer: l.Name, File: at.File, Line: at.Row, Point: module.PackageOf(m), Set: string(r.Head.Ref()[0].Value.(ast.Var)),
 				Rule: d.id, Title: d.title, Tests: len(t.spoken[at])})
 		}
 	}

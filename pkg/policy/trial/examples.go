@@ -13,6 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -26,16 +27,16 @@ type example struct {
 	set    string
 	point  string // without "fumehood."
 	layer  policy.Layer
-	places []policy.Place // of all rules with the id, in the layer
+	places []module.Place // of all rules with the id, in the layer
 	value  any
 }
 
 // examples makes a test of each example in a layer.
 func (t *trial) examples(f files) {
-	places := map[string][]policy.Place{}
+	places := map[string][]module.Place{}
 	for _, m := range f.rules {
 		for _, r := range m.Rules {
-			if at, ok := policy.RuleAt(f.layer.Name, r); ok {
+			if at, ok := module.RuleAt(f.layer.Name, r); ok {
 				for _, id := range []string{describe(r).id, headID(r)} {
 					places[id] = append(places[id], at)
 				}
@@ -49,7 +50,7 @@ func (t *trial) examples(f files) {
 	}
 }
 
-func (t *trial) examplesOf(f files, m *ast.Module, r *ast.Rule, places map[string][]policy.Place) {
+func (t *trial) examplesOf(f files, m *ast.Module, r *ast.Rule, places map[string][]module.Place) {
 	d := describe(r)
 	for _, key := range slices.Sorted(maps.Keys(d.custom)) {
 		if !slices.Contains(exampleKeys, key) {
@@ -68,7 +69,7 @@ func (t *trial) examplesOf(f files, m *ast.Module, r *ast.Rule, places map[strin
 			continue
 		}
 		for _, value := range list {
-			x := example{description: d, key: key, set: string(r.Head.Ref()[0].Value.(ast.Var)), point: strings.TrimPrefix(policy.PackageOf(m), "fumehood."), layer: f.layer, places: places[d.id], value: value}
+			x := example{description: d, key: key, set: string(r.Head.Ref()[0].Value.(ast.Var)), point: strings.TrimPrefix(module.PackageOf(m), "fumehood."), layer: f.layer, places: places[d.id], value: value}
 			subject := x.subject()
 			t.tests = append(t.tests, test{
 				result: Result{Name: fmt.Sprintf("%s %s %s", d.id, key, subject), Kind: KindExample, Layer: f.layer.Name, File: r.Location.File, Line: r.Location.Row, Subject: subject},
@@ -104,8 +105,8 @@ func (x example) subject() string {
 
 // example decides what x holds, and looks whether its rule spoke.
 func (t *trial) example(ctx context.Context, x example, r *Result) {
-	held := map[policy.Place]bool{}
-	t.besides(func(at policy.Place) { held[at] = true })
+	held := map[module.Place]bool{}
+	t.besides(func(at module.Place) { held[at] = true })
 	a, err := t.answerTo(ctx, x)
 	if err != nil {
 		r.erred(err)
@@ -176,7 +177,7 @@ func (x example) holds(a answer) bool {
 	case "reaches", "not_reaches":
 		return (a.effect == "allow") == (x.key == "reaches")
 	}
-	spoke, held := a.spoke(x.id), slices.ContainsFunc(x.places, func(at policy.Place) bool { return a.held[at] })
+	spoke, held := a.spoke(x.id), slices.ContainsFunc(x.places, func(at module.Place) bool { return a.held[at] })
 	if slices.Contains(silent, x.set) {
 		spoke = held
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // ofFloor are the rules that hold whatever the layers say.
@@ -24,7 +25,7 @@ func (t *trial) unknown(id string) (message, hint string) {
 	}) {
 		return "", ""
 	}
-	return "no rule is called " + id + ", so that it did not speak shows nothing", policy.Meant(id, known)
+	return "no rule is called " + id + ", so that it did not speak shows nothing", module.Meant(id, known)
 }
 
 // ids are those of the rules of all layers, and whether all could be read.
@@ -46,13 +47,13 @@ func (t *trial) ids() ([]string, bool) {
 }
 
 func (t *trial) readIDs(l policy.Layer, f policy.File) bool {
-	m, err := policy.ParseFile(l.Name, f)
+	m, err := module.Parse(l.Name, f.Name, f.Content, true)
 	if err != nil {
 		return false
 	}
 	all := true
 	for _, r := range m.Rules {
-		if _, means := policy.RuleAt(l.Name, r); !means {
+		if _, means := module.RuleAt(l.Name, r); !means {
 			continue
 		}
 		d := describe(r)

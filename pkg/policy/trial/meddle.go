@@ -11,6 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // meddles reports whether a test file would change what the layer decides: with it the
@@ -60,10 +61,10 @@ func fullName(m *ast.Module, r *ast.Rule) string {
 
 // means reports whether full is a set at a decision point.
 func means(full string) bool {
-	return slices.ContainsFunc(policy.Points(), func(point string) bool {
+	return slices.ContainsFunc(module.Points(), func(point string) bool {
 		name, below := strings.CutPrefix(full, point+".")
 		name, _, _ = strings.Cut(name, ".")
-		return full == point || below && slices.Contains(policy.Sets(point), name)
+		return full == point || below && slices.Contains(module.Sets(point), name)
 	})
 }
 
@@ -71,8 +72,8 @@ func means(full string) bool {
 // nothing reads. And it finds decisions that a test makes up: with data.….deny as … and
 // with fumehood.decide as … test nothing but themselves.
 func (t *trial) checkWith(layer string, m *ast.Module) {
-	points := policy.Points()
-	if point := strings.TrimSuffix(policy.PackageOf(m), "_test"); slices.Contains(points, point) {
+	points := module.Points()
+	if point := strings.TrimSuffix(module.PackageOf(m), "_test"); slices.Contains(points, point) {
 		points = []string{point}
 	}
 	ast.WalkExprs(m, func(e *ast.Expr) bool {
@@ -122,5 +123,5 @@ func (t *trial) checkField(layer string, m *ast.Module, ref ast.Ref, points []st
 	if at == nil {
 		at = m.Package.Location
 	}
-	t.broken(KindRego, layer, m.Package.Location.File, at.Row, fmt.Sprintf("%s: no input has %q", ref, wrong), policy.Meant(wrong, known))
+	t.broken(KindRego, layer, m.Package.Location.File, at.Row, fmt.Sprintf("%s: no input has %q", ref, wrong), module.Meant(wrong, known))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/util/channel"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // A suite is a layer's rules and its tests in Rego, compiled together.
@@ -138,7 +139,7 @@ func (t *trial) testsOf(s *suite, m *ast.Module, file string) {
 
 // tryRego runs one test, and once more to see where it fails.
 func (t *trial) tryRego(ctx context.Context, x *regoTest, r *Result) {
-	listener := policy.Listener{Layer: x.layer, Tell: t.teller()}
+	listener := module.Listener{Layer: x.layer, Tell: t.teller()}
 	found, printed, err := t.runTest(ctx, x, listener)
 	r.Print = printed
 	switch {

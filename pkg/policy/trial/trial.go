@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -63,7 +64,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Deadline <= 0 {
 		o.Deadline = 5 * time.Second
 	}
-	t := &trial{Options: o, spoken: map[policy.Place]map[int]bool{}}
+	t := &trial{Options: o, spoken: map[module.Place]map[int]bool{}}
 	var err error
 	if t.engine, err = t.judge(ctx); err != nil {
 		return Report{}, err
@@ -105,7 +106,7 @@ type trial struct {
 	remade int
 	tests  []test
 	watch
-	spoken map[policy.Place]map[int]bool // the tests in which a rule held
+	spoken map[module.Place]map[int]bool // the tests in which a rule held
 
 	known    []string // ids of rules
 	readable bool     // all of them
@@ -128,7 +129,7 @@ func (t *trial) chosen() []test {
 // one runs a test and times it.
 func (t *trial) one(ctx context.Context, number int, one test) Result {
 	r := one.result
-	t.listen(func(at policy.Place) {
+	t.listen(func(at module.Place) {
 		if t.spoken[at] == nil {
 			t.spoken[at] = map[int]bool{}
 		}
@@ -152,7 +153,7 @@ func (t *trial) judge(ctx context.Context, further ...policy.Layer) (*policy.Eng
 		}
 	}
 	var current atomic.Pointer[policy.Engine]
-	engine, err := policy.New(ctx, policy.Options{Layers: sortedByRole(layers), Spoke: func(at policy.Place) {
+	engine, err := policy.New(ctx, policy.Options{Layers: sortedByRole(layers), Spoke: func(at module.Place) {
 		if e := current.Load(); e != nil && !e.Dead() {
 			t.tell(at, nil)
 		}

@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/bounds"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // grace is the processor time that a test may use after its deadline before it notices,
@@ -24,12 +25,12 @@ const (
 type watch struct {
 	mu     sync.Mutex
 	number int // of the listening
-	hear   func(policy.Place)
-	also   func(policy.Place) // besides
+	hear   func(module.Place)
+	also   func(module.Place) // besides
 }
 
 // listen begins a listening, and ends the one before.
-func (w *watch) listen(hear func(policy.Place)) {
+func (w *watch) listen(hear func(module.Place)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.number++
@@ -37,28 +38,28 @@ func (w *watch) listen(hear func(policy.Place)) {
 }
 
 // besides has somebody listen too, until the listening ends.
-func (w *watch) besides(hear func(policy.Place)) {
+func (w *watch) besides(hear func(module.Place)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.also = hear
 }
 
 // teller speaks in this listening alone.
-func (w *watch) teller() func(policy.Place) {
+func (w *watch) teller() func(module.Place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	number := w.number
-	return func(at policy.Place) { w.tell(at, &number) }
+	return func(at module.Place) { w.tell(at, &number) }
 }
 
 // tell hands at over. With a number it does so in that listening alone.
-func (w *watch) tell(at policy.Place, number *int) {
+func (w *watch) tell(at module.Place, number *int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if number != nil && *number != w.number {
 		return
 	}
-	for _, hear := range []func(policy.Place){w.hear, w.also} {
+	for _, hear := range []func(module.Place){w.hear, w.also} {
 		if hear != nil {
 			hear(at)
 		}
@@ -80,8 +81,8 @@ func within[T any](ctx context.Context, limit time.Duration, work func(context.C
 	var v T
 	var panicked any
 	done := make(chan struct{})
-	began := policy.ProcessorTime()
-	b := policy.Bounds{Used: func() time.Duration { return policy.ProcessorTime() - began }, Time: limit, Grace: grace, Memory: most, Heap: policy.Heap()}
+	began := bounds.ProcessorTime()
+	b := bounds.Bounds{Used: func() time.Duration { return bounds.ProcessorTime() - began }, Time: limit, Grace: grace, Memory: most, Heap: bounds.Heap()}
 	go func() {
 		defer close(done)
 		defer func() { panicked = recover() }()
@@ -89,11 +90,11 @@ func within[T any](ctx context.Context, limit time.Duration, work func(context.C
 	}()
 	var none T
 	switch why, abandoned := b.Wait(ctx, cancel, done); {
-	case abandoned && why != policy.TooLarge:
+	case abandoned && why != bounds.TooLarge:
 		return none, errLeft
-	case why == policy.TooLarge:
+	case why == bounds.TooLarge:
 		return none, errMemory
-	case why != policy.Within:
+	case why != bounds.Within:
 		return none, errEndless
 	case panicked != nil:
 		return none, fmt.Errorf("the evaluator panicked: %v", panicked)

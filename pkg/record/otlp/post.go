@@ -9,16 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/fumehood/fumehood/pkg/internal/retry"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
@@ -27,7 +26,7 @@ const (
 	mostAnswer = 64 << 10
 	mostTries  = 6
 	mostKnocks = 3 // where nobody answers
-	firstWait  = 200 * time.Millisecond
+	firstWait  = 300 * time.Millisecond
 	leastWord  = 6 // of a header's value that is not told
 )
 
@@ -48,7 +47,6 @@ func (x *Exporter) post(ctx context.Context, h http.Header, path string, m, answ
 	if err != nil {
 		return &lostError{what: "cannot encode: " + err.Error(), answered: true}
 	}
-	wait := firstWait
 	for try := 1; ; try++ {
 		after, err := x.once(ctx, h, path, body, answer)
 		var lost *lostError
@@ -59,16 +57,10 @@ func (x *Exporter) post(ctx context.Context, h http.Header, path string, m, answ
 			return err
 		}
 		if after == 0 {
-			after = wait + rand.N(wait)
-			wait *= 2
+			after = retry.Backoff(firstWait, try)
 		}
-		if until, limited := ctx.Deadline(); limited && time.Until(until) < after {
-			return err // no time is left: what was said last is what is told
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(after):
+		if !retry.Fits(ctx, time.Now(), after) || retry.Sleep(ctx, after) != nil {
+			return err // no time is left: the collector's last answer is the error
 		}
 	}
 }
@@ -87,8 +79,8 @@ func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []
 	}
 	response, err := x.client.Do(r)
 	if err != nil {
-		why, temporary := unreached(err)
-		return retry(temporary), &lostError{what: "it cannot be reached: " + why}
+		why, after := unreached(err)
+		return after, &lostError{what: "it cannot be reached: " + why}
 	}
 	defer response.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
@@ -105,8 +97,8 @@ func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []
 	return 0, nil
 }
 
-// unreached says why nobody answered, and whether another try may help.
-func unreached(err error) (string, bool) {
+// unreached says why nobody answered, and how long to wait as once does.
+func unreached(err error) (why string, after time.Duration) {
 	var wrap *url.Error
 	if errors.As(err, &wrap) {
 		err = wrap.Err // without the address
@@ -114,11 +106,11 @@ func unreached(err error) (string, bool) {
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "it did not answer in time", true
+		return "it did not answer in time", 0
 	case errors.As(err, &untrusted), errors.Is(err, errProxy):
-		return text.Inline(err.Error(), 300), false
+		return text.Inline(err.Error(), 300), -1
 	}
-	return text.Inline(err.Error(), 300), true
+	return text.Inline(err.Error(), 300), 0
 }
 
 // refusal says which answer it was. What else it says is not shown: it can be anything.
@@ -140,22 +132,10 @@ func retryAfter(r *http.Response, now time.Time) time.Duration {
 	if !slices.Contains(again, r.StatusCode) {
 		return -1
 	}
-	said := r.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(said, 10, 16); err == nil {
-		return max(time.Duration(seconds)*time.Second, time.Millisecond)
-	}
-	if at, err := http.ParseTime(said); err == nil {
-		return max(at.Sub(now), time.Millisecond)
+	if wait, ok := retry.After(r.Header.Get("Retry-After"), now); ok {
+		return max(wait, time.Millisecond)
 	}
 	return 0
-}
-
-// retry is once's answer for what nobody asked to wait for.
-func retry(temporary bool) time.Duration {
-	if temporary {
-		return 0
-	}
-	return -1
 }
 
 // without is what the collector said without what we had told it: an answer that quotes

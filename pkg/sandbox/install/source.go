@@ -25,6 +25,7 @@ var sourceRoots = []string{
 	"cmd/fumehood-init",
 	"cmd/fumehood-runsc",
 	"pkg/internal/elf",
+	"pkg/internal/frame",
 	"pkg/monitor/calls",
 	"pkg/monitor/sentry",
 	"pkg/monitor/wire",

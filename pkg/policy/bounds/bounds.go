@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bounds limits the processor time and the memory of work that cannot be
+// trusted to end, as the evaluation of a policy is.
+package bounds
+
+import (
+	"context"
+	"runtime/metrics"
+	"time"
+)
+
+const (
+	sampled = 5 * time.Millisecond
+	// backstop is the wall time after which work is given up that uses no processor time.
+	backstop = 10 * time.Minute
+)
+
+// Bounds are what work may take.
+type Bounds struct {
+	Used   func() time.Duration // the processor time that the work has used
+	Time   time.Duration        // of the processor
+	Grace  time.Duration        // of the processor, after the work was cancelled
+	Memory uint64               // by which the heap of the process may grow
+	Heap   uint64               // the heap before the work; 0 is the heap at the first sample
+}
+
+// An Excess says why work was given up.
+type Excess int
+
+// The reasons. Within means that the work ended within its bounds.
+const (
+	Within Excess = iota
+	TooLong
+	TooLarge
+	Cancelled // by the caller's context
+)
+
+// Wait waits until done is closed. When the work exceeds b or ctx is done, it calls
+// cancel and gives the work its grace. abandoned means that the work ran on even then.
+func (b Bounds) Wait(ctx context.Context, cancel func(), done <-chan struct{}) (why Excess, abandoned bool) {
+	tick := time.NewTicker(sampled)
+	defer tick.Stop()
+	until, last := b.Time, time.Now().Add(backstop)
+	for {
+		select {
+		case <-done:
+			return why, false
+		case <-tick.C:
+		}
+		if b.Heap == 0 {
+			b.Heap = Heap()
+		}
+		if why != Within {
+			if b.Used() > until || time.Now().After(last) {
+				return why, true
+			}
+			continue
+		}
+		if why = b.exceeded(ctx, last); why != Within {
+			until, last = b.Used()+b.Grace, time.Now().Add(backstop)
+			cancel()
+		}
+	}
+}
+
+func (b Bounds) exceeded(ctx context.Context, last time.Time) Excess {
+	switch {
+	case ctx.Err() != nil:
+		return Cancelled
+	case b.Used() > b.Time || time.Now().After(last):
+		return TooLong
+	case Heap() > b.Heap+b.Memory:
+		return TooLarge
+	}
+	return Within
+}
+
+// Heap is what the process's objects take, those included that nothing uses any more.
+func Heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"github.com/fumehood/fumehood/pkg/policy/module"
+)
+
+// A Loaded is one layer of an Engine.
+type Loaded struct {
+	Name  string // where it was read
+	Label string // as Reason.Layer has it
+	Role  Role
+	Files []File
+}
+
+// Layers are e's layers, in the order in which they decide.
+func (e *Engine) Layers() []Loaded {
+	var all []Loaded
+	for _, l := range e.layers {
+		all = append(all, Loaded{l.name, l.label, l.role, l.files})
+	}
+	return all
+}
+
+// Workspace is where the sandbox has the workspace.
+func (e *Engine) Workspace() string { return e.workspace }
+
+// reflecting is how much work on an explanation may take, in deadlines of a decision: it
+// asks many times what a decision asks once.
+const reflecting = 10
+
+// Reflect runs work, which asks about decisions that were made, within ten times the
+// bounds of one decision. Its error is a *proposal.StopError.
+func (e *Engine) Reflect(ctx context.Context, work func(context.Context) error) error {
+	_, err := attempt(ctx, e, reflecting*e.deadline, func(ctx context.Context) (struct{}, error) { return struct{}{}, work(ctx) })
+	return err
+}
+
+// Held are the places of layer's rules that hold for doc, in their order. layer is an
+// index into Layers. It is called within Reflect.
+func (e *Engine) Held(ctx context.Context, layer int, doc Document) (places []module.Place, err error) {
+	l := e.layers[layer]
+	l.meter(ctx).Run(func() { places, err = l.held(ctx, doc) })
+	return places, err
+}
+
+func (l *layer) held(ctx context.Context, doc Document) ([]module.Place, error) {
+	p := l.points[doc.Point]
+	if p == nil {
+		return nil, nil
+	}
+	c, err := p.compiled()
+	if err != nil {
+		return nil, err
+	}
+	var places []module.Place
+	tell := func(at module.Place) {
+		if !slices.Contains(places, at) {
+			places = append(places, at)
+		}
+	}
+	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(module.Listener{Layer: l.name, Tell: tell})); err != nil {
+		return nil, evalStop(ctx, l.name, doc.Point, err)
+	}
+	slices.SortFunc(places, func(a, b module.Place) int {
+		if a.File != b.File {
+			return strings.Compare(a.File, b.File)
+		}
+		return a.Row - b.Row
+	})
+	return places, nil
+}
+
+// Conditions evaluates conditions of a layer's rules one by one, as they are written:
+// what decides may hold rules in another order. Several goroutines may use it.
+type Conditions struct {
+	layer    *layer
+	point    string
+	compiler *ast.Compiler
+}
+
+// Conditions compiles the rules that layer has at point once more, or is nil where it
+// has none. It is called within Reflect.
+func (e *Engine) Conditions(ctx context.Context, layer int, point string) (c *Conditions) {
+	l := e.layers[layer]
+	if l.points[point] == nil {
+		return nil
+	}
+	l.meter(ctx).Run(func() { c = l.conditions(ctx, point) })
+	return c
+}
+
+func (l *layer) conditions(ctx context.Context, point string) *Conditions {
+	modules := map[string]*ast.Module{}
+	for _, f := range l.files {
+		if m, err := parseModule(l.name, f); err != nil {
+			return nil
+		} else if m != nil {
+			modules[f.Name] = m
+		}
+	}
+	compiler := module.Compile(point, documentOf(point), module.ForPoint(point, modules, module.NewGraph(modules)), false)
+	if compiler.Failed() {
+		return nil
+	}
+	return &Conditions{l, point, compiler}
+}
+
+// Rules are the rules of the point's package with a name, as they are compiled.
+func (c *Conditions) Rules(name string) []*ast.Rule {
+	var all []*ast.Rule
+	for _, m := range c.compiler.Modules {
+		for _, r := range m.Rules {
+			if module.PackageOf(m) == c.point && module.RuleName(r) == name {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// Hold evaluates conditions of a file with these imports. It is not sound where they do
+// not stand for themselves. It is called within Reflect.
+func (c *Conditions) Hold(ctx context.Context, imports []*ast.Import, conditions ast.Body, input ast.Value) (holds, sound bool) {
+	fresh := make(ast.Body, len(conditions))
+	for i, expr := range conditions {
+		fresh[i] = expr.Copy()
+		fresh[i].Index = i
+	}
+	// A query gives a value for what is false, too; a comprehension does not.
+	query := ast.NewBody(ast.Assign.Expr(ast.VarTerm("held"), ast.ArrayComprehensionTerm(ast.BooleanTerm(true), fresh)))
+	var rs rego.ResultSet
+	var err error
+	c.layer.meter(ctx).Run(func() {
+		rs, err = rego.New(
+			rego.Compiler(c.compiler), rego.Store(c.layer.data), rego.ParsedQuery(query), rego.ParsedPackage(&ast.Package{Path: ast.MustParseRef("data." + c.point)}),
+			rego.ParsedImports(imports), rego.ParsedInput(input), rego.Capabilities(module.Capabilities()), rego.SetRegoVersion(ast.RegoV1),
+		).Eval(ctx)
+	})
+	if err != nil || len(rs) != 1 {
+		return false, false
+	}
+	found, _ := rs[0].Bindings["held"].([]any)
+	return len(found) > 0, true
+}

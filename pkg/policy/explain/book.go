@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/facts"
+	"github.com/fumehood/fumehood/pkg/policy/module"
+)
+
+// A book is what the METADATA of one layer says of its rules. A page is read when it is
+// needed: a run that refuses nothing needs none.
+type book struct {
+	layer policy.Loaded
+	mu    sync.Mutex
+	pages map[string][]definition
+	words map[string]map[string]bool // of the examples of each file
+}
+
+// A definition is one rule of a set that means something.
+type definition struct {
+	layer    policy.Loaded
+	point    string
+	set      string
+	id       string // ends in a dot where the rule gives several
+	title    string
+	file     string
+	row      int
+	match    []string
+	notMatch []string
+	rule     *ast.Rule // as it is written, not compiled
+	imports  []*ast.Import
+}
+
+func newBook(l policy.Loaded) *book {
+	return &book{layer: l, pages: map[string][]definition{}, words: map[string]map[string]bool{}}
+}
+
+// about reads the pages that interest finds worth it.
+func (b *book) about(interest func(policy.File) bool) []definition {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []definition
+	for _, f := range b.layer.Files {
+		if path.Ext(f.Name) != ".rego" || !f.Decides() || !interest(f) {
+			continue
+		}
+		page, read := b.pages[f.Name]
+		if !read {
+			page = b.page(f)
+			b.pages[f.Name] = page
+		}
+		all = append(all, page...)
+	}
+	return all
+}
+
+// page reads one file, which has compiled. What its METADATA should say and does not
+// say well is left out: policy check tells of it.
+func (b *book) page(f policy.File) []definition {
+	m, err := module.Parse(b.layer.Name, f.Name, f.Content, true)
+	if err != nil {
+		if m, err = module.Parse(b.layer.Name, f.Name, f.Content, false); err != nil {
+			return nil
+		}
+	}
+	point := module.PackageOf(m)
+	last := map[string]definition{}
+	var page []definition
+	for _, r := range m.Rules {
+		if !slices.Contains(module.Sets(point), module.RuleName(r)) {
+			continue
+		}
+		d := definition{layer: b.layer, point: point, set: module.RuleName(r), id: idOf(r), file: f.Name, row: r.Location.Row, rule: r, imports: m.Imports}
+		d.annotate(r.Annotations)
+		if before, ok := last[d.set+d.id]; ok && d.title == "" && len(r.Annotations) == 0 {
+			d.title, d.match, d.notMatch = before.title, before.match, before.notMatch // a further body
+		}
+		last[d.set+d.id] = d
+		page = append(page, d)
+	}
+	return page
+}
+
+func (d *definition) annotate(list []*ast.Annotations) {
+	for _, a := range list {
+		d.title = a.Title
+		if id, ok := a.Custom["rule"].(string); ok && id != "" {
+			d.id = id
+		}
+		d.match, d.notMatch = texts(a.Custom["match"]), texts(a.Custom["not_match"])
+	}
+}
+
+// texts are the strings among v's members; other points have examples that are objects.
+func texts(v any) []string {
+	list, _ := v.([]any)
+	var all []string
+	for _, item := range list {
+		if s, ok := item.(string); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+var plainID = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
+
+// idOf finds the id in a rule's head: what stands under "rule", or the first argument
+// of a function that makes the member.
+func idOf(r *ast.Rule) string {
+	if r.Head.Key == nil {
+		return ""
+	}
+	id := ""
+	ast.WalkTerms(r.Head.Key, func(t *ast.Term) bool {
+		if s, ok := t.Value.(ast.String); ok && id == "" && plainID.MatchString(string(s)) {
+			id = string(s)
+		}
+		return id != ""
+	})
+	return id
+}
+
+// wholly is the interest of who wants to read it all.
+func wholly(policy.File) bool { return true }
+
+var exampleLine = regexp.MustCompile(`(?m)^#\s+(match|not_match):.*$`)
+
+// exemplifies is the interest in examples of a program. It is asked for under b's lock.
+func (b *book) exemplifies(program string) func(policy.File) bool {
+	return func(f policy.File) bool {
+		words, read := b.words[f.Name]
+		if !read {
+			words = map[string]bool{}
+			for _, line := range exampleLine.FindAllString(string(f.Content), -1) {
+				for _, w := range strings.FieldsFunc(line, func(r rune) bool { return r < 0x80 && !facts.WordyByte(byte(r)) }) {
+					words[w] = true
+				}
+			}
+			b.words[f.Name] = words
+		}
+		return words[program]
+	}
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package explain says why a decision was made: which rules held, what of a rule that
+// nearly allowed a command does not, and what would be allowed instead.
+//
+// It decides nothing. What it shows of proposals and policies may be a stranger's text.
+package explain
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/facts"
+	"github.com/fumehood/fumehood/pkg/policy/module"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// ExplanationSchema is the value of an Explanation's "schema" field.
+const ExplanationSchema = "fumehood.explanation/v1"
+
+// An Explanation is a Decision with why. Texts of it may be a stranger's.
+type Explanation struct {
+	Schema   string            `json:"schema"`
+	ID       string            `json:"id"`
+	Source   string            `json:"source"` // the proposal's own text, that spans are places in; "" where no shell reads it
+	Text     string            `json:"text"`   // that was read, and would run
+	Decision proposal.Decision `json:"decision"`
+	Spoke    []Spoken          `json:"spoke"`
+	Near     []Near            `json:"near"`     // rules that allow the program of a command that none allowed
+	Rewrites []Rewrite         `json:"rewrites"` // for what could not be known
+}
+
+// A Spoken is a rule that held.
+type Spoken struct {
+	Rule    string `json:"rule"`
+	Layer   string `json:"layer"`  // as Reason.Layer has it
+	Policy  string `json:"policy"` // where the layer was read
+	Point   string `json:"point"`
+	Set     string `json:"set"`
+	Title   string `json:"title,omitempty"`
+	File    string `json:"file"` // within the layer
+	Line    int    `json:"line"`
+	Command int    `json:"command"` // -1 for the whole proposal
+}
+
+// A Near is a rule that would have allowed a command, had more of it held.
+type Near struct {
+	Spoken
+	Failed   []Condition `json:"failed"`
+	Examples []string    `json:"examples"` // of what it allows, each decided
+}
+
+// A Condition is one that did not hold.
+type Condition struct {
+	Text string `json:"text"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Col  int    `json:"col"`
+	// Values are the parts of the input that it reads, as JSON and cut where long.
+	Values []Value `json:"values"`
+}
+
+// A Value is a part of the input.
+type Value struct {
+	Path  string `json:"path"`
+	Value string `json:"value"`
+}
+
+// Evaluate decides p as Decide does, and says which rules spoke. An error is a
+// *proposal.StopError.
+func (v *Adviser) Evaluate(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (Explanation, error) {
+	d, err := v.engine.Decide(ctx, p, a)
+	if err != nil {
+		return Explanation{}, err
+	}
+	x := Explanation{Schema: ExplanationSchema, ID: p.ID, Source: facts.OwnText(p, a), Text: strings.TrimRight(a.Canonical, "\n"), Decision: d}
+	return x, v.complete(ctx, v.engine.Inputs(p, a), &x)
+}
+
+// Explain is Evaluate, and says besides what nearly matched and what would be allowed.
+func (v *Adviser) Explain(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (Explanation, error) {
+	x, err := v.Evaluate(ctx, p, a)
+	if err != nil || x.Decision.Effect == proposal.Allow {
+		return x, err
+	}
+	x.Decision = v.Advise(ctx, p, a, x.Decision)
+	docs := v.unallowed(v.engine.Inputs(p, a), x.Spoke)
+	err = v.engine.Reflect(ctx, func(ctx context.Context) error {
+		x.Near = append(x.Near, v.near(ctx, docs)...)
+		return nil
+	})
+	if err != nil {
+		return Explanation{}, err
+	}
+	for i := range x.Near {
+		x.Near[i].Examples = v.examplesOf(ctx, a, x.Near[i])
+	}
+	for _, w := range rewritesOf(cmp.Or(x.Text, x.Source), a.Unknowns) {
+		if t := v.try(ctx, w.After); w.After != "" && t.allowed {
+			w.After = t.canonical
+		} else {
+			w.After = ""
+		}
+		x.Rewrites = append(x.Rewrites, w)
+	}
+	return x, nil
+}
+
+// EvaluateInput is Evaluate for what InputOf takes.
+func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error) {
+	e := v.engine
+	doc, ok := e.InputOf(in)
+	if !ok {
+		return Explanation{}, module.Stop(module.CodeNoDecision, "there is no decision point for this", "this is a defect: report it", nil)
+	}
+	x := Explanation{Schema: ExplanationSchema, ID: strings.TrimPrefix(doc.Point, "fumehood.")}
+	var err error
+	switch in := in.(type) {
+	case *proposal.Trigger:
+		x.Decision, err = e.Trigger(ctx, *in)
+	case *proposal.Exec:
+		var d proposal.ExecDecision
+		d, err = e.Exec(ctx, *in)
+		x.Decision = simple(d.Effect, d.Rules, d.Reason)
+	case *proposal.Egress:
+		var d proposal.EgressDecision
+		d, err = e.Egress(ctx, *in)
+		x.Decision = simple(d.Effect, d.Rules, d.Reason)
+	case *proposal.Outgoing:
+		var d proposal.OutputDecision
+		d, err = e.Output(ctx, *in)
+		x.Decision = simple(d.Effect, d.Rules, d.Reason)
+	case *proposal.Event:
+		var found []proposal.Finding
+		found, err = e.Event(ctx, *in)
+		x.Decision = simple(proposal.Allow, nil, nil)
+		for _, f := range found {
+			x.Decision.Rules = append(x.Decision.Rules, f.Rule)
+			x.Decision.Reasons = append(x.Decision.Reasons, proposal.Reason{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1})
+		}
+	}
+	if err != nil {
+		return Explanation{}, err
+	}
+	return x, v.complete(ctx, []policy.Document{doc}, &x)
+}
+
+func simple(effect proposal.Effect, rules []string, r *proposal.Reason) proposal.Decision {
+	d := proposal.Decision{Effect: effect, Rules: append([]string{}, rules...), Reasons: []proposal.Reason{}}
+	if r != nil {
+		d.Reasons = append(d.Reasons, *r)
+	}
+	return d
+}
+
+// complete says which rules spoke about docs.
+func (v *Adviser) complete(ctx context.Context, docs []policy.Document, x *Explanation) error {
+	x.Near, x.Rewrites, x.Spoke = []Near{}, []Rewrite{}, []Spoken{}
+	if x.Decision.Reasons == nil {
+		x.Decision.Reasons = []proposal.Reason{}
+	}
+	return v.engine.Reflect(ctx, func(ctx context.Context) error {
+		for _, doc := range docs {
+			for i, b := range v.books {
+				places, err := v.engine.Held(ctx, i, doc)
+				if err != nil {
+					return err
+				}
+				x.Spoke = append(x.Spoke, b.spoken(places, doc)...)
+			}
+		}
+		return nil
+	})
+}
+
+// spoken are the rules at places.
+func (b *book) spoken(places []module.Place, doc policy.Document) []Spoken {
+	var spoke []Spoken
+	for _, d := range b.about(wholly) {
+		if slices.Contains(places, module.Place{Layer: b.layer.Name, File: d.file, Row: d.row}) && d.point == doc.Point {
+			spoke = append(spoke, d.spoken(doc.Command))
+		}
+	}
+	return spoke
+}
+
+func (d definition) spoken(command int) Spoken {
+	return Spoken{Rule: d.id, Layer: d.layer.Label, Policy: d.layer.Name, Point: d.point, Set: d.set, Title: d.title, File: d.file, Line: d.row, Command: command}
+}
+
+// unallowed are the documents of commands that no rule allows which may.
+func (v *Adviser) unallowed(docs []policy.Document, spoke []Spoken) []policy.Document {
+	return slices.DeleteFunc(docs, func(doc policy.Document) bool {
+		return doc.Point != module.PointCommand || slices.ContainsFunc(spoke, func(s Spoken) bool {
+			return s.Command == doc.Command && s.Point == module.PointCommand && s.Set == "allow" && v.labelled(s.Layer).Role >= policy.Allows
+		})
+	})
+}
+
+func (v *Adviser) labelled(label string) policy.Loaded {
+	i := slices.IndexFunc(v.books, func(b *book) bool { return b.layer.Label == label })
+	return v.books[i].layer
+}

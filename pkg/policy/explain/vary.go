@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/policy/facts"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// variation is the nearest change of the proposal's own text that is allowed: what could
+// not be known written plainly, what is refused left out, or one of its commands. It is
+// "" where none was found.
+func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal.Analysis) string {
+	text := cmp.Or(a.Canonical, facts.OwnText(p, a))
+	if text == "" || len(text) > 2*proposal.MaxAlternative || len(a.Commands) > mostParts {
+		return ""
+	}
+	left := mostTried
+	try := func(candidate string) tried {
+		if candidate == "" || left == 0 {
+			return tried{against: 1 << 20}
+		}
+		left--
+		return v.try(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; ")) // or what remains is no shell text
+	}
+	own := strings.TrimSpace(a.Canonical)
+	fits := func(t tried) bool { return t.allowed && t.canonical != own }
+	for _, w := range rewritesOf(text, a.Unknowns) {
+		if t := try(w.After); fits(t) {
+			return t.canonical
+		}
+	}
+	if len(a.Unknowns) > 0 {
+		return ""
+	}
+	if t := reduced(text, v.values(a), try); fits(t) {
+		return t.canonical
+	}
+	for _, part := range []func(proposal.Analysis, proposal.Command) string{lookedUp, partOf} {
+		for _, c := range a.Commands {
+			if t := try(part(a, c)); fits(t) {
+				return t.canonical
+			}
+		}
+	}
+	return ""
+}
+
+// partOf is the text of a command that stands for itself, and is worth proposing alone.
+func partOf(a proposal.Analysis, c proposal.Command) string {
+	if len(a.Commands) < 2 || len(c.Via) > 0 || c.Function || slices.Contains(companions, c.Program) || c.Span.End > len(a.Canonical) || c.Span.Start >= c.Span.End {
+		return ""
+	}
+	for _, in := range c.Inside {
+		if in != "pipeline" {
+			return ""
+		}
+	}
+	if c.StdinFrom == "pipe" { // it would wait for what is no longer there
+		return ""
+	}
+	return a.Canonical[c.Span.Start:c.Span.End]
+}
+
+// lookedUp is a's text with c's program by its name alone: another path is another
+// program.
+func lookedUp(a proposal.Analysis, c proposal.Command) string {
+	if !strings.HasPrefix(c.Program, "/") || c.Span.Start < 0 || c.Span.End > len(a.Canonical) || c.Span.Start >= c.Span.End {
+		return ""
+	}
+	part := a.Canonical[c.Span.Start:c.Span.End]
+	return a.Canonical[:c.Span.Start] + strings.Replace(part, c.Program, path.Base(c.Program), 1) + a.Canonical[c.Span.End:]
+}
+
+// companions are programs that nobody proposes for their own sake.
+var companions = []string{"", "cd", "echo", "printf", "set", "export", "true", "false", ":", "test", "[", "exit", "wait", "sleep", "pwd", "return", "unset", "local", "shift", "read"}
+
+// reduced leaves out words of text, one after the other, for as long as less speaks
+// against what is left.
+func reduced(text string, values []string, try func(string) tried) tried {
+	now := try(text)
+	for range 3 {
+		best := tried{}
+		var better string
+		for _, candidate := range without(text, values) {
+			t := try(candidate)
+			if t.against < now.against && (better == "" || t.against < best.against) {
+				best, better = t, candidate
+			}
+			if best.allowed {
+				return best
+			}
+		}
+		if better == "" {
+			return tried{}
+		}
+		now, text = best, better
+	}
+	return tried{}
+}
+
+var (
+	assignment  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	redirection = regexp.MustCompile(`^[0-9&]*(>>?|>\||<>)[^&(]`)
+	plainWord   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.+-]*$`)
+	breaks      = []string{"|", "||", "&&", ";", "&", "{", "}", "(", ")", "|&", "!", "do", "then", "else"}
+)
+
+// openers only stand before another program, as far as the text shows.
+var openers = []string{"sudo", "doas", "pkexec", "gosu", "su-exec", "fakeroot", "env", "nohup", "setsid", "exec", "command", "eval", "unbuffer", "stdbuf", "watch", "busybox", "toybox", "strace", "ltrace", "chronic", "time"}
+
+// values are the words of a's commands that are the value of the option before them.
+func (v *Adviser) values(a proposal.Analysis) []string {
+	grammars, err := facts.ShippedGrammars()
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, c := range a.Commands {
+		if len(c.Args) < 2 || c.Program == "" {
+			continue
+		}
+		for _, o := range grammars.Read(facts.ProgramOf(c, v.engine.Workspace()), c.Args[1:]).Options {
+			all = append(all, o.Value.Value)
+		}
+	}
+	return all
+}
+
+// without returns text with one thing left out, each in its turn: an option, an option
+// with the word after it, an assignment, a redirection into a file, or a program that
+// stands before another. No other word is left out: what remained would be another
+// command.
+func without(text string, values []string) []string {
+	var all []string
+	words := fields(text)
+	cut := func(from, to int) {
+		before, rest := strings.TrimRight(text[:words[from].start], " "), text[words[to].end:]
+		if before == "" || strings.HasSuffix(before, "\n") {
+			rest = strings.TrimLeft(rest, " ")
+		}
+		all = append(all, before+rest)
+	}
+	begins := true
+	for i, w := range words {
+		switch {
+		case slices.Contains(breaks, w.text):
+			begins = true
+			continue
+		case strings.HasPrefix(w.text, "-") && !begins && w.text != "--":
+			if next := i + 1; next < len(words) && slices.Contains(values, strings.Trim(words[next].text, `'"`)) {
+				cut(i, next)
+			} else {
+				cut(i, i)
+			}
+		case begins && assignment.MatchString(w.text), redirection.MatchString(w.text):
+			cut(i, i)
+			continue
+		case begins && slices.Contains(openers, w.text) && i+1 < len(words) && plainWord.MatchString(strings.Trim(words[i+1].text, `'"`)):
+			cut(i, i)
+		}
+		begins = false
+	}
+	return all
+}
+
+type word struct {
+	text       string
+	start, end int
+}
+
+// fields splits canonical text at blanks outside quotes and substitutions. It is no
+// parser: what it gets wrong is refused when it is parsed.
+func fields(text string) []word {
+	var all []word
+	start, depth, quote := -1, 0, byte(0)
+	for i := 0; i <= len(text); i++ {
+		if i == len(text) || quote == 0 && depth == 0 && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == ';') {
+			if start >= 0 {
+				all = append(all, word{text[start:i], start, i})
+				start = -1
+			}
+			if i < len(text) && (text[i] == ';' || text[i] == '\n') {
+				all = append(all, word{";", i, i + 1})
+			}
+			continue
+		}
+		if start < 0 {
+			start = i
+		}
+		switch b := text[i]; {
+		case b == '\\' && quote != '\'':
+			i = min(i+1, len(text)-1)
+		case quote != 0:
+			if b == quote {
+				quote = 0
+			}
+		case b == '\'' || b == '"' || b == '`':
+			quote = b
+		case b == '(':
+			depth++
+		case b == ')':
+			depth--
+		}
+	}
+	return all
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import "strings"
+
+// awkProblem accepts awk programs that compute and print, and names the first thing
+// that runs a program, reads or writes another file, or loads code. It splits the
+// text into tokens as awk does; where the two readings of a slash or a bracket
+// differ between awks, it refuses.
+func awkProblem(script string) string {
+	script = strings.ReplaceAll(script, "\\\n", "")
+	s := awkScanner{text: script, operand: true}
+	for s.at < len(s.text) {
+		if why := s.token(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+type awkScanner struct {
+	text     string
+	at       int
+	operand  bool   // an operand is expected: a slash starts a regular expression
+	word     string // the last name, until another token follows
+	parens   []bool // for each open parenthesis: it belongs to if, while or for
+	printing int    // depth at which a print statement began, plus one
+}
+
+func (s *awkScanner) token() string {
+	c := s.text[s.at]
+	word := s.word
+	s.word = ""
+	switch {
+	case c == ' ' || c == '\t' || c == '\r':
+		s.at++
+		s.word = word
+	case c == '#':
+		for s.at < len(s.text) && s.text[s.at] != '\n' {
+			s.at++
+		}
+	case c == '"':
+		return s.quoted()
+	case c == '/' && s.operand:
+		return s.regex()
+	case nameByte(c):
+		return s.name()
+	case c == '@':
+		return "awk's @ loads code or calls by name"
+	default:
+		return s.punct(c, word)
+	}
+	return ""
+}
+
+func nameByte(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
+}
+
+func (s *awkScanner) quoted() string {
+	for s.at++; s.at < len(s.text); s.at++ {
+		switch s.text[s.at] {
+		case '\\':
+			s.at++
+		case '\n':
+			return "an awk string does not end on its line"
+		case '"':
+			s.at++
+			s.operand = false
+			return ""
+		}
+	}
+	return "an awk string does not end"
+}
+
+func (s *awkScanner) regex() string {
+	bracket := false
+	for s.at++; s.at < len(s.text); s.at++ {
+		switch c := s.text[s.at]; {
+		case c == '\\':
+			s.at++
+		case c == '\n':
+			return "an awk regular expression does not end on its line"
+		case c == '[' && !bracket:
+			bracket = true
+		case c == ']':
+			bracket = false
+		case c == '/' && bracket:
+			return "a slash inside brackets is read differently by different awks: write [\\/]"
+		case c == '/':
+			s.at++
+			s.operand = false
+			return ""
+		}
+	}
+	return "an awk regular expression does not end"
+}
+
+func (s *awkScanner) name() string {
+	start := s.at
+	for s.at < len(s.text) && (nameByte(s.text[s.at]) || s.text[s.at] == '.') {
+		s.at++
+	}
+	s.word = s.text[start:s.at]
+	s.operand = false
+	switch s.word {
+	case "system":
+		return "awk's system() runs a program"
+	case "getline":
+		return "awk's getline reads another file or a program's output"
+	case "print", "printf":
+		s.printing = len(s.parens) + 1
+		s.operand = true
+	case "return", "in", "else", "do", "case", "if", "while", "for", "delete", "exit":
+		s.operand = true
+	}
+	return ""
+}
+
+func (s *awkScanner) punct(c byte, word string) string {
+	rest := s.text[s.at:]
+	s.at++
+	s.operand = true
+	switch c {
+	case '(':
+		s.parens = append(s.parens, word == "if" || word == "while" || word == "for")
+	case ')':
+		s.operand = false
+		if n := len(s.parens); n > 0 {
+			s.operand = s.parens[n-1]
+			s.parens = s.parens[:n-1]
+		}
+	case ']', '$':
+		s.operand = c == '$'
+	case ';', '\n', '}', '{':
+		if len(s.parens) == 0 || c != ';' {
+			s.printing = 0
+		}
+	case '|':
+		if !strings.HasPrefix(rest, "||") {
+			return "a pipe in awk runs a program"
+		}
+		s.at++
+	case '>':
+		return s.greater(rest)
+	case '+', '-':
+		if len(rest) > 1 && rest[1] == c {
+			s.at++
+			s.operand = false
+		}
+	}
+	return ""
+}
+
+// greater tells a comparison from the redirection of a print.
+func (s *awkScanner) greater(rest string) string {
+	if s.printing == 0 || len(s.parens)+1 != s.printing {
+		return ""
+	}
+	target := strings.TrimLeft(strings.TrimLeft(rest, ">"), " \t")
+	for _, ok := range []string{`"/dev/stderr"`, `"/dev/stdout"`} {
+		if strings.HasPrefix(target, ok) {
+			return ""
+		}
+	}
+	return "awk's print > writes a file"
+}

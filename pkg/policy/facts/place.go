@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// severity orders places: where a path may be several, the worst counts.
+var severity = []string{"null", "workspace", "tmp", "home", "url", "dynamic", "control", "outside", "git", "secret"}
+
+// Place says what text would name as a path for a command that runs in any of
+// cwds. A word that is not static is judged by its literal prefix, and is
+// "dynamic" when that prefix ends before a folder.
+func Place(text string, static bool, cwds []string, workspace string) string {
+	worst := "null"
+	for _, cwd := range cwds {
+		if p := placeIn(text, static, cwd, workspace); slices.Index(severity, p) > slices.Index(severity, worst) {
+			worst = p
+		}
+	}
+	return worst
+}
+
+func placeIn(text string, static bool, cwd, workspace string) string {
+	switch {
+	case text == "" && static:
+		return "workspace"
+	case strings.Contains(text, "://"):
+		return "url"
+	case strings.HasPrefix(text, "~"):
+		return placeOf("/home/"+strings.TrimPrefix(text[1:], "/"), workspace)
+	case !static && hiddenPrefix(text):
+		return "git"
+	case !static && strings.HasPrefix(text, "/") && nearSecret(text):
+		return "secret"
+	case !static && (!strings.Contains(text, "/") || text[0] != '/' && cwd == ""):
+		return "dynamic"
+	case unclean(text):
+		return "secret"
+	}
+	full := text
+	if !strings.HasPrefix(full, "/") {
+		if cwd == "" {
+			return "dynamic"
+		}
+		full = cwd + "/" + full
+	}
+	return placeOf(path.Clean(full), workspace)
+}
+
+var nullDevices = []string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/fd"}
+
+func placeOf(clean, workspace string) string {
+	rel, inside := within(clean, workspace)
+	inside = inside && workspace != ""
+	switch {
+	case slices.Contains(nullDevices, clean), strings.HasPrefix(clean, "/dev/fd/"):
+		return "null"
+	case secret(clean):
+		return "secret"
+	case inside && gitPath(rel):
+		return "git"
+	case inside && control(rel):
+		return "control"
+	case inside:
+		return "workspace"
+	}
+	if rel, ok := within(clean, "/tmp"); ok {
+		if strings.HasPrefix(path.Base(rel), ".") && control(rel) {
+			return "control" // it would steer what runs with HOME=/tmp
+		}
+		return "tmp"
+	}
+	if isHome(clean) {
+		return "home"
+	}
+	return "outside"
+}
+
+func within(clean, dir string) (string, bool) {
+	if clean == dir {
+		return ".", true
+	}
+	rel, ok := strings.CutPrefix(clean, dir+"/")
+	return rel, ok
+}
+
+func gitPath(rel string) bool {
+	for _, part := range strings.Split(rel, "/") {
+		if strings.EqualFold(part, ".git") {
+			return true
+		}
+	}
+	return false
+}
+
+// CwdTracker follows cd, as far as it is literal, so that relative paths are
+// Placed where they would lie. An unknown folder makes relative paths "dynamic".
+type CwdTracker struct{ Cwds []string }
+
+const maxCwds = 8
+
+// After notes what c does to the directories that later commands may run in.
+func (t *CwdTracker) After(c proposal.Command) {
+	if c.Program != "cd" && c.Program != "pushd" {
+		if c.Program == "popd" {
+			t.Cwds = []string{""}
+		}
+		return
+	}
+	moved := t.moved(c)
+	if len(c.Inside) > 0 { // a subshell comes back, a branch may not be taken
+		moved = append(moved, t.Cwds...)
+	}
+	slices.Sort(moved)
+	if moved = slices.Compact(moved); len(moved) > maxCwds {
+		moved = []string{""}
+	}
+	t.Cwds = moved
+}
+
+func (t *CwdTracker) moved(c proposal.Command) []string {
+	args := c.Args[1:]
+	for len(args) > 0 && args[0].Static && (args[0].Value == "--" || args[0].Value == "-P" || args[0].Value == "-L") {
+		args = args[1:]
+	}
+	if len(args) != 1 || !args[0].Static || strings.HasPrefix(args[0].Value, "-") || args[0].Value == "" {
+		return []string{""}
+	}
+	moved := make([]string, 0, len(t.Cwds))
+	for _, cwd := range t.Cwds {
+		switch {
+		case path.IsAbs(args[0].Value):
+			moved = append(moved, path.Clean(args[0].Value))
+		case cwd == "":
+			moved = append(moved, "")
+		default:
+			moved = append(moved, path.Join(cwd, args[0].Value))
+		}
+	}
+	return moved
+}

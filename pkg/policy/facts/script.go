@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Script says whether a sed or awk script only edits text, and if not why. One
+// that only run time knows is not plain, and there is no why.
+type Script struct {
+	Plain bool   `json:"plain"`
+	Why   string `json:"why"`
+}
+
+// ScriptOf reads the script of a sed or awk command. A script that is not wholly
+// known, or not wholly understood, is not plain. One that only run time knows is
+// Read when the program starts; added means that words are added by then.
+func ScriptOf(tool string, r reading, added bool) Script {
+	var check func(string) string
+	switch tool {
+	case "sed", "gsed":
+		check = sedProblem
+	case "awk", "gawk", "mawk", "nawk", "original-awk":
+		check = awkProblem
+	default:
+		return Script{Plain: true}
+	}
+	scripts, file := scriptWords(r)
+	if len(scripts) == 0 && !file && !added {
+		return Script{Why: "it has no script"}
+	}
+	known := len(scripts) > 0 || file
+	for _, w := range scripts {
+		if !w.Static {
+			known = false
+		} else if why := check(w.Value); why != "" {
+			return Script{Why: why}
+		}
+	}
+	return Script{Plain: known}
+}
+
+func scriptWords(r reading) (scripts []proposal.Word, file bool) {
+	for _, o := range r.Options {
+		switch o.Name {
+		case "--expression", "--source":
+			scripts = append(scripts, o.Value)
+		case "--file":
+			file = true
+		}
+	}
+	if len(scripts) == 0 && !file && len(r.Operands) > 0 {
+		scripts = r.Operands[:1]
+	}
+	return scripts, file
+}
+
+// sedProblem accepts the sed commands that only edit the stream and names the
+// first thing that does more, or that it does not understand.
+func sedProblem(script string) string {
+	s := sedScanner{text: script}
+	for s.skip(" \t\n;{}"); s.at < len(s.text); s.skip(" \t\n;{}") {
+		if !s.addresses() {
+			return "a sed address is not understood"
+		}
+		if why := s.command(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+type sedScanner struct {
+	text string
+	at   int
+}
+
+func (s *sedScanner) skip(set string) {
+	for s.at < len(s.text) && strings.IndexByte(set, s.text[s.at]) >= 0 {
+		s.at++
+	}
+}
+
+func (s *sedScanner) next() byte {
+	if s.at >= len(s.text) {
+		return 0
+	}
+	s.at++
+	return s.text[s.at-1]
+}
+
+func (s *sedScanner) peek() byte {
+	if s.at >= len(s.text) {
+		return 0
+	}
+	return s.text[s.at]
+}
+
+func (s *sedScanner) addresses() bool {
+	for {
+		switch c := s.peek(); {
+		case c == '/':
+			s.at++
+			if !s.until('/') {
+				return false
+			}
+			s.skip("IM")
+		case c == '\\':
+			s.at++
+			if !s.until(s.next()) {
+				return false
+			}
+			s.skip("IM")
+		case c >= '0' && c <= '9', c == '$', c == '+', c == '~':
+			s.at++
+			s.skip("0123456789~")
+		case c == ',' || c == '!' || c == ' ' || c == '\t':
+			s.at++
+		default:
+			return true
+		}
+	}
+}
+
+// both skips the two parts of an s or y command.
+func (s *sedScanner) both(delim byte) bool {
+	for range 2 {
+		if !s.until(delim) {
+			return false
+		}
+	}
+	return true
+}
+
+// until skips past the next delim that no backslash precedes, as GNU sed does: a
+// bracket does not hide a delimiter.
+func (s *sedScanner) until(delim byte) bool {
+	if delim == 0 || delim == '\n' || delim == '\\' {
+		return false
+	}
+	for s.at < len(s.text) {
+		switch c := s.next(); c {
+		case '\\':
+			s.at++
+		case delim:
+			return true
+		}
+	}
+	return false
+}
+
+func (s *sedScanner) command() string {
+	switch c := s.next(); c {
+	case 0:
+		return "a sed address has no command"
+	case '{', '}', '=', 'd', 'D', 'g', 'G', 'h', 'H', 'n', 'N', 'p', 'P', 'x', 'F', 'z', '#', ':', 'b', 't', 'T', 'a', 'i', 'c', 'l', 'q', 'Q':
+		return s.plain(c)
+	case 's':
+		return s.substitute()
+	case 'y':
+		delim := s.next()
+		if !s.both(delim) {
+			return "a sed y command is not understood"
+		}
+		return ""
+	case 'e':
+		return "sed's e command runs a program"
+	case 'w', 'W':
+		return "sed's w command writes a file"
+	case 'r', 'R':
+		return "sed's r command reads another file"
+	default:
+		return "a sed command is not understood"
+	}
+}
+
+func (s *sedScanner) plain(c byte) string {
+	switch c {
+	case '#', ':', 'b', 't', 'T':
+		end := "\n;}"
+		if c == '#' {
+			end = "\n"
+		}
+		for s.at < len(s.text) && strings.IndexByte(end, s.text[s.at]) < 0 {
+			s.at++
+		}
+		return ""
+	case 'a', 'i', 'c':
+		for s.at < len(s.text) {
+			switch s.next() {
+			case '\\':
+				s.at++
+			case '\n':
+				return ""
+			}
+		}
+		return ""
+	case 'l', 'q', 'Q':
+		s.skip(" 0123456789")
+	}
+	return s.ended()
+}
+
+// ended makes sure that nothing is glued to a command.
+func (s *sedScanner) ended() string {
+	s.skip(" \t")
+	if c := s.peek(); c == 0 || strings.IndexByte("\n;}#", c) >= 0 || s.at > 0 && s.text[s.at-1] == '{' {
+		return ""
+	}
+	return "a sed command is not understood"
+}
+
+func (s *sedScanner) substitute() string {
+	delim := s.next()
+	if !s.both(delim) {
+		return "a sed s command is not understood"
+	}
+	for {
+		switch c := s.peek(); {
+		case c == 'e':
+			return "the e flag of sed's s command runs a program"
+		case c == 'w':
+			return "the w flag of sed's s command writes a file"
+		case strings.IndexByte("gpiImM0123456789", c) >= 0 && c != 0:
+			s.at++
+		default:
+			return s.ended()
+		}
+	}
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Placed is a path and the place that it names.
+type Placed struct {
+	Value string `json:"value"`
+	Place string `json:"place"`
+}
+
+// homePath leaves out ~name without a slash, which tools use for not and for an
+// ancestor; only root and runner are names that somebody would look for.
+var homePath = regexp.MustCompile(`(?:^|[\s:<>("']|\S=)(?:~(?:root|runner)?|~[\w.+-]+/|"?\$\{?HOME(?:[:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
+
+// HomesIn finds the paths in the home folder that the text at span names. A word
+// holds only what precedes the tilde, which is nothing.
+func HomesIn(text string, span proposal.Span) []Placed {
+	if span.Start >= 0 && span.Start < span.End && span.End <= len(text) {
+		text = text[span.Start:span.End]
+	}
+	if !strings.ContainsAny(text, "~$") {
+		return nil
+	}
+	text = unquoted(text)
+	var homes []Placed
+	for _, m := range homePath.FindAllStringSubmatch(text, -1) {
+		homes = append(homes, Placed{"~" + m[1], placeOf(path.Clean("/home/fumehood"+m[1]), "")})
+	}
+	return homes
+}
+
+// unquoted leaves out what stands in single quotes, where nothing is expanded. A text in
+// which quotes may be nested is left as it is.
+func unquoted(text string) string {
+	if !strings.Contains(text, "'") || strings.Contains(text, "$(") || strings.ContainsAny(text, "`") || strings.Contains(text, "<<") || strings.Contains(text, "$'") {
+		return text
+	}
+	var kept strings.Builder
+	double, single := false, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\' && !single && i+1 < len(text):
+			kept.WriteByte(c)
+			i++
+			c = text[i]
+		case c == '"' && !single:
+			double = !double
+		case c == '\'' && !double:
+			single = !single
+		case single:
+			continue
+		}
+		kept.WriteByte(c)
+	}
+	return kept.String()
+}
+
+var credentialName = regexp.MustCompile(`\$\{?[!#]?([A-Z][A-Z0-9_]*)`)
+
+var credentialWord = regexp.MustCompile(`(^|_)(TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|CREDENTIALS?|APIKEY|API_KEY|ACCESS_KEY|PRIVATE_KEY|SIGNING_KEY|PAT|AUTH)(_|$)`)
+
+// CredentialsIn finds the variables with the names of credentials that the text at
+// span expands.
+func CredentialsIn(text string, span proposal.Span) []string {
+	if span.Start >= 0 && span.Start < span.End && span.End <= len(text) {
+		text = text[span.Start:span.End]
+	}
+	var names []string
+	for _, m := range credentialName.FindAllStringSubmatch(text, -1) {
+		if credentialWord.MatchString(m[1]) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// AssignedPlace places a value that looks like a path; any other is a word.
+func AssignedPlace(w proposal.Word, cwds []string, workspace string) string {
+	if !strings.HasPrefix(w.Value, "/") && !strings.HasPrefix(w.Value, "../") {
+		return "workspace"
+	}
+	return Place(w.Value, w.Static, cwds, workspace)
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/policy/module"
+)
+
+// titled are the sets whose rules people read about.
+var titled = []string{"allow", "ask", "deny", "note"}
+
+// ruleID is what a rule's id is made of: a family, a dot and a name.
+var ruleID = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+$`)
+
+// A said is what the layer's rules say under one id.
+type said struct {
+	titles   map[string]*ast.Location
+	examples bool
+	untitled *ast.Rule // the first without a title of its own
+	bare     *ast.Rule // the first about commands without examples of its own
+}
+
+// heads looks at what rules say of themselves: their ids, titles, suggestions, examples.
+func (x *linter) heads() {
+	ids := map[string]*said{}
+	for _, name := range slices.Sorted(maps.Keys(x.Modules)) {
+		m := x.Modules[name]
+		for _, r := range m.Rules {
+			if slices.Contains(module.Sets(module.PackageOf(m)), module.RuleName(r)) && r.Head.Key != nil {
+				x.head(m, r, ids)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		x.family(id, ids[id])
+	}
+}
+
+// family says what is wrong with all rules of one id together.
+func (x *linter) family(id string, s *said) {
+	titles := slices.Sorted(maps.Keys(s.titles))
+	if len(titles) == 0 && s.untitled != nil {
+		x.say(s.untitled.Location, Wrong, lintTitle, fmt.Sprintf("the rule %q has no title", id), "write above it: # METADATA and # title: what it is about")
+	}
+	if len(titles) > 1 {
+		x.say(s.titles[titles[1]], Wrong, lintID, fmt.Sprintf("the id %q has two titles: %q and %q", id, titles[0], titles[1]), "give each rule an id of its own, or one title")
+	}
+	if s.bare != nil && !s.examples {
+		x.say(s.bare.Location, Doubtful, lintExamples, fmt.Sprintf("the rule %q about commands has no examples", id),
+			"write in its METADATA: # custom: {rule: "+id+", match: [\"a command\"], not_match: [\"another\"]}; fumehood policy test runs them")
+	}
+}
+
+func (x *linter) head(m *ast.Module, r *ast.Rule, ids map[string]*said) {
+	set := module.RuleName(r)
+	if x.shape(r, set) {
+		return
+	}
+	about := annotation(r)
+	id, constant := writtenID(r)
+	if metadata := customRule(about); metadata != "" {
+		if constant && id != "" && id != metadata {
+			x.say(r.Location, Wrong, lintID, fmt.Sprintf("METADATA calls the rule %q, and its answer %q", metadata, id), "write one id")
+		}
+		id = metadata
+	} else if !constant {
+		if about == nil && slices.Contains(titled, set) {
+			x.say(r.Location, Wrong, lintTitle, "a rule whose id is not written here has no METADATA", "write above it: # METADATA, # title: and # custom: {rule: the id, or how ids begin}")
+		}
+		return
+	}
+	if !ruleID.MatchString(strings.TrimSuffix(id, ".")+".x") || !strings.Contains(id, ".") {
+		x.idProblem(r, set, id)
+		return
+	}
+	s := ids[id]
+	if s == nil {
+		s = &said{titles: map[string]*ast.Location{}}
+		ids[id] = s
+	}
+	s.hear(module.PackageOf(m), r, about)
+	x.suggestion(r)
+}
+
+// shape finds members that are no answer whatever they hold: a policy with one decides
+// nothing. It reports whether r's is no object at all.
+func (x *linter) shape(r *ast.Rule, set string) bool {
+	takes, known := module.MemberKeys(set)
+	if !known {
+		return false
+	}
+	keys := slices.Concat(takes.Must, takes.May)
+	switch v := r.Head.Key.Value.(type) {
+	case ast.String, ast.Number, ast.Boolean, ast.Null, *ast.Array, ast.Set:
+		x.say(r.Location, Wrong, lintShape, fmt.Sprintf("a member of %s that is no object gives no decision at all", set), "write "+set+" contains "+shapeOf(takes.Must)+" if {…}")
+		return true
+	case ast.Object:
+		for _, k := range v.Keys() {
+			name, constant := k.Value.(ast.String)
+			if constant && !slices.Contains(keys, string(name)) {
+				x.say(k.Location, Wrong, lintShape, fmt.Sprintf("%s with the key %q gives no decision at all", set, string(name)), module.Meant(string(name), keys))
+			}
+		}
+	}
+	return false
+}
+
+// shapeOf is an object with these keys, to copy.
+func shapeOf(keys []string) string {
+	var pairs []string
+	for _, k := range keys {
+		pairs = append(pairs, fmt.Sprintf(`"%s": "…"`, k))
+	}
+	return "{" + strings.Join(pairs, ", ") + "}"
+}
+
+func (x *linter) idProblem(r *ast.Rule, set, id string) {
+	switch {
+	case id == "" && set == "limits":
+	case id == "":
+		x.say(r.Location, Wrong, lintID, "a rule of "+set+" without an id", `write {"rule": "family.name", …}: people and logs speak of it`)
+	default:
+		x.say(r.Location, Wrong, lintID, fmt.Sprintf("%q is no rule id", id), "write a family, a dot and a name, like org.no-curl: letters, digits, - and _")
+	}
+}
+
+// hear takes in what one rule says of itself.
+func (s *said) hear(pkg string, r *ast.Rule, about *ast.Annotations) {
+	if !slices.Contains(titled, module.RuleName(r)) {
+		return
+	}
+	if about != nil && about.Title != "" {
+		s.titles[about.Title] = about.Location
+	} else if s.untitled == nil {
+		s.untitled = r
+	}
+	if about != nil && (about.Custom["match"] != nil || about.Custom["not_match"] != nil || about.Custom["reaches"] != nil || about.Custom["not_reaches"] != nil) {
+		s.examples = true
+	} else if s.bare == nil && pkg == module.PointCommand {
+		s.bare = r
+	}
+}
+
+// writtenID is the id in r's answer, where it is written there: in an object, or as the first
+// argument of a function that makes one.
+func writtenID(r *ast.Rule) (id string, constant bool) {
+	switch v := r.Head.Key.Value.(type) {
+	case ast.Object:
+		t := v.Get(ast.StringTerm("rule"))
+		if t == nil {
+			return "", true
+		}
+		text, ok := t.Value.(ast.String)
+		return string(text), ok
+	case ast.Call:
+		if len(v) > 1 {
+			text, ok := v[1].Value.(ast.String)
+			return string(text), ok && strings.Contains(string(text), ".")
+		}
+	}
+	return "", false
+}
+
+// suggestion finds refusals that do not help: without a message or a suggestion there is
+// no answer at all.
+func (x *linter) suggestion(r *ast.Rule) {
+	object, ok := r.Head.Key.Value.(ast.Object)
+	if !ok {
+		return
+	}
+	takes, _ := module.MemberKeys(module.RuleName(r))
+	for _, key := range takes.Must {
+		t := object.Get(ast.StringTerm(key))
+		if key != "rule" && (t == nil || t.Equal(ast.StringTerm(""))) {
+			x.say(r.Location, Wrong, lintSuggestion, fmt.Sprintf("%s without %s gives no decision at all", module.RuleName(r), key), help[key])
+		}
+	}
+}
+
+var help = map[string]string{
+	"message":    `write "message": what is wrong with it`,
+	"suggestion": `write "suggestion": what to do instead`,
+}
+
+// annotation is r's own METADATA.
+func annotation(r *ast.Rule) *ast.Annotations {
+	for _, a := range r.Annotations {
+		if a.Scope == "rule" || a.Scope == "document" {
+			return a
+		}
+	}
+	return nil
+}
+
+func customRule(a *ast.Annotations) string {
+	if a == nil {
+		return ""
+	}
+	id, _ := a.Custom["rule"].(string)
+	return id
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/policy/module"
+)
+
+// The codes of what is legal Rego and hardly does what its author meant.
+const (
+	lintRegex      = "lint.regex"      // a pattern that a longer text slips through
+	lintBoundary   = "lint.boundary"   // a beginning, end or part that a longer word has, too
+	lintMissing    = "lint.missing"    // not of what may be missing
+	lintNever      = "lint.never"      // a rule that can never hold
+	lintIgnored    = "lint.ignored"    // an effect that the layer's role does not give
+	lintID         = "lint.id"         // a rule id that is missing, malformed or ambiguous
+	lintTitle      = "lint.title"      // no title in METADATA
+	lintMetadata   = "lint.metadata"   // METADATA that contradicts itself
+	lintShape      = "lint.shape"      // a member that no decision can be made of
+	lintSuggestion = "lint.suggestion" // a refusal that does not help
+	lintExamples   = "lint.examples"   // a rule about commands without examples
+	lintUnused     = "lint.unused"     // a rule that nothing uses
+	lintIteration  = "lint.iteration"  // a loop where OPA's index would do
+	lintPrint      = "lint.print"      // print left in
+)
+
+// A linter looks through one layer. It says what is Wrong where a policy lets more
+// pass than it seems to or does nothing, and what is Doubtful where it only reads or
+// runs badly.
+type linter struct {
+	Layer
+	graph    *module.Graph
+	used     map[string]use // by path of the rule
+	problems []Problem
+}
+
+// Lint is what is Wrong and Doubtful. It needs modules that were parsed with METADATA.
+func (l Layer) Lint() []Problem {
+	x := &linter{Layer: l, graph: module.NewGraph(l.Modules)}
+	x.used = x.uses()
+	for _, name := range slices.Sorted(maps.Keys(l.Modules)) {
+		m := l.Modules[name]
+		for _, r := range m.Rules {
+			for ; r != nil; r = r.Else {
+				x.rule(m, r)
+			}
+		}
+	}
+	x.heads()
+	return x.problems
+}
+
+func (x *linter) say(where *ast.Location, severity Severity, code, message, hint string) {
+	x.problems = append(x.problems, at(x.Name, where, severity, code, message, hint))
+}
+
+// rule looks at one rule, or one else of it.
+func (x *linter) rule(m *ast.Module, r *ast.Rule) {
+	path := x.graph.Packages[m] + module.RuleName(r)
+	u := x.used[path]
+	if u == 0 && !r.Default && r.Head.RuleKind() != ast.MultiValue { // an unused set is refused
+		x.say(r.Location, Doubtful, lintUnused, fmt.Sprintf("nothing uses %s", module.RuleName(r)), "remove it, or use it in a rule of a decision point")
+	}
+	x.never(r)
+	x.iterations(r)
+	x.matches(m, r, u)
+	x.prints(r)
+	if slices.Contains(module.Sets(module.PackageOf(m)), module.RuleName(r)) {
+		x.ignored(m, r)
+	}
+}
+
+// prints finds print, which says nothing in a run.
+func (x *linter) prints(r *ast.Rule) {
+	ast.WalkExprs(r, func(e *ast.Expr) bool {
+		if e.IsCall() && e.Operator().String() == ast.Print.Name {
+			x.say(e.Location, Doubtful, lintPrint, "print is left in; a run does not print", "remove it, or print in a test")
+		}
+		return false
+	})
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package module
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// An answer about an exec may be reused for the same key: file, command and grants.
+// It may not when a rule that looks beyond the key (at argv, cwd or the parent) could
+// speak about that file.
+//
+// Which rules look beyond is read off the modules: a rule does when it, or any rule
+// or function that it reaches, names another input field, or the input as a whole.
+// Of each such rule a guard is made: those of its conditions that look no further
+// than the key and share no variable with one that does. A rule holds only when all
+// of its conditions do, so where its guard does not hold, the rest cannot matter. A
+// condition left out makes a guard hold more often, never less: on any doubt it is
+// left out, and an answer is not reused. What goes wrong in a condition beyond the
+// key while the guard does not hold would have been no answer about this file.
+//
+// GuardSet is the set that holds where an answer may not be reused.
+const GuardSet = "beyond_key"
+
+// keyFields are the fields that an answer may rest on and still be reused. Env is
+// one because an answer about an Exec with an Env is never reused.
+var keyFields = []string{"command", "path", "name", "names", "many", "same", "layer", "digest", "elf", "grants", "env"}
+
+// A gaze tells which rules of some modules look beyond the key.
+type gaze struct {
+	*Graph
+	far map[string]bool // of rules
+}
+
+func newGaze(modules map[string]*ast.Module) *gaze {
+	g := &gaze{Graph: NewGraph(modules), far: map[string]bool{}}
+	for changed := true; changed; {
+		changed = false
+		for path, rules := range g.Rules {
+			if g.far[path] {
+				continue
+			}
+			if slices.ContainsFunc(rules, func(r ruleIn) bool { return g.beyond(r.Module, r.Rule) }) {
+				g.far[path], changed = true, true
+			}
+		}
+	}
+	return g
+}
+
+// beyond reports whether n, a part of m, looks beyond the key, as far as is known.
+func (g *gaze) beyond(m *ast.Module, n any) bool {
+	found := false
+	g.Walk(m, n, func(t Target) {
+		found = found || t.All || g.far[t.Rule] || t.input && !slices.Contains(keyFields, t.field)
+	})
+	return found
+}
+
+// AddGuards adds to modules, which are copies, the guards of the exec rules that look
+// beyond the key, and says how many there are. It cannot where a rule already has
+// the name.
+func AddGuards(modules map[string]*ast.Module) (int, bool) {
+	g := newGaze(modules)
+	if _, taken := g.Rules["data."+PointExec+"."+GuardSet]; taken {
+		return 0, false
+	}
+	guards := 0
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		m := modules[name]
+		for _, r := range slices.Clone(m.Rules) {
+			if PackageOf(m) != PointExec || !slices.Contains(sets[PointExec], RuleName(r)) || !g.beyond(m, r) {
+				continue
+			}
+			m.Rules = append(m.Rules, guardOf(r, g.near(m, r.Body), guards))
+			guards++
+		}
+	}
+	return guards, true
+}
+
+func guardOf(r *ast.Rule, body ast.Body, n int) *ast.Rule {
+	head := ast.NewHead(GuardSet, ast.IntNumberTerm(n))
+	head.SetLoc(r.Location)
+	for i, expr := range body {
+		expr.Index = i
+	}
+	return &ast.Rule{Head: head, Body: body, Module: r.Module, Location: r.Location}
+}
+
+// near copies the conditions of body that look no further than the key and share no
+// variable with one that does. A body that declares a variable with the name of a
+// Rule or an import is not read: left without the declaration, the name would mean
+// the rule.
+func (g *gaze) near(m *ast.Module, body ast.Body) ast.Body {
+	kept, open := slices.Clone(body), map[ast.Var]bool{}
+	if slices.ContainsFunc(declared(body), func(v ast.Var) bool { return g.known(m, v) }) {
+		kept = nil
+	}
+	for left := -1; left != len(kept); {
+		left = len(kept)
+		kept = slices.DeleteFunc(kept, func(e *ast.Expr) bool {
+			if !g.beyond(m, e) && !slices.ContainsFunc(varsOf(e), func(v ast.Var) bool { return open[v] }) {
+				return false
+			}
+			for _, v := range varsOf(e) {
+				open[v] = !g.known(m, v)
+			}
+			return true
+		})
+	}
+	if len(kept) == 0 {
+		return ast.NewBody(ast.NewExpr(ast.BooleanTerm(true)))
+	}
+	return ast.Body(kept).Copy()
+}
+
+// declared are the variables that body declares by :=, some and every.
+func declared(body ast.Body) []ast.Var {
+	var vars []ast.Var
+	add := func(t *ast.Term) {
+		if t != nil {
+			vars = append(vars, varsOf(t)...)
+		}
+	}
+	ast.WalkNodes(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Expr:
+			if n.IsAssignment() {
+				add(n.Operand(0))
+			}
+		case *ast.Every:
+			add(n.Key)
+			add(n.Value)
+		case *ast.SomeDecl:
+			for _, s := range n.Symbols {
+				if call, ok := s.Value.(ast.Call); ok { // some x in xs: all but the last are declared
+					for _, t := range call[1 : len(call)-1] {
+						add(t)
+					}
+					continue
+				}
+				add(s)
+			}
+		}
+		return false
+	})
+	return vars
+}
+
+// varsOf are the variables of n, without wildcards, which nothing shares, and without
+// the names of what is called.
+func varsOf(n any) []ast.Var {
+	visitor := ast.NewVarVisitor().WithParams(ast.VarVisitorParams{SkipRefCallHead: true})
+	visitor.Walk(n)
+	var vars []ast.Var
+	for v := range visitor.Vars() {
+		if !strings.HasPrefix(string(v), ast.WildcardPrefix) {
+			vars = append(vars, v)
+		}
+	}
+	return vars
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package module
+
+import (
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// mostNested bounds how deep brackets nest. The compiler goes down by itself once a
+// level, many times over, and a Go stack that overflows takes the process down.
+const mostNested = 200
+
+// mostDeep bounds the same of what was parsed, where each bracket is a few levels.
+const mostDeep = 2000
+
+// deepTerms finds what nests without brackets: long chains of operators and of else, and
+// strings that hold expressions.
+func deepTerms(m *ast.Module) error {
+	depth, deepest := 0, 0
+	var where *ast.Location
+	before := func(n any) bool {
+		if depth++; depth > deepest {
+			deepest = depth
+			if t, ok := n.(*ast.Term); ok {
+				where = t.Location
+			}
+		}
+		return deepest > mostDeep
+	}
+	v := ast.NewBeforeAfterVisitor(before, func(any) { depth-- })
+	v.Walk(m)
+	if deepest > mostDeep {
+		return ast.Errors{ast.NewError(ast.ParseErr, where, "expressions nest deeper than %d levels", mostDeep)}
+	}
+	return nil
+}
+
+// tooDeep reads content as Rego's scanner does, as far as brackets need: strings and comments
+// hold none.
+func tooDeep(name string, content []byte) error {
+	depth, row, column := 0, 1, 0
+	var in byte // the quote or # that is open
+	for i := 0; i < len(content); i++ {
+		c := content[i]
+		if column++; c == '\n' {
+			row, column = row+1, 0
+		}
+		switch {
+		case in == '#' || in == '"':
+			if c == '\n' {
+				in = 0 // a string ends with its line, or the parser refuses it
+			} else if in == '"' && c == '\\' {
+				i, column = i+1, column+1
+			} else if c == in && in == '"' {
+				in = 0
+			}
+		case in == '`':
+			if c == in {
+				in = 0
+			}
+		case c == '#' || c == '"' || c == '`':
+			in = c
+		case c == '(' || c == '[' || c == '{':
+			if depth++; depth > mostNested {
+				where := &ast.Location{File: name, Row: row, Col: column}
+				return ast.Errors{ast.NewError(ast.ParseErr, where, "brackets nest deeper than %d levels", mostNested)}
+			}
+		case c == ')' || c == ']' || c == '}':
+			depth = max(0, depth-1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package module
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// OPA finds the rules that could hold by the values that their conditions compare an
+// input field with, and evaluates no others. It reads literals only: of
+//
+//	input.command.program in lib.runners
+//	publishing[input.command.program]
+//	some r in input.command.redirects
+//
+// it cannot tell that the rule is not about cat, and tries it. So each rule that is
+// asked for is given, while it is compiled, what follows from its conditions in words that
+// the index reads:
+//
+//	input.command.program in {"pytest", "tox", …}
+//	input.command.redirects[0]
+//
+// A Rule holds only when all of its conditions do, so what follows from one changes no
+// answer. Whatever is not known to be constant, or stands where it need not hold (below
+// not, every or a comprehension), adds nothing.
+
+// mostIndexed bounds the values that one condition names.
+const mostIndexed = 1000
+
+// An indexer rewrites the rules of one point, whose input is document.
+type indexer struct {
+	document  reflect.Type
+	rules     map[string][]*ast.Rule // by path: data.fumehood.lib.runners
+	constants map[string]ast.Value   // of those rules
+	added     map[*ast.Location]bool // of the conditions that only the index reads
+}
+
+// Indexed has compiler rewrite the rules. It stands where each name has been resolved,
+// so that a local variable is never taken for a rule, and before bodies are taken apart.
+func Indexed(compiler *ast.Compiler, document reflect.Type) *ast.Compiler {
+	x := &indexer{document, map[string][]*ast.Rule{}, map[string]ast.Value{}, map[*ast.Location]bool{}}
+	return compiler.WithStageAfterID(ast.StageCheckUnusedImports, ast.CompilerStageDefinition{Name: "AddIndex", MetricName: "compile_stage_add_index", Stage: x.add}).
+		WithStageAfterID(ast.StageBuildRuleIndices, ast.CompilerStageDefinition{Name: "RemoveIndex", MetricName: "compile_stage_remove_index", Stage: x.remove})
+}
+
+func (x *indexer) add(c *ast.Compiler) *ast.Error {
+	for _, m := range c.Modules {
+		for _, r := range m.Rules {
+			path := m.Package.Path.String() + "." + RuleName(r)
+			x.rules[path] = append(x.rules[path], r)
+		}
+	}
+	return x.each(c, x.sharpen)
+}
+
+// remove takes away what the index has read, and need not be evaluated.
+func (x *indexer) remove(c *ast.Compiler) *ast.Error {
+	return x.each(c, func(r *ast.Rule) {
+		r.Body = slices.DeleteFunc(r.Body, func(e *ast.Expr) bool { return x.added[e.Location] })
+		for i, e := range r.Body {
+			e.Index = i
+		}
+	})
+}
+
+func (x *indexer) each(c *ast.Compiler, do func(*ast.Rule)) *ast.Error {
+	for _, m := range c.Modules {
+		for _, r := range m.Rules {
+			for ; r != nil; r = r.Else {
+				do(r)
+			}
+		}
+	}
+	return nil
+}
+
+// sharpen puts first what the index reads. A condition that says the same with the name
+// of a table is left out.
+func (x *indexer) sharpen(r *ast.Rule) {
+	var added, body ast.Body
+	for _, e := range r.Body {
+		x.fold(e)
+		if e.Negated || len(e.With) > 0 {
+			body = append(body, e)
+			continue
+		}
+		if same := x.member(e); same != nil {
+			same.SetLoc(e.Location)
+			body = append(body, same)
+			continue
+		}
+		body = append(body, e)
+		for _, found := range x.follows(e) {
+			if at := *e.Location; !slices.ContainsFunc(added, found.Equal) {
+				x.added[&at] = true
+				found.SetLoc(&at)
+				added = append(added, found)
+			}
+		}
+	}
+	r.Body = append(added, body...)
+	for i, e := range r.Body {
+		e.Index = i
+	}
+}
+
+// follows returns what follows from e.
+func (x *indexer) follows(e *ast.Expr) []*ast.Expr {
+	var added []*ast.Expr
+	var terms []*ast.Term
+	switch t := e.Terms.(type) {
+	case *ast.Term:
+		terms = []*ast.Term{t}
+	case []*ast.Term:
+		terms = e.Operands()
+	case *ast.SomeDecl:
+		if call, ok := t.Symbols[0].Value.(ast.Call); ok { // some x in xs
+			terms = []*ast.Term{call[len(call)-1]}
+			added = x.filled(ast.Ref{}, terms[0])
+		}
+	}
+	for _, t := range terms {
+		added = append(added, x.required(t)...)
+	}
+	return added
+}
+
+// required looks for references in t that must be defined for it to be.
+func (x *indexer) required(t *ast.Term) []*ast.Expr {
+	var added []*ast.Expr
+	ast.WalkTerms(t, func(t *ast.Term) bool {
+		switch v := t.Value.(type) {
+		case *ast.ArrayComprehension, *ast.SetComprehension, *ast.ObjectComprehension:
+			return true
+		case ast.Ref:
+			added = append(added, x.keyed(v)...)
+			for i, part := range v[1:] {
+				if _, open := part.Value.(ast.Var); open { // input.command.options[_].name
+					added = append(added, x.filled(v[:1+i], nil)...)
+				}
+			}
+		}
+		return false
+	})
+	return added
+}
+
+// keyed reads table[input.field], of a table that is constant.
+func (x *indexer) keyed(ref ast.Ref) []*ast.Expr {
+	for i := 1; i < len(ref); i++ {
+		if _, ok := ref[i].Value.(ast.Ref); ok {
+			if e := x.among(ref[i], constantKeys(x.constant(ast.NewTerm(ref[:i])))); e != nil {
+				return []*ast.Expr{e}
+			}
+		}
+	}
+	return nil
+}
+
+func constantKeys(table ast.Value) *ast.Term {
+	switch table := table.(type) {
+	case ast.Set:
+		return ast.NewTerm(table)
+	case ast.Object:
+		return ast.SetTerm(table.Keys()...)
+	}
+	return nil
+}
+
+// member is e, when it is field in collection, with the collection written out.
+func (x *indexer) member(e *ast.Expr) *ast.Expr {
+	if !e.IsCall() || !e.Operator().Equal(ast.Member.Ref()) || len(e.Operands()) != 2 {
+		return nil
+	}
+	return x.among(e.Operand(0), e.Operand(1))
+}
+
+func (x *indexer) among(field, collection *ast.Term) *ast.Expr {
+	if collection == nil || x.fieldOf(field) == nil {
+		return nil
+	}
+	set, ok := x.constant(collection).(ast.Set)
+	if !ok || set.Len() > mostIndexed || set.Until(func(t *ast.Term) bool { return !ast.IsScalar(t.Value) }) {
+		return nil
+	}
+	return ast.Member.Expr(field.Copy(), ast.NewTerm(set))
+}
+
+// filled says that a list of the input, of which a member is asked for, has one.
+func (x *indexer) filled(ref ast.Ref, term *ast.Term) []*ast.Expr {
+	if term != nil {
+		ref, _ = term.Value.(ast.Ref)
+	}
+	if t := x.fieldOf(ast.NewTerm(ref)); t == nil || t.Kind() != reflect.Slice {
+		return nil
+	}
+	zero := ast.NewTerm(ast.Number("0")) // of its own: the compilers of other points would rewrite a shared one
+	return []*ast.Expr{ast.NewExpr(ast.NewTerm(ref.Copy().Append(zero)))}
+}
+
+// FieldOf is the type of the input's field that t names, or nil. A field below a list
+// is none: it would be of one member.
+func (x *indexer) fieldOf(t *ast.Term) reflect.Type {
+	ref, ok := t.Value.(ast.Ref)
+	if !ok || len(ref) < 2 || !ref[0].Equal(ast.InputRootDocument) {
+		return nil
+	}
+	document := x.document
+	for _, part := range ref[1:] {
+		if document.Kind() != reflect.Struct {
+			return nil
+		}
+		i := slices.IndexFunc(reflect.VisibleFields(document), func(f reflect.StructField) bool { return FieldName(f) == text(part) })
+		if i < 0 {
+			return nil
+		}
+		document = document.Field(i).Type
+	}
+	return document
+}
+
+// constant is the value of t where it is the same whatever the input is, or nil. Of an
+// object only the keys are.
+func (x *indexer) constant(t *ast.Term) ast.Value {
+	switch v := t.Value.(type) {
+	case ast.String:
+		return v
+	case ast.Set:
+		if !v.Until(func(t *ast.Term) bool { return !ast.IsScalar(t.Value) }) {
+			return v
+		}
+	case ast.Object:
+		if !v.Until(func(key, _ *ast.Term) bool { return !ast.IsScalar(key.Value) }) {
+			return v
+		}
+	case ast.Call:
+		return x.computed(v)
+	case ast.Ref:
+		if v.IsGround() && v.HasPrefix(ast.DefaultRootRef) {
+			return x.rule(v.String())
+		}
+	}
+	return nil
+}
+
+// Rule is the constant value of the one rule at path, or nil.
+func (x *indexer) rule(path string) ast.Value {
+	if v, known := x.constants[path]; known {
+		return v
+	}
+	x.constants[path] = nil // also of a rule that is made of itself
+	if len(x.rules[path]) != 1 {
+		return nil
+	}
+	r := x.rules[path][0]
+	if r.Default || r.Else != nil || len(r.Head.Args) > 0 || len(r.Head.Ref()) != 1 || r.Head.RuleKind() != ast.SingleValue || r.Head.Value == nil || !always(r.Body) {
+		return nil
+	}
+	x.constants[path] = x.constant(r.Head.Value)
+	return x.constants[path]
+}
+
+// always reports whether body is that of a rule without conditions.
+func always(body ast.Body) bool {
+	return len(body) == 1 && body[0].Equal(ast.NewExpr(ast.BooleanTerm(true)))
+}
+
+// fold puts in place of concat("", ["(?m)", pattern]) what it is: a pattern is long.
+func (x *indexer) fold(e *ast.Expr) {
+	if !e.IsCall() {
+		return
+	}
+	for _, t := range e.Operands() {
+		call, ok := t.Value.(ast.Call)
+		if !ok || len(call) != 3 || !call[0].Equal(ast.NewTerm(ast.Concat.Ref())) {
+			continue
+		}
+		between, ok := call[1].Value.(ast.String)
+		list, also := call[2].Value.(*ast.Array)
+		if !ok || !also {
+			continue
+		}
+		var parts []string
+		list.Foreach(func(t *ast.Term) {
+			if part, ok := x.constant(t).(ast.String); ok {
+				parts = append(parts, string(part))
+			}
+		})
+		if len(parts) == list.Len() {
+			t.Value = ast.String(strings.Join(parts, string(between)))
+		}
+	}
+}
+
+// computed reads a | b, a & b and a - b of constant sets.
+func (x *indexer) computed(call ast.Call) ast.Value {
+	if len(call) != 3 {
+		return nil
+	}
+	a, ok := x.constant(call[1]).(ast.Set)
+	b, also := x.constant(call[2]).(ast.Set)
+	if !ok || !also {
+		return nil
+	}
+	switch operator, _ := call[0].Value.(ast.Ref); {
+	case operator.Equal(ast.Or.Ref()):
+		return a.Union(b)
+	case operator.Equal(ast.And.Ref()):
+		return a.Intersect(b)
+	case operator.Equal(ast.Minus.Ref()):
+		return a.Diff(b)
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package module is Rego as policies use it: the decision points and their sets, which
+// built-ins there are and what a call of one may take, and from files to compiled
+// modules.
+//
+// What it parses and compiles is untrusted. Nesting is bounded before the parser and the
+// compiler see a file, and a panic of either is an error. Time and memory are the
+// caller's to bound: see package bounds.
+package module
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// Parse parses a file of Rego within the bounds that policies have. It reads METADATA
+// where it is asked to: that is half of the work. layer is for errors.
+func Parse(layer, name string, content []byte, annotations bool) (m *ast.Module, err error) {
+	defer Guard(layer, &err)
+	if err := tooDeep(name, content); err != nil {
+		return nil, err
+	}
+	o := ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: capabilities(), ProcessAnnotation: annotations}
+	if m, err = ast.ParseModuleWithOpts(name, string(content), o); err != nil {
+		return nil, err
+	}
+	return m, deepTerms(m)
+}
+
+// Guard turns a panic of the compiler on an odd policy into an error: in a
+// goroutine it would take the process down.
+func Guard(layer string, err *error) {
+	if r := recover(); r != nil {
+		*err = Stop(CodeCompile, fmt.Sprintf("the policy layer %q makes the compiler panic: %v", layer, r), "report this as a defect", nil)
+	}
+}
+
+// Compile compiles the modules of a point, whose input is document, without the
+// spared stages. The caller looks whether the compiler Failed.
+func Compile(point string, document reflect.Type, modules map[string]*ast.Module, strict bool, spared ...ast.StageID) *ast.Compiler {
+	compiler := ast.NewCompiler().
+		WithSkipStages(spared...).
+		WithCapabilities(CapabilitiesAt(point)).
+		WithStrict(strict).
+		WithDefaultRegoVersion(ast.RegoV1).
+		WithSchemas(schemaSet(document))
+	Indexed(compiler, document).Compile(modules)
+	return compiler
+}
+
+// Copies are for what changes modules; a compiler changes copies of its own.
+func Copies(modules map[string]*ast.Module) map[string]*ast.Module {
+	c := maps.Clone(modules)
+	for file, m := range c {
+		c[file] = m.Copy()
+	}
+	return c
+}
+
+// ForPoint are the point's modules, and those of the library that they reach: it
+// is larger than the rules of a small point.
+func ForPoint(point string, modules map[string]*ast.Module, all *Graph) map[string]*ast.Module {
+	own, reached, left := map[string]*ast.Module{}, []*ast.Module{}, map[*ast.Module]string{}
+	for file, m := range modules {
+		switch {
+		case PackageOf(m) == point:
+			own[file], reached = m, append(reached, m)
+		case InLib(PackageOf(m)):
+			left[m] = file
+		}
+	}
+	reach := func(m *ast.Module) {
+		if file, ok := left[m]; ok {
+			delete(left, m)
+			own[file], reached = m, append(reached, m)
+		}
+	}
+	for len(reached) > 0 && len(left) > 0 {
+		m := reached[0]
+		reached = reached[1:]
+		for _, r := range m.Rules { // imports alone reach nothing
+			all.Walk(m, r, func(t Target) {
+				for _, found := range all.Rules[t.Rule] {
+					reach(found.Module)
+				}
+				for other := range left {
+					if t.All {
+						reach(other)
+					}
+				}
+			})
+		}
+	}
+	return own
+}
+
+var undefinedFunction = regexp.MustCompile(`undefined function ([a-z0-9_.]+)`)
+
+// UndefinedFunctions are the functions that err, which is the compiler's, says there are
+// none of.
+func UndefinedFunctions(err error) []string {
+	var all ast.Errors
+	texts := []string{err.Error()}
+	if errors.As(err, &all) {
+		for _, e := range all {
+			texts = append(texts, e.Message)
+		}
+	}
+	var names []string
+	for _, text := range texts {
+		for _, m := range undefinedFunction.FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package module
+
+import "github.com/open-policy-agent/opa/v1/ast"
+
+// An Graph finds the rules that a reference reaches.
+type Graph struct {
+	Rules    map[string][]ruleIn // by path: data.fumehood.exec.name
+	Packages map[*ast.Module]string
+}
+
+type ruleIn struct {
+	Module *ast.Module
+	Rule   *ast.Rule
+}
+
+// NewGraph reads the rules of modules, by file.
+func NewGraph(modules map[string]*ast.Module) *Graph {
+	a := &Graph{map[string][]ruleIn{}, map[*ast.Module]string{}}
+	for _, m := range modules {
+		a.Packages[m] = m.Package.Path.String() + "."
+		for _, r := range m.Rules {
+			path := a.Packages[m] + RuleName(r)
+			a.Rules[path] = append(a.Rules[path], ruleIn{m, r})
+		}
+	}
+	return a
+}
+
+// A Target is what a reference reaches: one of its fields, or nothing of the policy.
+type Target struct {
+	input bool
+	field string // of the input; "" is more than one
+	Rule  string // the path of a rule
+	All   bool   // it may be any rule
+}
+
+// Walk hands take each target of n, a part of m. A local variable that has the name of
+// a rule counts as the rule, so that there may be too many and never too few.
+func (a *Graph) Walk(m *ast.Module, n any, take func(Target)) {
+	var look func(*ast.Term) bool
+	look = func(t *ast.Term) bool {
+		switch v := t.Value.(type) {
+		case ast.Var:
+			take(a.Target(m, ast.Ref{t}))
+		case ast.Ref:
+			take(a.Target(m, v))
+			if _, named := v[0].Value.(ast.Var); !named {
+				ast.WalkTerms(v[0], look)
+			}
+			for _, part := range v[1:] {
+				ast.WalkTerms(part, look)
+			}
+			return true
+		}
+		return false
+	}
+	ast.WalkTerms(n, look)
+}
+
+// Target is what ref, a part of m, reaches.
+func (a *Graph) Target(m *ast.Module, ref ast.Ref) Target {
+	head, ok := ref[0].Value.(ast.Var)
+	if !ok {
+		return Target{} // walk looks into it
+	}
+	if imported := ImportOf(m, head); imported != nil {
+		ref = append(imported[:len(imported):len(imported)], ref[1:]...)
+		head, _ = ref[0].Value.(ast.Var)
+	}
+	switch head {
+	case ast.InputRootDocument.Value:
+		if len(ref) < 2 {
+			return Target{input: true}
+		}
+		return Target{input: true, field: text(ref[1])}
+	case ast.DefaultRootDocument.Value:
+		return a.data(ref)
+	}
+	if path := a.Packages[m] + string(head); a.Rules[path] != nil {
+		return Target{Rule: path}
+	}
+	return Target{}
+}
+
+// data follows a reference to the layer's own rules. One that names no rule may be to
+// All of them.
+func (a *Graph) data(ref ast.Ref) Target {
+	if len(ref) > 1 && text(ref[1]) != "" && text(ref[1]) != OwnPackage {
+		return Target{} // the layer's data file, which is always the same
+	}
+	path := "data"
+	for _, part := range ref[1:] {
+		path += "." + text(part)
+		if a.Rules[path] != nil {
+			return Target{Rule: path}
+		}
+	}
+	return Target{All: true}
+}
+
+// known reports whether v is the name of something outside the rules of m.
+func (a *Graph) known(m *ast.Module, v ast.Var) bool {
+	return a.Rules[a.Packages[m]+string(v)] != nil || ImportOf(m, v) != nil || ast.RootDocumentNames.Contains(ast.NewTerm(v))
+}
+
+// ImportOf is what m imports under name.
+func ImportOf(m *ast.Module, name ast.Var) ast.Ref {
+	for _, i := range m.Imports {
+		if i.Name() != name {
+			continue
+		}
+		if ref, ok := i.Path.Value.(ast.Ref); ok {
+			return ref
+		}
+		return ast.Ref{i.Path}
+	}
+	return nil
+}
+
+func text(t *ast.Term) string {
+	s, _ := t.Value.(ast.String)
+	return string(s)
+}

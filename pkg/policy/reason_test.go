@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// TestRetryOfMetadata holds that a rule says its class, and that a word which means
+// nothing stops the policy.
+func TestRetryOfMetadata(t *testing.T) {
+	deny := func(meta string) string {
+		return "package fumehood.command\n\n# METADATA\n# title: x\n# custom: " + meta + "\ndeny contains {\"rule\": \"org.ls.all\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"ls\"\n"
+	}
+	for meta, want := range map[string]proposal.Retry{
+		"{rule: org.ls.all, retry: never}": proposal.RetryNever, "{rule: org.ls., retry: approval}": proposal.RetryApproval,
+		"{rule: org., retry: transient}": proposal.RetryTransient, "{rule: org.ls, retry: never}": proposal.RetryVary, "{rule: org.ls.all}": proposal.RetryVary,
+	} {
+		d := decide(t, with(t, folder(t, "a.rego", deny(meta))), "ls")
+		if r := d.Reasons[0]; r.Retry != want || r.Layer != "policy" {
+			t.Errorf("%s: %s of layer %s, want %s", meta, r.Retry, r.Layer, want)
+		}
+	}
+	for _, meta := range []string{"{rule: org.ls.all, retry: nevr}", "{retry: never}", "{rule: org.ls.all, retry: [never]}", "{rule: 1, retry: never}"} {
+		_, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, folder(t, "a.rego", deny(meta)))})
+		if codeOf(err) != "policy.unknown-key" {
+			t.Errorf("%s: %v", meta, err)
+		}
+	}
+}
+
+// TestAskIsForApproval holds the class of an ask, and that layers of one role are told
+// apart.
+func TestAskIsForApproval(t *testing.T) {
+	ask := folder(t, "a.rego", "package fumehood.command\n\nask contains {\"rule\": \"org.ls\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"ls\"\n")
+	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, folder(t, "b.rego", strict), ask)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := decide(t, e, "ls").Reasons
+	if len(r) != 1 || r[0].Retry != proposal.RetryApproval || r[0].Layer != "policy#2" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestInputSchemas holds that each decision point has one, and says which was meant.
+func TestInputSchemas(t *testing.T) {
+	for _, point := range module.Points() {
+		data, err := policy.InputSchema(strings.TrimPrefix(point, "fumehood."))
+		if err != nil || !json.Valid(data) || !strings.Contains(string(data), `"required"`) {
+			t.Errorf("%s: %v %s", point, err, data)
+		}
+	}
+	if _, err := policy.InputSchema("comand"); err == nil || !strings.Contains(proposal.FailureOf(err).Hint, "fumehood.command") {
+		t.Errorf("comand: %v", err)
+	}
+}
