@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hood
+package observe
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -70,28 +69,15 @@ func TestJoin(t *testing.T) {
 		{"a raw IPv6 address", []proposal.Event{dialled(0, 9, "/usr/bin/ntpd", "udp [2001:db8::1]:123"), raw6}, "/usr/bin/ntpd 9"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h, k := watching(t, &world{}, whole(), tt.events...)
-			report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			logged, got := 0, ""
-			for _, e := range k.entries {
-				happening, err := e.Happening()
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, e := range happening.Events {
-					if logged++; e.Flow != nil {
-						got = fmt.Sprintf("%s %d", e.Program, e.Pid)
-					}
+			_, k := watching(t, noFindings, whole(), tt.events...)
+			got := ""
+			for _, e := range k.events() {
+				if e.Flow != nil {
+					got = fmt.Sprintf("%s %d", e.Program, e.Pid)
 				}
 			}
-			if got != tt.want || logged != len(tt.events) {
+			if logged := len(k.events()); got != tt.want || logged != len(tt.events) {
 				t.Errorf("by %q, want %q; %d events in the log, want %d", got, tt.want, logged, len(tt.events))
-			}
-			if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
-				t.Errorf("doubts: %q", doubts)
 			}
 		})
 	}
@@ -100,21 +86,18 @@ func TestJoin(t *testing.T) {
 // What nobody can be found for does not wait for the end of the command.
 func TestParkedFlowIsWritten(t *testing.T) {
 	t.Parallel()
-	h, k := watching(t, &world{}, whole())
-	w := k.world
-	w.during = func(context.Context) {
-		h.p.Observer.See(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"))
+	k := &keeper{}
+	o := newObserver(t, k, noFindings)
+	during(t, o, k, whole(), func() {
+		o.See(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"))
 		deadline := time.Now().Add(5 * time.Second)
-		for k.last() != "events" && time.Now().Before(deadline) {
+		for k.empty() && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
 		}
-		if k.last() != "events" {
+		if k.empty() {
 			t.Error("a connection waits for the end of the command")
 		}
-	}
-	if _, err := h.Run(t.Context(), planOf("a"), proposal.Run{}); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // What is kept to find out who it was is bounded, whatever a command does.
@@ -137,32 +120,24 @@ func TestJoinerIsBounded(t *testing.T) {
 // is in the log once, and the report is what the log gives.
 func TestSeeFromTwoSides(t *testing.T) {
 	const n = 3000
-	h, k := watching(t, &world{}, whole())
-	k.slow = time.Millisecond
-	k.world.during = func(context.Context) {
+	k := &keeper{slow: time.Millisecond}
+	o := newObserver(t, k, noFindings)
+	seen := during(t, o, k, whole(), func() {
 		var both sync.WaitGroup
 		both.Go(func() {
 			for i := range n {
-				h.p.Observer.See(dialled(time.Duration(i), 7, "/usr/bin/curl", fmt.Sprintf("tcp 198.18.0.%d:443", i%200)))
+				o.See(dialled(time.Duration(i), 7, "/usr/bin/curl", fmt.Sprintf("tcp 198.18.0.%d:443", i%200)))
 			}
 		})
 		both.Go(func() {
 			for i := range n {
-				h.p.Observer.See(flow(time.Duration(i), proposal.EventConnection, fmt.Sprintf("h%d.example", i%200), fmt.Sprintf("198.18.0.%d:443", i%200)))
+				o.See(flow(time.Duration(i), proposal.EventConnection, fmt.Sprintf("h%d.example", i%200), fmt.Sprintf("198.18.0.%d:443", i%200)))
 			}
 		})
 		both.Wait()
-	}
-	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := report.Records[0].Result.Observations
-	if diff := cmp.Diff(proposal.Counts{Connections: n}, countsOf(o.Counts)); diff != "" || !o.Complete {
-		t.Errorf("complete %v, counts (-want +got):\n%s", o.Complete, diff)
-	}
-	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
-		t.Errorf("doubts: %q", doubts)
+	})
+	if diff := cmp.Diff(proposal.Counts{Connections: n}, countsOf(seen.Counts)); diff != "" || !seen.Complete {
+		t.Errorf("complete %v, counts (-want +got):\n%s", seen.Complete, diff)
 	}
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hood
+package observe
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -72,8 +73,25 @@ func classOf(e proposal.Event) class {
 	return passed
 }
 
-// A tally turns the events of one command, in order, into Observations. It looks at
-// nothing else, so whoever reads the events in the log gets the same.
+// Recount returns the Observations that the "events" entries of one run of a command give:
+// what Observer.End returned for it, except for Complete, Findings and Counts.Dropped, which
+// are not in the entries. The entries may come from an untrusted log.
+func Recount(entries []journal.Events) proposal.Observations {
+	t := newTally()
+	for _, b := range entries {
+		for _, e := range b.Events {
+			t.add(e)
+		}
+		t.o.Counts.Writes += int(b.More)
+		if b.Flows != nil {
+			b.Flows.AddTo(&t.o.Counts)
+		}
+	}
+	return t.observations()
+}
+
+// A tally turns the events of one command, in order, into Observations. It uses nothing
+// else, so that a reader of the log computes the same: see Recount.
 type tally struct {
 	o     proposal.Observations
 	trees *grove

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hood
+// Package observe turns what gVisor's kernel and the gateway see of a command into its
+// record: every event in the audit log, in the order in which they came, and the
+// Observations in the command's Result.
+//
+// Nothing is logged or kept that was not redacted. The log is complete or the record says
+// that it is not. What is kept in memory and what is listed in a report are bounded; what
+// exceeds a bound is counted.
+//
+// The package decides nothing and trusts no event: the lengths of all texts are limited, and
+// a kernel that was broken into can make the record wrong, but not unbounded.
+package observe
 
 import (
 	"context"
@@ -8,31 +18,35 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// How many events wait for the log at most, and how long.
+// Bounds of one "events" entry.
 const (
 	batchEvents = 512
 	batchBytes  = 256 << 10
 	batchAge    = 250 * time.Millisecond
 )
 
-// An Observer takes what gVisor's kernel and the gateway saw of the running command:
-// it writes each event to the log, in the order in which they came, and turns them into
-// the Result's Observations. An event of the gateway may be written up to half a second
-// after those that came with it, when it waits for the kernel's word of who it was.
+// A Judge returns policy's findings about an event. An error means that policy could not
+// answer, and ends the run.
+type Judge func(context.Context, proposal.Event) ([]proposal.Finding, error)
+
+// An Observer receives the events of the running command, writes each one to the log, and
+// turns them into the Result's Observations. New makes one; the zero Observer cannot be
+// used. An event of the gateway may be written up to half a second after the kernel's
+// events of the same moment, while it waits for the kernel to report which process caused
+// it.
 //
-// It keeps a bounded number of events: when the log is slower than the command, See
-// waits, and with it whoever reports. A log that cannot be written ends the command
-// and the run.
+// It keeps a bounded number of events: when the log is slower than the command, See waits,
+// and its caller with it. A log that cannot be written ends the command and the run.
 type Observer struct {
-	clean func(proposal.Event) proposal.Event // the Outlet's; New sets it, and before that nothing is watched
-	log   Log
-	judge func(context.Context, proposal.Event) ([]proposal.Finding, error)
+	log   journal.Log
+	judge Judge
 
 	mu     sync.Mutex
-	room   sync.Cond // the batch was taken, or all is over
+	room   sync.Cond // the batch was taken, or the command is over
 	watch  *watch    // of the running command, or nil
 	strays int       // events that came when their command did not run
 }
@@ -41,6 +55,7 @@ type Observer struct {
 type watch struct {
 	id       string
 	decision int64
+	clean    func(proposal.Event) proposal.Event
 	stop     context.CancelCauseFunc
 	tally    *tally
 	joiner   joiner
@@ -48,7 +63,7 @@ type watch struct {
 	files    int
 	flows    [2]int // let through, and refused
 
-	batch eventsOf
+	batch journal.Events
 	bytes int
 	wake  chan struct{}
 	done  chan struct{} // closed when no more events come
@@ -57,26 +72,33 @@ type watch struct {
 	dead  bool // the log takes no more
 }
 
-// NewObserver returns an Observer that writes to log. judge, which may be nil, is
-// asked once about each different event of note.
-func NewObserver(log Log, judge func(context.Context, proposal.Event) ([]proposal.Finding, error)) *Observer {
+// New returns an Observer that writes to log and asks judge once about each different
+// event of note. Both are required: without one of them it returns a *proposal.StopError
+// (observe.incomplete).
+func New(log journal.Log, judge Judge) (*Observer, error) {
+	if log == nil || judge == nil {
+		return nil, incomplete("the log or the judge")
+	}
 	o := &Observer{log: log, judge: judge}
 	o.room.L = &o.mu
-	return o
+	return o, nil
 }
 
-// See takes one event. Events of the kernel must come in order, all of them before the
-// Runner's Run returns; those of the gateway may come at the same time from elsewhere,
-// all of them before the Network's End returns. It may wait for the log, and keeps
-// nothing of e.
+func incomplete(what string) error {
+	return &proposal.StopError{Code: "observe.incomplete", Message: "cannot observe commands: " + what + " is missing", Hint: "use package gate, which connects all stages"}
+}
+
+// See takes one event of the running command, between Begin and End. Any other event makes
+// every later record incomplete. Events of the kernel must come in order, all of them before the
+// Runner's Run returns; those of the gateway may come concurrently, all of them before the
+// Network's End returns. See may wait for the log, and keeps nothing of e.
 func (o *Observer) See(e proposal.Event) {
-	if o.clean != nil {
-		e = o.clean(e)
+	w := o.running()
+	if w != nil {
+		e = trimmed(w.clean(e))
 	}
-	e = trimmed(e)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	w := o.watch
 	if w == nil || e.Command != w.id {
 		o.strays++ // so that no record is called complete that may lack it
 		return
@@ -96,6 +118,13 @@ func (o *Observer) See(e proposal.Event) {
 	}
 }
 
+// running returns the watch of the running command, or nil.
+func (o *Observer) running() *watch {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.watch
+}
+
 func (w *watch) takeAll(list []proposal.Event) {
 	for _, e := range list {
 		w.take(e)
@@ -104,7 +133,7 @@ func (w *watch) takeAll(list []proposal.Event) {
 
 // take enters e into the tally and the batch.
 func (w *watch) take(e proposal.Event) {
-	if w.beyond(e) {
+	if w.onlyCounted(e) {
 		return
 	}
 	w.tally.add(e)
@@ -121,9 +150,9 @@ func (w *watch) take(e proposal.Event) {
 	}
 }
 
-// beyond reports whether e is of a kind of which there were too many to be told one by
-// one, and counts it then.
-func (w *watch) beyond(e proposal.Event) bool {
+// onlyCounted reports whether there were too many events of e's kind to list one more, and
+// then counts it.
+func (w *watch) onlyCounted(e proposal.Event) bool {
 	switch c := classOf(e); c {
 	case files:
 		if w.files++; w.files > mostFiles {
@@ -135,9 +164,9 @@ func (w *watch) beyond(e proposal.Event) bool {
 		n := &w.flows[c-passed]
 		if *n++; *n > mostFlows {
 			if w.batch.Flows == nil {
-				w.batch.Flows = &flowCounts{}
+				w.batch.Flows = &journal.FlowCounts{}
 			}
-			w.batch.Flows.add(e)
+			w.batch.Flows.Add(e)
 			countFlow(e, &w.tally.o.Counts)
 			return true
 		}
@@ -147,18 +176,26 @@ func (w *watch) beyond(e proposal.Event) bool {
 
 func (w *watch) full() bool { return len(w.batch.Events) >= batchEvents || w.bytes >= batchBytes }
 
-// begin watches the command of r. stop is called when the log fails.
-func (o *Observer) begin(r proposal.Record, stop context.CancelCauseFunc) {
-	w := &watch{id: r.Proposal.ID, decision: r.Entry, stop: stop, tally: newTally(),
+// Begin observes the command of r until End. clean redacts each event before anything is
+// kept of it; it is required, and a missing one is a *proposal.StopError
+// (observe.incomplete). stop is called when the log fails, to end the command.
+func (o *Observer) Begin(r proposal.Record, clean func(proposal.Event) proposal.Event, stop context.CancelCauseFunc) error {
+	if clean == nil {
+		return incomplete("the redaction of events")
+	}
+	w := &watch{id: r.Proposal.ID, decision: r.Entry, clean: clean, stop: stop, tally: newTally(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), wrote: make(chan struct{})}
 	w.batch = w.empty()
 	o.mu.Lock()
 	o.watch = w
 	o.mu.Unlock()
 	go o.write(w)
+	return nil
 }
 
-func (w *watch) empty() eventsOf { return eventsOf{ID: w.id, Decision: w.decision, First: w.next} }
+func (w *watch) empty() journal.Events {
+	return journal.Events{ID: w.id, Decision: w.decision, First: w.next}
+}
 
 // write writes batches until the command is over and the last one is written.
 func (o *Observer) write(w *watch) {
@@ -186,7 +223,7 @@ func (o *Observer) flush(w *watch) {
 	w.batch, w.bytes = w.empty(), 0
 	o.room.Broadcast()
 	o.mu.Unlock()
-	if batch.isEmpty() {
+	if batch.IsEmpty() {
 		return
 	}
 	if _, err := o.log.Append("events", batch); err != nil {
@@ -197,13 +234,10 @@ func (o *Observer) flush(w *watch) {
 	}
 }
 
-// Fail ends the running command and the run with err: for whoever answers the
-// sandbox's questions about the command and cannot.
+// Fail ends the running command and the run with err: for callers that answer the
+// sandbox's questions about the command and cannot. Without a command it does nothing.
 func (o *Observer) Fail(err error) {
-	o.mu.Lock()
-	w := o.watch
-	o.mu.Unlock()
-	if w != nil {
+	if w := o.running(); w != nil {
 		o.fail(w, err)
 	}
 }
@@ -220,10 +254,11 @@ func (o *Observer) fail(w *watch, err error) {
 	w.stop(err)
 }
 
-// end returns what was seen of the command; recorded is what the sandbox says of
-// the record, nil when it watched nothing. An error means that the log or the judge
-// failed.
-func (o *Observer) end(ctx context.Context, recorded *proposal.Observations) (*proposal.Observations, error) {
+// End returns what was seen of the command since Begin, which must have succeeded. recorded
+// is what the sandbox says of the record: its Dropped and Complete, or nil when it watched
+// nothing. Without any event it then returns nil. An error means that the log, the judge or
+// a caller of Fail failed, and ends the run.
+func (o *Observer) End(ctx context.Context, recorded *proposal.Observations) (*proposal.Observations, error) {
 	o.mu.Lock()
 	w := o.watch
 	o.watch = nil
@@ -232,7 +267,7 @@ func (o *Observer) end(ctx context.Context, recorded *proposal.Observations) (*p
 	o.mu.Unlock()
 	close(w.done)
 	<-w.wrote
-	if recorded == nil && w.next == 0 && w.batch.isEmpty() {
+	if recorded == nil && w.next == 0 && w.batch.IsEmpty() {
 		return nil, w.err
 	}
 	seen := w.tally.observations()
@@ -252,9 +287,6 @@ func (o *Observer) end(ctx context.Context, recorded *proposal.Observations) (*p
 
 // findings asks the judge about what is of note, refusals first.
 func (o *Observer) findings(ctx context.Context, lists ...[]proposal.Event) (found []proposal.Finding, err error) {
-	if o.judge == nil {
-		return nil, nil
-	}
 	for _, e := range slices.Concat(lists...) {
 		if e.Kind == proposal.EventExec && !watched(e) {
 			continue

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hood
+package observe
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -43,53 +44,141 @@ func event(kind, path string) proposal.Event {
 	return proposal.Event{Command: "a", Kind: kind, Time: morning, Pid: 2, Parent: 1, Program: "/usr/bin/tool", Path: path}
 }
 
-// watching is a hood whose command "a" does what events say, with its log.
-func watching(t *testing.T, w *world, recorded *proposal.Observations, events ...proposal.Event) (*Hood, *keeper) {
-	t.Helper()
-	w.decide = map[string]proposal.Effect{"a": proposal.Allow}
-	k := &keeper{world: w}
-	h := w.hood()
-	h.p.Log = k
-	h.p.Observer = NewObserver(k, nil)
-	w.results = map[string]proposal.Result{"a": {Status: proposal.Exited, Observations: recorded}}
-	w.during = func(context.Context) {
-		for _, e := range events {
-			h.p.Observer.See(e)
+// A keeper is a log that can be read again.
+type keeper struct {
+	mu      sync.Mutex
+	entries []journal.Events
+	slow    time.Duration
+}
+
+// Append keeps v as a reader of the log has it.
+func (k *keeper) Append(kind string, v any) (int64, error) {
+	time.Sleep(k.slow)
+	body, err := json.Marshal(v)
+	if err != nil {
+		return 0, err
+	}
+	var e journal.Events
+	if kind != "events" || json.Unmarshal(body, &e) != nil {
+		return 0, errors.New("not an events entry: " + kind)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.entries = append(k.entries, e)
+	return int64(len(k.entries) - 1), nil
+}
+
+func (k *keeper) empty() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.entries) == 0
+}
+
+// events are all that the log has one by one.
+func (k *keeper) events() (list []proposal.Event) {
+	for _, e := range k.entries {
+		list = append(list, e.Events...)
+	}
+	return list
+}
+
+// counted is how many flows the log only counts.
+func (k *keeper) counted() (n int) {
+	for _, e := range k.entries {
+		if f := e.Flows; f != nil {
+			n += f.Lookups + f.Connections + f.Requests + f.Datagrams
 		}
 	}
-	return h, k
+	return n
 }
 
 func whole() *proposal.Observations { return &proposal.Observations{Complete: true} }
 
-// Everything that was seen stands in the log between the start and the result.
+func noFindings(context.Context, proposal.Event) ([]proposal.Finding, error) { return nil, nil }
+
+func asIs(e proposal.Event) proposal.Event { return e }
+
+func newObserver(t testing.TB, log journal.Log, judge Judge) *Observer {
+	t.Helper()
+	o, err := New(log, judge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// begin begins the command "a".
+func begin(t testing.TB, o *Observer) {
+	t.Helper()
+	_, stop := context.WithCancelCause(t.Context())
+	if err := o.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "a"}, Entry: 7}, asIs, stop); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// watching returns what was seen of the command "a", which does what events say, and its
+// log, which gives the same.
+func watching(t *testing.T, judge Judge, recorded *proposal.Observations, events ...proposal.Event) (*proposal.Observations, *keeper) {
+	t.Helper()
+	k := &keeper{}
+	o := newObserver(t, k, judge)
+	return during(t, o, k, recorded, func() {
+		for _, e := range events {
+			o.See(e)
+		}
+	}), k
+}
+
+// during is watching for a command that does what do does.
+func during(t *testing.T, o *Observer, k *keeper, recorded *proposal.Observations, do func()) *proposal.Observations {
+	t.Helper()
+	begin(t, o)
+	do()
+	seen, err := o.End(t.Context(), recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen != nil {
+		agree(t, k, *seen)
+	}
+	return seen
+}
+
+// agree checks that a reader of the log computes what was seen, and that the log has every
+// event in its place.
+func agree(t *testing.T, k *keeper, seen proposal.Observations) {
+	t.Helper()
+	next := 0
+	for _, e := range k.entries {
+		if e.First != int64(next) || e.ID != "a" || e.Decision != 7 || len(e.Events) > batchEvents {
+			t.Errorf("batch of %d from %d, of %q, after %d", len(e.Events), e.First, e.ID, next)
+		}
+		next += len(e.Events)
+	}
+	again := Recount(k.entries)
+	again.Complete, again.Findings, again.Counts.Dropped = seen.Complete, seen.Findings, seen.Counts.Dropped
+	if diff := cmp.Diff(text(t, seen), text(t, again)); diff != "" {
+		t.Errorf("a reader of the log computes otherwise (-seen +read):\n%s", diff)
+	}
+}
+
+func text(t *testing.T, o proposal.Observations) string {
+	t.Helper()
+	data, err := json.MarshalIndent(o, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Every event is in the log, in order, in batches.
 func TestEventsInLog(t *testing.T) {
 	var events []proposal.Event
 	for pid := range 1500 {
 		events = append(events, started(pid+2, 1, "/bin/true", "true"))
 	}
-	h, k := watching(t, &world{}, whole(), events...)
-	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var seen []proposal.Event
-	for i, e := range k.entries {
-		if e.Kind != "events" {
-			continue
-		}
-		if k.entries[i-1].Kind != "start" && k.entries[i-1].Kind != "events" {
-			t.Errorf("events after %q", k.entries[i-1].Kind)
-		}
-		var body eventsOf
-		if err := json.Unmarshal(e.Body, &body); err != nil {
-			t.Fatal(err)
-		}
-		if body.First != int64(len(seen)) || body.ID != "a" || len(body.Events) > batchEvents {
-			t.Errorf("batch of %d from %d, of %q, after %d", len(body.Events), body.First, body.ID, len(seen))
-		}
-		seen = append(seen, body.Events...)
-	}
+	o, k := watching(t, noFindings, whole(), events...)
+	seen := k.events()
 	if len(seen) != len(events) {
 		t.Fatalf("%d events in the log, want %d", len(seen), len(events))
 	}
@@ -98,12 +187,8 @@ func TestEventsInLog(t *testing.T) {
 			t.Fatalf("event %d is of process %d, want %d", i, seen[i].Pid, events[i].Pid)
 		}
 	}
-	o := report.Records[0].Result.Observations
 	if o == nil || !o.Complete || o.Counts.Execs != len(events) || len(o.Execs) != mostExecs {
 		t.Errorf("%d execs counted and %d listed, complete %v", o.Counts.Execs, len(o.Execs), o.Complete)
-	}
-	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
-		t.Errorf("doubts about what was just written: %q", doubts)
 	}
 }
 
@@ -123,121 +208,96 @@ func TestComplete(t *testing.T) {
 		"the sandbox is unaware": {nil, []proposal.Event{started(2, 1, "/bin/true")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _ := watching(t, &world{}, test.recorded, test.events...)
-			report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if o := report.Records[0].Result.Observations; o == nil || o.Complete != test.want {
+			if o, _ := watching(t, noFindings, test.recorded, test.events...); o == nil || o.Complete != test.want {
 				t.Errorf("observations %+v, want complete %v", o, test.want)
 			}
 		})
 	}
 }
 
-func TestNothingWatched(t *testing.T) {
-	h, k := watching(t, &world{}, nil)
-	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-	if err != nil {
-		t.Fatal(err)
+// An event before Begin or after End is in no log, and no later record is complete.
+func TestStrays(t *testing.T) {
+	k := &keeper{}
+	o := newObserver(t, k, noFindings)
+	o.See(started(2, 1, "/bin/true"))
+	if seen := during(t, o, k, whole(), func() {}); seen.Complete || seen.Counts.Dropped != 1 {
+		t.Errorf("after an event before Begin: %+v", seen)
 	}
-	if o := report.Records[0].Result.Observations; o != nil {
+	o.See(started(2, 1, "/bin/true"))
+	if seen := during(t, o, k, whole(), func() {}); seen.Complete || seen.Counts.Dropped != 2 || !k.empty() {
+		t.Errorf("after an event between commands: %+v", seen)
+	}
+}
+
+func TestNothingWatched(t *testing.T) {
+	o, k := watching(t, noFindings, nil)
+	if o != nil {
 		t.Errorf("observations %+v of nobody", o)
 	}
-	if slices.ContainsFunc(k.entries, func(e Entry) bool { return e.Kind == "events" }) {
+	if !k.empty() {
 		t.Error("events of nobody in the log")
 	}
 }
 
-// THREATS 30: a log that cannot take an event ends the command, and the run.
-func TestLogFailsWhileWatching(t *testing.T) {
-	stopped := &proposal.StopError{Code: "audit.full", Message: "no room"}
-	w := &world{fail: map[string]error{"log events": stopped}}
-	h, k := watching(t, w, whole())
-	k.fails = "events"
-	k.err = stopped
-	ended := make(chan error, 1)
-	w.during = func(ctx context.Context) {
-		h.p.Observer.See(started(2, 1, "/bin/true"))
-		<-ctx.Done() // the sandbox kills the command
-		ended <- context.Cause(ctx)
+// What an Observer needs cannot be left out.
+func TestIncomplete(t *testing.T) {
+	_, noLog := New(nil, noFindings)
+	_, noJudge := New(&keeper{}, nil)
+	o := newObserver(t, &keeper{}, noFindings)
+	noClean := o.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "a"}}, nil, func(error) {})
+	for what, err := range map[string]error{"log": noLog, "judge": noJudge, "redaction": noClean} {
+		if err == nil || proposal.FailureOf(err).Code != "observe.incomplete" {
+			t.Errorf("without a %s: %v", what, err)
+		}
 	}
-	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-	if !errors.Is(err, stopped) || report.Error == nil || report.Error.Code != "audit.full" {
-		t.Errorf("error %v, report's %+v, want audit.full", err, report.Error)
-	}
-	if cause := <-ended; !errors.Is(cause, stopped) {
-		t.Errorf("command ended because of %v", cause)
-	}
-	if o := report.Records[0].Result.Observations; o == nil || o.Complete {
-		t.Errorf("observations %+v, want not complete", o)
+	o.See(started(2, 1, "/bin/true"))
+	if o.running() != nil {
+		t.Error("a command is observed that could not begin")
 	}
 }
 
-// A policy that cannot judge a program ends the command and the run, and what was
-// seen until then is in the log.
-func TestFail(t *testing.T) {
-	w := &world{}
-	h, k := watching(t, w, whole())
-	w.during = func(ctx context.Context) {
-		h.p.Observer.See(started(2, 1, "/bin/true"))
-		h.p.Observer.Fail(&proposal.StopError{Code: "policy.deadline", Message: "no answer"})
-		<-ctx.Done()
+// Nothing of an event is logged, kept or judged that was not redacted.
+func TestRedacted(t *testing.T) {
+	var judged []proposal.Event
+	k := &keeper{}
+	o := newObserver(t, k, func(_ context.Context, e proposal.Event) ([]proposal.Finding, error) {
+		judged = append(judged, e)
+		return []proposal.Finding{{Rule: "x", Event: e}}, nil
+	})
+	clean := func(e proposal.Event) proposal.Event {
+		e.Path = strings.ReplaceAll(e.Path, "hunter2", "[x]")
+		return e
 	}
-	report, _ := h.Run(t.Context(), planOf("a"), proposal.Run{})
-	if report.Error == nil || report.Error.Code != "policy.deadline" || report.Records[0].Result.Observations.Complete {
-		t.Errorf("error %+v", report.Error)
+	if err := o.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "a"}, Entry: 7}, clean, func(error) {}); err != nil {
+		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(k.entries, func(e Entry) bool { return e.Kind == "events" }) {
-		t.Error("what was seen is not in the log")
+	o.See(event(proposal.EventWrite, "/etc/hunter2"))
+	seen, err := o.End(t.Context(), whole())
+	if err != nil {
+		t.Fatal(err)
 	}
-	h.p.Observer.Fail(errors.New("nobody runs"))
+	data, err := json.Marshal([]any{k.entries, seen, judged})
+	if err != nil || strings.Contains(string(data), "hunter2") || strings.Count(string(data), "/etc/[x]") != 4 {
+		t.Errorf("%v: %s", err, data)
+	}
 }
 
 // A log that is slower than the command makes it wait; nothing is lost, and what
 // waits is bounded.
 func TestSlowLog(t *testing.T) {
-	w := &world{}
-	h, k := watching(t, w, whole())
-	k.slow = 20 * time.Millisecond
+	k := &keeper{slow: 20 * time.Millisecond}
+	o := newObserver(t, k, noFindings)
 	most := 0
-	w.during = func(context.Context) {
+	seen := during(t, o, k, whole(), func() {
 		for pid := range 4000 {
-			h.p.Observer.See(started(pid+2, 1, "/bin/true"))
-			h.p.Observer.mu.Lock()
-			most = max(most, len(h.p.Observer.watch.batch.Events))
-			h.p.Observer.mu.Unlock()
+			o.See(started(pid+2, 1, "/bin/true"))
+			o.mu.Lock()
+			most = max(most, len(o.watch.batch.Events))
+			o.mu.Unlock()
 		}
-	}
-	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := report.Records[0].Result.Observations.Counts.Execs; n != 4000 || most > batchEvents {
+	})
+	if n := seen.Counts.Execs; n != 4000 || most > batchEvents {
 		t.Errorf("%d execs seen, at most %d waiting", n, most)
-	}
-}
-
-// A batch does not wait for the next event.
-func TestBatchAge(t *testing.T) {
-	w := &world{}
-	h, k := watching(t, w, whole())
-	w.during = func(context.Context) {
-		h.p.Observer.See(started(2, 1, "/bin/sleep"))
-		deadline := time.Now().Add(5 * time.Second)
-		for k.last() != "events" && time.Now().Before(deadline) {
-			time.Sleep(5 * time.Millisecond)
-		}
-	}
-	if _, err := h.Run(t.Context(), planOf("a"), proposal.Run{}); err != nil {
-		t.Fatal(err)
-	}
-	kinds := []string{}
-	for _, e := range k.entries {
-		kinds = append(kinds, e.Kind)
-	}
-	if diff := cmp.Diff([]string{"run", "decision", "start", "events", "result", "end"}, kinds); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -245,61 +305,16 @@ func TestBatchAge(t *testing.T) {
 func TestFindings(t *testing.T) {
 	connect := event(proposal.EventConnect, "")
 	connect.Address = "tcp 169.254.169.254:80"
-	h, k := watching(t, &world{}, whole(), started(2, 1, "/bin/true"), connect, connect, refusal(3, 2, "/usr/bin/curl", "exec.net"))
 	var asked []string
-	h.p.Observer.judge = func(_ context.Context, e proposal.Event) ([]proposal.Finding, error) {
+	seen, _ := watching(t, func(_ context.Context, e proposal.Event) ([]proposal.Finding, error) {
 		asked = append(asked, e.Kind)
 		return []proposal.Finding{{Rule: "event." + e.Kind, Message: "m", Event: e}}, nil
-	}
-	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, whole(), started(2, 1, "/bin/true"), connect, connect, refusal(3, 2, "/usr/bin/curl", "exec.net"))
 	if diff := cmp.Diff([]string{proposal.EventRefused, proposal.EventConnect}, asked); diff != "" {
 		t.Error(diff)
 	}
-	if f := report.Records[0].Result.Observations.Findings; len(f) != 2 || f[1].Event.Times != 2 {
+	if f := seen.Findings; len(f) != 2 || f[1].Event.Times != 2 || !seen.Complete {
 		t.Errorf("findings %+v", f)
-	}
-	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
-		t.Errorf("doubts: %q", doubts)
-	}
-	h.p.Observer.judge = func(context.Context, proposal.Event) ([]proposal.Finding, error) {
-		return nil, &proposal.StopError{Code: "policy.event", Message: "no answer"}
-	}
-	if report, _ := h.Run(t.Context(), planOf("a"), proposal.Run{}); report.Error == nil || report.Error.Code != "policy.event" {
-		t.Errorf("a judge without an answer: %+v", report.Error)
-	}
-}
-
-// THREATS 27: a report that tells other things than its log saw is found out.
-func TestCompareEvents(t *testing.T) {
-	events := []proposal.Event{started(2, 1, "/bin/bash", "bash", "-c", "x"), refusal(3, 2, "/usr/bin/curl", "exec.net"), event(proposal.EventWrite, "/etc/passwd")}
-	for name, forge := range map[string]func(*proposal.Observations, *keeper){
-		"nothing":                  func(*proposal.Observations, *keeper) {},
-		"a refusal less":           func(o *proposal.Observations, _ *keeper) { o.Execs = o.Execs[:1] },
-		"another count":            func(o *proposal.Observations, _ *keeper) { o.Counts.Refused = 0 },
-		"another program":          func(o *proposal.Observations, _ *keeper) { o.Programs[1].Path = "/bin/true" },
-		"nothing of note":          func(o *proposal.Observations, _ *keeper) { o.Notable = nil },
-		"complete":                 func(o *proposal.Observations, _ *keeper) { o.Complete = false },
-		"a finding more":           func(o *proposal.Observations, _ *keeper) { o.Findings = []proposal.Finding{{Rule: "x"}} },
-		"events left out":          func(_ *proposal.Observations, k *keeper) { k.drop("events") },
-		"events of another":        func(_ *proposal.Observations, k *keeper) { k.edit("events", `"id":"a"`, `"id":"b"`) },
-		"events from further on":   func(_ *proposal.Observations, k *keeper) { k.edit("events", `"first":0`, `"first":1`) },
-		"events that are no JSON":  func(_ *proposal.Observations, k *keeper) { k.edit("events", `{`, `[`) },
-		"an argument list changed": func(_ *proposal.Observations, k *keeper) { k.edit("events", `sha256:00`, `sha256:01`) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			h, k := watching(t, &world{}, whole(), events...)
-			report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			forge(report.Records[0].Result.Observations, k)
-			if doubts := CompareLog(report, k.entries); (len(doubts) == 0) != (name == "nothing") {
-				t.Errorf("doubts %q", doubts)
-			}
-		})
 	}
 }
 
@@ -323,15 +338,14 @@ func TestHugeEvents(t *testing.T) {
 }
 
 func BenchmarkSee(b *testing.B) {
-	o := NewObserver(discard{}, nil)
-	_, stop := context.WithCancelCause(b.Context())
-	o.begin(proposal.Record{Proposal: proposal.Proposal{ID: "a"}}, stop)
+	o := newObserver(b, discard{}, noFindings)
+	begin(b, o)
 	e := started(2, 1, "/usr/bin/true", "true", "--version")
 	b.ReportAllocs()
 	for b.Loop() {
 		o.See(e)
 	}
-	if _, err := o.end(b.Context(), whole()); err != nil {
+	if _, err := o.End(b.Context(), whole()); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -339,21 +353,3 @@ func BenchmarkSee(b *testing.B) {
 type discard struct{}
 
 func (discard) Append(_ string, v any) (int64, error) { _, err := json.Marshal(v); return 0, err }
-
-// drop and edit forge entries of one kind.
-func (k *keeper) drop(kind string) {
-	k.entries = slices.DeleteFunc(k.entries, func(e Entry) bool { return e.Kind == kind })
-}
-
-func (k *keeper) edit(kind, old, new string) {
-	for i, e := range k.entries {
-		if e.Kind != kind {
-			continue
-		}
-		body := strings.Replace(string(e.Body), old, new, 1)
-		if body == string(e.Body) {
-			panic(fmt.Sprintf("no %s in %s", old, body))
-		}
-		k.entries[i].Body = []byte(body)
-	}
-}

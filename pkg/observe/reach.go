@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hood
+package observe
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -30,56 +31,11 @@ func isFlow(kind string) bool {
 	return false
 }
 
-// flowCounts are the counts of the network alone.
-type flowCounts struct {
-	Lookups     int `json:"lookups,omitempty"`
-	Connections int `json:"connections,omitempty"`
-	Requests    int `json:"requests,omitempty"`
-	Datagrams   int `json:"datagrams,omitempty"`
-	Refused     int `json:"refused,omitempty"`
-	Watched     int `json:"watched,omitempty"`
-}
-
-func (f *flowCounts) add(e proposal.Event) {
-	switch e.Kind {
-	case proposal.EventLookup:
-		f.Lookups++
-	case proposal.EventConnection:
-		f.Connections++
-	case proposal.EventRequest:
-		f.Requests++
-	case proposal.EventDatagram:
-		f.Datagrams++
-	}
-	if e.Flow.Refused() {
-		f.Refused++
-	} else if e.Flow.Decision.Observed {
-		f.Watched++
-	}
-}
-
-func (f flowCounts) addTo(c *proposal.Counts) {
-	c.Lookups += f.Lookups
-	c.Connections += f.Connections
-	c.Requests += f.Requests
-	c.Datagrams += f.Datagrams
-	c.NetRefused += f.Refused
-	c.NetWatched += f.Watched
-}
-
-// sum counts all of f, each event once.
-func (f flowCounts) sum() int { return f.Lookups + f.Connections + f.Requests + f.Datagrams }
-
-// invalid reports whether a stranger's f counts nothing.
-func (f flowCounts) invalid() bool {
-	return slices.Min([]int{f.Lookups, f.Connections, f.Requests, f.Datagrams, f.Refused, f.Watched}) < 0
-}
-
 // countFlow counts e, which is of the network, in c.
 func countFlow(e proposal.Event, c *proposal.Counts) {
-	var f flowCounts
-	f.add(e)
-	f.addTo(c)
+	var f journal.FlowCounts
+	f.Add(e)
+	f.AddTo(c)
 }
 
 // A reachKey is what must be the same for two Flows to be told as one.
