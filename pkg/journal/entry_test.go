@@ -39,8 +39,10 @@ func TestDecode(t *testing.T) {
 		entry any
 		want  func(LogEvent) bool
 	}{
-		"run":      {proposal.Run{ID: "7"}, func(l LogEvent) bool { return l.Run.ID == "7" }},
-		"decision": {NewDecision(r), func(l LogEvent) bool { return l.ID == "a" && l.Proposal.Run == "ls" && l.Decision.Effect == proposal.Allow }},
+		"run": {proposal.Run{ID: "7"}, func(l LogEvent) bool { return l.Run.ID == "7" }},
+		"decision": {NewDecision(r), func(l LogEvent) bool {
+			return l.ID == "a" && l.Proposal.Run == "ls" && l.Decision.Effect == proposal.Allow
+		}},
 		"start":    {NewStart(r, true), func(l LogEvent) bool { return l.ID == "a" && l.Again }},
 		"events":   {Events{ID: "a", First: 9, More: 2, Flows: &flows}, func(l LogEvent) bool { return l.ID == "a" && l.First == 9 && l.More == 2 && l.Flows == 1 }},
 		"attempt":  {NewAttempt(r, *r.Result.Retried), func(l LogEvent) bool { return l.ID == "a" && l.Attempt.Crash == "SIGSEGV" }},

@@ -10,34 +10,34 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of what is kept to find out who it was.
+// Bounds of what is kept to find the process of a Flow.
 const (
-	mostPlaces  = 4096 // that programs spoke to
-	mostCallers = 32   // of one place, the latest
-	mostParked  = 128
+	maxPlaces  = 4096 // that programs called
+	maxCallers = 32   // of one place, the latest
+	maxParked  = 128
 )
 
-// How near in time the call and what the gateway saw are. The two clocks are the same
-// one, but a call is told when it returns.
+// How near in time a call and the gateway's event of it are. Both come from one clock, but
+// a call is reported when it returns.
 const (
 	callNear  = 50 * time.Millisecond
 	callApart = 2 * time.Second
 )
 
-// anyResolver is the place of all who spoke to a port 53: a lookup need not say where
-// it came in.
+// anyResolver is the place of all calls to a port 53: a lookup need not say at which
+// address it came in.
 const anyResolver = ":53"
 
-// A joiner says of each event of the gateway which process it was, by the kernel's
-// record of who spoke to the same address and port at that time.
+// A joiner finds the process of each event of the gateway, from the kernel's record of
+// which process called the same address and port at that time.
 //
-// The two come by ways of their own, so the gateway's may be here first: it then waits
-// for the other, for half a second at most. Where several programs come into question,
-// nobody is named: a guess would stand in the log as a fact.
+// The two arrive separately, so the gateway's event may be first: it then waits for the
+// kernel's, for half a second at most. Where several programs are possible none is named,
+// because a guess would appear in the log as a fact.
 type joiner struct {
 	calls  map[string][]caller
 	parked []proposal.Event
-	aged   int // of parked, those that stood there at the last tick
+	aged   int // of parked, those that were there at the last tick
 }
 
 type caller struct {
@@ -46,8 +46,7 @@ type caller struct {
 	program     string
 }
 
-// joined takes an event of the gateway that trimmed has seen, and returns those that
-// are ready.
+// joined takes an event of the gateway that was trimmed, and returns those that are ready.
 func (j *joiner) joined(e proposal.Event) []proposal.Event {
 	if e.Program != "" || e.Pid != 0 {
 		return []proposal.Event{e}
@@ -55,16 +54,16 @@ func (j *joiner) joined(e proposal.Event) []proposal.Event {
 	if near := j.name(&e); near {
 		return []proposal.Event{e}
 	}
-	e.Pid, e.Parent, e.Program = 0, 0, "" // somebody may come who was nearer
+	e.Pid, e.Parent, e.Program = 0, 0, "" // a nearer call may still be reported
 	j.parked = append(j.parked, e)
-	if len(j.parked) > mostParked {
+	if len(j.parked) > maxParked {
 		return j.release(1)
 	}
 	return nil
 }
 
-// called keeps an event of the kernel, if it is a call to a place, and returns what has
-// waited for it.
+// called keeps an event of the kernel, if it is a call to a place, and returns the events
+// that waited for it.
 func (j *joiner) called(e proposal.Event) []proposal.Event {
 	place := placeOf(e)
 	if place == "" {
@@ -96,23 +95,23 @@ func (j *joiner) keep(place string, e proposal.Event) {
 		j.calls = map[string][]caller{}
 	}
 	list, known := j.calls[place]
-	if !known && len(j.calls) >= mostPlaces {
+	if !known && len(j.calls) >= maxPlaces {
 		return
 	}
-	if len(list) == mostCallers {
+	if len(list) == maxCallers {
 		list = append(list[:0], list[1:]...)
 	}
 	j.calls[place] = append(list, caller{e.Time, e.Pid, e.Parent, e.Program})
 }
 
-// tick returns what has waited since the tick before the last.
+// tick returns the events that have waited since the tick before the last.
 func (j *joiner) tick() []proposal.Event {
 	ready := j.release(j.aged)
 	j.aged = len(j.parked)
 	return ready
 }
 
-// release returns the first n that wait, with whoever can be named by now.
+// release returns the first n events that wait, with the processes that are known by now.
 func (j *joiner) release(n int) []proposal.Event {
 	ready := j.parked[:n:n]
 	j.parked, j.aged = j.parked[n:], max(0, j.aged-n)
@@ -122,8 +121,8 @@ func (j *joiner) release(n int) []proposal.Event {
 	return ready
 }
 
-// name names the process of e where it is known, and reports whether one called so
-// near to it that nobody nearer can follow.
+// name sets the process of e where it is known, and reports whether its call was so near
+// that no nearer one can follow.
 func (j *joiner) name(e *proposal.Event) bool {
 	list := j.calls[placeOf(*e)]
 	if len(list) == 0 {
@@ -151,7 +150,8 @@ func (j *joiner) name(e *proposal.Event) bool {
 
 func (c caller) away(at time.Time) time.Duration { return c.at.Sub(at).Abs() }
 
-// placeOf is the address and port inside that an event speaks of: "198.18.0.5:443".
+// placeOf returns the address and port inside the sandbox that an event is about:
+// "198.18.0.5:443".
 func placeOf(e proposal.Event) string {
 	switch e.Kind {
 	case proposal.EventConnect, proposal.EventSend:

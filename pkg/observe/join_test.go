@@ -83,7 +83,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// What nobody can be found for does not wait for the end of the command.
+// A Flow whose process is not found does not wait for the end of the command.
 func TestParkedFlowIsWritten(t *testing.T) {
 	t.Parallel()
 	k := &keeper{}
@@ -100,18 +100,18 @@ func TestParkedFlowIsWritten(t *testing.T) {
 	})
 }
 
-// What is kept to find out who it was is bounded, whatever a command does.
+// What is kept to find the process of a Flow is bounded, whatever a command does.
 func TestJoinerIsBounded(t *testing.T) {
 	t.Parallel()
 	var j joiner
 	ready := 0
-	for i := range 3 * mostPlaces {
+	for i := range 3 * maxPlaces {
 		address := fmt.Sprintf("tcp 10.%d.%d.1:80", i>>8&255, i&255)
 		j.called(dialled(0, i, "/x", address))
 		j.called(dialled(0, i, "/x", "tcp 192.0.2.1:1"))
 		ready += len(j.joined(flow(0, proposal.EventConnection, "n", "198.18.0.5:443")))
 	}
-	if len(j.calls) > mostPlaces || len(j.calls["192.0.2.1:1"]) != mostCallers || len(j.parked) != mostParked || ready+mostParked != 3*mostPlaces {
+	if len(j.calls) > maxPlaces || len(j.calls["192.0.2.1:1"]) != maxCallers || len(j.parked) != maxParked || ready+maxParked != 3*maxPlaces {
 		t.Errorf("%d places, %d callers, %d parked, %d ready", len(j.calls), len(j.calls["192.0.2.1:1"]), len(j.parked), ready)
 	}
 }

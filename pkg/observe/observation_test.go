@@ -140,8 +140,8 @@ func TestBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(data) > 300<<10 || len(o.Programs) > mostPrograms || len(tl.trees.procs) > mostProcesses {
-		t.Errorf("%d bytes, %d programs, %d processes", len(data), len(o.Programs), len(tl.trees.procs))
+	if len(data) > 300<<10 || len(o.Programs) > maxPrograms || len(tl.tree.procs) > maxProcesses {
+		t.Errorf("%d bytes, %d programs, %d processes", len(data), len(o.Programs), len(tl.tree.procs))
 	}
 	counted := 0
 	for _, p := range o.Programs {
@@ -213,14 +213,14 @@ func TestQuiet(t *testing.T) {
 // File events past the most are counted, in the log as in the report.
 func TestManyFiles(t *testing.T) {
 	var events []proposal.Event
-	for range mostFiles + 700 {
+	for range maxFiles + 700 {
 		events = append(events, event(proposal.EventWrite, "/workspace/x"))
 	}
 	o, k := watching(t, noFindings, whole(), append(events, started(3, 1, "/bin/true"))...)
 	if c := o.Counts; c.Writes != len(events) || c.Execs != 1 {
 		t.Errorf("counts %+v", c)
 	}
-	if logged := len(k.events()); logged != mostFiles+1 {
-		t.Errorf("%d events in the log one by one, want %d", logged, mostFiles+1)
+	if logged := len(k.events()); logged != maxFiles+1 {
+		t.Errorf("%d events in the log one by one, want %d", logged, maxFiles+1)
 	}
 }

@@ -131,7 +131,7 @@ func (w *watch) takeAll(list []proposal.Event) {
 	}
 }
 
-// take enters e into the tally and the batch.
+// take adds e to the tally and the batch.
 func (w *watch) take(e proposal.Event) {
 	if w.onlyCounted(e) {
 		return
@@ -155,14 +155,14 @@ func (w *watch) take(e proposal.Event) {
 func (w *watch) onlyCounted(e proposal.Event) bool {
 	switch c := classOf(e); c {
 	case files:
-		if w.files++; w.files > mostFiles {
+		if w.files++; w.files > maxFiles {
 			w.tally.o.Counts.Writes++
 			w.batch.More++
 			return true
 		}
 	case passed, barred:
 		n := &w.flows[c-passed]
-		if *n++; *n > mostFlows {
+		if *n++; *n > maxFlows {
 			if w.batch.Flows == nil {
 				w.batch.Flows = &journal.FlowCounts{}
 			}
@@ -216,7 +216,7 @@ func (o *Observer) write(w *watch) {
 	}
 }
 
-// flush writes what has been seen and not been written.
+// flush writes the events that are not yet written.
 func (o *Observer) flush(w *watch) {
 	o.mu.Lock()
 	batch := w.batch
@@ -242,8 +242,7 @@ func (o *Observer) Fail(err error) {
 	}
 }
 
-// fail keeps the first error. What is seen from then on still goes to the log, if it
-// is not the log that failed.
+// fail keeps the first error. Later events still go to the log, unless the log failed.
 func (o *Observer) fail(w *watch, err error) {
 	o.mu.Lock()
 	if w.err == nil {
@@ -285,7 +284,7 @@ func (o *Observer) End(ctx context.Context, recorded *proposal.Observations) (*p
 	return &seen, err
 }
 
-// findings asks the judge about what is of note, refusals first.
+// findings asks the judge about the events of note, refusals first.
 func (o *Observer) findings(ctx context.Context, lists ...[]proposal.Event) (found []proposal.Finding, err error) {
 	for _, e := range slices.Concat(lists...) {
 		if e.Kind == proposal.EventExec && !watched(e) {

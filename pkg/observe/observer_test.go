@@ -187,7 +187,7 @@ func TestEventsInLog(t *testing.T) {
 			t.Fatalf("event %d is of process %d, want %d", i, seen[i].Pid, events[i].Pid)
 		}
 	}
-	if o == nil || !o.Complete || o.Counts.Execs != len(events) || len(o.Execs) != mostExecs {
+	if o == nil || !o.Complete || o.Counts.Execs != len(events) || len(o.Execs) != maxExecs {
 		t.Errorf("%d execs counted and %d listed, complete %v", o.Counts.Execs, len(o.Execs), o.Complete)
 	}
 }
@@ -232,10 +232,10 @@ func TestStrays(t *testing.T) {
 func TestNothingWatched(t *testing.T) {
 	o, k := watching(t, noFindings, nil)
 	if o != nil {
-		t.Errorf("observations %+v of nobody", o)
+		t.Errorf("observations %+v of nothing", o)
 	}
 	if !k.empty() {
-		t.Error("events of nobody in the log")
+		t.Error("events in the log")
 	}
 }
 

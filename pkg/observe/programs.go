@@ -10,19 +10,19 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of the tree. What has no node of its own is counted where it belongs.
+// Bounds of the tree. A program without a node is counted as omitted in its parent's.
 const (
-	mostPrograms  = 256
-	programsBytes = 48 << 10
-	mostProcesses = 64 << 10
+	maxPrograms     = 256
+	maxProgramBytes = 48 << 10
+	maxProcesses    = 64 << 10
 )
 
-// A grove grows the tree of programs from execs and exits.
+// A processTree builds the tree of programs from execs and exits.
 //
-// A process is known by its id until it ends. One that forked without an exec is
-// not known; what it starts is put below the program that its kernel says it still
-// runs, and below the command's first program if that has none.
-type grove struct {
+// A process is known by its id until it ends. A process that forked without an exec is not
+// known: a program that it starts is put below the program that the kernel reports it still
+// runs, or below the command's first program if that one has no node.
+type processTree struct {
 	list  []proposal.Program
 	bytes int
 	nodes map[nodeKey]int
@@ -35,26 +35,26 @@ type nodeKey struct {
 	path, name, script string
 }
 
-func newGrove() *grove {
-	return &grove{list: []proposal.Program{}, nodes: map[nodeKey]int{}, last: map[string]int{}, procs: map[int]int{}}
+func newProcessTree() *processTree {
+	return &processTree{list: []proposal.Program{}, nodes: map[nodeKey]int{}, last: map[string]int{}, procs: map[int]int{}}
 }
 
-// began enters a start, or a refused one.
-func (g *grove) began(e proposal.Event) {
+// began adds a start, or a refused one.
+func (pt *processTree) began(e proposal.Event) {
 	x := e.Exec
 	if x == nil {
 		x = &proposal.Exec{Path: e.Path}
 	}
-	parent := g.parent(e, x)
-	n := g.node(nodeKey{parent, x.Path, nameOf(*x), x.Script}, x.Layer)
+	parent := pt.parent(e, x)
+	n := pt.node(nodeKey{parent, x.Path, nameOf(*x), x.Script}, x.Layer)
 	if n < 0 { // no room
 		if parent >= 0 {
-			g.list[parent].Omitted++
-			g.follow(e, parent)
+			pt.list[parent].Omitted++
+			pt.follow(e, parent)
 		}
 		return
 	}
-	p := &g.list[n]
+	p := &pt.list[n]
 	if e.Kind == proposal.EventRefused {
 		p.Refused++
 		if p.Rule == "" {
@@ -69,58 +69,58 @@ func (g *grove) began(e proposal.Event) {
 			p.Rule = ruleOf(e)
 		}
 	}
-	g.follow(e, n)
+	pt.follow(e, n)
 }
 
-// follow notes which program a process runs now.
-func (g *grove) follow(e proposal.Event, n int) {
-	if _, known := g.procs[e.Pid]; known || len(g.procs) < mostProcesses {
-		g.procs[e.Pid] = n
+// follow records which program a process runs now.
+func (pt *processTree) follow(e proposal.Event, n int) {
+	if _, known := pt.procs[e.Pid]; known || len(pt.procs) < maxProcesses {
+		pt.procs[e.Pid] = n
 	}
 }
 
-// parent returns the node of what asked for the exec, -1 for the first.
-func (g *grove) parent(e proposal.Event, x *proposal.Exec) int {
-	if len(g.list) == 0 {
+// parent returns the node of the program that requested the exec, -1 for the first.
+func (pt *processTree) parent(e proposal.Event, x *proposal.Exec) int {
+	if len(pt.list) == 0 {
 		return -1
 	}
 	for _, pid := range []int{e.Pid, e.Parent, x.Parent} {
-		if n, known := g.procs[pid]; known {
+		if n, known := pt.procs[pid]; known {
 			return n
 		}
 	}
 	for _, name := range []string{e.Program, x.ParentPath} {
-		if n, known := g.last[name]; known {
+		if n, known := pt.last[name]; known {
 			return n
 		}
 	}
 	return 0
 }
 
-func (g *grove) node(key nodeKey, layer string) int {
-	if n, known := g.nodes[key]; known {
+func (pt *processTree) node(key nodeKey, layer string) int {
+	if n, known := pt.nodes[key]; known {
 		return n
 	}
 	size := len(key.path) + len(key.name) + len(key.script) + 120
-	if len(g.list) == mostPrograms || g.bytes+size > programsBytes {
+	if len(pt.list) == maxPrograms || pt.bytes+size > maxProgramBytes {
 		return -1
 	}
-	n := len(g.list)
-	g.list = append(g.list, proposal.Program{Parent: key.parent, Path: key.path, Name: key.name, Script: key.script, Layer: layer})
-	g.bytes += size
-	g.nodes[key], g.last[key.path] = n, n
+	n := len(pt.list)
+	pt.list = append(pt.list, proposal.Program{Parent: key.parent, Path: key.path, Name: key.name, Script: key.script, Layer: layer})
+	pt.bytes += size
+	pt.nodes[key], pt.last[key.path] = n, n
 	return n
 }
 
-// ended enters an exit.
-func (g *grove) ended(e proposal.Event) {
-	n, known := g.procs[e.Pid]
+// ended adds an exit.
+func (pt *processTree) ended(e proposal.Event) {
+	n, known := pt.procs[e.Pid]
 	if !known {
 		return
 	}
-	delete(g.procs, e.Pid)
+	delete(pt.procs, e.Pid)
 	if signal := crashed(syscall.WaitStatus(e.Status)); signal != "" {
-		p := &g.list[n]
+		p := &pt.list[n]
 		p.Crashed++
 		if p.Signal == "" {
 			p.Signal = signal
@@ -128,14 +128,14 @@ func (g *grove) ended(e proposal.Event) {
 	}
 }
 
-// crashes are the signals by which a program dies of itself, as against those that
-// are sent. One that sends itself such a signal looks the same.
+// crashes are the signals that end a program because of its own fault, not because another
+// process sent them. A program that sends itself such a signal looks the same.
 var crashes = map[syscall.Signal]string{
 	syscall.SIGSEGV: "SIGSEGV", syscall.SIGBUS: "SIGBUS", syscall.SIGILL: "SIGILL", syscall.SIGFPE: "SIGFPE",
 	syscall.SIGABRT: "SIGABRT", syscall.SIGTRAP: "SIGTRAP", syscall.SIGSYS: "SIGSYS",
 }
 
-// crashed names the signal of a crash, and nothing for another end.
+// crashed returns the signal of a crash, and "" for any other end.
 func crashed(s syscall.WaitStatus) string {
 	if !s.Signaled() {
 		return ""
@@ -143,9 +143,9 @@ func crashed(s syscall.WaitStatus) string {
 	return crashes[s.Signal()]
 }
 
-// nameOf is what a program was called by, or a script, which its interpreter has as
-// its first or second argument: npm, not npm-cli.js. Words may lie, and are shown
-// beside the path.
+// nameOf returns the name by which a program was called, or a script, which is its
+// interpreter's first or second argument: npm, not npm-cli.js. The caller chooses argv
+// freely, so the name is only shown beside the path.
 func nameOf(x proposal.Exec) string {
 	name, words := x.Path, x.Argv
 	switch {
@@ -160,7 +160,7 @@ func nameOf(x proposal.Exec) string {
 	case len(words) > 0 && words[0] != "":
 		name = strings.TrimPrefix(words[0], "-")
 	}
-	return cut(path.Base(name), mostName)
+	return cut(path.Base(name), maxName)
 }
 
 func ruleOf(e proposal.Event) string {
@@ -175,7 +175,7 @@ func ruleOf(e proposal.Event) string {
 	return ""
 }
 
-// watched reports whether a program ran that would have been refused.
+// watched reports whether e is a program that ran and would have been refused.
 func watched(e proposal.Event) bool {
 	return e.Kind == proposal.EventExec && e.Decision != nil && e.Decision.Observed
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of what is kept of the network, beside those of a class.
+// Bounds of what is kept of the network, in addition to those of each class.
 const (
-	// mostFlows is how many of a command's lookups, connections and requests the log
-	// takes one by one, and as many refused ones; those after them are only counted.
-	mostFlows  = 10000
-	mostInside = 4096    // places that the gateway has told of
-	mostCalls  = 4       // of one Reach
-	mostCall   = 200     // bytes of one of them
-	mostBytes  = 1 << 50 // of traffic, so that no sum overflows
+	// maxFlows is how many of a command's lookups, connections and requests the log
+	// lists, and as many refused ones; later ones are only counted.
+	maxFlows  = 10000
+	maxInside = 4096    // places that the gateway reported
+	maxCalls  = 4       // of one Reach
+	maxCall   = 200     // bytes of one of them
+	maxBytes  = 1 << 50 // of traffic, so that no sum overflows
 )
 
-// isFlow reports whether e was seen by the gateway.
+// isFlow reports whether events of kind come from the gateway.
 func isFlow(kind string) bool {
 	switch kind {
 	case proposal.EventLookup, proposal.EventConnection, proposal.EventRequest, proposal.EventDatagram:
@@ -31,14 +31,14 @@ func isFlow(kind string) bool {
 	return false
 }
 
-// countFlow counts e, which is of the network, in c.
+// countFlow counts e, whose Flow must not be nil, in c.
 func countFlow(e proposal.Event, c *proposal.Counts) {
 	var f journal.FlowCounts
 	f.Add(e)
 	f.AddTo(c)
 }
 
-// A reachKey is what must be the same for two Flows to be told as one.
+// A reachKey is what must be equal for two Flows to be listed as one Reach.
 type reachKey struct {
 	kind, name, address string
 	port                int
@@ -47,10 +47,10 @@ type reachKey struct {
 	code, rule          string
 }
 
-// reach enters what the gateway saw.
+// reach counts an event of the gateway, and lists it or adds it to the Reach like it.
 func (t *tally) reach(e proposal.Event) {
 	countFlow(e, &t.o.Counts)
-	if p := placeOf(e); p != "" && len(t.inside) < mostInside {
+	if p := placeOf(e); p != "" && len(t.inside) < maxInside {
 		t.inside[p] = true
 	}
 	one := reachOf(e)
@@ -68,22 +68,22 @@ func (t *tally) reach(e proposal.Event) {
 		t.o.Network = append(t.o.Network, one)
 		t.firsts = append(t.firsts, e)
 	}
-	t.o.Network[n] = with(t.o.Network[n], *e.Flow)
+	t.o.Network[n] = addFlow(t.o.Network[n], *e.Flow)
 }
 
-// with adds one more Flow to r.
-func with(r proposal.Reach, f proposal.Flow) proposal.Reach {
+// addFlow returns r with one more Flow.
+func addFlow(r proposal.Reach, f proposal.Flow) proposal.Reach {
 	r.Count++
-	r.Sent = min(mostBytes, r.Sent+f.Sent)
-	r.Received = min(mostBytes, r.Received+f.Received)
-	call := cut(strings.TrimSpace(f.Egress.Method+" "+f.Egress.Path), mostCall)
-	if call != "" && len(r.Calls) < mostCalls && !slices.Contains(r.Calls, call) {
+	r.Sent = min(maxBytes, r.Sent+f.Sent)
+	r.Received = min(maxBytes, r.Received+f.Received)
+	call := cut(strings.TrimSpace(f.Egress.Method+" "+f.Egress.Path), maxCall)
+	if call != "" && len(r.Calls) < maxCalls && !slices.Contains(r.Calls, call) {
 		r.Calls = append(r.Calls, call)
 	}
 	return r
 }
 
-// reachOf is what e is told as, without counts.
+// reachOf returns the Reach that e is listed in, without counts.
 func reachOf(e proposal.Event) proposal.Reach {
 	g, d := e.Flow.Egress, e.Flow.Decision
 	r := proposal.Reach{Kind: e.Kind, Name: g.Name, Address: g.Address, Port: g.Port, Protocol: g.Protocol, Program: e.Program,
@@ -104,7 +104,7 @@ func reachOf(e proposal.Event) proposal.Reach {
 	return r
 }
 
-// network returns what was reached, refusals first.
+// network returns the Reaches, refusals first.
 func (t *tally) network() []proposal.Reach {
 	list := slices.Clone(t.o.Network)
 	slices.SortStableFunc(list, func(a, b proposal.Reach) int { return cmp.Compare(rank(a), rank(b)) })
@@ -121,7 +121,7 @@ func rank(r proposal.Reach) int {
 	return 2
 }
 
-// against are the first events of what was refused, or would have been.
+// against returns the first event of each Reach that was refused or would have been.
 func (t *tally) against() []proposal.Event {
 	var list []proposal.Event
 	for _, e := range t.firsts {
@@ -132,8 +132,8 @@ func (t *tally) against() []proposal.Event {
 	return list
 }
 
-// toldOnce drops calls of which the gateway tells what became, by name.
-func (t *tally) toldOnce(notable []proposal.Event) (kept []proposal.Event, dropped int) {
+// withoutFlows drops calls whose outcome the gateway reported, by name.
+func (t *tally) withoutFlows(notable []proposal.Event) (kept []proposal.Event, dropped int) {
 	kept = []proposal.Event{}
 	for _, e := range notable {
 		at := placeOf(e)
@@ -149,24 +149,24 @@ func (t *tally) toldOnce(notable []proposal.Event) (kept []proposal.Event, dropp
 func trimmedFlow(f proposal.Flow) proposal.Flow {
 	g := &f.Egress
 	g.Command, g.Grants = "", nil // the event and the decision's entry say them
-	g.Kind, g.Phase, g.Name, g.Type = cut(g.Kind, mostName), cut(g.Phase, mostName), cut(g.Name, mostName), cut(g.Type, mostName)
-	g.Address, g.Protocol, g.SNI = cut(g.Address, mostName), cut(g.Protocol, mostName), cut(g.SNI, mostName)
-	g.Method, g.Path = cut(g.Method, mostName), cut(g.Path, mostArgv)
-	g.Port, g.Query, g.Size = min(max(0, g.Port), 1<<16-1), max(0, g.Query), min(max(-1, g.Size), mostBytes)
-	g.Registries, _ = cutList(g.Registries, mostName)
-	g.Secrets = slices.Clone(g.Secrets[:min(len(g.Secrets), mostRules)])
+	g.Kind, g.Phase, g.Name, g.Type = cut(g.Kind, maxName), cut(g.Phase, maxName), cut(g.Name, maxName), cut(g.Type, maxName)
+	g.Address, g.Protocol, g.SNI = cut(g.Address, maxName), cut(g.Protocol, maxName), cut(g.SNI, maxName)
+	g.Method, g.Path = cut(g.Method, maxName), cut(g.Path, maxArgv)
+	g.Port, g.Query, g.Size = min(max(0, g.Port), 1<<16-1), max(0, g.Query), min(max(-1, g.Size), maxBytes)
+	g.Registries, _ = cutList(g.Registries, maxName)
+	g.Secrets = slices.Clone(g.Secrets[:min(len(g.Secrets), maxRules)])
 	for i, s := range g.Secrets {
-		g.Secrets[i] = proposal.EgressSecret{Rule: cut(s.Rule, mostName), Where: cut(s.Where, mostName)}
+		g.Secrets[i] = proposal.EgressSecret{Rule: cut(s.Rule, maxName), Where: cut(s.Where, maxName)}
 	}
-	f.Code, f.Inside = cut(f.Code, mostName), cut(f.Inside, mostName)
-	f.Sent, f.Received, f.WallMS = min(max(0, f.Sent), mostBytes), min(max(0, f.Received), mostBytes), min(max(0, f.WallMS), 1<<40)
+	f.Code, f.Inside = cut(f.Code, maxName), cut(f.Inside, maxName)
+	f.Sent, f.Received, f.WallMS = min(max(0, f.Sent), maxBytes), min(max(0, f.Received), maxBytes), min(max(0, f.WallMS), 1<<40)
 	f.Status = min(max(0, f.Status), 999)
 	d := trimmedDecision(proposal.ExecDecision{Rules: f.Decision.Rules, Reason: f.Decision.Reason})
 	f.Decision.Rules, f.Decision.Reason = d.Rules, d.Reason
 	return f
 }
 
-// weightOfFlow is about how many bytes f takes.
+// weightOfFlow estimates how many bytes f takes.
 func weightOfFlow(f proposal.Flow) int {
 	g := f.Egress
 	n := 500 + len(g.Name) + len(g.SNI) + len(g.Address) + len(g.Path) + 80*len(g.Secrets)

@@ -28,7 +28,7 @@ func request(name, method, path string, sent, received int64) proposal.Event {
 	return e
 }
 
-// What is alike is told once, with counts, and what was refused first.
+// Flows that are alike are one Reach, with counts, refusals first.
 func TestReaches(t *testing.T) {
 	watched := by(flow(0, proposal.EventLookup, "odd.example", ""), "/usr/bin/pip")
 	watched.Flow.Egress.Port = 0
@@ -68,9 +68,9 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// A call of which the gateway tells what became is not told twice, but judged all the
-// same; one to another place, to a socket, or of a listener, stays.
-func TestToldOnce(t *testing.T) {
+// A call whose outcome the gateway reported is not listed twice, but is judged all the same;
+// one to another place, to a socket, or of a listener, stays.
+func TestListedOnce(t *testing.T) {
 	raw := against(flow(0, proposal.EventConnection, "", ""), "egress.address")
 	raw.Flow.Egress.Address = "192.0.2.7"
 	listening := dialled(0, 7, "/x", "tcp 198.18.0.5:443")
@@ -98,20 +98,20 @@ func TestManyFlows(t *testing.T) {
 	k := &keeper{}
 	observer := newObserver(t, k, noFindings)
 	o := during(t, observer, k, whole(), func() {
-		for i := range mostFlows + 500 {
+		for i := range maxFlows + 500 {
 			observer.See(by(flow(0, proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""), "/x"))
 		}
-		for range mostFlows + 300 {
+		for range maxFlows + 300 {
 			observer.See(by(against(flow(0, proposal.EventConnection, "evil.example", ""), "egress.no-rule"), "/x"))
 		}
 	})
-	if diff := cmp.Diff(proposal.Counts{Lookups: mostFlows + 500, Connections: mostFlows + 300, NetRefused: mostFlows + 300}, o.Counts); diff != "" {
+	if diff := cmp.Diff(proposal.Counts{Lookups: maxFlows + 500, Connections: maxFlows + 300, NetRefused: maxFlows + 300}, o.Counts); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	if len(o.Network) != mostOfClass+1 || !o.Network[0].Refused || o.Network[0].Count != mostFlows {
+	if len(o.Network) != maxPerClass+1 || !o.Network[0].Refused || o.Network[0].Count != maxFlows {
 		t.Errorf("%d reaches, the first %+v", len(o.Network), o.Network[0])
 	}
-	if events, counted := len(k.events()), k.counted(); events != 2*mostFlows || counted != 800 {
+	if events, counted := len(k.events()), k.counted(); events != 2*maxFlows || counted != 800 {
 		t.Errorf("%d events in the log and %d counted", events, counted)
 	}
 }
@@ -145,7 +145,7 @@ func TestHugeFlow(t *testing.T) {
 		t.Errorf("it weighs %d", weight(e))
 	}
 	o := tallied(e, e, e)
-	if r := o.Network[0]; r.Sent != mostBytes || r.Received != 0 || r.Port != 0 || len(r.Calls) != 1 || len(r.Calls[0]) > mostCall {
+	if r := o.Network[0]; r.Sent != maxBytes || r.Received != 0 || r.Port != 0 || len(r.Calls) != 1 || len(r.Calls[0]) > maxCall {
 		t.Errorf("sent %d, received %d, port %d, %d calls", r.Sent, r.Received, r.Port, len(r.Calls))
 	}
 	if e := trimmed(proposal.Event{Kind: proposal.EventWrite, Flow: f}); e.Flow != nil {
