@@ -22,6 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
@@ -252,9 +253,9 @@ func (j *job) checkLog(l *leg, log []byte) error {
 	if l.report.Audit == nil && len(log) == 0 && l.report.Error != nil {
 		return nil // it stopped before there was one
 	}
-	var entries []hood.Entry
+	var entries []journal.Entry
 	summary, err := audit.Scan(bytes.NewReader(log), trustOf(l.report), func(e audit.Entry) error {
-		entries = append(entries, hood.Entry{Kind: e.Kind, Body: slices.Clone(e.Body)})
+		entries = append(entries, journal.Entry{Kind: e.Kind, Body: slices.Clone(e.Body)})
 		return nil
 	})
 	if err != nil {

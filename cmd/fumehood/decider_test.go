@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -167,7 +167,7 @@ func (r startingRun) asked(t *testing.T) (times []time.Time, kinds map[string]in
 	defer log.Close()
 	kinds = map[string]int{}
 	summary, err = audit.Scan(log, audit.Trust{}, func(e audit.Entry) error {
-		h, err := hood.Entry{Kind: e.Kind, Body: e.Body}.Happening()
+		h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
 		if err != nil || e.Unsigned {
 			return err
 		}

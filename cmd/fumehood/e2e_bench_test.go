@@ -183,7 +183,10 @@ func inside(b *testing.B, workspace, text string, watched bool) proposal.Result 
 	if err != nil {
 		b.Fatal(err)
 	}
-	observer, lineage := gate.Watch(b.Context(), engine, log, &o)
+	observer, lineage, err := gate.Watch(b.Context(), engine, log, &o)
+	if err != nil {
+		b.Fatal(err)
+	}
 	if !watched {
 		o.Exec, o.Event, o.UnwatchedUnsafe = nil, nil, true
 	}

@@ -16,7 +16,7 @@ import (
 	"unicode"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
 )
 
 func showDoor() *door {
@@ -126,7 +126,7 @@ func (c *call) showVerdict(t *timeline, summary audit.Summary, wrong error) int 
 
 // entry tells one entry of the log.
 func (t *timeline) entry(e audit.Entry) error {
-	h, err := hood.Entry{Kind: e.Kind, Body: e.Body}.Happening()
+	h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
 	if t.id != "" && h.ID != t.id {
 		return nil
 	}

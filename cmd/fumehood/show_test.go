@@ -20,6 +20,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -61,7 +62,10 @@ func writeLog(path string, events ...proposal.Event) error {
 	}
 	defer log.Close()
 	s := &scene{}
-	observer := hood.NewObserver(log, nil)
+	observer, err := observe.New(log, func(context.Context, proposal.Event) ([]proposal.Finding, error) { return nil, nil })
+	if err != nil {
+		return err
+	}
 	s.see = observer.See
 	for i, e := range events {
 		e.Command, e.Time = "unit", at.Add(time.Duration(i)*time.Millisecond)

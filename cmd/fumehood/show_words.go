@@ -15,12 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // happened says in one line what an entry tells. Whoever prints it makes it fit.
-func happened(kind string, h hood.Happening) string {
+func happened(kind string, h journal.LogEvent) string {
 	switch kind {
 	case "run":
 		return began(*h.Run)
@@ -55,7 +56,7 @@ func began(r proposal.Run) string {
 	return words
 }
 
-func decided(h hood.Happening) string {
+func decided(h journal.LogEvent) string {
 	words := h.Decision.Effect.String()
 	if h.Approved {
 		words += ", approved"
@@ -118,7 +119,7 @@ func became(r proposal.Result) string {
 }
 
 // events tells what one batch holds, each event at its own time.
-func (t *timeline) events(e audit.Entry, h hood.Happening) error {
+func (t *timeline) events(e audit.Entry, h journal.LogEvent) error {
 	for i, event := range h.Events {
 		if t.json {
 			err := t.object(struct {
@@ -135,7 +136,7 @@ func (t *timeline) events(e audit.Entry, h hood.Happening) error {
 			}
 			continue
 		}
-		if !t.all && !hood.OfNote(event) {
+		if !t.all && !observe.OfNote(event) {
 			t.hidden++
 			continue
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -33,7 +33,7 @@ import (
 type network struct {
 	o        Options
 	engine   *policy.Engine
-	observer *hood.Observer
+	observer *observe.Observer
 	sandbox  *sandbox.Options
 
 	gateway *egress.Gateway

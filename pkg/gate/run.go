@@ -112,7 +112,10 @@ func (r *run) open(ctx context.Context, plan proposal.Plan) (err error) {
 func (r *run) wire(ctx context.Context) (err error) {
 	g := r.gate
 	r.sandbox.Env, r.sandbox.Binds = maps.Clone(r.sandbox.Env), slices.Clone(r.sandbox.Binds) // the network adds to them
-	observer, lineage := Watch(ctx, g.engine, r.log, &r.sandbox)
+	observer, lineage, err := Watch(ctx, g.engine, r.log, &r.sandbox)
+	if err != nil {
+		return err
+	}
 	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
 	r.hood, err = hood.New(hood.Parts{
 		Parse: Analyze, Policy: g.engine, Log: r.log, Now: time.Now, Progress: g.o.Progress,

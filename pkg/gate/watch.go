@@ -8,21 +8,25 @@ import (
 	"context"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/lineage"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
-// Watch sets o's Exec and Event: policy decides about every program that a command starts,
-// and the events of the sandbox's kernel go to the log and the report. A policy that
-// cannot answer refuses the program and stops the run. The caller passes the Observer to
-// package hood and calls the lineage gate's Begin before each command. A Gate does all of
-// that; Watch is for callers with a different order of stages.
-func Watch(ctx context.Context, engine *policy.Engine, log hood.Log, o *sandbox.Options) (*hood.Observer, *lineage.Gate) {
+// Watch sets o's Exec and Event: policy decides about every program that a command
+// starts, and what the sandbox's kernel sees goes to the log and the report. A policy that
+// cannot answer refuses the program and stops the run. The caller gives the Observer to
+// package hood and calls the lineage gate's Begin before each command. A Gate does all
+// of that; Watch is for callers with another order of stages. The error is observe.New's.
+func Watch(ctx context.Context, engine *policy.Engine, log journal.Log, o *sandbox.Options) (*observe.Observer, *lineage.Gate, error) {
+	observer, err := observe.New(log, engine.Event)
+	if err != nil {
+		return nil, nil, err
+	}
 	go engine.Ready() // while the sandbox starts
-	observer := hood.NewObserver(log, engine.Event)
 	gate := &lineage.Gate{Exec: engine.Exec, Analyze: Analyze, Start: engine.Start, Path: strings.Split(o.Path, ":")}
 	o.Event = observer.See
 	ctx = context.WithoutCancel(ctx) // an interrupted command is killed, not judged differently
@@ -36,5 +40,5 @@ func Watch(ctx context.Context, engine *policy.Engine, log hood.Log, o *sandbox.
 		return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{f.Code},
 			Reason: &proposal.Reason{Rule: f.Code, Effect: proposal.Deny, Message: "policy could not judge the program", Suggestion: f.Hint, Command: -1}}
 	}
-	return observer, gate
+	return observer, gate, nil
 }

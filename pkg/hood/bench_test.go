@@ -50,7 +50,7 @@ func BenchmarkObserved(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer log.Close()
-	observer := hood.NewObserver(log, nil)
+	observer := hood.Observing(log)
 	h := fake(observer, log, burst{n: b.N, see: observer.See})
 	b.ResetTimer()
 	b.ReportAllocs()

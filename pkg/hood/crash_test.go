@@ -12,11 +12,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// fake returns a hood with one command, which behaves as runner does, and a real log.
-func fake(o *hood.Observer, log hood.Log, runner hood.Runner) *hood.Hood {
+// fake is a hood of one command that does what runner does, and a real log.
+func fake(o *observe.Observer, log journal.Log, runner hood.Runner) *hood.Hood {
 	h, err := hood.New(hood.Parts{
 		Parse: func(p proposal.Proposal) proposal.Analysis {
 			return proposal.Analysis{Canonical: p.Run, Commands: []proposal.Command{{Program: p.Run}}}
@@ -41,7 +43,7 @@ func TestCutAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	observer := hood.NewObserver(log, nil)
+	observer := hood.Observing(log)
 	if _, err := fake(observer, log, burst{n: 3000, see: observer.See}).Run(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "a", Run: "make"}}}, proposal.Run{}); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func TestCutAnywhere(t *testing.T) {
 	for n := len(whole); n > 1000; n -= len(whole) / sample.Rounds(t, 50, 50, 10) {
 		next := 0
 		summary, err := audit.Scan(bytes.NewReader(whole[:n]), audit.Trust{Key: log.Key()}, func(e audit.Entry) error {
-			h, err := hood.Entry{Kind: e.Kind, Body: e.Body}.Happening()
+			h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
 			if err != nil || e.Unsigned || e.Kind != "events" {
 				return err
 			}

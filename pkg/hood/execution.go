@@ -64,6 +64,13 @@ func notRun(why string) *proposal.Result {
 		Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
 }
 
+// notStarted is the Result of a command whose start is in the log, and which did not start.
+func notStarted(why string) proposal.Result {
+	r := notRun("it was not started: " + why)
+	r.Status = proposal.SandboxFailed
+	return *r
+}
+
 func markAll(records []proposal.Record, err error) {
 	code := proposal.FailureOf(err).Code
 	for i := range records {

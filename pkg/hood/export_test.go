@@ -5,13 +5,27 @@ package hood
 import (
 	"context"
 
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Passing is passing, for the external tests of this package.
+// Passing and Observing are for the tests outside this package.
 type Passing = passing
 
-// passing is the Outlet of tests of other things: everything leaves unchanged.
+var Observing = observing
+
+// observing returns an Observer that writes to log, and for which policy has the same
+// findings about every event of note.
+func observing(log journal.Log, found ...proposal.Finding) *observe.Observer {
+	o, err := observe.New(log, func(context.Context, proposal.Event) ([]proposal.Finding, error) { return found, nil })
+	if err != nil {
+		panic(err)
+	}
+	return o
+}
+
+// passing is the Outlet of tests of something else: everything leaves as it is.
 type passing struct{}
 
 func (passing) Named(proposal.Plan) error                                           { return nil }

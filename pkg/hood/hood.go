@@ -28,6 +28,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -58,12 +60,6 @@ type Files interface {
 	List(ctx context.Context, pattern string) (proposal.Result, error)
 }
 
-// A Log is the audit log: pkg/audit's Log, or a test's.
-type Log interface {
-	// Append returns when the entry is on disk, with the entry's number.
-	Append(kind string, v any) (int64, error)
-}
-
 // A Network is the gateway of one run: pkg/egress's Gateway, or a test's. Its errors
 // are StopErrors and end the run.
 type Network interface {
@@ -90,11 +86,11 @@ type Parts struct {
 	// Sandbox creates the Runner when the first proposal is allowed, for the largest
 	// granted limits.
 	Sandbox func(proposal.Limits) (Runner, error)
-	Log     Log
-	// Observer receives from the Runner what the commands really do; its See must be
-	// among the Runner's options. It logs only events that passed Outlet.
-	Observer *Observer
-	// Outlet is applied to everything before it is logged, shown or kept.
+	Log     journal.Log
+	// Observer receives from the Runner what the commands really do; its See must be among
+	// the Runner's options. It logs only what has passed Outlet.
+	Observer *observe.Observer
+	// Outlet is what everything passes before it is logged, shown or kept.
 	Outlet Outlet
 
 	// Budget limits the time of all commands of the run together; DefaultBudget if zero.
@@ -131,9 +127,6 @@ func New(p Parts) (*Hood, error) {
 	}
 	if given := p.running(); given > 0 && given < runningParts {
 		return nil, incomplete("Sandbox, Log, Observer or Outlet")
-	}
-	if p.Observer != nil {
-		p.Observer.clean = p.Outlet.Event
 	}
 	return &Hood{p: p}, nil
 }
@@ -232,7 +225,7 @@ func (s *Session) decide(ctx context.Context, plan proposal.Plan) (err error) {
 // record logs the redacted decisions, starting at index from.
 func (s *Session) record(from int) error {
 	for i := from; i < len(s.records); i++ {
-		n, err := s.h.p.Log.Append("decision", decisionEntry(s.report.Records[i]))
+		n, err := s.h.p.Log.Append("decision", journal.NewDecision(s.report.Records[i]))
 		if err != nil {
 			return err
 		}
@@ -308,7 +301,7 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 // one runs one allowed proposal between two entries of the log, and a second time if a
 // runtime crashed.
 func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time) error {
-	if _, err := h.p.Log.Append("start", startEntry{ID: r.Proposal.ID, Decision: r.Entry}); err != nil {
+	if _, err := h.p.Log.Append("start", journal.NewStart(*r, false)); err != nil {
 		r.Result = notRun("the audit log could not be written")
 		return err
 	}
@@ -324,7 +317,7 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 		r.Result = &result
 	}
 	noted(r)
-	_, logErr := h.p.Log.Append("result", resultEntry(*r))
+	_, logErr := h.p.Log.Append("result", journal.NewResult(*r))
 	return errors.Join(runErr, logErr)
 }
 
@@ -344,7 +337,9 @@ func (h *Hood) run(ctx context.Context, runner Runner, r proposal.Record, deadli
 func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution, r proposal.Record) (proposal.Result, error) {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	h.p.Observer.begin(r, stop)
+	if err := h.p.Observer.Begin(r, h.p.Outlet.Event, stop); err != nil {
+		return notStarted("it could not be observed"), err
+	}
 	if h.p.Begin != nil {
 		h.p.Begin(r)
 	}
@@ -352,7 +347,7 @@ func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution
 	if inner.Err() != nil {
 		err = nil // an interrupted command is a Result; execute reports the interruption
 	}
-	seen, seeErr := h.p.Observer.end(ctx, result.Observations)
+	seen, seeErr := h.p.Observer.End(ctx, result.Observations)
 	if seen != nil && netErr != nil {
 		seen.Complete = false
 	}
@@ -366,7 +361,7 @@ func (h *Hood) conclude(report proposal.Report, err error) error {
 	if errors.As(err, &stopped) && strings.HasPrefix(stopped.Code, "audit.") {
 		return nil // the log has failed already
 	}
-	_, logErr := h.p.Log.Append("end", endEntry{Totals: report.Totals, Error: report.Error})
+	_, logErr := h.p.Log.Append("end", journal.End{Totals: report.Totals, Error: report.Error})
 	return logErr
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -42,11 +43,11 @@ func (w *world) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analys
 func (w *world) Append(kind string, v any) (int64, error) {
 	id := ""
 	switch e := v.(type) {
-	case decisionOf:
+	case journal.Decision:
 		id = " " + e.ID
-	case startEntry:
+	case journal.Start:
 		id = " " + e.ID
-	case resultOf:
+	case journal.Result:
 		id = " " + e.ID
 	}
 	err := w.do("log " + kind + id)
@@ -95,7 +96,7 @@ func (w *world) hood() *Hood {
 		},
 		Policy: w, Log: w, Now: func() time.Time { return w.now },
 		Sandbox:  func(proposal.Limits) (Runner, error) { return w, w.do("open sandbox") },
-		Observer: NewObserver(w, nil), Outlet: passing{},
+		Observer: observing(w), Outlet: passing{},
 	}}
 }
 

@@ -43,12 +43,11 @@ func (h *Hood) within(ctx context.Context, runner Runner, x proposal.Execution) 
 		return result, runErr, nil
 	}
 	if err := h.p.Network.Begin(ctx, x); err != nil {
-		never := notRun("it was not started: the gateway did not take it")
-		never.Status = proposal.SandboxFailed
+		never := notStarted("the gateway did not take it")
 		if ctx.Err() != nil {
 			never.Detail = "the run was interrupted"
 		}
-		return *never, err, nil
+		return never, err, nil
 	}
 	result, runErr = runner.Run(ctx, x)
 	return result, runErr, h.p.Network.End()

@@ -124,7 +124,7 @@ func TestNetworkFails(t *testing.T) {
 			k := &keeper{world: w}
 			w.decide, w.fail = both(), map[string]error{test.fails: stopped}
 			h := networked(w)
-			h.p.Log, h.p.Observer = k, NewObserver(k, nil)
+			h.p.Log, h.p.Observer = k, observing(k)
 			w.results = map[string]proposal.Result{"a": {Status: proposal.Exited, Observations: whole()}}
 			report, _ := h.Run(t.Context(), planOf("a", "b"), proposal.Run{})
 			if report.Error == nil || report.Error.Code != "gateway.gone" {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -33,24 +35,29 @@ func (filter) Record(r proposal.Record) proposal.Record {
 	return r
 }
 
+func (filter) Event(e proposal.Event) proposal.Event {
+	e.Path = strings.ReplaceAll(e.Path, canary, "[x]")
+	return e
+}
+
 func (f filter) Result(_ context.Context, _ string, r proposal.Result) (proposal.Result, error) {
 	r.Stdout = proposal.Stream{Bytes: 3, SHA256: r.Stdout.SHA256, Head: []byte("[x]"), Redacted: []proposal.Redaction{{Rule: "mask:C", Count: 1}}}
 	return r, f.refuse
 }
 
 // A book keeps what is logged.
-type book struct{ entries []Entry }
+type book struct{ entries []journal.Entry }
 
 func (b *book) Append(kind string, v any) (int64, error) {
 	body, err := json.Marshal(v)
-	b.entries = append(b.entries, Entry{Kind: kind, Body: body})
+	b.entries = append(b.entries, journal.Entry{Kind: kind, Body: body})
 	return int64(len(b.entries) - 1), err
 }
 
 // Everything that is logged and reported has passed the outlet, what runs has not, and
 // log and report agree.
 func TestOutlet(t *testing.T) {
-	log, seen := &book{}, newTally().observations()
+	log, seen := &book{}, observe.Recount(nil)
 	seen.Complete = true
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}, results: map[string]proposal.Result{
 		"a": {Status: proposal.Exited, Stdout: proposal.Stream{Bytes: 22, Head: []byte("printed " + canary)}, Observations: &seen}}}

@@ -5,6 +5,7 @@ package hood
 import (
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -39,10 +40,10 @@ func crashedRuntime(r proposal.Result) (proposal.Program, bool) {
 
 // announce logs the first run's outcome, and that there will be a second.
 func (h *Hood) announce(r proposal.Record, first proposal.Attempt) error {
-	if _, err := h.p.Log.Append("attempt", attemptEntry(r, first)); err != nil {
+	if _, err := h.p.Log.Append("attempt", journal.NewAttempt(r, first)); err != nil {
 		return err
 	}
-	_, err := h.p.Log.Append("start", startEntry{ID: r.Proposal.ID, Decision: r.Entry, Again: true})
+	_, err := h.p.Log.Append("start", journal.NewStart(r, true))
 	return err
 }
 

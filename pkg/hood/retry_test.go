@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -29,7 +30,7 @@ func staging(t *testing.T, w *world, scenes ...scene) (*Hood, *keeper) {
 	k := &keeper{world: w}
 	h := w.hood()
 	h.p.Log = k
-	h.p.Observer = NewObserver(k, nil)
+	h.p.Observer = observing(k)
 	h.p.Sandbox = func(proposal.Limits) (Runner, error) { return &stage{w, scenes, h.p.Observer}, nil }
 	return h, k
 }
@@ -37,7 +38,7 @@ func staging(t *testing.T, w *world, scenes ...scene) (*Hood, *keeper) {
 type stage struct {
 	*world
 	scenes []scene
-	see    *Observer
+	see    *observe.Observer
 }
 
 func (s *stage) Run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
@@ -127,7 +128,7 @@ func kinds(t *testing.T, k *keeper) string {
 	t.Helper()
 	var list []string
 	for _, e := range k.entries {
-		h, err := e.Happening()
+		h, err := e.Decode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,8 +195,8 @@ func TestNotOnceMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{}
-			h, _ := staging(t, w, test.scene, scene{result: failing(0)})
-			h.p.Observer.judge = func(context.Context, proposal.Event) ([]proposal.Finding, error) { return test.judge, nil }
+			h, k := staging(t, w, test.scene, scene{result: failing(0)})
+			h.p.Observer = observing(k, test.judge...)
 			report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 			if (err == nil) != (test.scene.err == nil) {
 				t.Fatal(err)

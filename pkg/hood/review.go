@@ -9,18 +9,15 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An Entry is one entry of an audit log in the form that a reader has.
-type Entry struct {
-	Kind string
-	Body []byte // JSON
-}
-
-// CompareLog returns where report contradicts the entries of its log, in its own words,
-// or nothing. Both may be untrusted: agreement proves only that they belong together.
-func CompareLog(report proposal.Report, entries []Entry) []string {
+// CompareLog returns what report says otherwise than the entries of its log, in
+// words of its own, or nothing. Both may come from a stranger: that they agree
+// proves only that they are of one piece.
+func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 	var doubts []string
 	for _, w := range expected(report) {
 		if w.record != nil {
@@ -50,7 +47,7 @@ type expectation struct {
 	seen       *proposal.Observations // their reported form
 }
 
-// expected returns the log that Run writes for report: see entry.go.
+// expected is the log that Run writes beside report: see package journal.
 func expected(report proposal.Report) []expectation {
 	run := report.Run
 	run.WallMS = 0 // known only at the end
@@ -65,7 +62,7 @@ func expected(report proposal.Report) []expectation {
 			list = append(list, expectedRun(i, r)...)
 		}
 	}
-	return append(list, expectation{kind: "end", what: "the end", body: endEntry{Totals: report.Totals, Error: report.Error}})
+	return append(list, expectation{kind: "end", what: "the end", body: journal.End{Totals: report.Totals, Error: report.Error}})
 }
 
 // expectedInSession returns each proposal's entries together, with the transfers
@@ -87,7 +84,7 @@ func expectedInSession(report proposal.Report) (list []expectation) {
 }
 
 func expectedDecision(i int, r proposal.Record) expectation {
-	return expectation{kind: "decision", what: fmt.Sprintf("decision %d", i+1), body: decisionEntry(r)}
+	return expectation{kind: "decision", what: fmt.Sprintf("decision %d", i+1), body: journal.NewDecision(r)}
 }
 
 // expectedRun returns the entries of record i's run, if it ran.
@@ -95,49 +92,44 @@ func expectedRun(i int, r proposal.Record) []expectation {
 	if !r.Runnable() || r.Result == nil || r.Result.Status == proposal.NotRun {
 		return nil
 	}
-	start := startEntry{ID: r.Proposal.ID, Decision: r.Entry}
-	list := []expectation{{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: start}}
+	list := []expectation{{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: journal.NewStart(r, false)}}
 	if first := r.Result.Retried; first != nil {
-		start.Again = true
 		list = append(list,
-			expectation{kind: "attempt", what: fmt.Sprintf("the first run of command %d", i+1), body: attemptEntry(r, *first), record: &r, seen: first.Observations},
-			expectation{kind: "start", what: fmt.Sprintf("the second start of command %d", i+1), body: start})
+			expectation{kind: "attempt", what: fmt.Sprintf("the first run of command %d", i+1), body: journal.NewAttempt(r, *first), record: &r, seen: first.Observations},
+			expectation{kind: "start", what: fmt.Sprintf("the second start of command %d", i+1), body: journal.NewStart(r, true)})
 	}
-	return append(list, expectation{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: resultEntry(r), record: &r, seen: r.Result.Observations})
+	return append(list, expectation{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: journal.NewResult(r), record: &r, seen: r.Result.Observations})
 }
 
-// compareEvents removes the events before the outcome of a run from the entries, and
-// returns whether the report's summary of them matches.
-func compareEvents(r proposal.Record, told *proposal.Observations, what string, entries []Entry) ([]Entry, string) {
-	t, next := newTally(), int64(0)
+// compareEvents takes the events before the outcome of a run off the entries, and
+// returns in what the report's account of them differs from what they give, or "".
+func compareEvents(r proposal.Record, told *proposal.Observations, what string, entries []journal.Entry) ([]journal.Entry, string) {
+	var batches []journal.Events
+	next := int64(0)
 	for len(entries) > 0 && entries[0].Kind == "events" {
-		var e eventsOf
-		if json.Unmarshal(entries[0].Body, &e) != nil || e.ID != r.Proposal.ID || e.Decision != r.Entry || e.First != next || e.More < 0 || e.Flows != nil && e.Flows.invalid() {
+		var e journal.Events
+		if json.Unmarshal(entries[0].Body, &e) != nil || e.ID != r.Proposal.ID || e.Decision != r.Entry || e.First != next || e.More < 0 || e.Flows != nil && !e.Flows.Valid() {
 			return entries, fmt.Sprintf("the log's events are out of order before %s", what)
 		}
-		for _, event := range e.Events {
-			t.add(event)
-		}
+		batches = append(batches, e)
 		next += int64(len(e.Events))
-		t.o.Counts.Writes += int(e.More)
-		if e.Flows != nil {
-			e.Flows.addTo(&t.o.Counts)
-		}
 		entries = entries[1:]
 	}
-	if told == nil {
-		if next > 0 {
-			return entries, fmt.Sprintf("the log has events that %s knows nothing of", what)
-		}
-		return entries, ""
-	}
-	seen := t.observations()
-	seen.Counts.Dropped, seen.Complete, seen.Findings = told.Counts.Dropped, told.Complete, told.Findings
-	encoded, err := json.Marshal(seen)
-	if err != nil || !sameJSON(encoded, told) {
+	switch {
+	case told == nil && next > 0:
+		return entries, fmt.Sprintf("the log has events that %s knows nothing of", what)
+	case told != nil && !gives(batches, *told):
 		return entries, fmt.Sprintf("the log's events are not what %s says of them", what)
 	}
 	return entries, ""
+}
+
+// gives reports whether told is what the events give, aside from what no event says.
+func gives(batches []journal.Events, told proposal.Observations) bool {
+	seen := observe.Recount(batches)
+	seen.Counts.Dropped, seen.Complete, seen.Findings = told.Counts.Dropped, told.Complete, told.Findings
+	encoded, err := json.Marshal(seen)
+	return err == nil && sameJSON(encoded, told)
 }
 
 func sameJSON(data []byte, v any) bool {

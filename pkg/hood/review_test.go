@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -16,7 +17,7 @@ import (
 type keeper struct {
 	*world
 	mu      sync.Mutex
-	entries []Entry
+	entries []journal.Entry
 	fails   string // this kind of entry, with err
 	err     error
 	slow    time.Duration
@@ -39,7 +40,7 @@ func (k *keeper) Append(kind string, v any) (int64, error) {
 	if kind == k.fails {
 		return 0, k.err
 	}
-	k.entries = append(k.entries, Entry{kind, body})
+	k.entries = append(k.entries, journal.Entry{Kind: kind, Body: body})
 	return int64(len(k.entries) - 1), nil
 }
 
@@ -73,15 +74,17 @@ func TestReview(t *testing.T) {
 		forge     func(*proposal.Report, *keeper)
 		log, rule string // what the doubts must contain; "" for none
 	}{
-		"nothing":                  {forge: func(*proposal.Report, *keeper) {}},
-		"a pass for a fail":        {forge: func(r *proposal.Report, _ *keeper) { r.Records[2].Result.ExitCode = 0 }, log: "result of command 3"},
-		"a deny that ran":          {forge: func(r *proposal.Report, _ *keeper) { r.Records[1].Decision.Effect = proposal.Allow }, log: "decision 2", rule: "the effect of proposal 2"},
-		"another text":             {forge: func(r *proposal.Report, _ *keeper) { r.Records[0].Proposal.Run = "true" }, log: "decision 1", rule: "the text of proposal 1"},
-		"another commit":           {forge: func(r *proposal.Report, _ *keeper) { r.Run.HeadSHA = "def" }, log: "the run"},
-		"a record too few":         {forge: func(r *proposal.Report, _ *keeper) { r.Records = r.Records[:3] }, log: "the log", rule: "the report 3"},
-		"other totals":             {forge: func(r *proposal.Report, _ *keeper) { r.Totals.Failed = 0 }, log: "the end"},
-		"a log cut short":          {forge: func(_ *proposal.Report, k *keeper) { k.entries = k.entries[:4] }, log: "ends before"},
-		"a log with more":          {forge: func(_ *proposal.Report, k *keeper) { k.entries = append(k.entries, Entry{"end", []byte("{}")}) }, log: "knows nothing of"},
+		"nothing":           {forge: func(*proposal.Report, *keeper) {}},
+		"a pass for a fail": {forge: func(r *proposal.Report, _ *keeper) { r.Records[2].Result.ExitCode = 0 }, log: "result of command 3"},
+		"a deny that ran":   {forge: func(r *proposal.Report, _ *keeper) { r.Records[1].Decision.Effect = proposal.Allow }, log: "decision 2", rule: "the effect of proposal 2"},
+		"another text":      {forge: func(r *proposal.Report, _ *keeper) { r.Records[0].Proposal.Run = "true" }, log: "decision 1", rule: "the text of proposal 1"},
+		"another commit":    {forge: func(r *proposal.Report, _ *keeper) { r.Run.HeadSHA = "def" }, log: "the run"},
+		"a record too few":  {forge: func(r *proposal.Report, _ *keeper) { r.Records = r.Records[:3] }, log: "the log", rule: "the report 3"},
+		"other totals":      {forge: func(r *proposal.Report, _ *keeper) { r.Totals.Failed = 0 }, log: "the end"},
+		"a log cut short":   {forge: func(_ *proposal.Report, k *keeper) { k.entries = k.entries[:4] }, log: "ends before"},
+		"a log with more": {forge: func(_ *proposal.Report, k *keeper) {
+			k.entries = append(k.entries, journal.Entry{Kind: "end", Body: []byte("{}")})
+		}, log: "knows nothing of"},
 		"an entry that is no JSON": {forge: func(_ *proposal.Report, k *keeper) { k.entries[0].Body = []byte("{} {}") }, log: "the run"},
 	}
 	for name, test := range tests {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -99,12 +100,12 @@ func TestSessionForged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range k.entries {
-		without := append(append([]Entry(nil), k.entries[:i]...), k.entries[i+1:]...)
+		without := append(append([]journal.Entry(nil), k.entries[:i]...), k.entries[i+1:]...)
 		if len(CompareLog(report, without)) == 0 {
 			t.Errorf("a log without entry %d (%s) agrees", i, k.entries[i].Kind)
 		}
 		if i+1 < len(k.entries) {
-			swapped := append([]Entry(nil), k.entries...)
+			swapped := append([]journal.Entry(nil), k.entries...)
 			swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
 			if len(CompareLog(report, swapped)) == 0 {
 				t.Errorf("a log with entry %d (%s) after the next agrees", i, k.entries[i].Kind)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -66,7 +66,7 @@ func (r *reader) entry(e audit.Entry) error {
 	if e.Unsigned {
 		return nil
 	}
-	h, err := hood.Entry{Kind: e.Kind, Body: e.Body}.Happening()
+	h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
 	if err != nil || e.Kind != "run" && !r.began {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (r *reader) start(e audit.Entry, run proposal.Run) error {
 	return nil
 }
 
-func (r *reader) decision(e audit.Entry, h hood.Happening, before time.Time) error {
+func (r *reader) decision(e audit.Entry, h journal.LogEvent, before time.Time) error {
 	if _, twice := r.steps[h.ID]; twice {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (r *reader) decision(e audit.Entry, h hood.Happening, before time.Time) err
 	return r.decided(&r.story.Steps[len(r.story.Steps)-1])
 }
 
-func (r *reader) outcome(e audit.Entry, h hood.Happening, s *Step) error {
+func (r *reader) outcome(e audit.Entry, h journal.LogEvent, s *Step) error {
 	switch e.Kind {
 	case "start":
 		if s.Started.IsZero() {

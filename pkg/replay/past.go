@@ -120,8 +120,7 @@ func cut(text string) bool { return strings.HasSuffix(text, "…") }
 
 func cutELF(e *proposal.ELF) bool { return e != nil && (cut(e.Interpreter) || cut(e.Soname)) }
 
-// The limits of pkg/hood for recorded lists: the number of words, and the bytes of
-// names or paths.
+// What pkg/observe keeps of a list: so many words, and so many bytes of names or paths.
 const (
 	mostWords   = 64
 	mostNames   = 256

@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 )
@@ -254,7 +254,7 @@ func (t *teller) entry(e audit.Entry) error {
 	if e.Unsigned {
 		return nil
 	}
-	h, err := hood.Entry{Kind: e.Kind, Body: e.Body}.Happening()
+	h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
 	if err != nil {
 		t.past.left(t.run.Source, "", fmt.Sprintf("entry %d is not one that this version knows", e.N))
 		return nil
@@ -279,7 +279,7 @@ func (t *teller) entry(e audit.Entry) error {
 	return nil
 }
 
-func (t *teller) decision(h hood.Happening, size int) error {
+func (t *teller) decision(h journal.LogEvent, size int) error {
 	if why := unfit(*h.Proposal); why != "" {
 		t.past.left(t.run.Source, h.ID, why)
 		return nil

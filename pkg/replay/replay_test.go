@@ -17,6 +17,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -64,7 +65,10 @@ func played(t testing.TB, id string, o policy.Options, events map[string][]propo
 		t.Fatal(err)
 	}
 	s := &scene{events: events}
-	observer := hood.NewObserver(written, nil)
+	observer, err := observe.New(written, func(context.Context, proposal.Event) ([]proposal.Finding, error) { return nil, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.see = observer.See
 	u, err := outlet.New(outlet.Options{})
 	if err != nil {

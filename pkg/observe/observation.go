@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hood
+package observe
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Limits of the lists in a report; the log has everything. Refusals have their own limit,
-// and so does each class of notable events, so that no class can crowd out another.
+// Bounds of the lists in a report; the log has everything. Each class has bounds of its own,
+// so that none of them can crowd out another, and least of all the refusals.
 const (
-	mostExecs   = 60
-	mostRefused = 50
-	mostOfClass = 40
-	listBytes   = 40 << 10 // of one class
-	// mostFiles is how many file events of a command the log lists individually; later
-	// ones are only counted.
-	mostFiles = 20000
+	maxExecs     = 60
+	maxRefused   = 50
+	maxPerClass  = 40
+	maxListBytes = 40 << 10 // of one class
+	// maxFiles is how many file events of a command the log lists; later ones are only
+	// counted.
+	maxFiles = 20000
 )
 
-// quiet are the places that a command may write to: changes there are in the list of
-// changes, or disappear with the sandbox.
+// quiet are the places that a command may write to. What it did there is in the list of
+// changes, or is gone with the sandbox.
 var quiet = []string{"/workspace", "/tmp", "/home/fumehood", "/dev/null", "/dev/tty", "/dev/pts", "/dev/shm", "/proc/self/fd", "/dev/fd"}
 
-// vain are connections that a C library tries at every lookup in the user database, to
-// a service that no sandbox has.
-var vain = []string{"unix /var/run/nscd/socket", "unix /run/nscd/socket"}
+// nameCaches are the sockets of nscd, which no sandbox has. A C library tries to connect
+// to them at each lookup in the user database.
+var nameCaches = []string{"unix /var/run/nscd/socket", "unix /run/nscd/socket"}
 
 // netlink is the end of the address of a socket to the kernel itself.
 const netlink = " family 16"
 
-// A class is a kind of event that is listed individually.
+// A class is a kind of event that is listed, with bounds of its own.
 type class int
 
 const (
@@ -72,17 +73,34 @@ func classOf(e proposal.Event) class {
 	return passed
 }
 
-// A tally converts the events of one command, in order, to Observations. It uses
-// nothing else, so a reader of the events in the log gets the same result.
+// Recount returns the Observations that the "events" entries of one run of a command give:
+// what Observer.End returned for it, except for Complete, Findings and Counts.Dropped, which
+// are not in the entries. The entries may come from an untrusted log.
+func Recount(entries []journal.Events) proposal.Observations {
+	t := newTally()
+	for _, b := range entries {
+		for _, e := range b.Events {
+			t.add(e)
+		}
+		t.o.Counts.Writes += int(b.More)
+		if b.Flows != nil {
+			b.Flows.AddTo(&t.o.Counts)
+		}
+	}
+	return t.observations()
+}
+
+// A tally turns the events of one command, in order, into Observations. It uses nothing
+// else, so that a reader of the log computes the same: see Recount.
 type tally struct {
 	o     proposal.Observations
-	trees *grove
-	seen  map[string]int // index in o.Notable
+	tree  *processTree
+	seen  map[string]int // place in o.Notable
 	count [none]int      // listed, by class
 	bytes [none]int
 
-	reached map[reachKey]int // index in o.Network
-	firsts  []proposal.Event // of each entry in o.Network
+	reached map[reachKey]int // place in o.Network
+	firsts  []proposal.Event // of each of o.Network
 	inside  map[string]bool  // places that the gateway reported
 }
 
@@ -90,11 +108,11 @@ func newTally() *tally {
 	return &tally{
 		o: proposal.Observations{Execs: []proposal.Event{}, Notable: []proposal.Event{}, Findings: []proposal.Finding{},
 			Network: []proposal.Reach{}},
-		trees: newGrove(), seen: map[string]int{}, reached: map[reachKey]int{}, inside: map[string]bool{},
+		tree: newProcessTree(), seen: map[string]int{}, reached: map[reachKey]int{}, inside: map[string]bool{},
 	}
 }
 
-// add adds a trimmed event.
+// add counts and lists an event that was trimmed.
 func (t *tally) add(e proposal.Event) {
 	c := &t.o.Counts
 	switch classOf(e) {
@@ -121,12 +139,12 @@ func (t *tally) add(e proposal.Event) {
 	case none:
 		if e.Kind == proposal.EventExit {
 			c.Exits++
-			t.trees.ended(e)
+			t.tree.ended(e)
 		}
 	}
 }
 
-// start counts how the start of a program by the text's own process was judged.
+// start counts how a program that a text's process starts was judged.
 func (t *tally) start(e proposal.Event) {
 	if e.Decision == nil {
 		return
@@ -153,13 +171,13 @@ func (t *tally) exec(e proposal.Event) {
 		c.Execs++
 	}
 	t.start(e)
-	t.trees.began(e)
+	t.tree.began(e)
 	if t.room(e) {
 		t.o.Execs = append(t.o.Execs, e)
 	}
 }
 
-// note lists an event, or counts it with equal ones.
+// note lists an event, or counts it with the listed one that is like it.
 func (t *tally) note(e proposal.Event) {
 	key := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v", e.Kind, e.Program, e.Path, e.Target, e.Address, e.Call, e.Errno, e.Unverified)
 	if n, known := t.seen[key]; known {
@@ -175,15 +193,15 @@ func (t *tally) note(e proposal.Event) {
 
 // room reports whether there is space for e, and reserves it.
 func (t *tally) room(e proposal.Event) bool {
-	c, most := classOf(e), mostOfClass
+	c, most := classOf(e), maxPerClass
 	switch c {
 	case execs:
-		most = mostExecs
+		most = maxExecs
 	case refusals:
-		most = mostRefused
+		most = maxRefused
 	}
 	size := weight(e)
-	if t.count[c] == most || t.bytes[c]+size > listBytes {
+	if t.count[c] == most || t.bytes[c]+size > maxListBytes {
 		return false
 	}
 	t.count[c]++
@@ -194,10 +212,10 @@ func (t *tally) room(e proposal.Event) bool {
 // observations returns what was seen so far.
 func (t *tally) observations() proposal.Observations {
 	o := t.o
-	o.Programs, o.Network = t.trees.list, t.network()
-	told := 0
-	o.Notable, told = t.toldOnce(o.Notable)
-	o.Counts.Connects -= told
+	o.Programs, o.Network = t.tree.list, t.network()
+	dropped := 0
+	o.Notable, dropped = t.withoutFlows(o.Notable)
+	o.Counts.Connects -= dropped
 	return o
 }
 
@@ -206,16 +224,16 @@ func isQuiet(e proposal.Event) bool {
 	return !e.Unverified && inQuiet(e.Path) && (e.Target == "" || inQuiet(e.Target))
 }
 
-// isIdle reports whether an event of a notable kind had no effect: a question to the
-// sandbox's own kernel about its network devices, as Node asks; or a process that set
-// the IDs it already had, as make does before each command. Without capabilities it
-// cannot get other IDs, except in its own user namespace.
+// isIdle reports whether an event of a kind of note had no effect: a query to the
+// sandbox's own kernel about its network devices, as Node makes; or a process that set the
+// ids that it already had, as make does before each command. Without capabilities a
+// process cannot get other ids, except in its own user namespace.
 func isIdle(e proposal.Event) bool {
 	switch {
 	case e.Unverified:
 		return false
 	case classOf(e) == connections:
-		return e.Errno == "ENOENT" && slices.Contains(vain, e.Address) || strings.HasSuffix(e.Address, netlink)
+		return e.Errno == "ENOENT" && slices.Contains(nameCaches, e.Address) || strings.HasSuffix(e.Address, netlink)
 	case classOf(e) == attempts:
 		return e.Errno == "" && slices.Contains(ownIDs, e.Call)
 	}
@@ -233,9 +251,9 @@ func inQuiet(name string) bool {
 	return false
 }
 
-// OfNote reports whether a person reading a log wants to see e. It is false for
-// the exit of a successful process, for files in places that commands may write
-// to, and for routine operations without effect.
+// OfNote reports whether e is shown to a person who reads a log. Not shown are the exits of
+// processes that succeeded, files where commands may write, and routine events without
+// effect.
 func OfNote(e proposal.Event) bool {
 	switch {
 	case classOf(e) == files:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hood
+package observe
 
 import (
 	"slices"
@@ -11,23 +11,23 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The limits of an event, in the log and in the report. A path is never cut, since
-// no kernel accepts a longer one; argv is bound by its digest.
+// Bounds of one event, in the log and in the report. A path is complete, because no kernel
+// accepts a longer one; argv is bound by its digest.
 const (
-	mostPath  = 4096
-	mostArgv  = 2048 // bytes of all words together
-	mostWords = 64
-	mostName  = 256
-	mostRules = 8
+	maxPath  = 4096
+	maxArgv  = 2048 // bytes of all words together
+	maxWords = 64
+	maxName  = 256
+	maxRules = 8
 )
 
-// trimmed returns e in the form that is recorded: texts within the limits, all of them
-// UTF-8, no memory shared with the caller, and without fields that only the decision needed.
+// trimmed returns e as it is recorded: texts of limited length, all of them UTF-8, and
+// nothing shared with the caller's e. Fields that only the decision needed are removed.
 func trimmed(e proposal.Event) proposal.Event {
-	e.Kind, e.Command = cut(e.Kind, mostName), cut(e.Command, mostName)
+	e.Kind, e.Command = cut(e.Kind, maxName), cut(e.Command, maxName)
 	e.Time = e.Time.UTC().Truncate(time.Microsecond)
-	e.Program, e.Path, e.Target = cut(e.Program, mostPath), cut(e.Path, mostPath), cut(e.Target, mostPath)
-	e.Address, e.Call, e.Errno = cut(e.Address, mostName), cut(e.Call, mostName), cut(e.Errno, mostName)
+	e.Program, e.Path, e.Target = cut(e.Program, maxPath), cut(e.Path, maxPath), cut(e.Target, maxPath)
+	e.Address, e.Call, e.Errno = cut(e.Address, maxName), cut(e.Call, maxName), cut(e.Errno, maxName)
 	e.Times = 0
 	if e.Exec != nil {
 		x := trimmedExec(*e.Exec)
@@ -49,31 +49,31 @@ func trimmed(e proposal.Event) proposal.Event {
 func trimmedExec(x proposal.Exec) proposal.Exec {
 	x.Command, x.From, x.Grants = "", "", nil // already in the event and the decision's entry
 	x.Renamed, x.Lineage, x.Whole, x.Partial, x.Changed, x.EnvCut = false, 0, nil, false, nil, false
-	x.Named = cut(x.Named, mostPath)
-	x.Layer = cut(x.Layer, mostName)
-	x.Path, x.ParentPath, x.Script, x.Cwd = cut(x.Path, mostPath), cut(x.ParentPath, mostPath), cut(x.Script, mostPath), cut(x.Cwd, mostPath)
-	x.ArgvDigest, x.Digest = cut(x.ArgvDigest, mostName), cut(x.Digest, mostName)
+	x.Named = cut(x.Named, maxPath)
+	x.Layer = cut(x.Layer, maxName)
+	x.Path, x.ParentPath, x.Script, x.Cwd = cut(x.Path, maxPath), cut(x.ParentPath, maxPath), cut(x.Script, maxPath), cut(x.Cwd, maxPath)
+	x.ArgvDigest, x.Digest = cut(x.ArgvDigest, maxName), cut(x.Digest, maxName)
 	if x.ELF != nil {
 		e := *x.ELF
-		e.Interpreter, e.Soname = cut(e.Interpreter, mostName), cut(e.Soname, mostName)
+		e.Interpreter, e.Soname = cut(e.Interpreter, maxName), cut(e.Soname, maxName)
 		x.ELF = &e
 	}
 	var short bool
-	x.Argv, short = cutList(x.Argv, mostArgv)
+	x.Argv, short = cutList(x.Argv, maxArgv)
 	x.ArgvCut = x.ArgvCut || short
-	x.Env, _ = cutList(x.Env, mostName)
+	x.Env, _ = cutList(x.Env, maxName)
 	if x.Variables != nil {
-		x.Variables, _ = cutList(x.Variables, mostName)
+		x.Variables, _ = cutList(x.Variables, maxName)
 	}
-	x.Same, _ = cutList(x.Same, mostPath)
+	x.Same, _ = cutList(x.Same, maxPath)
 	return x
 }
 
 func trimmedDecision(d proposal.ExecDecision) proposal.ExecDecision {
-	d.Rules, _ = cutList(d.Rules[:min(len(d.Rules), mostRules)], mostPath)
+	d.Rules, _ = cutList(d.Rules[:min(len(d.Rules), maxRules)], maxPath)
 	if d.Reason != nil {
 		r := *d.Reason
-		r.Rule, r.Message, r.Suggestion, r.Text = cut(r.Rule, mostName), cut(r.Message, mostPath), cut(r.Suggestion, mostPath), cut(r.Text, mostPath)
+		r.Rule, r.Message, r.Suggestion, r.Text = cut(r.Rule, maxName), cut(r.Message, maxPath), cut(r.Suggestion, maxPath), cut(r.Text, maxPath)
 		d.Reason = &r
 	}
 	return d
@@ -94,9 +94,9 @@ func cut(s string, max int) string {
 // cutList returns the first words of list, at most max bytes of them together, and
 // whether words were omitted.
 func cutList(list []string, max int) ([]string, bool) {
-	kept := make([]string, 0, min(len(list), mostWords))
+	kept := make([]string, 0, min(len(list), maxWords))
 	for _, s := range list {
-		if len(kept) == mostWords || max < len("…") {
+		if len(kept) == maxWords || max < len("…") {
 			return kept, true
 		}
 		short := cut(s, max)
@@ -108,7 +108,7 @@ func cutList(list []string, max int) ([]string, bool) {
 	return kept, false
 }
 
-// weight returns the approximate size of e in bytes.
+// weight estimates how many bytes e takes.
 func weight(e proposal.Event) int {
 	n := 200 + len(e.Program) + len(e.Path) + len(e.Target) + len(e.Address)
 	if e.Exec != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hood
+package journal
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Happening is the content of one entry of a run's log. Which fields are set
-// depends on the entry's kind. All of it may be untrusted.
-type Happening struct {
+// A LogEvent is what one entry of a run's log says. Which fields are set depends on the
+// entry's kind. All of it may come from an untrusted log.
+type LogEvent struct {
 	ID       string             // the proposal's; "" for the run as a whole
 	Run      *proposal.Run      // "run"
 	Proposal *proposal.Proposal // "decision", with the next three
@@ -31,48 +31,48 @@ type Happening struct {
 	Error    *proposal.Failure
 }
 
-// Happening decodes e. An error means that e is not an entry of a run that this
-// version knows; logs contain others too.
-func (e Entry) Happening() (Happening, error) {
+// Decode reads e. An error means that it is not an entry of a run that this version
+// knows; logs hold others too.
+func (e Entry) Decode() (LogEvent, error) {
 	switch e.Kind {
 	case "run":
 		var run proposal.Run
 		err := e.read(&run)
-		return Happening{Run: &run}, err
+		return LogEvent{Run: &run}, err
 	case "decision":
-		var d decisionOf
+		var d Decision
 		err := e.read(&d)
-		return Happening{ID: d.ID, Proposal: &d.Proposal, Analysis: &d.Analysis, Decision: &d.Decision, Approved: d.Approved, Redacted: d.Redacted}, err
+		return LogEvent{ID: d.ID, Proposal: &d.Proposal, Analysis: &d.Analysis, Decision: &d.Decision, Approved: d.Approved, Redacted: d.Redacted}, err
 	case "start":
-		var s startEntry
+		var s Start
 		err := e.read(&s)
-		return Happening{ID: s.ID, Again: s.Again}, err
+		return LogEvent{ID: s.ID, Again: s.Again}, err
 	case "events":
-		var b eventsOf
+		var b Events
 		err := e.read(&b)
-		h := Happening{ID: b.ID, First: b.First, Events: b.Events, More: b.More}
+		l := LogEvent{ID: b.ID, First: b.First, Events: b.Events, More: b.More}
 		if b.Flows != nil {
-			h.Flows = b.Flows.sum()
+			l.Flows = b.Flows.sum()
 		}
-		return h, err
+		return l, err
 	case "attempt":
-		var a attemptOf
+		var a Attempt
 		err := e.read(&a)
-		return Happening{ID: a.ID, Attempt: &a.Attempt}, err
+		return LogEvent{ID: a.ID, Attempt: &a.Attempt}, err
 	case "result":
-		var r resultOf
+		var r Result
 		err := e.read(&r)
-		return Happening{ID: r.ID, Result: &r.Result}, err
+		return LogEvent{ID: r.ID, Result: &r.Result}, err
 	case "transfer":
 		var t proposal.Transfer
 		err := e.read(&t)
-		return Happening{Transfer: &t}, err
+		return LogEvent{Transfer: &t}, err
 	case "end":
-		var end endEntry
+		var end End
 		err := e.read(&end)
-		return Happening{Totals: &end.Totals, Error: end.Error}, err
+		return LogEvent{Totals: &end.Totals, Error: end.Error}, err
 	}
-	return Happening{}, fmt.Errorf("unsupported kind of entry %q", e.Kind)
+	return LogEvent{}, fmt.Errorf("unsupported kind of entry %q", e.Kind)
 }
 
 func (e Entry) read(v any) error {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hood
+package observe
 
 import (
 	"net/netip"
@@ -10,14 +10,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Limits on what is kept to find the process that made a connection.
+// Bounds of what is kept to find the process of a Flow.
 const (
-	mostPlaces  = 4096 // addresses that programs connected to
-	mostCallers = 32   // per address, the latest
-	mostParked  = 128
+	maxPlaces  = 4096 // that programs called
+	maxCallers = 32   // of one place, the latest
+	maxParked  = 128
 )
 
-// How close in time the call and the gateway's event are. Both use the same clock, but
+// How near in time a call and the gateway's event of it are. Both come from one clock, but
 // a call is reported when it returns.
 const (
 	callNear  = 50 * time.Millisecond
@@ -25,19 +25,19 @@ const (
 )
 
 // anyResolver is the place of all calls to a port 53: a lookup need not say at which
-// address it arrived.
+// address it came in.
 const anyResolver = ":53"
 
-// A joiner determines which process caused each event of the gateway, from the
-// kernel's record of calls to the same address and port at that time.
+// A joiner finds the process of each event of the gateway, from the kernel's record of
+// which process called the same address and port at that time.
 //
-// The two arrive independently, so the gateway's event may come first: it then waits
-// for the other, for at most half a second. If several programs are possible, none is
-// named: a guess would appear in the log as a fact.
+// The two arrive separately, so the gateway's event may be first: it then waits for the
+// kernel's, for half a second at most. Where several programs are possible none is named,
+// because a guess would appear in the log as a fact.
 type joiner struct {
 	calls  map[string][]caller
 	parked []proposal.Event
-	aged   int // how many of parked were there at the last tick
+	aged   int // of parked, those that were there at the last tick
 }
 
 type caller struct {
@@ -46,7 +46,7 @@ type caller struct {
 	program     string
 }
 
-// joined takes a trimmed event of the gateway, and returns the events that are ready.
+// joined takes an event of the gateway that was trimmed, and returns those that are ready.
 func (j *joiner) joined(e proposal.Event) []proposal.Event {
 	if e.Program != "" || e.Pid != 0 {
 		return []proposal.Event{e}
@@ -54,16 +54,16 @@ func (j *joiner) joined(e proposal.Event) []proposal.Event {
 	if near := j.name(&e); near {
 		return []proposal.Event{e}
 	}
-	e.Pid, e.Parent, e.Program = 0, 0, "" // a closer call may follow
+	e.Pid, e.Parent, e.Program = 0, 0, "" // a nearer call may still be reported
 	j.parked = append(j.parked, e)
-	if len(j.parked) > mostParked {
+	if len(j.parked) > maxParked {
 		return j.release(1)
 	}
 	return nil
 }
 
-// called records an event of the kernel, if it is a call to a place, and returns the
-// events that waited for it.
+// called keeps an event of the kernel, if it is a call to a place, and returns the events
+// that waited for it.
 func (j *joiner) called(e proposal.Event) []proposal.Event {
 	place := placeOf(e)
 	if place == "" {
@@ -95,23 +95,23 @@ func (j *joiner) keep(place string, e proposal.Event) {
 		j.calls = map[string][]caller{}
 	}
 	list, known := j.calls[place]
-	if !known && len(j.calls) >= mostPlaces {
+	if !known && len(j.calls) >= maxPlaces {
 		return
 	}
-	if len(list) == mostCallers {
+	if len(list) == maxCallers {
 		list = append(list[:0], list[1:]...)
 	}
 	j.calls[place] = append(list, caller{e.Time, e.Pid, e.Parent, e.Program})
 }
 
-// tick returns the events that have waited since before the last tick.
+// tick returns the events that have waited since the tick before the last.
 func (j *joiner) tick() []proposal.Event {
 	ready := j.release(j.aged)
 	j.aged = len(j.parked)
 	return ready
 }
 
-// release returns the first n waiting events, with their processes if known by now.
+// release returns the first n events that wait, with the processes that are known by now.
 func (j *joiner) release(n int) []proposal.Event {
 	ready := j.parked[:n:n]
 	j.parked, j.aged = j.parked[n:], max(0, j.aged-n)
@@ -121,8 +121,8 @@ func (j *joiner) release(n int) []proposal.Event {
 	return ready
 }
 
-// name sets the process of e if it is known, and reports whether a call is so close
-// that no closer one can follow.
+// name sets the process of e where it is known, and reports whether its call was so near
+// that no nearer one can follow.
 func (j *joiner) name(e *proposal.Event) bool {
 	list := j.calls[placeOf(*e)]
 	if len(list) == 0 {
@@ -150,7 +150,7 @@ func (j *joiner) name(e *proposal.Event) bool {
 
 func (c caller) away(at time.Time) time.Duration { return c.at.Sub(at).Abs() }
 
-// placeOf returns the address and port inside the sandbox that an event concerns:
+// placeOf returns the address and port inside the sandbox that an event is about:
 // "198.18.0.5:443".
 func placeOf(e proposal.Event) string {
 	switch e.Kind {

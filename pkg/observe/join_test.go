@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hood
+package observe
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -70,65 +69,49 @@ func TestJoin(t *testing.T) {
 		{"a raw IPv6 address", []proposal.Event{dialled(0, 9, "/usr/bin/ntpd", "udp [2001:db8::1]:123"), raw6}, "/usr/bin/ntpd 9"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h, k := watching(t, &world{}, whole(), tt.events...)
-			report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			logged, got := 0, ""
-			for _, e := range k.entries {
-				happening, err := e.Happening()
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, e := range happening.Events {
-					if logged++; e.Flow != nil {
-						got = fmt.Sprintf("%s %d", e.Program, e.Pid)
-					}
+			_, k := watching(t, noFindings, whole(), tt.events...)
+			got := ""
+			for _, e := range k.events() {
+				if e.Flow != nil {
+					got = fmt.Sprintf("%s %d", e.Program, e.Pid)
 				}
 			}
-			if got != tt.want || logged != len(tt.events) {
+			if logged := len(k.events()); got != tt.want || logged != len(tt.events) {
 				t.Errorf("by %q, want %q; %d events in the log, want %d", got, tt.want, logged, len(tt.events))
-			}
-			if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
-				t.Errorf("doubts: %q", doubts)
 			}
 		})
 	}
 }
 
-// An event whose process cannot be found does not wait for the end of the command.
+// A Flow whose process is not found does not wait for the end of the command.
 func TestParkedFlowIsWritten(t *testing.T) {
 	t.Parallel()
-	h, k := watching(t, &world{}, whole())
-	w := k.world
-	w.during = func(context.Context) {
-		h.p.Observer.See(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"))
+	k := &keeper{}
+	o := newObserver(t, k, noFindings)
+	during(t, o, k, whole(), func() {
+		o.See(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"))
 		deadline := time.Now().Add(5 * time.Second)
-		for k.last() != "events" && time.Now().Before(deadline) {
+		for k.empty() && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
 		}
-		if k.last() != "events" {
+		if k.empty() {
 			t.Error("a connection waits for the end of the command")
 		}
-	}
-	if _, err := h.Run(t.Context(), planOf("a"), proposal.Run{}); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
-// The data kept to find processes is bounded, whatever a command does.
+// What is kept to find the process of a Flow is bounded, whatever a command does.
 func TestJoinerIsBounded(t *testing.T) {
 	t.Parallel()
 	var j joiner
 	ready := 0
-	for i := range 3 * mostPlaces {
+	for i := range 3 * maxPlaces {
 		address := fmt.Sprintf("tcp 10.%d.%d.1:80", i>>8&255, i&255)
 		j.called(dialled(0, i, "/x", address))
 		j.called(dialled(0, i, "/x", "tcp 192.0.2.1:1"))
 		ready += len(j.joined(flow(0, proposal.EventConnection, "n", "198.18.0.5:443")))
 	}
-	if len(j.calls) > mostPlaces || len(j.calls["192.0.2.1:1"]) != mostCallers || len(j.parked) != mostParked || ready+mostParked != 3*mostPlaces {
+	if len(j.calls) > maxPlaces || len(j.calls["192.0.2.1:1"]) != maxCallers || len(j.parked) != maxParked || ready+maxParked != 3*maxPlaces {
 		t.Errorf("%d places, %d callers, %d parked, %d ready", len(j.calls), len(j.calls["192.0.2.1:1"]), len(j.parked), ready)
 	}
 }
@@ -137,32 +120,24 @@ func TestJoinerIsBounded(t *testing.T) {
 // in the log once, and the report matches the log.
 func TestSeeFromTwoSides(t *testing.T) {
 	const n = 3000
-	h, k := watching(t, &world{}, whole())
-	k.slow = time.Millisecond
-	k.world.during = func(context.Context) {
+	k := &keeper{slow: time.Millisecond}
+	o := newObserver(t, k, noFindings)
+	seen := during(t, o, k, whole(), func() {
 		var both sync.WaitGroup
 		both.Go(func() {
 			for i := range n {
-				h.p.Observer.See(dialled(time.Duration(i), 7, "/usr/bin/curl", fmt.Sprintf("tcp 198.18.0.%d:443", i%200)))
+				o.See(dialled(time.Duration(i), 7, "/usr/bin/curl", fmt.Sprintf("tcp 198.18.0.%d:443", i%200)))
 			}
 		})
 		both.Go(func() {
 			for i := range n {
-				h.p.Observer.See(flow(time.Duration(i), proposal.EventConnection, fmt.Sprintf("h%d.example", i%200), fmt.Sprintf("198.18.0.%d:443", i%200)))
+				o.See(flow(time.Duration(i), proposal.EventConnection, fmt.Sprintf("h%d.example", i%200), fmt.Sprintf("198.18.0.%d:443", i%200)))
 			}
 		})
 		both.Wait()
-	}
-	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := report.Records[0].Result.Observations
-	if diff := cmp.Diff(proposal.Counts{Connections: n}, countsOf(o.Counts)); diff != "" || !o.Complete {
-		t.Errorf("complete %v, counts (-want +got):\n%s", o.Complete, diff)
-	}
-	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
-		t.Errorf("doubts: %q", doubts)
+	})
+	if diff := cmp.Diff(proposal.Counts{Connections: n}, countsOf(seen.Counts)); diff != "" || !seen.Complete {
+		t.Errorf("complete %v, counts (-want +got):\n%s", seen.Complete, diff)
 	}
 }
 

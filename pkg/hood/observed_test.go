@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -43,14 +45,25 @@ func event(kind, path string) proposal.Event {
 	return proposal.Event{Command: "a", Kind: kind, Time: morning, Pid: 2, Parent: 1, Program: "/usr/bin/tool", Path: path}
 }
 
-// watching returns a hood whose command "a" produces events, with its log.
+// reached is the gateway's event about name, which rule refuses unless it is "".
+func reached(kind, name, rule string) proposal.Event {
+	f := &proposal.Flow{Egress: proposal.Egress{Command: "a", Kind: kind, Name: name, Port: 443, Protocol: "tcp"}, Inside: "198.18.0.5:443",
+		Decision: proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.granted"}}}
+	if rule != "" {
+		f.Code = "policy"
+		f.Decision = proposal.EgressDecision{Effect: proposal.Deny, Rules: []string{rule}, Reason: &proposal.Reason{Rule: rule, Message: "no", Suggestion: "ask", Command: -1}}
+	}
+	return proposal.Event{Command: "a", Kind: kind, Time: morning, Program: "/usr/bin/pip", Flow: f}
+}
+
+// watching is a hood whose command "a" does what events say, with its log.
 func watching(t *testing.T, w *world, recorded *proposal.Observations, events ...proposal.Event) (*Hood, *keeper) {
 	t.Helper()
 	w.decide = map[string]proposal.Effect{"a": proposal.Allow}
 	k := &keeper{world: w}
 	h := w.hood()
 	h.p.Log = k
-	h.p.Observer = NewObserver(k, nil)
+	h.p.Observer = observing(k)
 	w.results = map[string]proposal.Result{"a": {Status: proposal.Exited, Observations: recorded}}
 	w.during = func(context.Context) {
 		for _, e := range events {
@@ -81,11 +94,11 @@ func TestEventsInLog(t *testing.T) {
 		if k.entries[i-1].Kind != "start" && k.entries[i-1].Kind != "events" {
 			t.Errorf("events after %q", k.entries[i-1].Kind)
 		}
-		var body eventsOf
+		var body journal.Events
 		if err := json.Unmarshal(e.Body, &body); err != nil {
 			t.Fatal(err)
 		}
-		if body.First != int64(len(seen)) || body.ID != "a" || len(body.Events) > batchEvents {
+		if body.First != int64(len(seen)) || body.ID != "a" {
 			t.Errorf("batch of %d from %d, of %q, after %d", len(body.Events), body.First, body.ID, len(seen))
 		}
 		seen = append(seen, body.Events...)
@@ -99,53 +112,25 @@ func TestEventsInLog(t *testing.T) {
 		}
 	}
 	o := report.Records[0].Result.Observations
-	if o == nil || !o.Complete || o.Counts.Execs != len(events) || len(o.Execs) != mostExecs {
-		t.Errorf("%d execs counted and %d listed, complete %v", o.Counts.Execs, len(o.Execs), o.Complete)
+	if o == nil || !o.Complete || o.Counts.Execs != len(events) {
+		t.Errorf("%d execs counted, complete %v", o.Counts.Execs, o.Complete)
 	}
 	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
 		t.Errorf("doubts about what was just written: %q", doubts)
 	}
 }
 
-// A record is complete only if the sandbox says so and no event was lost.
-func TestComplete(t *testing.T) {
-	foreign := started(3, 1, "/bin/true")
-	foreign.Command = "b"
-	for name, test := range map[string]struct {
-		recorded *proposal.Observations
-		events   []proposal.Event
-		want     bool
-	}{
-		"whole":                  {whole(), []proposal.Event{started(2, 1, "/bin/true")}, true},
-		"no last word":           {&proposal.Observations{}, []proposal.Event{started(2, 1, "/bin/true")}, false},
-		"dropped":                {&proposal.Observations{Complete: true, Counts: proposal.Counts{Dropped: 1}}, nil, false},
-		"of another command":     {whole(), []proposal.Event{foreign}, false},
-		"the sandbox is unaware": {nil, []proposal.Event{started(2, 1, "/bin/true")}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h, _ := watching(t, &world{}, test.recorded, test.events...)
-			report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if o := report.Records[0].Result.Observations; o == nil || o.Complete != test.want {
-				t.Errorf("observations %+v, want complete %v", o, test.want)
-			}
-		})
-	}
-}
-
-func TestNothingWatched(t *testing.T) {
-	h, k := watching(t, &world{}, nil)
+// An event passes the Outlet before it is logged or in the report.
+func TestEventsPassOutlet(t *testing.T) {
+	h, k := watching(t, &world{}, whole(), event(proposal.EventWrite, "/etc/"+canary))
+	h.p.Outlet = filter{}
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := report.Records[0].Result.Observations; o != nil {
-		t.Errorf("observations %+v of nobody", o)
-	}
-	if slices.ContainsFunc(k.entries, func(e Entry) bool { return e.Kind == "events" }) {
-		t.Error("events of nobody in the log")
+	data, err := json.Marshal([]any{report, k.entries})
+	if err != nil || strings.Contains(string(data), canary) || !strings.Contains(string(data), "/etc/[x]") {
+		t.Errorf("%v: %s", err, data)
 	}
 }
 
@@ -188,34 +173,10 @@ func TestFail(t *testing.T) {
 	if report.Error == nil || report.Error.Code != "policy.deadline" || report.Records[0].Result.Observations.Complete {
 		t.Errorf("error %+v", report.Error)
 	}
-	if !slices.ContainsFunc(k.entries, func(e Entry) bool { return e.Kind == "events" }) {
+	if !slices.ContainsFunc(k.entries, func(e journal.Entry) bool { return e.Kind == "events" }) {
 		t.Error("what was seen is not in the log")
 	}
 	h.p.Observer.Fail(errors.New("nobody runs"))
-}
-
-// A log that is slower than the command makes it wait; no event is lost, and the
-// number of waiting events is bounded.
-func TestSlowLog(t *testing.T) {
-	w := &world{}
-	h, k := watching(t, w, whole())
-	k.slow = 20 * time.Millisecond
-	most := 0
-	w.during = func(context.Context) {
-		for pid := range 4000 {
-			h.p.Observer.See(started(pid+2, 1, "/bin/true"))
-			h.p.Observer.mu.Lock()
-			most = max(most, len(h.p.Observer.watch.batch.Events))
-			h.p.Observer.mu.Unlock()
-		}
-	}
-	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := report.Records[0].Result.Observations.Counts.Execs; n != 4000 || most > batchEvents {
-		t.Errorf("%d execs seen, at most %d waiting", n, most)
-	}
 }
 
 // A batch does not wait for the next event.
@@ -241,31 +202,25 @@ func TestBatchAge(t *testing.T) {
 	}
 }
 
-// The findings are policy's, which is asked once about each notable thing.
+// What policy finds about the events is in the report; when it cannot answer, the run ends.
 func TestFindings(t *testing.T) {
-	connect := event(proposal.EventConnect, "")
-	connect.Address = "tcp 169.254.169.254:80"
-	h, k := watching(t, &world{}, whole(), started(2, 1, "/bin/true"), connect, connect, refusal(3, 2, "/usr/bin/curl", "exec.net"))
-	var asked []string
-	h.p.Observer.judge = func(_ context.Context, e proposal.Event) ([]proposal.Finding, error) {
-		asked = append(asked, e.Kind)
-		return []proposal.Finding{{Rule: "event." + e.Kind, Message: "m", Event: e}}, nil
-	}
+	h, k := watching(t, &world{}, whole(), started(2, 1, "/bin/true"), refusal(3, 2, "/usr/bin/curl", "exec.net"))
+	h.p.Observer = observing(k, proposal.Finding{Rule: "event.x", Message: "m"})
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{proposal.EventRefused, proposal.EventConnect}, asked); diff != "" {
-		t.Error(diff)
-	}
-	if f := report.Records[0].Result.Observations.Findings; len(f) != 2 || f[1].Event.Times != 2 {
+	if f := report.Records[0].Result.Observations.Findings; len(f) != 1 || f[0].Rule != "event.x" {
 		t.Errorf("findings %+v", f)
 	}
 	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
 		t.Errorf("doubts: %q", doubts)
 	}
-	h.p.Observer.judge = func(context.Context, proposal.Event) ([]proposal.Finding, error) {
+	h.p.Observer, err = observe.New(k, func(context.Context, proposal.Event) ([]proposal.Finding, error) {
 		return nil, &proposal.StopError{Code: "policy.event", Message: "no answer"}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if report, _ := h.Run(t.Context(), planOf("a"), proposal.Run{}); report.Error == nil || report.Error.Code != "policy.event" {
 		t.Errorf("a judge without an answer: %+v", report.Error)
@@ -303,46 +258,79 @@ func TestCompareEvents(t *testing.T) {
 	}
 }
 
-// Long text from a command is cut before it reaches the log.
-func TestHugeEvents(t *testing.T) {
-	long := strings.Repeat("\xff\u202e", 1<<20)
-	e := started(2, 1, "/tmp/"+long, slices.Repeat([]string{long}, 1000)...)
-	e.Exec.Env, e.Exec.Script, e.Exec.Cwd, e.Decision.Rules = slices.Repeat([]string{long}, 100), long, long, slices.Repeat([]string{long}, 100)
-	e.Decision.Reason = &proposal.Reason{Message: long, Text: long}
-	e.Target, e.Address, e.Call, e.Errno = long, long, long, long
-	data, err := json.Marshal(trimmed(e))
+// THREATS 27: a report that tells other things of the network than its log is found out.
+func TestCompareNetwork(t *testing.T) {
+	for name, forge := range map[string]func(*proposal.Observations){
+		"a refusal less":   func(o *proposal.Observations) { o.Network = o.Network[1:] },
+		"another host":     func(o *proposal.Observations) { o.Network[0].Name = "go.example" },
+		"fewer bytes":      func(o *proposal.Observations) { o.Network[1].Sent = 0 },
+		"another program":  func(o *proposal.Observations) { o.Network[0].Program = "/usr/bin/go" },
+		"another count":    func(o *proposal.Observations) { o.Counts.NetRefused = 0 },
+		"let through":      func(o *proposal.Observations) { o.Network[0].Refused = false },
+		"another way":      func(o *proposal.Observations) { o.Network[1].Calls = []string{"GET /"} },
+		"in another order": func(o *proposal.Observations) { slices.Reverse(o.Network) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			upload := reached(proposal.EventRequest, "go.example", "")
+			upload.Flow.Egress.Method, upload.Flow.Egress.Path, upload.Flow.Sent, upload.Flow.Received = "POST", "/upload", 9000, 1
+			h, k := watching(t, &world{}, whole(), upload, reached(proposal.EventConnection, "evil.example", "egress.no-rule"))
+			report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
+				t.Fatalf("doubts before: %q", doubts)
+			}
+			forge(report.Records[0].Result.Observations)
+			if len(CompareLog(report, k.entries)) == 0 {
+				t.Error("no doubts")
+			}
+		})
+	}
+}
+
+// Events that the log only counts are compared by their counts.
+func TestCompareCounted(t *testing.T) {
+	t.Parallel()
+	const files, lookups, refused = 20_700, 10_500, 10_300
+	h, k := watching(t, &world{}, whole())
+	k.world.during = func(context.Context) {
+		for range files {
+			h.p.Observer.See(event(proposal.EventWrite, "/workspace/x"))
+		}
+		for i := range lookups {
+			h.p.Observer.See(reached(proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""))
+		}
+		for range refused {
+			h.p.Observer.See(reached(proposal.EventConnection, "evil.example", "egress.no-rule"))
+		}
+	}
+	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(data) > 256<<10 || len(data)*2*batchEvents/100 > 8<<20 {
-		t.Errorf("an event of %d bytes", len(data))
+	if diff := cmp.Diff(proposal.Counts{Writes: files, Lookups: lookups, Connections: refused, NetRefused: refused}, report.Records[0].Result.Observations.Counts); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	if x := trimmed(e).Exec; !x.ArgvCut || len(x.Argv) != 1 || x.ArgvDigest != "sha256:00" {
-		t.Errorf("%d words, cut %v", len(x.Argv), x.ArgvCut)
+	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
+		t.Errorf("doubts: %q", doubts)
 	}
-}
-
-func BenchmarkSee(b *testing.B) {
-	o := NewObserver(discard{}, nil)
-	_, stop := context.WithCancelCause(b.Context())
-	o.begin(proposal.Record{Proposal: proposal.Proposal{ID: "a"}}, stop)
-	e := started(2, 1, "/usr/bin/true", "true", "--version")
-	b.ReportAllocs()
-	for b.Loop() {
-		o.See(e)
-	}
-	if _, err := o.end(b.Context(), whole()); err != nil {
-		b.Fatal(err)
+	original := slices.Clone(k.entries)
+	for name, forge := range map[string][2]string{"more flows": {`"flows":{"lookups":`, `"flows":{"lookups":1`}, "negative flows": {`"flows":{"lookups":`, `"flows":{"lookups":-`},
+		"more files": {`"more":`, `"more":1`}, "negative files": {`"more":`, `"more":-`}} {
+		k.entries = slices.Clone(original)
+		for i, e := range k.entries {
+			k.entries[i].Body = []byte(strings.Replace(string(e.Body), forge[0], forge[1], 1))
+		}
+		if len(CompareLog(report, k.entries)) == 0 {
+			t.Errorf("%s: counts that were changed are not found out", name)
+		}
 	}
 }
-
-type discard struct{}
-
-func (discard) Append(_ string, v any) (int64, error) { _, err := json.Marshal(v); return 0, err }
 
 // drop and edit forge entries of one kind.
 func (k *keeper) drop(kind string) {
-	k.entries = slices.DeleteFunc(k.entries, func(e Entry) bool { return e.Kind == kind })
+	k.entries = slices.DeleteFunc(k.entries, func(e journal.Entry) bool { return e.Kind == kind })
 }
 
 func (k *keeper) edit(kind, old, new string) {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package journal is the vocabulary of a run's audit log: the entries that a run writes,
+// and how a reader decodes them. Package audit writes and verifies the file itself.
+//
+// The entries of a run are, in order: "run" (proposal.Run); a "decision" for each
+// proposal; for each proposal that runs a "start", any number of "events" and a
+// "result"; and "end". A log with a start and no result was cut off while that command
+// ran. Where a command is run a second time, an "attempt" and a second "start" follow the
+// events of the first run, and the events of the second run are numbered from 0 again.
+//
+// In a session (Run.Session) a proposal's "decision" comes after the entries of the
+// proposals before it, and a "transfer" (proposal.Transfer) is written where a file went
+// in or out.
+//
+// An "events" entry holds what gVisor's kernel and the gateway saw since the entry
+// before it, in order. It is written when a batch is full or a quarter of a second old,
+// and always before the result. So the log of a killed fumehood lacks at most the last
+// moment of the command that was running, and a log with a result lacks nothing.
+//
+// # Allow-lists
+//
+// A log holds all that an allow-list is made from. "decision" has the proposal's own
+// network, phase and grant. Each event with a Flow has Kind and Program; in Flow.Egress
+// Phase, Name, Type, Address, Port, Protocol, SNI, Method, Path and Registries; in
+// Flow.Decision Effect, Observed and Reason.Rule; and Flow.Code. An event that would have
+// been refused has Observed, with Effect allow. An entry with Flows counts further events
+// without listing them; an allow-list made from such a log is incomplete.
+//
+// The package does not verify anything: what it decodes may come from an untrusted file.
+package journal
+
+import "github.com/fumehood/fumehood/pkg/proposal"
+
+// A Log is the audit log of a run: pkg/audit's Log, or a test's.
+type Log interface {
+	// Append returns when the entry is on disk, with its number.
+	Append(kind string, v any) (int64, error)
+}
+
+// An Entry is one entry of an audit log as a reader of it has it.
+type Entry struct {
+	Kind string
+	Body []byte // JSON
+}
+
+// A Decision is a "decision" entry.
+type Decision struct {
+	ID       string            `json:"id"`
+	Proposal proposal.Proposal `json:"proposal"`
+	Analysis proposal.Analysis `json:"analysis"`
+	Decision proposal.Decision `json:"decision"`
+	Approved bool              `json:"approved,omitempty"` // by the approval in the "run" entry
+	// Redacted counts the secrets that were replaced in Proposal, Analysis and Decision. If
+	// there are any, deciding the proposal again is deciding about another text.
+	Redacted []proposal.Redaction `json:"redacted,omitempty"`
+}
+
+// A Start is a "start" entry.
+type Start struct {
+	ID       string `json:"id"`
+	Decision int64  `json:"decision"` // number of the decision's entry
+	Again    bool   `json:"again,omitempty"`
+}
+
+// Events is an "events" entry.
+type Events struct {
+	ID       string           `json:"id"`
+	Decision int64            `json:"decision"`
+	First    int64            `json:"first"` // number of the first event in the command's run, from 0
+	Events   []proposal.Event `json:"events"`
+	// More counts file events that came among these and are only counted, because
+	// the command had too many.
+	More int64 `json:"more,omitempty"`
+	// Flows counts those of the network in the same way.
+	Flows *FlowCounts `json:"flows,omitempty"`
+}
+
+// IsEmpty reports whether there is nothing to write.
+func (e Events) IsEmpty() bool { return len(e.Events) == 0 && e.More == 0 && e.Flows == nil }
+
+// A Result is a "result" entry.
+type Result struct {
+	ID       string          `json:"id"`
+	Decision int64           `json:"decision"`
+	Result   proposal.Result `json:"result"`
+}
+
+// An Attempt is an "attempt" entry: the first run of a command that is run again.
+type Attempt struct {
+	ID       string           `json:"id"`
+	Decision int64            `json:"decision"`
+	Attempt  proposal.Attempt `json:"attempt"`
+}
+
+// An End is the "end" entry.
+type End struct {
+	Totals proposal.Totals   `json:"totals"`
+	Error  *proposal.Failure `json:"error"`
+}
+
+// NewDecision returns the entry of what was decided about r.
+func NewDecision(r proposal.Record) Decision {
+	return Decision{r.Proposal.ID, r.Proposal, r.Analysis, r.Decision, r.Approval != nil, r.Redacted}
+}
+
+// NewStart returns the entry of a start of r: again for the second run.
+func NewStart(r proposal.Record, again bool) Start {
+	return Start{ID: r.Proposal.ID, Decision: r.Entry, Again: again}
+}
+
+// NewResult returns the entry of r's Result, which must not be nil. It leaves out the
+// streams' bytes, which are bound by their lengths and digests, and the lists of events,
+// which are in entries of their own.
+func NewResult(r proposal.Record) Result {
+	result := *r.Result
+	strip(&result.Stdout, &result.Stderr, &result.Observations)
+	if result.Retried != nil {
+		first := stripped(*result.Retried)
+		result.Retried = &first
+	}
+	return Result{r.Proposal.ID, r.Entry, result}
+}
+
+// NewAttempt returns the entry of a, the first run of r. It leaves out what NewResult does.
+func NewAttempt(r proposal.Record, a proposal.Attempt) Attempt {
+	return Attempt{r.Proposal.ID, r.Entry, stripped(a)}
+}
+
+func stripped(a proposal.Attempt) proposal.Attempt {
+	strip(&a.Stdout, &a.Stderr, &a.Observations)
+	return a
+}
+
+// strip removes what other entries hold or a digest binds.
+func strip(stdout, stderr *proposal.Stream, o **proposal.Observations) {
+	stdout.Head, stdout.Tail, stderr.Head, stderr.Tail = nil, nil, nil, nil
+	if *o != nil {
+		short := **o
+		short.Execs, short.Notable, short.Network = nil, nil, nil
+		*o = &short
+	}
+}

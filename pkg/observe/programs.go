@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Bounds of the tree. A program without a node is counted as omitted in its parent's.
+const (
+	maxPrograms     = 256
+	maxProgramBytes = 48 << 10
+	maxProcesses    = 64 << 10
+)
+
+// A processTree builds the tree of programs from execs and exits.
+//
+// A process is known by its id until it ends. A process that forked without an exec is not
+// known: a program that it starts is put below the program that the kernel reports it still
+// runs, or below the command's first program if that one has no node.
+type processTree struct {
+	list  []proposal.Program
+	bytes int
+	nodes map[nodeKey]int
+	last  map[string]int // by path: the newest node
+	procs map[int]int    // by process: its node
+}
+
+type nodeKey struct {
+	parent             int
+	path, name, script string
+}
+
+func newProcessTree() *processTree {
+	return &processTree{list: []proposal.Program{}, nodes: map[nodeKey]int{}, last: map[string]int{}, procs: map[int]int{}}
+}
+
+// began adds a start, or a refused one.
+func (pt *processTree) began(e proposal.Event) {
+	x := e.Exec
+	if x == nil {
+		x = &proposal.Exec{Path: e.Path}
+	}
+	parent := pt.parent(e, x)
+	n := pt.node(nodeKey{parent, x.Path, nameOf(*x), x.Script}, x.Layer)
+	if n < 0 { // no room
+		if parent >= 0 {
+			pt.list[parent].Omitted++
+			pt.follow(e, parent)
+		}
+		return
+	}
+	p := &pt.list[n]
+	if e.Kind == proposal.EventRefused {
+		p.Refused++
+		if p.Rule == "" {
+			p.Rule = ruleOf(e)
+		}
+		return
+	}
+	p.Runs++
+	if watched(e) {
+		p.Watched++
+		if p.Rule == "" {
+			p.Rule = ruleOf(e)
+		}
+	}
+	pt.follow(e, n)
+}
+
+// follow records which program a process runs now.
+func (pt *processTree) follow(e proposal.Event, n int) {
+	if _, known := pt.procs[e.Pid]; known || len(pt.procs) < maxProcesses {
+		pt.procs[e.Pid] = n
+	}
+}
+
+// parent returns the node of the program that requested the exec, -1 for the first.
+func (pt *processTree) parent(e proposal.Event, x *proposal.Exec) int {
+	if len(pt.list) == 0 {
+		return -1
+	}
+	for _, pid := range []int{e.Pid, e.Parent, x.Parent} {
+		if n, known := pt.procs[pid]; known {
+			return n
+		}
+	}
+	for _, name := range []string{e.Program, x.ParentPath} {
+		if n, known := pt.last[name]; known {
+			return n
+		}
+	}
+	return 0
+}
+
+func (pt *processTree) node(key nodeKey, layer string) int {
+	if n, known := pt.nodes[key]; known {
+		return n
+	}
+	size := len(key.path) + len(key.name) + len(key.script) + 120
+	if len(pt.list) == maxPrograms || pt.bytes+size > maxProgramBytes {
+		return -1
+	}
+	n := len(pt.list)
+	pt.list = append(pt.list, proposal.Program{Parent: key.parent, Path: key.path, Name: key.name, Script: key.script, Layer: layer})
+	pt.bytes += size
+	pt.nodes[key], pt.last[key.path] = n, n
+	return n
+}
+
+// ended adds an exit.
+func (pt *processTree) ended(e proposal.Event) {
+	n, known := pt.procs[e.Pid]
+	if !known {
+		return
+	}
+	delete(pt.procs, e.Pid)
+	if signal := crashed(syscall.WaitStatus(e.Status)); signal != "" {
+		p := &pt.list[n]
+		p.Crashed++
+		if p.Signal == "" {
+			p.Signal = signal
+		}
+	}
+}
+
+// crashes are the signals that end a program because of its own fault, not because another
+// process sent them. A program that sends itself such a signal looks the same.
+var crashes = map[syscall.Signal]string{
+	syscall.SIGSEGV: "SIGSEGV", syscall.SIGBUS: "SIGBUS", syscall.SIGILL: "SIGILL", syscall.SIGFPE: "SIGFPE",
+	syscall.SIGABRT: "SIGABRT", syscall.SIGTRAP: "SIGTRAP", syscall.SIGSYS: "SIGSYS",
+}
+
+// crashed returns the signal of a crash, and "" for any other end.
+func crashed(s syscall.WaitStatus) string {
+	if !s.Signaled() {
+		return ""
+	}
+	return crashes[s.Signal()]
+}
+
+// nameOf returns the name by which a program was called, or a script, which is its
+// interpreter's first or second argument: npm, not npm-cli.js. The caller chooses argv
+// freely, so the name is only shown beside the path.
+func nameOf(x proposal.Exec) string {
+	name, words := x.Path, x.Argv
+	switch {
+	case x.Script != "":
+		name = x.Script
+		for _, word := range words[min(1, len(words)):min(3, len(words))] {
+			if strings.Contains(word, "/") && word[0] != '-' {
+				name = word
+				break
+			}
+		}
+	case len(words) > 0 && words[0] != "":
+		name = strings.TrimPrefix(words[0], "-")
+	}
+	return cut(path.Base(name), maxName)
+}
+
+func ruleOf(e proposal.Event) string {
+	switch {
+	case e.Decision == nil:
+		return ""
+	case e.Decision.Reason != nil && e.Decision.Reason.Rule != "":
+		return e.Decision.Reason.Rule
+	case len(e.Decision.Rules) > 0:
+		return e.Decision.Rules[0]
+	}
+	return ""
+}
+
+// watched reports whether e is a program that ran and would have been refused.
+func watched(e proposal.Event) bool {
+	return e.Kind == proposal.EventExec && e.Decision != nil && e.Decision.Observed
+}
