@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway has no environment
 		main()
 	}
-	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = "150ms"; main() }})
+	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = 150 * time.Millisecond; main() }})
 }
 
 // allTests make the folder that they share, and remove it.
