@@ -15,8 +15,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A present is what an approval must still be about when it is given.
-type present struct {
+// A current is what a pull request and this repository are when an approval is given.
+type current struct {
 	approver bot.Voice
 	head     string // the pull request's commit
 	policy   string // the digest of this repository's policy
@@ -45,7 +45,7 @@ func waiting(s comment.State, l PlanRun) (comment.Pending, bool) {
 
 // approve binds an approval to what the comment s showed as waiting. It refuses when the
 // artifact, its plan, the working directory, the commit or the policy is another by now.
-func approve(c bot.Command, s comment.Standing, waits comment.Pending, l PlanRun, now present) (proposal.Approval, *bot.Problem) {
+func approve(c bot.Command, s comment.Standing, waits comment.Pending, l PlanRun, now current) (proposal.Approval, *bot.Problem) {
 	asked := bot.Asked{HeadSHA: s.State.Result.Head, PlanDigest: waits.PlanDigest, Policy: waits.Policy, Since: s.Since}
 	approval, problem := bot.Approve(asked, c, now.approver, now.head)
 	switch {

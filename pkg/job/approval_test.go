@@ -35,7 +35,7 @@ type given struct {
 	standing comment.Standing
 	waits    comment.Pending
 	run      PlanRun
-	now      present
+	now      current
 }
 
 func validApproval(t *testing.T) given {
@@ -51,7 +51,7 @@ func validApproval(t *testing.T) given {
 		waits:    comment.Pending{PlanDigest: p.Digest, Policy: policyDigest, RunID: 7, Artifact: "fumehood", ArtifactID: 5},
 		run: PlanRun{document: []byte(document), artifact: artifactRef{run: 7, id: 5, name: "fumehood"},
 			Report: proposal.Report{Run: proposal.Run{PlanDigest: p.Digest, Cwd: "service"}}},
-		now: present{head: sha, policy: policyDigest, cwd: "service",
+		now: current{head: sha, policy: policyDigest, cwd: "service",
 			approver: bot.Voice{Login: "mona", ID: 9, URL: "https://github.example/1", Created: noon.Add(time.Minute)}},
 	}
 }

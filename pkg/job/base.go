@@ -41,8 +41,8 @@ type layer struct {
 	origin policysource.Origin
 }
 
-// base returns the base repository with policy as it was at commit. It fetches nothing.
-func (j *Job) base(commit string) *Base { return &Base{job: j, commit: commit} }
+// Base returns the base repository with policy as it was at commit. It fetches nothing.
+func (j *Job) Base(commit string) *Base { return &Base{job: j, commit: commit} }
 
 // fetch fetches commits of the repository.
 func (b *Base) fetch(ctx context.Context, shas ...string) error {
@@ -71,7 +71,7 @@ func (b *Base) policies(ctx context.Context) ([]layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	organization, err := b.job.readOrganization(ctx)
+	organization, err := b.readOrganization(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,8 @@ func (b *Base) flags(ctx context.Context) (args []string, origins map[string]pol
 // readOrganization reads the bundle that the workflow names, as one layer, or as none
 // where none is named. Nothing of the pull request decides where it is or who must have
 // signed it.
-func (j *Job) readOrganization(ctx context.Context) ([]layer, error) {
+func (b *Base) readOrganization(ctx context.Context) ([]layer, error) {
+	j := b.job
 	switch {
 	case j.in.Organisation == "" && j.in.PolicyKey+j.in.MinimumRevision != "":
 		return nil, &proposal.StopError{Code: "input.organisation", Message: "the inputs policy-key and minimum-revision are about the organisation's bundle, and there is none",
@@ -190,7 +191,7 @@ func (j *Job) readOrganization(ctx context.Context) ([]layer, error) {
 	case j.in.Organisation == "":
 		return nil, nil
 	}
-	options, err := j.bundleOptions()
+	options, err := b.bundleOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +207,8 @@ func (j *Job) readOrganization(ctx context.Context) ([]layer, error) {
 	return []layer{read}, nil
 }
 
-func (j *Job) bundleOptions() (policysource.Options, error) {
+func (b *Base) bundleOptions() (policysource.Options, error) {
+	j := b.job
 	o := policysource.Options{MinimumRevision: j.in.MinimumRevision}
 	if j.in.PolicyKey == "" {
 		return o, nil

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -23,6 +22,10 @@ const fromArtifact = "artifact"
 
 // exportTime is how long exporting may take in a job that is cancelled.
 const exportTime = 2 * time.Second
+
+// A collector receives what a step did. It has no Endpoint when the workflow names none,
+// and then receives nothing.
+type collector struct{ otlp.Options }
 
 // An askedDecision is what policy decided about a comment, for the collector.
 type askedDecision struct {
@@ -53,17 +56,19 @@ func (j *Job) readCollector() error {
 	if _, err := otlp.New(o); err != nil {
 		return err
 	}
-	j.collector = o
+	j.collector = collector{o}
 	return nil
 }
 
 // noteDecision keeps what policy decided about a comment, or nil without a collector. The
 // engine is nil when the shipped policy decided.
-func (j *Job) noteDecision(t Task, facts proposal.Trigger, d proposal.Decision, engine *policy.Engine) *askedDecision {
+func (t Trigger) noteDecision(facts proposal.Trigger, d proposal.Decision, engine *policy.Engine) *askedDecision {
+	j := t.Job
 	if j.collector.Endpoint == "" {
 		return nil
 	}
-	run := j.about(t)
+	run := proposal.Run{Repository: j.runner.Repository, PR: t.Task.PR.Number, HeadSHA: t.Task.PR.Head.SHA, BaseSHA: t.Task.PR.Base.SHA,
+		Fork: t.Task.Fork, Version: j.options.Version, Mode: j.in.Mode}
 	asked := &askedDecision{about: run}
 	if engine != nil {
 		run.Policy = engine.Digest()
@@ -73,11 +78,10 @@ func (j *Job) noteDecision(t Task, facts proposal.Trigger, d proposal.Decision, 
 	return asked
 }
 
-// export sends the outcome to the collector, for a bounded time. Failure is only a
-// warning.
-func (j *Job) export(ctx context.Context, o Outcome) {
-	if j.collector.Endpoint == "" {
-		return
+// send sends the outcome, for a bounded time.
+func (c collector) send(ctx context.Context, o Outcome) error {
+	if c.Endpoint == "" {
+		return nil
 	}
 	limit := otlp.Patience
 	if ctx.Err() != nil {
@@ -85,48 +89,46 @@ func (j *Job) export(ctx context.Context, o Outcome) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	errs := j.exportAsked(ctx, o.asked)
+	errs := c.sendAsked(ctx, o.asked)
 	for _, l := range o.Runs {
-		errs = errors.Join(errs, j.exportRun(ctx, l))
+		errs = errors.Join(errs, c.sendRun(ctx, l))
 	}
-	if errs != nil {
-		j.console.Warning(strings.ReplaceAll(j.plain(errs.Error()), "\n", " "))
-	}
+	return errs
 }
 
-func (j *Job) exportAsked(ctx context.Context, asked *askedDecision) error {
+func (c collector) sendAsked(ctx context.Context, asked *askedDecision) error {
 	if asked == nil {
 		return nil
 	}
 	var b otlp.Batch
 	b.Add(asked.decision)
-	x, err := j.exporter("")
+	x, err := c.exporter("")
 	if err != nil {
 		return err
 	}
 	return x.Tell(ctx, asked.about, &b)
 }
 
-func (j *Job) exporter(source string) (*otlp.Exporter, error) {
-	o := j.collector
+func (c collector) exporter(source string) (*otlp.Exporter, error) {
+	o := c.Options
 	o.Source = source
 	return otlp.New(o)
 }
 
-// exportRun sends one run: from its log or, when it stopped before it had one, from its
+// sendRun sends one run: from its log or, when it stopped before it had one, from its
 // report.
-func (j *Job) exportRun(ctx context.Context, l PlanRun) error {
+func (c collector) sendRun(ctx context.Context, l PlanRun) error {
 	source := ""
 	if !l.local && !l.substitute {
 		source = fromArtifact
 	}
-	o := record.Options{TraceParent: j.collector.TraceParent, Source: source}
+	o := record.Options{TraceParent: c.TraceParent, Source: source}
 	var b otlp.Batch
 	story, err := l.story(o, func(d record.Decision) error { b.Add(d); return nil })
 	if err != nil {
 		return err
 	}
-	x, err := j.exporter(source)
+	x, err := c.exporter(source)
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -32,14 +36,15 @@ type Conclusion struct {
 }
 
 // conclude writes the outputs, and in the log how the step went.
-func (j *Job) conclude(ctx context.Context, out Outcome, err error) Conclusion {
+func (s step) conclude(ctx context.Context, out Outcome, err error) Conclusion {
+	j := s.job
 	o := outcomeOf(ctx, out, err)
-	j.printEnd(out, o, err)
+	s.printEnd(out, o, err)
 	name, fails := action.Conclude(o, j.in.FailOn)
 	if err == nil && len(out.Runs) > 0 {
-		j.printVerdict(out.Runs, name, fails)
+		s.printVerdict(out.Runs, name, fails)
 	}
-	failed := j.setOutputs(name, out, o.Totals)
+	failed := s.setOutputs(name, out, o.Totals)
 	if err != nil && !out.Summarized {
 		failed = errors.Join(failed, j.writeStop(err))
 	}
@@ -64,7 +69,8 @@ func statusOf(fails, stopped, unwritten bool) Status {
 
 // refuse ends a step whose inputs, event or runner's variables cannot be read. It writes
 // what it can of the outputs and the summary.
-func (j *Job) refuse(err error) Conclusion {
+func (s step) refuse(err error) Conclusion {
+	j := s.job
 	if j.outputs != nil {
 		err = errors.Join(err, j.outputs.Set("conclusion", action.Stopped), j.writeStop(err))
 	}
@@ -90,7 +96,8 @@ func outcomeOf(ctx context.Context, out Outcome, err error) action.Outcome {
 	return o
 }
 
-func (j *Job) printEnd(out Outcome, o action.Outcome, err error) {
+func (s step) printEnd(out Outcome, o action.Outcome, err error) {
+	j := s.job
 	switch {
 	case err != nil && o.Cancelled:
 		j.console.Warning("the run was cancelled before it was done")
@@ -102,7 +109,8 @@ func (j *Job) printEnd(out Outcome, o action.Outcome, err error) {
 }
 
 // printVerdict writes to the log why the step fails, or the conclusion.
-func (j *Job) printVerdict(runs []PlanRun, conclusion string, fails bool) {
+func (s step) printVerdict(runs []PlanRun, conclusion string, fails bool) {
+	j := s.job
 	stopped := false
 	for _, l := range runs {
 		if e := l.Report.Error; e != nil {
@@ -122,7 +130,8 @@ func (j *Job) printVerdict(runs []PlanRun, conclusion string, fails bool) {
 }
 
 // setOutputs sets the outputs that every phase has, and those of the artifact.
-func (j *Job) setOutputs(conclusion string, out Outcome, t proposal.Totals) error {
+func (s step) setOutputs(conclusion string, out Outcome, t proposal.Totals) error {
+	j := s.job
 	r := out.Request
 	values := [][2]string{{"conclusion", conclusion}, {"sha", r.Head},
 		{"allowed", strconv.Itoa(t.Allowed)}, {"denied", strconv.Itoa(t.Denied)}, {"failed", strconv.Itoa(t.Failed)}}
@@ -135,4 +144,54 @@ func (j *Job) setOutputs(conclusion string, out Outcome, t proposal.Totals) erro
 		}
 	}
 	return nil
+}
+
+// failure describes err for the workflow's author, to whom the runner's directories mean
+// nothing.
+func (j *Job) failure(err error) *proposal.Failure {
+	f := proposal.FailureOf(err)
+	if f == nil {
+		return nil
+	}
+	plain := *f
+	plain.Message, plain.Hint = j.plain(f.Message), j.plain(f.Hint)
+	return &plain
+}
+
+// plain redacts s and names directories of the runner as the workflow does.
+func (j *Job) plain(s string) string {
+	var pairs []string
+	if j.dir != "" {
+		dir := filepath.Join(j.dir, policyDir)
+		pairs = append(pairs, dir+"-", policyDir+"-", dir, j.policyFolder())
+	}
+	for _, dir := range []string{j.dir, j.runner.Workspace} {
+		if dir != "" {
+			pairs = append(pairs, dir+string(filepath.Separator), "")
+		}
+	}
+	return j.redactor.Text(strings.NewReplacer(pairs...).Replace(s))
+}
+
+func stopError(f *proposal.Failure) error {
+	return &proposal.StopError{Code: f.Code, Message: f.Message, Hint: f.Hint}
+}
+
+// writeStop writes to the step summary why nothing ran, with the YAML that fixes it, as an
+// indented block: in it no Markdown means anything.
+func (j *Job) writeStop(err error) error {
+	f := j.failure(err)
+	said := f.Code + ": " + f.Message + "\n\n" + f.Hint
+	var bad *inputsError
+	if errors.As(err, &bad) {
+		for _, p := range bad.problems {
+			said += "\n\n" + p.Input + " " + p.Message + "\n" + p.Hint
+		}
+	}
+	var b strings.Builder
+	b.WriteString("## fumehood stopped\n\n🛑 **Nothing (more) ran.**\n\n")
+	for line := range strings.Lines(said) {
+		b.WriteString("    " + text.Inline(strings.TrimRight(line, "\r\n"), math.MaxInt) + "\n")
+	}
+	return j.summary.Write(b.String())
 }

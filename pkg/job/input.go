@@ -21,7 +21,8 @@ import (
 
 // readInputPlan reads the plan that the workflow names: a document, or a file that an
 // earlier step wrote.
-func (j *Job) readInputPlan() (Planned, error) {
+func (r Run) readInputPlan() (Planned, error) {
+	j := r.Job
 	if document, inline := j.in.PlanDocument(); inline {
 		return Planned{Name: j.in.Name, Document: string(document), File: "plan"}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/action"
@@ -19,7 +20,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/record/otlp"
 )
 
 // Options are what a step needs from its process. All but Settle are required.
@@ -59,7 +59,7 @@ func (o Options) check() error {
 }
 
 // A Job is what the environment says about a step: its inputs, its event, and what it
-// may write to. Reading it asks the network nothing, and nothing of it changes later.
+// may write to. It does not change.
 type Job struct {
 	options   Options
 	in        action.Inputs
@@ -70,8 +70,8 @@ type Job struct {
 	summary   action.Summary
 	gh        *github.Client
 	redactor  *outlet.Outlet
-	collector otlp.Options // without an Endpoint when the workflow names none
-	dir       string       // ours alone, in RUNNER_TEMP
+	collector collector
+	dir       string // ours alone, in RUNNER_TEMP
 }
 
 // An Outcome is what a part of a step came to, and what the next part is given.
@@ -93,24 +93,32 @@ func (o Outcome) proceeds() bool { return o.Skipped == "" && len(o.Request.Plans
 // Options; everything else that goes wrong is part of the Conclusion and has been
 // reported to the job's log.
 func Do(ctx context.Context, o Options) (Conclusion, error) {
-	if err := o.check(); err != nil {
+	j, err := Read(o)
+	s := step{j}
+	switch {
+	case j == nil:
 		return Conclusion{}, err
+	case err != nil:
+		return s.refuse(err), nil
 	}
-	j, err := read(o)
-	if err != nil {
-		return j.refuse(err), nil
+	defer j.Close()
+	out, err := s.do(ctx)
+	if failed := j.collector.send(ctx, out); failed != nil {
+		j.console.Warning(strings.ReplaceAll(j.plain(failed.Error()), "\n", " "))
 	}
-	defer j.cleanUp()
-	out, err := j.do(ctx)
-	j.export(ctx, out)
-	return j.conclude(ctx, out, err), nil
+	return s.conclude(ctx, out, err), nil
 }
 
-// read reads the environment. The Job that it returns has a console even with an error.
-func read(o Options) (*Job, error) {
+// Read reads the environment and makes a directory in RUNNER_TEMP. Options that are not
+// complete are an error without a Job. With any other error the Job can do nothing but
+// report it: then the runner's variables, an input or the event cannot be used.
+func Read(o Options) (*Job, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	j := &Job{options: o, console: action.NewConsole(o.Stdout, rand.Text)}
 	for _, part := range []func() error{
-		j.maskSecrets, j.readRunner, j.readInputs, j.maskInputs, j.readCollector, j.checkToken, j.readEvent, j.makeDir, j.connect,
+		j.maskSecrets, j.readRunner, j.readInputs, j.maskInputs, j.readCollector, j.connect,
 	} {
 		if err := part(); err != nil {
 			return j, err
@@ -178,123 +186,31 @@ func (j *Job) maskInputs() error {
 	return err
 }
 
-func (j *Job) checkToken() error {
-	if j.in.Token != "" {
-		return nil
+// connect reads the event, makes the job's directory and the client. It sends nothing.
+func (j *Job) connect() (err error) {
+	if j.in.Token == "" {
+		return &proposal.StopError{Code: "input.token", Message: "the input github-token is empty",
+			Hint: "leave the input out, so that it is the job's own token; a secret that does not exist, or that this event does not get, is empty, too"}
 	}
-	return &proposal.StopError{Code: "input.token", Message: "the input github-token is empty",
-		Hint: "leave the input out, so that it is the job's own token; a secret that does not exist, or that this event does not get, is empty, too"}
-}
-
-func (j *Job) readEvent() (err error) {
-	j.event, err = action.LoadEvent(j.runner)
-	return err
-}
-
-func (j *Job) makeDir() error {
-	var err error
+	if j.event, err = action.LoadEvent(j.runner); err != nil {
+		return err
+	}
 	if j.dir, err = os.MkdirTemp(j.runner.Temp, "fumehood-"); err != nil {
 		return &proposal.StopError{Code: "runner.temp", Message: "cannot make a folder in RUNNER_TEMP", Err: err}
 	}
-	return nil
-}
-
-func (j *Job) connect() (err error) {
 	j.gh, err = github.New(github.Options{BaseURL: j.runner.APIURL, Token: j.in.Token, Repository: j.runner.Repository})
 	return err
 }
 
-// cleanUp removes the code and the store. The artifact stays, for the upload step.
-func (j *Job) cleanUp() {
+// isComment reports whether a comment started this step.
+func (j *Job) isComment() bool { return j.event.Name == "issue_comment" }
+
+// Close removes the code and the store. The artifact stays, for the upload step.
+func (j *Job) Close() {
+	if j.dir == "" {
+		return // or these would be names in the current directory
+	}
 	for _, name := range []string{"store", "workspace", policyDir, "organisation", "plans"} {
 		_ = os.RemoveAll(filepath.Join(j.dir, name))
 	}
-}
-
-// do chooses what this step does, by its event and by the phase that it is admitted to.
-func (j *Job) do(ctx context.Context) (Outcome, error) {
-	if j.isComment() && !j.addressed() {
-		return Outcome{Skipped: "the comment asks nothing of fumehood"}, nil
-	}
-	t, phase, skipped, err := j.admit(ctx)
-	if err != nil || skipped != "" {
-		return Outcome{Skipped: skipped}, err
-	}
-	t, skipped, err = j.identify(ctx, phase, t)
-	if err != nil || skipped != "" {
-		return Outcome{Request: t.Request, Skipped: skipped}, err
-	}
-	switch phase {
-	case action.Trigger:
-		return j.trigger(ctx, t)
-	case action.Report:
-		return j.gatherAndReport(ctx, t)
-	case action.Run, action.RunAndReport:
-		return j.run(ctx, phase, t)
-	}
-	return Outcome{Request: t.Request}, fmt.Errorf("internal error: unknown phase %v", phase)
-}
-
-func (j *Job) isComment() bool { return j.event.Name == "issue_comment" }
-
-// trigger judges a comment for the jobs that follow, which hold no right to write.
-func (j *Job) trigger(ctx context.Context, t Task) (Outcome, error) {
-	out, err := Trigger{Job: j, Task: t, Base: j.base(t.PR.Base.SHA)}.Do(ctx)
-	if err == nil {
-		err = j.handOver(out)
-	}
-	return out, j.answerFailure(ctx, t.PR.Number, err)
-}
-
-// handOver sets the outputs that the jobs that run and report read.
-func (j *Job) handOver(o Outcome) error {
-	outputs := [][2]string{{"run", fmt.Sprint(o.proceeds())}}
-	if o.proceeds() {
-		text, err := o.Request.encode()
-		if err != nil {
-			return err
-		}
-		outputs = append(outputs, [2]string{"request", text})
-	}
-	for _, o := range outputs {
-		if err := j.outputs.Set(o[0], o[1]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// run runs plans and shows the results. A comment in a job that does both is judged
-// first, and then has the base that it was judged by.
-func (j *Job) run(ctx context.Context, phase action.Phase, t Task) (Outcome, error) {
-	base := j.base(t.Request.Base)
-	var asked *askedDecision
-	if j.isComment() && phase == action.RunAndReport {
-		base = j.base(t.PR.Base.SHA)
-		judged, err := Trigger{Job: j, Task: t, Base: base}.Do(ctx)
-		if err != nil || !judged.proceeds() {
-			return judged, j.answerFailure(ctx, t.PR.Number, err)
-		}
-		t.Request, asked = judged.Request, judged.asked
-	}
-	ran, err := Run{Job: j, Task: t, Base: base}.Do(ctx)
-	if ran.asked = asked; ran.Skipped != "" {
-		return ran, err
-	}
-	shown, shownErr := Report{Job: j, Outcome: ran, SummaryOnly: phase == action.Run}.Do(ctx)
-	return shown, errors.Join(err, shownErr)
-}
-
-// gatherAndReport shows what the jobs that ran have left. That it cannot be read is
-// shown as well, unless this job is cancelled.
-func (j *Job) gatherAndReport(ctx context.Context, t Task) (Outcome, error) {
-	found, err := Gather{Job: j, Task: t, Base: j.base(t.Request.Base)}.Do(ctx)
-	if ctx.Err() != nil {
-		return found, err
-	}
-	if err != nil {
-		found.Runs = []PlanRun{j.stoppedRun(t.Request, err)}
-	}
-	shown, shownErr := Report{Job: j, Outcome: found}.Do(ctx)
-	return shown, errors.Join(err, shownErr)
 }

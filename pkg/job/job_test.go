@@ -159,7 +159,8 @@ func TestPolicyFlags(t *testing.T) {
 
 func TestTouched(t *testing.T) {
 	j := &Job{in: action.Inputs{Policy: "rules/"}}
-	got := j.touched([]string{"main.go", ".github/workflows/ci.yml", "rules/a.rego", "rulesx/a.rego", "action.yml", "sub/action.yml", ".github/fumehood/a.rego"})
+	files := &changedFiles{paths: []string{"main.go", ".github/workflows/ci.yml", "rules/a.rego", "rulesx/a.rego", "action.yml", "sub/action.yml", ".github/fumehood/a.rego"}}
+	got := Report{Job: j, Outcome: Outcome{files: files}}.touched()
 	if want := []string{".github/workflows/ci.yml", "rules/a.rego", "action.yml"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

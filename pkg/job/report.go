@@ -111,12 +111,13 @@ func (r Report) postComment(ctx context.Context, page report.Page) (locked bool,
 	if !j.in.Comment {
 		return false, nil
 	}
-	k, err := j.keeper(ctx, q.PR)
+	c := conversation{j, q.PR}
+	k, err := c.keeper(ctx)
 	if err != nil {
 		return false, err
 	}
 	conclusion, _ := action.Conclude(action.OutcomeOf(reports(r.Outcome.Runs)...), j.in.FailOn)
-	return j.applyOutcome(k.Results(ctx, comment.Results{
+	return c.applyOutcome(k.Results(ctx, comment.Results{
 		Result:  comment.Result{Stamp: j.stamp(q.Head), Conclusion: conclusion, Totals: totalsOf(r.Outcome.Runs)},
 		Pending: r.pending(), Answered: q.answers(),
 		Body: func(room comment.Room) string { return r.body(page, room) },
@@ -211,7 +212,7 @@ func (r Report) page() report.Page {
 	if foreign {
 		p.Notices = selfReported(r.Outcome.Runs)
 	}
-	if touched := j.touched(files.paths); len(touched) > 0 {
+	if touched := r.touched(); len(touched) > 0 {
 		p.Notices = append(p.Notices, report.Touches(touched))
 	}
 	if files.partial {
@@ -245,12 +246,12 @@ func selfReported(runs []PlanRun) []report.Notice {
 }
 
 // touched names what a pull request changes of the workflows and the policy that judge it.
-func (j *Job) touched(paths []string) []string {
+func (r Report) touched() []string {
 	var list []string
-	for _, path := range paths {
-		for _, under := range []string{".github/workflows/", ".github/actions/", strings.TrimSuffix(j.policyFolder(), "/") + "/"} {
+	for _, path := range r.Outcome.files.paths {
+		for _, under := range []string{".github/workflows/", ".github/actions/", strings.TrimSuffix(r.Job.policyFolder(), "/") + "/"} {
 			if strings.HasPrefix(path, under) || path == "action.yml" || path == "action.yaml" {
-				list = append(list, j.redactor.Text(path))
+				list = append(list, r.Job.redactor.Text(path))
 				break
 			}
 		}

@@ -104,7 +104,7 @@ func (r Run) prepare(ctx context.Context) (prepared, error) {
 		return p, err
 	}
 	if len(p.request.Plans) == 0 {
-		own, err := r.Job.readInputPlan()
+		own, err := r.readInputPlan()
 		if err != nil {
 			return p, err
 		}
@@ -125,7 +125,7 @@ func (r Run) runAll(ctx context.Context, p prepared) ([]PlanRun, error) {
 		}
 		l, err := r.runOne(ctx, p, r.newPlanRun(i, p.request), planned)
 		runs = append(runs, l)
-		r.Job.printRun(l)
+		r.print(l)
 		errs = errors.Join(errs, err)
 	}
 	return runs, errs
@@ -199,9 +199,9 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 	if err := errors.Join(l.keepPlan(j.redactor), os.WriteFile(planFile, l.document, 0o600), os.WriteFile(aboutFile, data, 0o600)); err != nil {
 		return nil, err
 	}
-	args := append([]string{"--plan", planFile, "--about", aboutFile, "--workspace", p.workspace.dir}, j.runFlags(l)...)
+	args := append([]string{"--plan", planFile, "--about", aboutFile, "--workspace", p.workspace.dir}, r.flags(l)...)
 	if j.in.Network == action.NetworkPolicy && len(policies) > 0 {
-		registries, err := j.writeRegistries(ctx, l)
+		registries, err := r.writeRegistries(ctx, l)
 		if err != nil {
 			return nil, err
 		}
@@ -210,8 +210,9 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 	return append(args, policies...), nil
 }
 
-// runFlags are the flags of fumehood run that come from the inputs, and where it writes.
-func (j *Job) runFlags(l PlanRun) []string {
+// flags are the flags of fumehood run that come from the inputs, and where it writes.
+func (r Run) flags(l PlanRun) []string {
+	j := r.Job
 	flags := []string{
 		"--rootfs", j.in.Rootfs, "--tools", j.options.Getenv("PATH"), "--artifacts", l.files,
 		"--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
@@ -225,7 +226,7 @@ func (j *Job) runFlags(l PlanRun) []string {
 
 // writeRegistries writes where this job's own tools find the packages that the plan asks
 // for. The child has another HOME, root's.
-func (j *Job) writeRegistries(ctx context.Context, l PlanRun) (string, error) {
+func (r Run) writeRegistries(ctx context.Context, l PlanRun) (string, error) {
 	var asked []string
 	for _, p := range l.plan.Proposals {
 		asked = append(asked, registry.Named(p.Network)...)
@@ -238,7 +239,7 @@ func (j *Job) writeRegistries(ctx context.Context, l PlanRun) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(j.dir, "registries.json")
+	path := filepath.Join(r.Job.dir, "registries.json")
 	return path, os.WriteFile(path, data, 0o600)
 }
 
@@ -265,22 +266,23 @@ func (r Run) readBack(p prepared, l PlanRun, code int) (PlanRun, error) {
 	return l, nil
 }
 
-// printRun writes to the job's log what each command printed, folded.
-func (j *Job) printRun(l PlanRun) {
-	for _, r := range l.Report.Records {
-		if r.Result == nil {
+// print writes to the job's log what each command printed, folded.
+func (r Run) print(l PlanRun) {
+	console := r.Job.console
+	for _, rec := range l.Report.Records {
+		if rec.Result == nil {
 			continue
 		}
-		j.console.Group(fmt.Sprintf("%s: %s", r.Proposal.ID, ending(r.Result)))
-		j.console.Untrusted(strings.TrimRight("$ "+r.Analysis.Canonical, "\n"))
-		for _, s := range []proposal.Stream{r.Result.Stdout, r.Result.Stderr} {
+		console.Group(fmt.Sprintf("%s: %s", rec.Proposal.ID, ending(rec.Result)))
+		console.Untrusted(strings.TrimRight("$ "+rec.Analysis.Canonical, "\n"))
+		for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
 			if s.Bytes > 0 {
-				j.console.Untrusted(excerpt(s))
+				console.Untrusted(excerpt(s))
 			}
 		}
-		j.console.EndGroup()
+		console.EndGroup()
 	}
-	j.console.Paragraph(report.Text(l.Report))
+	console.Paragraph(report.Text(l.Report))
 }
 
 // ending says in a word or two how a command ended.

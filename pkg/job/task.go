@@ -24,7 +24,8 @@ type Task struct {
 
 // admit reads the pull request and decides what this step may do. A skipped that is not
 // "" says, for people, why that is nothing.
-func (j *Job) admit(ctx context.Context) (t Task, phase action.Phase, skipped string, err error) {
+func (s step) admit(ctx context.Context) (t Task, phase action.Phase, skipped string, err error) {
+	j := s.job
 	event := j.event
 	if event.Number != 0 && !event.OnIssue {
 		if t.PR, err = j.gh.PullRequest(ctx, event.Number); err != nil {
@@ -76,12 +77,13 @@ func forkName(pr *action.PullRequest) string {
 
 // identify adds to t the commit and the pull request that this step is about. They come
 // from the event and the API, or from the Request of a job that took them from there.
-func (j *Job) identify(ctx context.Context, phase action.Phase, t Task) (_ Task, skipped string, err error) {
+func (s step) identify(ctx context.Context, phase action.Phase, t Task) (_ Task, skipped string, err error) {
+	j := s.job
 	switch {
 	case j.event.Run != nil:
-		return j.identifyRun(ctx, t)
+		return s.identifyRun(ctx, t)
 	case j.isComment() && phase != action.Trigger && j.in.Request != "":
-		t.Request, err = j.readRequest()
+		t.Request, err = s.readRequest()
 		return t, "", err
 	case j.isComment() && (phase == action.Report || phase == action.Run):
 		return t, "", requestError(fmt.Errorf("there is none")) // no job has judged the comment
@@ -102,7 +104,8 @@ func (j *Job) plannedRequest(pr github.PullRequest) Request {
 }
 
 // readRequest reads the input request, which must be about this event.
-func (j *Job) readRequest() (Request, error) {
+func (s step) readRequest() (Request, error) {
+	j := s.job
 	r, err := decodeRequest(j.in.Request)
 	if err == nil && (r.PR != j.event.Number || r.Comment != j.event.Comment.ID) {
 		err = requestError(fmt.Errorf("it is about another pull request or comment than this event"))
@@ -116,7 +119,8 @@ func (j *Job) readRequest() (Request, error) {
 // identifyRun finds the pull request of the run that completed. The payload of a fork's
 // run names none, so it is found by where its code comes from. The run is read again,
 // because only the API can be believed about it.
-func (j *Job) identifyRun(ctx context.Context, t Task) (_ Task, skipped string, err error) {
+func (s step) identifyRun(ctx context.Context, t Task) (_ Task, skipped string, err error) {
+	j := s.job
 	e := j.event.Run
 	run, err := j.gh.WorkflowRun(ctx, e.ID)
 	if err != nil {
@@ -179,10 +183,4 @@ func (j *Job) runID() int64 { return j.stamp("").RunID }
 // runURL is the address of the page of a run.
 func (j *Job) runURL(id int64) string {
 	return fmt.Sprintf("%s/%s/actions/runs/%d", j.runner.ServerURL, j.runner.Repository, id)
-}
-
-// about is what a run that this job starts or stops says of itself.
-func (j *Job) about(t Task) proposal.Run {
-	return proposal.Run{Repository: j.runner.Repository, PR: t.PR.Number, HeadSHA: t.PR.Head.SHA, BaseSHA: t.PR.Base.SHA, Fork: t.Fork,
-		Version: j.options.Version, Mode: j.in.Mode}
 }

@@ -55,6 +55,9 @@ func TestChoosePR(t *testing.T) {
 			t.Errorf("%s: %d, %t", name, got.Number, found)
 		}
 	}
+	if pr, found := choosePR([]github.PullRequest{pr(3, sha, "open", 0)}, action.WorkflowRun{HeadSHA: sha}); found {
+		t.Errorf("two repositories that are gone are one: %d", pr.Number)
+	}
 }
 
 // The workflow's own plan is for the commit of the event, and for a comment or dispatch

@@ -27,8 +27,12 @@ type Trigger struct {
 	Base *Base // of the pull request's present base commit
 }
 
-// A wanted is what a comment requests, as far as it can be read.
-type wanted struct {
+func (t Trigger) conversation() conversation {
+	return conversation{t.Job, t.Task.PR.Number}
+}
+
+// A commentCommand is what a comment requests, as far as it can be read.
+type commentCommand struct {
 	command bot.Command
 	problem *bot.Problem
 }
@@ -44,22 +48,22 @@ func (j *Job) addressed() bool {
 }
 
 // readComment reads a person's command, or the plan of a bot that the workflow names.
-func (j *Job) readComment() (wanted, bool) {
+func (j *Job) readComment() (commentCommand, bool) {
 	c := j.event.Comment
 	if command, asks, problem := bot.Read(c.Body); asks {
-		return wanted{command, problem}, true
+		return commentCommand{command, problem}, true
 	}
 	if !slices.Contains(j.in.AllowedBots, c.AuthorID) {
-		return wanted{}, false
+		return commentCommand{}, false
 	}
 	document, found, problem := bot.FindPlan(c.Body)
-	return wanted{bot.Command{Name: "run", Plan: document}, problem}, found || problem != nil
+	return commentCommand{bot.Command{Name: "run", Plan: document}, problem}, found || problem != nil
 }
 
 // Do asks policy, answers the comment, and returns the Request to run. An Outcome without
 // plans runs nothing: Skipped says why, or is "" when the comment has its answer.
 func (t Trigger) Do(ctx context.Context) (Outcome, error) {
-	o := Outcome{Request: t.Task.Request}
+	o := Outcome{Request: t.request("help")} // which has no plans
 	w, _ := t.Job.readComment()
 	facts, err := t.facts(ctx, w)
 	if err != nil {
@@ -69,17 +73,17 @@ func (t Trigger) Do(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return o, err
 	}
-	o.asked = t.Job.noteDecision(t.Task, facts, d, engine)
+	o.asked = t.noteDecision(facts, d, engine)
 	switch {
 	case d.Effect != proposal.Allow:
 		o.Skipped = "policy does not allow it: " + firstRule(d)
 		return o, t.refuse(ctx, facts, d)
 	case w.problem != nil:
 		o.Skipped = "the comment cannot be read: " + w.problem.Message
-		return o, t.answer(ctx, w.problem.Markdown(), "confused")
+		return o, t.conversation().answer(ctx, w.problem.Markdown(), "confused")
 	}
 	o.Request = t.request(facts.Command)
-	return t.fulfil(ctx, o, engine, w.command)
+	return t.carryOut(ctx, o, engine, w.command)
 }
 
 // request is an empty Request of this comment, on the pull request's present commit.
@@ -96,10 +100,10 @@ func (t Trigger) refuse(ctx context.Context, facts proposal.Trigger, d proposal.
 	case facts.Actor.Type == "Bot":
 		return nil
 	case noWriteAccess(facts.Actor):
-		t.Job.react(ctx, "-1")
+		t.conversation().react(ctx, "-1")
 		return nil
 	}
-	return t.answer(ctx, bot.Denied(facts, d), "-1")
+	return t.conversation().answer(ctx, bot.Denied(facts, d), "-1")
 }
 
 // firstRule is the first rule that a refusal rests on.
@@ -119,7 +123,7 @@ func noWriteAccess(a proposal.Actor) bool {
 }
 
 // facts gathers what policy decides by: who the author is by the API, and what ran before.
-func (t Trigger) facts(ctx context.Context, w wanted) (proposal.Trigger, error) {
+func (t Trigger) facts(ctx context.Context, w commentCommand) (proposal.Trigger, error) {
 	j, pr := t.Job, t.Task.PR
 	facts := proposal.Trigger{Command: w.command.Name, Event: j.event.Name, Bots: append([]int64{}, j.in.AllowedBots...)}
 	if w.problem != nil {
@@ -157,7 +161,7 @@ func (t Trigger) countRuns(ctx context.Context, c bot.Command) (proposal.Trigger
 	if !c.Starts() {
 		return runs, nil
 	}
-	k, err := j.keeper(ctx, t.Task.PR.Number)
+	k, err := t.conversation().keeper(ctx)
 	if err != nil {
 		return runs, err
 	}
@@ -189,7 +193,7 @@ func (t Trigger) decide(ctx context.Context, facts proposal.Trigger) (proposal.D
 	if err != nil || d.Effect != proposal.Allow {
 		return d, nil, err
 	}
-	t.Job.react(ctx, "eyes")
+	t.conversation().react(ctx, "eyes")
 	engine, err := t.Base.fetchEngine(ctx)
 	if err != nil {
 		return d, nil, err
@@ -198,11 +202,11 @@ func (t Trigger) decide(ctx context.Context, facts proposal.Trigger) (proposal.D
 	return d, engine, err
 }
 
-// fulfil answers what was allowed, or adds to o what is to run.
-func (t Trigger) fulfil(ctx context.Context, o Outcome, engine *policy.Engine, c bot.Command) (Outcome, error) {
+// carryOut answers what was allowed, or adds to o what is to run.
+func (t Trigger) carryOut(ctx context.Context, o Outcome, engine *policy.Engine, c bot.Command) (Outcome, error) {
 	switch c.Name {
 	case "help":
-		return o, t.answer(ctx, bot.Help(), "")
+		return o, t.conversation().answer(ctx, bot.Help(), "")
 	case "explain":
 		return o, t.explain(ctx, engine, c)
 	}
@@ -212,7 +216,7 @@ func (t Trigger) fulfil(ctx context.Context, o Outcome, engine *policy.Engine, c
 	}
 	if problem != nil {
 		o.Skipped = problem.Message
-		return o, t.answer(ctx, problem.Markdown(), "confused")
+		return o, t.conversation().answer(ctx, problem.Markdown(), "confused")
 	}
 	o.Request.Plans = plans
 	return o, t.accept(ctx, c)
@@ -221,10 +225,10 @@ func (t Trigger) fulfil(ctx context.Context, o Outcome, engine *policy.Engine, c
 // accept answers that a run has started, and counts it.
 func (t Trigger) accept(ctx context.Context, c bot.Command) error {
 	j := t.Job
-	j.react(ctx, "rocket")
+	t.conversation().react(ctx, "rocket")
 	text := fmt.Sprintf("`/fumehood %s` was accepted for commit `%.12s`. [The run](%s) is under way; its results will stand here.\n",
 		c.Name, t.Task.PR.Head.SHA, j.runURL(j.runID()))
-	return j.notify(ctx, t.Task.PR.Number, comment.Notice{Comment: j.event.Comment.ID, Text: text, Start: j.runner.RunID, Time: time.Now()})
+	return t.conversation().notify(ctx, comment.Notice{Comment: j.event.Comment.ID, Text: text, Start: j.runner.RunID, Time: time.Now()})
 }
 
 // plans are what c starts. A plan that cannot be read is a problem here already, so that
@@ -232,7 +236,7 @@ func (t Trigger) accept(ctx context.Context, c bot.Command) error {
 func (t Trigger) plans(ctx context.Context, engine *policy.Engine, c bot.Command) (plans []Planned, problem *bot.Problem, err error) {
 	if c.Name == "run" {
 		plans = []Planned{{Document: string(c.Plan), File: "the comment's plan"}}
-	} else if plans, problem, err = t.again(ctx, engine, c); problem != nil || err != nil {
+	} else if plans, problem, err = t.repeat(ctx, engine, c); problem != nil || err != nil {
 		return nil, problem, err
 	}
 	for _, p := range plans {
@@ -243,14 +247,14 @@ func (t Trigger) plans(ctx context.Context, engine *policy.Engine, c bot.Command
 	return plans, nil, nil
 }
 
-// again plans what was proposed before: rerun decides it anew, approve adds a person's
+// repeat plans what was proposed before: rerun decides it anew, approve adds a person's
 // approval for what policy asks about.
-func (t Trigger) again(ctx context.Context, engine *policy.Engine, c bot.Command) ([]Planned, *bot.Problem, error) {
+func (t Trigger) repeat(ctx context.Context, engine *policy.Engine, c bot.Command) ([]Planned, *bot.Problem, error) {
 	s, runs, problem, err := t.last(ctx, engine)
 	if problem != nil || err != nil {
 		return nil, problem, err
 	}
-	now := present{approver: t.approver(), head: t.Task.PR.Head.SHA, policy: engine.Digest(), cwd: t.Job.cwd()}
+	now := current{approver: t.approver(), head: t.Task.PR.Head.SHA, policy: engine.Digest(), cwd: t.Job.cwd()}
 	var plans []Planned
 	for _, l := range runs {
 		p := Planned{Name: l.Name, Document: string(l.document), File: planName}
@@ -280,7 +284,7 @@ func (t Trigger) approver() bot.Voice {
 
 // last reads the runs that the comment on this pull request shows.
 func (t Trigger) last(ctx context.Context, engine *policy.Engine) (comment.Standing, []PlanRun, *bot.Problem, error) {
-	k, err := t.Job.keeper(ctx, t.Task.PR.Number)
+	k, err := t.conversation().keeper(ctx)
 	if err != nil {
 		return comment.Standing{}, nil, nil, err
 	}
@@ -351,11 +355,7 @@ func (t Trigger) explain(ctx context.Context, engine *policy.Engine, c bot.Comma
 		records = append(records, l.Report.Records...)
 	}
 	if problem != nil {
-		return t.answer(ctx, problem.Markdown(), "confused")
+		return t.conversation().answer(ctx, problem.Markdown(), "confused")
 	}
-	return t.answer(ctx, bot.Explain(records, c.ID), "")
-}
-
-func (t Trigger) answer(ctx context.Context, text, reaction string) error {
-	return t.Job.answer(ctx, t.Task.PR.Number, text, reaction)
+	return t.conversation().answer(ctx, bot.Explain(records, c.ID), "")
 }

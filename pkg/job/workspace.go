@@ -32,13 +32,13 @@ type changedFiles struct {
 // writeWorkspace brings the pull request's code: written by us, with a new repository
 // around it, or as an earlier step checked it out.
 func (r Run) writeWorkspace(ctx context.Context) (workspace, error) {
-	bring := r.writeCommit
+	write := r.writeCommit
 	if r.Job.in.Checkout != "" {
-		bring = r.takeCheckout
+		write = r.useCheckout
 	}
-	w, err := bring(ctx)
+	w, err := write(ctx)
 	if err == nil {
-		err = r.Job.checkCwd(w.dir)
+		err = checkDirectory(w.dir, r.Job.in.WorkingDirectory)
 	}
 	if err != nil {
 		return w, err
@@ -68,10 +68,10 @@ func (r Run) writeCommit(ctx context.Context) (workspace, error) {
 	return w, r.Base.store.Repository(ctx, w.dir, q.Head, q.Base)
 }
 
-// takeCheckout uses what actions/checkout wrote, when it is at the commit, or at the
+// useCheckout uses what actions/checkout wrote, when it is at the commit, or at the
 // merge that GitHub made of it, and holds no credential. The report says what earlier
 // steps changed in it.
-func (r Run) takeCheckout(ctx context.Context) (workspace, error) {
+func (r Run) useCheckout(ctx context.Context) (workspace, error) {
 	j, head := r.Job, r.Task.Request.Head
 	w := workspace{dir: filepath.Join(j.runner.Workspace, j.in.Checkout)}
 	want := []string{head}
@@ -97,16 +97,16 @@ func (j *Job) cwd() string {
 	return j.in.WorkingDirectory
 }
 
-// checkCwd makes sure that the directory in which commands start is there. Otherwise each
-// command would fail on its own, as if that were the pull request's fault.
-func (j *Job) checkCwd(workspace string) error {
+// checkDirectory makes sure that the directory in which commands start is there. Otherwise
+// each command would fail on its own, as if that were the pull request's fault.
+func checkDirectory(workspace, name string) error {
 	root, err := os.OpenRoot(workspace)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	if info, err := root.Stat(j.in.WorkingDirectory); err != nil || !info.IsDir() {
-		return &proposal.StopError{Code: "input.working-directory", Message: fmt.Sprintf("the commit has no folder %q", j.in.WorkingDirectory),
+	if info, err := root.Stat(name); err != nil || !info.IsDir() {
+		return &proposal.StopError{Code: "input.working-directory", Message: fmt.Sprintf("the commit has no folder %q", name),
 			Hint: "the input working-directory is relative to the top of the repository"}
 	}
 	return nil
