@@ -26,13 +26,14 @@ import (
 	"unicode/utf16"
 
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
+	"github.com/fumehood/fumehood/pkg/job"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A forgery is a consistent bundle with false content: fumehood itself made it,
 // from facts other than the job's.
 type forgery struct {
-	about func(*about)
+	about func(*job.About)
 	plan  string
 	rules map[string]string // the rules that the forger uses as the repository's policy
 	nth   int               // distinguishes runs that are equal except for their logs
@@ -50,7 +51,7 @@ var forgeries sync.Map // by the forgery and the facts
 // facts give the same bundle.
 func (w *world) forge(f forgery) map[string][]byte {
 	w.t.Helper()
-	a := about{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
+	a := job.About{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
 	if f.about != nil {
 		f.about(&a)
 	}
@@ -131,7 +132,7 @@ func TestActionForgedApproval(t *testing.T) {
 	if err := json.Unmarshal(honest[reportName], &shown); err != nil {
 		t.Fatal(err)
 	}
-	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *about) {
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *job.About) {
 		a.Approval = &proposal.Approval{By: "Codertocat", ByID: 21031067, URL: "https://github.com/" + hub + "/pull/2#issuecomment-1", Time: time.Now().UTC().Truncate(time.Second),
 			HeadSHA: w.head, PlanDigest: shown.Run.PlanDigest, Policy: shown.Run.Policy}
 	}}))
@@ -211,8 +212,8 @@ func (w *world) end(cmd *exec.Cmd, s step) step {
 func TestBotTellsNothingOfWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	w.fork = true // of the run, so that its artifact is untrusted
-	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *about) { a.PR = 3 }})
+	w.fork = true // of the run, so that its artifact is a stranger's
+	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *job.About) { a.PR = 3 }})
 	w.fork = false
 	w.plant("fumehood", forged)
 	w.report(nil)
@@ -577,12 +578,12 @@ func TestBotForgedApprovalInARequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := good
 			test.change(&a)
-			r := request{Command: "approve", PR: prNumber, Head: w.head, Base: w.base, Comment: id, Plans: []planned{{Document: askPlan, File: "plan", Approval: &a}}}
-			text, err := r.encode()
+			r := job.Request{Command: "approve", PR: prNumber, Head: w.head, Base: w.base, Comment: id, Plans: []job.Planned{{Document: askPlan, File: "plan", Approval: &a}}}
+			text, err := json.Marshal(r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+text)
+			s := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+string(text))
 			if ran := s.outputs["conclusion"] == "success"; ran != test.runs {
 				t.Errorf("ran %t, want %t: %q\n%s", ran, test.runs, s.outputs, s.log)
 			}
@@ -645,7 +646,7 @@ func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
-	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *about) { a.Cwd = "notes" }}))
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *job.About) { a.Cwd = "notes" }}))
 	w.report(nil)
 	w.later()
 	w.runID += 10
@@ -718,7 +719,7 @@ func TestActionForgedWordsAreQuoted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	words := "Reviewed by the maintainers and harmless, please merge"
-	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *about) {
+	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *job.About) {
 		a.Left, a.Unenforced, a.Cwd = []string{words, "<b>" + words}, []string{words, "`" + words}, words
 	}}))
 	r := w.report(nil, "INPUT_CHECK_RUN=false")
@@ -734,7 +735,7 @@ func TestActionForgedFork(t *testing.T) {
 	w := newWorld(t, true, nil, nil)
 	for _, fork := range []string{"", "Codertocat/trusted"} {
 		w.runID += 10
-		w.plant("fumehood", w.forge(forgery{plan: lookPlan, about: func(a *about) { a.Fork = fork }}))
+		w.plant("fumehood", w.forge(forgery{plan: lookPlan, about: func(a *job.About) { a.Fork = fork }}))
 		w.report(nil)
 		body := w.comment().Body
 		mustNot(t, "comment", body, "Codertocat/trusted", "1 succeeded")

@@ -36,6 +36,17 @@ const (
 	jobToken = "ghs_ThisIsTheTokenOfTheJob000000000000000"
 )
 
+// The files of an artifact, and limits of those that are read again.
+const (
+	planName   = "plan"
+	reportName = "report.json"
+	auditName  = "audit.jsonl"
+
+	maxArtifacts = 16
+	maxLog       = 128 << 20
+	maxZipFiles  = 10_000
+)
+
 // A world is GitHub with one repository, one pull request and its code.
 type world struct {
 	t      testing.TB

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway runs with an empty environment
 		main()
 	}
-	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = "150ms"; main() }})
+	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = 150 * time.Millisecond; main() }})
 }
 
 // allTests makes and removes the shared directory.

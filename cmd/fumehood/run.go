@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/job"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 )
@@ -105,8 +106,8 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 // asked for one by name.
 func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
 	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe}
-	if a, err := readAbout(s.about); err == nil {
-		o.Subject = a.subject()
+	if a, err := job.ReadAbout(s.about); err == nil {
+		o.Subject = a.Subject()
 	}
 	r := o.NotStarted(p, err)
 	if s.early != nil { // demo has no masks

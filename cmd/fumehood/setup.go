@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/job"
 	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -121,7 +122,7 @@ func (c *call) open(s *setup) (*gate.Gate, error) {
 	if err := gate.Privileged(); err != nil { // before anything that takes time
 		return nil, err
 	}
-	a, err := readAbout(s.about)
+	a, err := job.ReadAbout(s.about)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (c *call) open(s *setup) (*gate.Gate, error) {
 }
 
 // options are those that need no file but a key.
-func (s *setup) options(a about) (gate.Options, error) {
+func (s *setup) options(a job.About) (gate.Options, error) {
 	o, err := s.secrets()
 	if err != nil {
 		return o, err
@@ -158,7 +159,7 @@ func (s *setup) options(a about) (gate.Options, error) {
 	}
 	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.workspace, s.rootfs, s.tools, s.runsc
 	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.artifacts, s.auditFile, fumehoodVersion(), []string{"/proc/self/exe", egress.DoorName}
-	o.Registries, o.ObserveUnsafe, o.Ceiling, o.Subject = registriesFrom(s.registries), s.observe, a.Ceiling, a.subject()
+	o.Registries, o.ObserveUnsafe, o.Ceiling, o.Subject = registriesFrom(s.registries), s.observe, a.Ceiling, a.Subject()
 	return o, nil
 }
 

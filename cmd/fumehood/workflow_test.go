@@ -268,7 +268,7 @@ func TestActionOutputs(t *testing.T) {
 // outputs, and the first element of each pair in a loop.
 func outputsSet(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("action*.go")
+	files, err := filepath.Glob("../../pkg/job/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

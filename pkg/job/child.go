@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package job
 
 import (
 	"bytes"
@@ -19,38 +19,49 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A child is fumehood run as root, started by fumehood action, which holds the
-// token and need not be root. Nothing of our environment, no descriptor and no
-// secret goes with it; it ends when its standard input does.
+// A child is Options.Program as root. It gets nothing of this process's environment, no
+// descriptor and no secret, and ends when its standard input does: this process, which
+// holds the token, may not be allowed to signal it.
 type child struct {
-	args []string
-	// told is written to its standard input, which stays open.
-	told []byte
-	// line gets each line that it writes to stderr.
-	line func(string)
+	program []string // its first element is checked before sudo runs it
+	args    []string
+	input   []byte       // written to its standard input, which stays open
+	cache   string       // its FUMEHOOD_CACHE, as a test or a mirror sets it; "" for none
+	line    func(string) // called with each line of its standard error
 }
 
-// systemPath is the child's own PATH; what it shows inside is --tools. Hosted runners
-// let everybody write to /usr/local/bin.
+// systemPath is the child's own PATH; what it shows inside is --tools. On hosted runners
+// every user may write to /usr/local/bin.
 const (
 	systemPath = "/usr/sbin:/usr/bin:/sbin:/bin"
 	sudo       = "/usr/bin/sudo"
 )
 
-// patience is how long a child whose lifeline was cut may take to kill its sandbox
+// sealTime is how long a child whose standard input has ended may take to kill its sandbox
 // and seal its log.
-const patience = 90 * time.Second
+const sealTime = 90 * time.Second
 
-// run starts the child and waits for its end; its exit code tells how it went.
-func (ch child) run(ctx context.Context) (int, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return 0, err
+func isRoot() bool { return os.Geteuid() == 0 }
+
+func canSudo() bool {
+	if isRoot() {
+		return true
 	}
-	argv := append([]string{"/usr/bin/env", "-i", "PATH=" + systemPath, "HOME=/root", "LANG=C.UTF-8"}, passedOn()...)
-	argv = append(append(argv, self, "run", "--lifeline"), ch.args...)
-	if os.Geteuid() != 0 {
-		if err := rootsAlone(self); err != nil {
+	cmd := exec.Command(sudo, "-n", "/usr/bin/true")
+	cmd.Env = []string{"PATH=" + systemPath}
+	return cmd.Run() == nil
+}
+
+// run starts the child and returns its exit code. Ending ctx ends the child, which then
+// still seals its log.
+func (ch child) run(ctx context.Context) (int, error) {
+	argv := []string{"/usr/bin/env", "-i", "PATH=" + systemPath, "HOME=/root", "LANG=C.UTF-8"}
+	if ch.cache != "" {
+		argv = append(argv, "FUMEHOOD_CACHE="+ch.cache)
+	}
+	argv = append(append(argv, ch.program...), ch.args...)
+	if !isRoot() {
+		if err := checkRootOwned(ch.program[0]); err != nil {
 			return 0, err
 		}
 		argv = append([]string{sudo, "-n", "--"}, argv...)
@@ -58,20 +69,12 @@ func (ch child) run(ctx context.Context) (int, error) {
 	return ch.wait(ctx, argv)
 }
 
-// passedOn is what a test or a mirror sets of the child's environment.
-func passedOn() []string {
-	if cache := os.Getenv("FUMEHOOD_CACHE"); cache != "" {
-		return []string{"FUMEHOOD_CACHE=" + cache}
-	}
-	return nil
-}
-
 func (ch child) wait(ctx context.Context, argv []string) (int, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = []string{"PATH=" + systemPath}
 	cmd.Dir = "/"
-	// A group of its own: an interrupt that the terminal or the runner sends to ours
-	// reaches it by the lifeline, in order.
+	// Its own group: an interrupt that the terminal or the runner sends to ours ends the
+	// child in order, by the end of its standard input.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -84,15 +87,15 @@ func (ch child) wait(ctx context.Context, argv []string) (int, error) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	go func() { _, _ = stdin.Write(ch.told) }() // who has ended reads nothing, and that is told
+	go func() { _, _ = stdin.Write(ch.input) }() // a child that has ended reads nothing, and its code says so
 	select {
 	case err = <-done:
 	case <-ctx.Done():
 		stdin.Close()
 		select {
 		case err = <-done:
-		case <-time.After(patience):
-			return 0, &proposal.StopError{Code: "run.stuck", Message: fmt.Sprintf("the run did not end within %s of being cancelled", patience),
+		case <-time.After(sealTime):
+			return 0, &proposal.StopError{Code: "run.stuck", Message: fmt.Sprintf("the run did not end within %s of being cancelled", sealTime),
 				Hint: "report this as a defect; the machine may still run a sandbox"}
 		}
 	}
@@ -101,7 +104,7 @@ func (ch child) wait(ctx context.Context, argv []string) (int, error) {
 	return ch.code(err, said)
 }
 
-// code tells our own exit codes from what sudo says when it refuses.
+// code is the child's exit code, which is an error when it is sudo's refusal.
 func (ch child) code(err error, said *lineWriter) (int, error) {
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -111,7 +114,7 @@ func (ch child) code(err error, said *lineWriter) (int, error) {
 	if exit != nil {
 		code = exit.ExitCode()
 	}
-	if os.Geteuid() != 0 && strings.HasPrefix(said.last, "sudo:") {
+	if !isRoot() && strings.HasPrefix(said.last, "sudo:") {
 		return 0, rootError(errors.New(said.last))
 	}
 	return code, nil
@@ -122,8 +125,8 @@ func rootError(err error) error {
 		Hint: "use a runner on which the job's user is root or may use sudo without a password, as GitHub's hosted Linux runners allow", Err: err}
 }
 
-// rootsAlone refuses a program that somebody else could swap before root runs it.
-func rootsAlone(path string) error {
+// checkRootOwned refuses a program that another user could swap before root runs it.
+func checkRootOwned(path string) error {
 	for ; ; path = filepath.Dir(path) {
 		info, err := os.Lstat(path)
 		if err != nil {
@@ -140,7 +143,7 @@ func rootsAlone(path string) error {
 	}
 }
 
-// A lineWriter hands on whole lines, each at most so long.
+// A lineWriter calls line with whole lines of at most maxLine bytes.
 type lineWriter struct {
 	line func(string)
 	rest []byte
@@ -159,19 +162,19 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 		if len(line) > maxLine {
 			line, rest = line[:maxLine], w.rest[maxLine:]
 		}
-		w.tell(string(line))
+		w.emit(string(line))
 		w.rest = rest
 	}
 }
 
 func (w *lineWriter) flush() {
 	if len(w.rest) > 0 {
-		w.tell(string(w.rest))
+		w.emit(string(w.rest))
 		w.rest = nil
 	}
 }
 
-func (w *lineWriter) tell(line string) {
+func (w *lineWriter) emit(line string) {
 	w.last = line
 	if w.line != nil {
 		w.line(line)

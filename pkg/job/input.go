@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package job
 
 import (
 	"bytes"
@@ -21,26 +21,27 @@ import (
 
 // readInputPlan reads the plan that the workflow names: a document, or a file that an
 // earlier step wrote.
-func (j *job) readInputPlan() (planned, error) {
+func (r Run) readInputPlan() (Planned, error) {
+	j := r.Job
 	if document, inline := j.in.PlanDocument(); inline {
-		return planned{Name: j.in.Name, Document: string(document), File: "plan"}, nil
+		return Planned{Name: j.in.Name, Document: string(document), File: "plan"}, nil
 	}
 	name := j.in.PlanPath()
 	f, err := openPlan(j.runner.Workspace, name)
 	if err != nil {
-		return planned{}, planError(name, err)
+		return Planned{}, planError(name, err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, plan.MaxDocument+1))
 	if err != nil {
-		return planned{}, planError(name, err)
+		return Planned{}, planError(name, err)
 	}
-	return planned{Name: j.in.Name, Document: string(data), File: path.Base(name)}, nil
+	return Planned{Name: j.in.Name, Document: string(data), File: path.Base(name)}, nil
 }
 
-// openPlan opens a file. What lies in the workspace may be the pull request's: there no
-// link is followed, or the plan could be any file that the job can read, and what is
-// wrong with it would be told to everybody. Nothing is waited for at a pipe.
+// openPlan opens a file. A file in the workspace may be the pull request's, so no link is
+// followed there: otherwise the plan could be any file that the job can read, and the
+// error message would publish part of it. Opening a pipe does not block.
 func openPlan(workspace, name string) (*os.File, error) {
 	file := name
 	if !filepath.IsAbs(file) {
@@ -63,7 +64,7 @@ func openPlan(workspace, name string) (*os.File, error) {
 	return f, nil
 }
 
-// openInside opens a file below dir by a path without links.
+// openInside opens a file in dir by a path without links.
 func openInside(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -97,7 +98,7 @@ const planExample = `with:
         run: npm test
 `
 
-// invalidPlan is what is wrong with a plan, in one error: the first place, and how many.
+// invalidPlan reports the first problem of a plan, and how many more there are.
 func invalidPlan(document []byte, file string, problems []proposal.Problem) error {
 	message := plan.Describe(file, problems[0])
 	if n := len(problems) - 1; n > 0 {

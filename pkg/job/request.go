@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package job
 
 import (
 	"bytes"
@@ -13,25 +13,25 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A request is what shall run on which commit: what a job with phase trigger judged
-// and hands to the next jobs as text, or what one job works out for itself.
+// A Request says what to run on which commit. A job with phase trigger hands it to the
+// next jobs as text; a job that does everything makes its own.
 //
-// Between jobs it travels as an output of a job that runs no pull request's code, so
-// it is as trustworthy as that job. It is read strictly all the same.
-type request struct {
+// Between jobs it travels as an output of a job that runs no code of the pull request,
+// so it is as trustworthy as that job. It is read strictly all the same.
+type Request struct {
 	Command string    `json:"command"` // "plan" (the workflow's own), "run", "approve" or "rerun"
 	PR      int       `json:"pr"`
 	Head    string    `json:"head"`
 	Base    string    `json:"base"`
-	Comment int64     `json:"comment,omitempty"` // that asked for it
-	Plans   []planned `json:"plans"`
+	Comment int64     `json:"comment,omitempty"` // the id of the one that requested it
+	Plans   []Planned `json:"plans"`
 }
 
-// A planned is one plan of a request, as it was written.
-type planned struct {
+// A Planned is one plan of a Request, as it was written.
+type Planned struct {
 	Name     string             `json:"name"`
 	Document string             `json:"document"`
-	File     string             `json:"file"` // what its problems are told of
+	File     string             `json:"file"` // what messages about the document call it
 	Approval *proposal.Approval `json:"approval,omitempty"`
 }
 
@@ -42,7 +42,7 @@ const (
 
 var fullSHA = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-func (r request) encode() (string, error) {
+func (r Request) encode() (string, error) {
 	data, err := json.Marshal(r)
 	if err == nil && len(data) > maxRequest {
 		err = requestError(fmt.Errorf("the plans have %d bytes together, %d can be handed on", len(data), maxRequest))
@@ -50,18 +50,18 @@ func (r request) encode() (string, error) {
 	return string(data), err
 }
 
-func readRequest(text string) (request, error) {
-	var r request
+func decodeRequest(text string) (Request, error) {
+	var r Request
 	if len(text) > maxRequest {
 		return r, requestError(fmt.Errorf("it is too long"))
 	}
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
-		return request{}, requestError(err)
+		return Request{}, requestError(err)
 	}
 	if d.More() || r.PR <= 0 || !fullSHA.MatchString(r.Head) || !fullSHA.MatchString(r.Base) || len(r.Plans) == 0 || len(r.Plans) > maxPlans {
-		return request{}, requestError(fmt.Errorf("a field is missing or out of bounds"))
+		return Request{}, requestError(fmt.Errorf("a field is missing or out of bounds"))
 	}
 	return r, nil
 }

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package job
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An about is what the caller of run knows of the pull request: run itself knows a
-// folder. It is handed over as a file, because it holds text of strangers.
-type about struct {
+// An About is what a job tells fumehood run about the pull request: run itself sees a
+// directory. It is a file, not flags, because it holds untrusted text.
+type About struct {
 	Repository string             `json:"repository"`
 	Fork       string             `json:"fork,omitempty"`
 	PR         int                `json:"pull_request"`
@@ -27,17 +27,18 @@ type about struct {
 	Unenforced []string           `json:"not_enforced,omitempty"`
 	Ceiling    proposal.Limits    `json:"ceiling"`
 	Approval   *proposal.Approval `json:"approval,omitempty"`
-	// Cwd is the folder of the repository that proposals' own folders are relative to.
+	// Cwd is the directory of the repository that proposals' own are relative to.
 	Cwd string `json:"working_directory,omitempty"`
-	// Policies says where the folders that are named on the command line came from.
+	// Policies says where the directories that flags name came from.
 	Policies map[string]proposal.PolicyOrigin `json:"policies,omitempty"`
 }
 
 const maxAbout = 1 << 20
 
-// readAbout reads the file that --about names; without one there is nothing to say.
-func readAbout(path string) (about, error) {
-	var a about
+// ReadAbout reads the file that --about names; without one it returns the zero About. Its
+// errors are StopErrors, code about.invalid.
+func ReadAbout(path string) (About, error) {
+	var a About
 	if path == "" {
 		return a, nil
 	}
@@ -56,7 +57,7 @@ func readAbout(path string) (about, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
-		return about{}, aboutError(path, err)
+		return About{}, aboutError(path, err)
 	}
 	return a, nil
 }
@@ -66,8 +67,8 @@ func aboutError(path string, err error) error {
 		Hint: "--about is written by fumehood action; from a desk leave it out", Err: err}
 }
 
-// subject is what the gate's reports say of the pull request.
-func (a about) subject() gate.Subject {
+// Subject is what the gate's reports say about the pull request.
+func (a About) Subject() gate.Subject {
 	return gate.Subject{Repository: a.Repository, Fork: a.Fork, PR: a.PR, HeadSHA: a.HeadSHA, BaseSHA: a.BaseSHA,
 		Cwd: a.Cwd, Left: a.Left, Unenforced: a.Unenforced, Approval: a.Approval}
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fumehood/fumehood/pkg/bot"
+	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A conversation is that of a pull request, with the one comment and, in a step that a
+// comment started, the comment to answer.
+type conversation struct {
+	*Job
+	pr int
+}
+
+// react adds a reaction to the comment. That it cannot is a warning, and stops nothing.
+func (c conversation) react(ctx context.Context, content string) {
+	if c.in.Staged {
+		return
+	}
+	if err := c.gh.React(ctx, c.event.Comment.ID, content); err != nil {
+		c.console.Warning("cannot react to the comment: " + err.Error())
+	}
+}
+
+// answer writes to the notice of the one comment.
+func (c conversation) answer(ctx context.Context, text, reaction string) error {
+	if reaction != "" {
+		c.react(ctx, reaction)
+	}
+	return c.notify(ctx, comment.Notice{Comment: c.event.Comment.ID, Text: text})
+}
+
+func (c conversation) notify(ctx context.Context, n comment.Notice) error {
+	if c.in.Staged || !c.in.Comment {
+		return c.summary.Write(n.Text + "\n")
+	}
+	k, err := c.keeper(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.applyOutcome(k.Notice(ctx, n))
+	return err
+}
+
+// keeper keeps the one comment.
+func (c conversation) keeper(ctx context.Context) (*comment.Keeper, error) {
+	author, err := c.gh.Author(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return comment.New(comment.Options{Client: c.gh, Author: author, PR: c.pr, Settle: c.options.Settle})
+}
+
+// applyOutcome reports what became of a comment. A locked conversation is not an error:
+// the person who locked it wants no comment, and the results are in the summary.
+func (c conversation) applyOutcome(o comment.Outcome) (locked bool, err error) {
+	if o.Others > 0 {
+		c.console.Notice(fmt.Sprintf("%d comments of others carry fumehood's marker; they were passed over", o.Others))
+	}
+	if o.Did == comment.Refused && o.Failure.Code == "github.locked" {
+		c.console.Warning("the pull request's conversation is locked: nothing was posted")
+		return true, nil
+	}
+	if o.Did == comment.Refused {
+		return false, &proposal.StopError{Code: o.Failure.Code, Message: o.Failure.Message, Hint: o.Failure.Hint}
+	}
+	c.console.Progress("comment %s: %s", o.Did, o.URL)
+	if o.URL == "" {
+		return false, nil
+	}
+	return false, c.outputs.Set("comment-url", o.URL)
+}
+
+// answerFailure answers a person whose comment was read but could not be judged, for a
+// reason that is not the person's. It returns err.
+func (c conversation) answerFailure(ctx context.Context, err error) error {
+	if err == nil || c.event.Comment == nil || c.event.Comment.AuthorType != "User" || c.pr == 0 || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, c.answer(ctx, bot.Stopped(c.failure(err)), "confused"))
+}

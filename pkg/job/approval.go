@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/bot"
+	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A current is what a pull request and this repository are when an approval is given.
+type current struct {
+	approver bot.Voice
+	head     string // the pull request's commit
+	policy   string // the digest of this repository's policy
+	cwd      string // where commands start, "" for the repository's top
+}
+
+// waiting finds which of the questions in s the run l is about: the one with its plan,
+// else the only one that its artifact held, so that a plan in another's place is
+// noticed.
+func waiting(s comment.State, l PlanRun) (comment.Pending, bool) {
+	var there []comment.Pending
+	for _, p := range s.Pending {
+		if p.Artifact == l.artifact.name && p.RunID == l.artifact.run {
+			there = append(there, p)
+		}
+	}
+	i := slices.IndexFunc(there, func(p comment.Pending) bool { return p.PlanDigest == l.Report.Run.PlanDigest })
+	switch {
+	case i >= 0:
+		return there[i], true
+	case len(there) == 1 && l.artifact.dir == "":
+		return there[0], true
+	}
+	return comment.Pending{}, false
+}
+
+// approve binds an approval to what the comment s showed as waiting. It refuses when the
+// artifact, its plan, the working directory, the commit or the policy is another by now.
+func approve(c bot.Command, s comment.Standing, waits comment.Pending, l PlanRun, now current) (proposal.Approval, *bot.Problem) {
+	asked := bot.Asked{HeadSHA: s.State.Result.Head, PlanDigest: waits.PlanDigest, Policy: waits.Policy, Since: s.Since}
+	approval, problem := bot.Approve(asked, c, now.approver, now.head)
+	switch {
+	case problem != nil:
+		return approval, problem
+	case waits.ArtifactID != 0 && waits.ArtifactID != l.artifact.id:
+		return approval, &bot.Problem{Message: "what was shown has been replaced by another artifact"}
+	case l.Report.Run.Cwd != now.cwd:
+		return approval, &bot.Problem{Message: "what was shown starts in another folder than it would now", Text: l.Report.Run.Cwd}
+	}
+	p, problems := plan.Decode(l.document, planName)
+	if len(problems) > 0 {
+		return approval, &bot.Problem{Message: "the plan that was shown cannot be read any more"}
+	}
+	return approval, bot.Void(approval, proposal.Run{HeadSHA: now.head, PlanDigest: p.Digest, Policy: now.policy})
+}
+
+// approves reports whether a is one of r's approvals. A run that a pull request started
+// has none.
+func (r Request) approves(a proposal.Approval) bool {
+	return slices.ContainsFunc(r.Plans, func(p Planned) bool { return p.Approval != nil && p.Approval.Equal(a) })
+}
+
+// checkBase refuses an approval that is used again, by a job that is started again, after
+// the base and so its policy have moved on.
+func (r Request) checkBase(pr github.PullRequest) error {
+	approved := slices.ContainsFunc(r.Plans, func(p Planned) bool { return p.Approval != nil })
+	if !approved || pr.Base.SHA == r.Base {
+		return nil
+	}
+	return &proposal.StopError{Code: "approval.void", Message: fmt.Sprintf("the base, whose policy it is, has moved on from %.12s to %.12s since the approval", r.Base, pr.Base.SHA),
+		Hint: "approve again"}
+}
+
+// checkHead refuses a request whose commit is no longer the pull request's.
+func (r Request) checkHead(pr github.PullRequest) error {
+	if pr.Head.SHA == r.Head {
+		return nil
+	}
+	return &proposal.StopError{Code: "head.moved", Message: fmt.Sprintf("the pull request has moved on from %.12s to %.12s", r.Head, pr.Head.SHA),
+		Hint: "look at the new commit, and ask again"}
+}

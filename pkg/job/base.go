@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/pkg/policy"
+	policysource "github.com/fumehood/fumehood/pkg/policy/source"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// policyDir is the directory of the base commit's policy, in the job's own.
+const policyDir = "policy"
+
+// defaultPolicy is the directory of a repository that is used when no input names one.
+const defaultPolicy = ".github/fumehood"
+
+// A Base is the repository that a pull request is made to: its commits, and the policy of
+// one of them. Everything is fetched and read at most once. Not for several goroutines.
+type Base struct {
+	job    *Job
+	commit string
+	store  *checkout.Store // opened by the first fetch
+	layers []layer         // read by the first policies, then not nil
+}
+
+// A layer is one layer of a job's policy: as it was read, and the directory that it was
+// written to for the run, which has neither network nor key.
+type layer struct {
+	policy policy.Layer
+	dir    string
+	origin policysource.Origin
+}
+
+// Base returns the base repository with policy as it was at commit. It fetches nothing.
+func (j *Job) Base(commit string) *Base { return &Base{job: j, commit: commit} }
+
+// fetch fetches commits of the repository.
+func (b *Base) fetch(ctx context.Context, shas ...string) error {
+	if b.store == nil {
+		j := b.job
+		store, err := checkout.Open(checkout.Source{
+			URL: j.runner.ServerURL + "/" + j.runner.Repository, Token: j.in.Token, Dir: filepath.Join(j.dir, "store"), Server: j.runner.ServerURL,
+			Proxy: j.options.Getenv("https_proxy"), NoProxy: j.options.Getenv("no_proxy"),
+		}, checkout.Limits{})
+		if err != nil {
+			return err
+		}
+		b.store = store
+	}
+	return b.store.Fetch(ctx, shas...)
+}
+
+// policies are the job's layers above the shipped policy, in the order in which fumehood
+// run has them: the organization's, then the base commit's. That commit must have been
+// fetched.
+func (b *Base) policies(ctx context.Context) ([]layer, error) {
+	if b.layers != nil {
+		return b.layers, nil
+	}
+	own, err := b.readOwn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	organization, err := b.readOrganization(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.layers = append(append([]layer{}, organization...), own...)
+	return b.layers, nil
+}
+
+// readOwn writes the base commit's policy to a directory and reads it: never the pull
+// request's. Where no input names a policy, the commit need not have one.
+func (b *Base) readOwn(ctx context.Context) ([]layer, error) {
+	j := b.job
+	from, dir := j.policyFolder(), filepath.Join(j.dir, policyDir)
+	tree, err := b.store.WriteUnder(ctx, b.commit, from, dir)
+	var absent *checkout.NotFound
+	if errors.As(err, &absent) && j.in.Policy == "" {
+		return nil, nil
+	}
+	if err := policyError(from, tree, err); err != nil {
+		return nil, err
+	}
+	l := layer{dir: dir, origin: policysource.Origin{Kind: policysource.KindBase, Spec: "base:" + from, Commit: b.commit}}
+	if l.policy, err = policy.Dir(dir); err != nil {
+		return nil, err
+	}
+	if j.in.Network == action.NetworkPolicy {
+		l.policy.Role = policy.Opens
+	}
+	l.origin.Role, l.origin.Digest = l.policy.Role.String(), l.policy.Digest()
+	return []layer{l}, nil
+}
+
+// policyError says why the directory from of the base commit is not its policy.
+func policyError(from string, tree checkout.Tree, err error) error {
+	var absent *checkout.NotFound
+	switch {
+	case errors.As(err, &absent):
+		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("the base commit has no folder %q", from),
+			Hint: "is the input policy spelt as the folder is? If the pull request adds it, merge that to the base branch first: policy is never read from the pull request"}
+	case err != nil && proposal.FailureOf(err).Code == "checkout.tree":
+		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("%q is not a folder in the base commit", from), Hint: "name the folder that holds the .rego files, not one of them"}
+	case err == nil && len(tree.Left) > 0:
+		return &proposal.StopError{Code: "policy.incomplete", Message: "part of the policy folder cannot be used: " + tree.Describe()[0],
+			Hint: "keep only plain files and folders in it"}
+	}
+	return err
+}
+
+// policyFolder is where this repository's own policy is.
+func (j *Job) policyFolder() string {
+	if j.in.Policy != "" {
+		return j.in.Policy
+	}
+	return defaultPolicy
+}
+
+// engine compiles the shipped policy and policies.
+func (b *Base) engine(ctx context.Context) (*policy.Engine, error) {
+	layers, err := b.policies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := policy.Options{Observe: b.job.in.Mode == action.ModeObserve}
+	for _, l := range layers {
+		o.Layers = append(o.Layers, l.policy)
+	}
+	return b.job.options.Compile(ctx, o)
+}
+
+// fetchEngine is the engine, with the base commit fetched first.
+func (b *Base) fetchEngine(ctx context.Context) (*policy.Engine, error) {
+	if err := b.fetch(ctx, b.commit); err != nil {
+		return nil, err
+	}
+	return b.engine(ctx)
+}
+
+// origins are where the engine's layers come from, the shipped one first.
+func (b *Base) origins(ctx context.Context) ([]policysource.Origin, error) {
+	shipped, err := policysource.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	layers, err := b.policies(ctx)
+	origins := []policysource.Origin{shipped}
+	for _, l := range layers {
+		origins = append(origins, l.origin)
+	}
+	return origins, err
+}
+
+// flags name the layers' directories for fumehood run; origins say where each came from.
+func (b *Base) flags(ctx context.Context) (args []string, origins map[string]policysource.Origin, err error) {
+	layers, err := b.policies(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	origins = map[string]policysource.Origin{}
+	for _, l := range layers {
+		flag, ok := map[policy.Role]string{policy.Allows: "--organisation", policy.Opens: "--hosts", policy.Restricts: "--policy"}[l.policy.Role]
+		if !ok {
+			return nil, nil, fmt.Errorf("no flag for a layer that %s", l.policy.Role)
+		}
+		args, origins[l.dir] = append(args, flag, l.dir), l.origin
+	}
+	return args, origins, nil
+}
+
+// readOrganization reads the bundle that the workflow names, as one layer, or as none
+// where none is named. Nothing of the pull request decides where it is or who must have
+// signed it.
+func (b *Base) readOrganization(ctx context.Context) ([]layer, error) {
+	j := b.job
+	switch {
+	case j.in.Organisation == "" && j.in.PolicyKey+j.in.MinimumRevision != "":
+		return nil, &proposal.StopError{Code: "input.organisation", Message: "the inputs policy-key and minimum-revision are about the organisation's bundle, and there is none",
+			Hint: "with:\n  organisation: https://policy.example/policy.tar.gz@sha256:…"}
+	case j.in.Organisation == "":
+		return nil, nil
+	}
+	options, err := b.bundleOptions()
+	if err != nil {
+		return nil, err
+	}
+	l, origin, err := policysource.Read(ctx, j.in.Organisation, options)
+	if err != nil {
+		return nil, err
+	}
+	l.Role, origin.Role = policy.Allows, policy.Allows.String()
+	read := layer{policy: l, dir: filepath.Join(j.dir, "organisation"), origin: origin}
+	if err := read.write(); err != nil {
+		return nil, organizationError(err)
+	}
+	return []layer{read}, nil
+}
+
+func (b *Base) bundleOptions() (policysource.Options, error) {
+	j := b.job
+	o := policysource.Options{MinimumRevision: j.in.MinimumRevision}
+	if j.in.PolicyKey == "" {
+		return o, nil
+	}
+	file := filepath.Join(j.dir, "policy-key.pem")
+	if err := os.WriteFile(file, []byte(j.in.PolicyKey+"\n"), 0o600); err != nil {
+		return o, organizationError(err)
+	}
+	var err error
+	o.Key, err = policysource.ReadKey(file)
+	return o, err
+}
+
+func organizationError(err error) error {
+	return &proposal.StopError{Code: "policy.write", Message: "cannot keep the organisation's policy for the run", Hint: "is there room in RUNNER_TEMP?", Err: err}
+}
+
+// write writes the files that decide. Their names are checked when a bundle is read, and
+// none leaves the directory in any case, because of os.Root.
+func (l layer) write() error {
+	if err := os.Mkdir(l.dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(l.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range l.policy.Files {
+		if !f.Decides() {
+			continue
+		}
+		err := errors.Join(root.MkdirAll(filepath.Dir(f.Name), 0o755), root.WriteFile(f.Name, f.Content, 0o644))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

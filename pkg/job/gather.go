@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Gather reads what the jobs that ran have left. Those jobs may be the pull request's:
+// no path, pull request or commit is believed because an artifact names it.
+type Gather struct {
+	Job  *Job
+	Task Task
+	Base *Base // of the request's base commit
+}
+
+// Do returns the runs. One that was refused is a report that says so; an error means that
+// this job could not do its work, and comes with the runs read until then.
+func (g Gather) Do(ctx context.Context) (Outcome, error) {
+	o := Outcome{Request: g.Task.Request}
+	artifacts, err := g.Job.artifactsOf(ctx, g.Job.runID())
+	switch {
+	case err != nil && refused(err):
+		o.Runs = []PlanRun{g.substitute(PlanRun{}, err)}
+		return o, nil
+	case err != nil:
+		return o, err
+	case len(artifacts) == 0:
+		o.Runs = []PlanRun{g.nothingReported()}
+		return o, nil
+	}
+	engine, err := g.Base.fetchEngine(ctx)
+	if err != nil {
+		return o, err
+	}
+	o.Runs, err = g.readAll(ctx, engine, artifacts)
+	return o, err
+}
+
+func (g Gather) readAll(ctx context.Context, engine *policy.Engine, artifacts []github.Artifact) ([]PlanRun, error) {
+	r := reviewer{job: g.Job, base: g.Base, engine: engine, fork: g.Task.Fork, request: g.Task.Request, run: g.Job.runID()}
+	var runs []PlanRun
+	for _, a := range artifacts {
+		found, err := r.read(ctx, a)
+		if err == nil && len(runs)+len(found) > maxPlans {
+			err = tooMany(len(runs)+len(found), "plans")
+		}
+		if err != nil && !refused(err) {
+			return runs, err
+		}
+		if err != nil {
+			found = []PlanRun{g.substitute(r.newPlanRun(a, ""), err)}
+		}
+		for i := range found {
+			found[i].Report = g.Job.redactor.Report(found[i].Report)
+		}
+		runs = append(runs, found...)
+	}
+	return runs, nil
+}
+
+// substitute is l with our report on why what was left is refused.
+func (g Gather) substitute(l PlanRun, err error) PlanRun {
+	l.Report, l.substitute = g.Job.stoppedReport(g.Task.Request, err), true
+	return l
+}
+
+// nothingReported is the run that left no report: usually it was cancelled, or failed
+// before fumehood's step.
+func (g Gather) nothingReported() PlanRun {
+	run := g.Job.event.Run
+	err := &proposal.StopError{Code: "report.missing", Message: "the run left no report", Hint: "look at the run's log: a step before fumehood's may have failed, or its input artifact may be empty or another name than here"}
+	if run == nil {
+		err.Hint = "phase report tells what earlier jobs of the same run have left: give this job needs: and them phase: run. Where there is one job, leave phase out"
+	}
+	if run != nil && run.Conclusion == "cancelled" {
+		err = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done"}
+	}
+	return PlanRun{Report: g.Job.stoppedReport(g.Task.Request, err), local: true}
+}
+
+// refused reports whether err is about what was left, which is then reported, and not
+// about this job's own work.
+func refused(err error) bool { return strings.HasPrefix(proposal.FailureOf(err).Code, "report.") }
+
+// artifactsOf lists the artifacts of a run: those with our names, of each name the newest.
+func (j *Job) artifactsOf(ctx context.Context, run int64) ([]github.Artifact, error) {
+	all, err := j.gh.Artifacts(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	newest := map[string]github.Artifact{}
+	for _, a := range all {
+		ours := j.in.Artifact != "" && (a.Name == j.in.Artifact || strings.HasPrefix(a.Name, j.in.Artifact+"-"))
+		if old, there := newest[a.Name]; ours && !a.Expired && (!there || a.ID > old.ID) {
+			newest[a.Name] = a
+		}
+	}
+	var list []github.Artifact
+	for _, a := range newest {
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b github.Artifact) int { return strings.Compare(a.Name, b.Name) })
+	if len(list) > maxPlans {
+		return nil, tooMany(len(list), "artifacts")
+	}
+	return list, nil
+}
+
+func tooMany(n int, what string) error {
+	return &proposal.StopError{Code: "report.too-many", Message: fmt.Sprintf("the run left %d %s, %d can be reported", n, what, maxPlans),
+		Hint: "use fewer plans, or several in one"}
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/outlet"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Options are what a step needs from its process. All but Settle are required.
+type Options struct {
+	// Getenv reads the process's environment: the runner's variables and the inputs.
+	Getenv func(string) string
+	// Stdout is the step's standard output, on which the runner reads workflow commands.
+	// Nothing else may write to it.
+	Stdout io.Writer
+	// Program is the command line of fumehood run, to which flags are added. Its first
+	// element is an absolute path. It is started as root with an empty environment;
+	// where this process is not root, only root may be able to change that file and
+	// the directories above it.
+	Program []string
+	// Version is fumehood's own, for reports.
+	Version string
+	// Compile makes an engine, as policy.New does.
+	Compile func(context.Context, policy.Options) (*policy.Engine, error)
+	// Settle is comment.Options.Settle. Every job of a repository must have the same.
+	Settle time.Duration
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Getenv == nil:
+		return errors.New("cannot do a job without an environment")
+	case o.Stdout == nil:
+		return errors.New("cannot do a job without a log")
+	case len(o.Program) == 0 || !filepath.IsAbs(o.Program[0]):
+		return errors.New("cannot do a job without the absolute path of a program that runs plans")
+	case o.Version == "":
+		return errors.New("cannot do a job without a version")
+	case o.Compile == nil:
+		return errors.New("cannot do a job without a policy engine")
+	}
+	return nil
+}
+
+// A Job is what the environment says about a step: its inputs, its event, and what it
+// may write to. It does not change.
+type Job struct {
+	options   Options
+	in        action.Inputs
+	runner    action.Runner
+	event     action.Event
+	console   *action.Console
+	outputs   *action.Outputs
+	summary   action.Summary
+	gh        *github.Client
+	redactor  *outlet.Outlet
+	collector collector
+	dir       string // ours alone, in RUNNER_TEMP
+}
+
+// An Outcome is what a part of a step came to, and what the next part is given.
+type Outcome struct {
+	Request Request   // what was asked for, on which commit
+	Runs    []PlanRun // what ran or is reported, in order
+	Skipped string    // why there is nothing to do, for people; "" when there is
+	// Summarized says that the step summary shows Runs.
+	Summarized bool
+
+	files *changedFiles // nil when the commits were not compared
+	asked *askedDecision
+}
+
+// proceeds reports whether o, of a Trigger, leaves something to run.
+func (o Outcome) proceeds() bool { return o.Skipped == "" && len(o.Request.Plans) > 0 }
+
+// Do does what the environment asks for and returns how it went. An error is about the
+// Options; everything else that goes wrong is part of the Conclusion and has been
+// reported to the job's log.
+func Do(ctx context.Context, o Options) (Conclusion, error) {
+	j, err := Read(o)
+	s := step{j}
+	switch {
+	case j == nil:
+		return Conclusion{}, err
+	case err != nil:
+		return s.refuse(err), nil
+	}
+	defer j.Close()
+	out, err := s.do(ctx)
+	if failed := j.collector.send(ctx, out); failed != nil {
+		j.console.Warning(strings.ReplaceAll(j.plain(failed.Error()), "\n", " "))
+	}
+	return s.conclude(ctx, out, err), nil
+}
+
+// Read reads the environment and makes a directory in RUNNER_TEMP. Options that are not
+// complete are an error without a Job. With any other error the Job can do nothing but
+// report it: then the runner's variables, an input or the event cannot be used.
+func Read(o Options) (*Job, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	j := &Job{options: o, console: action.NewConsole(o.Stdout, rand.Text)}
+	for _, part := range []func() error{
+		j.maskSecrets, j.readRunner, j.readInputs, j.maskInputs, j.readCollector, j.connect,
+	} {
+		if err := part(); err != nil {
+			return j, err
+		}
+	}
+	return j, nil
+}
+
+// maskSecrets comes first: every line after it may repeat what the environment holds.
+func (j *Job) maskSecrets() error {
+	for _, secret := range action.Secrets(j.options.Getenv) {
+		if err := j.console.Mask(secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *Job) readRunner() error {
+	var err error
+	if j.runner, err = action.ReadRunner(j.options.Getenv); err != nil {
+		return err
+	}
+	j.outputs, j.summary = &action.Outputs{Path: j.runner.Output}, action.Summary{Path: j.runner.Summary}
+	return nil
+}
+
+// An inputsError is a StopError with each input that is wrong.
+type inputsError struct {
+	error
+	problems []action.Problem
+}
+
+func (e *inputsError) Unwrap() error { return e.error }
+
+func (j *Job) readInputs() error {
+	in, problems := action.ReadInputs(j.options.Getenv)
+	if len(problems) > 0 {
+		j.console.Problems(problems)
+		return &inputsError{problems: problems, error: &proposal.StopError{Code: "input.invalid",
+			Message: fmt.Sprintf("%d of the inputs cannot be used", len(problems)), Hint: "each is named, with what would be right"}}
+	}
+	j.in = in
+	return nil
+}
+
+// masks are the values of the input mask.
+func (j *Job) masks() []outlet.Mask {
+	masks := []outlet.Mask{}
+	for _, m := range j.in.Mask {
+		masks = append(masks, outlet.Mask(m))
+	}
+	return masks
+}
+
+// maskInputs has the runner, and everything that this job writes, redact the input mask.
+func (j *Job) maskInputs() error {
+	for _, m := range j.in.Mask {
+		if err := j.console.Mask(m.Value); err != nil {
+			return err
+		}
+	}
+	var err error
+	j.redactor, err = outlet.New(outlet.Options{Masks: j.masks()})
+	return err
+}
+
+// connect reads the event, makes the job's directory and the client. It sends nothing.
+func (j *Job) connect() (err error) {
+	if j.in.Token == "" {
+		return &proposal.StopError{Code: "input.token", Message: "the input github-token is empty",
+			Hint: "leave the input out, so that it is the job's own token; a secret that does not exist, or that this event does not get, is empty, too"}
+	}
+	if j.event, err = action.LoadEvent(j.runner); err != nil {
+		return err
+	}
+	if j.dir, err = os.MkdirTemp(j.runner.Temp, "fumehood-"); err != nil {
+		return &proposal.StopError{Code: "runner.temp", Message: "cannot make a folder in RUNNER_TEMP", Err: err}
+	}
+	j.gh, err = github.New(github.Options{BaseURL: j.runner.APIURL, Token: j.in.Token, Repository: j.runner.Repository})
+	return err
+}
+
+// isComment reports whether a comment started this step.
+func (j *Job) isComment() bool { return j.event.Name == "issue_comment" }
+
+// Close removes the code and the store. The artifact stays, for the upload step.
+func (j *Job) Close() {
+	if j.dir == "" {
+		return // or these would be names in the current directory
+	}
+	for _, name := range []string{"store", "workspace", policyDir, "organisation", "plans"} {
+		_ = os.RemoveAll(filepath.Join(j.dir, name))
+	}
+}

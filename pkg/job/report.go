@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+// reportTime is how long reporting may take once the job is cancelled: the runner kills
+// what is left after ten seconds.
+const reportTime = 8 * time.Second
+
+// A Report shows results where the inputs ask for them: in the comment, a check run and
+// the step summary. Do may be used once.
+type Report struct {
+	Job     *Job
+	Outcome Outcome
+	// SummaryOnly is for a job whose results another job posts.
+	SummaryOnly bool
+}
+
+// Do shows the Outcome and returns it as Summarized. A job that is cancelled meanwhile
+// still reports, for a few seconds.
+func (r Report) Do(ctx context.Context) (Outcome, error) {
+	if !r.SummaryOnly {
+		var done context.CancelFunc
+		ctx, done = extend(ctx, reportTime)
+		defer done()
+	}
+	r.Outcome.Summarized = true
+	r.Outcome.files = r.listFiles(ctx)
+	page := r.page()
+	if r.SummaryOnly {
+		page.Pending = nil
+		return r.Outcome, r.writeSummary(page)
+	}
+	notices, err := r.post(ctx, &page)
+	page.Notices = append(page.Notices, notices...)
+	return r.Outcome, errors.Join(err, r.writeSummary(page))
+}
+
+// extend returns a context that ends a while after ctx does.
+func extend(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
+	return longer, func() { stop(); cancel() }
+}
+
+// post writes the comment and the check run, unless they are only to be shown. The
+// notices are for the summary.
+func (r Report) post(ctx context.Context, page *report.Page) (notices []report.Notice, err error) {
+	if page.Staged = r.Job.in.Staged; page.Staged || r.Outcome.Request.PR == 0 {
+		return nil, nil
+	}
+	locked, commentErr := r.postComment(ctx, *page)
+	if locked {
+		notices = append(notices, report.Notice{Level: "warning", Text: "The conversation is locked, so nothing was posted"})
+	}
+	if err = errors.Join(commentErr, r.postCheck(ctx, *page)); err != nil {
+		notices = append(notices, notPosted(err))
+	}
+	return notices, err
+}
+
+// notPosted tells readers of the summary that the comment or the check is missing.
+func notPosted(err error) report.Notice {
+	f := proposal.FailureOf(err)
+	return report.Notice{Level: "warning", Text: fmt.Sprintf("Not everything could be posted: %s (%s). %s", f.Message, f.Code, f.Hint)}
+}
+
+// listFiles lists what the pull request changes: from the commits when a run compared
+// them, else from the API. An incomplete list costs annotations, nothing else.
+func (r Report) listFiles(ctx context.Context) *changedFiles {
+	if r.Outcome.files != nil {
+		return r.Outcome.files
+	}
+	list := &changedFiles{}
+	if r.Outcome.Request.PR == 0 {
+		return list
+	}
+	files, complete, err := r.Job.gh.Files(ctx, r.Outcome.Request.PR)
+	if list.partial = err != nil || !complete; list.partial {
+		r.Job.console.Warning("the list of the pull request's files is not complete: its own changes to workflows and policy may go unmentioned")
+	}
+	for _, f := range files {
+		list.paths = append(list.paths, f.Path)
+		if f.Previous != "" {
+			list.paths = append(list.paths, f.Previous)
+		}
+	}
+	return list
+}
+
+// postComment keeps the one comment. That it cannot fails the step; that it shows
+// something newer does not.
+func (r Report) postComment(ctx context.Context, page report.Page) (locked bool, err error) {
+	j, q := r.Job, r.Outcome.Request
+	if !j.in.Comment {
+		return false, nil
+	}
+	c := conversation{j, q.PR}
+	k, err := c.keeper(ctx)
+	if err != nil {
+		return false, err
+	}
+	conclusion, _ := action.Conclude(action.OutcomeOf(reports(r.Outcome.Runs)...), j.in.FailOn)
+	return c.applyOutcome(k.Results(ctx, comment.Results{
+		Result:  comment.Result{Stamp: j.stamp(q.Head), Conclusion: conclusion, Totals: totalsOf(r.Outcome.Runs)},
+		Pending: r.pending(), Answered: q.answers(),
+		Body: func(room comment.Room) string { return r.body(page, room) },
+	}))
+}
+
+// answers is the comment whose notice the results of q remove: the one that requested
+// them. Results that no comment requested remove every notice, which is about an older
+// run.
+func (q Request) answers() int64 {
+	if q.Comment == 0 {
+		return math.MaxInt64
+	}
+	return q.Comment
+}
+
+func totalsOf(runs []PlanRun) (sum proposal.Totals) {
+	for _, l := range runs {
+		t := l.Report.Totals
+		sum = proposal.Totals{Proposed: sum.Proposed + t.Proposed, Allowed: sum.Allowed + t.Allowed, Denied: sum.Denied + t.Denied,
+			Asked: sum.Asked + t.Asked, Succeeded: sum.Succeeded + t.Succeeded, Failed: sum.Failed + t.Failed}
+	}
+	return sum
+}
+
+// body renders the page with what is known just before it is written.
+func (r Report) body(page report.Page, room comment.Room) string {
+	page.Limit = room.Units
+	if room.Moved {
+		page.Notices = append([]report.Notice{report.Moved(room.Head)}, page.Notices...)
+		page.Pending = nil
+	}
+	for _, e := range room.Earlier {
+		page.Earlier = append(page.Earlier, report.Earlier{Head: e.Head, Words: words(e), URL: r.Job.runURL(e.RunID)})
+	}
+	return page.Body()
+}
+
+func words(r comment.Result) string {
+	return fmt.Sprintf("%s: %d succeeded, %d failed, %d denied, %d waiting", r.Conclusion, r.Totals.Succeeded, r.Totals.Failed, r.Totals.Denied, r.Totals.Asked)
+}
+
+// postCheck makes the check run, with annotations on the pull request's files.
+func (r Report) postCheck(ctx context.Context, page report.Page) error {
+	j := r.Job
+	if !j.in.CheckRun {
+		return nil
+	}
+	check, run := page.Check(), github.CheckRun{Name: "fumehood", HeadSHA: r.Outcome.Request.Head, Status: "completed", DetailsURL: page.RunURL}
+	run.Conclusion, run.Title, run.Summary = check.Conclusion, check.Title, check.Summary
+	for _, l := range r.Outcome.Runs {
+		list, more := report.Annotations(l.Report, r.Outcome.files.paths)
+		for _, a := range list {
+			run.Annotations = append(run.Annotations, github.Annotation{Path: a.Path, StartLine: a.Line, EndLine: max(a.Line, a.EndLine),
+				Level: a.Level, Title: a.Title, Message: a.Message})
+		}
+		if more > 0 {
+			j.console.Progress("%d more annotations are only in the output", more)
+		}
+	}
+	id, err := j.gh.CreateCheckRun(ctx, run)
+	if err == nil {
+		j.console.Progress("check run %d: %s", id, run.Conclusion)
+	}
+	return err
+}
+
+// writeSummary writes the page to the step summary. Where no check run has them, what
+// tools reported about lines of files becomes annotations.
+func (r Report) writeSummary(page report.Page) error {
+	if !r.Job.in.CheckRun {
+		for _, l := range r.Outcome.Runs {
+			list, _ := report.Annotations(l.Report, r.Outcome.files.paths)
+			for _, a := range list {
+				r.Job.console.Annotate(action.Annotation{Level: levels[a.Level], File: a.Path, Line: a.Line, EndLine: a.EndLine, Col: a.Col, Title: a.Title, Message: a.Message})
+			}
+		}
+	}
+	return r.Job.summary.Write(page.Summary())
+}
+
+var levels = map[string]string{"failure": action.LevelError, "warning": action.LevelWarning, "notice": action.LevelNotice}
+
+// page is what there is to say about the pull request now.
+func (r Report) page() report.Page {
+	j, files := r.Job, r.Outcome.files
+	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(j.runID()), Artifact: strings.Join(j.artifacts(r.Outcome.Runs), ", ")}
+	foreign := !j.isComment() // a comment starts the default branch's workflow, everything else the pull request's
+	for _, l := range r.Outcome.Runs {
+		p.Parts = append(p.Parts, l.part(foreign))
+	}
+	if foreign {
+		p.Notices = selfReported(r.Outcome.Runs)
+	}
+	if touched := r.touched(); len(touched) > 0 {
+		p.Notices = append(p.Notices, report.Touches(touched))
+	}
+	if files.partial {
+		p.Notices = append(p.Notices, report.PartlyListed())
+	}
+	switch {
+	case len(r.pending()) > 0:
+		p.Pending = &report.Pending{Head: r.Outcome.Request.Head}
+	case len(r.waiting()) > 0:
+		p.Notices = append(p.Notices, report.Unaskable())
+	}
+	return p
+}
+
+// selfReported says that runs were reported by a workflow that the pull request can
+// change, and what was checked.
+func selfReported(runs []PlanRun) []report.Notice {
+	some, checked := false, true
+	for _, l := range runs {
+		if !l.local && !l.substitute {
+			some, checked = true, checked && l.audit != ""
+		}
+	}
+	switch {
+	case !some:
+		return nil
+	case !checked:
+		return []report.Notice{report.SelfReported("not all of it could be checked")}
+	}
+	return []report.Notice{report.SelfReported("the audit log was verified, and each decision was made again with this repository's policy")}
+}
+
+// touched names what a pull request changes of the workflows and the policy that judge it.
+func (r Report) touched() []string {
+	var list []string
+	for _, path := range r.Outcome.files.paths {
+		for _, under := range []string{".github/workflows/", ".github/actions/", strings.TrimSuffix(r.Job.policyFolder(), "/") + "/"} {
+			if strings.HasPrefix(path, under) || path == "action.yml" || path == "action.yaml" {
+				list = append(list, r.Job.redactor.Text(path))
+				break
+			}
+		}
+	}
+	return list
+}
+
+// pending are the plans that a person may approve: none when the comment cannot show them
+// in full.
+func (r Report) pending() []comment.Pending {
+	var parts []report.Part
+	for _, l := range r.Outcome.Runs {
+		parts = append(parts, report.Part{Report: l.Report})
+	}
+	if !report.Askable(parts) {
+		return nil
+	}
+	return r.waiting()
+}
+
+// waiting are the plans that need a person: only those whose decisions are this
+// repository's, so that what is approved is what is shown.
+func (r Report) waiting() []comment.Pending {
+	var list []comment.Pending
+	for _, l := range r.Outcome.Runs {
+		if l.Report.Totals.Asked == 0 || !l.decidedHere() || heldSecrets(l.Report) {
+			continue
+		}
+		name := l.artifact.name
+		if name == "" {
+			name = r.Job.artifactName()
+		}
+		list = append(list, comment.Pending{Name: l.Name, PlanDigest: l.Report.Run.PlanDigest, Policy: l.Report.Run.Policy,
+			RunID: r.Job.runID(), Artifact: name, ArtifactID: l.artifact.id})
+	}
+	return list
+}

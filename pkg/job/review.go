@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+// A reviewer reads the artifacts of one workflow run and compares them with what is known
+// from elsewhere: the event, the API, and this repository's own policy.
+type reviewer struct {
+	job     *Job
+	base    *Base
+	engine  *policy.Engine // base's
+	request Request        // that the run must be about
+	fork    string
+	run     int64 // the workflow run's id
+	local   bool  // its workflow is one that no pull request can change
+}
+
+// read downloads an artifact and reviews each plan in it. An error refuses all of them.
+func (r reviewer) read(ctx context.Context, a github.Artifact) ([]PlanRun, error) {
+	runs, err := r.download(ctx, a)
+	for i := range runs {
+		if err == nil {
+			err = r.review(ctx, &runs[i])
+		}
+	}
+	return runs, err
+}
+
+// download reads the three files of each plan in an artifact.
+func (r reviewer) download(ctx context.Context, a github.Artifact) ([]PlanRun, error) {
+	data, err := r.job.gh.Download(ctx, a.ID, maxZip)
+	if github.KindOf(err) == github.TooLarge {
+		return nil, malformed("it is larger than %d bytes", maxZip)
+	}
+	if err != nil {
+		return nil, err
+	}
+	bundles, err := unzip(data)
+	if err != nil {
+		return nil, err
+	}
+	var runs []PlanRun
+	for _, dir := range slices.SortedFunc(maps.Keys(bundles), byNumber) {
+		l, files := r.newPlanRun(a, dir), bundles[dir]
+		if l.Report, err = report.Read(files[reportName], MaxReport); err != nil {
+			return nil, err
+		}
+		l.document = files[planName]
+		if err := l.checkLog(files[auditName]); err != nil {
+			return nil, err
+		}
+		if r.job.collector.Endpoint != "" {
+			l.log = files[auditName]
+		}
+		runs = append(runs, l)
+	}
+	return runs, nil
+}
+
+// newPlanRun names what is in an artifact: at its top or, of several plans, in dir.
+func (r reviewer) newPlanRun(a github.Artifact, dir string) PlanRun {
+	l := PlanRun{Name: strings.TrimPrefix(strings.TrimPrefix(a.Name, r.job.in.Artifact), "-"), local: r.local,
+		artifact: artifactRef{run: r.run, id: a.ID, name: a.Name, dir: dir}}
+	if i, err := strconv.Atoi(dir); err == nil && i < len(r.request.Plans) {
+		l.Name = r.request.Plans[i].Name
+	} else if err == nil {
+		l.Name = strings.TrimPrefix(l.Name+"-"+dir, "-")
+	}
+	return l
+}
+
+// checkLog verifies the log and compares it with the report.
+func (l *PlanRun) checkLog(log []byte) error {
+	if l.Report.Audit == nil && len(log) == 0 && l.Report.Error != nil {
+		return nil // it stopped before there was one
+	}
+	var entries []journal.Entry
+	summary, err := audit.Scan(bytes.NewReader(log), trustOf(l.Report), func(e audit.Entry) error {
+		entries = append(entries, journal.Entry{Kind: e.Kind, Body: slices.Clone(e.Body)})
+		return nil
+	})
+	if err != nil {
+		return malformed("its audit log does not verify: %v", err)
+	}
+	l.audit = summary.String()
+	if doubts := hood.CompareLog(l.Report, entries); len(doubts) > 0 {
+		return malformed("report and audit log do not agree: %s", doubts[0])
+	}
+	return nil
+}
+
+func (r reviewer) review(ctx context.Context, l *PlanRun) error {
+	if err := r.checkSubject(*l); err != nil {
+		return err
+	}
+	run := l.Report.Run
+	nothingRan := l.Report.Error != nil && len(l.Report.Records) == 0
+	if len(l.document) == 0 && nothingRan {
+		return nil // stopped before there was a plan
+	}
+	p, problems := plan.Decode(l.document, planName)
+	if held := heldSecrets(l.Report); held && (len(problems) > 0 || p.Digest != run.PlanDigest) {
+		l.doubts = append(l.doubts, "the plan held secrets, which are not told: it could not be decided again")
+		return nil
+	}
+	switch {
+	case len(problems) > 0 && nothingRan:
+		return nil // its error says the same
+	case len(problems) > 0:
+		return malformed("its plan: %s", plan.Describe(planName, problems[0]))
+	case p.Digest != run.PlanDigest:
+		return malformed("its plan is not the one that was reported on")
+	}
+	l.plan = p
+	return r.redecide(ctx, l)
+}
+
+// checkSubject refuses a report on other code, or with an approval that no person gave.
+func (r reviewer) checkSubject(l PlanRun) error {
+	run := l.Report.Run
+	switch {
+	case run.HeadSHA != r.request.Head || run.PR != r.request.PR || !strings.EqualFold(run.Repository, r.job.runner.Repository):
+		return malformed("it speaks of another commit, pull request or repository than the run that left it")
+	case run.Fork != r.fork && (run.Fork != "" || len(l.Report.Records) > 0):
+		return malformed("it says otherwise about where the code comes from than GitHub does")
+	case run.Approval != nil && !l.local && !r.request.approves(*run.Approval):
+		return malformed("it speaks of an approval that nobody gave")
+	}
+	return nil
+}
+
+// redecide decides the plan by this repository's policy. A difference is a doubt and not
+// an error: another version of fumehood may have decided.
+func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
+	run := &l.Report.Run
+	if run.Policy != r.engine.Digest() && len(l.Report.Records) > 0 {
+		l.doubts = append(l.doubts, "it was decided with another policy than this repository's")
+	}
+	if run.Policy == r.engine.Digest() { // the same files, so from where we had them
+		var err error
+		if run.Policies, err = r.base.origins(ctx); err != nil {
+			return err
+		}
+	}
+	h, err := hood.New(hood.Parts{Parse: gate.Analyze, Policy: r.engine, Now: time.Now, Advise: explain.NewAdviser(r.engine, gate.Analyze).Advise})
+	if err != nil {
+		return err
+	}
+	doubts, err := h.Redecide(ctx, gate.InDirectory(l.plan, run.Cwd), l.Report)
+	if err != nil {
+		return err
+	}
+	if l.Report.Error == nil || len(l.Report.Records) > 0 {
+		l.doubts = append(l.doubts, doubts...)
+	}
+	l.confirmed = len(l.doubts) == 0
+	return nil
+}
+
+// The limits of an artifact, which a job of an untrusted workflow may have written.
+const (
+	maxZip      = 64 << 20
+	maxZipFiles = 10_000
+	maxLog      = 128 << 20 // an exec takes about 1 KiB
+)
+
+func malformed(format string, args ...any) error {
+	return &proposal.StopError{Code: "report.malformed", Message: "the artifact cannot be used: " + fmt.Sprintf(format, args...),
+		Hint: "it comes from a workflow run that the pull request can change; nothing of it is shown"}
+}
+
+// numbered is the directory of one of several plans.
+var numbered = regexp.MustCompile(`^(0|[1-9][0-9]?)$`)
+
+func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }
+
+// unzip reads the files of each plan out of an archive into memory, by the plan's
+// directory; no path in it is used. All plans together may have what one may.
+func unzip(data []byte) (map[string]map[string][]byte, error) {
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, malformed("it is no zip archive")
+	}
+	if len(z.File) > maxZipFiles {
+		return nil, malformed("it has more than %d files", maxZipFiles)
+	}
+	limits := map[string]int64{planName: plan.MaxDocument, reportName: MaxReport, auditName: maxLog}
+	bundles, room := map[string]map[string][]byte{}, int64(MaxReport+maxLog+plan.MaxDocument)
+	for _, f := range z.File {
+		dir, name := path.Split(f.Name)
+		dir = strings.TrimSuffix(dir, "/")
+		limit, ours := limits[name]
+		if !ours || dir != "" && !numbered.MatchString(dir) || f.Name != path.Join(dir, name) {
+			continue
+		}
+		if bundles[dir] == nil {
+			bundles[dir] = map[string][]byte{}
+		}
+		if _, twice := bundles[dir][name]; twice || !f.Mode().IsRegular() {
+			return nil, malformed("%s is there twice, or is no file", name)
+		}
+		if bundles[dir][name], err = inflate(f, min(limit, room)); err != nil {
+			return nil, err
+		}
+		room -= int64(len(bundles[dir][name]))
+	}
+	if len(bundles) == 0 || len(bundles) > maxPlans {
+		return nil, malformed("it holds the reports of %d plans", len(bundles))
+	}
+	return bundles, nil
+}
+
+func inflate(f *zip.File, limit int64) ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, malformed("%s cannot be read", f.Name)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil || int64(len(data)) > limit {
+		return nil, malformed("%s is damaged or larger than %d bytes", f.Name, limit)
+	}
+	return data, nil
+}

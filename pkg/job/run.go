@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/egress/registry"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+// A Run decides and runs the plans of a request, each in a sandbox of its own.
+type Run struct {
+	Job  *Job
+	Task Task
+	Base *Base // of the request's base commit
+}
+
+// A prepared is what a run needs on this machine.
+type prepared struct {
+	request   Request
+	workspace workspace
+}
+
+// Do runs the plans, and the workflow's own plan when the request has none. What could
+// not be run is a report with an error, so that there is one to show. Skipped says that
+// another job reports on the pull request's present commit.
+func (r Run) Do(ctx context.Context) (Outcome, error) {
+	o := Outcome{Request: r.Task.Request}
+	var err error
+	if o.Skipped, err = r.checkPullRequest(ctx); o.Skipped != "" {
+		return o, nil
+	}
+	var p prepared
+	if err == nil {
+		p, err = r.prepare(ctx)
+		o.files = p.workspace.files
+	}
+	if err != nil {
+		var l PlanRun
+		l, err = r.reportNotStarted(ctx, err)
+		o.Runs = []PlanRun{l}
+		return o, err
+	}
+	o.Request = p.request
+	o.Runs, err = r.runAll(ctx, p)
+	return o, err
+}
+
+// checkPullRequest makes sure that the request is still about the pull request's commit.
+func (r Run) checkPullRequest(ctx context.Context) (skipped string, err error) {
+	q := r.Task.Request
+	if q.PR == 0 {
+		return "", nil
+	}
+	pr, err := r.Job.gh.PullRequest(ctx, q.PR)
+	if err != nil {
+		return "", err
+	}
+	err = q.checkHead(pr)
+	switch {
+	case err == nil:
+		return "", q.checkBase(pr)
+	case r.Job.event.Name == "pull_request":
+		return fmt.Sprintf("the pull request has moved on to %.12s, whose own run reports", pr.Head.SHA), nil
+	}
+	return "", err
+}
+
+// reportNotStarted leaves a report of a run that could not start, for the job that
+// reports. It returns err too.
+func (r Run) reportNotStarted(ctx context.Context, err error) (PlanRun, error) {
+	shown := err
+	if ctx.Err() != nil {
+		shown = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done", Err: err}
+	}
+	l := r.Job.stoppedRun(r.Task.Request, shown)
+	l.dir = r.Job.artifactDir()
+	return l, errors.Join(err, l.save())
+}
+
+// prepare brings the commit, the policy and the plans to this machine.
+func (r Run) prepare(ctx context.Context) (prepared, error) {
+	p := prepared{request: r.Task.Request}
+	r.Job.console.Group("fumehood: commit " + p.request.Head[:12])
+	defer r.Job.console.EndGroup()
+	if err := r.Base.fetch(ctx, p.request.Head, p.request.Base); err != nil {
+		return p, err
+	}
+	if _, err := r.Base.policies(ctx); err != nil { // errors surface before anything is made for the run
+		return p, err
+	}
+	if len(p.request.Plans) == 0 {
+		own, err := r.readInputPlan()
+		if err != nil {
+			return p, err
+		}
+		p.request.Plans = []Planned{own}
+	}
+	var err error
+	p.workspace, err = r.writeWorkspace(ctx)
+	return p, err
+}
+
+// runAll runs each plan until ctx is done.
+func (r Run) runAll(ctx context.Context, p prepared) ([]PlanRun, error) {
+	var runs []PlanRun
+	var errs error
+	for i, planned := range p.request.Plans {
+		if ctx.Err() != nil {
+			break
+		}
+		l, err := r.runOne(ctx, p, r.newPlanRun(i, p.request), planned)
+		runs = append(runs, l)
+		r.print(l)
+		errs = errors.Join(errs, err)
+	}
+	return runs, errs
+}
+
+// newPlanRun names the plan with number i and the directories that its run leaves.
+func (r Run) newPlanRun(i int, q Request) PlanRun {
+	n := strconv.Itoa(i)
+	l := PlanRun{Name: q.Plans[i].Name, local: true, document: []byte(q.Plans[i].Document), dir: filepath.Join(r.Job.artifactDir(), n), files: filepath.Join(r.Job.dir, "files", n)}
+	if len(q.Plans) == 1 {
+		l.dir = r.Job.artifactDir()
+	}
+	return l
+}
+
+// runOne runs one plan as root, in a process without the token, and reads what it left.
+func (r Run) runOne(ctx context.Context, p prepared, l PlanRun, planned Planned) (PlanRun, error) {
+	j := r.Job
+	var problems []proposal.Problem
+	if l.plan, problems = plan.Decode(l.document, planned.File); len(problems) > 0 {
+		return r.stopped(p, l, invalidPlan(l.document, planned.File, problems))
+	}
+	l.Report = j.stoppedReport(p.request, &proposal.StopError{Code: "run.lost", Message: "the run left no report"})
+	args, err := r.childArgs(ctx, p, l, planned)
+	if err != nil {
+		return l, err
+	}
+	input, err := json.Marshal(j.masks()) // on a pipe, which no other process reads
+	if err != nil {
+		return l, err
+	}
+	j.console.Group(fmt.Sprintf("fumehood: running %d proposals%s", len(l.plan.Proposals), ofPlan(planned.Name)))
+	code, err := child{program: j.options.Program, args: args, input: input, cache: j.options.Getenv("FUMEHOOD_CACHE"),
+		line: func(s string) { j.console.Untrusted(j.plain(s)) }}.run(ctx)
+	j.console.EndGroup()
+	if err != nil {
+		return r.stopped(p, l, err)
+	}
+	return r.readBack(p, l, code)
+}
+
+// stopped leaves a report of a run that stopped before it had one.
+func (r Run) stopped(p prepared, l PlanRun, err error) (PlanRun, error) {
+	l.Report = r.Job.stoppedReport(p.request, err)
+	return l, errors.Join(err, l.save())
+}
+
+func ofPlan(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " of " + name
+}
+
+// childArgs writes the plan and what it is about to files, and names them.
+func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Planned) ([]string, error) {
+	j := r.Job
+	if err := errors.Join(os.MkdirAll(l.dir, 0o700), os.MkdirAll(filepath.Dir(l.files), 0o700)); err != nil {
+		return nil, err
+	}
+	policies, origins, err := r.Base.flags(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(About{Repository: j.runner.Repository, PR: p.request.PR, HeadSHA: p.request.Head, BaseSHA: p.request.Base,
+		Left: p.workspace.left, Unenforced: p.workspace.doubts, Ceiling: j.in.Limits, Approval: planned.Approval, Fork: r.Task.Fork, Cwd: j.cwd(), Policies: origins})
+	if err != nil {
+		return nil, err
+	}
+	planFile, aboutFile := filepath.Join(j.dir, "plan"), filepath.Join(j.dir, "about.json")
+	if err := errors.Join(l.keepPlan(j.redactor), os.WriteFile(planFile, l.document, 0o600), os.WriteFile(aboutFile, data, 0o600)); err != nil {
+		return nil, err
+	}
+	args := append([]string{"--plan", planFile, "--about", aboutFile, "--workspace", p.workspace.dir}, r.flags(l)...)
+	if j.in.Network == action.NetworkPolicy && len(policies) > 0 {
+		registries, err := r.writeRegistries(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--registries", registries)
+	}
+	return append(args, policies...), nil
+}
+
+// flags are the flags of fumehood run that come from the inputs, and where it writes.
+func (r Run) flags(l PlanRun) []string {
+	j := r.Job
+	flags := []string{
+		"--rootfs", j.in.Rootfs, "--tools", j.options.Getenv("PATH"), "--artifacts", l.files,
+		"--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
+		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--timeout", j.in.Timeout.String(), "--json", "--lifeline", "--mask-stdin",
+	}
+	if j.in.Mode == action.ModeObserve {
+		flags = append(flags, "--observe")
+	}
+	return flags
+}
+
+// writeRegistries writes where this job's own tools find the packages that the plan asks
+// for. The child has another HOME, root's.
+func (r Run) writeRegistries(ctx context.Context, l PlanRun) (string, error) {
+	var asked []string
+	for _, p := range l.plan.Proposals {
+		asked = append(asked, registry.Named(p.Network)...)
+	}
+	found, err := registry.Discover(ctx, asked)
+	if err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(found)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(r.Job.dir, "registries.json")
+	return path, os.WriteFile(path, data, 0o600)
+}
+
+// readBack reads the report and the log that a child left, and verifies the log.
+func (r Run) readBack(p prepared, l PlanRun, code int) (PlanRun, error) {
+	j := r.Job
+	data, err := os.ReadFile(filepath.Join(l.dir, reportName))
+	if err != nil {
+		return l, errors.Join(&proposal.StopError{Code: "run.lost", Message: fmt.Sprintf("the run ended with code %d and left no report", code), Err: err}, l.save())
+	}
+	if l.Report, err = report.Read(data, MaxReport); err != nil {
+		l.Report = j.stoppedReport(p.request, err)
+		return l, err
+	}
+	if f, err := os.Open(filepath.Join(l.dir, auditName)); err == nil {
+		l.audit = verdictOf(audit.Verify(f, trustOf(l.Report)))
+		f.Close()
+	}
+	l.Report = j.redactor.Report(l.Report)
+	if e := l.Report.Error; e != nil {
+		e.Message, e.Hint = j.plain(e.Message), j.plain(e.Hint)
+		return l, stopError(e)
+	}
+	return l, nil
+}
+
+// print writes to the job's log what each command printed, folded.
+func (r Run) print(l PlanRun) {
+	console := r.Job.console
+	for _, rec := range l.Report.Records {
+		if rec.Result == nil {
+			continue
+		}
+		console.Group(fmt.Sprintf("%s: %s", rec.Proposal.ID, ending(rec.Result)))
+		console.Untrusted(strings.TrimRight("$ "+rec.Analysis.Canonical, "\n"))
+		for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
+			if s.Bytes > 0 {
+				console.Untrusted(excerpt(s))
+			}
+		}
+		console.EndGroup()
+	}
+	console.Paragraph(report.Text(l.Report))
+}
+
+// ending says in a word or two how a command ended.
+func ending(r *proposal.Result) string {
+	switch {
+	case r.Status == proposal.Exited:
+		return fmt.Sprintf("exit code %d", r.ExitCode)
+	case r.Signal != "":
+		return r.Signal
+	}
+	return r.Status.String()
+}
+
+func excerpt(s proposal.Stream) string {
+	if !s.Truncated {
+		return string(s.Head) + string(s.Tail)
+	}
+	return fmt.Sprintf("%s\n… %d bytes left out …\n%s", s.Head, s.Bytes-int64(len(s.Head)+len(s.Tail)), s.Tail)
+}

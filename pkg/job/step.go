@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fumehood/fumehood/pkg/action"
+)
+
+// A step does a Job: it chooses what to do, and reports how that went.
+type step struct{ job *Job }
+
+// do chooses what this step does, by its event and by the phase that it is admitted to.
+func (s step) do(ctx context.Context) (Outcome, error) {
+	if s.job.isComment() && !s.job.addressed() {
+		return Outcome{Skipped: "the comment asks nothing of fumehood"}, nil
+	}
+	t, phase, skipped, err := s.admit(ctx)
+	if err != nil || skipped != "" {
+		return Outcome{Skipped: skipped}, err
+	}
+	t, skipped, err = s.identify(ctx, phase, t)
+	if err != nil || skipped != "" {
+		return Outcome{Request: t.Request, Skipped: skipped}, err
+	}
+	switch phase {
+	case action.Trigger:
+		return s.trigger(ctx, t)
+	case action.Report:
+		return s.gatherAndReport(ctx, t)
+	case action.Run, action.RunAndReport:
+		return s.run(ctx, phase, t)
+	}
+	return Outcome{Request: t.Request}, fmt.Errorf("internal error: unknown phase %v", phase)
+}
+
+// trigger judges a comment for the jobs that follow, which hold no right to write.
+func (s step) trigger(ctx context.Context, t Task) (Outcome, error) {
+	out, err := Trigger{Job: s.job, Task: t, Base: s.job.Base(t.PR.Base.SHA)}.Do(ctx)
+	if err == nil {
+		err = s.handOver(out)
+	}
+	return out, conversation{s.job, t.PR.Number}.answerFailure(ctx, err)
+}
+
+// handOver sets the outputs that the jobs that run and report read.
+func (s step) handOver(o Outcome) error {
+	outputs := [][2]string{{"run", fmt.Sprint(o.proceeds())}}
+	if o.proceeds() {
+		text, err := o.Request.encode()
+		if err != nil {
+			return err
+		}
+		outputs = append(outputs, [2]string{"request", text})
+	}
+	for _, o := range outputs {
+		if err := s.job.outputs.Set(o[0], o[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs plans and shows the results. A comment in a job that does both is judged
+// first, and then has the base that it was judged by.
+func (s step) run(ctx context.Context, phase action.Phase, t Task) (Outcome, error) {
+	base := s.job.Base(t.Request.Base)
+	var asked *askedDecision
+	if s.job.isComment() && phase == action.RunAndReport {
+		base = s.job.Base(t.PR.Base.SHA)
+		judged, err := Trigger{Job: s.job, Task: t, Base: base}.Do(ctx)
+		if err != nil || !judged.proceeds() {
+			return judged, conversation{s.job, t.PR.Number}.answerFailure(ctx, err)
+		}
+		t.Request, asked = judged.Request, judged.asked
+	}
+	ran, err := Run{Job: s.job, Task: t, Base: base}.Do(ctx)
+	if ran.asked = asked; ran.Skipped != "" {
+		return ran, err
+	}
+	shown, shownErr := Report{Job: s.job, Outcome: ran, SummaryOnly: phase == action.Run}.Do(ctx)
+	return shown, errors.Join(err, shownErr)
+}
+
+// gatherAndReport shows what the jobs that ran have left. That it cannot be read is
+// shown as well, unless this job is cancelled.
+func (s step) gatherAndReport(ctx context.Context, t Task) (Outcome, error) {
+	found, err := Gather{Job: s.job, Task: t, Base: s.job.Base(t.Request.Base)}.Do(ctx)
+	if ctx.Err() != nil {
+		return found, err
+	}
+	if err != nil {
+		found.Runs = []PlanRun{s.job.stoppedRun(t.Request, err)}
+	}
+	shown, shownErr := Report{Job: s.job, Outcome: found}.Do(ctx)
+	return shown, errors.Join(err, shownErr)
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/bot"
+	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Trigger judges a comment: whether policy lets its author have what it requests. It
+// answers the comment.
+type Trigger struct {
+	Job  *Job
+	Task Task
+	Base *Base // of the pull request's present base commit
+}
+
+func (t Trigger) conversation() conversation {
+	return conversation{t.Job, t.Task.PR.Number}
+}
+
+// A commentCommand is what a comment requests, as far as it can be read.
+type commentCommand struct {
+	command bot.Command
+	problem *bot.Problem
+}
+
+// addressed reports whether the comment requests anything. Most comments do not, and
+// cost no request to the API.
+func (j *Job) addressed() bool {
+	if j.in.Request != "" {
+		return true // judged in an earlier job
+	}
+	_, asks := j.readComment()
+	return asks
+}
+
+// readComment reads a person's command, or the plan of a bot that the workflow names.
+func (j *Job) readComment() (commentCommand, bool) {
+	c := j.event.Comment
+	if command, asks, problem := bot.Read(c.Body); asks {
+		return commentCommand{command, problem}, true
+	}
+	if !slices.Contains(j.in.AllowedBots, c.AuthorID) {
+		return commentCommand{}, false
+	}
+	document, found, problem := bot.FindPlan(c.Body)
+	return commentCommand{bot.Command{Name: "run", Plan: document}, problem}, found || problem != nil
+}
+
+// Do asks policy, answers the comment, and returns the Request to run. An Outcome without
+// plans runs nothing: Skipped says why, or is "" when the comment has its answer.
+func (t Trigger) Do(ctx context.Context) (Outcome, error) {
+	o := Outcome{Request: t.request("help")} // which has no plans
+	w, _ := t.Job.readComment()
+	facts, err := t.facts(ctx, w)
+	if err != nil {
+		return o, err
+	}
+	d, engine, err := t.decide(ctx, facts)
+	if err != nil {
+		return o, err
+	}
+	o.asked = t.noteDecision(facts, d, engine)
+	switch {
+	case d.Effect != proposal.Allow:
+		o.Skipped = "policy does not allow it: " + firstRule(d)
+		return o, t.refuse(ctx, facts, d)
+	case w.problem != nil:
+		o.Skipped = "the comment cannot be read: " + w.problem.Message
+		return o, t.conversation().answer(ctx, w.problem.Markdown(), "confused")
+	}
+	o.Request = t.request(facts.Command)
+	return t.carryOut(ctx, o, engine, w.command)
+}
+
+// request is an empty Request of this comment, on the pull request's present commit.
+func (t Trigger) request(command string) Request {
+	pr := t.Task.PR
+	return Request{Command: command, PR: pr.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, Comment: t.Job.event.Comment.ID}
+}
+
+// refuse answers what policy does not allow. A bot gets no text, which it could answer;
+// an author who anyone could be gets a reaction only: text changes the one comment, and
+// what has just changed cannot be approved.
+func (t Trigger) refuse(ctx context.Context, facts proposal.Trigger, d proposal.Decision) error {
+	switch {
+	case facts.Actor.Type == "Bot":
+		return nil
+	case noWriteAccess(facts.Actor):
+		t.conversation().react(ctx, "-1")
+		return nil
+	}
+	return t.conversation().answer(ctx, bot.Denied(facts, d), "-1")
+}
+
+// firstRule is the first rule that a refusal rests on.
+func firstRule(d proposal.Decision) string {
+	for _, r := range d.Reasons {
+		if !r.Observed {
+			return r.Rule
+		}
+	}
+	return "no rule allows it"
+}
+
+// noWriteAccess reports whether a can write neither to the repository nor to the pull
+// request, as any account can.
+func noWriteAccess(a proposal.Actor) bool {
+	return !a.Author && (a.Permission == "none" || a.Permission == "read")
+}
+
+// facts gathers what policy decides by: who the author is by the API, and what ran before.
+func (t Trigger) facts(ctx context.Context, w commentCommand) (proposal.Trigger, error) {
+	j, pr := t.Job, t.Task.PR
+	facts := proposal.Trigger{Command: w.command.Name, Event: j.event.Name, Bots: append([]int64{}, j.in.AllowedBots...)}
+	if w.problem != nil {
+		facts.Command = "help"
+	}
+	facts.PR = proposal.TriggerPR{Number: pr.Number, State: pr.State, Draft: pr.Draft, Locked: pr.Locked, Fork: isFork(pr), Head: pr.Head.SHA}
+	var err error
+	if facts.Actor, err = t.actor(ctx); err != nil {
+		return facts, err
+	}
+	facts.Runs, err = t.countRuns(ctx, w.command)
+	return facts, err
+}
+
+// actor is the comment's author. Only a person's permission is read, and it counts only
+// if the login still belongs to the account that wrote: a login can change hands.
+func (t Trigger) actor(ctx context.Context) (proposal.Actor, error) {
+	c := t.Job.event.Comment
+	a := proposal.Actor{Login: c.AuthorLogin, ID: c.AuthorID, Type: c.AuthorType, Permission: "none", Author: c.AuthorID != 0 && c.AuthorID == t.Task.PR.Author.ID}
+	if c.AuthorType != "User" {
+		return a, nil
+	}
+	p, err := t.Job.gh.Permission(ctx, c.AuthorLogin)
+	if err == nil && p.UserID == c.AuthorID {
+		a.Permission = p.Level
+	}
+	return a, err
+}
+
+// countRuns counts what comments have started before. Only a command that starts a run
+// has a budget.
+func (t Trigger) countRuns(ctx context.Context, c bot.Command) (proposal.TriggerRuns, error) {
+	j := t.Job
+	runs := proposal.TriggerRuns{MaxPR: j.in.MaxRunsPerPR, MaxDay: j.in.MaxRunsPerDay}
+	if !c.Starts() {
+		return runs, nil
+	}
+	k, err := t.conversation().keeper(ctx)
+	if err != nil {
+		return runs, err
+	}
+	state, err := k.Read(ctx)
+	if err != nil {
+		return runs, err
+	}
+	by, err := j.gh.CountWorkflowRuns(ctx, "issue_comment", j.workflowFile(), midnight(time.Now()))
+	if err != nil {
+		return runs, err
+	}
+	runs.PR = state.Started()
+	runs.Day, err = dayRuns(by, j.in.AllowedBots, func(login string) (string, error) {
+		p, err := j.gh.Permission(ctx, login)
+		return p.Level, err
+	})
+	return runs, err
+}
+
+// decide asks the shipped policy first, so that a person sees within a second or two
+// that something happens; then this repository's, at the base commit. The engine is nil
+// when the shipped policy refused.
+func (t Trigger) decide(ctx context.Context, facts proposal.Trigger) (proposal.Decision, *policy.Engine, error) {
+	shipped, err := t.Job.options.Compile(ctx, policy.Options{})
+	if err != nil {
+		return proposal.Decision{}, nil, err
+	}
+	d, err := shipped.Trigger(ctx, facts)
+	if err != nil || d.Effect != proposal.Allow {
+		return d, nil, err
+	}
+	t.conversation().react(ctx, "eyes")
+	engine, err := t.Base.fetchEngine(ctx)
+	if err != nil {
+		return d, nil, err
+	}
+	d, err = engine.Trigger(ctx, facts)
+	return d, engine, err
+}
+
+// carryOut answers what was allowed, or adds to o what is to run.
+func (t Trigger) carryOut(ctx context.Context, o Outcome, engine *policy.Engine, c bot.Command) (Outcome, error) {
+	switch c.Name {
+	case "help":
+		return o, t.conversation().answer(ctx, bot.Help(), "")
+	case "explain":
+		return o, t.explain(ctx, engine, c)
+	}
+	plans, problem, err := t.plans(ctx, engine, c)
+	if err != nil {
+		return o, err
+	}
+	if problem != nil {
+		o.Skipped = problem.Message
+		return o, t.conversation().answer(ctx, problem.Markdown(), "confused")
+	}
+	o.Request.Plans = plans
+	return o, t.accept(ctx, c)
+}
+
+// accept answers that a run has started, and counts it.
+func (t Trigger) accept(ctx context.Context, c bot.Command) error {
+	j := t.Job
+	t.conversation().react(ctx, "rocket")
+	text := fmt.Sprintf("`/fumehood %s` was accepted for commit `%.12s`. [The run](%s) is under way; its results will stand here.\n",
+		c.Name, t.Task.PR.Head.SHA, j.runURL(j.runID()))
+	return t.conversation().notify(ctx, comment.Notice{Comment: j.event.Comment.ID, Text: text, Start: j.runner.RunID, Time: time.Now()})
+}
+
+// plans are what c starts. A plan that cannot be read is a problem here already, so that
+// its author sees the place.
+func (t Trigger) plans(ctx context.Context, engine *policy.Engine, c bot.Command) (plans []Planned, problem *bot.Problem, err error) {
+	if c.Name == "run" {
+		plans = []Planned{{Document: string(c.Plan), File: "the comment's plan"}}
+	} else if plans, problem, err = t.repeat(ctx, engine, c); problem != nil || err != nil {
+		return nil, problem, err
+	}
+	for _, p := range plans {
+		if _, problems := plan.Decode([]byte(p.Document), p.File); len(problems) > 0 {
+			return nil, &bot.Problem{Message: "the plan was rejected as a whole", Text: plan.Describe(p.File, problems[0])}, nil
+		}
+	}
+	return plans, nil, nil
+}
+
+// repeat plans what was proposed before: rerun decides it anew, approve adds a person's
+// approval for what policy asks about.
+func (t Trigger) repeat(ctx context.Context, engine *policy.Engine, c bot.Command) ([]Planned, *bot.Problem, error) {
+	s, runs, problem, err := t.last(ctx, engine)
+	if problem != nil || err != nil {
+		return nil, problem, err
+	}
+	now := current{approver: t.approver(), head: t.Task.PR.Head.SHA, policy: engine.Digest(), cwd: t.Job.cwd()}
+	var plans []Planned
+	for _, l := range runs {
+		p := Planned{Name: l.Name, Document: string(l.document), File: planName}
+		if c.Name == "approve" {
+			waits, found := waiting(s.State, l)
+			if !found {
+				continue
+			}
+			approval, problem := approve(c, s, waits, l, now)
+			if problem != nil {
+				return nil, problem, nil
+			}
+			p.Name, p.Approval = waits.Name, &approval
+		}
+		plans = append(plans, p)
+	}
+	if len(plans) == 0 {
+		return nil, &bot.Problem{Message: "nothing waits for an approval"}, nil
+	}
+	return plans, nil, nil
+}
+
+func (t Trigger) approver() bot.Voice {
+	c := t.Job.event.Comment
+	return bot.Voice{Login: c.AuthorLogin, ID: c.AuthorID, URL: c.URL, Created: c.Created}
+}
+
+// last reads the runs that the comment on this pull request shows.
+func (t Trigger) last(ctx context.Context, engine *policy.Engine) (comment.Standing, []PlanRun, *bot.Problem, error) {
+	k, err := t.conversation().keeper(ctx)
+	if err != nil {
+		return comment.Standing{}, nil, nil, err
+	}
+	s, err := k.Standing(ctx)
+	if err != nil {
+		return s, nil, nil, err
+	}
+	if s.State.Result == nil {
+		return s, nil, &bot.Problem{Message: "nothing has run on this pull request yet"}, nil
+	}
+	runs, err := t.readRuns(ctx, engine, s.State.Result.Stamp)
+	if err == nil && len(runs) == 0 {
+		return s, nil, &bot.Problem{Message: "the artifacts of the last run are gone, or were refused; start a new one"}, nil
+	}
+	return s, runs, nil, err
+}
+
+// readRuns reads the artifacts of a workflow run. It leaves out those that are gone and
+// those that would not be reported.
+func (t Trigger) readRuns(ctx context.Context, engine *policy.Engine, s comment.Stamp) ([]PlanRun, error) {
+	run, err := t.Job.gh.WorkflowRun(ctx, s.RunID)
+	if err != nil {
+		return nil, err
+	}
+	artifacts, err := t.Job.artifactsOf(ctx, s.RunID)
+	if err != nil {
+		return nil, err
+	}
+	request := t.request("")
+	request.Head = s.Head
+	r := reviewer{job: t.Job, base: t.Base, engine: engine, fork: t.Task.Fork, request: request,
+		run: s.RunID, local: run.Event == "issue_comment"} // whose workflow no pull request changes
+	var runs []PlanRun
+	for _, a := range artifacts {
+		found, err := r.read(ctx, a)
+		if err != nil && !leftOut(err) {
+			return nil, err
+		}
+		if err == nil {
+			runs = append(runs, found...)
+		}
+	}
+	return runs, nil
+}
+
+// leftOut reports whether err is about an artifact that is gone, or was refused.
+func leftOut(err error) bool {
+	var failed *github.Error
+	if errors.As(err, &failed) {
+		return failed.Kind == github.NotFound
+	}
+	return refused(err)
+}
+
+// explain answers why a proposal of the last report was decided as it was: in the words
+// of this repository's policy, or not at all.
+func (t Trigger) explain(ctx context.Context, engine *policy.Engine, c bot.Command) error {
+	_, runs, problem, err := t.last(ctx, engine)
+	if err != nil {
+		return err
+	}
+	var records []proposal.Record
+	for _, l := range runs {
+		if !l.decidedHere() {
+			problem = &bot.Problem{Message: "the last run was decided otherwise than this repository's policy decides now; run it again"}
+			break
+		}
+		records = append(records, l.Report.Records...)
+	}
+	if problem != nil {
+		return t.conversation().answer(ctx, problem.Markdown(), "confused")
+	}
+	return t.conversation().answer(ctx, bot.Explain(records, c.ID), "")
+}

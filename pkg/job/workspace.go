@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A workspace is the pull request's code on this machine.
+type workspace struct {
+	dir    string
+	left   []string // what of the commit is not there
+	doubts []string // what of it an earlier step may have changed
+	files  *changedFiles
+}
+
+// changedFiles are the paths that a pull request changes; partial means that there may be
+// others.
+type changedFiles struct {
+	paths   []string
+	partial bool
+}
+
+// writeWorkspace brings the pull request's code: written by us, with a new repository
+// around it, or as an earlier step checked it out.
+func (r Run) writeWorkspace(ctx context.Context) (workspace, error) {
+	write := r.writeCommit
+	if r.Job.in.Checkout != "" {
+		write = r.useCheckout
+	}
+	w, err := write(ctx)
+	if err == nil {
+		err = checkDirectory(w.dir, r.Job.in.WorkingDirectory)
+	}
+	if err != nil {
+		return w, err
+	}
+	changes, err := r.Base.store.Changed(ctx, r.Task.Request.Base, r.Task.Request.Head)
+	if err != nil {
+		return w, err
+	}
+	w.files = &changedFiles{}
+	for _, c := range changes {
+		w.files.paths = append(w.files.paths, c.Path)
+	}
+	r.Job.console.Progress("the pull request changes %d files", len(changes))
+	for _, line := range append(w.left, w.doubts...) {
+		r.Job.console.Untrusted(line)
+	}
+	return w, nil
+}
+
+func (r Run) writeCommit(ctx context.Context) (workspace, error) {
+	w, q := workspace{dir: filepath.Join(r.Job.dir, "workspace")}, r.Task.Request
+	tree, err := r.Base.store.Write(ctx, q.Head, w.dir)
+	if err != nil {
+		return w, err
+	}
+	w.left = tree.Describe()
+	return w, r.Base.store.Repository(ctx, w.dir, q.Head, q.Base)
+}
+
+// useCheckout uses what actions/checkout wrote, when it is at the commit, or at the
+// merge that GitHub made of it, and holds no credential. The report says what earlier
+// steps changed in it.
+func (r Run) useCheckout(ctx context.Context) (workspace, error) {
+	j, head := r.Job, r.Task.Request.Head
+	w := workspace{dir: filepath.Join(j.runner.Workspace, j.in.Checkout)}
+	want := []string{head}
+	if j.event.Name == "pull_request" && j.runner.SHA != head {
+		want = append(want, j.runner.SHA)
+	}
+	found, err := checkout.Inspect(ctx, w.dir, want, j.options.Getenv)
+	if err != nil {
+		return w, err
+	}
+	w.doubts = found.Describe()
+	if found.HEAD != head {
+		w.doubts = append(w.doubts, "the commit alone: an earlier step checked out the merge of it with the base branch")
+	}
+	return w, nil
+}
+
+// cwd is where commands start, "" for the repository's top.
+func (j *Job) cwd() string {
+	if j.in.WorkingDirectory == "." {
+		return ""
+	}
+	return j.in.WorkingDirectory
+}
+
+// checkDirectory makes sure that the directory in which commands start is there. Otherwise
+// each command would fail on its own, as if that were the pull request's fault.
+func checkDirectory(workspace, name string) error {
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if info, err := root.Stat(name); err != nil || !info.IsDir() {
+		return &proposal.StopError{Code: "input.working-directory", Message: fmt.Sprintf("the commit has no folder %q", name),
+			Hint: "the input working-directory is relative to the top of the repository"}
+	}
+	return nil
+}
