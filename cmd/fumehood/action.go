@@ -18,6 +18,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func actionDoor() *door {
@@ -260,7 +261,7 @@ func (j *job) end(err error) int {
 	case err != nil:
 		j.console.Stop(j.stopError(err))
 	case j.skipped != "":
-		j.console.Progress("nothing to do: %s", printable(j.skipped))
+		j.console.Progress("nothing to do: %s", terminal.Line(j.skipped))
 	}
 	conclusion, fails := action.Conclude(o, j.in.FailOn)
 	if err == nil && len(j.legs) > 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/record"
 	"github.com/fumehood/fumehood/pkg/record/otlp"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // fromArtifact is the source of what another job left: the pull request can change that
@@ -80,11 +81,7 @@ func (j *job) tellCollector() {
 	if j.telling.options.Endpoint == "" || len(j.legs)+len(j.telling.asked) == 0 {
 		return
 	}
-	patience := otlp.Patience
-	if j.ctx.Err() != nil {
-		patience = stopping
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(j.ctx), patience)
+	ctx, cancel := otlp.Bounded(j.ctx)
 	defer cancel()
 	var errs error
 	if len(j.telling.asked) > 0 {
@@ -98,7 +95,7 @@ func (j *job) tellCollector() {
 		errs = errors.Join(errs, j.tellLeg(ctx, l))
 	}
 	if errs != nil {
-		j.console.Warning(printable(j.plain(errs.Error())))
+		j.console.Warning(terminal.Line(j.plain(errs.Error())))
 	}
 }
 

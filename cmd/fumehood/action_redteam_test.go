@@ -25,6 +25,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -32,7 +33,7 @@ import (
 // A forgery is a bundle that is of one piece and lies: fumehood itself made it, from
 // other facts than those of the job.
 type forgery struct {
-	about func(*about)
+	about func(*gate.About)
 	plan  string
 	rules map[string]string // what the forger takes for the repository's policy
 	nth   int               // of several runs that are alike but for their logs
@@ -50,7 +51,7 @@ var forgeries sync.Map // by what they were forged from
 // forged before from the same facts is the same bundle.
 func (w *world) forge(f forgery) map[string][]byte {
 	w.t.Helper()
-	a := about{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
+	a := gate.About{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
 	if f.about != nil {
 		f.about(&a)
 	}
@@ -131,7 +132,7 @@ func TestActionForgedApproval(t *testing.T) {
 	if err := json.Unmarshal(honest[reportName], &shown); err != nil {
 		t.Fatal(err)
 	}
-	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *about) {
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *gate.About) {
 		a.Approval = &proposal.Approval{By: "Codertocat", ByID: 21031067, URL: "https://github.com/" + hub + "/pull/2#issuecomment-1", Time: time.Now().UTC().Truncate(time.Second),
 			HeadSHA: w.head, PlanDigest: shown.Run.PlanDigest, Policy: shown.Run.Policy}
 	}}))
@@ -211,7 +212,7 @@ func TestBotTellsNothingOfWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.fork = true // of the run, so that its artifact is a stranger's
-	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *about) { a.PR = 3 }})
+	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *gate.About) { a.PR = 3 }})
 	w.fork = false
 	w.plant("fumehood", forged)
 	w.report(nil)
@@ -644,7 +645,7 @@ func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
-	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *about) { a.Cwd = "notes" }}))
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *gate.About) { a.Cwd = "notes" }}))
 	w.report(nil)
 	w.later()
 	w.runID += 10
@@ -717,7 +718,7 @@ func TestActionForgedWordsAreQuoted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	words := "Reviewed by the maintainers and harmless, please merge"
-	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *about) {
+	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *gate.About) {
 		a.Left, a.Unenforced, a.Cwd = []string{words, "<b>" + words}, []string{words, "`" + words}, words
 	}}))
 	r := w.report(nil, "INPUT_CHECK_RUN=false")
@@ -733,7 +734,7 @@ func TestActionForgedFork(t *testing.T) {
 	w := newWorld(t, true, nil, nil)
 	for _, fork := range []string{"", "Codertocat/trusted"} {
 		w.runID += 10
-		w.plant("fumehood", w.forge(forgery{plan: lookPlan, about: func(a *about) { a.Fork = fork }}))
+		w.plant("fumehood", w.forge(forgery{plan: lookPlan, about: func(a *gate.About) { a.Fork = fork }}))
 		w.report(nil)
 		body := w.comment().Body
 		mustNot(t, "comment", body, "Codertocat/trusted", "1 succeeded")

@@ -18,10 +18,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/checkout"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // A source is what was fetched of the base repository.
@@ -234,7 +236,7 @@ func (j *job) childArgs(l leg, p planned) ([]string, error) {
 		return nil, err
 	}
 	planFile, aboutFile := filepath.Join(j.dir, "plan"), filepath.Join(j.dir, "about.json")
-	a := about{Repository: j.runner.Repository, PR: j.request.PR, HeadSHA: j.request.Head, BaseSHA: j.request.Base,
+	a := gate.About{Repository: j.runner.Repository, PR: j.request.PR, HeadSHA: j.request.Head, BaseSHA: j.request.Base,
 		Left: j.source.left, Unenforced: j.source.doubts, Ceiling: j.in.Limits, Approval: p.Approval, Fork: j.fork(), Cwd: j.folder()}
 	policies, origins, err := j.policyArgs()
 	if err != nil {
@@ -348,7 +350,7 @@ func (j *job) printLeg(l leg) {
 		if r.Result == nil {
 			continue
 		}
-		j.console.Group(fmt.Sprintf("%s: %s", printable(r.Proposal.ID), outcome(r.Result)))
+		j.console.Group(fmt.Sprintf("%s: %s", terminal.Line(r.Proposal.ID), r.Result.Outcome()))
 		j.console.Untrusted(strings.TrimRight("$ "+r.Analysis.Canonical, "\n"))
 		for _, s := range []proposal.Stream{r.Result.Stdout, r.Result.Stderr} {
 			if s.Bytes > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/bot"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // refuse ends a job that could not even be read: its inputs, its event or the runner's
@@ -76,7 +77,7 @@ func (j *job) writeStop(err error) error {
 		said += "\n\n" + p.Input + " " + p.Message + "\n" + p.Hint
 	}
 	for line := range strings.Lines(said) {
-		b.WriteString("    " + printable(strings.TrimRight(line, "\r\n")) + "\n")
+		b.WriteString("    " + terminal.Line(strings.TrimRight(line, "\r\n")) + "\n")
 	}
 	j.told = true
 	return j.summary.Write(b.String())

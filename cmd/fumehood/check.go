@@ -11,6 +11,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func checkDoor() *door {
@@ -29,7 +30,7 @@ examples:
 
 func checkPlan(c *call) int {
 	var path string
-	var policies chosen
+	var policies policyFlags
 	var asJSON bool
 	f := c.flags()
 	f.StringVar(&path, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
@@ -47,7 +48,7 @@ func checkPlan(c *call) int {
 	}
 	o := gate.Options{DecideOnly: true}
 	var err error
-	if o.Policies, err = policies.gate(c.ctx, nil); err != nil {
+	if o.Policies, err = policies.Read(c.ctx); err != nil {
 		return c.stopped(err)
 	}
 	g, err := newGate(c.ctx, o)
@@ -79,14 +80,14 @@ func (c *call) printRecords(records []proposal.Record, asJSON bool) int {
 }
 
 func printDecision(w io.Writer, r proposal.Record) {
-	fmt.Fprintf(w, "%-5s %s\n", r.Decision.Effect, printable(r.Proposal.ID))
+	fmt.Fprintf(w, "%-5s %s\n", r.Decision.Effect, terminal.Line(r.Proposal.ID))
 	for _, reason := range r.Decision.Reasons {
-		fmt.Fprintf(w, "      %s: %s\n", printable(reason.Rule), printable(reason.Message))
+		fmt.Fprintf(w, "      %s: %s\n", terminal.Line(reason.Rule), terminal.Line(reason.Message))
 		if reason.Suggestion != "" {
-			fmt.Fprintf(w, "      instead: %s\n", printable(reason.Suggestion))
+			fmt.Fprintf(w, "      instead: %s\n", terminal.Line(reason.Suggestion))
 		}
 		for _, text := range reason.Alternatives {
-			fmt.Fprintf(w, "      allowed: %s\n", printable(text))
+			fmt.Fprintf(w, "      allowed: %s\n", terminal.Line(text))
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report/progress"
 	"github.com/fumehood/fumehood/testdata/demo"
 )
 
@@ -38,7 +39,7 @@ examples:
 // runDemo exits with 0 when the pipeline ran to its end: some commands are denied and
 // one test fails.
 func runDemo(c *call) int {
-	var s setup
+	var s runFlags
 	f := c.flags()
 	s.defineCommon(f)
 	if code, ok := c.parse(f); !ok {
@@ -48,9 +49,9 @@ func runDemo(c *call) int {
 	if len(problems) > 0 {
 		panic("demo: internal error: " + plan.Describe("plan.yaml", problems[0]))
 	}
-	progress := newProgress(c.stderr)
-	progress.always(fmt.Sprintf("a reviewer proposes %d commands on a small pull request; running them usually takes 5 to 15 s", len(p.Proposals)))
-	p.Proposals = withTools(p.Proposals, progress.always)
+	say := progress.New(c.stderr).Notice
+	say(fmt.Sprintf("a reviewer proposes %d commands on a small pull request; running them usually takes 5 to 15 s", len(p.Proposals)))
+	p.Proposals = withTools(p.Proposals, say)
 	dir, err := os.MkdirTemp("", "fumehood-demo-")
 	if err != nil {
 		return c.stopped(err)
@@ -66,10 +67,10 @@ func runDemo(c *call) int {
 }
 
 // layDemo writes the pull request and its repository's policy below dir.
-func (s *setup) layDemo(dir string) error {
+func (s *runFlags) layDemo(dir string) error {
 	s.workspace, s.steps, s.buildCache = filepath.Join(dir, "billing"), true, buildCache()
 	policy := filepath.Join(dir, "policy")
-	s.policies.policies = append(s.policies.policies, policy)
+	s.policies.Restricting = append(s.policies.Restricting, policy)
 	if err := demo.WritePolicy(policy); err != nil {
 		return err
 	}

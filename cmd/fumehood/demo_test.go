@@ -11,9 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/plan"
-	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/testdata/demo"
 )
 
@@ -48,29 +46,6 @@ func TestDemoWithoutTools(t *testing.T) {
 		}
 		if len(said) != len(demoTools)-len(c.installed) {
 			t.Errorf("with %q it says %q", c.installed, said)
-		}
-	}
-}
-
-// The end of a step is printed on a terminal, and on a pipe for the demo only.
-func TestProgress(t *testing.T) {
-	end := hood.Step{Proposal: "unit\x1b", Number: 2, Of: 3, Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1, WallMS: 1500}}
-	begin := end
-	begin.Result = nil
-	for name, c := range map[string]struct {
-		p    progress
-		want string
-	}{
-		"pipe":             {progress{}, ""},
-		"pipe of the demo": {progress{steps: true}, "fumehood: [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
-		"terminal":         {progress{on: true}, "\x1b[2mfumehood: [2/3] unit\\u001b …\x1b[0m\r\x1b[K\x1b[31m✗\x1b[0m [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
-	} {
-		var out strings.Builder
-		c.p.w = &out
-		c.p.step(begin)
-		c.p.step(end)
-		if out.String() != c.want {
-			t.Errorf("%s: %q, want %q", name, out.String(), c.want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func policyInputDoor() *door {
@@ -83,7 +84,7 @@ func (c *call) printSchema(point string) int {
 // noPoint says what is wrong with the name of a decision point, and what was meant.
 func noPoint(err error) string {
 	f := proposal.FailureOf(err)
-	return printable(f.Message + ": " + f.Hint)
+	return terminal.Line(f.Message + ": " + f.Hint)
 }
 
 // documents are those of all that is asked about.
@@ -113,7 +114,7 @@ func (c *call) printDocuments(docs []policy.Document, bare bool) int {
 			}
 			data = fmt.Appendf(nil, "{%q: %s}", d.Point, b.Bytes())
 		}
-		fmt.Fprintf(c.stdout, "%s\n", printableJSON(data))
+		fmt.Fprintf(c.stdout, "%s\n", terminal.JSON(data))
 	}
 	return exitOK
 }

@@ -8,14 +8,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 const subjectUsage = `what is asked about, one of:
@@ -62,7 +61,7 @@ func (s *subject) read(c *call, f *flag.FlagSet) (int, bool) {
 	if !s.argv && len(args) == 1 && s.command == "" {
 		s.command = args[0]
 	} else if len(args) > 0 && !s.argv {
-		return c.misuse(fmt.Sprintf("too many arguments, from %q on: put the command in quotes, or write --argv before it", printable(args[min(1, len(args)-1)]))), false
+		return c.misuse(fmt.Sprintf("too many arguments, from %q on: put the command in quotes, or write --argv before it", terminal.Line(args[min(1, len(args)-1)]))), false
 	}
 	if wrong := s.idle(); wrong != "" {
 		return c.misuse(wrong), false
@@ -80,7 +79,7 @@ func (s *subject) read(c *call, f *flag.FlagSet) (int, bool) {
 		return s.readPlan(c)
 	}
 	if err := s.readOne(c, args); err != nil {
-		return c.misuse(printable(err.Error())), false
+		return c.misuse(terminal.Line(err.Error())), false
 	}
 	return exitOK, true
 }
@@ -177,13 +176,9 @@ func (s *subject) readInputs(c *call) error {
 		given = append(given, "trigger="+string(data))
 	}
 	for _, g := range given {
-		point, changes, ok := strings.Cut(g, "=")
-		if !ok {
-			return errors.New("--over wants POINT=JSON, as exec={\"path\": \"/usr/bin/curl\"}")
-		}
-		in, err := trial.Lay(strings.TrimPrefix(point, "fumehood."), []byte(changes))
+		in, err := trial.ParseInput(g)
 		if err != nil {
-			return fmt.Errorf("%s: %w", point, err)
+			return err
 		}
 		s.inputs = append(s.inputs, in)
 	}
@@ -192,16 +187,7 @@ func (s *subject) readInputs(c *call) error {
 
 // bounded reads a file that is no larger than a plan may be.
 func (c *call) bounded(name string) ([]byte, error) {
-	var from io.Reader = c.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		from = f
-	}
-	data, err := io.ReadAll(io.LimitReader(from, plan.MaxDocument+1))
+	data, _, err := plan.ReadFile(name, c.stdin)
 	if err == nil && len(data) > plan.MaxDocument {
 		err = fmt.Errorf("%s is larger than 1 MiB", name)
 	}

@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/process"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func runDoor() *door {
@@ -34,7 +36,7 @@ examples:
 }
 
 func runPlan(c *call) int {
-	var s setup
+	var s runFlags
 	f := c.flags()
 	s.define(f)
 	if code, ok := c.parse(f); !ok {
@@ -46,7 +48,7 @@ func runPlan(c *call) int {
 	if (s.lifeline || s.maskStdin) && s.plan == "-" {
 		return c.misuse("--lifeline or --mask-stdin and --plan - both need standard input")
 	}
-	if err := s.sending.check(); err != nil {
+	if err := s.export.check(); err != nil {
 		return c.misuseOf(err)
 	}
 	if err := s.readMasks(c.stdin); err != nil {
@@ -59,27 +61,27 @@ func runPlan(c *call) int {
 	}
 	if s.lifeline {
 		var cancel context.CancelFunc
-		c.ctx, cancel = lifeline(c.ctx, c.stdin)
+		c.ctx, cancel = process.UntilEnd(c.ctx, c.stdin)
 		defer cancel()
 	}
 	return c.gate(&s, p)
 }
 
 // gate takes a plan through the gate and leaves what is to be kept of it.
-func (c *call) gate(s *setup, p proposal.Plan) int {
+func (c *call) gate(s *runFlags, p proposal.Plan) int {
 	if s.timeout > 0 {
 		var cancel context.CancelFunc
 		c.ctx, cancel = context.WithTimeout(c.ctx, s.timeout)
 		defer cancel()
 	}
-	heir, err := heirOf(s.owner)
+	owner, err := process.ParseOwner(s.owner)
 	if err != nil {
 		return c.stopped(err)
 	}
 	var g *gate.Gate
-	defer func() { _ = heir.take(s.left(g)...) }() // of a run that stopped early, too
+	defer func() { _ = owner.Take(s.left(g)...) }() // of a run that stopped early, too
 	if g, err = c.open(s); err != nil {
-		err = s.fit(err)
+		err = s.early.Error(err)
 		c.neverBegan(s, p, err)
 		return c.stopped(err)
 	}
@@ -92,7 +94,7 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 	}
 	log := r.Audit.File
 	r.Audit.File = s.logName(log)
-	if out := errors.Join(c.publish(s, r), c.passOn(&s.sending, log, r.Audit), heir.take(s.left(g)...)); out != nil {
+	if out := errors.Join(c.publish(s, r), c.passOn(&s.export, log, r.Audit), owner.Take(s.left(g)...)); out != nil {
 		return c.stopped(errors.Join(err, out))
 	}
 	if err != nil {
@@ -103,10 +105,10 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 
 // neverBegan leaves a report of a run that stopped before it had a log, for whoever
 // asked for one by name.
-func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
+func (c *call) neverBegan(s *runFlags, p proposal.Plan, err error) {
 	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe}
-	if a, err := readAbout(s.about); err == nil {
-		o.Subject = a.subject()
+	if a, err := gate.ReadAbout(s.about); err == nil {
+		o.Subject = a.Subject()
 	}
 	r := o.NotStarted(p, err)
 	if s.early != nil { // demo has no masks
@@ -120,12 +122,12 @@ func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
 // warn prints what did not stop the run.
 func (c *call) warn(warnings []string) {
 	for _, text := range warnings {
-		fmt.Fprintf(c.stderr, "fumehood: warning: %s\n", printable(text))
+		fmt.Fprintf(c.stderr, "fumehood: warning: %s\n", terminal.Line(text))
 	}
 }
 
 // publish writes the report to where it was asked for.
-func (c *call) publish(s *setup, r proposal.Report) error {
+func (c *call) publish(s *runFlags, r proposal.Report) error {
 	data, err := report.JSON(r)
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/outlet"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // NewRedactor returns what redacts o's Masks and Credentials, and what looks like a
@@ -45,17 +44,4 @@ func credentialParts(value string) []string {
 		parts = append(parts, string(plain), password)
 	}
 	return parts
-}
-
-// redacted is err as it may be shown: what stopped a run may quote what the run held.
-func (g *Gate) redacted(err error) error {
-	f := proposal.FailureOf(err)
-	if f == nil {
-		return err
-	}
-	clean := g.redactor.Failure(f)
-	if *clean == *f {
-		return err
-	}
-	return &proposal.StopError{Code: clean.Code, Message: clean.Message, Hint: clean.Hint}
 }

@@ -117,6 +117,20 @@ func (u *Outlet) Failure(f *proposal.Failure) *proposal.Failure {
 	return f
 }
 
+// Error returns err with its message redacted: what stopped a run may quote what the run
+// handled. u may be nil.
+func (u *Outlet) Error(err error) error {
+	f := proposal.FailureOf(err)
+	if f == nil || u == nil {
+		return err
+	}
+	clean := u.Failure(f)
+	if *clean == *f {
+		return err
+	}
+	return &proposal.StopError{Code: clean.Code, Message: clean.Message, Hint: clean.Hint}
+}
+
 // Event returns what was seen of a command. Where words of a program are replaced,
 // their digest goes: it could tell a short one. A word that the kernel's side has cut
 // loses what may be the half of a secret.

@@ -101,6 +101,18 @@ type Result struct {
 // Succeeded reports whether the command exited with 0 and met no limit.
 func (r Result) Succeeded() bool { return r.Status == Exited && r.ExitCode == 0 }
 
+// Outcome says in a few words how the command ended: "exit code 1", "SIGSEGV", or the
+// status.
+func (r Result) Outcome() string {
+	switch {
+	case r.Status == Exited:
+		return fmt.Sprintf("exit code %d", r.ExitCode)
+	case r.Signal != "":
+		return r.Signal
+	}
+	return r.Status.String()
+}
+
 // Usage is what one command took. A figure without a source is not known.
 type Usage struct {
 	Wall       Figure `json:"wall_ms"`

@@ -26,7 +26,3 @@ func (s Suggestion) Hold(ctx context.Context, judge Judge, parse func(proposal.P
 	}
 	return nil
 }
-
-// Inert escapes, in a JSON document, what must not reach a terminal or a runner's log
-// reader.
-func Inert(data []byte) []byte { return text.EscapeJSON(data) }

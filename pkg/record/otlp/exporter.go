@@ -27,6 +27,19 @@ const Failed = "otlp.failed"
 // Patience is the longest that sending should take.
 const Patience = 10 * time.Second
 
+// interruptedPatience bounds sending once the process is asked to end.
+const interruptedPatience = 2 * time.Second
+
+// Bounded returns the context to send with: what became of an interrupted run is worth
+// knowing, so it goes on when ctx is done, but then briefly. cancel must be called.
+func Bounded(ctx context.Context) (bounded context.Context, cancel context.CancelFunc) {
+	patience := Patience
+	if ctx.Err() != nil {
+		patience = interruptedPatience
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), patience)
+}
+
 // Options say where to send, and as whom. Endpoint and Headers come from whoever starts
 // fumehood, never from a plan or a pull request.
 type Options struct {
@@ -73,8 +86,8 @@ func proxy(r *http.Request) (*url.URL, error) {
 	return u, nil
 }
 
-// Send sends a run and its decisions. It returns when ctx ends at the latest; give it
-// Patience. Any error is a *proposal.StopError with the code otlp.failed and nothing to
+// Send sends a run and its decisions. It returns when ctx ends at the latest; see
+// Bounded. Any error is a *proposal.StopError with the code otlp.failed and nothing to
 // stop for.
 func (x *Exporter) Send(ctx context.Context, story record.Story, b *Batch) error {
 	return x.send(ctx, story.Run, weave(story, x.o.TraceParent, b.Dropped), b.records)

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package trial
 
 import (
 	"fmt"
@@ -11,61 +11,72 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// A trialPage shows people what became of tests: those that did not pass in full.
-type trialPage struct {
-	w      io.Writer
-	colour bool
+// A View says what Write shows.
+type View struct {
+	Passed   bool // tests that passed, too
+	Coverage bool // list the rules that no test reaches
+	Filtered bool // only some tests ran, so that what they reach says little
+	Color    bool
+}
+
+// Write shows people what became of the tests: those that did not pass in full.
+func (r Report) Write(w io.Writer, v View) { page{w, v.Color}.print(r, v) }
+
+// A page is what is written to.
+type page struct {
+	w     io.Writer
+	color bool
 }
 
 // mostLines bounds what is shown of what a test prints.
 const mostLines = 20
 
-func (p trialPage) print(r trial.Report, o tryout) {
+func (p page) print(r Report, v View) {
 	for _, t := range r.Tests {
-		if t.Status != trial.Passed || o.verbose || t.Print != "" {
+		if t.Status != Passed || v.Passed || t.Print != "" {
 			p.test(t, len(r.Layers) > 1)
 		}
 	}
-	if o.coverage {
+	if v.Coverage {
 		p.rules(r)
 	}
-	p.total(r, o)
+	p.total(r, v)
 }
 
-var trialColours = map[trial.Status]string{
-	trial.Passed: "32", trial.Failed: "31", trial.Erred: "31", trial.Endless: "31", trial.Skipped: "33",
+var statusColors = map[Status]string{
+	Passed: "32", Failed: "31", Erred: "31", Endless: "31", Skipped: "33",
 }
 
-func (p trialPage) status(s trial.Status) string {
-	if !p.colour {
+func (p page) status(s Status) string {
+	if !p.color {
 		return fmt.Sprintf("%-7s", s)
 	}
-	return fmt.Sprintf("\x1b[%sm%-7s\x1b[0m", trialColours[s], s)
+	return fmt.Sprintf("\x1b[%sm%-7s\x1b[0m", statusColors[s], s)
 }
 
-func (p trialPage) test(t trial.Result, several bool) {
+func (p page) test(t Result, several bool) {
 	where := fmt.Sprintf("%s:%d", t.File, t.Line)
 	if several {
 		where = t.Layer + ": " + where
 	}
-	fmt.Fprintf(p.w, "%s %s\n", p.status(t.Status), printable(t.Name))
-	if t.Status == trial.Passed || t.Status == trial.Skipped {
+	fmt.Fprintf(p.w, "%s %s\n", p.status(t.Status), terminal.Line(t.Name))
+	if t.Status == Passed || t.Status == Skipped {
 		p.lines("print", t.Print)
 		return
 	}
 	p.line("at", where)
-	if t.Kind != trial.KindRego && t.Subject != "" && t.Kind != trial.KindExample {
+	if t.Kind != KindRego && t.Subject != "" && t.Kind != KindExample {
 		p.line("about", t.Subject)
 	}
 	p.line("why", t.Message)
 	if t.Got != "" {
 		p.line("got", t.Got)
 	}
-	if t.Kind != trial.KindRego && t.Status == trial.Failed {
+	if t.Kind != KindRego && t.Status == Failed {
 		p.line("rules", strings.Join(t.Rules, ", "))
 	}
 	for _, reason := range t.Reasons {
@@ -73,7 +84,7 @@ func (p trialPage) test(t trial.Result, several bool) {
 	}
 	p.expression(t.Failure)
 	for _, part := range t.Parts {
-		if part.Status != trial.Passed {
+		if part.Status != Passed {
 			p.line("case", part.Name)
 			p.expression(part.Failure)
 		}
@@ -82,14 +93,14 @@ func (p trialPage) test(t trial.Result, several bool) {
 	p.line("hint", t.Hint)
 }
 
-func (p trialPage) line(name, text string) {
+func (p page) line(name, text string) {
 	if text != "" {
-		fmt.Fprintf(p.w, "        %-6s %s\n", name, printable(text))
+		fmt.Fprintf(p.w, "        %-6s %s\n", name, terminal.Line(text))
 	}
 }
 
 // lines writes what an author printed, which may be anything.
-func (p trialPage) lines(name, text string) {
+func (p page) lines(name, text string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for _, line := range lines[:min(len(lines), mostLines)] {
 		p.line(name, line)
@@ -99,11 +110,11 @@ func (p trialPage) lines(name, text string) {
 	}
 }
 
-func (p trialPage) reason(r proposal.Reason) {
+func (p page) reason(r proposal.Reason) {
 	p.line(r.Effect.String(), r.Rule+": "+r.Message)
 }
 
-func (p trialPage) expression(e *trial.Expression) {
+func (p page) expression(e *Expression) {
 	if e == nil {
 		return
 	}
@@ -115,11 +126,11 @@ func (p trialPage) expression(e *trial.Expression) {
 
 // printableCode keeps tabs, by which values stand below their names.
 func printableCode(line string) string {
-	return printable(strings.ReplaceAll(line, "\t", "    "))
+	return terminal.Line(strings.ReplaceAll(line, "\t", "    "))
 }
 
 // rules lists those that no test reaches.
-func (p trialPage) rules(r trial.Report) {
+func (p page) rules(r Report) {
 	w := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
 	for _, rule := range r.Rules {
 		if rule.Tests > 0 {
@@ -129,18 +140,18 @@ func (p trialPage) rules(r trial.Report) {
 		if id == "" {
 			id = "(no id)"
 		}
-		fmt.Fprintf(w, "never\t%s %s\t%s:%d\t%s\n", rule.Set, printable(id), printable(rule.File), rule.Line, printable(rule.Title))
+		fmt.Fprintf(w, "never\t%s %s\t%s:%d\t%s\n", rule.Set, terminal.Line(id), terminal.Line(rule.File), rule.Line, terminal.Line(rule.Title))
 	}
 	w.Flush()
 	fmt.Fprintf(p.w, "%.1f%% of %d rules were reached\n", r.Coverage(), len(r.Rules))
 }
 
-func (p trialPage) total(r trial.Report, o tryout) {
+func (p page) total(r Report, v View) {
 	text := fmt.Sprintf("%d passed, %d failed", r.Passed, r.Failed)
 	if r.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", r.Skipped)
 	}
-	if !o.coverage && o.only == "" {
+	if !v.Coverage && !v.Filtered {
 		text += fmt.Sprintf("; %.0f%% of %d rules reached", r.Coverage(), len(r.Rules))
 	}
 	fmt.Fprintf(p.w, "%s; %v\n", text, (time.Duration(r.WallMS) * time.Millisecond).Round(10*time.Millisecond))

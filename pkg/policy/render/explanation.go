@@ -2,43 +2,52 @@
 
 //go:build linux
 
-package main
+// Package render writes what a policy decides, and what is wrong with one, for people to
+// read.
+package render
 
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// A pen writes explanations as good compilers write diagnostics: the text, a caret under
-// what is meant, why, and what to do. All that others wrote goes through printable.
-type pen struct{ colour bool }
-
-func newPen(w io.Writer) pen {
-	return pen{colour(w)}
+// Options say how an explanation is written.
+type Options struct {
+	Deep  bool // of a refusal: what nearly matched, and plainer ways to write the command
+	Color bool
 }
 
-// Colours, by what they are for.
+// Explanation writes x as good compilers write diagnostics: the text, a caret under what
+// is meant, why, and what to do. Nothing in it is hidden, whoever wrote the texts.
+func Explanation(x policy.Explanation, o Options) string {
+	return pen{o.Color}.explanation(x, o.Deep)
+}
+
+// A pen marks text with colors, or not.
+type pen struct{ color bool }
+
+// Colors, by what they are for.
 const (
 	red, green, yellow, blue, faint, strong = "31;1", "32;1", "33;1", "34;1", "2", "1"
 )
 
-func (p pen) in(colour, text string) string {
-	if !p.colour || text == "" {
+func (p pen) in(color, text string) string {
+	if !p.color || text == "" {
 		return text
 	}
-	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-var effectColours = map[proposal.Effect]string{proposal.Deny: red, proposal.Ask: yellow, proposal.Allow: green}
+var effectColors = map[proposal.Effect]string{proposal.Deny: red, proposal.Ask: yellow, proposal.Allow: green}
 
-func (p pen) effect(e proposal.Effect) string { return p.in(effectColours[e], e.String()) }
+func (p pen) effect(e proposal.Effect) string { return p.in(effectColors[e], e.String()) }
 
 // Bounds on what people read of one decision.
 const (
@@ -49,7 +58,7 @@ const (
 func (p pen) explanation(x policy.Explanation, deep bool) string {
 	var b strings.Builder
 	first, _, more := strings.Cut(cmp.Or(x.Source, x.Text, x.ID), "\n")
-	if first = clip(printable(first), mostColumns); more {
+	if first = clip(terminal.Line(first), mostColumns); more {
 		first += " …"
 	}
 	fmt.Fprintf(&b, "%s  %s\n", p.effect(x.Decision.Effect), p.in(strong, first))
@@ -79,19 +88,19 @@ func (p pen) reason(x policy.Explanation, r proposal.Reason) string {
 	if r.Observed {
 		says = "observed, would " + says
 	}
-	fmt.Fprintf(&b, "%s%s %s\n", p.in(effectColours[r.Effect], says), p.in(strong, "["+printable(r.Rule)+"]:"), p.in(strong, printable(r.Message)))
+	fmt.Fprintf(&b, "%s%s %s\n", p.in(effectColors[r.Effect], says), p.in(strong, "["+terminal.Line(r.Rule)+"]:"), p.in(strong, terminal.Line(r.Message)))
 	gutter := p.snippet(&b, x.Source, r.Span)
 	note := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(&b, "%s%s %s: %s\n", gutter, p.in(blue, "="), p.in(strong, name), text)
 		}
 	}
-	note("instead", printable(r.Suggestion))
+	note("instead", terminal.Line(r.Suggestion))
 	for i, text := range r.Alternatives {
 		if i == 0 {
-			note("allowed", p.in(green, clip(printable(text), mostColumns)))
+			note("allowed", p.in(green, clip(terminal.Line(text), mostColumns)))
 		} else {
-			fmt.Fprintf(&b, "%s           %s\n", gutter, p.in(green, clip(printable(text), mostColumns)))
+			fmt.Fprintf(&b, "%s           %s\n", gutter, p.in(green, clip(terminal.Line(text), mostColumns)))
 		}
 	}
 	note("retry", retries[r.Retry])
@@ -124,10 +133,10 @@ func (p pen) where(x policy.Explanation, r proposal.Reason) string {
 		if r.Layer == policy.LayerFloor {
 			return "the floor, which holds whatever policies say"
 		}
-		return printable(r.Layer)
+		return terminal.Line(r.Layer)
 	}
 	if title != "" {
-		title = " — " + printable(title)
+		title = " — " + terminal.Line(title)
 	}
 	return p.in(faint, strings.Join(places, ", ")) + title
 }
@@ -136,11 +145,11 @@ func (p pen) where(x policy.Explanation, r proposal.Reason) string {
 func standsAt(s policy.Spoken) string {
 	switch {
 	case s.Policy == s.Layer:
-		return printable(fmt.Sprintf("%s %s:%d", s.Layer, s.File, s.Line))
+		return terminal.Line(fmt.Sprintf("%s %s:%d", s.Layer, s.File, s.Line))
 	case strings.Contains(s.Policy, ":"): // no folder
-		return printable(fmt.Sprintf("%s %s %s:%d", s.Layer, s.Policy, s.File, s.Line))
+		return terminal.Line(fmt.Sprintf("%s %s %s:%d", s.Layer, s.Policy, s.File, s.Line))
 	}
-	return printable(fmt.Sprintf("%s %s:%d", s.Layer, path.Join(s.Policy, s.File), s.Line))
+	return terminal.Line(fmt.Sprintf("%s %s:%d", s.Layer, path.Join(s.Policy, s.File), s.Line))
 }
 
 // snippet draws the line of text that span is in, with a caret under it, and returns the
@@ -153,7 +162,7 @@ func (p pen) snippet(b *strings.Builder, text string, span *proposal.Span) strin
 	line, _, _ := strings.Cut(text[from:], "\n")
 	start := span.Start - from
 	end := min(span.End-from, len(line))
-	before, marked, after := printable(line[:start]), printable(line[start:max(start, end)]), printable(line[max(start, end):])
+	before, marked, after := terminal.Line(line[:start]), terminal.Line(line[start:max(start, end)]), terminal.Line(line[max(start, end):])
 	if over := width(before) - mostColumns/2; over > 0 && width(before)+width(marked) > mostColumns {
 		before = "…" + string([]rune(before)[over+1:])
 	}
@@ -184,12 +193,12 @@ func (p pen) near(x policy.Explanation) string {
 	var b strings.Builder
 	shown := map[string]bool{}
 	for _, n := range x.Near {
-		fmt.Fprintf(&b, "\n%s %s%s\n", p.in(blue, "nearly"), p.in(strong, "["+printable(n.Rule)+"]"), titled(n.Title))
+		fmt.Fprintf(&b, "\n%s %s%s\n", p.in(blue, "nearly"), p.in(strong, "["+terminal.Line(n.Rule)+"]"), titled(n.Title))
 		fmt.Fprintf(&b, "  %s\n", p.in(faint, standsAt(n.Spoken)))
 		for _, f := range n.Failed {
-			fmt.Fprintf(&b, "  %s does not hold: %s\n", p.in(faint, printable(fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Col))), p.in(strong, printable(f.Text)))
+			fmt.Fprintf(&b, "  %s does not hold: %s\n", p.in(faint, terminal.Line(fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Col))), p.in(strong, terminal.Line(f.Text)))
 			for _, v := range f.Values {
-				fmt.Fprintf(&b, "    %s is %s\n", printable(v.Path), printable(v.Value))
+				fmt.Fprintf(&b, "    %s is %s\n", terminal.Line(v.Path), terminal.Line(v.Value))
 			}
 		}
 		for _, text := range n.Examples {
@@ -197,7 +206,7 @@ func (p pen) near(x policy.Explanation) string {
 				continue
 			}
 			shown[text] = true
-			fmt.Fprintf(&b, "  it allows: %s\n", p.in(green, clip(printable(text), mostColumns)))
+			fmt.Fprintf(&b, "  it allows: %s\n", p.in(green, clip(terminal.Line(text), mostColumns)))
 		}
 	}
 	return b.String()
@@ -207,7 +216,7 @@ func titled(title string) string {
 	if title == "" {
 		return ""
 	}
-	return " " + printable(title)
+	return " " + terminal.Line(title)
 }
 
 func (p pen) rewrites(x policy.Explanation) string {
@@ -215,7 +224,7 @@ func (p pen) rewrites(x policy.Explanation) string {
 	for _, w := range x.Rewrites {
 		fmt.Fprintf(&b, "\n%s %s\n", p.in(blue, "plainly:"), w.Hint)
 		if w.After != "" {
-			fmt.Fprintf(&b, "  %s\n", p.in(green, clip(printable(w.After), mostColumns)))
+			fmt.Fprintf(&b, "  %s\n", p.in(green, clip(terminal.Line(w.After), mostColumns)))
 		}
 	}
 	return b.String()
@@ -230,7 +239,7 @@ func (p pen) spoke(x policy.Explanation, deep bool) string {
 	rows := make([][3]string, len(x.Spoke))
 	var wide [2]int
 	for i, s := range x.Spoke {
-		rows[i] = [3]string{s.Set, printable(cmp.Or(s.Rule, "–")), standsAt(s) + dashed(s.Title)}
+		rows[i] = [3]string{s.Set, terminal.Line(cmp.Or(s.Rule, "–")), standsAt(s) + dashed(s.Title)}
 		for j := range wide {
 			wide[j] = max(wide[j], width(rows[i][j]))
 		}
@@ -247,7 +256,7 @@ func dashed(title string) string {
 	if title == "" {
 		return ""
 	}
-	return " — " + printable(title)
+	return " — " + terminal.Line(title)
 }
 
 func pad(s string, to int) string { return s + strings.Repeat(" ", max(0, to-width(s))) }
@@ -260,7 +269,7 @@ func (p pen) grant(g proposal.Grant) string {
 		list []string
 	}{{"hosts", g.Network}, {"programs", g.Exec}} {
 		if len(more.list) > 0 {
-			s += "; " + more.name + " " + printable(strings.Join(more.list, ", "))
+			s += "; " + more.name + " " + terminal.Line(strings.Join(more.list, ", "))
 		}
 	}
 	return s + "\n"

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package gate
 
 import (
 	"bytes"
@@ -11,13 +11,12 @@ import (
 	"io"
 	"os"
 
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An about is what the caller of run knows of the pull request: run itself knows a
-// folder. It is handed over as a file, because it holds text of strangers.
-type about struct {
+// An About is what the caller of fumehood run knows of the pull request: run itself knows
+// a directory. It is handed over as a file, because it holds untrusted text.
+type About struct {
 	Repository string             `json:"repository"`
 	Fork       string             `json:"fork,omitempty"`
 	PR         int                `json:"pull_request"`
@@ -35,9 +34,10 @@ type about struct {
 
 const maxAbout = 1 << 20
 
-// readAbout reads the file that --about names; without one there is nothing to say.
-func readAbout(path string) (about, error) {
-	var a about
+// ReadAbout reads the file that --about names; of "" it is empty. Its error is a
+// *proposal.StopError.
+func ReadAbout(path string) (About, error) {
+	var a About
 	if path == "" {
 		return a, nil
 	}
@@ -56,7 +56,7 @@ func readAbout(path string) (about, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
-		return about{}, aboutError(path, err)
+		return About{}, aboutError(path, err)
 	}
 	return a, nil
 }
@@ -66,8 +66,8 @@ func aboutError(path string, err error) error {
 		Hint: "--about is written by fumehood action; from a desk leave it out", Err: err}
 }
 
-// subject is what the gate's reports say of the pull request.
-func (a about) subject() gate.Subject {
-	return gate.Subject{Repository: a.Repository, Fork: a.Fork, PR: a.PR, HeadSHA: a.HeadSHA, BaseSHA: a.BaseSHA,
+// Subject is what the gate's reports say of the pull request.
+func (a About) Subject() Subject {
+	return Subject{Repository: a.Repository, Fork: a.Fork, PR: a.PR, HeadSHA: a.HeadSHA, BaseSHA: a.BaseSHA,
 		Cwd: a.Cwd, Left: a.Left, Unenforced: a.Unenforced, Approval: a.Approval}
 }

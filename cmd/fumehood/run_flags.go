@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -14,16 +15,18 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/egress"
+	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report/progress"
 )
 
-// A setup is what the flags of run and demo say.
-type setup struct {
+// runFlags are the flags of run and demo.
+type runFlags struct {
 	plan, workspace string
-	policies        chosen
+	policies        policyFlags
 	rootfs          string
 	mounts          list
 	resolvers       list
@@ -46,12 +49,12 @@ type setup struct {
 	maskStdin       bool
 	handed          []outlet.Mask  // by fumehood action
 	early           *outlet.Outlet // before there is a gate, with no policy
-	sending         sending
+	export          exportFlags
 	steps           bool   // print a line for each command on a pipe, too; for demo
 	buildCache      string // a host folder to show at buildCacheInside, or ""; for demo
 }
 
-func (s *setup) define(f *flag.FlagSet) {
+func (s *runFlags) define(f *flag.FlagSet) {
 	f.StringVar(&s.plan, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
 	f.StringVar(&s.workspace, "workspace", ".", "folder with the pull request's code; it is never written to")
 	f.BoolVar(&s.observe, "observe", false, "record what the --policy and --granting policies would refuse, and refuse only what the default policy does")
@@ -60,11 +63,11 @@ func (s *setup) define(f *flag.FlagSet) {
 	f.StringVar(&s.owner, "owner", "", "give the artifacts to `UID:GID`")
 	f.BoolVar(&s.maskStdin, "mask-stdin", false, "read values to mask from standard input; fumehood action writes them")
 	f.BoolVar(&s.lifeline, "lifeline", false, "stop when standard input ends")
-	s.sending.define(f)
+	s.export.define(f)
 	s.defineCommon(f)
 }
 
-func (s *setup) defineCommon(f *flag.FlagSet) {
+func (s *runFlags) defineCommon(f *flag.FlagSet) {
 	s.policies.define(f)
 	f.StringVar(&s.rootfs, "rootfs", "host", "root file system inside: host, or dir:PATH")
 	f.StringVar(&s.tools, "tools", os.Getenv("PATH"), "`folders` of the host's tools, separated by colons, that are shown inside")
@@ -84,7 +87,7 @@ func (s *setup) defineCommon(f *flag.FlagSet) {
 
 // readPlan reads the plan and prints what is wrong with it, as u lets it; u may be nil.
 func (c *call) readPlan(path string, u *outlet.Outlet) (proposal.Plan, int, bool) {
-	data, name, err := c.planBytes(path)
+	data, name, err := plan.ReadFile(path, c.stdin)
 	if err != nil {
 		return proposal.Plan{}, c.misuse(fmt.Sprintf("cannot read plan: %v", err)), false
 	}
@@ -99,29 +102,13 @@ func (c *call) readPlan(path string, u *outlet.Outlet) (proposal.Plan, int, bool
 	return p, exitOK, true
 }
 
-// planBytes reads one byte more than a plan may have, so that Decode refuses what
-// is too large and we never hold more.
-func (c *call) planBytes(path string) ([]byte, string, error) {
-	if path == "-" {
-		data, err := io.ReadAll(io.LimitReader(c.stdin, plan.MaxDocument+1))
-		return data, "stdin", err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, path, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, plan.MaxDocument+1))
-	return data, path, err
-}
-
 // open makes the gate that the flags describe. What the flags say wrongly is refused
 // first, also where no command will need it.
-func (c *call) open(s *setup) (*gate.Gate, error) {
+func (c *call) open(s *runFlags) (*gate.Gate, error) {
 	if err := gate.Privileged(); err != nil { // before anything that takes time
 		return nil, err
 	}
-	a, err := readAbout(s.about)
+	a, err := gate.ReadAbout(s.about)
 	if err != nil {
 		return nil, err
 	}
@@ -129,24 +116,30 @@ func (c *call) open(s *setup) (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress := newProgress(c.stderr)
-	progress.steps = s.steps
-	o.Progress, o.Notice = progress.step, progress.always
-	s.policies.near = s.workspace
-	if o.Policies, err = s.policies.gate(c.ctx, a.Policies); err != nil {
+	p := progress.New(c.stderr)
+	if s.steps {
+		p = p.WithSteps()
+	}
+	o.Progress, o.Notice = p.Step, p.Notice
+	s.policies.Directory, s.policies.Origins = s.workspace, a.Policies
+	if o.Policies, err = s.policies.Read(c.ctx); err != nil {
 		return nil, err
 	}
 	return newGate(c.ctx, o)
 }
 
 // options are those that need no file but a key.
-func (s *setup) options(a about) (gate.Options, error) {
+func (s *runFlags) options(a gate.About) (gate.Options, error) {
 	o, err := s.secrets()
 	if err != nil {
 		return o, err
 	}
-	if o.Resolvers, err = s.servers(); err != nil {
-		return o, err
+	for _, text := range s.resolvers {
+		server, err := gate.ParseResolver(text)
+		if err != nil {
+			return o, err
+		}
+		o.Resolvers = append(o.Resolvers, server)
 	}
 	if o.MountsUnsafe, err = s.mounted(); err != nil {
 		return o, err
@@ -158,12 +151,49 @@ func (s *setup) options(a about) (gate.Options, error) {
 	}
 	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.workspace, s.rootfs, s.tools, s.runsc
 	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.artifacts, s.auditFile, fumehoodVersion(), []string{"/proc/self/exe", egress.DoorName}
-	o.Registries, o.ObserveUnsafe, o.Ceiling, o.Subject = registriesFrom(s.registries), s.observe, a.Ceiling, a.subject()
+	o.ObserveUnsafe, o.Ceiling, o.Subject = s.observe, a.Ceiling, a.Subject()
+	if s.registries != "" {
+		o.Registries = func(context.Context, []string) ([]registry.Registry, error) { return registry.ReadFile(s.registries) }
+	}
+	return o, nil
+}
+
+// readMasks learns what must not be printed before anything is.
+func (s *runFlags) readMasks(stdin io.Reader) (err error) {
+	if s.maskStdin {
+		if s.handed, err = outlet.ReadMasks(stdin); err != nil {
+			return err
+		}
+	}
+	o, err := s.secrets()
+	if err == nil {
+		s.early, err = gate.NewRedactor(o)
+	}
+	return err
+}
+
+// secrets are the options of what must never be printed.
+func (s *runFlags) secrets() (o gate.Options, err error) {
+	o.Masks = s.handed
+	for _, name := range s.masks {
+		m, err := outlet.MaskOf(name, os.Getenv)
+		if err != nil {
+			return o, err
+		}
+		o.Masks = append(o.Masks, m)
+	}
+	for _, text := range s.credentials {
+		c, err := gate.ParseCredential(text, os.Getenv)
+		if err != nil {
+			return o, err
+		}
+		o.Credentials = append(o.Credentials, c)
+	}
 	return o, nil
 }
 
 // mounted are the host folders that can be read inside.
-func (s *setup) mounted() ([]gate.Mount, error) {
+func (s *runFlags) mounted() ([]gate.Mount, error) {
 	var list []gate.Mount
 	if s.buildCache != "" {
 		list = append(list, gate.Mount{Source: s.buildCache, Target: buildCacheInside,
@@ -182,7 +212,7 @@ func (s *setup) mounted() ([]gate.Mount, error) {
 
 // logName is how the report names the log: from a desk its path, in a job its name
 // among the files of the artifact.
-func (s *setup) logName(path string) string {
+func (s *runFlags) logName(path string) string {
 	if s.about != "" {
 		return filepath.Base(path)
 	}
@@ -190,9 +220,9 @@ func (s *setup) logName(path string) string {
 }
 
 // left names what this run has made so far; g may be nil.
-func (s *setup) left(g *gate.Gate) []string {
+func (s *runFlags) left(g *gate.Gate) []string {
 	var paths []string
-	for _, path := range []string{s.report, s.markdown, s.sending.decisions} {
+	for _, path := range []string{s.report, s.markdown, s.export.decisions} {
 		if path != "" {
 			paths = append(paths, path)
 		}

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package timeline
 
 import (
 	"fmt"
@@ -88,7 +88,7 @@ func fallen(a *proposal.Attempt) string {
 }
 
 func became(r proposal.Result) string {
-	words := outcome(&r)
+	words := r.Outcome()
 	if r.Limit != "" {
 		words += ", limit " + r.Limit
 	}
@@ -120,7 +120,7 @@ func became(r proposal.Result) string {
 // events tells what one batch holds, each event at its own time.
 func (t *timeline) events(e audit.Entry, h hood.Happening) error {
 	for i, event := range h.Events {
-		if t.json {
+		if t.JSON {
 			err := t.object(struct {
 				Entry    int64          `json:"entry"`
 				Time     time.Time      `json:"time"`
@@ -135,7 +135,7 @@ func (t *timeline) events(e audit.Entry, h hood.Happening) error {
 			}
 			continue
 		}
-		if !t.all && !hood.OfNote(event) {
+		if !t.All && !hood.OfNote(event) {
 			t.hidden++
 			continue
 		}
@@ -147,7 +147,7 @@ func (t *timeline) events(e audit.Entry, h hood.Happening) error {
 		kind, words string
 		n           int64
 	}{{"files", "file", h.More}, {"network", "network", int64(h.Flows)}} {
-		if more.n <= 0 || t.json {
+		if more.n <= 0 || t.JSON {
 			continue
 		}
 		if err := t.line(e.Time, "  ", more.kind, h.ID, fmt.Sprintf("%d more %s events, only counted", more.n, more.words)); err != nil {
