@@ -16,15 +16,6 @@ const (
 	Trigger            // judge who asks, answer with a reaction, hand over to the jobs that run and report
 )
 
-var phaseNames = [...]string{"nothing", "run", "report", "run and report", "trigger"}
-
-func (p Phase) String() string {
-	if p < 0 || int(p) >= len(phaseNames) {
-		return phaseNames[Nothing]
-	}
-	return phaseNames[p]
-}
-
 // Runs reports whether p runs code of the pull request in this job.
 func (p Phase) Runs() bool { return p == Run || p == RunAndReport }
 
