@@ -68,8 +68,7 @@
 // What keeps a log from being written is a proposal.StopError: audit.exists,
 // audit.not-writable, audit.full, audit.locked, audit.origin, audit.key,
 // audit.entry (not JSON, or too large), audit.replaced (the file is not what this
-// process left), audit.broken (Open: it does not verify), audit.sealed and
-// audit.closed. Each kills its Log.
+// process left), audit.sealed and audit.closed. Each kills its Log.
 //
 // # What it does not protect against
 //

@@ -82,12 +82,6 @@ type Node struct {
 	at   uint32
 }
 
-// Root is the whole text.
-func (t *Tree) Root() Node { return Node{t, 0} }
-
-// Len is the number of nodes.
-func (t *Tree) Len() int { return len(t.nodes) }
-
 // All yields every node, in the order of the text, parents first.
 func (t *Tree) All() iter.Seq[Node] {
 	return func(yield func(Node) bool) {

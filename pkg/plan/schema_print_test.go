@@ -27,6 +27,13 @@ func Schema() []byte {
 		"What an AI asks to run. Decode is stricter where a schema cannot be: lengths count bytes, ids are unique, needs name earlier ids.")
 }
 
+// CasesSchema returns the JSON Schema (2020-12) of cases, printed from the table that
+// DecodeCases uses. It is the file testdata/schema/fumehood.cases.v1.json.
+func CasesSchema() []byte {
+	return printSchema(&casesShape, CasesSchemaID, proposal.CasesSchema,
+		"What a policy's author wants decided. DecodeCases is stricter where a schema cannot be: names are unique, and a case is about one thing.")
+}
+
 func printSchema(s *shape, id, title, doc string) []byte {
 	root := schemaOf(s)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
