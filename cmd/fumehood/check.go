@@ -6,12 +6,10 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/terminal"
+	"github.com/fumehood/fumehood/pkg/report"
 )
 
 func checkDoor() *door {
@@ -71,23 +69,10 @@ func (c *call) printRecords(records []proposal.Record, asJSON bool) int {
 			code = exitRefused
 		}
 		if !asJSON {
-			printDecision(c.stdout, r)
+			report.Decision(c.stdout, r)
 		} else if err := c.printJSON(json.Marshal(r)); err != nil {
 			return c.stopped(err)
 		}
 	}
 	return code
-}
-
-func printDecision(w io.Writer, r proposal.Record) {
-	fmt.Fprintf(w, "%-5s %s\n", r.Decision.Effect, terminal.Line(r.Proposal.ID))
-	for _, reason := range r.Decision.Reasons {
-		fmt.Fprintf(w, "      %s: %s\n", terminal.Line(reason.Rule), terminal.Line(reason.Message))
-		if reason.Suggestion != "" {
-			fmt.Fprintf(w, "      instead: %s\n", terminal.Line(reason.Suggestion))
-		}
-		for _, text := range reason.Alternatives {
-			fmt.Fprintf(w, "      allowed: %s\n", terminal.Line(text))
-		}
-	}
 }

@@ -73,36 +73,12 @@ func (c *call) think(deep bool) int {
 	if err != nil {
 		return c.stopped(err)
 	}
-	adviser := policy.NewAdviser(engine, gate.Analyze)
-	all, err := s.explanations(c, adviser, deep)
+	all, err := s.Explain(c.ctx, policy.NewAdviser(engine, gate.Analyze), deep)
 	if err != nil {
 		return c.stopped(err)
 	}
 	c.warn(engine.Warnings())
 	return c.printExplanations(all, asJSON, deep)
-}
-
-func (s *subject) explanations(c *call, v *policy.Adviser, deep bool) ([]policy.Explanation, error) {
-	explain := v.Evaluate
-	if deep {
-		explain = v.Explain
-	}
-	var all []policy.Explanation
-	for _, p := range s.proposals {
-		x, err := explain(c.ctx, p, gate.Analyze(p))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, x)
-	}
-	for _, in := range s.inputs {
-		x, err := v.EvaluateInput(c.ctx, in)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, x)
-	}
-	return all, nil
 }
 
 func (c *call) printExplanations(all []policy.Explanation, asJSON, deep bool) int {

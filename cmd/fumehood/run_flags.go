@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/demotools"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
@@ -51,7 +52,7 @@ type runFlags struct {
 	early           *outlet.Outlet // before there is a gate, with no policy
 	export          exportFlags
 	steps           bool   // print a line for each command on a pipe, too; for demo
-	buildCache      string // a host folder to show at buildCacheInside, or ""; for demo
+	buildCache      string // a host folder to show at demotools.BuildCacheInside, or ""; for demo
 }
 
 func (s *runFlags) define(f *flag.FlagSet) {
@@ -196,7 +197,7 @@ func (s *runFlags) secrets() (o gate.Options, err error) {
 func (s *runFlags) mounted() ([]gate.Mount, error) {
 	var list []gate.Mount
 	if s.buildCache != "" {
-		list = append(list, gate.Mount{Source: s.buildCache, Target: buildCacheInside,
+		list = append(list, gate.Mount{Source: s.buildCache, Target: demotools.BuildCacheInside,
 			Note: "Go's build cache " + s.buildCache + " on the host is readable inside, so that the demo's Go test takes seconds"})
 	}
 	for _, text := range s.mounts {

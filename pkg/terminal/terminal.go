@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package terminal makes untrusted text fit for a terminal or a CI log.
 package terminal
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package render writes what a policy decides, and what is wrong with one, for people to
 // read.
 package render
