@@ -8,8 +8,8 @@ import (
 	"context"
 	"flag"
 	"os"
-	"runtime/debug"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/process"
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -46,20 +46,12 @@ func (p *policyFlags) engine(ctx context.Context) (*policy.Engine, error) {
 
 // newEngine is policy.New with less garbage collection.
 func newEngine(ctx context.Context, o policy.Options) (*policy.Engine, error) {
-	defer collectLess()()
+	defer process.CollectLess()()
 	return policy.New(ctx, o)
 }
 
 // newGate is gate.New with less garbage collection.
 func newGate(ctx context.Context, o gate.Options) (*gate.Gate, error) {
-	defer collectLess()()
+	defer process.CollectLess()()
 	return gate.New(ctx, o)
-}
-
-// collectLess collects garbage only above 128 MiB until the function that it returns is
-// called. Compiling the policy makes 40 MiB of garbage, and collecting it took a fifth of
-// the time.
-func collectLess() (restore func()) {
-	limit, percent := debug.SetMemoryLimit(128<<20), debug.SetGCPercent(-1)
-	return func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(limit) }
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/process"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -52,7 +51,7 @@ func runPlan(c *call) int {
 		return c.misuseOf(err)
 	}
 	if err := s.readMasks(c.stdin); err != nil {
-		c.neverBegan(&s, proposal.Plan{}, err)
+		c.reportNotStarted(&s, proposal.Plan{}, err)
 		return c.stopped(err)
 	}
 	p, code, ok := c.readPlan(s.plan, s.early)
@@ -82,14 +81,14 @@ func (c *call) gate(s *runFlags, p proposal.Plan) int {
 	defer func() { _ = owner.Take(s.left(g)...) }() // of a run that stopped early, too
 	if g, err = c.open(s); err != nil {
 		err = s.early.Error(err)
-		c.neverBegan(s, p, err)
+		c.reportNotStarted(s, p, err)
 		return c.stopped(err)
 	}
 	defer g.Close()
 	r, err := g.Run(c.ctx, p)
 	c.warn(g.Warnings())
 	if r.Audit == nil {
-		c.neverBegan(s, p, err)
+		c.reportNotStarted(s, p, err)
 		return c.stopped(err)
 	}
 	log := r.Audit.File
@@ -103,9 +102,9 @@ func (c *call) gate(s *runFlags, p proposal.Plan) int {
 	return exitOf(r)
 }
 
-// neverBegan leaves a report of a run that stopped before it had a log, for whoever
+// reportNotStarted writes a report of a run that stopped before it had a log, for anyone who
 // asked for one by name.
-func (c *call) neverBegan(s *runFlags, p proposal.Plan, err error) {
+func (c *call) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
 	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe}
 	if a, err := gate.ReadAbout(s.about); err == nil {
 		o.Subject = a.Subject()
@@ -114,9 +113,7 @@ func (c *call) neverBegan(s *runFlags, p proposal.Plan, err error) {
 	if s.early != nil { // demo has no masks
 		r = s.early.Report(r)
 	}
-	if data, err := report.JSON(r); err == nil && s.report != "" {
-		_ = os.WriteFile(s.report, data, 0o644)
-	}
+	_ = report.WriteFiles(r, s.report, "")
 }
 
 // warn prints what did not stop the run.
@@ -128,24 +125,13 @@ func (c *call) warn(warnings []string) {
 
 // publish writes the report to where it was asked for.
 func (c *call) publish(s *runFlags, r proposal.Report) error {
-	data, err := report.JSON(r)
-	if err != nil {
+	if err := report.WriteFiles(r, s.report, s.markdown); err != nil {
 		return err
 	}
-	comment := report.Markdown(r)
-	for path, content := range map[string][]byte{s.report: data, s.markdown: []byte(comment)} {
-		if path == "" {
-			continue
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return &proposal.StopError{Code: "report.not-writable", Message: "cannot write the report", Hint: "name a file in a folder that exists", Err: err}
-		}
-	}
 	if s.json {
-		_, err = c.stdout.Write(data)
-	} else {
-		_, err = fmt.Fprintln(c.stdout, comment)
+		return c.print(report.JSON(r))
 	}
+	_, err := fmt.Fprintln(c.stdout, report.Markdown(r))
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 )
@@ -52,4 +53,12 @@ func UntilEnd(ctx context.Context, parent io.Reader) (context.Context, context.C
 		cancel()
 	}()
 	return ctx, cancel
+}
+
+// CollectLess collects garbage only above 128 MiB until the function that it returns is
+// called. Compiling the policy makes 40 MiB of garbage, and collecting it took a fifth of
+// the time.
+func CollectLess() (restore func()) {
+	limit, percent := debug.SetMemoryLimit(128<<20), debug.SetGCPercent(-1)
+	return func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(limit) }
 }
