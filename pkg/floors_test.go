@@ -31,7 +31,7 @@ var floors = map[string]int{
 
 	"pkg/monitor": 1, "pkg/journal": 1,
 
-	"pkg/proposal": 0, "policies": 0,
+	"pkg/proposal": 0, "pkg/terminal": 0, "policies": 0,
 }
 
 // policyFloors is the order within pkg/policy.

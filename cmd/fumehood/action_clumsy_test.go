@@ -78,7 +78,7 @@ var mistakes = []mistake{
 	{name: "a login for an id", env: []string{"INPUT_ALLOWED_BOTS=claude[bot]"}, code: "input.invalid", hint: "named by its number", silent: true},
 	{name: "minutes without a unit", env: []string{"INPUT_TIMEOUT=10"}, code: "input.invalid", hint: "timeout: 20m", silent: true},
 	{name: "a limit that is none", env: []string{"INPUT_LIMITS=ram=4GiB"}, code: "input.invalid", hint: "limits", silent: true},
-	{name: "an image without a digest", env: []string{"INPUT_ROOTFS=image:node:20"}, code: "input.invalid", hint: "rootfs: host", silent: true},
+	{name: "an image", env: []string{"INPUT_ROOTFS=image:node:20"}, code: "input.invalid", hint: "rootfs: host", silent: true},
 	{name: "a name with a blank", env: []string{"INPUT_NAME=unit tests"}, code: "input.invalid", hint: "name: unit-tests", silent: true},
 	{name: "a folder that the commit has not", env: []string{"INPUT_WORKING_DIRECTORY=services/api"}, code: "input.working-directory", hint: "relative to the top"},
 	{name: "a checkout that nobody made", env: []string{"INPUT_CHECKOUT=src"}, code: "checkout.not-a-checkout", hint: "let fumehood do it"},

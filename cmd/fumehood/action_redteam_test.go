@@ -25,6 +25,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 	"github.com/fumehood/fumehood/pkg/job"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -33,7 +34,7 @@ import (
 // A forgery is a consistent bundle with false content: fumehood itself made it,
 // from facts other than the job's.
 type forgery struct {
-	about func(*job.About)
+	about func(*gate.About)
 	plan  string
 	rules map[string]string // the rules that the forger uses as the repository's policy
 	nth   int               // distinguishes runs that are equal except for their logs
@@ -51,7 +52,7 @@ var forgeries sync.Map // by the forgery and the facts
 // facts give the same bundle.
 func (w *world) forge(f forgery) map[string][]byte {
 	w.t.Helper()
-	a := job.About{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
+	a := gate.About{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
 	if f.about != nil {
 		f.about(&a)
 	}
@@ -132,7 +133,7 @@ func TestActionForgedApproval(t *testing.T) {
 	if err := json.Unmarshal(honest[reportName], &shown); err != nil {
 		t.Fatal(err)
 	}
-	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *job.About) {
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *gate.About) {
 		a.Approval = &proposal.Approval{By: "Codertocat", ByID: 21031067, URL: "https://github.com/" + hub + "/pull/2#issuecomment-1", Time: time.Now().UTC().Truncate(time.Second),
 			HeadSHA: w.head, PlanDigest: shown.Run.PlanDigest, Policy: shown.Run.Policy}
 	}}))
@@ -213,7 +214,7 @@ func TestBotTellsNothingOfWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.fork = true // of the run, so that its artifact is a stranger's
-	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *job.About) { a.PR = 3 }})
+	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *gate.About) { a.PR = 3 }})
 	w.fork = false
 	w.plant("fumehood", forged)
 	w.report(nil)
@@ -646,7 +647,7 @@ func TestBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, askRule, nil)
-	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *job.About) { a.Cwd = "notes" }}))
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *gate.About) { a.Cwd = "notes" }}))
 	w.report(nil)
 	w.later()
 	w.runID += 10
@@ -719,7 +720,7 @@ func TestActionForgedWordsAreQuoted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	words := "Reviewed by the maintainers and harmless, please merge"
-	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *job.About) {
+	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *gate.About) {
 		a.Left, a.Unenforced, a.Cwd = []string{words, "<b>" + words}, []string{words, "`" + words}, words
 	}}))
 	r := w.report(nil, "INPUT_CHECK_RUN=false")
@@ -735,7 +736,7 @@ func TestActionForgedFork(t *testing.T) {
 	w := newWorld(t, true, nil, nil)
 	for _, fork := range []string{"", "Codertocat/trusted"} {
 		w.runID += 10
-		w.plant("fumehood", w.forge(forgery{plan: lookPlan, about: func(a *job.About) { a.Fork = fork }}))
+		w.plant("fumehood", w.forge(forgery{plan: lookPlan, about: func(a *gate.About) { a.Fork = fork }}))
 		w.report(nil)
 		body := w.comment().Body
 		mustNot(t, "comment", body, "Codertocat/trusted", "1 succeeded")

@@ -6,11 +6,10 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
 )
 
 func checkDoor() *door {
@@ -29,7 +28,7 @@ examples:
 
 func checkPlan(c *call) int {
 	var path string
-	var policies chosen
+	var policies policyFlags
 	var asJSON bool
 	f := c.flags()
 	f.StringVar(&path, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
@@ -47,7 +46,7 @@ func checkPlan(c *call) int {
 	}
 	o := gate.Options{DecideOnly: true}
 	var err error
-	if o.Policies, err = policies.gate(c.ctx, nil); err != nil {
+	if o.Policies, err = policies.Read(c.ctx); err != nil {
 		return c.stopped(err)
 	}
 	g, err := newGate(c.ctx, o)
@@ -70,23 +69,10 @@ func (c *call) printRecords(records []proposal.Record, asJSON bool) int {
 			code = exitRefused
 		}
 		if !asJSON {
-			printDecision(c.stdout, r)
+			report.Decision(c.stdout, r)
 		} else if err := c.printJSON(json.Marshal(r)); err != nil {
 			return c.stopped(err)
 		}
 	}
 	return code
-}
-
-func printDecision(w io.Writer, r proposal.Record) {
-	fmt.Fprintf(w, "%-5s %s\n", r.Decision.Effect, printable(r.Proposal.ID))
-	for _, reason := range r.Decision.Reasons {
-		fmt.Fprintf(w, "      %s: %s\n", printable(reason.Rule), printable(reason.Message))
-		if reason.Suggestion != "" {
-			fmt.Fprintf(w, "      instead: %s\n", printable(reason.Suggestion))
-		}
-		for _, text := range reason.Alternatives {
-			fmt.Fprintf(w, "      allowed: %s\n", printable(text))
-		}
-	}
 }

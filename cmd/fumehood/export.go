@@ -5,20 +5,16 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/record"
 	"github.com/fumehood/fumehood/pkg/record/otlp"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func exportDoor() *door {
@@ -88,16 +84,14 @@ func exportRun(c *call) int {
 	if len(args) != 1 {
 		return c.misuse("export needs a log or a report")
 	}
-	if x.trust.Checkpoint != "" && !strings.HasSuffix(x.trust.Checkpoint, "\n") {
-		x.trust.Checkpoint += "\n" // which a shell's $(…) takes
-	}
+	x.trust.Checkpoint = endLine(x.trust.Checkpoint)
 	exporter, err := x.otlp.exporter()
 	if err != nil {
 		return c.misuseOf(err)
 	}
-	file, err := os.Open(args[0])
+	file, err := audit.OpenFile(args[0])
 	if err != nil {
-		return c.stopped(unreadable(args[0], err))
+		return c.stopped(err)
 	}
 	defer file.Close()
 	return c.export(&x, file, exporter)
@@ -109,7 +103,7 @@ func (x *export) misuse() string {
 	case x.table:
 		return "--attributes stands alone"
 	case x.to != "decisions" && x.to != "otlp":
-		return fmt.Sprintf("--to %q is neither decisions nor otlp", printable(x.to))
+		return fmt.Sprintf("--to %q is neither decisions nor otlp", terminal.Line(x.to))
 	case x.to == "otlp" && x.otlp.endpoint == "":
 		return "--to otlp needs --endpoint URL"
 	case x.to == "otlp" && x.out != "":
@@ -122,83 +116,71 @@ func (x *export) misuse() string {
 
 // export reads file and gives what it tells to where the flags say.
 func (c *call) export(x *export, file *os.File, exporter *otlp.Exporter) int {
+	var code int
+	var err error
 	if x.to == "otlp" {
-		var b otlp.Batch
-		story, code, err := c.read(x, file, func(d record.Decision) error { b.Add(d); return nil })
-		if err != nil {
-			return c.unexported(file.Name(), err)
-		}
-		if err := c.sendRun(exporter, story, &b); err != nil {
-			return c.stopped(err)
-		}
+		code, err = c.sendFile(x, file, exporter)
+	} else {
+		code, err = c.writeFile(x, file)
+	}
+	if err == nil {
 		return code
 	}
-	out, err := c.lines(x.out)
-	if err != nil {
-		return c.stopped(err)
-	}
-	_, code, err := c.read(x, file, out.write)
-	if err != nil {
-		out.abandon()
-		return c.unexported(file.Name(), err)
-	}
-	if err := out.close(); err != nil {
-		return c.stopped(err)
+	code = c.stopped(err)
+	if proposal.FailureOf(err).Code == record.CodeUnverified {
+		return exitRefused
 	}
 	return code
+}
+
+func (c *call) sendFile(x *export, file *os.File, exporter *otlp.Exporter) (int, error) {
+	var b otlp.Batch
+	story, code, err := c.read(x, file, b.Take)
+	if err != nil {
+		return code, err
+	}
+	ctx, cancel := otlp.Bounded(c.ctx)
+	defer cancel()
+	return code, exporter.Send(ctx, story, &b)
+}
+
+func (c *call) writeFile(x *export, file *os.File) (int, error) {
+	out, err := c.decisions(x.out)
+	if err != nil {
+		return exitStopped, err
+	}
+	_, code, err := c.read(x, file, out.Write)
+	if err != nil {
+		out.Abandon()
+		return code, err
+	}
+	return code, out.Close()
+}
+
+// decisions opens the file for decisions, or standard output for "".
+func (c *call) decisions(path string) (*record.Writer, error) {
+	if path == "" {
+		return record.NewWriter(c.stdout), nil
+	}
+	return record.Create(path)
 }
 
 // read tells file's decisions to each. The code is what the log's end says.
 func (c *call) read(x *export, file *os.File, each func(record.Decision) error) (record.Story, int, error) {
 	o := record.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")}
-	if isReport(file) {
-		r, err := readReport(file)
+	if report.Is(file) {
+		r, err := report.ReadFrom(file)
 		if err != nil {
 			return record.Story{}, exitStopped, err
 		}
-		fmt.Fprintln(c.stderr, "fumehood: warning: a report tells of proposals, commands and findings; export the audit log for programs and connections, too")
+		c.warn([]string{"a report tells of proposals, commands and findings; export the audit log for programs and connections, too"})
 		story, err := record.Report(r, o, each)
 		return story, exitOK, err
 	}
 	story, summary, err := record.Log(file, x.trust, o, each)
 	if err != nil || summary.Complete() {
-		return story, exitOK, err
+		return story, exitOK, record.Unverified(file.Name(), err)
 	}
-	fmt.Fprintf(c.stderr, "fumehood: warning: the log is %s\n", printable(summary.String()))
+	c.warn([]string{"the log is " + summary.String()})
 	return story, exitRefused, nil
-}
-
-// isReport looks at how file begins: a report is one object over many lines, or says so.
-func isReport(file *os.File) bool {
-	head := make([]byte, 256)
-	n, _ := file.ReadAt(head, 0)
-	head = bytes.TrimLeft(head[:n], " \t\r\n")
-	rest, object := bytes.CutPrefix(head, []byte("{"))
-	rest = bytes.TrimLeft(rest, " \t\r\n")
-	return object && bytes.HasPrefix(rest, []byte(`"schema"`)) && bytes.Contains(rest, []byte("fumehood.report/"))
-}
-
-func readReport(file io.Reader) (proposal.Report, error) {
-	data, err := io.ReadAll(bufio.NewReader(io.LimitReader(file, maxReport+1)))
-	if err != nil {
-		return proposal.Report{}, &proposal.StopError{Code: "report.not-readable", Message: "cannot read the report", Err: err}
-	}
-	return report.Read(data, maxReport)
-}
-
-// unexported says why nothing, or no more, was exported.
-func (c *call) unexported(path string, err error) int {
-	var wrong *audit.VerifyError
-	switch {
-	case !errors.As(err, &wrong):
-		return c.stopped(err)
-	case wrong.Code == audit.CodeRead:
-		return c.stopped(unreadable(path, err))
-	}
-	what, hint := "the log was changed", "fumehood show tells what stands before its first fault"
-	if wrong.Code == audit.CodeHeader {
-		what, hint = "this is no audit log and no report, or its beginning was changed", "name the audit.jsonl or the report.json of a run"
-	}
-	fmt.Fprintf(c.stderr, "fumehood: export.unverified: %s, so nothing is exported: %s\nfumehood: hint: %s\n", what, printable(wrong.Error()), hint)
-	return exitRefused
 }

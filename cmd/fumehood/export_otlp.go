@@ -5,14 +5,10 @@
 package main
 
 import (
-	"context"
 	"flag"
-	"fmt"
 	"os"
-	"time"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/record"
 	"github.com/fumehood/fumehood/pkg/record/otlp"
 )
 
@@ -47,28 +43,4 @@ func (o *otlpFlags) exporter() (*otlp.Exporter, error) {
 		options.Headers = append(options.Headers, h)
 	}
 	return otlp.New(options)
-}
-
-// misuseOf is misuse with the hint of err.
-func (c *call) misuseOf(err error) int {
-	f := proposal.FailureOf(err)
-	fmt.Fprintf(c.stderr, "fumehood: %s: %s\n", f.Code, printable(f.Message))
-	if f.Hint != "" {
-		fmt.Fprintf(c.stderr, "fumehood: hint: %s\n", printable(f.Hint))
-	}
-	return exitUsage
-}
-
-// stopping is how long sending may take once somebody wants the process to end.
-const stopping = 2 * time.Second
-
-// sendRun sends, for a bounded time, even when the run was interrupted.
-func (c *call) sendRun(exporter *otlp.Exporter, story record.Story, b *otlp.Batch) error {
-	patience := otlp.Patience
-	if c.ctx.Err() != nil {
-		patience = stopping
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), patience)
-	defer cancel()
-	return exporter.Send(ctx, story, b)
 }

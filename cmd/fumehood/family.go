@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // A family is a door behind which there are others: fumehood policy check.
@@ -37,7 +39,7 @@ func (f family) run(c *call) int {
 			return d.run(c)
 		}
 	}
-	fmt.Fprintf(c.stderr, "fumehood: unknown command \"%s %s\"\nfumehood: hint: fumehood %[1]s --help lists the commands\n", f.door.name, printable(name))
+	fmt.Fprintf(c.stderr, "fumehood: unknown command \"%s %s\"\nfumehood: hint: fumehood %[1]s --help lists the commands\n", f.door.name, terminal.Line(name))
 	return exitUsage
 }
 

@@ -14,12 +14,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"os/user"
 	"slices"
-	"strconv"
 	"syscall"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // Exit codes. Denied and failed are answers; only exitStopped is our own failure.
@@ -53,29 +53,17 @@ func doors() []*door {
 }
 
 func main() {
-	if err := keepDescriptors(); err != nil {
+	if err := process.CloseOnExec(); err != nil {
 		fmt.Fprintf(os.Stderr, "fumehood: cannot read which files are open: %v\nfumehood: hint: mount /proc\n", err)
 		os.Exit(exitStopped)
 	}
 	if !isGateway(os.Args[1:]) { // which has no environment, and makes sure of it
-		setHome()
+		process.SetHome()
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	cancel()
 	os.Exit(code)
-}
-
-// setHome sets HOME to the account's home directory where it is not set, as in systemd
-// services and cron jobs: the run's files, Go and the tools that know the registries
-// look there.
-func setHome() {
-	if os.Getenv("HOME") != "" {
-		return
-	}
-	if account, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
-		_ = os.Setenv("HOME", account.HomeDir)
-	}
 }
 
 // run is main without the process.
@@ -121,6 +109,9 @@ func (p *printer) Write(data []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Unwrap returns the writer below, which may be a terminal.
+func (p *printer) Unwrap() io.Writer { return p.Writer }
 
 // enter runs the door. An answer that was not written in full is none: who reads a file
 // that the disk had no room for must not take it for one.
@@ -205,6 +196,15 @@ func (c *call) parseMixed(f *flag.FlagSet) (args []string, code int, ok bool) {
 	}
 }
 
+// parseArgs is parseMixed for a command that takes n arguments.
+func (c *call) parseArgs(f *flag.FlagSet, n int, what string) (args []string, code int, ok bool) {
+	args, code, ok = c.parseMixed(f)
+	if ok && len(args) != n {
+		return nil, c.misuse(c.door.name + " needs " + what), false
+	}
+	return args, code, ok
+}
+
 func (c *call) usage(f *flag.FlagSet, w io.Writer) {
 	fmt.Fprintf(w, "%s\n\nusage: fumehood %s %s\nflags:\n", c.door.synopsis, c.door.name, c.door.usage)
 	f.SetOutput(w)
@@ -217,14 +217,25 @@ func (c *call) misuse(message string) int {
 	return exitUsage
 }
 
+// misuseOf is misuse with the code and hint of err.
+func (c *call) misuseOf(err error) int {
+	c.printFailure("", err)
+	return exitUsage
+}
+
 // stopped says why fumehood could not do its work.
 func (c *call) stopped(err error) int {
-	f := proposal.FailureOf(c.unprinted(err))
-	fmt.Fprintf(c.stderr, "fumehood: %s: %s\n", f.Code, printable(f.Message))
-	if f.Hint != "" {
-		fmt.Fprintf(c.stderr, "fumehood: hint: %s\n", printable(f.Hint))
-	}
+	c.printFailure("", c.unprinted(err))
 	return exitStopped
+}
+
+// printFailure prints err and its hint. kind is "" or "warning: ".
+func (c *call) printFailure(kind string, err error) {
+	f := proposal.FailureOf(err)
+	fmt.Fprintf(c.stderr, "fumehood: %s%s: %s\n", kind, f.Code, terminal.Line(f.Message))
+	if f.Hint != "" {
+		fmt.Fprintf(c.stderr, "fumehood: hint: %s\n", terminal.Line(f.Hint))
+	}
 }
 
 // A list is a flag that may be given several times.

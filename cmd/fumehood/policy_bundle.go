@@ -8,9 +8,11 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func policyBundleDoor() *door {
@@ -46,38 +48,23 @@ examples:
 	}
 }
 
-// A signing is what the flags of build and sign say about the signature.
-type signing struct{ key, keyID, scope string }
-
-func (s *signing) define(f *flag.FlagSet) {
-	f.StringVar(&s.key, "signing-key", "", "PEM `file` with the private key, or hs256:FILE with a shared secret")
-	f.StringVar(&s.keyID, "key-id", policysource.DefaultKeyID, "the key's `name` in the signature, by which opa looks for it")
-	f.StringVar(&s.scope, "scope", "", "`scope` of the signature, which who verifies must name too")
-}
-
-// sign signs data, unless no key is given.
-func (s *signing) sign(name string, data []byte) ([]byte, error) {
-	if s.key == "" {
-		return data, nil
-	}
-	signer, err := policysource.ReadSigner(s.key)
-	if err != nil {
-		return nil, err
-	}
-	return signer.Sign(name, data, s.keyID, s.scope)
+func defineSigning(s *policysource.Signing, f *flag.FlagSet) {
+	f.StringVar(&s.Key, "signing-key", "", "PEM `file` with the private key, or hs256:FILE with a shared secret")
+	f.StringVar(&s.KeyID, "key-id", policysource.DefaultKeyID, "the key's `name` in the signature, by which opa looks for it")
+	f.StringVar(&s.Scope, "scope", "", "`scope` of the signature, which who verifies must name too")
 }
 
 func buildBundle(c *call) int {
 	var output, revision string
 	var roots list
 	var tests bool
-	var signature signing
+	var signature policysource.Signing
 	f := c.flags()
 	f.StringVar(&output, "output", "", "`file` to write, FILE.tar.gz")
 	f.StringVar(&revision, "revision", "", "the bundle's revision: an integer or an RFC 3339 time, so that --minimum-revision can refuse older ones")
 	f.Var(&roots, "root", "the only `path` of packages and data in the bundle, such as fumehood/command; may be repeated (default: all)")
 	f.BoolVar(&tests, "tests", false, "take _test.rego files and cases along")
-	signature.define(f)
+	defineSigning(&signature, f)
 	args, code, ok := c.parseMixed(f)
 	if !ok {
 		return code
@@ -88,7 +75,7 @@ func buildBundle(c *call) int {
 	if err := policysource.CheckMinimum(revision); err != nil {
 		return c.misuse(fmt.Sprintf("the revision %q is neither an integer nor an RFC 3339 time", revision))
 	}
-	l, _, err := policysource.Read(c.ctx, args[0], policysource.Options{Repository: openLocal("")})
+	l, _, err := policysource.Read(c.ctx, args[0], policysource.Options{Repository: gate.OpenRepository(".")})
 	if err != nil {
 		return c.stopped(err)
 	}
@@ -98,7 +85,7 @@ func buildBundle(c *call) int {
 	}
 	data, err := policysource.Build(policysource.Recipe{Files: l.Files, Revision: revision, Roots: roots, Tests: tests})
 	if err == nil {
-		data, err = signature.sign(output, data)
+		data, err = signature.Sign(output, data)
 	}
 	if err != nil {
 		return c.stopped(err)
@@ -110,6 +97,6 @@ func (c *call) writeBundle(name string, data []byte) int {
 	if err := replaceFile(name, data); err != nil {
 		return c.stopped(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", name), Hint: hintUnwritable, Err: err})
 	}
-	fmt.Fprintf(c.stdout, "%s@%s\n", printable(name), policysource.Digest(data))
+	fmt.Fprintf(c.stdout, "%s@%s\n", terminal.Line(name), policysource.Digest(data))
 	return exitOK
 }

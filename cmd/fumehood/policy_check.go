@@ -6,12 +6,10 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"text/tabwriter"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/lint"
+	"github.com/fumehood/fumehood/pkg/policy/render"
 )
 
 func policyCheckDoor() *door {
@@ -34,7 +32,7 @@ examples:
 }
 
 func checkPolicy(c *call) int {
-	var policies chosen
+	var policies policyFlags
 	var asJSON, strict bool
 	f := c.flags()
 	policies.define(f)
@@ -46,7 +44,7 @@ func checkPolicy(c *call) int {
 	if f.NArg() > 0 {
 		return c.misuse("policy check takes no argument: name folders with --policy")
 	}
-	layers, err := policies.read(c.ctx)
+	layers, err := policies.layers(c.ctx)
 	if err != nil {
 		return c.stopped(err)
 	}
@@ -54,7 +52,7 @@ func checkPolicy(c *call) int {
 	if err != nil {
 		return c.stopped(err)
 	}
-	if err := printReview(c.stdout, review, asJSON); err != nil {
+	if err := c.printReview(review, asJSON); err != nil {
 		return c.stopped(err)
 	}
 	return reviewCode(review, strict)
@@ -67,40 +65,11 @@ func reviewCode(r policy.Review, strict bool) int {
 	return exitOK
 }
 
-func printReview(w io.Writer, r policy.Review, asJSON bool) error {
-	if asJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
+func (c *call) printReview(r policy.Review, asJSON bool) error {
+	if !asJSON {
+		return render.Review(c.stdout, r)
 	}
-	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s: %s: %s [%s]\n", printable(p.Place()), p.Severity, printable(p.Message), p.Code)
-		if p.Hint != "" {
-			fmt.Fprintf(w, "  hint: %s\n", printable(p.Hint))
-		}
-	}
-	if len(r.Problems) > 0 {
-		fmt.Fprintln(w)
-	}
-	if err := printCounts(w, r.Rules); err != nil {
-		return err
-	}
-	if len(r.Problems) == 0 {
-		_, err := fmt.Fprintln(w, "\nno problems")
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%d refused, %d errors, %d warnings\n", r.Count(lint.Refused), r.Count(lint.Wrong), r.Count(lint.Doubtful))
-	return err
-}
-
-// printCounts is a table of the rules of each layer, point and set that has any.
-func printCounts(out io.Writer, counts []policy.RuleCount) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "LAYER\tPOINT\tSET\tRULES")
-	for _, n := range counts {
-		if n.Rules > 0 {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", printable(n.Layer), n.Point, n.Set, n.Rules)
-		}
-	}
-	return w.Flush()
+	encoder := json.NewEncoder(c.stdout)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
 }

@@ -6,11 +6,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -33,7 +31,7 @@ examples:
 }
 
 func documentPolicy(c *call) int {
-	var policies chosen
+	var policies policyFlags
 	var output string
 	var asJSON bool
 	f := c.flags()
@@ -46,7 +44,11 @@ func documentPolicy(c *call) int {
 	if f.NArg() > 0 || asJSON && output != "" {
 		return c.misuse("policy docs takes no argument, and --json goes to standard output")
 	}
-	rules, err := policies.described(c.ctx)
+	layers, err := policies.layers(c.ctx)
+	if err != nil {
+		return c.stopped(err)
+	}
+	rules, err := manual.Rules(layers...)
 	if err != nil {
 		return c.stopped(err)
 	}
@@ -59,27 +61,6 @@ func documentPolicy(c *call) int {
 		return exitOK
 	}
 	return c.writePage(rules, output)
-}
-
-// described are the rules of the layers, or of the default where there are none.
-func (p *chosen) described(ctx context.Context) (rules []manual.Rule, err error) {
-	layers, err := p.read(ctx)
-	if err == nil && len(layers) == 0 {
-		var l policy.Layer
-		l, err = policy.Shipped()
-		layers = []policy.Layer{l}
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range layers {
-		own, err := manual.Rules(l)
-		if err != nil {
-			return nil, err
-		}
-		rules = append(rules, own...)
-	}
-	return rules, nil
 }
 
 func (c *call) writePage(rules []manual.Rule, output string) int {

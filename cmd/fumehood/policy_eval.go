@@ -5,16 +5,14 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
+	"github.com/fumehood/fumehood/pkg/policy/render"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func policyEvalDoor() *door {
@@ -59,7 +57,7 @@ exit codes: 0 allow, 1 deny or ask, 2 usage, 3 fumehood could not decide
 // think decides all that the call asks about.
 func (c *call) think(deep bool) int {
 	var s subject
-	var policies chosen
+	var policies policyFlags
 	var asJSON bool
 	f := c.flags()
 	s.define(f)
@@ -71,12 +69,11 @@ func (c *call) think(deep bool) int {
 	if code, ok := s.read(c, f); !ok {
 		return code
 	}
-	engine, err := policies.engine(c.ctx, false)
+	engine, err := policies.engine(c.ctx)
 	if err != nil {
 		return c.stopped(err)
 	}
-	adviser := explain.NewAdviser(engine, gate.Analyze)
-	all, err := s.explanations(c, adviser, deep)
+	all, err := s.Explain(c.ctx, explain.NewAdviser(engine, gate.Analyze), deep)
 	if err != nil {
 		return c.stopped(err)
 	}
@@ -84,32 +81,9 @@ func (c *call) think(deep bool) int {
 	return c.printExplanations(all, asJSON, deep)
 }
 
-func (s *subject) explanations(c *call, v *explain.Adviser, deep bool) ([]explain.Explanation, error) {
-	ask := v.Evaluate
-	if deep {
-		ask = v.Explain
-	}
-	var all []explain.Explanation
-	for _, p := range s.proposals {
-		x, err := ask(c.ctx, p, gate.Analyze(p))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, x)
-	}
-	for _, in := range s.inputs {
-		x, err := v.EvaluateInput(c.ctx, in)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, x)
-	}
-	return all, nil
-}
-
 func (c *call) printExplanations(all []explain.Explanation, asJSON, deep bool) int {
 	code := exitOK
-	pen := newPen(c.stdout)
+	o := render.Options{Deep: deep, Color: terminal.Colors(c.stdout)}
 	for i, x := range all {
 		if x.Decision.Effect != proposal.Allow {
 			code = exitRefused
@@ -118,7 +92,7 @@ func (c *call) printExplanations(all []explain.Explanation, asJSON, deep bool) i
 			if i > 0 {
 				fmt.Fprintln(c.stdout)
 			}
-			fmt.Fprint(c.stdout, pen.explanation(x, deep))
+			fmt.Fprint(c.stdout, render.Explanation(x, o))
 			continue
 		}
 		if err := c.printJSON(json.Marshal(x)); err != nil {
@@ -128,29 +102,18 @@ func (c *call) printExplanations(all []explain.Explanation, asJSON, deep bool) i
 	return code
 }
 
-// printJSON prints what was marshalled, whoever's texts it quotes.
+// printJSON prints what was marshalled as one line, whoever wrote the texts in it.
 func (c *call) printJSON(data []byte, err error) error {
-	if err == nil {
-		_, err = fmt.Fprintf(c.stdout, "%s\n", printableJSON(data))
+	if err != nil {
+		return err
 	}
-	return err
+	return c.print(append(terminal.JSON(data), '\n'), nil)
 }
 
-// printableJSON escapes in a JSON document what a terminal would hide, reorder or obey.
-func printableJSON(data []byte) []byte {
-	var b bytes.Buffer
-	for len(data) > 0 {
-		r, size := utf8.DecodeRune(data)
-		switch {
-		case r == '\n' || unicode.IsPrint(r) && r != utf8.RuneError:
-			b.Write(data[:size])
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-		data = data[size:]
+// print prints data, which is fit for a terminal.
+func (c *call) print(data []byte, err error) error {
+	if err == nil {
+		_, err = c.stdout.Write(data)
 	}
-	return b.Bytes()
+	return err
 }

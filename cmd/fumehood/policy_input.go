@@ -8,12 +8,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func policyInputDoor() *door {
@@ -56,17 +54,9 @@ func inputPolicy(c *call) int {
 	if err != nil {
 		return c.stopped(err)
 	}
-	docs := s.documents(engine)
-	if point != "" {
-		if _, err := policy.InputSchema(point); err != nil {
-			return c.misuse(noPoint(err))
-		}
-		docs = slices.DeleteFunc(docs, func(d policy.Document) bool {
-			return strings.TrimPrefix(d.Point, "fumehood.") != strings.TrimPrefix(point, "fumehood.")
-		})
-		if len(docs) == 0 {
-			return c.misuse(fmt.Sprintf("nothing of what is asked about has an input of %s: try --over '%s={}'", point, strings.TrimPrefix(point, "fumehood.")))
-		}
+	docs, err := s.Documents(engine, point)
+	if err != nil {
+		return c.misuse(wrongPoint(err))
 	}
 	return c.printDocuments(docs, point != "")
 }
@@ -74,30 +64,19 @@ func inputPolicy(c *call) int {
 func (c *call) printSchema(point string) int {
 	data, err := policy.InputSchema(point)
 	if err != nil {
-		return c.misuse(noPoint(err))
+		return c.misuse(wrongPoint(err))
 	}
 	fmt.Fprintf(c.stdout, "%s\n", data)
 	return exitOK
 }
 
-// noPoint says what is wrong with the name of a decision point, and what was meant.
-func noPoint(err error) string {
+// wrongPoint says what is wrong with the name of a decision point, and what was meant.
+func wrongPoint(err error) string {
 	f := proposal.FailureOf(err)
-	return printable(f.Message + ": " + f.Hint)
-}
-
-// documents are those of all that is asked about.
-func (s *subject) documents(e *policy.Engine) []policy.Document {
-	var docs []policy.Document
-	for _, p := range s.proposals {
-		docs = append(docs, e.Inputs(p, gate.Analyze(p))...)
+	if f.Hint != "" {
+		f.Message += ": " + f.Hint
 	}
-	for _, in := range s.inputs {
-		if doc, ok := e.InputOf(in); ok {
-			docs = append(docs, doc)
-		}
-	}
-	return docs
+	return terminal.Line(f.Message)
 }
 
 func (c *call) printDocuments(docs []policy.Document, bare bool) int {
@@ -113,7 +92,7 @@ func (c *call) printDocuments(docs []policy.Document, bare bool) int {
 			}
 			data = fmt.Appendf(nil, "{%q: %s}", d.Point, b.Bytes())
 		}
-		fmt.Fprintf(c.stdout, "%s\n", printableJSON(data))
+		fmt.Fprintf(c.stdout, "%s\n", terminal.JSON(data))
 	}
 	return exitOK
 }

@@ -8,14 +8,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/gate/question"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 const subjectUsage = `what is asked about, one of:
@@ -34,8 +34,7 @@ type subject struct {
 	cwd, phase                            string
 	network, env, over                    list
 
-	proposals []proposal.Proposal
-	inputs    []any // of other decision points
+	question.Subject
 }
 
 func (s *subject) define(f *flag.FlagSet) {
@@ -62,7 +61,7 @@ func (s *subject) read(c *call, f *flag.FlagSet) (int, bool) {
 	if !s.argv && len(args) == 1 && s.command == "" {
 		s.command = args[0]
 	} else if len(args) > 0 && !s.argv {
-		return c.misuse(fmt.Sprintf("too many arguments, from %q on: put the command in quotes, or write --argv before it", printable(args[min(1, len(args)-1)]))), false
+		return c.misuse(fmt.Sprintf("too many arguments, from %q on: put the command in quotes, or write --argv before it", terminal.Line(args[min(1, len(args)-1)]))), false
 	}
 	if wrong := s.idle(); wrong != "" {
 		return c.misuse(wrong), false
@@ -80,7 +79,7 @@ func (s *subject) read(c *call, f *flag.FlagSet) (int, bool) {
 		return s.readPlan(c)
 	}
 	if err := s.readOne(c, args); err != nil {
-		return c.misuse(printable(err.Error())), false
+		return c.misuse(terminal.Line(err.Error())), false
 	}
 	return exitOK, true
 }
@@ -124,50 +123,37 @@ func (s *subject) readPlan(c *call) (int, bool) {
 	if !ok {
 		return code, false
 	}
-	if s.proposals = p.Proposals; s.id != "" {
-		s.proposals = slices.DeleteFunc(s.proposals, func(p proposal.Proposal) bool { return p.ID != s.id })
-		if len(s.proposals) == 0 {
+	if s.Proposals = p.Proposals; s.id != "" {
+		s.Proposals = slices.DeleteFunc(s.Proposals, func(p proposal.Proposal) bool { return p.ID != s.id })
+		if len(s.Proposals) == 0 {
 			return c.misuse(fmt.Sprintf("the plan has no proposal %q", s.id)), false
 		}
 	}
 	return exitOK, true
 }
 
-func (s *subject) readOne(c *call, args []string) error {
+func (s *subject) readOne(c *call, args []string) (err error) {
 	if s.pr != "" || len(s.over) > 0 {
 		return s.readInputs(c)
 	}
-	p := proposal.Proposal{ID: "command", Run: s.command, Cwd: s.cwd, Phase: s.phase, Network: s.network}
-	if s.phase != "" && s.phase != proposal.PhaseSetup && s.phase != proposal.PhaseRun {
-		return errors.New("--phase is setup or run")
-	}
+	one := question.Command{Text: s.command, Language: s.language, Cwd: s.cwd, Phase: s.phase, Network: s.network, Env: s.env}
 	if s.argv {
-		if p.Argv = args; len(args) == 0 {
+		if one.Argv = args; len(args) == 0 {
 			return errors.New("--argv needs a program: --argv -- PROGRAM WORD…")
 		}
 	}
 	if s.code != "" {
-		text, err := c.bounded(s.code)
+		code, err := c.bounded(s.code)
 		if err != nil {
 			return err
 		}
-		p.Code, p.Language = string(text), s.language
+		one.Code = string(code)
 	}
-	for _, e := range s.env {
-		name, value, ok := strings.Cut(e, "=")
-		if !ok {
-			return errors.New("--env wants NAME=VALUE")
-		}
-		if p.Env == nil {
-			p.Env = map[string]string{}
-		}
-		p.Env[name] = value
-	}
-	s.proposals = []proposal.Proposal{p}
-	return nil
+	s.Subject, err = one.Subject()
+	return err
 }
 
-func (s *subject) readInputs(c *call) error {
+func (s *subject) readInputs(c *call) (err error) {
 	given := slices.Clone(s.over)
 	if s.pr != "" {
 		data, err := c.bounded(s.pr)
@@ -176,32 +162,13 @@ func (s *subject) readInputs(c *call) error {
 		}
 		given = append(given, "trigger="+string(data))
 	}
-	for _, g := range given {
-		point, changes, ok := strings.Cut(g, "=")
-		if !ok {
-			return errors.New("--over wants POINT=JSON, as exec={\"path\": \"/usr/bin/curl\"}")
-		}
-		in, err := trial.Lay(strings.TrimPrefix(point, "fumehood."), []byte(changes))
-		if err != nil {
-			return fmt.Errorf("%s: %w", point, err)
-		}
-		s.inputs = append(s.inputs, in)
-	}
-	return nil
+	s.Subject, err = question.Inputs(given)
+	return err
 }
 
 // bounded reads a file that is no larger than a plan may be.
 func (c *call) bounded(name string) ([]byte, error) {
-	var from io.Reader = c.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		from = f
-	}
-	data, err := io.ReadAll(io.LimitReader(from, plan.MaxDocument+1))
+	data, _, err := plan.ReadFile(name, c.stdin)
 	if err == nil && len(data) > plan.MaxDocument {
 		err = fmt.Errorf("%s is larger than 1 MiB", name)
 	}

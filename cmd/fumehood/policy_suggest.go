@@ -5,19 +5,12 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path"
-	"slices"
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
-	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/replay"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func policySuggestDoor() *door {
@@ -41,26 +34,8 @@ examples:
 	}
 }
 
-// A judging engine describes commands too.
-type judging struct{ *policy.Engine }
-
-func (j judging) Commands(p proposal.Proposal, a proposal.Analysis) ([][]byte, error) {
-	var all [][]byte
-	for _, d := range j.Documents(p, a) {
-		if d.Command < 0 {
-			continue
-		}
-		data, err := d.JSON()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, data)
-	}
-	return all, nil
-}
-
 func suggestPolicy(c *call) int {
-	var policies chosen
+	var policies policyFlags
 	var of reading
 	var wanted replay.Wanted
 	var out string
@@ -81,18 +56,22 @@ func suggestPolicy(c *call) int {
 	}
 	past, s, err := c.suggestion(paths, of, wanted, &policies)
 	if err == nil && out != "" {
-		err = writeSuggestion(out, s.Files())
+		err = s.Write(out)
 	}
 	if err != nil {
 		return c.stopped(err)
 	}
-	c.tellPast(replay.Past{Left: past.Left})
-	return c.tellSuggestion(s, out, asJSON)
+	c.note(replay.Past{Left: past.Left}.Notes())
+	return c.printSuggestion(s, out, asJSON)
 }
 
-// suggestion makes one and holds it to its promise.
-func (c *call) suggestion(paths []string, of reading, wanted replay.Wanted, policies *chosen) (replay.Past, replay.Suggestion, error) {
-	engine, err := policies.engine(c.ctx, false)
+// suggestion makes one and checks that it keeps its promise.
+func (c *call) suggestion(paths []string, of reading, wanted replay.Wanted, policies *policyFlags) (replay.Past, replay.Suggestion, error) {
+	layers, err := policies.layers(c.ctx)
+	if err != nil {
+		return replay.Past{}, replay.Suggestion{}, err
+	}
+	engine, err := newEngine(c.ctx, policy.Options{Layers: layers})
 	if err != nil {
 		return replay.Past{}, replay.Suggestion{}, err
 	}
@@ -100,98 +79,34 @@ func (c *call) suggestion(paths []string, of reading, wanted replay.Wanted, poli
 	if err != nil {
 		return past, replay.Suggestion{}, err
 	}
-	s, err := replay.Suggest(c.ctx, past, judging{engine}, wanted)
+	s, err := replay.Suggest(c.ctx, past, replay.Engine{Engine: engine}, wanted)
 	if err != nil {
 		return past, s, err
 	}
-	if len(s.Rules) == 0 {
-		c.tellLeft(s.Left)
-		return past, s, &proposal.StopError{Code: "suggest.empty", Message: "nothing ran of which a rule could be made", Hint: "name logs of runs in which commands ran"}
-	}
-	layers, err := policies.read(c.ctx)
-	if err != nil {
+	if err := s.CheckAny(); err != nil {
+		c.note(s.Notes())
 		return past, s, err
 	}
-	files := s.Files()
-	suggested := policy.Layer{Name: "suggested", Role: policy.Allows}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		suggested.Files = append(suggested.Files, policy.File{Name: name, Content: files[name]})
-	}
-	with, err := newEngine(c.ctx, policy.Options{Layers: append(layers, suggested)})
+	with, err := newEngine(c.ctx, policy.Options{Layers: append(layers, s.Layer())})
 	if err != nil {
 		return past, s, err
 	}
 	return past, s, s.Hold(c.ctx, with, gate.Analyze)
 }
 
-func writeSuggestion(out string, files map[string][]byte) error {
-	if err := os.Mkdir(out, 0o755); err != nil {
-		hint := "name a new folder with --out"
-		if !errors.Is(err, fs.ErrExist) {
-			hint = "name a folder that can be made with --out"
-		}
-		return &proposal.StopError{Code: "suggest.not-writable", Message: fmt.Sprintf("cannot make the folder %q", out), Hint: hint, Err: err}
-	}
-	root, err := os.OpenRoot(out)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if dir := path.Dir(name); dir != "." {
-			if err := root.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-		}
-		if err := root.WriteFile(name, files[name], 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tellLeft says each reason once.
-func (c *call) tellLeft(left []replay.Left) {
-	first, times := map[string]replay.Left{}, map[string]int{}
-	var order []string
-	for _, l := range left {
-		if times[l.Why]++; times[l.Why] == 1 {
-			first[l.Why], order = l, append(order, l.Why)
-		}
-	}
-	for _, why := range order {
-		fmt.Fprintf(c.stderr, "fumehood: %s left out, the first %s of run %s: %s\n", counted(times[why], "proposal"), shown(first[why].ID, 64), shown(first[why].Source, 64), shown(why, 300))
-	}
-}
-
-func (c *call) tellSuggestion(s replay.Suggestion, out string, asJSON bool) int {
-	files := s.Files()
+func (c *call) printSuggestion(s replay.Suggestion, out string, asJSON bool) int {
 	if asJSON {
-		texts := map[string]string{}
-		for name, content := range files {
-			texts[name] = string(content)
-		}
-		data, err := json.Marshal(struct {
-			Schema string `json:"schema"`
-			replay.Suggestion
-			Files map[string]string `json:"files"`
-		}{"fumehood.suggestion/v1", s, texts})
-		if err == nil {
-			_, err = c.stdout.Write(append(replay.Inert(data), '\n'))
-		}
-		if err != nil {
+		if err := c.print(s.JSON()); err != nil {
 			return c.stopped(err)
 		}
 		return exitOK
 	}
-	c.tellLeft(s.Left)
+	c.note(s.Notes())
 	if out == "" {
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			fmt.Fprintf(c.stdout, "# file: %s\n%s\n", name, files[name])
-		}
+		s.Print(c.stdout)
 		return exitOK
 	}
-	fmt.Fprintf(c.stdout, "%s and %s from %s, in %s; %s left out\n", counted(len(s.Rules), "rule"), counted(len(s.Hosts), "host"), counted(s.Runs, "run"), printable(out), counted(len(s.Left), "proposal"))
-	fmt.Fprintf(c.stdout, "read each rule, then: fumehood policy test --organisation %s\n", printable(out))
+	fmt.Fprintf(c.stdout, "%s in %s; %s\n", s.Made(), terminal.Line(out), s.LeftOut())
+	fmt.Fprintf(c.stdout, "read each rule, then: fumehood policy test --organisation %s\n", terminal.Line(out))
 	return exitOK
 }

@@ -9,8 +9,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"time"
 
@@ -19,6 +17,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report/progress"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func policyTestDoor() *door {
@@ -61,7 +61,7 @@ reached, 2 usage, 3 a policy does not compile
 
 // A tryout is what the flags of policy test say.
 type tryout struct {
-	policies  chosen
+	policies  policyFlags
 	folders   list
 	shipped   bool
 	only      string
@@ -112,18 +112,18 @@ func testPolicy(c *call) int {
 			return c.stopped(err)
 		}
 	} else {
-		trialPage{c.stdout, colour(c.stdout)}.print(report, o)
+		report.Write(c.stdout, trial.View{Passed: o.verbose, Coverage: o.coverage, Filtered: o.only != "", Color: terminal.Colors(c.stdout)})
 	}
-	return c.trialVerdict(report, o)
+	return c.trialCode(report, o)
 }
 
 // trialOf reads the policies. A false means that the call is over with this exit code.
 func (c *call) trialOf(o *tryout) (trial.Options, int, bool) {
-	options := trial.Options{Analyse: gate.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: newProgress(c.stderr).trial}
+	options := trial.Options{Analyse: gate.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: progress.New(c.stderr).Test}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
 		return options, c.misuse("--threshold is a percentage from 0 to 100, and --timeout more than nothing"), false
 	}
-	if o.shipped && len(o.policies.granting) > 0 {
+	if o.shipped && len(o.policies.Granting) > 0 {
 		return options, c.misuse("--default and --granting exclude each other: one policy allows"), false
 	}
 	if o.only != "" {
@@ -133,13 +133,13 @@ func (c *call) trialOf(o *tryout) (trial.Options, int, bool) {
 		}
 		options.Only = only
 	}
-	beside, err := o.policies.read(c.ctx)
+	beside, err := o.policies.layers(c.ctx)
 	if err != nil {
 		return options, c.stopped(err), false
 	}
 	folders := o.policies // for the key of those that are bundles
-	folders.granting, folders.organisation, folders.hosts, folders.policies = nil, nil, nil, o.folders
-	tried, err := folders.read(c.ctx)
+	folders.Granting, folders.Organisation, folders.Hosts, folders.Restricting = nil, nil, nil, o.folders
+	tried, err := folders.layers(c.ctx)
 	if err != nil {
 		return options, c.stopped(err), false
 	}
@@ -167,58 +167,16 @@ func writeJUnit(path string, r trial.Report) error {
 	return replaceFile(path, b.Bytes())
 }
 
-const hintNoTests = `write a file cases.yaml beside the rules:
-  schema: fumehood.cases/v1
-  cases:
-    - {name: tests may run, run: go test ./..., want: allow}`
-
-// trialVerdict says why it is a no, if it is.
-func (c *call) trialVerdict(r trial.Report, o tryout) int {
+// trialCode prints why the tests are not enough, if they are not.
+func (c *call) trialCode(r trial.Report, o tryout) int {
 	code := exitOK
-	refuse := func(reason, message, hint string) {
-		code = exitRefused
-		fmt.Fprintf(c.stderr, "fumehood: %s: %s\n", reason, printable(message))
-		if hint != "" {
-			fmt.Fprintf(c.stderr, "fumehood: hint: %s\n", hint)
-		}
-	}
-	switch {
-	case r.Ran() == 0 && o.only != "":
-		refuse("policy.no-tests", fmt.Sprintf("no test's name matches %q", o.only), "names are listed with -v")
-	case o.only == "":
-		for _, l := range r.Layers {
-			if l.Tests == 0 {
-				refuse("policy.no-tests", fmt.Sprintf("the policy layer %q has no test that runs", l.Layer), hintNoTests)
-			} else if r.Failed == 0 && r.Untouched(l.Layer) {
-				refuse("policy.no-tests", fmt.Sprintf("the tests of the policy layer %q reach none of its rules: that they pass says nothing of it", l.Layer), "write for each rule what it must speak of: match in its METADATA, or rule in a case")
-			}
-		}
-	}
 	if r.Failed > 0 {
 		code = exitRefused
 	}
-	if reached := r.Coverage(); reached < o.threshold {
-		refuse("policy.coverage", fmt.Sprintf("tests reach %.1f%% of the rules, less than %g%%", reached, o.threshold), "fumehood policy test --coverage lists the rules that no test reaches")
+	for _, lack := range r.Lacks(o.only, o.threshold) {
+		code = exitRefused
+		fmt.Fprintf(c.stderr, "fumehood: %s: %s\nfumehood: hint: %s\n", lack.Code, terminal.Line(lack.Message), lack.Hint)
 	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(c.stderr, "fumehood: warning: %s\n", printable(w))
-	}
+	c.warn(r.Warnings)
 	return code
 }
-
-// trial tells which test runs.
-func (p progress) trial(number, of int, name string) {
-	if !p.on {
-		return
-	}
-	if name = printable(name); len(name) > 60 {
-		name = name[:60]
-	}
-	fmt.Fprintf(p.w, "\x1b[2K\x1b[2m[%d/%d] %s\x1b[0m\r", number, of, name)
-	if number == of {
-		fmt.Fprint(p.w, "\x1b[2K")
-	}
-}
-
-// colour reports whether w is a terminal.
-func colour(w io.Writer) bool { return newProgress(w).on && os.Getenv("NO_COLOR") == "" }

@@ -8,12 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/process"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/job"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func runDoor() *door {
@@ -35,7 +35,7 @@ examples:
 }
 
 func runPlan(c *call) int {
-	var s setup
+	var s runFlags
 	f := c.flags()
 	s.define(f)
 	if code, ok := c.parse(f); !ok {
@@ -47,11 +47,11 @@ func runPlan(c *call) int {
 	if (s.lifeline || s.maskStdin) && s.plan == "-" {
 		return c.misuse("--lifeline or --mask-stdin and --plan - both need standard input")
 	}
-	if err := s.sending.check(); err != nil {
+	if err := s.export.check(); err != nil {
 		return c.misuseOf(err)
 	}
 	if err := s.readMasks(c.stdin); err != nil {
-		c.neverBegan(&s, proposal.Plan{}, err)
+		c.reportNotStarted(&s, proposal.Plan{}, err)
 		return c.stopped(err)
 	}
 	p, code, ok := c.readPlan(s.plan, s.early)
@@ -60,40 +60,40 @@ func runPlan(c *call) int {
 	}
 	if s.lifeline {
 		var cancel context.CancelFunc
-		c.ctx, cancel = lifeline(c.ctx, c.stdin)
+		c.ctx, cancel = process.UntilEnd(c.ctx, c.stdin)
 		defer cancel()
 	}
 	return c.gate(&s, p)
 }
 
 // gate takes a plan through the gate and leaves what is to be kept of it.
-func (c *call) gate(s *setup, p proposal.Plan) int {
+func (c *call) gate(s *runFlags, p proposal.Plan) int {
 	if s.timeout > 0 {
 		var cancel context.CancelFunc
 		c.ctx, cancel = context.WithTimeout(c.ctx, s.timeout)
 		defer cancel()
 	}
-	heir, err := heirOf(s.owner)
+	owner, err := process.ParseOwner(s.owner)
 	if err != nil {
 		return c.stopped(err)
 	}
 	var g *gate.Gate
-	defer func() { _ = heir.take(s.left(g)...) }() // of a run that stopped early, too
+	defer func() { _ = owner.Take(s.left(g)...) }() // of a run that stopped early, too
 	if g, err = c.open(s); err != nil {
-		err = s.fit(err)
-		c.neverBegan(s, p, err)
+		err = s.early.Error(err)
+		c.reportNotStarted(s, p, err)
 		return c.stopped(err)
 	}
 	defer g.Close()
 	r, err := g.Run(c.ctx, p)
 	c.warn(g.Warnings())
 	if r.Audit == nil {
-		c.neverBegan(s, p, err)
+		c.reportNotStarted(s, p, err)
 		return c.stopped(err)
 	}
 	log := r.Audit.File
 	r.Audit.File = s.logName(log)
-	if out := errors.Join(c.publish(s, r), c.passOn(&s.sending, log, r.Audit), heir.take(s.left(g)...)); out != nil {
+	if out := errors.Join(c.publish(s, r), c.passOn(&s.export, log, r.Audit), owner.Take(s.left(g)...)); out != nil {
 		return c.stopped(errors.Join(err, out))
 	}
 	if err != nil {
@@ -102,49 +102,36 @@ func (c *call) gate(s *setup, p proposal.Plan) int {
 	return exitOf(r)
 }
 
-// neverBegan leaves a report of a run that stopped before it had a log, for whoever
+// reportNotStarted writes a report of a run that stopped before it had a log, for anyone who
 // asked for one by name.
-func (c *call) neverBegan(s *setup, p proposal.Plan, err error) {
+func (c *call) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
 	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe}
-	if a, err := job.ReadAbout(s.about); err == nil {
+	if a, err := gate.ReadAbout(s.about); err == nil {
 		o.Subject = a.Subject()
 	}
 	r := o.NotStarted(p, err)
 	if s.early != nil { // demo has no masks
 		r = s.early.Report(r)
 	}
-	if data, err := report.JSON(r); err == nil && s.report != "" {
-		_ = os.WriteFile(s.report, data, 0o644)
-	}
+	_ = report.WriteFiles(r, s.report, "")
 }
 
 // warn prints what did not stop the run.
 func (c *call) warn(warnings []string) {
 	for _, text := range warnings {
-		fmt.Fprintf(c.stderr, "fumehood: warning: %s\n", printable(text))
+		fmt.Fprintf(c.stderr, "fumehood: warning: %s\n", terminal.Line(text))
 	}
 }
 
 // publish writes the report to where it was asked for.
-func (c *call) publish(s *setup, r proposal.Report) error {
-	data, err := report.JSON(r)
-	if err != nil {
+func (c *call) publish(s *runFlags, r proposal.Report) error {
+	if err := report.WriteFiles(r, s.report, s.markdown); err != nil {
 		return err
 	}
-	comment := report.Markdown(r)
-	for path, content := range map[string][]byte{s.report: data, s.markdown: []byte(comment)} {
-		if path == "" {
-			continue
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return &proposal.StopError{Code: "report.not-writable", Message: "cannot write the report", Hint: "name a file in a folder that exists", Err: err}
-		}
-	}
 	if s.json {
-		_, err = c.stdout.Write(data)
-	} else {
-		_, err = fmt.Fprintln(c.stdout, comment)
+		return c.print(report.JSON(r))
 	}
+	_, err := fmt.Fprintln(c.stdout, report.Markdown(r))
 	return err
 }
 

@@ -6,13 +6,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func verifyDoor() *door {
@@ -49,10 +47,7 @@ func verifyLog(c *call) int {
 	if !ok {
 		return code
 	}
-	// A shell's $(…) takes the newline that ends a signed note.
-	if trust.Checkpoint != "" && !strings.HasSuffix(trust.Checkpoint, "\n") {
-		trust.Checkpoint += "\n"
-	}
+	trust.Checkpoint = endLine(trust.Checkpoint)
 	switch {
 	case proof != "" && (len(args) > 0 || trust.Key == ""):
 		return c.misuse("verify --proof needs --key and no log")
@@ -61,43 +56,65 @@ func verifyLog(c *call) int {
 	case len(args) != 1:
 		return c.misuse("verify needs a log")
 	}
-	log, err := os.Open(args[0])
+	log, err := audit.OpenFile(args[0])
 	if err != nil {
-		return c.stopped(unreadable(args[0], err))
+		return c.stopped(err)
 	}
 	defer log.Close()
-	summary, err := audit.Verify(log, trust)
-	return c.printVerdict(summary, err, asJSON)
+	found := audit.Inspect(log, trust)
+	if asJSON {
+		err = json.NewEncoder(c.stdout).Encode(found)
+	} else {
+		_, err = fmt.Fprintln(c.stdout, terminal.Line(found.String()))
+	}
+	if err != nil {
+		return c.stopped(err)
+	}
+	return codeOf(found)
 }
 
-func (c *call) printVerdict(summary audit.Summary, err error, asJSON bool) int {
-	if asJSON {
-		finding := struct {
-			audit.Summary
-			Error string `json:"error,omitempty"`
-		}{Summary: summary}
-		if err != nil {
-			finding.Error = err.Error()
-		}
-		if err := json.NewEncoder(c.stdout).Encode(finding); err != nil {
-			return c.stopped(err)
-		}
-	} else if err != nil {
-		fmt.Fprintln(c.stdout, printable(err.Error()))
-	} else {
-		fmt.Fprintln(c.stdout, printable(summary.String()))
+// endLine adds the newline that ends a signed note, which a shell's $(…) takes.
+func endLine(checkpoint string) string {
+	if checkpoint == "" || strings.HasSuffix(checkpoint, "\n") {
+		return checkpoint
 	}
-	var wrong *audit.VerifyError
+	return checkpoint + "\n"
+}
+
+// codeOf is the exit code for what was found in a log.
+func codeOf(found audit.Finding) int {
 	switch {
-	case errors.As(err, &wrong) && wrong.Code == audit.CodeRead:
+	case found.Unread():
 		return exitStopped
-	case err == nil && summary.Complete():
+	case found.Complete():
 		return exitOK
 	}
 	return exitRefused
 }
 
-func unreadable(path string, err error) error {
-	return &proposal.StopError{Code: "audit.not-readable", Message: fmt.Sprintf("cannot read log %q", path),
-		Hint: "name the audit.jsonl of a run; the report says where it is", Err: err}
+// verifyProof checks the proof in the file at path against the trusted key.
+func (c *call) verifyProof(path string, trust audit.Trust, asJSON bool) int {
+	data, err := audit.ReadProof(path)
+	if err != nil {
+		return c.stopped(err)
+	}
+	proved, wrong := audit.CheckProof(data, trust)
+	switch {
+	case asJSON && wrong != nil:
+		err = json.NewEncoder(c.stdout).Encode(map[string]string{"error": wrong.Error()})
+	case asJSON:
+		err = json.NewEncoder(c.stdout).Encode(proved)
+	case wrong != nil:
+		_, err = fmt.Fprintln(c.stdout, terminal.Line(wrong.Error()))
+	default:
+		sentence, entry, _ := strings.Cut(proved.String(), "\n")
+		_, err = fmt.Fprintf(c.stdout, "%s\n%s\n", terminal.Line(sentence), terminal.Line(entry))
+	}
+	if err != nil {
+		return c.stopped(err)
+	}
+	if wrong != nil {
+		return exitRefused
+	}
+	return exitOK
 }

@@ -16,15 +16,6 @@ const (
 	Trigger            // check who requested the run, answer with a reaction, start the run and report jobs
 )
 
-var phaseNames = [...]string{"nothing", "run", "report", "run and report", "trigger"}
-
-func (p Phase) String() string {
-	if p < 0 || int(p) >= len(phaseNames) {
-		return phaseNames[Nothing]
-	}
-	return phaseNames[p]
-}
-
 // Runs reports whether p runs code of the pull request in this job.
 func (p Phase) Runs() bool { return p == Run || p == RunAndReport }
 

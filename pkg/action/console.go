@@ -49,13 +49,6 @@ func NewConsole(w io.Writer, random func() string) *Console {
 	return &Console{w: w, random: random, given: map[string]int{}}
 }
 
-// Err returns the first write error. Nothing is written after it.
-func (c *Console) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
-
 // write writes a block of whole lines. c.mu is held.
 func (c *Console) write(block string) {
 	if c.err != nil {

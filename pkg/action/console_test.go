@@ -156,10 +156,10 @@ func TestConsoleKeepsItsFirstError(t *testing.T) {
 	c := NewConsole(&shortWriter{room: 20}, rand0())
 	c.Progress("0123456789")
 	c.Progress("0123456789")
-	first := c.Err()
+	first := c.err
 	c.Untrusted("x")
-	if first == nil || c.Err() != first || c.Mask("secret word") != first || c.Close() != first {
-		t.Errorf("errors: %v, then %v", first, c.Err())
+	if first == nil || c.err != first || c.Mask("secret word") != first || c.Close() != first {
+		t.Errorf("errors: %v, then %v", first, c.err)
 	}
 }
 

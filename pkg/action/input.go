@@ -154,18 +154,20 @@ func (r *inputReader) path(input, otherwise, hint string) string {
 
 func within(clean string) bool { return clean != ".." && !strings.HasPrefix(clean, "../") }
 
-var image = pattern.New(`^image:[A-Za-z0-9][A-Za-z0-9._:/-]{0,255}@sha256:[0-9a-f]{64}$`)
-
 func (r *inputReader) rootfs(input string) string {
 	value, ok := r.line(input, "host")
 	if !ok {
 		return "host"
 	}
 	dir, isDir := strings.CutPrefix(value, "dir:")
-	if value == "host" || image.MatchString(value) || isDir && path.IsAbs(dir) && path.Clean(dir) == dir {
+	if value == "host" || isDir && path.IsAbs(dir) && path.Clean(dir) == dir {
 		return value
 	}
-	r.refuse(input, "host", "%s is not host, dir:/absolute/path or image:name@sha256:digest", quoted(value))
+	if strings.HasPrefix(value, "image:") {
+		r.refuse(input, "host", "%s is an image, and images are not supported: use host or dir:/absolute/path", quoted(value))
+	} else {
+		r.refuse(input, "host", "%s is not host or dir:/absolute/path", quoted(value))
+	}
 	return "host"
 }
 

@@ -23,7 +23,7 @@ type Inputs struct {
 	MinimumRevision  string          // the oldest allowed revision of the bundle; "" for any
 	Mode             string          // ModeEnforce or ModeObserve
 	Phase            string          // PhaseAuto, PhaseRun, PhaseReport or PhaseTrigger
-	Rootfs           string          // "host", "dir:/path" or "image:ref@sha256:…"
+	Rootfs           string          // "host" or "dir:/path"
 	Network          string          // NetworkNone or NetworkPolicy
 	Timeout          time.Duration   // of all proposals together
 	Limits           proposal.Limits // the maximum for one command; a zero field means the default

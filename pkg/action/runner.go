@@ -65,13 +65,8 @@ func ReadRunner(getenv func(string) string) (Runner, error) {
 	return r, nil
 }
 
-// RunURL returns the URL of this run's page.
-func (r Runner) RunURL() string {
-	return fmt.Sprintf("%s/%s/actions/runs/%d", r.ServerURL, r.Repository, r.RunID)
-}
-
-// inContainer reports whether the job runs in a container. There the runner mounts
-// its directories under /__w and /__e or, for a container action, /github.
+// inContainer reports whether the job runs in a container: there the runner mounts
+// its own folders under /__w and /__e, or, for a container action, /github.
 func (r Runner) inContainer() bool {
 	return strings.HasPrefix(r.Workspace, "/__w/") || strings.HasPrefix(r.Workspace, "/github/workspace")
 }

@@ -49,24 +49,7 @@ func discard(path string, f file) error {
 	return errors.Join(err, f.Close())
 }
 
-// openFile opens an existing log. A symlink is refused: it can be pointed elsewhere.
-func openFile(path string) (*os.File, error) {
-	if info, err := os.Lstat(path); err != nil {
-		return nil, writeError(path, err)
-	} else if !info.Mode().IsRegular() {
-		return nil, brokenError(path, errors.New("not a regular file"))
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, writeError(path, err)
-	}
-	if err := lock(path, f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// lock prevents a second fumehood from appending. Closing the file releases it.
+// lock keeps a second fumehood from appending. It ends when the file is closed.
 func lock(path string, f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
@@ -122,12 +105,5 @@ func writeError(path string, err error) error {
 	return &proposal.StopError{
 		Code: "audit.not-writable", Message: fmt.Sprintf("cannot write the audit log %q", path), Err: err,
 		Hint: "give a path in an existing directory that this user may write to",
-	}
-}
-
-func brokenError(path string, err error) error {
-	return &proposal.StopError{
-		Code: "audit.broken", Message: fmt.Sprintf("the audit log %q does not verify, so nothing is appended to it", path), Err: err,
-		Hint: "keep it for inspection (fumehood verify says what is wrong) and name a new file",
 	}
 }

@@ -109,34 +109,6 @@ func (l *Log) begin() error {
 	return nil
 }
 
-// Open verifies an entire existing, unsealed log and continues it. o.Origin and
-// o.Signer must be the log's own; an ephemeral log cannot be continued.
-//
-// A torn tail, which was never acknowledged, is cut off. The first new entry, of
-// kind "resumed", records its offset and size, and holds its first 64 KiB.
-func Open(path string, o Options) (*Log, error) {
-	if o.Signer == nil {
-		return nil, keyError("an audit log is continued with the key that began it, and none was given", nil)
-	}
-	l, err := newLog(path, o)
-	if err != nil {
-		return nil, err
-	}
-	f, err := openFile(l.path)
-	if err != nil {
-		return nil, err
-	}
-	l.f = f
-	torn, err := l.restore(f)
-	if err == nil {
-		_, err = l.Append("resumed", torn)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return l, nil
-}
-
 // Path returns the absolute path of the log's file.
 func (l *Log) Path() string { return l.path }
 

@@ -5,13 +5,17 @@ package audit
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 const proofFirstLine = "c2sp.org/tlog-proof@v1"
@@ -112,10 +116,46 @@ type Proved struct {
 	Checkpoint string
 }
 
-// CheckProof checks a proof from Prove against a verifier key, which must come from
-// elsewhere. It does not need the log.
-func CheckProof(proof []byte, key string) (Proved, error) {
-	verifier, err := parseKey(key)
+// String is one sentence, and the entry on a line of its own, as it was logged.
+func (p Proved) String() string {
+	end := "not sealed"
+	if p.Sealed {
+		end = "sealed"
+	}
+	return fmt.Sprintf("valid proof: entry %d is in the log %q of %d entries, %s\n%s", p.Entry.N, p.Origin, p.Size, end, p.Entry.Leaf)
+}
+
+// MarshalJSON writes what the proof shows; size counts the entries that the log had at
+// least.
+func (p Proved) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		N      int64           `json:"n"`
+		Origin string          `json:"origin"`
+		Size   int64           `json:"size"`
+		Sealed bool            `json:"sealed"`
+		Entry  json.RawMessage `json:"entry"`
+	}{p.Entry.N, p.Origin, p.Size, p.Sealed, p.Entry.Leaf})
+}
+
+// ReadProof reads the proof in the file at path: one byte more than a proof may have, so
+// that CheckProof refuses what is too large. Its error is a *proposal.StopError.
+func ReadProof(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		var data []byte
+		if data, err = io.ReadAll(io.LimitReader(f, MaxProof+1)); err == nil {
+			return data, nil
+		}
+	}
+	return nil, &proposal.StopError{Code: "audit.not-readable", Message: fmt.Sprintf("cannot read proof %q", path),
+		Hint: "name a file that fumehood prove wrote", Err: err}
+}
+
+// CheckProof checks a proof that Prove wrote against trust, whose Key must be given. A
+// Checkpoint must be the proof's. It needs no log.
+func CheckProof(proof []byte, trust Trust) (Proved, error) {
+	verifier, err := parseKey(trust.Key)
 	if err != nil {
 		return Proved{}, err
 	}
@@ -136,6 +176,9 @@ func CheckProof(proof []byte, key string) (Proved, error) {
 	entry, err := parseLeaf(p.leaf)
 	if err != nil {
 		return Proved{}, fmt.Errorf("invalid proof: %v", err)
+	}
+	if trust.Checkpoint != "" && p.signed != trust.Checkpoint {
+		return Proved{}, errors.New("invalid proof: it is for another checkpoint")
 	}
 	entry.N = p.n
 	return Proved{Entry: entry, Origin: point.origin, Size: point.size, Sealed: point.sealed, Checkpoint: p.signed}, nil

@@ -24,7 +24,7 @@ func TestProveEveryEntry(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := CheckProof(proof, key)
+			got, err := CheckProof(proof, Trust{Key: key})
 			if err != nil {
 				t.Fatalf("entry %d of %d: %v\n%s", n, entries, err, proof)
 			}
@@ -51,15 +51,15 @@ func TestProofChangedAnywhere(t *testing.T) {
 			append(append(bytes.Clone(proof[:i]), '\n'), proof[i:]...),
 			proof[:i],
 		} {
-			if got, err := CheckProof(bad, key); err == nil {
+			if got, err := CheckProof(bad, Trust{Key: key}); err == nil {
 				t.Fatalf("changed at byte %d, accepted: %+v\n%s", i, got, bad)
 			}
 		}
 	}
-	if _, err := CheckProof(proof, testSigner(t, "other").Key()); err == nil {
+	if _, err := CheckProof(proof, Trust{Key: testSigner(t, "other").Key()}); err == nil {
 		t.Error("accepted with another key")
 	}
-	if _, err := CheckProof(proof, "nonsense"); err == nil {
+	if _, err := CheckProof(proof, Trust{Key: "nonsense"}); err == nil {
 		t.Error("accepted with a malformed key")
 	}
 	// Another entry under the same number, and the same entry under another.
@@ -68,7 +68,7 @@ func TestProofChangedAnywhere(t *testing.T) {
 	for at, line := range map[int]string{1: "extra " + other, 2: "index 1"} {
 		changed := append([]string(nil), lines...)
 		changed[at] = line
-		if _, err := CheckProof([]byte(strings.Join(changed, "\n")), key); err == nil || !strings.Contains(err.Error(), "not in the log") {
+		if _, err := CheckProof([]byte(strings.Join(changed, "\n")), Trust{Key: key}); err == nil || !strings.Contains(err.Error(), "not in the log") {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

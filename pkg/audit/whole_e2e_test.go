@@ -12,4 +12,3 @@ import "testing"
 func TestWholeFlipEveryByte(t *testing.T)           { TestFlipEveryByte(t) }
 func TestWholeRemoveOrInsertEveryByte(t *testing.T) { TestRemoveOrInsertEveryByte(t) }
 func TestWholeCutAtEveryByte(t *testing.T)          { TestCutAtEveryByte(t) }
-func TestWholeResumeAfterEveryCut(t *testing.T)     { TestResumeAfterEveryCut(t) }

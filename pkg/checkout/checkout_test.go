@@ -12,9 +12,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/google/go-cmp/cmp"
 )
 
 // code returns the code of a StopError, or a description of any other error.
@@ -112,24 +113,6 @@ func TestWriteUnder(t *testing.T) {
 				t.Error("the folder was made")
 			}
 		})
-	}
-}
-
-func TestFile(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t, 40)
-	head := o.commit("head", o.tree("40000 d", o.tree("100644 f", o.blob("12345")), "120000 l", o.blob("d/f")))
-	s, _ := o.store(Limits{})
-	if err := s.Fetch(t.Context(), head); err != nil {
-		t.Fatal(err)
-	}
-	content, err := s.File(t.Context(), head, "d/f", 5)
-	if err != nil || string(content) != "12345" {
-		t.Errorf("%q, %v", content, err)
-	}
-	for _, c := range []struct{ path, want string }{{"d/f", CodeLimit}, {"d/g", "not found"}, {"l", CodeTree}, {"d", CodeTree}, {"", CodeTree}} {
-		_, err := s.File(t.Context(), head, c.path, 4)
-		wantCode(t, err, c.want)
 	}
 }
 
@@ -238,8 +221,10 @@ func TestConcurrent(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if content, err := s.File(t.Context(), head, "f", 10); err != nil || len(content) != i {
-				t.Errorf("%q, %v", content, err)
+			dir := filepath.Join(t.TempDir(), "head")
+			_, err := s.Write(t.Context(), head, dir)
+			if content, unread := os.ReadFile(filepath.Join(dir, "f")); err != nil || unread != nil || len(content) != i {
+				t.Errorf("%q, %v, %v", content, err, unread)
 			}
 		})
 	}

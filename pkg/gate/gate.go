@@ -61,7 +61,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 		err = g.prepare(ctx)
 	}
 	if err != nil {
-		return nil, g.redacted(err)
+		return nil, g.redactor.Error(err)
 	}
 	return g, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/outlet"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // NewRedactor returns a redactor for o's Masks and Credentials, and for text that looks
@@ -45,18 +44,4 @@ func credentialParts(value string) []string {
 		parts = append(parts, string(plain), password)
 	}
 	return parts
-}
-
-// redacted returns err in a form that may be shown: the cause of a stop may quote the
-// run's data.
-func (g *Gate) redacted(err error) error {
-	f := proposal.FailureOf(err)
-	if f == nil {
-		return err
-	}
-	clean := g.redactor.Failure(f)
-	if *clean == *f {
-		return err
-	}
-	return &proposal.StopError{Code: clean.Code, Message: clean.Message, Hint: clean.Hint}
 }

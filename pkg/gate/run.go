@@ -49,11 +49,11 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	err := r.open(ctx, plan)
 	defer r.close()
 	if err != nil {
-		err = g.redacted(err)
+		err = g.redactor.Error(err)
 		return g.notStarted(plan, err), err
 	}
 	report, err := r.hood.Run(ctx, InDirectory(plan, g.o.Subject.Cwd), r.info)
-	err = g.redacted(errors.Join(err, r.network.close()))
+	err = g.redactor.Error(errors.Join(err, r.network.close()))
 	g.warn(g.engine.Warnings()...)
 	return r.seal(report, err)
 }

@@ -85,7 +85,7 @@ func (g *Gate) Open(ctx context.Context, o SessionOptions) (*Session, error) {
 	s, err := g.begin(ctx, o)
 	if err != nil {
 		g.running.Unlock()
-		return nil, g.redacted(err)
+		return nil, g.redactor.Error(err)
 	}
 	return s, nil
 }
@@ -157,7 +157,7 @@ func (g *Gate) sessionLimits(ctx context.Context, wanted proposal.Limits) (propo
 func (s *Session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {
 	p, err = taken(p)
 	if err != nil {
-		return record, s.gate.redacted(err)
+		return record, s.gate.redactor.Error(err)
 	}
 	p.Cwd = path.Join(s.gate.o.Subject.Cwd, p.Cwd)
 	err = s.call(ctx, func(ctx context.Context) (err error) {
@@ -243,7 +243,7 @@ func (s *Session) call(ctx context.Context, f func(context.Context) error) error
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	return s.gate.redacted(f(ctx))
+	return s.gate.redactor.Error(f(ctx))
 }
 
 var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed", Hint: "open another with Gate.Open"}
@@ -265,7 +265,7 @@ func (s *Session) close(why error) {
 		s.cancel()
 		s.turn <- struct{}{} // never released
 		report, err := s.inner.Close(why)
-		err = s.gate.redacted(errors.Join(err, s.run.network.close()))
+		err = s.gate.redactor.Error(errors.Join(err, s.run.network.close()))
 		s.gate.warn(s.gate.engine.Warnings()...)
 		s.report, s.err = s.run.seal(report, err)
 		s.run.close()

@@ -117,9 +117,23 @@ func (u *Outlet) Failure(f *proposal.Failure) *proposal.Failure {
 	return f
 }
 
-// Event returns e redacted. If words of a program are replaced, their digest is
-// removed: it could reveal a short one. A word that the kernel's side has cut loses
-// the part that may be the beginning of a secret.
+// Error returns err with its message redacted: what stopped a run may quote what the run
+// handled. u may be nil.
+func (u *Outlet) Error(err error) error {
+	f := proposal.FailureOf(err)
+	if f == nil || u == nil {
+		return err
+	}
+	clean := u.Failure(f)
+	if *clean == *f {
+		return err
+	}
+	return &proposal.StopError{Code: clean.Code, Message: clean.Message, Hint: clean.Hint}
+}
+
+// Event returns what was seen of a command. Where words of a program are replaced,
+// their digest goes: it could tell a short one. A word that the kernel's side has cut
+// loses what may be the half of a secret.
 func (u *Outlet) Event(e proposal.Event) proposal.Event {
 	id := e.Command
 	e, short := u.shortened(e)

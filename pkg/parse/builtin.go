@@ -48,10 +48,6 @@ var dashBuiltins = nameSet(`
 	return set shift test times trap true type ulimit umask unalias unset wait
 `)
 
-// IsBuiltin reports whether bash itself runs a command of this name, unless a wrapper
-// starts it.
-func IsBuiltin(name string) bool { return bashBuiltins[name] }
-
 // runsItself reports whether the shell that reads a command runs it as a builtin.
 func (w *walker) runsItself(name string, s scope) bool {
 	if !direct(s) || w.noShell && len(s.via) == 0 {

@@ -55,14 +55,7 @@ func DecodeCases(data []byte, name string) ([]proposal.Case, []proposal.Problem)
 	return cases, nil
 }
 
-// CasesSchema returns the JSON Schema (2020-12) of cases, generated from the table that
-// DecodeCases uses. It is the file testdata/schema/fumehood.cases.v1.json.
-func CasesSchema() []byte {
-	return printSchema(&casesShape, CasesSchemaID, proposal.CasesSchema,
-		"What a policy's author wants decided. DecodeCases is stricter where a schema cannot be: names are unique, and a case is about one thing.")
-}
-
-// The fields of a case other than those of a proposal.
+// The fields of a case beside those of a proposal.
 const (
 	fieldActor = "actor"
 	fieldPR    = "pr"

@@ -101,7 +101,19 @@ type Result struct {
 // Succeeded reports whether the command exited with 0 within its limits.
 func (r Result) Succeeded() bool { return r.Status == Exited && r.ExitCode == 0 }
 
-// Usage is the resource usage of one command. A figure without a source is not known.
+// Outcome says in a few words how the command ended: "exit code 1", "SIGSEGV", or the
+// status.
+func (r Result) Outcome() string {
+	switch {
+	case r.Status == Exited:
+		return fmt.Sprintf("exit code %d", r.ExitCode)
+	case r.Signal != "":
+		return r.Signal
+	}
+	return r.Status.String()
+}
+
+// Usage is what one command took. A figure without a source is not known.
 type Usage struct {
 	Wall       Figure `json:"wall_ms"`
 	CPUUser    Figure `json:"cpu_user_ms"`

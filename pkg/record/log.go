@@ -40,6 +40,40 @@ func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) er
 	return r.story, summary, nil
 }
 
+// LogFile is Log of the file at path.
+func LogFile(path string, trust audit.Trust, o Options, each func(Decision) error) (Story, error) {
+	f, err := audit.OpenFile(path)
+	if err != nil {
+		return Story{}, err
+	}
+	defer f.Close()
+	story, _, err := Log(f, trust, o, each)
+	return story, err
+}
+
+// Unverified returns err, or, where it is Log's *audit.VerifyError about the file at path,
+// the *proposal.StopError that explains it: the code is export.unverified, or
+// audit.not-readable.
+func Unverified(path string, err error) error {
+	var fault *audit.VerifyError
+	switch {
+	case !errors.As(err, &fault):
+		return err
+	case fault.Code == audit.CodeRead:
+		return audit.Unreadable(path, err)
+	}
+	stop := &proposal.StopError{Code: CodeUnverified, Message: "the log was changed, so nothing is exported",
+		Hint: "fumehood show tells what stands before its first fault", Err: fault}
+	if fault.Code == audit.CodeHeader {
+		stop.Message = "this is no audit log and no report, or its beginning was changed, so nothing is exported"
+		stop.Hint = "name the audit.jsonl or the report.json of a run"
+	}
+	return stop
+}
+
+// CodeUnverified is the code of the error for a log that was changed.
+const CodeUnverified = "export.unverified"
+
 func unreadable(err error) error {
 	return &proposal.StopError{Code: "audit.not-readable", Message: "cannot read the log", Hint: "name a file, not a pipe", Err: err}
 }

@@ -26,7 +26,3 @@ func (s Suggestion) Hold(ctx context.Context, judge Judge, parse func(proposal.P
 	}
 	return nil
 }
-
-// Inert escapes everything in a JSON document that is unsafe for a terminal or a
-// runner's log.
-func Inert(data []byte) []byte { return text.EscapeJSON(data) }

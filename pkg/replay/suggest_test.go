@@ -19,23 +19,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/replay"
 )
 
-// judging makes an engine a Describer, as cmd/fumehood does.
-type judging struct{ *policy.Engine }
-
-func (j judging) Commands(p proposal.Proposal, a proposal.Analysis) ([][]byte, error) {
-	var all [][]byte
-	for _, d := range j.Documents(p, a) {
-		if d.Command >= 0 {
-			data, err := d.JSON()
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, data)
-		}
-	}
-	return all, nil
-}
-
 func engineOf(t testing.TB, layers ...policy.Layer) *policy.Engine {
 	t.Helper()
 	e, err := policy.New(context.Background(), policy.Options{Layers: layers})
@@ -59,7 +42,7 @@ func ran(texts ...string) replay.Past {
 // suggested makes a suggestion and the engine that decides with it.
 func suggested(t testing.TB, plain *policy.Engine, past replay.Past, w replay.Wanted, more ...policy.Layer) (replay.Suggestion, *policy.Engine) {
 	t.Helper()
-	s, err := replay.Suggest(context.Background(), past, judging{plain}, w)
+	s, err := replay.Suggest(context.Background(), past, replay.Engine{Engine: plain}, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +155,7 @@ func TestSuggestLeavesOut(t *testing.T) {
 // TestSuggestBorrowedID checks that a layer's denial is recognized whatever its id is.
 func TestSuggestBorrowedID(t *testing.T) {
 	posing := engineOf(t, layer(policy.Restricts, "package fumehood.command\n\ndeny contains {\"rule\": \"default.no-rule\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"nosuchtool\"\n"))
-	s, err := replay.Suggest(t.Context(), ran("nosuchtool --check"), judging{posing}, replay.Wanted{Refused: true})
+	s, err := replay.Suggest(t.Context(), ran("nosuchtool --check"), replay.Engine{Engine: posing}, replay.Wanted{Refused: true})
 	if err != nil || len(s.Rules) != 0 || len(s.Left) != 1 {
 		t.Errorf("%v, rules %+v, left %+v", err, s.Rules, s.Left)
 	}
@@ -207,7 +190,7 @@ func TestSuggestHosts(t *testing.T) {
 // past occurs in it only as strings.
 func holds(t testing.TB, plain *policy.Engine, texts ...string) replay.Suggestion {
 	t.Helper()
-	s, err := replay.Suggest(context.Background(), ran(texts...), judging{plain}, replay.Wanted{Refused: true})
+	s, err := replay.Suggest(context.Background(), ran(texts...), replay.Engine{Engine: plain}, replay.Wanted{Refused: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,11 @@
 package report
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -37,7 +40,30 @@ func Read(data []byte, max int) (proposal.Report, error) {
 	return r, nil
 }
 
-// malformed is the error for a fault at a place in the document.
+// MaxDocument is the most bytes that a report has.
+const MaxDocument = 64 << 20
+
+// Is reports whether file begins as a report does: one object over many lines, or one that
+// names the schema. It does not move file's position.
+func Is(file io.ReaderAt) bool {
+	head := make([]byte, 256)
+	n, _ := file.ReadAt(head, 0)
+	head = bytes.TrimLeft(head[:n], " \t\r\n")
+	rest, object := bytes.CutPrefix(head, []byte("{"))
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	return object && bytes.HasPrefix(rest, []byte(`"schema"`)) && bytes.Contains(rest, []byte("fumehood.report/"))
+}
+
+// ReadFrom is Read of a whole file of at most MaxDocument bytes.
+func ReadFrom(file io.Reader) (proposal.Report, error) {
+	data, err := io.ReadAll(bufio.NewReader(io.LimitReader(file, MaxDocument+1)))
+	if err != nil {
+		return proposal.Report{}, &proposal.StopError{Code: "report.not-readable", Message: "cannot read the report", Err: err}
+	}
+	return Read(data, MaxDocument)
+}
+
+// malformed is the error for a document that has something wrong at a place.
 func malformed(at, message string) error {
 	if at == "" {
 		at = "the report"

@@ -39,9 +39,28 @@ type Rule struct {
 	NotMatch    []string `json:"not_match"` // what it does not
 }
 
-// Rules lists the described rules of a layer, by decision point, file and line. A rule
-// without an id in its METADATA is not among them. Its error is a *proposal.StopError.
-func Rules(l policy.Layer) ([]Rule, error) {
+// Rules lists the described rules of the layers, or of the shipped policy where there are
+// none; those of one layer by decision point, file and line. A rule without an id in its
+// METADATA is not among them. Its error is a *proposal.StopError.
+func Rules(layers ...policy.Layer) (rules []Rule, err error) {
+	if len(layers) == 0 {
+		shipped, err := policy.Shipped()
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, shipped)
+	}
+	for _, l := range layers {
+		of, err := layerRules(l)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, of...)
+	}
+	return rules, nil
+}
+
+func layerRules(l policy.Layer) ([]Rule, error) {
 	var rules []Rule
 	for _, f := range l.Files {
 		if path.Ext(f.Name) != ".rego" || strings.HasSuffix(f.Name, "_test.rego") {

@@ -27,8 +27,9 @@ const (
 	maxName     = 512
 )
 
-// readFile reads a bundle from a file: a plain one, and never more than may be.
-func readFile(name string) ([]byte, error) {
+// ReadFile reads the bytes of a bundle from a file: a regular one, and never more than a
+// bundle may have. Its error is a *proposal.StopError.
+func ReadFile(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, stop(codeMissing, "is its name spelt right?", err, "cannot open the bundle %q", name)

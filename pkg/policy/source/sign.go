@@ -85,6 +85,25 @@ func privateKey(block *pem.Block) (crypto.Signer, error) {
 	return signer, nil
 }
 
+// A Signing says with what a bundle is signed.
+type Signing struct {
+	Key   string // of ReadSigner; "" for no signature
+	KeyID string // the key's name in the signature
+	Scope string // may be ""
+}
+
+// Sign signs data, the bundle called name, unless there is no key.
+func (s Signing) Sign(name string, data []byte) ([]byte, error) {
+	if s.Key == "" {
+		return data, nil
+	}
+	signer, err := ReadSigner(s.Key)
+	if err != nil {
+		return nil, err
+	}
+	return signer.Sign(name, data, s.KeyID, s.Scope)
+}
+
 // Sign puts a signature over all files into a bundle, in place of what was there. Scope
 // may be "".
 func (s *Signer) Sign(name string, data []byte, keyID, scope string) ([]byte, error) {

@@ -33,11 +33,16 @@ package source
 import (
 	"context"
 	"crypto/x509"
+	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // An Origin says where a layer came from.
@@ -120,6 +125,28 @@ func Shipped() (Origin, error) {
 	return Origin{Kind: KindShipped, Spec: policy.DefaultLayer, Role: policy.Grants.String(), Digest: l.Digest()}, err
 }
 
+// WriteOrigin writes what is known of a bundle, a line each. Its error is w's.
+func WriteOrigin(w io.Writer, o Origin) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	signed := o.SignedBy
+	if signed == "" {
+		signed = "nobody whose key was given"
+	}
+	for _, row := range [][2]string{{"bundle", o.Spec}, {"digest", o.Digest}, {"revision", o.Revision}, {"signed by", signed}} {
+		if row[1] != "" {
+			fmt.Fprintf(table, "%s\t%s\n", row[0], terminal.Line(row[1]))
+		}
+	}
+	return table.Flush()
+}
+
+// Unread reports whether err says that a policy could not be had, and not that it was read
+// and refused.
+func Unread(err error) bool {
+	f := proposal.FailureOf(err)
+	return f != nil && slices.Contains([]string{CodeFetch, CodeKey, CodeSource, codeMissing}, f.Code)
+}
+
 // readBundle gets the bundle's bytes and opens them.
 func readBundle(ctx context.Context, p parsed, o Options, origin Origin) (policy.Layer, Origin, error) {
 	if o.Timeout <= 0 {
@@ -131,7 +158,7 @@ func readBundle(ctx context.Context, p parsed, o Options, origin Origin) (policy
 	var err error
 	switch p.kind {
 	case KindBundle:
-		data, err = readFile(p.place)
+		data, err = ReadFile(p.place)
 	case KindHTTPS:
 		data, err = fetch(ctx, p, o)
 	case KindOCI:

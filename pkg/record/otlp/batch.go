@@ -32,6 +32,12 @@ type room struct {
 
 type filled struct{ records, bytes int }
 
+// Take is Add, to be passed to record.Log and record.Report. It never fails.
+func (b *Batch) Take(d record.Decision) error {
+	b.Add(d)
+	return nil
+}
+
 // Add takes d if there is room.
 func (b *Batch) Add(d record.Decision) {
 	if b.rooms == nil {

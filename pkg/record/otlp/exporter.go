@@ -27,8 +27,21 @@ const Failed = "otlp.failed"
 // Patience is the recommended time limit for sending.
 const Patience = 10 * time.Second
 
-// Options configure the destination and credentials. Endpoint and Headers come from
-// the user who starts fumehood, never from a plan or a pull request.
+// interruptedPatience bounds sending once the process is asked to end.
+const interruptedPatience = 2 * time.Second
+
+// Bounded returns the context to send with: what became of an interrupted run is worth
+// knowing, so it goes on when ctx is done, but then briefly. cancel must be called.
+func Bounded(ctx context.Context) (bounded context.Context, cancel context.CancelFunc) {
+	patience := Patience
+	if ctx.Err() != nil {
+		patience = interruptedPatience
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), patience)
+}
+
+// Options say where to send, and as whom. Endpoint and Headers come from whoever starts
+// fumehood, never from a plan or a pull request.
 type Options struct {
 	Endpoint    string // base URL of OTLP over HTTP
 	Headers     []Header

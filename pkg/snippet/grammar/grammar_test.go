@@ -17,6 +17,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
+// Root is the whole text.
+func (t *Tree) Root() Node { return Node{t, 0} }
+
+// Len is the number of nodes.
+func (t *Tree) Len() int { return len(t.nodes) }
+
 func shape(n Node) string {
 	var text strings.Builder
 	if n.Field() != "" {

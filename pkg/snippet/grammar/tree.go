@@ -83,13 +83,7 @@ type Node struct {
 	at   uint32
 }
 
-// Root returns the node of the whole text.
-func (t *Tree) Root() Node { return Node{t, 0} }
-
-// Len returns the number of nodes.
-func (t *Tree) Len() int { return len(t.nodes) }
-
-// All yields every node, in text order, parents first.
+// All yields every node, in the order of the text, parents first.
 func (t *Tree) All() iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		for i := range t.nodes {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var (
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// credentialPlace is HOST[:PORT][/PATH], without the scheme of a URL.
+	credentialPlace = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?(/[^?#@ ]*)?$`)
+)
+
+// ParseCredential reads NAME@HOST[:PORT][/PATH]. The value is that of the variable NAME,
+// never the command line's, which every process can read; so an error repeats nothing that
+// may be a value. It is a *proposal.StopError.
+func ParseCredential(text string, getenv func(string) string) (Credential, error) {
+	name, place, ok := strings.Cut(text, "@")
+	if !ok || !variableName.MatchString(name) || !credentialPlace.MatchString(place) {
+		return Credential{}, credentialError("a value of --credential is not VARIABLE@HOST[:PORT][/PATH], with the name of a variable and no scheme")
+	}
+	value := getenv(name)
+	switch {
+	case value == "":
+		return Credential{}, credentialError("--credential says what is put on requests to " + place + " by a variable that is not set, or empty")
+	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return Credential{}, credentialError("the variable whose value is put on requests to " + place + " has a line break or another control character, which no header holds")
+	}
+	host, path, _ := strings.Cut(place, "/")
+	return Credential{Name: name, Host: host, Path: "/" + path, Value: value}, nil
+}
+
+func credentialError(message string) error {
+	return &proposal.StopError{Code: "network.credential", Message: message,
+		Hint: "for example --credential GITHUB_TOKEN@api.github.com/repos with GITHUB_TOKEN in the environment; sudo drops variables without --preserve-env"}
+}
+
+// ParseResolver reads the address of a name server, with port 53 unless it says another.
+// Its error is a *proposal.StopError.
+func ParseResolver(text string) (netip.AddrPort, error) {
+	server, err := netip.ParseAddrPort(text)
+	if err != nil {
+		var a netip.Addr
+		a, err = netip.ParseAddr(text)
+		server = netip.AddrPortFrom(a, 53)
+	}
+	if err != nil || server.Port() == 0 {
+		return netip.AddrPort{}, &proposal.StopError{Code: "network.resolver", Message: fmt.Sprintf("resolver %q is no address and no address:port", text),
+			Hint: "for example --resolver 192.0.2.53: an address, since there is nobody yet to ask for a name"}
+	}
+	return server, nil
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package question makes of a few words what policy can be asked: a proposal, or the input
+// of another decision point.
+package question
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
+	"github.com/fumehood/fumehood/pkg/policy/trial"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Command is one proposal in words: shell text, an argv or a snippet.
+type Command struct {
+	Text           string
+	Argv           []string
+	Code, Language string
+	Cwd, Phase     string
+	Network        []string
+	Env            []string // NAME=VALUE
+}
+
+// Subject returns the proposal. Its error is for the one who wrote the words.
+func (c Command) Subject() (Subject, error) {
+	if c.Phase != "" && c.Phase != proposal.PhaseSetup && c.Phase != proposal.PhaseRun {
+		return Subject{}, errors.New("--phase is setup or run")
+	}
+	p := proposal.Proposal{ID: "command", Run: c.Text, Argv: c.Argv, Code: c.Code, Language: c.Language, Cwd: c.Cwd, Phase: c.Phase, Network: c.Network}
+	for _, e := range c.Env {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok {
+			return Subject{}, errors.New("--env wants NAME=VALUE")
+		}
+		if p.Env == nil {
+			p.Env = map[string]string{}
+		}
+		p.Env[name] = value
+	}
+	return Subject{Proposals: []proposal.Proposal{p}}, nil
+}
+
+// Inputs returns ordinary inputs of decision points in which some fields differ, each
+// written POINT=JSON. Its error is for the one who wrote them.
+func Inputs(texts []string) (Subject, error) {
+	var s Subject
+	for _, text := range texts {
+		in, err := trial.ParseInput(text)
+		if err != nil {
+			return Subject{}, err
+		}
+		s.Inputs = append(s.Inputs, in)
+	}
+	return s, nil
+}
+
+// A Subject is what policy is asked about.
+type Subject struct {
+	Proposals []proposal.Proposal
+	Inputs    []any // of other decision points, as trial.ParseInput returns them
+}
+
+// Explain decides each of s by v; deep also says what nearly matched and what would be
+// allowed.
+func (s Subject) Explain(ctx context.Context, v *explain.Adviser, deep bool) ([]explain.Explanation, error) {
+	ask := v.Evaluate
+	if deep {
+		ask = v.Explain
+	}
+	var all []explain.Explanation
+	for _, p := range s.Proposals {
+		x, err := ask(ctx, p, gate.Analyze(p))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	for _, in := range s.Inputs {
+		x, err := v.EvaluateInput(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// Documents are what rules see of s: the inputs of all decision points, or of the one that
+// is named, with or without "fumehood.".
+func (s Subject) Documents(e *policy.Engine, point string) ([]policy.Document, error) {
+	var docs []policy.Document
+	for _, p := range s.Proposals {
+		docs = append(docs, e.Inputs(p, gate.Analyze(p))...)
+	}
+	for _, in := range s.Inputs {
+		if doc, ok := e.InputOf(in); ok {
+			docs = append(docs, doc)
+		}
+	}
+	if point == "" {
+		return docs, nil
+	}
+	if _, err := policy.InputSchema(point); err != nil {
+		return nil, err
+	}
+	name := strings.TrimPrefix(point, "fumehood.")
+	docs = slices.DeleteFunc(docs, func(d policy.Document) bool { return strings.TrimPrefix(d.Point, "fumehood.") != name })
+	if len(docs) == 0 {
+		return nil, fmt.Errorf("nothing of what is asked about has an input of %s: try --over '%s={}'", point, name)
+	}
+	return docs, nil
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package question
+
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func TestCommand(t *testing.T) {
+	for name, c := range map[string]Command{"phase": {Text: "ls", Phase: "later"}, "env": {Text: "ls", Env: []string{"A=1", "B"}}} {
+		if s, err := c.Subject(); err == nil {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	s, err := Command{Text: "ls", Phase: "setup", Env: []string{"A=1=2"}}.Subject()
+	if err != nil || len(s.Proposals) != 1 || s.Proposals[0].Run != "ls" || s.Proposals[0].Env["A"] != "1=2" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestInputs(t *testing.T) {
+	for _, text := range []string{"exec", "exec=x", `exec={"nosuch": 1}`, "nosuch={}"} {
+		if s, err := Inputs([]string{text}); err == nil {
+			t.Errorf("%q: %+v", text, s)
+		}
+	}
+	if s, err := Inputs([]string{`exec={"path": "/usr/bin/curl"}`, "fumehood.egress={}"}); err != nil || len(s.Inputs) != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// What is asked about is decided, and shown as rules see it.
+func TestSubject(t *testing.T) {
+	engine, err := policy.New(t.Context(), policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Command{Text: "git status"}.Subject()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.Explain(t.Context(), explain.NewAdviser(engine, gate.Analyze), false)
+	if err != nil || len(all) != 1 || all[0].Decision.Effect != proposal.Allow {
+		t.Errorf("%+v, %v", all, err)
+	}
+	for point, want := range map[string]int{"command": 1, "fumehood.command": 1, "exec": -1, "nosuch": -1} {
+		docs, err := s.Documents(engine, point)
+		if (err != nil) != (want < 0) || err == nil && len(docs) != want {
+			t.Errorf("%s: %d documents, %v", point, len(docs), err)
+		}
+	}
+}

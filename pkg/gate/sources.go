@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/source"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Sources name policies, by what they may do. See package source for what a name can be.
+type Sources struct {
+	Granting, Organisation, Hosts, Restricting []string
+	// Key is the file with the key that must have signed every bundle, Scope the scope of
+	// those signatures, and MinimumRevision the oldest revision of a bundle.
+	Key, Scope, MinimumRevision string
+	// Directory lies in the repository that git: and base: mean; "." when empty.
+	Directory string
+	// Base returns the commit that base: means; nil when there is none.
+	Base func() (string, error)
+	// Origins replace, by name, where policies were read from.
+	Origins map[string]proposal.PolicyOrigin
+}
+
+// Read reads the policies, those that may do most first. Its error is a
+// *proposal.StopError.
+func (s Sources) Read(ctx context.Context) ([]Policy, error) {
+	o, err := s.options()
+	if err != nil {
+		return nil, err
+	}
+	var list []Policy
+	for _, of := range []struct {
+		names []string
+		role  policy.Role
+	}{{s.Granting, policy.Grants}, {s.Organisation, policy.Allows}, {s.Hosts, policy.Opens}, {s.Restricting, policy.Restricts}} {
+		for _, name := range of.names {
+			l, origin, err := source.Read(ctx, name, o)
+			if err != nil {
+				return nil, err
+			}
+			if known, ok := s.Origins[name]; ok {
+				origin = known
+			}
+			l.Role, origin.Role = of.role, of.role.String()
+			list = append(list, Policy{Layer: l, Origin: origin})
+		}
+	}
+	return list, nil
+}
+
+// options reads the key. To ask of bundles where there is none is refused: it would look
+// as if it held for directories.
+func (s Sources) options() (source.Options, error) {
+	o := source.Options{Scope: s.Scope, MinimumRevision: s.MinimumRevision, Repository: OpenRepository(s.Directory), Base: s.Base}
+	bundles := slices.ContainsFunc(slices.Concat(s.Granting, s.Organisation, s.Hosts, s.Restricting), source.IsBundle)
+	switch {
+	case s.Scope != "" && s.Key == "":
+		return o, &proposal.StopError{Code: source.CodeKey, Message: "a scope is given, and no key that signed for it", Hint: "add --policy-key"}
+	case s.Key+s.MinimumRevision != "" && !bundles:
+		return o, &proposal.StopError{Code: source.CodeSource, Message: "a key or a minimum revision is given, and no policy is a bundle: folders are not signed",
+			Hint: "name a bundle (FILE.tar.gz, https://… or oci://…), or leave --policy-key and --minimum-revision out"}
+	case s.Key == "":
+		return o, source.CheckMinimum(s.MinimumRevision)
+	}
+	var err error
+	o.Key, err = source.ReadKey(s.Key)
+	return o, errors.Join(err, source.CheckMinimum(s.MinimumRevision))
+}
+
+// Layers are the policies without their origins.
+func Layers(policies []Policy) []policy.Layer {
+	var layers []policy.Layer
+	for _, p := range policies {
+		layers = append(layers, p.Layer)
+	}
+	return layers
+}
+
+// A localRepository is a repository on this machine.
+type localRepository struct{ *checkout.Local }
+
+// OpenRepository returns what opens the repository that directory lies in, "." when empty.
+func OpenRepository(directory string) func(context.Context) (source.Repository, error) {
+	return func(ctx context.Context) (source.Repository, error) {
+		l, err := checkout.OpenLocal(ctx, cmp.Or(directory, "."))
+		if err != nil {
+			return nil, err
+		}
+		return localRepository{l}, nil
+	}
+}
+
+// Folder implements source.Repository.
+func (r localRepository) Folder(ctx context.Context, commit, path string, wanted func(string) bool) ([]policy.File, []string, error) {
+	contents, left, err := r.Local.Folder(ctx, commit, path, wanted, checkout.Limits{Files: 10_000, File: policy.MaxTotal, Bytes: policy.MaxTotal})
+	var absent *checkout.NotFound
+	if errors.As(err, &absent) {
+		err = &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("commit %.12s has no folder %q", commit, path),
+			Hint: "is it spelt as in the repository, from its top? What a pull request adds is there once it is merged"}
+	}
+	var files []policy.File
+	for _, c := range contents {
+		files = append(files, policy.File{Name: c.Path, Content: c.Bytes})
+	}
+	var unfit []string
+	for _, l := range left {
+		unfit = append(unfit, l.String())
+	}
+	return files, unfit, err
+}

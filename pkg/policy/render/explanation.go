@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package render writes what a policy decides, and what is wrong with one, for people to
+// read.
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/explain"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
+)
+
+// Options say how an explanation is written.
+type Options struct {
+	Deep  bool // of a refusal: what nearly matched, and plainer ways to write the command
+	Color bool
+}
+
+// Explanation writes x as good compilers write diagnostics: the text, a caret under what
+// is meant, why, and what to do. Nothing in it is hidden, whoever wrote the texts.
+func Explanation(x explain.Explanation, o Options) string {
+	return pen{o.Color}.explanation(x, o.Deep)
+}
+
+// A pen marks text with colors, or not.
+type pen struct{ color bool }
+
+// Colors, by what they are for.
+const (
+	red, green, yellow, blue, faint, strong = "31;1", "32;1", "33;1", "34;1", "2", "1"
+)
+
+func (p pen) in(color, text string) string {
+	if !p.color || text == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+var effectColors = map[proposal.Effect]string{proposal.Deny: red, proposal.Ask: yellow, proposal.Allow: green}
+
+func (p pen) effect(e proposal.Effect) string { return p.in(effectColors[e], e.String()) }
+
+// Bounds on what people read of one decision.
+const (
+	mostReasons = 6
+	mostColumns = 100
+)
+
+func (p pen) explanation(x explain.Explanation, deep bool) string {
+	var b strings.Builder
+	first, _, more := strings.Cut(cmp.Or(x.Source, x.Text, x.ID), "\n")
+	if first = clip(terminal.Line(first), mostColumns); more {
+		first += " …"
+	}
+	fmt.Fprintf(&b, "%s  %s\n", p.effect(x.Decision.Effect), p.in(strong, first))
+	for i, r := range x.Decision.Reasons {
+		if i == mostReasons {
+			fmt.Fprintf(&b, "\nand %d reasons more: see --json\n", len(x.Decision.Reasons)-i)
+			break
+		}
+		b.WriteString("\n" + p.reason(x, r))
+	}
+	if deep {
+		b.WriteString(p.near(x) + p.rewrites(x))
+	}
+	if spoke := p.spoke(x, deep); spoke != "" {
+		b.WriteString("\n" + spoke)
+	}
+	if g := x.Decision.Grant; g != nil {
+		b.WriteString("\n" + p.grant(*g))
+	}
+	return b.String()
+}
+
+// reason is one diagnostic.
+func (p pen) reason(x explain.Explanation, r proposal.Reason) string {
+	var b strings.Builder
+	says := r.Effect.String()
+	if r.Observed {
+		says = "observed, would " + says
+	}
+	fmt.Fprintf(&b, "%s%s %s\n", p.in(effectColors[r.Effect], says), p.in(strong, "["+terminal.Line(r.Rule)+"]:"), p.in(strong, terminal.Line(r.Message)))
+	gutter := p.snippet(&b, x.Source, r.Span)
+	note := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%s%s %s: %s\n", gutter, p.in(blue, "="), p.in(strong, name), text)
+		}
+	}
+	note("instead", terminal.Line(r.Suggestion))
+	for i, text := range r.Alternatives {
+		if i == 0 {
+			note("allowed", p.in(green, clip(terminal.Line(text), mostColumns)))
+		} else {
+			fmt.Fprintf(&b, "%s           %s\n", gutter, p.in(green, clip(terminal.Line(text), mostColumns)))
+		}
+	}
+	note("retry", retries[r.Retry])
+	note("rule", p.where(x, r))
+	return b.String()
+}
+
+var retries = map[proposal.Retry]string{
+	proposal.RetryVary:      "vary (written otherwise it may be allowed)",
+	proposal.RetryNever:     "never (no wording of it is allowed)",
+	proposal.RetryApproval:  "approval (a person must allow it)",
+	proposal.RetryTransient: "transient (the same may be decided later)",
+}
+
+// where says which rules gave r.
+func (p pen) where(x explain.Explanation, r proposal.Reason) string {
+	var places []string
+	title := ""
+	for _, s := range x.Spoke {
+		fits := s.Rule == r.Rule || strings.HasSuffix(s.Rule, ".") && strings.HasPrefix(r.Rule, s.Rule)
+		if !fits || s.Command != r.Command || s.Set == "allow" || s.Layer != r.Layer && r.Layer != "" {
+			continue
+		}
+		title = cmp.Or(title, s.Title)
+		if at := standsAt(s); !slices.Contains(places, at) && len(places) < 3 {
+			places = append(places, at)
+		}
+	}
+	if len(places) == 0 {
+		if r.Layer == policy.LayerFloor {
+			return "the floor, which holds whatever policies say"
+		}
+		return terminal.Line(r.Layer)
+	}
+	if title != "" {
+		title = " — " + terminal.Line(title)
+	}
+	return p.in(faint, strings.Join(places, ", ")) + title
+}
+
+// standsAt is where a rule stands, as editors take it, after its layer's name.
+func standsAt(s explain.Spoken) string {
+	switch {
+	case s.Policy == s.Layer:
+		return terminal.Line(fmt.Sprintf("%s %s:%d", s.Layer, s.File, s.Line))
+	case strings.Contains(s.Policy, ":"): // no folder
+		return terminal.Line(fmt.Sprintf("%s %s %s:%d", s.Layer, s.Policy, s.File, s.Line))
+	}
+	return terminal.Line(fmt.Sprintf("%s %s:%d", s.Layer, path.Join(s.Policy, s.File), s.Line))
+}
+
+// snippet draws the line of text that span is in, with a caret under it, and returns the
+// gutter for what follows.
+func (p pen) snippet(b *strings.Builder, text string, span *proposal.Span) string {
+	if span == nil || span.Start < 0 || span.End < span.Start || span.End > len(text) {
+		return "  "
+	}
+	from := strings.LastIndexByte(text[:span.Start], '\n') + 1
+	line, _, _ := strings.Cut(text[from:], "\n")
+	start := span.Start - from
+	end := min(span.End-from, len(line))
+	before, marked, after := terminal.Line(line[:start]), terminal.Line(line[start:max(start, end)]), terminal.Line(line[max(start, end):])
+	if over := width(before) - mostColumns/2; over > 0 && width(before)+width(marked) > mostColumns {
+		before = "…" + string([]rune(before)[over+1:])
+	}
+	marked = clip(marked, mostColumns)
+	after = clip(after, max(0, mostColumns-width(before)-width(marked)))
+	number := fmt.Sprint(span.Line)
+	gutter := strings.Repeat(" ", len(number)+1)
+	fmt.Fprintf(b, "%s%s\n", gutter, p.in(blue, "|"))
+	fmt.Fprintf(b, "%s %s%s%s\n", p.in(blue, number+" |"), before, marked, after)
+	fmt.Fprintf(b, "%s%s %s%s\n", gutter, p.in(blue, "|"), strings.Repeat(" ", width(before)), p.in(red, strings.Repeat("^", max(1, width(marked)))))
+	return gutter
+}
+
+func width(s string) int { return len([]rune(s)) }
+
+func clip(s string, most int) string {
+	if width(s) <= most {
+		return s
+	}
+	if most < 1 {
+		return ""
+	}
+	return string([]rune(s)[:most-1]) + "…"
+}
+
+// near lists the rules that would have allowed a command.
+func (p pen) near(x explain.Explanation) string {
+	var b strings.Builder
+	shown := map[string]bool{}
+	for _, n := range x.Near {
+		fmt.Fprintf(&b, "\n%s %s%s\n", p.in(blue, "nearly"), p.in(strong, "["+terminal.Line(n.Rule)+"]"), titled(n.Title))
+		fmt.Fprintf(&b, "  %s\n", p.in(faint, standsAt(n.Spoken)))
+		for _, f := range n.Failed {
+			fmt.Fprintf(&b, "  %s does not hold: %s\n", p.in(faint, terminal.Line(fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Col))), p.in(strong, terminal.Line(f.Text)))
+			for _, v := range f.Values {
+				fmt.Fprintf(&b, "    %s is %s\n", terminal.Line(v.Path), terminal.Line(v.Value))
+			}
+		}
+		for _, text := range n.Examples {
+			if shown[text] {
+				continue
+			}
+			shown[text] = true
+			fmt.Fprintf(&b, "  it allows: %s\n", p.in(green, clip(terminal.Line(text), mostColumns)))
+		}
+	}
+	return b.String()
+}
+
+func titled(title string) string {
+	if title == "" {
+		return ""
+	}
+	return " " + terminal.Line(title)
+}
+
+func (p pen) rewrites(x explain.Explanation) string {
+	var b strings.Builder
+	for _, w := range x.Rewrites {
+		fmt.Fprintf(&b, "\n%s %s\n", p.in(blue, "plainly:"), w.Hint)
+		if w.After != "" {
+			fmt.Fprintf(&b, "  %s\n", p.in(green, clip(terminal.Line(w.After), mostColumns)))
+		}
+	}
+	return b.String()
+}
+
+// spoke lists the rules that held. An explanation of a refusal has said the ones that
+// count.
+func (p pen) spoke(x explain.Explanation, deep bool) string {
+	if deep && x.Decision.Effect != proposal.Allow || len(x.Spoke) == 0 {
+		return ""
+	}
+	rows := make([][3]string, len(x.Spoke))
+	var wide [2]int
+	for i, s := range x.Spoke {
+		rows[i] = [3]string{s.Set, terminal.Line(cmp.Or(s.Rule, "–")), standsAt(s) + dashed(s.Title)}
+		for j := range wide {
+			wide[j] = max(wide[j], width(rows[i][j]))
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, "rules that held:")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "  %s  %s  %s\n", pad(r[0], wide[0]), pad(r[1], wide[1]), r[2])
+	}
+	return b.String()
+}
+
+func dashed(title string) string {
+	if title == "" {
+		return ""
+	}
+	return " — " + terminal.Line(title)
+}
+
+func pad(s string, to int) string { return s + strings.Repeat(" ", max(0, to-width(s))) }
+
+func (p pen) grant(g proposal.Grant) string {
+	l := g.Limits
+	s := fmt.Sprintf("grant: %s, %g cpus, %s memory, %d processes, %s disk, %s output", l.Wall, l.CPUs, l.Memory, l.Pids, l.Disk, l.Output)
+	for _, more := range []struct {
+		name string
+		list []string
+	}{{"hosts", g.Network}, {"programs", g.Exec}} {
+		if len(more.list) > 0 {
+			s += "; " + more.name + " " + terminal.Line(strings.Join(more.list, ", "))
+		}
+	}
+	return s + "\n"
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/lint"
+	"github.com/fumehood/fumehood/pkg/terminal"
+)
+
+// Review writes the problems of r, how many rules each layer has, and the totals. Its
+// error is w's.
+func Review(w io.Writer, r policy.Review) error {
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "%s: %s: %s [%s]\n", terminal.Line(p.Place()), p.Severity, terminal.Line(p.Message), p.Code)
+		if p.Hint != "" {
+			fmt.Fprintf(w, "  hint: %s\n", terminal.Line(p.Hint))
+		}
+	}
+	if len(r.Problems) > 0 {
+		fmt.Fprintln(w)
+	}
+	if err := writeCounts(w, r.Rules); err != nil {
+		return err
+	}
+	if len(r.Problems) == 0 {
+		_, err := fmt.Fprintln(w, "\nno problems")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%d refused, %d errors, %d warnings\n", r.Count(lint.Refused), r.Count(lint.Wrong), r.Count(lint.Doubtful))
+	return err
+}
+
+// writeCounts is a table of the rules of each layer, point and set that has any.
+func writeCounts(out io.Writer, counts []policy.RuleCount) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "LAYER\tPOINT\tSET\tRULES")
+	for _, n := range counts {
+		if n.Rules > 0 {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", terminal.Line(n.Layer), n.Point, n.Set, n.Rules)
+		}
+	}
+	return w.Flush()
+}

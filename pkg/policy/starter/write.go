@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package starter
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
+)
+
+// Folder is where Write writes, below the repository.
+const Folder = ".fumehood/policy"
+
+// A Written says what Write wrote.
+type Written struct {
+	Folder string   `json:"folder"`
+	Kinds  []string `json:"kinds"`
+	Files  []string `json:"files"`
+}
+
+// String says what was written and what to do next.
+func (w Written) String() string {
+	what := "no kind of repository that it knows, so what fits every one"
+	if len(w.Kinds) > 0 {
+		what = strings.Join(w.Kinds, ", ")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "found: %s\nwrote %s:\n", terminal.Line(what), terminal.Line(w.Folder))
+	for _, name := range w.Files {
+		fmt.Fprintf(&b, "  %s\n", name)
+	}
+	fmt.Fprintf(&b, `
+next:
+  fumehood policy check --policy %[1]s
+  fumehood policy test %[1]s
+  fumehood check --policy %[1]s --plan plan.yaml
+`, terminal.Word(w.Folder))
+	return b.String()
+}
+
+// ParseKinds reads names of kinds, separated by commas; of "" there are none. A kind that
+// there is not is an error.
+func ParseKinds(text string) (list []string, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for kind := range strings.SplitSeq(text, ",") {
+		list = append(list, strings.ToLower(strings.TrimSpace(kind)))
+	}
+	_, err = Files(list)
+	return list, err
+}
+
+// Write writes the policy of the kinds, or where there are none of those that Detect
+// finds, to a new Folder below repository. No link in the repository leads it out. Where
+// not all of it can be written, nothing of it stays. Its error is a *proposal.StopError.
+func Write(repository string, kinds []string) (Written, error) {
+	root, err := os.OpenRoot(repository)
+	if err != nil {
+		return Written{}, initError(fmt.Sprintf("cannot open the folder %q", repository), "name the repository's folder", err)
+	}
+	defer root.Close()
+	if kinds == nil {
+		kinds = Detect(root.FS())
+	}
+	files, err := Files(kinds)
+	if err != nil {
+		return Written{}, err
+	}
+	wrote := Written{Folder: filepath.Join(repository, Folder), Kinds: append([]string{}, kinds...)}
+	if err := makeNew(root, wrote.Folder); err != nil {
+		return Written{}, err
+	}
+	for _, file := range files {
+		if err := root.WriteFile(path.Join(Folder, file.Name), file.Content, 0o644); err != nil {
+			return Written{}, errors.Join(unwritable(filepath.Join(wrote.Folder, file.Name), err), root.RemoveAll(Folder))
+		}
+		wrote.Files = append(wrote.Files, file.Name)
+	}
+	return wrote, nil
+}
+
+// makeNew makes the folder, which must be new: a policy that is there is never written
+// over.
+func makeNew(root *os.Root, shown string) error {
+	if err := root.MkdirAll(path.Dir(Folder), 0o755); err != nil {
+		return unwritable(shown, err)
+	}
+	err := root.Mkdir(Folder, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return initError(fmt.Sprintf("there is a policy at %q already", shown),
+			"change it, or move it away first: fumehood policy check --policy "+terminal.Word(shown)+" says what it holds", nil)
+	}
+	if err != nil {
+		return unwritable(shown, err)
+	}
+	return nil
+}
+
+func initError(message, hint string, err error) error {
+	return &proposal.StopError{Code: "policy.init", Message: message, Hint: hint, Err: err}
+}
+
+func unwritable(file string, err error) error {
+	return &proposal.StopError{Code: "policy.not-writable", Message: fmt.Sprintf("cannot write %q", file),
+		Hint: "is the folder there, is there room, and may you write to it?", Err: err}
+}

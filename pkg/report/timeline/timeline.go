@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package timeline shows what happened in a run, in order, from its audit log.
+//
+// For people it writes a line for each thing: no line is broken by what a program was
+// called or printed, and nothing in it is hidden or a runner's workflow command. As JSON it
+// writes an object a line that says exactly what was logged. Either way the log is
+// verified first, and what verification found comes last.
+package timeline
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/terminal"
+)
+
+// Options say what is shown. The zero value shows every proposal's events of note, for
+// people.
+type Options struct {
+	ID   string // of the only proposal that is shown; "" for all
+	All  bool   // events of little note, too
+	JSON bool
+}
+
+// A timeline writes a log's entries, one line a thing.
+type timeline struct {
+	Options
+	w      *bufio.Writer
+	hidden int // events that were left out
+}
+
+// Write verifies log and writes what it says to w. What stands before the fault of a log
+// that does not verify is shown as well: the Finding says what to think of it. The error
+// is that of reading log again, or of w.
+func Write(w io.Writer, log io.ReadSeeker, trust audit.Trust, o Options) (audit.Finding, error) {
+	t := &timeline{Options: o, w: bufio.NewWriter(w)}
+	found := audit.Inspect(log, trust)
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return found, audit.Unreadable("the log", err)
+	}
+	if found.Fault != nil && !t.JSON {
+		fmt.Fprintln(t.w, "THIS LOG DOES NOT VERIFY. What stands before its first fault, and what the fault is:")
+	}
+	again, err := audit.Scan(log, trust, t.entry)
+	var fault *audit.VerifyError
+	if err != nil && !errors.As(err, &fault) {
+		return found, err // w
+	}
+	if found.Fault == nil && (err != nil || again != found.Summary) {
+		found.Fault, found.State = errors.New("the log changed while it was read"), audit.Broken
+	}
+	return found, errors.Join(t.finding(found), t.w.Flush())
+}
+
+// finding writes the end.
+func (t *timeline) finding(f audit.Finding) error {
+	if t.JSON {
+		return t.object(struct {
+			Kind    string        `json:"kind"`
+			Verdict audit.Summary `json:"verdict"`
+			Error   string        `json:"error,omitempty"`
+		}{"verdict", f.Summary, f.Message()})
+	}
+	if t.hidden > 0 {
+		fmt.Fprintf(t.w, "%s of little note are not shown: --all\n", countEvents(t.hidden))
+	}
+	_, err := fmt.Fprintln(t.w, terminal.Line(f.String()))
+	return err
+}
+
+func countEvents(n int) string {
+	if n == 1 {
+		return "1 event"
+	}
+	return fmt.Sprintf("%d events", n)
+}
+
+// entry writes one entry of the log.
+func (t *timeline) entry(e audit.Entry) error {
+	h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
+	if t.ID != "" && h.ID != t.ID {
+		return nil
+	}
+	if err == nil && e.Kind == "events" {
+		return t.events(e, h)
+	}
+	if t.JSON {
+		return t.object(struct {
+			Entry    int64           `json:"entry"`
+			Time     time.Time       `json:"time"`
+			Kind     string          `json:"kind"`
+			ID       string          `json:"id,omitempty"`
+			Unsigned bool            `json:"unsigned,omitempty"`
+			Body     json.RawMessage `json:"body"`
+		}{e.N, e.Time, e.Kind, h.ID, e.Unsigned, e.Body})
+	}
+	words := fmt.Sprintf("%d bytes that this version does not know", len(e.Body))
+	if err == nil {
+		words = happened(e.Kind, h)
+	}
+	if e.Unsigned {
+		words += " (unsigned: this proves nothing)"
+	}
+	return t.line(e.Time, "", e.Kind, h.ID, words)
+}
+
+// object writes v as one line of JSON in which nothing is hidden.
+func (t *timeline) object(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = t.w.Write(append(text.EscapeJSON(data), '\n'))
+	return err
+}
+
+// line writes one line for a person.
+func (t *timeline) line(at time.Time, indent, kind, id, words string) error {
+	line := fmt.Sprintf("%s  %s%-*s %-8s %s", at.UTC().Format("15:04:05.000"), indent, 12-len(indent),
+		terminal.Part(kind, 20), terminal.Part(id, 64), terminal.Part(words, 400))
+	_, err := t.w.WriteString(strings.TrimRight(line, " ") + "\n")
+	return err
+}
