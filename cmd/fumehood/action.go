@@ -21,8 +21,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func actionDoor() *door {
-	return &door{
+func actionCommand() *command {
+	return &command{
 		name:     "action",
 		synopsis: "what the GitHub Action does in a job; everything comes by the environment",
 		usage: `
@@ -41,7 +41,7 @@ examples:
 
 // A job is one step of a workflow that this process is.
 type job struct {
-	*call
+	*invocation
 	in      action.Inputs
 	runner  action.Runner
 	event   action.Event
@@ -69,9 +69,9 @@ type job struct {
 
 // runAction never lets an error pass without a conclusion: a job whose output is
 // empty would look as if nothing had been wrong.
-func runAction(c *call) int {
-	f := c.flags()
-	if code, ok := c.parse(f); !ok {
+func runAction(c *invocation) int {
+	f := c.Flags()
+	if code, ok := c.Parse(f); !ok {
 		return code
 	}
 	j, err := c.newJob(os.Getenv)
@@ -86,8 +86,8 @@ func runAction(c *call) int {
 
 // newJob reads everything that is said about this job. The console is there even
 // when it fails.
-func (c *call) newJob(getenv func(string) string) (*job, error) {
-	j := &job{call: c, console: action.NewConsole(c.stdout, rand.Text)}
+func (c *invocation) newJob(getenv func(string) string) (*job, error) {
+	j := &job{invocation: c, console: action.NewConsole(c.Stdout, rand.Text)}
 	for _, secret := range action.Secrets(getenv) {
 		if err := j.console.Mask(secret); err != nil {
 			return j, err
@@ -182,7 +182,7 @@ func (j *job) runAndReport() error {
 // reportAll tells what the jobs that ran have left. That it cannot be read is told, too.
 func (j *job) reportAll() error {
 	err := j.gather()
-	if j.ctx.Err() != nil {
+	if j.Ctx.Err() != nil {
 		return err
 	}
 	if err != nil {
@@ -216,7 +216,7 @@ func (j *job) ask() error {
 	if j.event.Number == 0 || j.event.OnIssue {
 		return nil
 	}
-	pr, err := j.hub.PullRequest(j.ctx, j.event.Number)
+	pr, err := j.hub.PullRequest(j.Ctx, j.event.Number)
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (j *job) outcome(err error) action.Outcome {
 		o = action.OutcomeOf(j.reports()...)
 	}
 	switch {
-	case err != nil && (j.ctx.Err() != nil || proposal.FailureOf(err).Code == "run.cancelled"):
+	case err != nil && (j.Ctx.Err() != nil || proposal.FailureOf(err).Code == "run.cancelled"):
 		o.Cancelled = true
 	case err != nil:
 		o.Stopped = true

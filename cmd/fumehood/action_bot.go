@@ -127,7 +127,7 @@ func (j *job) describeTrigger(w wish) (proposal.Trigger, error) {
 	t.Actor = proposal.Actor{Login: c.AuthorLogin, ID: c.AuthorID, Type: c.AuthorType, Permission: "none", Author: c.AuthorID != 0 && c.AuthorID == j.pr.Author.ID}
 	t.PR = proposal.TriggerPR{Number: j.pr.Number, State: j.pr.State, Draft: j.pr.Draft, Locked: j.pr.Locked, Fork: isFork(j.pr), Head: j.pr.Head.SHA}
 	if c.AuthorType == "User" {
-		p, err := j.hub.Permission(j.ctx, c.AuthorLogin)
+		p, err := j.hub.Permission(j.Ctx, c.AuthorLogin)
 		if err != nil {
 			return t, err
 		}
@@ -146,17 +146,17 @@ func (j *job) countRuns(c bot.Command) (proposal.TriggerRuns, error) {
 	if !c.Starts() {
 		return runs, nil
 	}
-	k, err := j.keeper(j.ctx)
+	k, err := j.keeper(j.Ctx)
 	if err != nil {
 		return runs, err
 	}
-	state, err := k.Read(j.ctx)
+	state, err := k.Read(j.Ctx)
 	if err != nil {
 		return runs, err
 	}
 	now := time.Now().UTC()
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
-	by, err := j.hub.CountWorkflowRuns(j.ctx, "issue_comment", j.workflowFile(), midnight)
+	by, err := j.hub.CountWorkflowRuns(j.Ctx, "issue_comment", j.workflowFile(), midnight)
 	if err != nil {
 		return runs, err
 	}
@@ -186,7 +186,7 @@ func (j *job) mayStart(who github.Author, of int) (bool, error) {
 	case who.Type != "User":
 		return false, nil
 	}
-	p, err := j.hub.Permission(j.ctx, who.Login)
+	p, err := j.hub.Permission(j.Ctx, who.Login)
 	return slices.Contains([]string{"write", "maintain", "admin"}, p.Level), err
 }
 
@@ -200,11 +200,11 @@ func (j *job) workflowFile() string {
 // decideTrigger asks the shipped policy first, so that a person sees within a second
 // or two that something happens; then the repository's own, at the base commit.
 func (j *job) decideTrigger(t proposal.Trigger) (proposal.Decision, *policy.Engine, error) {
-	engine, err := newEngine(j.ctx, policy.Options{})
+	engine, err := newEngine(j.Ctx, policy.Options{})
 	if err != nil {
 		return proposal.Decision{}, nil, err
 	}
-	d, err := engine.Trigger(j.ctx, t)
+	d, err := engine.Trigger(j.Ctx, t)
 	if err != nil || d.Effect != proposal.Allow {
 		return d, nil, err
 	}
@@ -219,7 +219,7 @@ func (j *job) decideTrigger(t proposal.Trigger) (proposal.Decision, *policy.Engi
 	if engine, err = j.engine(); err != nil {
 		return d, nil, err
 	}
-	d, err = engine.Trigger(j.ctx, t)
+	d, err = engine.Trigger(j.Ctx, t)
 	return d, engine, err
 }
 
@@ -228,7 +228,7 @@ func (j *job) react(content string) {
 	if j.in.Staged {
 		return
 	}
-	if err := j.hub.React(j.ctx, j.event.Comment.ID, content); err != nil {
+	if err := j.hub.React(j.Ctx, j.event.Comment.ID, content); err != nil {
 		j.console.Warning("cannot react to the comment: " + err.Error())
 	}
 }
@@ -248,11 +248,11 @@ func (j *job) notify(n comment.Notice) error {
 	if j.request.PR == 0 {
 		j.request.PR = j.pr.Number
 	}
-	k, err := j.keeper(j.ctx)
+	k, err := j.keeper(j.Ctx)
 	if err != nil {
 		return err
 	}
-	return j.heed(k.Notice(j.ctx, n))
+	return j.heed(k.Notice(j.Ctx, n))
 }
 
 // fulfil does what was allowed, or makes it the request of what runs next.
@@ -295,11 +295,11 @@ func (j *job) readable() *bot.Problem {
 
 // last fetches what the comment on this pull request speaks of.
 func (j *job) last(engine *policy.Engine) (comment.Standing, []leg, *bot.Problem, error) {
-	k, err := j.keeper(j.ctx)
+	k, err := j.keeper(j.Ctx)
 	if err != nil {
 		return comment.Standing{}, nil, nil, err
 	}
-	s, err := k.Standing(j.ctx)
+	s, err := k.Standing(j.Ctx)
 	if err != nil {
 		return s, nil, nil, err
 	}
@@ -316,7 +316,7 @@ func (j *job) last(engine *policy.Engine) (comment.Standing, []leg, *bot.Problem
 // legsOf reads the artifacts of a run. What cannot be read, or would not be reported,
 // is not there.
 func (j *job) legsOf(engine *policy.Engine, s comment.Stamp) ([]leg, error) {
-	run, err := j.hub.WorkflowRun(j.ctx, s.RunID)
+	run, err := j.hub.WorkflowRun(j.Ctx, s.RunID)
 	if err != nil {
 		return nil, err
 	}

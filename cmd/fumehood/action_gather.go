@@ -100,12 +100,12 @@ func (j *job) engine() (*policy.Engine, error) {
 	for _, l := range layers {
 		o.Layers = append(o.Layers, l.layer)
 	}
-	return newEngine(j.ctx, o)
+	return newEngine(j.Ctx, o)
 }
 
 // artifactsOf lists the artifacts of a run: ours by name, one of each name, the newest.
 func (j *job) artifactsOf(run int64) ([]github.Artifact, error) {
-	all, err := j.hub.Artifacts(j.ctx, run)
+	all, err := j.hub.Artifacts(j.Ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (j *job) nothingReported() leg {
 
 // fetchLegs downloads one artifact and reads the three files of each plan in it.
 func (j *job) fetchLegs(a github.Artifact) ([]leg, error) {
-	data, err := j.hub.Download(j.ctx, a.ID, maxZip)
+	data, err := j.hub.Download(j.Ctx, a.ID, maxZip)
 	if github.KindOf(err) == github.TooLarge {
 		return nil, malformed("it is larger than %d bytes", maxZip)
 	}
@@ -322,7 +322,7 @@ func (j *job) redecide(engine *policy.Engine, l *leg) error {
 	if err != nil {
 		return err
 	}
-	doubts, err := h.Redecide(j.ctx, gate.InDirectory(l.plan, l.report.Run.Cwd), l.report)
+	doubts, err := h.Redecide(j.Ctx, gate.InDirectory(l.plan, l.report.Run.Cwd), l.report)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (j *job) identifyRequest() error {
 // again, since only the API knows it.
 func (j *job) identifyRun() error {
 	e := j.event.Run
-	run, err := j.hub.WorkflowRun(j.ctx, e.ID)
+	run, err := j.hub.WorkflowRun(j.Ctx, e.ID)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (j *job) identifyRun() error {
 		j.skipped = "the repository that the run's code came from is gone"
 		return nil
 	}
-	all, err := j.hub.PullRequestsByHead(j.ctx, owner, e.HeadBranch)
+	all, err := j.hub.PullRequestsByHead(j.Ctx, owner, e.HeadBranch)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (j *job) organisation() (*place, error) {
 			return nil, err
 		}
 	}
-	l, origin, err := policysource.Read(j.ctx, j.in.Organisation, options)
+	l, origin, err := policysource.Read(j.Ctx, j.in.Organisation, options)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (j *job) tellCollector() {
 	if j.telling.options.Endpoint == "" || len(j.legs)+len(j.telling.asked) == 0 {
 		return
 	}
-	ctx, cancel := otlp.Bounded(j.ctx)
+	ctx, cancel := otlp.Bounded(j.Ctx)
 	defer cancel()
 	var errs error
 	if len(j.telling.asked) > 0 {

@@ -54,7 +54,7 @@ func (j *job) open(shas ...string) error {
 		}
 		j.source = &source{store: store}
 	}
-	return j.source.store.Fetch(j.ctx, shas...)
+	return j.source.store.Fetch(j.Ctx, shas...)
 }
 
 // readPolicy writes the base commit's rules to a folder: never the pull request's.
@@ -64,7 +64,7 @@ func (j *job) readPolicy() error {
 	}
 	folder, named := j.policyFolder(), j.in.Policy != ""
 	dir := filepath.Join(j.dir, "policy")
-	tree, err := j.source.store.WriteUnder(j.ctx, j.request.Base, folder, dir)
+	tree, err := j.source.store.WriteUnder(j.Ctx, j.request.Base, folder, dir)
 	var absent *checkout.NotFound
 	switch {
 	case errors.As(err, &absent) && !named:
@@ -126,7 +126,7 @@ func (j *job) writeWorkspace() error {
 	if err := j.folderStands(); err != nil {
 		return err
 	}
-	changes, err := j.source.store.Changed(j.ctx, j.request.Base, j.request.Head)
+	changes, err := j.source.store.Changed(j.Ctx, j.request.Base, j.request.Head)
 	if err != nil {
 		return err
 	}
@@ -144,12 +144,12 @@ func (j *job) writeWorkspace() error {
 func (j *job) writeCommit() error {
 	s := j.source
 	s.workspace = filepath.Join(j.dir, "workspace")
-	tree, err := s.store.Write(j.ctx, j.request.Head, s.workspace)
+	tree, err := s.store.Write(j.Ctx, j.request.Head, s.workspace)
 	if err != nil {
 		return err
 	}
 	s.left = tree.Describe()
-	return s.store.Repository(j.ctx, s.workspace, j.request.Head, j.request.Base)
+	return s.store.Repository(j.Ctx, s.workspace, j.request.Head, j.request.Base)
 }
 
 // takeCheckout uses what actions/checkout wrote, when it is at the commit, or at the
@@ -162,7 +162,7 @@ func (j *job) takeCheckout() error {
 	if j.event.Name == "pull_request" && j.runner.SHA != j.request.Head {
 		want = append(want, j.runner.SHA)
 	}
-	found, err := checkout.Inspect(j.ctx, s.workspace, want, os.Getenv)
+	found, err := checkout.Inspect(j.Ctx, s.workspace, want, os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (j *job) takeCheckout() error {
 func (j *job) runAll() error {
 	var errs error
 	for i, p := range j.request.Plans {
-		if j.ctx.Err() != nil {
+		if j.Ctx.Err() != nil {
 			break
 		}
 		l, err := j.runOne(i, p)
@@ -214,7 +214,7 @@ func (j *job) runOne(i int, p planned) (leg, error) {
 	if err != nil {
 		return l, err
 	}
-	code, err := child{args: args, told: told, line: func(s string) { j.console.Untrusted(j.plain(s)) }}.run(j.ctx)
+	code, err := child{args: args, told: told, line: func(s string) { j.console.Untrusted(j.plain(s)) }}.run(j.Ctx)
 	j.console.EndGroup()
 	if err != nil {
 		l.report = j.stoppedReport(err)
@@ -276,7 +276,7 @@ func (j *job) registries(l leg) (string, error) {
 	for _, p := range l.plan.Proposals {
 		asked = append(asked, registry.Named(p.Network)...)
 	}
-	found, err := registry.Discover(j.ctx, asked)
+	found, err := registry.Discover(j.Ctx, asked)
 	if err != nil {
 		return "", err
 	}
@@ -385,7 +385,7 @@ func (j *job) headStands() error {
 	if j.request.PR == 0 {
 		return nil
 	}
-	pr, err := j.hub.PullRequest(j.ctx, j.request.PR)
+	pr, err := j.hub.PullRequest(j.Ctx, j.request.PR)
 	if err != nil {
 		return err
 	}

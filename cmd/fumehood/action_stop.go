@@ -86,7 +86,7 @@ func (j *job) writeStop(err error) error {
 // abandon leaves a report of a run that could not begin, so that it can be told by
 // whoever reports.
 func (j *job) abandon(err error) error {
-	if j.ctx.Err() != nil {
+	if j.Ctx.Err() != nil {
 		err = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done", Err: err}
 	}
 	l := stoppedLeg(j, err)
@@ -98,7 +98,7 @@ func (j *job) abandon(err error) error {
 // apologise answers a person whose comment was read, and could not be granted for a
 // reason that is ours.
 func (j *job) apologise(err error) error {
-	if err == nil || j.event.Comment == nil || j.event.Comment.AuthorType != "User" || j.pr.Number == 0 || j.ctx.Err() != nil {
+	if err == nil || j.event.Comment == nil || j.event.Comment.AuthorType != "User" || j.pr.Number == 0 || j.Ctx.Err() != nil {
 		return err
 	}
 	return errors.Join(err, j.answer(bot.Stopped(j.failure(err)), "confused"))

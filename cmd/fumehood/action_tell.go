@@ -54,8 +54,8 @@ func notPosted(err error) report.Notice {
 // outlast is the job's context, and for a while longer: a job that is cancelled while it
 // tells its results still tells them.
 func (j *job) outlast() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(j.ctx))
-	stop := context.AfterFunc(j.ctx, func() { time.AfterFunc(farewell, cancel) })
+	ctx, cancel := context.WithCancel(context.WithoutCancel(j.Ctx))
+	stop := context.AfterFunc(j.Ctx, func() { time.AfterFunc(farewell, cancel) })
 	return ctx, func() { stop(); cancel() }
 }
 
@@ -339,12 +339,12 @@ func (j *job) postCheck(ctx context.Context, page report.Page) error {
 // files as annotations when there is no check run to have them.
 func (j *job) writeSummary(page report.Page) error {
 	if len(page.Parts) == 0 {
-		page = j.page(j.ctx)
+		page = j.page(j.Ctx)
 		page.Pending = nil
 	}
 	if !j.in.CheckRun {
 		for _, l := range j.legs {
-			list, _ := report.Annotations(l.report, j.files(context.WithoutCancel(j.ctx)))
+			list, _ := report.Annotations(l.report, j.files(context.WithoutCancel(j.Ctx)))
 			for _, a := range list {
 				j.console.Annotate(action.Annotation{Level: levels[a.Level], File: a.Path, Line: a.Line, EndLine: a.EndLine, Col: a.Col, Title: a.Title, Message: a.Message})
 			}
