@@ -106,7 +106,7 @@ func (c *invocation) printSuggestion(s replay.Suggestion, out string, asJSON boo
 		s.Print(c.Stdout)
 		return exitOK
 	}
-	fmt.Fprintf(c.Stdout, "%s in %s; %s\n", s.Made(), terminal.Line(out), s.LeftOut())
+	fmt.Fprintf(c.Stdout, "%s, in %s; %s\n", s.Made(), terminal.Line(out), s.LeftOut())
 	fmt.Fprintf(c.Stdout, "read each rule, then: fumehood policy test --organisation %s\n", terminal.Line(out))
 	return exitOK
 }
