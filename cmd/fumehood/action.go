@@ -14,11 +14,8 @@ import (
 // settle is set in tests only: every job of a repository must wait as long as the others.
 var settle time.Duration
 
-// maxReport is the size of the largest report that is read, in bytes: the action's.
-const maxReport = job.MaxReport
-
-func actionDoor() *door {
-	return &door{
+func actionCommand() *command {
+	return &command{
 		name:     "action",
 		synopsis: "what the GitHub Action does in a job; everything comes by the environment",
 		usage: `
@@ -36,19 +33,19 @@ examples:
 }
 
 // runAction never exits with a code that says nothing went wrong unless a conclusion does.
-func runAction(c *call) int {
-	f := c.flags()
-	if code, ok := c.parse(f); !ok {
+func runAction(c *invocation) int {
+	f := c.Flags()
+	if code, ok := c.Parse(f); !ok {
 		return code
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
-	conclusion, err := job.Do(c.ctx, job.Options{Getenv: os.Getenv, Stdout: c.stdout, Program: []string{self, "run"},
+	conclusion, err := job.Do(c.Ctx, job.Options{Getenv: os.Getenv, Stdout: c.Stdout, Program: []string{self, "run"},
 		Version: fumehoodVersion(), Compile: newEngine, Settle: settle})
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	switch conclusion.Status {
 	case job.Passed:

@@ -812,7 +812,7 @@ func TestActionHostileArchives(t *testing.T) {
 		"no archive":        {func() []byte { return []byte("PK but not really") }, "report.malformed"},
 		"nothing":           {func() []byte { return nil }, "report.malformed"},
 		"empty":             {func() []byte { return zipOf(t, nil) }, "report.malformed"},
-		"a report of zeros": {func() []byte { return zipOf(t, []zipMember{{name: reportName, zeros: maxReport + 1}}) }, "report.malformed"},
+		"a report of zeros": {func() []byte { return zipOf(t, []zipMember{{name: reportName, zeros: job.MaxReport + 1}}) }, "report.malformed"},
 		"a log of zeros": {func() []byte {
 			return zipOf(t, append(without(good, auditName), zipMember{name: auditName, zeros: maxLog + 1}))
 		}, "report.malformed"},

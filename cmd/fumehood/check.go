@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/report"
 )
 
-func checkDoor() *door {
-	return &door{
+func checkCommand() *command {
+	return &command{
 		name:     "check",
 		synopsis: "parse and decide a plan's proposals, and run nothing",
 		usage: `--plan PLAN [flags]
@@ -26,19 +26,19 @@ examples:
 	}
 }
 
-func checkPlan(c *call) int {
+func checkPlan(c *invocation) int {
 	var path string
 	var policies policyFlags
 	var asJSON bool
-	f := c.flags()
+	f := c.Flags()
 	f.StringVar(&path, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
 	policies.define(f)
 	f.BoolVar(&asJSON, "json", false, "print one Record a line")
-	if code, ok := c.parse(f); !ok {
+	if code, ok := c.Parse(f); !ok {
 		return code
 	}
 	if path == "" || f.NArg() > 0 {
-		return c.misuse("check needs --plan and no other argument")
+		return c.Misuse("check needs --plan and no other argument")
 	}
 	p, code, ok := c.readPlan(path, nil)
 	if !ok {
@@ -46,32 +46,32 @@ func checkPlan(c *call) int {
 	}
 	o := gate.Options{DecideOnly: true}
 	var err error
-	if o.Policies, err = policies.Read(c.ctx); err != nil {
-		return c.stopped(err)
+	if o.Policies, err = policies.Read(c.Ctx); err != nil {
+		return c.Stop(err)
 	}
-	g, err := newGate(c.ctx, o)
+	g, err := newGate(c.Ctx, o)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	defer g.Close()
-	records, err := g.Check(c.ctx, p)
+	records, err := g.Check(c.Ctx, p)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
-	c.warn(g.Warnings())
+	c.Warn(g.Warnings()...)
 	return c.printRecords(records, asJSON)
 }
 
-func (c *call) printRecords(records []proposal.Record, asJSON bool) int {
+func (c *invocation) printRecords(records []proposal.Record, asJSON bool) int {
 	code := exitOK
 	for _, r := range records {
 		if r.Decision.Effect != proposal.Allow {
 			code = exitRefused
 		}
 		if !asJSON {
-			report.Decision(c.stdout, r)
-		} else if err := c.printJSON(json.Marshal(r)); err != nil {
-			return c.stopped(err)
+			report.Decision(c.Stdout, r)
+		} else if err := c.PrintJSON(json.Marshal(r)); err != nil {
+			return c.Stop(err)
 		}
 	}
 	return code

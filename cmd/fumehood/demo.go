@@ -15,8 +15,8 @@ import (
 	"github.com/fumehood/fumehood/testdata/demo"
 )
 
-func demoDoor() *door {
-	return &door{
+func demoCommand() *command {
+	return &command{
 		name:     "demo",
 		synopsis: "run the full pipeline on a sample pull request and print the comment",
 		usage: `[flags]
@@ -33,27 +33,27 @@ examples:
 
 // runDemo exits with 0 when the pipeline ran to its end: some commands are denied and
 // one test fails.
-func runDemo(c *call) int {
+func runDemo(c *invocation) int {
 	var s runFlags
-	f := c.flags()
+	f := c.Flags()
 	s.defineCommon(f)
-	if code, ok := c.parse(f); !ok {
+	if code, ok := c.Parse(f); !ok {
 		return code
 	}
 	p, problems := plan.Decode(demo.Plan, "plan.yaml")
 	if len(problems) > 0 {
 		panic("demo: internal error: " + plan.Describe("plan.yaml", problems[0]))
 	}
-	say := progress.New(c.stderr).Notice
+	say := progress.New(c.Stderr).Notice
 	say(fmt.Sprintf("a reviewer proposes %d commands on a small pull request; running them usually takes 5 to 15 s", len(p.Proposals)))
 	p.Proposals = demotools.Keep(p.Proposals, say)
 	dir, err := os.MkdirTemp("", "fumehood-demo-")
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	defer os.RemoveAll(dir)
 	if err := s.layDemo(dir); err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	if code := c.gate(&s, p); code == exitStopped {
 		return code

@@ -11,8 +11,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/report/progress"
 )
 
-func doctorDoor() *door {
-	return &door{
+func doctorCommand() *command {
+	return &command{
 		name:     "doctor",
 		synopsis: "check what this host can enforce, and how to fix the rest",
 		usage: `[flags]
@@ -27,16 +27,16 @@ examples:
 	}
 }
 
-func runDoctor(c *call) int {
+func runDoctor(c *invocation) int {
 	var runsc string
 	var asJSON bool
-	f := c.flags()
+	f := c.Flags()
 	f.StringVar(&runsc, "runsc", "", "look at this fumehood-runsc")
 	f.BoolVar(&asJSON, "json", false, "print the checks as JSON")
-	if code, ok := c.parse(f); !ok {
+	if code, ok := c.Parse(f); !ok {
 		return code
 	}
-	checks := doctor.Examine(c.ctx, runsc, progress.New(c.stderr).Notice)
+	checks := doctor.Examine(c.Ctx, runsc, progress.New(c.Stderr).Notice)
 	code := exitOK
 	for _, k := range checks {
 		if k.State == doctor.Missing {
@@ -45,12 +45,12 @@ func runDoctor(c *call) int {
 	}
 	var err error
 	if asJSON {
-		err = json.NewEncoder(c.stdout).Encode(checks)
+		err = json.NewEncoder(c.Stdout).Encode(checks)
 	} else {
-		err = doctor.Write(c.stdout, checks)
+		err = doctor.Write(c.Stdout, checks)
 	}
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	return code
 }

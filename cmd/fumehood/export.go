@@ -17,8 +17,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func exportDoor() *door {
-	return &door{
+func exportCommand() *command {
+	return &command{
 		name:     "export",
 		synopsis: "give a run's decisions to other systems: lines of JSON, or an OpenTelemetry collector",
 		usage: `LOG|REPORT [flags]
@@ -46,7 +46,7 @@ examples:
 	}
 }
 
-// An export is what the door's flags say.
+// An export is what the command's flags say.
 type export struct {
 	to, out    string
 	trust      audit.Trust
@@ -65,33 +65,33 @@ func (x *export) define(f *flag.FlagSet) {
 	x.otlp.define(f)
 }
 
-func exportRun(c *call) int {
+func exportRun(c *invocation) int {
 	var x export
-	f := c.flags()
+	f := c.Flags()
 	x.define(f)
-	alone := len(c.args) == 1
-	args, code, ok := c.parseMixed(f)
+	alone := len(c.Args) == 1
+	args, code, ok := c.ParseMixed(f)
 	if !ok {
 		return code
 	}
 	if x.table && alone {
-		fmt.Fprint(c.stdout, otlp.Table())
+		fmt.Fprint(c.Stdout, otlp.Table())
 		return exitOK
 	}
 	if wrong := x.misuse(); wrong != "" {
-		return c.misuse(wrong)
+		return c.Misuse(wrong)
 	}
 	if len(args) != 1 {
-		return c.misuse("export needs a log or a report")
+		return c.Misuse("export needs a log or a report")
 	}
 	x.trust.Checkpoint = endLine(x.trust.Checkpoint)
 	exporter, err := x.otlp.exporter()
 	if err != nil {
-		return c.misuseOf(err)
+		return c.MisuseOf(err)
 	}
 	file, err := audit.OpenFile(args[0])
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	defer file.Close()
 	return c.export(&x, file, exporter)
@@ -115,7 +115,7 @@ func (x *export) misuse() string {
 }
 
 // export reads file and gives what it tells to where the flags say.
-func (c *call) export(x *export, file *os.File, exporter *otlp.Exporter) int {
+func (c *invocation) export(x *export, file *os.File, exporter *otlp.Exporter) int {
 	var code int
 	var err error
 	if x.to == "otlp" {
@@ -126,25 +126,25 @@ func (c *call) export(x *export, file *os.File, exporter *otlp.Exporter) int {
 	if err == nil {
 		return code
 	}
-	code = c.stopped(err)
+	code = c.Stop(err)
 	if proposal.FailureOf(err).Code == record.CodeUnverified {
 		return exitRefused
 	}
 	return code
 }
 
-func (c *call) sendFile(x *export, file *os.File, exporter *otlp.Exporter) (int, error) {
+func (c *invocation) sendFile(x *export, file *os.File, exporter *otlp.Exporter) (int, error) {
 	var b otlp.Batch
 	story, code, err := c.read(x, file, b.Take)
 	if err != nil {
 		return code, err
 	}
-	ctx, cancel := otlp.Bounded(c.ctx)
+	ctx, cancel := otlp.Bounded(c.Ctx)
 	defer cancel()
 	return code, exporter.Send(ctx, story, &b)
 }
 
-func (c *call) writeFile(x *export, file *os.File) (int, error) {
+func (c *invocation) writeFile(x *export, file *os.File) (int, error) {
 	out, err := c.decisions(x.out)
 	if err != nil {
 		return exitStopped, err
@@ -158,22 +158,22 @@ func (c *call) writeFile(x *export, file *os.File) (int, error) {
 }
 
 // decisions opens the file for decisions, or standard output for "".
-func (c *call) decisions(path string) (*record.Writer, error) {
+func (c *invocation) decisions(path string) (*record.Writer, error) {
 	if path == "" {
-		return record.NewWriter(c.stdout), nil
+		return record.NewWriter(c.Stdout), nil
 	}
 	return record.Create(path)
 }
 
 // read tells file's decisions to each. The code is what the log's end says.
-func (c *call) read(x *export, file *os.File, each func(record.Decision) error) (record.Story, int, error) {
+func (c *invocation) read(x *export, file *os.File, each func(record.Decision) error) (record.Story, int, error) {
 	o := record.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")}
 	if report.Is(file) {
 		r, err := report.ReadFrom(file)
 		if err != nil {
 			return record.Story{}, exitStopped, err
 		}
-		c.warn([]string{"a report tells of proposals, commands and findings; export the audit log for programs and connections, too"})
+		c.Warn("a report tells of proposals, commands and findings; export the audit log for programs and connections, too")
 		story, err := record.Report(r, o, each)
 		return story, exitOK, err
 	}
@@ -181,6 +181,6 @@ func (c *call) read(x *export, file *os.File, each func(record.Decision) error) 
 	if err != nil || summary.Complete() {
 		return story, exitOK, record.Unverified(file.Name(), err)
 	}
-	c.warn([]string{"the log is " + summary.String()})
+	c.Warn("the log is " + summary.String())
 	return story, exitRefused, nil
 }

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"os"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/record/otlp"
 )
@@ -15,7 +16,7 @@ import (
 // An otlpFlags is where flags say that a run is sent to.
 type otlpFlags struct {
 	endpoint string
-	headers  list
+	headers  cli.List
 	plain    bool
 }
 

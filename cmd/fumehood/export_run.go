@@ -35,7 +35,7 @@ func (s *exportFlags) check() (err error) {
 
 // passOn tells others of a run that is over, from its log, which is verified like a
 // stranger's. Only decisions that cannot be written are an error.
-func (c *call) passOn(s *exportFlags, path string, a *proposal.Audit) error {
+func (c *invocation) passOn(s *exportFlags, path string, a *proposal.Audit) error {
 	var errs error
 	if s.decisions != "" {
 		errs = writeDecisions(s.decisions, path, a)
@@ -64,15 +64,15 @@ func writeDecisions(path, log string, a *proposal.Audit) error {
 }
 
 // send sends the run; failure is only a warning.
-func (c *call) send(exporter *otlp.Exporter, log string, a *proposal.Audit) {
+func (c *invocation) send(exporter *otlp.Exporter, log string, a *proposal.Audit) {
 	var b otlp.Batch
 	story, err := decisionsOf(log, a, b.Take)
 	if err == nil {
-		ctx, cancel := otlp.Bounded(c.ctx)
+		ctx, cancel := otlp.Bounded(c.Ctx)
 		defer cancel()
 		err = exporter.Send(ctx, story, &b)
 	}
 	if err != nil {
-		c.printFailure("warning: ", err)
+		c.WarnOf(err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // isGateway says that this is the process that holds a sandbox's wire, started by
-// fumehood run itself: no door of the command line's.
+// fumehood run itself: not a command of the command line.
 func isGateway(args []string) bool { return len(args) == 1 && args[0] == egress.DoorName }
 
 // runGateway is that process. By hand it says so and does nothing.

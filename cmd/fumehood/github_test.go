@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
-	"github.com/fumehood/fumehood/testdata/github"
+	githubdata "github.com/fumehood/fumehood/testdata/github"
 )
 
 const (

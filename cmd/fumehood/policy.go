@@ -5,8 +5,8 @@
 package main
 
 // policyDoor has its commands in the order in which an author meets them.
-func policyDoor() *door {
-	d := &door{name: "policy", synopsis: "write, test, explain and roll out policy"}
-	d.run = family{door: d, doors: []*door{policyInitDoor(), policyCheckDoor(), policyTestDoor(), policyEvalDoor(), policyExplainDoor(), policyInputDoor(), policyReplayDoor(), policySuggestDoor(), policyDocsDoor(), policyBundleDoor()}}.run
+func policyCommand() *command {
+	d := &command{name: "policy", synopsis: "write, test, explain and roll out policy"}
+	d.run = group{command: d, commands: []*command{policyInitCommand(), policyCheckCommand(), policyTestCommand(), policyEvalCommand(), policyExplainCommand(), policyInputCommand(), policyReplayCommand(), policySuggestCommand(), policyDocsCommand(), policyBundleCommand()}}.run
 	return d
 }

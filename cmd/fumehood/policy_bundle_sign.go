@@ -12,8 +12,8 @@ import (
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
 )
 
-func bundleSignDoor() *door {
-	return &door{
+func bundleSignCommand() *command {
+	return &command{
 		name:     "policy bundle sign",
 		synopsis: "sign a bundle, also one that opa built",
 		usage: `FILE.tar.gz --signing-key KEY [flags]
@@ -29,18 +29,18 @@ examples:
 	}
 }
 
-func signBundle(c *call) int {
+func signBundle(c *invocation) int {
 	var output string
 	var signature policysource.Signing
-	f := c.flags()
+	f := c.Flags()
 	f.StringVar(&output, "output", "", "`file` to write (default: the bundle itself)")
 	defineSigning(&signature, f)
-	args, code, ok := c.parseMixed(f)
+	args, code, ok := c.ParseMixed(f)
 	if !ok {
 		return code
 	}
 	if len(args) != 1 || signature.Key == "" {
-		return c.misuse("policy bundle sign needs one bundle and --signing-key")
+		return c.Misuse("policy bundle sign needs one bundle and --signing-key")
 	}
 	if output == "" {
 		output = args[0]
@@ -50,13 +50,13 @@ func signBundle(c *call) int {
 		data, err = signature.Sign(args[0], data)
 	}
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	return c.writeBundle(output, data)
 }
 
-func bundleVerifyDoor() *door {
-	return &door{
+func bundleVerifyCommand() *command {
+	return &command{
 		name:     "policy bundle verify",
 		synopsis: "say whether a bundle is signed with a key, new enough and fit to decide",
 		usage: `BUNDLE [--policy-key KEY] [flags]
@@ -72,43 +72,43 @@ examples:
 	}
 }
 
-func verifyBundle(c *call) int {
+func verifyBundle(c *invocation) int {
 	var from gate.Sources
 	var asJSON bool
-	f := c.flags()
+	f := c.Flags()
 	f.StringVar(&from.Key, "policy-key", "", "PEM `file` with the public key that must have signed it, or hs256:FILE with a shared secret")
 	f.StringVar(&from.Scope, "scope", "", "`scope` that the signature must have")
 	f.StringVar(&from.MinimumRevision, "minimum-revision", "", "oldest `revision` that it may have: an integer or an RFC 3339 time")
 	f.BoolVar(&asJSON, "json", false, "print what it is as JSON")
-	args, code, ok := c.parseMixed(f)
+	args, code, ok := c.ParseMixed(f)
 	if !ok {
 		return code
 	}
 	if len(args) != 1 || !policysource.IsBundle(args[0]) {
-		return c.misuse("policy bundle verify needs one bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…")
+		return c.Misuse("policy bundle verify needs one bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…")
 	}
 	from.Organisation = args
-	list, err := from.Read(c.ctx)
+	list, err := from.Read(c.Ctx)
 	if err == nil {
-		_, err = newEngine(c.ctx, policy.Options{Layers: gate.Layers(list)})
+		_, err = newEngine(c.Ctx, policy.Options{Layers: gate.Layers(list)})
 	}
 	if err != nil {
 		return c.unverified(err)
 	}
 	if asJSON {
-		err = c.printJSON(json.Marshal(list[0].Origin))
+		err = c.PrintJSON(json.Marshal(list[0].Origin))
 	} else {
-		err = policysource.WriteOrigin(c.stdout, list[0].Origin)
+		err = policysource.WriteOrigin(c.Stdout, list[0].Origin)
 	}
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	return exitOK
 }
 
 // unverified tells a bundle that is not what was asked from one that could not be had.
-func (c *call) unverified(err error) int {
-	code := c.stopped(err)
+func (c *invocation) unverified(err error) int {
+	code := c.Stop(err)
 	if policysource.Unread(err) {
 		return code
 	}

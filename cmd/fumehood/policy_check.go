@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/render"
 )
 
-func policyCheckDoor() *door {
-	return &door{
+func policyCheckCommand() *command {
+	return &command{
 		name:     "policy check",
 		synopsis: "compile policies, say all that is wrong with them, and count their rules",
 		usage: `[flags]
@@ -31,29 +31,29 @@ examples:
 	}
 }
 
-func checkPolicy(c *call) int {
+func checkPolicy(c *invocation) int {
 	var policies policyFlags
 	var asJSON, strict bool
-	f := c.flags()
+	f := c.Flags()
 	policies.define(f)
 	f.BoolVar(&asJSON, "json", false, "print one JSON document: rules and problems")
 	f.BoolVar(&strict, "strict", false, "let warnings fail, too")
-	if code, ok := c.parse(f); !ok {
+	if code, ok := c.Parse(f); !ok {
 		return code
 	}
 	if f.NArg() > 0 {
-		return c.misuse("policy check takes no argument: name folders with --policy")
+		return c.Misuse("policy check takes no argument: name folders with --policy")
 	}
-	layers, err := policies.layers(c.ctx)
+	layers, err := policies.layers(c.Ctx)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
-	review, err := policy.Check(c.ctx, layers)
+	review, err := policy.Check(c.Ctx, layers)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	if err := c.printReview(review, asJSON); err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	return reviewCode(review, strict)
 }
@@ -65,11 +65,11 @@ func reviewCode(r policy.Review, strict bool) int {
 	return exitOK
 }
 
-func (c *call) printReview(r policy.Review, asJSON bool) error {
+func (c *invocation) printReview(r policy.Review, asJSON bool) error {
 	if !asJSON {
-		return render.Review(c.stdout, r)
+		return render.Review(c.Stdout, r)
 	}
-	encoder := json.NewEncoder(c.stdout)
+	encoder := json.NewEncoder(c.Stdout)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(r)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func policyDocsDoor() *door {
-	return &door{
+func policyDocsCommand() *command {
+	return &command{
 		name:     "policy docs",
 		synopsis: "write what the rules are, from their METADATA, as Markdown",
 		usage: `[flags]
@@ -30,32 +30,32 @@ examples:
 	}
 }
 
-func documentPolicy(c *call) int {
+func documentPolicy(c *invocation) int {
 	var policies policyFlags
 	var output string
 	var asJSON bool
-	f := c.flags()
+	f := c.Flags()
 	policies.define(f)
 	f.StringVar(&output, "output", "", "write the page to this `file`")
 	f.BoolVar(&asJSON, "json", false, "print one rule a line as JSON")
-	if code, ok := c.parse(f); !ok {
+	if code, ok := c.Parse(f); !ok {
 		return code
 	}
 	if f.NArg() > 0 || asJSON && output != "" {
-		return c.misuse("policy docs takes no argument, and --json goes to standard output")
+		return c.Misuse("policy docs takes no argument, and --json goes to standard output")
 	}
-	layers, err := policies.layers(c.ctx)
+	layers, err := policies.layers(c.Ctx)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	rules, err := manual.Rules(layers...)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	if asJSON {
 		for _, r := range rules {
-			if err := c.printJSON(json.Marshal(r)); err != nil {
-				return c.stopped(err)
+			if err := c.PrintJSON(json.Marshal(r)); err != nil {
+				return c.Stop(err)
 			}
 		}
 		return exitOK
@@ -63,20 +63,20 @@ func documentPolicy(c *call) int {
 	return c.writePage(rules, output)
 }
 
-func (c *call) writePage(rules []manual.Rule, output string) int {
+func (c *invocation) writePage(rules []manual.Rule, output string) int {
 	var page bytes.Buffer
 	err := manual.Write(&page, rules)
 	switch {
 	case err != nil:
 	case output == "":
-		_, err = c.stdout.Write(page.Bytes())
+		_, err = c.Stdout.Write(page.Bytes())
 	default:
 		if err = replaceFile(output, page.Bytes()); err != nil {
 			err = unwritable(output, err)
 		}
 	}
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	return exitOK
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policyEvalDoor() *door {
-	return &door{
+func policyEvalCommand() *command {
+	return &command{
 		name:     "policy eval",
 		synopsis: "decide one command: effect, reasons, grant, and which rules of which layer spoke",
 		usage: `[flags] ['COMMAND']
@@ -30,12 +30,12 @@ examples:
 
 exit codes: 0 allow, 1 deny or ask, 2 usage, 3 fumehood could not decide
 `,
-		run: func(c *call) int { return c.think(false) },
+		run: func(c *invocation) int { return c.think(false) },
 	}
 }
 
-func policyExplainDoor() *door {
-	return &door{
+func policyExplainCommand() *command {
+	return &command{
 		name:     "policy explain",
 		synopsis: "say why a command is refused, what nearly matched, and what would be allowed",
 		usage: `[flags] ['COMMAND']
@@ -50,70 +50,54 @@ examples:
 
 exit codes: 0 allow, 1 deny or ask, 2 usage, 3 fumehood could not decide
 `,
-		run: func(c *call) int { return c.think(true) },
+		run: func(c *invocation) int { return c.think(true) },
 	}
 }
 
 // think decides all that the call asks about.
-func (c *call) think(deep bool) int {
+func (c *invocation) think(deep bool) int {
 	var s subject
 	var policies policyFlags
 	var asJSON bool
-	f := c.flags()
+	f := c.Flags()
 	s.define(f)
 	policies.define(f)
 	f.BoolVar(&asJSON, "json", false, "print one JSON document a line: "+explain.ExplanationSchema)
-	if code, ok := c.parse(f); !ok {
+	if code, ok := c.Parse(f); !ok {
 		return code
 	}
 	if code, ok := s.read(c, f); !ok {
 		return code
 	}
-	engine, err := policies.engine(c.ctx)
+	engine, err := policies.engine(c.Ctx)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
-	all, err := s.Explain(c.ctx, explain.NewAdviser(engine, gate.Analyze), deep)
+	all, err := s.Explain(c.Ctx, explain.NewAdviser(engine, gate.Analyze), deep)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
-	c.warn(engine.Warnings())
+	c.Warn(engine.Warnings()...)
 	return c.printExplanations(all, asJSON, deep)
 }
 
-func (c *call) printExplanations(all []explain.Explanation, asJSON, deep bool) int {
+func (c *invocation) printExplanations(all []explain.Explanation, asJSON, deep bool) int {
 	code := exitOK
-	o := render.Options{Deep: deep, Color: terminal.Colors(c.stdout)}
+	o := render.Options{Deep: deep, Color: terminal.Colors(c.Stdout)}
 	for i, x := range all {
 		if x.Decision.Effect != proposal.Allow {
 			code = exitRefused
 		}
 		if !asJSON {
 			if i > 0 {
-				fmt.Fprintln(c.stdout)
+				fmt.Fprintln(c.Stdout)
 			}
-			fmt.Fprint(c.stdout, render.Explanation(x, o))
+			fmt.Fprint(c.Stdout, render.Explanation(x, o))
 			continue
 		}
-		if err := c.printJSON(json.Marshal(x)); err != nil {
-			return c.stopped(err)
+		if err := c.PrintJSON(json.Marshal(x)); err != nil {
+			return c.Stop(err)
 		}
 	}
 	return code
-}
-
-// printJSON prints what was marshalled as one line, whoever wrote the texts in it.
-func (c *call) printJSON(data []byte, err error) error {
-	if err != nil {
-		return err
-	}
-	return c.print(append(terminal.JSON(data), '\n'), nil)
-}
-
-// print prints data, which is fit for a terminal.
-func (c *call) print(data []byte, err error) error {
-	if err == nil {
-		_, err = c.stdout.Write(data)
-	}
-	return err
 }

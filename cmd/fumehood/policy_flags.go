@@ -9,6 +9,7 @@ import (
 	"flag"
 	"os"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/process"
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -20,10 +21,10 @@ type policyFlags struct{ gate.Sources }
 
 func (p *policyFlags) define(f *flag.FlagSet) {
 	p.Base = func() (string, error) { return action.BaseCommit(os.Getenv) }
-	f.Var((*list)(&p.Restricting), "policy", "Rego that may deny, ask and lower what the default policy allows: a `folder`, git:REV:FOLDER, base:FOLDER (a pull request's base, in CI), a bundle FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
-	f.Var((*list)(&p.Hosts), "hosts", "policy `folder` (or bundle …) like --policy, which may also grant hosts to commands; may be repeated")
-	f.Var((*list)(&p.Organisation), "organisation", "policy `folder` (or bundle …) like --hosts, which may also allow commands that the default policy does not know; may be repeated")
-	f.Var((*list)(&p.Granting), "granting", "policy `folder` (or bundle …) that allows in place of the default policy")
+	f.Var((*cli.List)(&p.Restricting), "policy", "Rego that may deny, ask and lower what the default policy allows: a `folder`, git:REV:FOLDER, base:FOLDER (a pull request's base, in CI), a bundle FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
+	f.Var((*cli.List)(&p.Hosts), "hosts", "policy `folder` (or bundle …) like --policy, which may also grant hosts to commands; may be repeated")
+	f.Var((*cli.List)(&p.Organisation), "organisation", "policy `folder` (or bundle …) like --hosts, which may also allow commands that the default policy does not know; may be repeated")
+	f.Var((*cli.List)(&p.Granting), "granting", "policy `folder` (or bundle …) that allows in place of the default policy")
 	f.StringVar(&p.Key, "policy-key", "", "PEM `file` with the public key that must have signed every policy that is a bundle (or hs256:FILE, a shared secret)")
 	f.StringVar(&p.Scope, "policy-scope", "", "`scope` that those signatures must have")
 	f.StringVar(&p.MinimumRevision, "minimum-revision", "", "oldest `revision` that a bundle may have: an integer or an RFC 3339 time")

@@ -13,8 +13,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policyInitDoor() *door {
-	return &door{
+func policyInitCommand() *command {
+	return &command{
 		name:     "policy init",
 		synopsis: "write a first policy for a repository, with its tests",
 		usage: `[REPOSITORY] [flags]
@@ -30,31 +30,31 @@ examples:
 	}
 }
 
-func initPolicy(c *call) int {
+func initPolicy(c *invocation) int {
 	var kind string
 	var asJSON bool
-	f := c.flags()
+	f := c.Flags()
 	f.StringVar(&kind, "kind", "", "what the repository is, in place of looking: `KINDS` of "+strings.Join(starter.Kinds(), ", ")+", separated by commas")
 	f.BoolVar(&asJSON, "json", false, "print what was written as JSON")
-	args, code, ok := c.parseMixed(f)
+	args, code, ok := c.ParseMixed(f)
 	if !ok {
 		return code
 	}
 	if len(args) > 1 {
-		return c.misuse("policy init takes one repository")
+		return c.Misuse("policy init takes one repository")
 	}
 	kinds, err := starter.ParseKinds(kind)
 	if err != nil {
-		return c.misuse(terminal.Line(err.Error()))
+		return c.Misuse(terminal.Line(err.Error()))
 	}
 	wrote, err := starter.Write(append(args, ".")[0], kinds)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	if !asJSON {
-		fmt.Fprint(c.stdout, wrote)
-	} else if err := json.NewEncoder(c.stdout).Encode(wrote); err != nil {
-		return c.stopped(err)
+		fmt.Fprint(c.Stdout, wrote)
+	} else if err := json.NewEncoder(c.Stdout).Encode(wrote); err != nil {
+		return c.Stop(err)
 	}
 	return exitOK
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policyInputDoor() *door {
-	return &door{
+func policyInputCommand() *command {
+	return &command{
 		name:     "policy input",
 		synopsis: "print what rules see: the input of each decision point, or its schema",
 		usage: `[flags] ['COMMAND']
@@ -31,42 +31,42 @@ examples:
 	}
 }
 
-func inputPolicy(c *call) int {
+func inputPolicy(c *invocation) int {
 	var s subject
 	var point, schema string
-	f := c.flags()
+	f := c.Flags()
 	s.define(f)
 	f.StringVar(&point, "point", "", "print the input of this decision `point` alone, one document a line")
 	f.StringVar(&schema, "schema", "", "print the JSON Schema of the input of this decision `point`")
-	if code, ok := c.parse(f); !ok {
+	if code, ok := c.Parse(f); !ok {
 		return code
 	}
 	if schema != "" {
 		if f.NArg() > 0 {
-			return c.misuse("--schema takes no command: a schema is that of every input")
+			return c.Misuse("--schema takes no command: a schema is that of every input")
 		}
 		return c.printSchema(schema)
 	}
 	if code, ok := s.read(c, f); !ok {
 		return code
 	}
-	engine, err := newEngine(c.ctx, policy.Options{})
+	engine, err := newEngine(c.Ctx, policy.Options{})
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	docs, err := s.Documents(engine, point)
 	if err != nil {
-		return c.misuse(wrongPoint(err))
+		return c.Misuse(wrongPoint(err))
 	}
 	return c.printDocuments(docs, point != "")
 }
 
-func (c *call) printSchema(point string) int {
+func (c *invocation) printSchema(point string) int {
 	data, err := policy.InputSchema(point)
 	if err != nil {
-		return c.misuse(wrongPoint(err))
+		return c.Misuse(wrongPoint(err))
 	}
-	fmt.Fprintf(c.stdout, "%s\n", data)
+	fmt.Fprintf(c.Stdout, "%s\n", data)
 	return exitOK
 }
 
@@ -79,20 +79,20 @@ func wrongPoint(err error) string {
 	return terminal.Line(f.Message)
 }
 
-func (c *call) printDocuments(docs []policy.Document, bare bool) int {
+func (c *invocation) printDocuments(docs []policy.Document, bare bool) int {
 	for _, d := range docs {
 		data, err := d.JSON()
 		if err != nil {
-			return c.stopped(err)
+			return c.Stop(err)
 		}
 		if !bare {
 			var b bytes.Buffer
 			if err := json.Indent(&b, data, "", "  "); err != nil {
-				return c.stopped(err)
+				return c.Stop(err)
 			}
 			data = fmt.Appendf(nil, "{%q: %s}", d.Point, b.Bytes())
 		}
-		fmt.Fprintf(c.stdout, "%s\n", terminal.JSON(data))
+		fmt.Fprintf(c.Stdout, "%s\n", terminal.JSON(data))
 	}
 	return exitOK
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/report/progress"
 )
 
-func policyReplayDoor() *door {
-	return &door{
+func policyReplayCommand() *command {
+	return &command{
 		name:     "policy replay",
 		synopsis: "decide past runs again, and say what would change",
 		usage: `LOG|REPORT|FOLDER… [flags]
@@ -52,39 +52,39 @@ func (of *reading) read(paths []string) (replay.Past, error) {
 	return replay.Read(paths, replay.Options{Parse: gate.Analyze, Key: of.key, Unverified: of.unverified})
 }
 
-func replayPast(c *call) int {
+func replayPast(c *invocation) int {
 	var policies policyFlags
 	var of reading
 	var asJSON bool
 	failOn := "any"
-	f := c.flags()
+	f := c.Flags()
 	policies.define(f)
 	of.define(f)
 	f.StringVar(&failOn, "fail-on", failOn, "exit with 1 at a change that is `any`, stricter (or allow->deny), looser (or deny->allow), or none")
 	f.BoolVar(&asJSON, "json", false, "print the outcome as JSON")
-	paths, code, ok := c.parseMixed(f)
+	paths, code, ok := c.ParseMixed(f)
 	if !ok {
 		return code
 	}
 	if len(paths) == 0 {
-		return c.misuse("policy replay needs a log, a report or a folder of them")
+		return c.Misuse("policy replay needs a log, a report or a folder of them")
 	}
 	fails := replay.FailOn(failOn)
 	if fails == nil {
-		return c.misuse(fmt.Sprintf("--fail-on takes any, stricter, looser or none, not %q", failOn))
+		return c.Misuse(fmt.Sprintf("--fail-on takes any, stricter, looser or none, not %q", failOn))
 	}
 	past, outcome, err := c.again(paths, of, &policies)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	if asJSON {
-		err = c.print(outcome.JSON(past))
+		err = c.Print(outcome.JSON(past))
 	} else {
 		err = c.printOutcome(past, outcome)
 	}
 	switch {
 	case err != nil:
-		return c.stopped(err)
+		return c.Stop(err)
 	case slices.ContainsFunc(outcome.Changes, fails):
 		return exitRefused
 	}
@@ -92,11 +92,11 @@ func replayPast(c *call) int {
 }
 
 // again reads the past and decides it once more.
-func (c *call) again(paths []string, of reading, policies *policyFlags) (replay.Past, replay.Outcome, error) {
+func (c *invocation) again(paths []string, of reading, policies *policyFlags) (replay.Past, replay.Outcome, error) {
 	// Every decision leaves much behind and the heap is small: collected as it grows by
 	// half, a third of the time would go into that.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	engine, err := policies.engine(c.ctx)
+	engine, err := policies.engine(c.Ctx)
 	if err != nil {
 		return replay.Past{}, replay.Outcome{}, err
 	}
@@ -104,22 +104,15 @@ func (c *call) again(paths []string, of reading, policies *policyFlags) (replay.
 	if err != nil {
 		return past, replay.Outcome{}, err
 	}
-	outcome, err := replay.Again(c.ctx, past, engine, progress.New(c.stderr).Proposals(past.Proposals()))
-	c.warn(engine.Warnings())
+	outcome, err := replay.Again(c.Ctx, past, engine, progress.New(c.Stderr).Proposals(past.Proposals()))
+	c.Warn(engine.Warnings()...)
 	return past, outcome, err
 }
 
-func (c *call) printOutcome(past replay.Past, o replay.Outcome) error {
-	c.note(past.Notes())
+func (c *invocation) printOutcome(past replay.Past, o replay.Outcome) error {
+	c.Note(past.Notes()...)
 	if speed := o.Speed(); speed != "" {
-		progress.New(c.stderr).Detail(speed)
+		progress.New(c.Stderr).Detail(speed)
 	}
-	return o.Write(c.stdout)
-}
-
-// note prints lines that are fit for a terminal.
-func (c *call) note(lines []string) {
-	for _, line := range lines {
-		fmt.Fprintf(c.stderr, "fumehood: %s\n", line)
-	}
+	return o.Write(c.Stdout)
 }

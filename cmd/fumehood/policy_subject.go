@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate/question"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
@@ -32,7 +33,7 @@ type subject struct {
 	command, code, language, plan, id, pr string
 	argv                                  bool
 	cwd, phase                            string
-	network, env, over                    list
+	network, env, over                    cli.List
 
 	question.Subject
 }
@@ -53,7 +54,7 @@ func (s *subject) define(f *flag.FlagSet) {
 }
 
 // read finds what is asked about. A false means that the call is over with this code.
-func (s *subject) read(c *call, f *flag.FlagSet) (int, bool) {
+func (s *subject) read(c *invocation, f *flag.FlagSet) (int, bool) {
 	args, code, ok := s.rest(c, f)
 	if !ok {
 		return code, false
@@ -61,10 +62,10 @@ func (s *subject) read(c *call, f *flag.FlagSet) (int, bool) {
 	if !s.argv && len(args) == 1 && s.command == "" {
 		s.command = args[0]
 	} else if len(args) > 0 && !s.argv {
-		return c.misuse(fmt.Sprintf("too many arguments, from %q on: put the command in quotes, or write --argv before it", terminal.Line(args[min(1, len(args)-1)]))), false
+		return c.Misuse(fmt.Sprintf("too many arguments, from %q on: put the command in quotes, or write --argv before it", terminal.Line(args[min(1, len(args)-1)]))), false
 	}
 	if wrong := s.idle(); wrong != "" {
-		return c.misuse(wrong), false
+		return c.Misuse(wrong), false
 	}
 	forms := 0
 	for _, given := range []bool{s.command != "", s.argv, s.code != "", s.plan != "", s.pr != "" || len(s.over) > 0} {
@@ -73,20 +74,20 @@ func (s *subject) read(c *call, f *flag.FlagSet) (int, bool) {
 		}
 	}
 	if forms != 1 {
-		return c.misuse("name one thing to ask about: a command in quotes, --argv, --code, --plan, --pr or --over"), false
+		return c.Misuse("name one thing to ask about: a command in quotes, --argv, --code, --plan, --pr or --over"), false
 	}
 	if s.plan != "" {
 		return s.readPlan(c)
 	}
 	if err := s.readOne(c, args); err != nil {
-		return c.misuse(terminal.Line(err.Error())), false
+		return c.Misuse(terminal.Line(err.Error())), false
 	}
 	return exitOK, true
 }
 
 // rest is what no flag took. Flags may also stand after a command in quotes; what is no
-// flag of this door is the command's own, and the quotes are missing.
-func (s *subject) rest(c *call, f *flag.FlagSet) ([]string, int, bool) {
+// flag of this command is the command's own, and the quotes are missing.
+func (s *subject) rest(c *invocation, f *flag.FlagSet) ([]string, int, bool) {
 	if s.argv || f.NArg() < 2 {
 		return f.Args(), exitOK, true
 	}
@@ -95,8 +96,8 @@ func (s *subject) rest(c *call, f *flag.FlagSet) ([]string, int, bool) {
 		return f.Args(), exitOK, true
 	}
 	command := f.Arg(0)
-	c.args = f.Args()[1:]
-	more, code, ok := c.parseMixed(f)
+	c.Args = f.Args()[1:]
+	more, code, ok := c.ParseMixed(f)
 	return append([]string{command}, more...), code, ok
 }
 
@@ -115,9 +116,9 @@ func (s *subject) idle() string {
 	return ""
 }
 
-func (s *subject) readPlan(c *call) (int, bool) {
+func (s *subject) readPlan(c *invocation) (int, bool) {
 	if s.cwd+s.phase != "" || len(s.network)+len(s.env) > 0 {
-		return c.misuse("--cwd, --phase, --network and --env stand in the plan"), false
+		return c.Misuse("--cwd, --phase, --network and --env stand in the plan"), false
 	}
 	p, code, ok := c.readPlan(s.plan, nil)
 	if !ok {
@@ -126,13 +127,13 @@ func (s *subject) readPlan(c *call) (int, bool) {
 	if s.Proposals = p.Proposals; s.id != "" {
 		s.Proposals = slices.DeleteFunc(s.Proposals, func(p proposal.Proposal) bool { return p.ID != s.id })
 		if len(s.Proposals) == 0 {
-			return c.misuse(fmt.Sprintf("the plan has no proposal %q", s.id)), false
+			return c.Misuse(fmt.Sprintf("the plan has no proposal %q", s.id)), false
 		}
 	}
 	return exitOK, true
 }
 
-func (s *subject) readOne(c *call, args []string) (err error) {
+func (s *subject) readOne(c *invocation, args []string) (err error) {
 	if s.pr != "" || len(s.over) > 0 {
 		return s.readInputs(c)
 	}
@@ -153,7 +154,7 @@ func (s *subject) readOne(c *call, args []string) (err error) {
 	return err
 }
 
-func (s *subject) readInputs(c *call) (err error) {
+func (s *subject) readInputs(c *invocation) (err error) {
 	given := slices.Clone(s.over)
 	if s.pr != "" {
 		data, err := c.bounded(s.pr)
@@ -167,8 +168,8 @@ func (s *subject) readInputs(c *call) (err error) {
 }
 
 // bounded reads a file that is no larger than a plan may be.
-func (c *call) bounded(name string) ([]byte, error) {
-	data, _, err := plan.ReadFile(name, c.stdin)
+func (c *invocation) bounded(name string) ([]byte, error) {
+	data, _, err := plan.ReadFile(name, c.Stdin)
 	if err == nil && len(data) > plan.MaxDocument {
 		err = fmt.Errorf("%s is larger than 1 MiB", name)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policySuggestDoor() *door {
-	return &door{
+func policySuggestCommand() *command {
+	return &command{
 		name:     "policy suggest",
 		synopsis: "write the rules that allow what past runs ran, for a person to judge",
 		usage: `LOG|FOLDER… [flags]
@@ -34,44 +34,44 @@ examples:
 	}
 }
 
-func suggestPolicy(c *call) int {
+func suggestPolicy(c *invocation) int {
 	var policies policyFlags
 	var of reading
 	var wanted replay.Wanted
 	var out string
 	var asJSON bool
-	f := c.flags()
+	f := c.Flags()
 	policies.define(f)
 	of.define(f)
 	f.BoolVar(&wanted.Refused, "refused", false, "also suggest rules for commands that were refused only because no rule knows them")
 	f.IntVar(&wanted.AtLeast, "at-least", 1, "leave out commands that were seen less than `N` times")
 	f.StringVar(&out, "out", "", "write the policy to this new `folder` (default: print it)")
 	f.BoolVar(&asJSON, "json", false, "print the suggestion and its files as JSON")
-	paths, code, ok := c.parseMixed(f)
+	paths, code, ok := c.ParseMixed(f)
 	if !ok {
 		return code
 	}
 	if len(paths) == 0 {
-		return c.misuse("policy suggest needs a log or a folder of them")
+		return c.Misuse("policy suggest needs a log or a folder of them")
 	}
 	past, s, err := c.suggestion(paths, of, wanted, &policies)
 	if err == nil && out != "" {
 		err = s.Write(out)
 	}
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
-	c.note(replay.Past{Left: past.Left}.Notes())
+	c.Note(replay.Past{Left: past.Left}.Notes()...)
 	return c.printSuggestion(s, out, asJSON)
 }
 
 // suggestion makes one and checks that it keeps its promise.
-func (c *call) suggestion(paths []string, of reading, wanted replay.Wanted, policies *policyFlags) (replay.Past, replay.Suggestion, error) {
-	layers, err := policies.layers(c.ctx)
+func (c *invocation) suggestion(paths []string, of reading, wanted replay.Wanted, policies *policyFlags) (replay.Past, replay.Suggestion, error) {
+	layers, err := policies.layers(c.Ctx)
 	if err != nil {
 		return replay.Past{}, replay.Suggestion{}, err
 	}
-	engine, err := newEngine(c.ctx, policy.Options{Layers: layers})
+	engine, err := newEngine(c.Ctx, policy.Options{Layers: layers})
 	if err != nil {
 		return replay.Past{}, replay.Suggestion{}, err
 	}
@@ -79,34 +79,34 @@ func (c *call) suggestion(paths []string, of reading, wanted replay.Wanted, poli
 	if err != nil {
 		return past, replay.Suggestion{}, err
 	}
-	s, err := replay.Suggest(c.ctx, past, replay.Engine{Engine: engine}, wanted)
+	s, err := replay.Suggest(c.Ctx, past, replay.Engine{Engine: engine}, wanted)
 	if err != nil {
 		return past, s, err
 	}
 	if err := s.CheckAny(); err != nil {
-		c.note(s.Notes())
+		c.Note(s.Notes()...)
 		return past, s, err
 	}
-	with, err := newEngine(c.ctx, policy.Options{Layers: append(layers, s.Layer())})
+	with, err := newEngine(c.Ctx, policy.Options{Layers: append(layers, s.Layer())})
 	if err != nil {
 		return past, s, err
 	}
-	return past, s, s.Hold(c.ctx, with, gate.Analyze)
+	return past, s, s.Hold(c.Ctx, with, gate.Analyze)
 }
 
-func (c *call) printSuggestion(s replay.Suggestion, out string, asJSON bool) int {
+func (c *invocation) printSuggestion(s replay.Suggestion, out string, asJSON bool) int {
 	if asJSON {
-		if err := c.print(s.JSON()); err != nil {
-			return c.stopped(err)
+		if err := c.Print(s.JSON()); err != nil {
+			return c.Stop(err)
 		}
 		return exitOK
 	}
-	c.note(s.Notes())
+	c.Note(s.Notes()...)
 	if out == "" {
-		s.Print(c.stdout)
+		s.Print(c.Stdout)
 		return exitOK
 	}
-	fmt.Fprintf(c.stdout, "%s in %s; %s\n", s.Made(), terminal.Line(out), s.LeftOut())
-	fmt.Fprintf(c.stdout, "read each rule, then: fumehood policy test --organisation %s\n", terminal.Line(out))
+	fmt.Fprintf(c.Stdout, "%s, in %s; %s\n", s.Made(), terminal.Line(out), s.LeftOut())
+	fmt.Fprintf(c.Stdout, "read each rule, then: fumehood policy test --organisation %s\n", terminal.Line(out))
 	return exitOK
 }

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -21,8 +22,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policyTestDoor() *door {
-	return &door{
+func policyTestCommand() *command {
+	return &command{
 		name:     "policy test",
 		synopsis: "run the tests of policies, and say which rules none of them reaches",
 		usage: `[flags] [FOLDER…]
@@ -62,7 +63,7 @@ reached, 2 usage, 3 a policy does not compile
 // A tryout is what the flags of policy test say.
 type tryout struct {
 	policies  policyFlags
-	folders   list
+	folders   cli.List
 	shipped   bool
 	only      string
 	coverage  bool
@@ -85,11 +86,11 @@ func (o *tryout) define(f *flag.FlagSet) {
 	f.BoolVar(&o.verbose, "v", false, "list the tests that pass too")
 }
 
-func testPolicy(c *call) int {
+func testPolicy(c *invocation) int {
 	var o tryout
-	f := c.flags()
+	f := c.Flags()
 	o.define(f)
-	folders, code, ok := c.parseMixed(f)
+	folders, code, ok := c.ParseMixed(f)
 	if !ok {
 		return code
 	}
@@ -98,50 +99,50 @@ func testPolicy(c *call) int {
 	if !ok {
 		return code
 	}
-	report, err := trial.Run(c.ctx, options)
+	report, err := trial.Run(c.Ctx, options)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	if o.junit != "" {
 		if err := writeJUnit(o.junit, report); err != nil {
-			return c.stopped(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit), Hint: hintUnwritable, Err: err})
+			return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit), Hint: hintUnwritable, Err: err})
 		}
 	}
 	if o.json {
-		if err := c.printJSON(json.MarshalIndent(report, "", "  ")); err != nil {
-			return c.stopped(err)
+		if err := c.PrintJSON(json.MarshalIndent(report, "", "  ")); err != nil {
+			return c.Stop(err)
 		}
 	} else {
-		report.Write(c.stdout, trial.View{Passed: o.verbose, Coverage: o.coverage, Filtered: o.only != "", Color: terminal.Colors(c.stdout)})
+		report.Write(c.Stdout, trial.View{Passed: o.verbose, Coverage: o.coverage, Filtered: o.only != "", Color: terminal.Colors(c.Stdout)})
 	}
 	return c.trialCode(report, o)
 }
 
 // trialOf reads the policies. A false means that the call is over with this exit code.
-func (c *call) trialOf(o *tryout) (trial.Options, int, bool) {
-	options := trial.Options{Analyse: gate.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: progress.New(c.stderr).Test}
+func (c *invocation) trialOf(o *tryout) (trial.Options, int, bool) {
+	options := trial.Options{Analyse: gate.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: progress.New(c.Stderr).Test}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
-		return options, c.misuse("--threshold is a percentage from 0 to 100, and --timeout more than nothing"), false
+		return options, c.Misuse("--threshold is a percentage from 0 to 100, and --timeout more than nothing"), false
 	}
 	if o.shipped && len(o.policies.Granting) > 0 {
-		return options, c.misuse("--default and --granting exclude each other: one policy allows"), false
+		return options, c.Misuse("--default and --granting exclude each other: one policy allows"), false
 	}
 	if o.only != "" {
 		only, err := regexp.Compile(o.only)
 		if err != nil {
-			return options, c.misuse(fmt.Sprintf("--run: %v", err)), false
+			return options, c.Misuse(fmt.Sprintf("--run: %v", err)), false
 		}
 		options.Only = only
 	}
-	beside, err := o.policies.layers(c.ctx)
+	beside, err := o.policies.layers(c.Ctx)
 	if err != nil {
-		return options, c.stopped(err), false
+		return options, c.Stop(err), false
 	}
 	folders := o.policies // for the key of those that are bundles
 	folders.Granting, folders.Organisation, folders.Hosts, folders.Restricting = nil, nil, nil, o.folders
-	tried, err := folders.layers(c.ctx)
+	tried, err := folders.layers(c.Ctx)
 	if err != nil {
-		return options, c.stopped(err), false
+		return options, c.Stop(err), false
 	}
 	if options.Tried, options.Beside = tried, beside; len(tried) == 0 && !o.shipped {
 		options.Tried, options.Beside = beside, nil
@@ -149,12 +150,12 @@ func (c *call) trialOf(o *tryout) (trial.Options, int, bool) {
 	if o.shipped {
 		l, err := policy.Shipped()
 		if err != nil {
-			return options, c.stopped(err), false
+			return options, c.Stop(err), false
 		}
 		options.Tried = append(options.Tried, l)
 	}
 	if len(options.Tried) == 0 {
-		return options, c.misuse("policy test needs a folder, or --default"), false
+		return options, c.Misuse("policy test needs a folder, or --default"), false
 	}
 	return options, exitOK, true
 }
@@ -168,15 +169,15 @@ func writeJUnit(path string, r trial.Report) error {
 }
 
 // trialCode prints why the tests are not enough, if they are not.
-func (c *call) trialCode(r trial.Report, o tryout) int {
+func (c *invocation) trialCode(r trial.Report, o tryout) int {
 	code := exitOK
 	if r.Failed > 0 {
 		code = exitRefused
 	}
 	for _, lack := range r.Lacks(o.only, o.threshold) {
 		code = exitRefused
-		fmt.Fprintf(c.stderr, "fumehood: %s: %s\nfumehood: hint: %s\n", lack.Code, terminal.Line(lack.Message), lack.Hint)
+		fmt.Fprintf(c.Stderr, "fumehood: %s: %s\nfumehood: hint: %s\n", lack.Code, terminal.Line(lack.Message), lack.Hint)
 	}
-	c.warn(r.Warnings)
+	c.Warn(r.Warnings...)
 	return code
 }

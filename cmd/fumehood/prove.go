@@ -9,8 +9,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/record"
 )
 
-func proveDoor() *door {
-	return &door{
+func proveCommand() *command {
+	return &command{
 		name:     "prove",
 		synopsis: "print a proof that an entry is in an audit log; verify --proof checks it without the log",
 		usage: `LOG ID [flags]
@@ -27,25 +27,25 @@ examples:
 	}
 }
 
-func proveEntry(c *call) int {
+func proveEntry(c *invocation) int {
 	var trust audit.Trust
-	f := c.flags()
+	f := c.Flags()
 	f.StringVar(&trust.Key, "key", "", "verifier key that the log must be signed with")
-	args, code, ok := c.parseArgs(f, 2, "a log and an id")
+	args, code, ok := c.ParseArgs(f, 2, "a log and an id")
 	if !ok {
 		return code
 	}
 	log, err := audit.OpenFile(args[0])
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	defer log.Close()
 	proof, err := record.Prove(log, trust, args[1])
 	if err == nil {
-		_, err = c.stdout.Write(proof)
+		_, err = c.Stdout.Write(proof)
 	}
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	return exitOK
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
-	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func runDoor() *door {
-	return &door{
+func runCommand() *command {
+	return &command{
 		name:     "run",
 		synopsis: "decide each proposal of a plan, run what is allowed, report",
 		usage: `--plan PLAN [flags]
@@ -34,25 +33,25 @@ examples:
 	}
 }
 
-func runPlan(c *call) int {
+func runPlan(c *invocation) int {
 	var s runFlags
-	f := c.flags()
+	f := c.Flags()
 	s.define(f)
-	if code, ok := c.parse(f); !ok {
+	if code, ok := c.Parse(f); !ok {
 		return code
 	}
 	if s.plan == "" || f.NArg() > 0 {
-		return c.misuse("run needs --plan and no other argument")
+		return c.Misuse("run needs --plan and no other argument")
 	}
 	if (s.lifeline || s.maskStdin) && s.plan == "-" {
-		return c.misuse("--lifeline or --mask-stdin and --plan - both need standard input")
+		return c.Misuse("--lifeline or --mask-stdin and --plan - both need standard input")
 	}
 	if err := s.export.check(); err != nil {
-		return c.misuseOf(err)
+		return c.MisuseOf(err)
 	}
-	if err := s.readMasks(c.stdin); err != nil {
+	if err := s.readMasks(c.Stdin); err != nil {
 		c.reportNotStarted(&s, proposal.Plan{}, err)
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	p, code, ok := c.readPlan(s.plan, s.early)
 	if !ok {
@@ -60,51 +59,51 @@ func runPlan(c *call) int {
 	}
 	if s.lifeline {
 		var cancel context.CancelFunc
-		c.ctx, cancel = process.UntilEnd(c.ctx, c.stdin)
+		c.Ctx, cancel = process.UntilEnd(c.Ctx, c.Stdin)
 		defer cancel()
 	}
 	return c.gate(&s, p)
 }
 
 // gate takes a plan through the gate and leaves what is to be kept of it.
-func (c *call) gate(s *runFlags, p proposal.Plan) int {
+func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 	if s.timeout > 0 {
 		var cancel context.CancelFunc
-		c.ctx, cancel = context.WithTimeout(c.ctx, s.timeout)
+		c.Ctx, cancel = context.WithTimeout(c.Ctx, s.timeout)
 		defer cancel()
 	}
 	owner, err := process.ParseOwner(s.owner)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	var g *gate.Gate
 	defer func() { _ = owner.Take(s.left(g)...) }() // of a run that stopped early, too
 	if g, err = c.open(s); err != nil {
 		err = s.early.Error(err)
 		c.reportNotStarted(s, p, err)
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	defer g.Close()
-	r, err := g.Run(c.ctx, p)
-	c.warn(g.Warnings())
+	r, err := g.Run(c.Ctx, p)
+	c.Warn(g.Warnings()...)
 	if r.Audit == nil {
 		c.reportNotStarted(s, p, err)
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	log := r.Audit.File
 	r.Audit.File = s.logName(log)
 	if out := errors.Join(c.publish(s, r), c.passOn(&s.export, log, r.Audit), owner.Take(s.left(g)...)); out != nil {
-		return c.stopped(errors.Join(err, out))
+		return c.Stop(errors.Join(err, out))
 	}
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	return exitOf(r)
 }
 
 // reportNotStarted writes a report of a run that stopped before it had a log, for anyone who
 // asked for one by name.
-func (c *call) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
+func (c *invocation) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
 	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe}
 	if a, err := gate.ReadAbout(s.about); err == nil {
 		o.Subject = a.Subject()
@@ -116,22 +115,15 @@ func (c *call) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
 	_ = report.WriteFiles(r, s.report, "")
 }
 
-// warn prints what did not stop the run.
-func (c *call) warn(warnings []string) {
-	for _, text := range warnings {
-		fmt.Fprintf(c.stderr, "fumehood: warning: %s\n", terminal.Line(text))
-	}
-}
-
 // publish writes the report to where it was asked for.
-func (c *call) publish(s *runFlags, r proposal.Report) error {
+func (c *invocation) publish(s *runFlags, r proposal.Report) error {
 	if err := report.WriteFiles(r, s.report, s.markdown); err != nil {
 		return err
 	}
 	if s.json {
-		return c.print(report.JSON(r))
+		return c.Print(report.JSON(r))
 	}
-	_, err := fmt.Fprintln(c.stdout, report.Markdown(r))
+	_, err := fmt.Fprintln(c.Stdout, report.Markdown(r))
 	return err
 }
 

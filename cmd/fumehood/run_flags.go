@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/demotools"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/egress"
@@ -29,10 +30,10 @@ type runFlags struct {
 	plan, workspace string
 	policies        policyFlags
 	rootfs          string
-	mounts          list
-	resolvers       list
+	mounts          cli.List
+	resolvers       cli.List
 	registries      string
-	credentials     list
+	credentials     cli.List
 	runsc           string
 	artifacts       string
 	auditFile       string
@@ -46,7 +47,7 @@ type runFlags struct {
 	about           string
 	owner           string
 	lifeline        bool
-	masks           list // variables
+	masks           cli.List // variables
 	maskStdin       bool
 	handed          []outlet.Mask  // by fumehood action
 	early           *outlet.Outlet // before there is a gate, with no policy
@@ -87,17 +88,17 @@ func (s *runFlags) defineCommon(f *flag.FlagSet) {
 }
 
 // readPlan reads the plan and prints what is wrong with it, as u lets it; u may be nil.
-func (c *call) readPlan(path string, u *outlet.Outlet) (proposal.Plan, int, bool) {
-	data, name, err := plan.ReadFile(path, c.stdin)
+func (c *invocation) readPlan(path string, u *outlet.Outlet) (proposal.Plan, int, bool) {
+	data, name, err := plan.ReadFile(path, c.Stdin)
 	if err != nil {
-		return proposal.Plan{}, c.misuse(fmt.Sprintf("cannot read plan: %v", err)), false
+		return proposal.Plan{}, c.Misuse(fmt.Sprintf("cannot read plan: %v", err)), false
 	}
 	p, problems := plan.Decode(data, name)
 	for _, problem := range problems {
-		fmt.Fprintf(c.stderr, "fumehood: %s\n", u.Text(plan.Describe(name, problem)))
+		fmt.Fprintf(c.Stderr, "fumehood: %s\n", u.Text(plan.Describe(name, problem)))
 	}
 	if len(problems) > 0 {
-		fmt.Fprintln(c.stderr, "fumehood: plan.invalid: the plan was rejected as a whole; nothing runs")
+		fmt.Fprintln(c.Stderr, "fumehood: plan.invalid: the plan was rejected as a whole; nothing runs")
 		return p, exitUsage, false
 	}
 	return p, exitOK, true
@@ -105,7 +106,7 @@ func (c *call) readPlan(path string, u *outlet.Outlet) (proposal.Plan, int, bool
 
 // open makes the gate that the flags describe. What the flags say wrongly is refused
 // first, also where no command will need it.
-func (c *call) open(s *runFlags) (*gate.Gate, error) {
+func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	if err := gate.Privileged(); err != nil { // before anything that takes time
 		return nil, err
 	}
@@ -117,16 +118,16 @@ func (c *call) open(s *runFlags) (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := progress.New(c.stderr)
+	p := progress.New(c.Stderr)
 	if s.steps {
 		p = p.WithSteps()
 	}
 	o.Progress, o.Notice = p.Step, p.Notice
 	s.policies.Directory, s.policies.Origins = s.workspace, a.Policies
-	if o.Policies, err = s.policies.Read(c.ctx); err != nil {
+	if o.Policies, err = s.policies.Read(c.Ctx); err != nil {
 		return nil, err
 	}
-	return newGate(c.ctx, o)
+	return newGate(c.Ctx, o)
 }
 
 // options are those that need no file but a key.

@@ -9,8 +9,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/report/timeline"
 )
 
-func showDoor() *door {
-	return &door{
+func showCommand() *command {
+	return &command{
 		name:     "show",
 		synopsis: "tell what happened in a run, in order, from its audit log",
 		usage: `LOG [flags]
@@ -30,26 +30,26 @@ examples:
 	}
 }
 
-func showLog(c *call) int {
+func showLog(c *invocation) int {
 	var trust audit.Trust
 	var o timeline.Options
-	f := c.flags()
+	f := c.Flags()
 	f.StringVar(&trust.Key, "key", "", "verifier key that the log must be signed with, from the report")
 	f.StringVar(&o.ID, "id", "", "show one proposal only")
 	f.BoolVar(&o.All, "all", false, "show every event")
 	f.BoolVar(&o.JSON, "json", false, "print JSON, one object a line")
-	args, code, ok := c.parseArgs(f, 1, "a log")
+	args, code, ok := c.ParseArgs(f, 1, "a log")
 	if !ok {
 		return code
 	}
 	log, err := audit.OpenFile(args[0])
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	defer log.Close()
-	found, err := timeline.Write(c.stdout, log, trust, o)
+	found, err := timeline.Write(c.Stdout, log, trust, o)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	return codeOf(found)
 }

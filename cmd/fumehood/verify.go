@@ -13,8 +13,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func verifyDoor() *door {
-	return &door{
+func verifyCommand() *command {
+	return &command{
 		name:     "verify",
 		synopsis: "say whether an audit log is whole and unchanged, or what is wrong first",
 		usage: `LOG [flags]
@@ -34,41 +34,41 @@ examples:
 	}
 }
 
-func verifyLog(c *call) int {
+func verifyLog(c *invocation) int {
 	var trust audit.Trust
 	var proof string
 	var asJSON bool
-	f := c.flags()
+	f := c.Flags()
 	f.StringVar(&trust.Key, "key", "", "verifier key that the log must be signed with, from the report")
 	f.StringVar(&trust.Checkpoint, "checkpoint", "", "checkpoint that the log must hold, from the report")
 	f.StringVar(&proof, "proof", "", "check the proof in this `file` instead of a log")
 	f.BoolVar(&asJSON, "json", false, "print the finding as JSON")
-	args, code, ok := c.parseMixed(f)
+	args, code, ok := c.ParseMixed(f)
 	if !ok {
 		return code
 	}
 	trust.Checkpoint = endLine(trust.Checkpoint)
 	switch {
 	case proof != "" && (len(args) > 0 || trust.Key == ""):
-		return c.misuse("verify --proof needs --key and no log")
+		return c.Misuse("verify --proof needs --key and no log")
 	case proof != "":
 		return c.verifyProof(proof, trust, asJSON)
 	case len(args) != 1:
-		return c.misuse("verify needs a log")
+		return c.Misuse("verify needs a log")
 	}
 	log, err := audit.OpenFile(args[0])
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	defer log.Close()
 	found := audit.Inspect(log, trust)
 	if asJSON {
-		err = json.NewEncoder(c.stdout).Encode(found)
+		err = json.NewEncoder(c.Stdout).Encode(found)
 	} else {
-		_, err = fmt.Fprintln(c.stdout, terminal.Line(found.String()))
+		_, err = fmt.Fprintln(c.Stdout, terminal.Line(found.String()))
 	}
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	return codeOf(found)
 }
@@ -93,25 +93,25 @@ func codeOf(found audit.Finding) int {
 }
 
 // verifyProof checks the proof in the file at path against the trusted key.
-func (c *call) verifyProof(path string, trust audit.Trust, asJSON bool) int {
+func (c *invocation) verifyProof(path string, trust audit.Trust, asJSON bool) int {
 	data, err := audit.ReadProof(path)
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	proved, wrong := audit.CheckProof(data, trust)
 	switch {
 	case asJSON && wrong != nil:
-		err = json.NewEncoder(c.stdout).Encode(map[string]string{"error": wrong.Error()})
+		err = json.NewEncoder(c.Stdout).Encode(map[string]string{"error": wrong.Error()})
 	case asJSON:
-		err = json.NewEncoder(c.stdout).Encode(proved)
+		err = json.NewEncoder(c.Stdout).Encode(proved)
 	case wrong != nil:
-		_, err = fmt.Fprintln(c.stdout, terminal.Line(wrong.Error()))
+		_, err = fmt.Fprintln(c.Stdout, terminal.Line(wrong.Error()))
 	default:
 		sentence, entry, _ := strings.Cut(proved.String(), "\n")
-		_, err = fmt.Fprintf(c.stdout, "%s\n%s\n", terminal.Line(sentence), terminal.Line(entry))
+		_, err = fmt.Fprintf(c.Stdout, "%s\n%s\n", terminal.Line(sentence), terminal.Line(entry))
 	}
 	if err != nil {
-		return c.stopped(err)
+		return c.Stop(err)
 	}
 	if wrong != nil {
 		return exitRefused

@@ -62,6 +62,9 @@ func TestProofChangedAnywhere(t *testing.T) {
 	if _, err := CheckProof(proof, Trust{Key: "nonsense"}); err == nil {
 		t.Error("accepted with a malformed key")
 	}
+	if got, err := CheckProof(proof, Trust{Key: key, Checkpoint: "other\n"}); err == nil || got.Size != 0 {
+		t.Errorf("accepted for another checkpoint: %+v, %v", got, err)
+	}
 	// Another entry under the same number, and the same entry under another.
 	other := base64.StdEncoding.EncodeToString([]byte(`{"body":1,"kind":"x","time":"2026-01-02T03:04:05.001Z"}`))
 	lines := strings.Split(string(proof), "\n")
