@@ -30,9 +30,9 @@ type Options struct {
 	// Nothing else may write to it.
 	Stdout io.Writer
 	// Program is the command line of fumehood run, to which flags are added. Its first
-	// element is an absolute path. It is started as root with an empty environment;
-	// where this process is not root, only root may be able to change that file and
-	// the directories above it.
+	// element is an absolute path. It is started as root, with PATH, HOME, LANG and this
+	// process's FUMEHOOD_CACHE as its environment; where this process is not root, only
+	// root may be able to change that file and the directories above it.
 	Program []string
 	// Version is fumehood's own, for reports.
 	Version string

@@ -24,7 +24,7 @@ import (
 const reportTime = 8 * time.Second
 
 // A Report shows results where the inputs ask for them: in the comment, a check run and
-// the step summary. Do may be used once.
+// the step summary.
 type Report struct {
 	Job     *Job
 	Outcome Outcome
