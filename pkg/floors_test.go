@@ -36,7 +36,7 @@ var floors = map[string]int{
 
 // policyFloors is the order within pkg/policy.
 var policyFloors = map[string]int{
-	"pkg/policy/trial": 3,
+	"pkg/policy/trial": 3, "pkg/policy/render": 3,
 
 	"pkg/policy/explain": 2, "pkg/policy/manual": 2, "pkg/policy/source": 2, "pkg/policy/starter": 2,
 
