@@ -17,9 +17,9 @@ import (
 
 const actionlintVersion = "v1.7.12"
 
-// lint runs actionlint, which takes shellcheck to the scripts, on a repository that
+// actionlint runs it, which takes shellcheck to the scripts, on a repository that
 // has the action and these workflows, and returns what it finds.
-func lint(t *testing.T, workflows map[string][]byte) string {
+func actionlint(t *testing.T, workflows map[string][]byte) string {
 	t.Helper()
 	for _, tool := range []string{"actionlint", "shellcheck"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -53,7 +53,7 @@ func lint(t *testing.T, workflows map[string][]byte) string {
 
 // Something wrong is found: a linter that is not looking would pass everything.
 func TestLintFinds(t *testing.T) {
-	found := lint(t, map[string][]byte{"wrong.yml": []byte(`on: pull_request
+	found := actionlint(t, map[string][]byte{"wrong.yml": []byte(`on: pull_request
 jobs:
   j:
     runs-on: ubuntu-24.04
@@ -81,7 +81,7 @@ func TestLintWorkflows(t *testing.T) {
 		text := readFile(t, "../../.github/"+w.file)
 		texts[strings.ReplaceAll(w.file, "/", "-")] = bytes.ReplaceAll(text, []byte("uses: fumehood/fumehood@v1"), []byte("uses: ./"))
 	}
-	if found := lint(t, texts); found != "" {
+	if found := actionlint(t, texts); found != "" {
 		t.Error(found)
 	}
 }
@@ -116,7 +116,7 @@ func TestLintAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := lint(t, map[string][]byte{"action-as-workflow.yml": text}); found != "" {
+	if found := actionlint(t, map[string][]byte{"action-as-workflow.yml": text}); found != "" {
 		t.Errorf("%s\n%s", found, text)
 	}
 }
