@@ -17,7 +17,7 @@ import (
 
 const actionlintVersion = "v1.7.12"
 
-// actionlint runs it, which takes shellcheck to the scripts, on a repository that
+// actionlint runs the tool of that name, which takes shellcheck to the scripts, on a repository that
 // has the action and these workflows, and returns what it finds.
 func actionlint(t *testing.T, workflows map[string][]byte) string {
 	t.Helper()

@@ -28,7 +28,7 @@ type Layer struct {
 	Modules map[string]*ast.Module
 	Data    []string // the first names of the layer's own data
 	Unread  bool     // some files could not be read: what the others seem to lack is not a problem
-	// document is the type of a decision point's input.
+	// Document returns the type of a decision point's input.
 	Document func(point string) reflect.Type
 }
 
