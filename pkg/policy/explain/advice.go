@@ -73,7 +73,7 @@ func NewAdviser(e *policy.Engine, analyse func(proposal.Proposal) proposal.Analy
 
 // Advise returns d with Alternatives: the nearest change of the proposal itself that is
 // allowed or, where there is none, for each command the nearest example of another use of
-// its program. Code that is not shell gets none: nothing is near to what it does.
+// its program. Code that is not shell gets none: no example is similar to it.
 func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.Analysis, d proposal.Decision) proposal.Decision {
 	if d.Effect == proposal.Allow || len(a.Snippets) > 0 || facts.OwnText(p, a) == "" {
 		return d
@@ -87,13 +87,13 @@ func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.An
 		reasons[0].Alternatives = []string{text}
 		return d
 	}
-	advised, told := map[int]bool{}, map[string]bool{strings.TrimSpace(a.Canonical): true}
+	advised, shown := map[int]bool{}, map[string]bool{strings.TrimSpace(a.Canonical): true}
 	for _, r := range reasons[:min(len(reasons), mostAdvised)] {
 		if advised[r.Command] {
 			continue
 		}
-		if text := v.example(ctx, a, *r); text != "" && !told[text] {
-			advised[r.Command], told[text] = true, true
+		if text := v.example(ctx, a, *r); text != "" && !shown[text] {
+			advised[r.Command], shown[text] = true, true
 			r.Alternatives = []string{text}
 		}
 	}
