@@ -36,15 +36,15 @@ var floors = map[string]int{
 
 // policyFloors is the order within pkg/policy.
 var policyFloors = map[string]int{
-	"pkg/policy/trial": 3, "pkg/policy/render": 3,
+	"pkg/policy/trial": 4, "pkg/policy/render": 4,
 
-	"pkg/policy/explain": 2, "pkg/policy/manual": 2, "pkg/policy/source": 2, "pkg/policy/starter": 2,
+	"pkg/policy/explain": 3, "pkg/policy/manual": 3, "pkg/policy/source": 3, "pkg/policy/starter": 3,
 
-	"pkg/policy": 1,
+	"pkg/policy": 2,
 
-	"pkg/policy/lint": 0,
+	"pkg/policy/lint": 1,
 
-	"pkg/policy/bounds": -1, "pkg/policy/facts": -1, "pkg/policy/module": -1,
+	"pkg/policy/bounds": 0, "pkg/policy/facts": 0, "pkg/policy/module": 0,
 }
 
 // only lists the packages of this module that only certain packages may import. For

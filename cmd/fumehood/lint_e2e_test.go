@@ -17,9 +17,9 @@ import (
 
 const actionlintVersion = "v1.7.12"
 
-// lint runs actionlint, with shellcheck for the scripts, on a repository that has
-// the action and these workflows, and returns its findings.
-func lintWorkflow(t *testing.T, workflows map[string][]byte) string {
+// actionlint runs the tool of that name, which takes shellcheck to the scripts, on a repository that
+// has the action and these workflows, and returns what it finds.
+func actionlint(t *testing.T, workflows map[string][]byte) string {
 	t.Helper()
 	for _, tool := range []string{"actionlint", "shellcheck"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -53,7 +53,7 @@ func lintWorkflow(t *testing.T, workflows map[string][]byte) string {
 
 // An error is found: a linter that checks nothing would pass everything.
 func TestLintFinds(t *testing.T) {
-	found := lintWorkflow(t, map[string][]byte{"wrong.yml": []byte(`on: pull_request
+	found := actionlint(t, map[string][]byte{"wrong.yml": []byte(`on: pull_request
 jobs:
   j:
     runs-on: ubuntu-24.04
@@ -81,7 +81,7 @@ func TestLintWorkflows(t *testing.T) {
 		text := readFile(t, "../../.github/"+w.file)
 		texts[strings.ReplaceAll(w.file, "/", "-")] = bytes.ReplaceAll(text, []byte("uses: fumehood/fumehood@v1"), []byte("uses: ./"))
 	}
-	if found := lintWorkflow(t, texts); found != "" {
+	if found := actionlint(t, texts); found != "" {
 		t.Error(found)
 	}
 }
@@ -116,7 +116,7 @@ func TestLintAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := lintWorkflow(t, map[string][]byte{"action-as-workflow.yml": text}); found != "" {
+	if found := actionlint(t, map[string][]byte{"action-as-workflow.yml": text}); found != "" {
 		t.Errorf("%s\n%s", found, text)
 	}
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy is the judge: Rego in, Decision out. It is the only importer of
+// Package policy decides: Rego in, Decision out. Only it and the packages below it import
 // OPA.
+//
+// Beside the engine stand facts (tools, options, paths), module (Rego from files to
+// compiled modules), lint (what is wrong with rules), explain (why a decision was made),
+// bounds (processor time and memory), and source, trial, manual and starter for authors.
 //
 // It asks one prepared query a proposal (package fumehood.proposal) and one a
 // simple command (package fumehood.command), in each layer; one a piece of code in the
@@ -18,9 +22,8 @@
 // undefined result, an unknown key or a wrong type is a *proposal.StopError, and
 // callers must then run nothing.
 //
-// What the options of a tool mean is read here in Go, from policies/options.txt
-// (an option's value, its abbreviations, clusters), and given to Rego as input;
-// every judgement about them is a rule in Rego.
+// What the options of a tool mean is read in Go, by package facts, and given to Rego as
+// input; every judgement about them is a rule in Rego.
 //
 // It does not protect against what an allowed program does: a test suite runs the
 // repository's code. That is the sandbox's work.

@@ -33,19 +33,19 @@ func (e *Engine) Layers() []Loaded {
 // Workspace is where the sandbox has the workspace.
 func (e *Engine) Workspace() string { return e.workspace }
 
-// reflecting is how much work on an explanation may take, in deadlines of a decision: it
-// asks many times what a decision asks once.
+// reflecting is the processor time that an explanation may use, in deadlines of a
+// decision: it evaluates many times what a decision evaluates once.
 const reflecting = 10
 
-// Reflect runs work, which asks about decisions that were made, within ten times the
-// bounds of one decision. Its error is a *proposal.StopError.
+// Reflect runs work, which explains decisions, within ten times the processor time of one
+// decision. Its error is a *proposal.StopError.
 func (e *Engine) Reflect(ctx context.Context, work func(context.Context) error) error {
 	_, err := attempt(ctx, e, reflecting*e.deadline, func(ctx context.Context) (struct{}, error) { return struct{}{}, work(ctx) })
 	return err
 }
 
-// Held are the places of layer's rules that hold for doc, in their order. layer is an
-// index into Layers. It is called within Reflect.
+// Held returns the places of the layer's rules that hold for doc, by file and row. layer
+// is an index into Layers. It must be called within Reflect.
 func (e *Engine) Held(ctx context.Context, layer int, doc Document) (places []module.Place, err error) {
 	l := e.layers[layer]
 	l.meter(ctx).Run(func() { places, err = l.held(ctx, doc) })
@@ -79,16 +79,17 @@ func (l *layer) held(ctx context.Context, doc Document) ([]module.Place, error) 
 	return places, nil
 }
 
-// Conditions evaluates conditions of a layer's rules one by one, as they are written:
-// what decides may hold rules in another order. Several goroutines may use it.
+// Conditions evaluates the conditions of a layer's rules one by one, in the order in which
+// they are written: the compiled rules that decide may have another order. Several
+// goroutines may use it.
 type Conditions struct {
 	layer    *layer
 	point    string
 	compiler *ast.Compiler
 }
 
-// Conditions compiles the rules that layer has at point once more, or is nil where it
-// has none. It is called within Reflect.
+// Conditions compiles the rules of a layer at a point once more. It returns nil if there
+// are none. It must be called within Reflect.
 func (e *Engine) Conditions(ctx context.Context, layer int, point string) (c *Conditions) {
 	l := e.layers[layer]
 	if l.points[point] == nil {
@@ -127,8 +128,8 @@ func (c *Conditions) Rules(name string) []*ast.Rule {
 	return all
 }
 
-// Hold evaluates conditions of a file with these imports. It is not sound where they do
-// not stand for themselves. It is called within Reflect.
+// Hold evaluates conditions of a file with these imports. sound is false if they cannot
+// be evaluated without the conditions before them. It must be called within Reflect.
 func (c *Conditions) Hold(ctx context.Context, imports []*ast.Import, conditions ast.Body, input ast.Value) (holds, sound bool) {
 	fresh := make(ast.Body, len(conditions))
 	for i, expr := range conditions {

@@ -10,10 +10,10 @@
 //	version  1 byte
 //	kind     1 byte
 //	seq      8 bytes  little-endian
-//	body     what the protocol makes of the kind
+//	body     as the protocol defines it for the kind
 //
-// Messages are untrusted input. Open allocates nothing and checks the header only: the
-// body is the protocol's.
+// Messages are untrusted input. Open checks the header only; the
+// protocol decodes the body.
 package frame
 
 import (
@@ -22,17 +22,17 @@ import (
 	"fmt"
 )
 
-// HeaderSize is how many bytes stand before the body.
+// HeaderSize is the size of a header in bytes.
 const HeaderSize = 10
 
-// ErrMalformed is the cause of errors about a message that keeps to no format.
+// ErrMalformed is wrapped by errors about messages whose bytes do not keep to the format.
 var ErrMalformed = errors.New("malformed message")
 
-// A Format is one protocol's, with kinds of type K.
+// A Format is the framing of one protocol, whose kinds are of type K.
 type Format[K ~uint8] struct {
 	Version byte
-	Kinds   K   // is one more than the last kind; the first is 1
-	Max     int // bytes of a message
+	Kinds   K   // one more than the last kind; the first is 1
+	Max     int // size of a message in bytes, with its header
 }
 
 // A Header is what every message begins with.
@@ -46,8 +46,8 @@ func (f Format[K]) Append(b []byte, kind K, seq uint64) []byte {
 	return binary.LittleEndian.AppendUint64(append(b, f.Version, byte(kind)), seq)
 }
 
-// Open splits a message into header and body. It refuses one of another size, version
-// or kind than f's.
+// Open splits a message into header and body. It returns an error if the size,
+// the version or the kind is not one of f.
 func (f Format[K]) Open(message []byte) (Header[K], []byte, error) {
 	if len(message) < HeaderSize || len(message) > f.Max {
 		return Header[K]{}, nil, fmt.Errorf("%w of %d bytes", ErrMalformed, len(message))

@@ -3,6 +3,7 @@
 package explain
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"path"
@@ -72,7 +73,7 @@ func NewAdviser(e *policy.Engine, analyse func(proposal.Proposal) proposal.Analy
 
 // Advise returns d with Alternatives: the nearest change of the proposal itself that is
 // allowed or, where there is none, for each command the nearest example of another use of
-// its program. Code that is not shell gets none: nothing is near to what it does.
+// its program. Code that is not shell gets none: no example is similar to it.
 func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.Analysis, d proposal.Decision) proposal.Decision {
 	if d.Effect == proposal.Allow || len(a.Snippets) > 0 || facts.OwnText(p, a) == "" {
 		return d
@@ -86,13 +87,13 @@ func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.An
 		reasons[0].Alternatives = []string{text}
 		return d
 	}
-	advised, told := map[int]bool{}, map[string]bool{strings.TrimSpace(a.Canonical): true}
+	advised, shown := map[int]bool{}, map[string]bool{strings.TrimSpace(a.Canonical): true}
 	for _, r := range reasons[:min(len(reasons), mostAdvised)] {
 		if advised[r.Command] {
 			continue
 		}
-		if text := v.example(ctx, a, *r); text != "" && !told[text] {
-			advised[r.Command], told[text] = true, true
+		if text := v.example(ctx, a, *r); text != "" && !shown[text] {
+			advised[r.Command], shown[text] = true, true
 			r.Alternatives = []string{text}
 		}
 	}
@@ -157,8 +158,8 @@ func programIn(a proposal.Analysis) string {
 }
 
 // example is the command nearest to the one that r is about, of the
-// examples in METADATA. It has words in common with it beside the program, or r
-// suggests it. It is "" where there is none.
+// examples in METADATA. It has words in common with it beside the program, or r suggests
+// it; another program is r's own suggestion. It is "" where there is none.
 func (v *Adviser) example(ctx context.Context, a proposal.Analysis, r proposal.Reason) string {
 	if r.Command < 0 || r.Command >= len(a.Commands) {
 		return ""
@@ -168,30 +169,32 @@ func (v *Adviser) example(ctx context.Context, a proposal.Analysis, r proposal.R
 	if program == "." || len(words) == 0 {
 		return ""
 	}
-	texts := v.exampleTexts(program)
+	texts := v.exampleTexts(program, r.Rule)
 	like := func(text string) int { return likeness(strings.Fields(text), words, r.Suggestion) }
 	texts = slices.DeleteFunc(texts, func(text string) bool { return like(text) == 0 })
 	slices.SortStableFunc(texts, func(x, y string) int {
 		return cmp.Or(cmp.Compare(like(y), like(x)), cmp.Compare(len(x), len(y)), strings.Compare(x, y))
 	})
 	for _, text := range texts[:min(len(texts), mostExamples)] {
-		if t := v.try(ctx, text); t.allowed && t.program == program {
+		if t := v.try(ctx, text); t.allowed && (t.program == program || r.Layer != policy.LayerFloor && facts.HoldsWord(r.Suggestion, t.program)) {
 			return t.canonical
 		}
 	}
 	return ""
 }
 
-// exampleTexts are the examples that name program and are likely to be allowed.
-func (v *Adviser) exampleTexts(program string) []string {
+// exampleTexts are the examples that are likely to be allowed and name program, or are
+// given by the rule that refused it.
+func (v *Adviser) exampleTexts(program, rule string) []string {
 	var all []string
 	for _, b := range v.books {
-		for _, d := range b.about(b.exemplifies(program)) {
+		for _, d := range b.about(func(f policy.File) bool { return b.exemplifies(f, program) || bytes.Contains(f.Content, []byte(rule)) }) {
 			if d.point != module.PointCommand {
 				continue
 			}
 			for _, text := range d.allowed() {
-				if facts.HoldsWord(text, program) && !strings.ContainsAny(text, "$`~<>|&;*?\n") && len(text) <= proposal.MaxAlternative && !slices.Contains(all, text) {
+				fits := d.is(rule) || facts.HoldsWord(text, program) && !strings.ContainsAny(text, "$`~<>|&;*?\n")
+				if fits && len(text) <= proposal.MaxAlternative && !slices.Contains(all, text) {
 					all = append(all, text)
 				}
 			}

@@ -130,24 +130,27 @@ func idOf(r *ast.Rule) string {
 	return id
 }
 
+// is reports whether the definition gives members with the id.
+func (d definition) is(id string) bool {
+	return d.id != "" && (d.id == id || strings.HasSuffix(d.id, ".") && strings.HasPrefix(id, d.id))
+}
+
 // wholly is the interest of who wants to read it all.
 func wholly(policy.File) bool { return true }
 
 var exampleLine = regexp.MustCompile(`(?m)^#\s+(match|not_match):.*$`)
 
-// exemplifies is the interest in examples of a program. It is asked for under b's lock.
-func (b *book) exemplifies(program string) func(policy.File) bool {
-	return func(f policy.File) bool {
-		words, read := b.words[f.Name]
-		if !read {
-			words = map[string]bool{}
-			for _, line := range exampleLine.FindAllString(string(f.Content), -1) {
-				for _, w := range strings.FieldsFunc(line, func(r rune) bool { return r < 0x80 && !facts.WordyByte(byte(r)) }) {
-					words[w] = true
-				}
+// exemplifies reports whether an example of f names program. It is called under b's lock.
+func (b *book) exemplifies(f policy.File, program string) bool {
+	words, read := b.words[f.Name]
+	if !read {
+		words = map[string]bool{}
+		for _, line := range exampleLine.FindAllString(string(f.Content), -1) {
+			for _, w := range strings.FieldsFunc(line, func(r rune) bool { return r < 0x80 && !facts.WordyByte(byte(r)) }) {
+				words[w] = true
 			}
-			b.words[f.Name] = words
 		}
-		return words[program]
+		b.words[f.Name] = words
 	}
+	return words[program]
 }

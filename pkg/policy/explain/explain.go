@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain says why a decision was made: which rules held, what of a rule that
-// nearly allowed a command does not, and what would be allowed instead.
+// Package explain reports why a decision was made: which rules held, which conditions of
+// a rule that nearly allowed a command failed, and which command is allowed instead.
 //
-// It decides nothing. What it shows of proposals and policies may be a stranger's text.
+// It makes no decisions. The texts that it returns may quote untrusted proposals and
+// policies.
 package explain
 
 import (

@@ -4,10 +4,10 @@
 // command start programs or write files, what a sed or awk script does, and where a path
 // lies. Most of it is read from policies/options.txt.
 //
-// It knows and does not judge: package policy puts the facts into the input of rules,
-// which are Rego. A fact that cannot be had is the one that allows least: a word that is
-// known only at run time is dynamic, an option that is not listed is unknown. It imports
-// no OPA.
+// It makes no decisions: package policy puts the facts into the input of rules, which are
+// Rego. Where a fact is not known, the one that allows least is reported: the place of a
+// word that is known only at run time is dynamic, and an option that is not listed is
+// unknown. The package does not import OPA.
 package facts
 
 import (

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lint looks through the rules of one layer for what is wrong with them.
+// Package lint finds mistakes in the rules of one layer.
 //
-// Check finds what would compile and mean nothing, or more than its author sees: no run
-// loads such a layer. Lint finds what a run loads and the author hardly meant. Both only
-// read the modules: whether they compile is asked by package policy.
+// Check finds rules that compile and have no effect, or more effect than their author
+// sees: such a layer is refused. Lint finds rules that are loaded and probably do not do
+// what their author meant. Both only read the modules; package policy compiles them.
 package lint
 
 import (
@@ -28,7 +28,7 @@ type Layer struct {
 	Modules map[string]*ast.Module
 	Data    []string // the first names of the layer's own data
 	Unread  bool     // some files could not be read: what the others seem to lack is not a problem
-	// document is the type of a decision point's input.
+	// Document returns the type of a decision point's input.
 	Document func(point string) reflect.Type
 }
 

@@ -39,9 +39,9 @@ type indexer struct {
 	added     map[*ast.Location]bool // of the conditions that only the index reads
 }
 
-// Indexed has compiler rewrite the rules. It stands where each name has been resolved,
+// indexed has compiler rewrite the rules. It stands where each name has been resolved,
 // so that a local variable is never taken for a rule, and before bodies are taken apart.
-func Indexed(compiler *ast.Compiler, document reflect.Type) *ast.Compiler {
+func indexed(compiler *ast.Compiler, document reflect.Type) *ast.Compiler {
 	x := &indexer{document, map[string][]*ast.Rule{}, map[string]ast.Value{}, map[*ast.Location]bool{}}
 	return compiler.WithStageAfterID(ast.StageCheckUnusedImports, ast.CompilerStageDefinition{Name: "AddIndex", MetricName: "compile_stage_add_index", Stage: x.add}).
 		WithStageAfterID(ast.StageBuildRuleIndices, ast.CompilerStageDefinition{Name: "RemoveIndex", MetricName: "compile_stage_remove_index", Stage: x.remove})

@@ -50,7 +50,7 @@ func Compile(point string, document reflect.Type, modules map[string]*ast.Module
 		WithStrict(strict).
 		WithDefaultRegoVersion(ast.RegoV1).
 		WithSchemas(schemaSet(document))
-	Indexed(compiler, document).Compile(modules)
+	indexed(compiler, document).Compile(modules)
 	return compiler
 }
 
