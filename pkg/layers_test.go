@@ -14,10 +14,10 @@ import (
 
 const module = "github.com/fumehood/fumehood/"
 
-// floors assigns each package to a layer. A package may import only packages of
+// layers assigns each package to a layer. A package may import only packages of
 // lower layers. A package that is not listed fails the test, so a new one must be
 // assigned to a layer.
-var floors = map[string]int{
+var layers = map[string]int{
 	"cmd/fumehood": 6, "cmd/fumehood-runsc": 6, "cmd/fumehood-init": 6, "cmd/fumehood-release": 6,
 
 	"pkg/replay": 5, "pkg/job": 5,
@@ -34,8 +34,8 @@ var floors = map[string]int{
 	"pkg/proposal": 0, "pkg/terminal": 0, "policies": 0,
 }
 
-// policyFloors is the order within pkg/policy.
-var policyFloors = map[string]int{
+// policyLayers is the order within pkg/policy.
+var policyLayers = map[string]int{
 	"pkg/policy/trial": 4, "pkg/policy/render": 4,
 
 	"pkg/policy/explain": 3, "pkg/policy/manual": 3, "pkg/policy/source": 3, "pkg/policy/starter": 3,
@@ -80,8 +80,8 @@ func packages(t *testing.T) []goPackage {
 	return list
 }
 
-// room returns a package's name in floors: sub-packages belong to their parent.
-func room(path string) string {
+// parent returns a package's name in layers: sub-packages belong to their parent.
+func parent(path string) string {
 	path = strings.TrimPrefix(path, module)
 	parts := strings.SplitN(path, "/", 3)
 	if parts[0] == "pkg" || parts[0] == "cmd" {
@@ -90,39 +90,39 @@ func room(path string) string {
 	return parts[0]
 }
 
-func TestFloors(t *testing.T) {
+func TestLayers(t *testing.T) {
 	list := packages(t)
-	if len(list) < len(floors) {
-		t.Fatalf("found %d packages, the floor plan has %d", len(list), len(floors))
+	if len(list) < len(layers) {
+		t.Fatalf("found %d packages, the table has %d", len(list), len(layers))
 	}
 	for _, p := range list {
-		from := room(p.ImportPath)
+		from := parent(p.ImportPath)
 		if from == "pkg" || from == "pkg/internal" {
 			continue
 		}
-		if _, known := floors[from]; !known {
-			t.Errorf("%s is on no floor: add it to the floor plan", from)
+		if _, known := layers[from]; !known {
+			t.Errorf("%s is in no layer: add it to layers", from)
 			continue
 		}
 		for _, path := range p.Imports {
-			checkFloor(t, from, path)
+			checkLayer(t, from, path)
 			checkOnly(t, from, path)
 		}
 	}
 }
 
 // Within pkg/policy imports go down only, too, and what is known of tools needs no OPA.
-func TestPolicyFloors(t *testing.T) {
+func TestPolicyLayers(t *testing.T) {
 	for _, p := range packages(t) {
 		from := strings.TrimPrefix(p.ImportPath, module)
-		if room(p.ImportPath) != "pkg/policy" {
+		if parent(p.ImportPath) != "pkg/policy" {
 			continue
 		}
-		if _, known := policyFloors[from]; !known {
-			t.Errorf("%s is on no floor: add it to policyFloors", from)
+		if _, known := policyLayers[from]; !known {
+			t.Errorf("%s is in no layer: add it to policyLayers", from)
 		}
 		for _, path := range p.Imports {
-			if floor, inside := policyFloors[strings.TrimPrefix(path, module)]; inside && floor >= policyFloors[from] {
+			if layer, inside := policyLayers[strings.TrimPrefix(path, module)]; inside && layer >= policyLayers[from] {
 				t.Errorf("%s imports %s: imports go down only", from, path)
 			}
 			if from == "pkg/policy/facts" && strings.HasPrefix(path, "github.com/open-policy-agent/") {
@@ -132,15 +132,15 @@ func TestPolicyFloors(t *testing.T) {
 	}
 }
 
-func checkFloor(t *testing.T, from, path string) {
+func checkLayer(t *testing.T, from, path string) {
 	t.Helper()
 	if !strings.HasPrefix(path, module) {
 		if from == "pkg/proposal" && strings.Contains(path, ".") {
-			t.Errorf("%s imports %s: the bottom floor has the standard library only", from, path)
+			t.Errorf("%s imports %s: the lowest layer has the standard library only", from, path)
 		}
 		return
 	}
-	to := room(path)
+	to := parent(path)
 	if to == from || to == "pkg/internal" {
 		return
 	}
@@ -149,19 +149,19 @@ func checkFloor(t *testing.T, from, path string) {
 	if slices.Contains([]string{"pkg/monitor", "pkg/sandbox"}, to) && strings.HasPrefix(from, "cmd/fumehood-") {
 		return
 	}
-	if floors[to] >= floors[from] {
-		t.Errorf("%s (floor %d) imports %s (floor %d): imports go down only", from, floors[from], to, floors[to])
+	if layers[to] >= layers[from] {
+		t.Errorf("%s (layer %d) imports %s (layer %d): imports go down only", from, layers[from], to, layers[to])
 	}
 }
 
 func checkOnly(t *testing.T, from, path string) {
 	t.Helper()
-	for prefix, rooms := range only {
+	for prefix, importers := range only {
 		if path != prefix && !strings.HasPrefix(path, prefix+"/") {
 			continue
 		}
-		if !slices.Contains(rooms, from) {
-			t.Errorf("%s imports %s, which only %s may", from, path, strings.Join(rooms, ", "))
+		if !slices.Contains(importers, from) {
+			t.Errorf("%s imports %s, which only %s may", from, path, strings.Join(importers, ", "))
 		}
 	}
 }
