@@ -79,23 +79,40 @@ func TestSessionKilled(t *testing.T) {
 // killAt kills a session's process as soon as its log has the given number of lines.
 func killAt(t *testing.T, dir string, lines int) {
 	t.Helper()
+	said, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), sessionIn+"="+dir, "TMPDIR="+dir)
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	cmd.Env, cmd.Stderr = append(os.Environ(), sessionIn+"="+dir, "TMPDIR="+dir), said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for data := []byte(nil); bytes.Count(data, []byte("\n")) < lines; time.Sleep(200 * time.Microsecond) {
-		data, _ = os.ReadFile(filepath.Join(dir, "audit.jsonl"))
-		if t.Context().Err() != nil || said.Len() > 0 {
-			break
-		}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	for logged(dir) < lines && t.Context().Err() == nil && !hasEnded(ended) {
+		time.Sleep(200 * time.Microsecond)
 	}
 	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	if said.Len() > 0 {
-		t.Fatal(said.String())
+	<-ended
+	if text, err := os.ReadFile(said.Name()); err != nil || len(text) > 0 {
+		t.Fatalf("%s, %v", text, err)
+	}
+}
+
+// logged counts the lines of the log in dir.
+func logged(dir string) int {
+	data, _ := os.ReadFile(filepath.Join(dir, "audit.jsonl"))
+	return bytes.Count(data, []byte("\n"))
+}
+
+func hasEnded(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -47,7 +47,7 @@ const (
 // A Session is one sandbox, one log and one policy for proposals that come one after the
 // other. Files that a command leaves in the workspace, HOME and /tmp are there for the
 // next; its processes are not. Its methods are safe for concurrent use: each waits until
-// earlier calls have returned.
+// earlier calls have returned, so none may be called from Options.Progress.
 //
 // If a command had to be killed together with its sandbox, or a proposal sets fresh, the
 // files written before are lost: the Result's NewSandbox says so.
@@ -102,7 +102,7 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
 	s := &Session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{})}
 	s.run = &run{gate: g, sandbox: g.sandbox, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.ctx, s.cancel = context.WithCancel(ctx)
 	if err = s.run.open(s.ctx, o.described()); err == nil {
 		s.inner, err = s.run.hood.Open(s.run.info, hood.Bounds{Limits: limits, Network: o.Network})
 	}
@@ -111,12 +111,22 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
 		s.run.close()
 		return nil, err
 	}
-	s.idle = time.AfterFunc(o.Idle, func() { s.close(errIdle) })
 	g.mu.Lock()
-	g.session = s
+	g.session = s // before anything can close it
 	g.mu.Unlock()
-	context.AfterFunc(ctx, func() { s.close(hood.Interruption(ctx)) })
+	s.idle = time.NewTimer(o.Idle)
+	go s.watch(ctx)
 	return s, nil
+}
+
+// watch closes the session when ctx ends or no call came for too long.
+func (s *Session) watch(ctx context.Context) {
+	select {
+	case <-s.ctx.Done():
+		s.close(hood.Interruption(ctx))
+	case <-s.idle.C:
+		s.close(errIdle)
+	}
 }
 
 var errIdle = &proposal.StopError{Code: "session.idle", Message: "no call came for as long as the session may be idle", Hint: "close sessions, or open them with a longer Idle"}

@@ -268,6 +268,23 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
+// A session may end while it opens; its gate can be used afterwards.
+func TestSessionEndsAtOnce(t *testing.T) {
+	g := newGate(t, gate.Options{})
+	for i := range 30 {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := g.Open(ctx, gate.SessionOptions{Idle: 1 + time.Duration(i%2)*time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		<-s.Done()
+	}
+	if _, err := g.Run(t.Context(), decode(t, "schema: fumehood.plan/v1\nproposals: [{id: a, run: echo}]")); err != nil {
+		t.Error(err)
+	}
+}
+
 // began waits for a sandbox whose files are below dir, and returns its cgroups.
 func began(t *testing.T, dir string) []string {
 	t.Helper()
