@@ -160,7 +160,9 @@ func TestSessionFiles(t *testing.T) {
 			t.Errorf("take %q: %q, %+v, %v", name, data, out, err)
 		}
 	}
-	ran(t, s, run("key", "make -s leak > found.txt"))
+	if r := ran(t, s, run("key", "make -s leak > found.txt")); !r.Observations.Complete {
+		t.Errorf("files that the caller moved were recorded as the command's: %+v", r.Observations.Counts)
+	}
 	if data, out, err := s.Take(ctx, "found.txt"); err != nil || !bytes.HasPrefix(data, []byte("[redacted ")) || len(out.Redacted) == 0 {
 		t.Errorf("a key came out: %q, %+v, %v", data, out, err)
 	}
