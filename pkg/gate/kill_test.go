@@ -63,21 +63,46 @@ func TestSessionKilled(t *testing.T) {
 	for lines := 1; lines <= sessionLines; lines++ {
 		steps = append(steps, lines)
 	}
-	for _, lines := range sample.Of(t, steps, 4, sessionLines) {
-		t.Run(fmt.Sprint(lines), func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			if err := os.Mkdir(filepath.Join(dir, "ws"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			killAt(t, dir, lines)
-			checkKilled(t, dir)
-		})
+	tmp := t.TempDir()
+	t.Run("at line", func(t *testing.T) {
+		for _, lines := range sample.Of(t, steps, 4, sessionLines) {
+			t.Run(fmt.Sprint(lines), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				if err := os.Mkdir(filepath.Join(dir, "ws"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				killAt(t, dir, tmp, lines)
+				checkKilled(t, dir)
+			})
+		}
+	})
+	checkSwept(t, tmp)
+}
+
+// checkSwept waits for the end of all processes of the killed sessions, and checks that
+// the next run removes their files.
+func checkSwept(t *testing.T, tmp string) {
+	t.Helper()
+	for begin := time.Now(); len(naming(tmp)) > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Since(begin) > 2*time.Minute {
+			t.Fatalf("processes are left: %q", naming(tmp))
+		}
 	}
+	t.Setenv("TMPDIR", tmp)
+	g, err := gate.New(t.Context(), gate.Options{Workspace: "testdata/project"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if _, err := g.Run(t.Context(), decode(t, "schema: fumehood.plan/v1\nproposals: [{id: a, run: echo}]")); err != nil {
+		t.Error(err)
+	}
+	checkNothingLeft(t, tmp, nil)
 }
 
 // killAt kills a session's process as soon as its log has the given number of lines.
-func killAt(t *testing.T, dir string, lines int) {
+func killAt(t *testing.T, dir, tmp string, lines int) {
 	t.Helper()
 	said, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
@@ -85,7 +110,7 @@ func killAt(t *testing.T, dir string, lines int) {
 	}
 	defer said.Close()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env, cmd.Stderr = append(os.Environ(), sessionIn+"="+dir, "TMPDIR="+dir), said
+	cmd.Env, cmd.Stderr = append(os.Environ(), sessionIn+"="+dir, "TMPDIR="+tmp), said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -141,11 +166,6 @@ func checkKilled(t *testing.T, dir string) {
 		data, err := os.ReadFile(filepath.Join(dir, "out", id+".stdout"))
 		if err == nil && bytes.Contains(data, []byte("ran-"+id)) && !started[id] {
 			t.Errorf("%s ran, and the log does not say so", id)
-		}
-	}
-	for begin := time.Now(); len(naming(dir)) > 0; time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > 2*time.Minute {
-			t.Fatalf("processes are left: %q", naming(dir))
 		}
 	}
 }
