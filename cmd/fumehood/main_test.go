@@ -84,7 +84,7 @@ func TestScript(t *testing.T) {
 		t.Fatalf("no scripts: %v", err)
 	}
 	testscript.Run(t, testscript.Params{
-		Files:               oneIn(t, 1, 13, scripts),
+		Files:               oneIn(t, 1, 19, scripts),
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {

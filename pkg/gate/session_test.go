@@ -273,7 +273,7 @@ func TestSessionEnds(t *testing.T) {
 // A session may end while it opens; its gate can be used afterwards.
 func TestSessionEndsAtOnce(t *testing.T) {
 	g := newGate(t, gate.Options{})
-	for i := range 30 {
+	for i := range sample.Rounds(t, 30, 30, 4) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s, err := g.Open(ctx, gate.SessionOptions{Idle: 1 + time.Duration(i%2)*time.Hour})
 		if err != nil {
