@@ -173,7 +173,7 @@ func (c *invocation) read(x *export, file *os.File, each func(record.Decision) e
 		if err != nil {
 			return record.Story{}, exitStopped, err
 		}
-		c.Warn("a report tells of proposals, commands and findings; export the audit log for programs and connections, too")
+		c.Warn("a report has proposals, commands and findings only; export the audit log for programs and connections")
 		story, err := record.Report(r, o, each)
 		return story, exitOK, err
 	}

@@ -46,7 +46,7 @@ func (c *invocation) passOn(s *exportFlags, path string, a *proposal.Audit) erro
 	return errs
 }
 
-// decisionsOf hands the decisions in a log of ours to each.
+// decisionsOf calls each with every decision in an audit log.
 func decisionsOf(path string, a *proposal.Audit, each func(record.Decision) error) (record.Story, error) {
 	return record.LogFile(path, audit.Trust{Key: a.Key, Checkpoint: a.Checkpoint}, record.Options{TraceParent: os.Getenv("TRACEPARENT")}, each)
 }

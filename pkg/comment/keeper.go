@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/internal/retry"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -64,7 +65,7 @@ func New(o Options) (*Keeper, error) {
 		o.Now = time.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = retry.Sleep
 	}
 	return &Keeper{Options: o}, nil
 }
@@ -72,17 +73,6 @@ func New(o Options) (*Keeper, error) {
 // workflow is the only author that may be identified by login: a login with
 // brackets cannot be registered.
 var workflow = github.Author{Login: github.WorkflowLogin, Type: "Bot"}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
 
 // Did is the result of writing a notice or results.
 type Did string

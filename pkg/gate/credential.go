@@ -54,7 +54,7 @@ func ParseResolver(text string) (netip.AddrPort, error) {
 	}
 	if err != nil || server.Port() == 0 {
 		return netip.AddrPort{}, &proposal.StopError{Code: "network.resolver", Message: fmt.Sprintf("resolver %q is no address and no address:port", text),
-			Hint: "for example --resolver 192.0.2.53: an address, since there is nobody yet to ask for a name"}
+			Hint: "for example --resolver 192.0.2.53: give an address; names cannot be resolved yet"}
 	}
 	return server, nil
 }

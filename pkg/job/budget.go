@@ -24,7 +24,7 @@ func midnight(t time.Time) time.Time {
 
 // dayRuns is how much of the day's budget is spent: the workflow's runs since midnight
 // by author, without the present one, which is among them. An author who could not have
-// started anything counts for nothing: the workflow starts whoever comments, but must
+// started anything counts for nothing: every comment starts the workflow, but must
 // not spend the budget of those who may. permission reads a person's level.
 func dayRuns(by map[github.Author]int, bots []int64, permission func(login string) (string, error)) (int, error) {
 	n := -1

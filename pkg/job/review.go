@@ -152,7 +152,7 @@ func (r reviewer) checkSubject(l PlanRun) error {
 	case run.Fork != r.fork && (run.Fork != "" || len(l.Report.Records) > 0):
 		return malformed("it says otherwise about where the code comes from than GitHub does")
 	case run.Approval != nil && !l.local && !r.request.approves(*run.Approval):
-		return malformed("it speaks of an approval that nobody gave")
+		return malformed("it has an approval that was not given")
 	}
 	return nil
 }

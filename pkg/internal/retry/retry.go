@@ -21,7 +21,7 @@ const maxAfter = 24 * time.Hour
 // doubled with each further attempt, give or take a half, so that many jobs that failed
 // together do not come back together.
 func Backoff(first time.Duration, attempt int) time.Duration {
-	d := first << (attempt - 1)
+	d := max(first<<(attempt-1), 1) // rand.N panics below 1
 	return d/2 + rand.N(d)
 }
 

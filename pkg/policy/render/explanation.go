@@ -24,7 +24,7 @@ type Options struct {
 }
 
 // Explanation writes x as good compilers write diagnostics: the text, a caret under what
-// is meant, why, and what to do. Nothing in it is hidden, whoever wrote the texts.
+// is meant, why, and what to do. Untrusted text in it is escaped.
 func Explanation(x explain.Explanation, o Options) string {
 	return pen{o.Color}.explanation(x, o.Deep)
 }

@@ -40,7 +40,7 @@ func Bounded(ctx context.Context) (bounded context.Context, cancel context.Cance
 	return context.WithTimeout(context.WithoutCancel(ctx), patience)
 }
 
-// Options say where to send, and as whom. Endpoint and Headers come from whoever starts
+// Options say where to send, and as whom. Endpoint and Headers come from the user who starts
 // fumehood, never from a plan or a pull request.
 type Options struct {
 	Endpoint    string // base URL of OTLP over HTTP

@@ -60,7 +60,7 @@ func (p *printer) Write(data []byte) (int, error) {
 func (p *printer) Unwrap() io.Writer { return p.Writer }
 
 // Watch runs the command and returns its exit code. An answer that was not written in full
-// is Stopped, also where the command did not notice: nobody must take half of a file for
+// is Stopped, also where the command did not notice: half of a file must not be taken for
 // the whole.
 func (c *Invocation) Watch(run func() int) int {
 	out := &printer{Writer: c.Stdout}
@@ -175,7 +175,7 @@ func (c *Invocation) failure(kind string, err error) {
 	}
 }
 
-// PrintJSON prints what was marshaled as one line, whoever wrote the texts in it.
+// PrintJSON prints data as one line of JSON and escapes what a terminal would interpret.
 func (c *Invocation) PrintJSON(data []byte, err error) error {
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func ParseOwner(text string) (*Owner, error) {
 }
 
 // Take gives o the paths and everything below them, a directory after what is in it: until
-// then nobody else can change what is there. A link is changed itself, never followed.
+// then no other user can change what is there. A link is changed itself, never followed.
 // Paths that do not exist are passed over.
 func (o *Owner) Take(paths ...string) error {
 	if o == nil {
