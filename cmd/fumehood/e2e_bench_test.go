@@ -19,10 +19,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/hood"
-	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
@@ -190,11 +190,11 @@ func inside(b *testing.B, workspace, text string, watched bool) proposal.Result 
 	if !watched {
 		o.Exec, o.Event, o.UnwatchedUnsafe = nil, nil, true
 	}
-	u, err := outlet.New(outlet.Options{})
+	u, err := redact.New(redact.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: allower{}, Log: log, Now: time.Now, Observer: observer, Outlet: u, Begin: lineage.Begin,
+	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: allower{}, Log: log, Now: time.Now, Observer: observer, Redactor: u, Begin: lineage.Begin,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			o.Limits = l
 			return sandbox.New(o)

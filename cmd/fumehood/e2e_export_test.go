@@ -19,8 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/pkg/record/otlp"
-	"github.com/fumehood/fumehood/pkg/record/recordtest"
+	"github.com/fumehood/fumehood/pkg/export/exporttest"
+	"github.com/fumehood/fumehood/pkg/export/otlp"
 )
 
 // built returns a program from a separate module below testdata, which pins its
@@ -41,7 +41,7 @@ func built(t *testing.T, name string) string {
 func aLog(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	if _, err := recordtest.Write(path, recordtest.Run{ID: "20261121-040506-7f3a"}); err != nil {
+	if _, err := exporttest.Write(path, exporttest.Run{ID: "20261121-040506-7f3a"}); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -181,7 +181,7 @@ func TestE2ECollector(t *testing.T) {
 	// Again, from the log, with all events.
 	exported(t, filepath.Join(dir, "a/audit.jsonl"), "--to", "otlp", "--endpoint", address)
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	if _, err := recordtest.Write(path, recordtest.Run{ID: "flood", Text: "\x1b[31m\n\xff", Extra: recordtest.Flood(10_000)}); err != nil {
+	if _, err := exporttest.Write(path, exporttest.Run{ID: "flood", Text: "\x1b[31m\n\xff", Extra: exporttest.Flood(10_000)}); err != nil {
 		t.Fatal(err)
 	}
 	exported(t, path, "--to", "otlp", "--endpoint", address)

@@ -10,9 +10,9 @@ import (
 	"os"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/export"
+	"github.com/fumehood/fumehood/pkg/export/otlp"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/record"
-	"github.com/fumehood/fumehood/pkg/record/otlp"
 	"github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
@@ -46,15 +46,15 @@ examples:
 	}
 }
 
-// An export is what the command's flags say.
-type export struct {
+// exportCommandFlags are the flags of export.
+type exportCommandFlags struct {
 	to, out    string
 	trust      audit.Trust
 	all, table bool
 	otlp       otlpFlags
 }
 
-func (x *export) define(f *flag.FlagSet) {
+func (x *exportCommandFlags) define(f *flag.FlagSet) {
 	f.StringVar(&x.to, "to", "decisions", "`FORM`: decisions or otlp")
 	f.StringVar(&x.out, "out", "", "write decisions to this `file` instead of standard output")
 	f.BoolVar(&x.all, "all", false, "every program that began, too: not only those that were refused or would have been")
@@ -66,7 +66,7 @@ func (x *export) define(f *flag.FlagSet) {
 }
 
 func exportRun(c *invocation) int {
-	var x export
+	var x exportCommandFlags
 	f := c.Flags()
 	x.define(f)
 	alone := len(c.Args) == 1
@@ -98,7 +98,7 @@ func exportRun(c *invocation) int {
 }
 
 // misuse says what is wrong with the flags together.
-func (x *export) misuse() string {
+func (x *exportCommandFlags) misuse() string {
 	switch {
 	case x.table:
 		return "--attributes stands alone"
@@ -115,7 +115,7 @@ func (x *export) misuse() string {
 }
 
 // export reads file and gives what it tells to where the flags say.
-func (c *invocation) export(x *export, file *os.File, exporter *otlp.Exporter) int {
+func (c *invocation) export(x *exportCommandFlags, file *os.File, exporter *otlp.Exporter) int {
 	var code int
 	var err error
 	if x.to == "otlp" {
@@ -127,13 +127,13 @@ func (c *invocation) export(x *export, file *os.File, exporter *otlp.Exporter) i
 		return code
 	}
 	code = c.Stop(err)
-	if proposal.FailureOf(err).Code == record.CodeUnverified {
+	if proposal.FailureOf(err).Code == export.CodeUnverified {
 		return exitRefused
 	}
 	return code
 }
 
-func (c *invocation) sendFile(x *export, file *os.File, exporter *otlp.Exporter) (int, error) {
+func (c *invocation) sendFile(x *exportCommandFlags, file *os.File, exporter *otlp.Exporter) (int, error) {
 	var b otlp.Batch
 	story, code, err := c.read(x, file, b.Take)
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *invocation) sendFile(x *export, file *os.File, exporter *otlp.Exporter)
 	return code, exporter.Send(ctx, story, &b)
 }
 
-func (c *invocation) writeFile(x *export, file *os.File) (int, error) {
+func (c *invocation) writeFile(x *exportCommandFlags, file *os.File) (int, error) {
 	out, err := c.decisions(x.out)
 	if err != nil {
 		return exitStopped, err
@@ -158,28 +158,28 @@ func (c *invocation) writeFile(x *export, file *os.File) (int, error) {
 }
 
 // decisions opens the file for decisions, or standard output for "".
-func (c *invocation) decisions(path string) (*record.Writer, error) {
+func (c *invocation) decisions(path string) (*export.Writer, error) {
 	if path == "" {
-		return record.NewWriter(c.Stdout), nil
+		return export.NewWriter(c.Stdout), nil
 	}
-	return record.Create(path)
+	return export.Create(path)
 }
 
 // read tells file's decisions to each. The code is what the log's end says.
-func (c *invocation) read(x *export, file *os.File, each func(record.Decision) error) (record.Story, int, error) {
-	o := record.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")}
+func (c *invocation) read(x *exportCommandFlags, file *os.File, each func(export.Decision) error) (export.Story, int, error) {
+	o := export.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")}
 	if report.Is(file) {
 		r, err := report.ReadFrom(file)
 		if err != nil {
-			return record.Story{}, exitStopped, err
+			return export.Story{}, exitStopped, err
 		}
 		c.Warn("a report has proposals, commands and findings only; export the audit log for programs and connections")
-		story, err := record.Report(r, o, each)
+		story, err := export.Report(r, o, each)
 		return story, exitOK, err
 	}
-	story, summary, err := record.Log(file, x.trust, o, each)
+	story, summary, err := export.Log(file, x.trust, o, each)
 	if err != nil || summary.Complete() {
-		return story, exitOK, record.Unverified(file.Name(), err)
+		return story, exitOK, export.Unverified(file.Name(), err)
 	}
 	c.Warn("the log is " + summary.String())
 	return story, exitRefused, nil

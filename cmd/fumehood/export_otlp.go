@@ -9,8 +9,8 @@ import (
 	"os"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/pkg/export/otlp"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/record/otlp"
 )
 
 // An otlpFlags is where flags say that a run is sent to.

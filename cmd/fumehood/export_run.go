@@ -9,9 +9,9 @@ import (
 	"os"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/export"
+	"github.com/fumehood/fumehood/pkg/export/otlp"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/record"
-	"github.com/fumehood/fumehood/pkg/record/otlp"
 )
 
 // exportFlags say where a run is exported to when it is over.
@@ -47,12 +47,12 @@ func (c *invocation) passOn(s *exportFlags, path string, a *proposal.Audit) erro
 }
 
 // decisionsOf calls each with every decision in an audit log.
-func decisionsOf(path string, a *proposal.Audit, each func(record.Decision) error) (record.Story, error) {
-	return record.LogFile(path, audit.Trust{Key: a.Key, Checkpoint: a.Checkpoint}, record.Options{TraceParent: os.Getenv("TRACEPARENT")}, each)
+func decisionsOf(path string, a *proposal.Audit, each func(export.Decision) error) (export.Story, error) {
+	return export.LogFile(path, audit.Trust{Key: a.Key, Checkpoint: a.Checkpoint}, export.Options{TraceParent: os.Getenv("TRACEPARENT")}, each)
 }
 
 func writeDecisions(path, log string, a *proposal.Audit) error {
-	out, err := record.Create(path)
+	out, err := export.Create(path)
 	if err != nil {
 		return err
 	}

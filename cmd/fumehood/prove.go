@@ -6,7 +6,7 @@ package main
 
 import (
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/record"
+	"github.com/fumehood/fumehood/pkg/export"
 )
 
 func proveCommand() *command {
@@ -40,7 +40,7 @@ func proveEntry(c *invocation) int {
 		return c.Stop(err)
 	}
 	defer log.Close()
-	proof, err := record.Prove(log, trust, args[1])
+	proof, err := export.Prove(log, trust, args[1])
 	if err == nil {
 		_, err = c.Stdout.Write(proof)
 	}

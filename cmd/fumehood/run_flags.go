@@ -19,9 +19,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/report/progress"
 )
 
@@ -49,8 +49,8 @@ type runFlags struct {
 	lifeline        bool
 	masks           cli.List // variables
 	maskStdin       bool
-	handed          []outlet.Mask  // by fumehood action
-	early           *outlet.Outlet // before there is a gate, with no policy
+	handed          []redact.Mask    // by fumehood action
+	early           *redact.Redactor // before there is a gate, with no policy
 	export          exportFlags
 	steps           bool   // print a line for each command on a pipe, too; for demo
 	buildCache      string // a host folder to show at demotools.BuildCacheInside, or ""; for demo
@@ -88,7 +88,7 @@ func (s *runFlags) defineCommon(f *flag.FlagSet) {
 }
 
 // readPlan reads the plan and prints what is wrong with it, as u lets it; u may be nil.
-func (c *invocation) readPlan(path string, u *outlet.Outlet) (proposal.Plan, int, bool) {
+func (c *invocation) readPlan(path string, u *redact.Redactor) (proposal.Plan, int, bool) {
 	data, name, err := plan.ReadFile(path, c.Stdin)
 	if err != nil {
 		return proposal.Plan{}, c.Misuse(fmt.Sprintf("cannot read plan: %v", err)), false
@@ -163,7 +163,7 @@ func (s *runFlags) options(a gate.About) (gate.Options, error) {
 // readMasks learns what must not be printed before anything is.
 func (s *runFlags) readMasks(stdin io.Reader) (err error) {
 	if s.maskStdin {
-		if s.handed, err = outlet.ReadMasks(stdin); err != nil {
+		if s.handed, err = redact.ReadMasks(stdin); err != nil {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func (s *runFlags) readMasks(stdin io.Reader) (err error) {
 func (s *runFlags) secrets() (o gate.Options, err error) {
 	o.Masks = s.handed
 	for _, name := range s.masks {
-		m, err := outlet.MaskOf(name, os.Getenv)
+		m, err := redact.MaskOf(name, os.Getenv)
 		if err != nil {
 			return o, err
 		}

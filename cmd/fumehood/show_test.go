@@ -21,9 +21,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/observe"
-	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 )
 
 // A scene is a fake policy and sandbox, whose command produces events.
@@ -71,11 +71,11 @@ func writeLog(path string, events ...proposal.Event) error {
 		e.Command, e.Time = "unit", at.Add(time.Duration(i)*time.Millisecond)
 		s.events = append(s.events, e)
 	}
-	u, err := outlet.New(outlet.Options{})
+	u, err := redact.New(redact.Options{})
 	if err != nil {
 		return err
 	}
-	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: s, Log: log, Now: clock, Observer: observer, Outlet: u,
+	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: s, Log: log, Now: clock, Observer: observer, Redactor: u,
 		Sandbox: func(proposal.Limits) (hood.Runner, error) { return s, nil }})
 	if err != nil {
 		return err

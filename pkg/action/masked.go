@@ -16,9 +16,9 @@ type Masked struct {
 }
 
 const (
-	leastMasked = 6
-	mostMasked  = 64 << 10
-	mostMasks   = 100
+	minMasked = 6
+	maxMasked = 64 << 10
+	maxMasks  = 100
 )
 
 // variableName matches the usual form of variable names in jobs.
@@ -45,10 +45,10 @@ func (r *inputReader) masked(input string) []Masked {
 			}
 		}
 		switch {
-		case len(m.Value) < leastMasked:
-			r.refuse(input, hint, "the value of entry %d has fewer than %d bytes, which would be found where it is none", number, leastMasked)
-		case len(m.Value) > mostMasked || len(list) == mostMasks:
-			r.refuse(input, hint, "there are more than %d values, or one has more than %d bytes", mostMasks, mostMasked)
+		case len(m.Value) < minMasked:
+			r.refuse(input, hint, "the value of entry %d has fewer than %d bytes, which would be found where it is none", number, minMasked)
+		case len(m.Value) > maxMasked || len(list) == maxMasks:
+			r.refuse(input, hint, "there are more than %d values, or one has more than %d bytes", maxMasks, maxMasked)
 			return nil
 		default:
 			list = append(list, m)

@@ -57,14 +57,14 @@ func (a *attempt) admit(ctx context.Context) string {
 	return a.connect(ctx)
 }
 
-// mostTries is the maximum number of a name's addresses that are tried.
-const mostTries = 4
+// maxTries is the maximum number of a name's addresses that are tried.
+const maxTries = 4
 
 // connect tries the addresses in order, each only as policy permits it, until one
 // answers. If any address must not be connected to, all are refused.
 func (a *attempt) connect(ctx context.Context) string {
 	code := "unreachable"
-	for i, addr := range a.addrs[:min(len(a.addrs), mostTries)] {
+	for i, addr := range a.addrs[:min(len(a.addrs), maxTries)] {
 		if i > 0 {
 			a.egress.Address = addr.String()
 		}

@@ -182,7 +182,7 @@ func TestAttackUnreadBodies(t *testing.T) {
 		t.Fatal(err)
 	default:
 	}
-	if most > unreadMost(2*n) {
+	if most > maxUnread(2*n) {
 		t.Errorf("%.0f MB in use", most/1e6)
 	}
 }

@@ -16,8 +16,8 @@ import (
 // unreads is the number of connections that a test opens and does not read.
 func unreads(t *testing.T) int { return min(unreadConnections, sample.Rounds(t, 1000, 200, 50)) }
 
-// unreadMost is the maximum memory the process may use with n of them.
-func unreadMost(n int) float64 { return 160e6 + unreadEach*float64(n) }
+// maxUnread is the maximum memory the process may use with n of them.
+func maxUnread(n int) float64 { return 160e6 + unreadEach*float64(n) }
 
 // settled waits until the process's memory stops growing and returns the peak.
 func settled(t *testing.T, g *Gateway) (most float64) {
@@ -63,7 +63,7 @@ func TestUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%.0f MB", has/1e6)
-	if has > unreadMost(n) {
+	if has > maxUnread(n) {
 		t.Errorf("%.0f MB in use", has/1e6)
 	}
 	if err := g.End(); err != nil {

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/hood"
-	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
@@ -24,7 +24,7 @@ import (
 // use; runs happen one at a time.
 type Gate struct {
 	o        Options
-	redactor *outlet.Outlet
+	redactor *redact.Redactor
 	engine   *policy.Engine
 	root     rootfs.Root
 	runsc    install.Runsc

@@ -15,10 +15,10 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
@@ -186,7 +186,7 @@ func TestRefused(t *testing.T) {
 		"credential for all hosts":    {gate.Options{Credentials: []gate.Credential{{Name: "T", Host: "*", Value: "secret-value"}}}, "network.credential"},
 		"credential without value":    {gate.Options{Credentials: []gate.Credential{{Name: "T", Host: "a.example"}}}, "network.credential"},
 		"credential of two lines":     {gate.Options{Credentials: []gate.Credential{{Name: "T", Host: "a.example", Value: "secret\nvalue"}}}, "network.credential"},
-		"mask that is too short":      {gate.Options{Masks: []outlet.Mask{{Name: "M", Value: "abc"}}}, "output.mask"},
+		"mask that is too short":      {gate.Options{Masks: []redact.Mask{{Name: "M", Value: "abc"}}}, "output.mask"},
 		"mount over what is our own":  {gate.Options{MountsUnsafe: []gate.Mount{{Source: ".", Target: "/etc"}}}, "mount.invalid"},
 		"workspace that is not there": {gate.Options{Workspace: "testdata/absent"}, "sandbox.workspace"},
 		"unknown root file system":    {gate.Options{Rootfs: "image:x"}, "rootfs.unsupported"},

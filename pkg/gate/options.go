@@ -11,9 +11,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/hood"
-	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 )
 
 // Options configure a Gate. The zero value is the complete, closed gate with the shipped
@@ -58,7 +58,7 @@ type Options struct {
 	Credentials []Credential
 	// Masks are values to redact from everything that leaves the run, in any encoding,
 	// in addition to text that looks like a secret.
-	Masks []outlet.Mask
+	Masks []redact.Mask
 	// Gateway is the command that calls egress.Main; if empty, this program, whose main
 	// must then call Helper.
 	Gateway []string

@@ -8,23 +8,23 @@ import (
 	"encoding/base64"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/outlet"
+	"github.com/fumehood/fumehood/pkg/redact"
 )
 
 // NewRedactor returns a redactor for o's Masks and Credentials, and for text that looks
 // like a secret, for use before or outside a Gate. It does not ask policy.
-func NewRedactor(o Options) (*outlet.Outlet, error) {
-	return outlet.New(outlet.Options{Masks: o.masks()})
+func NewRedactor(o Options) (*redact.Redactor, error) {
+	return redact.New(redact.Options{Masks: o.masks()})
 }
 
 // masks returns the values that must never leave: o.Masks and those of the credentials.
-func (o Options) masks() []outlet.Mask {
-	masks := append([]outlet.Mask(nil), o.Masks...)
+func (o Options) masks() []redact.Mask {
+	masks := append([]redact.Mask(nil), o.Masks...)
 	for _, c := range o.Credentials {
-		masks = append(masks, outlet.Mask{Name: c.Name, Value: c.Value})
+		masks = append(masks, redact.Mask{Name: c.Name, Value: c.Value})
 		for _, part := range credentialParts(c.Value) {
-			if len(part) >= outlet.LeastMask {
-				masks = append(masks, outlet.Mask{Name: c.Name, Value: part})
+			if len(part) >= redact.MinMask {
+				masks = append(masks, redact.Mask{Name: c.Name, Value: part})
 			}
 		}
 	}

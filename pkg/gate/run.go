@@ -13,23 +13,23 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
-	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // A run is the state of one plan's run.
 type run struct {
-	gate    *Gate
-	info    proposal.Run
-	outlet  *outlet.Outlet
-	log     *audit.Log
-	sandbox sandbox.Options
-	network *network
-	hood    *hood.Hood
-	budget  time.Duration // for all commands; hood.DefaultBudget if 0
-	files   place
+	gate     *Gate
+	info     proposal.Run
+	redactor *redact.Redactor
+	log      *audit.Log
+	sandbox  sandbox.Options
+	network  *network
+	hood     *hood.Hood
+	budget   time.Duration // for all commands; hood.DefaultBudget if 0
+	files    place
 }
 
 // Run decides every proposal of plan, writes the decisions to a new log, runs what is
@@ -96,10 +96,10 @@ func (r *run) open(ctx context.Context, plan proposal.Plan) (err error) {
 		return err
 	}
 	g.made(r.files.artifacts, r.files.audit)
-	if r.outlet, err = outlet.New(outlet.Options{Masks: g.o.masks(), Decide: g.engine.Output, Artifacts: r.files.artifacts}); err != nil {
+	if r.redactor, err = redact.New(redact.Options{Masks: g.o.masks(), Decide: g.engine.Output, Artifacts: r.files.artifacts}); err != nil {
 		return err
 	}
-	if r.sandbox.Artifacts, err = r.outlet.Raw(); err != nil {
+	if r.sandbox.Artifacts, err = r.redactor.Raw(); err != nil {
 		return err
 	}
 	if r.log, err = audit.Create(r.files.audit, audit.Options{Origin: "fumehood/" + id, Signer: g.o.Signer}); err != nil {
@@ -119,7 +119,7 @@ func (r *run) wire(ctx context.Context) (err error) {
 	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
 	r.hood, err = hood.New(hood.Parts{
 		Parse: Analyze, Policy: g.engine, Log: r.log, Now: time.Now, Progress: g.o.Progress,
-		Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Outlet: r.outlet, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin,
+		Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Redactor: r.redactor, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			r.sandbox.Limits = l
 			return sandbox.New(r.sandbox)
@@ -141,7 +141,7 @@ func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
 
 // close removes files that were never searched for secrets, and warns if that fails.
 func (r *run) close() {
-	if err := r.outlet.Close(); err != nil {
+	if err := r.redactor.Close(); err != nil {
 		r.gate.warn("output.left: what commands left, not searched for secrets, could not be removed: " + err.Error())
 	}
 	if r.log != nil {

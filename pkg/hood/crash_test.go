@@ -24,8 +24,8 @@ func fake(o *observe.Observer, log journal.Log, runner hood.Runner) *hood.Hood {
 			return proposal.Analysis{Canonical: p.Run, Commands: []proposal.Command{{Program: p.Run}}}
 		},
 		Policy: allowing{}, Log: log, Observer: o, Now: time.Now,
-		Sandbox: func(proposal.Limits) (hood.Runner, error) { return runner, nil },
-		Outlet:  hood.Passing{},
+		Sandbox:  func(proposal.Limits) (hood.Runner, error) { return runner, nil },
+		Redactor: hood.Passing{},
 	})
 	if err != nil {
 		panic(err)

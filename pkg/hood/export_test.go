@@ -25,7 +25,7 @@ func observing(log journal.Log, found ...proposal.Finding) *observe.Observer {
 	return o
 }
 
-// passing is the Outlet of tests of something else: everything leaves as it is.
+// passing is the Redactor of tests of something else: everything leaves as it is.
 type passing struct{}
 
 func (passing) Named(proposal.Plan) error                                           { return nil }

@@ -16,7 +16,7 @@
 // A command that failed because a runtime crashed is run a second time, which the log
 // and the Report say: see crashedRuntime.
 //
-// Nothing is logged, shown or kept that has not passed the Outlet.
+// Nothing is logged, shown or kept that has not passed the Redactor.
 //
 // The package contains no policy and does not access the disk; its stages do.
 package hood
@@ -78,7 +78,7 @@ type Network interface {
 }
 
 // Parts are the stages that a Hood calls in order. Parse, Policy and Now are required.
-// Run also requires all of Sandbox, Log, Observer and Outlet.
+// Run also requires all of Sandbox, Log, Observer and Redactor.
 type Parts struct {
 	Parse  func(proposal.Proposal) proposal.Analysis
 	Policy Decider
@@ -88,10 +88,10 @@ type Parts struct {
 	Sandbox func(proposal.Limits) (Runner, error)
 	Log     journal.Log
 	// Observer receives from the Runner what the commands really do; its See must be among
-	// the Runner's options. It logs only what has passed Outlet.
+	// the Runner's options. It logs only what has passed Redactor.
 	Observer *observe.Observer
-	// Outlet is what everything passes before it is logged, shown or kept.
-	Outlet Outlet
+	// Redactor is what everything passes before it is logged, shown or kept.
+	Redactor Redactor
 
 	// Budget limits the time of all commands of the run together; DefaultBudget if zero.
 	Budget time.Duration
@@ -126,7 +126,7 @@ func New(p Parts) (*Hood, error) {
 		return nil, incomplete("Parse, Policy or Now")
 	}
 	if given := p.running(); given > 0 && given < runningParts {
-		return nil, incomplete("Sandbox, Log, Observer or Outlet")
+		return nil, incomplete("Sandbox, Log, Observer or Redactor")
 	}
 	return &Hood{p: p}, nil
 }
@@ -136,7 +136,7 @@ const runningParts = 4
 
 // running counts how many of them p has.
 func (p Parts) running() (given int) {
-	for _, there := range []bool{p.Sandbox != nil, p.Log != nil, p.Observer != nil, p.Outlet != nil} {
+	for _, there := range []bool{p.Sandbox != nil, p.Log != nil, p.Observer != nil, p.Redactor != nil} {
 		if there {
 			given++
 		}
@@ -197,7 +197,7 @@ func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (p
 		return proposal.Report{Schema: proposal.ReportSchema, Run: run, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}, err
 	}
 	if err == nil {
-		err = h.p.Outlet.Named(plan)
+		err = h.p.Redactor.Named(plan)
 	}
 	if err == nil {
 		err = s.decide(ctx, plan)
@@ -290,11 +290,11 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 	for i := range s.records {
 		s.report.Records[i].Result = s.records[i].Result
 	}
-	report, wholeErr := s.h.p.Outlet.Whole(ctx, s.report)
+	report, wholeErr := s.h.p.Redactor.Whole(ctx, s.report)
 	err = errors.Join(err, wholeErr)
 	report.Run.WallMS = s.h.p.Now().Sub(report.Run.Start).Milliseconds()
 	report.Totals = proposal.Total(report.Records)
-	report.Error = s.h.p.Outlet.Failure(proposal.FailureOf(err))
+	report.Error = s.h.p.Redactor.Failure(proposal.FailureOf(err))
 	return report, errors.Join(err, s.h.conclude(report, err))
 }
 
@@ -337,7 +337,7 @@ func (h *Hood) run(ctx context.Context, runner Runner, r proposal.Record, deadli
 func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution, r proposal.Record) (proposal.Result, error) {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if err := h.p.Observer.Begin(r, h.p.Outlet.Event, stop); err != nil {
+	if err := h.p.Observer.Begin(r, h.p.Redactor.Event, stop); err != nil {
 		return notStarted("it could not be observed"), err
 	}
 	if h.p.Begin != nil {

@@ -96,7 +96,7 @@ func (w *world) hood() *Hood {
 		},
 		Policy: w, Log: w, Now: func() time.Time { return w.now },
 		Sandbox:  func(proposal.Limits) (Runner, error) { return w, w.do("open sandbox") },
-		Observer: observing(w), Outlet: passing{},
+		Observer: observing(w), Redactor: passing{},
 	}}
 }
 
@@ -254,7 +254,7 @@ func TestIncomplete(t *testing.T) {
 	for name, change := range map[string]func(*Parts){
 		"parse": func(p *Parts) { p.Parse = nil }, "policy": func(p *Parts) { p.Policy = nil }, "clock": func(p *Parts) { p.Now = nil },
 		"sandbox": func(p *Parts) { p.Sandbox = nil }, "log": func(p *Parts) { p.Log = nil },
-		"observer": func(p *Parts) { p.Observer = nil }, "outlet": func(p *Parts) { p.Outlet = nil },
+		"observer": func(p *Parts) { p.Observer = nil }, "redactor": func(p *Parts) { p.Redactor = nil },
 	} {
 		p := whole
 		change(&p)

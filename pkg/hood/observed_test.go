@@ -120,10 +120,10 @@ func TestEventsInLog(t *testing.T) {
 	}
 }
 
-// An event passes the Outlet before it is logged or in the report.
-func TestEventsPassOutlet(t *testing.T) {
+// An event passes the Redactor before it is logged or in the report.
+func TestEventsPassRedactor(t *testing.T) {
 	h, k := watching(t, &world{}, whole(), event(proposal.EventWrite, "/etc/"+canary))
-	h.p.Outlet = filter{}
+	h.p.Redactor = filter{}
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An Outlet redacts everything before it is logged, shown or kept: pkg/outlet's
-// Outlet, or a test's. Its results have markers in place of secrets and count them.
+// A Redactor redacts everything before it is logged, shown or kept: pkg/redact's
+// Redactor, or a test's. Its results have markers in place of secrets and count them.
 // Its arguments stay unchanged, so decisions and executions use the original.
-type Outlet interface {
+type Redactor interface {
 	// Named refuses a plan whose IDs would have to be redacted.
 	Named(proposal.Plan) error
 	Run(proposal.Run) proposal.Run
@@ -31,14 +31,14 @@ type Outlet interface {
 func (h *Hood) told(records []proposal.Record) []proposal.Record {
 	told := make([]proposal.Record, len(records))
 	for i, r := range records {
-		told[i] = h.p.Outlet.Record(r)
+		told[i] = h.p.Redactor.Record(r)
 	}
 	return told
 }
 
 // released redacts a result. If that fails, its outcome counts as unknown.
 func (h *Hood) released(ctx context.Context, id string, result proposal.Result) (proposal.Result, error) {
-	result, err := h.p.Outlet.Result(ctx, id, result)
+	result, err := h.p.Redactor.Result(ctx, id, result)
 	if err != nil {
 		result.Status, result.Detail = proposal.SandboxFailed, "what it left could not be searched for secrets"
 	}

@@ -16,7 +16,7 @@ import (
 
 const canary = "hunter2-canary"
 
-// A filter is an Outlet that replaces the canary.
+// A filter is a Redactor that replaces the canary.
 type filter struct {
 	passing
 	refuse error
@@ -54,15 +54,15 @@ func (b *book) Append(kind string, v any) (int64, error) {
 	return int64(len(b.entries) - 1), err
 }
 
-// Everything that is logged and reported has passed the outlet, what runs has not, and
+// Everything that is logged and reported has passed the redactor, what runs has not, and
 // log and report agree.
-func TestOutlet(t *testing.T) {
+func TestRedactor(t *testing.T) {
 	log, seen := &book{}, observe.Recount(nil)
 	seen.Complete = true
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}, results: map[string]proposal.Result{
 		"a": {Status: proposal.Exited, Stdout: proposal.Stream{Bytes: 22, Head: []byte("printed " + canary)}, Observations: &seen}}}
 	h := w.hood()
-	h.p.Log, h.p.Outlet = log, filter{}
+	h.p.Log, h.p.Redactor = log, filter{}
 	p := planOf("a")
 	p.Proposals[0].Why, p.Proposals[0].Run = "why "+canary, canary
 	r, err := h.Run(t.Context(), p, proposal.Run{Proposer: canary})
@@ -96,11 +96,11 @@ func TestOutlet(t *testing.T) {
 	}
 }
 
-// An outlet that fails ends the run, and the outcome of its command is unknown.
-func TestOutletFails(t *testing.T) {
+// A redactor that fails ends the run, and the outcome of its command is unknown.
+func TestRedactorFails(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
 	h := w.hood()
-	h.p.Outlet = filter{refuse: &proposal.StopError{Code: "output.unreadable", Message: "no"}}
+	h.p.Redactor = filter{refuse: &proposal.StopError{Code: "output.unreadable", Message: "no"}}
 	r, err := h.Run(t.Context(), planOf("a", "b"), proposal.Run{})
 	if f := proposal.FailureOf(err); f == nil || f.Code != "output.unreadable" || r.Error == nil {
 		t.Errorf("got %v", err)

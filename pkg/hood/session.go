@@ -43,10 +43,10 @@ type Session struct {
 // begin writes the log's first entry. If it returns no Session, nothing was written.
 func (h *Hood) begin(run proposal.Run, b Bounds) (*Session, error) {
 	if h.p.running() < runningParts {
-		return nil, incomplete("Sandbox, Log, Observer and Outlet")
+		return nil, incomplete("Sandbox, Log, Observer and Redactor")
 	}
 	run.Start = h.p.Now()
-	s := &Session{h: h, run: run, bounds: b, report: proposal.Report{Schema: proposal.ReportSchema, Run: h.p.Outlet.Run(run), Records: []proposal.Record{}}}
+	s := &Session{h: h, run: run, bounds: b, report: proposal.Report{Schema: proposal.ReportSchema, Run: h.p.Redactor.Run(run), Records: []proposal.Record{}}}
 	_, err := h.p.Log.Append("run", s.report.Run)
 	return s, err
 }
@@ -116,7 +116,7 @@ func (s *Session) acceptable(p proposal.Proposal) error {
 			return refuse(fmt.Sprintf("it needs %q, which was not proposed before", id), "name earlier proposals")
 		}
 	}
-	return s.h.p.Outlet.Named(proposal.Plan{Proposals: []proposal.Proposal{p}})
+	return s.h.p.Redactor.Named(proposal.Plan{Proposals: []proposal.Proposal{p}})
 }
 
 // decideOne decides p and records the decision. It adds a Record of p on every return.

@@ -21,7 +21,7 @@ const MaxTransfers = 10_000
 func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.Output, error) {
 	t, _, err := s.transfer(ctx, proposal.TransferPut, func(ctx context.Context, _ string) (proposal.Result, error) {
 		r, err := s.runner.Put(ctx, path, data)
-		if len(r.Outputs) == 1 && s.h.p.Outlet.Text(string(data)) == string(data) {
+		if len(r.Outputs) == 1 && s.h.p.Redactor.Text(string(data)) == string(data) {
 			sum := sha256.Sum256(data)
 			r.Outputs[0].SHA256 = hex.EncodeToString(sum[:])
 		}
@@ -50,7 +50,7 @@ func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, e
 	return r.Changes, err
 }
 
-// transfer moves something, applies the Outlet to it, and records it.
+// transfer moves something, applies the Redactor to it, and records it.
 func (s *Session) transfer(ctx context.Context, kind string, move func(ctx context.Context, name string) (proposal.Result, error)) (proposal.Transfer, proposal.Result, error) {
 	t := proposal.Transfer{Kind: kind, After: len(s.records)}
 	if s.stopped != nil {
@@ -88,7 +88,7 @@ func (s *Session) moved(ctx context.Context, name string, move func(context.Cont
 	if err != nil {
 		return r, err
 	}
-	return s.h.p.Outlet.Result(ctx, name, r)
+	return s.h.p.Redactor.Result(ctx, name, r)
 }
 
 // changed adds the changes in r to the session's list. A new sandbox starts with the

@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/export"
+	"github.com/fumehood/fumehood/pkg/export/otlp"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/record"
-	"github.com/fumehood/fumehood/pkg/record/otlp"
 )
 
 // fromArtifact is the source of what another job left. The pull request can change that
@@ -30,7 +30,7 @@ type collector struct{ otlp.Options }
 // An askedDecision is what policy decided about a comment, for the collector.
 type askedDecision struct {
 	about    proposal.Run
-	decision record.Decision
+	decision export.Decision
 }
 
 // readCollector reads the inputs otlp and otlp-headers. The runner masks the variables'
@@ -74,7 +74,7 @@ func (t Trigger) noteDecision(facts proposal.Trigger, d proposal.Decision, engin
 		run.Policy = engine.Digest()
 	}
 	id := fmt.Sprintf("%s/runs/%d.%d/comments/%d", j.runner.Repository, j.runner.RunID, j.runner.Attempt, j.event.Comment.ID)
-	asked.decision = record.Asked(id, facts, d, run, record.Options{TraceParent: j.collector.TraceParent}, time.Now())
+	asked.decision = export.Asked(id, facts, d, run, export.Options{TraceParent: j.collector.TraceParent}, time.Now())
 	return asked
 }
 
@@ -122,9 +122,9 @@ func (c collector) sendRun(ctx context.Context, l PlanRun) error {
 	if !l.local && !l.substitute {
 		source = fromArtifact
 	}
-	o := record.Options{TraceParent: c.TraceParent, Source: source}
+	o := export.Options{TraceParent: c.TraceParent, Source: source}
 	var b otlp.Batch
-	story, err := l.story(o, func(d record.Decision) error { b.Add(d); return nil })
+	story, err := l.story(o, func(d export.Decision) error { b.Add(d); return nil })
 	if err != nil {
 		return err
 	}
@@ -135,12 +135,12 @@ func (c collector) sendRun(ctx context.Context, l PlanRun) error {
 	return x.Send(ctx, story, &b)
 }
 
-func (l PlanRun) story(o record.Options, add func(record.Decision) error) (record.Story, error) {
+func (l PlanRun) story(o export.Options, add func(export.Decision) error) (export.Story, error) {
 	log, end, err := l.openLog()
 	if err != nil {
-		return record.Report(l.Report, o, add)
+		return export.Report(l.Report, o, add)
 	}
 	defer end()
-	story, _, err := record.Log(log, trustOf(l.Report), o, add)
+	story, _, err := export.Log(log, trustOf(l.Report), o, add)
 	return story, err
 }

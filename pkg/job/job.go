@@ -17,9 +17,9 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/github"
-	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 )
 
 // Options are what a step needs from its process. All but Settle are required.
@@ -69,7 +69,7 @@ type Job struct {
 	outputs   *action.Outputs
 	summary   action.Summary
 	gh        *github.Client
-	redactor  *outlet.Outlet
+	redactor  *redact.Redactor
 	collector collector
 	dir       string // ours alone, in RUNNER_TEMP
 }
@@ -166,10 +166,10 @@ func (j *Job) readInputs() error {
 }
 
 // masks are the values of the input mask.
-func (j *Job) masks() []outlet.Mask {
-	masks := []outlet.Mask{}
+func (j *Job) masks() []redact.Mask {
+	masks := []redact.Mask{}
 	for _, m := range j.in.Mask {
-		masks = append(masks, outlet.Mask(m))
+		masks = append(masks, redact.Mask(m))
 	}
 	return masks
 }
@@ -182,7 +182,7 @@ func (j *Job) maskInputs() error {
 		}
 	}
 	var err error
-	j.redactor, err = outlet.New(outlet.Options{Masks: j.masks()})
+	j.redactor, err = redact.New(redact.Options{Masks: j.masks()})
 	return err
 }
 

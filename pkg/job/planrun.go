@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/report"
 )
 
@@ -101,7 +101,7 @@ func (l PlanRun) save() error {
 
 // keepPlan leaves the plan in the artifact, redacted. A plan that held a secret is then
 // not the plan that was decided, and the report says so.
-func (l PlanRun) keepPlan(u *outlet.Outlet) error {
+func (l PlanRun) keepPlan(u *redact.Redactor) error {
 	return os.WriteFile(filepath.Join(l.dir, planName), []byte(u.Text(string(l.document))), 0o600)
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// keptMost bounds the answers that are kept for a command; the kernel keeps no more.
-const keptMost = 4096
+// maxKept bounds the answers that are kept for a command; the kernel keeps no more.
+const maxKept = 4096
 
 func (m *Monitor) current(generation uint32) (*Command, error) {
 	m.mu.Lock()
@@ -45,7 +45,7 @@ func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
 		return m.again(c, e)
 	}
 	x, d, keep, ok := m.decide(c, e)
-	if keep = keep && len(c.kept) < keptMost; keep {
+	if keep = keep && len(c.kept) < maxKept; keep {
 		c.kept[seq] = remembered{d, string(e.Key(nil))}
 	}
 	v := wire.Verdict{Allow: d.Effect == proposal.Allow, Keep: keep, Lineage: d.Lineage}

@@ -111,8 +111,8 @@ func bomb(name string) string {
 	return head + "deny contains {\"rule\": \"x.y\", \"message\": \"m\", \"suggestion\": \"s\"} if " + b.condition + "\n"
 }
 
-// mostRSS is what a process that decides by a bomb may take at most.
-const mostRSS = 1200 << 20
+// maxRSS is what a process that decides by a bomb may take at most.
+const maxRSS = 1200 << 20
 
 // TestBombs holds that no policy exhausts who decides by it: there is an answer, or
 // none, soon, in bounded memory; never an allow.
@@ -130,7 +130,7 @@ func TestBombs(t *testing.T) {
 			if err != nil || !bytes.Contains(out, []byte("harmless:")) {
 				t.Fatalf("%v\n%.2000s", err, out)
 			}
-			if rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10; rss > mostRSS {
+			if rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10; rss > maxRSS {
 				t.Errorf("took %d MiB", rss>>20)
 			} else {
 				line := out[bytes.Index(out, []byte("harmless:")):]

@@ -304,8 +304,8 @@ func (l *layer) query(point string) string {
 	return "result := {" + strings.Join(fields, ", ") + "}"
 }
 
-// mostErrors bounds the compiler's words in one error: policy check has more.
-const mostErrors = 10
+// maxErrors bounds the compiler's words in one error: policy check has more.
+const maxErrors = 10
 
 // compileStop tells a removed built-in from other mistakes.
 func compileStop(layer string, err error) error {
@@ -313,8 +313,8 @@ func compileStop(layer string, err error) error {
 		return err
 	}
 	var many ast.Errors
-	if errors.As(err, &many) && len(many) > mostErrors {
-		err = many[:mostErrors]
+	if errors.As(err, &many) && len(many) > maxErrors {
+		err = many[:maxErrors]
 	}
 	message := fmt.Sprintf("the policy layer %q does not compile", layer)
 	for _, name := range module.UndefinedFunctions(err) {

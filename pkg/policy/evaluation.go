@@ -14,14 +14,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// mostPatterns bounds the compiled patterns that are kept. OPA's own cache has a
+// maxPatterns bounds the compiled patterns that are kept. OPA's own cache has a
 // hundred, fewer than the shipped policy has patterns, and compiling one anew costs
 // more than most evaluations.
-const mostPatterns = 2000
+const maxPatterns = 2000
 
 // evaluation is what every evaluation of e has in common.
 func (e *Engine) evaluation() []rego.EvalOption {
-	most := mostPatterns
+	most := maxPatterns
 	values := cache.NewInterQueryValueCache(context.Background(), &cache.Config{
 		InterQueryBuiltinValueCache: cache.InterQueryBuiltinValueCacheConfig{MaxNumEntries: &most},
 	})

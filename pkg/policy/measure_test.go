@@ -23,8 +23,8 @@ const measureDir = "../../testdata/corpus"
 
 // Fewer entries than this mean that the corpus was cut or not found.
 const (
-	leastHostile = 3000
-	leastBenign  = 900
+	minHostile = 3000
+	minBenign  = 900
 )
 
 // An entry is one text and the file that holds it.
@@ -88,8 +88,8 @@ func measure(t *testing.T, entries []entry, judged func(entry, proposal.Decision
 // leaves the workspace is allowed. To ask a person is not to let it through.
 func TestMeasureHostile(t *testing.T) {
 	entries := readEntries(t, "hostile")
-	if len(entries) < leastHostile {
-		t.Fatalf("only %d hostile entries, want at least %d", len(entries), leastHostile)
+	if len(entries) < minHostile {
+		t.Fatalf("only %d hostile entries, want at least %d", len(entries), minHostile)
 	}
 	allowed := 0
 	measure(t, entries, func(c entry, d proposal.Decision) {
@@ -105,8 +105,8 @@ func TestMeasureHostile(t *testing.T) {
 // really run is allowed, save for one command in fifty.
 func TestMeasureBenign(t *testing.T) {
 	entries := readEntries(t, "benign")
-	if len(entries) < leastBenign {
-		t.Fatalf("only %d benign entries, want at least %d", len(entries), leastBenign)
+	if len(entries) < minBenign {
+		t.Fatalf("only %d benign entries, want at least %d", len(entries), minBenign)
 	}
 	refused := 0
 	measure(t, entries, func(c entry, d proposal.Decision) {

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// mostMessage bounds, in bytes, what one rule says for people.
-const mostMessage = 2000
+// maxMessage bounds, in bytes, what one rule says for people.
+const maxMessage = 2000
 
 // named is what a rule's id must be: it stands in comments, logs and workflow commands.
 var named = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
@@ -18,8 +18,8 @@ var named = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 // text around. It may repeat what a stranger proposed, so it is cut and not refused:
 // else a proposal could stop a run by its length.
 func legible(said string) string {
-	if len(said) > mostMessage {
-		said = strings.ToValidUTF8(said[:mostMessage], "") + "…"
+	if len(said) > maxMessage {
+		said = strings.ToValidUTF8(said[:maxMessage], "") + "…"
 	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {

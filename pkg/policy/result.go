@@ -15,8 +15,8 @@ import (
 // at no cost, so that a few lines of Rego stand for more than any memory: a value is
 // counted as it is written out.
 const (
-	mostValues = 100_000
-	mostText   = 4 << 20
+	maxValues = 100_000
+	maxText   = 4 << 20
 )
 
 var errAnswer = errors.New("the answer is too large")
@@ -30,8 +30,8 @@ type plainer struct{ values, text int }
 
 func (p *plainer) count(text int) error {
 	p.values++
-	if p.text += text; p.values > mostValues || p.text > mostText {
-		return fmt.Errorf("%w: at most %d values and %d KiB", errAnswer, mostValues, mostText>>10)
+	if p.text += text; p.values > maxValues || p.text > maxText {
+		return fmt.Errorf("%w: at most %d values and %d KiB", errAnswer, maxValues, maxText>>10)
 	}
 	return nil
 }
@@ -49,8 +49,8 @@ func (p *plainer) value(v ast.Value) (any, error) {
 	case *ast.Array:
 		return p.list(v.Len(), v.Until)
 	case ast.Set:
-		if v.Len() > mostValues {
-			return nil, p.count(mostText)
+		if v.Len() > maxValues {
+			return nil, p.count(maxText)
 		}
 		sorted := v.Sorted()
 		return p.list(sorted.Len(), sorted.Until)

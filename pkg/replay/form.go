@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// mostExample is the maximum size of a text shown as an example, mostExamples the
+// maxExample is the maximum size of a text shown as an example, maxExamples the
 // number for one rule.
 const (
-	mostExample  = 2000
-	mostExamples = 5
-	mostValues   = 500 // different words in one rule
+	maxExample  = 2000
+	maxExamples = 5
+	maxValues   = 500 // different words in one rule
 )
 
 // A command is the part of a command's input document from which a rule is made:
@@ -106,7 +106,7 @@ func (f *form) add(c command, run, text string) {
 	f.times++
 	f.runs[run] = true
 	f.plain = f.plain && c.Script.Plain
-	if len(f.examples) < mostExamples && !slices.Contains(f.examples, strings.TrimSpace(text)) {
+	if len(f.examples) < maxExamples && !slices.Contains(f.examples, strings.TrimSpace(text)) {
 		f.examples = append(f.examples, strings.TrimSpace(text))
 	}
 	for _, o := range c.Options {
@@ -136,7 +136,7 @@ func (f *form) full() bool {
 			n += len(words)
 		}
 	}
-	return n >= mostValues
+	return n >= maxValues
 }
 
 func (v values) add(w word) {

@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// mostKept bounds the number of cached results of one kind, and so their memory.
-const mostKept = 1 << 16
+// maxKept bounds the number of cached results of one kind, and so their memory.
+const maxKept = 1 << 16
 
 // A memory is a caching Judge. It asks another Judge once for documents that are equal in
 // all fields: most runs of a project run the same commands and start the same programs.
@@ -71,7 +71,7 @@ func (s *answers[A]) keep(key [sha256.Size]byte, a A) {
 	if s.kept == nil {
 		s.kept = map[[sha256.Size]byte]A{}
 	}
-	if len(s.kept) < mostKept {
+	if len(s.kept) < maxKept {
 		s.kept[key] = a
 	}
 }

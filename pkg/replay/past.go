@@ -14,11 +14,11 @@ import (
 
 // Limits for the past that is held in memory at once.
 const (
-	mostRuns   = 10_000
-	mostDeeds  = 200_000 // of all runs
-	mostDone   = 5_000   // different programs of one command, and as many connections
-	mostHeld   = 512 << 20
-	mostReport = 64 << 20
+	maxRuns   = 10_000
+	maxDeeds  = 200_000 // of all runs
+	maxDone   = 5_000   // different programs of one command, and as many connections
+	maxHeld   = 512 << 20
+	maxReport = 64 << 20
 )
 
 // A Past holds what some runs proposed and did.
@@ -98,7 +98,7 @@ func (d *Deed) add(events []proposal.Event) {
 	for _, e := range events {
 		switch {
 		case e.Exec != nil && (e.Kind == proposal.EventExec || e.Kind == proposal.EventRefused):
-			if x := e.Exec; e.Decision == nil || cut(x.Path) || cut(x.Script) || cut(x.ParentPath) || cut(e.Program) || cutELF(x.ELF) || cut(x.Cwd) || shortened(x.Env, mostNames) || shortened(x.Same, mostPaths) || x.Path == "" || x.Layer == "" {
+			if x := e.Exec; e.Decision == nil || cut(x.Path) || cut(x.Script) || cut(x.ParentPath) || cut(e.Program) || cutELF(x.ELF) || cut(x.Cwd) || shortened(x.Env, maxNames) || shortened(x.Same, maxPaths) || x.Path == "" || x.Layer == "" {
 				d.Omitted++
 				continue
 			}
@@ -106,7 +106,7 @@ func (d *Deed) add(events []proposal.Event) {
 			x.From = e.Program
 			d.exec(x, *e.Decision)
 		case e.Flow != nil:
-			if g := e.Flow.Egress; g.Kind == "" || cut(g.Name) || cut(g.Path) || cut(g.Method) || cut(g.SNI) || shortened(g.Registries, mostNames) || len(g.Secrets) >= mostSecrets || len(e.Flow.Decision.Rules) == 0 {
+			if g := e.Flow.Egress; g.Kind == "" || cut(g.Name) || cut(g.Path) || cut(g.Method) || cut(g.SNI) || shortened(g.Registries, maxNames) || len(g.Secrets) >= maxSecrets || len(e.Flow.Decision.Rules) == 0 {
 				d.Omitted++
 				continue
 			}
@@ -122,16 +122,16 @@ func cutELF(e *proposal.ELF) bool { return e != nil && (cut(e.Interpreter) || cu
 
 // What pkg/observe keeps of a list: so many words, and so many bytes of names or paths.
 const (
-	mostWords   = 64
-	mostNames   = 256
-	mostPaths   = 4096
-	mostSecrets = 8
+	maxWords   = 64
+	maxNames   = 256
+	maxPaths   = 4096
+	maxSecrets = 8
 )
 
 // shortened reports whether list may be truncated, because it is as long as the
 // recorder's limit. For argv, the record says so itself.
 func shortened(list []string, most int) bool {
-	return len(list) >= mostWords || len(strings.Join(list, ""))+len("…") > most || slices.ContainsFunc(list, cut)
+	return len(list) >= maxWords || len(strings.Join(list, ""))+len("…") > most || slices.ContainsFunc(list, cut)
 }
 
 func (d *Deed) exec(x proposal.Exec, decision proposal.ExecDecision) {
@@ -163,7 +163,7 @@ func (d *Deed) place(kind string, x any, effect proposal.Effect, next int) (int,
 	if i, known := d.seen[key]; known {
 		return i, true
 	}
-	if next >= mostDone {
+	if next >= maxDone {
 		d.Omitted++
 		return -1, false
 	}

@@ -111,8 +111,8 @@ func filesIn(dir string) ([]string, error) {
 			return err
 		}
 		if ext := filepath.Ext(path); d.Type().IsRegular() && (ext == ".jsonl" || ext == ".json") {
-			if files = append(files, path); len(files) > mostRuns {
-				return fmt.Errorf("holds more than %d files", mostRuns)
+			if files = append(files, path); len(files) > maxRuns {
+				return fmt.Errorf("holds more than %d files", maxRuns)
 			}
 		}
 		return nil
@@ -181,7 +181,7 @@ func (p *Past) take(r Run) error {
 	case r.ID == "":
 		p.left(r.Source, "", "it tells of no run")
 	case p.tells(r): // the run's log, or another copy
-	case len(p.Runs) >= mostRuns:
+	case len(p.Runs) >= maxRuns:
 		return tooLarge()
 	default:
 		p.remember(r)
@@ -230,13 +230,13 @@ func (r Run) told() [][sha256.Size]byte {
 func (p *Past) left(source, id, why string) { p.Left = append(p.Left, Left{source, id, why}) }
 
 func tooLarge() error {
-	return stop(codeTooLarge, "this is more of the past than is held at once", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", mostRuns, mostDeeds), nil)
+	return stop(codeTooLarge, "this is more of the past than is held at once", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", maxRuns, maxDeeds), nil)
 }
 
 // room counts what is held and enforces the limits.
 func (p *Past) room(deeds int, bytes int) error {
 	p.deeds, p.held = p.deeds+deeds, p.held+int64(bytes)
-	if p.deeds > mostDeeds || p.held > mostHeld {
+	if p.deeds > maxDeeds || p.held > maxHeld {
 		return tooLarge()
 	}
 	return nil
@@ -294,11 +294,11 @@ func (t *teller) decision(h journal.LogEvent, size int) error {
 
 // report adds the run of one report.
 func (p *Past) report(f *os.File, path string, o Options) error {
-	data, err := io.ReadAll(io.LimitReader(f, mostReport+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxReport+1))
 	if err != nil {
 		return unreadable(path, err)
 	}
-	r, err := report.Read(data, mostReport)
+	r, err := report.Read(data, maxReport)
 	if err != nil {
 		return stop(codeMalformed, fmt.Sprintf("%q is not a report", path), "name the report.json of a run", err)
 	}
@@ -328,8 +328,8 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 	return p.take(run)
 }
 
-// mostText is above the limit of a plan.
-const mostText = 1 << 20
+// maxText is above the limit of a plan.
+const maxText = 1 << 20
 
 const whyRedacted = "a secret was taken out of it, so that what was decided is not here"
 
@@ -346,7 +346,7 @@ func unfit(p proposal.Proposal) string {
 		return "its proposal is none"
 	case strings.Contains(strings.Join(append([]string{p.Run, p.Code, p.Stdin, p.Cwd}, p.Argv...), " "), "[redacted "):
 		return whyRedacted
-	case len(p.Run)+len(p.Code)+len(strings.Join(p.Argv, " ")) > mostText:
+	case len(p.Run)+len(p.Code)+len(strings.Join(p.Argv, " ")) > maxText:
 		return "its proposal is longer than one may be"
 	}
 	return ""

@@ -18,10 +18,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/observe"
-	"github.com/fumehood/fumehood/pkg/outlet"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/replay"
 	"github.com/fumehood/fumehood/pkg/report"
 )
@@ -70,11 +70,11 @@ func played(t testing.TB, id string, o policy.Options, events map[string][]propo
 		t.Fatal(err)
 	}
 	s.see = observer.See
-	u, err := outlet.New(outlet.Options{})
+	u, err := redact.New(redact.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: engine, Log: written, Now: time.Now, Observer: observer, Outlet: u, Network: s,
+	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: engine, Log: written, Now: time.Now, Observer: observer, Redactor: u, Network: s,
 		Sandbox: func(proposal.Limits) (hood.Runner, error) { return s, nil }})
 	if err != nil {
 		t.Fatal(err)

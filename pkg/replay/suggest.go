@@ -157,8 +157,8 @@ func (b *builder) unwanted(r Run, d Deed, decision proposal.Decision) string {
 		return "it is a snippet, and no two are alike"
 	case !plainText(d.Text()) || !plainText(fmt.Sprint(d.Proposal.Run, d.Proposal.Argv, d.Proposal.Network, d.Proposal.Cwd, d.Proposal.Env)):
 		return "it holds characters that are not plain ASCII"
-	case len(d.Text()) > mostExample:
-		return fmt.Sprintf("it is longer than %d bytes", mostExample)
+	case len(d.Text()) > maxExample:
+		return fmt.Sprintf("it is longer than %d bytes", maxExample)
 	case decision.Effect == proposal.Deny && b.wanted.Refused && unknownAlone(decision):
 		return ""
 	case decision.Effect == proposal.Deny:
@@ -190,7 +190,7 @@ func (b *builder) finish() {
 			continue
 		}
 		if slices.ContainsFunc(d.commands, func(c command) bool { return b.form(c).full() }) {
-			b.leave(d.run, d.deed, fmt.Sprintf("its program was seen with more than %d different words", mostValues))
+			b.leave(d.run, d.deed, fmt.Sprintf("its program was seen with more than %d different words", maxValues))
 			continue
 		}
 		b.host(d)

@@ -219,7 +219,7 @@ func (s Suggestion) writeHosts(b *strings.Builder) {
 
 func (s Suggestion) writeCases(b *strings.Builder) {
 	b.WriteString("# Written by fumehood policy suggest: what ran must stay allowed.\nschema: fumehood.cases/v1\ncases:\n")
-	for i, c := range s.cases[:min(len(s.cases), mostCases)] {
+	for i, c := range s.cases[:min(len(s.cases), maxCases)] {
 		row := []string{fmt.Sprintf(`"name": "seen %d, %s"`, i+1, times(c.times))}
 		if c.proposal.Form() == "argv" {
 			row = append(row, `"argv": [`+list(c.proposal.Argv)+"]")
@@ -246,5 +246,5 @@ func (s Suggestion) writeCases(b *strings.Builder) {
 	}
 }
 
-// mostCases is below the limit of a file of cases.
-const mostCases = 1000
+// maxCases is below the limit of a file of cases.
+const maxCases = 1000

@@ -128,7 +128,7 @@ func TestMutatedTypes(t *testing.T) {
 			if name == "number" && strings.HasSuffix(path, ".cpus") {
 				continue
 			}
-			if _, err := Read(data, readMost); err == nil {
+			if _, err := Read(data, maxRead); err == nil {
 				t.Errorf("%s at %s was read", name, path)
 			}
 		}
@@ -156,7 +156,7 @@ func TestMutatedFields(t *testing.T) {
 		}
 		return put(parent, key, map[string]any{"x": 1})
 	}) {
-		if _, err := Read(data, readMost); err == nil {
+		if _, err := Read(data, maxRead); err == nil {
 			optional[path] = true
 		}
 	}
@@ -177,7 +177,7 @@ func TestMutatedFields(t *testing.T) {
 // TestMutatedTexts: a report with any text that Read accepts is rendered as promised.
 func TestMutatedTexts(t *testing.T) {
 	for path, data := range mutants(t, func(parent, key any) bool { return put(parent, key, "</code>\n::error::x @you") }) {
-		r, err := Read(data, readMost)
+		r, err := Read(data, maxRead)
 		if err != nil {
 			continue
 		}

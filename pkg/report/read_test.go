@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-const readMost = 32 << 20
+const maxRead = 32 << 20
 
 // written are the cases that follow every rule. The attack texts do not.
 var written = []string{"all_ok", "mixed", "stopped", "limits", "empty", "huge", "many", "approved", "observed", "cancelled", "fork", "watched", "retried"}
@@ -31,7 +31,7 @@ func TestReadWhatWeWrite(t *testing.T) {
 	all := cases()
 	for _, name := range written {
 		r := all[name]
-		got, err := Read(document(t, r), readMost)
+		got, err := Read(document(t, r), maxRead)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if diff := cmp.Diff(r, got); diff != "" {
@@ -91,7 +91,7 @@ func TestReadRefuses(t *testing.T) {
 
 func checkRefused(t *testing.T, document, want string) {
 	t.Helper()
-	r, err := Read([]byte(document), readMost)
+	r, err := Read([]byte(document), maxRead)
 	var stop *proposal.StopError
 	if !errors.As(err, &stop) || stop.Code != "report.malformed" || stop.Hint == "" {
 		t.Fatalf("got %v, want a StopError with code report.malformed", err)
@@ -118,7 +118,7 @@ func TestReadRefusesLies(t *testing.T) {
 		{"no result", func(r *proposal.Report) { r.Records[0].Result = nil }, "is missing"},
 		{"unanalysable but run", func(r *proposal.Report) { r.Records[1].Analysis.Unknowns = []proposal.Unknown{{Code: "x"}} }, "could not be analysed"},
 		{"too many records", func(r *proposal.Report) { r.Records = many(201).Records }, "more than 200 items"},
-		{"long text", func(r *proposal.Report) { r.Run.Version = strings.Repeat("x", mostText+1) }, "run.fumehood_version"},
+		{"long text", func(r *proposal.Report) { r.Run.Version = strings.Repeat("x", maxText+1) }, "run.fumehood_version"},
 		{"exit code", func(r *proposal.Report) { r.Records[1].Result.ExitCode = 256 }, "exit_code"},
 		{"kind of change", func(r *proposal.Report) {
 			r.Records[1].Result.Changes.Files = []proposal.Change{{Path: "a", Kind: "stolen", Type: "file"}}
@@ -165,7 +165,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		again := document(t, r)
-		second, err := Read(again, readMost)
+		second, err := Read(again, maxRead)
 		if err != nil {
 			t.Fatalf("what was read is refused when written again: %v", err)
 		}
@@ -180,7 +180,7 @@ func BenchmarkRead(b *testing.B) {
 	data := document(b, huge(50, 64<<10))
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := Read(data, readMost); err != nil {
+		if _, err := Read(data, maxRead); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -19,11 +19,11 @@ import (
 )
 
 // The limits of a document. Texts and lists without an entry in textBounds or
-// listBounds have the limits mostText and mostList.
+// listBounds have the limits maxText and maxList.
 const (
-	mostDepth = 16
-	mostText  = 64 << 10
-	mostList  = 20000
+	maxDepth = 16
+	maxText  = 64 << 10
+	maxList  = 20000
 )
 
 var (
@@ -115,8 +115,8 @@ func (w *shaper) value(t reflect.Type, path string, depth int) error {
 		}
 		t = t.Elem()
 	}
-	if depth > mostDepth {
-		return w.fail(path, "stands more than %d levels deep", mostDepth)
+	if depth > maxDepth {
+		return w.fail(path, "stands more than %d levels deep", maxDepth)
 	}
 	if token == nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
 		return nil
@@ -149,7 +149,7 @@ func (w *shaper) text(t reflect.Type, token json.Token, path string) error {
 	}
 	most, named := textBounds[field(path)]
 	if !named {
-		most = mostText
+		most = maxText
 	}
 	if len(s) > most {
 		return w.fail(path, "has %s, more than %s", text.Size(int64(len(s))), text.Count(int64(most)))
@@ -192,7 +192,7 @@ func (w *shaper) scalar(t reflect.Type, token json.Token, path string) error {
 func (w *shaper) list(t reflect.Type, path string, depth int) error {
 	most, named := listBounds[field(path)]
 	if !named {
-		most = mostList
+		most = maxList
 	}
 	for i := 0; w.dec.More(); i++ {
 		if i == most {

@@ -21,7 +21,7 @@ import (
 const (
 	keptHead = 64 << 10
 	keptTail = 64 << 10
-	fileMost = 64 << 20 // of a stream, in its file
+	maxFile  = 64 << 20 // of a stream, in its file
 	pipeSize = 1 << 20
 	readSize = 256 << 10
 )
@@ -96,7 +96,7 @@ func (d *drain) take(p []byte) {
 // store writes to the file up to its limit. If the file cannot be written, as on a full
 // disk, it ends there; the count in the Result says how much it contains.
 func (d *drain) store(p []byte) {
-	if d.path == "" || d.full || d.inFile >= fileMost {
+	if d.path == "" || d.full || d.inFile >= maxFile {
 		return
 	}
 	if d.file == nil {
@@ -107,7 +107,7 @@ func (d *drain) store(p []byte) {
 		}
 		d.file = f
 	}
-	n, err := d.file.Write(p[:min(int64(len(p)), fileMost-d.inFile)])
+	n, err := d.file.Write(p[:min(int64(len(p)), maxFile-d.inFile)])
 	d.inFile += int64(n)
 	d.full = err != nil
 }

@@ -60,14 +60,14 @@ func TestDrain(t *testing.T) {
 
 func TestDrainFileCap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.stdout")
-	text := bytes.Repeat([]byte("0123456789abcdef"), (fileMost+readSize)/16)
+	text := bytes.Repeat([]byte("0123456789abcdef"), (maxFile+readSize)/16)
 	s := drained(t, text, path, 1<<40, nil)
 	got, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != fileMost || s.FileBytes != fileMost || !bytes.Equal(got, text[:fileMost]) {
-		t.Errorf("file has %d bytes, the stream says %d, want the first %d", len(got), s.FileBytes, fileMost)
+	if len(got) != maxFile || s.FileBytes != maxFile || !bytes.Equal(got, text[:maxFile]) {
+		t.Errorf("file has %d bytes, the stream says %d, want the first %d", len(got), s.FileBytes, maxFile)
 	}
 	if s.Bytes != int64(len(text)) {
 		t.Errorf("counted %d, want %d", s.Bytes, len(text))

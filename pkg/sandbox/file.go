@@ -25,8 +25,8 @@ func (r *Runner) Put(ctx context.Context, path string, data []byte) (proposal.Re
 		switch {
 		case !local(path):
 			out.Refused = "not a path inside the workspace"
-		case len(data) > outputMost:
-			out.Refused = "larger than " + proposal.Bytes(outputMost).String()
+		case len(data) > maxOutput:
+			out.Refused = "larger than " + proposal.Bytes(maxOutput).String()
 		default:
 			out.Refused, err = s.init.write(path, data)
 		}
@@ -59,7 +59,7 @@ func (s *instance) take(name, path string) proposal.Output {
 // path.Match: at most 10,000; the rest is counted. An invalid pattern matches nothing.
 func (r *Runner) List(ctx context.Context, pattern string) (proposal.Result, error) {
 	return r.between(ctx, func(s *instance, result *proposal.Result) (err error) {
-		result.Changes, err = s.init.list(pattern, listMost)
+		result.Changes, err = s.init.list(pattern, maxList)
 		var refused *refusal
 		if errors.As(err, &refused) {
 			return nil
@@ -68,7 +68,7 @@ func (r *Runner) List(ctx context.Context, pattern string) (proposal.Result, err
 	})
 }
 
-const listMost = 10_000
+const maxList = 10_000
 
 // between calls do in the sandbox while no command runs.
 func (r *Runner) between(ctx context.Context, do func(*instance, *proposal.Result) error) (proposal.Result, error) {

@@ -77,9 +77,9 @@ func (g *gate) first(c *command) (program string, argv []string, started func(in
 
 // How much of argv an Exec contains, as in package monitor.
 const (
-	wordsMost = 256
-	wordMost  = 1024
-	argvMost  = 20 << 10
+	maxWords = 256
+	maxWord  = 1024
+	maxArgv  = 20 << 10
 )
 
 func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
@@ -93,15 +93,15 @@ func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
 	}
 	x := proposal.Exec{Command: c.x.ID, Path: inside, Argv: []string{}, Env: []string{}, Cwd: c.dir(), Digest: digest, ELF: facts,
 		Layer: proposal.LayerRootfs, First: true, Same: []string{}, Grants: append([]string{}, c.x.Grant.Exec...)}
-	hash, room := sha256.New(), argvMost
+	hash, room := sha256.New(), maxArgv
 	for i, w := range c.argv() {
 		io.WriteString(hash, w)
 		hash.Write([]byte{0})
-		if i >= wordsMost || room == 0 {
+		if i >= maxWords || room == 0 {
 			x.ArgvCut = true
 			continue
 		}
-		kept := w[:min(len(w), wordMost, room)]
+		kept := w[:min(len(w), maxWord, room)]
 		x.Argv, room, x.ArgvCut = append(x.Argv, strings.ToValidUTF8(kept, "\uFFFD")), room-len(kept), x.ArgvCut || len(kept) < len(w)
 	}
 	x.ArgvDigest = "sha256:" + hex.EncodeToString(hash.Sum(nil))

@@ -116,8 +116,8 @@ func (c *initClient) sweep(grace time.Duration) (int, error) {
 	return int(n), err
 }
 
-// changesMost bounds the list; the rest is counted.
-const changesMost = 500
+// maxChanges bounds the list; the rest is counted.
+const maxChanges = 500
 
 var (
 	changeKinds = map[string]bool{"added": true, "changed": true, "removed": true}
@@ -127,11 +127,11 @@ var (
 // changes lists what changed in the workspace since the last call.
 func (c *initClient) changes() (proposal.Changes, error) {
 	list := proposal.Changes{Files: []proposal.Change{}}
-	if err := c.ask(askGrace, "changes "+strconv.Itoa(changesMost)); err != nil {
+	if err := c.ask(askGrace, "changes "+strconv.Itoa(maxChanges)); err != nil {
 		return list, err
 	}
 	omitted, err := one(c.answer(func(w []string) error {
-		if len(w) != 5 || w[0] != "change" || !changeKinds[w[1]] || !fileTypes[w[2]] || len(list.Files) >= changesMost {
+		if len(w) != 5 || w[0] != "change" || !changeKinds[w[1]] || !fileTypes[w[2]] || len(list.Files) >= maxChanges {
 			return fmt.Errorf("guest init answers %q", w)
 		}
 		size, path, err := sizeAndPath(w[3], w[4])

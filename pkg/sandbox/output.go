@@ -20,15 +20,15 @@ import (
 
 // Limits on a command's outputs.
 const (
-	outputsMost = 100
-	outputMost  = 32 << 20
+	maxOutputs = 100
+	maxOutput  = 32 << 20
 )
 
 // bring copies the files that match one declared pattern to folder of the
 // artifacts, as regular files with our own modes. Anything that is not a
 // regular file of bounded size is listed as refused.
 func (s *instance) bring(folder, pattern string) []proposal.Output {
-	found, err := s.init.glob(pattern, outputsMost)
+	found, err := s.init.glob(pattern, maxOutputs)
 	if err != nil {
 		return []proposal.Output{{Path: pattern, Refused: err.Error()}}
 	}
@@ -47,8 +47,8 @@ func (s *instance) bringOne(folder string, f proposal.Change) proposal.Output {
 	switch {
 	case f.Type != "file":
 		out.Refused = "not a regular file: " + f.Type
-	case f.Bytes > outputMost:
-		out.Refused = "larger than " + proposal.Bytes(outputMost).String()
+	case f.Bytes > maxOutput:
+		out.Refused = "larger than " + proposal.Bytes(maxOutput).String()
 	case !local(f.Path):
 		out.Refused = "not a path inside the workspace"
 	case s.o.Artifacts == "":
@@ -88,7 +88,7 @@ func (s *instance) copyOut(folder string, out *proposal.Output) error {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	n, err := s.init.copyFile(out.Path, outputMost, io.MultiWriter(f, sum))
+	n, err := s.init.copyFile(out.Path, maxOutput, io.MultiWriter(f, sum))
 	if err != nil {
 		return err
 	}

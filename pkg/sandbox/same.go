@@ -72,11 +72,11 @@ func (x *sameIndex) names(size uint64, digest string) []string {
 	return names
 }
 
-// linkedMost is how many names a program of the root may have and still count as one
+// maxLinked is how many names a program of the root may have and still count as one
 // tool: perl has two, unzip and git some.
-const linkedMost = 8
+const maxLinked = 8
 
-// linked returns the hard links of a program of the root if it has more than linkedMost,
+// linked returns the hard links of a program of the root if it has more than maxLinked,
 // as busybox does in some images. When such a program starts itself again through
 // /proc/self/exe, the kernel does not know the name it was started under.
 func (x *sameIndex) linked(inside string) []string {
@@ -84,7 +84,7 @@ func (x *sameIndex) linked(inside string) []string {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink <= linkedMost {
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink <= maxLinked {
 		return nil
 	}
 	x.once.Do(x.build)

@@ -47,7 +47,7 @@ func invalid(format string, args ...any) error {
 
 const (
 	recordHeader    = 5
-	recordMost      = 1 << 14
+	maxRecord       = 1 << 14
 	recordHandshake = 22
 	messageHeader   = 4
 	clientHello     = 1
@@ -89,7 +89,7 @@ func readRecord(r io.Reader, raw *[]byte) ([]byte, error) {
 		return nil, invalid("record of type %d", head[0])
 	case head[1] != 3 || head[2] > 4:
 		return nil, invalid("record of version %d.%d", head[1], head[2])
-	case length == 0 || length > recordMost:
+	case length == 0 || length > maxRecord:
 		return nil, invalid("record of %d bytes", length)
 	case at+recordHeader+length > MaxBytes:
 		return nil, invalid("more than %d bytes", MaxBytes)

@@ -17,8 +17,8 @@ import (
 const (
 	// longestQuery is more than any query for one name needs.
 	longestQuery = 4096
-	// mostQueries is the maximum number of queries on one TCP connection.
-	mostQueries = 64
+	// maxQueries is the maximum number of queries on one TCP connection.
+	maxQueries = 64
 	// idleQuery is the maximum time between them.
 	idleQuery = 10 * second
 )
@@ -83,7 +83,7 @@ type questions struct{ link *Link }
 func (q questions) Abandon() {}
 
 func (q questions) Serve(ctx context.Context, conn Conn) {
-	for range mostQueries {
+	for range maxQueries {
 		_ = conn.SetDeadline(deadline(idleQuery))
 		if err := q.one(ctx, conn); err != nil {
 			return

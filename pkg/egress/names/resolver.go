@@ -26,8 +26,8 @@ var defaultPatience = patience{resolve: 5 * time.Second, try: 1500 * time.Millis
 const (
 	maxChases = 8 // alias targets that need their own query
 
-	leastKept   = 30 * time.Second // so that a name cannot change between two steps
-	mostKept    = 5 * time.Minute
+	minKept     = 30 * time.Second // so that a name cannot change between two steps
+	maxKept     = 5 * time.Minute
 	absenceKept = 5 * time.Second
 )
 
@@ -160,7 +160,7 @@ func (r *Resolver) lookup(ctx context.Context, name string) (found, error) {
 	}
 	var addrs []netip.Addr
 	var failed error
-	ttl := uint32(mostKept / time.Second)
+	ttl := uint32(maxKept / time.Second)
 	for range 2 {
 		a := <-answers
 		if a.err != nil {
@@ -174,12 +174,12 @@ func (r *Resolver) lookup(ctx context.Context, name string) (found, error) {
 	if len(addrs) == 0 {
 		return found{until: time.Now().Add(absenceKept)}, failed
 	}
-	return found{addrs, time.Now().Add(max(leastKept, time.Duration(ttl)*time.Second))}, nil
+	return found{addrs, time.Now().Add(max(minKept, time.Duration(ttl)*time.Second))}, nil
 }
 
 // chase queries q, and if the answer is only an alias, its target.
 func (r *Resolver) chase(ctx context.Context, q question) (reply, error) {
-	ttl := uint32(mostKept / time.Second)
+	ttl := uint32(maxKept / time.Second)
 	for range maxChases {
 		rep, err := ask(ctx, r.u.Servers, r.patience.try, q)
 		if err != nil {

@@ -74,9 +74,9 @@ func (c Credential) put(h http.Header) []string {
 
 const basicScheme = "Basic "
 
-// leastForm is the minimum length of a part of a value that is searched for in answers:
+// minForm is the minimum length of a part of a value that is searched for in answers:
 // shorter parts also occur by chance.
-const leastForm = 6
+const minForm = 6
 
 // forms returns a header's value and the parts of it that are as sensitive as the whole:
 // what follows the scheme, and the contents of that.
@@ -91,7 +91,7 @@ func forms(value string) []string {
 		_, password, _ := strings.Cut(string(plain), ":")
 		parts = append(parts, string(plain), password)
 	}
-	return slices.DeleteFunc(parts, func(part string) bool { return part != value && len(part) < leastForm })
+	return slices.DeleteFunc(parts, func(part string) bool { return part != value && len(part) < minForm })
 }
 
 // basic replaces the placeholder in HTTP basic authentication, where base64 hides it.

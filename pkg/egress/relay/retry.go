@@ -16,7 +16,7 @@ const (
 	serverHello     = 2
 
 	recordHeader = 5
-	recordMost   = 1<<14 + 256
+	maxRecord    = 1<<14 + 256
 	randomAt     = recordHeader + 4 + 2
 	randomEnd    = randomAt + 32
 )
@@ -89,7 +89,7 @@ func readRecord(r io.Reader) ([]byte, error) {
 		return head[:n], err
 	}
 	length := int(head[3])<<8 | int(head[4])
-	if length > recordMost {
+	if length > maxRecord {
 		return head, nil // not TLS: its reader will report that
 	}
 	record := append(head, make([]byte, length)...)

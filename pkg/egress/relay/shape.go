@@ -30,13 +30,13 @@ func (x *exchange) shape() *refusal {
 	return nil
 }
 
-// mostMethod is longer than any real method.
-const mostMethod = 24
+// maxMethod is longer than any real method.
+const maxMethod = 24
 
 // method reports whether text could be a method that a server knows. The method is sent
 // and is not searched for secrets.
 func method(text string) bool {
-	return len(text) <= mostMethod && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
+	return len(text) <= maxMethod && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }
 
 func shapeOf(r *http.Request) string {

@@ -24,8 +24,8 @@ type lens struct {
 	grow int  // how many more bytes
 }
 
-// mostGap is the maximum distance of two bytes that count as neighbors.
-const mostGap = 256
+// maxGap is the maximum distance of two bytes that count as neighbors.
+const maxGap = 256
 
 // A span is one find in a stream.
 type span struct {
@@ -82,7 +82,7 @@ func (l *lens) byte(c byte, at int64, tell func(span)) {
 }
 
 func (l *lens) skip(n int) {
-	if l.gap += n; l.gap > mostGap {
+	if l.gap += n; l.gap > maxGap {
 		l.state = 0
 	}
 }

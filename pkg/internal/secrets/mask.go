@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// LeastMask is the minimum length of a masked value: shorter ones also match unrelated text.
-	LeastMask = 6
-	// MostMask is the maximum length of a masked value.
-	MostMask = 64 << 10
-	// MostMasks is the maximum number of masks.
-	MostMasks = 100
-	// MostMasked is the maximum of their total bytes, with separate lines counted again:
+	// MinMask is the minimum length of a masked value: shorter ones also match unrelated text.
+	MinMask = 6
+	// MaxMask is the maximum length of a masked value.
+	MaxMask = 64 << 10
+	// MaxMasks is the maximum number of masks.
+	MaxMasks = 100
+	// MaxMasked is the maximum of their total bytes, with separate lines counted again:
 	// the forms of each value need more than a thousand times its memory.
-	MostMasked = 192 << 10
+	MaxMasked = 192 << 10
 
-	leastLine   = 8   // minimum length of a line of a multi-line value that is masked separately
-	leastRest   = 16  // minimum rest of a value without its first part
+	minLine     = 8   // minimum length of a line of a multi-line value that is masked separately
+	minRest     = 16  // minimum rest of a value without its first part
 	pieceLength = 512 // length of the pieces by which a long value is found
 )
 
@@ -45,10 +45,10 @@ func (m Mask) rule() string { return proposal.MaskPrefix + m.Name }
 // check reports what is wrong with m, without quoting its value.
 func (m Mask) check() error {
 	switch n := len(strings.TrimSpace(m.Value)); {
-	case n < LeastMask:
-		return fmt.Errorf("the value of %s has fewer than %d bytes, which would be found where it is none", m.Name, LeastMask)
-	case n > MostMask:
-		return fmt.Errorf("the value of %s has more than %d bytes", m.Name, MostMask)
+	case n < MinMask:
+		return fmt.Errorf("the value of %s has fewer than %d bytes, which would be found where it is none", m.Name, MinMask)
+	case n > MaxMask:
+		return fmt.Errorf("the value of %s has more than %d bytes", m.Name, MaxMask)
 	}
 	return nil
 }
@@ -59,14 +59,14 @@ func (m Mask) values() []string {
 	whole := strings.TrimSpace(m.Value)
 	list := pieces(joined(whole))
 	for line := range strings.Lines(whole) {
-		if line = joined(strings.TrimSpace(line)); len(line) >= leastLine && !strings.HasPrefix(line, "-----") {
+		if line = joined(strings.TrimSpace(line)); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
 			list = append(list, pieces(line)...)
 		}
 	}
 	rest := whole
 	for range 3 {
 		i := strings.IndexAny(rest, "_-.: ")
-		if i < 0 || len(rest)-i-1 < leastRest {
+		if i < 0 || len(rest)-i-1 < minRest {
 			break
 		}
 		rest = rest[i+1:]
@@ -89,7 +89,7 @@ func pieces(value string) []string {
 	for len(value) >= 2*pieceLength {
 		list, value = append(list, value[:pieceLength]), value[pieceLength:]
 	}
-	if len(value) >= LeastMask {
+	if len(value) >= MinMask {
 		list = append(list, value)
 	}
 	return list
@@ -113,7 +113,7 @@ func forms(value string) []word {
 		add("url", spaced(digits, "%"))
 	}
 	add("url", url.QueryEscape(value), url.PathEscape(value))
-	if len(strings.ToValidUTF8(value, "")) >= LeastMask { // all invalid bytes look the same
+	if len(strings.ToValidUTF8(value, "")) >= MinMask { // all invalid bytes look the same
 		add("json", quoted(value, true), quoted(value, false), string([]rune(value)))
 	}
 	ascii := strconv.QuoteToASCII(value)
@@ -201,14 +201,14 @@ const ForgedMarker = "forged-marker"
 // newWords returns all forms of all masks.
 func newWords(masks []Mask) ([]word, error) {
 	var words []word
-	room := MostMasked
+	room := MaxMasked
 	for i, m := range masks {
 		values := m.values()
 		for _, value := range values {
 			room -= len(value)
 		}
 		if room < 0 {
-			return nil, fmt.Errorf("the values to mask have more than %d bytes together", MostMasked)
+			return nil, fmt.Errorf("the values to mask have more than %d bytes together", MaxMasked)
 		}
 		whole := strings.TrimSpace(m.Value)
 		if strings.ContainsAny(whole, "\r\n\t") { // escaped, its lines belong together
@@ -221,7 +221,7 @@ func newWords(masks []Mask) ([]word, error) {
 		}
 		for _, value := range values {
 			for _, w := range forms(value) {
-				if len(w.text) >= LeastMask {
+				if len(w.text) >= MinMask {
 					w.value = i
 					words = append(words, w)
 				}

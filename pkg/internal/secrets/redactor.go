@@ -21,14 +21,14 @@ type Redactor struct {
 	marks   *automaton // the marker, for texts in which every marker is forged
 	words   *automaton // all forms of the masks; nil without any
 
-	patience time.Duration // leastPatience
+	patience time.Duration // minPatience
 }
 
 // NewRedactor returns a Redactor for masks, which may be empty. Its error says what is
 // wrong with a mask, and contains nothing of its value.
 func NewRedactor(masks []Mask) (*Redactor, error) {
-	if len(masks) > MostMasks {
-		return nil, fmt.Errorf("there are %d values to mask, %d may be", len(masks), MostMasks)
+	if len(masks) > MaxMasks {
+		return nil, fmt.Errorf("there are %d values to mask, %d may be", len(masks), MaxMasks)
 	}
 	for _, m := range masks {
 		if err := m.check(); err != nil {
@@ -39,7 +39,7 @@ func NewRedactor(masks []Mask) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{scanner: scanner, masks: masks, patience: leastPatience, marks: newAutomaton([]word{{text: marker, value: -1}})}
+	r := &Redactor{scanner: scanner, masks: masks, patience: minPatience, marks: newAutomaton([]word{{text: marker, value: -1}})}
 	words, err := newWords(masks)
 	if len(words) > 0 {
 		r.words = newAutomaton(words)
@@ -106,8 +106,8 @@ func (r *Redactor) Copy(to io.Writer, from io.Reader, keep func(rule string) boo
 
 // The minimum lengths at which the end of a cut text counts as the beginning of a secret.
 const (
-	leastBegun = 4  // letters of a masked value
-	leastRun   = 16 // characters that look like a token
+	minBegun = 4  // letters of a masked value
+	minToken = 16 // characters that look like a token
 )
 
 // Begun returns how much of text, which breaks off at its end, precedes a possible
@@ -119,14 +119,14 @@ func (r *Redactor) Begun(text string) int {
 		l.read([]byte(text), 0, func(span) {})
 		begun = min(begun, l.pending(end))
 	}
-	if end-begun < leastBegun {
+	if end-begun < minBegun {
 		begun = end
 	}
 	run := len(text)
 	for run > 0 && (alphabet[text[run-1]] != 0 || strings.IndexByte("=.%~", text[run-1]) >= 0) {
 		run--
 	}
-	if len(text)-run >= leastRun {
+	if len(text)-run >= minToken {
 		begun = min(begun, int64(run))
 	}
 	return int(begun)

@@ -99,7 +99,7 @@ func redactor(t testing.TB, values ...string) *Redactor {
 func leaks(text, value string, write func(string) string) bool {
 	for line := range strings.Lines(value) {
 		line = strings.TrimSpace(line)
-		if len(line) < leastLine && line != strings.TrimSpace(value) || strings.HasPrefix(line, "-----") {
+		if len(line) < minLine && line != strings.TrimSpace(value) || strings.HasPrefix(line, "-----") {
 			continue
 		}
 		for _, text := range []string{text, joined(text), joined(colours.Replace(text)), unescapedAll(text)} {
@@ -176,16 +176,16 @@ func TestMasksLeaveTheRest(t *testing.T) {
 }
 
 func TestMaskRefused(t *testing.T) {
-	for value, want := range map[string]string{"short": "fewer than 6 bytes", "    x  \n": "fewer", strings.Repeat("x", MostMask+1): "more than"} {
+	for value, want := range map[string]string{"short": "fewer than 6 bytes", "    x  \n": "fewer", strings.Repeat("x", MaxMask+1): "more than"} {
 		_, err := NewRedactor([]Mask{{Name: "NAME", Value: value}})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "NAME") || strings.Contains(err.Error(), value) {
 			t.Errorf("%.10q: %v", value, err)
 		}
 	}
-	if _, err := NewRedactor(make([]Mask, MostMasks+1)); err == nil {
+	if _, err := NewRedactor(make([]Mask, MaxMasks+1)); err == nil {
 		t.Error("any number of masks is taken")
 	}
-	value := random(17, MostMask-1, letters)
+	value := random(17, MaxMask-1, letters)
 	many := slices.Repeat([]Mask{{Name: "NAME", Value: value}}, 5)
 	if _, err := NewRedactor(many); err == nil || !strings.Contains(err.Error(), "together") || strings.Contains(err.Error(), value) {
 		t.Errorf("masks of any length are taken: %.100v", err)
@@ -263,7 +263,7 @@ func TestNoise(t *testing.T) {
 func TestSlowText(t *testing.T) {
 	t.Parallel()
 	r := redactor(t, canaries...)
-	r.patience = leastPatience / 6
+	r.patience = minPatience / 6
 	hard := strings.Repeat(hardest(r.scanner), sample.Rounds(t, 40, 40, 4))
 	clock := cputime.Start()
 	out, tally := r.Text([]byte(hard + "\n" + githubToken))

@@ -14,14 +14,14 @@ import (
 const (
 	window  = MaxBody // bytes of a stream that are searched at once
 	overlap = 8 << 10 // of two windows: a secret up to this long is found at any position
-	mostIn  = 8 << 10 // finds in one window; more are merged into one
+	maxIn   = 8 << 10 // finds in one window; more are merged into one
 )
 
 // The time limit for searching one stream: ten times what a slow machine needs for ordinary
 // text. The rest of a stream that takes longer is not written.
 const (
-	leastPatience = 3 * time.Second
-	pace          = 5 << 20 // bytes per second
+	minPatience = 3 * time.Second
+	pace        = 5 << 20 // bytes per second
 )
 
 // A searcher replaces text that looks like a secret in the text written to it.
@@ -99,7 +99,7 @@ func (s *searcher) advance(end int) error {
 func (s *searcher) search() []found {
 	left := s.patience + time.Duration(s.size)*time.Second/pace - s.spent
 	clock := cputime.Start()
-	spans := s.scanner.textSpans(string(s.held), mostIn, left)
+	spans := s.scanner.textSpans(string(s.held), maxIn, left)
 	s.spent += clock.Stop()
 	spans = slices.DeleteFunc(spans, func(f found) bool {
 		s.spoil = s.spoil || f.rule == Unscanned

@@ -35,7 +35,7 @@ func (r *Redactor) suspects(v reflect.Value) bool {
 	var b strings.Builder
 	gather(v, &b)
 	text := b.String()
-	if len(text) < LeastMask {
+	if len(text) < MinMask {
 		return false
 	}
 	if len(text) > window || len(r.scanner.textSpans(text, 1, patience)) > 0 {
@@ -48,13 +48,13 @@ func (r *Redactor) suspects(v reflect.Value) bool {
 	return found
 }
 
-// leastText is the minimum length of a text that is searched.
-const leastText = LeastMask
+// minText is the minimum length of a text that is searched.
+const minText = MinMask
 
 func gather(v reflect.Value, b *strings.Builder) {
 	switch v.Kind() {
 	case reflect.String:
-		if v.Len() >= leastText {
+		if v.Len() >= minText {
 			b.WriteString(v.String())
 			b.WriteByte('\n')
 		}
@@ -92,7 +92,7 @@ func (r *Redactor) copyOf(v reflect.Value, c *counter) reflect.Value {
 	out.Set(v)
 	switch v.Kind() {
 	case reflect.String:
-		if v.Len() >= leastText {
+		if v.Len() >= minText {
 			out.SetString(r.word(v.String(), c))
 		}
 	case reflect.Pointer:

@@ -128,9 +128,9 @@ type kept struct {
 
 // Limits on what the kernel keeps. Beyond them it forgets, and asks or reads again.
 const (
-	keptMost    = 4096
-	digestsMost = 4096
-	seenMost    = 1 << 16
+	maxKept    = 4096
+	maxDigests = 4096
+	maxSeen    = 1 << 16
 )
 
 // Name implements seccheck.Sink.

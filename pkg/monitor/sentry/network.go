@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	addressMost = 128 // size of a sockaddr_storage, in bytes
+	maxAddress  = 128 // size of a sockaddr_storage, in bytes
 	messageSize = 64  // size of a struct mmsghdr
-	messageMost = 64  // the number of them that are read in one call
+	maxMessage  = 64  // the number of them that are read in one call
 )
 
 // network reports connections, listening sockets and datagrams with an address.
@@ -51,7 +51,7 @@ func (g *gate) network(s seen) {
 	case calls.SendMsg:
 		g.message(s, s.args[1])
 	case calls.SendMMsg:
-		for i := range max(1, min(s.result, messageMost)) {
+		for i := range max(1, min(s.result, maxMessage)) {
 			g.message(s, s.args[1]+uint64(i)*messageSize)
 		}
 	}
@@ -139,7 +139,7 @@ func flat(a linux.SockAddr, size uint32) []byte {
 }
 
 func copied(t *kernel.Task, at, size uint64) []byte {
-	if at == 0 || size < 2 || size > addressMost {
+	if at == 0 || size < 2 || size > maxAddress {
 		return nil
 	}
 	b := make([]byte, size)

@@ -29,8 +29,8 @@ import (
 // private is the sandbox's own part of the root; nothing in it may be executed.
 const private = "/.fumehood/private/"
 
-// programMost is how much of a program that can change is read at each exec, in bytes.
-const programMost = 1 << 30
+// maxProgram is how much of a program that can change is read at each exec, in bytes.
+const maxProgram = 1 << 30
 
 // A fileKey identifies a file that cannot change.
 type fileKey struct {
@@ -146,7 +146,7 @@ func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.Fil
 	}
 	g.files.Lock()
 	defer g.files.Unlock()
-	if len(g.contents) >= digestsMost {
+	if len(g.contents) >= maxDigests {
 		clear(g.contents)
 	}
 	g.contents[key] = read{file.Digest, file.ELF}
@@ -201,7 +201,7 @@ func digest(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, err error) {
 			return [32]byte(hash.Sum(nil)), nil
 		case err != nil:
 			return sum, err
-		case at > programMost:
+		case at > maxProgram:
 			return sum, errors.New("program is too large")
 		}
 	}
@@ -275,7 +275,7 @@ func (g *gate) settled(t *kernel.Task, name string) bool {
 	found := walk(t, name)
 	g.files.Lock()
 	defer g.files.Unlock()
-	if g.stable == nil || len(g.stable) >= digestsMost {
+	if g.stable == nil || len(g.stable) >= maxDigests {
 		g.stable = map[string]bool{}
 	}
 	if found { // what is not settled may become settled

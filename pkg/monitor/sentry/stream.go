@@ -113,7 +113,7 @@ func (g *gate) ask(e *wire.Exec) bool {
 		g.lineages.became(e.Pid, v.Lineage)
 	}
 	if v.Keep && plain {
-		if len(g.kept) >= keptMost {
+		if len(g.kept) >= maxKept {
 			clear(g.kept)
 		}
 		g.kept[string(g.key)] = kept{v.Allow, g.seq}
@@ -151,7 +151,7 @@ func (g *gate) once(hash uint64) bool {
 	if _, ok := g.seen[hash]; ok {
 		return false
 	}
-	if len(g.seen) >= seenMost {
+	if len(g.seen) >= maxSeen {
 		clear(g.seen)
 	}
 	g.seen[hash] = struct{}{}

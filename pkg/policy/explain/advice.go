@@ -20,11 +20,11 @@ import (
 // Bounds on what is tried for one proposal: a hostile plan has two hundred of them, and
 // what is tried must not depend on how fast the machine is.
 const (
-	mostTried    = 12 // decisions about changes of the text
-	mostExamples = 8  // decisions about examples, of one reason
-	mostParts    = 4  // commands of a text that is changed
-	mostKnown    = 4096
-	mostAdvised  = 6 // reasons
+	maxTried    = 12 // decisions about changes of the text
+	maxExamples = 8  // decisions about examples, of one reason
+	maxParts    = 4  // commands of a text that is changed
+	maxKnown    = 4096
+	maxAdvised  = 6 // reasons
 )
 
 // An Adviser finds what would be allowed instead of what was refused. It may be used
@@ -88,7 +88,7 @@ func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.An
 		return d
 	}
 	advised, shown := map[int]bool{}, map[string]bool{strings.TrimSpace(a.Canonical): true}
-	for _, r := range reasons[:min(len(reasons), mostAdvised)] {
+	for _, r := range reasons[:min(len(reasons), maxAdvised)] {
 		if advised[r.Command] {
 			continue
 		}
@@ -119,7 +119,7 @@ func (v *Adviser) try(ctx context.Context, text string) tried {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.known) < mostKnown {
+	if len(v.known) < maxKnown {
 		v.known[text] = t
 	}
 	return t
@@ -175,7 +175,7 @@ func (v *Adviser) example(ctx context.Context, a proposal.Analysis, r proposal.R
 	slices.SortStableFunc(texts, func(x, y string) int {
 		return cmp.Or(cmp.Compare(like(y), like(x)), cmp.Compare(len(x), len(y)), strings.Compare(x, y))
 	})
-	for _, text := range texts[:min(len(texts), mostExamples)] {
+	for _, text := range texts[:min(len(texts), maxExamples)] {
 		if t := v.try(ctx, text); t.allowed && (t.program == program || r.Layer != policy.LayerFloor && facts.HoldsWord(r.Suggestion, t.program)) {
 			return t.canonical
 		}

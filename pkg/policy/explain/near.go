@@ -20,11 +20,11 @@ import (
 
 // Bounds on what is said of one rule.
 const (
-	mostFailed  = 3
-	mostStrange = 2 // commands without a rule of which the near ones are looked for
-	mostNear    = 5
-	mostValue   = 80
-	deepest     = 2 // helpers of helpers that are looked into
+	maxFailed  = 3
+	maxStrange = 2 // commands without a rule of which the near ones are looked for
+	maxNear    = 5
+	maxValue   = 80
+	deepest    = 2 // helpers of helpers that are looked into
 )
 
 // aboutProgram are conditions that choose the program: a rule of which one holds and none
@@ -34,7 +34,7 @@ var aboutProgram = regexp.MustCompile(`\binput\.command\.program\b`)
 // near are the rules that allow the programs of docs, and do not allow docs.
 func (v *Adviser) near(ctx context.Context, docs []policy.Document) []Near {
 	var all []Near
-	for _, doc := range docs[:min(len(docs), mostStrange)] {
+	for _, doc := range docs[:min(len(docs), maxStrange)] {
 		for i := range v.books {
 			all = append(all, v.nearIn(ctx, i, doc)...)
 		}
@@ -53,7 +53,7 @@ func (v *Adviser) nearIn(ctx context.Context, layer int, doc policy.Document) []
 	}
 	var all []Near
 	for _, d := range b.about(wholly) {
-		if d.set != "allow" || d.point != doc.Point || len(all) == mostNear {
+		if d.set != "allow" || d.point != doc.Point || len(all) == maxNear {
 			continue
 		}
 		t := trial{ctx: ctx, layer: b.layer, conditions: conditions, input: doc.Input, imports: d.imports}
@@ -108,12 +108,12 @@ func (t trial) body(b ast.Body, depth int) (failed []Condition, about bool) {
 			about = about || chooses
 		case chooses:
 			return nil, false
-		case len(failed) < mostFailed:
+		case len(failed) < maxFailed:
 			failed = append(failed, t.condition(expr))
 			failed = append(failed, t.inside(expr, depth)...)
 		}
 	}
-	return failed[:min(len(failed), mostFailed)], about
+	return failed[:min(len(failed), maxFailed)], about
 }
 
 func (t trial) holds(b ast.Body) (holds, sound bool) {
@@ -161,7 +161,7 @@ func (t trial) written(r *ast.Rule, depth int) []Condition {
 }
 
 func (t trial) condition(expr *ast.Expr) Condition {
-	return Condition{Text: short(exprText(expr), 3*mostValue), File: expr.Location.File, Line: expr.Location.Row, Col: expr.Location.Col, Values: t.values(expr)}
+	return Condition{Text: short(exprText(expr), 3*maxValue), File: expr.Location.File, Line: expr.Location.Row, Col: expr.Location.Col, Values: t.values(expr)}
 }
 
 func exprText(expr *ast.Expr) string {
@@ -180,7 +180,7 @@ func (t trial) values(expr *ast.Expr) []Value {
 		}
 		found, err := t.input.Find(r[1:])
 		if v := (Value{Path: r.String()}); err == nil {
-			v.Value = short(found.String(), mostValue)
+			v.Value = short(found.String(), maxValue)
 			if !slices.Contains(all, v) {
 				all = append(all, v)
 			}
@@ -218,7 +218,7 @@ func (v *Adviser) examplesOf(ctx context.Context, a proposal.Analysis, n Near) [
 			if d.file != n.File || d.row != n.Line {
 				continue
 			}
-			for _, text := range d.match[:min(len(d.match), mostExamples)] {
+			for _, text := range d.match[:min(len(d.match), maxExamples)] {
 				if t := v.try(ctx, text); t.allowed && t.program == program && len(found) < proposal.MaxAlternatives {
 					found = append(found, t.canonical)
 				}

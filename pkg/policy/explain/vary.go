@@ -19,10 +19,10 @@ import (
 // "" where none was found.
 func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal.Analysis) string {
 	text := cmp.Or(a.Canonical, facts.OwnText(p, a))
-	if text == "" || len(text) > 2*proposal.MaxAlternative || len(a.Commands) > mostParts {
+	if text == "" || len(text) > 2*proposal.MaxAlternative || len(a.Commands) > maxParts {
 		return ""
 	}
-	left := mostTried
+	left := maxTried
 	try := func(candidate string) tried {
 		if candidate == "" || left == 0 {
 			return tried{against: 1 << 20}

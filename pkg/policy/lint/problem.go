@@ -119,8 +119,8 @@ func Refusal(problems []Problem) error {
 	return problems[0].stop(len(problems) - 1)
 }
 
-// mostProblems bounds what is said of one layer.
-const mostProblems = 1000
+// maxProblems bounds what is said of one layer.
+const maxProblems = 1000
 
 // Tidy sorts problems by place and says none twice: a library is compiled with each
 // point that uses it.
@@ -135,10 +135,10 @@ func Tidy(problems []Problem) []Problem {
 		seen[p] = true
 		return again
 	})
-	if more := len(problems) - mostProblems; more > 0 {
-		last := problems[mostProblems-1]
+	if more := len(problems) - maxProblems; more > 0 {
+		last := problems[maxProblems-1]
 		last.Code, last.Message, last.Hint = module.CodeTooLarge, fmt.Sprintf("%d more problems are not listed", more), ""
-		problems = append(problems[:mostProblems-1:mostProblems-1], last)
+		problems = append(problems[:maxProblems-1:maxProblems-1], last)
 	}
 	return problems
 }

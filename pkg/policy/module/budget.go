@@ -19,10 +19,10 @@ import (
 // ends the process. So what a call is given, and what it may make of that, is bounded
 // before it begins, and all that the calls of one decision make is counted.
 const (
-	mostOfCall     = 2 << 20  // bytes that one call makes, or elements
-	mostOfDecision = 64 << 20 // bytes that the calls of one decision make
-	MaxDigits      = 400      // of a number, or its exponent
-	mostWeighed    = 200_000  // values in what a call copies
+	maxOfCall     = 2 << 20  // bytes that one call makes, or elements
+	maxOfDecision = 64 << 20 // bytes that the calls of one decision make
+	MaxDigits     = 400      // of a number, or its exponent
+	maxWeighed    = 200_000  // values in what a call copies
 )
 
 type budgetKey struct{}
@@ -88,7 +88,7 @@ func withinBounds(name string, f topdown.BuiltinFunc) topdown.BuiltinFunc {
 			}
 		}
 		if size != nil {
-			if n := size(operands); n > mostOfCall {
+			if n := size(operands); n > maxOfCall {
 				return fmt.Errorf("%w: %s", errBudget, name)
 			}
 		}
@@ -100,7 +100,7 @@ func withinBounds(name string, f topdown.BuiltinFunc) topdown.BuiltinFunc {
 			return f(b, operands, iter) // a test of a policy
 		}
 		return f(b, operands, func(t *ast.Term) error {
-			if spent.spent += shallow(t.Value); spent.spent > mostOfDecision {
+			if spent.spent += shallow(t.Value); spent.spent > maxOfDecision {
 				return fmt.Errorf("%w: all calls of this decision together", errBudget)
 			}
 			return iter(t)
@@ -112,11 +112,11 @@ func withinBounds(name string, f topdown.BuiltinFunc) topdown.BuiltinFunc {
 func fits(v ast.Value) bool {
 	switch v := v.(type) {
 	case ast.String:
-		return len(v) <= mostOfCall
+		return len(v) <= maxOfCall
 	case ast.Number:
 		return PlainNumber(string(v))
 	}
-	return shallow(v) <= 32*mostOfCall
+	return shallow(v) <= 32*maxOfCall
 }
 
 // PlainNumber reports whether n can be calculated with: 1e999999999 is short.
@@ -153,8 +153,8 @@ type weigher struct{ size, values int }
 func (w *weigher) add(t *ast.Term) bool {
 	w.values++
 	w.size += 4 + sizeOf(t)
-	if w.values > mostWeighed || w.size > 2*mostOfCall {
-		w.size = 2*mostOfCall + 1
+	if w.values > maxWeighed || w.size > 2*maxOfCall {
+		w.size = 2*maxOfCall + 1
 		return true
 	}
 	switch v := t.Value.(type) {
@@ -219,11 +219,11 @@ func sprintfSize(t []*ast.Term) int {
 	for _, c := range []byte(format) {
 		switch {
 		case c == '*':
-			width = mostOfCall
+			width = maxOfCall
 		case c < '0' || c > '9':
 			n = 0
 		default:
-			n = min(10*n+int(c-'0'), mostOfCall)
+			n = min(10*n+int(c-'0'), maxOfCall)
 			width = max(width, n)
 		}
 	}
@@ -238,7 +238,7 @@ func cidrSize(t []*ast.Term) int {
 		all = 128
 	}
 	if n, _ := strconv.Atoi(bits); bits != "" && all-n > 16 {
-		return mostOfCall + 1
+		return maxOfCall + 1
 	}
 	return 0
 }
@@ -250,7 +250,7 @@ func distance(from, to *ast.Term) int {
 	x, whole1 := a.Int64()
 	y, whole2 := b.Int64()
 	if !ok1 || !ok2 || !whole1 || !whole2 || x > 1<<40 || y > 1<<40 || x < -1<<40 || y < -1<<40 {
-		return mostOfCall + 1
+		return maxOfCall + 1
 	}
 	return int(10 * max(x-y, y-x))
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// mostNested bounds how deep brackets nest. The compiler goes down by itself once a
+// maxNested bounds how deep brackets nest. The compiler goes down by itself once a
 // level, many times over, and a Go stack that overflows takes the process down.
-const mostNested = 200
+const maxNested = 200
 
-// mostDeep bounds the same of what was parsed, where each bracket is a few levels.
-const mostDeep = 2000
+// maxDeep bounds the same of what was parsed, where each bracket is a few levels.
+const maxDeep = 2000
 
 // deepTerms finds what nests without brackets: long chains of operators and of else, and
 // strings that hold expressions.
@@ -25,12 +25,12 @@ func deepTerms(m *ast.Module) error {
 				where = t.Location
 			}
 		}
-		return deepest > mostDeep
+		return deepest > maxDeep
 	}
 	v := ast.NewBeforeAfterVisitor(before, func(any) { depth-- })
 	v.Walk(m)
-	if deepest > mostDeep {
-		return ast.Errors{ast.NewError(ast.ParseErr, where, "expressions nest deeper than %d levels", mostDeep)}
+	if deepest > maxDeep {
+		return ast.Errors{ast.NewError(ast.ParseErr, where, "expressions nest deeper than %d levels", maxDeep)}
 	}
 	return nil
 }
@@ -61,9 +61,9 @@ func tooDeep(name string, content []byte) error {
 		case c == '#' || c == '"' || c == '`':
 			in = c
 		case c == '(' || c == '[' || c == '{':
-			if depth++; depth > mostNested {
+			if depth++; depth > maxNested {
 				where := &ast.Location{File: name, Row: row, Col: column}
-				return ast.Errors{ast.NewError(ast.ParseErr, where, "brackets nest deeper than %d levels", mostNested)}
+				return ast.Errors{ast.NewError(ast.ParseErr, where, "brackets nest deeper than %d levels", maxNested)}
 			}
 		case c == ')' || c == ']' || c == '}':
 			depth = max(0, depth-1)

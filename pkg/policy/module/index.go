@@ -28,8 +28,8 @@ import (
 // answer. Whatever is not known to be constant, or stands where it need not hold (below
 // not, every or a comprehension), adds nothing.
 
-// mostIndexed bounds the values that one condition names.
-const mostIndexed = 1000
+// maxIndexed bounds the values that one condition names.
+const maxIndexed = 1000
 
 // An indexer rewrites the rules of one point, whose input is document.
 type indexer struct {
@@ -184,7 +184,7 @@ func (x *indexer) among(field, collection *ast.Term) *ast.Expr {
 		return nil
 	}
 	set, ok := x.constant(collection).(ast.Set)
-	if !ok || set.Len() > mostIndexed || set.Until(func(t *ast.Term) bool { return !ast.IsScalar(t.Value) }) {
+	if !ok || set.Len() > maxIndexed || set.Until(func(t *ast.Term) bool { return !ast.IsScalar(t.Value) }) {
 		return nil
 	}
 	return ast.Member.Expr(field.Copy(), ast.NewTerm(set))

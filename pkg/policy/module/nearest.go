@@ -9,8 +9,8 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// mostListed bounds the names that a hint lists.
-const mostListed = 40
+// maxListed bounds the names that a hint lists.
+const maxListed = 40
 
 // longestName bounds what distances are measured of: their time grows with the product.
 const longestName = 100
@@ -34,7 +34,7 @@ func Meant(wrong string, known []string) string {
 	if near := Nearest(wrong, known); near != "" {
 		return "did you mean " + near + "?"
 	}
-	if len(known) == 0 || len(known) > mostListed {
+	if len(known) == 0 || len(known) > maxListed {
 		return ""
 	}
 	return "there are: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")

@@ -50,19 +50,19 @@ func (p pen) effect(e proposal.Effect) string { return p.in(effectColors[e], e.S
 
 // Bounds on what people read of one decision.
 const (
-	mostReasons = 6
-	mostColumns = 100
+	maxReasons = 6
+	maxColumns = 100
 )
 
 func (p pen) explanation(x explain.Explanation, deep bool) string {
 	var b strings.Builder
 	first, _, more := strings.Cut(cmp.Or(x.Source, x.Text, x.ID), "\n")
-	if first = clip(terminal.Line(first), mostColumns); more {
+	if first = clip(terminal.Line(first), maxColumns); more {
 		first += " …"
 	}
 	fmt.Fprintf(&b, "%s  %s\n", p.effect(x.Decision.Effect), p.in(strong, first))
 	for i, r := range x.Decision.Reasons {
-		if i == mostReasons {
+		if i == maxReasons {
 			fmt.Fprintf(&b, "\nand %d reasons more: see --json\n", len(x.Decision.Reasons)-i)
 			break
 		}
@@ -97,9 +97,9 @@ func (p pen) reason(x explain.Explanation, r proposal.Reason) string {
 	note("instead", terminal.Line(r.Suggestion))
 	for i, text := range r.Alternatives {
 		if i == 0 {
-			note("allowed", p.in(green, clip(terminal.Line(text), mostColumns)))
+			note("allowed", p.in(green, clip(terminal.Line(text), maxColumns)))
 		} else {
-			fmt.Fprintf(&b, "%s           %s\n", gutter, p.in(green, clip(terminal.Line(text), mostColumns)))
+			fmt.Fprintf(&b, "%s           %s\n", gutter, p.in(green, clip(terminal.Line(text), maxColumns)))
 		}
 	}
 	note("retry", retries[r.Retry])
@@ -162,11 +162,11 @@ func (p pen) snippet(b *strings.Builder, text string, span *proposal.Span) strin
 	start := span.Start - from
 	end := min(span.End-from, len(line))
 	before, marked, after := terminal.Line(line[:start]), terminal.Line(line[start:max(start, end)]), terminal.Line(line[max(start, end):])
-	if over := width(before) - mostColumns/2; over > 0 && width(before)+width(marked) > mostColumns {
+	if over := width(before) - maxColumns/2; over > 0 && width(before)+width(marked) > maxColumns {
 		before = "…" + string([]rune(before)[over+1:])
 	}
-	marked = clip(marked, mostColumns)
-	after = clip(after, max(0, mostColumns-width(before)-width(marked)))
+	marked = clip(marked, maxColumns)
+	after = clip(after, max(0, maxColumns-width(before)-width(marked)))
 	number := fmt.Sprint(span.Line)
 	gutter := strings.Repeat(" ", len(number)+1)
 	fmt.Fprintf(b, "%s%s\n", gutter, p.in(blue, "|"))
@@ -205,7 +205,7 @@ func (p pen) near(x explain.Explanation) string {
 				continue
 			}
 			shown[text] = true
-			fmt.Fprintf(&b, "  it allows: %s\n", p.in(green, clip(terminal.Line(text), mostColumns)))
+			fmt.Fprintf(&b, "  it allows: %s\n", p.in(green, clip(terminal.Line(text), maxColumns)))
 		}
 	}
 	return b.String()
@@ -223,7 +223,7 @@ func (p pen) rewrites(x explain.Explanation) string {
 	for _, w := range x.Rewrites {
 		fmt.Fprintf(&b, "\n%s %s\n", p.in(blue, "plainly:"), w.Hint)
 		if w.After != "" {
-			fmt.Fprintf(&b, "  %s\n", p.in(green, clip(terminal.Line(w.After), mostColumns)))
+			fmt.Fprintf(&b, "  %s\n", p.in(green, clip(terminal.Line(w.After), maxColumns)))
 		}
 	}
 	return b.String()

@@ -76,8 +76,8 @@ func expression(e *topdown.Event) *Expression {
 	return &Expression{File: e.Location.File, Line: e.Location.Row, Text: strings.TrimRight(b.String(), "\n ")}
 }
 
-// mostPrinted bounds what is kept of what a test prints.
-const mostPrinted = 64 << 10
+// maxPrinted bounds what is kept of what a test prints.
+const maxPrinted = 64 << 10
 
 // printed takes what a test prints.
 type printed struct {
@@ -89,7 +89,7 @@ type printed struct {
 func (p *printed) Print(at print.Context, text string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if room := mostPrinted - p.b.Len(); room <= 0 {
+	if room := maxPrinted - p.b.Len(); room <= 0 {
 		return nil
 	} else if len(text) > room {
 		text = text[:room] + "…"

@@ -30,8 +30,8 @@ type page struct {
 	color bool
 }
 
-// mostLines bounds what is shown of what a test prints.
-const mostLines = 20
+// maxLines bounds what is shown of what a test prints.
+const maxLines = 20
 
 func (p page) print(r Report, v View) {
 	for _, t := range r.Tests {
@@ -100,10 +100,10 @@ func (p page) line(name, text string) {
 // lines writes what an author printed, which may be anything.
 func (p page) lines(name, text string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	for _, line := range lines[:min(len(lines), mostLines)] {
+	for _, line := range lines[:min(len(lines), maxLines)] {
 		p.line(name, line)
 	}
-	if more := len(lines) - mostLines; more > 0 {
+	if more := len(lines) - maxLines; more > 0 {
 		p.line(name, fmt.Sprintf("… and %d lines more, which --json has", more))
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"strings"
 )
 
-// leastCPUs is runsc's own minimum: programs that see one processor omit locks that
+// minCPUs is runsc's own minimum: programs that see one processor omit locks that
 // they need with two.
-const leastCPUs = 2
+const minCPUs = 2
 
 // resources is the part of an OCI spec that is used.
 type resources struct {
@@ -53,7 +53,7 @@ func Args(args []string, host int) []string {
 	cpu := r.Linux.Resources.CPU
 	var flags []string
 	if cpu.Quota > 0 && cpu.Period > 0 {
-		least := max(leastCPUs, int(math.Ceil(float64(cpu.Quota)/float64(cpu.Period))))
+		least := max(minCPUs, int(math.Ceil(float64(cpu.Quota)/float64(cpu.Period))))
 		flags = append(flags, "--cpu-num", strconv.Itoa(min(least, host)),
 			"--cpu-quota", strconv.FormatInt(cpu.Quota, 10), "--cpu-period", strconv.FormatInt(cpu.Period, 10))
 	}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// The maximum sizes in a record, of texts in bytes and of lists.
+const (
+	maxText  = 8 << 10 // a proposal's text
+	maxWords = 1 << 10 // a message, a path, a word
+	maxName  = 256
+	maxList  = 64
+
+	maxLayers = 16
+	maxKind   = 32
+
+	// MaxLine is the maximum length of a line. A decision that would be longer
+	// loses its input.
+	MaxLine = 128 << 10
+)
+
+// A cutter bounds the texts and lists of a record's input, and records which it cut.
+type cutter struct{ masked, erased []string }
+
+// text returns s as valid UTF-8 of at most most bytes; at is its pointer below "/input".
+func (c *cutter) text(at, s string, most int) string {
+	cut := Text(s, most)
+	if len(s) > most {
+		c.masked = append(c.masked, "/input"+at)
+	}
+	return cut
+}
+
+// list returns at most maxList items of l, each bounded.
+func (c *cutter) list(at string, l []string, most int) []string {
+	out := make([]string, 0, min(len(l), maxList))
+	for i, s := range l {
+		if i == maxList {
+			c.masked = append(c.masked, "/input"+at)
+			break
+		}
+		out = append(out, c.text(at+"/"+strconv.Itoa(i), s, most))
+	}
+	return out
+}
+
+// mask records that a value is truncated, if there was one.
+func (c *cutter) mask(at string, there bool) {
+	if there {
+		c.masked = append(c.masked, "/input"+at)
+	}
+}
+
+// erase records that a value is left out, if there was one.
+func (c *cutter) erase(at string, there bool) {
+	if there {
+		c.erased = append(c.erased, "/input"+at)
+	}
+}
+
+// Text returns s as valid UTF-8 of at most most bytes, which must be at least
+// three. A truncated text ends in "…".
+func Text(s string, most int) string {
+	if len(s) > most {
+		end := most - len("…")
+		for end > 0 && !utf8.RuneStart(s[end]) {
+			end--
+		}
+		s = s[:end] + "…"
+	}
+	if utf8.ValidString(s) {
+		return s
+	}
+	// U+FFFD is longer than the byte that it replaces.
+	return Text(strings.ToValidUTF8(s, "\uFFFD"), most)
+}
+
+// texts bounds a list that is not part of an input.
+func texts(l []string, most int) []string {
+	var c cutter
+	return c.list("", l, most)
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otlp
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/fumehood/fumehood/pkg/internal/retry"
+	"github.com/fumehood/fumehood/pkg/internal/text"
+)
+
+const (
+	protobuf  = "application/x-protobuf"
+	maxAnswer = 64 << 10
+	maxTries  = 6
+	maxKnocks = 3 // where nobody answers
+	firstWait = 300 * time.Millisecond
+	minWord   = 6 // of a header's value that is not told
+)
+
+// A lostError is a request that the collector did not take.
+type lostError struct {
+	what     string
+	answered bool // by somebody: another path may do better
+}
+
+func (e *lostError) Error() string { return e.what }
+
+// again are the answers that OTLP says to try again after.
+var again = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+
+// post sends m and reads answer, and tries again as OTLP says, until ctx ends.
+func (x *Exporter) post(ctx context.Context, h http.Header, path string, m, answer proto.Message) error {
+	body, err := proto.Marshal(m)
+	if err != nil {
+		return &lostError{what: "cannot encode: " + err.Error(), answered: true}
+	}
+	for try := 1; ; try++ {
+		after, err := x.once(ctx, h, path, body, answer)
+		var lost *lostError
+		switch {
+		case err == nil || after < 0 || try == maxTries:
+			return err
+		case errors.As(err, &lost) && !lost.answered && try == maxKnocks:
+			return err
+		}
+		if after == 0 {
+			after = retry.Backoff(firstWait, try)
+		}
+		if !retry.Fits(ctx, time.Now(), after) || retry.Sleep(ctx, after) != nil {
+			return err // no time is left: the collector's last answer is the error
+		}
+	}
+}
+
+// once sends body. With an error it says how long the collector wants to be left alone:
+// 0 when it did not say, less when nothing is to be tried again.
+func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []byte, answer proto.Message) (time.Duration, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.base.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return -1, &lostError{what: "cannot make a request"}
+	}
+	r.Header = h.Clone()
+	r.Header.Set("Content-Type", protobuf)
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", "fumehood/"+x.o.Version)
+	}
+	response, err := x.client.Do(r)
+	if err != nil {
+		why, after := unreached(err)
+		return after, &lostError{what: "it cannot be reached: " + why}
+	}
+	defer response.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch status := response.StatusCode; {
+	case status != http.StatusOK:
+		return retryAfter(response, time.Now()), &lostError{what: refusal(path, status), answered: true}
+	case err != nil:
+		return -1, &lostError{what: "it took " + path + " and broke off its answer", answered: true} // perhaps taken: not again
+	case len(said) > maxAnswer:
+		return -1, &lostError{what: fmt.Sprintf("its answer to %s has more than %d bytes", path, maxAnswer), answered: true}
+	case len(said) > 0 && !strings.HasPrefix(response.Header.Get("Content-Type"), protobuf), proto.Unmarshal(said, answer) != nil:
+		return -1, &lostError{what: "its answer to " + path + " is not OTLP's: is it a collector?", answered: true}
+	}
+	return 0, nil
+}
+
+// unreached says why nobody answered, and how long to wait as once does.
+func unreached(err error) (why string, after time.Duration) {
+	var wrap *url.Error
+	if errors.As(err, &wrap) {
+		err = wrap.Err // without the address
+	}
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it did not answer in time", 0
+	case errors.As(err, &untrusted), errors.Is(err, errProxy):
+		return text.Inline(err.Error(), 300), -1
+	}
+	return text.Inline(err.Error(), 300), 0
+}
+
+// refusal says which answer it was. What else it says is not shown: it can be anything.
+func refusal(path string, status int) string {
+	words := fmt.Sprintf("it answered %d %s to %s", status, http.StatusText(status), path)
+	switch {
+	case status >= 300 && status < 400:
+		words += ", and redirects are not followed"
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		words += ": is the header right?"
+	case status == http.StatusNotFound:
+		words += ": does it take this signal?"
+	}
+	return words
+}
+
+// retryAfter is how long to wait before another try, or less than 0 for none.
+func retryAfter(r *http.Response, now time.Time) time.Duration {
+	if !slices.Contains(again, r.StatusCode) {
+		return -1
+	}
+	if wait, ok := retry.After(r.Header.Get("Retry-After"), now); ok {
+		return max(wait, time.Millisecond)
+	}
+	return 0
+}
+
+// without is what the collector said without what we had told it: an answer that quotes
+// a token ends in a job's log.
+func without(h http.Header, said string) string {
+	for _, list := range h {
+		for _, value := range list {
+			for _, word := range append([]string{value}, strings.Fields(value)...) {
+				if len(word) >= minWord {
+					said = strings.ReplaceAll(said, word, "…")
+				}
+			}
+		}
+	}
+	return said
+}
+
+func rejected(n int64, of int, what, why string) error {
+	words := fmt.Sprintf("it rejected %d of %d %s", n, of, what)
+	if why != "" {
+		words += ": " + text.Inline(why, 200)
+	}
+	return &lostError{what: words, answered: true}
+}

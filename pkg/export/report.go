@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Report passes each decision in a report to each, and returns the run as a whole.
+// A report has only the run's times: every decision has the time of the run's
+// start, and the Story is Estimated.
+func Report(r proposal.Report, o Options, each func(Decision) error) (Story, error) {
+	t := teller{o: o, each: each}
+	t.begin(r.Run)
+	at := r.Run.Start
+	story := Story{Run: r.Run, Begin: at, End: at.Add(milliseconds(r.Run.WallMS)), Totals: &r.Totals, Error: r.Error, Estimated: true}
+	for i, x := range r.Records {
+		if x.Entry < 0 { // there was no log
+			x.Entry = int64(i) + 1
+		}
+		s := Step{Entry: x.Entry, Proposal: x.Proposal, Analysis: x.Analysis, Decision: x.Decision, Approved: x.Approval != nil,
+			Result: x.Result, Begun: r.Run.Start, Decided: r.Run.Start}
+		if x.Result != nil && x.Result.Status != proposal.NotRun {
+			s.Started, s.Ended = at, at.Add(milliseconds(x.Result.WallMS))
+			at = s.Ended
+		}
+		story.Steps = append(story.Steps, s)
+		if err := t.decided(&s); err != nil {
+			return story, err
+		}
+		if err := t.found(&s, s.Done()); err != nil {
+			return story, err
+		}
+	}
+	if story.End.Before(at) {
+		story.End = at
+	}
+	return story, nil
+}
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// Asked returns the decision about a trigger, which is in no log. id is its
+// permanent id, for example "OWNER/NAME/comments/ID".
+func Asked(id string, asked proposal.Trigger, d proposal.Decision, run proposal.Run, o Options, at time.Time) Decision {
+	run.ID = id
+	t := teller{o: o}
+	t.begin(run)
+	var out Decision
+	t.each = func(x Decision) error { out = x; return nil }
+	x, c := t.base(&Step{}, -1, "", SpanRun, at), cutter{}
+	x.DecisionID, x.RequestedBy, x.Custom.Run = Text(id, maxName), Text(asked.Actor.Login, maxName), ""
+	x.Path, x.Input.Trigger, x.Result = PathTrigger, c.trigger(asked), resultOf(d, false)
+	_ = t.tell(x, c) // this each never fails
+	return out
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Options say what to export.
+type Options struct {
+	All         bool   // also every program that started
+	TraceParent string // the environment's TRACEPARENT
+	Source      string // a label for the system that vouches for it; "" for the one that ran it
+}
+
+// A teller makes the decisions of one run.
+type teller struct {
+	o       Options
+	each    func(Decision) error
+	trace   Trace
+	labels  map[string]string
+	bundles map[string]Bundle
+	run     proposal.Run
+	log     string
+}
+
+// begin sets the fields that all decisions of a run share.
+func (t *teller) begin(run proposal.Run) {
+	t.run, t.trace = run, TraceOf(t.o.TraceParent, run.ID)
+	t.labels = map[string]string{"app": "fumehood"}
+	pr := ""
+	if run.PR > 0 {
+		pr = strconv.Itoa(run.PR)
+	}
+	for _, l := range [][2]string{
+		{"id", run.ID}, {"version", run.Version}, {"mode", run.Mode}, {"repository", run.Repository}, {"fork", run.Fork}, {"pull_request", pr},
+		{"head_sha", run.HeadSHA}, {"base_sha", run.BaseSHA}, {"plan_digest", run.PlanDigest}, {"source", t.o.Source},
+	} {
+		if l[1] != "" {
+			t.labels[l[0]] = Text(l[1], maxName)
+		}
+	}
+	t.bundles = map[string]Bundle{"policy": {Revision: Text(run.Policy, maxName)}}
+	for i, p := range run.Policies[:min(len(run.Policies), maxLayers)] {
+		t.bundles[strconv.Itoa(i)+"-"+Text(p.Kind, maxKind)] = Bundle{Revision: Text(revision(p), maxName)}
+	}
+}
+
+func revision(p proposal.PolicyOrigin) string {
+	for _, s := range []string{p.Revision, p.Commit, p.Digest} {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// base returns a decision without path, input and result. part is "" for an entry's
+// only decision.
+func (t *teller) base(s *Step, entry int64, part string, span Span, at time.Time) Decision {
+	id := Text(t.run.ID, maxName) + "/" + number(entry)
+	if part != "" {
+		id += "." + part
+	}
+	d := Decision{
+		Labels: t.labels, Bundles: t.bundles, DecisionID: id, TraceID: hex.EncodeToString(t.trace.ID[:]),
+		RequestedBy: Text(t.run.Proposer, maxName), Timestamp: at.UTC(),
+		Custom: Custom{Schema: Schema, Run: Text(t.run.ID, maxName), Entry: entry, Log: t.log, ID: Text(s.Proposal.ID, maxName)},
+	}
+	of := SpanID(t.run.ID, span, s.Entry)
+	d.SpanID = hex.EncodeToString(of[:])
+	return d
+}
+
+// tell completes d and passes it to each.
+func (t *teller) tell(d Decision, c cutter) error {
+	d.Masked, d.Erased, d.RuleLabels = c.masked, c.erased, ruleLabels(d.Result.Rules)
+	return t.each(d)
+}
+
+// decided exports the decision about a proposal and those about its commands.
+func (t *teller) decided(s *Step) error {
+	d := t.base(s, s.Entry, "", SpanDecide, s.Decided)
+	var c cutter
+	d.Path, d.Input.Proposal, d.Result = PathProposal, c.proposal(s.Proposal, s.Analysis), resultOf(s.Decision, s.Approved)
+	if err := t.tell(d, c); err != nil {
+		return err
+	}
+	for i, command := range s.Analysis.Commands {
+		said, any := spoken(s.Decision, i)
+		if !any {
+			continue
+		}
+		d, c := t.base(s, s.Entry, "c"+strconv.Itoa(i), SpanDecide, s.Decided), cutter{}
+		d.Path, d.Input.Command, d.Result = PathCommand, c.command(command), said
+		if err := t.tell(d, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// happened exports the decisions in one event of the log.
+func (t *teller) happened(s *Step, entry int64, i int, e proposal.Event, again bool) error {
+	d, c := t.base(s, entry, "e"+strconv.Itoa(i), SpanExecute, e.Time), cutter{}
+	d.Custom.Again = again
+	switch {
+	case e.Exec != nil && e.Decision != nil:
+		if e.Kind != proposal.EventRefused && !e.Decision.Observed && !t.o.All {
+			return nil
+		}
+		x := *e.Exec
+		x.From = e.Program
+		d.Path, d.Input.Exec = PathExec, c.exec(x)
+		d.Result = answer(e.Decision.Effect, e.Decision.Rules, e.Decision.Reason, e.Decision.Observed)
+	case e.Flow != nil:
+		d.Path, d.Input.Egress = PathEgress, c.egress(e.Flow.Egress)
+		d.Result = answer(e.Flow.Decision.Effect, e.Flow.Decision.Rules, e.Flow.Decision.Reason, e.Flow.Decision.Observed)
+		d.Result.Code = Text(e.Flow.Code, maxName)
+		d.Metrics = map[string]int64{"flow_wall_ms": e.Flow.WallMS, "flow_sent_bytes": e.Flow.Sent, "flow_received_bytes": e.Flow.Received}
+		if e.Flow.Refused() {
+			d.Result.Effect = refusal(d.Result.Effect)
+		}
+	default:
+		return nil
+	}
+	return t.tell(d, c)
+}
+
+// refusal returns the effect if the gateway itself refused after policy had allowed it.
+func refusal(effect string) string {
+	if effect == Allow {
+		return Deny
+	}
+	return effect
+}
+
+// found exports the findings about a command. They are numbered separately, under
+// the decision's entry, so that a report gives them the same ids.
+func (t *teller) found(s *Step, at time.Time) error {
+	if s.Result == nil || s.Result.Observations == nil {
+		return nil
+	}
+	for i, f := range s.Result.Observations.Findings {
+		d, c := t.base(s, s.Entry, "f"+strconv.Itoa(i), SpanExecute, at), cutter{}
+		if !f.Event.Time.IsZero() {
+			d.Timestamp = f.Event.Time.UTC()
+		}
+		d.Path, d.Input.Event = PathEvent, c.event(f.Event)
+		d.Result = Result{Effect: Note, Rules: texts([]string{f.Rule}, maxName),
+			Reasons: reasons([]proposal.Reason{{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1}})}
+		if err := t.tell(d, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}

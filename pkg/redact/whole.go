@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"context"
+
+	"github.com/fumehood/fumehood/pkg/internal/secrets"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Whole asks policy about the report and the comment made from it. If the report may
+// not leave, everything that commands printed is removed from it. If the comment may
+// not, Withheld says so, and the comment omits the same.
+func (u *Redactor) Whole(ctx context.Context, r proposal.Report) (proposal.Report, error) {
+	ctx = context.WithoutCancel(ctx)
+	var t secrets.Tally
+	var size int64
+	for _, rec := range r.Records {
+		t.Found = proposal.AddRedactions(t.Found, rec.Redacted)
+		if rec.Result != nil {
+			for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
+				t.Found, size = proposal.AddRedactions(t.Found, s.Redacted), size+int64(len(s.Head)+len(s.Tail))
+			}
+			for _, o := range rec.Result.Outputs {
+				t.Found = proposal.AddRedactions(t.Found, o.Redacted)
+			}
+		}
+	}
+	for _, kind := range []string{proposal.OutgoingReport, proposal.OutgoingComment} {
+		d, err := u.ask(ctx, proposal.Outgoing{Kind: kind, Size: size}, t)
+		if err != nil {
+			r.Withheld = &proposal.Reason{Rule: proposal.FailureOf(err).Code, Effect: proposal.Deny, Message: "policy could not say whether it may leave", Command: -1}
+			return strip(r), err
+		}
+		if d.Effect == proposal.Allow {
+			continue
+		}
+		reason := proposal.Reason{Rule: "output.withheld", Effect: proposal.Deny, Message: "policy withholds it", Command: -1}
+		if d.Reason != nil {
+			reason = *d.Reason
+		}
+		r.Withheld = &reason
+		if kind == proposal.OutgoingReport {
+			r = strip(r)
+		}
+	}
+	return r, nil
+}
+
+// strip removes everything that commands printed from r. The log binds the digests of
+// the output.
+func strip(r proposal.Report) proposal.Report {
+	records := r.Records
+	r.Records = make([]proposal.Record, len(records))
+	for i, rec := range records {
+		if rec.Result != nil {
+			result := *rec.Result
+			bare(&result.Stdout, &result.Stderr)
+			if result.Retried != nil {
+				first := *result.Retried
+				bare(&first.Stdout, &first.Stderr)
+				result.Retried = &first
+			}
+			rec.Result = &result
+		}
+		r.Records[i] = rec
+	}
+	return r
+}
+
+func bare(streams ...*proposal.Stream) {
+	for _, s := range streams {
+		s.Head, s.Tail = nil, nil
+	}
+}
