@@ -22,7 +22,7 @@ func TestDemoFromClone(t *testing.T) {
 	comment := d.goRun(t, "demo", "--audit", log, "--artifacts", d.path("demo"))
 	for part, want := range map[string]string{
 		"marker":               "<!-- fumehood:report -->\n",
-		"header":               "## fumehood: 4 succeeded, 2 failed, 2 denied, 1 waiting for approval, 1 not run\n",
+		"header":               "## fumehood: 5 succeeded, 2 failed, 2 denied, 1 waiting for approval, 1 not run\n",
 		"the test that failed": "billing_test.go:35: invoice 15550 and credit note -15547 leave 3 cents: VAT(-1050, 2100) = -220, want -221",
 		"needs":                "it needs <code>&#34;unit&#34;</code>, which did not succeed",
 		"un-analysable":        "<summary>⛔ <code>configured</code>: denied</summary>",

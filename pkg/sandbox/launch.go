@@ -116,7 +116,10 @@ func (v view) mount(source, target string) error {
 		attr.Attr_set |= unix.MOUNT_ATTR_IDMAP
 		attr.Userns_fd = uint64(v.idmap.Fd())
 	}
-	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+	switch err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); {
+	case err == unix.EINVAL && v.idmap != nil: // as overlayfs, on which a container's root is
+		return fmt.Errorf("cannot mount %q: its file system does not support ID-mapped mounts; put it on a volume or another disk", source)
+	case err != nil:
 		return fmt.Errorf("cannot make tree %q read-only: %v", source, err)
 	}
 	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {

@@ -32,7 +32,7 @@ func (s *instance) prepare() error {
 	go reap()
 	var err error
 	if s.cgroup, err = newCgroup(cgroupMount, "fumehood-"+s.id); err != nil {
-		return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", "run as root on a host with cgroups; see fumehood doctor", err)
+		return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", "run as root with a writable /sys/fs/cgroup; for a container see docs/CONTAINER.md", err)
 	}
 	s.onClose(s.cgroup.remove)
 	// gVisor's own start may use every processor. The grant's share applies from the

@@ -25,10 +25,10 @@ func TestDemoWithoutTools(t *testing.T) {
 		installed []string
 		want      string
 	}{
-		{[]string{"go", "gofmt", "node", "python3"}, "format unit cover py web repro soak close configured bootstrap"},
-		{[]string{"go", "gofmt", "python3"}, "format unit cover py repro soak close configured bootstrap"},
-		{[]string{"python3"}, "py repro soak close configured bootstrap"},
-		{nil, "configured bootstrap"},
+		{[]string{"go", "gofmt", "node", "python3"}, "format copies unit cover py web repro soak close configured bootstrap"},
+		{[]string{"go", "gofmt", "python3"}, "format copies unit cover py repro soak close configured bootstrap"},
+		{[]string{"python3"}, "copies py repro soak close configured bootstrap"},
+		{nil, "copies configured bootstrap"},
 	} {
 		bin := t.TempDir()
 		for _, name := range c.installed {
