@@ -298,7 +298,7 @@ func TestUmask(t *testing.T) {
 	if _, err := s.Write(t.Context(), head, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Repository(t.Context(), dir, head, ""); err != nil {
+	if err := s.Repository(t.Context(), dir, head, "", Branches{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]os.FileMode{".": os.ModeDir | 0o755, "d": os.ModeDir | 0o755, "d/f": 0o644, "d/x": 0o755, ".git": os.ModeDir | 0o755} {

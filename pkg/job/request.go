@@ -23,6 +23,8 @@ type Request struct {
 	PR      int       `json:"pr"`
 	Head    string    `json:"head"`
 	Base    string    `json:"base"`
+	HeadRef string    `json:"head_ref,omitempty"` // branch names, untrusted
+	BaseRef string    `json:"base_ref,omitempty"`
 	Comment int64     `json:"comment,omitempty"` // the id of the one that requested it
 	Plans   []Planned `json:"plans"`
 }

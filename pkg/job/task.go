@@ -96,9 +96,9 @@ func (s step) identify(ctx context.Context, phase action.Phase, t Task) (_ Task,
 func (j *Job) plannedRequest(pr github.PullRequest) Request {
 	switch {
 	case j.event.Name == "pull_request":
-		return Request{Command: "plan", PR: j.event.Number, Head: j.event.PR.Head.SHA, Base: pr.Base.SHA}
+		return Request{Command: "plan", PR: j.event.Number, Head: j.event.PR.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}
 	case j.event.Number > 0:
-		return Request{Command: "plan", PR: j.event.Number, Head: pr.Head.SHA, Base: pr.Base.SHA}
+		return Request{Command: "plan", PR: j.event.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}
 	}
 	return Request{Command: "plan", Head: j.runner.SHA, Base: j.runner.SHA}
 }
@@ -142,7 +142,7 @@ func (s step) identifyRun(ctx context.Context, t Task) (_ Task, skipped string, 
 	if !found {
 		return t, "no pull request has the run's branch as its head", nil
 	}
-	return Task{PR: pr, Fork: forkName(describePR(pr)), Request: Request{Command: "plan", PR: pr.Number, Head: e.HeadSHA, Base: pr.Base.SHA}}, "", nil
+	return Task{PR: pr, Fork: forkName(describePR(pr)), Request: Request{Command: "plan", PR: pr.Number, Head: e.HeadSHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}}, "", nil
 }
 
 // choosePR takes the pull request whose head is the run's commit, else the newest open

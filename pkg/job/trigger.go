@@ -89,7 +89,7 @@ func (t Trigger) Do(ctx context.Context) (Outcome, error) {
 // request is an empty Request of this comment, on the pull request's present commit.
 func (t Trigger) request(command string) Request {
 	pr := t.Task.PR
-	return Request{Command: command, PR: pr.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, Comment: t.Job.event.Comment.ID}
+	return Request{Command: command, PR: pr.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref, Comment: t.Job.event.Comment.ID}
 }
 
 // refuse answers what policy does not allow. A bot gets no text, which it could answer;

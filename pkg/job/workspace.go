@@ -65,7 +65,23 @@ func (r Run) writeCommit(ctx context.Context) (workspace, error) {
 		return w, err
 	}
 	w.left = tree.Describe()
-	return w, r.Base.store.Repository(ctx, w.dir, q.Head, q.Base)
+	if why, err := r.fetchHistory(ctx); err != nil {
+		return w, err
+	} else if why != "" {
+		w.left = append(w.left, why+": git diff base...HEAD and git merge-base do not work")
+	}
+	return w, r.Base.store.Repository(ctx, w.dir, q.Head, q.Base, checkout.Branches{Head: q.HeadRef, Base: q.BaseRef})
+}
+
+// fetchHistory fetches the history down to the merge base, which must be there for git
+// diff base...HEAD. It returns why that was not possible.
+func (r Run) fetchHistory(ctx context.Context) (why string, err error) {
+	q := r.Task.Request
+	if q.Head == q.Base {
+		return "", nil
+	}
+	_, why, err = r.Base.store.History(ctx, q.Head, q.Base)
+	return why, err
 }
 
 // useCheckout uses what actions/checkout wrote, when it is at the commit, or at the
