@@ -49,7 +49,7 @@ const (
 // next; its processes are not. Its methods are safe for concurrent use: each waits until
 // earlier calls have returned, so none may be called from Options.Progress.
 //
-// If a command had to be killed together with its sandbox, or a proposal sets fresh, the
+// If a command had to be killed together with its sandbox, or a proposal sets Fresh, the
 // files written before are lost: the Result's NewSandbox says so.
 type Session struct {
 	gate  *Gate

@@ -57,8 +57,15 @@ var proposalShape = shape{kind: object, want: "a proposal: an object with an id 
 	{"outputs", false, listOf(&output, "Files to bring out: paths or globs, relative to the workspace.")},
 	{"needs", false, listOf(idShape(""), "Ids of earlier proposals that must have succeeded before.")},
 	{"expect", false, &shape{kind: text, max: maxProse, lines: true, doc: "What is expected to happen, shown beside what did."}},
-	{"fresh", false, &shape{kind: boolean, doc: "Ask for a new sandbox."}},
+	{fieldSandbox, false, &shape{kind: boolean, doc: "Request a new sandbox."}},
+	{fieldFresh, false, &shape{kind: boolean, doc: "Deprecated: use new-sandbox."}},
 }}
+
+// The field that requests a new sandbox, and its old name.
+const (
+	fieldSandbox = "new-sandbox"
+	fieldFresh   = "fresh"
+)
 
 var limitsShape = shape{kind: object, want: "an object of limits", doc: "Limits asked for. Policy may grant less.", fields: []field{
 	{"wall", false, durationShape("From start to the last process gone.")},
@@ -81,7 +88,7 @@ var synonyms = map[string]string{
 	"working_directory": "cwd", "working-directory": "cwd", "environment": "env", "input": "stdin",
 	"timeout_seconds": "timeout", "timeout-minutes": "timeout", "resources": "limits", "hosts": "network",
 	"domains": "network", "egress": "network", "registries": "network", "stage": "phase", "step": "phase", "artifacts": "outputs", "files": "outputs", "depends_on": "needs", "depends-on": "needs",
-	"after": "needs", "expected": "expect", "expects": "expect", "isolated": "fresh",
+	"after": "needs", "expected": "expect", "expects": "expect", "isolated": fieldSandbox, "new_sandbox": fieldSandbox,
 	"cpu": "cpus", "mem": "memory", "ram": "memory", "processes": "pids", "nofile": "files", "time": "wall",
 }
 

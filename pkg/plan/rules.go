@@ -27,6 +27,7 @@ func checkPlan(root *node, ps *problems) {
 		checkForm(p, path, ps)
 		checkID(p, i, path, defined, proposals, ps)
 		checkNeeds(p, i, path, defined, ps)
+		checkSandbox(p, path, ps)
 		running = checkPhase(p, i, running, path, proposals, ps)
 	}
 }
@@ -82,6 +83,27 @@ func checkForm(p *node, path string, ps *problems) {
 		ps.add(p.at, path, `the field "language" is missing: code needs one of "python", "javascript", "bash" and "sh"`)
 	case code == nil && language != nil:
 		ps.add(language.at, joinName(path, "language"), "goes with code alone: leave it out")
+	}
+}
+
+// checkSandbox allows both names of a field only with the same value.
+func checkSandbox(p *node, path string, ps *problems) {
+	current, old := p.get(fieldSandbox), p.get(fieldFresh)
+	if current != nil && old != nil && current.kind == boolean && old.kind == boolean && current.value != old.value {
+		ps.add(old.at, joinName(path, fieldFresh), "contradicts %q in line %d: leave it out", fieldSandbox, current.at.line)
+	}
+}
+
+// warnDeprecated adds the first use of each deprecated field of a proposal.
+func warnDeprecated(root *node, ps *problems) {
+	warned := map[string]bool{}
+	for i, p := range root.get("proposals").items {
+		for _, m := range p.members {
+			if to := replaced[m.name]; to != "" && !warned[m.name] {
+				warned[m.name] = true
+				ps.add(m.at, joinName(joinIndex("proposals", i), m.name), "field %q is deprecated: use %q", m.name, to)
+			}
+		}
 	}
 }
 

@@ -51,6 +51,9 @@ type field struct {
 	*shape
 }
 
+// replaced maps deprecated fields, which are accepted for one release, to their new names.
+var replaced = map[string]string{fieldFresh: fieldSandbox}
+
 // check reports everything in n that s does not allow.
 func check(n *node, s *shape, path string, ps *problems) {
 	if s.orText != nil && n.kind == text {
@@ -232,9 +235,11 @@ func (s *shape) checkMember(m member, path string, ps *problems) {
 
 // meant suggests the field that the writer of name may have meant.
 func (s *shape) meant(name string) string {
-	known := make([]string, len(s.fields))
-	for i, f := range s.fields {
-		known[i] = f.name
+	var known []string
+	for _, f := range s.fields {
+		if replaced[f.name] == "" {
+			known = append(known, f.name)
+		}
 	}
 	meant := synonyms[strings.ToLower(name)]
 	if !slices.Contains(known, meant) {
