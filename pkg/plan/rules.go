@@ -42,7 +42,7 @@ func checkPhase(p *node, i, running int, path string, proposals *node, ps *probl
 			return i
 		}
 	case phase.kind == text && phase.value == proposal.PhaseSetup && running >= 0:
-		ps.add(phase.at, joinName(path, "phase"), "sets up after proposals[%d] in line %d runs: move it before that one, or give that one the phase \"setup\" too",
+		ps.add(phase.at, joinName(path, "phase"), "is setup, but proposals[%d] in line %d runs before it: move it before that one, or give that one the phase \"setup\" too",
 			running, proposals.items[running].at.line)
 	}
 	return running
@@ -73,7 +73,7 @@ func checkForm(p *node, path string, ps *problems) {
 	}
 	switch {
 	case len(given) == 0:
-		ps.add(p.at, path, "asks for nothing: give one of run (shell text), argv (a list of words) and code (with language)")
+		ps.add(p.at, path, "has nothing to run: give one of run (shell text), argv (a list of words) and code (with language)")
 	case len(given) > 1:
 		ps.add(p.at, path, "has %s; exactly one of run, argv and code is allowed", strings.Join(given, " and "))
 	}
@@ -82,7 +82,7 @@ func checkForm(p *node, path string, ps *problems) {
 	case code != nil && language == nil:
 		ps.add(p.at, path, `the field "language" is missing: code needs one of "python", "javascript", "bash" and "sh"`)
 	case code == nil && language != nil:
-		ps.add(language.at, joinName(path, "language"), "goes with code alone: leave it out")
+		ps.add(language.at, joinName(path, "language"), "is allowed only with code: leave it out")
 	}
 }
 
@@ -113,7 +113,7 @@ func checkID(p *node, i int, path string, defined map[string]int, proposals *nod
 		return
 	}
 	if first := defined[id.value]; first != i {
-		ps.add(id.at, joinName(path, "id"), "the id %s is taken by proposals[%d] in line %d",
+		ps.add(id.at, joinName(path, "id"), "the id %s is already used by proposals[%d] in line %d",
 			quote(id.value), first, proposals.items[first].get("id").at.line)
 	}
 }

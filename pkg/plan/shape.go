@@ -123,13 +123,13 @@ func (s *shape) complain(n *node) string {
 		return fmt.Sprintf("is %d bytes long; at most %d are allowed", len(v), s.max)
 	}
 	if r, count, found := firstHidden(v); found {
-		return fmt.Sprintf("holds %s as its character %d, which is not allowed", nameRune(r), count)
+		return fmt.Sprintf("contains %s as character %d, which is not allowed", nameRune(r), count)
 	}
 	switch {
 	case strings.TrimSpace(v) == "" && !s.empty:
 		return "is empty: give it a value or leave it out"
 	case !s.lines && strings.ContainsAny(v, "\n\t"):
-		return "holds a line break or tab; it has to be one line"
+		return "contains a line break or tab; it must be one line"
 	case s.choice != nil && !slices.Contains(s.choice, v),
 		s.pattern != nil && !s.pattern.MatchString(v),
 		s.never != nil && s.never.MatchString(v):
