@@ -87,7 +87,7 @@ func (c *comparison) nodes(ctx context.Context) ([]node, error) {
 
 func borrow(bare, objects string, digits int) error {
 	if strings.ContainsAny(objects, "\n\"") {
-		return errors.New("the path of the checkout cannot be written in a line")
+		return errors.New("the path of the checkout contains a newline")
 	}
 	if err := writeBare(bare, digits); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (c *comparison) others(ctx context.Context) error {
 		case d.IsDir() || c.tracked[path]:
 			return nil
 		case leftBehind(path):
-			return stop(CodeCredentials, "let that action write elsewhere, or run fumehood before it", nil, "the checkout holds a credential that commands could read: %s", cut(path))
+			return stop(CodeCredentials, "make that action write elsewhere, or run fumehood before it", nil, "the checkout contains a credential that commands could read: %s", cut(path))
 		}
 		if !c.unread {
 			c.existing.Untracked++

@@ -173,10 +173,10 @@ func (o *objects) each(ctx context.Context, kind string, max int64, ids []string
 		}
 		end, err := p.out.ReadByte()
 		if err != nil || body.N != 0 || end != '\n' {
-			return errors.New("git's answer ends early")
+			return errors.New("git's answer is cut off")
 		}
 		if hex.EncodeToString(sum.Sum(nil)) != ids[i] {
-			return fmt.Errorf("object %s has other bytes than its id says", ids[i])
+			return fmt.Errorf("the bytes of object %s do not match its id", ids[i])
 		}
 		return nil
 	})
@@ -197,7 +197,7 @@ func wrongObject(id, want, is string, size int64) error {
 func (p *pipe) header(id string) (kind string, size int64, err error) {
 	line, err := p.out.ReadSlice('\n')
 	if err != nil {
-		return "", 0, fmt.Errorf("git's answer ends early: %w", err)
+		return "", 0, fmt.Errorf("git's answer is cut off: %w", err)
 	}
 	return parseHeader(string(line), id)
 }
@@ -231,7 +231,7 @@ func ended(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return stop(CodeLimit, "raise the checkout's limit Wall", nil, "the files were not written in time")
+		return stop(CodeLimit, "raise the checkout's limit Wall", nil, "cannot write the files in time")
 	case ctx.Err() != nil:
 		return stop(CodeTree, "", ctx.Err(), "the checkout was cancelled")
 	}

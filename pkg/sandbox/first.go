@@ -164,7 +164,7 @@ func (r root) binary(name string) (inside, host string, err error) {
 	var magic [4]byte
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 != 0o111 {
-		return "", "", fmt.Errorf("%q is not plainly a program", inside)
+		return "", "", fmt.Errorf("%q is not clearly a program", inside)
 	}
 	if _, err := io.ReadFull(f, magic[:]); err != nil || string(magic[:]) != "\x7fELF" {
 		return "", "", fmt.Errorf("%q is not a binary", inside)
@@ -190,7 +190,7 @@ func (r root) resolve(name string) (inside, host string, err error) {
 			continue
 		}
 		if hops++; hops > 40 {
-			return "", "", fmt.Errorf("too many links on the way to %q", name)
+			return "", "", fmt.Errorf("too many links in the path %q", name)
 		}
 		rest = append(strings.Split(target, "/"), rest...)
 		if done = path.Dir(done); path.IsAbs(target) {

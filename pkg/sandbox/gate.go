@@ -188,13 +188,13 @@ func (g *gate) why(err error) error {
 	case g.s.dead():
 		return nil
 	case g.told[sinkSlow]:
-		return stop("gate.slow", "the sandbox's kernel waited too long for the exec gate", "look at what else this host is doing", err)
+		return stop("gate.slow", "the sandbox's kernel waited too long for the exec gate", "check what else runs on this host", err)
 	case g.told[sinkProtocol]:
 		return stop("gate.protocol", "the sandbox's kernel does not understand the exec gate", "use the fumehood-runsc of this version", err)
 	case g.monitor.Err() != nil:
 		return g.monitor.Err()
 	}
-	return stop("gate.gone", "the sandbox's kernel does not speak with the exec gate", "run fumehood doctor", err)
+	return stop("gate.gone", "the sandbox's kernel does not communicate with the exec gate", "run fumehood doctor", err)
 }
 
 // unexplained reports whether only the sandbox's death would explain why the gate

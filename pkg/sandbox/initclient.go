@@ -46,11 +46,11 @@ func (c *initClient) ready(ctx context.Context, grace time.Duration) (string, er
 	defer stop()
 	line, err := c.line()
 	if err != nil {
-		return "", fmt.Errorf("guest init did not come up: %v", err)
+		return "", fmt.Errorf("guest init did not start: %v", err)
 	}
 	rest, ok := strings.CutPrefix(line, "ready "+strconv.Itoa(guest.Version)+" ")
 	if !ok {
-		return "", fmt.Errorf("guest init speaks another protocol: %q", line)
+		return "", fmt.Errorf("guest init uses another protocol: %q", line)
 	}
 	return strconv.Unquote(rest)
 }

@@ -52,7 +52,7 @@ func (s *instance) bringOne(folder string, f proposal.Change) proposal.Output {
 	case !local(f.Path):
 		out.Refused = "not a path inside the workspace"
 	case s.o.Artifacts == "":
-		out.Refused = "no folder for outputs was given"
+		out.Refused = "no directory for outputs was given"
 	}
 	if out.Refused != "" {
 		return out

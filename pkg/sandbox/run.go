@@ -246,7 +246,7 @@ func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, erro
 	case e := <-done:
 		return e.status, e.err
 	case <-time.After(killGrace):
-		return 0, errors.New("cannot learn how the command ended")
+		return 0, errors.New("cannot determine how the command ended")
 	}
 }
 
@@ -312,7 +312,7 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 		r.Status, r.Signal, r.Detail = proposal.Signaled, "SIGKILL", "the run was interrupted"
 	case cause == proposal.Signaled:
 		r.Status, r.Signal = cause, "SIGKILL"
-		r.Detail = "ended: the command's own shell connected to " + *c.stray.Load() + ", which no redirection that was decided does"
+		r.Detail = "killed: the command's shell connected to " + *c.stray.Load() + ", which is not in a redirection that policy decided"
 	case after.oomKills > c.before.oomKills:
 		r.Status, r.Limit = proposal.OutOfMemory, "memory "+l.Memory.String()
 	case after.pidHits > c.before.pidHits, told[sinkPids] && r.ExitCode != 0:
@@ -330,7 +330,7 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 }
 
 func (c *command) crashed(r *proposal.Result, err error) error {
-	err = stop("sandbox.crashed", "the sandbox ended while a command ran"+c.s.said(), "the command may have met a bug in gVisor; run it alone to see", err)
+	err = stop("sandbox.crashed", "the sandbox ended while a command ran"+c.s.said(), "run the command alone, to see whether a bug in gVisor causes it", err)
 	r.Status, r.Detail = proposal.SandboxFailed, err.Error()
 	return err
 }

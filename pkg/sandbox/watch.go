@@ -97,7 +97,7 @@ func (w *watch) confirm(c *control.Conn) error {
 		return err
 	}
 	if !slices.Equal(sessions, []string{traceSession}) || !w.hits()[sinkHello] {
-		return stop("sandbox.watch", "the sink in gVisor's kernel is not in force", "use the fumehood-runsc of this version", nil)
+		return stop("sandbox.watch", "the sink in gVisor's kernel is not active", "use the fumehood-runsc of this version", nil)
 	}
 	return nil
 }

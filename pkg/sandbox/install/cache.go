@@ -26,7 +26,7 @@ var errSourceChanged = errors.New("the source changed while it was built")
 func cached(ctx context.Context, o Options) (Runsc, error) {
 	root, err := sourceTree()
 	if err != nil {
-		return Runsc{}, missing("no " + runscName + " lies beside this program, and " + err.Error())
+		return Runsc{}, missing("no " + runscName + " is next to this program, and " + err.Error())
 	}
 	builds, err := buildsDir(o.CacheDir)
 	if err != nil {
@@ -97,7 +97,7 @@ func ensure(ctx context.Context, o Options, root, builds string) (string, error)
 		return dir, nil // verify reports any problem
 	}
 	if !o.Build {
-		return "", missing("no " + runscName + " lies beside this program or in the cache " + builds)
+		return "", missing("no " + runscName + " is next to this program or in the cache " + builds)
 	}
 	return dir, buildOnce(ctx, o, root, key, builds)
 }
