@@ -287,9 +287,9 @@ func TestStartRefuses(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{"nobody decides", func(o *Options) { o.Decide = nil }, "not complete"},
-		{"no time to decide", func(o *Options) { o.AnswerWithin = 0 }, "not complete"},
-		{"no program", func(o *Options) { o.Argv = []string{"/nowhere"} }, "cannot be started"},
+		{"nobody decides", func(o *Options) { o.Decide = nil }, "incomplete"},
+		{"no time to decide", func(o *Options) { o.AnswerWithin = 0 }, "incomplete"},
+		{"no program", func(o *Options) { o.Argv = []string{"/nowhere"} }, "cannot start"},
 		{"another program", func(o *Options) { o.Argv = []string{"/bin/false"} }, "exit status 1"},
 		{"roots that are none", func(o *Options) { o.Roots = "x" }, "no certificate among the roots"},
 	}
@@ -309,7 +309,7 @@ func TestStartRefuses(t *testing.T) {
 // Main does nothing when it is started by hand.
 func TestMainByHand(t *testing.T) {
 	var said strings.Builder
-	if code := Main(&said); code != 3 || !strings.Contains(said.String(), "does nothing by hand") {
+	if code := Main(&said); code != 3 || !strings.Contains(said.String(), "cannot be started by hand") {
 		t.Errorf("%d, %q", code, said.String())
 	}
 }

@@ -111,7 +111,7 @@ func (w *way) begin() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.current != nil {
-		return errors.New("a command began before the one before it had ended")
+		return errors.New("a command began before the previous one ended")
 	}
 	s := &span{}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

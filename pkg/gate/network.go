@@ -219,7 +219,7 @@ func rootCertificates() (string, error) {
 func (o Options) upstream() (names.Upstream, error) {
 	u, err := names.Host()
 	if err != nil && len(o.Resolvers) == 0 {
-		return u, &proposal.StopError{Code: "network.unavailable", Message: "the host's name servers are not known", Hint: "name one: --resolver, or Options.Resolvers", Err: err}
+		return u, &proposal.StopError{Code: "network.unavailable", Message: "cannot find the host's name servers", Hint: "name one: --resolver, or Options.Resolvers", Err: err}
 	}
 	if len(o.Resolvers) > 0 {
 		u.Servers = o.Resolvers

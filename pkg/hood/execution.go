@@ -32,7 +32,7 @@ func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r propos
 	case ctx.Err() != nil:
 		return "the run was interrupted"
 	case !h.p.Now().Before(deadline):
-		return fmt.Sprintf("the run's budget of %s was spent", h.budget())
+		return fmt.Sprintf("the run's time budget of %s is used up", h.budget())
 	case r.Decision.Grant == nil || !runnable(r):
 		return "policy allowed it without a grant or a command"
 	}

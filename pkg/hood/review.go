@@ -30,12 +30,12 @@ func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 			return append(doubts, fmt.Sprintf("the log ends before %s", w.what))
 		}
 		if entries[0].Kind != w.kind || !sameJSON(entries[0].Body, w.body) {
-			doubts = append(doubts, fmt.Sprintf("the log says otherwise about %s", w.what))
+			doubts = append(doubts, fmt.Sprintf("the log differs about %s", w.what))
 		}
 		entries = entries[1:]
 	}
 	if len(entries) > 0 {
-		doubts = append(doubts, fmt.Sprintf("the log has %d entries that the report knows nothing of", len(entries)))
+		doubts = append(doubts, fmt.Sprintf("the log has %d entries that are not in the report", len(entries)))
 	}
 	return doubts
 }
@@ -117,9 +117,9 @@ func compareEvents(r proposal.Record, told *proposal.Observations, what string, 
 	}
 	switch {
 	case told == nil && next > 0:
-		return entries, fmt.Sprintf("the log has events that %s knows nothing of", what)
+		return entries, fmt.Sprintf("the log has events that are not in %s", what)
 	case told != nil && !gives(batches, *told):
-		return entries, fmt.Sprintf("the log's events are not what %s says of them", what)
+		return entries, fmt.Sprintf("the log's events differ from %s", what)
 	}
 	return entries, ""
 }
@@ -160,11 +160,11 @@ func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal
 	}
 	for i := range min(len(records), len(report.Records)) {
 		if len(report.Records[i].Redacted) > 0 {
-			doubts = append(doubts, fmt.Sprintf("proposal %d held a secret, which is not told: it could not be decided again", i+1))
+			doubts = append(doubts, fmt.Sprintf("proposal %d contained a secret, which was redacted: it could not be decided again", i+1))
 			continue
 		}
 		if what := differs(records[i], report.Records[i]); what != "" {
-			doubts = append(doubts, fmt.Sprintf("%s of proposal %d is not what this plan and policy give", what, i+1))
+			doubts = append(doubts, fmt.Sprintf("%s of proposal %d differs from what this plan and policy give", what, i+1))
 		}
 	}
 	return doubts, nil

@@ -56,7 +56,7 @@ func (h *Hood) begin(run proposal.Run, b Bounds) (*Session, error) {
 // a session may be long.
 func (h *Hood) Open(run proposal.Run, b Bounds) (*Session, error) {
 	if b.Limits.Open() {
-		return nil, &proposal.StopError{Code: "session.limits", Message: "the session leaves a limit open", Hint: "set every field of Limits"}
+		return nil, &proposal.StopError{Code: "session.limits", Message: "the session does not set every limit", Hint: "set every field of Limits"}
 	}
 	run.Session = true
 	s, err := h.begin(run, b)
@@ -107,9 +107,9 @@ func (s *Session) acceptable(p proposal.Proposal) error {
 	}
 	switch {
 	case len(s.records) >= MaxProposals:
-		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has had %d proposals", MaxProposals), Hint: "open another"}
+		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d proposals", MaxProposals), Hint: "open another session"}
 	case known(p.ID):
-		return refuse(fmt.Sprintf("the id %q was used before", p.ID), "give each proposal an id of its own")
+		return refuse(fmt.Sprintf("the id %q was used before", p.ID), "give each proposal its own id")
 	}
 	for _, id := range p.Needs {
 		if !known(id) {
@@ -176,7 +176,7 @@ func (s *Session) Close(why error) (proposal.Report, error) {
 	}
 	report, err := s.end(context.Background(), s.stopped)
 	if s.stopped == nil {
-		s.stopped = &proposal.StopError{Code: "session.closed", Message: "the session was closed", Hint: "open another"}
+		s.stopped = &proposal.StopError{Code: "session.closed", Message: "the session was closed", Hint: "open another session"}
 	}
 	return report, err
 }

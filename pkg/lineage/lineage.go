@@ -304,7 +304,7 @@ func (g *Gate) proposed(p proposal.Proposal, t *text, name string, x proposal.Ex
 	p.Cwd = x.Cwd
 	a := g.Analyze(p)
 	if len(a.Unknowns) == 0 && len(a.Commands) == 0 {
-		a.Unknowns = []proposal.Unknown{{Code: RuleUnreadable, Message: "no command was found", Hint: "write it plainly"}}
+		a.Unknowns = []proposal.Unknown{{Code: RuleUnreadable, Message: "no command was found", Hint: "write the command literally"}}
 	}
 	if len(a.Commands) > 0 {
 		first := &a.Commands[0]

@@ -25,7 +25,7 @@ func (m *Monitor) current(generation uint32) (*Command, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.command == nil || m.command.generation != generation {
-		return nil, errors.New("something happened outside the command that runs")
+		return nil, errors.New("an event came outside the running command")
 	}
 	return m.command, nil
 }
@@ -60,7 +60,7 @@ func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
 func (m *Monitor) again(c *Command, e *wire.Exec) error {
 	k, ok := c.kept[e.Of]
 	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.Key(nil)) || len(e.Env) > 0 || e.Lineage != wire.LineageProgram {
-		return errors.New("an answer was used that is not this exec's")
+		return errors.New("an answer was used for another exec")
 	}
 	execs := c.execs(m, e)
 	m.tellExec(c, e, execs[len(execs)-1], k.decision)

@@ -184,8 +184,8 @@ func (m *Monitor) fail(code, message string, err error) {
 }
 
 var hints = map[string]string{
-	"gate.slow":     "look at what the policy does for each exec; a host without a free processor is slow too",
+	"gate.slow":     "check what the policy does for each exec, and whether the host is overloaded",
 	"gate.gone":     "run the command alone to see whether it crashes the sandbox",
-	"gate.protocol": "use the fumehood-runsc of this version; if it is, the sandbox may have been broken out of",
+	"gate.protocol": "use the fumehood-runsc of this version; if you do, a command may have escaped the sandbox",
 	"gate.start":    "use the fumehood-runsc of this version",
 }

@@ -129,8 +129,8 @@ func unreadable(kind string, err error) error {
 	if f := proposal.FailureOf(err); strings.Contains(f.Code, "policy.") {
 		return err
 	}
-	return &proposal.StopError{Code: "output.unreadable", Message: fmt.Sprintf("cannot search what a command left (%s)", kind),
-		Hint: "nothing leaves that was not searched: is there room in the folders for artifacts and for temporary files?", Err: err}
+	return &proposal.StopError{Code: "output.unreadable", Message: fmt.Sprintf("cannot search the output of a command for secrets (%s)", kind),
+		Hint: "free space in the directories for artifacts and temporary files: output leaves only after the search", Err: err}
 }
 
 // ask asks policy about one thing. A marker that the command printed itself is not a secret.

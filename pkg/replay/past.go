@@ -151,8 +151,7 @@ func (d *Deed) flow(x proposal.Egress, decision proposal.EgressDecision) {
 	}
 }
 
-// place returns the index of an equal x or, if there is none, of a new one; -1 if
-// there is no room.
+// place returns the index of an equal x, or else of a new one; -1 if d is full.
 func (d *Deed) place(kind string, x any, effect proposal.Effect, next int) (int, bool) {
 	data, err := json.Marshal(x)
 	if err != nil {

@@ -65,7 +65,7 @@ func Read(paths []string, o Options) (Past, error) {
 		}
 	}
 	if past.deeds == 0 {
-		return past, stop(codeEmpty, "nothing was proposed in what was read", "name audit logs of runs, their reports, or a folder with either", nil)
+		return past, stop(codeEmpty, "the files contain no proposal", "name audit logs of runs, their reports, or a directory with them", nil)
 	}
 	return past, nil
 }
@@ -100,7 +100,7 @@ func sources(paths []string) (logs, reports []string, err error) {
 }
 
 func unreadable(path string, err error) error {
-	return stop(codeUnreadable, fmt.Sprintf("cannot read %q", path), "name the audit.jsonl or the report of a run, or a folder with them", err)
+	return stop(codeUnreadable, fmt.Sprintf("cannot read %q", path), "name the audit.jsonl or the report of a run, or a directory with them", err)
 }
 
 // filesIn lists possible logs and reports below dir. Links are not followed.
@@ -167,7 +167,7 @@ func (p *Past) log(f *os.File, path string, o Options) error {
 		return err
 	}
 	if err != nil && !o.Unverified {
-		return stop(codeUnverified, fmt.Sprintf("the log %q does not verify", path), "fumehood verify says more; --unverified takes what comes before the fault", err)
+		return stop(codeUnverified, fmt.Sprintf("the log %q does not verify", path), "run fumehood verify for the reason, or use --unverified to read the entries before the fault", err)
 	}
 	t.run.Verified, t.run.Sealed = err == nil, summary.Complete()
 	return p.take(t.run)
@@ -179,7 +179,7 @@ func (p *Past) log(f *os.File, path string, o Options) error {
 func (p *Past) take(r Run) error {
 	switch {
 	case r.ID == "":
-		p.left(r.Source, "", "it tells of no run")
+		p.left(r.Source, "", "it contains no run")
 	case p.tells(r): // the run's log, or another copy
 	case len(p.Runs) >= maxRuns:
 		return tooLarge()
@@ -211,7 +211,7 @@ func (r Run) told() [][sha256.Size]byte {
 	add := func(of ...any) {
 		data, err := json.Marshal(of)
 		if err != nil {
-			panic("replay: internal error: what was read as JSON is none: " + err.Error())
+			panic("replay: internal error: decoded JSON cannot be encoded: " + err.Error())
 		}
 		all = append(all, sha256.Sum256(data))
 	}
@@ -230,7 +230,7 @@ func (r Run) told() [][sha256.Size]byte {
 func (p *Past) left(source, id, why string) { p.Left = append(p.Left, Left{source, id, why}) }
 
 func tooLarge() error {
-	return stop(codeTooLarge, "this is more of the past than is held at once", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", maxRuns, maxDeeds), nil)
+	return stop(codeTooLarge, "the files contain too many runs or proposals", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", maxRuns, maxDeeds), nil)
 }
 
 // room counts what is held and enforces the limits.
@@ -256,7 +256,7 @@ func (t *teller) entry(e audit.Entry) error {
 	}
 	h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
 	if err != nil {
-		t.past.left(t.run.Source, "", fmt.Sprintf("entry %d is not one that this version knows", e.N))
+		t.past.left(t.run.Source, "", fmt.Sprintf("this version does not know the kind of entry %d", e.N))
 		return nil
 	}
 	i, known := t.at[h.ID]
@@ -331,7 +331,7 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 // maxText is above the limit of a plan.
 const maxText = 1 << 20
 
-const whyRedacted = "a secret was taken out of it, so that what was decided is not here"
+const whyRedacted = "a secret was redacted from it, so the original cannot be decided again"
 
 // unfit returns the reason why a past proposal cannot be decided again, or "".
 func unfit(p proposal.Proposal) string {
@@ -343,11 +343,11 @@ func unfit(p proposal.Proposal) string {
 	}
 	switch {
 	case p.ID == "" || forms != 1:
-		return "its proposal is none"
+		return "its proposal is invalid"
 	case strings.Contains(strings.Join(append([]string{p.Run, p.Code, p.Stdin, p.Cwd}, p.Argv...), " "), "[redacted "):
 		return whyRedacted
 	case len(p.Run)+len(p.Code)+len(strings.Join(p.Argv, " ")) > maxText:
-		return "its proposal is longer than one may be"
+		return "its proposal is longer than allowed"
 	}
 	return ""
 }

@@ -152,11 +152,11 @@ func (b *builder) take(ctx context.Context, r Run, d Deed) error {
 func (b *builder) unwanted(r Run, d Deed, decision proposal.Decision) string {
 	switch {
 	case !r.Verified:
-		return "nothing vouches for the file that tells of it"
+		return "its file is not verified"
 	case d.Proposal.Form() == "code":
-		return "it is a snippet, and no two are alike"
+		return "it is a snippet, for which no rule is made"
 	case !plainText(d.Text()) || !plainText(fmt.Sprint(d.Proposal.Run, d.Proposal.Argv, d.Proposal.Network, d.Proposal.Cwd, d.Proposal.Env)):
-		return "it holds characters that are not plain ASCII"
+		return "it contains characters that are not plain ASCII"
 	case len(d.Text()) > maxExample:
 		return fmt.Sprintf("it is longer than %d bytes", maxExample)
 	case decision.Effect == proposal.Deny && b.wanted.Refused && unknownAlone(decision):
@@ -186,7 +186,7 @@ func (b *builder) finish() {
 	}
 	for _, d := range b.deeds {
 		if times[d.deed.Text()] < b.wanted.AtLeast {
-			b.leave(d.run, d.deed, fmt.Sprintf("it was seen less than %d times", b.wanted.AtLeast))
+			b.leave(d.run, d.deed, fmt.Sprintf("it was seen fewer than %d times", b.wanted.AtLeast))
 			continue
 		}
 		if slices.ContainsFunc(d.commands, func(c command) bool { return b.form(c).full() }) {

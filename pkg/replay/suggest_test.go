@@ -138,7 +138,7 @@ func TestSuggestLeavesOut(t *testing.T) {
 	for _, l := range s.Left {
 		got = append(got, l.Source+" "+l.ID+": "+strings.SplitAfter(l.Why+".", ".")[0])
 	}
-	for _, want := range []string{"r0 code: it is a snippet", "r2 t: it did not run", "r3 t: the policy refuses it, by", "r6 t: it holds characters", "r7 t: the policy refuses it", "r8 t: the policy refuses it, by default", "ru t: nothing vouches"} {
+	for _, want := range []string{"r0 code: it is a snippet", "r2 t: it did not run", "r3 t: the policy refuses it, by", "r6 t: it contains characters", "r7 t: the policy refuses it", "r8 t: the policy refuses it, by default", "ru t: its file is not verified"} {
 		if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, want) }) {
 			t.Errorf("%q is not among %q", want, got)
 		}
@@ -180,7 +180,7 @@ func TestSuggestHosts(t *testing.T) {
 	if d, err := with.Decide(t.Context(), p, parse.Analyze(p)); err != nil || d.Effect != proposal.Deny {
 		t.Errorf("in another phase: %v, %v", d.Effect, err)
 	}
-	if text := string(s.Files()["proposal/hosts.rego"]); strings.Count(text, "never seen to be reached") != 1 {
+	if text := string(s.Files()["proposal/hosts.rego"]); strings.Count(text, "never reached") != 1 {
 		t.Error(text)
 	}
 }

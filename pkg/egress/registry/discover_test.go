@@ -231,7 +231,7 @@ func TestDiscoverFails(t *testing.T) {
 	for _, c := range []struct{ name, registry, tool, script, want string }{
 		{"unknown", "cpan", "cpan", "", "invalid registry"},
 		{"tool exits", "npm", "npm", "echo canary >&2; exit 1", "cannot ask npm"},
-		{"no JSON", "npm", "npm", say("https://npm.example"), "cannot read what npm config says"},
+		{"no JSON", "npm", "npm", say("https://npm.example"), "cannot read the output of npm config"},
 		{"no registry", "npm", "npm", say("{}"), "invalid registry URL"},
 		{"not a URL", "npm", "npm", say(`{"registry":"ada:canary@npm.example"}`), "invalid registry URL"},
 		{"answer without end", "npm", "npm", "while :; do echo canary; done | /usr/bin/head -c 9000000", "too long"},

@@ -105,7 +105,7 @@ func (s *session) serve(ctx context.Context) {
 	switch {
 	case err == io.EOF:
 	case err != nil:
-		s.refuse(refusal{code: "limit", message: "nothing came that says what the connection is for"})
+		s.refuse(refusal{code: "limit", message: "the client sent nothing that identifies the host"})
 	case first == 22 && s.decision.Intercept:
 		s.intercept(ctx)
 	case first == 22:
@@ -195,7 +195,7 @@ func (s *session) watchIdle() *time.Timer {
 			timer.Reset(most - quiet)
 			return
 		}
-		s.end("idle", "nothing came or went for "+most.String())
+		s.end("idle", "no data was sent or received for "+most.String())
 		s.close()
 	})
 	ready.Done()

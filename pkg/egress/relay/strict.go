@@ -206,7 +206,7 @@ func (s *strict) chunk(line []byte) error {
 	digits := string(line[:len(line)-2])
 	size, err := strconv.ParseUint(digits, 16, 63)
 	if err != nil || digits == "" || digits[0] == '+' {
-		return s.malformed("the size of a chunk is no plain number")
+		return s.malformed("the size of a chunk is not a plain number")
 	}
 	s.out = line
 	if size == 0 {

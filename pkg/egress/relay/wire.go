@@ -58,7 +58,7 @@ type upstream struct {
 	session *session
 }
 
-var errBudget = errors.New("more bytes than may leave for this name, or in this run")
+var errBudget = errors.New("more bytes than may be sent for this name, or in this run")
 
 // spend reports whether n more bytes may be sent, and counts them if so.
 func (s *session) spend(n int64) bool {

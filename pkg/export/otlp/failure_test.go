@@ -70,8 +70,8 @@ func TestAnswers(t *testing.T) {
 			return true
 		}, "", "3"},
 		{"wrong", status(400, 400), "400 Bad Request to v1/traces", "2"},
-		{"no traces", status(404), "does it take this signal", "2"},
-		{"no key", status(401, 403), "is the header right", "2"},
+		{"no traces", status(404), "check that it accepts this signal", "2"},
+		{"no key", status(401, 403), "check the header", "2"},
 		{"moved", func(_ int, w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
 			return true
@@ -82,12 +82,12 @@ func TestAnswers(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = w.Write([]byte("<h1>\x1b[31mwelcome</h1>"))
 			return true
-		}, "is it a collector", "2"},
+		}, "check that it is a collector", "2"},
 		{"garbage", func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Content-Type", protobuf)
 			_, _ = w.Write([]byte{0xff, 0xff, 0xff})
 			return true
-		}, "is it a collector", "2"},
+		}, "check that it is a collector", "2"},
 		{"without end", func(_ int, w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Content-Type", protobuf)
 			for r.Context().Err() == nil {
@@ -158,7 +158,7 @@ func TestAnswerQuotesHeader(t *testing.T) {
 		"hunter2-token is not known, key k is":     "… is not known, key k is",
 		strings.Repeat("x", 190) + "hunter2-token": strings.Repeat("x", 190) + "…",
 	} {
-		if got := without(h, said); got != want {
+		if got := redactHeaders(h, said); got != want {
 			t.Errorf("%q became %q", said, got)
 		}
 	}

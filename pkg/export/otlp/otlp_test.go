@@ -251,16 +251,16 @@ func TestEndpoint(t *testing.T) {
 		{"http://2130706433/", false, "plain HTTP"},
 		{"http://0.0.0.0", false, "plain HTTP"},
 		{"grpc://otlp.example:4317", false, "scheme"},
-		{"otlp.example:4318", false, "no URL"},
-		{"unix:///run/otlp", false, "no URL"},
-		{"", false, "no URL"},
-		{"https://", false, "no URL"},
-		{"https://:4318", false, "no URL"},
+		{"otlp.example:4318", false, "not a URL"},
+		{"unix:///run/otlp", false, "not a URL"},
+		{"", false, "not a URL"},
+		{"https://", false, "not a URL"},
+		{"https://:4318", false, "not a URL"},
 		{"https://u:hunter22@otlp.example", false, "user or a password"},
 		{"https://otlp.example/?key=hunter22", false, "query"},
 		{"https://otlp.example/#x", false, "fragment"},
 		{"https://otlp.example/v1/traces", false, "one signal's path"},
-		{"https://otlp.example/\nx", false, "no URL"},
+		{"https://otlp.example/\nx", false, "not a URL"},
 	} {
 		_, err := New(Options{Endpoint: tt.url, Plain: tt.plain})
 		switch {

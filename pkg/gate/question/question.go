@@ -33,13 +33,13 @@ type Command struct {
 // Subject returns the proposal. Its error is for the one who wrote the words.
 func (c Command) Subject() (Subject, error) {
 	if c.Phase != "" && c.Phase != proposal.PhaseSetup && c.Phase != proposal.PhaseRun {
-		return Subject{}, errors.New("--phase is setup or run")
+		return Subject{}, errors.New("invalid --phase: want setup or run")
 	}
 	p := proposal.Proposal{ID: "command", Run: c.Text, Argv: c.Argv, Code: c.Code, Language: c.Language, Cwd: c.Cwd, Phase: c.Phase, Network: c.Network}
 	for _, e := range c.Env {
 		name, value, ok := strings.Cut(e, "=")
 		if !ok {
-			return Subject{}, errors.New("--env wants NAME=VALUE")
+			return Subject{}, errors.New("invalid --env: want NAME=VALUE")
 		}
 		if p.Env == nil {
 			p.Env = map[string]string{}
@@ -115,7 +115,7 @@ func (s Subject) Documents(e *policy.Engine, point string) ([]policy.Document, e
 	name := strings.TrimPrefix(point, "fumehood.")
 	docs = slices.DeleteFunc(docs, func(d policy.Document) bool { return strings.TrimPrefix(d.Point, "fumehood.") != name })
 	if len(docs) == 0 {
-		return nil, fmt.Errorf("nothing of what is asked about has an input of %s: try --over '%s={}'", point, name)
+		return nil, fmt.Errorf("the question has no input for %s: try --over '%s={}'", point, name)
 	}
 	return docs, nil
 }

@@ -28,7 +28,7 @@ type Redactor struct {
 // wrong with a mask, and contains nothing of its value.
 func NewRedactor(masks []Mask) (*Redactor, error) {
 	if len(masks) > MaxMasks {
-		return nil, fmt.Errorf("there are %d values to mask, %d may be", len(masks), MaxMasks)
+		return nil, fmt.Errorf("there are %d values to mask, more than %d", len(masks), MaxMasks)
 	}
 	for _, m := range masks {
 		if err := m.check(); err != nil {
