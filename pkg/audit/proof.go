@@ -116,7 +116,7 @@ type Proved struct {
 	Checkpoint string
 }
 
-// String is one sentence, and the entry on a line of its own, as it was logged.
+// String is one sentence, and the entry on a separate line, as it was logged.
 func (p Proved) String() string {
 	end := "not sealed"
 	if p.Sealed {

@@ -161,7 +161,7 @@ func (c *comparison) others(ctx context.Context) error {
 	walked := 0
 	return fs.WalkDir(c.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if walked++; walked > maxWalked {
-			return stop(CodeLimit, "", nil, "the checkout has more than %d files and folders", maxWalked)
+			return stop(CodeLimit, "", nil, "the checkout has more than %d files and directories", maxWalked)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -171,7 +171,7 @@ func (c *comparison) others(ctx context.Context) error {
 		case path == ".git":
 			return fs.SkipDir
 		case d.IsDir() && strings.EqualFold(d.Name(), ".git"):
-			if err := c.gitFolder(path); err != nil {
+			if err := c.gitDir(path); err != nil {
 				return err
 			}
 			return fs.SkipDir

@@ -34,9 +34,9 @@ const (
 	maxIncludes = 64
 )
 
-// gitFolder checks every place in one .git directory where git or actions/checkout
+// gitDir checks every place in one .git directory where git or actions/checkout
 // would keep a credential.
-func (s *search) gitFolder(folder string) error {
+func (s *search) gitDir(folder string) error {
 	if _, err := s.root.Lstat(path.Join(folder, "commondir")); !errors.Is(err, fs.ErrNotExist) {
 		return stop(CodeNoCheckout, "check out into a separate directory", err, "%q is a linked worktree, whose config is elsewhere", cut(folder))
 	}

@@ -69,7 +69,7 @@ func Inspect(ctx context.Context, dir string, want []string, getenv func(string)
 		return Existing{}, notCheckout("it keeps its refs in a reftable", nil)
 	}
 	s := &search{root: root, dir: abs, getenv: getenv}
-	if err := s.gitFolder(".git"); err != nil {
+	if err := s.gitDir(".git"); err != nil {
 		return Existing{}, err
 	}
 	e := Existing{Dir: abs}

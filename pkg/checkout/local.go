@@ -33,7 +33,7 @@ const maxRefs = 64 << 20 // bytes of packed-refs
 
 // OpenLocal opens the repository that contains dir.
 func OpenLocal(ctx context.Context, dir string) (*Local, error) {
-	folder, err := gitFolderAround(dir)
+	folder, err := gitDirAround(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func (l *Local) Close() error {
 	return os.RemoveAll(l.bare)
 }
 
-// gitFolderAround goes up from dir to a directory with a .git.
-func gitFolderAround(dir string) (string, error) {
+// gitDirAround goes up from dir to a directory with a .git.
+func gitDirAround(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
@@ -245,12 +245,12 @@ type Content struct {
 	Bytes []byte
 }
 
-// Folder reads the files below a directory of a commit that wanted accepts, within
+// ReadDir reads the files below a directory of a commit that wanted accepts, within
 // limits: their number and sizes are known before the first is read. Left lists
 // everything in the directory that is not a regular file, wanted or not: links,
 // submodules, pointers to large files, refused names. If the commit does not have
 // the directory, the error is a *NotFound.
-func (l *Local) Folder(ctx context.Context, sha, under string, wanted func(string) bool, limits Limits) ([]Content, []Left, error) {
+func (l *Local) ReadDir(ctx context.Context, sha, under string, wanted func(string) bool, limits Limits) ([]Content, []Left, error) {
 	limits = limits.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, limits.Wall)
 	defer cancel()

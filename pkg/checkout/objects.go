@@ -135,7 +135,7 @@ func (o *objects) ask(p *pipe, ids []string, answer func(i int) error) error {
 
 // sizes calls tell with the kind and size of each object; kind is "" for a missing
 // object.
-func (o *objects) sizes(ctx context.Context, ids []string, tell func(i int, kind string, size int64) error) error {
+func (o *objects) sizes(ctx context.Context, ids []string, each func(i int, kind string, size int64) error) error {
 	p, err := o.pipe(&o.size, "--batch-check", len(ids))
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (o *objects) sizes(ctx context.Context, ids []string, tell func(i int, kind
 		if err != nil {
 			return err
 		}
-		return tell(i, kind, size)
+		return each(i, kind, size)
 	})
 	return ended(ctx, err)
 }

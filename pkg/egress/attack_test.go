@@ -76,7 +76,7 @@ func TestAttackSecondAddress(t *testing.T) {
 		t.Errorf("connected to %v", got)
 	}
 	if want := "connection fallback.example " + evilAddr + ":80 deny (policy)"; !slices.Contains(r.lines(), want) {
-		t.Errorf("told\n%s", strings.Join(r.lines(), "\n"))
+		t.Errorf("reported\n%s", strings.Join(r.lines(), "\n"))
 	}
 }
 
@@ -104,7 +104,7 @@ func TestAttackInventedAddresses(t *testing.T) {
 	}
 	for _, line := range r.lines()[1:] {
 		if strings.HasPrefix(line, "connection") && strings.Contains(line, " allow") {
-			t.Errorf("told %s", line)
+			t.Errorf("reported %s", line)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestAttackHalfHeads(t *testing.T) {
 		t.Error(err)
 	default:
 	}
-	t.Log(fmt.Sprint(len(r.lines()), " told"))
+	t.Log(fmt.Sprint(len(r.lines()), " reported"))
 }
 
 // unreadBody sends an HTTP/2 request with an endless body, until ctx ends.

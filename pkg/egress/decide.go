@@ -66,8 +66,8 @@ func (g *Gateway) complete(e *proposal.Egress, c *command) {
 	}
 }
 
-// decide returns Options.Decide's answer. It returns false if there is none; the
-// gateway has then failed.
+// decide returns Options.Decide's answer. It returns false if Decide did not
+// answer in time; the gateway has then failed.
 func (g *Gateway) decide(e proposal.Egress) (proposal.EgressDecision, bool) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.o.AnswerWithin)
 	defer cancel()

@@ -167,7 +167,7 @@ func TestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if lines := r.lines(); test.want != "" && (len(lines) == 0 || lines[len(lines)-1] != test.want) {
-			t.Errorf("%s: told\n%s\nwant last\n%s", test.name, strings.Join(lines, "\n"), test.want)
+			t.Errorf("%s: reported\n%s\nwant last\n%s", test.name, strings.Join(lines, "\n"), test.want)
 		}
 		r.mu.Lock()
 		r.events = nil
@@ -245,9 +245,9 @@ func TestEnd(t *testing.T) {
 		t.Errorf("the connection lives: %v", err)
 	}
 	if lines := r.lines(); lines[len(lines)-1] != "connection allowed.example 9.9.9.9:7 allow (cut)" {
-		t.Errorf("told %q", lines)
+		t.Errorf("reported %q", lines)
 	}
-	told := len(r.lines())
+	reported := len(r.lines())
 	w.touched.Clear()
 	closed := func(when string) {
 		for _, addr := range []string{inside, "9.9.9.9:443"} {
@@ -263,8 +263,8 @@ func TestEnd(t *testing.T) {
 		}
 	}
 	closed("between commands")
-	if len(r.lines()) != told {
-		t.Errorf("told between commands: %q", r.lines()[told:])
+	if len(r.lines()) != reported {
+		t.Errorf("reported between commands: %q", r.lines()[reported:])
 	}
 	if err := g.Begin(t.Context(), execution("c2")); err != nil {
 		t.Fatal(err)

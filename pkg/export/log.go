@@ -24,7 +24,7 @@ func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) er
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return Story{}, summary, unreadable(err)
 	}
-	r := reader{teller: teller{o: o, each: each, log: ending(summary)}}
+	r := reader{emitter: emitter{o: o, each: each, log: ending(summary)}}
 	again, err := audit.Scan(log, trust, r.entry)
 	var changed *audit.VerifyError
 	switch {
@@ -87,7 +87,7 @@ func ending(s audit.Summary) string {
 
 // A reader reads one run from its log.
 type reader struct {
-	teller
+	emitter
 	story Story
 	steps map[string]int // index in story, by the proposal's id
 	began bool

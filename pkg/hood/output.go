@@ -27,13 +27,13 @@ type Redactor interface {
 	Whole(context.Context, proposal.Report) (proposal.Report, error)
 }
 
-// told returns the records redacted. Executions use the originals.
-func (h *Hood) told(records []proposal.Record) []proposal.Record {
-	told := make([]proposal.Record, len(records))
+// redacted returns the records redacted. Executions use the originals.
+func (h *Hood) redacted(records []proposal.Record) []proposal.Record {
+	redacted := make([]proposal.Record, len(records))
 	for i, r := range records {
-		told[i] = h.p.Redactor.Record(r)
+		redacted[i] = h.p.Redactor.Record(r)
 	}
-	return told
+	return redacted
 }
 
 // released redacts a result. If that fails, its outcome counts as unknown.

@@ -14,9 +14,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// CompareLog returns what report says otherwise than the entries of its log, in
-// words of its own, or nothing. Both may come from a stranger: that they agree
-// proves only that they are of one piece.
+// CompareLog describes where report differs from the entries of its log. It quotes neither.
+// Both may be untrusted: that they agree proves only that they belong together.
 func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 	var doubts []string
 	for _, w := range expected(report) {
@@ -103,7 +102,7 @@ func expectedRun(i int, r proposal.Record) []expectation {
 
 // compareEvents takes the events before the outcome of a run off the entries, and
 // returns in what the report's account of them differs from what they give, or "".
-func compareEvents(r proposal.Record, told *proposal.Observations, what string, entries []journal.Entry) ([]journal.Entry, string) {
+func compareEvents(r proposal.Record, reported *proposal.Observations, what string, entries []journal.Entry) ([]journal.Entry, string) {
 	var batches []journal.Events
 	next := int64(0)
 	for len(entries) > 0 && entries[0].Kind == "events" {
@@ -116,20 +115,20 @@ func compareEvents(r proposal.Record, told *proposal.Observations, what string, 
 		entries = entries[1:]
 	}
 	switch {
-	case told == nil && next > 0:
+	case reported == nil && next > 0:
 		return entries, fmt.Sprintf("the log has events that are not in %s", what)
-	case told != nil && !gives(batches, *told):
+	case reported != nil && !gives(batches, *reported):
 		return entries, fmt.Sprintf("the log's events differ from %s", what)
 	}
 	return entries, ""
 }
 
-// gives reports whether told is what the events give, aside from what no event says.
-func gives(batches []journal.Events, told proposal.Observations) bool {
+// gives reports whether the events add up to reported, except for fields that no event has.
+func gives(batches []journal.Events, reported proposal.Observations) bool {
 	seen := observe.Recount(batches)
-	seen.Counts.Dropped, seen.Complete, seen.Findings = told.Counts.Dropped, told.Complete, told.Findings
+	seen.Counts.Dropped, seen.Complete, seen.Findings = reported.Counts.Dropped, reported.Complete, reported.Findings
 	encoded, err := json.Marshal(seen)
-	return err == nil && sameJSON(encoded, told)
+	return err == nil && sameJSON(encoded, reported)
 }
 
 func sameJSON(data []byte, v any) bool {
@@ -147,8 +146,8 @@ func decoded(data []byte) any {
 	return v
 }
 
-// Redecide decides plan again and returns where report differs, in its own words, or
-// nothing. An error means that policy could not answer.
+// Redecide decides plan again and describes where report differs, without quoting it. An
+// error means that policy could not answer.
 func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal.Report) ([]string, error) {
 	records, err := h.Check(ctx, plan)
 	if err != nil {

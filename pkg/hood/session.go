@@ -88,13 +88,13 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record,
 		err = s.runOne(ctx, i)
 	}
 	s.stopped = err
-	told := s.report.Records[i]
-	told.Result = s.records[i].Result
-	if told.Result != nil {
-		s.changed(*told.Result)
+	record := s.report.Records[i]
+	record.Result = s.records[i].Result
+	if record.Result != nil {
+		s.changed(*record.Result)
 	}
-	s.records[i].Result = withoutStreams(told.Result)
-	return told, err
+	s.records[i].Result = withoutStreams(record.Result)
+	return record, err
 }
 
 // acceptable refuses proposals that the log could not distinguish.
@@ -128,7 +128,7 @@ func (s *Session) decideOne(ctx context.Context, p proposal.Proposal) error {
 	}
 	s.records = append(s.records, records...)
 	unprobed(s.records)
-	s.report.Records = append(s.report.Records, s.h.told(s.records[i:])...)
+	s.report.Records = append(s.report.Records, s.h.redacted(s.records[i:])...)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (s *Session) runOne(ctx context.Context, i int) error {
 	return s.next(ctx, i)
 }
 
-// ready creates the sandbox if there is none.
+// ready creates the sandbox if it does not exist yet.
 func (s *Session) ready(ctx context.Context) error {
 	if s.runner != nil {
 		return nil

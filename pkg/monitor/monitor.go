@@ -60,7 +60,7 @@ type Options struct {
 	// AnswerWithin bounds Exec; it must be positive if Exec is set.
 	AnswerWithin time.Duration
 	// Patience is how long the kernel may take to read an answer, which it normally does
-	// at once, and to obey an Order; 0 means a minute.
+	// at once, and to carry out an Order; 0 means a minute.
 	Patience time.Duration
 	// Event receives one event at a time. It may be nil.
 	Event func(proposal.Event)

@@ -136,7 +136,7 @@ func (m *Monitor) Ready(grace time.Duration) error {
 }
 
 // ErrGivenUp is returned by a nudge when the kernel has reported that it refuses
-// everything from now on: it is alive, but will never obey an Order.
+// everything from now on: it is alive, but will never carry out an Order.
 var ErrGivenUp = errors.New("the sandbox's kernel has given up its gate")
 
 // Begin makes c the command that later messages belong to. nudge must make the

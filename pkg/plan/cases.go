@@ -55,7 +55,7 @@ func DecodeCases(data []byte, name string) ([]proposal.Case, []proposal.Problem)
 	return cases, nil
 }
 
-// The fields of a case beside those of a proposal.
+// The fields of a case in addition to those of a proposal.
 const (
 	fieldActor = "actor"
 	fieldPR    = "pr"

@@ -78,7 +78,7 @@ var limitsShape = shape{kind: object, want: "an object of limits", doc: "Request
 }}
 
 // synonyms are names that proposers of other tools use. A synonym is suggested
-// only if it is a known field of the object at hand.
+// only if it is a known field of the object.
 var synonyms = map[string]string{
 	"version": "schema", "author": "proposer", "agent": "proposer",
 	"commands": "proposals", "steps": "proposals", "jobs": "proposals",

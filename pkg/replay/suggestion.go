@@ -88,7 +88,7 @@ func (s Suggestion) Print(w io.Writer) {
 	}
 }
 
-// JSON returns the suggestion and its files as one line that is fit for a terminal.
+// JSON returns the suggestion and its files as one line that is safe for a terminal.
 func (s Suggestion) JSON() ([]byte, error) {
 	texts := map[string]string{}
 	for name, content := range s.Files() {

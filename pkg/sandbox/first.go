@@ -134,7 +134,7 @@ func (o Options) root() root {
 }
 
 // program finds the binary that the kernel would find for a name with this PATH. It
-// returns errNotFound if there certainly is none.
+// returns errNotFound if the binary certainly does not exist.
 func (r root) program(name, dirs string) (inside, host string, err error) {
 	if strings.Contains(name, "/") {
 		return r.binary(name)
@@ -240,9 +240,9 @@ func (r root) look(name string) (host, target string, err error) {
 	return host, target, err
 }
 
-// within reports whether name is folder or below it.
-func within(name, folder string) bool {
-	return name == folder || strings.HasPrefix(name, strings.TrimSuffix(folder, "/")+"/")
+// within reports whether name is dir or below it.
+func within(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // A hostFile identifies a file's content on the host, as long as no process sets the

@@ -265,14 +265,14 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 		_ = c.s.end()
 	}
 	r := proposal.Result{WallMS: time.Since(c.began).Milliseconds(), Leftover: left, Outputs: []proposal.Output{}}
-	after, told := c.s.cgroup.usage(), c.s.watch.hits()
+	after, reported := c.s.cgroup.usage(), c.s.watch.hits()
 	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
 	r.PeakMem = c.s.cgroup.peak()
 	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
 	r.Changes = proposal.Changes{Files: []proposal.Change{}}
-	gateErr := c.s.gate.end(c, &r, told)
+	gateErr := c.s.gate.end(c, &r, reported)
 	c.account(&r, after)
-	err := c.judge(&r, status, waitErr, after, told)
+	err := c.judge(&r, status, waitErr, after, reported)
 	if gateErr != nil && !c.s.dead() {
 		_ = c.s.end()
 		r.Status, r.Detail, err = proposal.SandboxFailed, gateErr.Error(), gateErr
@@ -289,7 +289,7 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 // judge determines what ended the command. Our own clock and counter come first,
 // because they kill the command; then the kernels' counters; the exit status last,
 // because only it is ambiguous.
-func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, told map[byte]bool) error {
+func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, reported map[byte]bool) error {
 	l := c.x.Grant.Limits
 	r.ExitCode = -1
 	if waitErr == nil && status.Exited() {
@@ -315,9 +315,9 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 		r.Detail = "killed: the command's shell connected to " + *c.stray.Load() + ", which is not in a redirection that policy decided"
 	case after.oomKills > c.before.oomKills:
 		r.Status, r.Limit = proposal.OutOfMemory, "memory "+l.Memory.String()
-	case after.pidHits > c.before.pidHits, told[sinkPids] && r.ExitCode != 0:
+	case after.pidHits > c.before.pidHits, reported[sinkPids] && r.ExitCode != 0:
 		r.Status, r.Limit = proposal.ProcessLimit, fmt.Sprintf("processes %d", l.Pids)
-	case told[sinkDisk] && r.ExitCode != 0:
+	case reported[sinkDisk] && r.ExitCode != 0:
 		r.Status, r.Limit = proposal.DiskLimit, "disk "+l.Disk.String()
 	case waitErr != nil:
 		return c.crashed(r, waitErr)
@@ -358,7 +358,7 @@ func (c *command) collect(r *proposal.Result) error {
 		return stop("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
 	}
 	for _, pattern := range c.x.Outputs {
-		r.Outputs = append(r.Outputs, c.s.bring(outputsOf(c.name()), pattern)...)
+		r.Outputs = append(r.Outputs, c.s.copyOutputs(outputsOf(c.name()), pattern)...)
 	}
 	return nil
 }

@@ -104,10 +104,10 @@ func (w *watch) confirm(c *control.Conn) error {
 
 // hits returns what the sink has reported since the last call, without waiting.
 func (w *watch) hits() map[byte]bool {
-	told := map[byte]bool{}
+	reported := map[byte]bool{}
 	conn, err := w.fifo.SyscallConn()
 	if err != nil {
-		return told
+		return reported
 	}
 	buf := make([]byte, 4096)
 	_ = conn.Read(func(fd uintptr) bool {
@@ -117,11 +117,11 @@ func (w *watch) hits() map[byte]bool {
 				return true // nothing more to read: do not wait
 			}
 			for _, b := range buf[:n] {
-				told[b] = true
+				reported[b] = true
 			}
 		}
 	})
-	return told
+	return reported
 }
 
 func (w *watch) close() error { return w.fifo.Close() }

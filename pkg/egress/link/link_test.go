@@ -403,9 +403,9 @@ func TestDatagramsAreToldAndRefused(t *testing.T) {
 		}
 		want = append(want, "udp "+test.to)
 	}
-	eventually(t, "all are reported", func() bool { return len(w.told()) >= len(want) })
-	if got := w.told(); !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
+	eventually(t, "all are reported", func() bool { return len(w.reported()) >= len(want) })
+	if got := w.reported(); !slices.Equal(got, want) {
+		t.Errorf("reported %q, want %q", got, want)
 	}
 }
 
@@ -435,9 +435,9 @@ func TestRawDatagramsAreToldAndNotAnswered(t *testing.T) {
 			if n, err := c.Read(make([]byte, 100)); err == nil {
 				t.Errorf("answered with %d bytes", n)
 			}
-			eventually(t, "it is reported", func() bool { return len(w.told()) > 0 })
-			if got := w.told(); !slices.Equal(got, []string{test.want}) {
-				t.Errorf("told %q, want %q", got, test.want)
+			eventually(t, "it is reported", func() bool { return len(w.reported()) > 0 })
+			if got := w.reported(); !slices.Equal(got, []string{test.want}) {
+				t.Errorf("reported %q, want %q", got, test.want)
 			}
 		})
 	}
@@ -454,8 +454,8 @@ func TestFloodOfDatagramsIsToldInPart(t *testing.T) {
 		}
 		return w.Stats().Datagrams >= flood
 	})
-	n, most := len(w.told()), 1+int(tellRate*(2+time.Since(start).Seconds())) // two seconds' worth at once
-	if n < tellRate || n > most {
+	n, most := len(w.reported()), 1+int(reportRate*(2+time.Since(start).Seconds())) // two seconds' worth at once
+	if n < reportRate || n > most {
 		t.Errorf("%d of %d were reported, want at most %d", n, flood, most)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 )
 
-// quiet are settings that keep the host kernel from sending frames of its own accord or
-// answering what is meant for the sandbox. A host whose /proc/sys is read-only keeps its
+// quiet are settings that keep the host kernel from sending frames by itself or
+// answering frames that are for the sandbox. A host whose /proc/sys is read-only keeps its
 // defaults: none of them lets anything out; they only add frames that the gateway drops.
 var quiet = []struct{ path, value string }{
 	// A new namespace inherits the host's settings, and a container host forwards.

@@ -63,7 +63,7 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// say returns a tool that prints text, as the real tool was observed to.
+// send returns a tool that prints text, as the real tool was observed to.
 func say(text string) string { return "/bin/cat <<'END'\n" + text + "\nEND\n" }
 
 const (

@@ -79,7 +79,7 @@ func (s *session) run(ctx context.Context) {
 	stop()
 	idle.Stop()
 	s.close()
-	s.tell()
+	s.report()
 }
 
 // interrupt records why the session cannot go on; ctx is the command's.
@@ -173,13 +173,13 @@ func (s *session) close() {
 	s.upstreams = nil
 }
 
-func (s *session) tell() {
+func (s *session) report() {
 	s.mu.Lock()
 	f := s.flow
 	s.mu.Unlock()
 	f.Sent, f.Received = s.sent.Load(), s.received.Load()
 	f.WallMS = time.Since(s.began).Milliseconds()
-	s.relay.options.Tell(f)
+	s.relay.options.Report(f)
 }
 
 // watchIdle ends the session when no byte was read or written for Limits.Idle.

@@ -95,8 +95,8 @@ func (x *Exporter) Send(ctx context.Context, story export.Story, b *Batch) error
 	return x.send(ctx, story.Run, weave(story, x.o.TraceParent, b.Dropped), b.records)
 }
 
-// Tell sends decisions that are not part of a run.
-func (x *Exporter) Tell(ctx context.Context, about proposal.Run, b *Batch) error {
+// SendDecisions sends decisions that are not part of a run.
+func (x *Exporter) SendDecisions(ctx context.Context, about proposal.Run, b *Batch) error {
 	return x.send(ctx, about, nil, b.records)
 }
 

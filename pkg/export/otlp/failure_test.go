@@ -126,7 +126,7 @@ func TestAnswers(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
 			f.Config.ErrorLog, f.answer = nil, tt.answer
-			story, b := told(t, exporttest.Run{}, export.Options{})
+			story, b := exported(t, exporttest.Run{}, export.Options{})
 			within := time.Minute
 			if tt.name == "always busy" {
 				within = time.Second
@@ -172,7 +172,7 @@ func TestAnswerQuotesHeader(t *testing.T) {
 		}
 		return true
 	}
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	o := Options{Endpoint: f.URL, Headers: []Header{{Name: "Authorization", Variable: "TOKEN"}}, Getenv: func(string) string { return "Bearer hunter2-token" }}
 	if err := send(t, o, story, b, 4*time.Second); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "rejected 4") {
 		t.Errorf("got %v", err)
@@ -188,7 +188,7 @@ func TestHang(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	begin := time.Now()
 	if err := send(t, Options{Endpoint: "http://" + l.Addr().String()}, story, b, 500*time.Millisecond); err == nil || !strings.Contains(err.Error(), "in time") {
 		t.Errorf("error %v", err)
@@ -206,7 +206,7 @@ func TestNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	begin := time.Now()
 	if err := send(t, Options{Endpoint: "http://" + l.Addr().String()}, story, b, Patience); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("error %v", err)
@@ -222,7 +222,7 @@ func TestCertificate(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	server.StartTLS()
 	defer server.Close()
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	if err := send(t, Options{Endpoint: server.URL}, story, b, 5*time.Second); err == nil || asked > 0 {
 		t.Errorf("error %v, asked %d times", err, asked)
 	}
@@ -237,7 +237,7 @@ func TestCertificate(t *testing.T) {
 func TestCancel(t *testing.T) {
 	f := newFake(t)
 	f.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	x, err := New(Options{Endpoint: f.URL})
 	if err != nil {
 		t.Fatal(err)

@@ -93,8 +93,7 @@ func checkRoot() Check {
 	return Check{Name: "root", State: Missing, Detail: "cgroups, mounts and namespaces need root", Fix: "run fumehood as root or with sudo"}
 }
 
-// checkNetwork is no reason that commands cannot run: those that are granted a host
-// cannot.
+// checkNetwork returns Limited at worst: only commands that are granted a host need it.
 func checkNetwork() Check {
 	if err := netns.Available(); err != nil {
 		k := failedCheck("network", err)
@@ -151,7 +150,7 @@ func checkMachine(seen string, limits proposal.Limits) Check {
 		limits.Memory, limits.CPUs, memory*proposal.KiB, processors)}
 }
 
-// tryCommand runs text in a sandbox of its own.
+// tryCommand runs text in a new sandbox.
 func tryCommand(ctx context.Context, r install.Runsc, text string) (proposal.Result, proposal.Limits, error) {
 	limits := proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 1, Memory: 512 * proposal.MiB,
 		Pids: 64, Disk: 64 * proposal.MiB, Files: 256, Output: proposal.MiB}

@@ -2,8 +2,8 @@
 
 //go:build linux
 
-// Package question makes of a few words what policy can be asked: a proposal, or the input
-// of another decision point.
+// Package question builds a question to policy from command-line arguments: a proposal, or
+// the input of another decision point.
 package question
 
 import (
@@ -63,14 +63,14 @@ func Inputs(texts []string) (Subject, error) {
 	return s, nil
 }
 
-// A Subject is what policy is asked about.
+// A Subject is what policy decides about.
 type Subject struct {
 	Proposals []proposal.Proposal
 	Inputs    []any // of other decision points, as trial.ParseInput returns them
 }
 
-// Explain decides each of s by v; deep also says what nearly matched and what would be
-// allowed.
+// Explain decides each part of s with v. With deep it also explains what nearly matched and
+// what would be allowed.
 func (s Subject) Explain(ctx context.Context, v *explain.Adviser, deep bool) ([]explain.Explanation, error) {
 	ask := v.Evaluate
 	if deep {
@@ -94,8 +94,8 @@ func (s Subject) Explain(ctx context.Context, v *explain.Adviser, deep bool) ([]
 	return all, nil
 }
 
-// Documents are what rules see of s: the inputs of all decision points, or of the one that
-// is named, with or without "fumehood.".
+// Documents returns what rules see of s: the inputs of all decision points, or of point if
+// it is not empty, with or without the prefix "fumehood.".
 func (s Subject) Documents(e *policy.Engine, point string) ([]policy.Document, error) {
 	var docs []policy.Document
 	for _, p := range s.Proposals {

@@ -13,7 +13,7 @@ type automaton struct {
 
 // A node is a prefix of words. Its children are a linked list: few nodes have more than one.
 type node struct {
-	child, sibling int32 // 0 is none: the root is never a child
+	child, sibling int32 // 0 means none: the root is never a child
 	fail           int32 // the longest other prefix that is a suffix of this one
 	word           int32 // the longest word that is a suffix of this prefix, plus one
 	depth          int32

@@ -122,7 +122,7 @@ func (g *gate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskE
 	g.processes.Add(1)
 	e := g.event(t, wire.EventExit)
 	e.Status = info.ExitStatus
-	g.tell(e)
+	g.report(e)
 	return nil
 }
 

@@ -68,7 +68,7 @@ const (
 	kinds       Kind = 7
 )
 
-// A Layer says where a file lies; see proposal's Layer constants.
+// A Layer says where a file is; see proposal's Layer constants.
 type Layer uint8
 
 // The layers. The zero Layer is the least trusted.
@@ -102,7 +102,7 @@ const (
 
 // An Exec is an execve that is about to succeed: the sink asks about it, or reports it.
 type Exec struct {
-	Generation uint32 // of the Order in force
+	Generation uint32 // of the current Order
 	// Of is 0 when the sink waits for a Verdict with this message's seq; else the seq
 	// of the Exec whose Verdict was used again.
 	Of         uint64
@@ -162,7 +162,7 @@ type Event struct {
 }
 
 // A Mark answers an Order: everything that happened before the Order was read has
-// been sent before it. Its counts are of the generation that was in force until then.
+// been sent before it. Its counts are of the generation that was current until then.
 type Mark struct {
 	Token      uint64
 	Generation uint32

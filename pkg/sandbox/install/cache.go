@@ -224,7 +224,7 @@ func lockOpened(ctx context.Context, path string, progress func(string)) (*os.Fi
 	if err != nil {
 		return nil, err
 	}
-	for told := false; ; told = true {
+	for reported := false; ; reported = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return file, nil
@@ -233,7 +233,7 @@ func lockOpened(ctx context.Context, path string, progress func(string)) (*os.Fi
 			file.Close()
 			return nil, err
 		}
-		if !told {
+		if !reported {
 			progress("waiting for another process that builds " + runscName)
 		}
 		select {
