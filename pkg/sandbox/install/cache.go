@@ -102,7 +102,7 @@ func ensure(ctx context.Context, o Options, root, builds string) (string, error)
 	return dir, buildOnce(ctx, o, root, key, builds)
 }
 
-// systemCache is root's cache: the sentry runs as the user nobody, which cannot enter /root.
+// systemCache is root's cache: the sentry runs as an unprivileged user, who cannot enter /root.
 const systemCache = "/var/cache/fumehood"
 
 func cacheDir(explicit string) (string, error) {

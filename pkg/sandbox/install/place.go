@@ -29,8 +29,8 @@ func checkFolders(dir string) error {
 	return nil
 }
 
-// checkReach returns an error if the user nobody, as which the sentry runs when fumehood
-// is root, cannot start it from dir. runsc would only report "permission denied".
+// checkReach returns an error if the unprivileged user that runs the sentry when fumehood
+// is root cannot start it from dir. runsc would only report "permission denied".
 func checkReach(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil // the sentry then runs as the current user
