@@ -173,16 +173,16 @@ func TestAttackUnreadBodies(t *testing.T) {
 	for range n {
 		programs.Go(func() { unreadBody(ctx, g, found[0]+":443") })
 	}
-	most := settled(t, g)
+	peak := settled(t, g)
 	cancel()
 	programs.Wait()
-	t.Logf("%.0f MB in use", most/1e6)
+	t.Logf("%.0f MB in use", peak/1e6)
 	select {
 	case err := <-r.failed:
 		t.Fatal(err)
 	default:
 	}
-	if most > maxUnread(2*n) {
-		t.Errorf("%.0f MB in use", most/1e6)
+	if peak > maxUnread(2*n) {
+		t.Errorf("%.0f MB in use", peak/1e6)
 	}
 }

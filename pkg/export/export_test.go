@@ -272,13 +272,13 @@ func FuzzText(f *testing.F) {
 	for _, s := range hostile() {
 		f.Add(s, 10)
 	}
-	f.Fuzz(func(t *testing.T, s string, most int) {
-		most = 3 + max(0, most)%5000
-		got := Text(s, most)
-		if len(got) > most || !utf8.ValidString(got) {
-			t.Errorf("%d bytes of %d: %q", len(got), most, got)
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		limit = 3 + max(0, limit)%5000
+		got := Text(s, limit)
+		if len(got) > limit || !utf8.ValidString(got) {
+			t.Errorf("%d bytes of %d: %q", len(got), limit, got)
 		}
-		if len(s) <= most && utf8.ValidString(s) && got != s {
+		if len(s) <= limit && utf8.ValidString(s) && got != s {
 			t.Errorf("%q became %q", s, got)
 		}
 	})

@@ -193,15 +193,15 @@ func (t *tally) note(e proposal.Event) {
 
 // room reports whether there is space for e, and reserves it.
 func (t *tally) room(e proposal.Event) bool {
-	c, most := classOf(e), maxPerClass
+	c, limit := classOf(e), maxPerClass
 	switch c {
 	case execs:
-		most = maxExecs
+		limit = maxExecs
 	case refusals:
-		most = maxRefused
+		limit = maxRefused
 	}
 	size := weight(e)
-	if t.count[c] == most || t.bytes[c]+size > maxListBytes {
+	if t.count[c] == limit || t.bytes[c]+size > maxListBytes {
 		return false
 	}
 	t.count[c]++

@@ -145,10 +145,10 @@ func checkNeeds(p *node, i int, path string, defined map[string]int, ps *problem
 }
 
 func suggestID(name string, defined map[string]int) string {
-	best, least := "", len(defined)
+	best, minimum := "", len(defined)
 	for id, place := range defined {
-		if near := nearest(name, []string{id}); near != "" && place < least {
-			best, least = near, place
+		if near := nearest(name, []string{id}); near != "" && place < minimum {
+			best, minimum = near, place
 		}
 	}
 	if best == "" {

@@ -130,8 +130,8 @@ const (
 
 // shortened reports whether list may be truncated, because it is as long as the
 // recorder's limit. For argv, the record says so itself.
-func shortened(list []string, most int) bool {
-	return len(list) >= maxWords || len(strings.Join(list, ""))+len("…") > most || slices.ContainsFunc(list, cut)
+func shortened(list []string, limit int) bool {
+	return len(list) >= maxWords || len(strings.Join(list, ""))+len("…") > limit || slices.ContainsFunc(list, cut)
 }
 
 func (d *Act) exec(x proposal.Exec, decision proposal.ExecDecision) {

@@ -75,11 +75,11 @@ func (c *command) open() error {
 		return err
 	}
 	over := func() { c.end(proposal.OutputLimit) }
-	most := int64(c.x.Grant.Limits.Output)
-	if c.stdout, err = newDrain(c.artifact("stdout"), &c.total, most, over); err != nil {
+	maximum := int64(c.x.Grant.Limits.Output)
+	if c.stdout, err = newDrain(c.artifact("stdout"), &c.total, maximum, over); err != nil {
 		return err
 	}
-	if c.stderr, err = newDrain(c.artifact("stderr"), &c.total, most, over); err != nil {
+	if c.stderr, err = newDrain(c.artifact("stderr"), &c.total, maximum, over); err != nil {
 		c.stdout.abandon()
 		return err
 	}

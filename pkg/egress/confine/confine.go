@@ -102,13 +102,13 @@ func limits() error {
 	debug.SetMemoryLimit(softMemory)
 	for _, l := range []struct {
 		resource int
-		most     uint64
+		limit    uint64
 	}{
 		{unix.RLIMIT_NOFILE, maxFiles}, {unix.RLIMIT_NPROC, maxThreads}, {unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, 0},
 		{unix.RLIMIT_MEMLOCK, 0}, {unix.RLIMIT_MSGQUEUE, 0}, {unix.RLIMIT_DATA, has + hardMemory},
 	} {
 		// syscall's, not unix's: os.StartProcess would undo unix's for files.
-		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.most, Max: l.most}); err != nil {
+		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
 			return fmt.Errorf("limit %d: %w", l.resource, err)
 		}
 	}

@@ -351,11 +351,11 @@ func TestQueries(t *testing.T) {
 }
 
 func TestQueriesAreBounded(t *testing.T) {
-	var most, now atomic.Int32
+	var limit, now atomic.Int32
 	release := make(chan struct{})
 	w := newWorld(t, &world{query: func(ctx context.Context, _ string, _ []byte) []byte {
 		n := now.Add(1)
-		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		for old := limit.Load(); n > old && !limit.CompareAndSwap(old, n); old = limit.Load() {
 		}
 		<-release
 		now.Add(-1)
@@ -368,8 +368,8 @@ func TestQueriesAreBounded(t *testing.T) {
 	eventually(t, "five are open and the rest is refused", func() bool { return w.Stats().Busy == 45 && now.Load() == 5 })
 	close(release)
 	eventually(t, "all are answered", func() bool { return now.Load() == 0 })
-	if most.Load() != 5 {
-		t.Errorf("%d questions were open at a time, want 5", most.Load())
+	if limit.Load() != 5 {
+		t.Errorf("%d questions were open at a time, want 5", limit.Load())
 	}
 }
 
@@ -454,9 +454,9 @@ func TestFloodOfDatagramsIsToldInPart(t *testing.T) {
 		}
 		return w.Stats().Datagrams >= flood
 	})
-	n, most := len(w.reported()), 1+int(reportRate*(2+time.Since(start).Seconds())) // two seconds' worth at once
-	if n < reportRate || n > most {
-		t.Errorf("%d of %d were reported, want at most %d", n, flood, most)
+	n, limit := len(w.reported()), 1+int(reportRate*(2+time.Since(start).Seconds())) // two seconds' worth at once
+	if n < reportRate || n > limit {
+		t.Errorf("%d of %d were reported, want at most %d", n, flood, limit)
 	}
 }
 

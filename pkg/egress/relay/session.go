@@ -25,7 +25,7 @@ type session struct {
 	decision proposal.EgressDecision // about the connection
 
 	spent          *atomic.Int64 // by name, in the whole run
-	most           atomic.Int64  // the limit of spent; 0 means none
+	limit          atomic.Int64  // the limit of spent; 0 means none
 	sent, received atomic.Int64
 	touched        atomic.Int64 // when a byte was last read or written, since began
 
@@ -57,10 +57,10 @@ func literal(address string) string {
 }
 
 // lower applies a limit to the session; the lowest limit of all answers applies.
-func (s *session) lower(most proposal.Bytes) {
-	for most > 0 {
-		now := s.most.Load()
-		if now > 0 && now <= int64(most) || s.most.CompareAndSwap(now, int64(most)) {
+func (s *session) lower(limit proposal.Bytes) {
+	for limit > 0 {
+		now := s.limit.Load()
+		if now > 0 && now <= int64(limit) || s.limit.CompareAndSwap(now, int64(limit)) {
 			return
 		}
 	}
@@ -184,18 +184,18 @@ func (s *session) report() {
 
 // watchIdle ends the session when no byte was read or written for Limits.Idle.
 func (s *session) watchIdle() *time.Timer {
-	most := s.relay.options.Limits.Idle
+	limit := s.relay.options.Limits.Idle
 	var timer *time.Timer
 	var ready sync.WaitGroup
 	ready.Add(1)
-	timer = time.AfterFunc(most, func() {
+	timer = time.AfterFunc(limit, func() {
 		ready.Wait()
 		quiet := time.Since(s.began) - time.Duration(s.touched.Load())
-		if quiet < most {
-			timer.Reset(most - quiet)
+		if quiet < limit {
+			timer.Reset(limit - quiet)
 			return
 		}
-		s.end("idle", "no data was sent or received for "+most.String())
+		s.end("idle", "no data was sent or received for "+limit.String())
 		s.close()
 	})
 	ready.Done()

@@ -63,11 +63,11 @@ func anonymous(e *proposal.Egress) {
 func trimEgress(e *proposal.Egress) {
 	anonymous(e)
 	for _, f := range []struct {
-		text *string
-		most int
+		text  *string
+		limit int
 	}{{&e.Kind, maxWord}, {&e.Name, maxName}, {&e.Type, maxWord}, {&e.Address, maxWord}, {&e.Protocol, maxWord},
 		{&e.SNI, maxName}, {&e.Method, maxWord}, {&e.Path, maxPath}} {
-		cut(f.text, f.most)
+		cut(f.text, f.limit)
 	}
 	e.Secrets = slices.Clone(e.Secrets[:min(len(e.Secrets), maxSecrets)])
 	for i := range e.Secrets {
@@ -123,24 +123,24 @@ func checkDecision(d *proposal.EgressDecision) error {
 }
 
 type field struct {
-	name string
-	text string
-	most int
+	name  string
+	text  string
+	limit int
 }
 
 func bounded(fields []field) error {
 	for _, f := range fields {
-		if len(f.text) > f.most || !utf8.ValidString(f.text) {
+		if len(f.text) > f.limit || !utf8.ValidString(f.text) {
 			return fmt.Errorf("%w: %s of %d bytes", frame.ErrMalformed, f.name, len(f.text))
 		}
 	}
 	return nil
 }
 
-// cut limits s to most bytes, and makes untrusted bytes valid UTF-8 for JSON.
-func cut(s *string, most int) {
+// cut limits s to limit bytes, and makes untrusted bytes valid UTF-8 for JSON.
+func cut(s *string, limit int) {
 	*s = strings.ToValidUTF8(*s, "\uFFFD")
-	if len(*s) > most {
-		*s = strings.ToValidUTF8((*s)[:most], "")
+	if len(*s) > limit {
+		*s = strings.ToValidUTF8((*s)[:limit], "")
 	}
 }

@@ -28,7 +28,7 @@ const upper = private + "upper"
 // process runs that could read them.
 type capacity struct {
 	kernel atomic.Pointer[kernel.Kernel] // set once guest init has made its first thread
-	most   uint64                        // the layer's original size, in pages
+	limit  uint64                        // the layer's original size, in pages
 }
 
 // set makes memory bytes appear as the machine's memory, and allows disk bytes to be
@@ -64,14 +64,14 @@ func (r *capacity) set(memory, disk uint64) error {
 
 // resize makes room for disk bytes in addition to the used pages.
 func (r *capacity) resize(fs *vfs.Filesystem, used, disk uint64) error {
-	most, err := sizeOf(fs)
+	limit, err := sizeOf(fs)
 	if err != nil {
 		return err
 	}
-	if r.most == 0 {
-		r.most = *most
+	if r.limit == 0 {
+		r.limit = *limit
 	}
-	atomic.StoreUint64(most, min(r.most, used+(disk+hostarch.PageSize-1)/hostarch.PageSize))
+	atomic.StoreUint64(limit, min(r.limit, used+(disk+hostarch.PageSize-1)/hostarch.PageSize))
 	return nil
 }
 

@@ -173,10 +173,10 @@ func buildEnv() []string {
 
 // tail returns the end of a compiler's output, which contains the error.
 func tail(text []byte) string {
-	const most = 2000
+	const limit = 2000
 	text = bytes.TrimSpace(text)
-	if len(text) > most {
-		text = append([]byte("…"), text[len(text)-most:]...)
+	if len(text) > limit {
+		text = append([]byte("…"), text[len(text)-limit:]...)
 	}
 	return string(text)
 }
