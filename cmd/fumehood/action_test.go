@@ -99,6 +99,18 @@ func TestActionForgedArtifact(t *testing.T) {
 	}
 }
 
+// A plan with a deprecated field runs, and the job's log has a warning.
+func TestActionDeprecatedField(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, nil, nil)
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: ls, fresh: true}\n"
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	if s.code != exitOK {
+		t.Errorf("exit %d\n%s", s.code, s.log)
+	}
+	want(t, "log", s.log, `::warning::plan:3:22: proposals[0].fresh: field "fresh" is deprecated: use "new-sandbox"`)
+}
+
 // git works in the sandbox, on both commits, without a remote and without a credential.
 func TestActionGitInside(t *testing.T) {
 	t.Parallel()

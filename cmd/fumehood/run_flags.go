@@ -101,6 +101,9 @@ func (c *invocation) readPlan(path string, u *redact.Redactor) (proposal.Plan, i
 		fmt.Fprintln(c.Stderr, "fumehood: plan.invalid: the plan was rejected as a whole; nothing runs")
 		return p, exitUsage, false
 	}
+	for _, w := range plan.Warnings(data, name) {
+		c.Warn(plan.Describe(name, w))
+	}
 	return p, exitOK, true
 }
 

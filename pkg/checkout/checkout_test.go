@@ -237,7 +237,7 @@ func TestDescribe(t *testing.T) {
 		tree.Left = append(tree.Left, Left{"m", Submodule, "at 1"})
 	}
 	got := tree.Describe()
-	want := []string{"a↵::error::⟨U+202E⟩: name refused", "out: symlink refused: it leads out of the tree or is ambiguous (to /etc/⟨ESC⟩[2Jpasswd)"}
+	want := []string{"a↵::error::⟨U+202E⟩: name refused", "out: symlink refused: it points outside the tree or is ambiguous (to /etc/⟨ESC⟩[2Jpasswd)"}
 	if diff := cmp.Diff(want, got[:2]); diff != "" {
 		t.Error(diff)
 	}

@@ -16,17 +16,17 @@ import (
 
 var idRE = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// attempts is how often an unreachable server is asked; between them we wait.
+// attempts is how often Fetch tries to reach a server, with a wait between tries.
 const attempts = 3
 
 const attemptWait = 2 * time.Second
 
 // Fetch brings the named commits into the store, without their history, in one
-// request. Ids are full, lower-case hex, and all of one kind. What is there already
-// is not asked for again.
+// request. Ids are full, lower-case hex, and all of one length. Commits that the store
+// already has are not fetched again.
 //
 // When Fetch returns nil, each id is a commit whose bytes were hashed and are the
-// id's. The trees below are checked as they are read.
+// id's. The trees in it are checked as they are read.
 func (s *Store) Fetch(ctx context.Context, shas ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
@@ -61,8 +61,8 @@ func (s *Store) Fetch(ctx context.Context, shas ...string) error {
 	return nil
 }
 
-// fetchArgs: the scheme that the URL has is the only protocol; a redirect is an
-// error, so that neither the request nor the token goes where nobody sent it.
+// fetchArgs allows only the protocol of the URL. A redirect is an
+// error, so that neither the request nor the token reaches another server.
 func (s *Store) fetchArgs(depth int, shas []string) []string {
 	scheme, _, _ := strings.Cut(s.remote.url, ":")
 	args := []string{"--git-dir=" + s.bare,
@@ -93,8 +93,8 @@ func (s *Store) fetchOnce(ctx context.Context, depth int, shas []string) error {
 	}
 	c := s.git.limited(watched, uint64(s.limits.Pack), append(extra, s.remote.env...), s.fetchArgs(depth, shas)...)
 	_, err := c.output(4096)
-	// A git that was stopped by its limit says nothing; the file that it could not
-	// enlarge, which the shell's limit rounds down to a block, is the witness.
+	// A git that is stopped by its limit prints nothing. It leaves a file of the limit's
+	// size, which the shell rounds down to a block.
 	if size := s.size(); size > s.limits.Pack || err != nil && size > s.limits.Pack-4096 {
 		err = errPack
 	}
@@ -105,7 +105,7 @@ func (s *Store) fetchOnce(ctx context.Context, depth int, shas []string) error {
 	return nil
 }
 
-var errPack = errors.New("more was sent than is allowed")
+var errPack = errors.New("the server sent more than the limit")
 
 // watch ends its context when the store grows beyond the limit.
 func (s *Store) watch(ctx context.Context) (context.Context, func()) {

@@ -40,7 +40,7 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string, b Branch
 	}
 	work, err := os.OpenRoot(dir)
 	if err != nil {
-		return stop(CodeWrite, "", err, "cannot open the folder of the commit")
+		return stop(CodeWrite, "", err, "cannot open the directory of the commit")
 	}
 	defer work.Close()
 	if err := work.Mkdir(".git", 0o755); err != nil { // also fails if there is one already

@@ -114,8 +114,8 @@ type Parts struct {
 
 // A Hood decides and runs plans. New returns one; the zero Hood is not usable.
 type Hood struct {
-	p     Parts
-	wired bool // Network was opened
+	p           Parts
+	networkOpen bool // Network was opened
 }
 
 // New returns a Hood of p. A missing part is a *proposal.StopError (hood.incomplete); a
@@ -215,7 +215,7 @@ func (s *Session) decide(ctx context.Context, plan proposal.Plan) (err error) {
 	if err == nil {
 		err = approve(s.records, plan, s.run)
 	}
-	s.report.Records = s.h.told(s.records)
+	s.report.Records = s.h.redacted(s.records)
 	if err == nil {
 		err = s.record(0)
 	}
@@ -274,11 +274,11 @@ func (s *Session) next(ctx context.Context, i int) error {
 		s.records[i].Result = notRun(why)
 		return nil
 	}
-	s.h.tell(s.records, i)
+	s.h.reportStep(s.records, i)
 	if err := s.h.one(ctx, s.runner, &s.records[i], s.deadline); err != nil {
 		return err
 	}
-	s.h.tell(s.records, i)
+	s.h.reportStep(s.records, i)
 	return nil
 }
 
@@ -372,7 +372,7 @@ func (h *Hood) budget() time.Duration {
 	return DefaultBudget
 }
 
-func (h *Hood) tell(records []proposal.Record, i int) {
+func (h *Hood) reportStep(records []proposal.Record, i int) {
 	if h.p.Progress != nil {
 		r := records[i]
 		h.p.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(records), Result: r.Result, Decision: r.Decision})

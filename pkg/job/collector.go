@@ -106,7 +106,7 @@ func (c collector) sendAsked(ctx context.Context, asked *askedDecision) error {
 	if err != nil {
 		return err
 	}
-	return x.Tell(ctx, asked.about, &b)
+	return x.SendDecisions(ctx, asked.about, &b)
 }
 
 func (c collector) exporter(source string) (*otlp.Exporter, error) {

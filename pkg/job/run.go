@@ -149,6 +149,9 @@ func (r Run) runOne(ctx context.Context, p prepared, l PlanRun, planned Planned)
 	if l.plan, problems = plan.Decode(l.document, planned.File); len(problems) > 0 {
 		return r.stopped(p, l, invalidPlan(l.document, planned.File, problems))
 	}
+	for _, w := range plan.Warnings(l.document, planned.File) {
+		j.console.Warning(plan.Describe(planned.File, w))
+	}
 	l.Report = j.stoppedReport(p.request, &proposal.StopError{Code: "run.lost", Message: "the run left no report"})
 	args, err := r.childArgs(ctx, p, l, planned)
 	if err != nil {

@@ -35,7 +35,7 @@ func proposalOf(n *node) proposal.Proposal {
 		Outputs:  n.texts("outputs"),
 		Needs:    n.texts("needs"),
 		Expect:   n.text("expect"),
-		Fresh:    n.text("fresh") == "true",
+		Fresh:    n.text(fieldSandbox) == "true" || n.text(fieldFresh) == "true",
 	}
 }
 

@@ -31,7 +31,7 @@ const CasesSchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/sc
 //	    run: go test ./...
 //	    want: allow
 //	    rule: code.run
-//	  - name: a stranger starts nothing on a fork
+//	  - name: a user without write access starts nothing on a fork
 //	    pr: fork
 //	    actor: read
 //	    want: deny
@@ -55,7 +55,7 @@ func DecodeCases(data []byte, name string) ([]proposal.Case, []proposal.Problem)
 	return cases, nil
 }
 
-// The fields of a case beside those of a proposal.
+// The fields of a case in addition to those of a proposal.
 const (
 	fieldActor = "actor"
 	fieldPR    = "pr"
@@ -64,28 +64,28 @@ const (
 var casesShape = shape{kind: object, want: "an object with the fields schema and cases", fields: []field{
 	{"schema", true, &shape{kind: text, max: 64, choice: []string{proposal.CasesSchema}, want: strconv.Quote(proposal.CasesSchema),
 		doc: "The version of this format."}},
-	{"cases", true, &shape{kind: list, max: MaxCases, items: &caseShape, doc: "What is wanted, each decided by itself."}},
+	{"cases", true, &shape{kind: list, max: MaxCases, items: &caseShape, doc: "The cases. Each is decided separately."}},
 }}
 
-var caseShape = shape{kind: object, want: "a case: an object with a name, what is to be decided, and what is wanted", fields: slices.Concat(
+var caseShape = shape{kind: object, want: "a case: an object with a name, something to decide, and what is expected", fields: slices.Concat(
 	[]field{
-		{"name", true, &shape{kind: text, max: 200, doc: "What the case shows, used once in the file."}},
-		{"why", false, &shape{kind: text, max: maxProse, lines: true, doc: "Why it is wanted, for people."}},
+		{"name", true, &shape{kind: text, max: 200, doc: "What the case shows, unique in the file."}},
+		{"why", false, &shape{kind: text, max: maxProse, lines: true, doc: "The reason, for people."}},
 	},
 	proposedFields(),
 	[]field{
 		{fieldPR, false, &shape{kind: text, max: 64, choice: []string{"fork", "same-repository"}, want: `"fork" or "same-repository"`,
-			doc: "Where the pull request's code comes from: its owner's wish that it run is judged by fumehood.trigger, before what run, argv or code say."}},
+			doc: "Where the pull request's code comes from. fumehood.trigger judges the request to run it, before run, argv or code are judged."}},
 		{fieldActor, false, &shape{kind: text, max: 64, choice: []string{"admin", "maintain", "write", "triage", "read", "none"},
-			want: `a role: "admin", "maintain", "write", "triage", "read" or "none"`, doc: "The role of who wishes it: write when left out."}},
-		{"trigger", false, inputShape(reflect.TypeFor[proposal.Trigger](), "Who wishes what, judged by fumehood.trigger: what differs from somebody with the role write who writes /fumehood run on another's pull request.")},
-		{"exec", false, inputShape(reflect.TypeFor[proposal.Exec](), "A program that begins, judged by fumehood.exec: what differs from git of the root file system.")},
-		{"egress", false, inputShape(reflect.TypeFor[proposal.Egress](), "A step of a connection, judged by fumehood.egress: what differs from a connection to api.example.com:443, which was granted.")},
-		{"event", false, inputShape(reflect.TypeFor[proposal.Event](), "What was seen, judged by fumehood.event, whose notes are wanted by rule and not_rule.")},
-		{"output", false, inputShape(reflect.TypeFor[proposal.Outgoing](), "What is about to leave, judged by fumehood.output: what differs from a stdout in which nothing was found.")},
-		{"want", false, &shape{kind: text, max: 64, choice: []string{"allow", "deny", "ask"}, want: `"allow", "deny" or "ask"`, doc: "The effect, of everything but an event."}},
-		{"rule", false, rulesShape("Rules that must have spoken. One that ends in a dot stands for all that begin with it.")},
-		{"not_rule", false, rulesShape("Rules that must not have spoken.")},
+			want: `a role: "admin", "maintain", "write", "triage", "read" or "none"`, doc: "The role of the person who requests the run; write if omitted."}},
+		{"trigger", false, inputShape(reflect.TypeFor[proposal.Trigger](), "The request, judged by fumehood.trigger. Omitted fields are those of a user with the role write who comments /fumehood run on another user's pull request.")},
+		{"exec", false, inputShape(reflect.TypeFor[proposal.Exec](), "A program that starts, judged by fumehood.exec. Omitted fields are those of git in the root file system.")},
+		{"egress", false, inputShape(reflect.TypeFor[proposal.Egress](), "A step of a connection, judged by fumehood.egress. Omitted fields are those of a granted connection to api.example.com:443.")},
+		{"event", false, inputShape(reflect.TypeFor[proposal.Event](), "What was observed, judged by fumehood.event. Expect its notes with rule and not_rule.")},
+		{"output", false, inputShape(reflect.TypeFor[proposal.Outgoing](), "Data about to leave, judged by fumehood.output. Omitted fields are those of a standard output without secrets.")},
+		{"want", false, &shape{kind: text, max: 64, choice: []string{"allow", "deny", "ask"}, want: `"allow", "deny" or "ask"`, doc: "The expected effect. Events have none."}},
+		{"rule", false, rulesShape("Rules that must apply. An entry that ends in a dot means any rule with that prefix.")},
+		{"not_rule", false, rulesShape("Rules that must not apply.")},
 		{"granted", false, grantedShape()},
 	})}
 
@@ -98,7 +98,7 @@ func proposedFields() []field {
 
 func grantedShape() *shape {
 	s := limitsShape
-	s.want, s.doc = "an object of limits", "Limits that an allow must carry."
+	s.want, s.doc = "an object of limits", "Limits that must be granted."
 	return &s
 }
 
@@ -162,7 +162,7 @@ func checkCases(root *node, ps *problems) {
 			continue
 		}
 		if before, taken := first[name.value]; taken {
-			ps.add(name.at, joinName(path, "name"), "the name %s is taken by cases[%d] in line %d", quote(name.value), before, cases.items[before].at.line)
+			ps.add(name.at, joinName(path, "name"), "the name %s is already used by cases[%d] in line %d", quote(name.value), before, cases.items[before].at.line)
 		} else {
 			first[name.value] = i
 		}
@@ -192,21 +192,22 @@ func checkSubject(c *node, path string, ps *problems) {
 	forms, others, triggers := given(c, formFields...), given(c, otherFields...), given(c, triggering...)
 	switch about := len(forms) + len(others); {
 	case about == 0 && len(triggers) == 0:
-		ps.add(c.at, path, "asks for nothing: give run (shell text), argv (a list of words), code (with language), pr, actor or trigger (who wishes it), exec, egress, event or output")
+		ps.add(c.at, path, "has nothing to decide: give run (shell text), argv (a list of words), code (with language), pr, actor or trigger (the request), exec, egress, event or output")
 		return
 	case about > 1:
-		ps.add(c.at, path, "has %s; a case is about one thing", strings.Join(append(forms, others...), " and "))
+		ps.add(c.at, path, "has %s; only one of them is allowed in a case", strings.Join(append(forms, others...), " and "))
 		return
 	case len(others) > 0 && len(triggers) > 0:
-		ps.add(c.get(triggers[0]).at, joinName(path, triggers[0]), "says nothing about %s: leave it out", others[0])
+		ps.add(c.get(triggers[0]).at, joinName(path, triggers[0]), "does not apply to %s: leave it out", others[0])
 	}
 	if len(forms) > 0 {
 		checkForm(c, path, ps)
+		checkSandbox(c, path, ps)
 		return
 	}
 	for _, f := range proposedFields() {
 		if n := c.get(f.name); n != nil {
-			ps.add(n.at, joinName(path, f.name), "goes with run, argv or code alone: leave it out")
+			ps.add(n.at, joinName(path, f.name), "is allowed only with run, argv or code: leave it out")
 		}
 	}
 }
@@ -216,13 +217,13 @@ func checkWanted(c *node, path string, ps *problems) {
 	want, wants := c.get("want"), given(c, "want", "rule", "not_rule", "granted")
 	switch {
 	case len(wants) == 0:
-		ps.add(c.at, path, `wants nothing: give want ("allow", "deny" or "ask"), rule, or both`)
+		ps.add(c.at, path, `expects nothing: give want ("allow", "deny" or "ask"), rule, or both`)
 	case c.get("event") != nil && want != nil:
-		ps.add(want.at, joinName(path, "want"), "an event is noted, neither allowed nor denied: give rule or not_rule")
+		ps.add(want.at, joinName(path, "want"), "does not apply to an event, which is neither allowed nor denied: give rule or not_rule")
 	}
 	granted := c.get("granted")
 	if granted != nil && (want == nil || want.value == "deny" || len(given(c, formFields...)) == 0) {
-		ps.add(granted.at, joinName(path, "granted"), `goes with run, argv or code and want: allow (or ask) alone`)
+		ps.add(granted.at, joinName(path, "granted"), `is allowed only with run, argv or code, and with want: allow or ask`)
 	}
 }
 

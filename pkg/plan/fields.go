@@ -29,13 +29,13 @@ const (
 var planShape = shape{kind: object, want: "a plan: an object with the fields schema and proposals", fields: []field{
 	{"schema", true, &shape{kind: text, max: 64, choice: []string{proposal.PlanSchema}, want: strconv.Quote(proposal.PlanSchema),
 		doc: "The version of this format."}},
-	{"proposer", false, &shape{kind: text, max: 128, doc: "Who proposes, for the report. Nothing is decided by it."}},
+	{"proposer", false, &shape{kind: text, max: 128, doc: "Who made the plan, for the report. It has no effect on decisions."}},
 	{"proposals", true, &shape{kind: list, max: MaxProposals, items: &proposalShape,
-		doc: "What is asked to run, in this order."}},
+		doc: "What to run, in this order."}},
 }}
 
 var proposalShape = shape{kind: object, want: "a proposal: an object with an id and one of run, argv and code", fields: []field{
-	{"id", true, idShape("A name for this proposal, used once in the plan.")},
+	{"id", true, idShape("A name for this proposal, unique in the plan.")},
 	{"run", false, &shape{kind: text, max: maxShellText, lines: true, doc: "Shell text."}},
 	{"argv", false, &shape{kind: list, max: maxWords, first: &shape{kind: text, max: maxPath, lines: true}, valid: argvFits,
 		items: &shape{kind: text, max: maxArgv, lines: true, empty: true},
@@ -45,33 +45,40 @@ var proposalShape = shape{kind: object, want: "a proposal: an object with an id 
 		want: `one of "python", "javascript", "bash" and "sh"`, doc: "The language of code."}},
 	{"why", false, &shape{kind: text, max: maxProse, lines: true, doc: "Why it should run, for people."}},
 	{"cwd", false, &shape{kind: text, max: maxPath, never: outside, want: inside,
-		doc: "The folder to start in, relative to the workspace."}},
+		doc: "The working directory, relative to the workspace."}},
 	{"env", false, &shape{kind: object, max: maxListed, names: &envName, want: "an object of environment variables",
-		values: &shape{kind: text, max: 32 << 10, lines: true, empty: true}, doc: "Environment variables asked for."}},
-	{"stdin", false, &shape{kind: text, max: maxStdin, lines: true, doc: "What the command reads on standard input."}},
-	{"timeout", false, durationShape("How long it may take.")},
+		values: &shape{kind: text, max: 32 << 10, lines: true, empty: true}, doc: "Requested environment variables."}},
+	{"stdin", false, &shape{kind: text, max: maxStdin, lines: true, doc: "The command's standard input."}},
+	{"timeout", false, durationShape("The requested time limit.")},
 	{"limits", false, &limitsShape},
-	{"network", false, listOf(&host, "Hosts asked for: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(registries, ", ")+".")},
+	{"network", false, listOf(&host, "Requested hosts: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(registries, ", ")+".")},
 	{"phase", false, &shape{kind: text, max: 64, choice: []string{proposal.PhaseSetup, proposal.PhaseRun}, want: `"setup" or "run"`,
-		doc: "The phase it belongs to, run when left out. What sets up comes before everything that runs."}},
-	{"outputs", false, listOf(&output, "Files to bring out: paths or globs, relative to the workspace.")},
-	{"needs", false, listOf(idShape(""), "Ids of earlier proposals that must have succeeded before.")},
-	{"expect", false, &shape{kind: text, max: maxProse, lines: true, doc: "What is expected to happen, shown beside what did."}},
-	{"fresh", false, &shape{kind: boolean, doc: "Ask for a new sandbox."}},
+		doc: "The phase; run if omitted. All proposals of setup come before the first of run."}},
+	{"outputs", false, listOf(&output, "Files to export: paths or globs, relative to the workspace.")},
+	{"needs", false, listOf(idShape(""), "Ids of earlier proposals that must succeed first.")},
+	{"expect", false, &shape{kind: text, max: maxProse, lines: true, doc: "The expected outcome, shown next to the actual one."}},
+	{fieldSandbox, false, &shape{kind: boolean, doc: "Request a new sandbox."}},
+	{fieldFresh, false, &shape{kind: boolean, doc: "Deprecated: use new-sandbox."}},
 }}
 
-var limitsShape = shape{kind: object, want: "an object of limits", doc: "Limits asked for. Policy may grant less.", fields: []field{
-	{"wall", false, durationShape("From start to the last process gone.")},
+// The field that requests a new sandbox, and its old name.
+const (
+	fieldSandbox = "new-sandbox"
+	fieldFresh   = "fresh"
+)
+
+var limitsShape = shape{kind: object, want: "an object of limits", doc: "Requested limits. Policy may grant less.", fields: []field{
+	{"wall", false, durationShape("Time from the start until the last process has ended.")},
 	{"cpus", false, &shape{kind: number, low: 0.01, high: 1024, want: "a number of processors from 0.01 to 1024", doc: "Processors."}},
 	{"memory", false, sizeShape("Memory of the whole sandbox.")},
 	{"pids", false, countShape(4194304, "Processes and threads.")},
-	{"disk", false, sizeShape("Everything written: workspace, HOME and /tmp.")},
+	{"disk", false, sizeShape("Everything written to the workspace, HOME and /tmp.")},
 	{"files", false, countShape(1048576, "Open files of one process.")},
 	{"output", false, sizeShape("Standard output and standard error together.")},
 }}
 
 // synonyms are names that proposers of other tools use. A synonym is suggested
-// only if it is a known field of the object at hand.
+// only if it is a known field of the object.
 var synonyms = map[string]string{
 	"version": "schema", "author": "proposer", "agent": "proposer",
 	"commands": "proposals", "steps": "proposals", "jobs": "proposals",
@@ -81,7 +88,7 @@ var synonyms = map[string]string{
 	"working_directory": "cwd", "working-directory": "cwd", "environment": "env", "input": "stdin",
 	"timeout_seconds": "timeout", "timeout-minutes": "timeout", "resources": "limits", "hosts": "network",
 	"domains": "network", "egress": "network", "registries": "network", "stage": "phase", "step": "phase", "artifacts": "outputs", "files": "outputs", "depends_on": "needs", "depends-on": "needs",
-	"after": "needs", "expected": "expect", "expects": "expect", "isolated": "fresh",
+	"after": "needs", "expected": "expect", "expects": "expect", "isolated": fieldSandbox, "new_sandbox": fieldSandbox,
 	"cpu": "cpus", "mem": "memory", "ram": "memory", "processes": "pids", "nofile": "files", "time": "wall",
 }
 
@@ -136,7 +143,7 @@ func argvFits(n *node) string {
 func validDuration(n *node) string {
 	d, err := time.ParseDuration(n.value)
 	if err != nil || d <= 0 || d > maxTimeout {
-		return fmt.Sprintf("invalid value %s: want more than nothing and at most 24h", quote(n.value))
+		return fmt.Sprintf("invalid value %s: want more than 0 and at most 24h", quote(n.value))
 	}
 	return ""
 }

@@ -30,7 +30,7 @@ func validHost(n *node) string {
 		return registryComplaint(name)
 	}
 	if word, name, ok := strings.Cut(entry, ":"); ok && (strings.EqualFold(word, "registry") || word == "registries") {
-		return fmt.Sprintf("%s is no host: write \"registry:%s\"", quote(entry), strings.Trim(quote(strings.ToLower(name)), `"`))
+		return fmt.Sprintf("%s is not a host: write \"registry:%s\"", quote(entry), strings.Trim(quote(strings.ToLower(name)), `"`))
 	}
 	if addr, err := netip.ParseAddr(strings.Trim(entry, "[]")); err == nil {
 		return addressComplaint(addr, entry, addr.String())
@@ -63,19 +63,19 @@ func registryComplaint(name string) string {
 		near = nearest(name, registries)
 	}
 	if near != "" {
-		return fmt.Sprintf("no registry is called %s: did you mean %q?", quote(name), near)
+		return fmt.Sprintf("unknown registry %s: did you mean %q?", quote(name), near)
 	}
-	return fmt.Sprintf("no registry is called %s: known are %s", quote(name), strings.Join(registries, ", "))
+	return fmt.Sprintf("unknown registry %s: known are %s", quote(name), strings.Join(registries, ", "))
 }
 
 func addressComplaint(addr netip.Addr, entry, plain string) string {
 	switch {
 	case addr.Zone() != "":
-		return fmt.Sprintf("%s has a zone, which is an interface of the machine: leave it out", quote(entry))
+		return fmt.Sprintf("%s has a zone, which names an interface: leave it out", quote(entry))
 	case addr.Is4In6():
-		return fmt.Sprintf("%s is an IPv4 address in IPv6 clothes: write %s", quote(entry), addr.Unmap())
+		return fmt.Sprintf("%s is an IPv4 address in IPv6 notation: write %s", quote(entry), addr.Unmap())
 	case plain != entry:
-		return fmt.Sprintf("%s is written another way: write %q", quote(entry), plain)
+		return fmt.Sprintf("%s is not the canonical form: write %q", quote(entry), plain)
 	}
 	return ""
 }
@@ -86,17 +86,17 @@ func nameComplaint(name, entry string) string {
 	case name == "*" || wild && !strings.Contains(below, "."):
 		return fmt.Sprintf("%s is too wide: name at least two parts behind \"*.\", as in \"*.example.com\"", quote(entry))
 	case strings.Contains(below, "*"):
-		return fmt.Sprintf("%s has a star in an odd place: it may stand for the first parts alone, as in \"*.example.com\"", quote(entry))
+		return fmt.Sprintf("%s has a star in an unsupported place: it must be the whole first part, as in \"*.example.com\"", quote(entry))
 	case strings.ContainsAny(name, "[]:"):
-		return fmt.Sprintf("%s is no address and no name: an IPv6 address with a port is written \"[2001:db8::1]:443\"", quote(entry))
+		return fmt.Sprintf("%s is not an address or a name: write an IPv6 address with a port as \"[2001:db8::1]:443\"", quote(entry))
 	case strings.ToLower(name) != name:
-		return fmt.Sprintf("%s has capitals: write %s", quote(entry), quote(strings.ToLower(entry)))
+		return fmt.Sprintf("%s has capital letters: write %s", quote(entry), quote(strings.ToLower(entry)))
 	case strings.HasSuffix(name, "."):
 		return fmt.Sprintf("%s ends in a dot: leave it out", quote(name))
 	case numeric.MatchString(below):
-		return fmt.Sprintf("%s is an address in an odd form: write its four numbers from 0 to 255", quote(entry))
+		return fmt.Sprintf("%s is an address in an unsupported form: write four numbers from 0 to 255", quote(entry))
 	case len(below) > 253 || !hostName.MatchString(below):
-		return fmt.Sprintf("%s is no name of a host: want parts of at most 63 letters, digits, _ and -, with dots between them", quote(entry))
+		return fmt.Sprintf("%s is not a host name: want parts of at most 63 letters, digits, _ and -, with dots between them", quote(entry))
 	}
 	return ""
 }

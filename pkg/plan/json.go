@@ -83,7 +83,7 @@ func (r *jsonReader) value(path string, depth int) *node {
 		n.kind, n.value = text, token
 		if loneSurrogate(raw) {
 			n.kind = unreadable
-			r.problems.add(at, path, "holds half of a surrogate pair, which is no character")
+			r.problems.add(at, path, "contains half of a surrogate pair, which is not a character")
 		}
 	case json.Number:
 		n.kind = number
@@ -98,7 +98,7 @@ func (r *jsonReader) value(path string, depth int) *node {
 // collect reads everything between open and its closing bracket.
 func (r *jsonReader) collect(n *node, open json.Delim, path string, depth int) {
 	if depth > MaxDepth {
-		r.problems.add(n.at, path, "stands more than %d levels deep", MaxDepth)
+		r.problems.add(n.at, path, "is nested more than %d levels deep", MaxDepth)
 		r.skip()
 		return
 	}
@@ -115,7 +115,7 @@ func (r *jsonReader) collect(n *node, open json.Delim, path string, depth int) {
 		m := member{name: key.(string), at: at}
 		path := joinName(path, m.name)
 		if loneSurrogate(raw) {
-			r.problems.add(at, path, "this name holds half of a surrogate pair, which is no character")
+			r.problems.add(at, path, "this name contains half of a surrogate pair, which is not a character")
 		}
 		m.value = r.value(path, depth+1)
 		n.members = append(n.members, m)

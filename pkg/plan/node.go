@@ -50,7 +50,7 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// text returns the value of the member called name, "" if there is none.
+// text returns the value of the member called name, "" if it does not exist.
 func (n *node) text(name string) string {
 	if v := n.get(name); v != nil {
 		return v.value

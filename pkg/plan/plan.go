@@ -64,17 +64,33 @@ const (
 func Decode(data []byte, name string) (proposal.Plan, []proposal.Problem) {
 	rejected := proposal.Plan{Digest: digest(data)}
 	var ps problems
-	root := read(data, name, &ps)
-	if root != nil {
-		check(root, &planShape, "", &ps)
-		checkPlan(root, &ps)
-	}
+	root := readPlan(data, name, &ps)
 	if len(ps.list) > 0 {
 		return rejected, ps.sorted()
 	}
 	accepted := planOf(root)
 	accepted.Digest = rejected.Digest
 	return accepted, nil
+}
+
+// Warnings returns the first use of each deprecated field in a document that Decode
+// accepts. They do not change what the plan means.
+func Warnings(data []byte, name string) []proposal.Problem {
+	var ps, found problems
+	if root := readPlan(data, name, &ps); len(ps.list) == 0 {
+		warnDeprecated(root, &found)
+	}
+	return found.sorted()
+}
+
+// readPlan reads a plan and checks it. The tree is usable only if there is no problem.
+func readPlan(data []byte, name string, ps *problems) *node {
+	root := read(data, name, ps)
+	if root != nil {
+		check(root, &planShape, "", ps)
+		checkPlan(root, ps)
+	}
+	return root
 }
 
 // read returns nil if there is no tree to check; a problem then says why.

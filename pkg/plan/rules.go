@@ -27,6 +27,7 @@ func checkPlan(root *node, ps *problems) {
 		checkForm(p, path, ps)
 		checkID(p, i, path, defined, proposals, ps)
 		checkNeeds(p, i, path, defined, ps)
+		checkSandbox(p, path, ps)
 		running = checkPhase(p, i, running, path, proposals, ps)
 	}
 }
@@ -41,7 +42,7 @@ func checkPhase(p *node, i, running int, path string, proposals *node, ps *probl
 			return i
 		}
 	case phase.kind == text && phase.value == proposal.PhaseSetup && running >= 0:
-		ps.add(phase.at, joinName(path, "phase"), "sets up after proposals[%d] in line %d runs: move it before that one, or give that one the phase \"setup\" too",
+		ps.add(phase.at, joinName(path, "phase"), "is setup, but proposals[%d] in line %d runs before it: move it before that one, or give that one the phase \"setup\" too",
 			running, proposals.items[running].at.line)
 	}
 	return running
@@ -72,7 +73,7 @@ func checkForm(p *node, path string, ps *problems) {
 	}
 	switch {
 	case len(given) == 0:
-		ps.add(p.at, path, "asks for nothing: give one of run (shell text), argv (a list of words) and code (with language)")
+		ps.add(p.at, path, "has nothing to run: give one of run (shell text), argv (a list of words) and code (with language)")
 	case len(given) > 1:
 		ps.add(p.at, path, "has %s; exactly one of run, argv and code is allowed", strings.Join(given, " and "))
 	}
@@ -81,7 +82,28 @@ func checkForm(p *node, path string, ps *problems) {
 	case code != nil && language == nil:
 		ps.add(p.at, path, `the field "language" is missing: code needs one of "python", "javascript", "bash" and "sh"`)
 	case code == nil && language != nil:
-		ps.add(language.at, joinName(path, "language"), "goes with code alone: leave it out")
+		ps.add(language.at, joinName(path, "language"), "is allowed only with code: leave it out")
+	}
+}
+
+// checkSandbox allows both names of a field only with the same value.
+func checkSandbox(p *node, path string, ps *problems) {
+	current, old := p.get(fieldSandbox), p.get(fieldFresh)
+	if current != nil && old != nil && current.kind == boolean && old.kind == boolean && current.value != old.value {
+		ps.add(old.at, joinName(path, fieldFresh), "contradicts %q in line %d: leave it out", fieldSandbox, current.at.line)
+	}
+}
+
+// warnDeprecated adds the first use of each deprecated field of a proposal.
+func warnDeprecated(root *node, ps *problems) {
+	warned := map[string]bool{}
+	for i, p := range root.get("proposals").items {
+		for _, m := range p.members {
+			if to := replaced[m.name]; to != "" && !warned[m.name] {
+				warned[m.name] = true
+				ps.add(m.at, joinName(joinIndex("proposals", i), m.name), "field %q is deprecated: use %q", m.name, to)
+			}
+		}
 	}
 }
 
@@ -91,7 +113,7 @@ func checkID(p *node, i int, path string, defined map[string]int, proposals *nod
 		return
 	}
 	if first := defined[id.value]; first != i {
-		ps.add(id.at, joinName(path, "id"), "the id %s is taken by proposals[%d] in line %d",
+		ps.add(id.at, joinName(path, "id"), "the id %s is already used by proposals[%d] in line %d",
 			quote(id.value), first, proposals.items[first].get("id").at.line)
 	}
 }
@@ -123,10 +145,10 @@ func checkNeeds(p *node, i int, path string, defined map[string]int, ps *problem
 }
 
 func suggestID(name string, defined map[string]int) string {
-	best, least := "", len(defined)
+	best, minimum := "", len(defined)
 	for id, place := range defined {
-		if near := nearest(name, []string{id}); near != "" && place < least {
-			best, least = near, place
+		if near := nearest(name, []string{id}); near != "" && place < minimum {
+			best, minimum = near, place
 		}
 	}
 	if best == "" {

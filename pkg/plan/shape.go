@@ -51,6 +51,9 @@ type field struct {
 	*shape
 }
 
+// replaced maps deprecated fields, which are accepted for one release, to their new names.
+var replaced = map[string]string{fieldFresh: fieldSandbox}
+
 // check reports everything in n that s does not allow.
 func check(n *node, s *shape, path string, ps *problems) {
 	if s.orText != nil && n.kind == text {
@@ -120,13 +123,13 @@ func (s *shape) complain(n *node) string {
 		return fmt.Sprintf("is %d bytes long; at most %d are allowed", len(v), s.max)
 	}
 	if r, count, found := firstHidden(v); found {
-		return fmt.Sprintf("holds %s as its character %d, which is not allowed", nameRune(r), count)
+		return fmt.Sprintf("contains %s as character %d, which is not allowed", nameRune(r), count)
 	}
 	switch {
 	case strings.TrimSpace(v) == "" && !s.empty:
 		return "is empty: give it a value or leave it out"
 	case !s.lines && strings.ContainsAny(v, "\n\t"):
-		return "holds a line break or tab; it has to be one line"
+		return "contains a line break or tab; it must be one line"
 	case s.choice != nil && !slices.Contains(s.choice, v),
 		s.pattern != nil && !s.pattern.MatchString(v),
 		s.never != nil && s.never.MatchString(v):
@@ -232,9 +235,11 @@ func (s *shape) checkMember(m member, path string, ps *problems) {
 
 // meant suggests the field that the writer of name may have meant.
 func (s *shape) meant(name string) string {
-	known := make([]string, len(s.fields))
-	for i, f := range s.fields {
-		known[i] = f.name
+	var known []string
+	for _, f := range s.fields {
+		if replaced[f.name] == "" {
+			known = append(known, f.name)
+		}
 	}
 	meant := synonyms[strings.ToLower(name)]
 	if !slices.Contains(known, meant) {

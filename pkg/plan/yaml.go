@@ -76,7 +76,7 @@ func yamlNode(y *yaml.Node, path string, depth int, ps *problems) *node {
 		return n
 	}
 	if depth > MaxDepth {
-		ps.add(n.at, path, "stands more than %d levels deep", MaxDepth)
+		ps.add(n.at, path, "is nested more than %d levels deep", MaxDepth)
 		return n
 	}
 	if y.Kind == yaml.SequenceNode {
@@ -99,7 +99,7 @@ func yamlMember(n *node, key, value *yaml.Node, path string, depth int, ps *prob
 		return
 	}
 	if key.Kind != yaml.ScalarNode {
-		ps.add(at, path, "a name has to be a text")
+		ps.add(at, path, "a name must be a text")
 		return
 	}
 	path = joinName(path, key.Value)

@@ -29,7 +29,7 @@ type Execution struct {
 type Status int
 
 // The statuses. All except for SandboxFailed and NotRun are facts about the command;
-// those two mean that there are none.
+// those two mean that nothing is known about it.
 const (
 	SandboxFailed Status = iota // the outcome is unknown
 	Exited                      // see Result.ExitCode
