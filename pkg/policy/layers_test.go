@@ -84,7 +84,7 @@ func TestNewRefusesPolicies(t *testing.T) {
 		"deny no set":     {folder(t, "a.rego", "package fumehood.command\n\ndeny if input.command.program == \"x\""), "policy.compile", "must be a set"},
 		"with":            {folder(t, "a.rego", denyHead+"count(input.command.argv) == 0 with input as {}"), "policy.compile", "tests only"},
 		"symlinked file":  {symlinked, "policy.symlink", "b.rego"},
-		"symlinked dir":   {link, "policy.symlink", "not a folder"},
+		"symlinked dir":   {link, "policy.symlink", "not a directory"},
 		"too large":       {folder(t, "a.rego", denyHead+"true # "+strings.Repeat("x", 300<<10)), "policy.too-large", "a.rego"},
 		"only tests":      {folder(t, "a_test.rego", "package fumehood.command\n\ntest_x if true"), "policy.missing", "no .rego file"},
 	} {

@@ -126,7 +126,7 @@ func Write(w io.Writer, rules []Rule) error {
 	p := page{w: w}
 	p.line("# Rules")
 	p.line("")
-	p.line("Deny wins over ask, ask over allow; what nothing allows is denied. Below each rule stand examples that its tests run.")
+	p.line("Deny wins over ask, ask over allow; a command that no rule allows is denied. The examples below each rule are run as tests.")
 	var layer, point, file string
 	for _, r := range rules {
 		if r.Layer != layer {
@@ -171,7 +171,7 @@ func (p *page) rule(r Rule) {
 	if len(r.Match) > 0 {
 		says := saysWhat[r.Set]
 		if says == "" {
-			says = "speaks of"
+			says = "applies to"
 		}
 		p.line("  <br>" + says + " " + list(r.Match))
 	}

@@ -32,16 +32,16 @@ func RuleAt(layer string, r *ast.Rule) (Place, bool) {
 // A Listener is told by OPA what is evaluated, and tells which rules held.
 type Listener struct {
 	Layer string
-	Tell  func(Place)
+	Held  func(Place)
 }
 
 // Enabled, Config and TraceEvent are OPA's.
-func (l Listener) Enabled() bool               { return l.Tell != nil }
+func (l Listener) Enabled() bool               { return l.Held != nil }
 func (l Listener) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 func (l Listener) TraceEvent(e topdown.Event) {
 	if r, ok := e.Node.(*ast.Rule); ok && e.Op == topdown.ExitOp {
 		if at, ok := RuleAt(l.Layer, r); ok {
-			l.Tell(at)
+			l.Held(at)
 		}
 	}
 }

@@ -118,7 +118,7 @@ var retries = map[proposal.Retry]string{
 func (p pen) where(x explain.Explanation, r proposal.Reason) string {
 	var places []string
 	title := ""
-	for _, s := range x.Spoke {
+	for _, s := range x.Held {
 		fits := s.Rule == r.Rule || strings.HasSuffix(s.Rule, ".") && strings.HasPrefix(r.Rule, s.Rule)
 		if !fits || s.Command != r.Command || s.Set == "allow" || s.Layer != r.Layer && r.Layer != "" {
 			continue
@@ -141,7 +141,7 @@ func (p pen) where(x explain.Explanation, r proposal.Reason) string {
 }
 
 // standsAt is where a rule stands, as editors take it, after its layer's name.
-func standsAt(s explain.Spoken) string {
+func standsAt(s explain.HeldRule) string {
 	switch {
 	case s.Policy == s.Layer:
 		return terminal.Line(fmt.Sprintf("%s %s:%d", s.Layer, s.File, s.Line))
@@ -193,7 +193,7 @@ func (p pen) near(x explain.Explanation) string {
 	shown := map[string]bool{}
 	for _, n := range x.Near {
 		fmt.Fprintf(&b, "\n%s %s%s\n", p.in(blue, "nearly"), p.in(strong, "["+terminal.Line(n.Rule)+"]"), titled(n.Title))
-		fmt.Fprintf(&b, "  %s\n", p.in(faint, standsAt(n.Spoken)))
+		fmt.Fprintf(&b, "  %s\n", p.in(faint, standsAt(n.HeldRule)))
 		for _, f := range n.Failed {
 			fmt.Fprintf(&b, "  %s does not hold: %s\n", p.in(faint, terminal.Line(fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Col))), p.in(strong, terminal.Line(f.Text)))
 			for _, v := range f.Values {
@@ -232,12 +232,12 @@ func (p pen) rewrites(x explain.Explanation) string {
 // spoke lists the rules that held. An explanation of a refusal has said the ones that
 // count.
 func (p pen) spoke(x explain.Explanation, deep bool) string {
-	if deep && x.Decision.Effect != proposal.Allow || len(x.Spoke) == 0 {
+	if deep && x.Decision.Effect != proposal.Allow || len(x.Held) == 0 {
 		return ""
 	}
-	rows := make([][3]string, len(x.Spoke))
+	rows := make([][3]string, len(x.Held))
 	var wide [2]int
-	for i, s := range x.Spoke {
+	for i, s := range x.Held {
 		rows[i] = [3]string{s.Set, terminal.Line(cmp.Or(s.Rule, "–")), standsAt(s) + dashed(s.Title)}
 		for j := range wide {
 			wide[j] = max(wide[j], width(rows[i][j]))

@@ -139,7 +139,7 @@ func (t *trial) testsOf(s *suite, m *ast.Module, file string) {
 
 // tryRego runs one test, and once more to see where it fails.
 func (t *trial) tryRego(ctx context.Context, x *regoTest, r *Result) {
-	listener := module.Listener{Layer: x.layer, Tell: t.teller()}
+	listener := module.Listener{Layer: x.layer, Held: t.teller()}
 	found, printed, err := t.runTest(ctx, x, listener)
 	r.Print = printed
 	switch {

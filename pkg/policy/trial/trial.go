@@ -153,7 +153,7 @@ func (t *trial) judge(ctx context.Context, further ...policy.Layer) (*policy.Eng
 		}
 	}
 	var current atomic.Pointer[policy.Engine]
-	engine, err := policy.New(ctx, policy.Options{Layers: sortedByRole(layers), Spoke: func(at module.Place) {
+	engine, err := policy.New(ctx, policy.Options{Layers: sortedByRole(layers), OnRule: func(at module.Place) {
 		if e := current.Load(); e != nil && !e.Dead() {
 			t.tell(at, nil)
 		}
