@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manual writes what policies hold for people to read: one page of Markdown
-// with every rule that METADATA describes, by layer, decision point and file.
+// Package manual documents policies: one page of Markdown with every rule that METADATA
+// describes, by layer, decision point and file.
 //
-// What it writes is text alone: a title or an example, whoever wrote it, becomes no
-// link, image, heading or HTML. It does not say what a rule does beyond what its
-// METADATA says: `fumehood policy explain` does.
+// The page is plain text: a title or an example never becomes a link, image, heading or
+// HTML, even if it is hostile. The page shows only METADATA: `fumehood policy explain`
+// shows what a rule does.
 package manual
 
 import (
@@ -31,17 +31,17 @@ type Rule struct {
 	File        string   `json:"file"`
 	Line        int      `json:"line"`
 	Set         string   `json:"set"` // "deny", "ask", "allow" …
-	ID          string   `json:"id"`  // one that ends in a dot stands for all that begin with it
+	ID          string   `json:"id"`  // one that ends in a dot means all ids with this prefix
 	Title       string   `json:"title"`
 	Description string   `json:"description,omitempty"`
 	Retry       string   `json:"retry,omitempty"`
-	Match       []string `json:"match"`     // what it speaks of: commands, or fields of the input as JSON
-	NotMatch    []string `json:"not_match"` // what it does not
+	Match       []string `json:"match"`     // to what it applies: commands, or fields of the input as JSON
+	NotMatch    []string `json:"not_match"` // to what it does not apply
 }
 
-// Rules lists the described rules of the layers, or of the shipped policy where there are
-// none; those of one layer by decision point, file and line. A rule without an id in its
-// METADATA is not among them. Its error is a *proposal.StopError.
+// Rules lists the described rules of the layers, or of the shipped policy if there are no
+// layers. The rules of a layer are sorted by decision point, file and line. Rules without
+// an id in their METADATA are not listed. Its error is a *proposal.StopError.
 func Rules(layers ...policy.Layer) (rules []Rule, err error) {
 	if len(layers) == 0 {
 		shipped, err := policy.Shipped()
@@ -84,8 +84,8 @@ func layerRules(l policy.Layer) ([]Rule, error) {
 }
 
 func notRego(layer string, err error) error {
-	return &proposal.StopError{Code: "policy.compile", Message: fmt.Sprintf("the policy layer %q does not parse", layer),
-		Hint: "fumehood policy check says what is wrong with it", Err: err}
+	return &proposal.StopError{Code: "policy.compile", Message: fmt.Sprintf("cannot parse the policy layer %q", layer),
+		Hint: "run fumehood policy check to see all problems", Err: err}
 }
 
 func before(a, b Rule) bool {
@@ -148,7 +148,7 @@ func Write(w io.Writer, rules []Rule) error {
 
 type page struct {
 	w     io.Writer
-	blank bool // the last line is
+	blank bool // the last line is blank
 	err   error
 }
 
@@ -189,7 +189,7 @@ func sentence(r Rule) string {
 		words += ". " + r.Description
 	}
 	if r.Retry == "never" {
-		words += " (another wording does not help)"
+		words += " (rewriting the command does not help)"
 	}
 	return words
 }
@@ -204,7 +204,7 @@ func list(texts []string) string {
 
 const maxText = 400
 
-// code is s as a code span, which nothing in s can close.
+// code is s as a code span. Nothing in s can close it.
 func code(s string) string {
 	s = text.Inline(s, maxText)
 	ticks := "`"
@@ -217,8 +217,8 @@ func code(s string) string {
 	return ticks + s + ticks
 }
 
-// plain is s as a paragraph's text: every character that Markdown or GitHub gives a
-// meaning stands for itself.
+// plain is s as the text of a paragraph: every character with a meaning in Markdown or on
+// GitHub is escaped.
 func plain(s string) string {
 	var b strings.Builder
 	for _, r := range text.Inline(s, maxText) {
