@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// folder writes one policy folder of name, content pairs.
+// folder writes one policy directory of name, content pairs.
 func folder(t testing.TB, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -282,7 +282,7 @@ func TestGrantWithoutLimitsIsNoDecision(t *testing.T) {
 	}
 }
 
-// No shell reads a snippet, so a tilde in it is no folder; in shell text it is.
+// No shell reads a snippet, so a tilde in it is not a directory; in shell text it is.
 func TestTildeInSnippet(t *testing.T) {
 	e, err := policy.New(t.Context(), policy.Options{})
 	if err != nil {

@@ -70,7 +70,7 @@ func TestHostilePage(t *testing.T) {
 	}
 	for _, bad := range []string{"<img", "<script", "<a ", "<em>", "\u202e", "\x1b", "<b>"} {
 		if strings.Contains(html.String(), bad) {
-			t.Errorf("the page holds %q:\n%s", bad, html.String())
+			t.Errorf("the page contains %q:\n%s", bad, html.String())
 		}
 	}
 	if n := strings.Count(html.String(), "<h"); n != 4 {
@@ -80,7 +80,7 @@ func TestHostilePage(t *testing.T) {
 
 func TestRulesOfWhatIsNoRego(t *testing.T) {
 	_, err := manual.Rules(policy.Layer{Name: "l", Files: []policy.File{{Name: "a.rego", Content: []byte("package {")}}})
-	if err == nil || !strings.Contains(err.Error(), "does not parse") {
+	if err == nil || !strings.Contains(err.Error(), "cannot parse") {
 		t.Error(err)
 	}
 }

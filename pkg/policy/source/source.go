@@ -5,9 +5,9 @@
 //
 // A spec is one of
 //
-//	./policy                                     a folder
-//	git:main:policy                              a folder at a commit of a repository on this machine
-//	base:.github/fumehood                        a folder at the base commit of the pull request of this job
+//	./policy                                     a directory
+//	git:main:policy                              a directory at a commit of a repository on this machine
+//	base:.github/fumehood                        a directory at the base commit of the pull request of this job
 //	policy.tar.gz                                a bundle; policy.tar.gz@sha256:<hex> pins it
 //	https://host/policy.tar.gz@sha256:<hex>      a bundle, pinned by the digest of its file
 //	oci://registry/repository@sha256:<hex>       a bundle in a registry, pinned by the digest of its manifest

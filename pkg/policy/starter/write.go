@@ -60,7 +60,7 @@ func ParseKinds(text string) (list []string, err error) {
 
 // Write writes the policy of the kinds, or of those that Detect finds if there are none, to
 // a new Folder below repository. It follows no link out of the repository. If it fails, it
-// removes what it has written. Its error is a *proposal.StopError.
+// removes the files. Its error is a *proposal.StopError.
 func Write(repository string, kinds []string) (Written, error) {
 	root, err := os.OpenRoot(repository)
 	if err != nil {
