@@ -9,10 +9,12 @@
 package manual
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -58,6 +60,35 @@ func Rules(layers ...policy.Layer) (rules []Rule, err error) {
 		rules = append(rules, of...)
 	}
 	return rules, nil
+}
+
+// Select returns the rules with the ids; without ids, all of them. An id that ends in a
+// dot in METADATA includes all ids with this prefix. An unknown id is a
+// *proposal.StopError, whose hint has the nearest known one.
+func Select(rules []Rule, ids ...string) ([]Rule, error) {
+	if len(ids) == 0 {
+		return rules, nil
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.is(id) }) {
+			return nil, unknownRule(id, rules)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return !slices.ContainsFunc(ids, r.is) }), nil
+}
+
+// is reports whether the rule has the id.
+func (r Rule) is(id string) bool {
+	return r.ID == id || strings.HasSuffix(r.ID, ".") && strings.HasPrefix(id, r.ID)
+}
+
+func unknownRule(id string, rules []Rule) error {
+	known := make([]string, len(rules))
+	for i, r := range rules {
+		known[i] = r.ID
+	}
+	hint := cmp.Or(module.Meant(id, known), "list all rules: fumehood policy docs")
+	return &proposal.StopError{Code: module.CodeUnknownKey, Message: fmt.Sprintf("unknown rule %q", id), Hint: hint}
 }
 
 func layerRules(l policy.Layer) ([]Rule, error) {
