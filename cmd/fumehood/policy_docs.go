@@ -17,12 +17,13 @@ func policyDocsCommand() *command {
 	return &command{
 		name:     "policy docs",
 		synopsis: "write what the rules are, from their METADATA, as Markdown",
-		usage: `[flags]
+		usage: `[flags] [RULE]...
 
-Without a policy it is the default's page.
+Without a policy the page shows the default policy. RULE is the id of a rule, such as network.client.
 
 examples:
   fumehood policy docs > rules.md
+  fumehood policy docs network.client
   fumehood policy docs --policy .fumehood/policy --output RULES.md
   fumehood policy docs --json | jq -r 'select(.set == "deny").id'
 `,
@@ -41,14 +42,17 @@ func documentPolicy(c *invocation) int {
 	if code, ok := c.Parse(f); !ok {
 		return code
 	}
-	if f.NArg() > 0 || asJSON && output != "" {
-		return c.Misuse("policy docs takes no argument, and --json goes to standard output")
+	if asJSON && output != "" {
+		return c.Misuse("policy docs --json writes to standard output: remove --output")
 	}
 	layers, err := policies.layers(c.Ctx)
 	if err != nil {
 		return c.Stop(err)
 	}
 	rules, err := manual.Rules(layers...)
+	if err == nil {
+		rules, err = manual.Select(rules, f.Args()...)
+	}
 	if err != nil {
 		return c.Stop(err)
 	}

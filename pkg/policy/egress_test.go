@@ -211,7 +211,7 @@ func TestEgressGives(t *testing.T) {
 
 const egressHead = "package fumehood.egress\n\n"
 
-// TestEgressStops holds that there is no answer when there is none to give in time.
+// TestEgressStops holds that there is no answer if there is none in time.
 func TestEgressStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
