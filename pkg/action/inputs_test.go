@@ -52,8 +52,8 @@ func TestInputs(t *testing.T) {
 		{"blank is none", []string{"INPUT_MODE", " ", "INPUT_COMMENT", "\n", "INPUT_TIMEOUT", "\t"}, func(*Inputs) {}},
 		{"words", []string{"INPUT_MODE", "observe", "INPUT_PHASE", "trigger", "INPUT_FAIL_ON", "never", "INPUT_NETWORK", "policy"},
 			func(in *Inputs) { in.Mode, in.Phase, in.FailOn, in.Network = "observe", "trigger", "never", "policy" }},
-		{"booleans", []string{"INPUT_COMMENT", "False", "INPUT_CHECK_RUN", "TRUE", "INPUT_STAGED", "true"},
-			func(in *Inputs) { in.Comment, in.CheckRun, in.Staged = false, true, true }},
+		{"booleans", []string{"INPUT_COMMENT", "False", "INPUT_CHECK_RUN", "TRUE", "INPUT_DRY_RUN", "true"},
+			func(in *Inputs) { in.Comment, in.CheckRun, in.DryRun = false, true, true }},
 		{"paths", []string{"INPUT_WORKING_DIRECTORY", "a/./b/", "INPUT_POLICY", ".github/fumehood", "INPUT_PLAN", " /tmp/plan.json\n"},
 			func(in *Inputs) {
 				in.WorkingDirectory, in.Policy, in.Plan = "a/b", ".github/fumehood", " /tmp/plan.json\n"
@@ -89,8 +89,8 @@ func TestInputProblems(t *testing.T) {
 		{"network", "NETWORK", "github.com", "network", `"github.com" is not none or policy`},
 		{"fail-on", "FAIL_ON", "always", "fail-on", `"always" is not failed, denied, error or never`},
 		{"yes is no boolean", "COMMENT", "yes", "comment", `"yes" is not true or false`},
-		{"a number is no boolean", "STAGED", "1", "staged", `"1" is not true or false`},
-		{"a wide boolean", "STAGED", "ｔｒｕｅ", "staged", `"ｔｒｕｅ" is not true or false`},
+		{"a number is no boolean", "DRY_RUN", "1", "dry-run", `"1" is not true or false`},
+		{"a wide boolean", "DRY_RUN", "ｔｒｕｅ", "dry-run", `"ｔｒｕｅ" is not true or false`},
 		{"a newline", "MODE", "enforce\nobserve", "mode", `"enforce↵observe" holds a newline, a control character or one that cannot be seen`},
 		{"an invisible character", "MODE", "enforce\u200b", "mode", `"enforce⟨U+200B⟩" holds a newline, a control character or one that cannot be seen`},
 		{"no UTF-8", "NAME", "\xff", "name", `"⟨0xFF⟩" holds a newline, a control character or one that cannot be seen`},
@@ -123,9 +123,9 @@ func TestInputProblems(t *testing.T) {
 		{"plan in another encoding", "PLAN", "\xff", "plan", "is not UTF-8"},
 		{"request", "REQUEST", "{\x1b}", "request", "holds a control character"},
 		{"checkout", "CHECKOUT", "../../tmp", "checkout", `"../../tmp" is not a path inside the repository`},
-		{"organisation without a digest", "ORGANISATION", "https://policy.example/p.tar.gz", "organisation", `"https://policy.example/p.tar.gz" is no bundle pinned by its digest`},
-		{"organisation by a tag", "ORGANISATION", "oci://registry.example/acme/policy:1", "organisation", `"oci://registry.example/acme/policy:1" is no bundle pinned by its digest`},
-		{"organisation in the workspace", "ORGANISATION", "policy.tar.gz@sha256:" + strings.Repeat("0a", 32), "organisation", `"policy.tar.gz@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a…" is no bundle pinned by its digest`},
+		{"organization without a digest", "ORGANIZATION", "https://policy.example/p.tar.gz", "organization", `"https://policy.example/p.tar.gz" is no bundle pinned by its digest`},
+		{"organization by a tag", "ORGANIZATION", "oci://registry.example/acme/policy:1", "organization", `"oci://registry.example/acme/policy:1" is no bundle pinned by its digest`},
+		{"organization in the workspace", "ORGANIZATION", "policy.tar.gz@sha256:" + strings.Repeat("0a", 32), "organization", `"policy.tar.gz@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a…" is no bundle pinned by its digest`},
 		{"a key's file", "POLICY_KEY", ".github/key.pem", "policy-key", "is no public key as PEM, from its first line to its last"},
 		{"a private key", "POLICY_KEY", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "policy-key", "is no public key as PEM, from its first line to its last"},
 		{"revision", "MINIMUM_REVISION", "v1.2", "minimum-revision", `"v1.2" is neither an integer nor an RFC 3339 time`},
@@ -206,11 +206,54 @@ func TestPlanIsAPathOrADocument(t *testing.T) {
 	}
 }
 
+// A renamed input is accepted by its former name, with a warning.
+func TestFormerNames(t *testing.T) {
+	bundle := "oci://registry.example/acme/policy@sha256:" + strings.Repeat("0a", 32)
+	tests := map[string]struct {
+		env     []string
+		want    func(*Inputs)
+		refused string
+	}{
+		"staged": {[]string{"INPUT_STAGED", "true"}, func(in *Inputs) {
+			in.DryRun, in.Deprecated = true, []string{"input staged is deprecated: use dry-run"}
+		}, ""},
+		"both, with the same value": {[]string{"INPUT_STAGED", " true ", "INPUT_DRY_RUN", "true"}, func(in *Inputs) {
+			in.DryRun, in.Deprecated = true, []string{"input staged is deprecated: use dry-run"}
+		}, ""},
+		"both, with different values": {[]string{"INPUT_STAGED", "false", "INPUT_DRY_RUN", "true"}, nil,
+			"dry-run and the deprecated input staged have different values"},
+		"only the new name": {[]string{"INPUT_STAGED", " ", "INPUT_DRY_RUN", "true"}, func(in *Inputs) { in.DryRun = true }, ""},
+		"not true or false": {[]string{"INPUT_STAGED", "1"}, nil, `dry-run "1" is not true or false`},
+		"organisation": {[]string{"INPUT_ORGANISATION", bundle}, func(in *Inputs) {
+			in.Organization, in.Deprecated = bundle, []string{"input organisation is deprecated: use organization"}
+		}, ""},
+		"two organizations": {[]string{"INPUT_ORGANISATION", bundle, "INPUT_ORGANIZATION", bundle[:len(bundle)-2] + "0b"}, nil,
+			"organization and the deprecated input organisation have different values"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, problems := ReadInputs(environment(tt.env...))
+			if tt.refused != "" {
+				if len(problems) != 1 || problems[0].Input+" "+problems[0].Message != tt.refused {
+					t.Fatalf("problems %v", problems)
+				}
+				checkHint(t, problems[0])
+				return
+			}
+			want := defaults()
+			tt.want(&want)
+			if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+				t.Errorf("problems %v, inputs (-want +got):\n%s", problems, diff)
+			}
+		})
+	}
+}
+
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "timeout", "limits", "working-directory", "fail-on", "comment", "check-run",
-	"staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
-	"organisation", "policy-key", "minimum-revision",
+	"dry-run", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
+	"organization", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask",
 }
 

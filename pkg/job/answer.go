@@ -23,7 +23,7 @@ type conversation struct {
 
 // react adds a reaction to the comment. That it cannot is a warning, and stops nothing.
 func (c conversation) react(ctx context.Context, content string) {
-	if c.in.Staged {
+	if c.in.DryRun {
 		return
 	}
 	if err := c.gh.React(ctx, c.event.Comment.ID, content); err != nil {
@@ -40,7 +40,7 @@ func (c conversation) answer(ctx context.Context, text, reaction string) error {
 }
 
 func (c conversation) notify(ctx context.Context, n comment.Notice) error {
-	if c.in.Staged || !c.in.Comment {
+	if c.in.DryRun || !c.in.Comment {
 		return c.summary.Write(n.Text + "\n")
 	}
 	k, err := c.keeper(ctx)

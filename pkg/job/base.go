@@ -185,22 +185,22 @@ func (b *Base) flags(ctx context.Context) (args []string, origins map[string]pol
 func (b *Base) readOrganization(ctx context.Context) ([]layer, error) {
 	j := b.job
 	switch {
-	case j.in.Organisation == "" && j.in.PolicyKey+j.in.MinimumRevision != "":
-		return nil, &proposal.StopError{Code: "input.organisation", Message: "the inputs policy-key and minimum-revision are about the organisation's bundle, and there is none",
-			Hint: "with:\n  organisation: https://policy.example/policy.tar.gz@sha256:…"}
-	case j.in.Organisation == "":
+	case j.in.Organization == "" && j.in.PolicyKey+j.in.MinimumRevision != "":
+		return nil, &proposal.StopError{Code: "input.organisation", Message: "inputs policy-key and minimum-revision need the input organization",
+			Hint: "with:\n  organization: https://policy.example/policy.tar.gz@sha256:…"}
+	case j.in.Organization == "":
 		return nil, nil
 	}
 	options, err := b.bundleOptions()
 	if err != nil {
 		return nil, err
 	}
-	l, origin, err := policysource.Read(ctx, j.in.Organisation, options)
+	l, origin, err := policysource.Read(ctx, j.in.Organization, options)
 	if err != nil {
 		return nil, err
 	}
 	l.Role, origin.Role = policy.Allows, policy.Allows.String()
-	read := layer{policy: l, dir: filepath.Join(j.dir, "organisation"), origin: origin}
+	read := layer{policy: l, dir: filepath.Join(j.dir, "organization"), origin: origin}
 	if err := read.write(); err != nil {
 		return nil, organizationError(err)
 	}
@@ -223,7 +223,7 @@ func (b *Base) bundleOptions() (policysource.Options, error) {
 }
 
 func organizationError(err error) error {
-	return &proposal.StopError{Code: "policy.write", Message: "cannot keep the organisation's policy for the run", Hint: "is there room in RUNNER_TEMP?", Err: err}
+	return &proposal.StopError{Code: "policy.write", Message: "cannot write the organization's policy for the run", Hint: "free space in RUNNER_TEMP", Err: err}
 }
 
 // write writes the files that decide. Their names are checked when a bundle is read, and

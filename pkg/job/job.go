@@ -156,12 +156,27 @@ func (e *inputsError) Unwrap() error { return e.error }
 
 func (j *Job) readInputs() error {
 	in, problems := action.ReadInputs(j.options.Getenv)
+	if err := j.warnDeprecated(in.Deprecated); err != nil {
+		return err
+	}
 	if len(problems) > 0 {
 		j.console.Problems(problems)
 		return &inputsError{problems: problems, error: &proposal.StopError{Code: "input.invalid",
 			Message: fmt.Sprintf("%d of the inputs cannot be used", len(problems)), Hint: "each is named, with what would be right"}}
 	}
 	j.in = in
+	return nil
+}
+
+// warnDeprecated shows warnings about deprecated inputs in the job's log and in the step
+// summary.
+func (j *Job) warnDeprecated(warnings []string) error {
+	for _, warning := range warnings {
+		j.console.Warning(warning)
+		if err := j.summary.Write("⚠️ " + warning + "\n"); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -210,7 +225,7 @@ func (j *Job) Close() {
 	if j.dir == "" {
 		return // or these would be names in the current directory
 	}
-	for _, name := range []string{"store", "workspace", policyDir, "organisation", "plans"} {
+	for _, name := range []string{"store", "workspace", policyDir, "organization", "plans"} {
 		_ = os.RemoveAll(filepath.Join(j.dir, name))
 	}
 }

@@ -62,7 +62,7 @@ func extend(ctx context.Context, by time.Duration) (context.Context, context.Can
 // post writes the comment and the check run, unless they are only to be shown. The
 // notices are for the summary.
 func (r Report) post(ctx context.Context, page *report.Page) (notices []report.Notice, err error) {
-	if page.Staged = r.Job.in.Staged; page.Staged || r.Outcome.Request.PR == 0 {
+	if page.DryRun = r.Job.in.DryRun; page.DryRun || r.Outcome.Request.PR == 0 {
 		return nil, nil
 	}
 	locked, commentErr := r.postComment(ctx, *page)

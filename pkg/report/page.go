@@ -26,8 +26,8 @@ type Page struct {
 	RunURL     string // of the workflow run whose artifact holds the reports
 	Artifact   string // its name
 
-	// Staged says that nothing was posted: the page shows what would have been posted.
-	Staged bool
+	// DryRun says that nothing was posted: the page shows what would have been posted.
+	DryRun bool
 	// Limit is the maximum length of Markdown and Body in UTF-16 units; 0 means
 	// MaxComment.
 	Limit int

@@ -89,9 +89,9 @@ func pages() map[string]Page {
 		Repository: ownRepository, RunURL: ownRun, Artifact: "fumehood-linux",
 	}
 	matrix.Parts[0].Report.Run.Unenforced = []string{"the limit of processes: this host has no pids controller"}
-	staged := matrix
-	staged.Parts, staged.Staged = matrix.Parts[:2], true
-	return map[string]Page{"page_fork": fork, "page_matrix": matrix, "page_staged": staged}
+	dryRun := matrix
+	dryRun.Parts, dryRun.DryRun = matrix.Parts[:2], true
+	return map[string]Page{"page_fork": fork, "page_matrix": matrix, "page_dry_run": dryRun}
 }
 
 func TestPages(t *testing.T) {
@@ -190,12 +190,12 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-func TestStaged(t *testing.T) {
-	p := pages()["page_staged"]
+func TestDryRun(t *testing.T) {
+	p := pages()["page_dry_run"]
 	if md := p.Summary(); !strings.Contains(md, "nothing was posted") {
 		t.Errorf("begins %.300q", md)
 	}
-	p.Staged = false
+	p.DryRun = false
 	if md := p.Summary(); strings.Contains(md, "nothing was posted") {
 		t.Errorf("begins %.300q", md)
 	}

@@ -53,8 +53,8 @@ func (p Page) heading() string {
 // preface says what happened and what to do next, what to know before believing
 // that, what the page is about, and what was not enforced.
 func (p Page) preface(d *doc, l level) {
-	if p.Staged {
-		d.block("<p>🎭 <b>Staged: nothing was posted.</b> This is what the pull request's comment would have said.</p>")
+	if p.DryRun {
+		d.block("<p>🎭 <b>Dry run: nothing was posted.</b> The pull request's comment would have said:</p>")
 	}
 	d.block("<p>" + strings.Join(p.verdict(l), "\n<br>") + "</p>")
 	p.notices(d, l)
