@@ -154,14 +154,14 @@ func TestFilesInArtifact(t *testing.T) {
 	r := limitsMet()
 	r.Records[3].Result.Stdout.File, r.Audit.File = "/home/runner/work/_temp/fumehood/flood.stdout", "/home/runner/work/_temp/fumehood/audit.jsonl"
 	p := Page{Parts: []Part{{Report: r}}, Artifact: "fumehood"}
-	for _, want := range []string{"the whole is in <code>flood.stdout</code> of the artifact", "Audit log <code>audit.jsonl</code> of the artifact"} {
+	for _, want := range []string{"full output in <code>flood.stdout</code> in the artifact", "Audit log <code>audit.jsonl</code> in the artifact"} {
 		if md := p.Body(); !strings.Contains(md, want) || strings.Contains(md, "/home/runner") {
 			t.Errorf("the comment does not say %q", want)
 		}
 	}
 	p.Artifact = ""
-	if !strings.Contains(p.Body(), "the whole is in <code>/home/runner/work/_temp/fumehood/flood.stdout</code>") {
-		t.Error("at the desk the comment does not say where the output is")
+	if !strings.Contains(p.Body(), "full output in <code>/home/runner/work/_temp/fumehood/flood.stdout</code>") {
+		t.Error("without an artifact the comment does not say where the output is")
 	}
 }
 
@@ -220,7 +220,7 @@ func TestCheck(t *testing.T) {
 		"cancelled":        {[]proposal.Report{allOK(), cancelledRun()}, Check{Conclusion: "cancelled", Title: "fumehood was cancelled: 4 succeeded, 1 cancelled, 1 not run"}},
 		"out of time":      {[]proposal.Report{late}, Check{Conclusion: "failure", Title: "fumehood ran out of time: 1 succeeded, 1 cancelled, 1 not run"}},
 		"stopped":          {[]proposal.Report{cancelledRun(), stopped()}, Check{Conclusion: "failure", Title: "fumehood stopped: 2 succeeded, 1 failed, 1 cancelled, 2 not run"}},
-		"nothing proposed": {[]proposal.Report{finish(proposal.Report{})}, Check{Conclusion: "neutral", Title: "fumehood: nothing was proposed"}},
+		"nothing proposed": {[]proposal.Report{finish(proposal.Report{})}, Check{Conclusion: "neutral", Title: "fumehood: no commands were proposed"}},
 	} {
 		var p Page
 		for _, r := range tt.parts {
