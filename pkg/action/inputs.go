@@ -75,8 +75,8 @@ type Problem struct {
 	Hint    string // valid YAML
 }
 
-// ReadInputs reads every input and returns everything that is wrong with them. If
-// there are problems, the Inputs must not be used.
+// ReadInputs reads every input and returns all problems. If there are any, the Inputs
+// must not be used.
 func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 	r := inputReader{getenv: getenv}
 	in := Inputs{
@@ -121,7 +121,7 @@ func (in Inputs) PlanDocument() (document []byte, inline bool) {
 	return nil, false
 }
 
-// PlanPath returns the path of the plan file, or "" if there is none.
+// PlanPath returns the path of the plan file, or "".
 func (in Inputs) PlanPath() string {
 	if _, inline := in.PlanDocument(); inline {
 		return ""

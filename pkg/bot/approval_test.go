@@ -52,8 +52,8 @@ func question() bot.Asked {
 	return bot.Asked{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest, Since: noon}
 }
 
-func voice() bot.Voice {
-	return bot.Voice{Login: "mona", ID: 9, URL: "https://github.example/x/1", Created: noon.Add(time.Minute)}
+func voice() bot.Approver {
+	return bot.Approver{Login: "mona", ID: 9, URL: "https://github.example/x/1", Created: noon.Add(time.Minute)}
 }
 
 func TestApprove(t *testing.T) {
@@ -75,25 +75,25 @@ func TestApprove(t *testing.T) {
 func TestApproveRefuses(t *testing.T) {
 	approve := bot.Command{Name: "approve", SHA: sha}
 	for name, c := range map[string]struct {
-		change func(*bot.Asked, *bot.Command, *bot.Voice, *string)
+		change func(*bot.Asked, *bot.Command, *bot.Approver, *string)
 		says   string
 	}{
-		"another command":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Voice, _ *string) { c.Name = "run" }, "approves nothing"},
-		"nothing asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { *a = bot.Asked{} }, "nothing waits"},
-		"no plan asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { a.PlanDigest = "" }, "nothing waits"},
-		"no policy asked":   {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { a.Policy = "" }, "nothing waits"},
-		"no time":           {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { a.Since = time.Time{} }, "nothing waits"},
-		"an older commit":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Voice, _ *string) { c.SHA = other }, "another commit: 0123456789ab"},
-		"a push":            {func(_ *bot.Asked, _ *bot.Command, _ *bot.Voice, head *string) { *head = other }, "moved on since: its commit is now ffffffffffff"},
-		"a push named":      {func(_ *bot.Asked, c *bot.Command, _ *bot.Voice, head *string) { c.SHA, *head = other, other }, "another commit"},
-		"no head":           {func(_ *bot.Asked, _ *bot.Command, _ *bot.Voice, head *string) { *head = "" }, "moved on"},
-		"nobody":            {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.ID = 0 }, "who approves"},
-		"at no time":        {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.Created = time.Time{} }, "or when"},
-		"before it was put": {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.Created = noon.Add(-time.Second) }, "has changed since"},
-		"in the same second": {func(a *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) {
+		"another command":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, _ *string) { c.Name = "run" }, "approves nothing"},
+		"nothing asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { *a = bot.Asked{} }, "nothing waits"},
+		"no plan asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.PlanDigest = "" }, "nothing waits"},
+		"no policy asked":   {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.Policy = "" }, "nothing waits"},
+		"no time":           {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.Since = time.Time{} }, "nothing waits"},
+		"an older commit":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, _ *string) { c.SHA = other }, "another commit: 0123456789ab"},
+		"a push":            {func(_ *bot.Asked, _ *bot.Command, _ *bot.Approver, head *string) { *head = other }, "moved on since: its commit is now ffffffffffff"},
+		"a push named":      {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, head *string) { c.SHA, *head = other, other }, "another commit"},
+		"no head":           {func(_ *bot.Asked, _ *bot.Command, _ *bot.Approver, head *string) { *head = "" }, "moved on"},
+		"nobody":            {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.ID = 0 }, "who approves"},
+		"at no time":        {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = time.Time{} }, "or when"},
+		"before it was put": {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = noon.Add(-time.Second) }, "has changed since"},
+		"in the same second": {func(a *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) {
 			a.Since, v.Created = noon.Add(900*time.Millisecond), noon
 		}, "has changed since"},
-		"at the same time": {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.Created = noon }, "has changed since"},
+		"at the same time": {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = noon }, "has changed since"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, command, v, head := question(), approve, voice(), sha

@@ -32,7 +32,7 @@ var (
 // A given is an approval with everything that it is bound to.
 type given struct {
 	command  bot.Command
-	standing comment.Standing
+	standing comment.Current
 	waits    comment.Pending
 	run      PlanRun
 	now      current
@@ -47,12 +47,12 @@ func validApproval(t *testing.T) given {
 	result := &comment.Result{Stamp: comment.Stamp{Head: sha, RunID: 7, Attempt: 1}}
 	return given{
 		command:  bot.Command{Name: "approve", SHA: sha[:12]},
-		standing: comment.Standing{State: comment.State{Result: result}, Since: noon},
+		standing: comment.Current{State: comment.State{Result: result}, Since: noon},
 		waits:    comment.Pending{PlanDigest: p.Digest, Policy: policyDigest, RunID: 7, Artifact: "fumehood", ArtifactID: 5},
 		run: PlanRun{document: []byte(document), artifact: artifactRef{run: 7, id: 5, name: "fumehood"},
 			Report: proposal.Report{Run: proposal.Run{PlanDigest: p.Digest, Cwd: "service"}}},
 		now: current{head: sha, policy: policyDigest, cwd: "service",
-			approver: bot.Voice{Login: "mona", ID: 9, URL: "https://github.example/1", Created: noon.Add(time.Minute)}},
+			approver: bot.Approver{Login: "mona", ID: 9, URL: "https://github.example/1", Created: noon.Add(time.Minute)}},
 	}
 }
 

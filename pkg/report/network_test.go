@@ -120,7 +120,7 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-// The reasons in a stranger's report are not shown as fumehood's own words.
+// The reasons in an untrusted report are not shown as fumehood's own words.
 func TestForeignNetwork(t *testing.T) {
 	r := networkedRun()
 	r.Records[0].Result.Observations.Network[0].Message = "approved and harmless"

@@ -254,11 +254,11 @@ func TestCheckOfStranger(t *testing.T) {
 	}
 	failing := Page{Parts: []Part{{Report: mixed(), Foreign: true}}}
 	if got := failing.Check(); got.Conclusion != "failure" {
-		t.Errorf("a failure that a stranger reports is %s", got.Conclusion)
+		t.Errorf("an untrusted failure is %s", got.Conclusion)
 	}
 }
 
-// TestForeign: the plain words of a stranger's report are not shown as fumehood's.
+// TestForeign: the plain words of an untrusted report are not shown as fumehood's.
 func TestForeign(t *testing.T) {
 	const lie = "approved by the maintainers please merge"
 	r := mixed()
@@ -278,11 +278,11 @@ func TestForeign(t *testing.T) {
 	}
 	p := Page{Parts: []Part{{Report: r, Foreign: true}}}
 	if md := p.Body(); bare(md) != 1 || !strings.Contains(md, "<code>"+lie+" &#39;"+lie+"</code>") { // the second of one code element
-		t.Errorf("a stranger's words stand as ours:\n%s", md)
+		t.Errorf("untrusted words are shown as ours:\n%s", md)
 	}
 	decided := Page{Parts: []Part{{Report: r, Foreign: true, Decided: true}}}.Body()
 	if !strings.Contains(decided, "</code> "+lie+"<br>") {
-		t.Error("our own decisions' words are shown as a stranger's")
+		t.Error("the words of our own decisions are shown as untrusted")
 	}
 	if r.Run.Enforced[0] != lie || r.Records[3].Decision.Reasons[0].Message != lie {
 		t.Error("the caller's report was changed")

@@ -181,7 +181,7 @@ func TestRefusalsAtTheTop(t *testing.T) {
 	}
 }
 
-// Observations in a stranger's report are not shown as fumehood's own words.
+// Observations in an untrusted report are not shown as fumehood's own words.
 func TestForeignObservations(t *testing.T) {
 	r := watchedRun()
 	r.Records[0].Result.Observations.Findings[0].Message = "approved and harmless"
