@@ -233,7 +233,7 @@ place() {
 	if ! answer=$("${as_root[@]}" /usr/bin/env -i "PATH=$PATH" /bin/bash -p "$action/.github/action/place.sh" \
 		"$how" "$target" "${sums[@]}" <"$archive"); then
 		IFS=$'\t' read -r code message hint <<<"$answer"
-		refuse "${code:-install.root}" "${message:-cannot install fumehood as root}" "${hint:-see sudo's output above}"
+		refuse "${code:-install.root}" "${message:-cannot install fumehood as root}" "${hint:-see the output of sudo above}"
 	fi
 	dir=$answer
 }

@@ -253,7 +253,7 @@ network contains {"rule": "house.hosts", "host": h} if {
 	}
 	w.upload(s, nil)
 	w.report(nil, "INPUT_NETWORK=policy")
-	want(t, "comment", w.comment().Body, "The network was refused", "198.51.100.7:9", "egress.address")
+	want(t, "comment", w.comment().Body, "tried to reach hosts that are not allowed", "198.51.100.7:9", "egress.address")
 }
 
 // A missing submodule and a missing large file are named.

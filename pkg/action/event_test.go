@@ -291,8 +291,8 @@ func TestPayloadsThatAreNoJSON(t *testing.T) {
 	tests := []struct{ name, data, message string }{
 		{"empty", "", "is no JSON: unexpected end of JSON input (line 1, column 1)"},
 		{"cut", whole[:len(whole)/2], "is no JSON: unexpected end of JSON input"},
-		{"a list", "[]", "is no JSON object (line 1, column 1)"},
-		{"null", "null", "is no JSON object"},
+		{"a list", "[]", "is not a JSON object (line 1, column 1)"},
+		{"null", "null", "is not a JSON object"},
 		{"more behind", "{}\n {}", "is no JSON: invalid character '{' after top-level value (line 2, column 2)"},
 		{"a name twice", "{\"a\":1,\n \"b\":{\"c\":1,\"c\":2}}", `names "c" twice in one object (line 2, column 13)`},
 		{"a name twice, escaped", `{"number":1,"n\u0075mber":2}`, `names "number" twice`},

@@ -78,11 +78,11 @@ func TestApproveRefuses(t *testing.T) {
 		change func(*bot.Asked, *bot.Command, *bot.Approver, *string)
 		says   string
 	}{
-		"another command":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, _ *string) { c.Name = "run" }, "approves nothing"},
-		"nothing asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { *a = bot.Asked{} }, "nothing waits"},
-		"no plan asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.PlanDigest = "" }, "nothing waits"},
-		"no policy asked":   {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.Policy = "" }, "nothing waits"},
-		"no time":           {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.Since = time.Time{} }, "nothing waits"},
+		"another command":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, _ *string) { c.Name = "run" }, "not an approval"},
+		"nothing asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { *a = bot.Asked{} }, "nothing is waiting"},
+		"no plan asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.PlanDigest = "" }, "nothing is waiting"},
+		"no policy asked":   {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.Policy = "" }, "nothing is waiting"},
+		"no time":           {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.Since = time.Time{} }, "nothing is waiting"},
 		"an older commit":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, _ *string) { c.SHA = other }, "another commit: 0123456789ab"},
 		"a push":            {func(_ *bot.Asked, _ *bot.Command, _ *bot.Approver, head *string) { *head = other }, "moved on since: its commit is now ffffffffffff"},
 		"a push named":      {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, head *string) { c.SHA, *head = other, other }, "another commit"},

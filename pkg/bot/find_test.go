@@ -79,7 +79,7 @@ var unfit = map[string]struct {
 	"in a deeper list":    {"1. a\n   - b\n\n     ```fumehood\n     a\n     ```", "in a list", 4},
 	"with more info":      {"```fumehood yaml\na\n```", "begins with ```fumehood", 1},
 	"in capitals":         {"```FumeHood\na\n```", "begins with ```fumehood", 1},
-	"indented by tabs":    {" ```fumehood\n\ta\n ```", "indented by tabs", 2},
+	"indented with tabs":  {" ```fumehood\n\ta\n ```", "indented with tabs", 2},
 	"hidden by a return":  {"a\r<!--\n\n" + fenced + "-->", "carriage return", 1},
 	"a return after":      {fenced + "\nx\ry", "carriage return", 8},
 	"a NUL":               {"```fumehood\na\x00b\n```", "NUL", 2},

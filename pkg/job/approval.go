@@ -85,6 +85,6 @@ func (r Request) checkHead(pr github.PullRequest) error {
 	if pr.Head.SHA == r.Head {
 		return nil
 	}
-	return &proposal.StopError{Code: "head.moved", Message: fmt.Sprintf("the pull request's commit has changed from %.12s to %.12s", r.Head, pr.Head.SHA),
+	return &proposal.StopError{Code: "head.moved", Message: fmt.Sprintf("the pull request has a newer commit (%.12s, requested was %.12s)", pr.Head.SHA, r.Head),
 		Hint: "review the new commit and request the run again"}
 }

@@ -76,7 +76,7 @@ func (r Run) checkPullRequest(ctx context.Context) (skipped string, err error) {
 	case err == nil:
 		return "", q.checkBase(pr)
 	case r.Job.event.Name == "pull_request":
-		return fmt.Sprintf("the pull request is now at %.12s, and the run for that commit reports", pr.Head.SHA), nil
+		return fmt.Sprintf("the pull request has a newer commit (%.12s), whose own run reports", pr.Head.SHA), nil
 	}
 	return "", err
 }

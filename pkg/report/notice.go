@@ -13,7 +13,7 @@ type Notice struct {
 
 // Moved returns the notice that the pull request has a newer commit than the results.
 func Moved(head string) Notice {
-	return Notice{"warning", fmt.Sprintf("The pull request is now at commit `%.12s`: these results are for an older one", head)}
+	return Notice{"warning", fmt.Sprintf("The pull request has a newer commit `%.12s`: these results are for an older one", head)}
 }
 
 // SelfReported returns the notice that the results come from a workflow run that the

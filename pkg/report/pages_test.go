@@ -237,8 +237,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckOfStranger: a report that its author could write never results in success.
-func TestCheckOfStranger(t *testing.T) {
+// TestCheckOfForeign: a report that its author could write never results in success.
+func TestCheckOfForeign(t *testing.T) {
 	for title, part := range map[string]Part{
 		"fumehood: 3 succeeded (self-reported)": {Report: allOK(), Foreign: true},
 		"fumehood: 3 succeeded (not confirmed)": {Report: allOK(), Foreign: true, Doubt: []string{"the audit log does not verify"}},
@@ -248,8 +248,8 @@ func TestCheckOfStranger(t *testing.T) {
 		if got.Conclusion != "neutral" || got.Title != title {
 			t.Errorf("got %s, %q", got.Conclusion, got.Title)
 		}
-		if strings.Contains(got.Summary, "Nothing needs to be done") && len(part.Doubt) > 0 {
-			t.Error("a doubted report says that nothing needs to be done")
+		if strings.Contains(got.Summary, "Nothing to do") && len(part.Doubt) > 0 {
+			t.Error("a doubted report says that there is nothing to do")
 		}
 	}
 	failing := Page{Parts: []Part{{Report: mixed(), Foreign: true}}}
