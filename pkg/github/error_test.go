@@ -27,7 +27,7 @@ func TestKinds(t *testing.T) {
 		{"locked", say(403, `{"message":"Unable to create comment because issue is locked."}`),
 			Locked, "github.locked", "issue is locked", "unlock"},
 		{"bad credentials", say(401, `{"message":"Bad credentials"}`), Unauthorized, "github.permission", "Bad credentials", "expired"},
-		{"not found", say(404, `{"message":"Not Found"}`), NotFound, "github.not-found", "", "404 for both"},
+		{"not found", say(404, `{"message":"Not Found"}`), NotFound, "github.not-found", "", "404 in both"},
 		{"gone", say(410, `{"message":"Issues are disabled"}`), NotFound, "github.not-found", "disabled", ""},
 		{"legal", say(451, `{"message":"Repository access blocked"}`), Forbidden, "github.permission", "blocked", ""},
 		{"invalid", say(422, `{"message":"Validation Failed","errors":[{"resource":"IssueComment","code":"unprocessable","field":"data","message":"Body is too long (maximum is 65536 characters)"}]}`),
