@@ -102,7 +102,7 @@ func TestPackRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "archive")
-	if err := pack(dir, path); err == nil || !strings.Contains(err.Error(), `"link" is neither a file nor a folder`) {
+	if err := pack(dir, path); err == nil || !strings.Contains(err.Error(), `"link" is neither a file nor a directory`) {
 		t.Errorf("a symbolic link: %v", err)
 	}
 	if err := pack(dir, path); !errors.Is(err, os.ErrExist) {

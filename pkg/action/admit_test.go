@@ -275,7 +275,7 @@ func TestAdmitCode(t *testing.T) {
 
 func TestRunOnlyIsSaid(t *testing.T) {
 	for name, want := range map[string]string{
-		"pull_request, fork": readOnlyReason, "pull_request, Dependabot": readOnlyReason, "workflow_dispatch, no pr": "no pull request was named: there is no comment",
+		"pull_request, fork": readOnlyReason, "pull_request, Dependabot": readOnlyReason, "workflow_dispatch, no pr": "no pull request is given, so there is no comment",
 		"pull_request, own": "",
 	} {
 		e, r := situation(t, name)

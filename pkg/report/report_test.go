@@ -122,7 +122,7 @@ func TestFairShare(t *testing.T) {
 	if len(gaps) != 30 {
 		t.Errorf("long outputs cut with a note: %d, want 30", len(gaps))
 	}
-	if !strings.Contains(got, "the whole is in <code>step-00.stdout</code>") {
+	if !strings.Contains(got, "full output in <code>step-00.stdout</code>") {
 		t.Error("the comment does not say where the whole output is")
 	}
 }
@@ -152,7 +152,7 @@ func TestHeading(t *testing.T) {
 		"all_ok":  "## fumehood: 3 succeeded",
 		"mixed":   "## fumehood: 2 succeeded, 2 failed, 2 denied, 1 waiting for approval, 1 not run",
 		"stopped": "## fumehood stopped: 1 succeeded, 1 failed, 1 not run",
-		"empty":   "## fumehood: nothing was proposed",
+		"empty":   "## fumehood: no commands were proposed",
 	} {
 		if lines := strings.SplitN(Markdown(all[name]), "\n", 4); lines[0] != Marker || lines[2] != want {
 			t.Errorf("%s begins %q, %q; want %q", name, lines[0], lines[2], want)

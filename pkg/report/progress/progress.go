@@ -25,7 +25,7 @@ type Printer struct {
 // New returns a Printer to w.
 func New(w io.Writer) Printer { return Printer{w: w, on: terminal.Is(w)} }
 
-// WithSteps returns p such that Step prints the end of each command on a pipe, too.
+// WithSteps returns a Printer whose Step prints the end of each command on a pipe, too.
 func (p Printer) WithSteps() Printer {
 	p.steps = true
 	return p
@@ -70,8 +70,8 @@ func (p Printer) Test(number, of int, name string) {
 	}
 }
 
-// Proposals returns a function that prints how many of so many proposals are decided,
-// and may be called by several goroutines; nil where nobody looks.
+// Proposals returns a function that prints how many of the proposals are decided. It is
+// safe for concurrent use. Without a terminal it is nil.
 func (p Printer) Proposals(of int) func(done int) {
 	if !p.on {
 		return nil
@@ -90,16 +90,16 @@ func (p Printer) Proposals(of int) func(done int) {
 	}
 }
 
-// ended says how a command ended, and after what time.
+// ended returns how a command ended and how long it took.
 func ended(r *proposal.Result) string {
 	return fmt.Sprintf("%s in %s%s", r.Outcome(), (time.Duration(r.WallMS) * time.Millisecond).Round(time.Millisecond), refusals(r))
 }
 
-// refusals says what a success may hide.
+// refusals returns what a success may hide.
 func refusals(r *proposal.Result) string {
 	text := ""
 	if a := r.Retried; a != nil {
-		text = terminal.Line(fmt.Sprintf(", the second run: in the first %s crashed by %s", a.Program, a.Crash))
+		text = terminal.Line(fmt.Sprintf(" in the second run; in the first, %s crashed with %s", a.Program, a.Crash))
 	}
 	if r.Observations == nil {
 		return text
@@ -107,12 +107,12 @@ func refusals(r *proposal.Result) string {
 	c := r.Observations.Counts
 	switch {
 	case c.Refused == 1:
-		text += ", 1 start of a program refused"
+		text += ", 1 program refused"
 	case c.Refused > 1:
-		text += fmt.Sprintf(", %d starts of programs refused", c.Refused)
+		text += fmt.Sprintf(", %d programs refused", c.Refused)
 	}
 	if c.NetRefused > 0 {
-		text += fmt.Sprintf(", the network refused %d×", c.NetRefused)
+		text += fmt.Sprintf(", network refused %d×", c.NetRefused)
 	}
 	return text
 }
