@@ -183,7 +183,7 @@ func (m *merger) open(l *layer, entry string) {
 		return
 	}
 	m.ignored[entry] = true
-	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant the host %q: name it with --hosts or --organisation, not --policy, if it may", l.name, entry))
+	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant the host %q: name it with --hosts or --organization, not --policy, if it may", l.name, entry))
 }
 
 // noRule denies a command that no rule of the granting layer allows.

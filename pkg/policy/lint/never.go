@@ -71,7 +71,7 @@ func compared(e *ast.Expr) (ast.Ref, *ast.Term, bool) {
 // The flags that give a folder the role without which what a set says counts for nothing.
 const (
 	flagOpens  = "--hosts"
-	flagAllows = "--organisation"
+	flagAllows = "--organization"
 )
 
 // needs is the flag for each set that needs one.

@@ -121,7 +121,7 @@ func (t *trial) example(ctx context.Context, x example, r *Result) {
 	r.Status = Failed
 	r.Want, r.Message = x.wanted()
 	if x.set == "allow" && x.layer.Role < policy.Allows {
-		r.Hint = "a layer of this kind may not allow: give its folder by --organisation or --granting"
+		r.Hint = "a layer of this kind may not allow: give its folder by --organization or --granting"
 	}
 }
 
