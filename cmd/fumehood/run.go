@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func (c *invocation) runCommand() *cobra.Command {
@@ -129,7 +130,8 @@ func (c *invocation) publish(s *runFlags, r proposal.Report) error {
 	case s.format.Is(cli.Markdown):
 		return c.Print([]byte(report.Markdown(r)+"\n"), nil)
 	}
-	return c.Print([]byte(report.Text(r)), nil)
+	view := report.View{Color: terminal.Colors(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.report}
+	return c.Print([]byte(view.Render(r)), nil)
 }
 
 func exitOf(r proposal.Report) int {
