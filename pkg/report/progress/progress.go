@@ -112,7 +112,11 @@ func ended(s hood.Step) string {
 	if r.Status == proposal.NotRun {
 		return r.Outcome()
 	}
-	return fmt.Sprintf("%s in %s%s", r.Outcome(), (time.Duration(r.WallMS) * time.Millisecond).Round(time.Millisecond), refusals(r))
+	outcome := r.Outcome()
+	if r.Succeeded() {
+		outcome = "succeeded"
+	}
+	return fmt.Sprintf("%s in %s%s", outcome, (time.Duration(r.WallMS) * time.Millisecond).Round(time.Millisecond), refusals(r))
 }
 
 // refusedBy describes a refusal, with its first rule.

@@ -36,7 +36,7 @@ func TestOutcomes(t *testing.T) {
 	denied := proposal.Decision{Effect: proposal.Deny, Reasons: []proposal.Reason{{Effect: proposal.Deny, Rule: "git.push\x1b"}}}
 	asked := proposal.Decision{Effect: proposal.Ask, Reasons: []proposal.Reason{{Effect: proposal.Ask, Rule: "org.review"}}}
 	for want, s := range map[string]hood.Step{
-		"✓ [1/2] a: exit code 0 in 20ms\n":          {Result: &proposal.Result{Status: proposal.Exited, WallMS: 20}},
+		"✓ [1/2] a: succeeded in 20ms\n":          {Result: &proposal.Result{Status: proposal.Exited, WallMS: 20}},
 		"✗ [1/2] a: timed out in 2m0s\n":            {Result: &proposal.Result{Status: proposal.TimedOut, WallMS: 120000}},
 		"– [1/2] a: not run\n":                      {Result: &proposal.Result{Status: proposal.NotRun}},
 		"⛔ [1/2] a: denied by git.push\\u001b\n":    {Refused: true, Decision: denied},

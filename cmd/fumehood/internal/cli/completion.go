@@ -39,6 +39,32 @@ func complete(cmd *cobra.Command, flag string, values cobra.CompletionFunc) {
 	}
 }
 
+// withoutPackage replaces what cobra's script uses of the package bash-completion, if the
+// package is not installed. bash splits words at = and :, which are joined again.
+const withoutPackage = `
+if ! declare -F _get_comp_words_by_ref >/dev/null; then
+    __fumehood_init_completion() {
+        local i word
+        words=("${COMP_WORDS[0]}")
+        for ((i = 1; i <= COMP_CWORD; i++)); do
+            word=${COMP_WORDS[i]}
+            if [[ $word == [=:] || ${words[-1]} == *[=:] && $i -gt 1 ]]; then
+                words[-1]+=$word
+            else
+                words+=("$word")
+            fi
+        done
+        cword=$((${#words[@]} - 1)) cur=${words[-1]} prev=${words[cword - 1]}
+    }
+fi
+if ! declare -F _filedir >/dev/null; then
+    _filedir() {
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+        compopt -o filenames 2>/dev/null
+    }
+fi
+`
+
 // Shells are those that WriteCompletion knows.
 var Shells = []string{"bash", "zsh", "fish"}
 
@@ -46,7 +72,11 @@ var Shells = []string{"bash", "zsh", "fish"}
 func WriteCompletion(w io.Writer, root *cobra.Command, shell string) error {
 	switch shell {
 	case "bash":
-		return root.GenBashCompletionV2(w, true)
+		if err := root.GenBashCompletionV2(w, true); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, withoutPackage)
+		return err
 	case "zsh":
 		return root.GenZshCompletion(w)
 	case "fish":
