@@ -19,7 +19,7 @@ func TestDemoFromClone(t *testing.T) {
 	d := newDesk(t)
 	d.clone(t)
 	log := d.path("demo.jsonl")
-	comment := d.goRun(t, "demo", "--audit", log, "--artifacts", d.path("demo"))
+	comment := d.goRun(t, "demo", "--output", "markdown", "--audit", log, "--artifacts", d.path("demo"))
 	for part, want := range map[string]string{
 		"marker":               "<!-- fumehood:report -->\n",
 		"header":               "## fumehood: 5 succeeded, 2 failed, 2 denied, 1 waiting for approval, 1 not run\n",

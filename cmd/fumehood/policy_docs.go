@@ -9,80 +9,86 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func policyDocsCommand() *command {
-	return &command{
-		name:     "policy docs",
-		synopsis: "write what the rules are, from their METADATA, as Markdown",
-		usage: `[flags] [RULE]...
-
-Without a policy the page shows the default policy. RULE is the id of a rule, such as network.client.
-
-examples:
-  fumehood policy docs > rules.md
-  fumehood policy docs network.client
-  fumehood policy docs --policy .fumehood/policy --output RULES.md
-  fumehood policy docs --json | jq -r 'select(.set == "deny").id'
-`,
-		run: documentPolicy,
-	}
+// docsFlags are the flags of policy docs.
+type docsFlags struct {
+	policies policyFlags
+	out      string
+	format   cli.Format
 }
 
-func documentPolicy(c *invocation) int {
-	var policies policyFlags
-	var output string
-	var asJSON bool
-	f := c.Flags()
-	policies.define(f)
-	f.StringVar(&output, "output", "", "write the page to this `file`")
-	f.BoolVar(&asJSON, "json", false, "print one rule a line as JSON")
-	if code, ok := c.Parse(f); !ok {
-		return code
+func (c *invocation) policyDocsCommand() *cobra.Command {
+	var s docsFlags
+	cmd := &cobra.Command{
+		Use:   "docs [flags] [RULE]...",
+		Short: "Write a page about the rules, from their METADATA",
+		Long: `Write a page about the rules, from their METADATA, as Markdown. Without a policy, it is about
+the default policy. RULE is the id of a rule, such as network.client; the page is then about those
+rules only. With --output json, each line is one rule.`,
+		Example: `  fumehood policy docs > rules.md
+  fumehood policy docs network.client
+  fumehood policy docs --policy .fumehood/policy --out RULES.md
+  fumehood policy docs --json | jq -r 'select(.set == "deny").id'`,
+		RunE: c.Run(func(ids []string) int { return c.documentPolicy(&s, ids) }),
 	}
-	if asJSON && output != "" {
-		return c.Misuse("policy docs --json writes to standard output: remove --output")
+	cmd.Flags().StringVar(&s.out, "out", "", "`FILE` write the page to this file")
+	s.format.Define(cmd, cli.Markdown, cli.JSON)
+	s.format.TakesFile(&s.out)
+	s.policies.define(cmd)
+	return cmd
+}
+
+func (c *invocation) documentPolicy(s *docsFlags, ids []string) int {
+	if s.format.Misused() {
+		c.Warn("--output FILE is deprecated: use --out FILE")
 	}
-	layers, err := policies.layers(c.Ctx)
+	if s.format.Is(cli.JSON) && s.out != "" {
+		return c.Misuse("policy docs prints JSON to standard output, without --out")
+	}
+	layers, err := s.policies.layers(c.Ctx)
 	if err != nil {
 		return c.Stop(err)
 	}
 	rules, err := manual.Rules(layers...)
 	if err == nil {
-		rules, err = manual.Select(rules, f.Args()...)
+		rules, err = manual.Select(rules, ids...)
 	}
 	if err != nil {
 		return c.Stop(err)
 	}
-	if asJSON {
-		for _, r := range rules {
-			if err := c.PrintJSON(json.Marshal(r)); err != nil {
-				return c.Stop(err)
-			}
-		}
-		return exitOK
+	if s.format.Is(cli.JSON) {
+		return c.Exit(exitOK, c.printRules(rules))
 	}
-	return c.writePage(rules, output)
+	return c.Exit(exitOK, c.writePage(rules, s.out))
 }
 
-func (c *invocation) writePage(rules []manual.Rule, output string) int {
-	var page bytes.Buffer
-	err := manual.Write(&page, rules)
-	switch {
-	case err != nil:
-	case output == "":
-		_, err = c.Stdout.Write(page.Bytes())
-	default:
-		if err = replaceFile(output, page.Bytes()); err != nil {
-			err = unwritable(output, err)
+func (c *invocation) printRules(rules []manual.Rule) error {
+	for _, r := range rules {
+		if err := c.PrintJSON(json.Marshal(r)); err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		return c.Stop(err)
+	return nil
+}
+
+func (c *invocation) writePage(rules []manual.Rule, out string) error {
+	var page bytes.Buffer
+	if err := manual.Write(&page, rules); err != nil {
+		return err
 	}
-	return exitOK
+	if out == "" {
+		return c.Print(page.Bytes(), nil)
+	}
+	if err := replaceFile(out, page.Bytes()); err != nil {
+		return unwritable(out, err)
+	}
+	return nil
 }
 
 func unwritable(file string, err error) error {

@@ -156,8 +156,9 @@ type Step struct {
 	Proposal string // id
 	Number   int    // from 1
 	Of       int
-	Result   *proposal.Result // nil if it begins
+	Result   *proposal.Result // nil if it begins, or is Refused
 	Decision proposal.Decision
+	Refused  bool // it does not begin: policy denied it, or it needs approval
 }
 
 // Check parses and decides every proposal of plan and runs nothing. With an error
@@ -238,6 +239,9 @@ func (s *Session) record(from int) error {
 func (s *Session) execute(ctx context.Context) error {
 	limits, any := largest(s.records)
 	if !any {
+		for i := range s.records {
+			s.h.reportStep(s.records, i)
+		}
 		return nil
 	}
 	if err := s.start(ctx, limits, grantedTo(s.records)); err != nil {
@@ -246,6 +250,7 @@ func (s *Session) execute(ctx context.Context) error {
 	}
 	for i := range s.records {
 		if !s.records[i].Runnable() {
+			s.h.reportStep(s.records, i)
 			continue
 		}
 		if err := s.next(ctx, i); err != nil {
@@ -272,6 +277,7 @@ func (s *Session) start(ctx context.Context, limits proposal.Limits, granted []s
 func (s *Session) next(ctx context.Context, i int) error {
 	if why := s.h.hindrance(ctx, s.records[:i], s.records[i], s.deadline); why != "" {
 		s.records[i].Result = notRun(why)
+		s.h.reportStep(s.records, i)
 		return nil
 	}
 	s.h.reportStep(s.records, i)
@@ -375,6 +381,6 @@ func (h *Hood) budget() time.Duration {
 func (h *Hood) reportStep(records []proposal.Record, i int) {
 	if h.p.Progress != nil {
 		r := records[i]
-		h.p.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(records), Result: r.Result, Decision: r.Decision})
+		h.p.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(records), Result: r.Result, Decision: r.Decision, Refused: !r.Runnable()})
 	}
 }

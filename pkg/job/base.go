@@ -170,7 +170,7 @@ func (b *Base) flags(ctx context.Context) (args []string, origins map[string]pol
 	}
 	origins = map[string]policysource.Origin{}
 	for _, l := range layers {
-		flag, ok := map[policy.Role]string{policy.Allows: "--organisation", policy.Opens: "--hosts", policy.Restricts: "--policy"}[l.policy.Role]
+		flag, ok := map[policy.Role]string{policy.Allows: "--organization", policy.Opens: "--hosts", policy.Restricts: "--policy"}[l.policy.Role]
 		if !ok {
 			return nil, nil, fmt.Errorf("no flag for a layer that %s", l.policy.Role)
 		}

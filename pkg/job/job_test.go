@@ -149,7 +149,7 @@ func TestPolicyFlags(t *testing.T) {
 	}
 	b := &Base{layers: []layer{at("/o", policy.Allows), at("/h", policy.Opens), at("/r", policy.Restricts)}}
 	args, origins, err := b.flags(t.Context())
-	if want := []string{"--organisation", "/o", "--hosts", "/h", "--policy", "/r"}; err != nil || !slices.Equal(args, want) || origins["/h"].Spec != "/h" {
+	if want := []string{"--organization", "/o", "--hosts", "/h", "--policy", "/r"}; err != nil || !slices.Equal(args, want) || origins["/h"].Spec != "/h" {
 		t.Errorf("%q, %v, %v", args, origins, err)
 	}
 	if _, _, err := (&Base{layers: []layer{at("/g", policy.Grants)}}).flags(t.Context()); err == nil {

@@ -183,7 +183,7 @@ func (m *merger) open(l *layer, entry string) {
 		return
 	}
 	m.ignored[entry] = true
-	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not grant the host %q: to allow that, pass the layer with --hosts or --organisation, not --policy", l.name, entry))
+	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not grant the host %q: to allow that, pass the layer with --hosts or --organization, not --policy", l.name, entry))
 }
 
 // noRule denies a command that no rule of the granting layer allows.

@@ -201,3 +201,27 @@ func BenchmarkMarkdown(b *testing.B) {
 		Markdown(r)
 	}
 }
+
+// A stream that is complete and valid UTF-8 is in the document as text, too; decoding
+// ignores what is there.
+func TestJSONText(t *testing.T) {
+	cut := ran("cut", "yes", proposal.Exited, 0, "y\n", "")
+	cut.Result.Stdout.Bytes, cut.Result.Stdout.Truncated = 1<<20, true
+	binary := ran("binary", "cat x", proposal.Exited, 0, "\xff", "über\n")
+	r := finish(proposal.Report{Records: []proposal.Record{cut, binary}})
+	data, err := JSON(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(data, []byte(`"text":`)); n != 1 || !bytes.Contains(data, []byte(`"text": "über\n"`)) {
+		t.Errorf("%d texts in %s", n, data)
+	}
+	forged := bytes.Replace(data, []byte(`"text": "über\n"`), []byte(`"text": "other"`), 1)
+	read, err := Read(forged, len(forged))
+	if err != nil || read.Records[1].Result.Stderr.Text != "" {
+		t.Errorf("%v, text %q", err, read.Records[1].Result.Stderr.Text)
+	}
+	if r.Records[1].Result.Stderr.Text != "" {
+		t.Error("JSON changed its argument")
+	}
+}

@@ -71,7 +71,7 @@ func compared(e *ast.Expr) (ast.Ref, *ast.Term, bool) {
 // The flags that give a directory the role that a set needs to have an effect.
 const (
 	flagOpens  = "--hosts"
-	flagAllows = "--organisation"
+	flagAllows = "--organization"
 )
 
 // needs is the flag for each set that needs one.

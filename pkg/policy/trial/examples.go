@@ -121,7 +121,7 @@ func (t *trial) example(ctx context.Context, x example, r *Result) {
 	r.Status = Failed
 	r.Want, r.Message = x.wanted()
 	if x.set == "allow" && x.layer.Role < policy.Allows {
-		r.Hint = "pass its directory with --organisation or --granting: a layer of this kind must not allow"
+		r.Hint = "pass its directory with --organization or --granting: a layer of this kind must not allow"
 	}
 }
 
