@@ -167,7 +167,7 @@ func (c *changing) Seek(int64, int) (int64, error) {
 	return 0, nil
 }
 
-// Whatever strangers write, a decision is one bounded, printable line.
+// Whatever untrusted authors write, a decision is one bounded, printable line.
 func TestHostileText(t *testing.T) {
 	for name, s := range hostile() {
 		t.Run(name, func(t *testing.T) {

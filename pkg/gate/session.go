@@ -187,7 +187,7 @@ func taken(p proposal.Proposal) (proposal.Proposal, error) {
 	}
 	decoded, problems := plan.Decode(document, "proposal.json")
 	if len(problems) > 0 {
-		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + problems[0].Path + ": " + problems[0].Message, Hint: "see docs/plan.md for the rules"}
+		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + problems[0].Path + ": " + problems[0].Message, Hint: "check the proposal against the plan's schema, fumehood.plan.v1.json"}
 	}
 	p = decoded.Proposals[0]
 	p.Needs = needs

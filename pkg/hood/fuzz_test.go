@@ -35,7 +35,7 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzCompareLog gives a stranger's log to the comparison: whatever it holds, what
+// FuzzCompareLog gives an untrusted log to the comparison: whatever it contains, what
 // the report says otherwise is found.
 func FuzzCompareLog(f *testing.F) {
 	seeds(f)

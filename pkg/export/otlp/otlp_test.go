@@ -195,7 +195,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// Whatever strangers write, what is sent is short, valid UTF-8 and free of control
+// Whatever untrusted authors write, what is sent is short, valid UTF-8 and free of control
 // characters.
 func TestHostileText(t *testing.T) {
 	t.Parallel()
