@@ -1,12 +1,12 @@
 package fumehood.trigger
 
 # METADATA
-# title: Closed or locked pull requests cannot start runs
+# title: Runs cannot start on closed or locked pull requests
 # custom:
 #   rule: trigger.closed
 #   match: [{pr: {state: closed}}, {command: approve, pr: {locked: true}}, {pr: {state: ""}}]
 #   not_match: [{command: help, pr: {state: closed}}, {command: explain, pr: {locked: true}}, {pr: {draft: true}}]
-deny contains {"rule": "trigger.closed", "message": "a closed or locked pull request cannot start runs", "suggestion": "reopen or unlock it first; help and explain still work"} if {
+deny contains {"rule": "trigger.closed", "message": "runs cannot start on a closed or locked pull request", "suggestion": "reopen or unlock it first; help and explain still work"} if {
 	starts
 	not takes_runs
 }
