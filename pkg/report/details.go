@@ -28,16 +28,16 @@ func (p Page) details(d *doc, items []item, l level) {
 			if kindOf(it.Record) != k {
 				continue
 			}
-			count, most := &shown, l.details
+			count, limit := &shown, l.details
 			switch {
 			case k == succeeded:
-				count, most = &folded, l.folded
+				count, limit = &folded, l.folded
 			case k == asked && p.Pending != nil:
 				questions++
 				p.block(d, it, l, questions <= maxOpen)
 				continue
 			}
-			if *count++; *count <= most {
+			if *count++; *count <= limit {
 				p.block(d, it, l, (k != succeeded || refusedPrograms(it.Record)+refusedFlows(it.Record) > 0) && *count <= maxOpen)
 			}
 		}
