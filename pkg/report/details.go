@@ -181,7 +181,7 @@ func stated(r proposal.Record, l level) []string {
 	var items []string
 	p := r.Proposal
 	if p.Why != "" {
-		items = append(items, "<li>reason: "+code(p.Why, l.long)+"</li>")
+		items = append(items, "<li>proposer's reason: "+code(p.Why, l.long)+"</li>")
 	}
 	if p.Expect != "" {
 		_, words := outcome(r)
