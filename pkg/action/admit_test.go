@@ -112,7 +112,7 @@ func outcomeOfAdmit(t *testing.T, r Runner, e Event, in Inputs, facts Facts) str
 	switch {
 	case err == nil:
 		if a.Phase == Nothing && a.Reason == "" {
-			t.Error("nothing is done, and nobody is told why")
+			t.Error("nothing is done, without a reason")
 		}
 		return phaseNames[a.Phase]
 	case !errors.As(err, &stop) || a != Admission{}:

@@ -106,7 +106,7 @@ func TestOutcomeOf(t *testing.T) {
 		"nothing to do":      {t.Context(), Outcome{Skipped: "closed"}, nil, action.Outcome{Skipped: true}},
 		"an error":           {t.Context(), Outcome{Skipped: "closed"}, errors.New("x"), action.Outcome{Stopped: true}},
 		"an error at an end": {cancelled, Outcome{}, errors.New("x"), action.Outcome{Cancelled: true}},
-		"told to end":        {t.Context(), Outcome{}, &proposal.StopError{Code: "run.cancelled"}, action.Outcome{Cancelled: true}},
+		"asked to end":       {t.Context(), Outcome{}, &proposal.StopError{Code: "run.cancelled"}, action.Outcome{Cancelled: true}},
 	} {
 		if got := outcomeOf(test.ctx, test.out, test.err); got != test.want {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)

@@ -28,16 +28,16 @@ func (p Page) details(d *doc, items []item, l level) {
 			if kindOf(it.Record) != k {
 				continue
 			}
-			count, most := &shown, l.details
+			count, limit := &shown, l.details
 			switch {
 			case k == succeeded:
-				count, most = &folded, l.folded
+				count, limit = &folded, l.folded
 			case k == asked && p.Pending != nil:
 				questions++
 				p.block(d, it, l, questions <= maxOpen)
 				continue
 			}
-			if *count++; *count <= most {
+			if *count++; *count <= limit {
 				p.block(d, it, l, (k != succeeded || refusedPrograms(it.Record)+refusedFlows(it.Record) > 0) && *count <= maxOpen)
 			}
 		}
@@ -181,7 +181,7 @@ func stated(r proposal.Record, l level) []string {
 	var items []string
 	p := r.Proposal
 	if p.Why != "" {
-		items = append(items, "<li>reason: "+code(p.Why, l.long)+"</li>")
+		items = append(items, "<li>proposer's reason: "+code(p.Why, l.long)+"</li>")
 	}
 	if p.Expect != "" {
 		_, words := outcome(r)
