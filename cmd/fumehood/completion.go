@@ -15,7 +15,7 @@ func (c *invocation) completionCommand() *cobra.Command {
 		Use:     "completion bash|zsh|fish",
 		GroupID: groupSetup,
 		Short:   "Print the completion script of a shell",
-		Long: `Print the script with which a shell completes fumehood's commands, flags and values.`,
+		Long:    `Print the script with which a shell completes fumehood's commands, flags and values.`,
 		Example: `  source <(fumehood completion bash)                                         this shell
   fumehood completion bash > /etc/bash_completion.d/fumehood                 all shells, with the package bash-completion
   fumehood completion zsh > "${fpath[1]}/_fumehood"
