@@ -58,7 +58,7 @@ also be git:REV:DIR, for a bundle of what was committed.`,
 		RunE: c.Run(func(args []string) int { return c.buildBundle(&s, args) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.out, "out", "", "`FILE.tar.gz` write the bundle to this file")
+	f.StringVar(&s.out, "out", "", "`FILE` write the bundle to this file, FILE.tar.gz")
 	f.StringVar(&s.revision, "revision", "", "`REVISION` revision of the bundle: an integer or an RFC 3339 time, so that --minimum-revision can refuse older ones")
 	f.Var(&s.roots, "root", "`PATH` the only path of packages and data in the bundle, such as fumehood/command; may be repeated (default: all)")
 	f.BoolVar(&s.tests, "tests", false, "include _test.rego files and cases")

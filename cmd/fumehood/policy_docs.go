@@ -8,12 +8,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // docsFlags are the flags of policy docs.
@@ -26,16 +28,19 @@ type docsFlags struct {
 func (c *invocation) policyDocsCommand() *cobra.Command {
 	var s docsFlags
 	cmd := &cobra.Command{
-		Use:   "docs [flags] [RULE]...",
+		Use:   "docs [RULE…] [flags]",
 		Short: "Write a page about the rules, from their METADATA",
-		Long: `Write a page about the rules, from their METADATA, as Markdown. Without a policy, it is about
-the default policy. RULE is the id of a rule, such as network.client; the page is then about those
-rules only. With --output json, each line is one rule.`,
+		Long: `Write a page about all rules, or those with the given ids, from their METADATA, as Markdown.
+Without a policy, the page is about the default policy. With --output json, each line is one
+rule.`,
 		Example: `  fumehood policy docs > rules.md
   fumehood policy docs network.client
   fumehood policy docs --policy .fumehood/policy --out RULES.md
   fumehood policy docs --json | jq -r 'select(.set == "deny").id'`,
-		RunE: c.Run(func(ids []string) int { return c.documentPolicy(&s, ids) }),
+		RunE: c.Run(func(args []string) int { return c.documentPolicy(&s, args) }),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return c.ruleIDs(&s), cobra.ShellCompDirectiveNoFileComp
+		},
 	}
 	cmd.Flags().StringVar(&s.out, "out", "", "`FILE` write the page to this file")
 	s.format.Define(cmd, cli.Markdown, cli.JSON)
@@ -51,11 +56,7 @@ func (c *invocation) documentPolicy(s *docsFlags, ids []string) int {
 	if s.format.Is(cli.JSON) && s.out != "" {
 		return c.Misuse("policy docs prints JSON to standard output, without --out")
 	}
-	layers, err := s.policies.layers(c.Ctx)
-	if err != nil {
-		return c.Stop(err)
-	}
-	rules, err := manual.Rules(layers...)
+	rules, err := c.rules(s)
 	if err == nil {
 		rules, err = manual.Select(rules, ids...)
 	}
@@ -66,6 +67,25 @@ func (c *invocation) documentPolicy(s *docsFlags, ids []string) int {
 		return c.Exit(exitOK, c.printRules(rules))
 	}
 	return c.Exit(exitOK, c.writePage(rules, s.out))
+}
+
+// rules returns the rules of the policies that flags name.
+func (c *invocation) rules(s *docsFlags) ([]manual.Rule, error) {
+	layers, err := s.policies.layers(c.Ctx)
+	if err != nil {
+		return nil, err
+	}
+	return manual.Rules(layers...)
+}
+
+// ruleIDs returns the ids of the rules with their titles, for completion.
+func (c *invocation) ruleIDs(s *docsFlags) (ids []string) {
+	rules, _ := c.rules(s)
+	for _, r := range rules {
+		ids = append(ids, cobra.CompletionWithDesc(terminal.Line(r.ID), terminal.Line(r.Title)))
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 func (c *invocation) printRules(rules []manual.Rule) error {
