@@ -269,7 +269,7 @@ func TestBotClumsy(t *testing.T) {
 		code       int
 		answer     []string // in the comment; if empty, there is no comment
 	}{
-		{name: "a command that is none", body: "/fumehood rum ls", answer: []string{"unknown command", usage}},
+		{name: "a command that is none", body: "/fumehood rum ls", answer: []string{"there is no such command", usage}},
 		{name: "no command", body: "/fumehood", answer: []string{"no command follows", usage}},
 		{name: "approve without a commit", body: "/fumehood approve", answer: []string{"12 to 64", usage}},
 		{name: "approve with a short commit", body: "/fumehood approve abc1234", answer: []string{"12 to 64", "abc1234"}},
