@@ -149,7 +149,7 @@ func explode(t *testing.T, name string) {
 	e, err := policy.New(t.Context(), o)
 	if err != nil {
 		if !strings.Contains(err.Error(), "policy.deadline") && !strings.Contains(err.Error(), "too large") {
-			t.Fatalf("it is no bomb: %v", err)
+			t.Fatalf("it is not a bomb: %v", err)
 		}
 		fmt.Printf("harmless: not loaded: %v\n", err)
 		return

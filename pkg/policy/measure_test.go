@@ -18,7 +18,7 @@ import (
 // The directories hostile and benign were written apart from the rules and measured them;
 // since then rules have been fixed by what they had allowed, so that they now
 // guard against going back and no longer measure. An entry
-// is fixed only when it was misjudged, never to make a rule look better.
+// is fixed only if its decision was wrong, never to make a rule look better.
 const measureDir = "../../testdata/corpus"
 
 // Fewer entries than this mean that the corpus was cut or not found.
@@ -121,7 +121,7 @@ func TestMeasureBenign(t *testing.T) {
 	}
 }
 
-// grounds names the rules that refuse, with the text each speaks of.
+// grounds are the rules that deny, with the text that each is about.
 func grounds(d proposal.Decision) string {
 	var all []string
 	for _, r := range d.Reasons {

@@ -129,7 +129,7 @@ deny contains {"rule": "mine.kiosk", "message": "m", "suggestion": "s"} if input
 			t.Errorf("it allowed a command: %+v", d)
 		}
 		if d := judged(t, e, proposal.Proposal{Run: "no-such-program x"}); d.Effect != proposal.Deny || !slices.Contains(d.Rules, "default.no-rule") {
-			t.Errorf("it allowed a command that no other rule speaks of: %+v", d)
+			t.Errorf("it allowed a command that no other rule is about: %+v", d)
 		}
 		if d := judged(t, e, proposal.Proposal{Run: "cat x", Env: map[string]string{"MINE": "1"}}); d.Effect != proposal.Deny {
 			t.Errorf("it let a variable in: %+v", d)

@@ -15,7 +15,7 @@ deny contains lib.denial("code.launcher", sprintf("npx must not start %s", [inpu
 	not npx_tool(input.command.sub)
 }
 
-npx_tool("") # it is decided when it starts, or the options stand alone
+npx_tool("") # it is decided when it starts, or there are only options
 
 npx_tool(name) if name in lib.runners
 

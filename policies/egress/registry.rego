@@ -22,7 +22,7 @@ allow contains {"rule": "egress.registry"} if {
 # custom:
 #   rule: egress.registry-read
 #   match: [{kind: request, protocol: https, method: GET, path: /left-pad, registries: [npm]}, {kind: request, protocol: http, port: 80, method: HEAD, path: /dists/stable/InRelease, registries: [apt]}, {kind: request, protocol: https, method: GET, path: /cli/cli/releases/download/v2.0.0/x.tar.gz, registries: [github-releases]}, {kind: request, protocol: https, method: GET, path: /github-production-release-asset/1/2, registries: [github-releases]}]
-#   not_match: [{kind: request, protocol: https, method: POST, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x}, {kind: request, protocol: https, method: GET, path: /somebody/somegist, registries: [github-releases]}, {kind: request, protocol: https, method: GET, path: /search, registries: [github-releases]}, {kind: request, protocol: https, method: get, path: /x, registries: [npm]}]
+#   not_match: [{kind: request, protocol: https, method: POST, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x}, {kind: request, protocol: https, method: GET, path: /user/somegist, registries: [github-releases]}, {kind: request, protocol: https, method: GET, path: /search, registries: [github-releases]}, {kind: request, protocol: https, method: get, path: /x, registries: [npm]}]
 allow contains {"rule": "egress.registry-read"} if {
 	input.kind == "request"
 	input.registry == true
