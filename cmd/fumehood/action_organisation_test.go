@@ -103,11 +103,11 @@ func TestActionOrganisation(t *testing.T) {
 	w.report(nil, inputs...)
 	body := w.comment().Body
 	want(t, "comment", body, "acme.grep", "own.curl", "revision 3", "signed by sha256:", "oci://127.0.0.1")
-	if strings.Contains(body, "another policy") {
+	if strings.Contains(body, "policy other than") {
 		t.Errorf("the comment doubts an honest report:\n%s", body)
 	}
 	w.report(nil) // the reporting workflow lacks the organization
-	want(t, "comment", w.comment().Body, "another policy")
+	want(t, "comment", w.comment().Body, "policy other than")
 }
 
 // Nothing runs under a bundle other than the requested one.

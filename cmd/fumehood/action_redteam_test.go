@@ -239,7 +239,7 @@ func TestBotExplainsInItsOwnWords(t *testing.T) {
 	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: map[string]string{"ask.rego": mine}}))
 	w.report(nil)
 	body := w.comment().Body
-	want(t, "comment", body, "another policy", "Not confirmed")
+	want(t, "comment", body, "policy other than", "Not confirmed")
 	mustNot(t, "comment", body, "/fumehood approve")
 	w.runID += 10
 	w.later()

@@ -59,7 +59,7 @@ var refusedInstalls = []struct {
 	{"no installed program", func(t *testing.T, i *installer) {
 		i.fill(t)
 		i.must(t, os.Remove(i.installed("fumehood")))
-	}, nil, "install.digest", "cannot be read"},
+	}, nil, "install.digest", "cannot read"},
 	{"an installed program that others can write", func(t *testing.T, i *installer) {
 		i.fill(t)
 		i.must(t, os.Chmod(i.installed("fumehood"), 0o757))
@@ -106,7 +106,7 @@ var refusedInstalls = []struct {
 	}, nil, "install.download", "v1.1.1/fumehood_v9.8.7_linux_"},
 	{"a release.env without a digest", release(func(text string) string { return text[:strings.Index(text, "SHA256")] }), nil, "install.release", "has no SHA256_ARCHIVE_"},
 	{"a release.env with a digest cut short", release(func(text string) string { return strings.TrimSuffix(text, "\n")[:len(text)-3] }), nil, "install.release", "invalid release.env: SHA256_"},
-	{"a release.env with a line of its own", release(func(text string) string { return text + "PATH=/tmp\n" }), nil, "install.release", "does not know: PATH"},
+	{"a release.env with a line of its own", release(func(text string) string { return text + "PATH=/tmp\n" }), nil, "install.release", "unknown key PATH"},
 	{"a release.env that leads out of the cache", release(func(text string) string { return strings.ReplaceAll(text, "v9.8.7", "v9.8.7/../..") }), nil, "install.release", "invalid release.env: VERSION="},
 	{"a release.env with a command", release(func(text string) string { return strings.Replace(text, "=v9.8.7", "=$(id)", 1) }), nil, "install.release", "invalid release.env: VERSION=$(id)"},
 	{"a release.env without a download", release(func(text string) string {
@@ -277,7 +277,7 @@ func TestInstallWithoutRoot(t *testing.T) {
 
 func TestInstallRefusesOtherSystems(t *testing.T) {
 	for system, want := range map[string]string{
-		"Darwin": "this runner is Darwin; gVisor needs Linux", "MINGW64_NT-10.0": "this runner is MINGW64_NT-10.0", "Linux": "there is no fumehood for riscv64",
+		"Darwin": "this runner is Darwin; gVisor needs Linux", "MINGW64_NT-10.0": "this runner is MINGW64_NT-10.0", "Linux": "unsupported architecture riscv64",
 	} {
 		t.Run(system, func(t *testing.T) {
 			i := newInstaller(t, members())

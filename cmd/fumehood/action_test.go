@@ -49,7 +49,7 @@ func TestActionFork(t *testing.T) {
 	}
 	body := w.comment().Body
 	want(t, "comment", body, w.head[:12], "curl", "sealed and complete", "Self-reported")
-	if strings.Contains(body, "another policy") {
+	if strings.Contains(body, "policy other than") {
 		t.Errorf("the comment doubts an honest report:\n%s", body)
 	}
 }

@@ -73,7 +73,7 @@ func (t *timeline) finding(f audit.Finding) error {
 		}{"verdict", f.Summary, f.Message()})
 	}
 	if t.hidden > 0 {
-		fmt.Fprintf(t.w, "%s not shown; use --all to show minor events\n", countEvents(t.hidden))
+		fmt.Fprintf(t.w, "%s not shown: use --all\n", countEvents(t.hidden))
 	}
 	_, err := fmt.Fprintln(t.w, terminal.Line(f.String()))
 	return err
@@ -81,9 +81,9 @@ func (t *timeline) finding(f audit.Finding) error {
 
 func countEvents(n int) string {
 	if n == 1 {
-		return "1 event"
+		return "1 minor event"
 	}
-	return fmt.Sprintf("%d events", n)
+	return fmt.Sprintf("%d minor events", n)
 }
 
 // entry writes one entry of the log.
