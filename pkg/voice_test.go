@@ -16,7 +16,7 @@ import (
 
 // unplain matches words that CONTRIBUTING's "Language" section replaces.
 var unplain = regexp.MustCompile(`(?i)\b(told|tells? (of|from|the|what|who|whether|that|its|it|them|you|a)|stands? (in|for|below|above|there|here|at|on|as|before|beside|alone|where|after|by)|` +
-	`nobody|somebody|whoever|anybody|mend(s|ed|ing)?|of ours|but for|save for|asked of|at a desk|from a desk|comes by the|heed(s|ed)?|is none|are none|lets it be|` +
+	`nobody|somebody|whoever|anybody|mend(s|ed|ing)?|of ours|but for|save for|asked of|at a desk|from a desk|comes by the|heed(s|ed)?|lets it be|` +
 	`folders?|behaviour|organis(e|es|ed|ation|ations)|recognis(e|es|ed)|dearest|outcries|apologi[sz]e|knocks?|riddle)\b`)
 
 // TestPlainLanguage finds such words in what people read: comments and messages in Go,
@@ -48,8 +48,12 @@ func TestPlainLanguage(t *testing.T) {
 	}
 }
 
+// keptNames are names in documents and inputs that stay, and deprecated ones.
+var keptNames = regexp.MustCompile("\"(input\\.)?organisation\"|\"folder\"|json:\"folder\"|`organisation`|organisation:$|INPUT_ORGANISATION.*|nobody:x:65534:65534:nobody|-folder:|path\\|folder\\|")
+
 func report(t *testing.T, file string, line int, text string) {
 	t.Helper()
+	text = keptNames.ReplaceAllString(text, "")
 	if found := unplain.FindString(text); found != "" {
 		t.Errorf("%s:%d: %q: %s", file, line, found, strings.TrimSpace(text))
 	}

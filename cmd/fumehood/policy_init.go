@@ -28,7 +28,7 @@ func (c *invocation) policyInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [REPOSITORY] [flags]",
 		Short: "Write a first policy for a repository, with its tests",
-		Long: `Write a first policy for a repository, with its tests, to ` + starter.Folder + ` in it, which must not
+		Long: `Write a first policy for a repository, with its tests, to ` + starter.Dir + ` in it, which must not
 exist. The kind of repository follows from the names of its files (go.mod, package.json and
 others), two directories deep.`,
 		Example: `  fumehood policy init

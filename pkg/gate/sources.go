@@ -100,8 +100,8 @@ func OpenRepository(directory string) func(context.Context) (source.Repository, 
 	}
 }
 
-// Folder implements source.Repository.
-func (r localRepository) Folder(ctx context.Context, commit, path string, wanted func(string) bool) ([]policy.File, []string, error) {
+// ReadDir implements source.Repository.
+func (r localRepository) ReadDir(ctx context.Context, commit, path string, wanted func(string) bool) ([]policy.File, []string, error) {
 	contents, left, err := r.Local.ReadDir(ctx, commit, path, wanted, checkout.Limits{Files: 10_000, File: policy.MaxTotal, Bytes: policy.MaxTotal})
 	var absent *checkout.NotFound
 	if errors.As(err, &absent) {

@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// folder writes one policy directory of name, content pairs.
+// It writes one policy directory of name, content pairs.
 func folder(t testing.TB, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()

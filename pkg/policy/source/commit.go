@@ -36,7 +36,7 @@ func readCommit(ctx context.Context, p parsed, o Options) (policy.Layer, string,
 	if err != nil {
 		return none, "", err
 	}
-	files, unfit, err := r.Folder(ctx, commit, p.place, policy.Collects)
+	files, unfit, err := r.ReadDir(ctx, commit, p.place, policy.Collects)
 	if err != nil {
 		return none, "", err
 	}

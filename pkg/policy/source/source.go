@@ -84,9 +84,9 @@ type Options struct {
 type Repository interface {
 	// Commit returns the full id of the commit that rev names.
 	Commit(ctx context.Context, rev string) (string, error)
-	// Folder reads the files below the directory path that wanted selects. Unfit names,
+	// ReadDir reads the files below the directory path that wanted selects. Unfit names,
 	// one line each, entries that are not plain files. A missing path is an error.
-	Folder(ctx context.Context, commit, path string, wanted func(name string) bool) (files []policy.File, unfit []string, err error)
+	ReadDir(ctx context.Context, commit, path string, wanted func(name string) bool) (files []policy.File, unfit []string, err error)
 }
 
 // Read reads the layer that spec names. The caller sets its Role.

@@ -15,14 +15,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// Folder is the directory that Write creates, relative to the repository.
-const Folder = ".fumehood/policy"
+// Dir is the directory that Write creates, relative to the repository.
+const Dir = ".fumehood/policy"
 
 // A Written is the result of Write.
 type Written struct {
-	Folder string   `json:"folder"`
-	Kinds  []string `json:"kinds"`
-	Files  []string `json:"files"`
+	Dir   string   `json:"folder"`
+	Kinds []string `json:"kinds"`
+	Files []string `json:"files"`
 }
 
 // String reports what was written and what to do next.
@@ -32,7 +32,7 @@ func (w Written) String() string {
 		what = strings.Join(w.Kinds, ", ")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "found: %s\nwrote %s:\n", terminal.Line(what), terminal.Line(w.Folder))
+	fmt.Fprintf(&b, "found: %s\nwrote %s:\n", terminal.Line(what), terminal.Line(w.Dir))
 	for _, name := range w.Files {
 		fmt.Fprintf(&b, "  %s\n", name)
 	}
@@ -41,7 +41,7 @@ next:
   fumehood policy check --policy %[1]s
   fumehood policy test %[1]s
   fumehood check --policy %[1]s --plan plan.yaml
-`, terminal.Word(w.Folder))
+`, terminal.Word(w.Dir))
 	return b.String()
 }
 
@@ -59,7 +59,7 @@ func ParseKinds(text string) (list []string, err error) {
 }
 
 // Write writes the policy of the kinds, or of those that Detect finds if there are none, to
-// a new Folder below repository. It follows no link out of the repository. If it fails, it
+// a new Dir below repository. It follows no link out of the repository. If it fails, it
 // removes the files. Its error is a *proposal.StopError.
 func Write(repository string, kinds []string) (Written, error) {
 	root, err := os.OpenRoot(repository)
@@ -74,13 +74,13 @@ func Write(repository string, kinds []string) (Written, error) {
 	if err != nil {
 		return Written{}, err
 	}
-	wrote := Written{Folder: filepath.Join(repository, Folder), Kinds: append([]string{}, kinds...)}
-	if err := makeNew(root, wrote.Folder); err != nil {
+	wrote := Written{Dir: filepath.Join(repository, Dir), Kinds: append([]string{}, kinds...)}
+	if err := makeNew(root, wrote.Dir); err != nil {
 		return Written{}, err
 	}
 	for _, file := range files {
-		if err := root.WriteFile(path.Join(Folder, file.Name), file.Content, 0o644); err != nil {
-			return Written{}, errors.Join(unwritable(filepath.Join(wrote.Folder, file.Name), err), root.RemoveAll(Folder))
+		if err := root.WriteFile(path.Join(Dir, file.Name), file.Content, 0o644); err != nil {
+			return Written{}, errors.Join(unwritable(filepath.Join(wrote.Dir, file.Name), err), root.RemoveAll(Dir))
 		}
 		wrote.Files = append(wrote.Files, file.Name)
 	}
@@ -90,10 +90,10 @@ func Write(repository string, kinds []string) (Written, error) {
 // makeNew creates the directory, which must be new: an existing policy is never
 // overwritten.
 func makeNew(root *os.Root, shown string) error {
-	if err := root.MkdirAll(path.Dir(Folder), 0o755); err != nil {
+	if err := root.MkdirAll(path.Dir(Dir), 0o755); err != nil {
 		return unwritable(shown, err)
 	}
-	err := root.Mkdir(Folder, 0o755)
+	err := root.Mkdir(Dir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		return initError(fmt.Sprintf("a policy already exists at %q", shown),
 			"edit it, or move it away first; to check it, run fumehood policy check --policy "+terminal.Word(shown), nil)

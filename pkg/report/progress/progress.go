@@ -53,7 +53,7 @@ func (p Printer) Step(s hood.Step) {
 	begins := s.Result == nil && !s.Refused
 	switch {
 	case p.on && begins:
-		fmt.Fprintf(p.w, "%s\r", p.paint("2", "… "+name))
+		fmt.Fprintf(p.w, "%s\r", p.paint("2", "…  "+name))
 	case p.on:
 		fmt.Fprintf(p.w, "\x1b[K%s %s: %s\n", p.mark(s), name, ended(s))
 	case p.steps && !begins:
@@ -155,6 +155,7 @@ func refusals(r *proposal.Result) string {
 	return text
 }
 
+// mark returns the mark of a step, two columns wide as terminals show it.
 func (p Printer) mark(s hood.Step) string {
 	switch {
 	case s.Refused && s.Decision.Effect == proposal.Ask:
@@ -162,9 +163,9 @@ func (p Printer) mark(s hood.Step) string {
 	case s.Refused:
 		return p.paint("31", "⛔")
 	case s.Result.Status == proposal.NotRun:
-		return p.paint("2", "–")
+		return p.paint("2", "–") + " "
 	case s.Result.Succeeded():
-		return p.paint("32", "✓")
+		return p.paint("32", "✓") + " "
 	}
-	return p.paint("31", "✗")
+	return p.paint("31", "✗") + " "
 }

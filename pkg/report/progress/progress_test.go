@@ -22,8 +22,8 @@ func TestProgress(t *testing.T) {
 	}{
 		"pipe":                    {Printer{}, ""},
 		"pipe of the demo":        {Printer{steps: true}, "fumehood: [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
-		"terminal":                {Printer{on: true, color: true}, "\x1b[2m… [2/3] unit\\u001b\x1b[0m\r\x1b[K\x1b[31m✗\x1b[0m [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
-		"terminal without colors": {Printer{on: true}, "… [2/3] unit\\u001b\r\x1b[K✗ [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
+		"terminal":                {Printer{on: true, color: true}, "\x1b[2m…  [2/3] unit\\u001b\x1b[0m\r\x1b[K\x1b[31m✗\x1b[0m  [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
+		"terminal without colors": {Printer{on: true}, "…  [2/3] unit\\u001b\r\x1b[K✗  [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
 	} {
 		if got := printed(c.p, begin, end); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -36,9 +36,9 @@ func TestOutcomes(t *testing.T) {
 	denied := proposal.Decision{Effect: proposal.Deny, Reasons: []proposal.Reason{{Effect: proposal.Deny, Rule: "git.push\x1b"}}}
 	asked := proposal.Decision{Effect: proposal.Ask, Reasons: []proposal.Reason{{Effect: proposal.Ask, Rule: "org.review"}}}
 	for want, s := range map[string]hood.Step{
-		"✓ [1/2] a: succeeded in 20ms\n":            {Result: &proposal.Result{Status: proposal.Exited, WallMS: 20}},
-		"✗ [1/2] a: timed out in 2m0s\n":            {Result: &proposal.Result{Status: proposal.TimedOut, WallMS: 120000}},
-		"– [1/2] a: not run\n":                      {Result: &proposal.Result{Status: proposal.NotRun}},
+		"✓  [1/2] a: succeeded in 20ms\n":           {Result: &proposal.Result{Status: proposal.Exited, WallMS: 20}},
+		"✗  [1/2] a: timed out in 2m0s\n":           {Result: &proposal.Result{Status: proposal.TimedOut, WallMS: 120000}},
+		"–  [1/2] a: not run\n":                     {Result: &proposal.Result{Status: proposal.NotRun}},
 		"⛔ [1/2] a: denied by git.push\\u001b\n":    {Refused: true, Decision: denied},
 		"✋ [1/2] a: needs approval by org.review\n": {Refused: true, Decision: asked},
 	} {
