@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// It writes one policy directory of name, content pairs.
+// A policy directory from pairs of name and content.
 func folder(t testing.TB, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
