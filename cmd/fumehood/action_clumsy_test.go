@@ -169,7 +169,7 @@ func TestActionClumsyReport(t *testing.T) {
 		silent, upload bool
 	}{
 		{name: "no artifact", run: []string{"INPUT_ARTIFACT="}, code: "report.missing", hint: "input artifact may be empty"},
-		{name: "an artifact of another name", run: []string{"INPUT_ARTIFACT=results"}, upload: true, code: "report.missing", hint: "another name"},
+		{name: "an artifact of another name", run: []string{"INPUT_ARTIFACT=results"}, upload: true, code: "report.missing", hint: "differ from this job"},
 		{name: "inputs that the run could not use", run: []string{"INPUT_MODE=enforced"}, code: "report.missing", hint: "run&#39;s log"},
 		{name: "another policy folder", report: []string{"INPUT_POLICY=polcy"}, upload: true, code: "policy.missing", hint: "spelling"},
 		{name: "a policy that does not compile", base: broken, upload: true, code: "policy.compile", hint: "mend the places"},
