@@ -29,8 +29,8 @@ func (c *invocation) policyCheckCommand() *cobra.Command {
 		Use:   "check [flags]",
 		Short: "Compile policies, list all their problems and count their rules",
 		Long: `Compile policies, list all their problems and count their rules. Each policy is checked in the
-role that its flag gives it. "refused" is what a run would refuse to load; "error" is what it
-would load, but what hardly does what its author meant.
+role that its flag gives it. A run would not load what is "refused". It would load an "error",
+which probably does not do what its author meant.
 
 Exit codes: 0 no problems, 1 something is refused or an error, or with --strict a warning`,
 		Example: `  fumehood policy check --policy ./policy

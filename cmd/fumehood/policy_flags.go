@@ -24,7 +24,7 @@ type policyFlags struct{ gate.Sources }
 func (p *policyFlags) define(cmd *cobra.Command) {
 	p.Base = func() (string, error) { return action.BaseCommit(os.Getenv) }
 	cli.Group(cmd, "Policy flags", func(f *pflag.FlagSet) {
-		f.Var((*cli.List)(&p.Restricting), "policy", "`SOURCE` policy that may deny, ask and lower what the default policy allows: a directory, git:REV:DIR, base:DIR (the base of the pull request, in CI), or a bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
+		f.Var((*cli.List)(&p.Restricting), "policy", "`SOURCE` policy that may deny commands, require approval and lower limits: a directory, git:REV:DIR, base:DIR (the base of the pull request, in CI), or a bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
 		f.Var((*cli.List)(&p.Hosts), "hosts", "`SOURCE` policy that may also grant hosts to commands; may be repeated")
 		f.Var((*cli.List)(&p.Organisation), "organization", "`SOURCE` policy that may also grant hosts, and allow commands that the default policy does not know; may be repeated")
 		f.Var((*cli.List)(&p.Granting), "granting", "`SOURCE` policy that replaces the default policy")

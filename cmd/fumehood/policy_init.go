@@ -41,7 +41,7 @@ others), two directories deep.`,
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 	}
-	cmd.Flags().StringVar(&s.kind, "kind", "", "`KIND,…` kinds of the repository, instead of looking at its files: "+strings.Join(starter.Kinds(), ", "))
+	cmd.Flags().StringVar(&s.kind, "kind", "", "`KINDS` kinds of the repository, separated by commas, instead of looking at its files: "+strings.Join(starter.Kinds(), ", "))
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	cli.Values(cmd, "kind", starter.Kinds()...)
 	return cmd

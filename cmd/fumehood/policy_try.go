@@ -85,7 +85,7 @@ func (o *testFlags) define(cmd *cobra.Command) {
 	f.BoolVar(&o.shipped, "default", false, "run the tests of the default policy")
 	f.StringVar(&o.only, "run", "", "`REGEXP` run only tests whose names match")
 	f.BoolVar(&o.coverage, "coverage", false, "list the rules that no test reaches, with a percentage")
-	f.Float64Var(&o.threshold, "threshold", 0, "`PERCENT` exit with 1 if tests reach less of the rules")
+	f.Float64Var(&o.threshold, "threshold", 0, "`PERCENT` exit with 1 if tests reach a smaller part of the rules")
 	f.DurationVar(&o.deadline, "timeout", 5*time.Second, "`DURATION` stop each test after this processor time")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "also list the tests that pass")
 	f.StringVar(&o.junit, "junit", "", "`FILE` also write the results to this file, as JUnit XML")
