@@ -32,7 +32,7 @@ func Help(cmd *cobra.Command) string {
 		section(g.title, g.text)
 	}
 	for _, g := range FlagGroups(cmd) {
-		section(g.Name(), g.FlagUsagesWrapped(width))
+		section(g.Name(), flagUsages(g, width))
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\nRun '%s COMMAND --help' for the help of a command.\n", cmd.CommandPath())
@@ -107,4 +107,11 @@ func FlagGroups(cmd *cobra.Command) (groups []*pflag.FlagSet) {
 		groups[i].AddFlag(f)
 	})
 	return groups
+}
+
+// flagUsages returns the help of flags. A switch is printed by its name alone; pflag adds
+// the values that it can be given.
+func flagUsages(f *pflag.FlagSet, width int) string {
+	const values = "[=true|false]"
+	return strings.ReplaceAll(f.FlagUsagesWrapped(width), values, strings.Repeat(" ", len(values)))
 }
