@@ -29,7 +29,8 @@ type proposalInput struct {
 	Limits   limitsInput    `json:"limits"` // as requested; 0 requests the default
 	Asks     bool           `json:"asks"`   // some limit is requested
 	Network  []string       `json:"network"`
-	Phase    string         `json:"phase"` // setup or run
+	Phase    string         `json:"phase"`  // setup or run
+	Origin   string         `json:"origin"` // proposer; or setup: the maintainer's, or detected
 	Outputs  []facts.Placed `json:"outputs"`
 	Fresh    bool           `json:"fresh"`
 	Commands int            `json:"commands"`
@@ -135,6 +136,9 @@ func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposa
 	}
 	if in.Phase = proposal.PhaseRun; p.Phase == proposal.PhaseSetup {
 		in.Phase = proposal.PhaseSetup
+	}
+	if in.Origin = "proposer"; p.Origin == proposal.OriginSetup {
+		in.Origin = "setup"
 	}
 	in.Asks = in.Limits != limitsInput{}
 	home := []string{e.workspace}

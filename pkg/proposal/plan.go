@@ -51,7 +51,12 @@ type Proposal struct {
 	Needs    []string          `json:"needs,omitempty"`   // IDs of proposals that must have succeeded before
 	Expect   string            `json:"expect,omitempty"`  // what the proposer predicts, shown next to the outcome
 	Fresh    bool              `json:"fresh,omitempty"`   // request a new sandbox
+	Origin   string            `json:"origin,omitempty"`  // OriginSetup, or "" for the proposer; never read from a plan
 }
+
+// OriginSetup is the Origin of the set-up that the maintainer configured or fumehood
+// detected. Policy grants it registries that it does not grant to a proposer.
+const OriginSetup = "setup"
 
 // Form returns how the proposal is written: "run", "argv" or "code".
 func (p Proposal) Form() string {
