@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package document
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// registries are the names that may follow "registry:".
-var registries = []string{"go", "npm", "pypi", "crates", "maven", "rubygems", "apt", "github-releases"}
+// Registries are the names that may follow "registry:".
+var Registries = []string{"go", "npm", "pypi", "crates", "maven", "rubygems", "apt", "github-releases"}
 
 var (
 	hostName = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
@@ -24,13 +24,13 @@ var (
 
 // validHost returns what is wrong with an entry of network, or "". An entry has
 // only one spelling, so the text of a grant is exactly what is compared.
-func validHost(n *node) string {
-	entry := n.value
+func validHost(n *Node) string {
+	entry := n.Value
 	if name, ok := strings.CutPrefix(entry, "registry:"); ok {
 		return registryComplaint(name)
 	}
 	if word, name, ok := strings.Cut(entry, ":"); ok && (strings.EqualFold(word, "registry") || word == "registries") {
-		return fmt.Sprintf("%s is no host: write \"registry:%s\"", quote(entry), strings.Trim(quote(strings.ToLower(name)), `"`))
+		return fmt.Sprintf("%s is no host: write \"registry:%s\"", Quote(entry), strings.Trim(Quote(strings.ToLower(name)), `"`))
 	}
 	if addr, err := netip.ParseAddr(strings.Trim(entry, "[]")); err == nil {
 		return addressComplaint(addr, entry, addr.String())
@@ -43,7 +43,7 @@ func validHost(n *node) string {
 	}
 	name, port, given := strings.Cut(entry, ":")
 	if number, err := strconv.Atoi(port); given && (err != nil || number > 65535 || !portText.MatchString(port)) {
-		return fmt.Sprintf("%s has the port %s: want a port from 1 to 65535, written without zeros before it", quote(entry), quote(port))
+		return fmt.Sprintf("%s has the port %s: want a port from 1 to 65535, written without zeros before it", Quote(entry), Quote(port))
 	}
 	return nameComplaint(name, entry)
 }
@@ -55,27 +55,27 @@ var tools = map[string]string{
 }
 
 func registryComplaint(name string) string {
-	if slices.Contains(registries, name) {
+	if slices.Contains(Registries, name) {
 		return ""
 	}
 	near := tools[strings.ToLower(name)]
 	if near == "" {
-		near = nearest(name, registries)
+		near = Nearest(name, Registries)
 	}
 	if near != "" {
-		return fmt.Sprintf("no registry is called %s: did you mean %q?", quote(name), near)
+		return fmt.Sprintf("no registry is called %s: did you mean %q?", Quote(name), near)
 	}
-	return fmt.Sprintf("no registry is called %s: known are %s", quote(name), strings.Join(registries, ", "))
+	return fmt.Sprintf("no registry is called %s: known are %s", Quote(name), strings.Join(Registries, ", "))
 }
 
 func addressComplaint(addr netip.Addr, entry, plain string) string {
 	switch {
 	case addr.Zone() != "":
-		return fmt.Sprintf("%s has a zone, which is an interface of the machine: leave it out", quote(entry))
+		return fmt.Sprintf("%s has a zone, which is an interface of the machine: leave it out", Quote(entry))
 	case addr.Is4In6():
-		return fmt.Sprintf("%s is an IPv4 address in IPv6 clothes: write %s", quote(entry), addr.Unmap())
+		return fmt.Sprintf("%s is an IPv4 address in IPv6 clothes: write %s", Quote(entry), addr.Unmap())
 	case plain != entry:
-		return fmt.Sprintf("%s is written another way: write %q", quote(entry), plain)
+		return fmt.Sprintf("%s is written another way: write %q", Quote(entry), plain)
 	}
 	return ""
 }
@@ -84,19 +84,19 @@ func nameComplaint(name, entry string) string {
 	below, wild := strings.CutPrefix(name, "*.")
 	switch {
 	case name == "*" || wild && !strings.Contains(below, "."):
-		return fmt.Sprintf("%s is too wide: name at least two parts behind \"*.\", as in \"*.example.com\"", quote(entry))
+		return fmt.Sprintf("%s is too wide: name at least two parts behind \"*.\", as in \"*.example.com\"", Quote(entry))
 	case strings.Contains(below, "*"):
-		return fmt.Sprintf("%s has a star in an odd place: it may stand for the first parts alone, as in \"*.example.com\"", quote(entry))
+		return fmt.Sprintf("%s has a star in an odd place: it may stand for the first parts alone, as in \"*.example.com\"", Quote(entry))
 	case strings.ContainsAny(name, "[]:"):
-		return fmt.Sprintf("%s is no address and no name: an IPv6 address with a port is written \"[2001:db8::1]:443\"", quote(entry))
+		return fmt.Sprintf("%s is no address and no name: an IPv6 address with a port is written \"[2001:db8::1]:443\"", Quote(entry))
 	case strings.ToLower(name) != name:
-		return fmt.Sprintf("%s has capitals: write %s", quote(entry), quote(strings.ToLower(entry)))
+		return fmt.Sprintf("%s has capitals: write %s", Quote(entry), Quote(strings.ToLower(entry)))
 	case strings.HasSuffix(name, "."):
-		return fmt.Sprintf("%s ends in a dot: leave it out", quote(name))
+		return fmt.Sprintf("%s ends in a dot: leave it out", Quote(name))
 	case numeric.MatchString(below):
-		return fmt.Sprintf("%s is an address in an odd form: write its four numbers from 0 to 255", quote(entry))
+		return fmt.Sprintf("%s is an address in an odd form: write its four numbers from 0 to 255", Quote(entry))
 	case len(below) > 253 || !hostName.MatchString(below):
-		return fmt.Sprintf("%s is no name of a host: want parts of at most 63 letters, digits, _ and -, with dots between them", quote(entry))
+		return fmt.Sprintf("%s is no name of a host: want parts of at most 63 letters, digits, _ and -, with dots between them", Quote(entry))
 	}
 	return ""
 }
