@@ -27,7 +27,10 @@ var (
 func validHost(n *Node) string {
 	entry := n.Value
 	if name, ok := strings.CutPrefix(entry, "registry:"); ok {
-		return registryComplaint(name)
+		if slices.Contains(Registries, name) {
+			return ""
+		}
+		return UnknownRegistry(name)
 	}
 	if word, name, ok := strings.Cut(entry, ":"); ok && (strings.EqualFold(word, "registry") || word == "registries") {
 		return fmt.Sprintf("%s is no host: write \"registry:%s\"", Quote(entry), strings.Trim(Quote(strings.ToLower(name)), `"`))
@@ -54,10 +57,8 @@ var tools = map[string]string{
 	"mvn": "maven", "java": "maven", "gradle": "maven", "gem": "rubygems", "ruby": "rubygems", "bundler": "rubygems", "deb": "apt", "debian": "apt", "ubuntu": "apt", "github": "github-releases",
 }
 
-func registryComplaint(name string) string {
-	if slices.Contains(Registries, name) {
-		return ""
-	}
+// UnknownRegistry returns the message for a name that is not one of Registries.
+func UnknownRegistry(name string) string {
 	near := tools[strings.ToLower(name)]
 	if near == "" {
 		near = Nearest(name, Registries)

@@ -23,6 +23,8 @@ type Shape struct {
 	Pattern *regexp.Regexp
 	Never   *regexp.Regexp // and this must not match: for what the pattern cannot express
 	Choice  []string
+	// Unknown returns the message for a text that Choice does not have; nil for a general one.
+	Unknown func(value string) string
 
 	// For numbers.
 	Low, High float64
@@ -138,6 +140,8 @@ func (s *Shape) complain(n *Node) string {
 		return "is empty: give it a value or leave it out"
 	case !s.Lines && strings.ContainsAny(v, "\n\t"):
 		return "holds a line break or tab; it has to be one line"
+	case s.Unknown != nil && !slices.Contains(s.Choice, v):
+		return s.Unknown(v)
 	case s.Choice != nil && !slices.Contains(s.Choice, v),
 		s.Pattern != nil && !s.Pattern.MatchString(v),
 		s.Never != nil && s.Never.MatchString(v):

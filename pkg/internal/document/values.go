@@ -203,3 +203,6 @@ func amount(n *Node) float64 {
 	}
 	return v
 }
+
+// IsNumber reports whether s is a number in JSON's grammar.
+func IsNumber(s string) bool { return jsonNumber.MatchString(s) }
