@@ -55,7 +55,7 @@ func (s *scan) golang(dir string) (covered []string) {
 func packages(uses []string) []string {
 	var patterns []string
 	for _, dir := range uses {
-		if dir = path.Clean(dir); fs.ValidPath(dir) {
+		if dir = path.Clean(dir); fs.ValidPath(dir) && len(dir) <= maxPattern {
 			patterns = append(patterns, "./"+path.Join(dir, "..."))
 		}
 	}

@@ -47,6 +47,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -125,13 +126,10 @@ func (d Detector) Detect(root fs.FS) Setup {
 	if d.LookPath == nil {
 		d.LookPath = exec.LookPath
 	}
-	s := &scan{root: root, look: d.LookPath, ids: map[string]bool{}, found: Setup{Env: map[string]string{}}}
+	s := &scan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{}, found: Setup{Env: map[string]string{}}}
 	entries := s.list()
-	covered := s.directory(".")
+	s.directory(".")
 	for _, name := range subdirectories(entries) {
-		if slices.ContainsFunc(covered, func(pattern string) bool { return covers(pattern, name) }) {
-			continue
-		}
 		if printable(name) {
 			s.below(name)
 		} else if s.hasLock(name) {
@@ -160,24 +158,33 @@ func (s *scan) below(dir string) {
 		return
 	}
 	if s.directories++; s.directories > MaxDirectories {
-		s.note(dir, "left out: more than %d directories have lock files", MaxDirectories)
+		s.note(".", "more than %d directories have lock files: further ones are left out", MaxDirectories)
 		return
 	}
 	s.directory(dir)
 }
 
-// directory detects everything in dir. It returns patterns of directories that dir's own
-// workspaces cover.
-func (s *scan) directory(dir string) (covered []string) {
-	covered = append(covered, s.golang(dir)...)
-	covered = append(covered, s.node(dir)...)
-	covered = append(covered, s.rust(dir)...)
-	covered = append(covered, s.python(dir)...)
+// directory detects everything in dir. Workspaces of the root cover directories below it,
+// each for its own language.
+func (s *scan) directory(dir string) {
+	for _, language := range []struct {
+		name   string
+		detect func(dir string) (covered []string)
+	}{{"go", s.golang}, {"node", s.node}, {"rust", s.rust}, {"python", s.python}} {
+		if slices.ContainsFunc(s.covered[language.name], func(pattern string) bool { return covers(pattern, dir) }) {
+			continue
+		}
+		if covered := language.detect(dir); dir == "." {
+			s.covered[language.name] = covered
+		}
+	}
 	s.ruby(dir)
 	s.java(dir)
 	s.others(dir)
-	return covered
 }
+
+// maxPattern is the most bytes of a workspace's pattern, or of a directory in it.
+const maxPattern = 255
 
 // skipped are directories that hold dependencies, samples or data.
 var skipped = []string{"node_modules", "vendor", "third_party", "testdata", "fixtures", "examples", "example", "samples", "dist", "build", "target"}
@@ -195,6 +202,9 @@ func subdirectories(entries []fs.DirEntry) []string {
 // covers reports whether a workspace's pattern ("./web", "packages/*", "*") covers the
 // directory called name directly below the root.
 func covers(pattern, name string) bool {
+	if len(pattern) > maxPattern {
+		return false
+	}
 	matched, err := path.Match(path.Clean(strings.TrimPrefix(pattern, "./")), name)
 	return err == nil && matched
 }
@@ -202,7 +212,7 @@ func covers(pattern, name string) bool {
 // printable reports whether a directory's name may be the cwd of a proposal.
 func printable(name string) bool {
 	_, _, hidden := document.FirstHidden(name)
-	return !hidden && !strings.ContainsAny(name, "\n\t\\") && len(name) <= 255 && valid(name)
+	return !hidden && !strings.ContainsAny(name, "\n\t\\") && len(name) <= 255 && utf8.ValidString(name)
 }
 
 // tool reports whether the host has a tool; otherwise a note says that file is left out.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -107,6 +108,11 @@ setup-npm: npm ci --no-audit --no-fund | registry:npm
 	{name: "npm workspaces", root: tree("package.json", `{"workspaces":["web","packages/*"]}`, "package-lock.json", "", "web/package.json", "{}", "web/package-lock.json", "", "docs/package.json", `{}`, "docs/package-lock.json", ""), want: `
 setup-npm: npm ci --no-audit --no-fund | registry:npm
 setup-npm-docs: npm ci --no-audit --no-fund | docs | registry:npm
+`},
+	{name: "pnpm workspace beside Go", root: tree("package.json", "{}", "pnpm-lock.yaml", "", "pnpm-workspace.yaml", "", "web/package.json", "{}", "web/package-lock.json", "", "backend/go.mod", "module b\nrequire a.b/c v1.0.0\n", "backend/go.sum", ""), want: `
+setup-npm: pnpm install --frozen-lockfile | registry:npm
+setup-go-backend: go mod download | backend | registry:go
+setup-go-build-backend: go list -e -export -test -deps -f {{""}} ./... | backend | setup-go-backend | optional
 `},
 	{name: "pnpm of the host", root: tree("package.json", `{}`, "pnpm-lock.yaml", ""), want: `
 setup-npm: pnpm install --frozen-lockfile | registry:npm
@@ -345,12 +351,29 @@ func TestLimits(t *testing.T) {
 	if len(s.Notes) == 0 || len(s.Notes) > MaxNotes {
 		t.Errorf("%d notes", len(s.Notes))
 	}
+	if text := summary(s); !strings.Contains(text, "note \".\": more than 32 directories have lock files") {
+		t.Error(text)
+	}
 }
 
 func TestUnreadableRoot(t *testing.T) {
 	s := host().Detect(os.DirFS("/nonexistent"))
 	if len(s.Steps) != 0 || len(s.Notes) != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// Long patterns and many of them cost no time.
+func TestHostilePatterns(t *testing.T) {
+	long := strings.Repeat("*a", 200<<10)
+	root := tree("package.json", `{"workspaces":["`+long+`","`+strings.Repeat(`x","`, 5000)+`"]}`, "package-lock.json", "", "go.work", "use "+strings.Repeat("a", 300<<10)+"\n", "Cargo.toml", "members = [\""+long+"\"]")
+	for i := range 600 {
+		root[fmt.Sprintf("%s%d/x", strings.Repeat("a", 100), i)] = &fstest.MapFile{}
+	}
+	start := time.Now()
+	checkSetup(t, host().Detect(root))
+	if spent := time.Since(start); spent > 20*time.Second {
+		t.Errorf("took %s", spent)
 	}
 }
 

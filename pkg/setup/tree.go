@@ -21,6 +21,7 @@ type scan struct {
 	look        func(string) (string, error)
 	found       Setup
 	ids         map[string]bool
+	covered     map[string][]string // by language: patterns of directories of the root's workspaces
 	directories int
 	shims       bool   // the step that enables Corepack's shims was added
 	shimsID     string // its id
@@ -113,7 +114,7 @@ func (s *scan) read(dir, name string) (text string, ok bool) {
 	return "", false
 }
 
-// head returns the first bytes of a file, "" if there are none.
+// head returns the first bytes of a file, "" if it cannot be read.
 func (s *scan) head(dir, name string) string {
 	file := path.Join(dir, name)
 	if s.stat(file) == nil {
@@ -143,8 +144,6 @@ func reason(err error) string {
 	}
 	return strings.ToValidUTF8(err.Error(), "?")
 }
-
-func valid(name string) bool { return utf8.ValidString(name) }
 
 // sections returns the names of the keys of each section of a TOML or INI file, at most 256
 // keys in all. It reads line by line and does not know texts of several lines, so its
