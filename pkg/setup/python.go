@@ -40,20 +40,20 @@ func (s *scan) python(dir string) (covered []string) {
 		covered = []string{"*"}
 	}
 	for _, lock := range []struct {
-		file, tool, id string
-		argv           []string
+		file, tool string
+		argv       []string
 	}{
-		{"uv.lock", "uv", "uv", slices.Concat([]string{"uv", "sync", "--frozen"}, each("--extra", p.extras), each("--group", p.groups))},
-		{"poetry.lock", "poetry", "poetry", []string{"poetry", "install", "--no-interaction"}},
-		{"pdm.lock", "pdm", "pdm", []string{"pdm", "sync"}},
-		{"Pipfile.lock", "pipenv", "pipenv", []string{"pipenv", "sync", "--dev"}},
+		{"uv.lock", "uv", slices.Concat([]string{"uv", "sync", "--frozen"}, each("--extra", p.extras), each("--group", p.groups))},
+		{"poetry.lock", "poetry", []string{"poetry", "install", "--no-interaction"}},
+		{"pdm.lock", "pdm", []string{"pdm", "sync"}},
+		{"Pipfile.lock", "pipenv", []string{"pipenv", "sync", "--dev"}},
 	} {
 		if !s.has(dir, lock.file) {
 			continue
 		}
 		if s.installed(lock.tool) {
-			s.pythonEnv(dir)
-			s.add(dir, step{id: lock.id, file: lock.file, why: "install the packages of the lock file into " + Venv, argv: lock.argv, registry: "pypi"})
+			s.pythonEnv(dir, lock.tool)
+			s.add(dir, step{id: lock.tool, file: lock.file, why: "install the packages of the lock file into " + Venv, argv: lock.argv, registry: "pypi"})
 			return covered
 		}
 		if p.file == "" && p.required == nil {
@@ -67,12 +67,20 @@ func (s *scan) python(dir string) (covered []string) {
 	return covered
 }
 
-func (s *scan) pythonEnv(dir string) {
+// toolEnv are the variables that make a tool use Venv and the host's Python.
+var toolEnv = map[string][2]string{
+	"uv":     {"UV_PYTHON_DOWNLOADS", "never"},
+	"poetry": {"POETRY_VIRTUALENVS_IN_PROJECT", "true"},
+	"pipenv": {"PIPENV_VENV_IN_PROJECT", "1"},
+	"pip":    {"PIP_DISABLE_PIP_VERSION_CHECK", "1"},
+}
+
+// pythonEnv sets what a tool and later commands need.
+func (s *scan) pythonEnv(dir, tool string) {
 	s.path(dir, Venv+"/bin")
-	s.env("PIP_DISABLE_PIP_VERSION_CHECK", "1")
-	s.env("POETRY_VIRTUALENVS_IN_PROJECT", "true")
-	s.env("PIPENV_VENV_IN_PROJECT", "1")
-	s.env("UV_PYTHON_DOWNLOADS", "never")
+	if v, ok := toolEnv[tool]; ok {
+		s.env(v[0], v[1])
+	}
 }
 
 // pip adds the steps for projects without a lock file that a tool of the host reads.
@@ -87,7 +95,7 @@ func (s *scan) pip(dir string, p pyproject) {
 	if !s.tool(dir, file, "python3") {
 		return
 	}
-	s.pythonEnv(dir)
+	s.pythonEnv(dir, "pip")
 	made := ""
 	if s.exists(dir, Venv) {
 		s.note(dirFile(dir, Venv), "is part of the repository, and is used as it is")

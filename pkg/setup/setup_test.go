@@ -279,6 +279,13 @@ func TestRegistries(t *testing.T) {
 	}
 }
 
+func TestPythonEnv(t *testing.T) {
+	s := host().Detect(tree("Pipfile.lock", "{}"))
+	if diff := cmp.Diff(map[string]string{"CI": "1", "PIPENV_VENV_IN_PROJECT": "1"}, s.Env); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // No variable changes how Go chooses modules, and none holds anything of the repository.
 func TestEnv(t *testing.T) {
 	for _, c := range cases {
