@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package policies is the policy that fumehood ships: deny by default, allow what
-// reviewers run, one small file a tool.
+// reviewers run, one small file for each tool.
 //
-// Interpreters and build tools run the repository's code by nature. The policy
-// allows them as such and leaves containment to the sandbox; it promises only that
-// what runs is what the text shows.
+// Interpreters and build tools run the repository's code. The policy allows them and
+// leaves containment to the sandbox. It promises only that the programs that run are the
+// ones that the text shows.
 //
-// What begins in the sandbox is judged by the same table of names as the text: a
-// command that runs none of the repository's code starts none of its programs, and
-// some programs begin for nobody.
+// Programs that start in the sandbox are decided with the same table of names as the
+// text. A command that does not run the repository's code cannot start its programs, and
+// no command can start certain others.
 //
-// No host is granted. A policy that grants some says so in fumehood.proposal, as the
-// folders of examples show, which are no part of what is shipped; the rules of
-// fumehood.egress then hold each connection to what was granted.
+// No host is granted. A policy grants hosts in fumehood.proposal, as the directories of
+// examples show; they are not part of the shipped policy. The rules of fumehood.egress
+// then limit each connection to the granted hosts.
 //
-// What looks like a secret in what a command prints or leaves is replaced before it
-// leaves; a file that is no text is withheld for it.
+// Text that looks like a secret is redacted in a command's output and files. A binary
+// file that contains such text is withheld.
 //
-// Who may start, approve or ask about a run is decided by the role that GitHub's API
-// reports, and bots are known by id.
+// The role that GitHub's API reports decides who may start, approve or ask about a run.
+// Bots are identified by id.
 package policies
 
 import "embed"
@@ -29,8 +29,8 @@ import "embed"
 //go:embed command egress event exec lib output proposal registries snippet trigger
 var FS embed.FS
 
-// Options says which options each tool has and which of them take a value. It is
-// knowledge about tools, not judgement; see the comment at its top.
+// Options lists the options of each tool and which of them take a value. It contains facts
+// about tools and no decisions; see the comment at its top.
 //
 //go:embed options.txt
 var Options string

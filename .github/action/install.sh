@@ -1,19 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the action's one step runs: it gets the fumehood that release.env names, has
-# root put it where only root can change it, and becomes `fumehood action`.
+# The script of the action's only step. It gets the fumehood in release.env, installs it
+# as root where only root can change it, and execs `fumehood action`.
 #
-# It promises that what it starts has the digests that release.env gives, which lies
-# in the same commit as this script: downloaded or from the tool cache, the bytes are
-# hashed at every use, and hashed again by root in root's own copy, which is what runs
-# (place.sh). On any doubt it says what is wrong and starts nothing; there is no other
-# place to get it from and no way to skip a check.
+# It promises that the started program has the digests in release.env, which is part of
+# the same commit as this script. The bytes, downloaded or from the tool cache, are hashed
+# at every use. root hashes them again in root's own copy, which is what runs (place.sh).
+# If a check fails, the script reports it and starts nothing; there is no fallback and no
+# way to skip a check.
 #
-# It does not protect against earlier steps of the same job: they are the same user
-# and have the same sudo. What it does about them is to not pick up by accident what
-# they left in PATH, the environment or the tool cache, which outlives a job where
-# runners are reused.
+# It does not protect against earlier steps of the same job: they have the same user and
+# the same sudo. It only avoids using what they left in PATH, the environment or the tool
+# cache, which outlives a job on a reused runner.
 #
 # Read from the environment: the runner's RUNNER_TEMP, RUNNER_TOOL_CACHE and
 # GITHUB_OUTPUT, the action's INPUT_PHASE, and
@@ -23,7 +22,7 @@
 set -euo pipefail
 umask 022
 
-# Hosted runners let everybody write to /usr/local/bin.
+# On hosted runners every user can write to /usr/local/bin.
 job_path=$PATH
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 unset LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT
@@ -32,13 +31,13 @@ scratch=
 action=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 max_archive=$((256 << 20)) # bytes; an archive has about 20 MiB
 
-# printable WORD… is what may be shown of text that is not ours.
+# printable WORD… prints untrusted text without control characters.
 printable() {
 	printf '%s' "$*" | LC_ALL=C tr -c '\40-\176' '?'
 }
 
-# refuse CODE MESSAGE HINT ends the step: exit code 3 is fumehood's "could not do its
-# work, ran nothing". The annotation is one line, whatever is in it.
+# refuse CODE MESSAGE HINT ends the step with exit code 3: fumehood failed and ran
+# nothing. The annotation is always one line.
 refuse() {
 	local message hint=$3
 	message=$(printable "$2")
@@ -58,7 +57,7 @@ $hint"
 	exit 3
 }
 
-# check_system sets arch. Bash before 4 gets this far and no further.
+# check_system sets arch. It must also work in bash before version 4.
 check_system() {
 	local system machine tool
 	system=$(uname -s)
@@ -71,7 +70,7 @@ check_system() {
 	case $machine in
 	x86_64) arch=amd64 ;;
 	aarch64) arch=arm64 ;;
-	*) refuse install.system "there is no fumehood for $machine" 'jobs:
+	*) refuse install.system "unsupported architecture $machine" 'jobs:
   fumehood:
     runs-on: ubuntu-24.04 # or ubuntu-24.04-arm' ;;
 	esac
@@ -93,7 +92,7 @@ read_release() {
 		URL) valid_release "$key" "$value" '^https://[A-Za-z0-9./_-]+$' ;;
 		SHA256_*) valid_release "$key" "$value" '^[0-9a-f]{64}$' ;;
 		GO | CC) continue ;;
-		*) refuse install.release "release.env has a line that this action does not know: $key" "use the action at a tag or a commit of main" ;;
+		*) refuse install.release "invalid release.env: unknown key $key" "use the action at a tag or a commit of main" ;;
 		esac
 		release[$key]=$value
 	done <"$1"
@@ -101,11 +100,11 @@ read_release() {
 
 valid_release() {
 	if [[ ! $2 =~ $3 ]]; then
-		refuse install.release "release.env says $1=$2" "use the action at a tag or a commit of main"
+		refuse install.release "invalid release.env: $1=$2" "use the action at a tag or a commit of main"
 	fi
 }
 
-# check_release wants a digest of this machine's archive and programs, in sums.
+# check_release sets sums to the digests of this machine's archive and programs.
 check_release() {
 	local name key
 	sums=()
@@ -131,32 +130,32 @@ get_release() {
 			refuse install.cache "$cache in the tool cache is not a file" "remove $(printable "$cache")"
 		fi
 		origin="the tool cache"
-		check_digest "$cache" "$cache in the tool cache" "an earlier job of this runner changed it; remove it, and do not reuse a runner that ran a stranger's code outside of a sandbox"
+		check_digest "$cache" "$cache in the tool cache" "remove it: an earlier job on this runner changed it. Do not reuse a runner that ran untrusted code outside a sandbox"
 		archive=$cache
 		return
 	fi
 	archive=$scratch/$name
 	download "$name" "$archive"
 	origin=$base
-	check_digest "$archive" "$name from $base" "if this is not a mirror of your own (FUMEHOOD_RELEASE_URL), tell us: https://github.com/fumehood/fumehood/security"
+	check_digest "$archive" "$name from $base" "if this is not your own mirror (FUMEHOOD_RELEASE_URL), report it: https://github.com/fumehood/fumehood/security"
 	if [ -n "$cache" ]; then
 		keep "$archive" "$cache"
 	fi
 }
 
-# download NAME FILE sets base. Bytes, time and redirects are bounded, since nothing
-# is known of them before they have a digest.
+# download NAME FILE sets base. Bytes, time and redirects are bounded, because
+# the data is untrusted until its digest is checked.
 download() {
 	local proto='=https'
 	base=${FUMEHOOD_RELEASE_URL:-${release[URL]:-}}
 	base=${base%/}
 	if [[ $base =~ ^http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?(/[A-Za-z0-9._~/-]*)?$ ]]; then
-		proto='=http' # nobody is between
+		proto='=http' # loopback
 	elif [[ ! $base =~ ^https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~/-]*)?$ ]]; then
 		refuse install.url "cannot download from $base" 'env:
   FUMEHOOD_RELEASE_URL: https://mirror.example/fumehood'
 	fi
-	# --disable: no .curlrc. ulimit: a server need not say how much it sends.
+	# --disable: no .curlrc. ulimit: a server may send more than it declares.
 	if ! (
 		ulimit -f $((max_archive / 1024))
 		exec curl --disable --fail --silent --show-error --globoff --location --max-redirs 5 \
@@ -164,7 +163,7 @@ download() {
 			--retry 3 --retry-connrefused --retry-max-time 300 --max-filesize "$max_archive" \
 			--output "$2" "$base/$1"
 	); then
-		refuse install.download "cannot download $base/$1" "run the job again; a runner without access to GitHub's releases needs a mirror (FUMEHOOD_RELEASE_URL)"
+		refuse install.download "cannot download $base/$1" "run the job again; on a runner without access to GitHub's releases, set FUMEHOOD_RELEASE_URL to a mirror"
 	fi
 }
 
@@ -173,12 +172,12 @@ check_digest() {
 	local got
 	got=$(sha256sum <"$1")
 	if [ "${got%% *}" != "${sums[0]}" ]; then
-		refuse install.digest "$2 has SHA-256 ${got%% *}, release.env says ${sums[0]}" "$3"
+		refuse install.digest "$2 has SHA-256 ${got%% *}, want ${sums[0]} as in release.env" "$3"
 	fi
 }
 
-# keep FILE PLACE puts a checked archive into the tool cache, whole or not at all. A
-# cache that cannot be written only costs the next download.
+# keep FILE DESTINATION copies a checked archive to the tool cache, atomically. If the
+# cache cannot be written, the next job downloads again.
 keep() {
 	local dir new
 	dir=$(dirname "$2")
@@ -189,14 +188,14 @@ keep() {
 	printf 'fumehood: cannot write to the tool cache %s\n' "$(printable "$dir")" >&2
 }
 
-# build sets archive and release from this very checkout. Needs Go, and takes a minute
-# or two; the programs are then checked and put in place as a release's are.
+# build sets archive and release from this checkout. It requires Go and takes a minute or
+# two. The programs are then checked and installed like those of a release.
 build() {
 	if [ ! -f "$action/go.mod" ] || ! grep -qx 'module github.com/fumehood/fumehood' "$action/go.mod"; then
 		refuse install.source "$action is not a checkout of fumehood" "use the action at a tag, such as fumehood/fumehood@v1"
 	fi
 	if [ -z "$(PATH=$job_path type -P go)" ]; then
-		refuse install.source "the action at this commit builds itself, and there is no Go" '- uses: actions/setup-go@v6
+		refuse install.source "the action at this commit is built from source and requires Go" '- uses: actions/setup-go@v6
   with:
     go-version: stable
     cache: false # or use the action at a tag, which needs no Go'
@@ -205,7 +204,7 @@ build() {
 	if ! (cd "$action" && PATH=$job_path GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=0 \
 		go run -trimpath -buildvcs=false ./cmd/fumehood-release --arch "$arch" --out "$scratch/build"); then
 		printf '::endgroup::\n'
-		refuse install.source "cannot build fumehood from $action" "what the compiler says stands above; or use the action at a tag, such as fumehood/fumehood@v1"
+		refuse install.source "cannot build fumehood from $action" "see the compiler's output above, or use the action at a tag, such as fumehood/fumehood@v1"
 	fi
 	printf '::endgroup::\n'
 	read_release "$scratch/build/release.env"
@@ -214,13 +213,13 @@ build() {
 	origin=$action
 }
 
-# place sets dir to a folder with the checked programs. Where sandboxes are started,
-# only root may be able to change it: parts of it run as root. The archive goes as
-# stdin, so that root opens no path of ours.
+# place sets dir to a directory with the checked programs. If sandboxes are started, only
+# root may be able to change it, because parts of it run as root. The archive is passed on
+# stdin, so that root opens no path of this user.
 place() {
 	local answer code message hint as_root=() how=root target=${FUMEHOOD_INSTALL_DIR:-/var/lib/fumehood}
 	case ${INPUT_PHASE:-auto} in
-	report | trigger) # no sandbox, so no need of root
+	report | trigger) # no sandbox, so root is not required
 		how=own
 		target=$scratch/bin
 		;;
@@ -234,17 +233,17 @@ place() {
 	if ! answer=$("${as_root[@]}" /usr/bin/env -i "PATH=$PATH" /bin/bash -p "$action/.github/action/place.sh" \
 		"$how" "$target" "${sums[@]}" <"$archive"); then
 		IFS=$'\t' read -r code message hint <<<"$answer"
-		refuse "${code:-install.root}" "${message:-cannot put fumehood in place as root}" "${hint:-what sudo says stands above}"
+		refuse "${code:-install.root}" "${message:-cannot install fumehood as root}" "${hint:-see the output of sudo above}"
 	fi
 	dir=$answer
 }
 
 check_sudo() {
-	local said
-	if ! said=$(sudo -n /usr/bin/true 2>&1); then
-		refuse install.root "sandboxes are started by root, and sudo does not work without a password here: $said" 'run this in a job of its own on a hosted runner (an action such as openai/codex-action takes sudo away from its job for good); on your own runner, allow its user
+	local output
+	if ! output=$(sudo -n /usr/bin/true 2>&1); then
+		refuse install.root "root must start sandboxes, but sudo does not work without a password here: $output" 'use a separate job on a hosted runner (actions such as openai/codex-action permanently remove sudo from their job); on a self-hosted runner, allow its user
   runner ALL=(root) NOPASSWD: ALL
-or run the runner as root. A job that only reports needs none: phase: report'
+or run the runner as root. A job that only reports does not need root: phase: report'
 	fi
 }
 
@@ -262,7 +261,7 @@ place
 if [ "$archive" != "${archive#"$scratch"/}" ]; then
 	rm -rf "$archive" "$scratch/build"
 fi
-rmdir "$scratch" 2>/dev/null || true # it is still there if the programs lie in it
+rmdir "$scratch" 2>/dev/null || true # not empty if the programs are in it
 printf 'fumehood %s for linux/%s, SHA-256 %s, from %s\n' "${release[VERSION]}" "$arch" "${sums[0]}" "$(printable "$origin")"
 export PATH=$job_path
 exec "$dir/fumehood" action

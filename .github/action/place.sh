@@ -1,22 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# place.sh HOW FOLDER ARCHIVE-SHA256 FUMEHOOD-SHA256 RUNSC-SHA256 < ARCHIVE
+# place.sh HOW DIR ARCHIVE-SHA256 FUMEHOOD-SHA256 RUNSC-SHA256 < ARCHIVE
 #
-# Lays an archive's programs out in FOLDER/ARCHIVE-SHA256 and prints that path; prints
-# "code TAB message TAB hint" and exits with 3 when it will not. With HOW root it runs
-# as root, and what it prints can be changed by root alone: it reads the archive from
-# stdin into a place of its own, hashes that copy, unpacks that copy, hashes the
-# programs, and only then gives the folder its name. Nobody can change a byte between
-# the check and the use. HOW own is for jobs without a sandbox: FOLDER is the caller's
-# own, and its safekeeping, too.
+# Unpacks an archive's programs to DIR/ARCHIVE-SHA256 and prints that path. If it refuses,
+# it prints "code TAB message TAB hint" and exits with 3. With HOW root it runs as root, and
+# only root can change the directory that it prints: it copies the archive from stdin to a
+# directory of root's, hashes that copy, unpacks it, hashes the programs, and only then
+# renames the directory. No other user can change a byte between the check and the use. HOW
+# own is for jobs without a sandbox: DIR belongs to the caller, who must protect it.
 #
-# It does not check gvisor-bin and fumehood-init: fumehood does before each start, by
-# the manifest whose digest is linked into it.
+# It does not check gvisor-bin and fumehood-init: fumehood checks them before each start,
+# by the manifest whose digest is linked into it.
 set -euo pipefail
 umask 022
 
-how=$1 folder=$2 archive_sum=$3 fumehood_sum=$4 runsc_sum=$5
+how=$1 dir=$2 archive_sum=$3 fumehood_sum=$4 runsc_sum=$5
 me=$(id -u)
 
 refuse() {
@@ -24,23 +23,23 @@ refuse() {
 	exit 3
 }
 
-# check_owned PATH refuses what somebody else could change or put something else for.
+# check_owned PATH refuses a path that another user could change or replace.
 check_owned() {
 	local seen
-	seen=$(stat -c '%u %a %F' -- "$1") || refuse install.folder "$1 cannot be made or seen" "name another folder in FUMEHOOD_INSTALL_DIR"
+	seen=$(stat -c '%u %a %F' -- "$1") || refuse install.folder "cannot create or read $1" "use another directory in FUMEHOOD_INSTALL_DIR"
 	case $seen in
-	"$me "*' symbolic link') refuse install.folder "$1 is a symbolic link" "remove it, or name another folder in FUMEHOOD_INSTALL_DIR" ;;
-	"$me "*[2367]' '* | "$me "*[2367]?' '*) refuse install.folder "$1 can be written by others (owner, mode and kind: $seen)" "chmod go-w it, or name another folder in FUMEHOOD_INSTALL_DIR" ;;
+	"$me "*' symbolic link') refuse install.folder "$1 is a symbolic link" "remove it, or use another directory in FUMEHOOD_INSTALL_DIR" ;;
+	"$me "*[2367]' '* | "$me "*[2367]?' '*) refuse install.folder "$1 is writable by other users (owner, mode and kind: $seen)" "run chmod go-w on it, or use another directory in FUMEHOOD_INSTALL_DIR" ;;
 	"$me "*) ;;
-	*) refuse install.folder "$1 does not belong to user $me (owner, mode and kind: $seen)" "name another folder in FUMEHOOD_INSTALL_DIR" ;;
+	*) refuse install.folder "$1 does not belong to user $me (owner, mode and kind: $seen)" "use another directory in FUMEHOOD_INSTALL_DIR" ;;
 	esac
 }
 
-# make_folder PATH makes it with its parents; every one of them must be root's.
-make_folder() {
+# make_directory PATH creates it with its parents, which must all belong to root.
+make_directory() {
 	local path='' part
 	if [[ ! $1 =~ ^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$ ]]; then
-		refuse install.folder "$1 is no path for an installation" "name an absolute folder of plain characters in FUMEHOOD_INSTALL_DIR"
+		refuse install.folder "invalid installation path $1" "use an absolute path of letters, digits, dots, hyphens and underscores in FUMEHOOD_INSTALL_DIR"
 	fi
 	check_owned /
 	while IFS= read -r part; do
@@ -50,8 +49,8 @@ make_folder() {
 	done < <(tr / '\n' <<<"${1#/}")
 }
 
-# check_members refuses what does not belong into a release: it looks at the kind and
-# the name of each member.
+# check_members refuses an archive with members that no release has, by their kind and
+# name.
 check_members() {
 	local kind name
 	while read -r kind _ _ _ _ name; do
@@ -59,12 +58,13 @@ check_members() {
 		-:fumehood | -:fumehood-init | -:fumehood-runsc | -:fumehood-runsc.json | -:LICENSE) ;;
 		-:gvisor-bin/gvisor-sentry-prewarmer | d:gvisor-bin/) ;;
 		'h:gvisor-bin/gvisor_sentry link to fumehood-runsc') ;;
-		*) refuse install.archive "the archive has a member that no release has: $kind $name" "tell us: https://github.com/fumehood/fumehood/security" ;;
+		*) refuse install.archive "unexpected member in the archive: $kind $name" "report it: https://github.com/fumehood/fumehood/security" ;;
 		esac
 	done < <(LC_ALL=C TZ=UTC tar --quoting-style=escape --numeric-owner -tvzf "$1")
 }
 
-# check_programs DIR refuses what is not the release, or not ours alone.
+# check_programs DIR refuses programs that differ from the release or that others can
+# change.
 check_programs() {
 	local path
 	while IFS= read -r -d '' path; do
@@ -77,41 +77,41 @@ check_programs() {
 # check_sum FILE WANT
 check_sum() {
 	local got
-	got=$(sha256sum <"$1") || refuse install.digest "$1 cannot be read" "remove its folder as root and run the job again"
+	got=$(sha256sum <"$1") || refuse install.digest "cannot read $1" "remove its directory as root and run the job again"
 	if [ "${got%% *}" != "$2" ]; then
-		refuse install.digest "$1 has SHA-256 ${got%% *}, release.env says $2" "remove its folder as root and run the job again"
+		refuse install.digest "$1 has SHA-256 ${got%% *}, want $2 as in release.env" "remove its directory as root and run the job again"
 	fi
 }
 
 for sum in "$archive_sum" "$fumehood_sum" "$runsc_sum"; do
 	if [[ ! $sum =~ ^[0-9a-f]{64}$ ]]; then
-		refuse install.release "$sum is no SHA-256" "use the action at a tag or a commit of main"
+		refuse install.release "invalid SHA-256 $sum" "use the action at a tag or a commit of main"
 	fi
 done
 case $how:$me in
-root:0) make_folder "$folder" ;;
-own:*) mkdir -m 700 -- "$folder" ;;
-*) refuse install.root "this is user $me and not root" "run the job as root or with sudo" ;;
+root:0) make_directory "$dir" ;;
+own:*) mkdir -m 700 -- "$dir" ;;
+*) refuse install.root "user $me is not root" "run the job as root or with sudo" ;;
 esac
-target=$folder/$archive_sum
+target=$dir/$archive_sum
 if [ -e "$target" ] || [ -L "$target" ]; then # an earlier step or job put it there
 	check_programs "$target"
 	printf '%s\n' "$target"
 	exit 0
 fi
 
-new=$(mktemp -d "$folder/.new-XXXXXXXX")
+new=$(mktemp -d "$dir/.new-XXXXXXXX")
 trap 'rm -rf -- "$new"' EXIT
 head -c $((256 << 20)) >"$new/archive"
 got=$(sha256sum <"$new/archive")
 if [ "${got%% *}" != "$archive_sum" ]; then
-	refuse install.digest "the archive changed after it was checked: it has SHA-256 ${got%% *}, release.env says $archive_sum" "something else on this runner writes to its temporary folder or tool cache; find out what before you run the job again"
+	refuse install.digest "the archive changed after it was checked: it has SHA-256 ${got%% *}, want $archive_sum as in release.env" "find the process that writes to the runner's temporary directory or tool cache, then run the job again"
 fi
 check_members "$new/archive"
 mkdir -m 755 "$new/tree"
 tar --no-same-owner --no-same-permissions -xzf "$new/archive" -C "$new/tree"
 check_programs "$new/tree"
-# Two jobs may do this at once; whoever comes second finds the first one's.
+# Two jobs may do this at the same time; the second one uses the first one's directory.
 mv -T -- "$new/tree" "$target" 2>/dev/null || [ -d "$target" ]
 check_programs "$target"
 printf '%s\n' "$target"

@@ -14,10 +14,10 @@ import (
 	"syscall"
 )
 
-// pack writes the folder dir to a tar.gz at path whose bytes follow from names,
-// modes and contents alone: sorted, of no time, of root. A file that was met
-// before under another name is a hard link to it, so that the sentry, which is
-// runsc again, takes no room and stays one file where it is unpacked.
+// pack writes the directory dir to a tar.gz at path. Its bytes depend only on names,
+// modes and contents: entries are sorted, have no time and belong to root. A second name
+// of a file is a hard link to the first, so that the sentry, which is the same file as
+// runsc, takes no space and stays one file when it is unpacked.
 func pack(dir, path string) (err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -52,7 +52,7 @@ func add(archive *tar.Writer, dir, path string, links map[[2]uint64]string) erro
 		header.Typeflag, header.Name = tar.TypeDir, header.Name+"/"
 		return archive.WriteHeader(header)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%q is neither a file nor a folder", name)
+		return fmt.Errorf("%q is neither a file nor a directory", name)
 	case info.Mode().Perm()&0o111 == 0:
 		header.Mode = 0o644
 	}

@@ -20,11 +20,11 @@ import (
 
 const downloads = "https://github.com/fumehood/fumehood/releases/download/"
 
-// built is release.env: what was built, as lines of KEY=VALUE in a fixed order.
+// built is the content of release.env: lines of KEY=VALUE in a fixed order.
 type built []string
 
 // build makes the archives and release.env in o.out.
-func (o order) build(ctx context.Context) (built, error) {
+func (o releaseFlags) build(ctx context.Context) (built, error) {
 	if err := os.Mkdir(o.out, 0o755); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (o order) build(ctx context.Context) (built, error) {
 	return b, os.WriteFile(filepath.Join(o.out, "release.env"), b.text(), 0o644)
 }
 
-func (o order) buildArch(ctx context.Context, name, arch string) ([]string, error) {
+func (o releaseFlags) buildArch(ctx context.Context, name, arch string) ([]string, error) {
 	dir := filepath.Join(o.out, arch)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
@@ -57,9 +57,9 @@ func (o order) buildArch(ctx context.Context, name, arch string) ([]string, erro
 	if err := release.Build(ctx); err != nil {
 		return nil, err
 	}
-	licence, err := os.ReadFile(filepath.Join(o.root, "LICENSE"))
+	license, err := os.ReadFile(filepath.Join(o.root, "LICENSE"))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "LICENSE"), licence, 0o644)
+		err = os.WriteFile(filepath.Join(dir, "LICENSE"), license, 0o644)
 	}
 	if err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func digest(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// compiler is what the prewarmer was built with: with another one, an archive has
-// another digest, and this line says why.
+// compiler returns the C compiler that the prewarmer was built with. A different compiler
+// gives an archive a different digest, and this line shows the reason.
 func compiler(ctx context.Context) string {
 	for _, name := range install.Compilers() {
 		if text, err := exec.CommandContext(ctx, name, "--version").Output(); err == nil {
@@ -114,7 +114,7 @@ func (b built) text() []byte {
 ` + strings.Join(b, "\n") + "\n")
 }
 
-// compare returns the lines in which the file at path is not b.
+// compare returns the lines in which the file at path differs from b.
 func (b built) compare(path string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {

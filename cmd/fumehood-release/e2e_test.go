@@ -17,8 +17,8 @@ import (
 
 const testVersion = "v9.8.7"
 
-// unpacked lays an archive out in a folder that every user may pass, as root, as the
-// action does.
+// unpacked unpacks an archive as root, as the action does, to a directory that every user
+// can enter.
 func unpacked(t *testing.T, archive string) string {
 	t.Helper()
 	top, err := os.MkdirTemp("/var/lib", "fumehood-test-")
@@ -35,7 +35,7 @@ func unpacked(t *testing.T, archive string) string {
 	return top
 }
 
-// copySource copies what a build takes, so that nobody changes it meanwhile.
+// copySource copies the source of a build, so that it does not change during the test.
 func copySource(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.Mkdir(to, 0o755); err != nil {
@@ -48,8 +48,8 @@ func copySource(t *testing.T, from, to string) {
 	}
 }
 
-// The whole way, once: two builds in two folders are the same; the one for another
-// machine is for that machine; and the one for this machine needs nothing but itself.
+// TestRelease builds twice, in two directories, with the same result. The build for another
+// architecture is for that architecture, and the build for this one is self-contained.
 func TestRelease(t *testing.T) {
 	dir := t.TempDir()
 	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "another folder")
@@ -151,7 +151,7 @@ func checkRuns(t *testing.T, dir string) {
 	if _, err := os.Stat(cache); err == nil {
 		t.Error("a release wrote to the cache of builds")
 	}
-	// The manifest that mends another runsc is not the one that was released.
+	// A manifest that is changed to match another runsc is not the released one.
 	manifest := filepath.Join(dir, "fumehood-runsc.json")
 	text, err := os.ReadFile(manifest)
 	if err != nil {

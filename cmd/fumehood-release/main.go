@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fumehood-release builds what the action installs: one archive for each
-// machine, and release.env, which names their digests.
+// Command fumehood-release builds what the action installs: one archive per architecture,
+// and release.env with their digests.
 //
 //	go run ./cmd/fumehood-release --version v1.2.3 --out DIR
 //	go run ./cmd/fumehood-release --version v1.2.3 --out DIR --check release.env
 //	go run ./cmd/fumehood-release --arch amd64 --out DIR
 //
-// It promises that the same commit, Go and C compiler give the same bytes, in
-// whatever folder, at whatever time and by whomever; so a release.env that is
-// committed before the tag can be checked by everyone against the tag's sources,
-// and --check does. Without --version it makes the build that the action uses when
-// it runs from a checkout of this repository.
+// It promises that the same commit, Go and C compiler give the same bytes, in any
+// directory, at any time and for any user. So anyone can check a release.env that was
+// committed before the tag against the tag's sources, with --check. Without --version it
+// makes the build that the action uses when it runs from a checkout of this repository.
 //
-// It does not protect against a compiler or a module proxy that lies: go.sum and
-// the digest of the compiler are all that stand between. It neither signs nor
-// uploads; the workflow of a release does.
+// It does not protect against a malicious compiler or module proxy beyond go.sum and the
+// recorded version of the compiler. It neither signs nor uploads; the release workflow
+// does.
 package main
 
 import (
@@ -34,12 +33,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// versions are what a release may be called: it becomes part of a linker flag, of
-// file names and of an address.
+// versions matches the valid versions of a release, which become part of a linker flag,
+// of file names and of a URL.
 var versions = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9a-z.]+)?$`)
 
-// An order is what the command line says.
-type order struct {
+// releaseFlags are the flags of the command line.
+type releaseFlags struct {
 	version, out, check, root string
 	archs                     []string
 	progress                  func(string)
@@ -52,10 +51,10 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main without the process. Exit codes: 0 built, 1 built but not what
-// --check expects, 2 usage, 3 not built.
+// run is main without the process. Exit codes: 0 built, 1 built but different from --check,
+// 2 usage, 3 not built.
 func run(ctx context.Context, args []string, stderr io.Writer) int {
-	o, err := readOrder(args, stderr)
+	o, err := readFlags(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
@@ -74,33 +73,33 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 		return 0
 	}
 	if differences := built.compare(o.check); len(differences) > 0 {
-		fmt.Fprintf(stderr, "fumehood-release: the build is not what %s says:\n%s\n", o.check, strings.Join(differences, "\n"))
+		fmt.Fprintf(stderr, "fumehood-release: the build differs from %s:\n%s\n", o.check, strings.Join(differences, "\n"))
 		return 1
 	}
 	return 0
 }
 
-func readOrder(args []string, stderr io.Writer) (order, error) {
-	var o order
+func readFlags(args []string, stderr io.Writer) (releaseFlags, error) {
+	var o releaseFlags
 	var archs string
 	f := flag.NewFlagSet("fumehood-release", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&o.version, "version", "", "the release's version, such as v1.2.3; empty for a build from source")
-	f.StringVar(&o.out, "out", "", "new folder for the archives and release.env")
-	f.StringVar(&o.check, "check", "", "compare with this release.env, line by line")
-	f.StringVar(&o.root, "root", ".", "the module's folder")
-	f.StringVar(&archs, "arch", "amd64,arm64", "machines, separated by commas")
+	f.StringVar(&o.version, "version", "", "version of the release, such as v1.2.3; empty for a build from source")
+	f.StringVar(&o.out, "out", "", "new directory for the archives and release.env")
+	f.StringVar(&o.check, "check", "", "compare the result with this release.env, line by line")
+	f.StringVar(&o.root, "root", ".", "directory of the module")
+	f.StringVar(&archs, "arch", "amd64,arm64", "architectures, separated by commas")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	o.archs = strings.Split(archs, ",")
 	switch {
 	case f.NArg() > 0 || o.out == "":
-		return o, errors.New("wants --out and no other argument")
+		return o, errors.New("--out is required, and there are no arguments")
 	case o.version != "" && !versions.MatchString(o.version):
-		return o, fmt.Errorf("invalid version %q, want one like v1.2.3", o.version)
+		return o, fmt.Errorf("invalid version %q: want one like v1.2.3", o.version)
 	case runtime.GOOS != "linux":
-		return o, errors.New("builds on linux only")
+		return o, errors.New("unsupported operating system: builds only on Linux")
 	}
 	return o, nil
 }

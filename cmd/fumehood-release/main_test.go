@@ -24,8 +24,7 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// tree makes a folder like a release's, in a place, at a time and under a umask of
-// its own.
+// tree creates a directory like a release's, with its own path, time and umask.
 func tree(t *testing.T, when time.Time, program os.FileMode) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tree")
@@ -102,7 +101,7 @@ func TestPackRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "archive")
-	if err := pack(dir, path); err == nil || !strings.Contains(err.Error(), `"link" is neither a file nor a folder`) {
+	if err := pack(dir, path); err == nil || !strings.Contains(err.Error(), `"link" is neither a file nor a directory`) {
 		t.Errorf("a symbolic link: %v", err)
 	}
 	if err := pack(dir, path); !errors.Is(err, os.ErrExist) {
@@ -113,7 +112,7 @@ func TestPackRefuses(t *testing.T) {
 func TestUsage(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for name, args := range map[string][]string{
-		"no folder":            {},
+		"no directory":         {},
 		"an argument":          {"--out", out, "now"},
 		"a version with blank": {"--out", out, "--version", "v1.2.3 -X main.x=y"},
 		"a version with path":  {"--out", out, "--version", "v1.2.3/../x"},

@@ -8,36 +8,31 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/job"
 )
 
 // settle is set in tests only: every job of a repository must wait as long as the others.
 var settle time.Duration
 
-func actionCommand() *command {
-	return &command{
-		name:     "action",
-		synopsis: "what the GitHub Action does in a job; everything comes by the environment",
-		usage: `
-
-Reads the runner's variables (GITHUB_*, RUNNER_*), the event file and the action's
-inputs (INPUT_PLAN, INPUT_POLICY, … as action.yml maps them), and writes outputs,
-step summary, comment and check run. It is started by action.yml; from a desk use
-fumehood run.
-
-examples:
-  fumehood run --plan plan.yaml --workspace .      the same gate, from a desk
-`,
-		run: runAction,
+func (c *invocation) actionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "action",
+		Short: "Run as a step of a GitHub Actions job; configured by the environment",
+		Long: `Run as a step of a GitHub Actions job. action.yml starts it. It reads the runner's
+variables (GITHUB_*, RUNNER_*), the event file and the action's inputs (INPUT_PLAN,
+INPUT_POLICY and others, as action.yml maps them), and writes outputs, step summary,
+comment and check run. From the command line, use fumehood run.`,
+		Example: `  fumehood run --plan plan.yaml --workspace .      the same gate, from the command line`,
+		Args:    cli.NoArgs,
+		RunE:    c.Run(func([]string) int { return c.runAction() }),
 	}
 }
 
-// runAction never exits with a code that says nothing went wrong unless a conclusion does.
-func runAction(c *invocation) int {
-	f := c.Flags()
-	if code, ok := c.Parse(f); !ok {
-		return code
-	}
+// runAction returns exitOK only for a conclusion that everything passed.
+func (c *invocation) runAction() int {
 	self, err := os.Executable()
 	if err != nil {
 		return c.Stop(err)

@@ -85,7 +85,7 @@ func TestActionHeadMoved(t *testing.T) {
 	if r.code != exitOK {
 		t.Errorf("exit %d\n%s", r.code, r.log)
 	}
-	want(t, "comment", w.comment().Body, old[:12], now[:12], "moved on")
+	want(t, "comment", w.comment().Body, old[:12], now[:12], "newer commit")
 
 	// The new commit's own run reports, and then the old one again.
 	before := w.runID

@@ -141,7 +141,7 @@ func TestBotApproveVoid(t *testing.T) {
 	if s.outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
 	}
-	want(t, "comment", w.comment().Body, "moved on")
+	want(t, "comment", w.comment().Body, "newer commit")
 }
 
 // A fork's code never runs in a job that can write: the trigger job checks the

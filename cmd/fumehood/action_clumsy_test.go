@@ -59,7 +59,7 @@ var mistakes = []mistake{
 	{name: "contents not to be read", prepare: func(w *world) { w.git.Require("", "another") }, code: "checkout.", hint: "contents: read"},
 	{name: "comments not to be written", prepare: only("contents:read", "pull_requests:read"), code: "github.permission", hint: "pull-requests: write", ran: true, silent: true},
 	{name: "checks not to be written", env: []string{"INPUT_CHECK_RUN=true"}, code: "github.permission", hint: "checks: write", ran: true},
-	{name: "an empty token", env: []string{"INPUT_GITHUB_TOKEN="}, code: "input.token", hint: "leave the input out", silent: true},
+	{name: "an empty token", env: []string{"INPUT_GITHUB_TOKEN="}, code: "input.token", hint: "remove the input", silent: true},
 	{name: "an expired token", env: []string{"INPUT_GITHUB_TOKEN=ghs_Bad0000000000000000000000000000000"}, code: "github.permission", hint: "expired", silent: true},
 	{name: "no request left", prepare: limited(""), code: "github.rate-limit", hint: "try again after", silent: true},
 	{name: "no request left for the comment", prepare: limited("issues/create-comment"), code: "github.rate-limit", hint: "try again after", ran: true, silent: true},
@@ -68,20 +68,20 @@ var mistakes = []mistake{
 	{name: "push", event: "push", code: "event.unsupported", hint: "github.event_name == 'pull_request'", silent: true},
 	{name: "a merge queue", event: "merge_group", code: "event.unsupported", hint: "github.event_name == 'pull_request'", silent: true},
 	{name: "a number with a hash", event: "workflow_dispatch", payload: "workflow_dispatch", change: dispatched("#2"), code: "event.input", hint: "number alone", silent: true},
-	{name: "a number of nothing", event: "workflow_dispatch", payload: "workflow_dispatch", change: dispatched("77"), code: "github.not-found", hint: "it is not there", silent: true},
+	{name: "a number of nothing", event: "workflow_dispatch", payload: "workflow_dispatch", change: dispatched("77"), code: "github.not-found", hint: "check that it exists", silent: true},
 	{name: "a container", env: []string{"GITHUB_WORKSPACE=/__w/x/x"}, code: "runner.container", hint: "remove container:", silent: true},
 	{name: "macOS", env: []string{"RUNNER_OS=macOS"}, code: "runner.os", hint: "runs-on: ubuntu", silent: true},
 	{name: "the bot's phase", env: []string{"INPUT_PHASE=trigger"}, code: "action.phase", hint: "phase: auto", silent: true},
-	{name: "the report's phase in the only job", env: []string{"INPUT_PHASE=report"}, code: "report.missing", hint: "leave phase out"},
+	{name: "the report's phase in the only job", env: []string{"INPUT_PHASE=report"}, code: "report.missing", hint: "remove phase"},
 
 	{name: "yes for true", env: []string{"INPUT_CHECK_RUN=yes"}, code: "input.invalid", hint: "check-run: false", silent: true},
-	{name: "a login for an id", env: []string{"INPUT_ALLOWED_BOTS=claude[bot]"}, code: "input.invalid", hint: "named by its number", silent: true},
+	{name: "a login for an id", env: []string{"INPUT_ALLOWED_BOTS=claude[bot]"}, code: "input.invalid", hint: "give the bot's number", silent: true},
 	{name: "minutes without a unit", env: []string{"INPUT_TIMEOUT=10"}, code: "input.invalid", hint: "timeout: 20m", silent: true},
 	{name: "a limit that is none", env: []string{"INPUT_LIMITS=ram=4GiB"}, code: "input.invalid", hint: "limits", silent: true},
 	{name: "an image", env: []string{"INPUT_ROOTFS=image:node:20"}, code: "input.invalid", hint: "rootfs: host", silent: true},
 	{name: "a name with a blank", env: []string{"INPUT_NAME=unit tests"}, code: "input.invalid", hint: "name: unit-tests", silent: true},
 	{name: "a folder that the commit has not", env: []string{"INPUT_WORKING_DIRECTORY=services/api"}, code: "input.working-directory", hint: "relative to the top"},
-	{name: "a checkout that nobody made", env: []string{"INPUT_CHECKOUT=src"}, code: "checkout.not-a-checkout", hint: "let fumehood do it"},
+	{name: "a checkout that nobody made", env: []string{"INPUT_CHECKOUT=src"}, code: "checkout.not-a-checkout", hint: "have fumehood do it"},
 
 	{name: "no plan", env: planInput(""), code: "action.no-plan", hint: "plan:", silent: true},
 	{name: "a plan that no step wrote", env: planInput("plan.json"), code: "plan.unreadable", hint: "schema: fumehood.plan/v1"},
@@ -92,8 +92,8 @@ var mistakes = []mistake{
 	{name: "a field that is none", env: planInput("schema: fumehood.plan/v1\nproposals:\n  - {id: a, command: ls}\n"), code: "plan.invalid", hint: "plan:3:5"},
 	{name: "a plan without proposals", env: planInput(`{"schema":"fumehood.plan/v1","proposals":[]}`), code: "plan.invalid", hint: "at least one"},
 
-	{name: "a policy folder that is not there", env: []string{"INPUT_POLICY=polcy"}, code: "policy.missing", hint: "spelt"},
-	{name: "a policy file for a folder", base: map[string]string{"house.rego": "package x\n"}, env: []string{"INPUT_POLICY=house.rego"}, code: "policy.missing", hint: "name the folder"},
+	{name: "a policy folder that is not there", env: []string{"INPUT_POLICY=polcy"}, code: "policy.missing", hint: "spelling"},
+	{name: "a policy file for a folder", base: map[string]string{"house.rego": "package x\n"}, env: []string{"INPUT_POLICY=house.rego"}, code: "policy.missing", hint: "name the directory"},
 	{name: "Rego that does not parse", base: rego("package fumehood.command\n\ndeny contains x if { foo( }\n"), code: "policy.compile", hint: "house.rego:3"},
 	{name: "Rego with a field misspelt", base: rego("package fumehood.command\n\ndeny contains {\"rule\": \"a\", \"message\": \"b\"} if input.comand.program == \"x\"\n"), code: "policy.compile", hint: "comand"},
 	{name: "Rego of the old kind", base: rego("package fumehood.command\n\ndeny[x] { x := 1 }\n"), code: "policy.compile", hint: "`contains`"},
@@ -144,7 +144,7 @@ func (m mistake) check(t *testing.T, w *world, s step) {
 	case m.silent && len(comments) > 0:
 		t.Errorf("a comment was posted:\n%s", comments[0].Body)
 	case !m.silent && !m.ran:
-		want(t, "comment", w.comment().Body, m.code, "To mend it")
+		want(t, "comment", w.comment().Body, m.code, "To fix it")
 	}
 	for what, said := range map[string]string{"log": s.log, "summary": s.summary} {
 		for line := range strings.Lines(said) {
@@ -169,9 +169,9 @@ func TestActionClumsyReport(t *testing.T) {
 		silent, upload bool
 	}{
 		{name: "no artifact", run: []string{"INPUT_ARTIFACT="}, code: "report.missing", hint: "input artifact may be empty"},
-		{name: "an artifact of another name", run: []string{"INPUT_ARTIFACT=results"}, upload: true, code: "report.missing", hint: "another name"},
+		{name: "an artifact of another name", run: []string{"INPUT_ARTIFACT=results"}, upload: true, code: "report.missing", hint: "differ from this job"},
 		{name: "inputs that the run could not use", run: []string{"INPUT_MODE=enforced"}, code: "report.missing", hint: "run&#39;s log"},
-		{name: "another policy folder", report: []string{"INPUT_POLICY=polcy"}, upload: true, code: "policy.missing", hint: "spelt"},
+		{name: "another policy folder", report: []string{"INPUT_POLICY=polcy"}, upload: true, code: "policy.missing", hint: "spelling"},
 		{name: "a policy that does not compile", base: broken, upload: true, code: "policy.compile", hint: "mend the places"},
 		{name: "actions not to be read", prepare: only("contents:read", "pull_requests:write"), upload: true, code: "github.not-found", hint: "actions: read", silent: true},
 		{name: "comments not to be written", prepare: only("contents:read", "pull_requests:read", "actions:read"), upload: true, code: "github.permission", hint: "pull-requests: write", silent: true},
@@ -217,9 +217,9 @@ func TestActionNoMistake(t *testing.T) {
 		{mistake{name: "a draft", payload: "pull_request.opened.draft", prepare: set(func(p *githubtest.PR) { p.Draft = true })}, "success", "1 succeeded", true},
 		{mistake{name: "a closed pull request", payload: "pull_request.closed"}, "skipped", "is closed", false},
 		{mistake{name: "a deleted fork", fork: true, payload: "pull_request.opened.deletedfork", prepare: set(func(p *githubtest.PR) { p.Head.Repository = "-" })}, "success", "1 succeeded", false},
-		{mistake{name: "Dependabot", payload: "pull_request.opened.dependabot"}, "success", "can only read", false},
+		{mistake{name: "Dependabot", payload: "pull_request.opened.dependabot"}, "success", "read-only", false},
 		{mistake{name: "a fork in the one-job form", fork: true, payload: "pull_request.opened.fork"}, "success", "fumehood-report.yml", false},
-		{mistake{name: "no pull request", event: "workflow_dispatch", payload: "workflow_dispatch.bare"}, "success", "no pull request was named", false},
+		{mistake{name: "no pull request", event: "workflow_dispatch", payload: "workflow_dispatch.bare"}, "success", "no pull request is given", false},
 		{mistake{name: "a pull request by number", event: "workflow_dispatch", payload: "workflow_dispatch"}, "success", "1 succeeded", true},
 		{mistake{name: "no artifact", env: []string{"INPUT_ARTIFACT="}}, "success", "1 succeeded", true},
 		{mistake{name: "no comment", env: []string{"INPUT_COMMENT=false"}}, "success", "1 succeeded", false},
@@ -269,16 +269,16 @@ func TestBotClumsy(t *testing.T) {
 		code       int
 		answer     []string // in the comment; if empty, there is no comment
 	}{
-		{name: "a command that is none", body: "/fumehood rum ls", answer: []string{"there is no such command", usage}},
-		{name: "no command", body: "/fumehood", answer: []string{"no command follows", usage}},
+		{name: "a command that is none", body: "/fumehood rum ls", answer: []string{"unknown command", usage}},
+		{name: "no command", body: "/fumehood", answer: []string{"requires a command", usage}},
 		{name: "approve without a commit", body: "/fumehood approve", answer: []string{"12 to 64", usage}},
 		{name: "approve with a short commit", body: "/fumehood approve abc1234", answer: []string{"12 to 64", "abc1234"}},
 		{name: "approve before anything ran", body: "/fumehood approve 0123456789ab", answer: []string{"nothing has run"}},
 		{name: "rerun before anything ran", body: "/fumehood rerun", answer: []string{"nothing has run"}},
 		{name: "explain before anything ran", body: "/fumehood explain unit", answer: []string{"nothing has run"}},
 		{name: "a block of another language", body: "/fumehood run\n```yaml\nproposals: []\n```\n", answer: []string{"```fumehood", usage}},
-		{name: "a plan that is wrong", body: "/fumehood run\n```fumehood\nschema: fumehood.plan/v1\nproposals:\n- {id: a, cmd: ls}\n```\n", answer: []string{"rejected as a whole", "3:3"}},
-		{name: "a command in backticks", body: "/fumehood run `ls`", answer: []string{"without backticks"}},
+		{name: "a plan that is wrong", body: "/fumehood run\n```fumehood\nschema: fumehood.plan/v1\nproposals:\n- {id: a, cmd: ls}\n```\n", answer: []string{"the whole plan was rejected", "3:3"}},
+		{name: "a command in backticks", body: "/fumehood run `ls`", answer: []string{"remove the backticks"}},
 		{name: "a command below some words", body: "Please\n/fumehood run ls"},
 		{name: "another word", body: "@fumehood run ls"},
 		{name: "a policy that does not compile", body: "/fumehood run ls", base: broken, code: exitStopped, answer: []string{"Nothing was started", "policy.compile", "house.rego:3"}},

@@ -90,7 +90,7 @@ func TestActionMask(t *testing.T) {
 			w.upload(s, nil)
 			r := w.report(nil, "INPUT_MASK=CANARY", "CANARY="+maskedCanary)
 			told = append(told, "reporter's summary", r.summary)
-			want(t, "comment", w.comment().Body, "which are not told")
+			want(t, "comment", w.comment().Body, "which were redacted")
 		} else {
 			checks, err := json.Marshal(w.gh.CheckRuns(w.head))
 			if err != nil || !strings.Contains(string(checks), "greet.sh") {

@@ -91,7 +91,7 @@ func TestActionOrganisation(t *testing.T) {
 	a := newAcme(t)
 	own := "package fumehood.command\n\ndeny contains {\"rule\": \"own.curl\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"curl\"\n"
 	w := newWorld(t, true, map[string]string{".github/fumehood/a.rego": own}, map[string]string{".github/fumehood/a.rego": "package fumehood.command\nallow contains {\"rule\": \"x.all\"} if true\n"})
-	inputs := []string{"INPUT_ORGANISATION=" + a.spec, "INPUT_POLICY_KEY=" + a.key, "INPUT_MINIMUM_REVISION=3"}
+	inputs := []string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + a.key, "INPUT_MINIMUM_REVISION=3"}
 	w.permit("contents:read", "pull_requests:read")
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), inputs...)
 	want(t, "summary", s.summary, "acme.grep", "own.curl", "revision 3", "signed by sha256:", "base:.github/fumehood at "+w.base[:12])
@@ -103,11 +103,11 @@ func TestActionOrganisation(t *testing.T) {
 	w.report(nil, inputs...)
 	body := w.comment().Body
 	want(t, "comment", body, "acme.grep", "own.curl", "revision 3", "signed by sha256:", "oci://127.0.0.1")
-	if strings.Contains(body, "another policy") {
+	if strings.Contains(body, "policy other than") {
 		t.Errorf("the comment doubts an honest report:\n%s", body)
 	}
 	w.report(nil) // the reporting workflow lacks the organization
-	want(t, "comment", w.comment().Body, "another policy")
+	want(t, "comment", w.comment().Body, "policy other than")
 }
 
 // Nothing runs under a bundle other than the requested one.
@@ -119,9 +119,9 @@ func TestActionOrganisationRefused(t *testing.T) {
 		inputs []string
 		code   string
 	}{
-		"another key":        {[]string{"INPUT_ORGANISATION=" + a.spec, "INPUT_POLICY_KEY=" + b.key}, "policy.signature"},
-		"an old one":         {[]string{"INPUT_ORGANISATION=" + a.spec, "INPUT_POLICY_KEY=" + a.key, "INPUT_MINIMUM_REVISION=4"}, "policy.revision"},
-		"not there":          {[]string{"INPUT_ORGANISATION=" + a.spec[:len(a.spec)-4] + "0000"}, "policy.fetch"},
+		"another key":        {[]string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + b.key}, "policy.signature"},
+		"an old one":         {[]string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + a.key, "INPUT_MINIMUM_REVISION=4"}, "policy.revision"},
+		"not there":          {[]string{"INPUT_ORGANIZATION=" + a.spec[:len(a.spec)-4] + "0000"}, "policy.fetch"},
 		"a key for nothing":  {[]string{"INPUT_POLICY_KEY=" + a.key}, "input.organisation"},
 		"an age for nothing": {[]string{"INPUT_MINIMUM_REVISION=4"}, "input.organisation"},
 	} {

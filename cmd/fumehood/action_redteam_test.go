@@ -239,7 +239,7 @@ func TestBotExplainsInItsOwnWords(t *testing.T) {
 	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: map[string]string{"ask.rego": mine}}))
 	w.report(nil)
 	body := w.comment().Body
-	want(t, "comment", body, "another policy", "Not confirmed")
+	want(t, "comment", body, "policy other than", "Not confirmed")
 	mustNot(t, "comment", body, "/fumehood approve")
 	w.runID += 10
 	w.later()
@@ -482,7 +482,7 @@ func TestActionHeadMovesBetweenAnyRequests(t *testing.T) {
 				mustNot(t, "comment", c.Body, "surprise")
 				want(t, "comment", c.Body, w.head[:12])
 				if seen > n {
-					want(t, "comment", c.Body, "moved on", late[:12])
+					want(t, "comment", c.Body, "newer commit", late[:12])
 				}
 			}
 		})
@@ -512,7 +512,7 @@ func TestBotHeadMovesAfterTheTrigger(t *testing.T) {
 	if told.outputs["conclusion"] != "error" {
 		t.Errorf("outputs %q\n%s", told.outputs, told.log)
 	}
-	want(t, "comment", w.comment().Body, "head.moved", "moved on")
+	want(t, "comment", w.comment().Body, "head.moved", "newer commit")
 }
 
 // THREATS 9, 23: a request that was not made by a trigger job starts nothing.
@@ -614,7 +614,7 @@ func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	if a.outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", a.outputs, a.log)
 	}
-	want(t, "comment", w.comment().Body, "the policy is another")
+	want(t, "comment", w.comment().Body, "the policy has changed")
 
 	// An approval requested in enforce mode is not valid for observe mode.
 	w.later()
@@ -655,7 +655,7 @@ func TestBotApproveInTheFolderThatWasShown(t *testing.T) {
 	if s.outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
 	}
-	want(t, "comment", w.comment().Body, "another folder")
+	want(t, "comment", w.comment().Body, "the working directory has changed")
 }
 
 // THREATS 10: a login that changed hands has no rights. A quoted command, one in the
@@ -740,7 +740,7 @@ func TestActionForgedFork(t *testing.T) {
 		w.report(nil)
 		body := w.comment().Body
 		mustNot(t, "comment", body, "Codertocat/trusted", "1 succeeded")
-		want(t, "comment", body, "report.malformed", "where the code comes from")
+		want(t, "comment", body, "report.malformed", "its source repository does not match")
 	}
 }
 
@@ -1158,7 +1158,7 @@ func TestActionPolicyPathTricks(t *testing.T) {
 	w.link(repo, map[string]string{"linked": "rules", "outside": "../../../../../etc"})
 	tests := map[string]string{
 		"..": "input.invalid", "/etc": "input.invalid", "rules/../../x": "input.invalid", `rules\..\x`: "input.invalid",
-		"linked": "not a folder", "outside": "not a folder", "file": "not a folder", ".git": "policy.", "RULES": "policy.", "rules/ask.rego": "not a folder", "--output=x": "policy.", ":(top)rules": "policy.", "rul*": "policy.",
+		"linked": "not a directory", "outside": "not a directory", "file": "not a directory", ".git": "policy.", "RULES": "policy.", "rules/ask.rego": "not a directory", "--output=x": "policy.", ":(top)rules": "policy.", "rul*": "policy.",
 	}
 	for _, input := range keysOneIn(t, 3, len(tests), tests) {
 		code := tests[input]
@@ -1198,7 +1198,7 @@ func TestActionForgedFailure(t *testing.T) {
 			t.Errorf("the log has %q", line)
 		}
 	}
-	want(t, "log", r.log, `the report that the run left says "Reviewed`)
+	want(t, "log", r.log, `the run's report says "Reviewed`)
 	mustNot(t, "comment", outsideCode(w.comment().Body), "maintainers", "merge it", "forged", "was verified")
 	want(t, "comment", w.comment().Body, "Self-reported")
 }

@@ -59,15 +59,15 @@ var refusedInstalls = []struct {
 	{"no installed program", func(t *testing.T, i *installer) {
 		i.fill(t)
 		i.must(t, os.Remove(i.installed("fumehood")))
-	}, nil, "install.digest", "cannot be read"},
+	}, nil, "install.digest", "cannot read"},
 	{"an installed program that others can write", func(t *testing.T, i *installer) {
 		i.fill(t)
 		i.must(t, os.Chmod(i.installed("fumehood"), 0o757))
-	}, nil, "install.folder", "written by others (owner, mode and kind: 0 757"},
+	}, nil, "install.folder", "writable by other users (owner, mode and kind: 0 757"},
 	{"an installed sentry that its group can write", func(t *testing.T, i *installer) {
 		i.fill(t)
 		i.must(t, os.Chmod(i.installed("gvisor-bin"), 0o775))
-	}, nil, "install.folder", "written by others (owner, mode and kind: 0 775"},
+	}, nil, "install.folder", "writable by other users (owner, mode and kind: 0 775"},
 	{"an installed program of another user", func(t *testing.T, i *installer) {
 		i.fill(t)
 		i.must(t, os.Chown(i.installed("fumehood-init"), 12345, 12345))
@@ -83,7 +83,7 @@ var refusedInstalls = []struct {
 	}, nil, "install.folder", "is a symbolic link"},
 	{"a folder above that others can write", func(t *testing.T, i *installer) {
 		i.must(t, os.Chmod(filepath.Dir(i.place), 0o777))
-	}, nil, "install.folder", "written by others"},
+	}, nil, "install.folder", "writable by other users"},
 	{"a folder above that others can write, though not delete in", func(t *testing.T, i *installer) {
 		i.must(t, os.Chmod(filepath.Dir(i.place), 0o777|os.ModeSticky))
 	}, nil, "install.folder", "0 1777"},
@@ -93,8 +93,8 @@ var refusedInstalls = []struct {
 	{"a folder above that is a link", func(t *testing.T, i *installer) {
 		i.must(t, os.Symlink(i.path("tools"), i.place))
 	}, nil, "install.folder", "is a symbolic link"},
-	{"a relative place", nil, []string{"FUMEHOOD_INSTALL_DIR=here"}, "install.folder", "no path for an installation"},
-	{"a place with a way up", nil, []string{"FUMEHOOD_INSTALL_DIR=/var/lib/../../tmp"}, "install.folder", "no path for an installation"},
+	{"a relative place", nil, []string{"FUMEHOOD_INSTALL_DIR=here"}, "install.folder", "invalid installation path"},
+	{"a place with a way up", nil, []string{"FUMEHOOD_INSTALL_DIR=/var/lib/../../tmp"}, "install.folder", "invalid installation path"},
 	{"no such release", nil, []string{"FUMEHOOD_RELEASE_URL=http://127.0.0.1:1/v9.8.7"}, "install.download", "cannot download http://127.0.0.1:1/"},
 	{"a mirror without encryption", nil, []string{"FUMEHOOD_RELEASE_URL=http://mirror.example/x"}, "install.url", "http://mirror.example"},
 	{"a mirror that only looks like this machine", nil, []string{"FUMEHOOD_RELEASE_URL=http://127.0.0.1.example/x"}, "install.url", "127.0.0.1.example"},
@@ -105,13 +105,13 @@ var refusedInstalls = []struct {
 		i.env = append(i.env, "FUMEHOOD_RELEASE_URL="+strings.TrimSuffix(env(i.env, "FUMEHOOD_RELEASE_URL"), "v9.8.7")+"v1.1.1")
 	}, nil, "install.download", "v1.1.1/fumehood_v9.8.7_linux_"},
 	{"a release.env without a digest", release(func(text string) string { return text[:strings.Index(text, "SHA256")] }), nil, "install.release", "has no SHA256_ARCHIVE_"},
-	{"a release.env with a digest cut short", release(func(text string) string { return strings.TrimSuffix(text, "\n")[:len(text)-3] }), nil, "install.release", "release.env says SHA256_"},
-	{"a release.env with a line of its own", release(func(text string) string { return text + "PATH=/tmp\n" }), nil, "install.release", "does not know: PATH"},
-	{"a release.env that leads out of the cache", release(func(text string) string { return strings.ReplaceAll(text, "v9.8.7", "v9.8.7/../..") }), nil, "install.release", "says VERSION="},
-	{"a release.env with a command", release(func(text string) string { return strings.Replace(text, "=v9.8.7", "=$(id)", 1) }), nil, "install.release", "says VERSION=$(id)"},
+	{"a release.env with a digest cut short", release(func(text string) string { return strings.TrimSuffix(text, "\n")[:len(text)-3] }), nil, "install.release", "invalid release.env: SHA256_"},
+	{"a release.env with a line of its own", release(func(text string) string { return text + "PATH=/tmp\n" }), nil, "install.release", "unknown key PATH"},
+	{"a release.env that leads out of the cache", release(func(text string) string { return strings.ReplaceAll(text, "v9.8.7", "v9.8.7/../..") }), nil, "install.release", "invalid release.env: VERSION="},
+	{"a release.env with a command", release(func(text string) string { return strings.Replace(text, "=v9.8.7", "=$(id)", 1) }), nil, "install.release", "invalid release.env: VERSION=$(id)"},
 	{"a release.env without a download", release(func(text string) string {
 		return strings.Replace(text, "URL=https", "URL=http", 1)
-	}), []string{"FUMEHOOD_RELEASE_URL="}, "install.release", "says URL="},
+	}), []string{"FUMEHOOD_RELEASE_URL="}, "install.release", "invalid release.env: URL="},
 }
 
 func release(change func(string) string) func(*testing.T, *installer) {
@@ -152,7 +152,7 @@ func TestInstallRefusesMembers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := newInstaller(t, append(members(), m))
 			stdout, stderr, code := i.run(t)
-			i.wantRefused(t, stdout, stderr, code, "install.archive", "has a member that no release has")
+			i.wantRefused(t, stdout, stderr, code, "install.archive", "unexpected member in the archive")
 			if left, _ := filepath.Glob(filepath.Join(i.place, "*")); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
 			}
@@ -277,7 +277,7 @@ func TestInstallWithoutRoot(t *testing.T) {
 
 func TestInstallRefusesOtherSystems(t *testing.T) {
 	for system, want := range map[string]string{
-		"Darwin": "this runner is Darwin; gVisor needs Linux", "MINGW64_NT-10.0": "this runner is MINGW64_NT-10.0", "Linux": "there is no fumehood for riscv64",
+		"Darwin": "this runner is Darwin; gVisor needs Linux", "MINGW64_NT-10.0": "this runner is MINGW64_NT-10.0", "Linux": "unsupported architecture riscv64",
 	} {
 		t.Run(system, func(t *testing.T) {
 			i := newInstaller(t, members())

@@ -49,7 +49,7 @@ func TestActionFork(t *testing.T) {
 	}
 	body := w.comment().Body
 	want(t, "comment", body, w.head[:12], "curl", "sealed and complete", "Self-reported")
-	if strings.Contains(body, "another policy") {
+	if strings.Contains(body, "policy other than") {
 		t.Errorf("the comment doubts an honest report:\n%s", body)
 	}
 }
@@ -97,6 +97,18 @@ func TestActionForgedArtifact(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A plan with a deprecated field runs, and the job's log has a warning.
+func TestActionDeprecatedField(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, nil, nil)
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: ls, fresh: true}\n"
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	if s.code != exitOK {
+		t.Errorf("exit %d\n%s", s.code, s.log)
+	}
+	want(t, "log", s.log, `::warning::plan:3:22: proposals[0].fresh: field "fresh" is deprecated: use "new-sandbox"`)
 }
 
 // git works in the sandbox, on both commits, without a remote and without a credential.
@@ -173,15 +185,32 @@ func TestActionExistingCheckout(t *testing.T) {
 	}
 }
 
-// staged: everything except for posting; the summary shows what would be posted.
-func TestActionStaged(t *testing.T) {
+// dry-run: everything except for posting; the summary shows what would be posted.
+func TestActionDryRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_STAGED=true", "INPUT_CHECK_RUN=true")
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_DRY_RUN=true", "INPUT_CHECK_RUN=true")
 	if len(w.gh.Comments(prNumber)) != 0 || len(w.gh.CheckRuns(w.head)) != 0 || s.outputs["conclusion"] != "failure" {
 		t.Errorf("outputs %q, %d comments\n%s", s.outputs, len(w.gh.Comments(prNumber)), s.log)
 	}
 	want(t, "summary", s.summary, "curl", "nothing was posted")
+}
+
+// A former name of an input works, with a warning in the log and in the summary.
+func TestActionDeprecatedInput(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, nil, nil)
+	s := w.act("issue_comment", w.event("issue_comment.created", nil), "INPUT_STAGED=true")
+	if s.code != 0 || s.outputs["conclusion"] != "skipped" {
+		t.Errorf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
+	}
+	want(t, "log", s.log, "::warning::input staged is deprecated: use dry-run")
+	want(t, "summary", s.summary, "input staged is deprecated: use dry-run")
+	s = w.act("issue_comment", w.event("issue_comment.created", nil), "INPUT_STAGED=true", "INPUT_DRY_RUN=false")
+	if s.code != exitStopped {
+		t.Errorf("exit %d\n%s", s.code, s.log)
+	}
+	want(t, "log", s.log, "dry-run and the deprecated input staged have different values")
 }
 
 // The check run has the conclusion, and annotations on lines of the pull request's files.
@@ -236,7 +265,7 @@ network contains {"rule": "house.hosts", "host": h} if {
 	}
 	w.upload(s, nil)
 	w.report(nil, "INPUT_NETWORK=policy")
-	want(t, "comment", w.comment().Body, "The network was refused", "198.51.100.7:9", "egress.address")
+	want(t, "comment", w.comment().Body, "tried to reach hosts that are not allowed", "198.51.100.7:9", "egress.address")
 }
 
 // A missing submodule and a missing large file are named.

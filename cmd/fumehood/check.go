@@ -6,47 +6,55 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 )
 
-func checkCommand() *command {
-	return &command{
-		name:     "check",
-		synopsis: "parse and decide a plan's proposals, and run nothing",
-		usage: `--plan PLAN [flags]
-
-examples:
-  fumehood check --plan plan.yaml
-  fumehood check --plan - --json < plan.json | jq -r '.decision.effect'
-`,
-		run: checkPlan,
-	}
+// checkFlags are the flags of check.
+type checkFlags struct {
+	plan     string
+	policies policyFlags
+	format   cli.Format
 }
 
-func checkPlan(c *invocation) int {
-	var path string
-	var policies policyFlags
-	var asJSON bool
-	f := c.Flags()
-	f.StringVar(&path, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
-	policies.define(f)
-	f.BoolVar(&asJSON, "json", false, "print one Record a line")
-	if code, ok := c.Parse(f); !ok {
-		return code
+func (c *invocation) checkCommand() *cobra.Command {
+	var s checkFlags
+	cmd := &cobra.Command{
+		Use:     "check --plan FILE [flags]",
+		GroupID: groupRun,
+		Short:   "Decide the commands of a plan and run nothing",
+		Long: `Decide each command of a plan and run nothing. With --output json, each line is one record:
+the proposal, its analysis and the decision.
+
+Exit codes: 0 everything is allowed, 1 a command is denied or needs approval`,
+		Example: `  fumehood check --plan plan.yaml
+  fumehood check --plan - --json < plan.json | jq -r '.decision.effect'`,
+		Args: cli.NoArgs,
+		RunE: c.Run(func([]string) int { return c.checkPlan(&s) }),
 	}
-	if path == "" || f.NArg() > 0 {
-		return c.Misuse("check needs --plan and no other argument")
+	cmd.Flags().StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	s.policies.define(cmd)
+	return cmd
+}
+
+func (c *invocation) checkPlan(s *checkFlags) int {
+	if s.plan == "" {
+		return c.Misuse("check needs --plan")
 	}
-	p, code, ok := c.readPlan(path, nil)
+	p, code, ok := c.readPlan(s.plan, nil)
 	if !ok {
 		return code
 	}
 	o := gate.Options{DecideOnly: true}
 	var err error
-	if o.Policies, err = policies.Read(c.Ctx); err != nil {
+	if o.Policies, err = s.policies.Read(c.Ctx); err != nil {
 		return c.Stop(err)
 	}
 	g, err := newGate(c.Ctx, o)
@@ -59,20 +67,31 @@ func checkPlan(c *invocation) int {
 		return c.Stop(err)
 	}
 	c.Warn(g.Warnings()...)
-	return c.printRecords(records, asJSON)
+	return c.Exit(decidedCode(records), c.printRecords(records, s.format))
 }
 
-func (c *invocation) printRecords(records []proposal.Record, asJSON bool) int {
-	code := exitOK
+func (c *invocation) printRecords(records []proposal.Record, format cli.Format) error {
+	return c.Answer(format, func() error {
+		for _, r := range records {
+			if err := c.PrintJSON(json.Marshal(r)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(w io.Writer) error {
+		for _, r := range records {
+			report.Decision(w, r)
+		}
+		return nil
+	})
+}
+
+// decidedCode is the exit code for decisions of which nothing has run.
+func decidedCode(records []proposal.Record) int {
 	for _, r := range records {
 		if r.Decision.Effect != proposal.Allow {
-			code = exitRefused
-		}
-		if !asJSON {
-			report.Decision(c.Stdout, r)
-		} else if err := c.PrintJSON(json.Marshal(r)); err != nil {
-			return c.Stop(err)
+			return exitRefused
 		}
 	}
-	return code
+	return exitOK
 }

@@ -9,37 +9,40 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/demotools"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/report/progress"
 	"github.com/fumehood/fumehood/testdata/demo"
 )
 
-func demoCommand() *command {
-	return &command{
-		name:     "demo",
-		synopsis: "run the full pipeline on a sample pull request and print the comment",
-		usage: `[flags]
+func (c *invocation) demoCommand() *cobra.Command {
+	var s runFlags
+	cmd := &cobra.Command{
+		Use:     "demo [flags]",
+		GroupID: groupSetup,
+		Short:   "Run the full pipeline on a sample pull request",
+		Long: `Run the full pipeline on a sample pull request: some commands succeed, one fails, and policy
+denies some. --output markdown prints the comment as the GitHub Action would post it.
 
-The first run from source builds fumehood-runsc, once.
+If fumehood was built from source, the first run also builds fumehood-runsc.
 
-examples:
-  fumehood demo
-  fumehood demo --json | jq .totals
-`,
-		run: runDemo,
+Exit codes: 0 the pipeline ran to its end, 3 it could not`,
+		Example: `  fumehood demo
+  fumehood demo --output markdown
+  fumehood demo --json | jq .totals`,
+		Args: cli.NoArgs,
+		RunE: c.Run(func([]string) int { return c.runDemo(&s) }),
 	}
+	s.defineCommon(cmd)
+	return cmd
 }
 
-// runDemo exits with 0 when the pipeline ran to its end: some commands are denied and
-// one test fails.
-func runDemo(c *invocation) int {
-	var s runFlags
-	f := c.Flags()
-	s.defineCommon(f)
-	if code, ok := c.Parse(f); !ok {
-		return code
-	}
+// runDemo returns exitOK if the pipeline ran to its end, although the demo's commands
+// include one that fails and some that are denied.
+func (c *invocation) runDemo(s *runFlags) int {
 	p, problems := plan.Decode(demo.Plan, "plan.yaml")
 	if len(problems) > 0 {
 		panic("demo: internal error: " + plan.Describe("plan.yaml", problems[0]))
@@ -52,17 +55,17 @@ func runDemo(c *invocation) int {
 		return c.Stop(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := s.layDemo(dir); err != nil {
+	if err := s.writeDemo(dir); err != nil {
 		return c.Stop(err)
 	}
-	if code := c.gate(&s, p); code == exitStopped {
+	if code := c.gate(s, p); code == exitStopped {
 		return code
 	}
 	return exitOK
 }
 
-// layDemo writes the pull request and its repository's policy below dir.
-func (s *runFlags) layDemo(dir string) error {
+// writeDemo writes the pull request and its repository's policy below dir.
+func (s *runFlags) writeDemo(dir string) error {
 	s.workspace, s.steps, s.buildCache = filepath.Join(dir, "billing"), true, demotools.BuildCache()
 	policy := filepath.Join(dir, "policy")
 	s.policies.Restricting = append(s.policies.Restricting, policy)

@@ -6,36 +6,36 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate/doctor"
 	"github.com/fumehood/fumehood/pkg/report/progress"
 )
 
-func doctorCommand() *command {
-	return &command{
-		name:     "doctor",
-		synopsis: "check what this host can enforce, and how to fix the rest",
-		usage: `[flags]
+func (c *invocation) doctorCommand() *cobra.Command {
+	var runsc string
+	var format cli.Format
+	cmd := &cobra.Command{
+		Use:     "doctor [flags]",
+		GroupID: groupSetup,
+		Short:   "Check what this host can enforce, and how to fix the rest",
+		Long: `Check what this host can enforce, and how to fix the rest.
 
-exit codes: 0 commands can run, 3 they cannot
-
-examples:
-  fumehood doctor
-  fumehood doctor --json | jq '.[] | select(.state != "ok")'
-`,
-		run: runDoctor,
+Exit codes: 0 commands can run, 3 they cannot`,
+		Example: `  fumehood doctor
+  fumehood doctor --json | jq '.[] | select(.state != "ok")'`,
+		Args: cli.NoArgs,
+		RunE: c.Run(func([]string) int { return c.runDoctor(runsc, format) }),
 	}
+	cmd.Flags().StringVar(&runsc, "runsc", "", "`FILE` check this fumehood-runsc")
+	format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	return cmd
 }
 
-func runDoctor(c *invocation) int {
-	var runsc string
-	var asJSON bool
-	f := c.Flags()
-	f.StringVar(&runsc, "runsc", "", "look at this fumehood-runsc")
-	f.BoolVar(&asJSON, "json", false, "print the checks as JSON")
-	if code, ok := c.Parse(f); !ok {
-		return code
-	}
+func (c *invocation) runDoctor(runsc string, format cli.Format) int {
 	checks := doctor.Examine(c.Ctx, runsc, progress.New(c.Stderr).Notice)
 	code := exitOK
 	for _, k := range checks {
@@ -43,14 +43,6 @@ func runDoctor(c *invocation) int {
 			code = exitStopped
 		}
 	}
-	var err error
-	if asJSON {
-		err = json.NewEncoder(c.Stdout).Encode(checks)
-	} else {
-		err = doctor.Write(c.Stdout, checks)
-	}
-	if err != nil {
-		return c.Stop(err)
-	}
-	return code
+	return c.Exit(code, c.Answer(format, func() error { return json.NewEncoder(c.Stdout).Encode(checks) },
+		func(w io.Writer) error { return doctor.Write(w, checks) }))
 }

@@ -127,7 +127,7 @@ func TestActHeadMoved(t *testing.T) {
 	moved := githubtest.SHA("pushed meanwhile")
 	s.gh.AddCommit(moved)
 	s.gh.Move(prNumber, moved)
-	s.tellAll(t, "success", "moved on", s.head[:12], moved[:12])
+	s.tellAll(t, "success", "newer commit", s.head[:12], moved[:12])
 }
 
 // (e) THREATS 27, 31: wrong bytes from the release server, in the tool cache, in the

@@ -234,7 +234,7 @@ proposals:
 		}
 	}
 	comment := voice.Markdown(report)
-	for _, want := range []string{"The network was refused", "<code>evil.example</code> (looked up by <code>curl</code>", "<code>allowed.example:443</code> by <code>curl</code>", "<code>GET /a</code>"} {
+	for _, want := range []string{"tried to reach hosts that are not allowed", "<code>evil.example</code> (looked up by <code>curl</code>", "<code>allowed.example:443</code> by <code>curl</code>", "<code>GET /a</code>"} {
 		if !strings.Contains(comment, want) {
 			t.Errorf("the comment lacks %q:\n%s", want, comment)
 		}

@@ -187,7 +187,7 @@ func wantRefused(t *testing.T, d desk, r *proposal.Result, rules []string, words
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range append(words, "Policy refused programs") {
+	for _, w := range append(words, "tried to start programs that policy refused") {
 		if !strings.Contains(string(comment), w) {
 			t.Errorf("the comment does not name %q", w)
 		}

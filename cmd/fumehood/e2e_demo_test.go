@@ -19,7 +19,7 @@ func TestDemoFromClone(t *testing.T) {
 	d := newDesk(t)
 	d.clone(t)
 	log := d.path("demo.jsonl")
-	comment := d.goRun(t, "demo", "--audit", log, "--artifacts", d.path("demo"))
+	comment := d.goRun(t, "demo", "--output", "markdown", "--audit", log, "--artifacts", d.path("demo"))
 	for part, want := range map[string]string{
 		"marker":               "<!-- fumehood:report -->\n",
 		"header":               "## fumehood: 5 succeeded, 2 failed, 2 denied, 1 waiting for approval, 1 not run\n",
@@ -27,7 +27,7 @@ func TestDemoFromClone(t *testing.T) {
 		"needs":                "it needs <code>&#34;unit&#34;</code>, which did not succeed",
 		"un-analysable":        "<summary>⛔ <code>configured</code>: denied</summary>",
 		"hostile":              "<summary>⛔ <code>bootstrap</code>: denied</summary>",
-		"why it is denied":     "no policy lets a command reach <code>&#34;get.billing.example&#34;</code>",
+		"why it is denied":     "no policy grants the host <code>&#34;get.billing.example&#34;</code>",
 		"too slow":             "<summary>⏱️ <code>soak</code>: killed: wall limit 2s</summary>",
 		"approval":             "<summary>✋ <code>close</code>: needs approval</summary>",
 		"what is readable":     "on the host is readable inside, so that the demo&#39;s Go test takes seconds",

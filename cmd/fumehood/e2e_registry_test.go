@@ -107,7 +107,7 @@ func publishing() []errand {
 		{id: "npm-publish", phase: "setup", cwd: "js", network: npm, run: "npm publish", denied: "code.publish"},
 		{id: "npm-script", phase: "setup", cwd: "js", network: npm, run: "npm run bundle", fails: true, within: fast},
 		{id: "npm-put", phase: "setup", network: npm, run: `curl -sS -X PUT -d '{"name":"mine"}' https://registry.example/mine`, within: fast,
-			says: []string{"fumehood", "a registry is only read here"}, refused: []string{"egress.registry-method registry.example:443"}},
+			says: []string{"fumehood", "registries are read-only"}, refused: []string{"egress.registry-method registry.example:443"}},
 		{id: "npm-login", phase: "setup", network: npm, run: `curl -sS https://registry.example/-/whoami`, within: fast, says: []string{"publishes to npm or logs in there"}, refused: []string{"egress.publish registry.example:443"}},
 		{id: "npm-delete", phase: "setup", network: npm, run: `curl -sS --http2 -X DELETE https://registry.example/left`, within: fast, says: []string{"only read"}, refused: []string{"egress.registry-method registry.example:443"}},
 		{id: "get-with-body", phase: "setup", network: npm, run: `curl -sS -X GET -d 'my secret' https://registry.example/left`, within: fast, says: []string{"carries data"}, refused: []string{"egress.registry-method registry.example:443"}},

@@ -5,10 +5,12 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/export"
 	"github.com/fumehood/fumehood/pkg/export/otlp"
@@ -17,33 +19,34 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func exportCommand() *command {
-	return &command{
-		name:     "export",
-		synopsis: "give a run's decisions to other systems: lines of JSON, or an OpenTelemetry collector",
-		usage: `LOG|REPORT [flags]
+func (c *invocation) exportCommand() *cobra.Command {
+	var x exportCommandFlags
+	cmd := &cobra.Command{
+		Use: `export LOG|REPORT [flags]
+--attributes`,
+		GroupID: groupEvidence,
+		Short:   "Export the decisions of a run as JSON lines or to an OpenTelemetry collector",
+		Long: `Export the decisions of a run. With --to decisions, each line is one decision in the form of
+OPA's decision log; its schema is testdata/schema/fumehood.decision.v1.json. With --to otlp,
+the run is sent as a trace, and its decisions and findings as log records, by OTLP over HTTP.
 
-With --to decisions each line is one decision, in the form of OPA's decision log; the
-schema is testdata/schema/fumehood.decision.v1.json. With --to otlp the run is sent as
-a trace, its decisions and findings as log records, by OTLP over HTTP.
+The log is verified first; an altered log is not exported. A report contains proposals,
+commands and findings. The log, audit.jsonl, also contains programs and connections. Ids are
+the same each time, so that duplicates can be recognized.
 
-A log is verified first; of one that was changed nothing is exported. A report tells of
-proposals, commands and findings; the log, audit.jsonl, of programs and connections, too.
-Ids are the same each time, so that what is exported twice can be told.
-
-exit codes: 0 exported, 1 the log was changed (nothing is exported) or cut off (what was
-signed is), 3 cannot be read, written or sent
-
-examples:
-  fumehood export audit.jsonl
+Exit codes: 0 exported; 1 the log was altered (nothing is exported) or cut off (its signed
+part is exported); 3 cannot be read, written or sent`,
+		Example: `  fumehood export audit.jsonl
   fumehood export audit.jsonl --key "$(jq -r .audit.key report.json)" --out decisions.jsonl
   fumehood export audit.jsonl | jq -r 'select(.result.effect == "deny") | [.decision_id, .path, .result.rules[0]] | @tsv'
   fumehood export audit.jsonl --to otlp --endpoint http://127.0.0.1:4318
   fumehood export audit.jsonl --to otlp --endpoint https://otlp.example --otlp-header Authorization=OTLP_AUTHORIZATION
-  fumehood export --attributes
-`,
-		run: exportRun,
+  fumehood export --attributes`,
+		ValidArgsFunction: cli.Once,
 	}
+	x.define(cmd)
+	cmd.RunE = c.Run(func(args []string) int { return c.exportRun(&x, args, cmd.Flags().NFlag()) })
+	return cmd
 }
 
 // exportCommandFlags are the flags of export.
@@ -54,27 +57,21 @@ type exportCommandFlags struct {
 	otlp       otlpFlags
 }
 
-func (x *exportCommandFlags) define(f *flag.FlagSet) {
-	f.StringVar(&x.to, "to", "decisions", "`FORM`: decisions or otlp")
-	f.StringVar(&x.out, "out", "", "write decisions to this `file` instead of standard output")
-	f.BoolVar(&x.all, "all", false, "every program that began, too: not only those that were refused or would have been")
-	f.StringVar(&x.trust.Key, "key", "", "verifier key that the log must be signed with, from the report")
-	f.StringVar(&x.trust.Checkpoint, "checkpoint", "", "checkpoint that the log must hold, from the report")
-	f.StringVar(&x.otlp.endpoint, "endpoint", "", "`URL` of the collector, without /v1/traces")
-	f.BoolVar(&x.table, "attributes", false, "print the table of OpenTelemetry attributes and end")
-	x.otlp.define(f)
+func (x *exportCommandFlags) define(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&x.to, "to", "decisions", "`FORM` decisions or otlp")
+	f.StringVar(&x.out, "out", "", "`FILE` write decisions to this file instead of standard output")
+	f.BoolVar(&x.all, "all", false, "export every started program, not only those that were or would have been refused")
+	f.BoolVar(&x.table, "attributes", false, "print the table of OpenTelemetry attributes and exit")
+	defineTrust(cmd, &x.trust, true)
+	x.otlp.flag, x.otlp.describe = "endpoint", "`URL` address of the collector, without /v1/traces"
+	x.otlp.define(cmd)
+	cli.Values(cmd, "to", "decisions", "otlp")
 }
 
-func exportRun(c *invocation) int {
-	var x exportCommandFlags
-	f := c.Flags()
-	x.define(f)
-	alone := len(c.Args) == 1
-	args, code, ok := c.ParseMixed(f)
-	if !ok {
-		return code
-	}
-	if x.table && alone {
+// exportRun exports the log or report that args name. flags is the number of flags given.
+func (c *invocation) exportRun(x *exportCommandFlags, args []string, flags int) int {
+	if x.table && len(args) == 0 && flags == 1 {
 		fmt.Fprint(c.Stdout, otlp.Table())
 		return exitOK
 	}
@@ -94,27 +91,27 @@ func exportRun(c *invocation) int {
 		return c.Stop(err)
 	}
 	defer file.Close()
-	return c.export(&x, file, exporter)
+	return c.export(x, file, exporter)
 }
 
-// misuse says what is wrong with the flags together.
+// misuse returns why the flags cannot be combined, or "".
 func (x *exportCommandFlags) misuse() string {
 	switch {
 	case x.table:
-		return "--attributes stands alone"
+		return "--attributes takes no other flag or argument"
 	case x.to != "decisions" && x.to != "otlp":
-		return fmt.Sprintf("--to %q is neither decisions nor otlp", terminal.Line(x.to))
+		return fmt.Sprintf("invalid value %q for --to: use decisions or otlp", terminal.Line(x.to))
 	case x.to == "otlp" && x.otlp.endpoint == "":
 		return "--to otlp needs --endpoint URL"
 	case x.to == "otlp" && x.out != "":
-		return "--out is for --to decisions"
+		return "--out needs --to decisions"
 	case x.to == "decisions" && x.otlp.given():
-		return "--endpoint and --otlp-… are for --to otlp"
+		return "--endpoint and --otlp-… need --to otlp"
 	}
 	return ""
 }
 
-// export reads file and gives what it tells to where the flags say.
+// export exports file to where the flags say.
 func (c *invocation) export(x *exportCommandFlags, file *os.File, exporter *otlp.Exporter) int {
 	var code int
 	var err error
@@ -165,7 +162,7 @@ func (c *invocation) decisions(path string) (*export.Writer, error) {
 	return export.Create(path)
 }
 
-// read tells file's decisions to each. The code is what the log's end says.
+// read calls each with every decision of file. The code depends on how the log ends.
 func (c *invocation) read(x *exportCommandFlags, file *os.File, each func(export.Decision) error) (export.Story, int, error) {
 	o := export.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")}
 	if report.Is(file) {
@@ -173,7 +170,7 @@ func (c *invocation) read(x *exportCommandFlags, file *os.File, each func(export
 		if err != nil {
 			return export.Story{}, exitStopped, err
 		}
-		c.Warn("a report has proposals, commands and findings only; export the audit log for programs and connections")
+		c.Warn("a report contains only proposals, commands and findings; export the audit log for programs and connections")
 		story, err := export.Report(r, o, each)
 		return story, exitOK, err
 	}

@@ -5,29 +5,36 @@
 package main
 
 import (
-	"flag"
 	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/export/otlp"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An otlpFlags is where flags say that a run is sent to.
+// otlpFlags name the OpenTelemetry collector that a run is sent to.
 type otlpFlags struct {
-	endpoint string
-	headers  cli.List
-	plain    bool
+	flag, describe string // the name and usage of the flag with the collector's URL
+	endpoint       string
+	headers        cli.List
+	plain          bool
 }
 
-func (o *otlpFlags) define(f *flag.FlagSet) {
-	f.Var(&o.headers, "otlp-header", "send this header to the collector with the value of an environment variable: `NAME=VARIABLE`; may be repeated")
-	f.BoolVar(&o.plain, "otlp-plain-unsafe", false, "send to another machine over plain HTTP, headers too")
+func (o *otlpFlags) define(cmd *cobra.Command) {
+	cli.Group(cmd, "OTLP flags", func(f *pflag.FlagSet) {
+		f.StringVar(&o.endpoint, o.flag, "", o.describe)
+		f.Var(&o.headers, "otlp-header", "`NAME=VARIABLE` send a header to the collector, whose value is that of an environment variable; may be repeated")
+		f.BoolVar(&o.plain, "otlp-plain-unsafe", false, "allow plain HTTP to another machine, including headers")
+	})
+	cli.NoFiles(cmd, o.flag, "otlp-header")
 }
 
 func (o *otlpFlags) given() bool { return o.endpoint != "" || len(o.headers) > 0 || o.plain }
 
-// exporter is nil when no collector was named.
+// exporter returns nil if no collector was named.
 func (o *otlpFlags) exporter() (*otlp.Exporter, error) {
 	if o.endpoint == "" {
 		if o.given() {

@@ -5,37 +5,42 @@
 package main
 
 import (
-	"flag"
 	"os"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/export"
 	"github.com/fumehood/fumehood/pkg/export/otlp"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// exportFlags say where a run is exported to when it is over.
+// exportFlags say where a finished run is exported to.
 type exportFlags struct {
 	decisions string
 	collector otlpFlags
 	exporter  *otlp.Exporter
 }
 
-func (s *exportFlags) define(f *flag.FlagSet) {
-	f.StringVar(&s.decisions, "decisions", "", "write every decision to this `file`, a line of JSON each, as fumehood export does")
-	f.StringVar(&s.collector.endpoint, "otlp", "", "send the run to the OpenTelemetry collector at this `URL`; that it cannot is a warning")
-	s.collector.define(f)
+func (s *exportFlags) define(cmd *cobra.Command) {
+	s.collector.flag, s.collector.describe = "otlp", "`URL` send the run to this OpenTelemetry collector; failure is only a warning"
+	s.collector.define(cmd)
+	cli.Group(cmd, "Report flags", func(f *pflag.FlagSet) {
+		f.StringVar(&s.decisions, "decisions", "", "`FILE` also write every decision to this file, one JSON document per line, as fumehood export does")
+	})
 }
 
-// check finds what is wrong before anything runs.
+// check finds invalid flags before anything runs.
 func (s *exportFlags) check() (err error) {
 	s.exporter, err = s.collector.exporter()
 	return err
 }
 
-// passOn tells others of a run that is over, from its log, which is verified like a
-// stranger's. Only decisions that cannot be written are an error.
-func (c *invocation) passOn(s *exportFlags, path string, a *proposal.Audit) error {
+// exportTo exports a finished run from its log, which is verified like one from elsewhere.
+// Only decisions that cannot be written are an error.
+func (c *invocation) exportTo(s *exportFlags, path string, a *proposal.Audit) error {
 	var errs error
 	if s.decisions != "" {
 		errs = writeDecisions(s.decisions, path, a)

@@ -10,11 +10,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress"
 )
 
-// isGateway says that this is the process that holds a sandbox's wire, started by
-// fumehood run itself: not a command of the command line.
+// isGateway reports whether this process is the gateway of a sandbox. fumehood run starts
+// it; it is not a command of the command line.
 func isGateway(args []string) bool { return len(args) == 1 && args[0] == egress.DoorName }
 
-// runGateway is that process. By hand it says so and does nothing.
+// runGateway is the gateway process. Started by hand, it prints so and does nothing.
 func runGateway(stderr io.Writer) int {
 	if code := egress.Main(stderr); code != 0 {
 		return exitStopped

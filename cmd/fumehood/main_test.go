@@ -113,11 +113,11 @@ func wait(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// treesum FOLDER FILE writes a digest of the names, modes, sizes, times, targets
-// and contents of everything below FOLDER, so that two of them can be compared.
+// treesum DIR FILE writes a digest of the names, modes, sizes, times, targets
+// and contents of everything below DIR, so that two of them can be compared.
 func treesum(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
-		ts.Fatalf("usage: treesum FOLDER FILE")
+		ts.Fatalf("usage: treesum DIR FILE")
 	}
 	sum := sha256.New()
 	root := ts.MkAbs(args[0])

@@ -4,9 +4,20 @@
 
 package main
 
-// policyDoor has its commands in the order in which an author meets them.
-func policyCommand() *command {
-	d := &command{name: "policy", synopsis: "write, test, explain and roll out policy"}
-	d.run = group{command: d, commands: []*command{policyInitCommand(), policyCheckCommand(), policyTestCommand(), policyEvalCommand(), policyExplainCommand(), policyInputCommand(), policyReplayCommand(), policySuggestCommand(), policyDocsCommand(), policyBundleCommand()}}.run
-	return d
+import "github.com/spf13/cobra"
+
+// policyCommand has its commands in the order in which a policy author needs them.
+func (c *invocation) policyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "policy",
+		GroupID: groupPolicy,
+		Short:   "Write, test, explain and roll out policy",
+		Example: `  fumehood policy init                                     write a first policy and its tests
+  fumehood policy eval --policy ./policy 'go test ./...'   decide one command
+  fumehood policy test ./policy                            run the tests
+  fumehood policy replay audit.jsonl --policy ./policy     list what would change in past runs`,
+	}
+	cmd.AddCommand(c.policyInitCommand(), c.policyCheckCommand(), c.policyTestCommand(), c.policyEvalCommand(), c.policyExplainCommand(),
+		c.policyInputCommand(), c.policyReplayCommand(), c.policySuggestCommand(), c.policyDocsCommand(), c.policyBundleCommand())
+	return cmd
 }

@@ -5,8 +5,10 @@
 package main
 
 import (
-	"flag"
 	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -16,82 +18,94 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policyBundleCommand() *command {
-	d := &command{name: "policy bundle", synopsis: "pack a policy as opa does, sign it, verify it"}
-	d.run = group{command: d, commands: []*command{bundleBuildCommand(), bundleSignCommand(), bundleVerifyCommand()}, about: `A bundle is a tar.gz of Rego and data that opa reads as well. A team builds and signs
-one, and each repository names it by its digest:
-
-  openssl genpkey -algorithm ed25519 -out key.pem
+func (c *invocation) policyBundleCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bundle",
+		Short: "Build, sign and verify policy bundles, as opa does",
+		Long: `Build, sign and verify policy bundles. A bundle is a tar.gz of Rego and data that opa can read,
+too. A team builds and signs one, and each repository refers to it by its digest.`,
+		Example: `  openssl genpkey -algorithm ed25519 -out key.pem
   openssl pkey -in key.pem -pubout -out key.pub
-  fumehood policy bundle build ./policy --revision 1 --signing-key key.pem --output policy.tar.gz
+  fumehood policy bundle build ./policy --revision 1 --signing-key key.pem --out policy.tar.gz
   fumehood policy bundle verify policy.tar.gz --policy-key key.pub --minimum-revision 1
-  fumehood check --plan plan.yaml --organisation policy.tar.gz --policy-key key.pub
-
-`}.run
-	return d
+  fumehood check --plan plan.yaml --organization policy.tar.gz --policy-key key.pub`,
+	}
+	cmd.AddCommand(c.bundleBuildCommand(), c.bundleSignCommand(), c.bundleVerifyCommand())
+	return cmd
 }
 
-func bundleBuildCommand() *command {
-	return &command{
-		name:     "policy bundle build",
-		synopsis: "pack a folder of Rego and data into a bundle, the same bytes each time",
-		usage: `FOLDER --output FILE.tar.gz [flags]
-
-The policy is compiled first. What is printed is the bundle's digest, to pin it with.
-Of a folder there go in .rego files, data.json and data.yaml; tests only with --tests.
-FOLDER may also be git:REV:FOLDER, for a bundle of what was committed.
-
-examples:
-  fumehood policy bundle build ./policy --output policy.tar.gz
-  fumehood policy bundle build git:v1.4.0:policy --revision 14 --signing-key key.pem --output policy.tar.gz
-`,
-		run: buildBundle,
-	}
+// bundleFlags are the flags of policy bundle build.
+type bundleFlags struct {
+	out, revision string
+	roots         cli.List
+	tests         bool
+	signature     policysource.Signing
 }
 
-func defineSigning(s *policysource.Signing, f *flag.FlagSet) {
-	f.StringVar(&s.Key, "signing-key", "", "PEM `file` with the private key, or hs256:FILE with a shared secret")
-	f.StringVar(&s.KeyID, "key-id", policysource.DefaultKeyID, "the key's `name` in the signature, by which opa looks for it")
-	f.StringVar(&s.Scope, "scope", "", "`scope` of the signature, which who verifies must name too")
+func (c *invocation) bundleBuildCommand() *cobra.Command {
+	var s bundleFlags
+	cmd := &cobra.Command{
+		Use:   "build DIR --out FILE.tar.gz [flags]",
+		Short: "Build a bundle from a directory of Rego and data; the result is reproducible",
+		Long: `Build a bundle from a directory of Rego and data. The result is reproducible: the same input
+gives the same bytes. The policy is compiled first. The bundle's digest, by which it can be
+pinned, is printed.
+
+The bundle contains .rego files, data.json and data.yaml; tests only with --tests. DIR may
+also be git:REV:DIR, for a bundle of what was committed.`,
+		Example: `  fumehood policy bundle build ./policy --out policy.tar.gz
+  fumehood policy bundle build git:v1.4.0:policy --revision 14 --signing-key key.pem --out policy.tar.gz`,
+		RunE: c.Run(func(args []string) int { return c.buildBundle(&s, args) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.out, "out", "", "`FILE` write the bundle to this file, FILE.tar.gz")
+	f.StringVar(&s.revision, "revision", "", "`REVISION` revision of the bundle: an integer or an RFC 3339 time, so that --minimum-revision can refuse older ones")
+	f.Var(&s.roots, "root", "`PATH` the only path of packages and data in the bundle, such as fumehood/command; may be repeated (default: all)")
+	f.BoolVar(&s.tests, "tests", false, "include _test.rego files and cases")
+	cli.Renamed(f, "output", "out")
+	defineSigning(cmd, &s.signature)
+	cli.NoFiles(cmd, "revision", "root")
+	return cmd
 }
 
-func buildBundle(c *invocation) int {
-	var output, revision string
-	var roots cli.List
-	var tests bool
-	var signature policysource.Signing
-	f := c.Flags()
-	f.StringVar(&output, "output", "", "`file` to write, FILE.tar.gz")
-	f.StringVar(&revision, "revision", "", "the bundle's revision: an integer or an RFC 3339 time, so that --minimum-revision can refuse older ones")
-	f.Var(&roots, "root", "the only `path` of packages and data in the bundle, such as fumehood/command; may be repeated (default: all)")
-	f.BoolVar(&tests, "tests", false, "take _test.rego files and cases along")
-	defineSigning(&signature, f)
-	args, code, ok := c.ParseMixed(f)
-	if !ok {
-		return code
+func defineSigning(cmd *cobra.Command, s *policysource.Signing) {
+	cli.Group(cmd, "Signing flags", func(f *pflag.FlagSet) {
+		f.StringVar(&s.Key, "signing-key", "", "`FILE` private key, PEM, or hs256:FILE with a shared secret")
+		f.StringVar(&s.KeyID, "key-id", policysource.DefaultKeyID, "`NAME` name of the key in the signature, by which opa looks it up")
+		f.StringVar(&s.Scope, "scope", "", "`SCOPE` scope of the signature, which verification must name, too")
+	})
+	cli.NoFiles(cmd, "key-id", "scope")
+}
+
+func (c *invocation) buildBundle(s *bundleFlags, args []string) int {
+	if len(args) != 1 || s.out == "" {
+		return c.Misuse("policy bundle build needs one directory and --out")
 	}
-	if len(args) != 1 || output == "" {
-		return c.Misuse("policy bundle build needs one folder and --output")
+	if err := policysource.CheckMinimum(s.revision); err != nil {
+		return c.Misuse(fmt.Sprintf("invalid revision %q: use an integer or an RFC 3339 time", s.revision))
 	}
-	if err := policysource.CheckMinimum(revision); err != nil {
-		return c.Misuse(fmt.Sprintf("the revision %q is neither an integer nor an RFC 3339 time", revision))
-	}
-	l, _, err := policysource.Read(c.Ctx, args[0], policysource.Options{Repository: gate.OpenRepository(".")})
+	data, err := c.bundle(s, args[0])
 	if err != nil {
 		return c.Stop(err)
+	}
+	return c.writeBundle(s.out, data)
+}
+
+// bundle compiles the policy in dir and returns it as a bundle.
+func (c *invocation) bundle(s *bundleFlags, dir string) ([]byte, error) {
+	l, _, err := policysource.Read(c.Ctx, dir, policysource.Options{Repository: gate.OpenRepository(".")})
+	if err != nil {
+		return nil, err
 	}
 	l.Role = policy.Allows
 	if _, err := newEngine(c.Ctx, policy.Options{Layers: []policy.Layer{l}}); err != nil {
-		return c.Stop(err)
+		return nil, err
 	}
-	data, err := policysource.Build(policysource.Recipe{Files: l.Files, Revision: revision, Roots: roots, Tests: tests})
-	if err == nil {
-		data, err = signature.Sign(output, data)
-	}
+	data, err := policysource.Build(policysource.Recipe{Files: l.Files, Revision: s.revision, Roots: s.roots, Tests: s.tests})
 	if err != nil {
-		return c.Stop(err)
+		return nil, err
 	}
-	return c.writeBundle(output, data)
+	return s.signature.Sign(s.out, data)
 }
 
 func (c *invocation) writeBundle(name string, data []byte) int {

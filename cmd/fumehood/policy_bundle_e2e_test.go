@@ -117,14 +117,14 @@ func TestOPABundles(t *testing.T) {
 			if code, out := w.fumehood("policy", "bundle", "verify", "@theirs.tar.gz", "--policy-key", "@other.pub"); code != exitRefused || !strings.Contains(out, "policy.signature") {
 				t.Errorf("opa's bundle with another key, exit %d: %s", code, out)
 			}
-			if code, out := w.fumehood("policy", "bundle", "build", "@policy", "--revision", "6", "--signing-key", k.oursPrivate, "--output", "@ours.tar.gz"); code != exitOK {
+			if code, out := w.fumehood("policy", "bundle", "build", "@policy", "--revision", "6", "--signing-key", k.oursPrivate, "--out", "@ours.tar.gz"); code != exitOK {
 				t.Fatalf("exit %d: %s", code, out)
 			}
 			w.must(w.opa, "build", "-b", "ours.tar.gz", "--verification-key", k.public, "--signing-alg", k.algorithm, "-o", "x.tar.gz")
 			if out, err := w.do(w.opa, "build", "-b", "ours.tar.gz", "--verification-key", "other.pub", "--signing-alg", "RS256", "-o", "y.tar.gz"); err == nil {
 				t.Errorf("opa takes our bundle with another key: %s", out)
 			}
-			if code, out := w.fumehood("policy", "bundle", "sign", "@theirs.tar.gz", "--signing-key", k.oursPrivate, "--scope", "write", "--output", "@again.tar.gz"); code != exitOK {
+			if code, out := w.fumehood("policy", "bundle", "sign", "@theirs.tar.gz", "--signing-key", k.oursPrivate, "--scope", "write", "--out", "@again.tar.gz"); code != exitOK {
 				t.Fatalf("exit %d: %s", code, out)
 			}
 			w.must(w.opa, "build", "-b", "again.tar.gz", "--verification-key", k.public, "--signing-alg", k.algorithm, "--scope", "write", "-o", "x.tar.gz")
@@ -151,7 +151,7 @@ func TestOPABundles(t *testing.T) {
 // TestOPAData: data has the same meaning in fumehood's bundles as for opa.
 func TestOPAData(t *testing.T) {
 	w := newWorkshop(t)
-	if code, out := w.fumehood("policy", "bundle", "build", "@policy", "--output", "@ours.tar.gz"); code != exitOK {
+	if code, out := w.fumehood("policy", "bundle", "build", "@policy", "--out", "@ours.tar.gz"); code != exitOK {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	ours := w.must(w.opa, "eval", "-b", "ours.tar.gz", "data.acme", "--format", "raw")

@@ -5,45 +5,40 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"io"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
 )
 
-func bundleSignCommand() *command {
-	return &command{
-		name:     "policy bundle sign",
-		synopsis: "sign a bundle, also one that opa built",
-		usage: `FILE.tar.gz --signing-key KEY [flags]
-
-The signature covers every file by SHA-256, in place of one that was there. The bundle
-gets another digest by it, which is printed.
-
-examples:
-  fumehood policy bundle sign policy.tar.gz --signing-key key.pem
-  fumehood policy bundle sign policy.tar.gz --signing-key key.pem --scope read --output signed.tar.gz
-`,
-		run: signBundle,
+func (c *invocation) bundleSignCommand() *cobra.Command {
+	var out string
+	var signature policysource.Signing
+	cmd := &cobra.Command{
+		Use:   "sign FILE.tar.gz --signing-key FILE [flags]",
+		Short: "Sign a bundle, also one that opa built",
+		Long: `Sign a bundle, also one that opa built. The signature covers the SHA-256 of every file and
+replaces an earlier one. It changes the bundle's digest, which is printed.`,
+		Example: `  fumehood policy bundle sign policy.tar.gz --signing-key key.pem
+  fumehood policy bundle sign policy.tar.gz --signing-key key.pem --scope read --out signed.tar.gz`,
+		ValidArgsFunction: cli.Once,
+		RunE:              c.Run(func(args []string) int { return c.signBundle(args, out, signature) }),
 	}
+	cmd.Flags().StringVar(&out, "out", "", "`FILE` write the signed bundle to this file (default: the bundle itself)")
+	cli.Renamed(cmd.Flags(), "output", "out")
+	defineSigning(cmd, &signature)
+	return cmd
 }
 
-func signBundle(c *invocation) int {
-	var output string
-	var signature policysource.Signing
-	f := c.Flags()
-	f.StringVar(&output, "output", "", "`file` to write (default: the bundle itself)")
-	defineSigning(&signature, f)
-	args, code, ok := c.ParseMixed(f)
-	if !ok {
-		return code
-	}
+func (c *invocation) signBundle(args []string, out string, signature policysource.Signing) int {
 	if len(args) != 1 || signature.Key == "" {
 		return c.Misuse("policy bundle sign needs one bundle and --signing-key")
-	}
-	if output == "" {
-		output = args[0]
 	}
 	data, err := policysource.ReadFile(args[0])
 	if err == nil {
@@ -52,61 +47,58 @@ func signBundle(c *invocation) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	return c.writeBundle(output, data)
+	return c.writeBundle(cmp.Or(out, args[0]), data)
 }
 
-func bundleVerifyCommand() *command {
-	return &command{
-		name:     "policy bundle verify",
-		synopsis: "say whether a bundle is signed with a key, new enough and fit to decide",
-		usage: `BUNDLE [--policy-key KEY] [flags]
-
-BUNDLE is FILE.tar.gz, https://HOST/FILE.tar.gz@sha256:HEX or oci://REGISTRY/REPOSITORY@sha256:HEX.
-Exit code 0: it is all that was asked. 1: it is not, and the message says what.
-
-examples:
-  fumehood policy bundle verify policy.tar.gz --policy-key key.pub --minimum-revision 14
-  fumehood policy bundle verify oci://registry.example/acme/policy@sha256:… --policy-key key.pub --json
-`,
-		run: verifyBundle,
-	}
+// bundleVerifyFlags are the flags of policy bundle verify.
+type bundleVerifyFlags struct {
+	from   gate.Sources
+	format cli.Format
 }
 
-func verifyBundle(c *invocation) int {
-	var from gate.Sources
-	var asJSON bool
-	f := c.Flags()
-	f.StringVar(&from.Key, "policy-key", "", "PEM `file` with the public key that must have signed it, or hs256:FILE with a shared secret")
-	f.StringVar(&from.Scope, "scope", "", "`scope` that the signature must have")
-	f.StringVar(&from.MinimumRevision, "minimum-revision", "", "oldest `revision` that it may have: an integer or an RFC 3339 time")
-	f.BoolVar(&asJSON, "json", false, "print what it is as JSON")
-	args, code, ok := c.ParseMixed(f)
-	if !ok {
-		return code
+func (c *invocation) bundleVerifyCommand() *cobra.Command {
+	var s bundleVerifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify BUNDLE [--policy-key FILE] [flags]",
+		Short: "Check that a bundle is signed with a key, new enough and compiles",
+		Long: `Check that a bundle is signed with a key, new enough and compiles. BUNDLE is FILE.tar.gz,
+https://HOST/FILE.tar.gz@sha256:HEX or oci://REGISTRY/REPOSITORY@sha256:HEX.
+
+Exit codes: 0 the bundle meets all requirements; 1 it does not, with a message that says why;
+3 it cannot be read`,
+		Example: `  fumehood policy bundle verify policy.tar.gz --policy-key key.pub --minimum-revision 14
+  fumehood policy bundle verify oci://registry.example/acme/policy@sha256:… --policy-key key.pub --json`,
+		ValidArgsFunction: cli.Once,
+		RunE:              c.Run(func(args []string) int { return c.verifyBundle(&s, args) }),
 	}
+	f := cmd.Flags()
+	f.StringVar(&s.from.Key, "policy-key", "", "`FILE` public key that must have signed it, PEM, or hs256:FILE with a shared secret")
+	f.StringVar(&s.from.Scope, "scope", "", "`SCOPE` scope that the signature must have")
+	f.StringVar(&s.from.MinimumRevision, "minimum-revision", "", "`REVISION` oldest revision that it may have: an integer or an RFC 3339 time")
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	cli.NoFiles(cmd, "scope", "minimum-revision")
+	return cmd
+}
+
+func (c *invocation) verifyBundle(s *bundleVerifyFlags, args []string) int {
 	if len(args) != 1 || !policysource.IsBundle(args[0]) {
 		return c.Misuse("policy bundle verify needs one bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…")
 	}
-	from.Organisation = args
-	list, err := from.Read(c.Ctx)
+	s.from.Organisation = args
+	list, err := s.from.Read(c.Ctx)
 	if err == nil {
 		_, err = newEngine(c.Ctx, policy.Options{Layers: gate.Layers(list)})
 	}
 	if err != nil {
 		return c.unverified(err)
 	}
-	if asJSON {
-		err = c.PrintJSON(json.Marshal(list[0].Origin))
-	} else {
-		err = policysource.WriteOrigin(c.Stdout, list[0].Origin)
-	}
-	if err != nil {
-		return c.Stop(err)
-	}
-	return exitOK
+	origin := list[0].Origin
+	return c.Exit(exitOK, c.Answer(s.format, func() error { return c.PrintJSON(json.Marshal(origin)) },
+		func(w io.Writer) error { return policysource.WriteOrigin(w, origin) }))
 }
 
-// unverified tells a bundle that is not what was asked from one that could not be had.
+// unverified returns Refused for a bundle that does not meet the requirements, and Stopped
+// for one that could not be read.
 func (c *invocation) unverified(err error) int {
 	code := c.Stop(err)
 	if policysource.Unread(err) {

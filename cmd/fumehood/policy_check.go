@@ -6,45 +6,49 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/lint"
 	"github.com/fumehood/fumehood/pkg/policy/render"
 )
 
-func policyCheckCommand() *command {
-	return &command{
-		name:     "policy check",
-		synopsis: "compile policies, say all that is wrong with them, and count their rules",
-		usage: `[flags]
-
-Each layer is checked in the role that its flag gives it. What a run would refuse to load
-is "refused"; what it would load, and what hardly does what it seems to, an "error". Both
-make the exit code 1. A "warning" does so with --strict.
-
-examples:
-  fumehood policy check --policy ./policy
-  fumehood policy check --organisation ./org --policy ./policy --strict
-  fumehood policy check --policy ./policy --json
-`,
-		run: checkPolicy,
-	}
+// policyCheckFlags are the flags of policy check.
+type policyCheckFlags struct {
+	policies policyFlags
+	strict   bool
+	format   cli.Format
 }
 
-func checkPolicy(c *invocation) int {
-	var policies policyFlags
-	var asJSON, strict bool
-	f := c.Flags()
-	policies.define(f)
-	f.BoolVar(&asJSON, "json", false, "print one JSON document: rules and problems")
-	f.BoolVar(&strict, "strict", false, "let warnings fail, too")
-	if code, ok := c.Parse(f); !ok {
-		return code
+func (c *invocation) policyCheckCommand() *cobra.Command {
+	var s policyCheckFlags
+	cmd := &cobra.Command{
+		Use:   "check [flags]",
+		Short: "Compile policies, list all their problems and count their rules",
+		Long: `Compile policies, list all their problems and count their rules. Each policy is checked in the
+role that its flag gives it. "refused" is what a run would refuse to load; "error" is what it
+would load, but what hardly does what its author meant.
+
+Exit codes: 0 no problems, 1 something is refused or an error, or with --strict a warning`,
+		Example: `  fumehood policy check --policy ./policy
+  fumehood policy check --organization ./org --policy ./policy --strict
+  fumehood policy check --policy ./policy --json`,
+		RunE: c.Run(func(args []string) int { return c.checkPolicy(&s, args) }),
 	}
-	if f.NArg() > 0 {
-		return c.Misuse("policy check takes no argument: name folders with --policy")
+	cmd.Flags().BoolVar(&s.strict, "strict", false, "exit with 1 for warnings, too")
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	s.policies.define(cmd)
+	return cmd
+}
+
+func (c *invocation) checkPolicy(s *policyCheckFlags, args []string) int {
+	if len(args) > 0 {
+		return c.Misuse("policy check takes no argument: name directories with --policy")
 	}
-	layers, err := policies.layers(c.Ctx)
+	layers, err := s.policies.layers(c.Ctx)
 	if err != nil {
 		return c.Stop(err)
 	}
@@ -52,10 +56,7 @@ func checkPolicy(c *invocation) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	if err := c.printReview(review, asJSON); err != nil {
-		return c.Stop(err)
-	}
-	return reviewCode(review, strict)
+	return c.Exit(reviewCode(review, s.strict), c.printReview(review, s.format))
 }
 
 func reviewCode(r policy.Review, strict bool) int {
@@ -65,11 +66,10 @@ func reviewCode(r policy.Review, strict bool) int {
 	return exitOK
 }
 
-func (c *invocation) printReview(r policy.Review, asJSON bool) error {
-	if !asJSON {
-		return render.Review(c.Stdout, r)
-	}
-	encoder := json.NewEncoder(c.Stdout)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
+func (c *invocation) printReview(r policy.Review, format cli.Format) error {
+	return c.Answer(format, func() error {
+		encoder := json.NewEncoder(c.Stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}, func(w io.Writer) error { return render.Review(w, r) })
 }

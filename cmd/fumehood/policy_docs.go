@@ -8,77 +8,107 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policyDocsCommand() *command {
-	return &command{
-		name:     "policy docs",
-		synopsis: "write what the rules are, from their METADATA, as Markdown",
-		usage: `[flags]
-
-Without a policy it is the default's page.
-
-examples:
-  fumehood policy docs > rules.md
-  fumehood policy docs --policy .fumehood/policy --output RULES.md
-  fumehood policy docs --json | jq -r 'select(.set == "deny").id'
-`,
-		run: documentPolicy,
-	}
+// docsFlags are the flags of policy docs.
+type docsFlags struct {
+	policies policyFlags
+	out      string
+	format   cli.Format
 }
 
-func documentPolicy(c *invocation) int {
-	var policies policyFlags
-	var output string
-	var asJSON bool
-	f := c.Flags()
-	policies.define(f)
-	f.StringVar(&output, "output", "", "write the page to this `file`")
-	f.BoolVar(&asJSON, "json", false, "print one rule a line as JSON")
-	if code, ok := c.Parse(f); !ok {
-		return code
+func (c *invocation) policyDocsCommand() *cobra.Command {
+	var s docsFlags
+	cmd := &cobra.Command{
+		Use:   "docs [RULE…] [flags]",
+		Short: "Write a page about the rules, from their METADATA",
+		Long: `Write a page about all rules, or those with the given ids, from their METADATA, as Markdown.
+Without a policy, the page is about the default policy. With --output json, each line is one
+rule.`,
+		Example: `  fumehood policy docs > rules.md
+  fumehood policy docs network.client
+  fumehood policy docs --policy .fumehood/policy --out RULES.md
+  fumehood policy docs --json | jq -r 'select(.set == "deny").id'`,
+		RunE: c.Run(func(args []string) int { return c.documentPolicy(&s, args) }),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return c.ruleIDs(&s), cobra.ShellCompDirectiveNoFileComp
+		},
 	}
-	if f.NArg() > 0 || asJSON && output != "" {
-		return c.Misuse("policy docs takes no argument, and --json goes to standard output")
+	cmd.Flags().StringVar(&s.out, "out", "", "`FILE` write the page to this file")
+	s.format.Define(cmd, cli.Markdown, cli.JSON)
+	s.format.TakesFile(&s.out)
+	s.policies.define(cmd)
+	return cmd
+}
+
+func (c *invocation) documentPolicy(s *docsFlags, ids []string) int {
+	if s.format.Misused() {
+		c.Warn("--output FILE is deprecated: use --out FILE")
 	}
-	layers, err := policies.layers(c.Ctx)
+	if s.format.Is(cli.JSON) && s.out != "" {
+		return c.Misuse("policy docs prints JSON to standard output, without --out")
+	}
+	rules, err := c.rules(s)
+	if err == nil {
+		rules, err = manual.Select(rules, ids...)
+	}
 	if err != nil {
 		return c.Stop(err)
 	}
-	rules, err := manual.Rules(layers...)
-	if err != nil {
-		return c.Stop(err)
+	if s.format.Is(cli.JSON) {
+		return c.Exit(exitOK, c.printRules(rules))
 	}
-	if asJSON {
-		for _, r := range rules {
-			if err := c.PrintJSON(json.Marshal(r)); err != nil {
-				return c.Stop(err)
-			}
+	return c.Exit(exitOK, c.writePage(rules, s.out))
+}
+
+// rules returns the rules of the policies that flags name.
+func (c *invocation) rules(s *docsFlags) ([]manual.Rule, error) {
+	layers, err := s.policies.layers(c.Ctx)
+	if err != nil {
+		return nil, err
+	}
+	return manual.Rules(layers...)
+}
+
+// ruleIDs returns the ids of the rules with their titles, for completion.
+func (c *invocation) ruleIDs(s *docsFlags) (ids []string) {
+	rules, _ := c.rules(s)
+	for _, r := range rules {
+		ids = append(ids, cobra.CompletionWithDesc(terminal.Line(r.ID), terminal.Line(r.Title)))
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func (c *invocation) printRules(rules []manual.Rule) error {
+	for _, r := range rules {
+		if err := c.PrintJSON(json.Marshal(r)); err != nil {
+			return err
 		}
-		return exitOK
 	}
-	return c.writePage(rules, output)
+	return nil
 }
 
-func (c *invocation) writePage(rules []manual.Rule, output string) int {
+func (c *invocation) writePage(rules []manual.Rule, out string) error {
 	var page bytes.Buffer
-	err := manual.Write(&page, rules)
-	switch {
-	case err != nil:
-	case output == "":
-		_, err = c.Stdout.Write(page.Bytes())
-	default:
-		if err = replaceFile(output, page.Bytes()); err != nil {
-			err = unwritable(output, err)
-		}
+	if err := manual.Write(&page, rules); err != nil {
+		return err
 	}
-	if err != nil {
-		return c.Stop(err)
+	if out == "" {
+		return c.Print(page.Bytes(), nil)
 	}
-	return exitOK
+	if err := replaceFile(out, page.Bytes()); err != nil {
+		return unwritable(out, err)
+	}
+	return nil
 }
 
 func unwritable(file string, err error) error {

@@ -7,7 +7,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/policy/render"
@@ -15,89 +19,103 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policyEvalCommand() *command {
-	return &command{
-		name:     "policy eval",
-		synopsis: "decide one command: effect, reasons, grant, and which rules of which layer spoke",
-		usage: `[flags] ['COMMAND']
+func (c *invocation) policyEvalCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "eval [flags] ['COMMAND']",
+		Short: "Decide one command: effect, reasons, grant, and which rules of which layer matched",
+		Long: `Decide one command: effect, reasons, grant, and which rules of which layer matched.
 
 ` + subjectUsage + `
-examples:
-  fumehood policy eval 'go test ./...'
+Exit codes: 0 allow, 1 deny or ask, 3 cannot decide`,
+		Example: `  fumehood policy eval 'go test ./...'
   fumehood policy eval --policy ./policy --phase setup --network registry:npm 'npm ci'
   fumehood policy eval --json --argv -- git log -5 | jq .decision.effect
-  echo '{"pr": {"fork": true}, "actor": {"permission": "read"}}' | fumehood policy eval --pr -
-
-exit codes: 0 allow, 1 deny or ask, 2 usage, 3 fumehood could not decide
-`,
-		run: func(c *invocation) int { return c.think(false) },
+  echo '{"pr": {"fork": true}, "actor": {"permission": "read"}}' | fumehood policy eval --pr -`,
 	}
+	return c.decideCommand(cmd, false)
 }
 
-func policyExplainCommand() *command {
-	return &command{
-		name:     "policy explain",
-		synopsis: "say why a command is refused, what nearly matched, and what would be allowed",
-		usage: `[flags] ['COMMAND']
+func (c *invocation) policyExplainCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain [flags] ['COMMAND']",
+		Short: "Explain why a command is refused, what nearly matched, and what would be allowed",
+		Long: `Explain why a command is refused, what nearly matched, and what would be allowed. Every
+command that is shown as allowed has been decided, as if it were proposed alone.
 
 ` + subjectUsage + `
-Every command that is shown as allowed was decided, as one proposed by itself.
-
-examples:
-  fumehood policy explain 'go test -exec ./x ./...'
+Exit codes: 0 allow, 1 deny or ask, 3 cannot decide`,
+		Example: `  fumehood policy explain 'go test -exec ./x ./...'
   fumehood policy explain --policy ./policy --plan plan.yaml --id unit
-  fumehood policy explain --json 'sudo make' | jq '.decision.reasons[0].retry'
-
-exit codes: 0 allow, 1 deny or ask, 2 usage, 3 fumehood could not decide
-`,
-		run: func(c *invocation) int { return c.think(true) },
+  fumehood policy explain --json 'sudo make' | jq '.decision.reasons[0].retry'`,
 	}
+	return c.decideCommand(cmd, true)
 }
 
-// think decides all that the call asks about.
-func (c *invocation) think(deep bool) int {
-	var s subject
-	var policies policyFlags
-	var asJSON bool
-	f := c.Flags()
-	s.define(f)
-	policies.define(f)
-	f.BoolVar(&asJSON, "json", false, "print one JSON document a line: "+explain.ExplanationSchema)
-	if code, ok := c.Parse(f); !ok {
+// decideFlags are the flags of eval and explain.
+type decideFlags struct {
+	subject  subject
+	policies policyFlags
+	format   cli.Format
+}
+
+// decideCommand gives cmd its flags and what it does. deep also finds alternatives.
+func (c *invocation) decideCommand(cmd *cobra.Command, deep bool) *cobra.Command {
+	var s decideFlags
+	s.subject.define(cmd)
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	s.policies.define(cmd)
+	cmd.RunE = c.Run(func(args []string) int { return c.decide(&s, cmd, args, deep) })
+	return cmd
+}
+
+// decide decides the subject of the command line.
+func (c *invocation) decide(s *decideFlags, cmd *cobra.Command, args []string, deep bool) int {
+	if code, ok := s.subject.read(c, cmd, args); !ok {
 		return code
 	}
-	if code, ok := s.read(c, f); !ok {
-		return code
-	}
-	engine, err := policies.engine(c.Ctx)
+	engine, err := s.policies.engine(c.Ctx)
 	if err != nil {
 		return c.Stop(err)
 	}
-	all, err := s.Explain(c.Ctx, explain.NewAdviser(engine, gate.Analyze), deep)
+	all, err := s.subject.Explain(c.Ctx, explain.NewAdviser(engine, gate.Analyze), deep)
 	if err != nil {
 		return c.Stop(err)
 	}
 	c.Warn(engine.Warnings()...)
-	return c.printExplanations(all, asJSON, deep)
+	return c.Exit(explainedCode(all), c.printExplanations(all, s.format, deep))
 }
 
-func (c *invocation) printExplanations(all []explain.Explanation, asJSON, deep bool) int {
-	code := exitOK
-	o := render.Options{Deep: deep, Color: terminal.Colors(c.Stdout)}
-	for i, x := range all {
+func explainedCode(all []explain.Explanation) int {
+	for _, x := range all {
 		if x.Decision.Effect != proposal.Allow {
-			code = exitRefused
-		}
-		if !asJSON {
-			if i > 0 {
-				fmt.Fprintln(c.Stdout)
-			}
-			fmt.Fprint(c.Stdout, render.Explanation(x, o))
-			continue
-		}
-		if err := c.PrintJSON(json.Marshal(x)); err != nil {
-			return c.Stop(err)
+			return exitRefused
 		}
 	}
-	return code
+	return exitOK
+}
+
+func (c *invocation) printExplanations(all []explain.Explanation, format cli.Format, deep bool) error {
+	return c.Answer(format, func() error {
+		for _, x := range all {
+			if err := c.PrintJSON(json.Marshal(x)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(w io.Writer) error {
+		return writeExplanations(w, all, render.Options{Deep: deep, Color: format.Is(cli.Text) && terminal.Colors(c.Stdout)})
+	})
+}
+
+func writeExplanations(w io.Writer, all []explain.Explanation, o render.Options) error {
+	for i, x := range all {
+		between := ""
+		if i > 0 {
+			between = "\n"
+		}
+		if _, err := fmt.Fprint(w, between, render.Explanation(x, o)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

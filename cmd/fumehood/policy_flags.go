@@ -6,8 +6,10 @@ package main
 
 import (
 	"context"
-	"flag"
 	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/process"
@@ -19,15 +21,19 @@ import (
 // policyFlags are the policies that flags name.
 type policyFlags struct{ gate.Sources }
 
-func (p *policyFlags) define(f *flag.FlagSet) {
+func (p *policyFlags) define(cmd *cobra.Command) {
 	p.Base = func() (string, error) { return action.BaseCommit(os.Getenv) }
-	f.Var((*cli.List)(&p.Restricting), "policy", "Rego that may deny, ask and lower what the default policy allows: a `folder`, git:REV:FOLDER, base:FOLDER (a pull request's base, in CI), a bundle FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
-	f.Var((*cli.List)(&p.Hosts), "hosts", "policy `folder` (or bundle …) like --policy, which may also grant hosts to commands; may be repeated")
-	f.Var((*cli.List)(&p.Organisation), "organisation", "policy `folder` (or bundle …) like --hosts, which may also allow commands that the default policy does not know; may be repeated")
-	f.Var((*cli.List)(&p.Granting), "granting", "policy `folder` (or bundle …) that allows in place of the default policy")
-	f.StringVar(&p.Key, "policy-key", "", "PEM `file` with the public key that must have signed every policy that is a bundle (or hs256:FILE, a shared secret)")
-	f.StringVar(&p.Scope, "policy-scope", "", "`scope` that those signatures must have")
-	f.StringVar(&p.MinimumRevision, "minimum-revision", "", "oldest `revision` that a bundle may have: an integer or an RFC 3339 time")
+	cli.Group(cmd, "Policy flags", func(f *pflag.FlagSet) {
+		f.Var((*cli.List)(&p.Restricting), "policy", "`SOURCE` policy that may deny, ask and lower what the default policy allows: a directory, git:REV:DIR, base:DIR (the base of the pull request, in CI), or a bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
+		f.Var((*cli.List)(&p.Hosts), "hosts", "`SOURCE` policy that may also grant hosts to commands; may be repeated")
+		f.Var((*cli.List)(&p.Organisation), "organization", "`SOURCE` policy that may also grant hosts, and allow commands that the default policy does not know; may be repeated")
+		f.Var((*cli.List)(&p.Granting), "granting", "`SOURCE` policy that replaces the default policy")
+		f.StringVar(&p.Key, "policy-key", "", "`FILE` public key that must have signed every bundle, PEM, or hs256:FILE with a shared secret")
+		f.StringVar(&p.Scope, "policy-scope", "", "`SCOPE` scope that the signatures of bundles must have")
+		f.StringVar(&p.MinimumRevision, "minimum-revision", "", "`REVISION` oldest revision that a bundle may have: an integer or an RFC 3339 time")
+		cli.Renamed(f, "organisation", "organization")
+	})
+	cli.NoFiles(cmd, "policy-scope", "minimum-revision")
 }
 
 // layers reads the policies.
@@ -36,7 +42,7 @@ func (p *policyFlags) layers(ctx context.Context) ([]policy.Layer, error) {
 	return gate.Layers(list), err
 }
 
-// engine decides by them.
+// engine returns an engine that decides by the policies.
 func (p *policyFlags) engine(ctx context.Context) (*policy.Engine, error) {
 	layers, err := p.layers(ctx)
 	if err != nil {

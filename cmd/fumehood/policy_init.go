@@ -7,43 +7,51 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/policy/starter"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policyInitCommand() *command {
-	return &command{
-		name:     "policy init",
-		synopsis: "write a first policy for a repository, with its tests",
-		usage: `[REPOSITORY] [flags]
-
-It looks at the names of the repository's files (go.mod, package.json …), two folders
-deep, and writes ` + starter.Folder + ` below it, which must not exist.
-
-examples:
-  fumehood policy init
-  fumehood policy init ~/src/project --kind go,node
-`,
-		run: initPolicy,
-	}
+// initFlags are the flags of policy init.
+type initFlags struct {
+	kind   string
+	format cli.Format
 }
 
-func initPolicy(c *invocation) int {
-	var kind string
-	var asJSON bool
-	f := c.Flags()
-	f.StringVar(&kind, "kind", "", "what the repository is, in place of looking: `KINDS` of "+strings.Join(starter.Kinds(), ", ")+", separated by commas")
-	f.BoolVar(&asJSON, "json", false, "print what was written as JSON")
-	args, code, ok := c.ParseMixed(f)
-	if !ok {
-		return code
+func (c *invocation) policyInitCommand() *cobra.Command {
+	var s initFlags
+	cmd := &cobra.Command{
+		Use:   "init [REPOSITORY] [flags]",
+		Short: "Write a first policy for a repository, with its tests",
+		Long: `Write a first policy for a repository, with its tests, to ` + starter.Dir + ` in it, which must not
+exist. The kind of repository follows from the names of its files (go.mod, package.json and
+others), two directories deep.`,
+		Example: `  fumehood policy init
+  fumehood policy init ~/src/project --kind go,node`,
+		RunE: c.Run(func(args []string) int { return c.initPolicy(&s, args) }),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
 	}
+	cmd.Flags().StringVar(&s.kind, "kind", "", "`KIND,…` kinds of the repository, instead of looking at its files: "+strings.Join(starter.Kinds(), ", "))
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	cli.Values(cmd, "kind", starter.Kinds()...)
+	return cmd
+}
+
+func (c *invocation) initPolicy(s *initFlags, args []string) int {
 	if len(args) > 1 {
 		return c.Misuse("policy init takes one repository")
 	}
-	kinds, err := starter.ParseKinds(kind)
+	kinds, err := starter.ParseKinds(s.kind)
 	if err != nil {
 		return c.Misuse(terminal.Line(err.Error()))
 	}
@@ -51,10 +59,8 @@ func initPolicy(c *invocation) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	if !asJSON {
-		fmt.Fprint(c.Stdout, wrote)
-	} else if err := json.NewEncoder(c.Stdout).Encode(wrote); err != nil {
-		return c.Stop(err)
-	}
-	return exitOK
+	return c.Exit(exitOK, c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(wrote) }, func(w io.Writer) error {
+		_, err := fmt.Fprint(w, wrote)
+		return err
+	}))
 }

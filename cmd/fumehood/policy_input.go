@@ -9,56 +9,63 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policyInputCommand() *command {
-	return &command{
-		name:     "policy input",
-		synopsis: "print what rules see: the input of each decision point, or its schema",
-		usage: `[flags] ['COMMAND']
-
-` + subjectUsage + `
-examples:
-  fumehood policy input 'go test ./...'
-  fumehood policy input --point command 'go test ./...' > input.json
-  fumehood policy input --over 'exec={"path": "/usr/bin/curl"}'
-  fumehood policy input --schema command > command.schema.json
-`,
-		run: inputPolicy,
-	}
+// inputFlags are the flags of policy input.
+type inputFlags struct {
+	subject       subject
+	point, schema string
 }
 
-func inputPolicy(c *invocation) int {
-	var s subject
-	var point, schema string
-	f := c.Flags()
-	s.define(f)
-	f.StringVar(&point, "point", "", "print the input of this decision `point` alone, one document a line")
-	f.StringVar(&schema, "schema", "", "print the JSON Schema of the input of this decision `point`")
-	if code, ok := c.Parse(f); !ok {
-		return code
+func (c *invocation) policyInputCommand() *cobra.Command {
+	var s inputFlags
+	cmd := &cobra.Command{
+		Use:   "input [flags] ['COMMAND']",
+		Short: "Print the input of rules at each decision point, or its schema",
+		Long: `Print the input of rules at each decision point as JSON, or its JSON Schema.
+
+` + subjectUsage,
+		Example: `  fumehood policy input 'go test ./...'
+  fumehood policy input --point command 'go test ./...' > input.json
+  fumehood policy input --over 'exec={"path": "/usr/bin/curl"}'
+  fumehood policy input --schema command > command.schema.json`,
 	}
-	if schema != "" {
-		if f.NArg() > 0 {
-			return c.Misuse("--schema takes no command: a schema is that of every input")
+	s.subject.define(cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.point, "point", "", "`POINT` print only the input of this decision point, one document per line")
+	f.StringVar(&s.schema, "schema", "", "`POINT` print the JSON Schema of the input of this decision point")
+	cli.Values(cmd, "point", trial.Points()...)
+	cli.Values(cmd, "schema", trial.Points()...)
+	cmd.RunE = c.Run(func(args []string) int { return c.inputPolicy(&s, cmd, args) })
+	return cmd
+}
+
+func (c *invocation) inputPolicy(s *inputFlags, cmd *cobra.Command, args []string) int {
+	if s.schema != "" {
+		if len(args) > 0 {
+			return c.Misuse("--schema takes no command: the schema is the same for every input")
 		}
-		return c.printSchema(schema)
+		return c.printSchema(s.schema)
 	}
-	if code, ok := s.read(c, f); !ok {
+	if code, ok := s.subject.read(c, cmd, args); !ok {
 		return code
 	}
 	engine, err := newEngine(c.Ctx, policy.Options{})
 	if err != nil {
 		return c.Stop(err)
 	}
-	docs, err := s.Documents(engine, point)
+	docs, err := s.subject.Documents(engine, s.point)
 	if err != nil {
 		return c.Misuse(wrongPoint(err))
 	}
-	return c.printDocuments(docs, point != "")
+	return c.printDocuments(docs, s.point != "")
 }
 
 func (c *invocation) printSchema(point string) int {
@@ -70,7 +77,7 @@ func (c *invocation) printSchema(point string) int {
 	return exitOK
 }
 
-// wrongPoint says what is wrong with the name of a decision point, and what was meant.
+// wrongPoint describes an invalid decision point, with the one that was probably meant.
 func wrongPoint(err error) string {
 	f := proposal.FailureOf(err)
 	if f.Hint != "" {

@@ -5,102 +5,99 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"runtime/debug"
 	"slices"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/replay"
 	"github.com/fumehood/fumehood/pkg/report/progress"
 )
 
-func policyReplayCommand() *command {
-	return &command{
-		name:     "policy replay",
-		synopsis: "decide past runs again, and say what would change",
-		usage: `LOG|REPORT|FOLDER… [flags]
-
-Reads audit logs, reports, and folders of them. Each proposal is decided again under the
-policies that the flags name, and so is each program and connection of the commands that
-would still run; limits that would be others are a change too. A log that does not verify is refused.
-
-exit codes: 0 nothing changes that --fail-on names, 1 something does, 3 the past or the
-policy cannot be read
-
-examples:
-  fumehood policy replay ~/.local/state/fumehood --policy ./policy
-  fumehood policy replay audit.jsonl --organisation ./org --fail-on looser
-  fumehood policy replay runs/ --policy ./policy --json | jq '.changes[] | select(.to.effect == "deny")'
-`,
-		run: replayPast,
-	}
+// replayFlags are the flags of policy replay.
+type replayFlags struct {
+	policies policyFlags
+	past     pastFlags
+	failOn   string
+	format   cli.Format
 }
 
-// A reading is what the flags of replay and suggest say of the past.
-type reading struct {
+func (c *invocation) policyReplayCommand() *cobra.Command {
+	var s replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay LOG|REPORT|DIR… [flags]",
+		Short: "Decide past runs again and list what would change",
+		Long: `Decide past runs again and list what would change. The past is read from audit logs, reports,
+and directories of them. Each proposal is decided again under the policies that flags name,
+and so are the programs and connections of commands that would still run. Different limits
+are a change, too. A log that does not verify is refused.
+
+Exit codes: 0 no change that --fail-on names, 1 at least one, 3 the past or the policy cannot
+be read`,
+		Example: `  fumehood policy replay ~/.local/state/fumehood --policy ./policy
+  fumehood policy replay audit.jsonl --organization ./org --fail-on looser
+  fumehood policy replay runs/ --policy ./policy --json | jq '.changes[] | select(.to.effect == "deny")'`,
+		Args: cli.SomeArgs("a log, a report or a directory of them"),
+		RunE: c.Run(func(args []string) int { return c.replayPast(&s, args) }),
+	}
+	cmd.Flags().StringVar(&s.failOn, "fail-on", "any", "`KIND` exit with 1 for changes of this kind: any, stricter (or allow->deny), looser (or deny->allow), none")
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	s.past.define(cmd)
+	s.policies.define(cmd)
+	cli.Values(cmd, "fail-on", "any", "stricter", "looser", "none")
+	return cmd
+}
+
+// pastFlags are the flags of replay and suggest about the past runs that they read.
+type pastFlags struct {
 	key        string
 	unverified bool
 }
 
-func (of *reading) define(f *flag.FlagSet) {
-	f.StringVar(&of.key, "key", "", "verifier `key` that every log must be signed with (default: the log's own)")
-	f.BoolVar(&of.unverified, "unverified", false, "also read what comes before the fault of a log that does not verify")
+func (s *pastFlags) define(cmd *cobra.Command) {
+	cli.Group(cmd, "Trust flags", func(f *pflag.FlagSet) {
+		f.StringVar(&s.key, "key", "", "`KEY` verifier key that every log must be signed with (default: the log's own)")
+		f.BoolVar(&s.unverified, "unverified", false, "read a log that does not verify up to its first fault")
+	})
+	cli.NoFiles(cmd, "key")
 }
 
-func (of *reading) read(paths []string) (replay.Past, error) {
-	return replay.Read(paths, replay.Options{Parse: gate.Analyze, Key: of.key, Unverified: of.unverified})
+func (s *pastFlags) read(paths []string) (replay.Past, error) {
+	return replay.Read(paths, replay.Options{Parse: gate.Analyze, Key: s.key, Unverified: s.unverified})
 }
 
-func replayPast(c *invocation) int {
-	var policies policyFlags
-	var of reading
-	var asJSON bool
-	failOn := "any"
-	f := c.Flags()
-	policies.define(f)
-	of.define(f)
-	f.StringVar(&failOn, "fail-on", failOn, "exit with 1 at a change that is `any`, stricter (or allow->deny), looser (or deny->allow), or none")
-	f.BoolVar(&asJSON, "json", false, "print the outcome as JSON")
-	paths, code, ok := c.ParseMixed(f)
-	if !ok {
-		return code
-	}
-	if len(paths) == 0 {
-		return c.Misuse("policy replay needs a log, a report or a folder of them")
-	}
-	fails := replay.FailOn(failOn)
+func (c *invocation) replayPast(s *replayFlags, paths []string) int {
+	fails := replay.FailOn(s.failOn)
 	if fails == nil {
-		return c.Misuse(fmt.Sprintf("--fail-on takes any, stricter, looser or none, not %q", failOn))
+		return c.Misuse(fmt.Sprintf("invalid value %q for --fail-on: use any, stricter, looser or none", s.failOn))
 	}
-	past, outcome, err := c.again(paths, of, &policies)
+	past, outcome, err := c.again(paths, s)
 	if err != nil {
 		return c.Stop(err)
 	}
-	if asJSON {
-		err = c.Print(outcome.JSON(past))
-	} else {
-		err = c.printOutcome(past, outcome)
-	}
-	switch {
-	case err != nil:
+	if err := c.printOutcome(past, outcome, s.format); err != nil {
 		return c.Stop(err)
-	case slices.ContainsFunc(outcome.Changes, fails):
+	}
+	if slices.ContainsFunc(outcome.Changes, fails) {
 		return exitRefused
 	}
 	return exitOK
 }
 
-// again reads the past and decides it once more.
-func (c *invocation) again(paths []string, of reading, policies *policyFlags) (replay.Past, replay.Outcome, error) {
-	// Every decision leaves much behind and the heap is small: collected as it grows by
-	// half, a third of the time would go into that.
+// again reads the past runs and decides them again.
+func (c *invocation) again(paths []string, s *replayFlags) (replay.Past, replay.Outcome, error) {
+	// Every decision leaves much garbage and the heap is small. Collecting it each time it
+	// grows by half would take a third of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	engine, err := policies.engine(c.Ctx)
+	engine, err := s.policies.engine(c.Ctx)
 	if err != nil {
 		return replay.Past{}, replay.Outcome{}, err
 	}
-	past, err := of.read(paths)
+	past, err := s.past.read(paths)
 	if err != nil {
 		return past, replay.Outcome{}, err
 	}
@@ -109,10 +106,12 @@ func (c *invocation) again(paths []string, of reading, policies *policyFlags) (r
 	return past, outcome, err
 }
 
-func (c *invocation) printOutcome(past replay.Past, o replay.Outcome) error {
-	c.Note(past.Notes()...)
-	if speed := o.Speed(); speed != "" {
-		progress.New(c.Stderr).Detail(speed)
+func (c *invocation) printOutcome(past replay.Past, o replay.Outcome, format cli.Format) error {
+	if !format.Is(cli.JSON) {
+		c.Note(past.Notes()...)
+		if speed := o.Speed(); speed != "" {
+			progress.New(c.Stderr).Detail(speed)
+		}
 	}
-	return o.Write(c.Stdout)
+	return c.Answer(format, func() error { return c.Print(o.JSON(past)) }, o.Write)
 }

@@ -6,10 +6,12 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate/question"
@@ -19,16 +21,18 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-const subjectUsage = `what is asked about, one of:
+const subjectUsage = `What is decided is one of:
   'COMMAND' or --command 'COMMAND'     shell text
-  --argv -- PROGRAM WORD…              a program and its words, no shell
-  --code FILE --language LANGUAGE      a snippet; - for stdin
+  --argv -- PROGRAM WORD…              a program and its arguments, without a shell
+  --code FILE --language LANGUAGE      a snippet; - for standard input
   --plan FILE [--id ID]                proposals of a plan
-  --pr FILE                            who asks for a run: JSON, over an ordinary comment by a writer
-  --over POINT=JSON                    a program, connection …: JSON, over an ordinary one
+  --pr FILE                            who may start a run: JSON with what differs from a
+                                       comment by a person with write access
+  --over POINT=JSON                    a program, a connection and so on: JSON with what
+                                       differs from a typical one
 `
 
-// A subject is what policy is asked about.
+// A subject is what the command line asks policy to decide.
 type subject struct {
 	command, code, language, plan, id, pr string
 	argv                                  bool
@@ -38,31 +42,41 @@ type subject struct {
 	question.Subject
 }
 
-func (s *subject) define(f *flag.FlagSet) {
-	f.StringVar(&s.command, "command", "", "shell `text`, as a proposal's run")
-	f.BoolVar(&s.argv, "argv", false, "take the arguments as a program and its words")
-	f.StringVar(&s.code, "code", "", "`file` with a snippet; - for stdin")
-	f.StringVar(&s.language, "language", "", "of the snippet: python, javascript, bash or sh")
-	f.StringVar(&s.plan, "plan", "", "plan of proposals; - for stdin")
-	f.StringVar(&s.id, "id", "", "only the proposal of the plan that has this `id`")
-	f.StringVar(&s.pr, "pr", "", "JSON `file` with what differs from an ordinary trigger, as {\"actor\": {\"permission\": \"read\"}}")
-	f.Var(&s.over, "over", "what differs from an ordinary input of another point, as `POINT=JSON`: "+strings.Join(trial.Points(), ", ")+"; may be repeated")
-	f.StringVar(&s.cwd, "cwd", "", "working `folder`, relative to the workspace")
-	f.StringVar(&s.phase, "phase", "", "setup or run")
-	f.Var(&s.network, "network", "`host` that is asked for; may be repeated")
-	f.Var(&s.env, "env", "variable that is asked for, as `NAME=VALUE`; may be repeated")
+// define adds the subject's flags. A flag after the command belongs to the command, except
+// if the command is quoted: see rest.
+func (s *subject) define(cmd *cobra.Command) {
+	cli.TextFirst(cmd)
+	cli.Group(cmd, "Command flags", func(f *pflag.FlagSet) {
+		f.StringVar(&s.command, "command", "", "`TEXT` shell text, as in the field run of a proposal")
+		f.BoolVar(&s.argv, "argv", false, "take the arguments as a program and its arguments")
+		f.StringVar(&s.code, "code", "", "`FILE` snippet; - for standard input")
+		f.StringVar(&s.language, "language", "", "`LANGUAGE` language of the snippet: python, javascript, bash or sh")
+		f.StringVar(&s.plan, "plan", "", "`FILE` plan; - for standard input")
+		f.StringVar(&s.id, "id", "", "`ID` only the proposal of the plan with this id")
+		f.StringVar(&s.pr, "pr", "", "`FILE` JSON with what differs from a typical trigger, such as {\"actor\": {\"permission\": \"read\"}}")
+		f.Var(&s.over, "over", "`POINT=JSON` what differs from a typical input of another decision point: "+strings.Join(trial.Points(), ", ")+"; may be repeated")
+		f.StringVar(&s.cwd, "cwd", "", "`DIR` working directory, relative to the workspace")
+		f.StringVar(&s.phase, "phase", "", "`PHASE` setup or run")
+		f.Var(&s.network, "network", "`HOST` host that the command asks for; may be repeated")
+		f.Var(&s.env, "env", "`NAME=VALUE` variable that the command asks for; may be repeated")
+	})
+	cli.Values(cmd, "language", "python", "javascript", "bash", "sh")
+	cli.Values(cmd, "phase", "setup", "run")
+	cli.NoFiles(cmd, "command", "id", "over", "network", "env")
+	cli.Directories(cmd, "cwd")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 }
 
-// read finds what is asked about. A false means that the call is over with this code.
-func (s *subject) read(c *invocation, f *flag.FlagSet) (int, bool) {
-	args, code, ok := s.rest(c, f)
+// read reads the subject. If it returns false, the command ends with this exit code.
+func (s *subject) read(c *invocation, cmd *cobra.Command, args []string) (int, bool) {
+	args, code, ok := s.rest(c, cmd, args)
 	if !ok {
 		return code, false
 	}
 	if !s.argv && len(args) == 1 && s.command == "" {
 		s.command = args[0]
 	} else if len(args) > 0 && !s.argv {
-		return c.Misuse(fmt.Sprintf("too many arguments, from %q on: put the command in quotes, or write --argv before it", terminal.Line(args[min(1, len(args)-1)]))), false
+		return c.Misuse(fmt.Sprintf("too many arguments, from %q on: quote the command, or write --argv before it", terminal.Line(args[min(1, len(args)-1)]))), false
 	}
 	if wrong := s.idle(); wrong != "" {
 		return c.Misuse(wrong), false
@@ -74,7 +88,7 @@ func (s *subject) read(c *invocation, f *flag.FlagSet) (int, bool) {
 		}
 	}
 	if forms != 1 {
-		return c.Misuse("name one thing to ask about: a command in quotes, --argv, --code, --plan, --pr or --over"), false
+		return c.Misuse("name one thing to decide: a command in quotes, --argv, --code, --plan, --pr or --over"), false
 	}
 	if s.plan != "" {
 		return s.readPlan(c)
@@ -85,23 +99,17 @@ func (s *subject) read(c *invocation, f *flag.FlagSet) (int, bool) {
 	return exitOK, true
 }
 
-// rest is what no flag took. Flags may also stand after a command in quotes; what is no
-// flag of this command is the command's own, and the quotes are missing.
-func (s *subject) rest(c *invocation, f *flag.FlagSet) ([]string, int, bool) {
-	if s.argv || f.NArg() < 2 {
-		return f.Args(), exitOK, true
+// rest returns the arguments without flags. Flags may also follow a quoted command. An
+// unknown flag belongs to the command, whose quotes are missing.
+func (s *subject) rest(c *invocation, cmd *cobra.Command, args []string) ([]string, int, bool) {
+	if s.argv || len(args) < 2 || !c.Knows(cmd, args[1]) {
+		return args, exitOK, true
 	}
-	name, _, _ := strings.Cut(strings.TrimLeft(f.Arg(1), "-"), "=")
-	if isFlag := strings.HasPrefix(f.Arg(1), "-") && (f.Lookup(name) != nil || name == "help" || name == "h"); !isFlag {
-		return f.Args(), exitOK, true
-	}
-	command := f.Arg(0)
-	c.Args = f.Args()[1:]
-	more, code, ok := c.ParseMixed(f)
-	return append([]string{command}, more...), code, ok
+	more, code, ok := c.ParseMore(cmd, args[1:])
+	return append(args[:1:1], more...), code, ok
 }
 
-// idle says which flags would change nothing of what is asked about.
+// idle returns which flags would have no effect, or "".
 func (s *subject) idle() string {
 	switch {
 	case s.id != "" && s.plan == "":
@@ -118,7 +126,7 @@ func (s *subject) idle() string {
 
 func (s *subject) readPlan(c *invocation) (int, bool) {
 	if s.cwd+s.phase != "" || len(s.network)+len(s.env) > 0 {
-		return c.Misuse("--cwd, --phase, --network and --env stand in the plan"), false
+		return c.Misuse("--cwd, --phase, --network and --env do not go with --plan: set them in the plan"), false
 	}
 	p, code, ok := c.readPlan(s.plan, nil)
 	if !ok {
@@ -167,7 +175,7 @@ func (s *subject) readInputs(c *invocation) (err error) {
 	return err
 }
 
-// bounded reads a file that is no larger than a plan may be.
+// bounded reads a file of at most the size of a plan.
 func (c *invocation) bounded(name string) ([]byte, error) {
 	data, _, err := plan.ReadFile(name, c.Stdin)
 	if err == nil && len(data) > plan.MaxDocument {

@@ -6,68 +6,70 @@ package main
 
 import (
 	"fmt"
+	"io"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/replay"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policySuggestCommand() *command {
-	return &command{
-		name:     "policy suggest",
-		synopsis: "write the rules that allow what past runs ran, for a person to judge",
-		usage: `LOG|FOLDER… [flags]
-
-Reads audit logs and writes a policy by tool, with hosts and cases: used with
---organisation, it refuses everything else, and the default policy still refuses what it
-refuses. What nothing was suggested for is said, with the reason.
-
-examples:
-  fumehood policy suggest ~/.local/state/fumehood --out seen
-  fumehood policy test --organisation seen
-  fumehood run --plan plan.yaml --policy seen --observe     on trial: nothing is refused by it
-  fumehood run --plan plan.yaml --organisation seen         held
-  fumehood policy suggest audit.jsonl --json | jq '.left'
-`,
-		run: suggestPolicy,
-	}
+// suggestFlags are the flags of policy suggest.
+type suggestFlags struct {
+	policies policyFlags
+	past     pastFlags
+	wanted   replay.Wanted
+	out      string
+	format   cli.Format
 }
 
-func suggestPolicy(c *invocation) int {
-	var policies policyFlags
-	var of reading
-	var wanted replay.Wanted
-	var out string
-	var asJSON bool
-	f := c.Flags()
-	policies.define(f)
-	of.define(f)
-	f.BoolVar(&wanted.Refused, "refused", false, "also suggest rules for commands that were refused only because no rule knows them")
-	f.IntVar(&wanted.AtLeast, "at-least", 1, "leave out commands that were seen less than `N` times")
-	f.StringVar(&out, "out", "", "write the policy to this new `folder` (default: print it)")
-	f.BoolVar(&asJSON, "json", false, "print the suggestion and its files as JSON")
-	paths, code, ok := c.ParseMixed(f)
-	if !ok {
-		return code
+func (c *invocation) policySuggestCommand() *cobra.Command {
+	var s suggestFlags
+	cmd := &cobra.Command{
+		Use:   "suggest LOG|DIR… [flags]",
+		Short: "Write rules that allow what past runs ran, for a person to review",
+		Long: `Write rules that allow what past runs ran, for a person to review: one file per tool, with
+hosts and test cases. The past is read from audit logs. With --organization, the suggested
+policy refuses everything else, and the default policy still refuses what it refuses.
+Proposals without a suggestion are listed with the reason.`,
+		Example: `  fumehood policy suggest ~/.local/state/fumehood --out seen
+  fumehood policy test --organization seen
+  fumehood run --plan plan.yaml --policy seen --observe     a trial: it refuses nothing
+  fumehood run --plan plan.yaml --organization seen         in force
+  fumehood policy suggest audit.jsonl --json | jq '.left'`,
+		Args: cli.SomeArgs("a log or a directory of them"),
+		RunE: c.Run(func(args []string) int { return c.suggestPolicy(&s, args) }),
 	}
-	if len(paths) == 0 {
-		return c.Misuse("policy suggest needs a log or a folder of them")
-	}
-	past, s, err := c.suggestion(paths, of, wanted, &policies)
-	if err == nil && out != "" {
-		err = s.Write(out)
+	f := cmd.Flags()
+	f.BoolVar(&s.wanted.Refused, "refused", false, "also suggest rules for commands that were refused only because no rule knows them")
+	f.IntVar(&s.wanted.AtLeast, "at-least", 1, "`N` omit commands that were seen less than N times")
+	f.StringVar(&s.out, "out", "", "`DIR` write the policy to this new directory (default: print it)")
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	s.past.define(cmd)
+	s.policies.define(cmd)
+	cli.Directories(cmd, "out")
+	cli.NoFiles(cmd, "at-least")
+	return cmd
+}
+
+func (c *invocation) suggestPolicy(s *suggestFlags, paths []string) int {
+	past, made, err := c.suggestion(paths, s)
+	if err == nil && s.out != "" {
+		err = made.Write(s.out)
 	}
 	if err != nil {
 		return c.Stop(err)
 	}
 	c.Note(replay.Past{Left: past.Left}.Notes()...)
-	return c.printSuggestion(s, out, asJSON)
+	return c.Exit(exitOK, c.printSuggestion(made, s))
 }
 
-// suggestion makes one and checks that it keeps its promise.
-func (c *invocation) suggestion(paths []string, of reading, wanted replay.Wanted, policies *policyFlags) (replay.Past, replay.Suggestion, error) {
-	layers, err := policies.layers(c.Ctx)
+// suggestion makes a suggestion and checks that it allows what it must.
+func (c *invocation) suggestion(paths []string, of *suggestFlags) (replay.Past, replay.Suggestion, error) {
+	layers, err := of.policies.layers(c.Ctx)
 	if err != nil {
 		return replay.Past{}, replay.Suggestion{}, err
 	}
@@ -75,11 +77,11 @@ func (c *invocation) suggestion(paths []string, of reading, wanted replay.Wanted
 	if err != nil {
 		return replay.Past{}, replay.Suggestion{}, err
 	}
-	past, err := of.read(paths)
+	past, err := of.past.read(paths)
 	if err != nil {
 		return past, replay.Suggestion{}, err
 	}
-	s, err := replay.Suggest(c.Ctx, past, replay.Engine{Engine: engine}, wanted)
+	s, err := replay.Suggest(c.Ctx, past, replay.Engine{Engine: engine}, of.wanted)
 	if err != nil {
 		return past, s, err
 	}
@@ -94,19 +96,17 @@ func (c *invocation) suggestion(paths []string, of reading, wanted replay.Wanted
 	return past, s, s.Hold(c.Ctx, with, gate.Analyze)
 }
 
-func (c *invocation) printSuggestion(s replay.Suggestion, out string, asJSON bool) int {
-	if asJSON {
-		if err := c.Print(s.JSON()); err != nil {
-			return c.Stop(err)
+func (c *invocation) printSuggestion(made replay.Suggestion, s *suggestFlags) error {
+	if !s.format.Is(cli.JSON) {
+		c.Note(made.Notes()...)
+	}
+	return c.Answer(s.format, func() error { return c.Print(made.JSON()) }, func(w io.Writer) error {
+		if s.out == "" {
+			made.Print(w)
+			return nil
 		}
-		return exitOK
-	}
-	c.Note(s.Notes()...)
-	if out == "" {
-		s.Print(c.Stdout)
-		return exitOK
-	}
-	fmt.Fprintf(c.Stdout, "%s, in %s; %s\n", s.Made(), terminal.Line(out), s.LeftOut())
-	fmt.Fprintf(c.Stdout, "read each rule, then: fumehood policy test --organisation %s\n", terminal.Line(out))
-	return exitOK
+		dir := terminal.Line(s.out)
+		_, err := fmt.Fprintf(w, "%s, in %s; %s\nreview each rule, then run: fumehood policy test --organization %s\n", made.Made(), dir, made.LeftOut(), dir)
+		return err
+	})
 }

@@ -7,10 +7,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
+	"io"
 	"regexp"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -22,14 +24,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func policyTestCommand() *command {
-	return &command{
-		name:     "policy test",
-		synopsis: "run the tests of policies, and say which rules none of them reaches",
-		usage: `[flags] [FOLDER…]
-
-Tests are rules test_… in files that end in _test.rego, the examples match and
-not_match in the METADATA of rules, and cases in files called cases.yaml:
+func (c *invocation) policyTestCommand() *cobra.Command {
+	var o testFlags
+	cmd := &cobra.Command{
+		Use:   "test [flags] [DIR…]",
+		Short: "Run the tests of policies and list the rules that no test reaches",
+		Long: `Run the tests of policies. Tests are rules test_… in files that end in _test.rego, the
+examples match and not_match in the METADATA of rules, and cases in files named cases.yaml:
 
   schema: fumehood.cases/v1
   cases:
@@ -40,28 +41,33 @@ not_match in the METADATA of rules, and cases in files called cases.yaml:
       run: go test -exec ./x ./...
       want: deny
       rule: go.option
-    - {name: a stranger starts nothing, pr: fork, actor: read, want: deny}
+    - {name: only people with write access start a run, pr: fork, actor: read, want: deny}
 
-FOLDERs are tried as --policy folders; without one, the folders that flags name
-are. The default policy decides with them, as it does in a run. In Rego tests
+Each DIR is tested as a --policy directory. Without one, the directories that flags name are
+tested. The default policy decides with them, as in a run. In Rego tests,
 fumehood.parse("go test ./...") is the input of fumehood.command, and
-fumehood.decide("go test ./...") the decision of all layers.
+fumehood.decide("go test ./...") is the decision of all layers.
 
-examples:
-  fumehood policy test ./policy
-  fumehood policy test --organisation ./org --coverage --threshold 80
-  fumehood policy test ./policy --organisation ./org --run 'fork|curl'
-  fumehood policy test --default --junit tests.xml
-
-exit codes: 0 all passed, 1 a test failed, none ran, or too few rules were
-reached, 2 usage, 3 a policy does not compile
-`,
-		run: testPolicy,
+Exit codes: 0 all passed; 1 a test failed, none ran, or too few rules were reached; 3 a policy
+does not compile`,
+		Example: `  fumehood policy test ./policy
+  fumehood policy test --organization ./org --coverage --threshold 80
+  fumehood policy test ./policy --organization ./org --run 'fork|curl'
+  fumehood policy test --default --junit tests.xml`,
+		RunE: c.Run(func(args []string) int {
+			o.folders = args
+			return c.testPolicy(&o)
+		}),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
 	}
+	o.define(cmd)
+	return cmd
 }
 
-// A tryout is what the flags of policy test say.
-type tryout struct {
+// testFlags are the flags of policy test.
+type testFlags struct {
 	policies  policyFlags
 	folders   cli.List
 	shipped   bool
@@ -69,33 +75,28 @@ type tryout struct {
 	coverage  bool
 	threshold float64
 	deadline  time.Duration
-	json      bool
+	format    cli.Format
 	junit     string
 	verbose   bool
 }
 
-func (o *tryout) define(f *flag.FlagSet) {
-	o.policies.define(f)
-	f.BoolVar(&o.shipped, "default", false, "try the default policy's own tests")
-	f.StringVar(&o.only, "run", "", "run the tests whose names match this `regexp`")
+func (o *testFlags) define(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.shipped, "default", false, "run the tests of the default policy")
+	f.StringVar(&o.only, "run", "", "`REGEXP` run only tests whose names match")
 	f.BoolVar(&o.coverage, "coverage", false, "list the rules that no test reaches, with a percentage")
-	f.Float64Var(&o.threshold, "threshold", 0, "fail when tests reach fewer than this `percentage` of the rules")
-	f.DurationVar(&o.deadline, "timeout", 5*time.Second, "stop each test after this much processor time")
-	f.BoolVar(&o.json, "json", false, "print the results as JSON")
-	f.StringVar(&o.junit, "junit", "", "write the results as JUnit XML to this `file`")
-	f.BoolVar(&o.verbose, "v", false, "list the tests that pass too")
+	f.Float64Var(&o.threshold, "threshold", 0, "`PERCENT` exit with 1 if tests reach less of the rules")
+	f.DurationVar(&o.deadline, "timeout", 5*time.Second, "`DURATION` stop each test after this processor time")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "also list the tests that pass")
+	f.StringVar(&o.junit, "junit", "", "`FILE` also write the results to this file, as JUnit XML")
+	o.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	o.policies.define(cmd)
+	cli.Renamed(f, "v", "verbose")
+	cli.NoFiles(cmd, "run", "threshold", "timeout")
 }
 
-func testPolicy(c *invocation) int {
-	var o tryout
-	f := c.Flags()
-	o.define(f)
-	folders, code, ok := c.ParseMixed(f)
-	if !ok {
-		return code
-	}
-	o.folders = folders
-	options, code, ok := c.trialOf(&o)
+func (c *invocation) testPolicy(o *testFlags) int {
+	options, code, ok := c.trialOf(o)
 	if !ok {
 		return code
 	}
@@ -108,24 +109,28 @@ func testPolicy(c *invocation) int {
 			return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit), Hint: hintUnwritable, Err: err})
 		}
 	}
-	if o.json {
-		if err := c.PrintJSON(json.MarshalIndent(report, "", "  ")); err != nil {
-			return c.Stop(err)
-		}
-	} else {
-		report.Write(c.Stdout, trial.View{Passed: o.verbose, Coverage: o.coverage, Filtered: o.only != "", Color: terminal.Colors(c.Stdout)})
+	if err := c.printTrial(report, o); err != nil {
+		return c.Stop(err)
 	}
 	return c.trialCode(report, o)
 }
 
-// trialOf reads the policies. A false means that the call is over with this exit code.
-func (c *invocation) trialOf(o *tryout) (trial.Options, int, bool) {
+func (c *invocation) printTrial(r trial.Report, o *testFlags) error {
+	view := trial.View{Passed: o.verbose, Coverage: o.coverage, Filtered: o.only != "", Color: o.format.Is(cli.Text) && terminal.Colors(c.Stdout)}
+	return c.Answer(o.format, func() error { return c.PrintJSON(json.MarshalIndent(r, "", "  ")) }, func(w io.Writer) error {
+		r.Write(w, view)
+		return nil
+	})
+}
+
+// trialOf reads the policies. If it returns false, the command ends with this exit code.
+func (c *invocation) trialOf(o *testFlags) (trial.Options, int, bool) {
 	options := trial.Options{Analyse: gate.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: progress.New(c.Stderr).Test}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
-		return options, c.Misuse("--threshold is a percentage from 0 to 100, and --timeout more than nothing"), false
+		return options, c.Misuse("--threshold must be from 0 to 100, and --timeout greater than 0"), false
 	}
 	if o.shipped && len(o.policies.Granting) > 0 {
-		return options, c.Misuse("--default and --granting exclude each other: one policy allows"), false
+		return options, c.Misuse("--default and --granting exclude each other: only one policy can be the one that allows"), false
 	}
 	if o.only != "" {
 		only, err := regexp.Compile(o.only)
@@ -138,7 +143,7 @@ func (c *invocation) trialOf(o *tryout) (trial.Options, int, bool) {
 	if err != nil {
 		return options, c.Stop(err), false
 	}
-	folders := o.policies // for the key of those that are bundles
+	folders := o.policies // for the key of bundles
 	folders.Granting, folders.Organisation, folders.Hosts, folders.Restricting = nil, nil, nil, o.folders
 	tried, err := folders.layers(c.Ctx)
 	if err != nil {
@@ -155,7 +160,7 @@ func (c *invocation) trialOf(o *tryout) (trial.Options, int, bool) {
 		options.Tried = append(options.Tried, l)
 	}
 	if len(options.Tried) == 0 {
-		return options, c.Misuse("policy test needs a folder, or --default"), false
+		return options, c.Misuse("policy test needs a directory or --default"), false
 	}
 	return options, exitOK, true
 }
@@ -168,8 +173,8 @@ func writeJUnit(path string, r trial.Report) error {
 	return replaceFile(path, b.Bytes())
 }
 
-// trialCode prints why the tests are not enough, if they are not.
-func (c *invocation) trialCode(r trial.Report, o tryout) int {
+// trialCode returns the exit code, and prints why the tests are not enough.
+func (c *invocation) trialCode(r trial.Report, o *testFlags) int {
 	code := exitOK
 	if r.Failed > 0 {
 		code = exitRefused

@@ -5,47 +5,39 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/export"
 )
 
-func proveCommand() *command {
-	return &command{
-		name:     "prove",
-		synopsis: "print a proof that an entry is in an audit log; verify --proof checks it without the log",
-		usage: `LOG ID [flags]
-
-ID is a proposal's id (then its result, or else its decision, is proved) or an
-entry's number.
-
-examples:
-  fumehood prove audit.jsonl unit > unit.tlog-proof
+func (c *invocation) proveCommand() *cobra.Command {
+	var trust audit.Trust
+	cmd := &cobra.Command{
+		Use:     "prove LOG ID [flags]",
+		GroupID: groupEvidence,
+		Short:   "Print a proof that an entry is in an audit log",
+		Long: `Print a proof that an entry is in an audit log. fumehood verify --proof checks it without
+the log. ID is the id of a proposal (its result is proved, or its decision if it has no
+result) or the number of an entry.`,
+		Example: `  fumehood prove audit.jsonl unit > unit.tlog-proof
   fumehood verify --proof unit.tlog-proof --key "$(jq -r .audit.key report.json)"
-  fumehood prove audit.jsonl 7
-`,
-		run: proveEntry,
+  fumehood prove audit.jsonl 7`,
+		Args:              cli.Args(2, "a log and an id"),
+		ValidArgsFunction: cli.Once,
+		RunE:              c.Run(func(args []string) int { return c.proveEntry(trust, args[0], args[1]) }),
 	}
+	defineTrust(cmd, &trust, false)
+	return cmd
 }
 
-func proveEntry(c *invocation) int {
-	var trust audit.Trust
-	f := c.Flags()
-	f.StringVar(&trust.Key, "key", "", "verifier key that the log must be signed with")
-	args, code, ok := c.ParseArgs(f, 2, "a log and an id")
-	if !ok {
-		return code
-	}
-	log, err := audit.OpenFile(args[0])
+func (c *invocation) proveEntry(trust audit.Trust, name, id string) int {
+	log, err := audit.OpenFile(name)
 	if err != nil {
 		return c.Stop(err)
 	}
 	defer log.Close()
-	proof, err := export.Prove(log, trust, args[1])
-	if err == nil {
-		_, err = c.Stdout.Write(proof)
-	}
-	if err != nil {
-		return c.Stop(err)
-	}
-	return exitOK
+	proof, err := export.Prove(log, trust, id)
+	return c.Exit(exitOK, c.Print(proof, err))
 }

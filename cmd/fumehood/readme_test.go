@@ -5,7 +5,8 @@
 package main
 
 import (
-	"html"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,35 +58,29 @@ func TestReadmeWorkflow(t *testing.T) {
 	}
 }
 
-// The comment of the README is one that the tests of pkg/report compare byte for byte.
+// The picture of a comment in the README shows one that the tests of pkg/report compare
+// byte for byte.
 func TestReadmeComment(t *testing.T) {
-	readme := string(readFile(t, "../../README.md"))
-	golden := html.UnescapeString(string(readFile(t, "../../testdata/report/mixed.md")))
-	golden = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(golden, "")
-	golden = strings.ReplaceAll(golden, "\u00a0", " ")
-	pieces := 0
-	for line := range strings.Lines(readme) {
-		quoted, ok := strings.CutPrefix(strings.TrimSpace(line), "> ")
-		if !ok || strings.HasPrefix(quoted, "| ---") {
-			continue
-		}
-		for _, piece := range regexp.MustCompile(`<br>|\*\*|\||`+"`").Split(quoted, -1) {
-			if piece = strings.TrimSpace(piece); piece == "" {
-				continue
-			}
-			if pieces++; !strings.Contains(golden, piece) {
-				t.Errorf("testdata/report/mixed.md has nowhere: %s", piece)
-			}
-		}
+	if !strings.Contains(string(readFile(t, "../../README.md")), "(docs/images/comment.png)") {
+		t.Error("README shows no comment")
 	}
-	if pieces < 20 {
-		t.Errorf("README quotes %d pieces of a comment", pieces)
+	sum := fmt.Sprintf("%x\n", sha256.Sum256(readFile(t, "../../testdata/report/mixed.md")))
+	if sum != string(readFile(t, "../../docs/images/comment.sha256")) {
+		t.Error("docs/images/comment.png does not show testdata/report/mixed.md: run docs/images/render.sh")
 	}
 }
 
-// Every link of the three main pages leads to a file.
+// Every link of the pages leads to a file.
 func TestPagesLinks(t *testing.T) {
-	for _, page := range []string{"README.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md"} {
+	docs, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(docs) == 0 {
+		t.Fatal(docs, err)
+	}
+	pages := []string{"README.md", "CHANGELOG.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md"}
+	for _, path := range docs {
+		pages = append(pages, "docs/"+filepath.Base(path))
+	}
+	for _, page := range pages {
 		path := filepath.Join("../..", page)
 		for _, found := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(string(readFile(t, path)), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), found[1])); err != nil {
@@ -95,38 +90,72 @@ func TestPagesLinks(t *testing.T) {
 	}
 }
 
-// Every snippet of the README is run, and prints what the README says. A line of
-// three dots matches any lines.
+// Every snippet of the README and of the policy tutorial is run, and prints what the page
+// says. A line of three dots matches any lines.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../README.md")
-	if err != nil {
+	readme := string(readFile(t, "../../README.md"))
+	dir := followPage(t, readme)
+	write(t, filepath.Join(dir, "policy/acme.rego"), block(t, readme, "rego"))
+	follow(t, dir, "fumehood policy test policy", "...\n")
+	follow(t, dir, "fumehood check --plan plan.yaml --policy policy", "allow count\n...\n")
+}
+
+func TestPolicyTutorial(t *testing.T) {
+	t.Parallel()
+	followPage(t, string(readFile(t, "../../docs/POLICY.md")))
+}
+
+// saved is a file that a page says to save.
+var saved = regexp.MustCompile("(?s)[Ss]ave this (?:plan )?as `([^`]+)`[^`]*$")
+
+// followPage does what a page says, in its order, in a directory with a small Go module:
+// it saves files and runs the commands of its sessions.
+func followPage(t *testing.T, page string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/x\n\ngo 1.21\n")
+	write(t, filepath.Join(dir, "main.go"), "package main\n\nfunc main() {}\n")
+	ran, last := 0, 0
+	for _, at := range regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$").FindAllStringSubmatchIndex(page, -1) {
+		before, language, text := page[last:at[0]], page[at[2]:at[3]], page[at[4]:at[5]]
+		last = at[1]
+		if found := saved.FindStringSubmatch(before); found != nil {
+			write(t, filepath.Join(dir, found[1]), text)
+		}
+		if language != "console" {
+			continue
+		}
+		for _, step := range strings.Split("\n"+text, "\n$ ")[1:] {
+			command, want, _ := strings.Cut(step, "\n")
+			follow(t, dir, command, want)
+			ran++
+		}
+	}
+	if ran < 5 {
+		t.Errorf("the page has %d commands", ran)
+	}
+	return dir
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	readme := string(data)
-	dir := t.TempDir()
-	bin := asCommand(t)
-	for name, text := range map[string]string{
-		"plan.yaml": block(t, readme, "yaml"), "acme.rego": block(t, readme, "rego"), "policy/acme.rego": block(t, readme, "rego"),
-		"main.go": "package main\n\nfunc main() {}\n", "go.mod": "module example.com/x\n",
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	session := strings.Join(blocks(readme, "console"), "") + "$ fumehood check --plan plan.yaml --policy policy\nallow count\n...\n"
-	for _, step := range strings.Split("\n"+session, "\n$ ")[1:] {
-		command, want, _ := strings.Cut(step, "\n")
-		cmd := exec.Command("bash", "-c", command)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "FUMEHOOD_CACHE="+builtCache(t), "XDG_STATE_HOME="+filepath.Join(dir, "state"), asFumehood+"=1")
-		out, _ := cmd.Output()
-		checkSaid(t, command, want, string(out))
-	}
+}
+
+// follow runs a command of a page in dir.
+func follow(t *testing.T, dir, command, want string) {
+	t.Helper()
+	cmd := exec.Command("bash", "-c", command)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+asCommand(t)+":"+os.Getenv("PATH"), "FUMEHOOD_CACHE="+builtCache(t), "XDG_STATE_HOME="+filepath.Join(dir, "state"), asFumehood+"=1")
+	out, _ := cmd.Output()
+	checkSaid(t, command, want, string(out))
 }
 
 // asCommand makes a directory in which this test binary is called fumehood.
@@ -151,7 +180,7 @@ func checkSaid(t *testing.T, command, want, got string) {
 		pattern = ""
 	}
 	if !regexp.MustCompile("^" + pattern + "$").MatchString(got) {
-		t.Errorf("$ %s\nREADME says:\n%s\nit printed:\n%s", command, want, got)
+		t.Errorf("$ %s\nThe page says:\n%s\nit printed:\n%s", command, want, got)
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 )
 
 // hintUnwritable goes with an error of replaceFile.
-const hintUnwritable = "is the folder there, is there room, and may you write to it?"
+const hintUnwritable = "check that the directory exists, has space and is writable"
 
-// replaceFile writes a file that has its name only when it is whole, so that nobody reads
-// half of it and a full disk takes nothing away. A link is followed; a pipe or a device is
-// written to, and stays what it is.
+// replaceFile writes a file that has its name only when it is complete: no reader sees
+// half of it, and a full disk destroys nothing. A link is followed. A pipe or a device is
+// written to and not replaced.
 func replaceFile(name string, data []byte) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return os.WriteFile(name, data, 0)

@@ -7,65 +7,69 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/process"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func runCommand() *command {
-	return &command{
-		name:     "run",
-		synopsis: "decide each proposal of a plan, run what is allowed, report",
-		usage: `--plan PLAN [flags]
+func (c *invocation) runCommand() *cobra.Command {
+	var s runFlags
+	cmd := &cobra.Command{
+		Use:     "run --plan FILE [flags]",
+		GroupID: groupRun,
+		Short:   "Decide the commands of a plan, run the allowed ones and report",
+		Long: `Decide each command of a plan, run the allowed ones in gVisor and report. Nothing runs before
+all decisions are in the audit log. The workspace is never written to.
 
-examples:
-  fumehood run --plan plan.yaml
+Exit codes: 0 everything was allowed and succeeded, 1 a command was denied, needs approval or
+failed, 2 the plan is invalid, 3 the run stopped`,
+		Example: `  fumehood run --plan plan.yaml
   fumehood run --plan - --workspace ~/src/pr --json < plan.json
   fumehood run --plan plan.yaml --policy ./policy --report report.json
+  fumehood run --plan plan.yaml --markdown comment.md
   fumehood run --plan plan.yaml --mount ~/go/pkg/mod:/home/fumehood/go/pkg/mod
   fumehood run --plan plan.yaml --mask NPM_TOKEN
-  fumehood run --plan plan.yaml --hosts ./policy --credential GITHUB_TOKEN@api.github.com/repos/
-`,
-		run: runPlan,
+  fumehood run --plan plan.yaml --hosts ./policy --credential GITHUB_TOKEN@api.github.com/repos/`,
+		Args: cli.NoArgs,
+		RunE: c.Run(func([]string) int { return c.runPlan(&s) }),
 	}
+	s.define(cmd)
+	return cmd
 }
 
-func runPlan(c *invocation) int {
-	var s runFlags
-	f := c.Flags()
-	s.define(f)
-	if code, ok := c.Parse(f); !ok {
-		return code
+func (c *invocation) runPlan(s *runFlags) int {
+	if s.plan == "" {
+		return c.Misuse("run needs --plan")
 	}
-	if s.plan == "" || f.NArg() > 0 {
-		return c.Misuse("run needs --plan and no other argument")
-	}
-	if (s.lifeline || s.maskStdin) && s.plan == "-" {
+	if (s.parentPipe || s.maskStdin) && s.plan == "-" {
 		return c.Misuse("--lifeline or --mask-stdin and --plan - both need standard input")
 	}
 	if err := s.export.check(); err != nil {
 		return c.MisuseOf(err)
 	}
 	if err := s.readMasks(c.Stdin); err != nil {
-		c.reportNotStarted(&s, proposal.Plan{}, err)
+		c.reportNotStarted(s, proposal.Plan{}, err)
 		return c.Stop(err)
 	}
 	p, code, ok := c.readPlan(s.plan, s.early)
 	if !ok {
 		return code
 	}
-	if s.lifeline {
+	if s.parentPipe {
 		var cancel context.CancelFunc
 		c.Ctx, cancel = process.UntilEnd(c.Ctx, c.Stdin)
 		defer cancel()
 	}
-	return c.gate(&s, p)
+	return c.gate(s, p)
 }
 
-// gate takes a plan through the gate and leaves what is to be kept of it.
+// gate runs a plan through the gate and writes the files that flags name.
 func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 	if s.timeout > 0 {
 		var cancel context.CancelFunc
@@ -77,7 +81,7 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 		return c.Stop(err)
 	}
 	var g *gate.Gate
-	defer func() { _ = owner.Take(s.left(g)...) }() // of a run that stopped early, too
+	defer func() { _ = owner.Take(s.left(g)...) }() // also if the run stopped early
 	if g, err = c.open(s); err != nil {
 		err = s.early.Error(err)
 		c.reportNotStarted(s, p, err)
@@ -92,7 +96,7 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 	}
 	log := r.Audit.File
 	r.Audit.File = s.logName(log)
-	if out := errors.Join(c.publish(s, r), c.passOn(&s.export, log, r.Audit), owner.Take(s.left(g)...)); out != nil {
+	if out := errors.Join(c.publish(s, r), c.exportTo(&s.export, log, r.Audit), owner.Take(s.left(g)...)); out != nil {
 		return c.Stop(errors.Join(err, out))
 	}
 	if err != nil {
@@ -101,8 +105,8 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 	return exitOf(r)
 }
 
-// reportNotStarted writes a report of a run that stopped before it had a log, for anyone who
-// asked for one by name.
+// reportNotStarted writes the report of a run that stopped before it had a log, if --report
+// names a file.
 func (c *invocation) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
 	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe}
 	if a, err := gate.ReadAbout(s.about); err == nil {
@@ -115,16 +119,19 @@ func (c *invocation) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
 	_ = report.WriteFiles(r, s.report, "")
 }
 
-// publish writes the report to where it was asked for.
+// publish writes the report to the files that flags name, and to standard output.
 func (c *invocation) publish(s *runFlags, r proposal.Report) error {
 	if err := report.WriteFiles(r, s.report, s.markdown); err != nil {
 		return err
 	}
-	if s.json {
+	switch {
+	case s.format.Is(cli.JSON):
 		return c.Print(report.JSON(r))
+	case s.format.Is(cli.Markdown):
+		return c.Print([]byte(report.Markdown(r)+"\n"), nil)
 	}
-	_, err := fmt.Fprintln(c.Stdout, report.Markdown(r))
-	return err
+	view := report.View{Color: terminal.Colors(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.report}
+	return c.Print([]byte(view.Render(r)), nil)
 }
 
 func exitOf(r proposal.Report) int {

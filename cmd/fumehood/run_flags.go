@@ -6,12 +6,14 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/demotools"
@@ -40,54 +42,76 @@ type runFlags struct {
 	auditKey        string
 	report          string
 	markdown        string
-	json            bool
+	format          cli.Format
 	timeout         time.Duration
 	observe         bool
 	tools           string
 	about           string
 	owner           string
-	lifeline        bool
+	parentPipe      bool     // --lifeline
 	masks           cli.List // variables
 	maskStdin       bool
-	handed          []redact.Mask    // by fumehood action
-	early           *redact.Redactor // before there is a gate, with no policy
+	handed          []redact.Mask    // from fumehood action
+	early           *redact.Redactor // before there is a gate, without policy
 	export          exportFlags
 	steps           bool   // print a line for each command on a pipe, too; for demo
-	buildCache      string // a host folder to show at demotools.BuildCacheInside, or ""; for demo
+	buildCache      string // a host directory to show at demotools.BuildCacheInside, or ""; for demo
 }
 
-func (s *runFlags) define(f *flag.FlagSet) {
-	f.StringVar(&s.plan, "plan", "", "plan of proposals, JSON or YAML; - for stdin")
-	f.StringVar(&s.workspace, "workspace", ".", "folder with the pull request's code; it is never written to")
-	f.BoolVar(&s.observe, "observe", false, "record what the --policy and --granting policies would refuse, and refuse only what the default policy does")
-	f.StringVar(&s.about, "about", "", "JSON `file` that says which pull request this is; fumehood action writes it")
-	f.StringVar(&s.registries, "registries", "", "JSON `file` that says where packages are found, in place of this host's tools; fumehood action writes it")
-	f.StringVar(&s.owner, "owner", "", "give the artifacts to `UID:GID`")
-	f.BoolVar(&s.maskStdin, "mask-stdin", false, "read values to mask from standard input; fumehood action writes them")
-	f.BoolVar(&s.lifeline, "lifeline", false, "stop when standard input ends")
-	s.export.define(f)
-	s.defineCommon(f)
+// define adds the flags of run.
+func (s *runFlags) define(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
+	f.StringVar(&s.workspace, "workspace", ".", "`DIR` directory with the code of the pull request; it is never written to")
+	f.BoolVar(&s.observe, "observe", false, "only record what --policy and --granting policies would deny; the default policy still denies")
+	s.defineCommon(cmd)
+	s.defineInternal(f)
+	cli.Directories(cmd, "workspace")
 }
 
-func (s *runFlags) defineCommon(f *flag.FlagSet) {
-	s.policies.define(f)
-	f.StringVar(&s.rootfs, "rootfs", "host", "root file system inside: host, or dir:PATH")
-	f.StringVar(&s.tools, "tools", os.Getenv("PATH"), "`folders` of the host's tools, separated by colons, that are shown inside")
-	f.Var(&s.mounts, "mount", "host folder to show inside as `SRC[:DST]`, such as a module cache; writes to it are thrown away; may be repeated")
-	f.Var(&s.resolvers, "resolver", "`address` of a name server for hosts that policy grants (default: the host's); may be repeated")
-	f.Var(&s.credentials, "credential", "put this variable's value on requests to a host that policy grants: `NAME@HOST[/PATH]`; inside it is a placeholder; may be repeated")
-	f.Var(&s.masks, "mask", "`variable` whose value must never appear in what leaves the run; may be repeated. Values of --credential never do")
-	f.StringVar(&s.runsc, "runsc", "", "use this fumehood-runsc")
-	f.StringVar(&s.artifacts, "artifacts", "", "new folder for outputs and whole streams (default: one a run, below the user's state folder)")
-	f.StringVar(&s.auditFile, "audit", "", "new file for the audit log (default: audit.jsonl among the artifacts)")
-	f.StringVar(&s.auditKey, "audit-key", "", "file with the key that signs the audit log (default: a new key a run, told in the report)")
-	f.StringVar(&s.report, "report", "", "write the report as JSON to this file")
-	f.StringVar(&s.markdown, "markdown", "", "write the comment to this file")
-	f.BoolVar(&s.json, "json", false, "print the report as JSON instead of the comment")
-	f.DurationVar(&s.timeout, "timeout", 0, "stop everything after this time, for example 10m")
+// defineInternal adds the flags that fumehood action passes to the run that it starts.
+func (s *runFlags) defineInternal(f *pflag.FlagSet) {
+	f.StringVar(&s.about, "about", "", "`FILE` description of the pull request, JSON")
+	f.StringVar(&s.registries, "registries", "", "`FILE` addresses of package registries, JSON, instead of asking the host's tools")
+	f.StringVar(&s.owner, "owner", "", "`UID:GID` user and group that receive the run's files")
+	f.BoolVar(&s.maskStdin, "mask-stdin", false, "read values to redact from standard input")
+	f.BoolVar(&s.parentPipe, "lifeline", false, "stop when standard input ends")
+	cli.Hide(f, "about", "registries", "owner", "mask-stdin", "lifeline")
 }
 
-// readPlan reads the plan and prints what is wrong with it, as u lets it; u may be nil.
+// defineCommon adds the flags that run and demo share.
+func (s *runFlags) defineCommon(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&s.timeout, "timeout", 0, "`DURATION` stop the run after this time, for example 10m")
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	s.policies.define(cmd)
+	cli.Group(cmd, "Run flags", s.defineSandbox)
+	cli.Group(cmd, "Report flags", s.defineReport)
+	s.export.define(cmd)
+	cmd.Flags().Lookup("tools").DefValue = "" // PATH differs from machine to machine
+	cli.NoFiles(cmd, "timeout", "resolver", "credential", "mask")
+	cli.Directories(cmd, "artifacts", "mount", "tools")
+	cli.Values(cmd, "rootfs", "host", "dir:")
+}
+
+func (s *runFlags) defineReport(f *pflag.FlagSet) {
+	f.StringVar(&s.report, "report", "", "`FILE` also write the report to this file, as JSON")
+	f.StringVar(&s.markdown, "markdown", "", "`FILE` also write the pull request comment to this file, as GitHub's Markdown")
+	f.StringVar(&s.artifacts, "artifacts", "", "`DIR` new directory for exported files and complete outputs (default: one per run in the user's state directory)")
+	f.StringVar(&s.auditFile, "audit", "", "`FILE` new file for the audit log (default: audit.jsonl among the artifacts)")
+	f.StringVar(&s.auditKey, "audit-key", "", "`FILE` key that signs the audit log (default: a new key per run; the report has its public half)")
+	f.Var(&s.masks, "mask", "`VARIABLE` redact the value of this variable from everything that leaves the run; may be repeated. Values of --credential are always redacted")
+}
+
+func (s *runFlags) defineSandbox(f *pflag.FlagSet) {
+	f.StringVar(&s.rootfs, "rootfs", "host", "`ROOT` root file system inside: host, or dir:PATH")
+	f.StringVar(&s.tools, "tools", os.Getenv("PATH"), "`DIR:DIR` host directories with tools to show inside (default: your PATH)")
+	f.Var(&s.mounts, "mount", "`SRC[:DST]` host directory to show inside, such as a module cache; writes to it are discarded; may be repeated")
+	f.Var(&s.resolvers, "resolver", "`ADDRESS` name server for hosts that policy grants (default: the host's); may be repeated")
+	f.Var(&s.credentials, "credential", "`NAME@HOST` add the value of the variable NAME to requests to a host that policy grants: NAME@HOST[/PATH]; inside, the variable has a placeholder; may be repeated")
+	f.StringVar(&s.runsc, "runsc", "", "`FILE` use this fumehood-runsc")
+}
+
+// readPlan reads the plan and prints its problems, redacted by u, which may be nil.
 func (c *invocation) readPlan(path string, u *redact.Redactor) (proposal.Plan, int, bool) {
 	data, name, err := plan.ReadFile(path, c.Stdin)
 	if err != nil {
@@ -98,14 +122,17 @@ func (c *invocation) readPlan(path string, u *redact.Redactor) (proposal.Plan, i
 		fmt.Fprintf(c.Stderr, "fumehood: %s\n", u.Text(plan.Describe(name, problem)))
 	}
 	if len(problems) > 0 {
-		fmt.Fprintln(c.Stderr, "fumehood: plan.invalid: the plan was rejected as a whole; nothing runs")
+		fmt.Fprintln(c.Stderr, "fumehood: plan.invalid: the plan is invalid; nothing runs")
 		return p, exitUsage, false
+	}
+	for _, w := range plan.Warnings(data, name) {
+		c.Warn(plan.Describe(name, w))
 	}
 	return p, exitOK, true
 }
 
-// open makes the gate that the flags describe. What the flags say wrongly is refused
-// first, also where no command will need it.
+// open makes the gate that the flags describe. Invalid flags are refused first, even if no
+// command would need them.
 func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	if err := gate.Privileged(); err != nil { // before anything that takes time
 		return nil, err
@@ -130,7 +157,7 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	return newGate(c.Ctx, o)
 }
 
-// options are those that need no file but a key.
+// options returns the options that need no file except for a key.
 func (s *runFlags) options(a gate.About) (gate.Options, error) {
 	o, err := s.secrets()
 	if err != nil {
@@ -160,7 +187,7 @@ func (s *runFlags) options(a gate.About) (gate.Options, error) {
 	return o, nil
 }
 
-// readMasks learns what must not be printed before anything is.
+// readMasks reads the values to redact, before anything is printed.
 func (s *runFlags) readMasks(stdin io.Reader) (err error) {
 	if s.maskStdin {
 		if s.handed, err = redact.ReadMasks(stdin); err != nil {
@@ -174,7 +201,7 @@ func (s *runFlags) readMasks(stdin io.Reader) (err error) {
 	return err
 }
 
-// secrets are the options of what must never be printed.
+// secrets returns the options with values that must never be printed.
 func (s *runFlags) secrets() (o gate.Options, err error) {
 	o.Masks = s.handed
 	for _, name := range s.masks {
@@ -194,7 +221,7 @@ func (s *runFlags) secrets() (o gate.Options, err error) {
 	return o, nil
 }
 
-// mounted are the host folders that can be read inside.
+// mounted returns the host directories that can be read inside.
 func (s *runFlags) mounted() ([]gate.Mount, error) {
 	var list []gate.Mount
 	if s.buildCache != "" {
@@ -206,14 +233,14 @@ func (s *runFlags) mounted() ([]gate.Mount, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Note = "the host folder " + text + " can be read inside, because --mount says so"
+		m.Note = "the host directory " + text + " is readable inside (--mount)"
 		list = append(list, m)
 	}
 	return list, nil
 }
 
-// logName is how the report names the log: from a desk its path, in a job its name
-// among the files of the artifact.
+// logName is the log's name in the report: its path, or in a job of GitHub Actions its name
+// in the artifact.
 func (s *runFlags) logName(path string) string {
 	if s.about != "" {
 		return filepath.Base(path)
@@ -221,7 +248,7 @@ func (s *runFlags) logName(path string) string {
 	return path
 }
 
-// left names what this run has made so far; g may be nil.
+// left lists the files that this run has written so far; g may be nil.
 func (s *runFlags) left(g *gate.Gate) []string {
 	var paths []string
 	for _, path := range []string{s.report, s.markdown, s.export.decisions} {

@@ -5,50 +5,64 @@
 package main
 
 import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/report/timeline"
 )
 
-func showCommand() *command {
-	return &command{
-		name:     "show",
-		synopsis: "tell what happened in a run, in order, from its audit log",
-		usage: `LOG [flags]
-
-Times are UTC. Programs that ended well, files below the workspace, HOME and /tmp,
-and what is done by habit and comes to nothing are left out unless --all is given. With --json each line is one object: an
-entry, or one event of an entry; the last one is the verdict.
-
-exit codes: 0 whole and sealed, 1 changed, cut off or not sealed, 3 cannot be read
-
-examples:
-  fumehood show audit.jsonl
-  fumehood show audit.jsonl --id unit --all
-  fumehood show audit.jsonl --json | jq 'select(.kind == "refused")'
-`,
-		run: showLog,
-	}
+// showFlags are the flags of show.
+type showFlags struct {
+	trust  audit.Trust
+	view   timeline.Options
+	format cli.Format
 }
 
-func showLog(c *invocation) int {
-	var trust audit.Trust
-	var o timeline.Options
-	f := c.Flags()
-	f.StringVar(&trust.Key, "key", "", "verifier key that the log must be signed with, from the report")
-	f.StringVar(&o.ID, "id", "", "show one proposal only")
-	f.BoolVar(&o.All, "all", false, "show every event")
-	f.BoolVar(&o.JSON, "json", false, "print JSON, one object a line")
-	args, code, ok := c.ParseArgs(f, 1, "a log")
-	if !ok {
-		return code
+func (c *invocation) showCommand() *cobra.Command {
+	var s showFlags
+	cmd := &cobra.Command{
+		Use:     "show LOG [flags]",
+		GroupID: groupEvidence,
+		Short:   "List what happened in a run, in order, from its audit log",
+		Long: `List what happened in a run, in order, from its audit log. Times are UTC.
+
+Without --all, show omits programs that ended well, files below the workspace, HOME and
+/tmp, and routine events without effect. With --output json, each line is one object: an
+entry, or one event of an entry. The last one is the result of the verification.
+
+Exit codes: 0 complete and sealed, 1 altered, cut off or not sealed, 3 cannot be read`,
+		Example: `  fumehood show audit.jsonl
+  fumehood show audit.jsonl --id unit --all
+  fumehood show audit.jsonl --json | jq 'select(.kind == "refused")'`,
+		Args:              cli.Args(1, "a log"),
+		ValidArgsFunction: cli.Once,
+		RunE:              c.Run(func(args []string) int { return c.showLog(&s, args[0]) }),
 	}
-	log, err := audit.OpenFile(args[0])
+	f := cmd.Flags()
+	f.StringVar(&s.view.ID, "id", "", "`ID` show only the proposal with this id")
+	f.BoolVar(&s.view.All, "all", false, "show every event")
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	defineTrust(cmd, &s.trust, false)
+	cli.NoFiles(cmd, "id")
+	return cmd
+}
+
+func (c *invocation) showLog(s *showFlags, name string) int {
+	log, err := audit.OpenFile(name)
 	if err != nil {
 		return c.Stop(err)
 	}
 	defer log.Close()
-	found, err := timeline.Write(c.Stdout, log, trust, o)
-	if err != nil {
+	s.view.JSON = s.format.Is(cli.JSON)
+	var found audit.Finding
+	write := func(w io.Writer) error {
+		found, err = timeline.Write(w, log, s.trust, s.view)
+		return err
+	}
+	if err := c.Answer(s.format, func() error { return write(c.Stdout) }, write); err != nil {
 		return c.Stop(err)
 	}
 	return codeOf(found)

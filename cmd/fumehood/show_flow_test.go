@@ -56,7 +56,7 @@ const flowsWant = `04:05:06.001    connect    unit     [8<7] curl udp 198.18.0.1
 04:05:06.006    connection unit     [8<7] curl https go.example:443 = 203.0.113.9, 517 bytes out, 6012345 in, 3ms
 04:05:06.007    connection unit     [8<7] curl tls go.example:443 named evil.example: refused by egress.mismatch
 04:05:06.008    datagram   unit     [?] udp 192.0.2.1:443: refused by egress.datagram
-04:05:06.000  result       unit     exit code 0 in 2.345s; programs: 1 began, 0 refused; network: 2 lookups, 2 connections, 1 requests, 3 refused, 1 would have been refused
+04:05:06.000  result       unit     exit code 0 in 2.345s; programs: 1 started, 0 refused; network: 2 lookups, 2 connections, 1 requests, 3 refused, 1 would have been refused
 `
 
 // The timeline shows each destination, the program, and the reason for a refusal.

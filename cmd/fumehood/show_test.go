@@ -150,9 +150,9 @@ const timelineWant = `04:05:06.000  run                   2026-11-21 20261121-04
 04:05:06.006    privilege  unit     [9<8] stats.test mount: EPERM
 04:05:06.007    exit       unit     [10<9] stats.test exit 126
 04:05:06.008    exit       unit     [9<8] stats.test killed by SIGSEGV
-04:05:06.000  result       unit     exit code 0 in 2.345s; programs: 3 began, 1 refused
+04:05:06.000  result       unit     exit code 0 in 2.345s; programs: 3 started, 1 refused
 04:05:06.000  end                   2 proposed: 1 succeeded, 0 failed, 1 denied, 0 waiting
-2 events of little note are not shown: --all
+2 minor events not shown: use --all
 sealed and complete: 7 entries
 `
 
@@ -279,7 +279,7 @@ func TestShowUnknown(t *testing.T) {
 		}
 	}
 	got, code := showing(t, path)
-	if code != exitRefused || strings.Count(got, "does not know") < 4 || !strings.Contains(got, "unsealed") {
+	if code != exitRefused || strings.Count(got, "unknown to this version") < 4 || !strings.Contains(got, "unsealed") {
 		t.Errorf("exit %d:\n%s", code, got)
 	}
 	if _, code := showing(t, path, "--json"); code != exitRefused {

@@ -7,73 +7,89 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func verifyCommand() *command {
-	return &command{
-		name:     "verify",
-		synopsis: "say whether an audit log is whole and unchanged, or what is wrong first",
-		usage: `LOG [flags]
-       fumehood verify --proof FILE --key KEY [flags]
+// verifyFlags are the flags of verify.
+type verifyFlags struct {
+	trust  audit.Trust
+	proof  string
+	format cli.Format
+}
 
-With --proof, verify checks a proof that fumehood prove printed, without the log.
+func (c *invocation) verifyCommand() *cobra.Command {
+	var s verifyFlags
+	cmd := &cobra.Command{
+		Use: `verify LOG [flags]
+--proof FILE --key KEY [flags]`,
+		GroupID: groupEvidence,
+		Short:   "Check that an audit log is complete and unaltered",
+		Long: `Check that an audit log is complete and unaltered, or report its first fault. With --proof,
+check a proof that fumehood prove printed; the log is not needed.
 
-exit codes: 0 whole and sealed, or a valid proof, 1 changed, cut off or not sealed,
-or an invalid proof, 3 cannot be read
-
-examples:
-  fumehood verify audit.jsonl
+Exit codes: 0 complete and sealed, or a valid proof; 1 altered, cut off or not sealed, or an
+invalid proof; 3 cannot be read`,
+		Example: `  fumehood verify audit.jsonl
   fumehood verify audit.jsonl --key "$(jq -r .audit.key report.json)"
-  fumehood verify --proof unit.tlog-proof --key "$(jq -r .audit.key report.json)"
-`,
-		run: verifyLog,
+  fumehood verify --proof unit.tlog-proof --key "$(jq -r .audit.key report.json)"`,
+		ValidArgsFunction: cli.Once,
+		RunE:              c.Run(func(args []string) int { return c.verify(&s, args) }),
+	}
+	cmd.Flags().StringVar(&s.proof, "proof", "", "`FILE` check the proof in this file instead of a log")
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	defineTrust(cmd, &s.trust, true)
+	return cmd
+}
+
+// defineTrust defines the flags that say what a log must agree with.
+func defineTrust(cmd *cobra.Command, trust *audit.Trust, checkpoint bool) {
+	cli.Group(cmd, "Trust flags", func(f *pflag.FlagSet) {
+		f.StringVar(&trust.Key, "key", "", "`KEY` verifier key that the log must be signed with, from the report")
+		if checkpoint {
+			f.StringVar(&trust.Checkpoint, "checkpoint", "", "`CHECKPOINT` checkpoint that the log must contain, from the report")
+		}
+	})
+	if cli.NoFiles(cmd, "key"); checkpoint {
+		cli.NoFiles(cmd, "checkpoint")
 	}
 }
 
-func verifyLog(c *invocation) int {
-	var trust audit.Trust
-	var proof string
-	var asJSON bool
-	f := c.Flags()
-	f.StringVar(&trust.Key, "key", "", "verifier key that the log must be signed with, from the report")
-	f.StringVar(&trust.Checkpoint, "checkpoint", "", "checkpoint that the log must hold, from the report")
-	f.StringVar(&proof, "proof", "", "check the proof in this `file` instead of a log")
-	f.BoolVar(&asJSON, "json", false, "print the finding as JSON")
-	args, code, ok := c.ParseMixed(f)
-	if !ok {
-		return code
-	}
-	trust.Checkpoint = endLine(trust.Checkpoint)
+func (c *invocation) verify(s *verifyFlags, args []string) int {
+	s.trust.Checkpoint = endLine(s.trust.Checkpoint)
 	switch {
-	case proof != "" && (len(args) > 0 || trust.Key == ""):
+	case s.proof != "" && (len(args) > 0 || s.trust.Key == ""):
 		return c.Misuse("verify --proof needs --key and no log")
-	case proof != "":
-		return c.verifyProof(proof, trust, asJSON)
+	case s.proof != "":
+		return c.verifyProof(s)
 	case len(args) != 1:
 		return c.Misuse("verify needs a log")
 	}
-	log, err := audit.OpenFile(args[0])
+	return c.verifyLog(s, args[0])
+}
+
+func (c *invocation) verifyLog(s *verifyFlags, name string) int {
+	log, err := audit.OpenFile(name)
 	if err != nil {
 		return c.Stop(err)
 	}
 	defer log.Close()
-	found := audit.Inspect(log, trust)
-	if asJSON {
-		err = json.NewEncoder(c.Stdout).Encode(found)
-	} else {
-		_, err = fmt.Fprintln(c.Stdout, terminal.Line(found.String()))
-	}
-	if err != nil {
-		return c.Stop(err)
-	}
-	return codeOf(found)
+	found := audit.Inspect(log, s.trust)
+	err = c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found) }, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, terminal.Line(found.String()))
+		return err
+	})
+	return c.Exit(codeOf(found), err)
 }
 
-// endLine adds the newline that ends a signed note, which a shell's $(…) takes.
+// endLine adds the newline that ends a signed note, which a shell's $(…) removes.
 func endLine(checkpoint string) string {
 	if checkpoint == "" || strings.HasSuffix(checkpoint, "\n") {
 		return checkpoint
@@ -92,29 +108,27 @@ func codeOf(found audit.Finding) int {
 	return exitRefused
 }
 
-// verifyProof checks the proof in the file at path against the trusted key.
-func (c *invocation) verifyProof(path string, trust audit.Trust, asJSON bool) int {
-	data, err := audit.ReadProof(path)
+// verifyProof checks a proof against the trusted key.
+func (c *invocation) verifyProof(s *verifyFlags) int {
+	data, err := audit.ReadProof(s.proof)
 	if err != nil {
 		return c.Stop(err)
 	}
-	proved, wrong := audit.CheckProof(data, trust)
-	switch {
-	case asJSON && wrong != nil:
-		err = json.NewEncoder(c.Stdout).Encode(map[string]string{"error": wrong.Error()})
-	case asJSON:
-		err = json.NewEncoder(c.Stdout).Encode(proved)
-	case wrong != nil:
-		_, err = fmt.Fprintln(c.Stdout, terminal.Line(wrong.Error()))
-	default:
-		sentence, entry, _ := strings.Cut(proved.String(), "\n")
-		_, err = fmt.Fprintf(c.Stdout, "%s\n%s\n", terminal.Line(sentence), terminal.Line(entry))
+	var answer any
+	var text string
+	code := exitOK
+	if proved, wrong := audit.CheckProof(data, s.trust); wrong != nil {
+		answer, text, code = map[string]string{"error": wrong.Error()}, wrong.Error(), exitRefused
+	} else {
+		answer, text = proved, proved.String()
 	}
-	if err != nil {
-		return c.Stop(err)
-	}
-	if wrong != nil {
-		return exitRefused
-	}
-	return exitOK
+	return c.Exit(code, c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(answer) }, func(w io.Writer) error {
+		sentence, entry, more := strings.Cut(text, "\n")
+		if more && code == exitOK {
+			_, err := fmt.Fprintf(w, "%s\n%s\n", terminal.Line(sentence), terminal.Line(entry))
+			return err
+		}
+		_, err := fmt.Fprintln(w, terminal.Line(text))
+		return err
+	}))
 }

@@ -6,13 +6,16 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 )
 
-// version is set by the release's linker flags; a build from source says its
-// module version.
+// version is set by the release's linker flags. A build from source has its module
+// version.
 var version = ""
 
 func fumehoodVersion() string {
@@ -40,6 +43,19 @@ func gvisorVersion() string {
 	return "unknown"
 }
 
-func printVersion(w io.Writer) {
-	fmt.Fprintf(w, "fumehood %s\ngvisor   %s\ngo       %s %s/%s\n", fumehoodVersion(), gvisorVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+func versionText() string {
+	return fmt.Sprintf("fumehood %s\ngvisor   %s\ngo       %s %s/%s\n", fumehoodVersion(), gvisorVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+func (c *invocation) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		GroupID: groupSetup,
+		Short:   "Print the versions of fumehood, gVisor and Go",
+		Args:    cli.NoArgs,
+		RunE: c.Run(func([]string) int {
+			fmt.Fprint(c.Stdout, versionText())
+			return exitOK
+		}),
+	}
 }

@@ -79,7 +79,7 @@ func (e Event) idle() (Admission, bool) {
 	case e.OnIssue:
 		why = "the comment is on an issue, not on a pull request"
 	case e.Name == eventIssueComment && e.Action != "created":
-		why = "the comment was " + e.Action + ": only new comments count, since an old one may be changed long after it was read"
+		why = "the comment was " + e.Action + ": only new comments are read, because an old one may be edited long after it was reviewed"
 	case e.Name == eventPullRequest && (e.Action == "closed" || e.PR.State == "closed"):
 		why = "the pull request is closed"
 	case e.Name == eventWorkflowRun && e.Action != "completed":
@@ -105,8 +105,8 @@ func (e Event) readOnly() bool {
 	return e.Name == eventPullRequest && (e.foreign() || e.SenderID == dependabot || e.SenderLogin == dependabotLogin)
 }
 
-const readOnlyReason = "the token of this job can only read, because the pull request is a fork's or Dependabot's: " +
-	"a second workflow, on workflow_run, posts the comment (fumehood-report.yml among fumehood's .github/examples)"
+const readOnlyReason = "this job's token is read-only, because the pull request is from a fork or from Dependabot: " +
+	"a second workflow, on workflow_run, posts the comment (see .github/examples/fumehood-report.yml in fumehood's repository)"
 
 // admit decides by event and phase alone.
 func (e Event) admit(in Inputs) (Admission, error) {
@@ -139,7 +139,7 @@ func (e Event) auto() (Admission, error) {
 	case e.readOnly():
 		return Admission{Phase: Run, Reason: readOnlyReason}, nil
 	case e.Name == eventWorkflowDispatch && e.PR == nil && e.Number == 0:
-		return Admission{Phase: Run, Reason: "no pull request was named: there is no comment"}, nil
+		return Admission{Phase: Run, Reason: "no pull request is given, so there is no comment"}, nil
 	case e.Name != eventPullRequest && e.foreign():
 		return Admission{}, refuseOneJob(e)
 	}

@@ -112,7 +112,7 @@ func outcomeOfAdmit(t *testing.T, r Runner, e Event, in Inputs, facts Facts) str
 	switch {
 	case err == nil:
 		if a.Phase == Nothing && a.Reason == "" {
-			t.Error("nothing is done, and nobody is told why")
+			t.Error("nothing is done, without a reason")
 		}
 		return phaseNames[a.Phase]
 	case !errors.As(err, &stop) || a != Admission{}:
@@ -275,7 +275,7 @@ func TestAdmitCode(t *testing.T) {
 
 func TestRunOnlyIsSaid(t *testing.T) {
 	for name, want := range map[string]string{
-		"pull_request, fork": readOnlyReason, "pull_request, Dependabot": readOnlyReason, "workflow_dispatch, no pr": "no pull request was named: there is no comment",
+		"pull_request, fork": readOnlyReason, "pull_request, Dependabot": readOnlyReason, "workflow_dispatch, no pr": "no pull request is given, so there is no comment",
 		"pull_request, own": "",
 	} {
 		e, r := situation(t, name)

@@ -12,7 +12,7 @@ import (
 // the pull request's own text is read. Its error is a *proposal.StopError.
 func BaseCommit(getenv func(string) string) (string, error) {
 	if getenv("GITHUB_ACTIONS") != "true" {
-		return "", noBase("base: is a pull request's base, which only a job of GitHub Actions knows")
+		return "", noBase("base: works only in a job of GitHub Actions, where it is the base of the pull request")
 	}
 	runner, err := ReadRunner(getenv)
 	if err != nil {
@@ -23,11 +23,11 @@ func BaseCommit(getenv func(string) string) (string, error) {
 		return "", err
 	}
 	if event.PR == nil || event.PR.Base.SHA == "" {
-		return "", noBase(fmt.Sprintf("base: the event %s names no base commit", runner.EventName))
+		return "", noBase(fmt.Sprintf("base: the event %s has no base commit", runner.EventName))
 	}
 	return event.PR.Base.SHA, nil
 }
 
 func noBase(message string) error {
-	return &proposal.StopError{Code: "policy.source", Message: message, Hint: "name a commit or a branch: git:origin/main:FOLDER"}
+	return &proposal.StopError{Code: "policy.source", Message: message, Hint: "name a commit or a branch: git:origin/main:DIR"}
 }

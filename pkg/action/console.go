@@ -152,7 +152,7 @@ func (c *Console) Mask(secret string) error {
 		}
 	}
 	if !masked {
-		return errors.New("cannot mask a secret that is empty")
+		return errors.New("cannot mask an empty secret")
 	}
 	return c.err
 }
@@ -163,7 +163,7 @@ func (c *Console) Close() error {
 	defer c.mu.Unlock()
 	c.endGroup()
 	if left := c.left(); left != "" {
-		c.write("Not shown as annotations, of which the runner takes ten of a level: " + left + ".\n")
+		c.write("Not shown as annotations, because the runner accepts ten per level: " + left + ".\n")
 	}
 	return c.err
 }

@@ -94,7 +94,7 @@ func TestAnnotationsBeyondTheRunnersLimit(t *testing.T) {
 		t.Errorf("%d errors, want 1", n)
 	}
 	want := []string{"warning: a.go:11: ::error::x", "warning: a.go:12: ::error::x", "warning: a.go:13: ::error::x",
-		"Not shown as annotations, of which the runner takes ten of a level: 3 of level warning."}
+		"Not shown as annotations, because the runner accepts ten per level: 3 of level warning."}
 	if diff := cmp.Diff(want, l.shown); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}

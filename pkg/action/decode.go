@@ -161,7 +161,7 @@ func (f fields) dispatch(e *Event) {
 		e.Inputs[name] = v.text
 	}
 	if len(e.Inputs) > maxInputs {
-		f.refuse("inputs", "of at most 50 names")
+		f.refuse("inputs", "an object of at most 50 names")
 	}
 	if pr := strings.TrimSpace(e.Inputs["pr"]); pr != "" {
 		n, err := strconv.ParseInt(pr, 10, 32)

@@ -19,8 +19,9 @@
 // changed files, variables and PATH. It cannot see which permissions the job's
 // token has. Problem matchers that an earlier step registered (actions/setup-go,
 // actions/setup-node) also read every line that fumehood prints, even inside
-// stop-commands. The prefix defeats those that match at a line's start, but a
-// stranger can still make the runner annotate text that a loose matcher accepts.
+// stop-commands. The prefix defeats those that match at a line's start, but
+// untrusted text can still make the runner create an annotation if a loose matcher
+// accepts it.
 //
 // # Why each event has one phase
 //

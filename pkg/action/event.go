@@ -162,7 +162,7 @@ func supported(name string) error {
 		return nil
 	}
 	return &proposal.StopError{Code: "event.unsupported",
-		Message: fmt.Sprintf("event %s is not supported: %s are", quoted(name), strings.Join(supportedEvents, ", ")),
-		Hint: "start the workflow like this, or, where it has other events for other jobs, give this one\n" +
+		Message: fmt.Sprintf("unsupported event %s: supported are %s", quoted(name), strings.Join(supportedEvents, ", ")),
+		Hint: "use one of these events; if the workflow has other events for other jobs, give this job\n" +
 			"if: github.event_name == 'pull_request'\n\n" + yamlPullRequest}
 }

@@ -190,9 +190,9 @@ func TestEventsRefused(t *testing.T) {
 		to               any
 		message          string
 	}{
-		{"no number", pr, "number", nil, "has no number, which must be a positive whole number"},
-		{"number as text", pr, "number", "2", `has "2" as its number`},
-		{"number that is no whole one", pr, "number", json.Number("2.0"), `has "2.0" as its number`},
+		{"no number", pr, "number", nil, "has no number: want a positive whole number"},
+		{"number as text", pr, "number", "2", `has invalid number "2"`},
+		{"number that is no whole one", pr, "number", json.Number("2.0"), `has invalid number "2.0"`},
 		{"huge number", pr, "number", json.Number("4294967298"), "2,147,483,648"},
 		{"two numbers", pr, "pull_request.number", 3, "the same as number"},
 		{"short SHA", pr, "pull_request.head.sha", "ec26c3e", "a full commit SHA"},
@@ -278,7 +278,7 @@ func TestHostileBranches(t *testing.T) {
 func TestUnsupportedEvents(t *testing.T) {
 	for _, event := range []string{"push", "check_run", "schedule", "merge_group", "", "pull_request_review", "Pull_request"} {
 		stop := checkStop(t, event, payloadOf(t, "check_run.requested_action.json"), "event.unsupported")
-		if !strings.Contains(stop.Message, "pull_request, workflow_run, issue_comment, workflow_dispatch are") {
+		if !strings.Contains(stop.Message, "supported are pull_request, workflow_run, issue_comment, workflow_dispatch") {
 			t.Errorf("message %q", stop.Message)
 		}
 	}
@@ -289,20 +289,20 @@ func TestUnsupportedEvents(t *testing.T) {
 func TestPayloadsThatAreNoJSON(t *testing.T) {
 	whole := string(payloadOf(t, "pull_request.opened.json"))
 	tests := []struct{ name, data, message string }{
-		{"empty", "", "is no JSON: unexpected end of JSON input (line 1, column 1)"},
-		{"cut", whole[:len(whole)/2], "is no JSON: unexpected end of JSON input"},
-		{"a list", "[]", "is no JSON object (line 1, column 1)"},
-		{"null", "null", "is no JSON object"},
-		{"more behind", "{}\n {}", "is no JSON: invalid character '{' after top-level value (line 2, column 2)"},
-		{"a name twice", "{\"a\":1,\n \"b\":{\"c\":1,\"c\":2}}", `names "c" twice in one object (line 2, column 13)`},
-		{"a name twice, escaped", `{"number":1,"n\u0075mber":2}`, `names "number" twice`},
+		{"empty", "", "is not JSON: unexpected end of JSON input (line 1, column 1)"},
+		{"cut", whole[:len(whole)/2], "is not JSON: unexpected end of JSON input"},
+		{"a list", "[]", "is not a JSON object (line 1, column 1)"},
+		{"null", "null", "is not a JSON object"},
+		{"more behind", "{}\n {}", "is not JSON: invalid character '{' after top-level value (line 2, column 2)"},
+		{"a name twice", "{\"a\":1,\n \"b\":{\"c\":1,\"c\":2}}", `has the name "c" twice in one object (line 2, column 13)`},
+		{"a name twice, escaped", `{"number":1,"n\u0075mber":2}`, `has the name "number" twice`},
 		{"an invalid byte", "{\"a\":\n\"\xff\"}", "is not UTF-8 (line 2, column 2)"},
 		{"too deep", `{"a":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "}", "is nested more than 32 deep (line 1, column 37)"},
-		{"much too deep", strings.Repeat(`{"a":`, 200_000), "is no JSON"},
+		{"much too deep", strings.Repeat(`{"a":`, 200_000), "is not JSON"},
 		{"too many names", manyNames(maxKeys + 1), "has an object of more than 2000 names"},
 		{"an empty object", "{}", "has no repository"},
 		{"too large", strings.Repeat(" ", MaxEvent+1), "more than GitHub sends"},
-		{"a byte order mark", "\ufeff{}", "is no JSON"},
+		{"a byte order mark", "\ufeff{}", "is not JSON"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

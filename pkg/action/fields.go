@@ -29,11 +29,11 @@ func (f fields) refuse(path, want string) {
 	v := f.values[path]
 	switch v.kind {
 	case absent:
-		f.fail(v.at, "has no %s, which must be %s", path, want)
+		f.fail(v.at, "has no %s: want %s", path, want)
 	case str, number, boolean:
-		f.fail(v.at, "has %s as its %s, which must be %s", quoted(v.text), path, want)
+		f.fail(v.at, "has invalid %[2]s %[1]s: want %[3]s", quoted(v.text), path, want)
 	default:
-		f.fail(v.at, "has a %s that is not %s", path, want)
+		f.fail(v.at, "has invalid %s: want %s", path, want)
 	}
 }
 
@@ -130,7 +130,7 @@ func (f fields) branch(path string) string {
 	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasSuffix(s, "/") || strings.HasSuffix(s, ".") ||
 		strings.HasSuffix(s, ".lock") || strings.ContainsAny(s, " ~^:?*[\\") ||
 		strings.Contains(s, "..") || strings.Contains(s, "@{") || strings.Contains(s, "//") {
-		f.stop("event.branch", path, "rename the branch: git or GitHub would not take its name, or a program would take it for an option")
+		f.stop("event.branch", path, "rename the branch: git or GitHub rejects its name, or a program could read it as an option")
 	}
 	return s
 }

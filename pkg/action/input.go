@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	maxInput    = 4096      // bytes of an input that is no document
-	maxDocument = 120 << 10 // Linux takes no longer variable than 128 KiB
+	maxInput    = 4096      // bytes of an input that is not a document
+	maxDocument = 120 << 10 // Linux limits a variable to 128 KiB
 	maxBots     = 50
 	maxCount    = 100_000
 )
 
-// inputReader reads inputs one by one and collects what is wrong with them.
+// inputReader reads inputs one by one and collects the problems.
 type inputReader struct {
 	action   *githubactions.Action
 	getenv   func(string) string
@@ -50,13 +50,13 @@ func (r *inputReader) line(input, hint string) (value string, ok bool) {
 		return "", false
 	}
 	if i := strings.IndexFunc(value, text.Hidden); i >= 0 || !utf8.ValidString(value) {
-		r.refuse(input, hint, "%s holds a newline, a control character or one that cannot be seen", quoted(value))
+		r.refuse(input, hint, "%s contains a newline, a control character or an invisible character", quoted(value))
 		return "", false
 	}
 	return value, value != ""
 }
 
-// quoted shows a value that may be a stranger's.
+// quoted formats an untrusted value.
 func quoted(value string) string { return `"` + text.Inline(value, 60) + `"` }
 
 // word reads one of the words; the first is the default.
@@ -80,7 +80,7 @@ func alternatives(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// boolean takes the spellings of YAML 1.2, as the runner's toolkit does.
+// boolean accepts the spellings of YAML 1.2, as the runner's toolkit does.
 func (r *inputReader) boolean(input string, otherwise bool) bool {
 	hint := strconv.FormatBool(otherwise)
 	value, ok := r.line(input, hint)
@@ -129,7 +129,7 @@ func (r *inputReader) count(input string, otherwise int) int {
 
 var plainName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
 
-// name reads a name that may become part of a file's or an artifact's.
+// name reads a name that may become part of the name of a file or an artifact.
 func (r *inputReader) name(input, hint string) string {
 	value, ok := r.line(input, hint)
 	if ok && !plainName.MatchString(value) {
@@ -164,23 +164,23 @@ func (r *inputReader) rootfs(input string) string {
 		return value
 	}
 	if strings.HasPrefix(value, "image:") {
-		r.refuse(input, "host", "%s is an image, and images are not supported: use host or dir:/absolute/path", quoted(value))
+		r.refuse(input, "host", "%s is an image; images are not supported: use host or dir:/absolute/path", quoted(value))
 	} else {
 		r.refuse(input, "host", "%s is not host or dir:/absolute/path", quoted(value))
 	}
 	return "host"
 }
 
-// document reads a text of several lines as it stands: a digest is of these bytes.
+// document reads a text of several lines unchanged: digests are of these bytes.
 func (r *inputReader) document(input, hint string) string {
 	value := r.getenv("INPUT_" + variable(input))
 	switch {
 	case len(value) > maxDocument:
-		r.refuse(input, hint, "has more than %d bytes: a file can be larger", maxDocument)
+		r.refuse(input, hint, "has more than %d bytes: use a file, which can be larger", maxDocument)
 	case !utf8.ValidString(value):
 		r.refuse(input, hint, "is not UTF-8")
 	case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\n' && c != '\r' && c != '\t' }):
-		r.refuse(input, hint, "holds a control character")
+		r.refuse(input, hint, "contains a control character")
 	default:
 		return value
 	}
@@ -211,7 +211,7 @@ func (r *inputReader) ids(input string) []int64 {
 	for _, word := range words {
 		id, err := strconv.ParseInt(word, 10, 64)
 		if err != nil || id <= 0 || !digits.MatchString(word) {
-			r.refuse(input, "41898282", "%s is no user id: a bot is named by its number, because any app may take a name", quoted(word))
+			r.refuse(input, "41898282", "%s is not a user id: give the bot's number, because any app can take a name", quoted(word))
 			return nil
 		}
 		list = append(list, id)

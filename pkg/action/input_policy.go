@@ -22,7 +22,7 @@ var bundleText = pattern.New(`^(https|oci)://[!-~]{1,1000}@sha256:[0-9a-f]{64}$`
 func (r *inputReader) bundle(input string) string {
 	value, ok := r.line(input, hintBundle)
 	if ok && !bundleText.MatchString(value) {
-		r.refuse(input, hintBundle, "%s is no bundle pinned by its digest", quoted(value))
+		r.refuse(input, hintBundle, "%s is not a bundle pinned by its digest", quoted(value))
 		return ""
 	}
 	return value
@@ -34,7 +34,7 @@ var keyText = pattern.New(`^-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)--
 func (r *inputReader) publicKey(input string) string {
 	value := strings.TrimSpace(strings.ReplaceAll(r.getenv("INPUT_"+variable(input)), "\r\n", "\n"))
 	if value != "" && (len(value) > maxKey || !keyText.MatchString(value)) {
-		r.refuse(input, hintKey, "is no public key as PEM, from its first line to its last")
+		r.refuse(input, hintKey, "is not a complete public key in PEM format")
 		return ""
 	}
 	return value

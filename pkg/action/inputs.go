@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sethvargo/go-githubactions"
-
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -18,7 +16,7 @@ import (
 type Inputs struct {
 	Plan             string          // a path, or the document itself: see PlanDocument
 	Policy           string          // directory of the repository's own rules, relative to the repository; "" for none
-	Organisation     string          // the organization's bundle, pinned by its digest; "" for none
+	Organization     string          // the organization's bundle, pinned by its digest; "" for none
 	PolicyKey        string          // PEM of the public key that must have signed the bundle; "" for none
 	MinimumRevision  string          // the oldest allowed revision of the bundle; "" for any
 	Mode             string          // ModeEnforce or ModeObserve
@@ -31,7 +29,7 @@ type Inputs struct {
 	FailOn           string          // see Conclude
 	Comment          bool            // update the pull request's comment
 	CheckRun         bool            // create a check run
-	Staged           bool            // show in the step summary what would be posted, but post nothing
+	DryRun           bool            // show in the step summary what would be posted, but post nothing
 	Token            string          // github-token; secret
 	Artifact         string          // name of the uploaded artifact; "" for none
 	AllowedBots      []int64         // user ids of the bots that may request runs
@@ -42,6 +40,7 @@ type Inputs struct {
 	OTLP             string          // URL of an OpenTelemetry collector; "" for none
 	OTLPHeaders      []string        // NAME=VARIABLE each, never a value
 	Mask             []Masked        // values to redact from everything that leaves the job; secret
+	Deprecated       []string        // warnings about inputs given by a former name, one line each
 	Checkout         string          // directory of an earlier step's checkout, relative to the workspace; "" to make one
 }
 
@@ -76,14 +75,15 @@ type Problem struct {
 	Hint    string // valid YAML
 }
 
-// ReadInputs reads every input and returns everything that is wrong with them. If
-// there are problems, the Inputs must not be used.
+// ReadInputs reads every input and returns all problems. If there are any, the Inputs
+// must not be used.
 func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
-	r := inputReader{action: githubactions.New(githubactions.WithGetenv(getenv)), getenv: getenv}
+	r := inputReader{getenv: getenv}
 	in := Inputs{
+		Deprecated:       r.acceptFormer(),
 		Plan:             r.document("plan", "plan.json"),
 		Policy:           r.path("policy", "", ".github/fumehood"),
-		Organisation:     r.bundle("organisation"),
+		Organization:     r.bundle("organization"),
 		PolicyKey:        r.publicKey("policy-key"),
 		MinimumRevision:  r.revision("minimum-revision"),
 		Mode:             r.word("mode", ModeEnforce, ModeObserve),
@@ -96,7 +96,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		FailOn:           r.word("fail-on", FailOnFailed, FailOnDenied, FailOnError, FailOnNever),
 		Comment:          r.boolean("comment", true),
 		CheckRun:         r.boolean("check-run", false),
-		Staged:           r.boolean("staged", false),
+		DryRun:           r.boolean("dry-run", false),
 		Token:            r.token("github-token"),
 		Artifact:         r.name("artifact", "fumehood"),
 		AllowedBots:      r.ids("allowed-bots"),
@@ -121,7 +121,7 @@ func (in Inputs) PlanDocument() (document []byte, inline bool) {
 	return nil, false
 }
 
-// PlanPath returns the path of the plan file, or "" if there is none.
+// PlanPath returns the path of the plan file, or "".
 func (in Inputs) PlanPath() string {
 	if _, inline := in.PlanDocument(); inline {
 		return ""

@@ -52,8 +52,8 @@ func TestInputs(t *testing.T) {
 		{"blank is none", []string{"INPUT_MODE", " ", "INPUT_COMMENT", "\n", "INPUT_TIMEOUT", "\t"}, func(*Inputs) {}},
 		{"words", []string{"INPUT_MODE", "observe", "INPUT_PHASE", "trigger", "INPUT_FAIL_ON", "never", "INPUT_NETWORK", "policy"},
 			func(in *Inputs) { in.Mode, in.Phase, in.FailOn, in.Network = "observe", "trigger", "never", "policy" }},
-		{"booleans", []string{"INPUT_COMMENT", "False", "INPUT_CHECK_RUN", "TRUE", "INPUT_STAGED", "true"},
-			func(in *Inputs) { in.Comment, in.CheckRun, in.Staged = false, true, true }},
+		{"booleans", []string{"INPUT_COMMENT", "False", "INPUT_CHECK_RUN", "TRUE", "INPUT_DRY_RUN", "true"},
+			func(in *Inputs) { in.Comment, in.CheckRun, in.DryRun = false, true, true }},
 		{"paths", []string{"INPUT_WORKING_DIRECTORY", "a/./b/", "INPUT_POLICY", ".github/fumehood", "INPUT_PLAN", " /tmp/plan.json\n"},
 			func(in *Inputs) {
 				in.WorkingDirectory, in.Policy, in.Plan = "a/b", ".github/fumehood", " /tmp/plan.json\n"
@@ -89,17 +89,17 @@ func TestInputProblems(t *testing.T) {
 		{"network", "NETWORK", "github.com", "network", `"github.com" is not none or policy`},
 		{"fail-on", "FAIL_ON", "always", "fail-on", `"always" is not failed, denied, error or never`},
 		{"yes is no boolean", "COMMENT", "yes", "comment", `"yes" is not true or false`},
-		{"a number is no boolean", "STAGED", "1", "staged", `"1" is not true or false`},
-		{"a wide boolean", "STAGED", "ｔｒｕｅ", "staged", `"ｔｒｕｅ" is not true or false`},
-		{"a newline", "MODE", "enforce\nobserve", "mode", `"enforce↵observe" holds a newline, a control character or one that cannot be seen`},
-		{"an invisible character", "MODE", "enforce\u200b", "mode", `"enforce⟨U+200B⟩" holds a newline, a control character or one that cannot be seen`},
-		{"no UTF-8", "NAME", "\xff", "name", `"⟨0xFF⟩" holds a newline, a control character or one that cannot be seen`},
+		{"a number is no boolean", "DRY_RUN", "1", "dry-run", `"1" is not true or false`},
+		{"a wide boolean", "DRY_RUN", "ｔｒｕｅ", "dry-run", `"ｔｒｕｅ" is not true or false`},
+		{"a newline", "MODE", "enforce\nobserve", "mode", `"enforce↵observe" contains a newline, a control character or an invisible character`},
+		{"an invisible character", "MODE", "enforce\u200b", "mode", `"enforce⟨U+200B⟩" contains a newline, a control character or an invisible character`},
+		{"no UTF-8", "NAME", "\xff", "name", `"⟨0xFF⟩" contains a newline, a control character or an invisible character`},
 		{"too long", "POLICY", strings.Repeat("a", 4097), "policy", "has more than 4096 bytes"},
 		{"path outside", "POLICY", "a/../../b", "policy", `"a/../../b" is not a path inside the repository`},
 		{"absolute path", "WORKING_DIRECTORY", "/etc", "working-directory", `"/etc" is not a path inside the repository`},
 		{"backslash", "WORKING_DIRECTORY", `a\b`, "working-directory", `"a\b" is not a path inside the repository`},
 		{"rootfs", "ROOTFS", "alpine", "rootfs", `"alpine" is not host or dir:/absolute/path`},
-		{"an image", "ROOTFS", "image:alpine@sha256:0a", "rootfs", `"image:alpine@sha256:0a" is an image, and images are not supported: use host or dir:/absolute/path`},
+		{"an image", "ROOTFS", "image:alpine@sha256:0a", "rootfs", `"image:alpine@sha256:0a" is an image; images are not supported: use host or dir:/absolute/path`},
 		{"relative rootfs", "ROOTFS", "dir:x", "rootfs", `"dir:x" is not host or dir:/absolute/path`},
 		{"rootfs upwards", "ROOTFS", "dir:/x/..", "rootfs", `"dir:/x/.." is not host or dir:/absolute/path`},
 		{"timeout without a unit", "TIMEOUT", "20", "timeout", `"20" is not a duration from 1s to 6h0m0s`},
@@ -109,38 +109,38 @@ func TestInputProblems(t *testing.T) {
 		{"count", "MAX_RUNS_PER_PR", "-1", "max-runs-per-pr", `"-1" is not a number from 0 to 100000`},
 		{"count with a plus", "MAX_RUNS_PER_PR", "+1", "max-runs-per-pr", `"+1" is not a number from 0 to 100000`},
 		{"count in another base", "MAX_RUNS_PER_DAY", "0x10", "max-runs-per-day", `"0x10" is not a number from 0 to 100000`},
-		{"bots by name", "ALLOWED_BOTS", "claude[bot]", "allowed-bots", `"claude[bot]" is no user id: a bot is named by its number, because any app may take a name`},
-		{"a collector without a scheme", "OTLP", "otlp.example:4318", "otlp", "is not an https:// address without user, password, query and fragment"},
-		{"a password in the collector's address", "OTLP", "https://u:hunter22@otlp.example", "otlp", "is not an https:// address without user, password, query and fragment"},
-		{"a header's value", "OTLP_HEADERS", "Authorization=Bearer hunter22", "otlp-headers", "has something that is not NAME=VARIABLE, the name of a header and of a variable in env: that holds its value"},
+		{"bots by name", "ALLOWED_BOTS", "claude[bot]", "allowed-bots", `"claude[bot]" is not a user id: give the bot's number, because any app can take a name`},
+		{"a collector without a scheme", "OTLP", "otlp.example:4318", "otlp", "is not an https:// URL without user, password, query and fragment"},
+		{"a password in the collector's address", "OTLP", "https://u:hunter22@otlp.example", "otlp", "is not an https:// URL without user, password, query and fragment"},
+		{"a header's value", "OTLP_HEADERS", "Authorization=Bearer hunter22", "otlp-headers", "has an entry that is not NAME=VARIABLE: the name of a header and of the variable in env: that holds its value"},
 		{"too many headers", "OTLP_HEADERS", strings.Repeat("A=B ", 11), "otlp-headers", "names more than 10 headers"},
-		{"every bot", "ALLOWED_BOTS", "*", "allowed-bots", `"*" is no user id: a bot is named by its number, because any app may take a name`},
-		{"bot zero", "ALLOWED_BOTS", "0", "allowed-bots", `"0" is no user id: a bot is named by its number, because any app may take a name`},
+		{"every bot", "ALLOWED_BOTS", "*", "allowed-bots", `"*" is not a user id: give the bot's number, because any app can take a name`},
+		{"bot zero", "ALLOWED_BOTS", "0", "allowed-bots", `"0" is not a user id: give the bot's number, because any app can take a name`},
 		{"too many bots", "ALLOWED_BOTS", strings.Repeat("5 ", 51), "allowed-bots", "names more than 50 bots"},
 		{"artifact", "ARTIFACT", "../x", "artifact", `"../x" is not a name of at most 60 letters, digits, dots, hyphens and underscores`},
 		{"token", "GITHUB_TOKEN", "ghs_a ghs_b", "github-token", "is not one word of visible ASCII characters"},
-		{"plan", "PLAN", "a\x00b", "plan", "holds a control character"},
+		{"plan", "PLAN", "a\x00b", "plan", "contains a control character"},
 		{"plan in another encoding", "PLAN", "\xff", "plan", "is not UTF-8"},
-		{"request", "REQUEST", "{\x1b}", "request", "holds a control character"},
+		{"request", "REQUEST", "{\x1b}", "request", "contains a control character"},
 		{"checkout", "CHECKOUT", "../../tmp", "checkout", `"../../tmp" is not a path inside the repository`},
-		{"organisation without a digest", "ORGANISATION", "https://policy.example/p.tar.gz", "organisation", `"https://policy.example/p.tar.gz" is no bundle pinned by its digest`},
-		{"organisation by a tag", "ORGANISATION", "oci://registry.example/acme/policy:1", "organisation", `"oci://registry.example/acme/policy:1" is no bundle pinned by its digest`},
-		{"organisation in the workspace", "ORGANISATION", "policy.tar.gz@sha256:" + strings.Repeat("0a", 32), "organisation", `"policy.tar.gz@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a…" is no bundle pinned by its digest`},
-		{"a key's file", "POLICY_KEY", ".github/key.pem", "policy-key", "is no public key as PEM, from its first line to its last"},
-		{"a private key", "POLICY_KEY", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "policy-key", "is no public key as PEM, from its first line to its last"},
+		{"organization without a digest", "ORGANIZATION", "https://policy.example/p.tar.gz", "organization", `"https://policy.example/p.tar.gz" is not a bundle pinned by its digest`},
+		{"organization by a tag", "ORGANIZATION", "oci://registry.example/acme/policy:1", "organization", `"oci://registry.example/acme/policy:1" is not a bundle pinned by its digest`},
+		{"organization in the workspace", "ORGANIZATION", "policy.tar.gz@sha256:" + strings.Repeat("0a", 32), "organization", `"policy.tar.gz@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a…" is not a bundle pinned by its digest`},
+		{"a key's file", "POLICY_KEY", ".github/key.pem", "policy-key", "is not a complete public key in PEM format"},
+		{"a private key", "POLICY_KEY", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "policy-key", "is not a complete public key in PEM format"},
 		{"revision", "MINIMUM_REVISION", "v1.2", "minimum-revision", `"v1.2" is neither an integer nor an RFC 3339 time`},
-		{"long plan", "PLAN", strings.Repeat("a", maxDocument+1), "plan", "has more than 122880 bytes: a file can be larger"},
-		{"unknown limit", "LIMITS", "ram=1GiB", "limits", `"ram=1GiB" is none of wall, cpus, memory, pids, disk, files and output`},
-		{"a limit without a value", "LIMITS", "memory", "limits", `"memory" is no size such as "512MiB"`},
+		{"long plan", "PLAN", strings.Repeat("a", maxDocument+1), "plan", "has more than 122880 bytes: use a file, which can be larger"},
+		{"unknown limit", "LIMITS", "ram=1GiB", "limits", `"ram=1GiB" is not wall, cpus, memory, pids, disk, files or output`},
+		{"a limit without a value", "LIMITS", "memory", "limits", `"memory" is not a size such as "512MiB"`},
 		{"a limit twice", "LIMITS", "pids=1,pids=2", "limits", `"pids=2" is given twice`},
 		{"a size too large", "LIMITS", "memory=2TiB", "limits", `"memory=2TiB" is more than 1TiB`},
 		{"a size that overflows", "LIMITS", "memory=9999999999999TiB", "limits", `"memory=9999999999999TiB" is more than 1TiB`},
-		{"no size at all", "LIMITS", "memory=0", "limits", `"memory=0" is no size such as "512MiB"`},
-		{"no processes", "LIMITS", "pids=0", "limits", `"pids=0" is no number from 1 to 4194304`},
-		{"no processors", "LIMITS", "cpus=0.0", "limits", `"cpus=0.0" is no number of processors up to 256`},
-		{"processors in another form", "LIMITS", "cpus=1e2", "limits", `"cpus=1e2" is no number of processors up to 256`},
-		{"processors without end", "LIMITS", "cpus=inf", "limits", `"cpus=inf" is no number of processors up to 256`},
-		{"no wall", "LIMITS", "wall=0s", "limits", `"wall=0s" is no limit`},
+		{"no size at all", "LIMITS", "memory=0", "limits", `"memory=0" is not a size such as "512MiB"`},
+		{"no processes", "LIMITS", "pids=0", "limits", `"pids=0" is not a number from 1 to 4194304`},
+		{"no processors", "LIMITS", "cpus=0.0", "limits", `"cpus=0.0" is not a number of CPUs up to 256`},
+		{"processors in another form", "LIMITS", "cpus=1e2", "limits", `"cpus=1e2" is not a number of CPUs up to 256`},
+		{"processors without end", "LIMITS", "cpus=inf", "limits", `"cpus=inf" is not a number of CPUs up to 256`},
+		{"no wall", "LIMITS", "wall=0s", "limits", `"wall=0s" is not a positive duration`},
 		{"wall without a unit", "LIMITS", "wall=5", "limits", `"wall=5" invalid duration "5": want for example "90s" or "2m"`},
 		{"long limits", "LIMITS", strings.Repeat("pids=1,", 1000), "limits", "has more than 4096 bytes"},
 	}
@@ -206,11 +206,54 @@ func TestPlanIsAPathOrADocument(t *testing.T) {
 	}
 }
 
+// A renamed input is accepted by its former name, with a warning.
+func TestFormerNames(t *testing.T) {
+	bundle := "oci://registry.example/acme/policy@sha256:" + strings.Repeat("0a", 32)
+	tests := map[string]struct {
+		env     []string
+		want    func(*Inputs)
+		refused string
+	}{
+		"staged": {[]string{"INPUT_STAGED", "true"}, func(in *Inputs) {
+			in.DryRun, in.Deprecated = true, []string{"input staged is deprecated: use dry-run"}
+		}, ""},
+		"both, with the same value": {[]string{"INPUT_STAGED", " true ", "INPUT_DRY_RUN", "true"}, func(in *Inputs) {
+			in.DryRun, in.Deprecated = true, []string{"input staged is deprecated: use dry-run"}
+		}, ""},
+		"both, with different values": {[]string{"INPUT_STAGED", "false", "INPUT_DRY_RUN", "true"}, nil,
+			"dry-run and the deprecated input staged have different values"},
+		"only the new name": {[]string{"INPUT_STAGED", " ", "INPUT_DRY_RUN", "true"}, func(in *Inputs) { in.DryRun = true }, ""},
+		"not true or false": {[]string{"INPUT_STAGED", "1"}, nil, `dry-run "1" is not true or false`},
+		"organisation": {[]string{"INPUT_ORGANISATION", bundle}, func(in *Inputs) {
+			in.Organization, in.Deprecated = bundle, []string{"input organisation is deprecated: use organization"}
+		}, ""},
+		"two organizations": {[]string{"INPUT_ORGANISATION", bundle, "INPUT_ORGANIZATION", bundle[:len(bundle)-2] + "0b"}, nil,
+			"organization and the deprecated input organisation have different values"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, problems := ReadInputs(environment(tt.env...))
+			if tt.refused != "" {
+				if len(problems) != 1 || problems[0].Input+" "+problems[0].Message != tt.refused {
+					t.Fatalf("problems %v", problems)
+				}
+				checkHint(t, problems[0])
+				return
+			}
+			want := defaults()
+			tt.want(&want)
+			if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+				t.Errorf("problems %v, inputs (-want +got):\n%s", problems, diff)
+			}
+		})
+	}
+}
+
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "timeout", "limits", "working-directory", "fail-on", "comment", "check-run",
-	"staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
-	"organisation", "policy-key", "minimum-revision",
+	"dry-run", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
+	"organization", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask",
 }
 

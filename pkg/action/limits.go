@@ -52,7 +52,7 @@ func setLimit(l *proposal.Limits, part string) (name string, err error) {
 	case "wall":
 		err = l.Wall.UnmarshalText([]byte(value))
 		if err == nil && l.Wall <= 0 {
-			err = errors.New("is no limit")
+			err = errors.New("is not a positive duration")
 		}
 	case "cpus":
 		l.CPUs, err = processors(value)
@@ -67,7 +67,7 @@ func setLimit(l *proposal.Limits, part string) (name string, err error) {
 	case "output":
 		l.Output, err = size(value)
 	default:
-		err = errors.New("is none of wall, cpus, memory, pids, disk, files and output")
+		err = errors.New("is not wall, cpus, memory, pids, disk, files or output")
 	}
 	return name, err
 }
@@ -86,7 +86,7 @@ const maxSize = 1 << 40
 func size(value string) (proposal.Bytes, error) {
 	m := sizeText.FindStringSubmatch(value)
 	if m == nil {
-		return 0, errors.New(`is no size such as "512MiB"`)
+		return 0, errors.New(`is not a size such as "512MiB"`)
 	}
 	unit := sizeUnits[m[2]]
 	n, err := strconv.ParseInt(m[1], 10, 64)
@@ -99,7 +99,7 @@ func size(value string) (proposal.Bytes, error) {
 func whole(value string) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || !digits.MatchString(value) || n < 1 || n > 1<<22 {
-		return 0, fmt.Errorf("is no number from 1 to %d", 1<<22)
+		return 0, fmt.Errorf("is not a number from 1 to %d", 1<<22)
 	}
 	return n, nil
 }
@@ -107,7 +107,7 @@ func whole(value string) (int, error) {
 func processors(value string) (float64, error) {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || !cpusText.MatchString(value) || n <= 0 || n > 256 {
-		return 0, errors.New("is no number of processors up to 256")
+		return 0, errors.New("is not a number of CPUs up to 256")
 	}
 	return n, nil
 }

@@ -46,9 +46,9 @@ func (r *inputReader) masked(input string) []Masked {
 		}
 		switch {
 		case len(m.Value) < minMasked:
-			r.refuse(input, hint, "the value of entry %d has fewer than %d bytes, which would be found where it is none", number, minMasked)
+			r.refuse(input, hint, "the value of entry %d has fewer than %d bytes and would match other text", number, minMasked)
 		case len(m.Value) > maxMasked || len(list) == maxMasks:
-			r.refuse(input, hint, "there are more than %d values, or one has more than %d bytes", maxMasks, maxMasked)
+			r.refuse(input, hint, "has more than %d values, or one of more than %d bytes", maxMasks, maxMasked)
 			return nil
 		default:
 			list = append(list, m)

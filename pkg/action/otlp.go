@@ -18,7 +18,7 @@ var headerWord = pattern.New(`^[A-Za-z0-9-]{1,100}=[A-Za-z_][A-Za-z0-9_]{0,200}$
 func (r *inputReader) address(input, hint string) string {
 	value, ok := r.line(input, hint)
 	if ok && (!strings.HasPrefix(value, "https://") && !strings.HasPrefix(value, "http://") || strings.ContainsAny(value, " @?#\\")) {
-		r.refuse(input, hint, "is not an https:// address without user, password, query and fragment")
+		r.refuse(input, hint, "is not an https:// URL without user, password, query and fragment")
 		return ""
 	}
 	return value
@@ -38,7 +38,7 @@ func (r *inputReader) words(input, hint string) []string {
 	}
 	for _, word := range list {
 		if !headerWord.MatchString(word) {
-			r.refuse(input, hint, "has something that is not NAME=VARIABLE, the name of a header and of a variable in env: that holds its value")
+			r.refuse(input, hint, "has an entry that is not NAME=VARIABLE: the name of a header and of the variable in env: that holds its value")
 			return nil
 		}
 	}

@@ -47,7 +47,7 @@ func (o *Outputs) Set(name, value string) error {
 	case len(value) > maxOutput:
 		return fmt.Errorf("invalid output %s: has %d bytes, at most %d fit", name, len(value), maxOutput)
 	case !utf8.ValidString(value), strings.ContainsRune(value, 0):
-		return fmt.Errorf("invalid output %s: is no text", name)
+		return fmt.Errorf("invalid output %s: is not valid text", name)
 	}
 	delimiter, err := o.delimiter(value)
 	if err != nil {
@@ -71,7 +71,7 @@ func (o *Outputs) delimiter(value string) (string, error) {
 			return d, nil
 		}
 	}
-	return "", errors.New("cannot find a delimiter that the value does not hold")
+	return "", errors.New("cannot find a delimiter that is not in the value")
 }
 
 func (o *Outputs) append(entry string) error {
@@ -81,7 +81,7 @@ func (o *Outputs) append(entry string) error {
 	}
 	defer f.Close()
 	if size != o.written {
-		return fmt.Errorf("file %q holds %d bytes that are not ours", o.Path, size-o.written)
+		return fmt.Errorf("file %q has %d bytes from another process", o.Path, size-o.written)
 	}
 	n, err := io.WriteString(f, entry)
 	o.written += int64(n)

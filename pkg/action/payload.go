@@ -63,13 +63,13 @@ func readPayload(data []byte, wanted map[string]bool) *payload {
 		return p
 	}
 	if err := validJSON(data); err != nil {
-		p.fail(syntaxOffset(err), "is no JSON: %v", err)
+		p.fail(syntaxOffset(err), "is not JSON: %v", err)
 		return p
 	}
 	w := walker{payload: p, decoder: json.NewDecoder(bytes.NewReader(data)), wanted: wanted}
 	w.decoder.UseNumber()
 	if v := w.value("", true, 1); v.kind != object && p.err == nil {
-		p.fail(0, "is no JSON object")
+		p.fail(0, "is not a JSON object")
 	}
 	return p
 }
@@ -173,7 +173,7 @@ func (w *walker) inside(k kind, path string, used bool, depth int) {
 		token, at := w.next()
 		name := token.(string)
 		if seen[name] {
-			w.payload.fail(at, "names %s twice in one object", quoted(name))
+			w.payload.fail(at, "has the name %s twice in one object", quoted(name))
 			return
 		}
 		if seen[name] = true; len(seen) > maxKeys {

@@ -121,73 +121,73 @@ func refusal(code, message, prose, yaml string) error {
 
 func refuseTarget() error {
 	return refusal("event.pull-request-target",
-		"pull_request_target gives this job secrets and a writing token: no code of a pull request runs beside those",
-		"use two workflows, one that runs without secrets and one that posts without running", yamlTwoWorkflows)
+		"pull_request_target gives this job secrets and a token with write access, so it must not run a pull request's code",
+		"use two workflows: one runs commands without secrets, the other posts results and runs no commands", yamlTwoWorkflows)
 }
 
 func refuseWorkflowRun() error {
-	return refusal("action.workflow-run", "a workflow on workflow_run has secrets and a writing token: no code of a pull request runs beside those",
-		"run on pull_request and only report on workflow_run", yamlTwoWorkflows)
+	return refusal("action.workflow-run", "a workflow on workflow_run has secrets and a token with write access, so it must not run a pull request's code",
+		"run commands on pull_request and only report on workflow_run", yamlTwoWorkflows)
 }
 
 func refuseOneJob(e Event) error {
-	message := "the code of this pull request is a fork's, and this job may have a writing token"
+	message := "this pull request is from a fork, and this job may have a token with write access"
 	if e.PR == nil {
-		message = "it is not known whose code this pull request has, and this job may have a writing token"
+		message = "the origin of this pull request's code is unknown, and this job may have a token with write access"
 	}
-	return refusal("action.fork-one-job", message, "split the workflow into jobs that have only what each needs", yamlThreeJobs)
+	return refusal("action.fork-one-job", message, "split the workflow into jobs with only the permissions that each needs", yamlThreeJobs)
 }
 
 func refuseTrigger(e Event) error {
-	return refusal("action.phase", fmt.Sprintf("phase trigger is for issue_comment, and this is %s", e.Name), "let the event decide", yamlAuto)
+	return refusal("action.phase", fmt.Sprintf("phase trigger requires the event issue_comment: this is %s", e.Name), "let the event choose the phase", yamlAuto)
 }
 
 func refusePhase(in Inputs) error {
-	return refusal("action.phase", quoted(in.Phase)+" is no phase", "let the event decide", yamlAuto)
+	return refusal("action.phase", "invalid phase "+quoted(in.Phase), "let the event choose the phase", yamlAuto)
 }
 
 func refuseRepository(r Runner, e Event) error {
 	return &proposal.StopError{Code: "event.repository",
-		Message: fmt.Sprintf("the event is about repository %s and the job belongs to %s", quoted(e.Repository.Name), quoted(r.Repository)),
-		Hint:    "neither GITHUB_REPOSITORY nor GITHUB_EVENT_PATH may be set by a step or an env: block"}
+		Message: fmt.Sprintf("the event is for repository %s but the job is in %s", quoted(e.Repository.Name), quoted(r.Repository)),
+		Hint:    "remove GITHUB_REPOSITORY and GITHUB_EVENT_PATH from steps and env: blocks"}
 }
 
 func refuseEventName(r Runner, e Event) error {
 	return &proposal.StopError{Code: "event.name",
-		Message: fmt.Sprintf("the payload was read as %s and the job's event is %s", quoted(e.Name), quoted(r.EventName)),
-		Hint:    "GITHUB_EVENT_NAME must not be set by a step or an env: block"}
+		Message: fmt.Sprintf("the payload was read as %s but the job's event is %s", quoted(e.Name), quoted(r.EventName)),
+		Hint:    "remove GITHUB_EVENT_NAME from steps and env: blocks"}
 }
 
 func refuseOS(r Runner) error {
-	return refusal("runner.os", fmt.Sprintf("the sandbox needs Linux, and this runner has %s", quoted(r.OS)), "use a Linux runner", yamlRunner)
+	return refusal("runner.os", fmt.Sprintf("the sandbox requires Linux: this runner has %s", quoted(r.OS)), "use a Linux runner", yamlRunner)
 }
 
 func refuseArch(r Runner) error {
-	return refusal("runner.arch", fmt.Sprintf("the sandbox needs X64 or ARM64, and this runner has %s", quoted(r.Arch)),
-		"use such a runner", yamlRunner)
+	return refusal("runner.arch", fmt.Sprintf("the sandbox requires X64 or ARM64: this runner has %s", quoted(r.Arch)),
+		"use a runner with one of them", yamlRunner)
 }
 
 func refuseContainer() error {
 	return refusal("runner.container", "this job runs in a container, where the sandbox cannot start",
-		"remove container: from the job, and let the tools come from the runner", yamlRunner)
+		"remove container: from the job and install the tools on the runner", yamlRunner)
 }
 
 func refuseUser() error {
-	return refusal("runner.root", "the sandbox has to be started by root, and sudo -n does not work here",
-		"use a GitHub-hosted runner, or let the runner's user use sudo without a password", yamlRunner)
+	return refusal("runner.root", "root must start the sandbox, and sudo -n does not work here",
+		"use a GitHub-hosted runner, or allow the runner's user to use sudo without a password", yamlRunner)
 }
 
 func refuseOIDC() error {
-	return refusal("action.oidc", "this job can ask for an OIDC identity (id-token: write) and would run a fork's code",
-		"take id-token: write from the job that runs it", yamlReadOnly)
+	return refusal("action.oidc", "this job would run a fork's code but can request an OIDC token (id-token: write)",
+		"remove id-token: write from the job that runs it", yamlReadOnly)
 }
 
 func refusePersonalToken() error {
-	return refusal("action.personal-token", "github-token is a classic personal token, in a job that would run a fork's code",
+	return refusal("action.personal-token", "this job would run a fork's code but github-token is a classic personal access token",
 		"use the job's own token", yamlToken)
 }
 
 func refuseNoPlan() error {
-	return refusal("action.no-plan", "there is nothing to run: input plan is empty",
-		"name the file that an earlier step has written, or write the plan itself", yamlPlan)
+	return refusal("action.no-plan", "nothing to run: input plan is empty",
+		"give the path of the file that an earlier step writes, or the plan itself", yamlPlan)
 }

@@ -43,8 +43,8 @@ type Runner struct {
 // error is a StopError with the code runner.not-a-runner or runner.variable.
 func ReadRunner(getenv func(string) string) (Runner, error) {
 	if getenv("GITHUB_ACTIONS") != "true" {
-		return Runner{}, &proposal.StopError{Code: "runner.not-a-runner", Message: "this is not a job of GitHub Actions: GITHUB_ACTIONS is not true",
-			Hint: "at a desk use: fumehood run --plan plan.yaml"}
+		return Runner{}, &proposal.StopError{Code: "runner.not-a-runner", Message: "not a job of GitHub Actions: GITHUB_ACTIONS is not true",
+			Hint: "run locally with: fumehood run --plan plan.yaml"}
 	}
 	v := variables{getenv: getenv}
 	r := Runner{
@@ -66,7 +66,7 @@ func ReadRunner(getenv func(string) string) (Runner, error) {
 }
 
 // inContainer reports whether the job runs in a container: there the runner mounts
-// its own folders under /__w and /__e, or, for a container action, /github.
+// its own directories under /__w and /__e, or, for a container action, /github.
 func (r Runner) inContainer() bool {
 	return strings.HasPrefix(r.Workspace, "/__w/") || strings.HasPrefix(r.Workspace, "/github/workspace")
 }
@@ -94,8 +94,8 @@ type variables struct {
 func (v *variables) refuse(name, want string) {
 	if v.err == nil {
 		v.err = &proposal.StopError{Code: "runner.variable",
-			Message: fmt.Sprintf("%s is %s, not %s", name, quoted(v.getenv(name)), want),
-			Hint:    "an earlier step or an env: block sets " + name + ": remove that, the runner sets it itself"}
+			Message: fmt.Sprintf("invalid %s %s: want %s", name, quoted(v.getenv(name)), want),
+			Hint:    "remove " + name + " from earlier steps and env: blocks: the runner sets it"}
 	}
 }
 
@@ -149,7 +149,7 @@ func (v *variables) url(name string) string {
 	switch {
 	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "",
 		len(value) > maxInput, strings.ContainsAny(value, "?#"):
-		v.refuse(name, "an http or https address without a user, a query or a fragment")
+		v.refuse(name, "an http or https URL without a user, a query or a fragment")
 	}
 	return value
 }

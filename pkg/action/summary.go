@@ -13,15 +13,15 @@ import (
 // nothing of a larger one, and the step stays green.
 const MaxSummary = 1 << 20
 
-const summaryCut = "\n\n_The rest does not fit into a step summary: see the report in the artifact._\n"
+const summaryCut = "\n\n_Truncated: the step summary is full. See the report in the artifact._\n"
 
 // A Summary is the step's summary.
 type Summary struct {
 	Path string
 }
 
-// Write appends markdown. If it does not fit, it is cut at the end of a line, with
-// a note; if not even that fits, Write returns an error and writes nothing.
+// Write appends markdown. If it is too long, it is cut at the end of a line, with a
+// note; if there is no room for the note, Write returns an error and writes nothing.
 func (s Summary) Write(markdown string) error {
 	f, size, err := openOwn(s.Path)
 	if err != nil {
@@ -32,9 +32,9 @@ func (s Summary) Write(markdown string) error {
 	if size > 0 {
 		markdown = "\n\n" + markdown
 	}
-	markdown, ok := fit(markdown, MaxSummary-size)
+	markdown, ok := truncate(markdown, MaxSummary-size)
 	if !ok {
-		return fmt.Errorf("cannot write the step summary: it holds %d bytes already", size)
+		return fmt.Errorf("cannot write the step summary: it already has %d bytes", size)
 	}
 	if _, err := io.WriteString(f, markdown); err != nil {
 		return fmt.Errorf("cannot write the step summary: %w", err)
@@ -42,8 +42,8 @@ func (s Summary) Write(markdown string) error {
 	return f.Close()
 }
 
-// fit cuts markdown to room bytes.
-func fit(markdown string, room int64) (string, bool) {
+// truncate cuts markdown to room bytes.
+func truncate(markdown string, room int64) (string, bool) {
 	if !strings.HasSuffix(markdown, "\n") {
 		markdown += "\n"
 	}

@@ -89,7 +89,7 @@ func unchanged(path string, f file, size int64) error {
 	}
 	return &proposal.StopError{
 		Code: "audit.replaced", Message: fmt.Sprintf("the audit log %q was replaced or changed while it was open", path), Err: err,
-		Hint: "find out what else writes there; keep the log where only fumehood can write",
+		Hint: "find out what else writes there, and keep the log where only fumehood can write",
 	}
 }
 
@@ -97,7 +97,7 @@ func writeError(path string, err error) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, full) {
 			return &proposal.StopError{
-				Code: "audit.full", Message: fmt.Sprintf("no room to write the audit log %q", path), Err: err,
+				Code: "audit.full", Message: fmt.Sprintf("no space to write the audit log %q", path), Err: err,
 				Hint: "free disk space or quota, or put the log on another file system",
 			}
 		}

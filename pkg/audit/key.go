@@ -36,7 +36,7 @@ func NewSigner(text string) (*Signer, error) {
 		return nil, keyError("the signing key is malformed", nil)
 	}
 	if !validName(signer.Name()) {
-		return nil, keyError("the signing key's name has characters that a log cannot hold", nil)
+		return nil, keyError("the signing key's name has characters that a log cannot contain", nil)
 	}
 	// PRIVATE+KEY+name+hash+base64; base64 may contain a plus too.
 	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(text, "+", 5)[4])

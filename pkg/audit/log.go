@@ -240,6 +240,6 @@ func (l *Log) sign(lines []byte, after tree, sealed bool) (all []byte, signed st
 func entryError(message string, cause error) error {
 	return &proposal.StopError{
 		Code: "audit.entry", Message: message, Err: cause,
-		Hint: "an entry is JSON of at most 8 MiB with integers within ±(2^53-1); shorten what it holds",
+		Hint: "shorten the entry: it must be JSON of at most 8 MiB with integers within ±(2^53-1)",
 	}
 }

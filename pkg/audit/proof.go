@@ -24,7 +24,7 @@ const proofFirstLine = "c2sp.org/tlog-proof@v1"
 const MaxProof = 2 * maxLine
 
 // ErrNoEntry means that a log has no such signed entry.
-var ErrNoEntry = errors.New("the log holds no such entry")
+var ErrNoEntry = errors.New("the log has no such entry")
 
 // Find verifies a log and returns the numbers of the signed entries that match
 // accepts, in order. match sees bytes that are not yet verified, and must not keep
@@ -116,7 +116,7 @@ type Proved struct {
 	Checkpoint string
 }
 
-// String is one sentence, and the entry on a line of its own, as it was logged.
+// String is one sentence, and the entry on a separate line, as it was logged.
 func (p Proved) String() string {
 	end := "not sealed"
 	if p.Sealed {

@@ -76,7 +76,7 @@ func (v *verifier) diagnose(line []byte, want checkpoint) error {
 	case got.size != want.size:
 		return v.wrong(CodeCheckpoint, "checkpoint is for %d entries where one for %d belongs: lines were removed, repeated or moved", got.size, want.size)
 	case got.sealed != want.sealed && got.bytes == want.bytes && got.digest == want.digest:
-		return v.wrong(CodeMissing, "a seal stands where an entry's own checkpoint belongs")
+		return v.wrong(CodeMissing, "a seal is in the place of an entry's checkpoint")
 	case !v.owed && v.sum.Lines > 1:
 		return v.wrong(CodeCheckpoint, "checkpoint is repeated")
 	}

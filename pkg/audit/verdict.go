@@ -45,7 +45,7 @@ type Summary struct {
 	Key         string `json:"key"`         // the key in the header, with which the log verifies
 	KeyTrusted  bool   `json:"key_trusted"` // it is the one in Trust
 	Entries     int64  `json:"entries"`     // covered by Checkpoint
-	Checkpoint  string `json:"checkpoint"`  // the last one, a signed note; "" if there is none
+	Checkpoint  string `json:"checkpoint"`  // the last one, a signed note; "" if the log has no checkpoint
 	SignedBytes int64  `json:"signed_bytes"`
 	Lines       int64  `json:"lines"` // whole lines
 	// TornBytes follow the last checkpoint. Unsigned counts the whole entries
@@ -63,7 +63,7 @@ func (s Summary) String() string {
 	case Sealed:
 		return fmt.Sprintf("sealed and complete: %d entries", s.Entries)
 	case Unsealed:
-		return fmt.Sprintf("unsealed: %d entries end with a valid checkpoint and no seal (its writer was killed or is still at work, or the log was cut short)", s.Entries)
+		return fmt.Sprintf("unsealed: %d entries end with a valid checkpoint and no seal (its writer was killed or is still running, or the log was cut short)", s.Entries)
 	case Torn:
 		return fmt.Sprintf("unsealed: %d entries verify up to byte %d; %d unsigned bytes of a torn write follow, with %d whole entries that were never acknowledged",
 			s.Entries, s.SignedBytes, s.TornBytes, s.Unsigned)

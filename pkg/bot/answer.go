@@ -21,18 +21,18 @@ const usage = "````text\n" +
 	"  - id: unit\n" +
 	"    run: go test ./...\n" +
 	"```\n" +
-	"/fumehood approve <sha>         approve what waits, for this commit: 12 digits of it or more\n" +
+	"/fumehood approve <sha>         approve waiting commands for this commit (at least 12 digits)\n" +
 	"/fumehood rerun                 run the last plan again\n" +
-	"/fumehood explain <id>          say why a proposal was allowed, asked about or denied\n" +
-	"/fumehood help                  say this\n" +
+	"/fumehood explain <id>          show why a command was allowed, denied or held for approval\n" +
+	"/fumehood help                  show this help\n" +
 	"````\n"
 
 // Help lists the commands and who may use them.
 func Help() string {
-	return "**fumehood** runs commands on a pull request inside a sandbox, when policy allows them.\n\n" + usage +
-		"\nThe command begins a new comment and is all that stands in it; edited comments are not read.\n" +
-		"By default run, rerun and approve take write permission, and nobody approves on their own pull request;\n" +
-		"explain and help are for the author too. An approval holds for one commit, one plan and one policy.\n"
+	return "**fumehood** runs commands on a pull request in a sandbox if policy allows them.\n\n" + usage +
+		"\nWrite the command in a new comment with nothing else in it. Edited comments are not read.\n" +
+		"By default, run, rerun and approve require write permission, and authors cannot approve on their own pull request.\n" +
+		"The author can also use explain and help. An approval is valid for one commit, one plan and one policy.\n"
 }
 
 // Markdown describes the problem and, if Usage is set, the correct usage.
@@ -53,20 +53,20 @@ func (p *Problem) Markdown() string {
 	return b.String()
 }
 
-// Denied says why policy does not allow t's actor to do what they asked for.
+// Denied explains why policy does not allow t's actor to use the command.
 func Denied(t proposal.Trigger, d proposal.Decision) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**Nothing was started.** Policy does not let %s do %s here.\n\n",
+	fmt.Fprintf(&b, "**Nothing was started.** Policy does not allow %s to use %s here.\n\n",
 		code(t.Actor.Login, shortText), code(word+" "+t.Command, shortText))
 	writeReasons(&b, d.Reasons)
 	return b.String()
 }
 
-// Stopped says that fumehood failed, so that nothing was started.
+// Stopped reports that fumehood failed and nothing was started.
 func Stopped(f *proposal.Failure) string {
-	s := "**Nothing was started.** fumehood could not do its work: " + code(f.Code, shortText) + " " + sentence(prose(f.Message))
+	s := "**Nothing was started.** fumehood failed: " + code(f.Code, shortText) + " " + sentence(prose(f.Message))
 	if f.Hint != "" {
-		s += " To mend it: " + sentence(prose(f.Hint))
+		s += " To fix it: " + sentence(prose(f.Hint))
 	}
 	return s + "\n"
 }
@@ -86,14 +86,14 @@ func Explain(records []proposal.Record, id string) string {
 		explain(&b, r)
 	}
 	if found == 0 {
-		return "The last run has no proposal " + code(id, shortText) + ". " + known(records) + "\n"
+		return "The last run has no command " + code(id, shortText) + ". " + known(records) + "\n"
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func known(records []proposal.Record) string {
 	if len(records) == 0 {
-		return "It has none at all."
+		return "It has no commands."
 	}
 	var ids []string
 	for _, r := range records[:min(len(records), maxItems)] {
@@ -107,7 +107,7 @@ func known(records []proposal.Record) string {
 }
 
 var effects = map[proposal.Effect]string{
-	proposal.Deny: "denied", proposal.Ask: "waiting for an approval", proposal.Allow: "allowed",
+	proposal.Deny: "denied", proposal.Ask: "waiting for approval", proposal.Allow: "allowed",
 }
 
 func explain(b *strings.Builder, r proposal.Record) {
@@ -115,19 +115,19 @@ func explain(b *strings.Builder, r proposal.Record) {
 	if r.Decision.Effect == proposal.Ask && r.Approval != nil {
 		effect = "approved by " + code(r.Approval.By, shortText)
 	}
-	fmt.Fprintf(b, "**Proposal** %s is **%s**.\n\n", code(r.Proposal.ID, shortText), effect)
+	fmt.Fprintf(b, "**Command** %s is **%s**.\n\n", code(r.Proposal.ID, shortText), effect)
 	if r.Analysis.Canonical != "" {
-		fmt.Fprintf(b, "- As it was read: %s\n", code(r.Analysis.Canonical, longText))
+		fmt.Fprintf(b, "- Parsed as: %s\n", code(r.Analysis.Canonical, longText))
 	}
 	writeReasons(b, r.Decision.Reasons)
 	if rules := r.Decision.Rules; r.Decision.Effect == proposal.Allow && len(rules) > 0 {
-		fmt.Fprintf(b, "- Rules that spoke: %s\n", codes(rules))
+		fmt.Fprintf(b, "- Rules: %s\n", codes(rules))
 	}
 	if g := r.Decision.Grant; g != nil {
-		fmt.Fprintf(b, "- Limits: %s, %g cpus, %s memory, %d processes, %s disk\n", g.Limits.Wall, g.Limits.CPUs, g.Limits.Memory, g.Limits.Pids, g.Limits.Disk)
+		fmt.Fprintf(b, "- Limits: %s, %g CPUs, %s memory, %d processes, %s disk\n", g.Limits.Wall, g.Limits.CPUs, g.Limits.Memory, g.Limits.Pids, g.Limits.Disk)
 	}
 	if r.Result != nil {
-		fmt.Fprintf(b, "- What became of it: %s\n", r.Result.Status)
+		fmt.Fprintf(b, "- Result: %s\n", r.Result.Status)
 	}
 	b.WriteString("\n")
 }
@@ -154,7 +154,7 @@ func writeReasons(b *strings.Builder, reasons []proposal.Reason) {
 func reason(r proposal.Reason) string {
 	s := code(r.Rule, shortText) + " "
 	if r.Observed {
-		s += "(observed, without effect) "
+		s += "(observe mode, no effect) "
 	}
 	s += prose(r.Message)
 	if r.Text != "" && !strings.Contains(r.Message, r.Text) {

@@ -28,38 +28,38 @@ type Asked struct {
 	Since      time.Time `json:"since"` // when the comment that shows it was last written
 }
 
-// A Voice is an approver and the comment with the approval.
-type Voice struct {
+// An Approver is the person who approves, and the comment with the approval.
+type Approver struct {
 	Login   string
 	ID      int64
 	URL     string
 	Created time.Time // from the API
 }
 
-// Approve makes the Approval that c, which was read from v's comment, gives to
+// Approve makes the Approval that c, which was read from by's comment, gives to
 // asked. head is the pull request's current commit, from the API.
 //
 // It refuses if the named commit is not the one that waits or is no longer the
 // head. It also refuses if the comment that asks was written or changed after the
 // approving comment, or in the same second: a person must not approve what they
-// have not seen. Policy decides whether v may approve.
-func Approve(asked Asked, c Command, v Voice, head string) (proposal.Approval, *Problem) {
+// have not seen. Policy decides whether by may approve.
+func Approve(asked Asked, c Command, by Approver, head string) (proposal.Approval, *Problem) {
 	switch {
 	case c.Name != "approve":
-		return proposal.Approval{}, &Problem{Message: "the comment approves nothing"}
+		return proposal.Approval{}, &Problem{Message: "the comment is not an approval"}
 	case asked.HeadSHA == "" || asked.PlanDigest == "" || asked.Policy == "" || asked.Since.IsZero():
-		return proposal.Approval{}, &Problem{Message: "nothing waits for an approval"}
+		return proposal.Approval{}, &Problem{Message: "nothing is waiting for approval"}
 	case !Match(c.SHA, asked.HeadSHA):
-		return proposal.Approval{}, &Problem{Message: "what waits for an approval speaks of another commit: " + short(asked.HeadSHA), Text: c.SHA}
+		return proposal.Approval{}, &Problem{Message: "the commands that wait for approval are for another commit: " + short(asked.HeadSHA), Text: c.SHA}
 	case head != asked.HeadSHA:
-		return proposal.Approval{}, &Problem{Message: "the pull request has moved on since: its commit is now " + short(head), Text: c.SHA}
-	case v.ID <= 0 || v.Created.IsZero():
-		return proposal.Approval{}, &Problem{Message: "it is not known who approves, or when"}
-	case !asked.Since.Truncate(time.Second).Before(v.Created):
-		return proposal.Approval{}, &Problem{Message: "what waits for an approval has changed since; read it and approve again"}
+		return proposal.Approval{}, &Problem{Message: "the pull request has a newer commit: " + short(head), Text: c.SHA}
+	case by.ID <= 0 || by.Created.IsZero():
+		return proposal.Approval{}, &Problem{Message: "the author or the time of the approval is unknown"}
+	case !asked.Since.Truncate(time.Second).Before(by.Created):
+		return proposal.Approval{}, &Problem{Message: "the commands that wait for approval have changed; review them and approve again"}
 	}
 	return proposal.Approval{
-		By: v.Login, ByID: v.ID, URL: v.URL, Time: v.Created,
+		By: by.Login, ByID: by.ID, URL: by.URL, Time: by.Created,
 		HeadSHA: asked.HeadSHA, PlanDigest: asked.PlanDigest, Policy: asked.Policy,
 	}, nil
 }
@@ -76,12 +76,12 @@ func Void(a proposal.Approval, run proposal.Run) *Problem {
 	} {
 		switch {
 		case part.approved == "" || part.present == "":
-			changed = append(changed, fmt.Sprintf("the %s is not known", part.name))
+			changed = append(changed, fmt.Sprintf("the %s is unknown", part.name))
 		case part.approved != part.present:
-			changed = append(changed, fmt.Sprintf("the %s is another (approved %s, now %s)", part.name, short(part.approved), short(part.present)))
+			changed = append(changed, fmt.Sprintf("the %s has changed (approved %s, now %s)", part.name, short(part.approved), short(part.present)))
 		}
 	}
-	return &Problem{Message: "the approval no longer holds: " + strings.Join(changed, "; ")}
+	return &Problem{Message: "the approval is no longer valid: " + strings.Join(changed, "; ")}
 }
 
 var digest = regexp.MustCompile(`^(sha256:)?[0-9a-f]{12,64}$`)

@@ -52,8 +52,8 @@ func question() bot.Asked {
 	return bot.Asked{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest, Since: noon}
 }
 
-func voice() bot.Voice {
-	return bot.Voice{Login: "mona", ID: 9, URL: "https://github.example/x/1", Created: noon.Add(time.Minute)}
+func voice() bot.Approver {
+	return bot.Approver{Login: "mona", ID: 9, URL: "https://github.example/x/1", Created: noon.Add(time.Minute)}
 }
 
 func TestApprove(t *testing.T) {
@@ -75,25 +75,25 @@ func TestApprove(t *testing.T) {
 func TestApproveRefuses(t *testing.T) {
 	approve := bot.Command{Name: "approve", SHA: sha}
 	for name, c := range map[string]struct {
-		change func(*bot.Asked, *bot.Command, *bot.Voice, *string)
+		change func(*bot.Asked, *bot.Command, *bot.Approver, *string)
 		says   string
 	}{
-		"another command":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Voice, _ *string) { c.Name = "run" }, "approves nothing"},
-		"nothing asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { *a = bot.Asked{} }, "nothing waits"},
-		"no plan asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { a.PlanDigest = "" }, "nothing waits"},
-		"no policy asked":   {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { a.Policy = "" }, "nothing waits"},
-		"no time":           {func(a *bot.Asked, _ *bot.Command, _ *bot.Voice, _ *string) { a.Since = time.Time{} }, "nothing waits"},
-		"an older commit":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Voice, _ *string) { c.SHA = other }, "another commit: 0123456789ab"},
-		"a push":            {func(_ *bot.Asked, _ *bot.Command, _ *bot.Voice, head *string) { *head = other }, "moved on since: its commit is now ffffffffffff"},
-		"a push named":      {func(_ *bot.Asked, c *bot.Command, _ *bot.Voice, head *string) { c.SHA, *head = other, other }, "another commit"},
-		"no head":           {func(_ *bot.Asked, _ *bot.Command, _ *bot.Voice, head *string) { *head = "" }, "moved on"},
-		"nobody":            {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.ID = 0 }, "who approves"},
-		"at no time":        {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.Created = time.Time{} }, "or when"},
-		"before it was put": {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.Created = noon.Add(-time.Second) }, "has changed since"},
-		"in the same second": {func(a *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) {
+		"another command":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, _ *string) { c.Name = "run" }, "not an approval"},
+		"nothing asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { *a = bot.Asked{} }, "nothing is waiting"},
+		"no plan asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.PlanDigest = "" }, "nothing is waiting"},
+		"no policy asked":   {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.Policy = "" }, "nothing is waiting"},
+		"no time":           {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.Since = time.Time{} }, "nothing is waiting"},
+		"an older commit":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, _ *string) { c.SHA = other }, "another commit: 0123456789ab"},
+		"a push":            {func(_ *bot.Asked, _ *bot.Command, _ *bot.Approver, head *string) { *head = other }, "newer commit: ffffffffffff"},
+		"a push named":      {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, head *string) { c.SHA, *head = other, other }, "another commit"},
+		"no head":           {func(_ *bot.Asked, _ *bot.Command, _ *bot.Approver, head *string) { *head = "" }, "newer commit"},
+		"nobody":            {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.ID = 0 }, "the author or the time"},
+		"at no time":        {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = time.Time{} }, "the time of the approval"},
+		"before it was put": {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = noon.Add(-time.Second) }, "have changed"},
+		"in the same second": {func(a *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) {
 			a.Since, v.Created = noon.Add(900*time.Millisecond), noon
-		}, "has changed since"},
-		"at the same time": {func(_ *bot.Asked, _ *bot.Command, v *bot.Voice, _ *string) { v.Created = noon }, "has changed since"},
+		}, "have changed"},
+		"at the same time": {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = noon }, "have changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, command, v, head := question(), approve, voice(), sha
@@ -114,18 +114,18 @@ func TestVoid(t *testing.T) {
 		says   []string
 	}{
 		"the same": {func(*proposal.Approval, *proposal.Run) {}, nil},
-		"a push":   {func(_ *proposal.Approval, r *proposal.Run) { r.HeadSHA = other }, []string{"the commit is another (approved 0123456789ab, now ffffffffffff)"}},
-		"a plan":   {func(_ *proposal.Approval, r *proposal.Run) { r.PlanDigest = policyDigest }, []string{"the plan is another"}},
-		"a policy": {func(_ *proposal.Approval, r *proposal.Run) { r.Policy = planDigest }, []string{"the policy is another (approved 222222222222, now 111111111111)"}},
+		"a push":   {func(_ *proposal.Approval, r *proposal.Run) { r.HeadSHA = other }, []string{"the commit has changed (approved 0123456789ab, now ffffffffffff)"}},
+		"a plan":   {func(_ *proposal.Approval, r *proposal.Run) { r.PlanDigest = policyDigest }, []string{"the plan has changed"}},
+		"a policy": {func(_ *proposal.Approval, r *proposal.Run) { r.Policy = planDigest }, []string{"the policy has changed (approved 222222222222, now 111111111111)"}},
 		"all": {func(_ *proposal.Approval, r *proposal.Run) {
 			*r = proposal.Run{HeadSHA: other, PlanDigest: "x", Policy: "y"}
 		}, []string{"commit", "plan", "policy", "now unknown"}},
-		"a zero run":  {func(_ *proposal.Approval, r *proposal.Run) { *r = proposal.Run{} }, []string{"the commit is not known", "the plan is not known", "the policy is not known"}},
-		"a zero word": {func(a *proposal.Approval, _ *proposal.Run) { *a = proposal.Approval{} }, []string{"the commit is not known"}},
+		"a zero run":  {func(_ *proposal.Approval, r *proposal.Run) { *r = proposal.Run{} }, []string{"the commit is unknown", "the plan is unknown", "the policy is unknown"}},
+		"a zero word": {func(a *proposal.Approval, _ *proposal.Run) { *a = proposal.Approval{} }, []string{"the commit is unknown"}},
 		"both zero": {func(a *proposal.Approval, r *proposal.Run) {
 			*a, *r = proposal.Approval{}, proposal.Run{}
-		}, []string{"the commit is not known"}},
-		"an empty plan on both": {func(a *proposal.Approval, r *proposal.Run) { a.PlanDigest, r.PlanDigest = "", "" }, []string{"holds: the plan is not known"}},
+		}, []string{"the commit is unknown"}},
+		"an empty plan on both": {func(a *proposal.Approval, r *proposal.Run) { a.PlanDigest, r.PlanDigest = "", "" }, []string{"valid: the plan is unknown"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, r := approval, run

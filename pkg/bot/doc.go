@@ -15,8 +15,8 @@
 // or /fumehood run alone on its line, followed by a plan in one fenced block whose
 // info string is fumehood. approve takes 12 to 64 digits of the commit, lower-case;
 // explain takes the id of a proposal. Lines end in LF or in CR LF, as GitHub sends
-// them. Anything else that begins with /fumehood is a Problem that says what is
-// wrong: nothing is guessed and no extra text is ignored.
+// them. Anything else that begins with /fumehood is a Problem: nothing is guessed
+// and no extra text is ignored.
 //
 // An AI reviewer's comment need not begin like that. FindPlan finds the only plan block
 // in it, by GitHub's Markdown rules, ignoring quotations and hidden HTML comments.
@@ -65,7 +65,7 @@ func (c Command) Starts() bool {
 
 // A Problem is an error in a comment or in its command.
 type Problem struct {
-	Message string // fumehood's words
+	Message string // trusted
 	Text    string // the text that it is about; untrusted, may be ""
 	Line    int    // in the comment, from 1; 0 if it is not about a line
 	// Usage says that the answer should list the commands.

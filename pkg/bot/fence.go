@@ -75,7 +75,7 @@ type block struct {
 func blockAt(all []line, at int) (block, *Problem) {
 	f, ok := opening(all[at].text)
 	if !ok || f.info != info {
-		return block{}, wrong(at, all[at].text, "a plan stands in a block that begins with ```"+info+" and nothing else on that line")
+		return block{}, wrong(at, all[at].text, "begin the plan's block with ```"+info+" and nothing else on that line")
 	}
 	b := block{open: at}
 	for i, l := range all[at+1:] {
@@ -85,10 +85,10 @@ func blockAt(all []line, at int) (block, *Problem) {
 		}
 		inner, ok := f.inner(l.text)
 		if !ok {
-			return block{}, wrong(at+1+i, "", "the block is indented by tabs; indent it by nothing")
+			return block{}, wrong(at+1+i, "", "the block is indented with tabs; remove the indentation")
 		}
 		if strings.ContainsAny(inner, "\r\x00") {
-			return block{}, wrong(at+1+i, "", "the block holds a carriage return or a NUL within a line")
+			return block{}, wrong(at+1+i, "", "the block has a carriage return or a NUL within a line")
 		}
 		b.document = append(append(b.document, inner...), l.end...)
 	}
@@ -113,7 +113,7 @@ func (f fence) inner(s string) (string, bool) {
 func readBlock(all []line, first int) (Command, *Problem) {
 	at := first + 1 + firstLine(all[first+1:])
 	if at == first {
-		return Command{}, wrong(first, "", "run takes a command line, or a plan in a block below it")
+		return Command{}, wrong(first, "", "run requires a command line, or a plan in a block below it")
 	}
 	b, p := blockAt(all, at)
 	if p != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // FindPlan finds the plan block in an AI reviewer's comment, which may contain any
-// other text. It returns false if there is none. A block in a quotation belongs to
+// other text. It returns false if there is no block. A block in a quotation belongs to
 // another comment, and one in a hidden HTML comment is not a block; both are
 // ignored. Two blocks, an unclosed block, and one in a list are Problems.
 //
@@ -28,7 +28,7 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 		return nil, true, p
 	}
 	if at := deep(body); at >= 0 {
-		return nil, true, wrong(at, "", "the line is nested too deeply to be read")
+		return nil, true, wrong(at, "", "the line is nested too deeply")
 	}
 	source := []byte(body)
 	found, p := search(source)
@@ -38,11 +38,11 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 	if i := loneReturn(body); i >= 0 {
 		// GitHub ends a line there and the parser does not, so a block that people
 		// cannot see might be one that the parser sees.
-		return nil, true, wrong(strings.Count(body[:i], "\n"), "", "the comment holds a carriage return within a line")
+		return nil, true, wrong(strings.Count(body[:i], "\n"), "", "the comment has a carriage return within a line")
 	}
 	all := lines(body)
 	if len(found) > 1 {
-		return nil, true, wrong(lineOf(source, found[1]), "", "the comment holds more than one plan")
+		return nil, true, wrong(lineOf(source, found[1]), "", "the comment has more than one plan")
 	}
 	b, p := blockAt(all, lineOf(source, found[0]))
 	if p != nil {
@@ -120,7 +120,7 @@ func search(source []byte) ([]*ast.FencedCodeBlock, *Problem) {
 				break
 			}
 			if n.Parent().Kind() != ast.KindDocument && problem == nil {
-				problem = wrong(lineOf(source, n), "", "the plan stands in a list; put it at the margin")
+				problem = wrong(lineOf(source, n), "", "the plan is in a list; move it out of the list")
 			}
 			found = append(found, n)
 		}

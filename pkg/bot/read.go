@@ -80,21 +80,21 @@ func (c *Command) argument(rest string, at int) *Problem {
 	case "approve":
 		c.SHA = rest
 		if !commit.MatchString(rest) {
-			return wrong(at, rest, "approve takes the commit that is approved, 12 to 64 lower-case hex digits of it, and nothing else")
+			return wrong(at, rest, "approve requires the commit to approve (12 to 64 lowercase hex digits) and nothing else")
 		}
 	case "explain":
 		c.ID = rest
 		if !proposalID.MatchString(rest) {
-			return wrong(at, rest, "explain takes the id of one proposal, and nothing else")
+			return wrong(at, rest, "explain requires the id of one command and nothing else")
 		}
 	case "rerun", "help":
 		if rest != "" {
-			return wrong(at, rest, c.Name+" takes nothing after it")
+			return wrong(at, rest, c.Name+" takes no arguments")
 		}
 	case "":
-		return wrong(at, "", "no command follows "+word)
+		return wrong(at, "", word+" requires a command")
 	default:
-		return wrong(at, c.Name, "there is no such command")
+		return wrong(at, c.Name, "unknown command")
 	}
 	return nil
 }
@@ -104,9 +104,9 @@ func (c *Command) commandLine(rest string, at int) *Problem {
 	case len(rest) > maxLine:
 		return wrong(at, "", "the command line is longer than "+text.Size(maxLine))
 	case strings.HasPrefix(rest, "```"), strings.HasPrefix(rest, "~~~"):
-		return wrong(at, "", "a block begins on a line of its own")
+		return wrong(at, "", "begin a block on a new line")
 	case len(rest) > 1 && rest[0] == '`' && rest[len(rest)-1] == '`':
-		return wrong(at, rest, "write the command line without backticks around it; to a shell they mean something else")
+		return wrong(at, rest, "remove the backticks around the command line; a shell would interpret them")
 	}
 	c.Line, c.Plan = rest, linePlan(rest)
 	return nil
@@ -138,7 +138,7 @@ func cutWord(s string) (first, rest string) {
 func visible(s string, at int) *Problem {
 	for _, r := range s {
 		if text.Hidden(r) || r == utf8.RuneError {
-			return wrong(at, string(r), "the line holds a character that cannot be seen")
+			return wrong(at, string(r), "the line has an invisible character")
 		}
 	}
 	return nil
@@ -148,7 +148,7 @@ func visible(s string, at int) *Problem {
 func alone(rest []line, name string, at int) *Problem {
 	for i, l := range rest {
 		if !blank(l.text) {
-			return wrong(at+i, l.text, name+" stands alone in its comment; this line is left over")
+			return wrong(at+i, l.text, name+" must be alone in its comment; remove this line")
 		}
 	}
 	return nil

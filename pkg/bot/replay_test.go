@@ -63,7 +63,7 @@ func (r *replay) comment(t *testing.T, actor proposal.Actor, pr int, body string
 }
 
 // TestReplayKeepsTheCap replays a hundred comments on each of several pull requests:
-// people, a listed bot in a loop with itself, strangers, and fumehood's own answers.
+// people, a listed bot in a loop with itself, people without permission, and fumehood's own answers.
 func TestReplayKeepsTheCap(t *testing.T) {
 	engine, err := policy.New(t.Context(), policy.Options{})
 	if err != nil {
@@ -71,7 +71,7 @@ func TestReplayKeepsTheCap(t *testing.T) {
 	}
 	writer := proposal.Actor{Login: "mona", ID: 9, Type: "User", Permission: "write"}
 	listed := proposal.Actor{Login: "reviewer[bot]", ID: 41, Type: "Bot", Permission: "none"}
-	stranger := proposal.Actor{Login: "eve", ID: 66, Type: "User", Permission: "none", Author: true}
+	outsider := proposal.Actor{Login: "eve", ID: 66, Type: "User", Permission: "none", Author: true}
 	own := proposal.Actor{Login: "github-actions[bot]", ID: 42, Type: "Bot", Permission: "write"}
 	r := &replay{engine: engine}
 	for i := range 100 {
@@ -79,8 +79,8 @@ func TestReplayKeepsTheCap(t *testing.T) {
 		r.comment(t, writer, 1, "/fumehood run ls", at)
 		r.comment(t, listed, 2, fenced, at)
 		r.comment(t, writer, 3, "/fumehood rerun", at)
-		if r.comment(t, stranger, 4, "/fumehood run ls", at) {
-			t.Fatal("a stranger started a run")
+		if r.comment(t, outsider, 4, "/fumehood run ls", at) {
+			t.Fatal("an account without permission started a run")
 		}
 		if r.comment(t, own, 4, "/fumehood run ls", at) || r.comment(t, own, 4, fenced, at) || r.comment(t, own, 4, bot.Help(), at) {
 			t.Fatal("our own comment started a run")
@@ -102,7 +102,7 @@ func TestReplayKeepsTheCap(t *testing.T) {
 	}
 }
 
-// TestAnswersStartNothing holds that no answer of ours, whatever it repeats, is a
+// TestAnswersStartNothing checks that no answer, whatever it repeats, is a
 // comment that asks for anything.
 func TestAnswersStartNothing(t *testing.T) {
 	var answers []string

@@ -23,7 +23,7 @@ func (s *Store) make(digits int) error {
 		s.digits = digits
 		return nil
 	}
-	return stop(CodeCommit, "", nil, "the store holds ids of %d digits, not of %d", s.digits, digits)
+	return stop(CodeCommit, "", nil, "the store has ids of %d digits, not of %d", s.digits, digits)
 }
 
 func writeBare(bare string, digits int) error {

@@ -98,7 +98,7 @@ func (d *differ) entries(ctx context.Context, tree string) (map[string]entry, er
 		return nil, err
 	}
 	if d.count += len(list); d.count > 2*d.limits.Files {
-		return nil, stop(CodeLimit, "raise the checkout's limit Files", nil, "the commits have more than %d files, folders and links", d.limits.Files)
+		return nil, stop(CodeLimit, "raise the checkout's limit Files", nil, "the commits have more than %d files, directories and links", d.limits.Files)
 	}
 	named := make(map[string]entry, len(list))
 	for _, e := range list {

@@ -86,7 +86,7 @@ func Open(source Source, limits Limits) (*Store, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(source.Dir, 0o700); err != nil {
-		return nil, stop(CodeSource, "", err, "cannot make the scratch folder")
+		return nil, stop(CodeSource, "", err, "cannot make the scratch directory")
 	}
 	dir, err := os.MkdirTemp(source.Dir, "checkout-")
 	if err != nil {

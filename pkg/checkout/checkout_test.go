@@ -237,7 +237,7 @@ func TestDescribe(t *testing.T) {
 		tree.Left = append(tree.Left, Left{"m", Submodule, "at 1"})
 	}
 	got := tree.Describe()
-	want := []string{"a↵::error::⟨U+202E⟩: name refused", "out: symlink refused: it leads out of the tree or is ambiguous (to /etc/⟨ESC⟩[2Jpasswd)"}
+	want := []string{"a↵::error::⟨U+202E⟩: name refused", "out: symlink refused: it points outside the tree or is ambiguous (to /etc/⟨ESC⟩[2Jpasswd)"}
 	if diff := cmp.Diff(want, got[:2]); diff != "" {
 		t.Error(diff)
 	}
@@ -298,7 +298,7 @@ func TestUmask(t *testing.T) {
 	if _, err := s.Write(t.Context(), head, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Repository(t.Context(), dir, head, ""); err != nil {
+	if err := s.Repository(t.Context(), dir, head, "", Branches{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]os.FileMode{".": os.ModeDir | 0o755, "d": os.ModeDir | 0o755, "d/f": 0o644, "d/x": 0o755, ".git": os.ModeDir | 0o755} {

@@ -87,7 +87,7 @@ func (c *comparison) nodes(ctx context.Context) ([]node, error) {
 
 func borrow(bare, objects string, digits int) error {
 	if strings.ContainsAny(objects, "\n\"") {
-		return errors.New("the path of the checkout cannot be written in a line")
+		return errors.New("the path of the checkout contains a newline")
 	}
 	if err := writeBare(bare, digits); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (c *comparison) others(ctx context.Context) error {
 	walked := 0
 	return fs.WalkDir(c.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if walked++; walked > maxWalked {
-			return stop(CodeLimit, "", nil, "the checkout has more than %d files and folders", maxWalked)
+			return stop(CodeLimit, "", nil, "the checkout has more than %d files and directories", maxWalked)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -171,14 +171,14 @@ func (c *comparison) others(ctx context.Context) error {
 		case path == ".git":
 			return fs.SkipDir
 		case d.IsDir() && strings.EqualFold(d.Name(), ".git"):
-			if err := c.gitFolder(path); err != nil {
+			if err := c.gitDir(path); err != nil {
 				return err
 			}
 			return fs.SkipDir
 		case d.IsDir() || c.tracked[path]:
 			return nil
 		case leftBehind(path):
-			return stop(CodeCredentials, "let that action write elsewhere, or run fumehood before it", nil, "the checkout holds a credential that commands could read: %s", cut(path))
+			return stop(CodeCredentials, "make that action write elsewhere, or run fumehood before it", nil, "the checkout contains a credential that commands could read: %s", cut(path))
 		}
 		if !c.unread {
 			c.existing.Untracked++

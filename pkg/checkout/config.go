@@ -25,7 +25,7 @@ func (s setting) name() string {
 // differently: only a file that was read with certainty is known to hold no credential.
 func parseConfig(data string) ([]setting, error) {
 	if strings.Contains(data, "\x00") {
-		return nil, errors.New("invalid git config: it holds a NUL")
+		return nil, errors.New("invalid git config: it contains a NUL")
 	}
 	p := configParser{rest: strings.TrimPrefix(data, "\ufeff"), line: 1}
 	p.rest = strings.ReplaceAll(p.rest, "\r\n", "\n")

@@ -34,15 +34,15 @@ const (
 	maxIncludes = 64
 )
 
-// gitFolder checks every place in one .git directory where git or actions/checkout
+// gitDir checks every place in one .git directory where git or actions/checkout
 // would keep a credential.
-func (s *search) gitFolder(folder string) error {
+func (s *search) gitDir(folder string) error {
 	if _, err := s.root.Lstat(path.Join(folder, "commondir")); !errors.Is(err, fs.ErrNotExist) {
-		return stop(CodeNoCheckout, "check out into a folder of its own", err, "%q is a linked worktree, whose config lies elsewhere", cut(folder))
+		return stop(CodeNoCheckout, "check out into a separate directory", err, "%q is a linked worktree, whose config is elsewhere", cut(folder))
 	}
 	for _, name := range []string{"credentials", ".git-credentials"} {
 		if _, err := s.root.Lstat(path.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) {
-			return credential(path.Join(folder, name), "it holds passwords")
+			return credential(path.Join(folder, name), "it contains passwords")
 		}
 	}
 	for _, name := range []string{"config", "config.worktree"} {
@@ -82,7 +82,7 @@ func (s *search) below(folder string, depth int) error {
 				return err
 			}
 		case e.Name() == "credentials" && !e.IsDir():
-			return credential(name, "it holds passwords")
+			return credential(name, "it contains passwords")
 		case e.IsDir(): // a submodule may be named "objects" or "hooks"
 			if err := s.below(name, depth+1); err != nil {
 				return err
@@ -109,7 +109,7 @@ func (s *search) list(folder string) ([]fs.DirEntry, error) {
 
 func orDoubt(err error, name string, doubted bool) error {
 	if err == nil && doubted {
-		return doubt(name, errors.New("folders lie too deep"))
+		return doubt(name, errors.New("directories are nested too deeply"))
 	}
 	return err
 }
@@ -123,7 +123,7 @@ func (s *search) config(name string) error {
 	return s.judge(name, filepath.Dir(filepath.Join(s.dir, name)), string(data))
 }
 
-// regular reads a regular file of the work tree. It returns nil if there is none.
+// regular reads a regular file of the work tree. It returns nil if the file does not exist.
 func (s *search) regular(name string) ([]byte, error) {
 	info, err := s.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +159,7 @@ func (s *search) addresses(name string) error {
 	}
 	for line := range strings.Lines(string(data)) {
 		if userinfo(line) {
-			return credential(name, "it holds user information in an address")
+			return credential(name, "it contains user information in an address")
 		}
 	}
 	return nil
@@ -174,7 +174,7 @@ func leftBehind(name string) bool {
 
 // credential returns the error for a credential that was found. It never quotes a value.
 func credential(name, why string) *proposal.StopError {
-	return stop(CodeCredentials, persistHint, nil, "the checkout holds a credential that commands could read: %s: %s", cut(name), why)
+	return stop(CodeCredentials, persistHint, nil, "the checkout contains a credential that commands could read: %s: %s", cut(name), why)
 }
 
 // doubt returns the error for a file that cannot be read, and so may hold a credential.
@@ -183,5 +183,5 @@ func doubt(name string, err error) error {
 	if errors.As(err, &stopped) {
 		return err
 	}
-	return stop(CodeNoCheckout, "check out with actions/checkout, in a step of its own", err, "cannot tell whether %q holds a credential", cut(name))
+	return stop(CodeNoCheckout, "check out with actions/checkout, in a separate step", err, "cannot determine whether %q contains a credential", cut(name))
 }

@@ -17,23 +17,23 @@ func (s *Store) fetchFailure(ctx, watched context.Context, err error, said strin
 	whole := said
 	switch said = cut(said); {
 	case errors.Is(err, errPack) || errors.Is(context.Cause(watched), errPack):
-		return stop(CodeLimit, "raise the checkout's limit Pack, if the repository is meant to be so large", nil,
-			"the commit needs more than %d bytes to be fetched", s.limits.Pack)
+		return stop(CodeLimit, "raise the checkout's limit Pack, if the repository should be this large", nil,
+			"fetching the commit needs more than %d bytes", s.limits.Pack)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return stop(CodeLimit, "raise the checkout's limit Wall, if the server is slow", nil, "the commit was not fetched within %s", s.limits.Wall)
+		return stop(CodeLimit, "raise the checkout's limit Wall, if the server is slow", nil, "cannot fetch the commit within %s", s.limits.Wall)
 	case ctx.Err() != nil:
 		return stop(CodeFetch, "", ctx.Err(), "the fetch was cancelled")
 	case strings.Contains(whole, "not our ref") || strings.Contains(whole, "unadvertised object") || strings.Contains(whole, "Could not find remote ref"):
-		return stop(CodeCommit, "the commit may have been removed by a force-push; or the server does not give out commits by id", nil,
-			"the repository has no such commit; git said: %s", said)
+		return stop(CodeCommit, "check whether a force-push removed the commit, and whether the server allows fetching commits by id", nil,
+			"the repository does not have the commit; git printed: %s", said)
 	case strings.Contains(whole, "fsck error"):
-		return stop(CodeTree, "somebody has made it by hand: look at it with care", nil, "git's checks refuse an object of the commit; git said: %s", said)
+		return stop(CodeTree, "inspect the commit: the object was probably made by hand", nil, "git's checks reject an object of the commit; git printed: %s", said)
 	case transientRE.MatchString(whole):
-		return stop(CodeUnavailable, "run the job again when the server can be reached", nil, "the server cannot be reached; git said: %s", said)
+		return stop(CodeUnavailable, "run the job again when the server can be reached", nil, "cannot reach the server; git printed: %s", said)
 	case strings.Contains(whole, "could not read Username") || strings.Contains(whole, "Authentication failed") || strings.Contains(whole, "error: 403") || strings.Contains(whole, "' not found"):
-		return stop(CodeFetch, "the token needs `permissions: contents: read` for this repository", nil, "the repository is not there for this token; git said: %s", said)
+		return stop(CodeFetch, "give the token `permissions: contents: read` for this repository", nil, "cannot access the repository with this token; git printed: %s", said)
 	}
-	return stop(CodeFetch, "", nil, "git did not fetch the commit: %s", orElse(said, err.Error()))
+	return stop(CodeFetch, "", nil, "cannot fetch the commit: %s", orElse(said, err.Error()))
 }
 
 // Messages of git and libcurl for failures where a retry may help.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,17 +16,17 @@ import (
 
 var idRE = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// attempts is how often an unreachable server is asked; between them we wait.
+// attempts is how often Fetch tries to reach a server, with a wait between tries.
 const attempts = 3
 
 const attemptWait = 2 * time.Second
 
 // Fetch brings the named commits into the store, without their history, in one
-// request. Ids are full, lower-case hex, and all of one kind. What is there already
-// is not asked for again.
+// request. Ids are full, lower-case hex, and all of one length. Commits that the store
+// already has are not fetched again.
 //
 // When Fetch returns nil, each id is a commit whose bytes were hashed and are the
-// id's. The trees below are checked as they are read.
+// id's. The trees in it are checked as they are read.
 func (s *Store) Fetch(ctx context.Context, shas ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
@@ -60,40 +61,40 @@ func (s *Store) Fetch(ctx context.Context, shas ...string) error {
 	return nil
 }
 
-// fetchArgs: the scheme that the URL has is the only protocol; a redirect is an
-// error, so that neither the request nor the token goes where nobody sent it.
-func (s *Store) fetchArgs(shas []string) []string {
+// fetchArgs allows only the protocol of the URL. A redirect is an
+// error, so that neither the request nor the token reaches another server.
+func (s *Store) fetchArgs(depth int, shas []string) []string {
 	scheme, _, _ := strings.Cut(s.remote.url, ":")
 	args := []string{"--git-dir=" + s.bare,
 		"-c", "protocol." + scheme + ".allow=always", "-c", "protocol.version=2",
 		"-c", "http.followRedirects=false", "-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=30",
 		"-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true", "-c", "transfer.bundleURI=false", "-c", "fetch.uriProtocols=",
 		"-c", "fetch.unpackLimit=1", "-c", "transfer.unpackLimit=1", "-c", "fetch.writeCommitGraph=false",
-		"fetch", "-q", "--depth=1", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
+		"fetch", "-q", "--depth=" + strconv.Itoa(depth), "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
 		"--end-of-options", s.remote.url}
 	return append(args, shas...)
 }
 
 func (s *Store) fetch(ctx context.Context, shas []string) error {
 	for attempt := 1; ; attempt++ {
-		err := s.fetchOnce(ctx, shas)
+		err := s.fetchOnce(ctx, 1, shas)
 		if err == nil || attempt == attempts || !unavailable(err) || retry.Sleep(ctx, retry.Backoff(s.wait, attempt)) != nil {
 			return err
 		}
 	}
 }
 
-func (s *Store) fetchOnce(ctx context.Context, shas []string) error {
+func (s *Store) fetchOnce(ctx context.Context, depth int, shas []string) error {
 	watched, over := s.watch(ctx)
 	defer over()
 	var extra []string
 	if s.remote.header != "" {
 		extra = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http." + s.remote.url + ".extraHeader", "GIT_CONFIG_VALUE_0=" + s.remote.header}
 	}
-	c := s.git.limited(watched, uint64(s.limits.Pack), append(extra, s.remote.env...), s.fetchArgs(shas)...)
+	c := s.git.limited(watched, uint64(s.limits.Pack), append(extra, s.remote.env...), s.fetchArgs(depth, shas)...)
 	_, err := c.output(4096)
-	// A git that was stopped by its limit says nothing; the file that it could not
-	// enlarge, which the shell's limit rounds down to a block, is the witness.
+	// A git that is stopped by its limit prints nothing. It leaves a file of the limit's
+	// size, which the shell rounds down to a block.
 	if size := s.size(); size > s.limits.Pack || err != nil && size > s.limits.Pack-4096 {
 		err = errPack
 	}
@@ -104,7 +105,7 @@ func (s *Store) fetchOnce(ctx context.Context, shas []string) error {
 	return nil
 }
 
-var errPack = errors.New("more was sent than is allowed")
+var errPack = errors.New("the server sent more than the limit")
 
 // watch ends its context when the store grows beyond the limit.
 func (s *Store) watch(ctx context.Context) (context.Context, func()) {

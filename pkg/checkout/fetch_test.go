@@ -62,7 +62,7 @@ func TestTokenIsWanted(t *testing.T) {
 		s := open(t, Source{URL: server.url, Token: wrong}, Limits{})
 		err := s.Fetch(t.Context(), head)
 		wantCode(t, err, CodeFetch)
-		if err == nil || !strings.Contains(err.Error(), "not there for this token") || wrong != "" && strings.Contains(err.Error(), wrong) {
+		if err == nil || !strings.Contains(err.Error(), "cannot access the repository with this token") || wrong != "" && strings.Contains(err.Error(), wrong) {
 			t.Errorf("got %v", err)
 		}
 	}

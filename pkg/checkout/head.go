@@ -65,7 +65,7 @@ func parsePackedRefs(data string) (map[string]string, error) {
 			return nil, fmt.Errorf("line %q", cut(line))
 		}
 		if _, twice := refs[name]; twice {
-			return nil, errors.New("a ref stands twice")
+			return nil, errors.New("a ref occurs twice")
 		}
 		refs[name] = id
 	}
@@ -92,5 +92,5 @@ func notCheckout(why string, err error) error {
 	if errors.As(err, &stopped) {
 		return err
 	}
-	return stop(CodeNoCheckout, "check out with actions/checkout, or let fumehood do it", err, "the folder is no checkout that can be read: %s", why)
+	return stop(CodeNoCheckout, "check out with actions/checkout, or have fumehood do it", err, "cannot read the directory as a checkout: %s", why)
 }

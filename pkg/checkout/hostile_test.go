@@ -177,7 +177,7 @@ func writesHostile(t *testing.T, traces string, trees []hostileTree) {
 			if diff := cmp.Diff(c.files, files(t, dir)); diff != "" {
 				t.Error(diff)
 			}
-			if err := s.Repository(t.Context(), dir, head, ""); err != nil {
+			if err := s.Repository(t.Context(), dir, head, "", Branches{}); err != nil {
 				t.Error(err)
 			}
 			if list, _ := filepath.Glob(outer + "/*"); len(list) != 1 {

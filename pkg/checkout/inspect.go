@@ -63,13 +63,13 @@ func Inspect(ctx context.Context, dir string, want []string, getenv func(string)
 	case err != nil:
 		return Existing{}, notCheckout("it has no .git", nil)
 	case !info.IsDir():
-		return Existing{}, notCheckout("its .git is not a folder", nil)
+		return Existing{}, notCheckout("its .git is not a directory", nil)
 	}
 	if _, err := root.Lstat(".git/reftable"); err == nil {
 		return Existing{}, notCheckout("it keeps its refs in a reftable", nil)
 	}
 	s := &search{root: root, dir: abs, getenv: getenv}
-	if err := s.gitFolder(".git"); err != nil {
+	if err := s.gitDir(".git"); err != nil {
 		return Existing{}, err
 	}
 	e := Existing{Dir: abs}
@@ -96,20 +96,20 @@ func Inspect(ctx context.Context, dir string, want []string, getenv func(string)
 func (e Existing) Describe() []string {
 	var lines []string
 	if e.Partial != "" {
-		lines = append(lines, "the checkout was not wholly compared with its commit: "+text.Inline(e.Partial, 200))
+		lines = append(lines, "the checkout was only partly compared with its commit: "+text.Inline(e.Partial, 200))
 	}
 	if e.Changed+e.Missing+e.Untracked > 0 {
 		var names []string
 		for _, name := range e.Examples {
 			names = append(names, text.Inline(name, 80))
 		}
-		lines = append(lines, fmt.Sprintf("the checkout differs from its commit in %d changed, %d missing and %d further files: %s",
+		lines = append(lines, fmt.Sprintf("the checkout differs from its commit in %d changed, %d missing and %d additional files: %s",
 			e.Changed, e.Missing, e.Untracked, strings.Join(names, ", ")))
 	}
 	return append(lines, Tree{Left: e.Left}.Describe()...)
 }
 
-const headHint = "give the checkout step the pull request's own commit\n" +
+const headHint = "give the checkout step the pull request's head commit\n" +
 	"  - uses: actions/checkout@…\n" +
 	"    with:\n" +
 	"      ref: ${{ github.event.pull_request.head.sha }}"

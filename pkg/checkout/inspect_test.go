@@ -140,7 +140,7 @@ func TestInspectDifferences(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	line := "the checkout differs from its commit in 3 changed, 1 missing and 1 further files: a.txt, link, run.sh, sub/b.txt, node_modules/x/y↵.js"
+	line := "the checkout differs from its commit in 3 changed, 1 missing and 1 additional files: a.txt, link, run.sh, sub/b.txt, node_modules/x/y↵.js"
 	if diff := cmp.Diff([]string{line}, got.Describe()); diff != "" {
 		t.Error(diff)
 	}

@@ -28,15 +28,15 @@ type Why string
 
 const (
 	// For these, the work tree has a file or directory.
-	Submodule Why = "submodule: the folder is empty"
-	LargeFile Why = "Git LFS: only the pointer is there, not the file"
+	Submodule Why = "submodule: the directory is empty"
+	LargeFile Why = "Git LFS: only the pointer, not the file"
 	Collision Why = "differs from another name only in case or Unicode form"
 
 	// For these, the work tree has nothing.
 	BadName  Why = "name refused"
-	LongName Why = "name or path too long, or folders too deep"
-	BadLink  Why = "symlink refused: it leads out of the tree or is ambiguous"
-	BadMode  Why = "neither file, link, folder nor submodule"
+	LongName Why = "name or path too long, or nested too deeply"
+	BadLink  Why = "symlink refused: it points outside the tree or is ambiguous"
+	BadMode  Why = "not a file, symlink, directory or submodule"
 )
 
 // absent reports whether the path was not written.

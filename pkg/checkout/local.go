@@ -33,7 +33,7 @@ const maxRefs = 64 << 20 // bytes of packed-refs
 
 // OpenLocal opens the repository that contains dir.
 func OpenLocal(ctx context.Context, dir string) (*Local, error) {
-	folder, err := gitFolderAround(dir)
+	folder, err := gitDirAround(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (l *Local) open(folder string) error {
 		return stop(CodeLocal, "make it readable", err, "cannot open the repository %q", cut(folder))
 	}
 	if _, err := l.common.Lstat("reftable"); err == nil {
-		return stop(CodeLocal, "name the commit by its full id, from a clone that keeps its refs in files", nil, "the repository keeps its refs in a reftable, which is not read")
+		return stop(CodeLocal, "name the commit by its full id, from a clone that keeps its refs in files", nil, "the repository keeps its refs in a reftable, which is not supported")
 	}
 	if l.bare, err = os.MkdirTemp("", "fumehood-local-"); err != nil {
 		return stop(CodeWrite, "", err, "cannot make the store")
@@ -90,14 +90,14 @@ func (l *Local) Close() error {
 	return os.RemoveAll(l.bare)
 }
 
-// gitFolderAround goes up from dir to a directory with a .git.
-func gitFolderAround(dir string) (string, error) {
+// gitDirAround goes up from dir to a directory with a .git.
+func gitDirAround(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return "", stop(CodeLocal, "name a folder that is there", err, "there is no folder %q", cut(dir))
+		return "", stop(CodeLocal, "name an existing directory", err, "cannot find the directory %q", cut(dir))
 	}
 	for at := abs; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(filepath.Join(at, ".git"))
@@ -108,7 +108,7 @@ func gitFolderAround(dir string) (string, error) {
 			return linkedFolder(at)
 		}
 		if at == filepath.Dir(at) {
-			return "", stop(CodeLocal, "go to a clone of the repository, or name it with --workspace", nil, "%q is in no git repository", cut(abs))
+			return "", stop(CodeLocal, "run in a clone of the repository, or name one with --workspace", nil, "%q is not in a git repository", cut(abs))
 		}
 	}
 }
@@ -123,7 +123,7 @@ func linkedFolder(at string) (string, error) {
 	line, err := readRef(root, ".git", 4096)
 	to, ok := strings.CutPrefix(line, "gitdir: ")
 	if err != nil || !ok {
-		return "", stop(CodeLocal, "go to a clone of the repository", err, "the .git of %q leads nowhere", cut(at))
+		return "", stop(CodeLocal, "run in a clone of the repository", err, "the .git file of %q does not name a git directory", cut(at))
 	}
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(at, to)
@@ -139,7 +139,7 @@ func readRef(root *os.Root, name string, max int64) (string, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > max {
-		return "", errors.Join(err, fmt.Errorf("%s is no file that is read", name))
+		return "", errors.Join(err, fmt.Errorf("%s is not a regular file of the expected size", name))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, max))
 	return strings.TrimRight(string(data), "\n"), err
@@ -157,7 +157,7 @@ var shortRE = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 func (l *Local) Commit(ctx context.Context, revision string) (string, error) {
 	match := revisionRE.FindStringSubmatch(revision)
 	if match == nil || badName(revision) {
-		return "", stop(CodeLocal, "name a branch, a tag or a commit", nil, "%q is no name of a commit", cut(revision))
+		return "", stop(CodeLocal, "name a branch, a tag or a commit", nil, "invalid name of a commit %q", cut(revision))
 	}
 	id, err := l.named(match[1])
 	if err != nil {
@@ -189,11 +189,11 @@ func (l *Local) named(name string) (string, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return "", stop(CodeLocal, "write which: "+refs[0], nil, "%q is ambiguous: %s", cut(name), strings.Join(refs, " and "))
+		return "", stop(CodeLocal, "write the full name: "+refs[0], nil, "%q is ambiguous: %s", cut(name), strings.Join(refs, " and "))
 	case shortRE.MatchString(name):
 		return name, nil
 	}
-	return "", stop(CodeLocal, "is it spelt right, and fetched?", nil, "the repository has no branch, tag or commit %q", cut(name))
+	return "", stop(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no branch, tag or commit %q", cut(name))
 }
 
 // ref reads a ref, following symbolic refs.
@@ -222,7 +222,7 @@ func (l *Local) ref(name string) (string, error) {
 		}
 		name = next
 	}
-	return "", stop(CodeLocal, "is it spelt right, and fetched?", nil, "the repository has no ref %q", cut(name))
+	return "", stop(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no ref %q", cut(name))
 }
 
 func (l *Local) packed(name string) (string, error) {
@@ -236,7 +236,7 @@ func (l *Local) packed(name string) (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", stop(CodeLocal, "", err, "the repository's packed-refs cannot be read")
 	}
-	return "", stop(CodeLocal, "is it spelt right, and fetched?", nil, "the repository has no ref %q", cut(name))
+	return "", stop(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no ref %q", cut(name))
 }
 
 // A Content is one file.
@@ -245,12 +245,12 @@ type Content struct {
 	Bytes []byte
 }
 
-// Folder reads the files below a directory of a commit that wanted accepts, within
+// ReadDir reads the files below a directory of a commit that wanted accepts, within
 // limits: their number and sizes are known before the first is read. Left lists
 // everything in the directory that is not a regular file, wanted or not: links,
 // submodules, pointers to large files, refused names. If the commit does not have
 // the directory, the error is a *NotFound.
-func (l *Local) Folder(ctx context.Context, sha, under string, wanted func(string) bool, limits Limits) ([]Content, []Left, error) {
+func (l *Local) ReadDir(ctx context.Context, sha, under string, wanted func(string) bool, limits Limits) ([]Content, []Left, error) {
 	limits = limits.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, limits.Wall)
 	defer cancel()
@@ -268,7 +268,7 @@ func (l *Local) Folder(ctx context.Context, sha, under string, wanted func(strin
 		return nil, nil, err
 	}
 	if at.kind != folder {
-		return nil, nil, stop(CodeTree, "name the folder itself", nil, "%q is not a folder in commit %s", cut(under), sha)
+		return nil, nil, stop(CodeTree, "name the directory itself", nil, "%q is not a directory in commit %s", cut(under), sha)
 	}
 	nodes, err := o.walk(ctx, at.id, limits)
 	if err != nil {

@@ -107,7 +107,7 @@ func TestLocalFolder(t *testing.T) {
 	c := newClone(t)
 	sha := c.commit(map[string]string{"policy/a.rego": "one", "policy/lib/b.rego": "two", "policy/README.md": "x", "c.rego": "three"})
 	l := c.open(c.dir)
-	got, left, err := l.Folder(t.Context(), sha, "policy", isRego, Limits{})
+	got, left, err := l.ReadDir(t.Context(), sha, "policy", isRego, Limits{})
 	if err != nil || len(left) > 0 {
 		t.Fatal(left, err)
 	}
@@ -123,7 +123,7 @@ func TestLocalFolder(t *testing.T) {
 		{"other", Limits{}, "not found"}, {"c.rego", Limits{}, CodeTree}, {"../x", Limits{}, CodeTree}, {"", Limits{}, ""},
 		{"policy", Limits{Files: 1}, CodeLimit}, {"policy", Limits{File: 2}, CodeLimit}, {"policy", Limits{Bytes: 5}, CodeLimit},
 	} {
-		_, _, err := l.Folder(t.Context(), sha, tt.folder, isRego, tt.limits)
+		_, _, err := l.ReadDir(t.Context(), sha, tt.folder, isRego, tt.limits)
 		wantCode(t, err, tt.code)
 	}
 }
@@ -146,7 +146,7 @@ func TestLocalUnfit(t *testing.T) {
 	c.git("submodule", "--quiet", "add", sub.dir, "policy/sub")
 	sha := c.commit(map[string]string{"policy/a.rego": "x", "policy/large.rego": "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("0", 64) + "\nsize 9\n"})
 	l := c.open(c.dir)
-	_, left, err := l.Folder(t.Context(), sha, "policy", isRego, Limits{})
+	_, left, err := l.ReadDir(t.Context(), sha, "policy", isRego, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestLocalUnfit(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, folder := range []string{"alias", "policy/sub", "alias/lib"} {
-		_, _, err := l.Folder(t.Context(), sha, folder, isRego, Limits{})
+		_, _, err := l.ReadDir(t.Context(), sha, folder, isRego, Limits{})
 		wantCode(t, err, CodeTree)
 	}
 }
@@ -191,14 +191,14 @@ func TestLocalRunsNothing(t *testing.T) {
 	if err != nil || sha != good {
 		t.Fatal(sha, err)
 	}
-	got, _, err := l.Folder(t.Context(), good, "policy", isRego, Limits{})
+	got, _, err := l.ReadDir(t.Context(), good, "policy", isRego, Limits{})
 	if err != nil || len(got) != 1 || string(got[0].Bytes) != "good" {
 		t.Errorf("%q %v", got, err)
 	}
 	if err := os.Remove(filepath.Join(c.dir, ".git/objects", blob[:2], blob[2:])); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = c.open(c.dir).Folder(t.Context(), evil, "policy", isRego, Limits{})
+	_, _, err = c.open(c.dir).ReadDir(t.Context(), evil, "policy", isRego, Limits{})
 	if err == nil {
 		t.Error("a missing file was read")
 	}

@@ -135,7 +135,7 @@ func (o *objects) ask(p *pipe, ids []string, answer func(i int) error) error {
 
 // sizes calls tell with the kind and size of each object; kind is "" for a missing
 // object.
-func (o *objects) sizes(ctx context.Context, ids []string, tell func(i int, kind string, size int64) error) error {
+func (o *objects) sizes(ctx context.Context, ids []string, each func(i int, kind string, size int64) error) error {
 	p, err := o.pipe(&o.size, "--batch-check", len(ids))
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (o *objects) sizes(ctx context.Context, ids []string, tell func(i int, kind
 		if err != nil {
 			return err
 		}
-		return tell(i, kind, size)
+		return each(i, kind, size)
 	})
 	return ended(ctx, err)
 }
@@ -173,10 +173,10 @@ func (o *objects) each(ctx context.Context, kind string, max int64, ids []string
 		}
 		end, err := p.out.ReadByte()
 		if err != nil || body.N != 0 || end != '\n' {
-			return errors.New("git's answer ends early")
+			return errors.New("git's answer is cut off")
 		}
 		if hex.EncodeToString(sum.Sum(nil)) != ids[i] {
-			return fmt.Errorf("object %s has other bytes than its id says", ids[i])
+			return fmt.Errorf("the bytes of object %s do not match its id", ids[i])
 		}
 		return nil
 	})
@@ -197,7 +197,7 @@ func wrongObject(id, want, is string, size int64) error {
 func (p *pipe) header(id string) (kind string, size int64, err error) {
 	line, err := p.out.ReadSlice('\n')
 	if err != nil {
-		return "", 0, fmt.Errorf("git's answer ends early: %w", err)
+		return "", 0, fmt.Errorf("git's answer is cut off: %w", err)
 	}
 	return parseHeader(string(line), id)
 }
@@ -231,7 +231,7 @@ func ended(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return stop(CodeLimit, "raise the checkout's limit Wall", nil, "the files were not written in time")
+		return stop(CodeLimit, "raise the checkout's limit Wall", nil, "cannot write the files in time")
 	case ctx.Err() != nil:
 		return stop(CodeTree, "", ctx.Err(), "the checkout was cancelled")
 	}

@@ -60,11 +60,11 @@ func (p plan) measure(ctx context.Context, o *objects, limits Limits) error {
 			continue
 		}
 		if size > limits.File {
-			return stop(CodeLimit, "raise the checkout's limit File, if the file is meant to be so large", nil,
+			return stop(CodeLimit, "raise the checkout's limit File, if the file should be this large", nil,
 				"%q has %d bytes, more than the %d that one file may have", cut(n.path), size, limits.File)
 		}
 		if sum += size; sum > limits.Bytes {
-			return stop(CodeLimit, "raise the checkout's limit Bytes, if the repository is meant to be so large", nil,
+			return stop(CodeLimit, "raise the checkout's limit Bytes, if the repository should be this large", nil,
 				"the commit's files have more than %d bytes", limits.Bytes)
 		}
 	}

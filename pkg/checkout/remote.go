@@ -23,12 +23,12 @@ func newRemote(source Source) (remote, error) {
 		return remote{}, stop(CodeSource, "give the https clone URL of the base repository", nil, "invalid repository URL: %s", why)
 	}
 	if source.Dir == "" {
-		return remote{}, stop(CodeSource, "", nil, "no scratch folder was given")
+		return remote{}, stop(CodeSource, "", nil, "no scratch directory was given")
 	}
 	r := remote{url: u.String()}
 	if source.Token != "" {
 		if strings.ContainsFunc(source.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return remote{}, stop(CodeSource, "", nil, "invalid token: it holds a blank, a control or a non-ASCII character")
+			return remote{}, stop(CodeSource, "", nil, "invalid token: it contains a blank, a control or a non-ASCII character")
 		}
 		basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + source.Token))
 		r.header = "Authorization: Basic " + basic
@@ -56,7 +56,7 @@ func checkURL(text, server string) (*url.URL, string) {
 	case u.Opaque != "" || u.Hostname() == "":
 		return nil, "it names no host"
 	case u.User != nil:
-		return nil, "it holds user information"
+		return nil, "it contains user information"
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
 		return nil, "it has a query or a fragment"
 	case strings.Trim(u.Path, "/") == "":

@@ -7,20 +7,26 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
+// Branches are the names of a pull request's two branches. They are untrusted: a name
+// that cannot be used is left out. The zero value names none.
+type Branches struct{ Head, Base string }
+
 // Repository creates a .git in dir, which Write made from head, so that git log,
-// git diff and git status work there. It holds the objects of the store, a detached
-// HEAD at head, refs/remotes/origin/base at base (unless base is ""), and an index.
-// It has no history beyond the two commits, no remote, no credential, no hook, and
-// only the settings that define its storage format.
+// git diff and git status work there. It holds the objects of the store, an index, and
+// these refs: HEAD at head, on the branch b.Head if that name can be used; and, unless
+// base is "", refs/remotes/origin/base, refs/remotes/origin/NAME and refs/heads/NAME at
+// base, where NAME is b.Base. It has the history that the store has, no remote, no
+// credential, no hook, and only the settings that define its storage format.
 //
 // Paths that Write left out are marked in the index as not checked out, so that git
 // status does not report them as deleted.
-func (s *Store) Repository(ctx context.Context, dir, head, base string) (err error) {
+func (s *Store) Repository(ctx context.Context, dir, head, base string, b Branches) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
 	index, err := s.index(ctx, head)
@@ -34,7 +40,7 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string) (err err
 	}
 	work, err := os.OpenRoot(dir)
 	if err != nil {
-		return stop(CodeWrite, "", err, "cannot open the folder of the commit")
+		return stop(CodeWrite, "", err, "cannot open the directory of the commit")
 	}
 	defer work.Close()
 	if err := work.Mkdir(".git", 0o755); err != nil { // also fails if there is one already
@@ -50,7 +56,7 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string) (err err
 		return stop(CodeWrite, "", err, "cannot open .git")
 	}
 	defer root.Close()
-	return asStop(s.fill(root, index, shallow, head, base), CodeWrite, "cannot write .git")
+	return asStop(s.fill(root, index, shallow, b.refs(head, base)), CodeWrite, "cannot write .git")
 }
 
 // index makes the index in the store, where git has no work tree to read.
@@ -134,16 +140,51 @@ func (s *Store) shallow(ctx context.Context, head, base string) (string, error) 
 	return list, nil
 }
 
-func (s *Store) fill(root *os.Root, index, shallow, head, base string) error {
-	for _, folder := range []string{"objects/pack", "refs/heads", "refs/remotes/origin"} {
-		if err := root.MkdirAll(folder, 0o755); err != nil {
+// refs returns the content of the files that are refs. A name that is taken, or is a
+// directory of another, is left out.
+func (b Branches) refs(head, base string) map[string]string {
+	refs := map[string]string{"HEAD": head + "\n"}
+	add := func(name, content string) bool {
+		if !plainRef(name) || strings.Contains(name, "/-") { // a name that git would read as an option
+			return false
+		}
+		for other := range refs {
+			if other == name || strings.HasPrefix(other, name+"/") || strings.HasPrefix(name, other+"/") {
+				return false
+			}
+		}
+		refs[name] = content + "\n"
+		return true
+	}
+	if base != "" {
+		add("refs/remotes/origin/base", base)
+		if b.Base != "" {
+			add("refs/remotes/origin/"+b.Base, base)
+			add("refs/heads/"+b.Base, base)
+		}
+	}
+	if b.Head != "" && add("refs/heads/"+b.Head, head) {
+		refs["HEAD"] = "ref: refs/heads/" + b.Head + "\n"
+	}
+	return refs
+}
+
+// fill writes what Repository promises; refs are files and their content.
+func (s *Store) fill(root *os.Root, index, shallow string, refs map[string]string) error {
+	config := formatConfig(s.digits, false) + "[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
+	files := map[string]string{"config": config}
+	if shallow != "" {
+		files["shallow"] = shallow
+	}
+	maps.Copy(files, refs)
+	for _, directory := range []string{"objects/pack", "refs/heads"} {
+		if err := root.MkdirAll(directory, 0o755); err != nil {
 			return err
 		}
 	}
-	config := formatConfig(len(head), false) + "[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
-	for name, content := range map[string]string{"config": config, "HEAD": head + "\n", "refs/remotes/origin/base": base + "\n", "shallow": shallow} {
-		if strings.TrimSpace(content) == "" {
-			continue
+	for name, content := range files {
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
 		}
 		if err := root.WriteFile(name, []byte(content), 0o644); err != nil {
 			return err

@@ -42,7 +42,7 @@ func TestRepository(t *testing.T) {
 		if _, err := s.Write(t.Context(), head, dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Repository(t.Context(), dir, head, base); err != nil {
+		if err := s.Repository(t.Context(), dir, head, base, Branches{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := inside(t, dir, "status", "--porcelain"); got != "" {
@@ -68,7 +68,7 @@ func TestRepository(t *testing.T) {
 		if err != nil || existing.Changed != 0 || existing.Untracked != 0 {
 			t.Errorf("our own is not fit: %+v, %v", existing, err)
 		}
-		wantCode(t, s.Repository(t.Context(), dir, head, base), CodeWrite)
+		wantCode(t, s.Repository(t.Context(), dir, head, base, Branches{}), CodeWrite)
 	}
 }
 
@@ -118,10 +118,10 @@ func TestRepositoryRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	wantCode(t, s.Repository(t.Context(), dir, head, strings.Repeat("1", 40)), CodeCommit)
-	wantCode(t, s.Repository(t.Context(), dir, head, "main"), CodeCommit)
-	wantCode(t, s.Repository(t.Context(), dir, "HEAD", ""), CodeCommit)
-	wantCode(t, s.Repository(t.Context(), dir+"/none", head, ""), CodeWrite)
+	wantCode(t, s.Repository(t.Context(), dir, head, strings.Repeat("1", 40), Branches{}), CodeCommit)
+	wantCode(t, s.Repository(t.Context(), dir, head, "main", Branches{}), CodeCommit)
+	wantCode(t, s.Repository(t.Context(), dir, "HEAD", "", Branches{}), CodeCommit)
+	wantCode(t, s.Repository(t.Context(), dir+"/none", head, "", Branches{}), CodeWrite)
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}

@@ -22,7 +22,7 @@ func (s *search) judge(name, folder, data string) error {
 	}
 	for _, set := range settings {
 		if set.section == "extensions" && set.key == "refstorage" && !strings.EqualFold(set.value, "files") {
-			return stop(CodeNoCheckout, "check out with refs in files", nil, "the checkout keeps its refs as %q, which is not read", cut(set.value))
+			return stop(CodeNoCheckout, "check out with refs in files", nil, "the checkout keeps its refs as %q, which is not supported", cut(set.value))
 		}
 		if why := secretIn(set); why != "" {
 			return credential(name, fmt.Sprintf("%s %s", cut(settingName(set)), why))
@@ -48,16 +48,16 @@ var (
 // secretIn returns why a setting holds a credential or leads to one, or "".
 func secretIn(s setting) string {
 	if userinfo(s.sub) || userinfo(s.value) {
-		return "holds user information in an address"
+		return "contains user information in an address"
 	}
 	set := s.value != ""
 	switch {
 	case s.section == "http" && s.key == "extraheader" && set:
-		return "holds a header that is sent along"
+		return "sets a header that git sends with each request"
 	case s.section == "http" && (s.key == "cookiefile" || s.key == "sslkey") && set:
 		return "names a file with a credential"
 	case s.section == "credential" && s.key == "helper" && set:
-		return "names a program that gives out credentials"
+		return "names a program that prints credentials"
 	case s.key == "sshcommand" && identityRE.MatchString(s.value):
 		return "names a private key"
 	case secretRE.MatchString(s.key) && set:
@@ -88,7 +88,7 @@ func (s *search) include(folder, to string) error {
 		to = filepath.Join(s.getenv("HOME"), home)
 	}
 	if strings.HasPrefix(to, "~") || strings.HasPrefix(to, "%") || to == "" {
-		return doubt(to, errors.New("the included file cannot be told"))
+		return doubt(to, errors.New("cannot determine the included file"))
 	}
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(folder, to)

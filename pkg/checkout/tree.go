@@ -114,8 +114,8 @@ func (o *objects) walk(ctx context.Context, tree string, limits Limits) ([]node,
 		var next level
 		err := o.trees(ctx, now.ids, func(i int, entries []entry) error {
 			if count += len(entries); count > limits.Files {
-				return stop(CodeLimit, "raise the checkout's limit Files, if the repository is meant to have so many", nil,
-					"the commit has more than %d files, folders and links", limits.Files)
+				return stop(CodeLimit, "raise the checkout's limit Files, if the repository should have this many", nil,
+					"the commit has more than %d files, directories and links", limits.Files)
 			}
 			for _, n := range classify(now.paths[i], entries, limits) {
 				if n.kind != folder || n.left != "" {
@@ -168,7 +168,7 @@ func (o *objects) find(ctx context.Context, sha, tree, path string) (entry, erro
 		case file:
 			return entry{}, &NotFound{SHA: sha, Path: path}
 		default: // there may be something, but not along real directories
-			return entry{}, stop(CodeTree, "name a path without symlinks and submodules", nil, "the way to %q leads through a symlink or submodule", cut(path))
+			return entry{}, stop(CodeTree, "name a path without symlinks and submodules", nil, "the path %q goes through a symlink or submodule", cut(path))
 		}
 		entries, err := o.tree(ctx, at.id)
 		if err != nil {

@@ -42,7 +42,7 @@ func (s *Store) WriteUnder(ctx context.Context, sha, under, dir string) (Tree, e
 		return Tree{}, err
 	}
 	if at.kind != folder {
-		return Tree{}, stop(CodeTree, "", nil, "%q is not a folder in commit %s", cut(under), sha)
+		return Tree{}, stop(CodeTree, "", nil, "%q is not a directory in commit %s", cut(under), sha)
 	}
 	return s.write(ctx, o, Tree{SHA: sha, ID: at.id}, dir)
 }
@@ -64,7 +64,7 @@ func (s *Store) write(ctx context.Context, o *objects, tree Tree, dir string) (_
 		return Tree{}, err
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return Tree{}, stop(CodeWrite, "", err, "cannot make the folder for the commit")
+		return Tree{}, stop(CodeWrite, "", err, "cannot make the directory for the commit")
 	}
 	defer func() {
 		if err != nil {
@@ -73,15 +73,15 @@ func (s *Store) write(ctx context.Context, o *objects, tree Tree, dir string) (_
 	}()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Tree{}, stop(CodeWrite, "", err, "cannot open the folder for the commit")
+		return Tree{}, stop(CodeWrite, "", err, "cannot open the directory for the commit")
 	}
 	defer root.Close()
 	if err := root.Chmod(".", 0o755); err != nil {
-		return Tree{}, stop(CodeWrite, "", err, "cannot open the folder for others to read")
+		return Tree{}, stop(CodeWrite, "", err, "cannot make the directory readable for others")
 	}
 	w := writer{root: root, made: map[string]bool{".": true}, tree: tree, exact: map[os.FileMode]bool{}, buffer: make([]byte, 1<<16)}
 	if w.in, err = root.OpenRoot("."); err != nil {
-		return Tree{}, stop(CodeWrite, "", err, "cannot open the folder for the commit")
+		return Tree{}, stop(CodeWrite, "", err, "cannot open the directory for the commit")
 	}
 	w.inPath = "."
 	defer func() { w.in.Close() }()

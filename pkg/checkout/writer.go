@@ -47,7 +47,7 @@ func (w *writer) all(ctx context.Context, o *objects, p plan) error {
 		if err := w.rest(n, p.targets[n.id]); err != nil {
 			return err
 		}
-		w.tell(n, p.targets[n.id], pointers[n.path])
+		w.recordLeft(n, p.targets[n.id], pointers[n.path])
 	}
 	return nil
 }
@@ -58,9 +58,9 @@ func (w *writer) rest(n node, target string) error {
 	case n.left.absent():
 		return nil
 	case n.kind == submodule:
-		return w.folder(n.path)
+		return w.makeDir(n.path)
 	case n.kind == link:
-		if err := w.folder(path.Dir(n.path)); err != nil {
+		if err := w.makeDir(path.Dir(n.path)); err != nil {
 			return err
 		}
 		w.tree.Symlinks++
@@ -69,8 +69,8 @@ func (w *writer) rest(n node, target string) error {
 	return nil
 }
 
-// tell adds to Left what is not as the commit has it.
-func (w *writer) tell(n node, target string, pointer bool) {
+// recordLeft adds to Left what is not as the commit has it.
+func (w *writer) recordLeft(n node, target string, pointer bool) {
 	switch {
 	case n.left == BadLink:
 		w.add(n.path, BadLink, "to "+orElse(target, "nothing"))
@@ -91,13 +91,13 @@ func (w *writer) add(path string, why Why, detail string) {
 	w.tree.Left = append(w.tree.Left, Left{Path: path, Why: why, Detail: detail})
 }
 
-// folder makes a directory and its parents. It sets their modes again, because the
+// makeDir makes a directory and its parents. It sets their modes again, because the
 // process's umask may have removed permissions that the sandbox's user needs.
-func (w *writer) folder(p string) error {
+func (w *writer) makeDir(p string) error {
 	if w.made[p] {
 		return nil
 	}
-	if err := w.folder(path.Dir(p)); err != nil {
+	if err := w.makeDir(path.Dir(p)); err != nil {
 		return err
 	}
 	w.made[p] = true
@@ -113,7 +113,7 @@ func (w *writer) enter(p string) error {
 	if p == w.inPath {
 		return nil
 	}
-	if err := w.folder(p); err != nil {
+	if err := w.makeDir(p); err != nil {
 		return err
 	}
 	in, err := w.root.OpenRoot(p)

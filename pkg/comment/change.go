@@ -54,16 +54,16 @@ type change interface {
 	check() error
 	// apply returns the new sheet; s is the current one.
 	apply(s sheet, pr github.PullRequest, room int) (sheet, error)
-	// stands reports whether s contains the change.
-	stands(s sheet) bool
+	// applied reports whether s contains the change.
+	applied(s sheet) bool
 }
 
 func (n Notice) check() error {
 	switch {
 	case !id(n.Comment):
-		return invalid(errors.New("a notice answers a comment with an id"))
+		return invalid(errors.New("a notice requires the id of a comment"))
 	case n.Start != 0 && (!id(n.Start) || n.Time.IsZero() || DayOf(n.Time) > maxDay || DayOf(n.Time) < 0):
-		return invalid(errors.New("a start has a run id and a time"))
+		return invalid(errors.New("a start requires a run id and a time"))
 	}
 	return nil
 }
@@ -79,11 +79,11 @@ func (n Notice) apply(s sheet, pr github.PullRequest, _ int) (sheet, error) {
 	return s, nil
 }
 
-func (n Notice) stands(s sheet) bool { return s.Notice.Comment == n.Comment }
+func (n Notice) applied(s sheet) bool { return s.Notice.Comment == n.Comment }
 
 func (r Results) check() error {
 	if r.Body == nil {
-		return invalid(errors.New("results have a body"))
+		return invalid(errors.New("results require a body"))
 	}
 	if err := r.Result.check(); err != nil {
 		return invalid(err)
@@ -91,8 +91,8 @@ func (r Results) check() error {
 	return nil
 }
 
-// bounded drops what a State cannot hold. Names and counts may come from a
-// stranger's report; a bad one must not prevent the comment.
+// bounded drops what a State cannot hold. Names and counts may come from an
+// untrusted report; a bad one must not prevent the comment.
 func (r Results) bounded() Results {
 	t := &r.Totals
 	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed} {
@@ -104,13 +104,13 @@ func (r Results) bounded() Results {
 			kept = append(kept, p)
 		}
 	}
-	r.Pending, r.Body = kept, remembered(r.Body)
+	r.Pending, r.Body = kept, cached(r.Body)
 	return r
 }
 
-// remembered caches the rendering of a room: slow rendering is then not repeated at
+// cached caches the rendering of a room: slow rendering is then not repeated at
 // the next try, and does not prevent the comment from being written in time.
-func remembered(body func(Room) string) func(Room) string {
+func cached(body func(Room) string) func(Room) string {
 	if body == nil {
 		return nil
 	}
@@ -142,15 +142,15 @@ func (r Results) apply(s sheet, pr github.PullRequest, room int) (sheet, error) 
 	return s, nil
 }
 
-func (r Results) stands(s sheet) bool { return s.stamp() == r.Stamp }
+func (r Results) applied(s sheet) bool { return s.stamp() == r.Stamp }
 
 func invalid(err error) error {
-	return &proposal.StopError{Code: "comment.invalid", Message: "cannot say this in a comment", Err: err}
+	return &proposal.StopError{Code: "comment.invalid", Message: "cannot write this to a comment", Err: err}
 }
 
 func tooLong(room int) error {
 	return &proposal.StopError{
 		Code: "comment.too-long", Message: fmt.Sprintf("the results need more than %d characters", room),
-		Hint: "the report's artifact and the step summary have everything",
+		Hint: "see the full results in the report's artifact and the step summary",
 	}
 }

@@ -80,7 +80,7 @@ func (r Result) check() error {
 	if !slices.Contains(Conclusions[:], r.Conclusion) {
 		return fmt.Errorf("invalid conclusion %q", r.Conclusion)
 	}
-	for _, n := range saidOf(r).Totals {
+	for _, n := range encodeResult(r).Totals {
 		if !count(n) {
 			return fmt.Errorf("invalid total %d", n)
 		}
@@ -91,9 +91,9 @@ func (r Result) check() error {
 func (p Pending) check() error {
 	switch {
 	case !digestName.MatchString(p.PlanDigest) || !digestName.MatchString(p.Policy):
-		return fmt.Errorf("invalid digest of a plan that waits")
+		return fmt.Errorf("invalid digest of a waiting plan")
 	case !id(p.RunID) || p.ArtifactID != 0 && !id(p.ArtifactID):
-		return fmt.Errorf("invalid run or artifact of a plan that waits")
+		return fmt.Errorf("invalid run or artifact of a waiting plan")
 	case !name(p.Name) || !name(p.Artifact):
 		return fmt.Errorf("invalid name of a plan or artifact: want at most %d printable characters", maxName)
 	}

@@ -38,7 +38,7 @@
 // # What it does not protect against
 //
 // Marker and state are not signed. Every workflow of the same repository that has a
-// write token writes as the same bot, and one that can be made to post a stranger's
+// write token writes as the same bot, and one that can be made to post untrusted
 // text as a comment can be made to post a state. So a State is only a hint: a
 // caller that acts on a Pending must get the run and the artifact from GitHub and
 // check the digests. A budget counted here is lost if the comment is deleted.

@@ -56,7 +56,7 @@ func New(o Options) (*Keeper, error) {
 		return nil, errors.New("cannot keep a comment without a pull request")
 	case o.Author.ID <= 0 && o.Author != workflow:
 		// A login alone can change hands, or look like another.
-		return nil, errors.New("cannot keep a comment of an author without an id")
+		return nil, errors.New("cannot keep a comment without the id of its author")
 	}
 	if o.Settle == 0 {
 		o.Settle = DefaultSettle
@@ -81,7 +81,7 @@ type Did string
 const (
 	Posted     Did = "posted"     // in a new comment
 	Updated    Did = "updated"    // in the existing comment
-	Unchanged  Did = "unchanged"  // the comment said so already; nothing was written
+	Unchanged  Did = "unchanged"  // the comment was already up to date; nothing was written
 	Superseded Did = "superseded" // the comment has something newer
 	Refused    Did = "refused"    // see Outcome.Failure
 )
@@ -92,7 +92,7 @@ type Outcome struct {
 	Did     Did
 	Failure *proposal.Failure // if Refused: a stable code, the problem, and how to fix it
 
-	ID    int64 // of the comment; 0 if there is none
+	ID    int64 // of the comment, or 0
 	URL   string
 	State State  // the state that the comment holds
 	Head  string // the pull request's head when it was last read

@@ -371,9 +371,9 @@ func TestLessRoomWhenGitHubRefuses(t *testing.T) {
 	}
 }
 
-// TestStrangersNames: names and counts from a stranger's report may cost it its
+// TestUntrustedNames: names and counts from an untrusted report may cost it its
 // approval, but not the comment.
-func TestStrangersNames(t *testing.T) {
+func TestUntrustedNames(t *testing.T) {
 	good := Pending{Name: "unit", PlanDigest: digest("a"), Policy: digest("b"), RunID: 1, Artifact: "fumehood-unit"}
 	tests := []struct {
 		name string

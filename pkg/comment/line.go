@@ -23,16 +23,16 @@ var errMalformedState = errors.New("malformed state")
 
 // wire is a State as encoded. The order of its fields is part of the format.
 type wire struct {
-	Version int       `json:"v"`
-	Result  *said     `json:"result,omitempty"`
-	Pending []Pending `json:"pending,omitempty"`
-	Earlier []said    `json:"earlier,omitempty"`
-	Starts  [][2]int  `json:"starts,omitempty"` // run id and day
-	Dropped *Dropped  `json:"dropped,omitempty"`
-	Notice  *Answered `json:"notice,omitempty"`
+	Version int             `json:"v"`
+	Result  *encodedResult  `json:"result,omitempty"`
+	Pending []Pending       `json:"pending,omitempty"`
+	Earlier []encodedResult `json:"earlier,omitempty"`
+	Starts  [][2]int        `json:"starts,omitempty"` // run id and day
+	Dropped *Dropped        `json:"dropped,omitempty"`
+	Notice  *Answered       `json:"notice,omitempty"`
 }
 
-type said struct {
+type encodedResult struct {
 	Stamp
 	Conclusion string `json:"said"`
 	Totals     [6]int `json:"totals"`
@@ -64,11 +64,11 @@ func encodeState(s State) (string, error) {
 func spell(s State) string {
 	w := wire{Version: 1, Pending: s.Pending}
 	if s.Result != nil {
-		r := saidOf(*s.Result)
+		r := encodeResult(*s.Result)
 		w.Result = &r
 	}
 	for _, r := range s.Earlier {
-		w.Earlier = append(w.Earlier, saidOf(r))
+		w.Earlier = append(w.Earlier, encodeResult(r))
 	}
 	for _, start := range s.Starts {
 		w.Starts = append(w.Starts, [2]int{int(start.RunID), start.Day})
@@ -133,12 +133,12 @@ func (w wire) state() State {
 	return s
 }
 
-func saidOf(r Result) said {
+func encodeResult(r Result) encodedResult {
 	t := r.Totals
-	return said{r.Stamp, r.Conclusion, [6]int{t.Proposed, t.Allowed, t.Denied, t.Asked, t.Succeeded, t.Failed}}
+	return encodedResult{r.Stamp, r.Conclusion, [6]int{t.Proposed, t.Allowed, t.Denied, t.Asked, t.Succeeded, t.Failed}}
 }
 
-func (s said) result() Result {
+func (s encodedResult) result() Result {
 	t := s.Totals
 	return Result{s.Stamp, s.Conclusion, proposal.Totals{
 		Proposed: t[0], Allowed: t[1], Denied: t[2], Asked: t[3], Succeeded: t[4], Failed: t[5],

@@ -53,7 +53,7 @@ func readSheet(body string) sheet {
 }
 
 // more is appended to a text that was cut.
-const more = "\n\n… and more, for which there is no room here"
+const more = "\n\n… (truncated)"
 
 // cut returns the longest prefix of s that fits, up to the end of a line.
 func cut(s string, room int) string {

@@ -150,7 +150,7 @@ func (v *visit) outcome(ctx context.Context, err error) Outcome {
 	switch {
 	case err != nil:
 		o.Did, o.State, o.Failure = Refused, v.present(v.head).State, proposal.FailureOf(err)
-	case !v.change.stands(v.known):
+	case !v.change.applied(v.known):
 		o.Did = Superseded
 	default:
 		o.Did = cmp.Or(v.did, Unchanged)

@@ -35,7 +35,7 @@ func (v *visit) write(ctx context.Context, body string, within time.Duration) er
 }
 
 // create posts a new comment. Its author may be new information: GitHub does not
-// tell an app's token who it is.
+// report the account of an app's token.
 func (v *visit) create(ctx context.Context, body string) error {
 	c, err := v.Client.CreateComment(ctx, v.PR, body)
 	v.listed = false // another job may have created one too
@@ -60,8 +60,7 @@ func (v *visit) clear(ctx context.Context) {
 	}
 }
 
-// failed decides whether to read again after a failed write, which may or may not
-// have done what did says.
+// failed decides whether to read again after a failed write. The write may have taken effect.
 func (v *visit) failed(ctx context.Context, err error, did Did, late bool) error {
 	if ctx.Err() != nil {
 		return err
@@ -119,7 +118,7 @@ func (v *visit) slow(ctx context.Context, err error) error {
 func (v *visit) tooSlow(err error) error {
 	return &proposal.StopError{
 		Code: "github.unavailable", Message: "GitHub takes too long to write the comment",
-		Hint: "run the job again; https://www.githubstatus.com says how GitHub is", Err: err,
+		Hint: "run the job again; see https://www.githubstatus.com", Err: err,
 	}
 }
 
@@ -134,7 +133,7 @@ func (v *visit) settle(ctx context.Context) error {
 
 func (v *visit) unsettled() error {
 	return &proposal.StopError{
-		Code: "comment.contended", Message: "other jobs kept writing the comment at the same time",
+		Code: "comment.contended", Message: "other jobs kept changing the comment",
 		Hint: "give the jobs that report a `concurrency:` group per pull request",
 	}
 }

@@ -41,7 +41,7 @@ func (w *way) Admit(ctx context.Context, _, to netip.AddrPort) link.Session {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	if code := a.admit(ctx); code != "" {
-		a.tell(code)
+		a.report(code)
 		s.open.Done()
 		return nil
 	}
@@ -159,11 +159,11 @@ func (a *attempt) again() func(context.Context) (net.Conn, error) {
 func (a *attempt) Abandon() {
 	defer a.span.open.Done()
 	a.upstream.Close()
-	a.tell("closed")
+	a.report("closed")
 }
 
-func (a *attempt) tell(code string) {
-	a.way.control.tell(proposal.Flow{Egress: a.egress, Decision: a.decision, Code: code, Inside: a.inside(),
+func (a *attempt) report(code string) {
+	a.way.control.report(proposal.Flow{Egress: a.egress, Decision: a.decision, Code: code, Inside: a.inside(),
 		WallMS: time.Since(a.began).Milliseconds()})
 }
 
@@ -185,5 +185,5 @@ func (w *way) tellDatagram(d datagram) {
 	if d.egress.Name != "" {
 		f.Inside = netip.AddrPortFrom(netip.MustParseAddr(d.egress.Address), uint16(d.egress.Port)).String()
 	}
-	w.control.tell(f)
+	w.control.report(f)
 }

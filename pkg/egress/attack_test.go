@@ -76,7 +76,7 @@ func TestAttackSecondAddress(t *testing.T) {
 		t.Errorf("connected to %v", got)
 	}
 	if want := "connection fallback.example " + evilAddr + ":80 deny (policy)"; !slices.Contains(r.lines(), want) {
-		t.Errorf("told\n%s", strings.Join(r.lines(), "\n"))
+		t.Errorf("reported\n%s", strings.Join(r.lines(), "\n"))
 	}
 }
 
@@ -104,7 +104,7 @@ func TestAttackInventedAddresses(t *testing.T) {
 	}
 	for _, line := range r.lines()[1:] {
 		if strings.HasPrefix(line, "connection") && strings.Contains(line, " allow") {
-			t.Errorf("told %s", line)
+			t.Errorf("reported %s", line)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestAttackHalfHeads(t *testing.T) {
 		t.Error(err)
 	default:
 	}
-	t.Log(fmt.Sprint(len(r.lines()), " told"))
+	t.Log(fmt.Sprint(len(r.lines()), " reported"))
 }
 
 // unreadBody sends an HTTP/2 request with an endless body, until ctx ends.
@@ -173,16 +173,16 @@ func TestAttackUnreadBodies(t *testing.T) {
 	for range n {
 		programs.Go(func() { unreadBody(ctx, g, found[0]+":443") })
 	}
-	most := settled(t, g)
+	peak := settled(t, g)
 	cancel()
 	programs.Wait()
-	t.Logf("%.0f MB in use", most/1e6)
+	t.Logf("%.0f MB in use", peak/1e6)
 	select {
 	case err := <-r.failed:
 		t.Fatal(err)
 	default:
 	}
-	if most > maxUnread(2*n) {
-		t.Errorf("%.0f MB in use", most/1e6)
+	if peak > maxUnread(2*n) {
+		t.Errorf("%.0f MB in use", peak/1e6)
 	}
 }

@@ -32,8 +32,8 @@ func newControl(conn *net.UnixConn) *control {
 	return &control{conn: conn, asks: make(chan struct{}, wire.MaxAsks), waiting: map[uint64]chan proposal.EgressDecision{}}
 }
 
-// say sends a message that is not an answer.
-func (c *control) say(kind wire.Kind, body wire.Body) error {
+// send sends a message that is not an answer.
+func (c *control) send(kind wire.Kind, body wire.Body) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	return c.sayLocked(kind, body)
@@ -95,9 +95,9 @@ func (c *control) sayAsk(e proposal.Egress, answer chan proposal.EgressDecision)
 	return err
 }
 
-// tell reports f. If that fails, the supervisor is gone and serve ends.
-func (c *control) tell(f proposal.Flow) {
-	_ = c.say(wire.KindFlow, &wire.Flow{Time: time.Now().UnixNano(), Flow: f})
+// report reports f. If that fails, the supervisor is gone and serve ends.
+func (c *control) report(f proposal.Flow) {
+	_ = c.send(wire.KindFlow, &wire.Flow{Time: time.Now().UnixNano(), Flow: f})
 }
 
 // serve reads until the supervisor is gone or order returns an error. For each Begin
@@ -114,7 +114,7 @@ func (c *control) serve(order func(kind wire.Kind) (wire.Done, error)) error {
 		}
 	}()
 	err := <-broken
-	_ = c.say(wire.KindFault, &wire.Fault{Text: err.Error()})
+	_ = c.send(wire.KindFault, &wire.Fault{Text: err.Error()})
 	return err
 }
 

@@ -22,13 +22,13 @@ func (g *Gateway) ask(seq uint64, body []byte) error {
 	}
 	c := g.current()
 	if c == nil {
-		return errors.New("something was asked outside a command")
+		return errors.New("a question came outside a command")
 	}
 	g.complete(&a.Egress, c)
 	select {
 	case g.asks <- struct{}{}:
 	default:
-		return errors.New("more questions at a time than may be")
+		return errors.New("more concurrent questions than allowed")
 	}
 	go func() {
 		d, ok := g.decide(a.Egress)
@@ -66,8 +66,8 @@ func (g *Gateway) complete(e *proposal.Egress, c *command) {
 	}
 }
 
-// decide returns Options.Decide's answer. It returns false if there is none; the
-// gateway has then failed.
+// decide returns Options.Decide's answer. It returns false if Decide did not
+// answer in time; the gateway has then failed.
 func (g *Gateway) decide(e proposal.Egress) (proposal.EgressDecision, bool) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.o.AnswerWithin)
 	defer cancel()
@@ -108,10 +108,10 @@ func (g *Gateway) flow(body []byte) error {
 	kind, ok := eventKinds[f.Flow.Egress.Kind]
 	c := g.current()
 	if c == nil || !ok {
-		return errors.New("something happened outside a command, or has no name")
+		return errors.New("an event came outside a command, or has no name")
 	}
 	if c.events++; c.events > g.o.Events {
-		g.fail("gateway.flood", "a command caused more than may be recorded of it", nil)
+		g.fail("gateway.flood", "a command caused more events than can be recorded", nil)
 		return nil
 	}
 	g.complete(&f.Flow.Egress, c)

@@ -120,7 +120,7 @@ func TestClose(t *testing.T) {
 	}
 	select {
 	case err := <-r.failed:
-		t.Errorf("Close is told as a failure: %v", err)
+		t.Errorf("Close is reported as a failure: %v", err)
 	case <-time.After(100 * time.Millisecond):
 	}
 	_ = w
@@ -179,7 +179,7 @@ func TestFlood(t *testing.T) {
 	}
 	wantFailure(t, r, "gateway.flood")
 	if n := len(r.lines()); n != 50 {
-		t.Errorf("%d events told", n)
+		t.Errorf("%d events reported", n)
 	}
 	dead(t, w, g, nil)
 }
@@ -189,11 +189,11 @@ var rogues = map[string]func(){
 	"noise":        func() { rogue(func(c *control) { _, _ = c.conn.Write([]byte("noise, and no message at all")) }) },
 	"empty":        func() { rogue(func(c *control) { _, _ = c.conn.Write(nil) }) },
 	"large":        func() { rogue(func(c *control) { _, _ = c.conn.Write(make([]byte, wire.MaxMessage+100)) }) },
-	"second hello": func() { rogue(func(c *control) { _ = c.say(wire.KindHello, &wire.Hello{}) }) },
-	"gap":          func() { rogue(func(c *control) { c.seq++; c.tell(proposal.Flow{Egress: someEgress}) }) },
-	"other kind":   func() { rogue(func(c *control) { _ = c.say(wire.KindAnswer, &wire.Answer{}) }) },
+	"second hello": func() { rogue(func(c *control) { _ = c.send(wire.KindHello, &wire.Hello{}) }) },
+	"gap":          func() { rogue(func(c *control) { c.seq++; c.report(proposal.Flow{Egress: someEgress}) }) },
+	"other kind":   func() { rogue(func(c *control) { _ = c.send(wire.KindAnswer, &wire.Answer{}) }) },
 	"done":         func() { rogue(func(c *control) { _ = c.answer(wire.KindDone, 99, &wire.Done{}) }) },
-	"no kind":      func() { rogue(func(c *control) { c.tell(proposal.Flow{}) }) },
+	"no kind":      func() { rogue(func(c *control) { c.report(proposal.Flow{}) }) },
 	"forged": func() {
 		rogue(func(c *control) {
 			message, _ := wire.Encode(wire.KindFlow, 2, &wire.Flow{Flow: proposal.Flow{Egress: someEgress}})
@@ -203,7 +203,7 @@ var rogues = map[string]func(){
 	"questions": func() {
 		rogue(func(c *control) {
 			for {
-				if c.say(wire.KindAsk, &wire.Ask{Egress: someEgress}) != nil {
+				if c.send(wire.KindAsk, &wire.Ask{Egress: someEgress}) != nil {
 					return
 				}
 			}
@@ -212,7 +212,7 @@ var rogues = map[string]func(){
 	"flood": func() {
 		rogue(func(c *control) {
 			for {
-				if c.say(wire.KindFlow, &wire.Flow{Flow: proposal.Flow{Egress: proposal.Egress{Kind: proposal.EgressLookup, Path: strings.Repeat("x", 4096)}}}) != nil {
+				if c.send(wire.KindFlow, &wire.Flow{Flow: proposal.Flow{Egress: proposal.Egress{Kind: proposal.EgressLookup, Path: strings.Repeat("x", 4096)}}}) != nil {
 					return
 				}
 			}
@@ -226,19 +226,21 @@ var rogues = map[string]func(){
 	},
 	"early": func() {
 		c := rogueControl()
-		c.tell(proposal.Flow{Egress: someEgress})
+		c.report(proposal.Flow{Egress: someEgress})
 		select {}
 	},
 	"deaf": func() {
 		c := rogueControl()
-		_ = c.say(wire.KindHello, &wire.Hello{})
+		_ = c.send(wire.KindHello, &wire.Hello{})
 		for { // alive, but it reads nothing
 			_ = c.answer(wire.KindPong, 0, nil)
 			time.Sleep(20 * time.Millisecond)
 		}
 	},
 	"crash": func() { rogue(func(*control) { panic("a defect of ours") }) },
-	"fault": func() { rogue(func(c *control) { _ = c.say(wire.KindFault, &wire.Fault{Text: "no more"}); select {} }) },
+	"fault": func() {
+		rogue(func(c *control) { _ = c.send(wire.KindFault, &wire.Fault{Text: "no more"}); select {} })
+	},
 }
 
 var someEgress = proposal.Egress{Kind: proposal.EgressLookup, Name: "allowed.example", Type: "A"}
@@ -254,7 +256,7 @@ func rogueControl() *control {
 // rogue behaves correctly until the first command has begun, then does what f does.
 func rogue(f func(*control)) {
 	c := rogueControl()
-	_ = c.say(wire.KindHello, &wire.Hello{})
+	_ = c.send(wire.KindHello, &wire.Hello{})
 	err := c.serve(func(kind wire.Kind) (wire.Done, error) {
 		go func() {
 			time.Sleep(50 * time.Millisecond) // after the answer
@@ -320,7 +322,7 @@ func rogueRun(t *testing.T, name, code string) {
 	}
 	for _, e := range r.events {
 		if e.Command != "c1" {
-			t.Errorf("told of %+v", e)
+			t.Errorf("reported of %+v", e)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (g *Gateway) Begin(ctx context.Context, x proposal.Execution) error {
 	}
 	g.mu.Unlock()
 	if busy {
-		return g.fail("gateway.protocol", "a command began before the one before it had ended", nil)
+		return g.fail("gateway.protocol", "a command began before the previous one ended", nil)
 	}
 	return g.order(ctx, wire.KindBegin, &wire.Begin{})
 }
@@ -177,12 +177,12 @@ func (g *Gateway) stop(err error) {
 }
 
 var hints = map[string]string{
-	"gateway.start":    "run fumehood doctor, which says what this host lacks",
-	"gateway.gone":     "look whether the host has memory left; if it has, report this with the text above",
-	"gateway.slow":     "look at what the policy does for each connection; a host without a free processor is slow too",
+	"gateway.start":    "run fumehood doctor, which shows what this host lacks",
+	"gateway.gone":     "check whether the host has free memory; if it has, report this with the text above",
+	"gateway.slow":     "check what the policy does for each connection, and whether the host is overloaded",
 	"gateway.protocol": "report this: the gateway's process may have been taken over",
 	"gateway.flood":    "let the command make fewer connections, or split it",
-	"gateway.policy":   "look at the rules of fumehood.egress: fumehood policy test",
+	"gateway.policy":   "check the rules of fumehood.egress with fumehood policy test",
 }
 
 // ended returns how the process ended, which explains more than that it was silent.

@@ -167,7 +167,7 @@ func TestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if lines := r.lines(); test.want != "" && (len(lines) == 0 || lines[len(lines)-1] != test.want) {
-			t.Errorf("%s: told\n%s\nwant last\n%s", test.name, strings.Join(lines, "\n"), test.want)
+			t.Errorf("%s: reported\n%s\nwant last\n%s", test.name, strings.Join(lines, "\n"), test.want)
 		}
 		r.mu.Lock()
 		r.events = nil
@@ -245,9 +245,9 @@ func TestEnd(t *testing.T) {
 		t.Errorf("the connection lives: %v", err)
 	}
 	if lines := r.lines(); lines[len(lines)-1] != "connection allowed.example 9.9.9.9:7 allow (cut)" {
-		t.Errorf("told %q", lines)
+		t.Errorf("reported %q", lines)
 	}
-	told := len(r.lines())
+	reported := len(r.lines())
 	w.touched.Clear()
 	closed := func(when string) {
 		for _, addr := range []string{inside, "9.9.9.9:443"} {
@@ -263,8 +263,8 @@ func TestEnd(t *testing.T) {
 		}
 	}
 	closed("between commands")
-	if len(r.lines()) != told {
-		t.Errorf("told between commands: %q", r.lines()[told:])
+	if len(r.lines()) != reported {
+		t.Errorf("reported between commands: %q", r.lines()[reported:])
 	}
 	if err := g.Begin(t.Context(), execution("c2")); err != nil {
 		t.Fatal(err)
@@ -287,9 +287,9 @@ func TestStartRefuses(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{"nobody decides", func(o *Options) { o.Decide = nil }, "not complete"},
-		{"no time to decide", func(o *Options) { o.AnswerWithin = 0 }, "not complete"},
-		{"no program", func(o *Options) { o.Argv = []string{"/nowhere"} }, "cannot be started"},
+		{"nobody decides", func(o *Options) { o.Decide = nil }, "incomplete"},
+		{"no time to decide", func(o *Options) { o.AnswerWithin = 0 }, "incomplete"},
+		{"no program", func(o *Options) { o.Argv = []string{"/nowhere"} }, "cannot start"},
 		{"another program", func(o *Options) { o.Argv = []string{"/bin/false"} }, "exit status 1"},
 		{"roots that are none", func(o *Options) { o.Roots = "x" }, "no certificate among the roots"},
 	}
@@ -309,7 +309,7 @@ func TestStartRefuses(t *testing.T) {
 // Main does nothing when it is started by hand.
 func TestMainByHand(t *testing.T) {
 	var said strings.Builder
-	if code := Main(&said); code != 3 || !strings.Contains(said.String(), "does nothing by hand") {
+	if code := Main(&said); code != 3 || !strings.Contains(said.String(), "cannot be started by hand") {
 		t.Errorf("%d, %q", code, said.String())
 	}
 }

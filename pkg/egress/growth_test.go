@@ -20,14 +20,14 @@ func unreads(t *testing.T) int { return min(unreadConnections, sample.Rounds(t, 
 func maxUnread(n int) float64 { return 160e6 + unreadEach*float64(n) }
 
 // settled waits until the process's memory stops growing and returns the peak.
-func settled(t *testing.T, g *Gateway) (most float64) {
+func settled(t *testing.T, g *Gateway) (peak float64) {
 	for quiet := 0; quiet < 10 && g.Err() == nil; quiet++ {
-		if now := memory(t, g.process.Pid()); now > most {
-			most, quiet = now, 0
+		if now := memory(t, g.process.Pid()); now > peak {
+			peak, quiet = now, 0
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return most
+	return peak
 }
 
 // The gateway bounds what it buffers for unread connections: half of them carry endless

@@ -29,7 +29,7 @@ const DoorName = "gateway"
 // It returns when the process is confined and ready, or with a *proposal.StopError.
 func Start(ctx context.Context, o Options) (*Gateway, error) {
 	if o.Decide == nil || o.AnswerWithin <= 0 || o.Events <= 0 {
-		return nil, startError("the gateway's options are not complete", nil)
+		return nil, startError("the gateway's options are incomplete", nil)
 	}
 	if o.Patience <= 0 {
 		o.Patience = defaultPatience
@@ -60,17 +60,17 @@ func startError(message string, err error) error {
 func start(o Options, ns *netns.Namespace) (*Gateway, error) {
 	setup, err := setupOf(o, ns.Segment)
 	if err != nil {
-		return nil, startError("the gateway cannot be set up", err)
+		return nil, startError("cannot set up the gateway", err)
 	}
 	conn, theirs, err := pair()
 	if err != nil {
-		return nil, startError("the gateway cannot be spoken to", err)
+		return nil, startError("cannot connect to the gateway", err)
 	}
 	defer theirs.Close()
 	p, err := confine.Start(o.Argv, setup, theirs, ns.Tap)
 	if err != nil {
 		conn.Close()
-		return nil, startError("the gateway's process cannot be started", err)
+		return nil, startError("cannot start the gateway's process", err)
 	}
 	ns.Tap.Close() // only the process keeps it
 	g := &Gateway{o: o, ns: ns, conn: conn, process: p, hello: make(chan string, 1), failed: make(chan struct{}),
@@ -127,10 +127,10 @@ func (g *Gateway) greeted(ctx context.Context) error {
 		g.ca = []byte(ca)
 		return nil
 	case <-g.failed:
-		return startError("the gateway's process did not get as far as its greeting", g.err)
+		return startError("the gateway's process ended before its greeting", g.err)
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(startGrace):
-		return startError("the gateway's process did not greet in time", nil)
+		return startError("the gateway's process did not send its greeting in time", nil)
 	}
 }

@@ -39,7 +39,7 @@ func (g *Gateway) next(buf []byte) bool {
 		g.gone(err)
 	default:
 		if err := g.handle(buf[:n]); err != nil {
-			g.fail("gateway.protocol", "the gateway's process does not keep to the protocol", err)
+			g.fail("gateway.protocol", "the gateway's process violates the protocol", err)
 		}
 	}
 	return g.Err() == nil
@@ -62,19 +62,19 @@ func (g *Gateway) handle(message []byte) error {
 		return err
 	}
 	if (h.Kind == wire.KindHello) == g.heard && h.Kind != wire.KindFault {
-		return errors.New("a greeting is due first, and once")
+		return errors.New("the first message, and only it, must be a greeting")
 	}
 	switch h.Kind {
 	case wire.KindDone:
 		return g.answered(h.Seq, body)
 	case wire.KindPong:
 		if len(body) > 0 {
-			return errors.New("a pong that says more")
+			return errors.New("a pong with a body")
 		}
 		return nil
 	}
 	if g.sequence++; h.Seq != g.sequence {
-		return fmt.Errorf("message %d where %d was due", h.Seq, g.sequence)
+		return fmt.Errorf("message %d instead of %d", h.Seq, g.sequence)
 	}
 	switch h.Kind {
 	case wire.KindHello:
@@ -104,7 +104,7 @@ func (g *Gateway) fault(body []byte) error {
 	if err := wire.Decode(body, &fault); err != nil {
 		return err
 	}
-	g.fail("gateway.gone", "the gateway's process gave up", errors.New(fault.Text))
+	g.fail("gateway.gone", "the gateway's process stopped itself", errors.New(fault.Text))
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (g *Gateway) order(ctx context.Context, kind wire.Kind, body wire.Body) err
 	case <-ctx.Done():
 		return g.fail("gateway.gone", "the run was interrupted", ctx.Err())
 	case <-timeout.C:
-		return g.fail("gateway.slow", "the gateway's process does not obey in time", nil)
+		return g.fail("gateway.slow", "the gateway's process did not answer an order in time", nil)
 	}
 }
 
@@ -166,7 +166,7 @@ func (g *Gateway) beat() {
 func (g *Gateway) send(kind wire.Kind, seq uint64, body wire.Body) error {
 	message, err := wire.Encode(kind, seq, body)
 	if err != nil {
-		return g.fail("gateway.protocol", "a message to the gateway's process cannot be sent", err)
+		return g.fail("gateway.protocol", "cannot send a message to the gateway's process", err)
 	}
 	_ = g.conn.SetWriteDeadline(time.Now().Add(g.o.Patience))
 	_, err = g.conn.Write(message)
@@ -174,7 +174,7 @@ func (g *Gateway) send(kind wire.Kind, seq uint64, body wire.Body) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return g.fail("gateway.slow", "the gateway's process does not listen", nil)
+		return g.fail("gateway.slow", "the gateway's process does not read its messages", nil)
 	}
 	g.gone(err)
 	return g.err

@@ -69,7 +69,7 @@ func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way,
 	if err != nil {
 		return nil, err
 	}
-	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: c.ask, Find: w.resolver.Find, Tell: c.tell})
+	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: c.ask, Find: w.resolver.Find, Report: c.report})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way,
 	if err != nil {
 		return nil, err
 	}
-	o := relay.Options{Ask: c.ask, Tell: c.tell, Roots: roots, CA: ca, Scan: scanner.Scan, Redact: scanner.Redact}
+	o := relay.Options{Ask: c.ask, Report: c.report, Roots: roots, CA: ca, Scan: scanner.Scan, Redact: scanner.Redact}
 	for _, k := range s.Credentials {
 		o.Credentials = append(o.Credentials, relay.Credential(k))
 	}
@@ -93,10 +93,10 @@ func (w *way) serve(tap *os.File, ca string) error {
 	}
 	w.link = l
 	tap.Close()
-	if err := w.control.say(wire.KindHello, &wire.Hello{CA: ca}); err != nil {
+	if err := w.control.send(wire.KindHello, &wire.Hello{CA: ca}); err != nil {
 		return err
 	}
-	go w.tellDatagrams()
+	go w.reportDatagrams()
 	return w.control.serve(w.order)
 }
 
@@ -111,7 +111,7 @@ func (w *way) begin() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.current != nil {
-		return errors.New("a command began before the one before it had ended")
+		return errors.New("a command began before the previous one ended")
 	}
 	s := &span{}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -191,8 +191,8 @@ func (w *way) Datagram(protocol string, to netip.AddrPort) {
 	}
 }
 
-// tellDatagrams asks policy for the rule to report, and refuses whatever policy answers.
-func (w *way) tellDatagrams() {
+// reportDatagrams asks policy for the rule to report, and refuses whatever policy answers.
+func (w *way) reportDatagrams() {
 	for d := range w.datagrams {
 		w.tellDatagram(d)
 	}

@@ -27,23 +27,23 @@ const (
 type cutter struct{ masked, erased []string }
 
 // text returns s as valid UTF-8 of at most most bytes; at is its pointer below "/input".
-func (c *cutter) text(at, s string, most int) string {
-	cut := Text(s, most)
-	if len(s) > most {
+func (c *cutter) text(at, s string, limit int) string {
+	cut := Text(s, limit)
+	if len(s) > limit {
 		c.masked = append(c.masked, "/input"+at)
 	}
 	return cut
 }
 
 // list returns at most maxList items of l, each bounded.
-func (c *cutter) list(at string, l []string, most int) []string {
+func (c *cutter) list(at string, l []string, limit int) []string {
 	out := make([]string, 0, min(len(l), maxList))
 	for i, s := range l {
 		if i == maxList {
 			c.masked = append(c.masked, "/input"+at)
 			break
 		}
-		out = append(out, c.text(at+"/"+strconv.Itoa(i), s, most))
+		out = append(out, c.text(at+"/"+strconv.Itoa(i), s, limit))
 	}
 	return out
 }
@@ -64,9 +64,9 @@ func (c *cutter) erase(at string, there bool) {
 
 // Text returns s as valid UTF-8 of at most most bytes, which must be at least
 // three. A truncated text ends in "…".
-func Text(s string, most int) string {
-	if len(s) > most {
-		end := most - len("…")
+func Text(s string, limit int) string {
+	if len(s) > limit {
+		end := limit - len("…")
 		for end > 0 && !utf8.RuneStart(s[end]) {
 			end--
 		}
@@ -76,11 +76,11 @@ func Text(s string, most int) string {
 		return s
 	}
 	// U+FFFD is longer than the byte that it replaces.
-	return Text(strings.ToValidUTF8(s, "\uFFFD"), most)
+	return Text(strings.ToValidUTF8(s, "\uFFFD"), limit)
 }
 
 // texts bounds a list that is not part of an input.
-func texts(l []string, most int) []string {
+func texts(l []string, limit int) []string {
 	var c cutter
-	return c.list("", l, most)
+	return c.list("", l, limit)
 }

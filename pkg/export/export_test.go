@@ -39,8 +39,8 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// told returns the decisions of a log.
-func told(t testing.TB, log []byte, o Options) ([]Decision, Story) {
+// decisionsOf returns the decisions of a log.
+func decisionsOf(t testing.TB, log []byte, o Options) ([]Decision, Story) {
 	t.Helper()
 	var list []Decision
 	story, _, err := Log(bytes.NewReader(log), audit.Trust{}, o, func(d Decision) error { list = append(list, d); return nil })
@@ -66,12 +66,12 @@ func lines(t testing.TB, list []Decision) []byte {
 // TestGolden compares every decision of a run, byte for byte.
 func TestGolden(t *testing.T) {
 	log, _ := exporttest.Written(t, exporttest.Run{})
-	list, _ := told(t, log, Options{})
+	list, _ := decisionsOf(t, log, Options{})
 	golden(t, "testdata/decisions.jsonl", lines(t, list))
 	if bytes.Contains(lines(t, list), []byte("hunter2")) {
 		t.Error("the value of a variable or standard input is told")
 	}
-	all, _ := told(t, log, Options{All: true})
+	all, _ := decisionsOf(t, log, Options{All: true})
 	if len(all) != len(list)+1 {
 		t.Errorf("with All there are %d decisions, want one more than %d", len(all), len(list))
 	}
@@ -80,8 +80,8 @@ func TestGolden(t *testing.T) {
 // Exporting twice gives the same result, and a report gives the same ids as the log.
 func TestIDs(t *testing.T) {
 	log, _ := exporttest.Written(t, exporttest.Run{})
-	first, story := told(t, log, Options{})
-	again, _ := told(t, log, Options{})
+	first, story := decisionsOf(t, log, Options{})
+	again, _ := decisionsOf(t, log, Options{})
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Error(diff)
 	}
@@ -129,7 +129,7 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 	if _, _, err := Log(bytes.NewReader(nil), audit.Trust{}, Options{}, none); err == nil || proposal.FailureOf(err).Code != "export.no-run" {
 		t.Errorf("an empty log: error %v, want export.no-run", err)
 	}
-	list, story := told(t, cut, Options{})
+	list, story := decisionsOf(t, cut, Options{})
 	if len(list) == 0 || story.Log != "unsealed" || list[0].Custom.Log != "unsealed" || story.Totals != nil {
 		t.Errorf("cut off: %d decisions, log %q", len(list), story.Log)
 	}
@@ -141,9 +141,9 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 // An entry that was never acknowledged proves nothing and is not exported.
 func TestTornEntry(t *testing.T) {
 	cut, _ := exporttest.Written(t, exporttest.Run{Cut: true})
-	whole, _ := told(t, cut, Options{})
+	whole, _ := decisionsOf(t, cut, Options{})
 	end := bytes.LastIndexByte(cut[:len(cut)-1], '\n')
-	torn, _ := told(t, cut[:end+1], Options{})
+	torn, _ := decisionsOf(t, cut[:end+1], Options{})
 	if len(torn) >= len(whole) {
 		t.Errorf("without the last checkpoint %d decisions are told, with it %d", len(torn), len(whole))
 	}
@@ -167,12 +167,12 @@ func (c *changing) Seek(int64, int) (int64, error) {
 	return 0, nil
 }
 
-// Whatever strangers write, a decision is one bounded, printable line.
+// Whatever untrusted authors write, a decision is one bounded, printable line.
 func TestHostileText(t *testing.T) {
 	for name, s := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			log, _ := exporttest.Written(t, exporttest.Run{Text: s})
-			list, _ := told(t, log, Options{All: true})
+			list, _ := decisionsOf(t, log, Options{All: true})
 			for _, d := range list {
 				line, err := Line(d)
 				if err != nil {
@@ -272,13 +272,13 @@ func FuzzText(f *testing.F) {
 	for _, s := range hostile() {
 		f.Add(s, 10)
 	}
-	f.Fuzz(func(t *testing.T, s string, most int) {
-		most = 3 + max(0, most)%5000
-		got := Text(s, most)
-		if len(got) > most || !utf8.ValidString(got) {
-			t.Errorf("%d bytes of %d: %q", len(got), most, got)
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		limit = 3 + max(0, limit)%5000
+		got := Text(s, limit)
+		if len(got) > limit || !utf8.ValidString(got) {
+			t.Errorf("%d bytes of %d: %q", len(got), limit, got)
 		}
-		if len(s) <= most && utf8.ValidString(s) && got != s {
+		if len(s) <= limit && utf8.ValidString(s) && got != s {
 			t.Errorf("%q became %q", s, got)
 		}
 	})
@@ -299,7 +299,7 @@ func FuzzLog(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind string, body []byte) {
-		r := reader{teller: teller{each: func(d Decision) error {
+		r := reader{emitter: emitter{each: func(d Decision) error {
 			line, err := Line(d)
 			if err != nil {
 				return err

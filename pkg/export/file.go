@@ -47,7 +47,7 @@ func notWritable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &proposal.StopError{Code: "decisions.not-writable", Message: "cannot write the decisions", Hint: "name a file in a folder that exists", Err: err}
+	return &proposal.StopError{Code: "decisions.not-writable", Message: "cannot write the decisions", Hint: "name a file in an existing directory", Err: err}
 }
 
 // Write writes d. It may be passed to Log and Report.

@@ -24,7 +24,7 @@ func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) er
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return Story{}, summary, unreadable(err)
 	}
-	r := reader{teller: teller{o: o, each: each, log: ending(summary)}}
+	r := reader{emitter: emitter{o: o, each: each, log: ending(summary)}}
 	again, err := audit.Scan(log, trust, r.entry)
 	var changed *audit.VerifyError
 	switch {
@@ -34,7 +34,7 @@ func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) er
 	case err != nil:
 		return r.story, summary, err
 	case !r.began:
-		return r.story, summary, &proposal.StopError{Code: "export.no-run", Message: "the log tells of no run", Hint: "name the audit.jsonl of fumehood run or of the action's artifact"}
+		return r.story, summary, &proposal.StopError{Code: "export.no-run", Message: "the log contains no run", Hint: "name the audit.jsonl of fumehood run or of the action's artifact"}
 	}
 	r.story.Log, r.story.End = r.log, r.last
 	return r.story, summary, nil
@@ -62,10 +62,10 @@ func Unverified(path string, err error) error {
 	case fault.Code == audit.CodeRead:
 		return audit.Unreadable(path, err)
 	}
-	stop := &proposal.StopError{Code: CodeUnverified, Message: "the log was changed, so nothing is exported",
-		Hint: "fumehood show tells what stands before its first fault", Err: fault}
+	stop := &proposal.StopError{Code: CodeUnverified, Message: "the log was altered; nothing is exported",
+		Hint: "run fumehood show to see the entries before its first fault", Err: fault}
 	if fault.Code == audit.CodeHeader {
-		stop.Message = "this is no audit log and no report, or its beginning was changed, so nothing is exported"
+		stop.Message = "this is not an audit log or a report, or its beginning was altered; nothing is exported"
 		stop.Hint = "name the audit.jsonl or the report.json of a run"
 	}
 	return stop
@@ -87,7 +87,7 @@ func ending(s audit.Summary) string {
 
 // A reader reads one run from its log.
 type reader struct {
-	teller
+	emitter
 	story Story
 	steps map[string]int // index in story, by the proposal's id
 	began bool
@@ -126,7 +126,7 @@ func (r *reader) entry(e audit.Entry) error {
 // start handles the start of the run; a log has exactly one.
 func (r *reader) start(e audit.Entry, run proposal.Run) error {
 	if r.began {
-		return &proposal.StopError{Code: "export.runs", Message: "the log tells of more than one run", Hint: "fumehood run writes a new log each time"}
+		return &proposal.StopError{Code: "export.runs", Message: "the log contains more than one run", Hint: "export the log of each run: fumehood run writes a new one each time"}
 	}
 	r.began, r.last, r.steps, r.again = true, e.Time, map[string]int{}, map[string]bool{}
 	r.story.Run, r.story.Begin = run, e.Time

@@ -52,6 +52,6 @@ func lastEntry(log io.ReadSeeker, trust audit.Trust, id string) (int64, error) {
 }
 
 func noEntry(id string) error {
-	return &proposal.StopError{Code: "audit.no-entry", Message: fmt.Sprintf("the log holds no proposal or entry %q", id),
-		Hint: "ids and numbers are in the log and in the report"}
+	return &proposal.StopError{Code: "audit.no-entry", Message: fmt.Sprintf("the log has no proposal or entry %q", id),
+		Hint: "use an id or a number from the log or the report"}
 }

@@ -12,7 +12,7 @@ import (
 // A report has only the run's times: every decision has the time of the run's
 // start, and the Story is Estimated.
 func Report(r proposal.Report, o Options, each func(Decision) error) (Story, error) {
-	t := teller{o: o, each: each}
+	t := emitter{o: o, each: each}
 	t.begin(r.Run)
 	at := r.Run.Start
 	story := Story{Run: r.Run, Begin: at, End: at.Add(milliseconds(r.Run.WallMS)), Totals: &r.Totals, Error: r.Error, Estimated: true}
@@ -46,13 +46,13 @@ func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millis
 // permanent id, for example "OWNER/NAME/comments/ID".
 func Asked(id string, asked proposal.Trigger, d proposal.Decision, run proposal.Run, o Options, at time.Time) Decision {
 	run.ID = id
-	t := teller{o: o}
+	t := emitter{o: o}
 	t.begin(run)
 	var out Decision
 	t.each = func(x Decision) error { out = x; return nil }
 	x, c := t.base(&Step{}, -1, "", SpanRun, at), cutter{}
 	x.DecisionID, x.RequestedBy, x.Custom.Run = Text(id, maxName), Text(asked.Actor.Login, maxName), ""
 	x.Path, x.Input.Trigger, x.Result = PathTrigger, c.trigger(asked), resultOf(d, false)
-	_ = t.tell(x, c) // this each never fails
+	_ = t.emit(x, c) // this each never fails
 	return out
 }

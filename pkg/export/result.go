@@ -41,9 +41,9 @@ func reasons(list []proposal.Reason) []proposal.Reason {
 	return out
 }
 
-// spoken returns the result for one command, which is the strictest effect that
+// commandResult returns the result for one command, which is the strictest effect that
 // applies, and whether there are any reasons for it, enforced or observed.
-func spoken(d proposal.Decision, command int) (Result, bool) {
+func commandResult(d proposal.Decision, command int) (Result, bool) {
 	r := Result{Effect: Allow, Rules: []string{}, Reasons: []proposal.Reason{}}
 	strongest := proposal.Allow
 	var said []proposal.Reason

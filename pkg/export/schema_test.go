@@ -61,7 +61,7 @@ func TestLinesFollowSchema(t *testing.T) {
 	}
 	for name, s := range hostile() {
 		log, _ := exporttest.Written(t, exporttest.Run{Text: s})
-		list, _ := told(t, log, Options{All: true})
+		list, _ := decisionsOf(t, log, Options{All: true})
 		for _, d := range list {
 			check(name, d)
 		}

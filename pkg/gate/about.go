@@ -63,7 +63,7 @@ func ReadAbout(path string) (About, error) {
 
 func aboutError(path string, err error) error {
 	return &proposal.StopError{Code: "about.invalid", Message: fmt.Sprintf("cannot read %q", path),
-		Hint: "--about is written by fumehood action; from a desk leave it out", Err: err}
+		Hint: "omit --about on the command line: fumehood action writes that file", Err: err}
 }
 
 // Subject is what the gate's reports say of the pull request.

@@ -26,7 +26,7 @@ func (o Options) check() error {
 	}
 	for _, r := range o.Resolvers {
 		if !r.IsValid() || r.Port() == 0 {
-			return invalid(fmt.Sprintf("resolver %q has no address or no port", r), "give an address and a port, for example 192.0.2.53:53")
+			return invalid(fmt.Sprintf("invalid resolver %q: it has no address or no port", r), "give an address and a port, for example 192.0.2.53:53")
 		}
 	}
 	if err := o.checkDecideOnly(); err != nil {
@@ -43,7 +43,7 @@ func invalid(message, hint string) error {
 func (o Options) checkDecideOnly() error {
 	runs := o.Artifacts+o.AuditFile+o.Runsc != "" || o.Signer != nil || len(o.Credentials)+len(o.MountsUnsafe)+len(o.Resolvers) > 0
 	if o.DecideOnly && runs {
-		return invalid("DecideOnly runs nothing, and other options say how to run", "leave one or the other out")
+		return invalid("DecideOnly is set together with options for running commands", "remove DecideOnly or those options")
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (o Options) checkPolicies() error {
 			granting++
 		}
 		if role := p.Origin.Role; role != "" && role != p.Layer.Role.String() {
-			return invalid(fmt.Sprintf("the origin of policy %q says %q, and the policy itself %q", p.Layer.Name, role, p.Layer.Role), "leave the origin's role empty")
+			return invalid(fmt.Sprintf("the origin of policy %q has the role %q, but the policy itself %q", p.Layer.Name, role, p.Layer.Role), "leave the origin's role empty")
 		}
 	}
 	if granting > 1 {
@@ -99,8 +99,8 @@ func ParseMount(text string) (Mount, error) {
 }
 
 func mountError(text string, err error) error {
-	return &proposal.StopError{Code: "mount.invalid", Message: fmt.Sprintf("mount %q is not FOLDER or FOLDER:/PATH/INSIDE", text),
-		Hint: "for example ~/go/pkg/mod:/home/fumehood/go/pkg/mod (--mount, or Options.MountsUnsafe)", Err: err}
+	return &proposal.StopError{Code: "mount.invalid", Message: fmt.Sprintf("invalid mount %q: want DIRECTORY or DIRECTORY:/PATH/INSIDE", text),
+		Hint: "give for example ~/go/pkg/mod:/home/fumehood/go/pkg/mod (--mount, or Options.MountsUnsafe)", Err: err}
 }
 
 // bind resolves m, following links of the source: the sandbox follows none.

@@ -25,14 +25,14 @@ var (
 func ParseCredential(text string, getenv func(string) string) (Credential, error) {
 	name, place, ok := strings.Cut(text, "@")
 	if !ok || !variableName.MatchString(name) || !credentialPlace.MatchString(place) {
-		return Credential{}, credentialError("a value of --credential is not VARIABLE@HOST[:PORT][/PATH], with the name of a variable and no scheme")
+		return Credential{}, credentialError("invalid --credential: want VARIABLE@HOST[:PORT][/PATH], with the name of a variable and no scheme")
 	}
 	value := getenv(name)
 	switch {
 	case value == "":
-		return Credential{}, credentialError("--credential says what is put on requests to " + place + " by a variable that is not set, or empty")
+		return Credential{}, credentialError("the variable of --credential for requests to " + place + " is empty or not set")
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return Credential{}, credentialError("the variable whose value is put on requests to " + place + " has a line break or another control character, which no header holds")
+		return Credential{}, credentialError("the variable of --credential for requests to " + place + " contains a line break or another control character")
 	}
 	host, path, _ := strings.Cut(place, "/")
 	return Credential{Name: name, Host: host, Path: "/" + path, Value: value}, nil
@@ -40,7 +40,7 @@ func ParseCredential(text string, getenv func(string) string) (Credential, error
 
 func credentialError(message string) error {
 	return &proposal.StopError{Code: "network.credential", Message: message,
-		Hint: "for example --credential GITHUB_TOKEN@api.github.com/repos with GITHUB_TOKEN in the environment; sudo drops variables without --preserve-env"}
+		Hint: "use for example --credential GITHUB_TOKEN@api.github.com/repos with GITHUB_TOKEN in the environment; sudo drops variables without --preserve-env"}
 }
 
 // ParseResolver reads the address of a name server, with port 53 unless it says another.
@@ -53,8 +53,8 @@ func ParseResolver(text string) (netip.AddrPort, error) {
 		server = netip.AddrPortFrom(a, 53)
 	}
 	if err != nil || server.Port() == 0 {
-		return netip.AddrPort{}, &proposal.StopError{Code: "network.resolver", Message: fmt.Sprintf("resolver %q is no address and no address:port", text),
-			Hint: "for example --resolver 192.0.2.53: give an address; names cannot be resolved yet"}
+		return netip.AddrPort{}, &proposal.StopError{Code: "network.resolver", Message: fmt.Sprintf("invalid resolver %q: want an address or address:port", text),
+			Hint: "give an address, for example --resolver 192.0.2.53; names cannot be resolved yet"}
 	}
 	return server, nil
 }

@@ -81,7 +81,7 @@ func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
 func networkWords(p proposal.Plan) string {
 	for _, q := range p.Proposals {
 		if len(q.Network) > 0 {
-			return "no network but what policy grants a command, through a gateway that asks it about every name and connection"
+			return "no network except for hosts that policy grants, through a gateway that asks policy about every name and connection"
 		}
 	}
 	return "no network"
@@ -98,11 +98,11 @@ func mode(observe bool) string {
 func (o Options) unenforced() []string {
 	list := []string{}
 	if o.ObserveUnsafe {
-		list = append(list, "the policy on trial: it is only observed, and what it would refuse is said below")
+		list = append(list, "the policy on trial is only observed: what it would refuse is listed below")
 	}
 	for _, m := range o.MountsUnsafe {
 		if m.Note == "" {
-			m.Note = "the host folder " + m.Source + " can be read inside"
+			m.Note = "commands can read the host directory " + m.Source
 		}
 		list = append(list, m.Note)
 	}

@@ -134,7 +134,7 @@ func (n *network) show(registries []registry.Registry, roots string) error {
 	}
 	for _, r := range registries {
 		maps.Copy(o.Env, r.Env)
-		n.lay(r.Files)
+		n.addFiles(r.Files)
 		for _, name := range offline[r.Name] {
 			if _, set := r.Env[name]; !set {
 				delete(o.Env, name)
@@ -144,8 +144,8 @@ func (n *network) show(registries []registry.Registry, roots string) error {
 	return n.showBundles(trusted)
 }
 
-// lay adds a registry's files to HOME or the root file system.
-func (n *network) lay(files []registry.File) {
+// addFiles adds a registry's files to HOME or the root file system.
+func (n *network) addFiles(files []registry.File) {
 	if n.sandbox.Home == nil {
 		n.sandbox.Home = map[string]string{}
 	}
@@ -219,7 +219,7 @@ func rootCertificates() (string, error) {
 func (o Options) upstream() (names.Upstream, error) {
 	u, err := names.Host()
 	if err != nil && len(o.Resolvers) == 0 {
-		return u, &proposal.StopError{Code: "network.unavailable", Message: "the host's name servers are not known", Hint: "name one: --resolver, or Options.Resolvers", Err: err}
+		return u, &proposal.StopError{Code: "network.unavailable", Message: "cannot find the host's name servers", Hint: "name one: --resolver, or Options.Resolvers", Err: err}
 	}
 	if len(o.Resolvers) > 0 {
 		u.Servers = o.Resolvers

@@ -57,6 +57,6 @@ func stateHome() (string, error) {
 }
 
 func placeError(dir string, err error) error {
-	return &proposal.StopError{Code: "artifacts.not-writable", Message: fmt.Sprintf("cannot make folder %q", dir),
+	return &proposal.StopError{Code: "artifacts.not-writable", Message: fmt.Sprintf("cannot make the directory %q", dir),
 		Hint: "name a new directory: --artifacts, or Options.Artifacts", Err: err}
 }

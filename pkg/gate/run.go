@@ -69,7 +69,7 @@ func (g *Gate) runnable() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.session != nil {
-		return busy("a session of this gate is open", "close it, or make another gate")
+		return busy("this gate has an open session", "close it, or make another gate")
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
 // close removes files that were never searched for secrets, and warns if that fails.
 func (r *run) close() {
 	if err := r.redactor.Close(); err != nil {
-		r.gate.warn("output.left: what commands left, not searched for secrets, could not be removed: " + err.Error())
+		r.gate.warn("output.left: cannot remove the output of commands that was not searched for secrets: " + err.Error())
 	}
 	if r.log != nil {
 		_ = r.log.Close()

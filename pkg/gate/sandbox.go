@@ -29,7 +29,7 @@ func Privileged() error {
 // system, the workspace, the variables of well-known tools and the guard for git. The
 // caller adds Exec, Event and Limits. Its error is a *proposal.StopError.
 func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sandbox.Options, error) {
-	dir, err := folder(workspace)
+	dir, err := resolveDir(workspace)
 	if err != nil {
 		return sandbox.Options{}, err
 	}
@@ -44,14 +44,14 @@ func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sa
 	return o, nil
 }
 
-// folder resolves path, following links: the sandbox mounts it without following any.
-func folder(path string) (string, error) {
+// resolveDir resolves path, following links: the sandbox mounts it without following any.
+func resolveDir(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return "", &proposal.StopError{Code: "sandbox.workspace", Message: fmt.Sprintf("folder %q cannot be read", path),
+		return "", &proposal.StopError{Code: "sandbox.workspace", Message: fmt.Sprintf("cannot read the directory %q", path),
 			Hint: "name the directory that holds the pull request's code: --workspace, or Options.Workspace", Err: err}
 	}
 	return abs, nil

@@ -49,7 +49,7 @@ const (
 // next; its processes are not. Its methods are safe for concurrent use: each waits until
 // earlier calls have returned, so none may be called from Options.Progress.
 //
-// If a command had to be killed together with its sandbox, or a proposal sets fresh, the
+// If a command had to be killed together with its sandbox, or a proposal sets Fresh, the
 // files written before are lost: the Result's NewSandbox says so.
 type Session struct {
 	gate  *Gate
@@ -80,7 +80,7 @@ func (g *Gate) Open(ctx context.Context, o SessionOptions) (*Session, error) {
 		return nil, err
 	}
 	if !g.running.TryLock() {
-		return nil, busy("a run of this gate is under way", "wait for it, or make another gate")
+		return nil, busy("this gate is running a plan", "wait until it ends, or make another gate")
 	}
 	s, err := g.begin(ctx, o)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Session) watch(ctx context.Context) {
 	}
 }
 
-var errIdle = &proposal.StopError{Code: "session.idle", Message: "no call came for as long as the session may be idle", Hint: "close sessions, or open them with a longer Idle"}
+var errIdle = &proposal.StopError{Code: "session.idle", Message: "the session was idle for too long", Hint: "close sessions, or open them with a longer Idle"}
 
 // described returns a substitute for the plan that a session does not have.
 func (o SessionOptions) described() proposal.Plan {
@@ -154,7 +154,7 @@ func (g *Gate) sessionLimits(ctx context.Context, wanted proposal.Limits) (propo
 	if d := records[0].Decision; d.Effect == proposal.Allow && d.Grant != nil {
 		return wanted.Or(d.Grant.Limits), nil
 	}
-	return wanted, &proposal.StopError{Code: "session.limits", Message: "policy grants no limits to a command that asks for nothing", Hint: "set every field of SessionOptions.Limits"}
+	return wanted, &proposal.StopError{Code: "session.limits", Message: "policy grants no limits to a command that requests none", Hint: "set every field of SessionOptions.Limits"}
 }
 
 // Do decides p, writes the decision to the log, and runs p if it is allowed. If ctx
@@ -187,7 +187,7 @@ func taken(p proposal.Proposal) (proposal.Proposal, error) {
 	}
 	decoded, problems := plan.Decode(document, "proposal.json")
 	if len(problems) > 0 {
-		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + problems[0].Path + ": " + problems[0].Message, Hint: "docs/plan.md has the rules"}
+		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + problems[0].Path + ": " + problems[0].Message, Hint: "check the proposal against the plan's schema, fumehood.plan.v1.json"}
 	}
 	p = decoded.Proposals[0]
 	p.Needs = needs
@@ -256,7 +256,7 @@ func (s *Session) call(ctx context.Context, f func(context.Context) error) error
 	return s.gate.redactor.Error(f(ctx))
 }
 
-var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed", Hint: "open another with Gate.Open"}
+var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed", Hint: "open another session with Gate.Open"}
 
 // Close kills a running command, ends the sandbox, seals the log and returns the report.
 // The report omits commands' output, except for its length and digest. The error says

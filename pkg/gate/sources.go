@@ -17,21 +17,21 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Sources name policies, by what they may do. See package source for what a name can be.
+// Sources name policies by role. See package source for the syntax of a name.
 type Sources struct {
 	Granting, Organisation, Hosts, Restricting []string
-	// Key is the file with the key that must have signed every bundle, Scope the scope of
-	// those signatures, and MinimumRevision the oldest revision of a bundle.
+	// Key is the file with the key that must have signed every bundle. Scope is the scope of
+	// those signatures, and MinimumRevision the oldest accepted revision of a bundle.
 	Key, Scope, MinimumRevision string
-	// Directory lies in the repository that git: and base: mean; "." when empty.
+	// Directory is in the repository that git: and base: mean; "." if empty.
 	Directory string
-	// Base returns the commit that base: means; nil when there is none.
+	// Base returns the commit that base: means; nil if base: has no meaning.
 	Base func() (string, error)
-	// Origins replace, by name, where policies were read from.
+	// Origins replace the reported origins of policies, by name.
 	Origins map[string]proposal.PolicyOrigin
 }
 
-// Read reads the policies, those that may do most first. Its error is a
+// Read reads the policies, the most powerful roles first. Its error is a
 // *proposal.StopError.
 func (s Sources) Read(ctx context.Context) ([]Policy, error) {
 	o, err := s.options()
@@ -58,17 +58,17 @@ func (s Sources) Read(ctx context.Context) ([]Policy, error) {
 	return list, nil
 }
 
-// options reads the key. To ask of bundles where there is none is refused: it would look
-// as if it held for directories.
+// options reads the key. Options for bundles without a bundle are refused, because they
+// would seem to apply to directories.
 func (s Sources) options() (source.Options, error) {
 	o := source.Options{Scope: s.Scope, MinimumRevision: s.MinimumRevision, Repository: OpenRepository(s.Directory), Base: s.Base}
 	bundles := slices.ContainsFunc(slices.Concat(s.Granting, s.Organisation, s.Hosts, s.Restricting), source.IsBundle)
 	switch {
 	case s.Scope != "" && s.Key == "":
-		return o, &proposal.StopError{Code: source.CodeKey, Message: "a scope is given, and no key that signed for it", Hint: "add --policy-key"}
+		return o, &proposal.StopError{Code: source.CodeKey, Message: "a scope is given without a key", Hint: "add --policy-key"}
 	case s.Key+s.MinimumRevision != "" && !bundles:
-		return o, &proposal.StopError{Code: source.CodeSource, Message: "a key or a minimum revision is given, and no policy is a bundle: folders are not signed",
-			Hint: "name a bundle (FILE.tar.gz, https://… or oci://…), or leave --policy-key and --minimum-revision out"}
+		return o, &proposal.StopError{Code: source.CodeSource, Message: "a key or a minimum revision is given, but no policy is a bundle: directories are not signed",
+			Hint: "name a bundle (FILE.tar.gz, https://… or oci://…), or remove --policy-key and --minimum-revision"}
 	case s.Key == "":
 		return o, source.CheckMinimum(s.MinimumRevision)
 	}
@@ -77,7 +77,7 @@ func (s Sources) options() (source.Options, error) {
 	return o, errors.Join(err, source.CheckMinimum(s.MinimumRevision))
 }
 
-// Layers are the policies without their origins.
+// Layers returns the policies without their origins.
 func Layers(policies []Policy) []policy.Layer {
 	var layers []policy.Layer
 	for _, p := range policies {
@@ -89,7 +89,7 @@ func Layers(policies []Policy) []policy.Layer {
 // A localRepository is a repository on this machine.
 type localRepository struct{ *checkout.Local }
 
-// OpenRepository returns what opens the repository that directory lies in, "." when empty.
+// OpenRepository returns a function that opens the repository of directory, "." if empty.
 func OpenRepository(directory string) func(context.Context) (source.Repository, error) {
 	return func(ctx context.Context) (source.Repository, error) {
 		l, err := checkout.OpenLocal(ctx, cmp.Or(directory, "."))
@@ -100,13 +100,13 @@ func OpenRepository(directory string) func(context.Context) (source.Repository, 
 	}
 }
 
-// Folder implements source.Repository.
-func (r localRepository) Folder(ctx context.Context, commit, path string, wanted func(string) bool) ([]policy.File, []string, error) {
-	contents, left, err := r.Local.Folder(ctx, commit, path, wanted, checkout.Limits{Files: 10_000, File: policy.MaxTotal, Bytes: policy.MaxTotal})
+// ReadDir implements source.Repository.
+func (r localRepository) ReadDir(ctx context.Context, commit, path string, wanted func(string) bool) ([]policy.File, []string, error) {
+	contents, left, err := r.Local.ReadDir(ctx, commit, path, wanted, checkout.Limits{Files: 10_000, File: policy.MaxTotal, Bytes: policy.MaxTotal})
 	var absent *checkout.NotFound
 	if errors.As(err, &absent) {
-		err = &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("commit %.12s has no folder %q", commit, path),
-			Hint: "is it spelt as in the repository, from its top? What a pull request adds is there once it is merged"}
+		err = &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("commit %.12s has no directory %q", commit, path),
+			Hint: "check the path from the top of the repository; what a pull request adds exists after its merge"}
 	}
 	var files []policy.File
 	for _, c := range contents {

@@ -38,7 +38,7 @@ func Watch(ctx context.Context, engine *policy.Engine, log journal.Log, o *sandb
 		observer.Fail(err)
 		f := proposal.FailureOf(err)
 		return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{f.Code},
-			Reason: &proposal.Reason{Rule: f.Code, Effect: proposal.Deny, Message: "policy could not judge the program", Suggestion: f.Hint, Command: -1}}
+			Reason: &proposal.Reason{Rule: f.Code, Effect: proposal.Deny, Message: "policy could not decide about the program", Suggestion: f.Hint, Command: -1}}
 	}
 	return observer, gate, nil
 }

@@ -76,7 +76,7 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL, max int64) ([]by
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), nil)
 	if err != nil {
-		return nil, malformed("a place of an artifact that is no URL")
+		return nil, malformed("an artifact location that is not a URL")
 	}
 	resp, err := c.fetch.Do(req)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL, max int64) ([]by
 	if resp.StatusCode != http.StatusOK {
 		// This status says nothing about the artifact: the link is valid for one
 		// minute only.
-		return nil, &Error{Kind: Unavailable, Status: resp.StatusCode, Message: "from the place that the artifact lies at"}
+		return nil, &Error{Kind: Unavailable, Status: resp.StatusCode, Message: "from the artifact's location"}
 	}
 	data, err := readAtMost(resp.Body, max)
 	if errors.Is(err, errTooLarge) {

@@ -113,9 +113,9 @@ func (r CheckRun) invalid() *Error {
 	message := ""
 	switch {
 	case r.Name == "":
-		message = "a check run needs a name"
+		message = "a check run requires a name"
 	case (r.Status == "completed") != (r.Conclusion != ""):
-		message = "a check run has a conclusion when it is completed, and only then"
+		message = "a check run requires a conclusion if and only if it is completed"
 	default:
 		return nil
 	}

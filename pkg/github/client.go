@@ -67,7 +67,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, fmt.Errorf("invalid GitHub token: it has blanks or characters that no token has")
+		return nil, fmt.Errorf("invalid GitHub token: it has spaces or invalid characters")
 	}
 	o = withDefaults(o)
 	c := &Client{

@@ -104,7 +104,7 @@ func commentWithID(item *gh.IssueComment, id int64, err error) (Comment, error) 
 		return Comment{}, err
 	}
 	if item.GetID() != id {
-		return Comment{}, malformed("asked for comment %d, got %d", id, item.GetID())
+		return Comment{}, malformed("requested comment %d, got %d", id, item.GetID())
 	}
 	return commentOf(item)
 }

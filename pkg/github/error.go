@@ -92,24 +92,24 @@ func (e *Error) stop(op operation) error {
 func (e *Error) hint(op operation) string {
 	switch e.Kind {
 	case Unauthorized:
-		return "the token is wrong, revoked or has expired; a workflow's own token ends with its job"
+		return "check the token: it is wrong, revoked or expired; a workflow's own token expires when its job ends"
 	case Forbidden:
 		return op.grant()
 	case NotFound:
-		return "it is not there, or the token may not see it: GitHub answers 404 for both; " + op.grant()
+		return "check that it exists and that the token can read it: GitHub returns 404 in both cases; " + op.grant()
 	case Locked:
 		return "unlock the pull request's conversation"
 	case RateLimited:
 		return "try again after " + e.Until.UTC().Format("2006-01-02 15:04:05 UTC") +
-			"; a workflow's token has 1,000 requests an hour for its whole repository"
+			"; a workflow's token has 1,000 requests per hour for the whole repository"
 	case Unavailable:
-		return "try again; https://www.githubstatus.com says how GitHub is"
+		return "try again; see https://www.githubstatus.com"
 	case Uncertain:
-		return "it may have taken place: look before trying again"
+		return "check whether it was done before you try again"
 	case Moved:
-		return "has the repository been renamed? give its new owner/name"
+		return "if the repository was renamed, give its new owner/name"
 	case Malformed:
-		return "is the API URL (GITHUB_API_URL) right, and no proxy in between?"
+		return "check the API URL (GITHUB_API_URL) and any proxy"
 	}
 	return ""
 }

@@ -30,7 +30,7 @@ var (
 	updateComment  = operation{"update a comment", "{pull-requests: write}", sets}
 	deleteComment  = operation{"delete a comment", "{pull-requests: write}", sets}
 	react          = operation{"react to a comment", "{pull-requests: write}", sets} // GitHub keeps one per kind and person
-	readPermission = operation{"read somebody's permission", "", reads}
+	readPermission = operation{"read a user's permission", "", reads}
 	readRun        = operation{"read a workflow run", "{actions: read}", reads}
 	countRuns      = operation{"count workflow runs", "{actions: read}", reads}
 	listArtifacts  = operation{"list a run's artifacts", "{actions: read}", reads}
@@ -38,17 +38,17 @@ var (
 	createCheck    = operation{"create a check run", "{checks: write}", adds}
 	updateCheck    = operation{"update a check run", "{checks: write}", sets}
 	addAnnotations = operation{"add annotations to a check run", "{checks: write}", adds} // updates append them
-	whoAmI         = operation{"ask who the token writes as", "", reads}
+	whoAmI         = operation{"read the token's account", "", reads}
 )
 
 // grant returns a hint on how to give the token the right.
 func (o operation) grant() string {
 	if o.permissions == "" {
-		return "a workflow's own token may do this without any permission; this token may not"
+		return "use the workflow's own token, which needs no permission for this"
 	}
-	hint := "the job needs `permissions: " + o.permissions + "` beside what it has"
+	hint := "add `permissions: " + o.permissions + "` to the job"
 	if o.effect != reads {
-		hint += "; in a fork's pull_request run the token only reads, whatever that says, " +
+		hint += "; in a pull_request run from a fork the token is always read-only, " +
 			"so report from a workflow_run workflow"
 	}
 	return hint

@@ -61,7 +61,7 @@ func permissionOf(level, role string, user *gh.User) (Permission, error) {
 		return Permission{}, malformed("a permission %q", level)
 	}
 	if user.GetID() <= 0 {
-		return Permission{}, malformed("a permission of nobody")
+		return Permission{}, malformed("a permission without a user")
 	}
 	if slices.Contains(names, role) {
 		level = role
@@ -83,7 +83,7 @@ func (c *Client) Author(ctx context.Context) (Author, error) {
 			return Author{}, err
 		}
 		if user.GetID() <= 0 || user.GetLogin() == "" {
-			return Author{}, malformed("a token of nobody")
+			return Author{}, malformed("a token without an account")
 		}
 		return authorOf(user), nil
 	})

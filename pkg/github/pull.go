@@ -58,7 +58,7 @@ func (c *Client) PullRequest(ctx context.Context, number int) (PullRequest, erro
 			return PullRequest{}, err
 		}
 		if pull.GetNumber() != number {
-			return PullRequest{}, malformed("asked for pull request %d, got %d", number, pull.GetNumber())
+			return PullRequest{}, malformed("requested pull request %d, got %d", number, pull.GetNumber())
 		}
 		return pullOf(pull)
 	})
@@ -69,7 +69,7 @@ func (c *Client) PullRequest(ctx context.Context, number int) (PullRequest, erro
 // branch: compare Head.RepositoryID.
 func (c *Client) PullRequestsByHead(ctx context.Context, owner, branch string) ([]PullRequest, error) {
 	if owner == "" || branch == "" {
-		e := &Error{Kind: Invalid, Message: "a head needs an owner and a branch", unsent: true}
+		e := &Error{Kind: Invalid, Message: "a head requires an owner and a branch", unsent: true}
 		return nil, e.stop(findPulls)
 	}
 	query := url.Values{"state": {"all"}, "head": {owner + ":" + branch}}

@@ -60,8 +60,8 @@ func TestPullRequest(t *testing.T) {
 func TestMalformedPullRequest(t *testing.T) {
 	whole := pullJSON(sha, "null")
 	tests := []struct{ name, body, wrong string }{
-		{"another", strings.Replace(whole, `"number":2`, `"number":3`, 1), "asked for pull request 2, got 3"},
-		{"nothing", "{}", "asked for pull request 2, got 0"},
+		{"another", strings.Replace(whole, `"number":2`, `"number":3`, 1), "requested pull request 2, got 3"},
+		{"nothing", "{}", "requested pull request 2, got 0"},
 		{"state", strings.Replace(whole, "open", "ajar", 1), `that is "ajar"`},
 		{"short commit id", pullJSON(sha[:7], "null"), "full commit ids"},
 		{"upper-case commit id", pullJSON(strings.ToUpper(sha), "null"), "full commit ids"},

@@ -69,7 +69,7 @@ func try[T any](ctx context.Context, p *patience, f func(context.Context) (T, er
 	}
 	limit := p.c.timeout
 	if p.op == download {
-		limit = max(limit, p.c.maxWait) // as large as the caller lets it be
+		limit = max(limit, p.c.maxWait) // as large as the caller allows
 	}
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -79,7 +79,7 @@ func try[T any](ctx context.Context, p *patience, f func(context.Context) (T, er
 		return value, nil
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		e = &Error{Kind: Unavailable, Status: e.Status, Message: fmt.Sprintf("no whole answer within %v", limit), Err: err}
+		e = &Error{Kind: Unavailable, Status: e.Status, Message: fmt.Sprintf("no complete response within %v", limit), Err: err}
 		if ctx.Err() != nil {
 			e = canceled(ctx.Err())
 			e.unsent = false

@@ -44,7 +44,7 @@ func (c *Client) WorkflowRun(ctx context.Context, id int64) (WorkflowRun, error)
 			return WorkflowRun{}, err
 		}
 		if answer.GetID() != id {
-			return WorkflowRun{}, malformed("asked for run %d, got %d", id, answer.GetID())
+			return WorkflowRun{}, malformed("requested run %d, got %d", id, answer.GetID())
 		}
 		return runOf(&answer)
 	})
@@ -73,7 +73,7 @@ func (c *Client) CountWorkflowRuns(ctx context.Context, event, path string, sinc
 		}
 		created = stamp(since) + ".." + stamp(runs[len(runs)-1].Created)
 	}
-	return nil, malformed("more than %d runs, which are not counted", maxSearches*maxFound).stop(countRuns)
+	return nil, malformed("more than %d runs", maxSearches*maxFound).stop(countRuns)
 }
 
 // A search returns only the newest 1,000 matches. An attacker can cause thousands

@@ -32,7 +32,7 @@ func TestWorkflowRun(t *testing.T) {
 	}{
 		{"of a fork", body, want, ""},
 		{"whose fork is gone", strings.Replace(body, `{"id":999,"full_name":"octocat/Hello-World"}`, "null", 1), gone, ""},
-		{"another", strings.Replace(body, "30433642", "1", 1), WorkflowRun{}, "asked for run 30433642, got 1"},
+		{"another", strings.Replace(body, "30433642", "1", 1), WorkflowRun{}, "requested run 30433642, got 1"},
 		{"without a commit", strings.Replace(body, sha, "main", 1), WorkflowRun{}, "full commit id"},
 	}
 	for _, test := range tests {

@@ -83,7 +83,7 @@ func (w *wire) own(u *url.URL) error {
 func keepTo(allow func(*url.URL) error) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects {
-			return &Error{Kind: Moved, Message: "again and again"}
+			return &Error{Kind: Moved, Message: "too many redirects"}
 		}
 		if req.Method != via[0].Method {
 			return &Error{Kind: Moved, Message: printable("to " + req.URL.Path)}
@@ -132,7 +132,7 @@ func check(method string, resp *http.Response, body []byte) error {
 	case status >= 300 && status != http.StatusNotModified && resp.Header.Get("Location") != "":
 		return nil // left to the redirect policy
 	}
-	return &Error{Kind: Malformed, Status: resp.StatusCode, Message: "an answer that was not asked for"}
+	return &Error{Kind: Malformed, Status: resp.StatusCode, Message: "unexpected status"}
 }
 
 // success reports whether status is a success. go-github accepts any 2xx, and
@@ -149,7 +149,7 @@ func success(method string, status int) bool {
 
 func unread(status int, err error) *Error {
 	if errors.Is(err, errTooLarge) {
-		return &Error{Kind: Malformed, Status: status, Message: "the answer is longer than 8 MiB", long: true}
+		return &Error{Kind: Malformed, Status: status, Message: "the response is larger than 8 MiB", long: true}
 	}
 	e := broken(err)
 	e.Status = status

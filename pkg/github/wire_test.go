@@ -36,7 +36,7 @@ func elsewhere(t *testing.T, answer step) *script {
 			var all bytes.Buffer
 			r.Header.Write(&all)
 			if strings.Contains(all.String()+r.URL.String(), testToken) {
-				t.Errorf("another host was told the token: %s %s\n%s", r.Method, r.URL, all.String())
+				t.Errorf("the token was sent to another host: %s %s\n%s", r.Method, r.URL, all.String())
 			}
 		}
 	})

@@ -17,8 +17,8 @@ func approve(records []proposal.Record, plan proposal.Plan, run proposal.Run) er
 	}
 	if !run.Approval.Covers(run) || plan.Digest != run.PlanDigest {
 		return &proposal.StopError{Code: "approval.void",
-			Message: "the approval speaks of another commit, another plan or another policy",
-			Hint:    "look at what is asked now, and approve that"}
+			Message: "the approval is for another commit, plan or policy",
+			Hint:    "review the current request, and approve it"}
 	}
 	for i := range records {
 		if records[i].Decision.Effect == proposal.Ask {
@@ -41,7 +41,7 @@ func Interruption(ctx context.Context) error {
 	case ctx.Err() == nil:
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &proposal.StopError{Code: "run.timeout", Message: "the time for the whole run was over",
+		return &proposal.StopError{Code: "run.timeout", Message: "the run reached its time limit",
 			Hint: "give the run a longer timeout, or propose less"}
 	}
 	return &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done"}

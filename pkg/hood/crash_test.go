@@ -54,7 +54,7 @@ func TestCutAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := 0
+	highest := 0
 	for n := len(whole); n > 1000; n -= len(whole) / sample.Rounds(t, 50, 50, 10) {
 		next := 0
 		summary, err := audit.Scan(bytes.NewReader(whole[:n]), audit.Trust{Key: log.Key()}, func(e audit.Entry) error {
@@ -79,9 +79,9 @@ func TestCutAnywhere(t *testing.T) {
 		if summary.Complete() != (n == len(whole)) {
 			t.Errorf("cut at %d: %v", n, summary.State)
 		}
-		most = max(most, next)
+		highest = max(highest, next)
 	}
-	if most != 3000 {
-		t.Errorf("%d events in the whole log, want 3000", most)
+	if highest != 3000 {
+		t.Errorf("%d events in the whole log, want 3000", highest)
 	}
 }

@@ -32,7 +32,7 @@ func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r propos
 	case ctx.Err() != nil:
 		return "the run was interrupted"
 	case !h.p.Now().Before(deadline):
-		return fmt.Sprintf("the run's budget of %s was spent", h.budget())
+		return fmt.Sprintf("the run's time budget of %s is used up", h.budget())
 	case r.Decision.Grant == nil || !runnable(r):
 		return "policy allowed it without a grant or a command"
 	}
@@ -83,18 +83,18 @@ func markAll(records []proposal.Record, err error) {
 // largest returns the maximum of each limit over all grants, for which the run's
 // one sandbox must be created.
 func largest(records []proposal.Record) (proposal.Limits, bool) {
-	var most proposal.Limits
+	var bounds proposal.Limits
 	found := false
 	for _, r := range records {
 		if !r.Runnable() || r.Decision.Grant == nil {
 			continue
 		}
 		l := r.Decision.Grant.Limits
-		most = proposal.Limits{
-			Wall: max(most.Wall, l.Wall), CPUs: max(most.CPUs, l.CPUs), Memory: max(most.Memory, l.Memory),
-			Pids: max(most.Pids, l.Pids), Disk: max(most.Disk, l.Disk), Files: max(most.Files, l.Files), Output: max(most.Output, l.Output),
+		bounds = proposal.Limits{
+			Wall: max(bounds.Wall, l.Wall), CPUs: max(bounds.CPUs, l.CPUs), Memory: max(bounds.Memory, l.Memory),
+			Pids: max(bounds.Pids, l.Pids), Disk: max(bounds.Disk, l.Disk), Files: max(bounds.Files, l.Files), Output: max(bounds.Output, l.Output),
 		}
 		found = true
 	}
-	return most, found
+	return bounds, found
 }

@@ -35,14 +35,14 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzCompareLog gives a stranger's log to the comparison: whatever it holds, what
+// FuzzCompareLog gives an untrusted log to the comparison: whatever it contains, what
 // the report says otherwise is found.
 func FuzzCompareLog(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := proposal.Record{Proposal: proposal.Proposal{ID: "a"}, Decision: proposal.Decision{Effect: proposal.Allow}, Result: &proposal.Result{Status: proposal.Exited}}
-		told := observe.Recount([]journal.Events{{Events: []proposal.Event{refusal(4, 3, "/usr/bin/curl", "exec.net")}}})
-		r.Result.Observations = &told
+		reported := observe.Recount([]journal.Events{{Events: []proposal.Event{refusal(4, 3, "/usr/bin/curl", "exec.net")}}})
+		r.Result.Observations = &reported
 		report := proposal.Report{Records: []proposal.Record{r}}
 		var entries []journal.Entry
 		for _, w := range expected(report) {

@@ -114,8 +114,8 @@ type Parts struct {
 
 // A Hood decides and runs plans. New returns one; the zero Hood is not usable.
 type Hood struct {
-	p     Parts
-	wired bool // Network was opened
+	p           Parts
+	networkOpen bool // Network was opened
 }
 
 // New returns a Hood of p. A missing part is a *proposal.StopError (hood.incomplete); a
@@ -156,8 +156,9 @@ type Step struct {
 	Proposal string // id
 	Number   int    // from 1
 	Of       int
-	Result   *proposal.Result // nil if it begins
+	Result   *proposal.Result // nil if it begins, or is Refused
 	Decision proposal.Decision
+	Refused  bool // it does not begin: policy denied it, or it needs approval
 }
 
 // Check parses and decides every proposal of plan and runs nothing. With an error
@@ -215,7 +216,7 @@ func (s *Session) decide(ctx context.Context, plan proposal.Plan) (err error) {
 	if err == nil {
 		err = approve(s.records, plan, s.run)
 	}
-	s.report.Records = s.h.told(s.records)
+	s.report.Records = s.h.redacted(s.records)
 	if err == nil {
 		err = s.record(0)
 	}
@@ -238,6 +239,9 @@ func (s *Session) record(from int) error {
 func (s *Session) execute(ctx context.Context) error {
 	limits, any := largest(s.records)
 	if !any {
+		for i := range s.records {
+			s.h.reportStep(s.records, i)
+		}
 		return nil
 	}
 	if err := s.start(ctx, limits, grantedTo(s.records)); err != nil {
@@ -246,6 +250,7 @@ func (s *Session) execute(ctx context.Context) error {
 	}
 	for i := range s.records {
 		if !s.records[i].Runnable() {
+			s.h.reportStep(s.records, i)
 			continue
 		}
 		if err := s.next(ctx, i); err != nil {
@@ -272,13 +277,14 @@ func (s *Session) start(ctx context.Context, limits proposal.Limits, granted []s
 func (s *Session) next(ctx context.Context, i int) error {
 	if why := s.h.hindrance(ctx, s.records[:i], s.records[i], s.deadline); why != "" {
 		s.records[i].Result = notRun(why)
+		s.h.reportStep(s.records, i)
 		return nil
 	}
-	s.h.tell(s.records, i)
+	s.h.reportStep(s.records, i)
 	if err := s.h.one(ctx, s.runner, &s.records[i], s.deadline); err != nil {
 		return err
 	}
-	s.h.tell(s.records, i)
+	s.h.reportStep(s.records, i)
 	return nil
 }
 
@@ -372,9 +378,9 @@ func (h *Hood) budget() time.Duration {
 	return DefaultBudget
 }
 
-func (h *Hood) tell(records []proposal.Record, i int) {
+func (h *Hood) reportStep(records []proposal.Record, i int) {
 	if h.p.Progress != nil {
 		r := records[i]
-		h.p.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(records), Result: r.Result, Decision: r.Decision})
+		h.p.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(records), Result: r.Result, Decision: r.Decision, Refused: !r.Runnable()})
 	}
 }

@@ -226,7 +226,7 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"a": "exited ", "b": "not run the run's budget of 1m0s was spent"}
+	want := map[string]string{"a": "exited ", "b": "not run the run's time budget of 1m0s is used up"}
 	if diff := cmp.Diff(want, statuses(report)); diff != "" {
 		t.Error(diff)
 	}

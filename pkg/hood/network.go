@@ -28,22 +28,22 @@ func (h *Hood) connect(ctx context.Context, granted []string) error {
 		return nil
 	case h.p.Network == nil:
 		return &proposal.StopError{Code: "network.unavailable",
-			Message: "policy granted the network to a command, and this run has no gateway",
-			Hint:    "run `fumehood doctor`, which says what this host lacks, or propose the command without `network`"}
+			Message: "policy granted a host to a command, but this run has no gateway",
+			Hint:    "run `fumehood doctor`, which shows what this host lacks, or propose the command without `network`"}
 	}
-	h.wired = true
+	h.networkOpen = true
 	return h.p.Network.Open(ctx, granted)
 }
 
 // within runs x between the gateway's Begin and End. The first error is the Runner's,
 // or says that x was not started; the second says that the gateway did not end it.
 func (h *Hood) within(ctx context.Context, runner Runner, x proposal.Execution) (result proposal.Result, runErr, endErr error) {
-	if !h.wired {
+	if !h.networkOpen {
 		result, runErr = runner.Run(ctx, x)
 		return result, runErr, nil
 	}
 	if err := h.p.Network.Begin(ctx, x); err != nil {
-		never := notStarted("the gateway did not take it")
+		never := notStarted("the gateway did not accept it")
 		if ctx.Err() != nil {
 			never.Detail = "the run was interrupted"
 		}

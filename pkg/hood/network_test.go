@@ -115,7 +115,7 @@ func TestNetworkFails(t *testing.T) {
 		ended int
 	}{
 		{"open go.example", map[string]string{"a": "not run the run stopped: gateway.gone", "b": "not run the run stopped: gateway.gone"}, 0},
-		{"begin a go.example", map[string]string{"a": "sandbox failed it was not started: the gateway did not take it", "b": "not run the run stopped: gateway.gone"}, 0},
+		{"begin a go.example", map[string]string{"a": "sandbox failed it was not started: the gateway did not accept it", "b": "not run the run stopped: gateway.gone"}, 0},
 		{"end", map[string]string{"a": "exited ", "b": "not run the run stopped: gateway.gone"}, 1},
 		{"run a: printed text of a", map[string]string{"a": "exited ", "b": "not run the run stopped: gateway.gone"}, 1},
 	} {

@@ -27,20 +27,20 @@ type Redactor interface {
 	Whole(context.Context, proposal.Report) (proposal.Report, error)
 }
 
-// told returns the records redacted. Executions use the originals.
-func (h *Hood) told(records []proposal.Record) []proposal.Record {
-	told := make([]proposal.Record, len(records))
+// redacted returns the records redacted. Executions use the originals.
+func (h *Hood) redacted(records []proposal.Record) []proposal.Record {
+	redacted := make([]proposal.Record, len(records))
 	for i, r := range records {
-		told[i] = h.p.Redactor.Record(r)
+		redacted[i] = h.p.Redactor.Record(r)
 	}
-	return told
+	return redacted
 }
 
 // released redacts a result. If that fails, its outcome counts as unknown.
 func (h *Hood) released(ctx context.Context, id string, result proposal.Result) (proposal.Result, error) {
 	result, err := h.p.Redactor.Result(ctx, id, result)
 	if err != nil {
-		result.Status, result.Detail = proposal.SandboxFailed, "what it left could not be searched for secrets"
+		result.Status, result.Detail = proposal.SandboxFailed, "its output could not be searched for secrets"
 	}
 	return result, err
 }
@@ -55,7 +55,7 @@ func noted(r *proposal.Record) {
 	if n, _ := proposal.CountRedactions(found); n == 0 || r.Result.Observations == nil {
 		return
 	}
-	message := "something that it printed or left was replaced or withheld:"
+	message := "part of its output or files was replaced or withheld:"
 	for i, f := range found {
 		if i > 0 {
 			message += ","

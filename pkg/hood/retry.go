@@ -14,10 +14,10 @@ import (
 var runtimeCrashes = []string{"SIGSEGV", "SIGABRT", "SIGILL", "SIGBUS", "SIGTRAP"}
 
 // crashedRuntime returns the program whose crash allows a failed command a second run,
-// if there is one. It must be a program of the root file system, not one that the pull
+// if any. It must be a program of the root file system, not one that the pull
 // request brought or built, because that crashes from its own bug and would do so again.
 //
-// There is none if a limit ended the command, if the record has gaps, or if policy
+// It returns no program if a limit ended the command, if the record has gaps, or if policy
 // refused or found anything: a command that was stopped gets no second try.
 //
 // The cause of a crash cannot be determined: a bug in gVisor, the program's own bug,

@@ -14,9 +14,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// CompareLog returns what report says otherwise than the entries of its log, in
-// words of its own, or nothing. Both may come from a stranger: that they agree
-// proves only that they are of one piece.
+// CompareLog describes where report differs from the entries of its log. It quotes neither.
+// Both may be untrusted: that they agree proves only that they belong together.
 func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 	var doubts []string
 	for _, w := range expected(report) {
@@ -30,12 +29,12 @@ func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 			return append(doubts, fmt.Sprintf("the log ends before %s", w.what))
 		}
 		if entries[0].Kind != w.kind || !sameJSON(entries[0].Body, w.body) {
-			doubts = append(doubts, fmt.Sprintf("the log says otherwise about %s", w.what))
+			doubts = append(doubts, fmt.Sprintf("the log differs about %s", w.what))
 		}
 		entries = entries[1:]
 	}
 	if len(entries) > 0 {
-		doubts = append(doubts, fmt.Sprintf("the log has %d entries that the report knows nothing of", len(entries)))
+		doubts = append(doubts, fmt.Sprintf("the log has %d entries that are not in the report", len(entries)))
 	}
 	return doubts
 }
@@ -103,7 +102,7 @@ func expectedRun(i int, r proposal.Record) []expectation {
 
 // compareEvents takes the events before the outcome of a run off the entries, and
 // returns in what the report's account of them differs from what they give, or "".
-func compareEvents(r proposal.Record, told *proposal.Observations, what string, entries []journal.Entry) ([]journal.Entry, string) {
+func compareEvents(r proposal.Record, reported *proposal.Observations, what string, entries []journal.Entry) ([]journal.Entry, string) {
 	var batches []journal.Events
 	next := int64(0)
 	for len(entries) > 0 && entries[0].Kind == "events" {
@@ -116,20 +115,20 @@ func compareEvents(r proposal.Record, told *proposal.Observations, what string, 
 		entries = entries[1:]
 	}
 	switch {
-	case told == nil && next > 0:
-		return entries, fmt.Sprintf("the log has events that %s knows nothing of", what)
-	case told != nil && !gives(batches, *told):
-		return entries, fmt.Sprintf("the log's events are not what %s says of them", what)
+	case reported == nil && next > 0:
+		return entries, fmt.Sprintf("the log has events that are not in %s", what)
+	case reported != nil && !gives(batches, *reported):
+		return entries, fmt.Sprintf("the log's events differ from %s", what)
 	}
 	return entries, ""
 }
 
-// gives reports whether told is what the events give, aside from what no event says.
-func gives(batches []journal.Events, told proposal.Observations) bool {
+// gives reports whether the events add up to reported, except for fields that no event has.
+func gives(batches []journal.Events, reported proposal.Observations) bool {
 	seen := observe.Recount(batches)
-	seen.Counts.Dropped, seen.Complete, seen.Findings = told.Counts.Dropped, told.Complete, told.Findings
+	seen.Counts.Dropped, seen.Complete, seen.Findings = reported.Counts.Dropped, reported.Complete, reported.Findings
 	encoded, err := json.Marshal(seen)
-	return err == nil && sameJSON(encoded, told)
+	return err == nil && sameJSON(encoded, reported)
 }
 
 func sameJSON(data []byte, v any) bool {
@@ -147,8 +146,8 @@ func decoded(data []byte) any {
 	return v
 }
 
-// Redecide decides plan again and returns where report differs, in its own words, or
-// nothing. An error means that policy could not answer.
+// Redecide decides plan again and describes where report differs, without quoting it. An
+// error means that policy could not answer.
 func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal.Report) ([]string, error) {
 	records, err := h.Check(ctx, plan)
 	if err != nil {
@@ -160,11 +159,11 @@ func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal
 	}
 	for i := range min(len(records), len(report.Records)) {
 		if len(report.Records[i].Redacted) > 0 {
-			doubts = append(doubts, fmt.Sprintf("proposal %d held a secret, which is not told: it could not be decided again", i+1))
+			doubts = append(doubts, fmt.Sprintf("proposal %d contained a secret, which was redacted: it could not be decided again", i+1))
 			continue
 		}
 		if what := differs(records[i], report.Records[i]); what != "" {
-			doubts = append(doubts, fmt.Sprintf("%s of proposal %d is not what this plan and policy give", what, i+1))
+			doubts = append(doubts, fmt.Sprintf("%s of proposal %d differs from what this plan and policy give", what, i+1))
 		}
 	}
 	return doubts, nil

@@ -84,7 +84,7 @@ func TestReview(t *testing.T) {
 		"a log cut short":   {forge: func(_ *proposal.Report, k *keeper) { k.entries = k.entries[:4] }, log: "ends before"},
 		"a log with more": {forge: func(_ *proposal.Report, k *keeper) {
 			k.entries = append(k.entries, journal.Entry{Kind: "end", Body: []byte("{}")})
-		}, log: "knows nothing of"},
+		}, log: "not in the report"},
 		"an entry that is no JSON": {forge: func(_ *proposal.Report, k *keeper) { k.entries[0].Body = []byte("{} {}") }, log: "the run"},
 	}
 	for name, test := range tests {

@@ -56,7 +56,7 @@ func (h *Hood) begin(run proposal.Run, b Bounds) (*Session, error) {
 // a session may be long.
 func (h *Hood) Open(run proposal.Run, b Bounds) (*Session, error) {
 	if b.Limits.Open() {
-		return nil, &proposal.StopError{Code: "session.limits", Message: "the session leaves a limit open", Hint: "set every field of Limits"}
+		return nil, &proposal.StopError{Code: "session.limits", Message: "the session does not set every limit", Hint: "set every field of Limits"}
 	}
 	run.Session = true
 	s, err := h.begin(run, b)
@@ -88,13 +88,13 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record,
 		err = s.runOne(ctx, i)
 	}
 	s.stopped = err
-	told := s.report.Records[i]
-	told.Result = s.records[i].Result
-	if told.Result != nil {
-		s.changed(*told.Result)
+	record := s.report.Records[i]
+	record.Result = s.records[i].Result
+	if record.Result != nil {
+		s.changed(*record.Result)
 	}
-	s.records[i].Result = withoutStreams(told.Result)
-	return told, err
+	s.records[i].Result = withoutStreams(record.Result)
+	return record, err
 }
 
 // acceptable refuses proposals that the log could not distinguish.
@@ -107,9 +107,9 @@ func (s *Session) acceptable(p proposal.Proposal) error {
 	}
 	switch {
 	case len(s.records) >= MaxProposals:
-		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has had %d proposals", MaxProposals), Hint: "open another"}
+		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d proposals", MaxProposals), Hint: "open another session"}
 	case known(p.ID):
-		return refuse(fmt.Sprintf("the id %q was used before", p.ID), "give each proposal an id of its own")
+		return refuse(fmt.Sprintf("the id %q was used before", p.ID), "give each proposal its own id")
 	}
 	for _, id := range p.Needs {
 		if !known(id) {
@@ -128,7 +128,7 @@ func (s *Session) decideOne(ctx context.Context, p proposal.Proposal) error {
 	}
 	s.records = append(s.records, records...)
 	unprobed(s.records)
-	s.report.Records = append(s.report.Records, s.h.told(s.records[i:])...)
+	s.report.Records = append(s.report.Records, s.h.redacted(s.records[i:])...)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (s *Session) runOne(ctx context.Context, i int) error {
 	return s.next(ctx, i)
 }
 
-// ready creates the sandbox if there is none.
+// ready creates the sandbox if it does not exist yet.
 func (s *Session) ready(ctx context.Context) error {
 	if s.runner != nil {
 		return nil
@@ -176,7 +176,7 @@ func (s *Session) Close(why error) (proposal.Report, error) {
 	}
 	report, err := s.end(context.Background(), s.stopped)
 	if s.stopped == nil {
-		s.stopped = &proposal.StopError{Code: "session.closed", Message: "the session was closed", Hint: "open another"}
+		s.stopped = &proposal.StopError{Code: "session.closed", Message: "the session was closed", Hint: "open another session"}
 	}
 	return report, err
 }

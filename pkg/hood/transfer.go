@@ -57,7 +57,7 @@ func (s *Session) transfer(ctx context.Context, kind string, move func(ctx conte
 		return t, proposal.Result{}, s.stopped
 	}
 	if len(s.report.Transfers) >= MaxTransfers {
-		return t, proposal.Result{}, &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has had %d transfers", MaxTransfers), Hint: "open another"}
+		return t, proposal.Result{}, &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d transfers", MaxTransfers), Hint: "open another session"}
 	}
 	name := fmt.Sprintf("~%d", len(s.report.Transfers)+1) // no proposal ID contains a tilde
 	r, err := s.moved(context.WithoutCancel(ctx), name, move)
@@ -83,7 +83,7 @@ func (s *Session) moved(ctx context.Context, name string, move func(context.Cont
 	}
 	r, err := move(ctx, name)
 	if err == nil && len(r.Outputs) != 1 {
-		err = fmt.Errorf("internal: %d files moved", len(r.Outputs))
+		err = fmt.Errorf("internal error: %d files moved", len(r.Outputs))
 	}
 	if err != nil {
 		return r, err

@@ -14,16 +14,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A conversation is that of a pull request, with the one comment and, in a step that a
-// comment started, the comment to answer.
+// A conversation is a pull request's conversation: it has the one comment and, in a step
+// that a comment started, the comment to answer.
 type conversation struct {
 	*Job
 	pr int
 }
 
-// react adds a reaction to the comment. That it cannot is a warning, and stops nothing.
+// react adds a reaction to the comment. Failure is only a warning.
 func (c conversation) react(ctx context.Context, content string) {
-	if c.in.Staged {
+	if c.in.DryRun {
 		return
 	}
 	if err := c.gh.React(ctx, c.event.Comment.ID, content); err != nil {
@@ -40,7 +40,7 @@ func (c conversation) answer(ctx context.Context, text, reaction string) error {
 }
 
 func (c conversation) notify(ctx context.Context, n comment.Notice) error {
-	if c.in.Staged || !c.in.Comment {
+	if c.in.DryRun || !c.in.Comment {
 		return c.summary.Write(n.Text + "\n")
 	}
 	k, err := c.keeper(ctx)
@@ -60,11 +60,11 @@ func (c conversation) keeper(ctx context.Context) (*comment.Keeper, error) {
 	return comment.New(comment.Options{Client: c.gh, Author: author, PR: c.pr, Settle: c.options.Settle})
 }
 
-// applyOutcome reports what became of a comment. A locked conversation is not an error:
+// applyOutcome reports the outcome of writing a comment. A locked conversation is not an error:
 // the person who locked it wants no comment, and the results are in the summary.
 func (c conversation) applyOutcome(o comment.Outcome) (locked bool, err error) {
 	if o.Others > 0 {
-		c.console.Notice(fmt.Sprintf("%d comments of others carry fumehood's marker; they were passed over", o.Others))
+		c.console.Notice(fmt.Sprintf("%d comments by other authors have fumehood's marker; they were ignored", o.Others))
 	}
 	if o.Did == comment.Refused && o.Failure.Code == "github.locked" {
 		c.console.Warning("the pull request's conversation is locked: nothing was posted")
@@ -80,8 +80,8 @@ func (c conversation) applyOutcome(o comment.Outcome) (locked bool, err error) {
 	return false, c.outputs.Set("comment-url", o.URL)
 }
 
-// answerFailure answers a person whose comment was read but could not be judged, for a
-// reason that is not the person's. It returns err.
+// answerFailure answers a person whose comment could not be checked, because fumehood
+// failed. It returns err.
 func (c conversation) answerFailure(ctx context.Context, err error) error {
 	if err == nil || c.event.Comment == nil || c.event.Comment.AuthorType != "User" || c.pr == 0 || ctx.Err() != nil {
 		return err

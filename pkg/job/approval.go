@@ -15,16 +15,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A current is what a pull request and this repository are when an approval is given.
+// A current is the state of a pull request and this repository when an approval is given.
 type current struct {
-	approver bot.Voice
+	approver bot.Approver
 	head     string // the pull request's commit
 	policy   string // the digest of this repository's policy
 	cwd      string // where commands start, "" for the repository's top
 }
 
 // waiting finds which of the questions in s the run l is about: the one with its plan,
-// else the only one that its artifact held, so that a plan in another's place is
+// else the only one that its artifact held, so that a replaced plan is
 // noticed.
 func waiting(s comment.State, l PlanRun) (comment.Pending, bool) {
 	var there []comment.Pending
@@ -44,21 +44,21 @@ func waiting(s comment.State, l PlanRun) (comment.Pending, bool) {
 }
 
 // approve binds an approval to what the comment s showed as waiting. It refuses when the
-// artifact, its plan, the working directory, the commit or the policy is another by now.
-func approve(c bot.Command, s comment.Standing, waits comment.Pending, l PlanRun, now current) (proposal.Approval, *bot.Problem) {
+// artifact, its plan, the working directory, the commit or the policy has changed.
+func approve(c bot.Command, s comment.Current, waits comment.Pending, l PlanRun, now current) (proposal.Approval, *bot.Problem) {
 	asked := bot.Asked{HeadSHA: s.State.Result.Head, PlanDigest: waits.PlanDigest, Policy: waits.Policy, Since: s.Since}
 	approval, problem := bot.Approve(asked, c, now.approver, now.head)
 	switch {
 	case problem != nil:
 		return approval, problem
 	case waits.ArtifactID != 0 && waits.ArtifactID != l.artifact.id:
-		return approval, &bot.Problem{Message: "what was shown has been replaced by another artifact"}
+		return approval, &bot.Problem{Message: "the artifact has been replaced since it was shown"}
 	case l.Report.Run.Cwd != now.cwd:
-		return approval, &bot.Problem{Message: "what was shown starts in another folder than it would now", Text: l.Report.Run.Cwd}
+		return approval, &bot.Problem{Message: "the working directory has changed since it was shown", Text: l.Report.Run.Cwd}
 	}
 	p, problems := plan.Decode(l.document, planName)
 	if len(problems) > 0 {
-		return approval, &bot.Problem{Message: "the plan that was shown cannot be read any more"}
+		return approval, &bot.Problem{Message: "the plan that was shown can no longer be read"}
 	}
 	return approval, bot.Void(approval, proposal.Run{HeadSHA: now.head, PlanDigest: p.Digest, Policy: now.policy})
 }
@@ -69,14 +69,14 @@ func (r Request) approves(a proposal.Approval) bool {
 	return slices.ContainsFunc(r.Plans, func(p Planned) bool { return p.Approval != nil && p.Approval.Equal(a) })
 }
 
-// checkBase refuses an approval that is used again, by a job that is started again, after
-// the base and so its policy have moved on.
+// checkBase refuses an approval that a restarted job uses again after the base, and so the
+// policy, has changed.
 func (r Request) checkBase(pr github.PullRequest) error {
 	approved := slices.ContainsFunc(r.Plans, func(p Planned) bool { return p.Approval != nil })
 	if !approved || pr.Base.SHA == r.Base {
 		return nil
 	}
-	return &proposal.StopError{Code: "approval.void", Message: fmt.Sprintf("the base, whose policy it is, has moved on from %.12s to %.12s since the approval", r.Base, pr.Base.SHA),
+	return &proposal.StopError{Code: "approval.void", Message: fmt.Sprintf("the base commit, which the policy is read from, has changed from %.12s to %.12s since the approval", r.Base, pr.Base.SHA),
 		Hint: "approve again"}
 }
 
@@ -85,6 +85,6 @@ func (r Request) checkHead(pr github.PullRequest) error {
 	if pr.Head.SHA == r.Head {
 		return nil
 	}
-	return &proposal.StopError{Code: "head.moved", Message: fmt.Sprintf("the pull request has moved on from %.12s to %.12s", r.Head, pr.Head.SHA),
-		Hint: "look at the new commit, and ask again"}
+	return &proposal.StopError{Code: "head.moved", Message: fmt.Sprintf("the pull request has a newer commit (%.12s, requested was %.12s)", pr.Head.SHA, r.Head),
+		Hint: "review the new commit and request the run again"}
 }

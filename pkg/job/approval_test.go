@@ -32,7 +32,7 @@ var (
 // A given is an approval with everything that it is bound to.
 type given struct {
 	command  bot.Command
-	standing comment.Standing
+	standing comment.Current
 	waits    comment.Pending
 	run      PlanRun
 	now      current
@@ -47,12 +47,12 @@ func validApproval(t *testing.T) given {
 	result := &comment.Result{Stamp: comment.Stamp{Head: sha, RunID: 7, Attempt: 1}}
 	return given{
 		command:  bot.Command{Name: "approve", SHA: sha[:12]},
-		standing: comment.Standing{State: comment.State{Result: result}, Since: noon},
+		standing: comment.Current{State: comment.State{Result: result}, Since: noon},
 		waits:    comment.Pending{PlanDigest: p.Digest, Policy: policyDigest, RunID: 7, Artifact: "fumehood", ArtifactID: 5},
 		run: PlanRun{document: []byte(document), artifact: artifactRef{run: 7, id: 5, name: "fumehood"},
 			Report: proposal.Report{Run: proposal.Run{PlanDigest: p.Digest, Cwd: "service"}}},
 		now: current{head: sha, policy: policyDigest, cwd: "service",
-			approver: bot.Voice{Login: "mona", ID: 9, URL: "https://github.example/1", Created: noon.Add(time.Minute)}},
+			approver: bot.Approver{Login: "mona", ID: 9, URL: "https://github.example/1", Created: noon.Add(time.Minute)}},
 	}
 }
 
@@ -66,15 +66,15 @@ func TestApprove(t *testing.T) {
 		"as shown":                 {func(*given) {}, ""},
 		"an artifact without id":   {func(g *given) { g.waits.ArtifactID = 0 }, ""},
 		"another commit named":     {func(g *given) { g.command.SHA = otherSHA[:12] }, "another commit"},
-		"the head moved":           {func(g *given) { g.now.head = otherSHA }, "moved on"},
-		"the comment changed":      {func(g *given) { g.standing.Since = noon.Add(time.Minute) }, "changed since"},
-		"an unknown approver":      {func(g *given) { g.now.approver.ID = 0 }, "not known who approves"},
-		"the artifact replaced":    {func(g *given) { g.run.artifact.id = 6 }, "replaced by another artifact"},
-		"another directory":        {func(g *given) { g.now.cwd = "" }, "another folder"},
-		"another plan":             {func(g *given) { g.run.document = []byte(document + "# more\n") }, "the plan is another"},
-		"no plan":                  {func(g *given) { g.run.document = nil }, "cannot be read"},
-		"another policy":           {func(g *given) { g.now.policy = "sha256:" + strings.Repeat("2", 64) }, "the policy is another"},
-		"a policy that is unknown": {func(g *given) { g.now.policy = "" }, "the policy is not known"},
+		"the head moved":           {func(g *given) { g.now.head = otherSHA }, "newer commit"},
+		"the comment changed":      {func(g *given) { g.standing.Since = noon.Add(time.Minute) }, "have changed"},
+		"an unknown approver":      {func(g *given) { g.now.approver.ID = 0 }, "the author or the time of the approval"},
+		"the artifact replaced":    {func(g *given) { g.run.artifact.id = 6 }, "the artifact has been replaced"},
+		"another directory":        {func(g *given) { g.now.cwd = "" }, "working directory has changed"},
+		"another plan":             {func(g *given) { g.run.document = []byte(document + "# more\n") }, "the plan has changed"},
+		"no plan":                  {func(g *given) { g.run.document = nil }, "can no longer be read"},
+		"another policy":           {func(g *given) { g.now.policy = "sha256:" + strings.Repeat("2", 64) }, "the policy has changed"},
+		"a policy that is unknown": {func(g *given) { g.now.policy = "" }, "the policy is unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := validApproval(t)

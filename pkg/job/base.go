@@ -83,7 +83,7 @@ func (b *Base) policies(ctx context.Context) ([]layer, error) {
 // request's. Where no input names a policy, the commit need not have one.
 func (b *Base) readOwn(ctx context.Context) ([]layer, error) {
 	j := b.job
-	from, dir := j.policyFolder(), filepath.Join(j.dir, policyDir)
+	from, dir := j.policyPath(), filepath.Join(j.dir, policyDir)
 	tree, err := b.store.WriteUnder(ctx, b.commit, from, dir)
 	var absent *checkout.NotFound
 	if errors.As(err, &absent) && j.in.Policy == "" {
@@ -103,24 +103,24 @@ func (b *Base) readOwn(ctx context.Context) ([]layer, error) {
 	return []layer{l}, nil
 }
 
-// policyError says why the directory from of the base commit is not its policy.
+// policyError explains why the directory from of the base commit cannot be used as policy.
 func policyError(from string, tree checkout.Tree, err error) error {
 	var absent *checkout.NotFound
 	switch {
 	case errors.As(err, &absent):
-		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("the base commit has no folder %q", from),
-			Hint: "is the input policy spelt as the folder is? If the pull request adds it, merge that to the base branch first: policy is never read from the pull request"}
+		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("the base commit has no directory %q", from),
+			Hint: "check the spelling of the input policy. If the pull request adds the directory, merge it to the base branch first: policy is never read from the pull request"}
 	case err != nil && proposal.FailureOf(err).Code == "checkout.tree":
-		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("%q is not a folder in the base commit", from), Hint: "name the folder that holds the .rego files, not one of them"}
+		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("%q is not a directory in the base commit", from), Hint: "name the directory with the .rego files, not a file in it"}
 	case err == nil && len(tree.Left) > 0:
-		return &proposal.StopError{Code: "policy.incomplete", Message: "part of the policy folder cannot be used: " + tree.Describe()[0],
-			Hint: "keep only plain files and folders in it"}
+		return &proposal.StopError{Code: "policy.incomplete", Message: "part of the policy directory cannot be used: " + tree.Describe()[0],
+			Hint: "keep only regular files and directories in it"}
 	}
 	return err
 }
 
-// policyFolder is where this repository's own policy is.
-func (j *Job) policyFolder() string {
+// policyPath is the path of this repository's own policy.
+func (j *Job) policyPath() string {
 	if j.in.Policy != "" {
 		return j.in.Policy
 	}
@@ -170,7 +170,7 @@ func (b *Base) flags(ctx context.Context) (args []string, origins map[string]pol
 	}
 	origins = map[string]policysource.Origin{}
 	for _, l := range layers {
-		flag, ok := map[policy.Role]string{policy.Allows: "--organisation", policy.Opens: "--hosts", policy.Restricts: "--policy"}[l.policy.Role]
+		flag, ok := map[policy.Role]string{policy.Allows: "--organization", policy.Opens: "--hosts", policy.Restricts: "--policy"}[l.policy.Role]
 		if !ok {
 			return nil, nil, fmt.Errorf("no flag for a layer that %s", l.policy.Role)
 		}
@@ -179,28 +179,28 @@ func (b *Base) flags(ctx context.Context) (args []string, origins map[string]pol
 	return args, origins, nil
 }
 
-// readOrganization reads the bundle that the workflow names, as one layer, or as none
-// where none is named. Nothing of the pull request decides where it is or who must have
+// readOrganization reads the bundle that the workflow names, or no layer if the
+// workflow names none. The pull request can change neither its location nor the key that must have
 // signed it.
 func (b *Base) readOrganization(ctx context.Context) ([]layer, error) {
 	j := b.job
 	switch {
-	case j.in.Organisation == "" && j.in.PolicyKey+j.in.MinimumRevision != "":
-		return nil, &proposal.StopError{Code: "input.organisation", Message: "the inputs policy-key and minimum-revision are about the organisation's bundle, and there is none",
-			Hint: "with:\n  organisation: https://policy.example/policy.tar.gz@sha256:…"}
-	case j.in.Organisation == "":
+	case j.in.Organization == "" && j.in.PolicyKey+j.in.MinimumRevision != "":
+		return nil, &proposal.StopError{Code: "input.organisation", Message: "inputs policy-key and minimum-revision need the input organization",
+			Hint: "with:\n  organization: https://policy.example/policy.tar.gz@sha256:…"}
+	case j.in.Organization == "":
 		return nil, nil
 	}
 	options, err := b.bundleOptions()
 	if err != nil {
 		return nil, err
 	}
-	l, origin, err := policysource.Read(ctx, j.in.Organisation, options)
+	l, origin, err := policysource.Read(ctx, j.in.Organization, options)
 	if err != nil {
 		return nil, err
 	}
 	l.Role, origin.Role = policy.Allows, policy.Allows.String()
-	read := layer{policy: l, dir: filepath.Join(j.dir, "organisation"), origin: origin}
+	read := layer{policy: l, dir: filepath.Join(j.dir, "organization"), origin: origin}
 	if err := read.write(); err != nil {
 		return nil, organizationError(err)
 	}
@@ -223,7 +223,7 @@ func (b *Base) bundleOptions() (policysource.Options, error) {
 }
 
 func organizationError(err error) error {
-	return &proposal.StopError{Code: "policy.write", Message: "cannot keep the organisation's policy for the run", Hint: "is there room in RUNNER_TEMP?", Err: err}
+	return &proposal.StopError{Code: "policy.write", Message: "cannot write the organization's policy for the run", Hint: "free space in RUNNER_TEMP", Err: err}
 }
 
 // write writes the files that decide. Their names are checked when a bundle is read, and

@@ -22,10 +22,10 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// dayRuns is how much of the day's budget is spent: the workflow's runs since midnight
-// by author, without the present one, which is among them. An author who could not have
-// started anything counts for nothing: every comment starts the workflow, but must
-// not spend the budget of those who may. permission reads a person's level.
+// dayRuns returns how much of the day's budget is used: the workflow's runs since midnight,
+// by author, without the present one, which is among them. The runs of authors who may
+// not start anything do not count: every comment starts the workflow, but must not use the
+// budget of those who may. permission reads a person's level.
 func dayRuns(by map[github.Author]int, bots []int64, permission func(login string) (string, error)) (int, error) {
 	n := -1
 	for who, runs := range by {
@@ -40,8 +40,8 @@ func dayRuns(by map[github.Author]int, bots []int64, permission func(login strin
 	return max(0, n), nil
 }
 
-// mayStart reports whether who, one of so many authors, could have started a run. Who is
-// not known counts.
+// mayStart reports whether who, one of so many authors, could have started a run. It
+// returns true for an unknown author.
 func mayStart(who github.Author, authors int, bots []int64, permission func(login string) (string, error)) (bool, error) {
 	switch {
 	case slices.Contains(bots, who.ID) || authors > maxPermissions || who.Login == "":

@@ -80,8 +80,8 @@ func (ch child) wait(ctx context.Context, argv []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	said := &lineWriter{line: ch.line}
-	cmd.Stderr = said
+	stderr := &lineWriter{line: ch.line}
+	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
 		return 0, rootError(err)
 	}
@@ -95,17 +95,17 @@ func (ch child) wait(ctx context.Context, argv []string) (int, error) {
 		select {
 		case err = <-done:
 		case <-time.After(sealTime):
-			return 0, &proposal.StopError{Code: "run.stuck", Message: fmt.Sprintf("the run did not end within %s of being cancelled", sealTime),
-				Hint: "report this as a defect; the machine may still run a sandbox"}
+			return 0, &proposal.StopError{Code: "run.stuck", Message: fmt.Sprintf("the run did not end within %s of its cancellation", sealTime),
+				Hint: "report this as a bug; a sandbox may still be running on the machine"}
 		}
 	}
 	stdin.Close()
-	said.flush()
-	return ch.code(err, said)
+	stderr.flush()
+	return ch.code(err, stderr)
 }
 
 // code is the child's exit code, which is an error when it is sudo's refusal.
-func (ch child) code(err error, said *lineWriter) (int, error) {
+func (ch child) code(err error, stderr *lineWriter) (int, error) {
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return 0, rootError(err)
@@ -114,18 +114,18 @@ func (ch child) code(err error, said *lineWriter) (int, error) {
 	if exit != nil {
 		code = exit.ExitCode()
 	}
-	if !isRoot() && strings.HasPrefix(said.last, "sudo:") {
-		return 0, rootError(errors.New(said.last))
+	if !isRoot() && strings.HasPrefix(stderr.last, "sudo:") {
+		return 0, rootError(errors.New(stderr.last))
 	}
 	return code, nil
 }
 
 func rootError(err error) error {
 	return &proposal.StopError{Code: "run.root", Message: "cannot start the sandbox's supervisor as root",
-		Hint: "use a runner on which the job's user is root or may use sudo without a password, as GitHub's hosted Linux runners allow", Err: err}
+		Hint: "use a runner on which the job's user is root or can use sudo without a password, such as GitHub's hosted Linux runners", Err: err}
 }
 
-// checkRootOwned refuses a program that another user could swap before root runs it.
+// checkRootOwned refuses a program that another user could replace before root runs it.
 func checkRootOwned(path string) error {
 	for ; ; path = filepath.Dir(path) {
 		info, err := os.Lstat(path)
@@ -134,8 +134,8 @@ func checkRootOwned(path string) error {
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
 		if !ok || st.Uid != 0 || info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
-			return &proposal.StopError{Code: "install.not-root-owned", Message: fmt.Sprintf("%q can be changed by others than root", path),
-				Hint: "root must not run what others can change: use the action, which installs to a folder of root's, or copy fumehood and what lies beside it to /var/lib/fumehood"}
+			return &proposal.StopError{Code: "install.not-root-owned", Message: fmt.Sprintf("users other than root can change %q", path),
+				Hint: "use the action, which installs to a directory that only root can change, or copy fumehood and the files next to it to /var/lib/fumehood"}
 		}
 		if path == "/" {
 			return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// fromArtifact is the source of what another job left. The pull request can change that
-// job; the log that it left proves only that it is in one piece.
+// fromArtifact is the source of data from another job's artifact. The pull request can
+// change that job, so its log proves only that the log is complete.
 const fromArtifact = "artifact"
 
 // exportTime is how long exporting may take in a job that is cancelled.
@@ -106,7 +106,7 @@ func (c collector) sendAsked(ctx context.Context, asked *askedDecision) error {
 	if err != nil {
 		return err
 	}
-	return x.Tell(ctx, asked.about, &b)
+	return x.SendDecisions(ctx, asked.about, &b)
 }
 
 func (c collector) exporter(source string) (*otlp.Exporter, error) {

@@ -18,13 +18,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Status is what a step's exit code has to say. The zero Status is Stopped.
+// A Status is the meaning of a step's exit code. The zero Status is Stopped.
 type Status int
 
 // The statuses.
 const (
-	Stopped Status = iota // fumehood could not do its work, and ran nothing (more)
-	Refused               // something was denied or did not succeed, and the input fail-on minds that
+	Stopped Status = iota // fumehood failed and ran nothing (more)
+	Refused               // a command was denied or did not succeed, and the input fail-on makes that a failure
 	Passed                // anything else
 )
 
@@ -35,7 +35,7 @@ type Conclusion struct {
 	Name string
 }
 
-// conclude writes the outputs, and in the log how the step went.
+// conclude writes the outputs, and the result of the step to the log.
 func (s step) conclude(ctx context.Context, out Outcome, err error) Conclusion {
 	j := s.job
 	o := outcomeOf(ctx, out, err)
@@ -56,7 +56,7 @@ func (s step) conclude(ctx context.Context, out Outcome, err error) Conclusion {
 }
 
 // statusOf is Stopped for a step that could not write its outputs, whatever fail-on says:
-// the jobs that read them would take nothing for an answer.
+// the jobs that read them would misread a missing output.
 func statusOf(fails, stopped, unwritten bool) Status {
 	switch {
 	case stopped && fails || unwritten:
@@ -79,7 +79,7 @@ func (s step) refuse(err error) Conclusion {
 	return Conclusion{Status: Stopped, Name: action.Stopped}
 }
 
-// outcomeOf sums up what a conclusion is drawn from. An error is never nothing to do.
+// outcomeOf returns the basis of a conclusion. An error is never "nothing to do".
 func outcomeOf(ctx context.Context, out Outcome, err error) action.Outcome {
 	var o action.Outcome
 	if len(out.Runs) > 0 {
@@ -100,7 +100,7 @@ func (s step) printEnd(out Outcome, o action.Outcome, err error) {
 	j := s.job
 	switch {
 	case err != nil && o.Cancelled:
-		j.console.Warning("the run was cancelled before it was done")
+		j.console.Warning("the run was cancelled")
 	case err != nil:
 		j.console.Stop(stopError(j.failure(err)))
 	case out.Skipped != "":
@@ -115,15 +115,15 @@ func (s step) printVerdict(runs []PlanRun, conclusion string, fails bool) {
 	for _, l := range runs {
 		if e := l.Report.Error; e != nil {
 			stopped = true
-			said := &proposal.StopError{Code: e.Code, Message: j.plain(e.Message), Hint: j.plain(e.Hint)}
+			stop := &proposal.StopError{Code: e.Code, Message: j.plain(e.Message), Hint: j.plain(e.Hint)}
 			if !l.local && !l.substitute { // untrusted text, which must not look like ours
-				said.Message, said.Hint = fmt.Sprintf("the report that the run left says %q", e.Message), ""
+				stop.Message, stop.Hint = fmt.Sprintf("the run's report says %q", e.Message), ""
 			}
-			j.console.Stop(said)
+			j.console.Stop(stop)
 		}
 	}
 	if fails && !stopped {
-		j.console.Error(fmt.Sprintf("fumehood: the conclusion is %s, and fail-on is %s; the step summary says more", conclusion, j.in.FailOn))
+		j.console.Error(fmt.Sprintf("fumehood: the step fails because the conclusion is %s and fail-on is %s; see the step summary", conclusion, j.in.FailOn))
 		return
 	}
 	j.console.Progress("conclusion: %s", conclusion)
@@ -146,8 +146,7 @@ func (s step) setOutputs(conclusion string, out Outcome, t proposal.Totals) erro
 	return nil
 }
 
-// failure describes err for the workflow's author, to whom the runner's directories mean
-// nothing.
+// failure describes err for the workflow's author, without the runner's directories.
 func (j *Job) failure(err error) *proposal.Failure {
 	f := proposal.FailureOf(err)
 	if f == nil {
@@ -163,7 +162,7 @@ func (j *Job) plain(s string) string {
 	var pairs []string
 	if j.dir != "" {
 		dir := filepath.Join(j.dir, policyDir)
-		pairs = append(pairs, dir+"-", policyDir+"-", dir, j.policyFolder())
+		pairs = append(pairs, dir+"-", policyDir+"-", dir, j.policyPath())
 	}
 	for _, dir := range []string{j.dir, j.runner.Workspace} {
 		if dir != "" {
@@ -178,19 +177,19 @@ func stopError(f *proposal.Failure) error {
 }
 
 // writeStop writes to the step summary why nothing ran, with the YAML that fixes it, as an
-// indented block: in it no Markdown means anything.
+// indented block, in which Markdown has no effect.
 func (j *Job) writeStop(err error) error {
 	f := j.failure(err)
-	said := f.Code + ": " + f.Message + "\n\n" + f.Hint
+	why := f.Code + ": " + f.Message + "\n\n" + f.Hint
 	var bad *inputsError
 	if errors.As(err, &bad) {
 		for _, p := range bad.problems {
-			said += "\n\n" + p.Input + " " + p.Message + "\n" + p.Hint
+			why += "\n\n" + p.Input + " " + p.Message + "\n" + p.Hint
 		}
 	}
 	var b strings.Builder
-	b.WriteString("## fumehood stopped\n\n🛑 **Nothing (more) ran.**\n\n")
-	for line := range strings.Lines(said) {
+	b.WriteString("## fumehood stopped\n\n🛑 **No more commands ran.**\n\n")
+	for line := range strings.Lines(why) {
 		b.WriteString("    " + text.Inline(strings.TrimRight(line, "\r\n"), math.MaxInt) + "\n")
 	}
 	return j.summary.Write(b.String())

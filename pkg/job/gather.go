@@ -15,16 +15,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Gather reads what the jobs that ran have left. Those jobs may be the pull request's:
-// no path, pull request or commit is believed because an artifact names it.
+// A Gather reads the artifacts of the jobs that ran commands. The pull request may control
+// those jobs: paths, pull requests and commits named in an artifact are not trusted.
 type Gather struct {
 	Job  *Job
 	Task Task
 	Base *Base // of the request's base commit
 }
 
-// Do returns the runs. One that was refused is a report that says so; an error means that
-// this job could not do its work, and comes with the runs read until then.
+// Do returns the runs. A refused one has a report with the reason. An error means that this
+// job failed; it comes with the runs read so far.
 func (g Gather) Do(ctx context.Context) (Outcome, error) {
 	o := Outcome{Request: g.Task.Request}
 	artifacts, err := g.Job.artifactsOf(ctx, g.Job.runID())
@@ -68,7 +68,7 @@ func (g Gather) readAll(ctx context.Context, engine *policy.Engine, artifacts []
 	return runs, nil
 }
 
-// substitute is l with our report on why what was left is refused.
+// substitute returns l with a report on why its artifact was refused.
 func (g Gather) substitute(l PlanRun, err error) PlanRun {
 	l.Report, l.substitute = g.Job.stoppedReport(g.Task.Request, err), true
 	return l
@@ -78,18 +78,18 @@ func (g Gather) substitute(l PlanRun, err error) PlanRun {
 // before fumehood's step.
 func (g Gather) nothingReported() PlanRun {
 	run := g.Job.event.Run
-	err := &proposal.StopError{Code: "report.missing", Message: "the run left no report", Hint: "look at the run's log: a step before fumehood's may have failed, or its input artifact may be empty or another name than here"}
+	err := &proposal.StopError{Code: "report.missing", Message: "the run has no report", Hint: "check the run's log: a step before fumehood's may have failed, or its input artifact may be empty or differ from this job's"}
 	if run == nil {
-		err.Hint = "phase report tells what earlier jobs of the same run have left: give this job needs: and them phase: run. Where there is one job, leave phase out"
+		err.Hint = "phase report shows the results of earlier jobs of the same run: give this job needs: and those jobs phase: run. If there is only one job, remove phase"
 	}
 	if run != nil && run.Conclusion == "cancelled" {
-		err = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done"}
+		err = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled"}
 	}
 	return PlanRun{Report: g.Job.stoppedReport(g.Task.Request, err), local: true}
 }
 
-// refused reports whether err is about what was left, which is then reported, and not
-// about this job's own work.
+// refused reports whether err is about an artifact, which is then reported, and not about
+// this job's own work.
 func refused(err error) bool { return strings.HasPrefix(proposal.FailureOf(err).Code, "report.") }
 
 // artifactsOf lists the artifacts of a run: those with our names, of each name the newest.
@@ -117,6 +117,6 @@ func (j *Job) artifactsOf(ctx context.Context, run int64) ([]github.Artifact, er
 }
 
 func tooMany(n int, what string) error {
-	return &proposal.StopError{Code: "report.too-many", Message: fmt.Sprintf("the run left %d %s, %d can be reported", n, what, maxPlans),
-		Hint: "use fewer plans, or several in one"}
+	return &proposal.StopError{Code: "report.too-many", Message: fmt.Sprintf("the run has %d %s, the maximum is %d", n, what, maxPlans),
+		Hint: "use fewer plans, or combine several in one"}
 }

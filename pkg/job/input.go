@@ -59,7 +59,7 @@ func openPlan(workspace, name string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil, errors.New("it is no file")
+		return nil, errors.New("not a regular file")
 	}
 	return f, nil
 }
@@ -73,7 +73,7 @@ func openInside(dir, name string) (*os.File, error) {
 	defer root.Close()
 	for p := name; p != "."; p = path.Dir(p) {
 		if info, err := root.Lstat(p); err != nil || info.Mode()&fs.ModeSymlink != 0 {
-			return nil, errors.Join(err, fmt.Errorf("%q is a link, or is not there", p))
+			return nil, errors.Join(err, fmt.Errorf("%q is a link or does not exist", p))
 		}
 	}
 	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -82,12 +82,12 @@ func openInside(dir, name string) (*os.File, error) {
 func planError(name string, err error) error {
 	switch path := (*fs.PathError)(nil); {
 	case errors.Is(err, fs.ErrNotExist):
-		err = errors.New("there is no such file")
+		err = errors.New("no such file")
 	case errors.As(err, &path):
 		err = path.Err // the message names the plan as the workflow does
 	}
 	return &proposal.StopError{Code: "plan.unreadable", Message: fmt.Sprintf("cannot read plan %q", name),
-		Hint: "write the plan to this path below the workspace in an earlier step of the same job, or give the plan itself:\n\n" + planExample, Err: err}
+		Hint: "write the plan to this path in the workspace in an earlier step of the same job, or give the plan itself:\n\n" + planExample, Err: err}
 }
 
 const planExample = `with:
@@ -104,12 +104,12 @@ func invalidPlan(document []byte, file string, problems []proposal.Problem) erro
 	if n := len(problems) - 1; n > 0 {
 		message += fmt.Sprintf(" (and %d more)", n)
 	}
-	hint := "the plan was rejected as a whole, and nothing ran: mend it where it says"
+	hint := "fix the plan at this position; the whole plan was rejected and nothing ran"
 	switch {
 	case bytes.Contains(document, []byte("```")) && !bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")):
-		hint = "the plan stands in Markdown: give what is between the lines of backticks alone. An AI reviewer leaves them out when it is given a schema for its answer"
+		hint = "give only the text between the lines of backticks. An AI reviewer omits them if it is given a schema for its answer"
 	case !bytes.Contains(document, []byte("fumehood.plan/v1")):
-		hint = "this is how a plan looks:\n\n" + planExample
+		hint = "write a plan like this:\n\n" + planExample
 	}
 	return &proposal.StopError{Code: "plan.invalid", Message: message, Hint: hint}
 }

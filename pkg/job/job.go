@@ -45,15 +45,15 @@ type Options struct {
 func (o Options) check() error {
 	switch {
 	case o.Getenv == nil:
-		return errors.New("cannot do a job without an environment")
+		return errors.New("cannot read a job without Getenv")
 	case o.Stdout == nil:
-		return errors.New("cannot do a job without a log")
+		return errors.New("cannot run a job without Stdout")
 	case len(o.Program) == 0 || !filepath.IsAbs(o.Program[0]):
-		return errors.New("cannot do a job without the absolute path of a program that runs plans")
+		return errors.New("cannot run a job without the absolute path of Program")
 	case o.Version == "":
-		return errors.New("cannot do a job without a version")
+		return errors.New("cannot run a job without a version")
 	case o.Compile == nil:
-		return errors.New("cannot do a job without a policy engine")
+		return errors.New("cannot run a job without Compile")
 	}
 	return nil
 }
@@ -71,10 +71,10 @@ type Job struct {
 	gh        *github.Client
 	redactor  *redact.Redactor
 	collector collector
-	dir       string // ours alone, in RUNNER_TEMP
+	dir       string // only for this step, in RUNNER_TEMP
 }
 
-// An Outcome is what a part of a step came to, and what the next part is given.
+// An Outcome is the result of a part of a step, and the input of the next part.
 type Outcome struct {
 	Request Request   // what was asked for, on which commit
 	Runs    []PlanRun // what ran or is reported, in order
@@ -156,12 +156,27 @@ func (e *inputsError) Unwrap() error { return e.error }
 
 func (j *Job) readInputs() error {
 	in, problems := action.ReadInputs(j.options.Getenv)
+	if err := j.warnDeprecated(in.Deprecated); err != nil {
+		return err
+	}
 	if len(problems) > 0 {
 		j.console.Problems(problems)
 		return &inputsError{problems: problems, error: &proposal.StopError{Code: "input.invalid",
-			Message: fmt.Sprintf("%d of the inputs cannot be used", len(problems)), Hint: "each is named, with what would be right"}}
+			Message: fmt.Sprintf("%d invalid inputs", len(problems)), Hint: "fix each input as shown for it"}}
 	}
 	j.in = in
+	return nil
+}
+
+// warnDeprecated shows warnings about deprecated inputs in the job's log and in the step
+// summary.
+func (j *Job) warnDeprecated(warnings []string) error {
+	for _, warning := range warnings {
+		j.console.Warning(warning)
+		if err := j.summary.Write("⚠️ " + warning + "\n"); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -174,7 +189,7 @@ func (j *Job) masks() []redact.Mask {
 	return masks
 }
 
-// maskInputs has the runner, and everything that this job writes, redact the input mask.
+// maskInputs makes the runner and everything that this job writes redact the input mask.
 func (j *Job) maskInputs() error {
 	for _, m := range j.in.Mask {
 		if err := j.console.Mask(m.Value); err != nil {
@@ -189,14 +204,14 @@ func (j *Job) maskInputs() error {
 // connect reads the event, makes the job's directory and the client. It sends nothing.
 func (j *Job) connect() (err error) {
 	if j.in.Token == "" {
-		return &proposal.StopError{Code: "input.token", Message: "the input github-token is empty",
-			Hint: "leave the input out, so that it is the job's own token; a secret that does not exist, or that this event does not get, is empty, too"}
+		return &proposal.StopError{Code: "input.token", Message: "input github-token is empty",
+			Hint: "remove the input to use the job's own token; a secret that does not exist or is not available to this event is also empty"}
 	}
 	if j.event, err = action.LoadEvent(j.runner); err != nil {
 		return err
 	}
 	if j.dir, err = os.MkdirTemp(j.runner.Temp, "fumehood-"); err != nil {
-		return &proposal.StopError{Code: "runner.temp", Message: "cannot make a folder in RUNNER_TEMP", Err: err}
+		return &proposal.StopError{Code: "runner.temp", Message: "cannot create a directory in RUNNER_TEMP", Err: err}
 	}
 	j.gh, err = github.New(github.Options{BaseURL: j.runner.APIURL, Token: j.in.Token, Repository: j.runner.Repository})
 	return err
@@ -210,7 +225,7 @@ func (j *Job) Close() {
 	if j.dir == "" {
 		return // or these would be names in the current directory
 	}
-	for _, name := range []string{"store", "workspace", policyDir, "organisation", "plans"} {
+	for _, name := range []string{"store", "workspace", policyDir, "organization", "plans"} {
 		_ = os.RemoveAll(filepath.Join(j.dir, name))
 	}
 }

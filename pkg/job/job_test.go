@@ -106,7 +106,7 @@ func TestOutcomeOf(t *testing.T) {
 		"nothing to do":      {t.Context(), Outcome{Skipped: "closed"}, nil, action.Outcome{Skipped: true}},
 		"an error":           {t.Context(), Outcome{Skipped: "closed"}, errors.New("x"), action.Outcome{Stopped: true}},
 		"an error at an end": {cancelled, Outcome{}, errors.New("x"), action.Outcome{Cancelled: true}},
-		"told to end":        {t.Context(), Outcome{}, &proposal.StopError{Code: "run.cancelled"}, action.Outcome{Cancelled: true}},
+		"asked to end":       {t.Context(), Outcome{}, &proposal.StopError{Code: "run.cancelled"}, action.Outcome{Cancelled: true}},
 	} {
 		if got := outcomeOf(test.ctx, test.out, test.err); got != test.want {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)
@@ -149,7 +149,7 @@ func TestPolicyFlags(t *testing.T) {
 	}
 	b := &Base{layers: []layer{at("/o", policy.Allows), at("/h", policy.Opens), at("/r", policy.Restricts)}}
 	args, origins, err := b.flags(t.Context())
-	if want := []string{"--organisation", "/o", "--hosts", "/h", "--policy", "/r"}; err != nil || !slices.Equal(args, want) || origins["/h"].Spec != "/h" {
+	if want := []string{"--organization", "/o", "--hosts", "/h", "--policy", "/r"}; err != nil || !slices.Equal(args, want) || origins["/h"].Spec != "/h" {
 		t.Errorf("%q, %v, %v", args, origins, err)
 	}
 	if _, _, err := (&Base{layers: []layer{at("/g", policy.Grants)}}).flags(t.Context()); err == nil {

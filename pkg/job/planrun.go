@@ -29,7 +29,7 @@ const (
 // MaxReport is the size of the largest report that is read, in bytes.
 const MaxReport = 64 << 20
 
-// A PlanRun is one plan of a request and what became of it.
+// A PlanRun is one plan of a request and its result.
 type PlanRun struct {
 	Name   string // of the plan where a request has several, or ""
 	Report proposal.Report
@@ -73,7 +73,7 @@ func reports(runs []PlanRun) []proposal.Report {
 	return list
 }
 
-// stoppedReport is the report of a run that left none.
+// stoppedReport is the report of a run that has none.
 func (j *Job) stoppedReport(q Request, err error) proposal.Report {
 	return proposal.Report{
 		Schema: proposal.ReportSchema, Records: []proposal.Record{}, Error: j.failure(err),
@@ -89,8 +89,7 @@ func (j *Job) stoppedRun(q Request, err error) PlanRun {
 // artifactDir is the directory that the upload step takes.
 func (j *Job) artifactDir() string { return filepath.Join(j.dir, "artifact") }
 
-// save writes the report of a run that left none, so that a job that reports later has
-// one to show.
+// save writes the report of a run that has none, so that a later job can show it.
 func (l PlanRun) save() error {
 	data, err := report.JSON(l.Report)
 	if err != nil {
@@ -142,7 +141,7 @@ func verdictOf(s audit.Summary, err error) string {
 	return s.String()
 }
 
-// artifactName is what the upload step calls what this job leaves.
+// artifactName is the name of this job's artifact.
 func (j *Job) artifactName() string {
 	if j.in.Artifact == "" || j.in.Name == "" {
 		return j.in.Artifact

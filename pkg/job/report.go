@@ -62,12 +62,12 @@ func extend(ctx context.Context, by time.Duration) (context.Context, context.Can
 // post writes the comment and the check run, unless they are only to be shown. The
 // notices are for the summary.
 func (r Report) post(ctx context.Context, page *report.Page) (notices []report.Notice, err error) {
-	if page.Staged = r.Job.in.Staged; page.Staged || r.Outcome.Request.PR == 0 {
+	if page.DryRun = r.Job.in.DryRun; page.DryRun || r.Outcome.Request.PR == 0 {
 		return nil, nil
 	}
 	locked, commentErr := r.postComment(ctx, *page)
 	if locked {
-		notices = append(notices, report.Notice{Level: "warning", Text: "The conversation is locked, so nothing was posted"})
+		notices = append(notices, report.Notice{Level: "warning", Text: "The conversation is locked: nothing was posted"})
 	}
 	if err = errors.Join(commentErr, r.postCheck(ctx, *page)); err != nil {
 		notices = append(notices, notPosted(err))
@@ -75,14 +75,14 @@ func (r Report) post(ctx context.Context, page *report.Page) (notices []report.N
 	return notices, err
 }
 
-// notPosted tells readers of the summary that the comment or the check is missing.
+// notPosted returns the notice that the comment or the check run is missing.
 func notPosted(err error) report.Notice {
 	f := proposal.FailureOf(err)
-	return report.Notice{Level: "warning", Text: fmt.Sprintf("Not everything could be posted: %s (%s). %s", f.Message, f.Code, f.Hint)}
+	return report.Notice{Level: "warning", Text: fmt.Sprintf("Some results could not be posted: %s (%s). %s", f.Message, f.Code, f.Hint)}
 }
 
 // listFiles lists what the pull request changes: from the commits when a run compared
-// them, else from the API. An incomplete list costs annotations, nothing else.
+// them, else from the API. If the list is incomplete, only annotations are lost.
 func (r Report) listFiles(ctx context.Context) *changedFiles {
 	if r.Outcome.files != nil {
 		return r.Outcome.files
@@ -93,7 +93,7 @@ func (r Report) listFiles(ctx context.Context) *changedFiles {
 	}
 	files, complete, err := r.Job.gh.Files(ctx, r.Outcome.Request.PR)
 	if list.partial = err != nil || !complete; list.partial {
-		r.Job.console.Warning("the list of the pull request's files is not complete: its own changes to workflows and policy may go unmentioned")
+		r.Job.console.Warning("the list of the pull request's files is incomplete: its changes to workflows and policy may not be reported")
 	}
 	for _, f := range files {
 		list.paths = append(list.paths, f.Path)
@@ -104,7 +104,7 @@ func (r Report) listFiles(ctx context.Context) *changedFiles {
 	return list
 }
 
-// postComment keeps the one comment. That it cannot fails the step; that it shows
+// postComment updates the one comment. Failure fails the step. A comment that shows
 // something newer does not.
 func (r Report) postComment(ctx context.Context, page report.Page) (locked bool, err error) {
 	j, q := r.Job, r.Outcome.Request
@@ -175,7 +175,7 @@ func (r Report) postCheck(ctx context.Context, page report.Page) error {
 				Level: a.Level, Title: a.Title, Message: a.Message})
 		}
 		if more > 0 {
-			j.console.Progress("%d more annotations are only in the output", more)
+			j.console.Progress("%d more annotations are shown only in the output", more)
 		}
 	}
 	id, err := j.gh.CreateCheckRun(ctx, run)
@@ -201,7 +201,7 @@ func (r Report) writeSummary(page report.Page) error {
 
 var levels = map[string]string{"failure": action.LevelError, "warning": action.LevelWarning, "notice": action.LevelNotice}
 
-// page is what there is to say about the pull request now.
+// page returns the current results for the pull request.
 func (r Report) page() report.Page {
 	j, files := r.Job, r.Outcome.files
 	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(j.runID()), Artifact: strings.Join(j.artifacts(r.Outcome.Runs), ", ")}
@@ -227,8 +227,8 @@ func (r Report) page() report.Page {
 	return p
 }
 
-// selfReported says that runs were reported by a workflow that the pull request can
-// change, and what was checked.
+// selfReported returns the notice that runs were reported by a workflow that the pull
+// request can change, and what was checked.
 func selfReported(runs []PlanRun) []report.Notice {
 	some, checked := false, true
 	for _, l := range runs {
@@ -240,16 +240,16 @@ func selfReported(runs []PlanRun) []report.Notice {
 	case !some:
 		return nil
 	case !checked:
-		return []report.Notice{report.SelfReported("not all of it could be checked")}
+		return []report.Notice{report.SelfReported("some of them could not be checked")}
 	}
 	return []report.Notice{report.SelfReported("the audit log was verified, and each decision was made again with this repository's policy")}
 }
 
-// touched names what a pull request changes of the workflows and the policy that judge it.
+// touched lists the workflow and policy files that a pull request changes.
 func (r Report) touched() []string {
 	var list []string
 	for _, path := range r.Outcome.files.paths {
-		for _, under := range []string{".github/workflows/", ".github/actions/", strings.TrimSuffix(r.Job.policyFolder(), "/") + "/"} {
+		for _, under := range []string{".github/workflows/", ".github/actions/", strings.TrimSuffix(r.Job.policyPath(), "/") + "/"} {
 			if strings.HasPrefix(path, under) || path == "action.yml" || path == "action.yaml" {
 				list = append(list, r.Job.redactor.Text(path))
 				break

@@ -16,13 +16,15 @@ import (
 // A Request says what to run on which commit. A job with phase trigger hands it to the
 // next jobs as text; a job that does everything makes its own.
 //
-// Between jobs it travels as an output of a job that runs no code of the pull request,
+// Between jobs it is passed as an output of a job that runs no code of the pull request,
 // so it is as trustworthy as that job. It is read strictly all the same.
 type Request struct {
 	Command string    `json:"command"` // "plan" (the workflow's own), "run", "approve" or "rerun"
 	PR      int       `json:"pr"`
 	Head    string    `json:"head"`
 	Base    string    `json:"base"`
+	HeadRef string    `json:"head_ref,omitempty"` // branch names, untrusted
+	BaseRef string    `json:"base_ref,omitempty"`
 	Comment int64     `json:"comment,omitempty"` // the id of the one that requested it
 	Plans   []Planned `json:"plans"`
 }
@@ -45,7 +47,7 @@ var fullSHA = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 func (r Request) encode() (string, error) {
 	data, err := json.Marshal(r)
 	if err == nil && len(data) > maxRequest {
-		err = requestError(fmt.Errorf("the plans have %d bytes together, %d can be handed on", len(data), maxRequest))
+		err = requestError(fmt.Errorf("the plans have %d bytes, the maximum is %d", len(data), maxRequest))
 	}
 	return string(data), err
 }
@@ -67,6 +69,6 @@ func decodeRequest(text string) (Request, error) {
 }
 
 func requestError(err error) error {
-	return &proposal.StopError{Code: "request.invalid", Message: "the input request cannot be used",
-		Hint: "pass on what the trigger job made: request: ${{ needs.trigger.outputs.request }}", Err: err}
+	return &proposal.StopError{Code: "request.invalid", Message: "invalid input request",
+		Hint: "pass the trigger job's output: request: ${{ needs.trigger.outputs.request }}", Err: err}
 }

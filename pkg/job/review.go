@@ -112,7 +112,7 @@ func (l *PlanRun) checkLog(log []byte) error {
 	}
 	l.audit = summary.String()
 	if doubts := hood.CompareLog(l.Report, entries); len(doubts) > 0 {
-		return malformed("report and audit log do not agree: %s", doubts[0])
+		return malformed("the report does not match the audit log: %s", doubts[0])
 	}
 	return nil
 }
@@ -128,16 +128,16 @@ func (r reviewer) review(ctx context.Context, l *PlanRun) error {
 	}
 	p, problems := plan.Decode(l.document, planName)
 	if held := heldSecrets(l.Report); held && (len(problems) > 0 || p.Digest != run.PlanDigest) {
-		l.doubts = append(l.doubts, "the plan held secrets, which are not told: it could not be decided again")
+		l.doubts = append(l.doubts, "the plan had secrets, which were redacted: it could not be decided again")
 		return nil
 	}
 	switch {
 	case len(problems) > 0 && nothingRan:
 		return nil // its error says the same
 	case len(problems) > 0:
-		return malformed("its plan: %s", plan.Describe(planName, problems[0]))
+		return malformed("invalid plan: %s", plan.Describe(planName, problems[0]))
 	case p.Digest != run.PlanDigest:
-		return malformed("its plan is not the one that was reported on")
+		return malformed("its plan does not match the report")
 	}
 	l.plan = p
 	return r.redecide(ctx, l)
@@ -148,11 +148,11 @@ func (r reviewer) checkSubject(l PlanRun) error {
 	run := l.Report.Run
 	switch {
 	case run.HeadSHA != r.request.Head || run.PR != r.request.PR || !strings.EqualFold(run.Repository, r.job.runner.Repository):
-		return malformed("it speaks of another commit, pull request or repository than the run that left it")
+		return malformed("its commit, pull request or repository does not match the run")
 	case run.Fork != r.fork && (run.Fork != "" || len(l.Report.Records) > 0):
-		return malformed("it says otherwise about where the code comes from than GitHub does")
+		return malformed("its source repository does not match GitHub's data")
 	case run.Approval != nil && !l.local && !r.request.approves(*run.Approval):
-		return malformed("it has an approval that was not given")
+		return malformed("it has an approval that no person gave")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (r reviewer) checkSubject(l PlanRun) error {
 func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 	run := &l.Report.Run
 	if run.Policy != r.engine.Digest() && len(l.Report.Records) > 0 {
-		l.doubts = append(l.doubts, "it was decided with another policy than this repository's")
+		l.doubts = append(l.doubts, "it was decided with a policy other than this repository's")
 	}
 	if run.Policy == r.engine.Digest() { // the same files, so from where we had them
 		var err error
@@ -193,8 +193,8 @@ const (
 )
 
 func malformed(format string, args ...any) error {
-	return &proposal.StopError{Code: "report.malformed", Message: "the artifact cannot be used: " + fmt.Sprintf(format, args...),
-		Hint: "it comes from a workflow run that the pull request can change; nothing of it is shown"}
+	return &proposal.StopError{Code: "report.malformed", Message: "invalid artifact: " + fmt.Sprintf(format, args...),
+		Hint: "run the workflow again; the artifact is from a run that the pull request can change, so none of it is shown"}
 }
 
 // numbered is the directory of one of several plans.
@@ -207,7 +207,7 @@ func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), stri
 func unzip(data []byte) (map[string]map[string][]byte, error) {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return nil, malformed("it is no zip archive")
+		return nil, malformed("it is not a zip archive")
 	}
 	if len(z.File) > maxZipFiles {
 		return nil, malformed("it has more than %d files", maxZipFiles)
@@ -225,7 +225,7 @@ func unzip(data []byte) (map[string]map[string][]byte, error) {
 			bundles[dir] = map[string][]byte{}
 		}
 		if _, twice := bundles[dir][name]; twice || !f.Mode().IsRegular() {
-			return nil, malformed("%s is there twice, or is no file", name)
+			return nil, malformed("%s is a duplicate or not a regular file", name)
 		}
 		if bundles[dir][name], err = inflate(f, min(limit, room)); err != nil {
 			return nil, err
@@ -233,7 +233,7 @@ func unzip(data []byte) (map[string]map[string][]byte, error) {
 		room -= int64(len(bundles[dir][name]))
 	}
 	if len(bundles) == 0 || len(bundles) > maxPlans {
-		return nil, malformed("it holds the reports of %d plans", len(bundles))
+		return nil, malformed("it has the reports of %d plans", len(bundles))
 	}
 	return bundles, nil
 }

@@ -36,8 +36,8 @@ type prepared struct {
 	workspace workspace
 }
 
-// Do runs the plans, and the workflow's own plan when the request has none. What could
-// not be run is a report with an error, so that there is one to show. Skipped says that
+// Do runs the plans, or the workflow's own plan when the request has none. A plan that
+// could not be run has a report with an error. Skipped says that
 // another job reports on the pull request's present commit.
 func (r Run) Do(ctx context.Context) (Outcome, error) {
 	o := Outcome{Request: r.Task.Request}
@@ -76,7 +76,7 @@ func (r Run) checkPullRequest(ctx context.Context) (skipped string, err error) {
 	case err == nil:
 		return "", q.checkBase(pr)
 	case r.Job.event.Name == "pull_request":
-		return fmt.Sprintf("the pull request has moved on to %.12s, whose own run reports", pr.Head.SHA), nil
+		return fmt.Sprintf("the pull request has a newer commit (%.12s), whose own run reports", pr.Head.SHA), nil
 	}
 	return "", err
 }
@@ -86,14 +86,14 @@ func (r Run) checkPullRequest(ctx context.Context) (skipped string, err error) {
 func (r Run) reportNotStarted(ctx context.Context, err error) (PlanRun, error) {
 	shown := err
 	if ctx.Err() != nil {
-		shown = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled before it was done", Err: err}
+		shown = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled", Err: err}
 	}
 	l := r.Job.stoppedRun(r.Task.Request, shown)
 	l.dir = r.Job.artifactDir()
 	return l, errors.Join(err, l.save())
 }
 
-// prepare brings the commit, the policy and the plans to this machine.
+// prepare fetches the commit, the policy and the plans to this machine.
 func (r Run) prepare(ctx context.Context) (prepared, error) {
 	p := prepared{request: r.Task.Request}
 	r.Job.console.Group("fumehood: commit " + p.request.Head[:12])
@@ -149,7 +149,10 @@ func (r Run) runOne(ctx context.Context, p prepared, l PlanRun, planned Planned)
 	if l.plan, problems = plan.Decode(l.document, planned.File); len(problems) > 0 {
 		return r.stopped(p, l, invalidPlan(l.document, planned.File, problems))
 	}
-	l.Report = j.stoppedReport(p.request, &proposal.StopError{Code: "run.lost", Message: "the run left no report"})
+	for _, w := range plan.Warnings(l.document, planned.File) {
+		j.console.Warning(plan.Describe(planned.File, w))
+	}
+	l.Report = j.stoppedReport(p.request, &proposal.StopError{Code: "run.lost", Message: "the run has no report"})
 	args, err := r.childArgs(ctx, p, l, planned)
 	if err != nil {
 		return l, err
@@ -225,14 +228,14 @@ func (r Run) flags(l PlanRun) []string {
 	return flags
 }
 
-// writeRegistries writes where this job's own tools find the packages that the plan asks
-// for. The child has another HOME, root's.
+// writeRegistries writes the registries from which this job's tools download the packages
+// that the plan requests. The child cannot find them, because its HOME is root's.
 func (r Run) writeRegistries(ctx context.Context, l PlanRun) (string, error) {
-	var asked []string
+	var requested []string
 	for _, p := range l.plan.Proposals {
-		asked = append(asked, registry.Named(p.Network)...)
+		requested = append(requested, registry.Named(p.Network)...)
 	}
-	found, err := registry.Discover(ctx, asked)
+	found, err := registry.Discover(ctx, requested)
 	if err != nil {
 		return "", err
 	}
@@ -249,7 +252,7 @@ func (r Run) readBack(p prepared, l PlanRun, code int) (PlanRun, error) {
 	j := r.Job
 	data, err := os.ReadFile(filepath.Join(l.dir, reportName))
 	if err != nil {
-		return l, errors.Join(&proposal.StopError{Code: "run.lost", Message: fmt.Sprintf("the run ended with code %d and left no report", code), Err: err}, l.save())
+		return l, errors.Join(&proposal.StopError{Code: "run.lost", Message: fmt.Sprintf("the run ended with exit code %d and no report", code), Err: err}, l.save())
 	}
 	if l.Report, err = report.Read(data, MaxReport); err != nil {
 		l.Report = j.stoppedReport(p.request, err)
@@ -286,7 +289,7 @@ func (r Run) print(l PlanRun) {
 	console.Paragraph(report.Text(l.Report))
 }
 
-// ending says in a word or two how a command ended.
+// ending returns how a command ended, in a few words.
 func ending(r *proposal.Result) string {
 	switch {
 	case r.Status == proposal.Exited:
@@ -301,5 +304,5 @@ func excerpt(s proposal.Stream) string {
 	if !s.Truncated {
 		return string(s.Head) + string(s.Tail)
 	}
-	return fmt.Sprintf("%s\n… %d bytes left out …\n%s", s.Head, s.Bytes-int64(len(s.Head)+len(s.Tail)), s.Tail)
+	return fmt.Sprintf("%s\n… %d bytes omitted …\n%s", s.Head, s.Bytes-int64(len(s.Head)+len(s.Tail)), s.Tail)
 }

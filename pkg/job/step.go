@@ -12,13 +12,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/action"
 )
 
-// A step does a Job: it chooses what to do, and reports how that went.
+// A step does a Job: it chooses what to do, and reports the result.
 type step struct{ job *Job }
 
 // do chooses what this step does, by its event and by the phase that it is admitted to.
 func (s step) do(ctx context.Context) (Outcome, error) {
 	if s.job.isComment() && !s.job.addressed() {
-		return Outcome{Skipped: "the comment asks nothing of fumehood"}, nil
+		return Outcome{Skipped: "the comment is not a command for fumehood"}, nil
 	}
 	t, phase, skipped, err := s.admit(ctx)
 	if err != nil || skipped != "" {
@@ -87,8 +87,8 @@ func (s step) run(ctx context.Context, phase action.Phase, t Task) (Outcome, err
 	return shown, errors.Join(err, shownErr)
 }
 
-// gatherAndReport shows what the jobs that ran have left. That it cannot be read is
-// shown as well, unless this job is cancelled.
+// gatherAndReport shows the results of the jobs that ran. A failure to read them is shown
+// as well, unless this job is cancelled.
 func (s step) gatherAndReport(ctx context.Context, t Task) (Outcome, error) {
 	found, err := Gather{Job: s.job, Task: t, Base: s.job.Base(t.Request.Base)}.Do(ctx)
 	if ctx.Err() != nil {

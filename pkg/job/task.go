@@ -17,13 +17,13 @@ import (
 
 // A Task is what a step has to do: what is requested, and about whose code.
 type Task struct {
-	PR      github.PullRequest // as the API has it; zero when there is none
+	PR      github.PullRequest // from the API; zero without a pull request
 	Fork    string             // the repository that the code comes from; "" for the base's own
 	Request Request
 }
 
 // admit reads the pull request and decides what this step may do. A skipped that is not
-// "" says, for people, why that is nothing.
+// "" is the reason to do nothing, for people.
 func (s step) admit(ctx context.Context) (t Task, phase action.Phase, skipped string, err error) {
 	j := s.job
 	event := j.event
@@ -86,7 +86,7 @@ func (s step) identify(ctx context.Context, phase action.Phase, t Task) (_ Task,
 		t.Request, err = s.readRequest()
 		return t, "", err
 	case j.isComment() && (phase == action.Report || phase == action.Run):
-		return t, "", requestError(fmt.Errorf("there is none")) // no job has judged the comment
+		return t, "", requestError(fmt.Errorf("it is empty")) // no job has judged the comment
 	}
 	t.Request = j.plannedRequest(t.PR)
 	return t, "", nil
@@ -96,9 +96,9 @@ func (s step) identify(ctx context.Context, phase action.Phase, t Task) (_ Task,
 func (j *Job) plannedRequest(pr github.PullRequest) Request {
 	switch {
 	case j.event.Name == "pull_request":
-		return Request{Command: "plan", PR: j.event.Number, Head: j.event.PR.Head.SHA, Base: pr.Base.SHA}
+		return Request{Command: "plan", PR: j.event.Number, Head: j.event.PR.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}
 	case j.event.Number > 0:
-		return Request{Command: "plan", PR: j.event.Number, Head: pr.Head.SHA, Base: pr.Base.SHA}
+		return Request{Command: "plan", PR: j.event.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}
 	}
 	return Request{Command: "plan", Head: j.runner.SHA, Base: j.runner.SHA}
 }
@@ -108,7 +108,7 @@ func (s step) readRequest() (Request, error) {
 	j := s.job
 	r, err := decodeRequest(j.in.Request)
 	if err == nil && (r.PR != j.event.Number || r.Comment != j.event.Comment.ID) {
-		err = requestError(fmt.Errorf("it is about another pull request or comment than this event"))
+		err = requestError(fmt.Errorf("it is for a pull request or comment other than this event's"))
 	}
 	if err != nil {
 		return Request{}, err
@@ -118,7 +118,7 @@ func (s step) readRequest() (Request, error) {
 
 // identifyRun finds the pull request of the run that completed. The payload of a fork's
 // run names none, so it is found by where its code comes from. The run is read again,
-// because only the API can be believed about it.
+// because only the API is trusted about it.
 func (s step) identifyRun(ctx context.Context, t Task) (_ Task, skipped string, err error) {
 	j := s.job
 	e := j.event.Run
@@ -127,12 +127,12 @@ func (s step) identifyRun(ctx context.Context, t Task) (_ Task, skipped string, 
 		return t, "", err
 	}
 	if run.HeadSHA != e.HeadSHA || run.HeadRepositoryID != e.HeadRepositoryID || run.Event != "pull_request" {
-		return t, "", &proposal.StopError{Code: "event.mismatch", Message: "the event says otherwise about the run than the API does",
-			Hint: "start the workflow again; if it happens again, report it"}
+		return t, "", &proposal.StopError{Code: "event.mismatch", Message: "the event does not match the API's data about the run",
+			Hint: "start the workflow again; if this error persists, report it as a bug"}
 	}
 	owner, _, _ := strings.Cut(e.HeadRepository, "/")
 	if owner == "" || e.HeadBranch == "" {
-		return t, "the repository that the run's code came from is gone", nil
+		return t, "the source repository of the run was deleted", nil
 	}
 	all, err := j.gh.PullRequestsByHead(ctx, owner, e.HeadBranch)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s step) identifyRun(ctx context.Context, t Task) (_ Task, skipped string, 
 	if !found {
 		return t, "no pull request has the run's branch as its head", nil
 	}
-	return Task{PR: pr, Fork: forkName(describePR(pr)), Request: Request{Command: "plan", PR: pr.Number, Head: e.HeadSHA, Base: pr.Base.SHA}}, "", nil
+	return Task{PR: pr, Fork: forkName(describePR(pr)), Request: Request{Command: "plan", PR: pr.Number, Head: e.HeadSHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}}, "", nil
 }
 
 // choosePR takes the pull request whose head is the run's commit, else the newest open

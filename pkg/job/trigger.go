@@ -19,8 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Trigger judges a comment: whether policy lets its author have what it requests. It
-// answers the comment.
+// A Trigger checks whether policy allows what a comment requests, and answers the comment.
 type Trigger struct {
 	Job  *Job
 	Task Task
@@ -64,8 +63,8 @@ func (j *Job) readComment() (commentCommand, bool) {
 // plans runs nothing: Skipped says why, or is "" when the comment has its answer.
 func (t Trigger) Do(ctx context.Context) (Outcome, error) {
 	o := Outcome{Request: t.request("help")} // which has no plans
-	w, _ := t.Job.readComment()
-	facts, err := t.facts(ctx, w)
+	command, _ := t.Job.readComment()
+	facts, err := t.facts(ctx, command)
 	if err != nil {
 		return o, err
 	}
@@ -78,23 +77,23 @@ func (t Trigger) Do(ctx context.Context) (Outcome, error) {
 	case d.Effect != proposal.Allow:
 		o.Skipped = "policy does not allow it: " + firstRule(d)
 		return o, t.refuse(ctx, facts, d)
-	case w.problem != nil:
-		o.Skipped = "the comment cannot be read: " + w.problem.Message
-		return o, t.conversation().answer(ctx, w.problem.Markdown(), "confused")
+	case command.problem != nil:
+		o.Skipped = "invalid comment: " + command.problem.Message
+		return o, t.conversation().answer(ctx, command.problem.Markdown(), "confused")
 	}
 	o.Request = t.request(facts.Command)
-	return t.carryOut(ctx, o, engine, w.command)
+	return t.carryOut(ctx, o, engine, command.command)
 }
 
 // request is an empty Request of this comment, on the pull request's present commit.
 func (t Trigger) request(command string) Request {
 	pr := t.Task.PR
-	return Request{Command: command, PR: pr.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, Comment: t.Job.event.Comment.ID}
+	return Request{Command: command, PR: pr.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref, Comment: t.Job.event.Comment.ID}
 }
 
 // refuse answers what policy does not allow. A bot gets no text, which it could answer;
-// an author who anyone could be gets a reaction only: text changes the one comment, and
-// what has just changed cannot be approved.
+// an author without permissions gets only a reaction: text changes the one comment, and a
+// comment that has just changed cannot be approved.
 func (t Trigger) refuse(ctx context.Context, facts proposal.Trigger, d proposal.Decision) error {
 	switch {
 	case facts.Actor.Type == "Bot":
@@ -106,7 +105,7 @@ func (t Trigger) refuse(ctx context.Context, facts proposal.Trigger, d proposal.
 	return t.conversation().answer(ctx, bot.Denied(facts, d), "-1")
 }
 
-// firstRule is the first rule that a refusal rests on.
+// firstRule returns the first rule that refused.
 func firstRule(d proposal.Decision) string {
 	for _, r := range d.Reasons {
 		if !r.Observed {
@@ -123,10 +122,10 @@ func noWriteAccess(a proposal.Actor) bool {
 }
 
 // facts gathers what policy decides by: who the author is by the API, and what ran before.
-func (t Trigger) facts(ctx context.Context, w commentCommand) (proposal.Trigger, error) {
+func (t Trigger) facts(ctx context.Context, c commentCommand) (proposal.Trigger, error) {
 	j, pr := t.Job, t.Task.PR
-	facts := proposal.Trigger{Command: w.command.Name, Event: j.event.Name, Bots: append([]int64{}, j.in.AllowedBots...)}
-	if w.problem != nil {
+	facts := proposal.Trigger{Command: c.command.Name, Event: j.event.Name, Bots: append([]int64{}, j.in.AllowedBots...)}
+	if c.problem != nil {
 		facts.Command = "help"
 	}
 	facts.PR = proposal.TriggerPR{Number: pr.Number, State: pr.State, Draft: pr.Draft, Locked: pr.Locked, Fork: isFork(pr), Head: pr.Head.SHA}
@@ -134,7 +133,7 @@ func (t Trigger) facts(ctx context.Context, w commentCommand) (proposal.Trigger,
 	if facts.Actor, err = t.actor(ctx); err != nil {
 		return facts, err
 	}
-	facts.Runs, err = t.countRuns(ctx, w.command)
+	facts.Runs, err = t.countRuns(ctx, c.command)
 	return facts, err
 }
 
@@ -181,8 +180,8 @@ func (t Trigger) countRuns(ctx context.Context, c bot.Command) (proposal.Trigger
 	return runs, err
 }
 
-// decide asks the shipped policy first, so that a person sees within a second or two
-// that something happens; then this repository's, at the base commit. The engine is nil
+// decide evaluates the shipped policy first, so that a person sees a reaction within a
+// second or two, then this repository's at the base commit. The engine is nil
 // when the shipped policy refused.
 func (t Trigger) decide(ctx context.Context, facts proposal.Trigger) (proposal.Decision, *policy.Engine, error) {
 	shipped, err := t.Job.options.Compile(ctx, policy.Options{})
@@ -226,7 +225,7 @@ func (t Trigger) carryOut(ctx context.Context, o Outcome, engine *policy.Engine,
 func (t Trigger) accept(ctx context.Context, c bot.Command) error {
 	j := t.Job
 	t.conversation().react(ctx, "rocket")
-	text := fmt.Sprintf("`/fumehood %s` was accepted for commit `%.12s`. [The run](%s) is under way; its results will stand here.\n",
+	text := fmt.Sprintf("`/fumehood %s` was accepted for commit `%.12s`. [Running](%s). Results will appear here.\n",
 		c.Name, t.Task.PR.Head.SHA, j.runURL(j.runID()))
 	return t.conversation().notify(ctx, comment.Notice{Comment: j.event.Comment.ID, Text: text, Start: j.runner.RunID, Time: time.Now()})
 }
@@ -241,7 +240,7 @@ func (t Trigger) plans(ctx context.Context, engine *policy.Engine, c bot.Command
 	}
 	for _, p := range plans {
 		if _, problems := plan.Decode([]byte(p.Document), p.File); len(problems) > 0 {
-			return nil, &bot.Problem{Message: "the plan was rejected as a whole", Text: plan.Describe(p.File, problems[0])}, nil
+			return nil, &bot.Problem{Message: "the whole plan was rejected", Text: plan.Describe(p.File, problems[0])}, nil
 		}
 	}
 	return plans, nil, nil
@@ -272,23 +271,23 @@ func (t Trigger) repeat(ctx context.Context, engine *policy.Engine, c bot.Comman
 		plans = append(plans, p)
 	}
 	if len(plans) == 0 {
-		return nil, &bot.Problem{Message: "nothing waits for an approval"}, nil
+		return nil, &bot.Problem{Message: "nothing is waiting for approval"}, nil
 	}
 	return plans, nil, nil
 }
 
-func (t Trigger) approver() bot.Voice {
+func (t Trigger) approver() bot.Approver {
 	c := t.Job.event.Comment
-	return bot.Voice{Login: c.AuthorLogin, ID: c.AuthorID, URL: c.URL, Created: c.Created}
+	return bot.Approver{Login: c.AuthorLogin, ID: c.AuthorID, URL: c.URL, Created: c.Created}
 }
 
 // last reads the runs that the comment on this pull request shows.
-func (t Trigger) last(ctx context.Context, engine *policy.Engine) (comment.Standing, []PlanRun, *bot.Problem, error) {
+func (t Trigger) last(ctx context.Context, engine *policy.Engine) (comment.Current, []PlanRun, *bot.Problem, error) {
 	k, err := t.conversation().keeper(ctx)
 	if err != nil {
-		return comment.Standing{}, nil, nil, err
+		return comment.Current{}, nil, nil, err
 	}
-	s, err := k.Standing(ctx)
+	s, err := k.Current(ctx)
 	if err != nil {
 		return s, nil, nil, err
 	}
@@ -297,7 +296,7 @@ func (t Trigger) last(ctx context.Context, engine *policy.Engine) (comment.Stand
 	}
 	runs, err := t.readRuns(ctx, engine, s.State.Result.Stamp)
 	if err == nil && len(runs) == 0 {
-		return s, nil, &bot.Problem{Message: "the artifacts of the last run are gone, or were refused; start a new one"}, nil
+		return s, nil, &bot.Problem{Message: "the artifacts of the last run were deleted or refused; start a new run"}, nil
 	}
 	return s, runs, nil, err
 }
@@ -339,8 +338,8 @@ func leftOut(err error) bool {
 	return refused(err)
 }
 
-// explain answers why a proposal of the last report was decided as it was: in the words
-// of this repository's policy, or not at all.
+// explain answers why a proposal of the last report was decided as it was: by this
+// repository's policy, or not at all.
 func (t Trigger) explain(ctx context.Context, engine *policy.Engine, c bot.Command) error {
 	_, runs, problem, err := t.last(ctx, engine)
 	if err != nil {
@@ -349,7 +348,7 @@ func (t Trigger) explain(ctx context.Context, engine *policy.Engine, c bot.Comma
 	var records []proposal.Record
 	for _, l := range runs {
 		if !l.decidedHere() {
-			problem = &bot.Problem{Message: "the last run was decided otherwise than this repository's policy decides now; run it again"}
+			problem = &bot.Problem{Message: "this repository's policy has changed since the last run; run it again"}
 			break
 		}
 		records = append(records, l.Report.Records...)

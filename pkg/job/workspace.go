@@ -29,8 +29,8 @@ type changedFiles struct {
 	partial bool
 }
 
-// writeWorkspace brings the pull request's code: written by us, with a new repository
-// around it, or as an earlier step checked it out.
+// writeWorkspace provides the pull request's code: it writes the commit with a new
+// repository, or uses the checkout of an earlier step.
 func (r Run) writeWorkspace(ctx context.Context) (workspace, error) {
 	write := r.writeCommit
 	if r.Job.in.Checkout != "" {
@@ -65,7 +65,23 @@ func (r Run) writeCommit(ctx context.Context) (workspace, error) {
 		return w, err
 	}
 	w.left = tree.Describe()
-	return w, r.Base.store.Repository(ctx, w.dir, q.Head, q.Base)
+	if why, err := r.fetchHistory(ctx); err != nil {
+		return w, err
+	} else if why != "" {
+		w.left = append(w.left, why+": git diff base...HEAD and git merge-base do not work")
+	}
+	return w, r.Base.store.Repository(ctx, w.dir, q.Head, q.Base, checkout.Branches{Head: q.HeadRef, Base: q.BaseRef})
+}
+
+// fetchHistory fetches the history down to the merge base, which must be there for git
+// diff base...HEAD. It returns why that was not possible.
+func (r Run) fetchHistory(ctx context.Context) (why string, err error) {
+	q := r.Task.Request
+	if q.Head == q.Base {
+		return "", nil
+	}
+	_, why, err = r.Base.store.History(ctx, q.Head, q.Base)
+	return why, err
 }
 
 // useCheckout uses what actions/checkout wrote, when it is at the commit, or at the
@@ -84,7 +100,7 @@ func (r Run) useCheckout(ctx context.Context) (workspace, error) {
 	}
 	w.doubts = found.Describe()
 	if found.HEAD != head {
-		w.doubts = append(w.doubts, "the commit alone: an earlier step checked out the merge of it with the base branch")
+		w.doubts = append(w.doubts, "only the commit: an earlier step checked out its merge with the base branch")
 	}
 	return w, nil
 }
@@ -106,8 +122,8 @@ func checkDirectory(workspace, name string) error {
 	}
 	defer root.Close()
 	if info, err := root.Stat(name); err != nil || !info.IsDir() {
-		return &proposal.StopError{Code: "input.working-directory", Message: fmt.Sprintf("the commit has no folder %q", name),
-			Hint: "the input working-directory is relative to the top of the repository"}
+		return &proposal.StopError{Code: "input.working-directory", Message: fmt.Sprintf("the commit has no directory %q", name),
+			Hint: "give the input working-directory relative to the top of the repository"}
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func NewStart(r proposal.Record, again bool) Start {
 
 // NewResult returns the entry of r's Result, which must not be nil. It leaves out the
 // streams' bytes, which are bound by their lengths and digests, and the lists of events,
-// which are in entries of their own.
+// which are in separate entries.
 func NewResult(r proposal.Record) Result {
 	result := *r.Result
 	strip(&result.Stdout, &result.Stderr, &result.Observations)

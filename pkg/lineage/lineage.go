@@ -189,7 +189,7 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 		}
 		return d, nil
 	}
-	return g.anew(ctx, c, t, x, d)
+	return g.decideAgain(ctx, c, t, x, d)
 }
 
 // first returns the lineage of the command's first process: the text's for a shell,
@@ -214,8 +214,8 @@ func follows(c proposal.Command, from uint32) uint32 {
 	return proposal.LineageProgram
 }
 
-// anew decides the real argv of x.
-func (g *Gate) anew(ctx context.Context, c *running, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+// decideAgain decides the real argv of x.
+func (g *Gate) decideAgain(ctx context.Context, c *running, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	switch {
 	case x.Partial:
 		return refused(d, RuleTooLong, "has more arguments than can be decided when it starts", "give it fewer at a time, for example with xargs -n 100"), nil
@@ -304,7 +304,7 @@ func (g *Gate) proposed(p proposal.Proposal, t *text, name string, x proposal.Ex
 	p.Cwd = x.Cwd
 	a := g.Analyze(p)
 	if len(a.Unknowns) == 0 && len(a.Commands) == 0 {
-		a.Unknowns = []proposal.Unknown{{Code: RuleUnreadable, Message: "no command was found", Hint: "write it plainly"}}
+		a.Unknowns = []proposal.Unknown{{Code: RuleUnreadable, Message: "no command was found", Hint: "write the command literally"}}
 	}
 	if len(a.Commands) > 0 {
 		first := &a.Commands[0]

@@ -70,13 +70,13 @@ func fits(words []proposal.Word, argv []string) bool {
 			if !ok {
 				continue
 			}
-			least, most := 1, 1
+			minimum, limit := 1, 1
 			if w.Split {
-				least, most = 0, len(argv)
+				minimum, limit = 0, len(argv)
 			} else if w.Glob {
-				most = len(argv)
+				limit = len(argv)
 			}
-			for take := least; take <= most && n+take <= len(argv); take++ {
+			for take := minimum; take <= limit && n+take <= len(argv); take++ {
 				if next[n+take] {
 					break // already covered from an earlier n
 				}

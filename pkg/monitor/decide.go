@@ -25,7 +25,7 @@ func (m *Monitor) current(generation uint32) (*Command, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.command == nil || m.command.generation != generation {
-		return nil, errors.New("something happened outside the command that runs")
+		return nil, errors.New("an event came outside the running command")
 	}
 	return m.command, nil
 }
@@ -60,7 +60,7 @@ func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
 func (m *Monitor) again(c *Command, e *wire.Exec) error {
 	k, ok := c.kept[e.Of]
 	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.Key(nil)) || len(e.Env) > 0 || e.Lineage != wire.LineageProgram {
-		return errors.New("an answer was used that is not this exec's")
+		return errors.New("an answer was used for another exec")
 	}
 	execs := c.execs(m, e)
 	m.tellExec(c, e, execs[len(execs)-1], k.decision)
@@ -92,7 +92,7 @@ func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.
 // First decides the first program of the command, which the kernel does not ask about
 // because the supervisor starts it. It must be called between Begin and the start. If
 // it allows the program, no other event is reported until started is called with the
-// process's id, or 0 if there is none.
+// process's id, or 0 if the program did not start.
 func (m *Monitor) First(x proposal.Exec) (d proposal.ExecDecision, started func(pid int), err error) {
 	m.mu.Lock()
 	c := m.command
@@ -111,7 +111,7 @@ func (m *Monitor) First(x proposal.Exec) (d proposal.ExecDecision, started func(
 	e := proposal.Event{Kind: proposal.EventExec, Time: time.Now().UTC(), Path: x.Path, Exec: &x, Decision: &d}
 	if d.Effect != proposal.Allow {
 		e.Kind = proposal.EventRefused
-		m.tell(c, e)
+		m.report(c, e)
 		return d, nil, nil
 	}
 	m.telling.Lock()
@@ -219,7 +219,7 @@ func (m *Monitor) tellExec(c *Command, e *wire.Exec, x proposal.Exec, d proposal
 	if d.Effect != proposal.Allow {
 		kind = proposal.EventRefused
 	}
-	m.tell(c, proposal.Event{Kind: kind, Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),
+	m.report(c, proposal.Event{Kind: kind, Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),
 		Program: plain(e.From), Path: x.Path, Exec: &x, Decision: &d, Unverified: e.Unverified})
 }
 
@@ -242,7 +242,7 @@ func (m *Monitor) event(e *wire.Event) error {
 		v.Errno = unix.ErrnoName(unix.Errno(e.Errno))
 	}
 	v.Text = e.Lineage != wire.LineageProgram
-	m.tell(c, v)
+	m.report(c, v)
 	if v.Text && v.Kind == proposal.EventConnect && m.o.Stray != nil && isNetwork(v.Address) {
 		m.o.Stray(v)
 	}
@@ -255,8 +255,8 @@ func isNetwork(address string) bool {
 	return strings.HasPrefix(address, "tcp ") || strings.HasPrefix(address, "udp ")
 }
 
-// tell reports an event. Events beyond the budget are only counted.
-func (m *Monitor) tell(c *Command, e proposal.Event) {
+// report reports an event. Events beyond the budget are only counted.
+func (m *Monitor) report(c *Command, e proposal.Event) {
 	m.telling.Lock()
 	defer m.telling.Unlock()
 	m.tellLocked(c, e)

@@ -60,7 +60,7 @@ type Options struct {
 	// AnswerWithin bounds Exec; it must be positive if Exec is set.
 	AnswerWithin time.Duration
 	// Patience is how long the kernel may take to read an answer, which it normally does
-	// at once, and to obey an Order; 0 means a minute.
+	// at once, and to carry out an Order; 0 means a minute.
 	Patience time.Duration
 	// Event receives one event at a time. It may be nil.
 	Event func(proposal.Event)
@@ -184,8 +184,8 @@ func (m *Monitor) fail(code, message string, err error) {
 }
 
 var hints = map[string]string{
-	"gate.slow":     "look at what the policy does for each exec; a host without a free processor is slow too",
+	"gate.slow":     "check what the policy does for each exec, and whether the host is overloaded",
 	"gate.gone":     "run the command alone to see whether it crashes the sandbox",
-	"gate.protocol": "use the fumehood-runsc of this version; if it is, the sandbox may have been broken out of",
+	"gate.protocol": "use the fumehood-runsc of this version; if you do, a command may have escaped the sandbox",
 	"gate.start":    "use the fumehood-runsc of this version",
 }

@@ -40,7 +40,7 @@ func (m *Monitor) Serve(pid int, grace time.Duration) {
 	}
 	c, err := newConn(accepted, m.o.Patience)
 	if err != nil {
-		m.fail("gate.start", "the gate's connection cannot be used", err)
+		m.fail("gate.start", "cannot use the gate's connection", err)
 		return
 	}
 	m.mu.Lock()
@@ -79,7 +79,7 @@ func (m *Monitor) next(buf []byte) bool {
 		return false
 	}
 	if err := m.handle(buf[:n]); err != nil {
-		m.fail("gate.protocol", "the sandbox's kernel does not keep to the gate's protocol", err)
+		m.fail("gate.protocol", "the sandbox's kernel violates the gate's protocol", err)
 		return false
 	}
 	return m.Err() == nil
@@ -91,10 +91,10 @@ func (m *Monitor) handle(message []byte) error {
 		return err
 	}
 	if m.sequence++; h.Seq != m.sequence {
-		return fmt.Errorf("message %d where %d was due", h.Seq, m.sequence)
+		return fmt.Errorf("message %d instead of %d", h.Seq, m.sequence)
 	}
 	if first := h.Seq == 1; first != (h.Kind == wire.KindHello) || first && len(body) > 0 {
-		return errors.New("a greeting is due first, and once")
+		return errors.New("the first message, and only it, must be a greeting")
 	}
 	switch h.Kind {
 	case wire.KindHello:
@@ -130,14 +130,14 @@ func (m *Monitor) Ready(grace time.Duration) error {
 	case <-m.failed:
 		return m.err
 	case <-time.After(grace):
-		m.fail("gate.start", "the sandbox's kernel did not greet", nil)
+		m.fail("gate.start", "the sandbox's kernel did not send its greeting", nil)
 		return m.err
 	}
 }
 
 // ErrGivenUp is returned by a nudge when the kernel has reported that it refuses
-// everything from now on: it is alive, but will never obey an Order.
-var ErrGivenUp = errors.New("the sandbox's kernel has given its gate up")
+// everything from now on: it is alive, but will never carry out an Order.
+var ErrGivenUp = errors.New("the sandbox's kernel has given up its gate")
 
 // Begin makes c the command that later messages belong to. nudge must make the
 // kernel look for an Order, and return once it has.
@@ -201,7 +201,7 @@ func (m *Monitor) order(o wire.Order, nudge func() error) (wire.Mark, error) {
 		return mark, nil
 	case <-m.failed:
 	case <-timeout.C:
-		m.fail("gate.slow", "the sandbox's kernel does not obey in time", nil)
+		m.fail("gate.slow", "the sandbox's kernel did not answer an order in time", nil)
 	}
 	return wire.Mark{}, m.Err()
 }

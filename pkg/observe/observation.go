@@ -11,7 +11,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of the lists in a report; the log has everything. Each class has bounds of its own,
+// Bounds of the lists in a report; the log has everything. Each class has its own bounds,
 // so that none of them can crowd out another, and least of all the refusals.
 const (
 	maxExecs     = 60
@@ -34,7 +34,7 @@ var nameCaches = []string{"unix /var/run/nscd/socket", "unix /run/nscd/socket"}
 // netlink is the end of the address of a socket to the kernel itself.
 const netlink = " family 16"
 
-// A class is a kind of event that is listed, with bounds of its own.
+// A class is a kind of event that is listed, with its own bounds.
 type class int
 
 const (
@@ -193,15 +193,15 @@ func (t *tally) note(e proposal.Event) {
 
 // room reports whether there is space for e, and reserves it.
 func (t *tally) room(e proposal.Event) bool {
-	c, most := classOf(e), maxPerClass
+	c, limit := classOf(e), maxPerClass
 	switch c {
 	case execs:
-		most = maxExecs
+		limit = maxExecs
 	case refusals:
-		most = maxRefused
+		limit = maxRefused
 	}
 	size := weight(e)
-	if t.count[c] == most || t.bytes[c]+size > maxListBytes {
+	if t.count[c] == limit || t.bytes[c]+size > maxListBytes {
 		return false
 	}
 	t.count[c]++

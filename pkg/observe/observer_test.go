@@ -287,17 +287,17 @@ func TestRedacted(t *testing.T) {
 func TestSlowLog(t *testing.T) {
 	k := &keeper{slow: 20 * time.Millisecond}
 	o := newObserver(t, k, noFindings)
-	most := 0
+	highest := 0
 	seen := during(t, o, k, whole(), func() {
 		for pid := range 4000 {
 			o.See(started(pid+2, 1, "/bin/true"))
 			o.mu.Lock()
-			most = max(most, len(o.watch.batch.Events))
+			highest = max(highest, len(o.watch.batch.Events))
 			o.mu.Unlock()
 		}
 	})
-	if n := seen.Counts.Execs; n != 4000 || most > batchEvents {
-		t.Errorf("%d execs seen, at most %d waiting", n, most)
+	if n := seen.Counts.Execs; n != 4000 || highest > batchEvents {
+		t.Errorf("%d execs seen, at most %d waiting", n, highest)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestNetworkFindings(t *testing.T) {
 	}
 }
 
-// What a stranger's server or program can make long is cut before it reaches the log.
+// What an untrusted server or program can make long is cut before it reaches the log.
 func TestHugeFlow(t *testing.T) {
 	long := strings.Repeat("\xff\u202e", 1<<20)
 	f := &proposal.Flow{Code: long, Inside: long, Sent: 1 << 62, Received: -1, WallMS: -1, Status: -1,

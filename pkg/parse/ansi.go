@@ -48,19 +48,19 @@ func ansiQuoted(text string) (string, bool) {
 
 // ansiNumber reads nnn, xHH, uHHHH or UHHHHHHHH and returns its value and length.
 func ansiNumber(text string) (value uint64, used int) {
-	start, base, most := 1, 16, 0
+	start, base, maximum := 1, 16, 0
 	switch text[0] {
 	case 'x':
-		most = 2
+		maximum = 2
 	case 'u':
-		most = 4
+		maximum = 4
 	case 'U':
-		most = 8
+		maximum = 8
 	default:
-		start, base, most = 0, 8, 3
+		start, base, maximum = 0, 8, 3
 	}
 	end := start
-	for end < len(text) && end < start+most {
+	for end < len(text) && end < start+maximum {
 		if _, err := strconv.ParseUint(text[end:end+1], base, 8); err != nil {
 			break
 		}

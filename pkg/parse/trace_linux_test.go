@@ -30,7 +30,7 @@ type lab struct {
 	as        *syscall.Credential
 }
 
-// newLab creates a lab. Root gives it to the user nobody, so that no text can harm
+// newLab creates a lab. Root gives it to an unprivileged user, so that no text can harm
 // the host.
 func newLab(t testing.TB) lab {
 	t.Helper()

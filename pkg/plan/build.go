@@ -34,6 +34,6 @@ func proposalOf(n *node) proposal.Proposal {
 		Outputs:  n.Texts("outputs"),
 		Needs:    n.Texts("needs"),
 		Expect:   n.Text("expect"),
-		Fresh:    n.Text("fresh") == "true",
+		Fresh:    n.Text(fieldSandbox) == "true" || n.Text(fieldFresh) == "true",
 	}
 }

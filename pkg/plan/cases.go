@@ -31,7 +31,7 @@ const CasesSchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/sc
 //	    run: go test ./...
 //	    want: allow
 //	    rule: code.run
-//	  - name: a stranger starts nothing on a fork
+//	  - name: a user without write access starts nothing on a fork
 //	    pr: fork
 //	    actor: read
 //	    want: deny
@@ -55,7 +55,7 @@ func DecodeCases(data []byte, name string) ([]proposal.Case, []proposal.Problem)
 	return cases, nil
 }
 
-// The fields of a case beside those of a proposal.
+// The fields of a case in addition to those of a proposal.
 const (
 	fieldActor = "actor"
 	fieldPR    = "pr"
@@ -64,28 +64,28 @@ const (
 var casesShape = shape{Kind: object, Want: "an object with the fields schema and cases", Fields: []field{
 	document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.CasesSchema}, Want: strconv.Quote(proposal.CasesSchema),
 		Doc: "The version of this format."}),
-	document.Required("cases", &shape{Kind: list, Max: MaxCases, Items: &caseShape, Doc: "What is wanted, each decided by itself."}),
+	document.Required("cases", &shape{Kind: list, Max: MaxCases, Items: &caseShape, Doc: "The cases. Each is decided separately."}),
 }}
 
-var caseShape = shape{Kind: object, Want: "a case: an object with a name, what is to be decided, and what is wanted", Fields: slices.Concat(
+var caseShape = shape{Kind: object, Want: "a case: an object with a name, something to decide, and what is expected", Fields: slices.Concat(
 	[]field{
-		document.Required("name", &shape{Kind: text, Max: 200, Doc: "What the case shows, used once in the file."}),
-		document.Optional("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "Why it is wanted, for people."}),
+		document.Required("name", &shape{Kind: text, Max: 200, Doc: "What the case shows, unique in the file."}),
+		document.Optional("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The reason, for people."}),
 	},
 	proposedFields(),
 	[]field{
 		document.Optional(fieldPR, &shape{Kind: text, Max: 64, Choice: []string{"fork", "same-repository"}, Want: `"fork" or "same-repository"`,
-			Doc: "Where the pull request's code comes from: its owner's wish that it run is judged by fumehood.trigger, before what run, argv or code say."}),
+			Doc: "Where the pull request's code comes from. fumehood.trigger judges the request to run it, before run, argv or code are judged."}),
 		document.Optional(fieldActor, &shape{Kind: text, Max: 64, Choice: []string{"admin", "maintain", "write", "triage", "read", "none"},
-			Want: `a role: "admin", "maintain", "write", "triage", "read" or "none"`, Doc: "The role of who wishes it: write when left out."}),
-		document.Optional("trigger", inputShape(reflect.TypeFor[proposal.Trigger](), "Who wishes what, judged by fumehood.trigger: what differs from somebody with the role write who writes /fumehood run on another's pull request.")),
-		document.Optional("exec", inputShape(reflect.TypeFor[proposal.Exec](), "A program that begins, judged by fumehood.exec: what differs from git of the root file system.")),
-		document.Optional("egress", inputShape(reflect.TypeFor[proposal.Egress](), "A step of a connection, judged by fumehood.egress: what differs from a connection to api.example.com:443, which was granted.")),
-		document.Optional("event", inputShape(reflect.TypeFor[proposal.Event](), "What was seen, judged by fumehood.event, whose notes are wanted by rule and not_rule.")),
-		document.Optional("output", inputShape(reflect.TypeFor[proposal.Outgoing](), "What is about to leave, judged by fumehood.output: what differs from a stdout in which nothing was found.")),
-		document.Optional("want", &shape{Kind: text, Max: 64, Choice: []string{"allow", "deny", "ask"}, Want: `"allow", "deny" or "ask"`, Doc: "The effect, of everything but an event."}),
-		document.Optional("rule", rulesShape("Rules that must have spoken. One that ends in a dot stands for all that begin with it.")),
-		document.Optional("not_rule", rulesShape("Rules that must not have spoken.")),
+			Want: `a role: "admin", "maintain", "write", "triage", "read" or "none"`, Doc: "The role of the person who requests the run; write if omitted."}),
+		document.Optional("trigger", inputShape(reflect.TypeFor[proposal.Trigger](), "The request, judged by fumehood.trigger. Omitted fields are those of a user with the role write who comments /fumehood run on another user's pull request.")),
+		document.Optional("exec", inputShape(reflect.TypeFor[proposal.Exec](), "A program that starts, judged by fumehood.exec. Omitted fields are those of git in the root file system.")),
+		document.Optional("egress", inputShape(reflect.TypeFor[proposal.Egress](), "A step of a connection, judged by fumehood.egress. Omitted fields are those of a granted connection to api.example.com:443.")),
+		document.Optional("event", inputShape(reflect.TypeFor[proposal.Event](), "What was observed, judged by fumehood.event. Expect its notes with rule and not_rule.")),
+		document.Optional("output", inputShape(reflect.TypeFor[proposal.Outgoing](), "Data about to leave, judged by fumehood.output. Omitted fields are those of a standard output without secrets.")),
+		document.Optional("want", &shape{Kind: text, Max: 64, Choice: []string{"allow", "deny", "ask"}, Want: `"allow", "deny" or "ask"`, Doc: "The expected effect. Events have none."}),
+		document.Optional("rule", rulesShape("Rules that must apply. An entry that ends in a dot means any rule with that prefix.")),
+		document.Optional("not_rule", rulesShape("Rules that must not apply.")),
 		document.Optional("granted", grantedShape()),
 	})}
 
@@ -98,7 +98,7 @@ func proposedFields() []field {
 
 func grantedShape() *shape {
 	s := document.Limits()
-	s.Want, s.Doc = "an object of limits", "Limits that an allow must carry."
+	s.Want, s.Doc = "an object of limits", "Limits that must be granted."
 	return s
 }
 
@@ -162,7 +162,7 @@ func checkCases(root *node, ps *problems) {
 			continue
 		}
 		if before, taken := first[name.Value]; taken {
-			ps.Add(name.At, document.JoinName(path, "name"), "the name %s is taken by cases[%d] in line %d", document.Quote(name.Value), before, cases.Items[before].At.Line)
+			ps.Add(name.At, document.JoinName(path, "name"), "the name %s is already used by cases[%d] in line %d", document.Quote(name.Value), before, cases.Items[before].At.Line)
 		} else {
 			first[name.Value] = i
 		}
@@ -192,21 +192,22 @@ func checkSubject(c *node, path string, ps *problems) {
 	forms, others, triggers := given(c, formFields...), given(c, otherFields...), given(c, triggering...)
 	switch about := len(forms) + len(others); {
 	case about == 0 && len(triggers) == 0:
-		ps.Add(c.At, path, "asks for nothing: give run (shell text), argv (a list of words), code (with language), pr, actor or trigger (who wishes it), exec, egress, event or output")
+		ps.Add(c.At, path, "has nothing to decide: give run (shell text), argv (a list of words), code (with language), pr, actor or trigger (the request), exec, egress, event or output")
 		return
 	case about > 1:
-		ps.Add(c.At, path, "has %s; a case is about one thing", strings.Join(append(forms, others...), " and "))
+		ps.Add(c.At, path, "has %s; only one of them is allowed in a case", strings.Join(append(forms, others...), " and "))
 		return
 	case len(others) > 0 && len(triggers) > 0:
-		ps.Add(c.Get(triggers[0]).At, document.JoinName(path, triggers[0]), "says nothing about %s: leave it out", others[0])
+		ps.Add(c.Get(triggers[0]).At, document.JoinName(path, triggers[0]), "does not apply to %s: leave it out", others[0])
 	}
 	if len(forms) > 0 {
 		checkForm(c, path, ps)
+		checkSandbox(c, path, ps)
 		return
 	}
 	for _, f := range proposedFields() {
 		if n := c.Get(f.Name); n != nil {
-			ps.Add(n.At, document.JoinName(path, f.Name), "goes with run, argv or code alone: leave it out")
+			ps.Add(n.At, document.JoinName(path, f.Name), "is allowed only with run, argv or code: leave it out")
 		}
 	}
 }
@@ -216,13 +217,13 @@ func checkWanted(c *node, path string, ps *problems) {
 	want, wants := c.Get("want"), given(c, "want", "rule", "not_rule", "granted")
 	switch {
 	case len(wants) == 0:
-		ps.Add(c.At, path, `wants nothing: give want ("allow", "deny" or "ask"), rule, or both`)
+		ps.Add(c.At, path, `expects nothing: give want ("allow", "deny" or "ask"), rule, or both`)
 	case c.Get("event") != nil && want != nil:
-		ps.Add(want.At, document.JoinName(path, "want"), "an event is noted, neither allowed nor denied: give rule or not_rule")
+		ps.Add(want.At, document.JoinName(path, "want"), "does not apply to an event, which is neither allowed nor denied: give rule or not_rule")
 	}
 	granted := c.Get("granted")
 	if granted != nil && (want == nil || want.Value == "deny" || len(given(c, formFields...)) == 0) {
-		ps.Add(granted.At, document.JoinName(path, "granted"), `goes with run, argv or code and want: allow (or ask) alone`)
+		ps.Add(granted.At, document.JoinName(path, "granted"), `is allowed only with run, argv or code, and with want: allow or ask`)
 	}
 }
 

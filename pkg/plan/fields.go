@@ -35,32 +35,39 @@ const (
 var planShape = shape{Kind: object, Want: "a plan: an object with the fields schema and proposals", Fields: []field{
 	document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.PlanSchema}, Want: strconv.Quote(proposal.PlanSchema),
 		Doc: "The version of this format."}),
-	document.Optional("proposer", &shape{Kind: text, Max: 128, Doc: "Who proposes, for the report. Nothing is decided by it."}),
+	document.Optional("proposer", &shape{Kind: text, Max: 128, Doc: "Who made the plan, for the report. It has no effect on decisions."}),
 	document.Required("proposals", &shape{Kind: list, Max: MaxProposals, Items: &proposalShape,
-		Doc: "What is asked to run, in this order."}),
+		Doc: "What to run, in this order."}),
 }}
 
 var proposalShape = shape{Kind: object, Want: "a proposal: an object with an id and one of run, argv and code", Extra: oneForm, Fields: []field{
-	document.Required("id", document.ID("A name for this proposal, used once in the plan.")),
+	document.Required("id", document.ID("A name for this proposal, unique in the plan.")),
 	document.Optional("run", document.ShellText("Shell text.")),
 	document.Optional("argv", document.Argv("A program and its arguments, started without a shell. At most 131072 bytes together.")),
 	document.Optional("code", &shape{Kind: text, Max: document.MaxCode, Lines: true, Doc: "A snippet in the given language."}),
 	document.Optional("language", &shape{Kind: text, Max: 64, Choice: []string{"python", "javascript", "bash", "sh"},
 		Want: `one of "python", "javascript", "bash" and "sh"`, Doc: "The language of code."}),
 	document.Optional("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "Why it should run, for people."}),
-	document.Optional("cwd", document.Inside("The folder to start in, relative to the workspace.")),
-	document.Optional("env", document.Env("Environment variables asked for.")),
-	document.Optional("stdin", &shape{Kind: text, Max: maxStdin, Lines: true, Doc: "What the command reads on standard input."}),
-	document.Optional("timeout", document.Duration("How long it may take.")),
+	document.Optional("cwd", document.Inside("The working directory, relative to the workspace.")),
+	document.Optional("env", document.Env("Requested environment variables.")),
+	document.Optional("stdin", &shape{Kind: text, Max: maxStdin, Lines: true, Doc: "The command's standard input."}),
+	document.Optional("timeout", document.Duration("The requested time limit.")),
 	document.Optional("limits", document.Limits()),
-	document.Optional("network", document.Network("Hosts asked for: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(document.Registries, ", ")+".")),
+	document.Optional("network", document.Network("Requested hosts: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(document.Registries, ", ")+".")),
 	document.Optional("phase", &shape{Kind: text, Max: 64, Choice: []string{proposal.PhaseSetup, proposal.PhaseRun}, Want: `"setup" or "run"`,
-		Doc: "The phase it belongs to, run when left out. What sets up comes before everything that runs."}),
-	document.Optional("outputs", document.ListOf(document.Inside(""), "Files to bring out: paths or globs, relative to the workspace.")),
-	document.Optional("needs", document.ListOf(document.ID(""), "Ids of earlier proposals that must have succeeded before.")),
-	document.Optional("expect", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "What is expected to happen, shown beside what did."}),
-	document.Optional("fresh", &shape{Kind: boolean, Doc: "Ask for a new sandbox."}),
+		Doc: "The phase; run if omitted. All proposals of setup come before the first of run."}),
+	document.Optional("outputs", document.ListOf(document.Inside(""), "Files to export: paths or globs, relative to the workspace.")),
+	document.Optional("needs", document.ListOf(document.ID(""), "Ids of earlier proposals that must succeed first.")),
+	document.Optional("expect", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The expected outcome, shown next to the actual one."}),
+	document.Optional(fieldSandbox, &shape{Kind: boolean, Doc: "Request a new sandbox."}),
+	document.Deprecated(fieldFresh, fieldSandbox, &shape{Kind: boolean, Doc: "Deprecated: use new-sandbox."}),
 }}
+
+// The field that requests a new sandbox, and its old name.
+const (
+	fieldSandbox = "new-sandbox"
+	fieldFresh   = "fresh"
+)
 
 // oneForm adds to the schema that exactly one of run, argv and code is given.
 func oneForm(schema map[string]any) {

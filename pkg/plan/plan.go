@@ -51,18 +51,35 @@ const (
 // what they repeat of the document, so they are safe to print.
 func Decode(data []byte, name string) (proposal.Plan, []proposal.Problem) {
 	rejected := proposal.Plan{Digest: document.Digest(data)}
-	ps := problems{About: "plan"}
-	root := document.Read(data, name, MaxDocument, &ps)
-	if root != nil {
-		document.Check(root, &planShape, "", &ps)
-		checkPlan(root, &ps)
-	}
+	var ps problems
+	root := readPlan(data, name, &ps)
 	if len(ps.List) > 0 {
 		return rejected, ps.Sorted()
 	}
 	accepted := planOf(root)
 	accepted.Digest = rejected.Digest
 	return accepted, nil
+}
+
+// Warnings returns the first use of each deprecated field in a document that Decode
+// accepts. They do not change what the plan means.
+func Warnings(data []byte, name string) []proposal.Problem {
+	var ps, found problems
+	if root := readPlan(data, name, &ps); len(ps.List) == 0 {
+		warnDeprecated(root, &found)
+	}
+	return found.Sorted()
+}
+
+// readPlan reads a plan and checks it. The tree is usable only if there is no problem.
+func readPlan(data []byte, name string, ps *problems) *node {
+	ps.About = "plan"
+	root := document.Read(data, name, MaxDocument, ps)
+	if root != nil {
+		document.Check(root, &planShape, "", ps)
+		checkPlan(root, ps)
+	}
+	return root
 }
 
 // Describe formats p in one line, as compilers do: "plan.yaml:7:5: proposals[0].timeout: …".

@@ -92,10 +92,10 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	cases := []struct {
-		name string
-		most int
-		plan func(n int) proposal.Plan
-		path string
+		name    string
+		maximum int
+		plan    func(n int) proposal.Plan
+		path    string
 	}{
 		{"id", 64, one(func(p *proposal.Proposal, n int) { p.ID = strings.Repeat("a", n) }), "proposals[0].id"},
 		{"run", 16 * kib, one(func(p *proposal.Proposal, n int) { p.Run = strings.Repeat("é", n/2) + strings.Repeat("x", n%2) }), "proposals[0].run"},
@@ -129,11 +129,11 @@ func TestBounds(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, format := range []string{".json", ".yaml"} {
-				mustDecode(t, encode(t, c.plan(c.most)), format)
-				_, problems := Decode(encode(t, c.plan(c.most+1)), format)
+				mustDecode(t, encode(t, c.plan(c.maximum)), format)
+				_, problems := Decode(encode(t, c.plan(c.maximum+1)), format)
 				if len(problems) != 1 || problems[0].Path != c.path || !strings.Contains(problems[0].Message, "at most") &&
 					!strings.Contains(problems[0].Message, "long") {
-					t.Errorf("%s: %d gives problems %v", format, c.most+1, problems)
+					t.Errorf("%s: %d gives problems %v", format, c.maximum+1, problems)
 				}
 			}
 		})

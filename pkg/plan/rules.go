@@ -28,6 +28,7 @@ func checkPlan(root *node, ps *problems) {
 		checkForm(p, path, ps)
 		checkID(p, i, path, defined, proposals, ps)
 		checkNeeds(p, i, path, defined, ps)
+		checkSandbox(p, path, ps)
 		running = checkPhase(p, i, running, path, proposals, ps)
 	}
 }
@@ -42,7 +43,7 @@ func checkPhase(p *node, i, running int, path string, proposals *node, ps *probl
 			return i
 		}
 	case phase.Kind == text && phase.Value == proposal.PhaseSetup && running >= 0:
-		ps.Add(phase.At, document.JoinName(path, "phase"), "sets up after proposals[%d] in line %d runs: move it before that one, or give that one the phase \"setup\" too",
+		ps.Add(phase.At, document.JoinName(path, "phase"), "is setup, but proposals[%d] in line %d runs before it: move it before that one, or give that one the phase \"setup\" too",
 			running, proposals.Items[running].At.Line)
 	}
 	return running
@@ -73,7 +74,7 @@ func checkForm(p *node, path string, ps *problems) {
 	}
 	switch {
 	case len(given) == 0:
-		ps.Add(p.At, path, "asks for nothing: give one of run (shell text), argv (a list of words) and code (with language)")
+		ps.Add(p.At, path, "has nothing to run: give one of run (shell text), argv (a list of words) and code (with language)")
 	case len(given) > 1:
 		ps.Add(p.At, path, "has %s; exactly one of run, argv and code is allowed", strings.Join(given, " and "))
 	}
@@ -82,7 +83,31 @@ func checkForm(p *node, path string, ps *problems) {
 	case code != nil && language == nil:
 		ps.Add(p.At, path, `the field "language" is missing: code needs one of "python", "javascript", "bash" and "sh"`)
 	case code == nil && language != nil:
-		ps.Add(language.At, document.JoinName(path, "language"), "goes with code alone: leave it out")
+		ps.Add(language.At, document.JoinName(path, "language"), "is allowed only with code: leave it out")
+	}
+}
+
+// checkSandbox allows both names of a field only with the same value.
+func checkSandbox(p *node, path string, ps *problems) {
+	current, old := p.Get(fieldSandbox), p.Get(fieldFresh)
+	if current != nil && old != nil && current.Kind == boolean && old.Kind == boolean && current.Value != old.Value {
+		ps.Add(old.At, document.JoinName(path, fieldFresh), "contradicts %q in line %d: leave it out", fieldSandbox, current.At.Line)
+	}
+}
+
+// warnDeprecated adds the first use of each deprecated field of a proposal.
+func warnDeprecated(root *node, ps *problems) {
+	replaced := map[string]string{}
+	for _, f := range proposalShape.Fields {
+		replaced[f.Name] = f.Replaced
+	}
+	for i, p := range root.Get("proposals").Items {
+		for _, m := range p.Members {
+			if to := replaced[m.Name]; to != "" {
+				replaced[m.Name] = ""
+				ps.Add(m.At, document.JoinName(document.JoinIndex("proposals", i), m.Name), "field %q is deprecated: use %q", m.Name, to)
+			}
+		}
 	}
 }
 
@@ -92,7 +117,7 @@ func checkID(p *node, i int, path string, defined map[string]int, proposals *nod
 		return
 	}
 	if first := defined[id.Value]; first != i {
-		ps.Add(id.At, document.JoinName(path, "id"), "the id %s is taken by proposals[%d] in line %d",
+		ps.Add(id.At, document.JoinName(path, "id"), "the id %s is already used by proposals[%d] in line %d",
 			document.Quote(id.Value), first, proposals.Items[first].Get("id").At.Line)
 	}
 }
@@ -124,10 +149,10 @@ func checkNeeds(p *node, i int, path string, defined map[string]int, ps *problem
 }
 
 func suggestID(name string, defined map[string]int) string {
-	best, least := "", len(defined)
+	best, minimum := "", len(defined)
 	for id, place := range defined {
-		if near := document.Nearest(name, []string{id}); near != "" && place < least {
-			best, least = near, place
+		if near := document.Nearest(name, []string{id}); near != "" && place < minimum {
+			best, minimum = near, place
 		}
 	}
 	if best == "" {

@@ -15,15 +15,15 @@ const SchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/
 //
 // It accepts every plan that Decode accepts. It also accepts what a schema cannot
 // express: it counts bytes as characters, and does not check for repeated names,
-// repeated ids and the targets of needs.
+// repeated ids, the targets of needs, and fields that contradict each other.
 func Schema() []byte {
 	return document.Schema(&planShape, SchemaID, proposal.PlanSchema,
-		"What an AI asks to run. Decode is stricter where a schema cannot be: lengths count bytes, ids are unique, needs name earlier ids.")
+		"A plan: what an AI proposes to run. Decode checks more than a schema can: lengths are in bytes, ids are unique, needs name earlier ids.")
 }
 
 // CasesSchema returns the JSON Schema (2020-12) of cases, printed from the table that
 // DecodeCases uses. It is the file testdata/schema/fumehood.cases.v1.json.
 func CasesSchema() []byte {
 	return document.Schema(&casesShape, CasesSchemaID, proposal.CasesSchema,
-		"What a policy's author wants decided. DecodeCases is stricter where a schema cannot be: names are unique, and a case is about one thing.")
+		"Test cases of a policy. DecodeCases checks more than a schema can: names are unique, and each case has one thing to decide.")
 }

@@ -32,7 +32,7 @@ func tower(first, step string, levels int) string {
 
 const thousand = `concat("", [x | some x in split("` + "0123456789,0123456789,0123456789,0123456789,0123456789,0123456789,0123456789,0123456789,0123456789,0123456789" + `", ",")])`
 
-// bombs are policies that try to exhaust whoever decides by them: helpers, and a
+// bombs are policies that try to exhaust the process that evaluates them: helpers, and a
 // condition that needs them.
 var bombs = map[string]struct{ rules, condition string }{
 	"loop":               {"", `count([1 | some a in numbers.range(1, 3000); some b in numbers.range(1, 3000); some c in numbers.range(1, 3000); a + b == c]) == 1`},
@@ -149,7 +149,7 @@ func explode(t *testing.T, name string) {
 	e, err := policy.New(t.Context(), o)
 	if err != nil {
 		if !strings.Contains(err.Error(), "policy.deadline") && !strings.Contains(err.Error(), "too large") {
-			t.Fatalf("it is no bomb: %v", err)
+			t.Fatalf("it is not a bomb: %v", err)
 		}
 		fmt.Printf("harmless: not loaded: %v\n", err)
 		return

@@ -11,11 +11,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A layer that would grant in place of the shipped default can be observed too: then the
-// default decides, and beside it stands what would have been decided without it. Both are
-// made of the same answers; the second is read for what it refuses, and thrown away.
+// A layer that replaces the shipped default can be observed, too: then the default
+// decides, and the decision without it is made from the same answers. The second decision
+// is only read for its denials.
 
-// candidates marks the layer that would grant. The shipped default is the first, then.
+// candidates marks the layer that would grant. The shipped default is then the first layer.
 func candidates(layers []*layer, observe bool) {
 	for i, l := range layers {
 		l.candidate = observe && i > 0 && l.role == Grants
@@ -30,7 +30,7 @@ func (e *Engine) candidate() *layer {
 	return nil
 }
 
-// share gives would what l says, and reports whether m is to take it too.
+// share adds l's answer to would, and reports whether m must take it, too.
 func (m *merger) share(l *layer, result map[string]any, command int, text string) (bool, error) {
 	if m.would == nil {
 		return true, nil
@@ -44,7 +44,7 @@ func (m *merger) share(l *layer, result map[string]any, command int, text string
 	return !l.candidate, m.would.take(l, result, command, text)
 }
 
-// observeCandidate records what would have been refused, after floor has held there too.
+// observeCandidate records what would have been denied, after the floor's rules, too.
 func (m *merger) observeCandidate(floor func(*merger)) {
 	if m.would == nil {
 		return
@@ -61,14 +61,14 @@ func (m *merger) observeCandidate(floor func(*merger)) {
 	}
 }
 
-// says reports whether r is a reason that is heeded already.
+// says reports whether r is already a reason that counts.
 func (m *merger) says(r proposal.Reason) bool {
 	return slices.ContainsFunc(m.reasons, func(own proposal.Reason) bool {
 		return !own.Observed && own.Rule == r.Rule && own.Effect == r.Effect && own.Command == r.Command && own.Text == r.Text
 	})
 }
 
-// observeGrant records what the candidate would give less of.
+// observeGrant records the limits and kinds of which the candidate would give less.
 func (m *merger) observeGrant() {
 	if m.would == nil {
 		return
@@ -77,14 +77,14 @@ func (m *merger) observeGrant() {
 	for _, key := range limitKeys {
 		to, given := m.would.limits[key]
 		if !given {
-			m.less(l, "limits", proposal.Deny, fmt.Sprintf("layer %q gives no limit %s: every run under it would stop", l.name, key), "write limits contains {…} in package "+module.PointProposal)
+			m.less(l, "limits", proposal.Deny, fmt.Sprintf("layer %q grants no limit %s: every run with it would stop", l.name, key), "write limits contains {…} in package "+module.PointProposal)
 			continue
 		}
 		m.lowers = append(m.lowers, lowering{l, "limits", whole, key, to})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(m.kinds)) {
 		if !m.would.kinds[kind] {
-			m.less(l, "exec."+kind, proposal.Allow, fmt.Sprintf("layer %q would not let it start programs of the kind %q", l.name, kind), "write exec contains {…} in package "+module.PointCommand)
+			m.less(l, "exec."+kind, proposal.Allow, fmt.Sprintf("layer %q would not allow it to start programs of the kind %q", l.name, kind), "write exec contains {…} in package "+module.PointCommand)
 		}
 	}
 }

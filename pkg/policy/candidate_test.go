@@ -86,7 +86,7 @@ func TestCandidate(t *testing.T) {
 }
 
 // TestCandidateHosts holds that what another layer grants is not missed in the
-// candidate, and what nobody else grants is.
+// candidate, and what no other layer grants is.
 func TestCandidateHosts(t *testing.T) {
 	p := proposal.Proposal{ID: "t", Run: "ls", Network: []string{"go.example"}}
 	hosts := layersOf(t, policy.Opens, folder(t, "h.rego", "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": \"go.example\"} if true\n"))

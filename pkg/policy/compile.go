@@ -24,11 +24,11 @@ import (
 // A layer is one compiled policy with its prepared queries.
 type layer struct {
 	name      string
-	label     string // as reasons have it
+	label     string // as in Reason.Layer
 	role      Role
-	shipped   bool          // it is what fumehood ships, and needs no bounds
+	shipped   bool          // it is the shipped policy, and needs no bounds
 	candidate bool          // it would grant, and is only observed
-	data      storage.Store // what its data files say
+	data      storage.Store // the content of its data files
 	counts    []RuleCount
 	programs  []string                  // only of layers that may allow
 	points    map[string]*point         // only points at which the layer has rules
@@ -44,7 +44,7 @@ type point struct {
 
 type compiled struct {
 	query rego.PreparedEvalQuery
-	// beyond says that no answer about an exec may be reused.
+	// beyond means that no answer about an exec may be reused.
 	beyond bool
 }
 
@@ -59,8 +59,8 @@ func (l *layer) meter(ctx context.Context) *bounds.Meter {
 // may reports whether l has the role, or one that includes it.
 func (l *layer) may(role Role) bool { return l.role >= role }
 
-// compileLayers compiles every layer and point by itself, side by side. A layer that we
-// did not write may use limit of processor time.
+// compileLayers compiles every layer and point separately and in parallel. Layers other
+// than the shipped one may use limit of processor time.
 func compileLayers(ctx context.Context, given []Layer, limit time.Duration) ([]*layer, error) {
 	layers := make([]*layer, len(given))
 	errs := make([]error, len(given))
@@ -87,8 +87,8 @@ func compileLayers(ctx context.Context, given []Layer, limit time.Duration) ([]*
 	return layers, nil
 }
 
-// shippedOnce is the shipped layer of all engines of the process: it is always the same,
-// and compiling it takes longer than all decisions of a run.
+// shippedOnce is the shipped layer, shared by all engines of the process: it is always the
+// same, and compiling it takes longer than all decisions of a run.
 var shippedOnce = sync.OnceValues(func() (l *layer, err error) {
 	defer module.Guard(DefaultLayer, &err)
 	s, err := shipped()
@@ -134,13 +134,13 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 			return c, err
 		})}
 	}
-	if l.shipped { // a test compiles the others, of which a command asks some
+	if l.shipped { // a test compiles the others; a command needs only some
 		return l, l.compile(module.PointCommand, module.PointProposal)
 	}
 	return l, l.compile(module.Points()...)
 }
 
-// compile compiles some points, side by side.
+// compile compiles some points in parallel.
 func (l *layer) compile(names ...string) error {
 	errs := make([]error, len(names))
 	var group sync.WaitGroup
@@ -173,7 +173,7 @@ func (l *layer) read(s Layer, modules map[string]*ast.Module) (err error) {
 	return err
 }
 
-// parseModules parses the files on two lanes: parsing is a third of a cold start.
+// parseModules parses the files in two goroutines: parsing is a third of a cold start.
 func parseModules(ctx context.Context, s Layer) (map[string]*ast.Module, error) {
 	parsed := make([]*ast.Module, len(s.Files))
 	errs := make([]error, len(s.Files))
@@ -242,8 +242,8 @@ func (l *layer) compilePoint(ctx context.Context, name, query string, modules ma
 	return c, err
 }
 
-// spared are the compiler's stages that only find mistakes. The shipped layer, in which a
-// test finds none, starts without them.
+// spared are the compiler's stages that only find mistakes. The shipped layer skips them:
+// a test shows that they find nothing in it.
 func (l *layer) spared() []ast.StageID {
 	if !l.shipped {
 		return nil
@@ -252,9 +252,9 @@ func (l *layer) spared() []ast.StageID {
 		ast.StageCheckSafetyRuleHeads, ast.StageCheckRecursion, ast.StageCheckTypes}
 }
 
-// guarded compiles the exec point once more with its guards, whose left-over
-// variables strictness would refuse, and has the query ask for them. Where that
-// cannot be done no answer is reused.
+// guarded compiles the exec point again with its guards, and adds them to the query.
+// Strict mode would refuse the guards' unused variables. If it cannot, no answer is
+// reused.
 func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string, spared ...ast.StageID) (*ast.Compiler, string, bool) {
 	guards, ok := module.AddGuards(modules)
 	if !ok || guards == 0 {
@@ -267,8 +267,8 @@ func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string, 
 	return compiler, strings.TrimSuffix(query, "}") + fmt.Sprintf(", %q: data.%s.%s}", module.GuardSet, module.PointExec, module.GuardSet), false
 }
 
-// askPrograms asks once which programs the layer knows; they depend on no input and
-// serve only to name what lies near a refused one.
+// askPrograms asks once which programs the layer knows. They depend on no input and are
+// only used to suggest names similar to a denied one.
 func (l *layer) askPrograms(ctx context.Context, compiler *ast.Compiler) error {
 	rs, err := rego.New(rego.Compiler(compiler), rego.Query("data."+module.PointProposal+".programs"),
 		rego.Store(l.data), rego.Capabilities(module.Capabilities()), rego.StrictBuiltinErrors(true)).Eval(ctx)
@@ -276,7 +276,7 @@ func (l *layer) askPrograms(ctx context.Context, compiler *ast.Compiler) error {
 		return evalStop(ctx, l.name, module.PointProposal, err)
 	}
 	if len(rs) == 0 {
-		return nil // the layer names none
+		return nil // the layer has none
 	}
 	names, _ := rs[0].Expressions[0].Value.([]any)
 	for _, name := range names {
@@ -289,7 +289,7 @@ func (l *layer) askPrograms(ctx context.Context, compiler *ast.Compiler) error {
 	return nil
 }
 
-// query asks for the sets that have rules: one without would leave all undefined.
+// query asks for the sets that have rules: a set without rules would leave all undefined.
 func (l *layer) query(point string) string {
 	var fields []string
 	for _, c := range l.counts {
@@ -304,10 +304,10 @@ func (l *layer) query(point string) string {
 	return "result := {" + strings.Join(fields, ", ") + "}"
 }
 
-// maxErrors bounds the compiler's words in one error: policy check has more.
+// maxErrors limits the compiler errors in one error: policy check shows all.
 const maxErrors = 10
 
-// compileStop tells a removed built-in from other mistakes.
+// compileStop distinguishes a removed built-in from other mistakes.
 func compileStop(layer string, err error) error {
 	if already := (*proposal.StopError)(nil); errors.As(err, &already) {
 		return err
@@ -319,8 +319,8 @@ func compileStop(layer string, err error) error {
 	message := fmt.Sprintf("the policy layer %q does not compile", layer)
 	for _, name := range module.UndefinedFunctions(err) {
 		if advice, ok := module.Withheld(module.PointExec, name); ok {
-			return module.Stop(module.CodeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies may not", layer, name), advice, err)
+			return module.Stop(module.CodeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies must not use", layer, name), advice, err)
 		}
 	}
-	return module.Stop(module.CodeCompile, message, "mend the places named: fumehood policy check says of each what to write instead, fumehood policy input 'COMMAND' which fields input has", err)
+	return module.Stop(module.CodeCompile, message, "fix these places: fumehood policy check prints a fix for each, and fumehood policy input 'COMMAND' the fields of input", err)
 }

@@ -36,7 +36,7 @@ func FuzzDocumentsAreComplete(f *testing.F) {
 	})
 }
 
-// complete complains of fields that are too many or missing in what stands at point.
+// complete reports fields that are missing or unexpected at point.
 func complete(t *testing.T, point string, input ast.Value) {
 	t.Helper()
 	var walk func(path []string, v ast.Value)

@@ -19,13 +19,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// dataFiles are the names of files that hold data, as opa loads them: what is in
+// dataFiles are the names of data files, as opa loads them: the content of
 // a/b/data.json is at data.a.b.
 var dataFiles = []string{"data.json", "data.yaml", "data.yml"}
 
-// Data is what the layer's data files say, one document. A file that is no object,
-// two that say otherwise about one name, and names below fumehood, where packages
-// are, are a *proposal.StopError.
+// Data is the content of the layer's data files, as one document. A file that is not an
+// object, two files that set the same name, and names below fumehood, which are for
+// packages, are a *proposal.StopError.
 func (l Layer) Data() (map[string]any, error) {
 	all := map[string]any{}
 	for _, f := range l.Files {
@@ -37,18 +37,18 @@ func (l Layer) Data() (map[string]any, error) {
 			err = merge(all, value)
 		}
 		if _, own := all[module.OwnPackage]; own && err == nil {
-			err = errors.New("data.fumehood is where packages are")
+			err = errors.New("data.fumehood is reserved for packages")
 		}
 		if err != nil {
-			return nil, module.Stop(module.CodeData, fmt.Sprintf("the data file %q of policy layer %q cannot be used", f.Name, l.Name),
-				"write one object, whose names are in no other data file and do not begin with fumehood", err)
+			return nil, module.Stop(module.CodeData, fmt.Sprintf("invalid data file %q in policy layer %q", f.Name, l.Name),
+				"write one object; its names must not be in another data file and must not begin with fumehood", err)
 		}
 	}
 	return all, nil
 }
 
-// Store is what the layer's queries read. Values are kept as the evaluator has them:
-// converting a list of ten thousand at each decision takes longer than the decision.
+// Store is the data that the layer's queries read. Values are kept in the evaluator's own
+// form: converting a list of ten thousand at each decision takes longer than the decision.
 func (l Layer) Store() (storage.Store, error) {
 	data, err := l.Data()
 	if err != nil {
@@ -67,7 +67,7 @@ func (f File) HoldsData() bool {
 	return false
 }
 
-// data reads the file and puts it below its folder's names.
+// data reads the file and puts it below the names of its directories.
 func (f File) data() (map[string]any, error) {
 	var value any
 	var err error
@@ -87,7 +87,7 @@ func (f File) data() (map[string]any, error) {
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, errors.New("it holds no object")
+		return nil, errors.New("it is not an object")
 	}
 	return object, nil
 }
@@ -99,12 +99,12 @@ func unmarshalJSON(content []byte, value *any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the first value")
+		return errors.New("there is more after the first value")
 	}
 	return nil
 }
 
-// unmarshalYAML refuses aliases: a few of them stand for gigabytes.
+// unmarshalYAML refuses aliases: a few of them expand to gigabytes.
 func unmarshalYAML(content []byte, value *any) error {
 	d := yaml.NewDecoder(bytes.NewReader(content))
 	var document yaml.Node
@@ -115,7 +115,7 @@ func unmarshalYAML(content []byte, value *any) error {
 		return errors.New("there is a second document")
 	}
 	if n := alias(&document); n != nil {
-		return fmt.Errorf("line %d: an alias or anchor: write the value out", n.Line)
+		return fmt.Errorf("line %d: aliases and anchors are not supported: repeat the value", n.Line)
 	}
 	return util.Unmarshal(content, value)
 }
@@ -132,7 +132,7 @@ func alias(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// merge adds from to into. Only objects may meet.
+// merge adds from to into. Only objects are merged.
 func merge(into, from map[string]any) error {
 	for name, value := range from {
 		old, met := into[name]
@@ -143,7 +143,7 @@ func merge(into, from map[string]any) error {
 		a, ok := old.(map[string]any)
 		b, too := value.(map[string]any)
 		if !ok || !too {
-			return fmt.Errorf("%q is said twice", name)
+			return fmt.Errorf("%q is set twice", name)
 		}
 		if err := merge(a, b); err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// whole stands for the proposal or trigger itself where a command's index is meant.
+// whole, in place of a command's index, is the proposal or trigger itself.
 const whole = -1
 
 func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
@@ -54,7 +54,7 @@ func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p
 	return e.askSnippets(ctx, m, shared, a)
 }
 
-// eachCommand describes the commands of p one after the other, until do fails.
+// eachCommand describes the commands of p in order, until do fails.
 func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error) error {
 	cwds, env := facts.CwdTracker{Cwds: []string{placeStart(p.Cwd, e.workspace)}}, facts.EnvironmentOf(p)
 	known := facts.NewExpander(a.Commands)
@@ -62,7 +62,7 @@ func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(p
 		c := known.Settle(written)
 		ci := e.commandInput(c, cwds.Cwds, env.During(c), a.Canonical)
 		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
-			ci.Homes = nil // no shell reads a snippet: its ~ is a letter
+			ci.Homes = nil // no shell reads a snippet: its ~ is not expanded
 		}
 		if err := do(written, ci); err != nil {
 			return err
@@ -83,7 +83,7 @@ func placeStart(cwd, workspace string) string {
 	return workspace + "/" + cwd
 }
 
-// textOf names c in a reason: its words, shortened.
+// textOf is c's text in a reason: its words, shortened.
 func textOf(c proposal.Command) string {
 	text := strings.Join(c.Argv(), " ")
 	if text == "" && len(c.Assigns) > 0 {
@@ -106,7 +106,7 @@ func (e *Engine) document(shared *ast.Term, c commandInput) ast.Value {
 	)
 }
 
-// ask puts one document to every layer that has rules at the point.
+// ask evaluates one document in every layer that has rules at the point.
 func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.Value, command int, text string) error {
 	for _, l := range e.layers {
 		p := l.points[name]
@@ -125,13 +125,13 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 			return evalStop(ctx, l.name, name, err)
 		}
 		if len(rs) != 1 {
-			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q gave no result at %s", l.name, name), "mend the policy: a set is undefined", nil)
+			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q returned no result at %s", l.name, name), "fix the policy: a set is undefined", nil)
 		}
 		result, ok := rs[0].Bindings["result"].(map[string]any)
 		if !ok {
-			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q gave no object at %s", l.name, name), "this is a defect: report it", nil)
+			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q did not return an object at %s", l.name, name), "this is a defect: report it", nil)
 		}
-		m.beyond = m.beyond || c.beyond || spoken(result)
+		m.beyond = m.beyond || c.beyond || guardHeld(result)
 		delete(result, module.GuardSet)
 		if err := m.take(l, result, command, text); err != nil {
 			return err
@@ -140,8 +140,8 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 	return nil
 }
 
-// spoken reports whether result holds a guard that does not let the answer be reused.
-func spoken(result map[string]any) bool {
+// guardHeld reports whether result contains a guard, so that the answer must not be reused.
+func guardHeld(result map[string]any) bool {
 	value, asked := result[module.GuardSet]
 	guards, ok := value.([]any)
 	return asked && (!ok || len(guards) > 0)

@@ -16,15 +16,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Document is one input that Decide puts to a decision point.
+// A Document is one input that Decide evaluates at a decision point.
 type Document struct {
 	Point   string
-	Command int // index into Analysis.Commands; -1 of the proposal's own
+	Command int // index into Analysis.Commands; -1 for the proposal itself
 	Input   ast.Value
 }
 
-// Documents are the inputs that Decide puts about p, of which a is the analysis: first
-// that of fumehood.proposal, then one a command.
+// Documents are the inputs that Decide evaluates for p, whose analysis is a: first that of
+// fumehood.proposal, then one for each command.
 func (e *Engine) Documents(p proposal.Proposal, a proposal.Analysis) []Document {
 	shared := termOf(reflect.ValueOf(e.proposalInput(p, a)))
 	all := []Document{{module.PointProposal, whole, e.document(shared, commandInput{})}}
@@ -35,8 +35,8 @@ func (e *Engine) Documents(p proposal.Proposal, a proposal.Analysis) []Document 
 	return all
 }
 
-// InputField says what is wrong with a path below input at point: the first part that
-// no input has, and those that it could be. It is "" where the path is right.
+// InputField checks a path below input at point. It returns the first part that no input
+// has, and the names that would be valid there, or "" if the path is valid.
 func InputField(point string, path []string) (wrong string, known []string) {
 	document := documentOf(point)
 	for _, part := range path {
@@ -55,8 +55,8 @@ func InputField(point string, path []string) (wrong string, known []string) {
 	return "", nil
 }
 
-// Inputs are the documents that Decide puts about p: those of fumehood.proposal and
-// fumehood.command, and one a snippet.
+// Inputs are the documents that Decide evaluates for p: those of fumehood.proposal and
+// fumehood.command, and one for each snippet.
 func (e *Engine) Inputs(p proposal.Proposal, a proposal.Analysis) []Document {
 	all := e.Documents(p, a)
 	shared := termOf(reflect.ValueOf(e.proposalInput(p, a)))
@@ -70,8 +70,8 @@ func (e *Engine) Inputs(p proposal.Proposal, a proposal.Analysis) []Document {
 	return all
 }
 
-// InputOf is the document that is put about one trigger, program, step of a connection,
-// event or thing that leaves; ok says that v is one.
+// InputOf is the document for one trigger, program, step of a connection, event or output;
+// ok reports whether v is one of them.
 func (e *Engine) InputOf(v any) (doc Document, ok bool) {
 	var in any
 	switch v := v.(type) {
@@ -96,19 +96,19 @@ func (e *Engine) InputOf(v any) (doc Document, ok bool) {
 func (d Document) JSON() ([]byte, error) {
 	v, err := ast.JSON(d.Input)
 	if err != nil {
-		return nil, module.Stop(module.CodeEval, "the input document cannot be written", hintDefect, err)
+		return nil, module.Stop(module.CodeEval, "cannot encode the input document", hintDefect, err)
 	}
 	return json.Marshal(v)
 }
 
 // InputSchema is the JSON Schema of point's input document, for editors: every field is
-// always there. The point may be given without "fumehood.".
+// always present. "fumehood." may be omitted from the point.
 func InputSchema(point string) ([]byte, error) {
 	if !strings.HasPrefix(point, "fumehood.") {
 		point = "fumehood." + point
 	}
 	if !slices.Contains(module.Points(), point) {
-		return nil, module.Stop(module.CodeUnknownKey, fmt.Sprintf("%q is no decision point", point), module.Meant(point, module.Points()), nil)
+		return nil, module.Stop(module.CodeUnknownKey, fmt.Sprintf("%q is not a decision point", point), module.Meant(point, module.Points()), nil)
 	}
 	schema := required(module.SchemaOf(documentOf(point)))
 	schema["$schema"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", point
@@ -116,8 +116,8 @@ func InputSchema(point string) ([]byte, error) {
 	return json.MarshalIndent(schema, "", "  ")
 }
 
-// required says of every field that it is always there. The compiler's schema does not:
-// it would take a rule's own objects to task.
+// required marks every field as always present. The compiler's schema does not: the
+// compiler would also apply it to objects that a rule builds.
 func required(schema any) map[string]any {
 	s, _ := schema.(map[string]any)
 	if properties, ok := s["properties"].(map[string]any); ok {

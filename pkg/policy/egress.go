@@ -16,14 +16,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// egressInput is the input document of fumehood.egress. Every field is always there,
+// egressInput is the input document of fumehood.egress. Every field is always present, and
 // empty where the kind of Egress has none.
 type egressInput struct {
 	Command    string                  `json:"command"` // id of the proposal
 	Phase      string                  `json:"phase"`
 	Kind       string                  `json:"kind"`
-	Name       string                  `json:"name"`    // that was looked up; "" of a raw address
-	Type       string                  `json:"type"`    // of a lookup
+	Name       string                  `json:"name"`    // that was looked up; "" for a raw address
+	Type       string                  `json:"type"`    // of the lookup
 	Address    string                  `json:"address"` // IP address as Go writes it; an embedded IPv4 one as IPv4
 	Port       int                     `json:"port"`
 	Protocol   string                  `json:"protocol"`
@@ -34,23 +34,22 @@ type egressInput struct {
 	Size       int64                   `json:"size"` // of the body; -1 when not known
 	Secrets    []proposal.EgressSecret `json:"secrets"`
 	Grants     []string                `json:"grants"`
-	Naming     []namingInput           `json:"naming"`     // those of Grants that name the host, whatever the port
-	Named      bool                    `json:"named"`      // there is one
-	Fits       bool                    `json:"fits"`       // one of them fits the port too
-	Exact      bool                    `json:"exact"`      // one that fits is no suffix
-	Registries []string                `json:"registries"` // those of Grants that it belongs to
-	Registry   bool                    `json:"registry"`   // there is one
+	Naming     []namingInput           `json:"naming"`     // the Grants that name the host, whatever the port
+	Named      bool                    `json:"named"`      // Naming is not empty
+	Fits       bool                    `json:"fits"`       // a Naming fits the port, too
+	Exact      bool                    `json:"exact"`      // a Naming that fits is not a suffix
+	Registries []string                `json:"registries"` // the Grants of registries that have this host
+	Registry   bool                    `json:"registry"`   // Registries is not empty
 }
 
-// Egress judges one step of what a program asks of the network. Only Allow lets it
-// pass: there is nobody to ask, and what no rule of the granting layer allows is
-// denied. An error is a *proposal.StopError, as Decide's is, and then nothing passes
-// either.
+// Egress decides one step of a connection. Only Allow lets the step pass: no person can be
+// asked, and a step that no rule of the granting layer allows is denied. An error is a
+// *proposal.StopError, as for Decide, and then nothing passes either.
 //
-// Whatever the layers say, these are denied: what is no step of a connection or comes
-// without a grant of hosts; every datagram; a lookup for anything but an address; a
-// hello for another name than the one looked up; and a request with what looks like a
-// secret in it, unless a layer that may grant has it redacted.
+// Whatever the layers say, these are denied: anything that is not a step of a connection
+// or comes without a grant of hosts; every datagram; a lookup for anything except an
+// address; a hello for another name than the one looked up; and a request that contains
+// what looks like a secret, unless a layer that may grant redacts it.
 func (e *Engine) Egress(ctx context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.EgressDecision, error) {
 		m := newMerger(e)
@@ -89,19 +88,19 @@ func reached(x proposal.Egress) string {
 	return host + ":" + strconv.Itoa(x.Port)
 }
 
-// given is what layers say of a connection beside its effect.
+// given is what layers say about a connection besides its effect.
 type given struct {
 	intercept, private, raw, filter, redact bool
 	most                                    proposal.Bytes
 }
 
-// flag reads one member of a set that turns something on. What makes an answer stricter
-// counts from every layer that is heeded; what gives something, from those that may
-// grant hosts.
+// flag reads one member of a set that turns something on. A flag that makes the answer
+// stricter counts from every layer that is not only observed; a flag that gives something
+// counts only from layers that may grant hosts.
 func (m *merger) flag(l *layer, set, rule string) {
 	if set == "private" || set == "raw" || set == "redact" {
 		if !l.may(Opens) {
-			m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not give %s; its rule %q counts for nothing", l.name, set, rule))
+			m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not set %s; its rule %q is ignored", l.name, set, rule))
 			return
 		}
 	}
@@ -123,13 +122,13 @@ func (m *merger) flag(l *layer, set, rule string) {
 	}
 }
 
-// budget reads one member of budget. Of several the smallest counts.
+// budget reads one member of budget. The smallest of several counts.
 func (m *merger) budget(l *layer, object map[string]any) error {
 	rule, _ := object["rule"].(string)
 	number, _ := object["bytes"].(json.Number)
 	bytes, err := number.Int64()
 	if rule == "" || err != nil || bytes <= 0 || len(object) != 2 {
-		return m.malformed(l, "budget", "has not rule and a positive whole number of bytes")
+		return m.malformed(l, "budget", "needs rule and a positive whole number of bytes")
 	}
 	if !m.observes(l) {
 		m.rules[rule] = true
@@ -155,18 +154,18 @@ func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {
 	return d
 }
 
-// egressFloor holds whatever the layers say.
+// egressFloor applies whatever the layers say.
 func (m *merger) egressFloor(x proposal.Egress) {
 	add := func(rule, message, suggestion string) {
 		m.reason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole, reached(x))
 	}
-	if rule, message, suggestion := unpassable(x); rule != "" {
+	if rule, message, suggestion := alwaysDenied(x); rule != "" {
 		add(rule, message, suggestion)
 	}
 	if len(x.Secrets) > 0 && !m.given.redact {
-		add("egress.secret", fmt.Sprintf("what looks like a secret (%s) is in the %s of the request", x.Secrets[0].Rule, x.Secrets[0].Where), "leave it out: nothing that is secret leaves")
+		add("egress.secret", fmt.Sprintf("what looks like a secret (%s) is in the %s of the request", x.Secrets[0].Rule, x.Secrets[0].Where), "remove it: secrets must not leave the sandbox")
 	}
 	if !m.allowed[whole] && !m.denied(whole) {
-		add("egress.no-rule", "no rule of the granting policy lets it pass", "ask for the host in the proposal's network, where policy grants it")
+		add("egress.no-rule", "no rule of the granting policy allows it", "request the host in the proposal's network, if the policy grants it")
 	}
 }

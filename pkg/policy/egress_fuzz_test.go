@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// needed are the fields without which a step of each kind is none.
+// needed are the fields that a step of each kind must have.
 var needed = map[string][]string{
 	proposal.EgressLookup:  {"Command", "Phase", "Kind", "Name", "Type", "Grants"},
 	proposal.EgressConnect: {"Command", "Phase", "Kind", "Name", "Address", "Port", "Protocol", "Grants"},

@@ -211,7 +211,7 @@ func TestEgressGives(t *testing.T) {
 
 const egressHead = "package fumehood.egress\n\n"
 
-// TestEgressStops holds that there is no answer when there is none to give in time.
+// TestEgressStops holds that a late answer is an error.
 func TestEgressStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -3,30 +3,34 @@
 // Package policy decides: Rego in, Decision out. Only it and the packages below it import
 // OPA.
 //
-// Beside the engine stand facts (tools, options, paths), module (Rego from files to
+// The packages below it are facts (tools, options, paths), module (Rego from files to
 // compiled modules), lint (what is wrong with rules), explain (why a decision was made),
 // bounds (processor time and memory), and source, trial, manual and starter for authors.
 //
-// It asks one prepared query a proposal (package fumehood.proposal) and one a
-// simple command (package fumehood.command), in each layer; one a piece of code in the
-// text (package fumehood.snippet); one a program that
-// begins in the sandbox (package fumehood.exec); one a step of a connection that leaves
-// it (package fumehood.egress); one a thing of note that was seen there (package
-// fumehood.event); one a thing that is about to leave (package fumehood.output); and
-// one a wish that something be started (package fumehood.trigger). A layer is the
-// built-in default or one folder; each is compiled by itself, so that no layer can
-// change another's rules, and Go merges what they say: deny wins over ask, ask over allow, the
-// smallest limit counts, and only the granting layer may allow.
+// In each layer, the engine evaluates one prepared query for each
+//   - proposal (package fumehood.proposal)
+//   - simple command (fumehood.command)
+//   - piece of code in the text (fumehood.snippet)
+//   - program that starts in the sandbox (fumehood.exec)
+//   - step of a connection that leaves the sandbox (fumehood.egress)
+//   - event that was seen in the sandbox (fumehood.event)
+//   - output that is about to leave (fumehood.output)
+//   - request to start something (fumehood.trigger)
 //
-// It fails closed. A command without an allow is denied. An error, a time-out, an
+// A layer is the built-in default, or one directory or bundle. Each layer is compiled
+// separately, so that no layer can change another's rules. Go merges their answers: deny
+// wins over ask, ask over allow, the smallest limit counts, and only the granting layer
+// may allow.
+//
+// It fails closed. A command that no rule allows is denied. An error, a timeout, an
 // undefined result, an unknown key or a wrong type is a *proposal.StopError, and
 // callers must then run nothing.
 //
-// What the options of a tool mean is read in Go, by package facts, and given to Rego as
-// input; every judgement about them is a rule in Rego.
+// Package facts reads, in Go, what the options of a tool mean. The facts are input to the
+// rules; every decision about them is a rule in Rego.
 //
-// It does not protect against what an allowed program does: a test suite runs the
-// repository's code. That is the sandbox's work.
+// It does not protect against an allowed program: a test suite runs the repository's
+// code. The sandbox contains it.
 package policy
 
 import (
@@ -57,42 +61,42 @@ const (
 
 const maxWarnings = 100
 
-// Options say which policy decides. The zero value is the shipped default alone.
+// Options choose the policy. The zero value is only the shipped default.
 type Options struct {
-	// Layers are further policies, in order. They may deny, ask and lower; what more
-	// they may, each says itself.
+	// Layers are further policies, in order. They may deny, ask and lower limits; the Role
+	// of each says what else it may do.
 	Layers []Layer
-	// Workspace is where the sandbox has the workspace; "" is /workspace.
+	// Workspace is the path of the workspace in the sandbox; "" is /workspace.
 	Workspace string
-	// Observe lets the layers that restrict decide nothing. What they say is recorded as
-	// a Reason that is Observed and changes neither effect nor grant. A layer that grants
-	// is observed too: the shipped default decides in its place, and what it would refuse,
-	// for want of a rule that allows or grants too, is recorded. A layer that cannot be
-	// read or evaluated still stops everything.
+	// Observe makes the layers that restrict have no effect. Their answers are recorded as
+	// Reasons that are Observed, and change neither effect nor grant. A layer that grants
+	// is observed, too: the shipped default decides in its place, and its denials are
+	// recorded, including those for lack of a rule that allows or grants. A layer that
+	// cannot be read or evaluated still stops everything.
 	Observe bool
-	// Deadline bounds the processor time that Layers may use for one decision; 0 is one
+	// Deadline limits the processor time that Layers may use for one decision; 0 is one
 	// second. Compiling one of them may use ten times as much. The shipped policy has no
-	// deadline: what it is asked about is bounded, and it loops over nothing else.
+	// deadline: it loops only over its input, which is bounded.
 	Deadline time.Duration
-	// Spoke, when set, is told each rule that held, for whoever tries a policy. It may be
-	// called by several goroutines.
-	Spoke func(module.Place)
+	// OnRule, when set, is called with each rule that held. It is for tests of policies and
+	// may be called from several goroutines.
+	OnRule func(module.Place)
 }
 
-// An Engine decides proposals. It may be used by several goroutines.
+// An Engine decides proposals. It is safe for concurrent use.
 type Engine struct {
 	layers    []*layer
 	grammars  facts.Grammars
 	digest    string
 	workspace string
 	deadline  time.Duration
-	foreign   bool // there are layers beside the shipped one
+	foreign   bool // there are layers besides the shipped one
 	observe   bool
-	spoke     func(module.Place)
+	onRule    func(module.Place)
 	warnings  []string
 
 	common   []rego.EvalOption
-	jobs     chan func() // to a lane that waits
+	jobs     chan func() // to an idle worker
 	dead     atomic.Bool
 	mu       sync.Mutex
 	reported map[string]bool
@@ -101,7 +105,7 @@ type Engine struct {
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, spoke: o.Spoke, reported: map[string]bool{}, jobs: make(chan func())}
+	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, onRule: o.OnRule, reported: map[string]bool{}, jobs: make(chan func())}
 	e.common = e.evaluation()
 	if e.workspace == "" {
 		e.workspace = "/workspace"
@@ -114,7 +118,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if e.grammars, err = facts.ShippedGrammars(); err != nil {
-		return nil, module.Stop(module.CodeCompile, "the option tables do not parse", "mend policies/options.txt", err)
+		return nil, module.Stop(module.CodeCompile, "cannot parse the option tables", "fix policies/options.txt", err)
 	}
 	e.digest, e.foreign = digest(given, o.Observe), len(o.Layers) > 0
 	if e.layers, err = compileLayers(ctx, given, compiling*e.deadline); err != nil {
@@ -124,30 +128,30 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	e.style(given)
 	for _, l := range e.layers {
 		if l.may(Grants) && l.points[module.PointExec] == nil {
-			e.warn(fmt.Sprintf("policy.no-exec: layer %q allows programs nowhere: write allow contains {…} in package %s, or none begins", l.name, module.PointExec))
+			e.warn(fmt.Sprintf("policy.no-exec: layer %q allows no program to start: write allow contains {…} in package %s", l.name, module.PointExec))
 		}
 		if l.may(Grants) && l.points[module.PointEgress] == nil && l.rulesOf(module.PointProposal, "network") > 0 {
-			e.warn(fmt.Sprintf("policy.no-egress: layer %q grants hosts and lets nothing reach them: write allow contains {…} in package %s", l.name, module.PointEgress))
+			e.warn(fmt.Sprintf("policy.no-egress: layer %q grants hosts but allows no connection to them: write allow contains {…} in package %s", l.name, module.PointEgress))
 		}
 	}
 	return e, nil
 }
 
-// Ready compiles what New has left to the first question: those decision points of the
-// shipped policy that not every command asks. A caller that soon asks them calls it
-// beside other work.
+// Ready compiles the decision points of the shipped policy that New has left for their
+// first use, since not every command needs them. Callers that will need them soon call it
+// in parallel with other work.
 func (e *Engine) Ready() {
 	for _, l := range e.layers {
 		_ = l.compile(module.Points()...) // the first decision returns the error
 	}
 }
 
-// Digest is "sha256:" and the hex SHA-256 of every layer's name, and its files'
-// names and contents, and of whether layers are only observed.
+// Digest is "sha256:" and the hex SHA-256 of every layer's name, of the names and contents
+// of its files, and of whether layers are only observed.
 func (e *Engine) Digest() string { return e.digest }
 
-// Warnings lists, without repetition, what layers say that is not heeded: the allows
-// of layers that may not allow, and what a granting layer has left out.
+// Warnings lists, without repetition, answers of layers that have no effect: the allows of
+// layers that must not allow, and what a granting layer has omitted.
 func (e *Engine) Warnings() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -157,7 +161,7 @@ func (e *Engine) Warnings() []string {
 func (e *Engine) warn(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.reported[text] && len(e.warnings) < maxWarnings { // a rule's name may hold a stranger's text
+	if !e.reported[text] && len(e.warnings) < maxWarnings { // a rule's name may contain untrusted text
 		e.reported[text] = true
 		e.warnings = append(e.warnings, text)
 	}
@@ -180,16 +184,16 @@ func (e *Engine) Rules() []RuleCount {
 	return counts
 }
 
-// Decide judges p, of which a is the analysis. A deny is a value. An error is a
+// Decide decides p, whose analysis is a. A denial is a value. An error is a
 // *proposal.StopError: there is no decision, and nothing may run.
 //
-// An evaluation that does not end even after its deadline leaves the engine dead:
-// every later Decide fails too.
+// If an evaluation does not end even after its deadline, the engine is dead: every later
+// Decide fails, too.
 func (e *Engine) Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) { return e.decide(ctx, p, a) })
 }
 
-// inTime bounds judge by the deadline.
+// inTime runs judge within the deadline.
 func inTime[T any](ctx context.Context, e *Engine, judge judge[T]) (T, error) {
 	return attempt(ctx, e, e.deadline, judge)
 }
@@ -199,8 +203,8 @@ func late(err error) bool {
 	return errors.As(err, &s) && s.Code == module.CodeDeadline
 }
 
-// attempt has judge use at most limit of processor time for the layers that we did not
-// write. Without such a layer it waits for nothing.
+// attempt runs judge, which may use at most limit of processor time for layers other than
+// the shipped one. Without such a layer it waits for nothing.
 func attempt[T any](ctx context.Context, e *Engine, limit time.Duration, judge judge[T]) (T, error) {
 	ctx = module.WithBudget(ctx)
 	if !e.foreign {
@@ -216,7 +220,7 @@ func attempt[T any](ctx context.Context, e *Engine, limit time.Duration, judge j
 	inside, m := bounds.WithMeter(inside)
 	var v verdict[T]
 	done := make(chan struct{})
-	e.goOn(func() { v = evaluate(inside, judge); close(done) })
+	e.runJob(func() { v = evaluate(inside, judge); close(done) })
 	why, abandoned := bounds.Bounds{Used: m.Used, Time: limit, Grace: grace, Memory: decisionMemory}.Wait(ctx, cancel, done)
 	switch {
 	case abandoned:
@@ -238,8 +242,8 @@ type verdict[T any] struct {
 	err      error
 }
 
-// evaluate must not let a panic in the evaluator take the process down: it would
-// leave a run without an end in the log.
+// evaluate turns a panic in the evaluator into an error: if the process ended, the log
+// would have no end of the run.
 func evaluate[T any](ctx context.Context, judge judge[T]) (v verdict[T]) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -250,5 +254,5 @@ func evaluate[T any](ctx context.Context, judge judge[T]) (v verdict[T]) {
 	return v
 }
 
-// Dead reports whether an evaluation never ended, so that e decides nothing any more.
+// Dead reports whether an evaluation never ended. A dead engine makes no more decisions.
 func (e *Engine) Dead() bool { return e.dead.Load() }

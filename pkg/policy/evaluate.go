@@ -15,8 +15,8 @@ import (
 
 // A Loaded is one layer of an Engine.
 type Loaded struct {
-	Name  string // where it was read
-	Label string // as Reason.Layer has it
+	Name  string // where it was read from
+	Label string // as in Reason.Layer
 	Role  Role
 	Files []File
 }
@@ -30,11 +30,11 @@ func (e *Engine) Layers() []Loaded {
 	return all
 }
 
-// Workspace is where the sandbox has the workspace.
+// Workspace is the path of the workspace in the sandbox.
 func (e *Engine) Workspace() string { return e.workspace }
 
-// reflecting is the processor time that an explanation may use, in deadlines of a
-// decision: it evaluates many times what a decision evaluates once.
+// reflecting is the processor time that an explanation may use, in multiples of a
+// decision's deadline: it evaluates many times what a decision evaluates once.
 const reflecting = 10
 
 // Reflect runs work, which explains decisions, within ten times the processor time of one
@@ -44,8 +44,8 @@ func (e *Engine) Reflect(ctx context.Context, work func(context.Context) error) 
 	return err
 }
 
-// Held returns the places of the layer's rules that hold for doc, by file and row. layer
-// is an index into Layers. It must be called within Reflect.
+// Held returns the places (file and row) of the layer's rules that hold for doc. layer is
+// an index into Layers. It must be called within Reflect.
 func (e *Engine) Held(ctx context.Context, layer int, doc Document) (places []module.Place, err error) {
 	l := e.layers[layer]
 	l.meter(ctx).Run(func() { places, err = l.held(ctx, doc) })
@@ -67,7 +67,7 @@ func (l *layer) held(ctx context.Context, doc Document) ([]module.Place, error) 
 			places = append(places, at)
 		}
 	}
-	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(module.Listener{Layer: l.name, Tell: tell})); err != nil {
+	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(module.Listener{Layer: l.name, Held: tell})); err != nil {
 		return nil, evalStop(ctx, l.name, doc.Point, err)
 	}
 	slices.SortFunc(places, func(a, b module.Place) int {
@@ -80,15 +80,15 @@ func (l *layer) held(ctx context.Context, doc Document) ([]module.Place, error) 
 }
 
 // Conditions evaluates the conditions of a layer's rules one by one, in the order in which
-// they are written: the compiled rules that decide may have another order. Several
-// goroutines may use it.
+// they are written: the compiled rules that decide may have another order. It is safe for
+// concurrent use.
 type Conditions struct {
 	layer    *layer
 	point    string
 	compiler *ast.Compiler
 }
 
-// Conditions compiles the rules of a layer at a point once more. It returns nil if there
+// Conditions compiles the rules of a layer at a point again. It returns nil if there
 // are none. It must be called within Reflect.
 func (e *Engine) Conditions(ctx context.Context, layer int, point string) (c *Conditions) {
 	l := e.layers[layer]
@@ -115,7 +115,7 @@ func (l *layer) conditions(ctx context.Context, point string) *Conditions {
 	return &Conditions{l, point, compiler}
 }
 
-// Rules are the rules of the point's package with a name, as they are compiled.
+// Rules are the compiled rules with this name in the point's package.
 func (c *Conditions) Rules(name string) []*ast.Rule {
 	var all []*ast.Rule
 	for _, m := range c.compiler.Modules {
@@ -136,7 +136,7 @@ func (c *Conditions) Hold(ctx context.Context, imports []*ast.Import, conditions
 		fresh[i] = expr.Copy()
 		fresh[i].Index = i
 	}
-	// A query gives a value for what is false, too; a comprehension does not.
+	// A query returns a value for a false condition, too; a comprehension does not.
 	query := ast.NewBody(ast.Assign.Expr(ast.VarTerm("held"), ast.ArrayComprehensionTerm(ast.BooleanTerm(true), fresh)))
 	var rs rego.ResultSet
 	var err error

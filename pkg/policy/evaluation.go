@@ -14,19 +14,19 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// maxPatterns bounds the compiled patterns that are kept. OPA's own cache has a
-// hundred, fewer than the shipped policy has patterns, and compiling one anew costs
-// more than most evaluations.
+// maxPatterns limits the compiled patterns that are kept. OPA's own cache has room for a
+// hundred, fewer than the shipped policy has patterns, and compiling one again costs more
+// than most evaluations.
 const maxPatterns = 2000
 
-// evaluation is what every evaluation of e has in common.
+// evaluation returns the options that all evaluations of e have in common.
 func (e *Engine) evaluation() []rego.EvalOption {
 	most := maxPatterns
 	values := cache.NewInterQueryValueCache(context.Background(), &cache.Config{
 		InterQueryBuiltinValueCache: cache.InterQueryBuiltinValueCacheConfig{MaxNumEntries: &most},
 	})
 	return []rego.EvalOption{
-		rego.EvalSortSets(true), // so that reasons stand in one order
+		rego.EvalSortSets(true), // so that the order of reasons is always the same
 		rego.EvalMetrics(metrics.NoOp()),
 		rego.EvalInterQueryBuiltinValueCache(values),
 	}
@@ -40,21 +40,21 @@ func (u until) Cancel() {}
 
 func (u until) Cancelled() bool { return u.Err() != nil }
 
-const hintDeadline = "find the rule that loops over a large product or range and bound it"
+const hintDeadline = "find the rule that loops over a large product or range, and limit it"
 
-// evalStop says why an evaluation gave no result.
+// evalStop is the error of an evaluation without a result.
 func evalStop(ctx context.Context, layer, point string, err error) error {
 	where := "layer " + layer + ", package " + point
 	if ctx.Err() != nil || topdown.IsCancel(err) || errors.Is(err, context.DeadlineExceeded) {
-		return module.Stop(module.CodeDeadline, "the evaluation was broken off in "+where, hintDeadline, nil)
+		return module.Stop(module.CodeDeadline, "the evaluation was interrupted in "+where, hintDeadline, nil)
 	}
-	return module.Stop(module.CodeEval, "the evaluation stopped in "+where, "mend the rule at the place named", err)
+	return module.Stop(module.CodeEval, "the evaluation stopped in "+where, "fix the rule at this place", err)
 }
 
-// listening is what an evaluation needs so that Options.Spoke is told.
+// listening returns the options of an evaluation that call Options.OnRule.
 func (e *Engine) listening(l *layer) []rego.EvalOption {
-	if e.spoke == nil {
+	if e.onRule == nil {
 		return nil
 	}
-	return []rego.EvalOption{rego.EvalQueryTracer(module.Listener{Layer: l.name, Tell: e.spoke})}
+	return []rego.EvalOption{rego.EvalQueryTracer(module.Listener{Layer: l.name, Held: e.onRule})}
 }

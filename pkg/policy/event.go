@@ -13,13 +13,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// eventInput is the input document of fumehood.event. Every field is always there,
+// eventInput is the input document of fumehood.event. Every field is always present, and
 // empty where the kind of event has none.
 type eventInput struct {
 	Command    string `json:"command"` // id of the proposal
 	Kind       string `json:"kind"`
 	Program    string `json:"program"` // path of the process's program
-	Name       string `json:"name"`    // its last part
+	Name       string `json:"name"`    // the last part of Program
 	Path       string `json:"path"`
 	Target     string `json:"target"`
 	Protocol   string `json:"protocol"` // "tcp", "udp", "unix", "raw" …
@@ -27,24 +27,24 @@ type eventInput struct {
 	Port       int    `json:"port"`
 	Socket     string `json:"socket"` // path or @name of a unix socket
 	Call       string `json:"call"`
-	Errno      string `json:"errno"` // "" when it was done
-	Rule       string `json:"rule"`  // by which a program or a step of a connection was refused, or would have been
+	Errno      string `json:"errno"` // "" on success
+	Rule       string `json:"rule"`  // that denied a program or a step of a connection, or would have
 	Unverified bool   `json:"unverified"`
 
-	// Of what the gateway saw: a lookup, a connection, a request, a datagram. Host, Port
-	// and Protocol are those outside.
+	// For events of the gateway: a lookup, a connection, a request, a datagram. Host, Port
+	// and Protocol are those outside the sandbox.
 	Domain   string `json:"domain"` // that was looked up
 	SNI      string `json:"sni"`
 	Method   string `json:"method"`
 	Route    string `json:"route"` // path of a request
-	Code     string `json:"code"`  // why it ended otherwise than its peers wished
+	Code     string `json:"code"`  // why it ended early
 	Refused  bool   `json:"refused"`
 	Sent     int64  `json:"sent"` // bytes
 	Received int64  `json:"received"`
 }
 
-// Event says what the policies find in one event: members of the set note. It changes
-// nothing about what may happen. An error is a *proposal.StopError, as Decide's is.
+// Event returns the policies' notes on one event: members of the set note. It does not
+// change what may happen. An error is a *proposal.StopError, as for Decide.
 func (e *Engine) Event(ctx context.Context, v proposal.Event) ([]proposal.Finding, error) {
 	return inTime(ctx, e, func(ctx context.Context) ([]proposal.Finding, error) {
 		m := newMerger(e)
@@ -79,8 +79,8 @@ func eventInputOf(v proposal.Event) eventInput {
 	return in
 }
 
-// flow takes over what the gateway saw, which knows more of the other side than the
-// kernel inside does.
+// flow copies what the gateway saw: it knows more about the other side than the kernel in
+// the sandbox does.
 func (in *eventInput) flow(f proposal.Flow) {
 	x := f.Egress
 	in.Host, in.Port, in.Protocol = "", x.Port, x.Protocol

@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A repository's own folder may note too; a note of another form stops the run, and
+// A repository's own directory may note, too; a note of another form stops the run, and
 // nothing else has a meaning there.
 func TestEventLayers(t *testing.T) {
 	for name, test := range map[string]struct{ rego, want string }{

@@ -14,39 +14,39 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// execInput is the input document of fumehood.exec. Every field is always there.
+// execInput is the input document of fumehood.exec. Every field is always present.
 //
-// The fields up to Env are the key of an answer: what rests on nothing else may be
-// reused for the same file, command and grants (see beyond.go). Argv is what the
-// program was given, and a stranger's: a rule that allows by it is no rule.
+// The fields up to Env are the key of an answer: an answer that depends on nothing else
+// may be reused for the same file, command and grants (see module/cachekey.go). Argv is
+// untrusted: a rule must not allow because of it.
 type execInput struct {
 	Command string   `json:"command"` // id of the proposal
 	Path    string   `json:"path"`    // of the file, links resolved
 	Name    string   `json:"name"`    // the tool's plain name: /usr/bin/python3.11 is python3
 	Names   []string `json:"names"`   // Name, and the names of what the file is a copy of
 	Same    []string `json:"same"`    // paths of the root file system with the same content
-	Many    bool     `json:"many"`    // the file is many tools in one, as busybox is, and Tool is the one asked for
+	Many    bool     `json:"many"`    // the file is many tools in one, as busybox is, and Tool is the requested one
 	Layer   string   `json:"layer"`
 	Digest  string   `json:"digest"`
 	ELF     elfInput `json:"elf"` // of the content, as Digest is
 	Grants  []string `json:"grants"`
 	Env     []string `json:"env"` // names only
 
-	Argv       []string `json:"argv"` // the program's own name included; may be cut
+	Argv       []string `json:"argv"` // includes the program's own name; may be cut
 	ArgvCut    bool     `json:"argv_cut"`
 	ArgvDigest string   `json:"argv_digest"`
-	Tool       string   `json:"tool"`  // what Argv asks for: npm for node npm-cli.js, wget for busybox wget
-	Words      []string `json:"words"` // that Tool is given
-	Sub        string   `json:"sub"`   // Tool's subcommand, or its first word that is no option
+	Tool       string   `json:"tool"`  // the tool that Argv selects: npm for node npm-cli.js, wget for busybox wget
+	Words      []string `json:"words"` // the arguments of Tool
+	Sub        string   `json:"sub"`   // Tool's subcommand, or its first word that is not an option
 	Cwd        string   `json:"cwd"`
-	Parent     string   `json:"parent"` // path of the program that starts it, "" for a command's first
-	From       string   `json:"from"`   // path of the program that becomes it: Parent's as a rule, or what Parent started before
-	Script     string   `json:"script"` // that Path interprets, or ""
+	Parent     string   `json:"parent"` // path of the program that starts it, "" for the first of a command
+	From       string   `json:"from"`   // path of the program that it replaces: usually Parent, or a program that Parent started
+	Script     string   `json:"script"` // the script that Path interprets, or ""
 	First      bool     `json:"first"`
 }
 
-// elfInput is a proposal.ELF; Type is "" for a script, or anything else that is no
-// program by itself.
+// elfInput is a proposal.ELF; Type is "" for a script, or for anything else that is not an
+// ELF program.
 type elfInput struct {
 	Type        string `json:"type"`
 	Interpreter string `json:"interpreter"`
@@ -55,13 +55,13 @@ type elfInput struct {
 	Loader      bool   `json:"loader"`
 }
 
-// Exec judges whether the program of x may begin. Only Allow lets it: there is
-// nobody to ask, so an ask denies, and what no rule of the granting layer allows is
-// denied. An error is a *proposal.StopError, as Decide's is, and then nothing may
-// begin either.
+// Exec decides whether the program of x may start. Only Allow lets it start: no person can
+// be asked, so an ask denies, and a program that no rule of the granting layer allows is
+// denied. An error is a *proposal.StopError, as for Decide, and then nothing may start
+// either.
 //
-// The answer says by Cacheable whether it holds for each Exec with the same Path,
-// Digest, ELF, Layer, Command and Grants and an empty Env.
+// Cacheable means that the answer is the same for each Exec with the same Path, Digest,
+// ELF, Layer, Command and Grants and an empty Env.
 func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.ExecDecision, error) {
 		m := newMerger(e)
@@ -81,7 +81,7 @@ func (e *Engine) execInput(x proposal.Exec) execInput {
 		in.ELF = elfInput(*x.ELF)
 	}
 	in.Names = []string{in.Name}
-	if many := facts.ManifoldOf(x); many != "" { // its other names are its tools: Tool is the one that it would be
+	if many := facts.ManifoldOf(x); many != "" { // its other names are its tools; Tool is the selected one
 		in.Many, in.Names = true, append(in.Names, many)
 	} else {
 		for _, same := range x.Same {
@@ -95,14 +95,14 @@ func (e *Engine) execInput(x proposal.Exec) execInput {
 
 var layers = []string{proposal.LayerRootfs, proposal.LayerWorkspace, proposal.LayerWritten, proposal.LayerMemory, proposal.LayerOther}
 
-// execFloor holds whatever the layers say.
+// execFloor applies whatever the layers say.
 func (m *merger) execFloor(x proposal.Exec) {
 	if !slices.Contains(layers, x.Layer) || x.Path == "" || x.Command == "" {
-		m.reason("deny", map[string]string{"rule": "floor.exec", "message": "what was asked about is not a program of a command",
+		m.reason("deny", map[string]string{"rule": "floor.exec", "message": "the request is not about a program of a command",
 			"suggestion": "this is a defect: report it"}, whole, x.Path)
 	}
 	if !m.allowed[whole] && !m.denied(whole) {
-		m.reason("deny", map[string]string{"rule": "exec.no-rule", "message": fmt.Sprintf("no rule of the granting policy lets %q begin", x.Path),
+		m.reason("deny", map[string]string{"rule": "exec.no-rule", "message": fmt.Sprintf("no rule of the granting policy allows %q to start", x.Path),
 			"suggestion": "write allow contains {…} in package " + module.PointExec}, whole, x.Path)
 	}
 }
@@ -119,8 +119,8 @@ func (m *merger) execDecision(x proposal.Exec) proposal.ExecDecision {
 	return d
 }
 
-// against picks the reason that counts most: a deny before an ask, what holds before
-// what is only observed.
+// against picks the most important reason: a deny before an ask, an effective one before
+// one that is only observed.
 func against(reasons []proposal.Reason) *proposal.Reason {
 	for _, observed := range []bool{false, true} {
 		for _, effect := range []proposal.Effect{proposal.Deny, proposal.Ask} {

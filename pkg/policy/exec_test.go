@@ -55,7 +55,7 @@ func TestExecTogether(t *testing.T) {
 	group.Wait()
 }
 
-// TestExecStops holds that there is no answer when there is no time for one.
+// TestExecStops holds that a late answer is an error.
 func TestExecStops(t *testing.T) {
 	e := shipped(t)
 	ctx, cancel := context.WithCancel(t.Context())

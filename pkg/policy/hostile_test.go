@@ -15,7 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// attempts are repository policies that try to widen what the organisation set, each
+// attempts are repository policies that try to allow more than the organization does, each
 // by one trick. loads says that New takes it; then it must change nothing towards allow.
 var attempts = map[string]struct {
 	files []string
@@ -127,7 +127,7 @@ func more(before, after proposal.Grant) string {
 	return ""
 }
 
-// TestPolicyFoldersAreBounded holds that a folder is given up before it fills memory.
+// TestPolicyFoldersAreBounded holds that reading a directory stops before it fills memory.
 func TestPolicyFoldersAreBounded(t *testing.T) {
 	many := t.TempDir()
 	for i := range 1_100 {
@@ -151,7 +151,7 @@ func TestPolicyFoldersAreBounded(t *testing.T) {
 	}
 }
 
-// TestRudeAnswers holds that what a rule says is bounded, whoever wrote it: its id is a
+// TestRudeAnswers holds that the text of a rule is limited, whatever its author: its id is a
 // name, and its words have an end.
 func TestRudeAnswers(t *testing.T) {
 	for name, c := range map[string]struct{ rule, message, code string }{

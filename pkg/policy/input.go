@@ -10,12 +10,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The types below are the input document. Every field is always there. The JSON
-// Schema that the compiler checks rules against is made from them.
+// The types below are the input document. Every field is always present. The JSON Schema
+// that the compiler uses to check rules is generated from them.
 
-// input is what a rule sees. At fumehood.proposal, Command is the zero command.
+// input is the document that rules see. At fumehood.proposal, Command is the zero command.
 type input struct {
-	Workspace string        `json:"workspace"` // where the sandbox has the workspace
+	Workspace string        `json:"workspace"` // the path of the workspace in the sandbox
 	Proposal  proposalInput `json:"proposal"`
 	Command   commandInput  `json:"command"`
 }
@@ -26,8 +26,8 @@ type proposalInput struct {
 	Language string         `json:"language"`
 	Cwd      facts.Placed   `json:"cwd"`
 	Env      []envInput     `json:"env"`
-	Limits   limitsInput    `json:"limits"` // as asked; 0 asks for the default
-	Asks     bool           `json:"asks"`   // some limit is asked for
+	Limits   limitsInput    `json:"limits"` // as requested; 0 requests the default
+	Asks     bool           `json:"asks"`   // some limit is requested
 	Network  []string       `json:"network"`
 	Phase    string         `json:"phase"` // setup or run
 	Outputs  []facts.Placed `json:"outputs"`
@@ -61,52 +61,53 @@ type unknownInput struct {
 type commandInput struct {
 	Index     int            `json:"index"`
 	Program   string         `json:"program"`  // the tool's plain name: /usr/bin/go is go, python3.11 is python3
-	Written   string         `json:"written"`  // as the text names it
+	Written   string         `json:"written"`  // as in the text
 	Place     string         `json:"place"`    // lookup, system, workspace, tmp, outside, function or none
 	Argv      []string       `json:"argv"`     // without the program
 	Static    bool           `json:"static"`   // every word is known
-	Tool      string         `json:"tool"`     // whose words the operands are: pytest of python3 -m pytest, else the program
+	Tool      string         `json:"tool"`     // the tool that reads the operands: pytest for python3 -m pytest, else the program
 	Sub       string         `json:"sub"`      // go test: "test"
-	Options   []optionInput  `json:"options"`  // in their canonical spelling, those of Tool and of what is held in GOFLAGS and the like too
-	Effects   []facts.Effect `json:"effects"`  // what options.txt says that they do beside computing and printing
+	Options   []optionInput  `json:"options"`  // in their canonical spelling; includes those of Tool, and of GOFLAGS and similar variables
+	Effects   []facts.Effect `json:"effects"`  // what the words do besides computing and printing, from options.txt
 	Unknown   []string       `json:"unknown"`  // options that options.txt does not list
-	Open      bool           `json:"open"`     // options.txt does not list all that the tool has
+	Open      bool           `json:"open"`     // options.txt does not list all options of the tool
 	Operands  []wordInput    `json:"operands"` // without sub
-	Paths     []facts.Path   `json:"paths"`    // that words hold, wherever in them: absolute, in the home folder or upward
-	URLs      []string       `json:"urls"`     // words that hold an address
+	Paths     []facts.Path   `json:"paths"`    // in words, at any position: absolute, in the home directory, or upward
+	URLs      []string       `json:"urls"`     // words that contain a URL
 	Loose     bool           `json:"loose"`    // a word known only at run time could be an option
-	Script    facts.Script   `json:"script"`   // of sed and awk
+	Script    facts.Script   `json:"script"`   // the script of sed or awk
 	Via       []string       `json:"via"`
 	Inside    []string       `json:"inside"`
 	Function  bool           `json:"function"`
 	StdinFrom string         `json:"stdin_from"`
-	Homes     []facts.Placed `json:"homes"` // paths that the text spells with ~ or $HOME, which words do not show
-	// Credentials are variables with the names of credentials that the text reads.
+	Homes     []facts.Placed `json:"homes"` // paths that the text writes with ~ or $HOME, which words do not show
+	// Credentials are the variables that the text reads and whose names are those of
+	// credentials.
 	Credentials []string        `json:"credentials"`
 	Assigns     []assignInput   `json:"assigns"`
 	Redirects   []redirectInput `json:"redirects"`
 }
 
-// A wordInput is a word with the place it would name if it is a path: workspace,
+// A wordInput is a word with the place that it names if it is a path: workspace,
 // git, control, tmp, null, secret, home, outside, url, or dynamic.
 type wordInput struct {
 	Value  string `json:"value"`
 	Static bool   `json:"static"`
 	Glob   bool   `json:"glob"`
 	Place  string `json:"place"`
-	Bare   bool   `json:"bare"` // nothing but one quoted variable
+	Bare   bool   `json:"bare"` // only one quoted variable
 	Star   bool   `json:"star"` // a pattern that matches every name
 }
 
-// An optionInput is an option as its tool reads it, however it is spelled. Values is
-// Value split as lists are: at commas and blanks, without quotes.
+// An optionInput is an option as its tool reads it, in any spelling. Values is Value split
+// like a list: at commas and blanks, without quotes.
 type optionInput struct {
 	Name   string   `json:"name"`
 	Value  string   `json:"value"`
 	Values []string `json:"values"`
 	Static bool     `json:"static"`
 	Place  string   `json:"place"`
-	From   string   `json:"from"` // the variable that holds it, as GOFLAGS does, or ""
+	From   string   `json:"from"` // the variable that contains it, such as GOFLAGS, or ""
 }
 
 type assignInput struct {
@@ -168,8 +169,8 @@ func asked(p proposal.Proposal) limitsInput {
 	}
 }
 
-// commandInput describes one command; cwds are the folders it may run in, env are
-// variables that it may have.
+// commandInput describes one command. cwds are the directories in which it may run, env
+// the variables that it may have.
 func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Environment, text string) commandInput {
 	prog := facts.ProgramOf(c, e.workspace)
 	in := commandInput{

@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// folder writes one policy folder of name, content pairs.
+// A policy directory from pairs of name and content.
 func folder(t testing.TB, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -84,7 +84,7 @@ func TestNewRefusesPolicies(t *testing.T) {
 		"deny no set":     {folder(t, "a.rego", "package fumehood.command\n\ndeny if input.command.program == \"x\""), "policy.compile", "must be a set"},
 		"with":            {folder(t, "a.rego", denyHead+"count(input.command.argv) == 0 with input as {}"), "policy.compile", "tests only"},
 		"symlinked file":  {symlinked, "policy.symlink", "b.rego"},
-		"symlinked dir":   {link, "policy.symlink", "not a folder"},
+		"symlinked dir":   {link, "policy.symlink", "not a directory"},
 		"too large":       {folder(t, "a.rego", denyHead+"true # "+strings.Repeat("x", 300<<10)), "policy.too-large", "a.rego"},
 		"only tests":      {folder(t, "a_test.rego", "package fumehood.command\n\ntest_x if true"), "policy.missing", "no .rego file"},
 	} {
@@ -282,7 +282,7 @@ func TestGrantWithoutLimitsIsNoDecision(t *testing.T) {
 	}
 }
 
-// No shell reads a snippet, so a tilde in it is no folder; in shell text it is.
+// No shell reads a snippet, so a tilde in it is not a directory; in shell text it is.
 func TestTildeInSnippet(t *testing.T) {
 	e, err := policy.New(t.Context(), policy.Options{})
 	if err != nil {

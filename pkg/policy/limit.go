@@ -26,8 +26,8 @@ type lowering struct {
 	to      float64
 }
 
-// limit reads one member of limits. The granting layer gives, the others lower; of
-// several numbers the smallest counts, in whatever order the layers speak.
+// limit reads one member of limits. The granting layer sets limits, the others lower them.
+// The smallest number counts, whatever the order of the layers.
 func (m *merger) limit(l *layer, object map[string]any, command int) error {
 	rule, _ := object["rule"].(string)
 	for key, value := range object {
@@ -36,11 +36,11 @@ func (m *merger) limit(l *layer, object map[string]any, command int) error {
 		}
 		number, ok := value.(json.Number)
 		if !ok || !slices.Contains(limitKeys, key) {
-			return m.malformed(l, "limits", fmt.Sprintf("has the unknown key or wrong type %q", key))
+			return m.malformed(l, "limits", fmt.Sprintf("has an unknown key or a wrong type: %q", key))
 		}
 		f, err := number.Float64()
 		if err != nil || f <= 0 {
-			return m.malformed(l, "limits", fmt.Sprintf("has no positive number under %q", key))
+			return m.malformed(l, "limits", fmt.Sprintf("has no positive number for %q", key))
 		}
 		switch {
 		case l.may(Grants):
@@ -61,7 +61,7 @@ func lower(limits map[string]float64, key string, to float64) {
 	limits[key] = to
 }
 
-// recordLowerings says what the observed layers would lower.
+// recordLowerings records what the observed layers would lower.
 func (m *merger) recordLowerings() {
 	slices.SortStableFunc(m.lowers, func(a, b lowering) int {
 		return cmp.Or(cmp.Compare(a.command, b.command), strings.Compare(a.rule, b.rule), strings.Compare(a.key, b.key))
@@ -76,18 +76,18 @@ func (m *merger) recordLowerings() {
 		m.reasons = append(m.reasons, proposal.Reason{
 			Rule: rule, Effect: proposal.Allow, Observed: true, Command: o.command,
 			Message:    fmt.Sprintf("layer %q would lower %s to %v", o.layer.name, o.key, o.to),
-			Suggestion: fmt.Sprintf("ask for %s of at most %v", o.key, o.to),
+			Suggestion: fmt.Sprintf("request %s of at most %v", o.key, o.to),
 		})
 	}
 }
 
-// granted is what an allow carries. A granting layer that leaves a limit out has
-// not decided.
+// granted is the grant of an allow. Without all limits from the granting layer there is no
+// decision.
 func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
 	limits := map[string]float64{}
 	for _, key := range limitKeys {
 		if m.limits[key] <= 0 {
-			return proposal.Grant{}, module.Stop(module.CodeNoDecision, "the granting policy gives no limit "+key,
+			return proposal.Grant{}, module.Stop(module.CodeNoDecision, "the granting policy grants no limit "+key,
 				"write limits contains {…} in package "+module.PointProposal+" with "+strings.Join(limitKeys, ", "), nil)
 		}
 		limits[key] = m.limits[key]

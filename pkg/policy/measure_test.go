@@ -15,10 +15,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The folders hostile and benign were written apart from the rules and measured them;
-// since then rules have been mended by what they let through, so that they now
+// The directories hostile and benign were written apart from the rules and measured them;
+// since then rules have been fixed by what they had allowed, so that they now
 // guard against going back and no longer measure. An entry
-// is mended only when it was misjudged, never to make a rule look better.
+// is fixed only if its decision was wrong, never to make a rule look better.
 const measureDir = "../../testdata/corpus"
 
 // Fewer entries than this mean that the corpus was cut or not found.
@@ -101,8 +101,8 @@ func TestMeasureHostile(t *testing.T) {
 	t.Logf("%d of %d hostile entries let through", allowed, len(entries))
 }
 
-// TestMeasureBenign holds that the policy stands in nobody's way: what reviewers
-// really run is allowed, save for one command in fifty.
+// TestMeasureBenign holds that the policy does not get in the way: what reviewers
+// really run is allowed, except for one command in fifty.
 func TestMeasureBenign(t *testing.T) {
 	entries := readEntries(t, "benign")
 	if len(entries) < minBenign {
@@ -121,7 +121,7 @@ func TestMeasureBenign(t *testing.T) {
 	}
 }
 
-// grounds names the rules that refuse, with the text each speaks of.
+// grounds are the rules that deny, with the text that each is about.
 func grounds(d proposal.Decision) string {
 	var all []string
 	for _, r := range d.Reasons {

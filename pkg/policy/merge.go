@@ -13,27 +13,27 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A merger collects what the layers say about one proposal.
+// A merger collects the layers' answers about one proposal.
 type merger struct {
 	engine  *Engine
 	rules   map[string]bool
 	reasons []proposal.Reason
-	by      []*layer // who gave each of reasons; nil is the floor
-	asked   *layer   // whose answer is taken, or nil
+	by      []*layer // the layer of each reason; nil is the floor
+	asked   *layer   // the layer whose answer is being read, or nil
 	allowed map[int]bool
-	limits  map[string]float64 // what the granting layer gives
-	lowered map[string]float64 // what other layers lower it to
-	lowers  []lowering         // what observed layers would lower it to
+	limits  map[string]float64 // of the granting layer
+	lowered map[string]float64 // by other layers
+	lowers  []lowering         // by observed layers, without effect
 	env     map[string]bool
 	network map[string]bool
-	ignored map[string]bool // hosts that a layer would grant which may not
-	kinds   map[string]bool // of programs that the command may start beside the root file system's
+	ignored map[string]bool // hosts granted by a layer that must not grant hosts
+	kinds   map[string]bool // of programs that the command may start besides those of the root file system
 	notes   []proposal.Finding
 	given   given // about a connection
-	// replaced are the finds that are to be replaced; not nil at fumehood.output alone.
+	// replaced are the findings to redact; it is nil except at fumehood.output.
 	replaced map[string]bool
-	beyond   bool // a rule that looks beyond an exec's key may have spoken
-	// would is what a layer that would grant, and is only observed, makes of the same.
+	beyond   bool // a rule that depends on more than an exec's key may have held
+	// would is the same decision by a granting layer that is only observed.
 	would *merger
 }
 
@@ -117,7 +117,7 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 	return nil
 }
 
-// textFields reads an object of strings and says what is wrong with it, if anything.
+// textFields reads an object of strings. It returns what is wrong with it, or "".
 func textFields(object map[string]any, set string) (map[string]string, string) {
 	want, _ := module.MemberKeys(set)
 	fields := map[string]string{}
@@ -127,7 +127,7 @@ func textFields(object map[string]any, set string) (map[string]string, string) {
 		}
 		text, ok := value.(string)
 		if !ok {
-			return nil, fmt.Sprintf("has no string under %q", key)
+			return nil, fmt.Sprintf("has no string for %q", key)
 		}
 		fields[key] = text
 		if key == "message" || key == "suggestion" || key == "text" {
@@ -140,7 +140,7 @@ func textFields(object map[string]any, set string) (map[string]string, string) {
 		}
 	}
 	if !named.MatchString(fields["rule"]) {
-		return nil, fmt.Sprintf("has a rule %.100q, which is no id: letters, digits, dots, - and _", fields["rule"])
+		return nil, fmt.Sprintf("has an invalid rule id %.100q: use letters, digits, dots, - and _", fields["rule"])
 	}
 	return fields, ""
 }
@@ -161,7 +161,7 @@ func (m *merger) reason(set string, f map[string]string, command int, text strin
 
 func (m *merger) allow(l *layer, rule string, command int) {
 	if !l.may(Allows) {
-		m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not allow; its rule %q counts for nothing", l.name, rule))
+		m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not allow; its rule %q is ignored", l.name, rule))
 		return
 	}
 	m.rules[rule] = true
@@ -173,7 +173,7 @@ func (m *merger) grant(l *layer, to map[string]bool, name string) {
 		to[name] = true
 		return
 	}
-	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant %q", l.name, name))
+	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not grant %q", l.name, name))
 }
 
 // open grants an entry of network.
@@ -183,13 +183,13 @@ func (m *merger) open(l *layer, entry string) {
 		return
 	}
 	m.ignored[entry] = true
-	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q may not grant the host %q: name it with --hosts or --organisation, not --policy, if it may", l.name, entry))
+	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not grant the host %q: to allow that, pass the layer with --hosts or --organization, not --policy", l.name, entry))
 }
 
 // noRule denies a command that no rule of the granting layer allows.
 func (m *merger) noRule(c commandInput, text string) {
 	if m.denied(c.Index) {
-		return // a rule has said something better
+		return // a rule has a better message
 	}
 	message := "no rule allows this command"
 	if c.Program != "" {
@@ -203,7 +203,7 @@ func (m *merger) noRule(c commandInput, text string) {
 		"suggestion": "use a tool that the policy names, for example go, python3, npm, cargo, make, git, grep, sed or cat"}, c.Index, text)
 }
 
-// near names allowed programs whose names are close to program's.
+// near lists allowed programs with names similar to program's.
 func (m *merger) near(program string) string {
 	var programs []string
 	for _, l := range m.engine.layers {
@@ -213,7 +213,7 @@ func (m *merger) near(program string) string {
 		programs = append(programs, l.programs...)
 	}
 	if slices.Contains(programs, program) {
-		return program + " is allowed with other arguments: see its rules in the policy"
+		return program + " is allowed with other arguments: read its rules in the policy"
 	}
 	var close []string
 	for _, known := range programs {
@@ -222,23 +222,23 @@ func (m *merger) near(program string) string {
 		}
 	}
 	if sort.Strings(close); len(close) > 0 {
-		return "allowed and near: " + strings.Join(close[:min(5, len(close))], ", ")
+		return "use an allowed program with a similar name: " + strings.Join(close[:min(5, len(close))], ", ")
 	}
 	return ""
 }
 
-// observes reports whether what l says is recorded and not heeded. A layer that may
-// grant hosts is always heeded: its grants would else hold without its denials.
+// observes reports whether l's answers are only recorded. Those of a layer that may grant
+// hosts always count: otherwise its grants would apply without its denials.
 func (m *merger) observes(l *layer) bool { return m.engine.observe && !l.may(Opens) }
 
-// denied reports whether a rule that is heeded has denied command.
+// denied reports whether a rule has denied command, not counting observed ones.
 func (m *merger) denied(command int) bool {
 	return slices.ContainsFunc(m.reasons, func(r proposal.Reason) bool {
 		return r.Command == command && r.Effect == proposal.Deny && !r.Observed
 	})
 }
 
-// effect is the strongest of the reasons that are heeded.
+// effect is the strictest effect of the reasons that count.
 func (m *merger) effect() proposal.Effect {
 	effect := proposal.Allow
 	for _, r := range m.reasons {
@@ -249,7 +249,7 @@ func (m *merger) effect() proposal.Effect {
 	return effect
 }
 
-// decision is the strongest effect. An ask carries the grant that an approval gives.
+// decision is the strictest effect. An ask has the grant that an approval gives.
 func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
 	m.floor(p, a)
 	m.observeCandidate(func(would *merger) { would.floor(p, a) })
@@ -267,8 +267,8 @@ func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.De
 	return d, nil
 }
 
-// floor holds whatever the layers say: what could not be analysed, and what nothing
-// granted, is denied.
+// floor applies whatever the layers say: text that could not be analyzed, and requests
+// that no rule granted, are denied.
 func (m *merger) floor(p proposal.Proposal, a proposal.Analysis) {
 	denied := m.effect() == proposal.Deny
 	add := func(rule, message, suggestion string) {
@@ -277,38 +277,38 @@ func (m *merger) floor(p proposal.Proposal, a proposal.Analysis) {
 		}
 	}
 	if len(a.Unknowns) > 0 {
-		add("floor.unknown", "part of the text cannot be known before it runs", "write it plainly")
+		add("floor.unknown", "part of the text is unknown before it runs", "write it literally")
 	}
 	if len(a.Commands) == 0 {
 		add("floor.no-command", "no command was found", "propose one command")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		if !m.env[name] {
-			add("env.name", fmt.Sprintf("no rule lets the variable %s in", name), "leave it out")
+			add("env.name", fmt.Sprintf("no rule allows the variable %s", name), "remove it")
 		}
 	}
 	m.networkFloor(p)
 }
 
-// networkFloor denies each host that no rule grants, whatever else is denied: who wrote
-// the proposal needs to know it.
+// networkFloor denies each host that no rule grants, whatever else is denied: the author
+// of the proposal needs to know all of them.
 func (m *merger) networkFloor(p proposal.Proposal) {
 	for _, host := range p.Network {
 		if !m.network[host] {
-			m.reason("deny", map[string]string{"rule": "network.none", "message": fmt.Sprintf("no policy lets a command reach %q", host),
+			m.reason("deny", map[string]string{"rule": "network.none", "message": fmt.Sprintf("no policy grants the host %q", host),
 				"suggestion": m.opener(host, p.Phase)}, whole, host)
 		}
 	}
 }
 
-// opener says what would have to be for host to be granted.
+// opener returns how the host could be granted.
 func (m *merger) opener(host, phase string) string {
 	if m.ignored[host] {
-		return "a folder given with --policy would grant it, and may not: name it with --hosts instead (in the action: network: policy)"
+		return "a directory given with --policy grants it, but must not: use --hosts instead (in the action: network: policy)"
 	}
-	says := fmt.Sprintf("a policy folder named with --hosts (the action: policy, with network: policy) says so: network contains {\"rule\": \"org.hosts\", \"host\": %q} in package %s", host, module.PointProposal)
+	says := fmt.Sprintf("grant it in a policy directory given with --hosts (in the action: policy, with network: policy): network contains {\"rule\": \"org.hosts\", \"host\": %q} in package %s", host, module.PointProposal)
 	if strings.HasPrefix(host, "registry:") && phase != proposal.PhaseSetup {
-		return "fetch packages in a proposal of their own with phase: setup, where policies mostly grant registries, before those that run; or " + says
+		return "fetch packages first, in a separate proposal with phase: setup, for which policies usually grant registries; or " + says
 	}
-	return "leave network out; or " + says
+	return "remove network; or " + says
 }

@@ -8,15 +8,15 @@ import (
 	"unicode"
 )
 
-// maxMessage bounds, in bytes, what one rule says for people.
+// maxMessage limits the bytes of one rule's message and suggestion.
 const maxMessage = 2000
 
-// named is what a rule's id must be: it stands in comments, logs and workflow commands.
+// named matches valid rule ids: they appear in comments, logs and workflow commands.
 var named = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
-// legible is what a rule says, in one line without what steers a terminal or turns
-// text around. It may repeat what a stranger proposed, so it is cut and not refused:
-// else a proposal could stop a run by its length.
+// legible is a rule's text in one line, without terminal control characters and
+// bidirectional overrides. It may quote an untrusted proposal, so it is cut and not
+// refused: otherwise a proposal could stop a run by its length.
 func legible(said string) string {
 	if len(said) > maxMessage {
 		said = strings.ToValidUTF8(said[:maxMessage], "") + "…"

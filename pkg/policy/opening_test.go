@@ -18,7 +18,7 @@ const (
 	exampleHosts      = "../../policies/examples/hosts"
 )
 
-// opening is an engine of the shipped policy and folders that may grant hosts.
+// opening is an engine of the shipped policy and directories that may grant hosts.
 func opening(t testing.TB, observe bool, dirs ...string) *policy.Engine {
 	t.Helper()
 	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Opens, dirs...), Observe: observe})
@@ -84,7 +84,7 @@ func TestHostsAreGranted(t *testing.T) {
 				t.Errorf("a folder that may not grant hosts: %+v", d)
 			}
 			if c.want == proposal.Allow && len(c.p.Network) > 0 && len(other.Warnings()) == 0 {
-				t.Error("nobody is told that a grant is ignored")
+				t.Error("no warning that a grant is ignored")
 			}
 		})
 	}
@@ -115,7 +115,7 @@ func TestNetworkRefusalHelps(t *testing.T) {
 	}
 }
 
-// TestOpeningLayers holds what a folder that may grant hosts can and cannot do.
+// TestOpeningLayers holds what a directory that may grant hosts can and cannot do.
 func TestOpeningLayers(t *testing.T) {
 	all := folder(t, "p.rego", "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in input.proposal.network\n\nenv contains {\"rule\": \"x\", \"name\": \"MINE\"}\n",
 		"c.rego", "package fumehood.command\n\nallow contains {\"rule\": \"mine.all\"} if true\n\nexec contains {\"rule\": \"mine.built\", \"kind\": \"built\"}\n",
@@ -129,7 +129,7 @@ deny contains {"rule": "mine.kiosk", "message": "m", "suggestion": "s"} if input
 			t.Errorf("it allowed a command: %+v", d)
 		}
 		if d := judged(t, e, proposal.Proposal{Run: "no-such-program x"}); d.Effect != proposal.Deny || !slices.Contains(d.Rules, "default.no-rule") {
-			t.Errorf("it allowed a command that no other rule speaks of: %+v", d)
+			t.Errorf("it allowed a command that no other rule is about: %+v", d)
 		}
 		if d := judged(t, e, proposal.Proposal{Run: "cat x", Env: map[string]string{"MINE": "1"}}); d.Effect != proposal.Deny {
 			t.Errorf("it let a variable in: %+v", d)
@@ -205,8 +205,8 @@ allow contains {"rule": "s.a"} if true
 	}
 }
 
-// A granting policy of its own that says nothing of egress lets nothing pass and is
-// told so; one that allows everything still meets the floor.
+// A granting policy without rules for egress allows no connection, with a warning; one that
+// allows everything is still subject to the floor.
 func TestEgressGranting(t *testing.T) {
 	silent := granting(t, folder(t, "p.rego", "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in input.proposal.network\n"))
 	if d := pass(t, silent, plainEgress()); d.Effect != proposal.Deny || d.Reason.Rule != "egress.no-rule" {
@@ -287,7 +287,7 @@ func TestReachesExamples(t *testing.T) {
 }
 
 // TestHostileStaysRefusedWithHosts holds that a grant of hosts frees clients and nothing
-// else: what is hostile without them stays so, but for what only reaches out.
+// else: what is hostile without them stays so, except for commands that only reach the network.
 func TestHostileStaysRefusedWithHosts(t *testing.T) {
 	all := folder(t, "p.rego", "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in input.proposal.network\n")
 	e, freed := opening(t, false, all), map[string]int{}

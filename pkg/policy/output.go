@@ -14,31 +14,31 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// outputInput is the input document of fumehood.output. Every field is always there.
+// outputInput is the input document of fumehood.output. Every field is always present.
 type outputInput struct {
-	Command   string               `json:"command"` // id of the proposal, "" of what tells of the whole run
+	Command   string               `json:"command"` // id of the proposal, "" for output about the whole run
 	Kind      string               `json:"kind"`    // stdout, stderr, output, report or comment
-	Name      string               `json:"name"`    // of an output: its path in the workspace
+	Name      string               `json:"name"`    // for an output: its path in the workspace
 	Ending    string               `json:"ending"`  // of Name: ".png", or ""
 	Size      int64                `json:"size"`    // bytes
 	Binary    bool                 `json:"binary"`
-	Secrets   []proposal.Redaction `json:"secrets"`   // what looks like one, by the detector's rule
-	Found     int                  `json:"found"`     // how many of them
-	Masked    int                  `json:"masked"`    // values found that fumehood was told to mask
-	Encodings []string             `json:"encodings"` // the forms that those had
+	Secrets   []proposal.Redaction `json:"secrets"`   // possible secrets, by the detector's rule
+	Found     int                  `json:"found"`     // the number of possible secrets
+	Masked    int                  `json:"masked"`    // the number of values found that the caller registered to mask
+	Encodings []string             `json:"encodings"` // the encodings of these values
 }
 
-// unreadable is a find that stands for what could not be searched: see pkg/internal/secrets.
+// unreadable is the finding for content that could not be searched: see pkg/internal/secrets.
 const unreadable = "unscanned"
 
-// Output judges one thing that is about to leave. Deny withholds all of it. An error is
-// a *proposal.StopError, as Decide's is, and then it must not leave.
+// Output decides about one output that is about to leave. Deny withholds all of it. An
+// error is a *proposal.StopError, as for Decide, and then the output must not leave.
 //
-// Any layer may deny, and have finds replaced. What the granting layer does not have
-// replaced stays, if it says anything at fumehood.output at all; a granting layer
-// without rules there has everything replaced. Whatever the layers say, a value that we
-// were told to mask is replaced, in what is no text withheld with all of it, and so is
-// what could not be searched.
+// Any layer may deny, and redact findings. Findings that the granting layer does not redact
+// remain, if it has any rules at fumehood.output; if it has none, all findings are
+// redacted. Whatever the layers say, a value that the caller registered to mask is
+// redacted, and so is content that could not be searched. If either is in binary content,
+// all of it is withheld.
 func (e *Engine) Output(ctx context.Context, x proposal.Outgoing) (proposal.OutputDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.OutputDecision, error) {
 		m := newMerger(e)
@@ -57,8 +57,8 @@ func outputInputOf(x proposal.Outgoing) outputInput {
 	return in
 }
 
-// allFinds is the secret of a redact that names none.
-const allFinds = ""
+// allFindings is the secret of a redact that names none.
+const allFindings = ""
 
 // replace reads one member of redact at fumehood.output.
 func (m *merger) replace(l *layer, fields map[string]string) {
@@ -74,7 +74,7 @@ func (m *merger) outputDecision(x proposal.Outgoing) proposal.OutputDecision {
 	m.observeCandidate(func(would *merger) { would.outputFloor(x) })
 	d := proposal.OutputDecision{Effect: m.effect(), Redact: []string{}, Rules: slices.Sorted(maps.Keys(m.rules)), Reason: against(m.reasons)}
 	for _, s := range x.Secrets {
-		if m.replaced[allFinds] || m.replaced[s.Rule] || s.Rule == unreadable {
+		if m.replaced[allFindings] || m.replaced[s.Rule] || s.Rule == unreadable {
 			d.Redact = append(d.Redact, s.Rule)
 		}
 	}
@@ -86,22 +86,22 @@ func (m *merger) outputDecision(x proposal.Outgoing) proposal.OutputDecision {
 	return d
 }
 
-// outputFloor holds whatever the layers say.
+// outputFloor applies whatever the layers say.
 func (m *merger) outputFloor(x proposal.Outgoing) {
 	if !slices.ContainsFunc(m.engine.layers, func(l *layer) bool { return l.may(Grants) && l.points[module.PointOutput] != nil }) {
-		m.replaced[allFinds] = true
+		m.replaced[allFindings] = true
 	}
 	if !x.Binary {
 		return
 	}
 	withhold := func(rule, what string) {
-		m.reason("deny", map[string]string{"rule": rule, "message": fmt.Sprintf("%s, where nothing can be replaced", what),
-			"suggestion": "write it as text, or leave the value out"}, whole, x.Name)
+		m.reason("deny", map[string]string{"rule": rule, "message": fmt.Sprintf("%s, which cannot be redacted there", what),
+			"suggestion": "write it as text, or remove the value"}, whole, x.Name)
 	}
 	if x.Masked > 0 {
-		withhold("output.masked", "it is no text and holds a value that fumehood was told to mask")
+		withhold("output.masked", "it is a binary file and contains a value that must be masked")
 	}
 	if slices.ContainsFunc(x.Secrets, func(s proposal.Redaction) bool { return s.Rule == unreadable }) {
-		withhold("output.unscanned", "it is no text and could not be searched for secrets")
+		withhold("output.unscanned", "it is a binary file and has content that could not be searched for secrets")
 	}
 }

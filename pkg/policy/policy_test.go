@@ -56,7 +56,7 @@ func granting(t testing.TB, dir string) *policy.Engine {
 	return e
 }
 
-// layersOf reads folders as layers of one role.
+// layersOf reads directories as layers of one role.
 func layersOf(t testing.TB, role policy.Role, dirs ...string) []policy.Layer {
 	t.Helper()
 	var layers []policy.Layer

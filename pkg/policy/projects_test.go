@@ -28,7 +28,7 @@ type project struct {
 }
 
 // TestProjects holds that the shipped policy answers to the commands of popular projects
-// as a maintainer would expect, but for the misses that are written down.
+// as a maintainer would expect, except for the misses that are written down.
 func TestProjects(t *testing.T) {
 	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Opens, exampleRegistries)})
 	if err != nil {

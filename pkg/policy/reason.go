@@ -15,14 +15,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// LayerFloor is the layer of a Reason that holds whatever the policies say.
+// LayerFloor is the layer of a Reason that applies whatever the policies say.
 const LayerFloor = "floor"
 
-// roleNames name the layers of a role as flags do.
+// roleNames are the names of layers by role, as in flags.
 var roleNames = map[Role]string{Restricts: "policy", Opens: "hosts", Allows: "organisation", Grants: "granting"}
 
-// labelled names the layers for reasons. It is not where they lie, which is another
-// place in each job that decides the same, and nobody's business.
+// labelled gives the layers names for reasons. These are not their paths, which differ
+// between jobs that decide the same and may be private.
 func labelled(layers []*layer) {
 	seen := map[string]int{}
 	for _, l := range layers {
@@ -36,7 +36,7 @@ func labelled(layers []*layer) {
 	}
 }
 
-// typed completes the reasons for who proposed p.
+// typed completes the reasons for the author of p.
 func (m *merger) typed(p proposal.Proposal, a proposal.Analysis) []proposal.Reason {
 	for i := range m.reasons {
 		r := &m.reasons[i]
@@ -54,7 +54,7 @@ func (m *merger) typed(p proposal.Proposal, a proposal.Analysis) []proposal.Reas
 	return m.reasons
 }
 
-// retry is what l's METADATA says of the rule, or what its effect does.
+// retry is the rule's retry in l's METADATA, or else follows from the effect.
 func retry(l *layer, rule string, effect proposal.Effect) proposal.Retry {
 	if l != nil {
 		for end := len(rule); end > 0; end = strings.LastIndexByte(rule[:end-1], '.') + 1 {
@@ -69,11 +69,11 @@ func retry(l *layer, rule string, effect proposal.Effect) proposal.Retry {
 	return proposal.RetryVary
 }
 
-// saysRetry reports whether a file's METADATA may say it: reading that costs as much
-// again as half of parsing.
+// saysRetry reports whether a file's METADATA may have a retry: reading METADATA adds half
+// of the cost of parsing.
 func saysRetry(content []byte) bool { return bytes.Contains(content, []byte("retry:")) }
 
-// strictness orders the words: where two rules of one id disagree the first holds.
+// strictness orders the values: if two rules with one id disagree, the first of these counts.
 var strictness = []proposal.Retry{proposal.RetryNever, proposal.RetryApproval, proposal.RetryVary, proposal.RetryTransient}
 
 // readRetries reads custom.retry beside custom.rule.
@@ -90,9 +90,9 @@ func (l *layer) readRetries(modules map[string]*ast.Module) error {
 			place := slices.Index(strictness, proposal.Retry(word))
 			switch {
 			case rule == "":
-				return lint.Refuse(l.name, a.Location, module.CodeUnknownKey, "custom.retry stands without custom.rule", "write the rule's id beside it")
+				return lint.Refuse(l.name, a.Location, module.CodeUnknownKey, "custom.retry needs custom.rule", "add the rule's id")
 			case place < 0:
-				return lint.Refuse(l.name, a.Location, module.CodeUnknownKey, fmt.Sprintf("custom.retry is %q", fmt.Sprint(said)), "write never, approval, vary or transient")
+				return lint.Refuse(l.name, a.Location, module.CodeUnknownKey, fmt.Sprintf("invalid custom.retry %q", fmt.Sprint(said)), "write never, approval, vary or transient")
 			}
 			if old, there := l.retries[rule]; !there || place < slices.Index(strictness, old) {
 				l.retries[rule] = proposal.Retry(word)

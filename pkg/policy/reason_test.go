@@ -35,8 +35,8 @@ func TestRetryOfMetadata(t *testing.T) {
 	}
 }
 
-// TestAskIsForApproval holds the class of an ask, and that layers of one role are told
-// apart.
+// TestAskIsForApproval holds the retry of an ask, and that layers with the same role have
+// different labels.
 func TestAskIsForApproval(t *testing.T) {
 	ask := folder(t, "a.rego", "package fumehood.command\n\nask contains {\"rule\": \"org.ls\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"ls\"\n")
 	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Restricts, folder(t, "b.rego", strict), ask)})

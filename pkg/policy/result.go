@@ -11,9 +11,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 )
 
-// Bounds on one layer's answer at one point. A term may hold another many times over
-// at no cost, so that a few lines of Rego stand for more than any memory: a value is
-// counted as it is written out.
+// Bounds of one layer's answer at one point. A term may contain another one many times at
+// no cost, so a few lines of Rego can expand to more than any memory: a value is counted
+// in its expanded form.
 const (
 	maxValues = 100_000
 	maxText   = 4 << 20
@@ -21,7 +21,7 @@ const (
 
 var errAnswer = errors.New("the answer is too large")
 
-// plainValue turns an answer into Go's values, sets in order.
+// plainValue converts an answer into Go values, with sets in order.
 func plainValue(t *ast.Term, _ *rego.EvalContext) (any, error) {
 	return (&plainer{}).value(t.Value)
 }
@@ -57,7 +57,7 @@ func (p *plainer) value(v ast.Value) (any, error) {
 	case ast.Object:
 		return p.object(v)
 	}
-	return nil, fmt.Errorf("the answer holds what is no value: %s", ast.ValueName(v))
+	return nil, fmt.Errorf("the answer contains a term that is not a value: %s", ast.ValueName(v))
 }
 
 func (p *plainer) list(n int, until func(func(*ast.Term) bool) bool) (any, error) {
@@ -80,7 +80,7 @@ func (p *plainer) object(o ast.Object) (any, error) {
 	o.Until(func(k, v *ast.Term) bool {
 		name, ok := k.Value.(ast.String)
 		if err == nil && !ok {
-			err = errors.New("the answer holds an object with a key that is no string")
+			err = errors.New("the answer contains an object with a key that is not a string")
 		}
 		if err == nil {
 			err = p.count(len(name))

@@ -15,13 +15,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// A Review is what Check found.
+// A Review is the result of Check.
 type Review struct {
 	Rules    []RuleCount    `json:"rules"`
 	Problems []lint.Problem `json:"problems"`
 }
 
-// Count is how many problems there are of one severity.
+// Count is the number of problems of one severity.
 func (r Review) Count(s lint.Severity) int {
 	n := 0
 	for _, p := range r.Problems {
@@ -32,9 +32,9 @@ func (r Review) Count(s lint.Severity) int {
 	return n
 }
 
-// Check looks for all that is wrong with the layers, the shipped default included where
-// none of them grants: what New would refuse, and what it would load and the author
-// hardly meant. What is wrong with a policy is a Problem. An error is a
+// Check looks for everything that is wrong with the layers, including the shipped default
+// if none of them grants: what New would refuse, and what it would load but the author
+// probably did not intend. Mistakes in a policy are Problems. An error is a
 // *proposal.StopError: the layers could not be checked at all.
 func Check(ctx context.Context, layers []Layer) (Review, error) {
 	r := Review{Rules: []RuleCount{}, Problems: []lint.Problem{}}
@@ -52,8 +52,8 @@ func Check(ctx context.Context, layers []Layer) (Review, error) {
 	return r, nil
 }
 
-// checkLayer goes as far as it can: what does not parse is not looked into, and what
-// does not compile is linted all the same.
+// checkLayer checks as much as it can: files that do not parse are skipped, and modules that
+// do not compile are linted all the same.
 func checkLayer(ctx context.Context, s Layer) ([]RuleCount, []lint.Problem, error) {
 	modules, problems := parseAll(s)
 	l := &layer{name: s.Name, role: s.Role}
@@ -76,7 +76,7 @@ func checkLayer(ctx context.Context, s Layer) ([]RuleCount, []lint.Problem, erro
 	return l.counts, lint.Tidy(problems), nil
 }
 
-// parseAll parses each file by itself, with METADATA, and says what does not parse.
+// parseAll parses each file separately, with METADATA, and reports files that do not parse.
 func parseAll(s Layer) (map[string]*ast.Module, []lint.Problem) {
 	modules := map[string]*ast.Module{}
 	var problems []lint.Problem
@@ -89,7 +89,7 @@ func parseAll(s Layer) (map[string]*ast.Module, []lint.Problem) {
 	return modules, problems
 }
 
-// compileAll says what the compiler refuses at any point.
+// compileAll reports what the compiler refuses at any point.
 func (l *layer) compileAll(ctx context.Context, modules map[string]*ast.Module) ([]lint.Problem, error) {
 	var problems []lint.Problem
 	all := module.NewGraph(modules)
@@ -117,39 +117,38 @@ func (l *layer) compileAll(ctx context.Context, modules map[string]*ast.Module) 
 	return problems, nil
 }
 
-// style tells in one line what policy check would say of a layer that is loaded all the
-// same: its author may not be stopped by style, and is told.
+// style reports in one line what policy check finds in a layer that is loaded all the
+// same: style must not stop the author, only warn.
 func (e *Engine) style(given []Layer) {
 	for _, s := range given {
 		if s.Name == DefaultLayer && s.Role == Grants {
-			continue // held to it before it ships
+			continue // a test checks it before it ships
 		}
 		problems := linted(s)
 		if len(problems) > 0 {
 			p := problems[0]
-			e.warn(fmt.Sprintf("policy.lint: layer %q, %s:%d:%d: %s (fumehood policy check shows all that is wrong with it: %d)", s.Name, p.File, p.Line, p.Column, p.Message, len(problems)))
+			e.warn(fmt.Sprintf("policy.lint: layer %q, %s:%d:%d: %s (%d problems in all: run fumehood policy check)", s.Name, p.File, p.Line, p.Column, p.Message, len(problems)))
 		}
 	}
 }
 
-// linted is what is Wrong with a layer that compiles.
+// linted are the Wrong problems of a layer that compiles.
 func linted(s Layer) []lint.Problem {
 	modules, problems := parseAll(s)
 	problems = append(problems, (&layer{name: s.Name, role: s.Role}).forLint(s, modules, false).Lint()...)
 	return slices.DeleteFunc(lint.Tidy(problems), func(p lint.Problem) bool { return p.Severity == lint.Doubtful })
 }
 
-// forLint is s as package lint sees it. unread means that some of its files could not
-// be read.
+// forLint is s for package lint. unread means that some of its files could not be read.
 func (l *layer) forLint(s Layer, modules map[string]*ast.Module, unread bool) lint.Layer {
 	about := lint.Layer{Name: s.Name, Opens: l.may(Opens), Allows: l.may(Allows), Shipped: l.shipped, Modules: modules, Unread: unread, Document: documentOf}
-	if data, err := s.Data(); err == nil { // read says it where it fails
+	if data, err := s.Data(); err == nil { // read reports the error
 		about.Data = slices.Collect(maps.Keys(data))
 	}
 	return about
 }
 
-// count keeps how many rules each set has.
+// count records the number of rules in each set.
 func (l *layer) count(rules map[string]int) {
 	l.counts = nil
 	for _, point := range module.Points() {

@@ -12,9 +12,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// snippetDocument is the input document of fumehood.snippet, asked once a piece of code
-// in the proposal's text. What it says was found by reading, not by running: a rule
-// may refuse by it, and none may allow.
+// snippetDocument is the input document of fumehood.snippet, evaluated once for each piece
+// of code in the proposal's text. The code was read, not run: a rule may deny because of
+// it, and must not allow.
 type snippetDocument struct {
 	Workspace string        `json:"workspace"`
 	Proposal  proposalInput `json:"proposal"`
@@ -24,7 +24,7 @@ type snippetDocument struct {
 type snippetInput struct {
 	Language     string         `json:"language"` // python, javascript or typescript
 	Via          string         `json:"via"`      // code, -c, -e, heredoc or herestring
-	Command      int            `json:"command"`  // index of the command that carries it
+	Command      int            `json:"command"`  // index of the command that contains it
 	Size         int            `json:"size"`     // bytes
 	Complete     bool           `json:"complete"` // all of it was read and understood
 	Imports      []string       `json:"imports"`
@@ -57,7 +57,7 @@ func (e *Engine) snippetDocument(shared *ast.Term, s proposal.Snippet) ast.Value
 	)
 }
 
-// askSnippets asks once each snippet of a; shared is the proposal's part of the input.
+// askSnippets evaluates each snippet of a; shared is the proposal's part of the input.
 func (e *Engine) askSnippets(ctx context.Context, m *merger, shared *ast.Term, a proposal.Analysis) error {
 	for _, s := range a.Snippets {
 		command, text := whole, ""

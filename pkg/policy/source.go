@@ -20,60 +20,60 @@ import (
 	"github.com/fumehood/fumehood/policies"
 )
 
-// Bounds on what is read before the Rego parser sees it.
+// Bounds of the files that the Rego parser reads.
 const (
 	maxFile  = 256 << 10
 	maxTotal = 4 << 20
 	maxFiles = 1000
 )
 
-// MaxTotal is how many bytes the files of a layer may have together.
+// MaxTotal is the maximum total size of a layer's files in bytes.
 const MaxTotal = maxTotal
 
 // A Layer is one policy as read, before it is compiled.
 type Layer struct {
-	Name  string // as messages have it: the folder, the git reference, the bundle
+	Name  string // as shown in messages: the directory, git reference or bundle
 	Files []File
 	Role  Role
 
-	shipped bool // it is what fumehood ships
+	shipped bool // it is the shipped policy
 }
 
-// A Role is what a layer may do. Each may what those before it may.
+// A Role is what a layer may do. Each role includes those before it.
 type Role int
 
-// The roles. Only a layer that restricts can be observed: with more, its grants would
-// hold without its denials.
+// The roles. Only a layer that restricts can be observed: otherwise its grants would apply
+// without its denials.
 const (
 	// Restricts may deny, ask and lower.
 	Restricts Role = iota
-	// Opens may also grant hosts, and give what belongs to them (private, raw and redact
-	// in fumehood.egress). It may allow no command.
+	// Opens may also grant hosts and related permissions (private, raw and redact in
+	// fumehood.egress). It must not allow commands.
 	Opens
-	// Allows may also allow what the granting layer knows no rule for: commands, programs,
-	// variables, triggers. What another layer denies stays denied.
+	// Allows may also allow commands, programs, variables and triggers for which the
+	// granting layer has no rule. What another layer denies remains denied.
 	Allows
-	// Grants stands in place of the shipped default, which is then not loaded, and gives
-	// the limits that the others lower. At most one layer may.
+	// Grants replaces the shipped default, which is then not loaded, and sets the limits
+	// that the others lower. At most one layer may have it.
 	Grants
 )
 
-// A File is one file of a Layer. Only Rego that is no test decides; tests and cases
-// are for whoever tries the policy.
+// A File is one file of a Layer. Only Rego files that are not tests decide; tests and cases
+// are for testing the policy.
 type File struct {
 	Name    string // slash-separated, within the layer
 	Content []byte
 }
 
-// Decides reports whether f is part of what decides: no test, and nothing that is not read.
+// Decides reports whether f takes part in decisions: it is not a test, and it is read.
 func (f File) Decides() bool {
 	return path.Ext(f.Name) == ".rego" && !strings.HasSuffix(f.Name, "_test.rego") || f.Name == optionsFile || f.HoldsData()
 }
 
-// IsTest reports whether f holds tests in Rego.
+// IsTest reports whether f contains tests in Rego.
 func (f File) IsTest() bool { return strings.HasSuffix(f.Name, "_test.rego") }
 
-// IsCases reports whether f holds cases.
+// IsCases reports whether f contains cases.
 func (f File) IsCases() bool {
 	name := path.Base(f.Name)
 	return slices.Contains([]string{"cases.yaml", "cases.yml"}, name) || strings.HasSuffix(name, "_cases.yaml") || strings.HasSuffix(name, "_cases.yml")
@@ -98,9 +98,9 @@ var shipped = sync.OnceValues(func() (Layer, error) {
 	return l.deciding(), err
 })
 
-// ordered puts the shipped default first, where no other layer grants.
+// ordered puts the shipped default first if no other layer grants.
 //
-// It stands there, too, where another that would grant is only observed.
+// It is first, too, if the layer that would grant is only observed.
 func ordered(given []Layer, observe bool) ([]Layer, error) {
 	granting := 0
 	for _, l := range given {
@@ -109,7 +109,7 @@ func ordered(given []Layer, observe bool) ([]Layer, error) {
 		}
 	}
 	if granting > 1 {
-		return nil, module.Stop(module.CodeMissing, "two policy layers would grant", "let one of them allow, and the other deny, ask and lower", nil)
+		return nil, module.Stop(module.CodeMissing, "two policy layers cannot both grant", "use one of them to allow, and the other to deny, ask and lower limits", nil)
 	}
 	layers := []Layer{}
 	if granting == 0 || observe {
@@ -125,7 +125,7 @@ func ordered(given []Layer, observe bool) ([]Layer, error) {
 	return layers, nil
 }
 
-// deciding is l without what only tries it.
+// deciding is l without tests and cases.
 func (l Layer) deciding() Layer {
 	var files []File
 	for _, f := range l.Files {
@@ -137,29 +137,29 @@ func (l Layer) deciding() Layer {
 	return l
 }
 
-// Dir reads the policy folder dir through a root that no symlink can leave. Its errors
+// Dir reads the policy directory dir through a root that no symlink can leave. Its errors
 // are *proposal.StopErrors.
 func Dir(dir string) (Layer, error) {
 	l := Layer{Name: dir}
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy folder %q does not exist", dir), "create it with at least one .rego file, or do not name it", nil)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy directory %q does not exist", dir), "create it with at least one .rego file, or remove the flag", nil)
 	case err != nil:
-		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot read the policy folder %q", dir), "make it readable", err)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot read the policy directory %q", dir), "make it readable", err)
 	case !info.IsDir():
-		return l, module.Stop(module.CodeSymlink, fmt.Sprintf("%q is not a folder", dir), "name the folder itself, not a symlink or a file", nil)
+		return l, module.Stop(module.CodeSymlink, fmt.Sprintf("%q is not a directory", dir), "name the directory itself, not a symlink or a file", nil)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot open the policy folder %q", dir), "make it readable", err)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot open the policy directory %q", dir), "make it readable", err)
 	}
 	defer root.Close()
 	if l.Files, err = collect(root.FS()); err != nil {
 		return l, inDir(dir, err)
 	}
 	if len(l.deciding().Files) == 0 {
-		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy folder %q holds no .rego file", dir), "add a rule, or do not name it", nil)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy directory %q contains no .rego file", dir), "add a rule, or remove the flag", nil)
 	}
 	return l, nil
 }
@@ -172,18 +172,18 @@ var (
 func inDir(dir string, err error) error {
 	switch {
 	case errors.Is(err, errIrregular):
-		return module.Stop(module.CodeSymlink, fmt.Sprintf("in the policy folder %q", dir), "replace it by the file itself", err)
+		return module.Stop(module.CodeSymlink, fmt.Sprintf("invalid file in the policy directory %q", dir), "replace it with a regular file", err)
 	case errors.Is(err, errTooLarge):
-		return module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy folder %q", dir), hintTooLarge(), err)
+		return module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy directory %q exceeds a limit", dir), hintTooLarge(), err)
 	}
-	return module.Stop(module.CodeMissing, fmt.Sprintf("cannot read the policy folder %q", dir), "make it readable", err)
+	return module.Stop(module.CodeMissing, fmt.Sprintf("cannot read the policy directory %q", dir), "make it readable", err)
 }
 
 func hintTooLarge() string {
-	return fmt.Sprintf("at most %d files, %d KiB a file of rules and %d KiB in all", maxFiles, maxFile>>10, maxTotal>>10)
+	return fmt.Sprintf("use at most %d files, %d KiB for each file of rules, and %d KiB in total", maxFiles, maxFile>>10, maxTotal>>10)
 }
 
-// collected are the endings of a layer's files.
+// collected are the extensions of a layer's files.
 var collected = []string{".rego", ".yaml", ".yml"}
 
 // Collects reports whether a file of this name is part of a layer.
@@ -211,14 +211,14 @@ func collect(fsys fs.FS) ([]File, error) {
 		}
 		files = append(files, File{filepath.ToSlash(name), content})
 		if total += len(content); total > maxTotal || len(files) > maxFiles {
-			return fmt.Errorf("as a whole %w", errTooLarge)
+			return fmt.Errorf("the total %w", errTooLarge)
 		}
 		return nil
 	})
 	return files, err
 }
 
-// FileLimit is how large a file may be: data may take all the room.
+// FileLimit is the maximum size of a file: data may use all of MaxTotal.
 func FileLimit(name string) int {
 	if (File{Name: name}).HoldsData() {
 		return maxTotal
@@ -240,9 +240,9 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	return content, err
 }
 
-// FromFiles is the layer of these files, as Dir has those of a folder: of at most so
-// many and such a size, in the order of their names, without what no layer has. Two
-// files of one name are an error. Its errors are *proposal.StopErrors.
+// FromFiles is the layer of these files, as Dir returns that of a directory: with the same
+// limits, sorted by name, without files that are not part of a layer. Two files with the
+// same name are an error. Its errors are *proposal.StopErrors.
 func FromFiles(name string, all []File) (Layer, error) {
 	l, total := Layer{Name: name}, 0
 	for _, f := range all {
@@ -251,7 +251,7 @@ func FromFiles(name string, all []File) (Layer, error) {
 		}
 		l.Files = append(l.Files, f)
 		if total += len(f.Content); total > maxTotal || len(l.Files) > maxFiles || len(f.Content) > FileLimit(f.Name) {
-			return l, module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy %q", name), hintTooLarge(), fmt.Errorf("%q, or all files together, %w", f.Name, errTooLarge))
+			return l, module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy %q exceeds a limit", name), hintTooLarge(), fmt.Errorf("%q, or the total, %w", f.Name, errTooLarge))
 		}
 	}
 	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
@@ -261,7 +261,7 @@ func FromFiles(name string, all []File) (Layer, error) {
 		}
 	}
 	if len(l.deciding().Files) == 0 {
-		return l, module.Stop(module.CodeMissing, fmt.Sprintf("policy %q holds no .rego file", name), "add a rule, or do not name it", nil)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("policy %q contains no .rego file", name), "add a rule, or remove the flag", nil)
 	}
 	return l, nil
 }
@@ -273,15 +273,15 @@ func (l Layer) Digest() string {
 	return digest([]Layer{l}, false)
 }
 
-// String is the role's word.
+// String is the role's name.
 func (r Role) String() string {
 	return [...]string{Restricts: "restricts", Opens: "opens", Allows: "allows", Grants: "grants"}[r]
 }
 
-// digest covers names and contents with their lengths, so that no two different
-// sets of files can meet. Where a folder lies does not count, its place in the
-// order, its role and whether it is only observed do: what was approved under layers
-// that were observed was not approved under layers that hold.
+// digest covers names and contents with their lengths, so that no two different sets of
+// files have the same digest. The path of a layer's directory does not count. Its position, its
+// role and whether it is only observed do: an approval under observed layers is not an
+// approval under layers that have an effect.
 func digest(layers []Layer, observe bool) string {
 	h := sha256.New()
 	if observe {

@@ -9,8 +9,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// spanOf is where in the text that was read r's ground is: the word of the command
-// that its message names, the command, or what could not be known.
+// spanOf is the part of the text that r is about: the word of the command that its message
+// names, the command, or the text that could not be known.
 func spanOf(a proposal.Analysis, r proposal.Reason) (proposal.Span, bool) {
 	for _, u := range a.Unknowns {
 		if u.Code == r.Rule {
@@ -27,8 +27,8 @@ func spanOf(a proposal.Analysis, r proposal.Reason) (proposal.Span, bool) {
 	return wordSpan(a.Canonical, c, r.Message), true
 }
 
-// wordSpan narrows c's span to the longest of its words that message names and that
-// stands in it once, the program aside.
+// wordSpan narrows c's span to the longest of its words, except for the program, that
+// message names and that appears in it once.
 func wordSpan(text string, c proposal.Command, message string) proposal.Span {
 	within, named, found := text[c.Span.Start:c.Span.End], "", ""
 	for _, value := range wordsOf(c) {
@@ -36,7 +36,7 @@ func wordSpan(text string, c proposal.Command, message string) proposal.Span {
 			if len(word) <= max(1, len(named)) || !facts.HoldsWord(message, word) {
 				continue
 			}
-			for _, place := range []string{value, word} { // the whole word, where it stands as it is read
+			for _, place := range []string{value, word} { // the whole word, if it is written as it is read
 				if facts.CountWord(within, place) == 1 {
 					named, found = word, place
 					break
@@ -68,7 +68,7 @@ func wordsOf(c proposal.Command) []string {
 	return all
 }
 
-// spellings are value, and the option that it gives a value to.
+// spellings are value, and the option whose value it is.
 func spellings(value string) []string {
 	if name, _, cut := strings.Cut(value, "="); cut && strings.HasPrefix(name, "-") {
 		return []string{value, name}
@@ -76,8 +76,8 @@ func spellings(value string) []string {
 	return []string{value}
 }
 
-// ownSpan is the place in the proposal's own text of what stands at s in the text that
-// was read, or nil: printing may have changed what is there.
+// ownSpan is the place in the proposal's own text of the part at s of the text that was
+// read, or nil: printing may have changed that part.
 func ownSpan(p proposal.Proposal, a proposal.Analysis, s proposal.Span) *proposal.Span {
 	own, read := facts.OwnText(p, a), a.Canonical
 	if read == "" || own == read {
@@ -91,7 +91,7 @@ func ownSpan(p proposal.Proposal, a proposal.Analysis, s proposal.Span) *proposa
 	}
 	piece := read[s.Start:s.End]
 	if strings.Count(own, piece) != strings.Count(read, piece) {
-		piece, _, _ = strings.Cut(piece, " ") // where blanks were printed otherwise, its first word
+		piece, _, _ = strings.Cut(piece, " ") // if blanks were printed differently, its first word
 		if strings.Count(own, piece) != strings.Count(read, piece) {
 			return nil
 		}

@@ -11,11 +11,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Start judges the commands of p, of which a is the analysis, when a process of an
-// allowed text is about to start them: by fumehood.command and fumehood.snippet, as
-// Decide does. What a proposal asks for beside its commands was granted or not when
-// the text was decided, so fumehood.proposal is not asked and the Decision has no
-// Grant. An error is a *proposal.StopError; then nothing may begin.
+// Start decides the commands of p, whose analysis is a, when a process of an allowed text
+// is about to start them. It evaluates fumehood.command and fumehood.snippet, as Decide
+// does. It does not evaluate fumehood.proposal and the Decision has no Grant: requests
+// besides commands were decided with the text. An error is a *proposal.StopError; then
+// nothing may start.
 func (e *Engine) Start(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) {
 		m := newMerger(e)

@@ -17,7 +17,7 @@ type started struct {
 	denied, allowed [][]string
 }
 
-// readStarted reads testdata/corpus/started: entries as in the other folders, whose last
+// readStarted reads testdata/corpus/started: entries as in the other directories, whose last
 // lines hold an argv each: "=>" is refused when it starts, "=+" is allowed.
 func readStarted(t *testing.T) []started {
 	t.Helper()

@@ -13,22 +13,22 @@ import (
 
 const hintDefect = "this is a defect: report it"
 
-// unpassable says why nothing could let x pass: the rule, a message and a suggestion,
-// or nothing. What a field must hold is checked here, so that a rule which compares it
-// with nothing allows nothing.
-func unpassable(x proposal.Egress) (rule, message, suggestion string) {
-	if complaint := noStep(x); complaint != "" {
-		return "floor.egress", "what was asked about is no step of a connection: " + complaint, hintDefect
+// alwaysDenied returns the rule, message and suggestion of a step that no rule can allow,
+// or nothing. It checks the fields of x, so that a rule that compares none of them
+// allows nothing invalid.
+func alwaysDenied(x proposal.Egress) (rule, message, suggestion string) {
+	if complaint := invalidStep(x); complaint != "" {
+		return "floor.egress", "invalid step of a connection: " + complaint, hintDefect
 	}
 	switch {
 	case len(x.Grants) == 0:
-		return "egress.none", "this command was granted no host", "use what the repository and the machine already hold"
+		return "egress.none", "no host was granted to this command", "use what is already in the repository or installed"
 	case x.Kind == proposal.EgressDatagram:
-		return "egress.datagram", fmt.Sprintf("%s does not leave: only TCP does, and lookups through the resolver that the sandbox names", protocolName(x)), "use TCP, and the sandbox's own resolver"
+		return "egress.datagram", fmt.Sprintf("%s is not allowed: only TCP, and lookups with the sandbox's resolver", protocolName(x)), "use TCP, and the sandbox's resolver"
 	case x.Kind == proposal.EgressLookup && x.Type != "A" && x.Type != "AAAA":
-		return "egress.type", fmt.Sprintf("a lookup of type %s: only addresses are looked up", x.Type), "ask for A or AAAA"
+		return "egress.type", fmt.Sprintf("lookups of type %s are not allowed: only addresses may be looked up", x.Type), "look up A or AAAA"
 	case x.SNI != x.Name && (x.Kind == proposal.EgressHello || x.Kind == proposal.EgressRequest && x.SNI != ""):
-		return "egress.mismatch", fmt.Sprintf("TLS is spoken for %q on a connection to %q", x.SNI, x.Name), "connect to the name that is meant"
+		return "egress.mismatch", fmt.Sprintf("the TLS hello is for %q on a connection to %q", x.SNI, x.Name), "connect to the name in the hello"
 	}
 	return "", "", ""
 }
@@ -40,16 +40,16 @@ func protocolName(x proposal.Egress) string {
 	return strings.ToUpper(x.Protocol)
 }
 
-// protocols are those that a step of each kind may be of.
+// protocols are the protocols of each kind of step.
 var protocols = map[string][]string{
 	proposal.EgressConnect: {"tcp"},
 	proposal.EgressHello:   {"tls"},
 	proposal.EgressRequest: {"http", "https"},
 }
 
-// noStep says what makes x none of the steps that can be allowed, or "". What is never
-// allowed may lack anything.
-func noStep(x proposal.Egress) string {
+// invalidStep returns what is wrong with x, or "". It does not check steps that are never
+// allowed.
+func invalidStep(x proposal.Egress) string {
 	switch {
 	case x.Command == "":
 		return "no command"
@@ -58,7 +58,7 @@ func noStep(x proposal.Egress) string {
 	case x.Kind == proposal.EgressDatagram:
 		return ""
 	case x.Name != "" && !plainHost(x.Name):
-		return fmt.Sprintf("%q is no name", x.Name)
+		return fmt.Sprintf("%q is not a name", x.Name)
 	case x.Kind == proposal.EgressLookup:
 		if x.Name == "" {
 			return "no name"
@@ -72,16 +72,16 @@ func noStep(x proposal.Egress) string {
 		return fmt.Sprintf("port %d", x.Port)
 	}
 	if _, err := netip.ParseAddr(x.Address); err != nil {
-		return fmt.Sprintf("%q is no address", x.Address)
+		return fmt.Sprintf("%q is not an address", x.Address)
 	}
 	if x.Kind == proposal.EgressRequest && (x.Method == "" || !strings.HasPrefix(x.Path, "/")) {
-		return fmt.Sprintf("method %q and path %q", x.Method, x.Path)
+		return fmt.Sprintf("invalid method %q or path %q", x.Method, x.Path)
 	}
 	return ""
 }
 
-// plainHost holds for what a lookup makes of a name: lower case, no empty part, no
-// final dot, nothing but letters, digits, hyphens and underscores, and no address.
+// plainHost reports whether a name has the form that a lookup gives it: lower case, no
+// empty part, no final dot, only letters, digits, hyphens and underscores, not an address.
 func plainHost(name string) bool {
 	if len(name) > 253 {
 		return false
@@ -95,21 +95,21 @@ func plainHost(name string) bool {
 	return err != nil
 }
 
-// A namingInput is an entry of Grant.Network that names what is asked about.
+// A namingInput is an entry of Grant.Network that names the host of the step.
 type namingInput struct {
 	Text  string `json:"text"`  // as written
 	Kind  string `json:"kind"`  // "name", "suffix" (of the entry "*.example.com") or "address"
-	Below string `json:"below"` // of a suffix: what stands before it in the name
+	Below string `json:"below"` // for a suffix: the part of the name before it
 	Port  int    `json:"port"`  // 0 when the entry names none
-	// Fits says that the entry means the port: its own or, when it names none, 443 and
+	// Fits means that the entry includes the port: its own or, when it names none, 443 and
 	// 80. A lookup fits every entry.
 	Fits bool `json:"fits"`
 }
 
 const kindSuffix = "suffix"
 
-// namings finds the entries of in.Grants that name in.Name or, when it is "",
-// in.Address. What is no entry names nothing.
+// namings finds the entries of in.Grants that name in.Name or, when it is "", in.Address.
+// Invalid entries name nothing.
 func namings(in egressInput) []namingInput {
 	var found []namingInput
 	name, address := in.Name, in.Address
@@ -138,8 +138,8 @@ func namings(in egressInput) []namingInput {
 	return found
 }
 
-// parted takes an entry apart: the port is 0 when it names none, and -1 when it is no
-// entry of a host.
+// parted splits an entry: the port is 0 when it names none, and -1 when it is not an entry
+// for a host.
 func parted(entry string) (host string, port int) {
 	if strings.Count(entry, ":") > 1 { // IPv6
 		if a, err := netip.ParseAddrPort(entry); err == nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Trigger judges whether what t asks for may be done. The input document is t
-// itself, every field of which is always there. Only Allow lets anything begin:
-// there is nobody to ask, so an ask denies. An error is a *proposal.StopError, as
-// Decide's is, and then nothing may begin either.
+// Trigger decides whether the request t is allowed. The input document is t itself; every
+// field is always present. Only Allow lets anything start: no person can be asked, so an
+// ask denies. An error is a *proposal.StopError, as for Decide, and then nothing may start
+// either.
 func (e *Engine) Trigger(ctx context.Context, t proposal.Trigger) (proposal.Decision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) {
 		m := newMerger(e)

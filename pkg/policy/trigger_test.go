@@ -10,7 +10,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// usual is what the shipped policy allows: somebody with write permission runs a
+// usual is what the shipped policy allows: someone with write permission runs a
 // plan on another's pull request.
 func usual() proposal.Trigger {
 	return proposal.Trigger{

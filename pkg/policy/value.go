@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// termOf turns the input document into OPA's values without the detour over JSON,
-// which would cost more than the evaluation.
+// termOf converts the input document into OPA values directly: going through JSON would
+// cost more than the evaluation.
 func termOf(v reflect.Value) *ast.Term {
 	switch v.Kind() {
 	case reflect.String:

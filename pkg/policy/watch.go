@@ -12,16 +12,16 @@ import (
 )
 
 // A policy may be written to exhaust any process that reads it. Parsing and compiling
-// cannot be cancelled, so they are abandoned when they take too much: no engine comes of
-// it, and the process that asked for one ends.
+// cannot be canceled, so they are abandoned when they take too much: New returns an error,
+// and the process ends.
 const (
-	compiling      = 10 // how many deadlines of a decision compiling a layer may take
+	compiling      = 10 // the time for compiling a layer, in multiples of a decision's deadline
 	compileMemory  = 1 << 30
 	decisionMemory = 512 << 20
 )
 
-// bounded waits for work, which compiles a layer that we did not write, while that uses
-// at most limit of processor time. work counts that by the meter in its context.
+// bounded waits for work, which compiles a layer other than the shipped one, as long as it
+// uses at most limit of processor time. The meter in work's context counts that.
 func bounded(ctx context.Context, limit time.Duration, layer string, work func(context.Context) error) error {
 	inside, m := bounds.WithMeter(ctx)
 	b := bounds.Bounds{Used: m.Used, Time: limit, Memory: compileMemory, Heap: bounds.Heap()}
@@ -34,11 +34,11 @@ func bounded(ctx context.Context, limit time.Duration, layer string, work func(c
 	}()
 	switch why, _ := b.Wait(ctx, func() {}, done); why {
 	case bounds.Cancelled:
-		return module.Stop(module.CodeDeadline, "reading the policy was broken off", "try again", ctx.Err())
+		return module.Stop(module.CodeDeadline, "reading the policy was interrupted", "try again", ctx.Err())
 	case bounds.TooLong:
-		return module.Stop(module.CodeDeadline, fmt.Sprintf("the policy takes more than %v of processor time to compile", limit), hintCompile, nil)
+		return module.Stop(module.CodeDeadline, fmt.Sprintf("compiling the policy takes more than %v of processor time", limit), hintCompile, nil)
 	case bounds.TooLarge:
-		return module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy takes more than %d MiB to compile", compileMemory>>20), hintCompile, nil)
+		return module.Stop(module.CodeTooLarge, fmt.Sprintf("compiling the policy takes more than %d MiB", compileMemory>>20), hintCompile, nil)
 	}
 	return err
 }

@@ -4,13 +4,13 @@ package policy
 
 import "time"
 
-// idle is how long a lane waits for its next evaluation before it ends.
+// idle is how long a worker waits for its next evaluation before it ends.
 const idle = time.Second
 
-// goOn runs job on a lane that waits for one, or on a new one. An evaluation must not
-// run where its caller waits, since it may never end; and a fresh goroutine would
-// spend a fifth of an answer's time on growing its stack.
-func (e *Engine) goOn(job func()) {
+// runJob runs job on an idle worker, or on a new one. An evaluation must not run in its
+// caller's goroutine, since it may never end. A new goroutine for each would spend a fifth
+// of the time on growing its stack.
+func (e *Engine) runJob(job func()) {
 	select {
 	case e.jobs <- job:
 	default:

@@ -64,8 +64,8 @@ type Reason struct {
 	// refusal of a program start or of a connection.
 
 	// Layer is the policy that contains the rule: "default", or its given name
-	// ("policy", "hosts", "organisation", "granting", with "#2" for a second one);
-	// "floor" for rules that apply whatever policies say.
+	// ("policy", "hosts", "granting" and so on, with "#2" for a second one); "floor"
+	// for rules that apply regardless of policies.
 	Layer string `json:"layer,omitempty"`
 	// Span is the position in the proposal's own text, if known. For an argv it refers to
 	// the displayed text.

@@ -5,7 +5,7 @@ package proposal
 // A PolicyOrigin says where one layer of the deciding policy came from, so that a
 // reader of a report or a log can find it.
 type PolicyOrigin struct {
-	Kind string `json:"kind"` // "shipped", "folder", "git", "base", "bundle", "https" or "oci"
+	Kind string `json:"kind"` // one of the Kind constants of package source
 	Spec string `json:"spec"` // as it was specified, without possible credentials or personal paths
 	Role string `json:"role"` // "restricts", "opens", "allows" or "grants"
 	// Commit is the full ID of the commit from which a git or base layer was read.

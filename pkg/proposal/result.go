@@ -3,6 +3,7 @@
 package proposal
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -29,7 +30,7 @@ type Execution struct {
 type Status int
 
 // The statuses. All except for SandboxFailed and NotRun are facts about the command;
-// those two mean that there are none.
+// those two mean that nothing is known about it.
 const (
 	SandboxFailed Status = iota // the outcome is unknown
 	Exited                      // see Result.ExitCode
@@ -153,6 +154,19 @@ type Stream struct {
 	Redacted []Redaction `json:"redacted,omitempty"`
 	// Withheld is why the stream is omitted: there is then no digest, head, tail or file.
 	Withheld string `json:"withheld,omitempty"`
+	// Text is Head and Tail as text, for readers of the JSON document: set if they are all
+	// that was written, and valid UTF-8. Long reports omit it.
+	Text Copy `json:"text,omitempty"`
+}
+
+// A Copy repeats other fields in a more readable form. Decoding ignores its value, so a
+// document cannot contradict itself.
+type Copy string
+
+// UnmarshalJSON accepts a string and leaves c unchanged.
+func (c *Copy) UnmarshalJSON(data []byte) error {
+	var s string
+	return json.Unmarshal(data, &s)
 }
 
 // An Output is one declared file to export.

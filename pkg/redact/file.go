@@ -48,7 +48,7 @@ func (u *Redactor) file(ctx context.Context, id string, o, shown proposal.Output
 	}
 	if shown.Path != o.Path || shown.File != o.File {
 		_, found := clean(u, o)
-		return withhold(found, "its name holds what looks like a secret"), nil
+		return withhold(found, "its name contains what looks like a secret"), nil
 	}
 	binary, err := isBinary(source)
 	if err != nil {

@@ -22,7 +22,7 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func ReadMasks(r io.Reader) ([]Mask, error) {
 	var masks []Mask
 	if err := json.NewDecoder(io.LimitReader(r, maxMasks)).Decode(&masks); err != nil {
-		return nil, maskError("the values to mask cannot be read from standard input")
+		return nil, maskError("cannot read the values to mask from standard input")
 	}
 	return masks, nil
 }
@@ -31,7 +31,7 @@ func ReadMasks(r io.Reader) ([]Mask, error) {
 // misspelt name must not look as if its value were masked.
 func MaskOf(name string, getenv func(string) string) (Mask, error) {
 	if !variableName.MatchString(name) {
-		return Mask{}, maskError("a value of --mask is no name of a variable: name the variable, never its value")
+		return Mask{}, maskError("invalid --mask: give the name of a variable, never its value")
 	}
 	value := getenv(name)
 	if strings.TrimSpace(value) == "" {

@@ -53,7 +53,7 @@ type Redactor struct {
 func New(o Options) (*Redactor, error) {
 	r, err := secrets.NewRedactor(o.Masks)
 	if err != nil {
-		return nil, &proposal.StopError{Code: "output.mask", Message: err.Error(), Hint: "mask values that are found nowhere else, of 6 bytes to 64 KiB, and a hundred at most, 192 KiB together"}
+		return nil, &proposal.StopError{Code: "output.mask", Message: err.Error(), Hint: "mask at most 100 values of 6 bytes to 64 KiB, 192 KiB together, that do not occur in ordinary text"}
 	}
 	if o.Decide == nil {
 		o.Decide = replaceAll
@@ -91,7 +91,7 @@ func clean[T any](u *Redactor, v T) (T, []proposal.Redaction) { return secrets.V
 func (u *Redactor) Named(plan proposal.Plan) error {
 	for i, p := range plan.Proposals {
 		if _, found := clean(u, p.ID); found != nil {
-			return &proposal.StopError{Code: "output.id", Message: fmt.Sprintf("the id of proposal %d holds what looks like a secret (%s)", i+1, found[0].Rule),
+			return &proposal.StopError{Code: "output.id", Message: fmt.Sprintf("the id of proposal %d contains what looks like a secret (%s)", i+1, found[0].Rule),
 				Hint: "give it another id"}
 		}
 	}
@@ -100,15 +100,15 @@ func (u *Redactor) Named(plan proposal.Plan) error {
 
 // Run returns r redacted.
 func (u *Redactor) Run(r proposal.Run) proposal.Run {
-	told, _ := clean(u, r)
-	return bound(told, r)
+	redacted, _ := clean(u, r)
+	return bound(redacted, r)
 }
 
-// bound restores in told the fields of r that link a run to its log, its plan and its
+// bound restores in redacted the fields of r that link a run to its log, its plan and its
 // commits. None of them is free text, and a mask like "sha256" must not break these links.
-func bound(told, r proposal.Run) proposal.Run {
-	told.ID, told.PlanDigest, told.Policy, told.HeadSHA, told.BaseSHA = r.ID, r.PlanDigest, r.Policy, r.HeadSHA, r.BaseSHA
-	return told
+func bound(redacted, r proposal.Run) proposal.Run {
+	redacted.ID, redacted.PlanDigest, redacted.Policy, redacted.HeadSHA, redacted.BaseSHA = r.ID, r.PlanDigest, r.Policy, r.HeadSHA, r.BaseSHA
+	return redacted
 }
 
 // Failure is Run for the reason that a run stopped.
@@ -131,9 +131,9 @@ func (u *Redactor) Error(err error) error {
 	return &proposal.StopError{Code: clean.Code, Message: clean.Message, Hint: clean.Hint}
 }
 
-// Event returns what was seen of a command. Where words of a program are replaced,
-// their digest goes: it could tell a short one. A word that the kernel's side has cut
-// loses what may be the half of a secret.
+// Event returns e redacted. If words of a program are replaced, the digest of its argv is
+// removed, because a short word could be found from it. A word that the kernel's side has
+// truncated loses an end that may be half of a secret.
 func (u *Redactor) Event(e proposal.Event) proposal.Event {
 	id := e.Command
 	e, short := u.shortened(e)

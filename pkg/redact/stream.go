@@ -129,8 +129,8 @@ func unreadable(kind string, err error) error {
 	if f := proposal.FailureOf(err); strings.Contains(f.Code, "policy.") {
 		return err
 	}
-	return &proposal.StopError{Code: "output.unreadable", Message: fmt.Sprintf("cannot search what a command left (%s)", kind),
-		Hint: "nothing leaves that was not searched: is there room in the folders for artifacts and for temporary files?", Err: err}
+	return &proposal.StopError{Code: "output.unreadable", Message: fmt.Sprintf("cannot search the output of a command for secrets (%s)", kind),
+		Hint: "free space in the directories for artifacts and temporary files: output leaves only after the search", Err: err}
 }
 
 // ask asks policy about one thing. A marker that the command printed itself is not a secret.
@@ -232,14 +232,14 @@ func (u *Redactor) copyTo(target string, from io.Reader, keep func(string) bool)
 	return c, t, err
 }
 
-// copyFile copies the first most bytes of a file.
-func (u *Redactor) copyFile(source, target string, most int64, keep func(string) bool) (*copied, secrets.Tally, error) {
+// copyFile copies the first limit bytes of a file.
+func (u *Redactor) copyFile(source, target string, limit int64, keep func(string) bool) (*copied, secrets.Tally, error) {
 	f, err := os.Open(source)
 	if err != nil {
 		return nil, secrets.Tally{}, err
 	}
 	defer f.Close()
-	return u.copyTo(target, io.LimitReader(f, most), keep)
+	return u.copyTo(target, io.LimitReader(f, limit), keep)
 }
 
 // copyParts copies the available parts of a stream that is not available in full: its
@@ -274,8 +274,8 @@ func (u *Redactor) searched(part []byte, keep func(string) bool) ([]byte, secret
 	return out.Bytes(), t, err
 }
 
-// copyBeginning copies the first most bytes of a file that breaks off there.
-func (u *Redactor) copyBeginning(source, target string, most int64, keep func(string) bool) (*copied, secrets.Tally, error) {
+// copyBeginning copies the first limit bytes of a file that breaks off there.
+func (u *Redactor) copyBeginning(source, target string, limit int64, keep func(string) bool) (*copied, secrets.Tally, error) {
 	f, err := os.Open(source)
 	if err != nil {
 		return nil, secrets.Tally{}, err
@@ -285,7 +285,7 @@ func (u *Redactor) copyBeginning(source, target string, most int64, keep func(st
 	if err != nil {
 		return c, secrets.Tally{}, err
 	}
-	t, err := u.redactor.Copy(&allButEnd{to: c}, io.LimitReader(f, most), keep)
+	t, err := u.redactor.Copy(&allButEnd{to: c}, io.LimitReader(f, limit), keep)
 	if err == nil {
 		err = c.close()
 	}

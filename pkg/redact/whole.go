@@ -30,7 +30,7 @@ func (u *Redactor) Whole(ctx context.Context, r proposal.Report) (proposal.Repor
 	for _, kind := range []string{proposal.OutgoingReport, proposal.OutgoingComment} {
 		d, err := u.ask(ctx, proposal.Outgoing{Kind: kind, Size: size}, t)
 		if err != nil {
-			r.Withheld = &proposal.Reason{Rule: proposal.FailureOf(err).Code, Effect: proposal.Deny, Message: "policy could not say whether it may leave", Command: -1}
+			r.Withheld = &proposal.Reason{Rule: proposal.FailureOf(err).Code, Effect: proposal.Deny, Message: "policy could not decide whether it may leave", Command: -1}
 			return strip(r), err
 		}
 		if d.Effect == proposal.Allow {

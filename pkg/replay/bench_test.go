@@ -45,7 +45,7 @@ func withPrograms(past replay.Past, each int) replay.Past {
 	for i := range past.Runs {
 		for n := range each {
 			exec := proposal.Exec{Path: "/usr/bin/git", Layer: proposal.LayerRootfs, Argv: []string{"git", "log", fmt.Sprint(i, ".", n)}}
-			past.Runs[i].Deeds[0].Execs = append(past.Runs[i].Deeds[0].Execs, replay.Exec{Exec: exec, Times: 1})
+			past.Runs[i].Acts[0].Execs = append(past.Runs[i].Acts[0].Execs, replay.Exec{Exec: exec, Times: 1})
 		}
 	}
 	return past

@@ -69,9 +69,9 @@ func (c command) unfit() string {
 	case len(c.Credentials) > 0:
 		return "it reads a variable with the name of a credential"
 	case len(c.Homes) > 0:
-		return "it names a path in the home folder"
+		return "it names a path in the home directory"
 	case c.Loose:
-		return "a word of it that is known only at run time could be an option"
+		return "one of its words is known only at run time and could be an option"
 	case len(c.Unknown) > 0:
 		return "it has an option that the policy does not know"
 	}
@@ -198,9 +198,9 @@ func (f *form) wider() []string {
 		}
 	}
 	if slices.ContainsFunc(f.operands.of(""), func(w word) bool { return !w.Static }) {
-		list = append(list, "words that are known only at run time, where such were seen")
+		list = append(list, "words that are known only at run time, in the places where some were seen")
 	}
-	return append(list, "what was seen together may also stand alone, repeated, in another order, and in another folder")
+	return append(list, "words that were seen together may also appear alone, repeated, in another order, and in another directory")
 }
 
 // plainText reports whether text is printable ASCII and line ends.

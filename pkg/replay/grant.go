@@ -45,7 +45,7 @@ func terms(from, to proposal.Grant) []term {
 // grant compares the old and the new grant for a proposal whose decision is
 // unchanged. Items that become less and items that become more are separate changes.
 func (o *Outcome) grant(j job, to proposal.Decision) {
-	was := j.deed.Decision
+	was := j.act.Decision
 	if was.Grant == nil || to.Grant == nil || was.Effect != to.Effect {
 		return
 	}
@@ -58,7 +58,7 @@ func (o *Outcome) grant(j job, to proposal.Decision) {
 			}
 		}
 		if len(before) > 0 {
-			o.Changes = append(o.Changes, Change{Kind: KindGrant, Run: j.run, ID: j.deed.Proposal.ID, Text: j.deed.Text(), Times: 1, Less: less,
+			o.Changes = append(o.Changes, Change{Kind: KindGrant, Run: j.run, ID: j.act.Proposal.ID, Text: j.act.Text(), Times: 1, Less: less,
 				From: Answer{Effect: was.Effect.String(), Message: strings.Join(before, ", ")}, To: Answer{Effect: to.Effect.String(), Message: strings.Join(after, ", ")}})
 		}
 	}

@@ -20,7 +20,7 @@ func (s Suggestion) Hold(ctx context.Context, judge Judge, parse func(proposal.P
 		}
 		if d.Effect != c.want {
 			a := answerOf(d, nil)
-			return stop("suggest.defect", fmt.Sprintf("what was made of the past does not allow %s: %s by %s", text.Inline(Deed{Proposal: c.proposal}.Text(), 200), a.Effect, a.Rule),
+			return stop("suggest.defect", fmt.Sprintf("the suggested policy does not allow %s: %s by %s", text.Inline(Act{Proposal: c.proposal}.Text(), 200), a.Effect, a.Rule),
 				"this is a defect: report it with the command", nil)
 		}
 	}

@@ -47,11 +47,11 @@ func TestAgainAsksOnce(t *testing.T) {
 	for i, argv := range []string{"a", "a", "b", "\xff", "\xfe", "\xff"} {
 		past := ran("ls")
 		past.Runs[0].ID = fmt.Sprint(i)
-		past.Runs[0].Deeds[0].Execs = []replay.Exec{{Exec: proposal.Exec{Path: "/usr/bin/ls", Pid: i, Argv: []string{argv}}, Times: 1}}
+		past.Runs[0].Acts[0].Execs = []replay.Exec{{Exec: proposal.Exec{Path: "/usr/bin/ls", Pid: i, Argv: []string{argv}}, Times: 1}}
 		all = append(all, past.Runs...)
 	}
 	other := ran("ls")
-	other.Runs[0].Deeds[0].Proposal.Cwd = "pkg"
+	other.Runs[0].Acts[0].Proposal.Cwd = "pkg"
 	judge := &counter{}
 	o, err := replay.Again(t.Context(), replay.Past{Runs: append(all, other.Runs...)}, judge, nil)
 	if err != nil {

@@ -23,11 +23,11 @@ var failures = map[string]func(Change) bool{
 	"none":        func(Change) bool { return false },
 }
 
-// FailOn returns which changes a name stands for: any, stricter (or allow->deny), looser
+// FailOn returns the changes that a name means: any, stricter (or allow->deny), looser
 // (or deny->allow) or none; nil for any other name.
 func FailOn(name string) func(Change) bool { return failures[name] }
 
-// Speed says how fast the decisions were made, or "" where nothing was measured.
+// Speed describes how fast the decisions were made; "" if nothing was measured.
 func (o Outcome) Speed() string {
 	if o.Took <= 0 {
 		return ""
@@ -35,11 +35,11 @@ func (o Outcome) Speed() string {
 	return fmt.Sprintf("%d decisions in %v: %.0f a second", o.Decisions, o.Took.Round(time.Millisecond), float64(o.Decisions)/o.Took.Seconds())
 }
 
-// Notes says, a line each, what of the past nothing vouches for, and what was not taken.
+// Notes returns a line for each file that is not verified and each item that was not used.
 func (p Past) Notes() []string {
 	var lines []string
 	for _, source := range p.Unverified() {
-		lines = append(lines, terminal.Line(source)+": nothing vouches for what it says")
+		lines = append(lines, terminal.Line(source)+": it is not verified")
 	}
 	for _, l := range p.Left {
 		at := l.Source
@@ -63,7 +63,7 @@ func (o Outcome) Write(w io.Writer) error {
 		fmt.Fprintf(b, "\nnot decided: %s of commands that would not run\n", counted(o.Moot, "program or connection"))
 	}
 	if o.Omitted > 0 {
-		fmt.Fprintf(b, "\nnot decided: %s that the past does not say in full\n", counted(o.Omitted, "program or connection"))
+		fmt.Fprintf(b, "\nnot decided: %s that are not recorded in full\n", counted(o.Omitted, "program or connection"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -15,7 +15,7 @@ import (
 // Limits for the past that is held in memory at once.
 const (
 	maxRuns   = 10_000
-	maxDeeds  = 200_000 // of all runs
+	maxActs   = 200_000 // of all runs
 	maxDone   = 5_000   // different programs of one command, and as many connections
 	maxHeld   = 512 << 20
 	maxReport = 64 << 20
@@ -28,7 +28,7 @@ type Past struct {
 	Left []Left
 
 	parse func(proposal.Proposal) proposal.Analysis
-	deeds int
+	acts  int
 	held  int64
 	known map[string]map[[sha256.Size]byte]bool // the facts of runs, by run id
 }
@@ -42,7 +42,7 @@ type Run struct {
 	Verified bool
 	// Sealed says that the log is complete.
 	Sealed bool
-	Deeds  []Deed
+	Acts   []Act
 }
 
 // A Left is an item that was not used.
@@ -52,8 +52,8 @@ type Left struct {
 	Why    string `json:"why"`
 }
 
-// A Deed is one proposal, the decision about it, and what it did.
-type Deed struct {
+// An Act is one proposal, the decision about it, and what it did.
+type Act struct {
 	Proposal proposal.Proposal
 	Analysis proposal.Analysis // by this version's parser
 	Decision proposal.Decision
@@ -80,7 +80,7 @@ type Flow struct {
 }
 
 // Text returns what the proposal would run, in one form for all proposals.
-func (d Deed) Text() string {
+func (d Act) Text() string {
 	if d.Analysis.Canonical != "" {
 		return d.Analysis.Canonical
 	}
@@ -94,7 +94,7 @@ func (d Deed) Text() string {
 }
 
 // add adds the events of d for which everything that the decision depends on is known.
-func (d *Deed) add(events []proposal.Event) {
+func (d *Act) add(events []proposal.Event) {
 	for _, e := range events {
 		switch {
 		case e.Exec != nil && (e.Kind == proposal.EventExec || e.Kind == proposal.EventRefused):
@@ -130,11 +130,11 @@ const (
 
 // shortened reports whether list may be truncated, because it is as long as the
 // recorder's limit. For argv, the record says so itself.
-func shortened(list []string, most int) bool {
-	return len(list) >= maxWords || len(strings.Join(list, ""))+len("…") > most || slices.ContainsFunc(list, cut)
+func shortened(list []string, limit int) bool {
+	return len(list) >= maxWords || len(strings.Join(list, ""))+len("…") > limit || slices.ContainsFunc(list, cut)
 }
 
-func (d *Deed) exec(x proposal.Exec, decision proposal.ExecDecision) {
+func (d *Act) exec(x proposal.Exec, decision proposal.ExecDecision) {
 	x.Pid, x.Parent = 0, 0
 	if i, known := d.place("exec", x, decision.Effect, len(d.Execs)); known {
 		d.Execs[i].Times++
@@ -143,7 +143,7 @@ func (d *Deed) exec(x proposal.Exec, decision proposal.ExecDecision) {
 	}
 }
 
-func (d *Deed) flow(x proposal.Egress, decision proposal.EgressDecision) {
+func (d *Act) flow(x proposal.Egress, decision proposal.EgressDecision) {
 	if i, known := d.place("egress", x, decision.Effect, len(d.Flows)); known {
 		d.Flows[i].Times++
 	} else if i >= 0 {
@@ -151,9 +151,8 @@ func (d *Deed) flow(x proposal.Egress, decision proposal.EgressDecision) {
 	}
 }
 
-// place returns the index of an equal x or, if there is none, of a new one; -1 if
-// there is no room.
-func (d *Deed) place(kind string, x any, effect proposal.Effect, next int) (int, bool) {
+// place returns the index of an equal x, or else of a new one; -1 if d is full.
+func (d *Act) place(kind string, x any, effect proposal.Effect, next int) (int, bool) {
 	data, err := json.Marshal(x)
 	if err != nil {
 		d.Omitted++
@@ -175,7 +174,7 @@ func (d *Deed) place(kind string, x any, effect proposal.Effect, next int) (int,
 }
 
 // Proposals counts the proposals of all runs.
-func (p Past) Proposals() int { return p.deeds }
+func (p Past) Proposals() int { return p.acts }
 
 // Unverified returns the files without a verified signature.
 func (p Past) Unverified() []string {

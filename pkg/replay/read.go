@@ -64,8 +64,8 @@ func Read(paths []string, o Options) (Past, error) {
 			return past, err
 		}
 	}
-	if past.deeds == 0 {
-		return past, stop(codeEmpty, "nothing was proposed in what was read", "name audit logs of runs, their reports, or a folder with either", nil)
+	if past.acts == 0 {
+		return past, stop(codeEmpty, "the files contain no proposal", "name audit logs of runs, their reports, or a directory with them", nil)
 	}
 	return past, nil
 }
@@ -100,7 +100,7 @@ func sources(paths []string) (logs, reports []string, err error) {
 }
 
 func unreadable(path string, err error) error {
-	return stop(codeUnreadable, fmt.Sprintf("cannot read %q", path), "name the audit.jsonl or the report of a run, or a folder with them", err)
+	return stop(codeUnreadable, fmt.Sprintf("cannot read %q", path), "name the audit.jsonl or the report of a run, or a directory with them", err)
 }
 
 // filesIn lists possible logs and reports below dir. Links are not followed.
@@ -161,13 +161,13 @@ func (p *Past) file(path string, o Options, read func(*os.File, string, Options)
 
 // log adds the run of one audit log.
 func (p *Past) log(f *os.File, path string, o Options) error {
-	t := teller{past: p, run: Run{Source: path}, parse: o.Parse}
+	t := logReader{past: p, run: Run{Source: path}, parse: o.Parse}
 	summary, err := audit.Scan(f, audit.Trust{Key: o.Key}, t.entry)
 	if own := (*proposal.StopError)(nil); errors.As(err, &own) {
 		return err
 	}
 	if err != nil && !o.Unverified {
-		return stop(codeUnverified, fmt.Sprintf("the log %q does not verify", path), "fumehood verify says more; --unverified takes what comes before the fault", err)
+		return stop(codeUnverified, fmt.Sprintf("the log %q does not verify", path), "run fumehood verify for the reason, or use --unverified to read the entries before the fault", err)
 	}
 	t.run.Verified, t.run.Sealed = err == nil, summary.Complete()
 	return p.take(t.run)
@@ -179,8 +179,8 @@ func (p *Past) log(f *os.File, path string, o Options) error {
 func (p *Past) take(r Run) error {
 	switch {
 	case r.ID == "":
-		p.left(r.Source, "", "it tells of no run")
-	case p.tells(r): // the run's log, or another copy
+		p.left(r.Source, "", "it contains no run")
+	case p.knows(r): // the run's log, or another copy
 	case len(p.Runs) >= maxRuns:
 		return tooLarge()
 	default:
@@ -190,32 +190,32 @@ func (p *Past) take(r Run) error {
 	return nil
 }
 
-// tells reports whether the known runs with r's id include all facts of r.
-func (p *Past) tells(r Run) bool {
+// knows reports whether the known runs with r's id include all facts of r.
+func (p *Past) knows(r Run) bool {
 	known := p.known[r.ID]
-	return known != nil && !slices.ContainsFunc(r.told(), func(one [sha256.Size]byte) bool { return !known[one] })
+	return known != nil && !slices.ContainsFunc(r.facts(), func(one [sha256.Size]byte) bool { return !known[one] })
 }
 
 func (p *Past) remember(r Run) {
 	if p.known[r.ID] == nil {
 		p.known[r.ID] = map[[sha256.Size]byte]bool{}
 	}
-	for _, one := range r.told() {
+	for _, one := range r.facts() {
 		p.known[r.ID][one] = true
 	}
 }
 
-// told returns the digests of r's facts, each with its proposal.
-func (r Run) told() [][sha256.Size]byte {
+// facts returns the digests of r's facts, each with its proposal.
+func (r Run) facts() [][sha256.Size]byte {
 	var all [][sha256.Size]byte
 	add := func(of ...any) {
 		data, err := json.Marshal(of)
 		if err != nil {
-			panic("replay: internal error: what was read as JSON is none: " + err.Error())
+			panic("replay: internal error: decoded JSON cannot be encoded: " + err.Error())
 		}
 		all = append(all, sha256.Sum256(data))
 	}
-	for _, d := range r.Deeds {
+	for _, d := range r.Acts {
 		add("proposal", d.Proposal, d.Decision.Effect, d.Approved)
 		for _, x := range d.Execs {
 			add("exec", d.Proposal.ID, x.Exec, x.Decision.Effect)
@@ -230,33 +230,33 @@ func (r Run) told() [][sha256.Size]byte {
 func (p *Past) left(source, id, why string) { p.Left = append(p.Left, Left{source, id, why}) }
 
 func tooLarge() error {
-	return stop(codeTooLarge, "this is more of the past than is held at once", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", maxRuns, maxDeeds), nil)
+	return stop(codeTooLarge, "the files contain too many runs or proposals", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", maxRuns, maxActs), nil)
 }
 
-// room counts what is held and enforces the limits.
-func (p *Past) room(deeds int, bytes int) error {
-	p.deeds, p.held = p.deeds+deeds, p.held+int64(bytes)
-	if p.deeds > maxDeeds || p.held > maxHeld {
+// reserve counts what is held and enforces the limits.
+func (p *Past) reserve(acts int, bytes int) error {
+	p.acts, p.held = p.acts+acts, p.held+int64(bytes)
+	if p.acts > maxActs || p.held > maxHeld {
 		return tooLarge()
 	}
 	return nil
 }
 
-// A teller handles the entries of one log.
-type teller struct {
+// A logReader handles the entries of one log.
+type logReader struct {
 	past  *Past
 	run   Run
 	parse func(proposal.Proposal) proposal.Analysis
-	at    map[string]int // index in Deeds, by proposal
+	at    map[string]int // index in Acts, by proposal
 }
 
-func (t *teller) entry(e audit.Entry) error {
+func (t *logReader) entry(e audit.Entry) error {
 	if e.Unsigned {
 		return nil
 	}
 	h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
 	if err != nil {
-		t.past.left(t.run.Source, "", fmt.Sprintf("entry %d is not one that this version knows", e.N))
+		t.past.left(t.run.Source, "", fmt.Sprintf("this version does not know the kind of entry %d", e.N))
 		return nil
 	}
 	i, known := t.at[h.ID]
@@ -267,19 +267,19 @@ func (t *teller) entry(e audit.Entry) error {
 		return t.decision(h, len(e.Body))
 	case !known:
 	case e.Kind == "start":
-		t.run.Deeds[i].Ran = true
+		t.run.Acts[i].Ran = true
 	case e.Kind == "events":
-		before := len(t.run.Deeds[i].Execs) + len(t.run.Deeds[i].Flows)
-		t.run.Deeds[i].add(h.Events)
-		t.run.Deeds[i].Omitted += h.Flows
-		if after := len(t.run.Deeds[i].Execs) + len(t.run.Deeds[i].Flows); after > before {
-			return t.past.room(0, len(e.Body))
+		before := len(t.run.Acts[i].Execs) + len(t.run.Acts[i].Flows)
+		t.run.Acts[i].add(h.Events)
+		t.run.Acts[i].Omitted += h.Flows
+		if after := len(t.run.Acts[i].Execs) + len(t.run.Acts[i].Flows); after > before {
+			return t.past.reserve(0, len(e.Body))
 		}
 	}
 	return nil
 }
 
-func (t *teller) decision(h journal.LogEvent, size int) error {
+func (t *logReader) decision(h journal.LogEvent, size int) error {
 	if why := unfit(*h.Proposal); why != "" {
 		t.past.left(t.run.Source, h.ID, why)
 		return nil
@@ -287,9 +287,9 @@ func (t *teller) decision(h journal.LogEvent, size int) error {
 	if t.at == nil {
 		t.at = map[string]int{}
 	}
-	t.at[h.ID] = len(t.run.Deeds)
-	t.run.Deeds = append(t.run.Deeds, Deed{Proposal: *h.Proposal, Analysis: t.parse(*h.Proposal), Decision: *h.Decision, Approved: h.Approved})
-	return t.past.room(1, 3*size)
+	t.at[h.ID] = len(t.run.Acts)
+	t.run.Acts = append(t.run.Acts, Act{Proposal: *h.Proposal, Analysis: t.parse(*h.Proposal), Decision: *h.Decision, Approved: h.Approved})
+	return t.past.reserve(1, 3*size)
 }
 
 // report adds the run of one report.
@@ -312,7 +312,7 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 			p.left(path, rec.Proposal.ID, why)
 			continue
 		}
-		d := Deed{Proposal: rec.Proposal, Analysis: o.Parse(rec.Proposal), Decision: rec.Decision, Approved: rec.Approval != nil}
+		d := Act{Proposal: rec.Proposal, Analysis: o.Parse(rec.Proposal), Decision: rec.Decision, Approved: rec.Approval != nil}
 		if rec.Result != nil && rec.Result.Status != proposal.NotRun {
 			d.Ran = true
 			if seen := rec.Result.Observations; seen != nil {
@@ -320,9 +320,9 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 				d.Omitted += seen.Counts.Lookups + seen.Counts.Connections + seen.Counts.Requests // a report has only their counts
 			}
 		}
-		run.Deeds = append(run.Deeds, d)
+		run.Acts = append(run.Acts, d)
 	}
-	if err := p.room(len(run.Deeds), len(data)); err != nil {
+	if err := p.reserve(len(run.Acts), len(data)); err != nil {
 		return err
 	}
 	return p.take(run)
@@ -331,7 +331,7 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 // maxText is above the limit of a plan.
 const maxText = 1 << 20
 
-const whyRedacted = "a secret was taken out of it, so that what was decided is not here"
+const whyRedacted = "a secret was redacted from it, so the original cannot be decided again"
 
 // unfit returns the reason why a past proposal cannot be decided again, or "".
 func unfit(p proposal.Proposal) string {
@@ -343,11 +343,11 @@ func unfit(p proposal.Proposal) string {
 	}
 	switch {
 	case p.ID == "" || forms != 1:
-		return "its proposal is none"
+		return "its proposal is invalid"
 	case strings.Contains(strings.Join(append([]string{p.Run, p.Code, p.Stdin, p.Cwd}, p.Argv...), " "), "[redacted "):
 		return whyRedacted
 	case len(p.Run)+len(p.Code)+len(strings.Join(p.Argv, " ")) > maxText:
-		return "its proposal is longer than one may be"
+		return "its proposal is longer than allowed"
 	}
 	return ""
 }

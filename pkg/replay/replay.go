@@ -135,14 +135,14 @@ func (o *Outcome) add(b Outcome) {
 
 // A job is one proposal of one run.
 type job struct {
-	run  string
-	deed Deed
+	run string
+	act Act
 }
 
 func (p Past) jobs() []job {
 	var jobs []job
 	for _, r := range p.Runs {
-		for _, d := range r.Deeds {
+		for _, d := range r.Acts {
 			jobs = append(jobs, job{r.ID, d})
 		}
 	}
@@ -150,23 +150,23 @@ func (p Past) jobs() []job {
 }
 
 func (j job) again(ctx context.Context, judge Judge, parse func(proposal.Proposal) proposal.Analysis) Outcome {
-	o := Outcome{Proposals: 1, Decisions: 1, Omitted: j.deed.Omitted}
-	d, err := judge.Decide(ctx, j.deed.Proposal, j.deed.Analysis)
+	o := Outcome{Proposals: 1, Decisions: 1, Omitted: j.act.Omitted}
+	d, err := judge.Decide(ctx, j.act.Proposal, j.act.Analysis)
 	to := answerOf(d, err)
-	o.compare(j, KindProposal, j.deed.Text(), 1, answerOf(j.deed.Decision, nil), to)
+	o.compare(j, KindProposal, j.act.Text(), 1, answerOf(j.act.Decision, nil), to)
 	if err == nil {
 		o.grant(j, d)
 	}
-	if d.Grant == nil || err != nil || d.Effect == proposal.Deny || d.Effect == proposal.Ask && !j.deed.Approved {
-		o.Moot += len(j.deed.Execs) + len(j.deed.Flows)
+	if d.Grant == nil || err != nil || d.Effect == proposal.Deny || d.Effect == proposal.Ask && !j.act.Approved {
+		o.Moot += len(j.act.Execs) + len(j.act.Flows)
 		return o
 	}
 	gate := &lineage.Gate{Exec: judge.Exec, Analyze: parse, Start: judge.Start}
 	gate.Begin(j.record(d))
-	for _, x := range j.deed.Execs {
+	for _, x := range j.act.Execs {
 		o.exec(ctx, j, x, *d.Grant, gate)
 	}
-	for _, f := range j.deed.Flows {
+	for _, f := range j.act.Flows {
 		o.egress(ctx, j, f, *d.Grant, judge)
 	}
 	return o
@@ -174,14 +174,14 @@ func (j job) again(ctx context.Context, judge Judge, parse func(proposal.Proposa
 
 func (o *Outcome) compare(j job, kind, text string, times int, from, to Answer) {
 	if from.Effect != to.Effect {
-		o.Changes = append(o.Changes, Change{Kind: kind, Run: j.run, ID: j.deed.Proposal.ID, Text: text, Times: times, From: from, To: to})
+		o.Changes = append(o.Changes, Change{Kind: kind, Run: j.run, ID: j.act.Proposal.ID, Text: text, Times: times, From: from, To: to})
 	}
 }
 
 // record returns the proposal as it would run under the decision d.
 func (j job) record(d proposal.Decision) proposal.Record {
-	r := proposal.Record{Proposal: j.deed.Proposal, Analysis: j.deed.Analysis, Decision: d}
-	if j.deed.Approved {
+	r := proposal.Record{Proposal: j.act.Proposal, Analysis: j.act.Analysis, Decision: d}
+	if j.act.Approved {
 		r.Approval = &proposal.Approval{}
 	}
 	return r
@@ -203,7 +203,7 @@ func started(x proposal.Exec, gate *lineage.Gate) proposal.Exec {
 
 func (o *Outcome) exec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.Gate) {
 	asked := started(x.Exec, gate)
-	asked.Command, asked.Grants = j.deed.Proposal.ID, slices.Concat([]string{}, g.Exec)
+	asked.Command, asked.Grants = j.act.Proposal.ID, slices.Concat([]string{}, g.Exec)
 	if asked.Text && (len(asked.Variables) > 0 || asked.ArgvCut) { // values and words that are not recorded may affect the decision
 		o.Omitted++
 		return
@@ -222,7 +222,7 @@ func (o *Outcome) egress(ctx context.Context, j job, f Flow, g proposal.Grant, j
 	o.Egress++
 	o.Decisions++
 	asked := f.Egress
-	asked.Command, asked.Phase, asked.Grants = j.deed.Proposal.ID, g.Phase, slices.Concat([]string{}, g.Network)
+	asked.Command, asked.Phase, asked.Grants = j.act.Proposal.ID, g.Phase, slices.Concat([]string{}, g.Network)
 	d, err := judge.Egress(ctx, asked)
 	o.compare(j, KindEgress, f.Egress.Destination(), f.Times, answer(f.Decision.Effect, f.Decision.Rules, reasons(f.Decision.Reason), nil), answer(d.Effect, d.Rules, reasons(d.Reason), err))
 }

@@ -71,10 +71,10 @@ type seenCase struct {
 // is suggested that judge would not allow today. The error is a StopError, or means
 // that ctx ended.
 func Suggest(ctx context.Context, past Past, judge Describer, w Wanted) (Suggestion, error) {
-	b := builder{judge: judge, wanted: w, forms: map[string]*form{}, hosts: map[string]*SuggestedHost{}, texts: map[string]int{}, said: map[Left]bool{}}
+	b := builder{judge: judge, wanted: w, forms: map[string]*form{}, hosts: map[string]*SuggestedHost{}, texts: map[string]int{}, reported: map[Left]bool{}}
 	for _, r := range past.Runs {
 		b.s.Runs++
-		for _, d := range r.Deeds {
+		for _, d := range r.Acts {
 			if err := b.take(ctx, r, d); err != nil {
 				return b.s, err
 			}
@@ -86,34 +86,34 @@ func Suggest(ctx context.Context, past Past, judge Describer, w Wanted) (Suggest
 
 // A builder collects the suggestion.
 type builder struct {
-	judge  Describer
-	wanted Wanted
-	s      Suggestion
-	forms  map[string]*form
-	hosts  map[string]*SuggestedHost
-	texts  map[string]int // index of cases
-	said   map[Left]bool
-	deeds  []seenDeed
+	judge    Describer
+	wanted   Wanted
+	s        Suggestion
+	forms    map[string]*form
+	hosts    map[string]*SuggestedHost
+	texts    map[string]int // index of cases
+	reported map[Left]bool
+	acts     []seenAct
 }
 
-// A seenDeed is kept until it is known how often equal ones were seen.
-type seenDeed struct {
+// A seenAct is kept until it is known how often equal ones were seen.
+type seenAct struct {
 	run      Run
-	deed     Deed
+	act      Act
 	want     proposal.Effect
 	commands []command
 }
 
-func (b *builder) leave(r Run, d Deed, why string) {
+func (b *builder) leave(r Run, d Act, why string) {
 	l := Left{r.ID, d.Proposal.ID, why}
-	if !b.said[l] {
-		b.said[l] = true
+	if !b.reported[l] {
+		b.reported[l] = true
 		b.s.Left = append(b.s.Left, l)
 	}
 }
 
 // take handles one proposal.
-func (b *builder) take(ctx context.Context, r Run, d Deed) error {
+func (b *builder) take(ctx context.Context, r Run, d Act) error {
 	decision, err := b.judge.Decide(ctx, d.Proposal, d.Analysis)
 	if err != nil {
 		return err
@@ -144,19 +144,19 @@ func (b *builder) take(ctx context.Context, r Run, d Deed) error {
 	if want == proposal.Deny { // no rule allows it yet
 		want = proposal.Allow
 	}
-	b.deeds = append(b.deeds, seenDeed{r, d, want, commands})
+	b.acts = append(b.acts, seenAct{r, d, want, commands})
 	return nil
 }
 
 // unwanted returns the reason why nothing is suggested for a proposal, or "".
-func (b *builder) unwanted(r Run, d Deed, decision proposal.Decision) string {
+func (b *builder) unwanted(r Run, d Act, decision proposal.Decision) string {
 	switch {
 	case !r.Verified:
-		return "nothing vouches for the file that tells of it"
+		return "its file is not verified"
 	case d.Proposal.Form() == "code":
-		return "it is a snippet, and no two are alike"
+		return "it is a snippet, for which no rule is made"
 	case !plainText(d.Text()) || !plainText(fmt.Sprint(d.Proposal.Run, d.Proposal.Argv, d.Proposal.Network, d.Proposal.Cwd, d.Proposal.Env)):
-		return "it holds characters that are not plain ASCII"
+		return "it contains characters that are not plain ASCII"
 	case len(d.Text()) > maxExample:
 		return fmt.Sprintf("it is longer than %d bytes", maxExample)
 	case decision.Effect == proposal.Deny && b.wanted.Refused && unknownAlone(decision):
@@ -171,7 +171,7 @@ func (b *builder) unwanted(r Run, d Deed, decision proposal.Decision) string {
 }
 
 // unknownAlone reports whether d denies only because no rule allows the command. A
-// layer can give that id to a rule of its own, which then denies.
+// layer can give that id to its own rule, which then denies.
 func unknownAlone(d proposal.Decision) bool {
 	return !slices.ContainsFunc(d.Reasons, func(r proposal.Reason) bool {
 		return !r.Observed && r.Effect != proposal.Allow && (r.Rule != "default.no-rule" || r.Layer != policy.LayerFloor)
@@ -181,21 +181,21 @@ func unknownAlone(d proposal.Decision) bool {
 // finish makes rules, hosts and cases from what was seen often enough.
 func (b *builder) finish() {
 	times := map[string]int{}
-	for _, d := range b.deeds {
-		times[d.deed.Text()]++
+	for _, d := range b.acts {
+		times[d.act.Text()]++
 	}
-	for _, d := range b.deeds {
-		if times[d.deed.Text()] < b.wanted.AtLeast {
-			b.leave(d.run, d.deed, fmt.Sprintf("it was seen less than %d times", b.wanted.AtLeast))
+	for _, d := range b.acts {
+		if times[d.act.Text()] < b.wanted.AtLeast {
+			b.leave(d.run, d.act, fmt.Sprintf("it was seen fewer than %d times", b.wanted.AtLeast))
 			continue
 		}
 		if slices.ContainsFunc(d.commands, func(c command) bool { return b.form(c).full() }) {
-			b.leave(d.run, d.deed, fmt.Sprintf("its program was seen with more than %d different words", maxValues))
+			b.leave(d.run, d.act, fmt.Sprintf("its program was seen with more than %d different words", maxValues))
 			continue
 		}
 		b.host(d)
 		for _, c := range d.commands {
-			b.form(c).add(c, d.run.ID, d.deed.Text())
+			b.form(c).add(c, d.run.ID, d.act.Text())
 		}
 		b.aCase(d)
 	}
@@ -212,8 +212,8 @@ func (b *builder) form(c command) *form {
 	return b.forms[key]
 }
 
-func (b *builder) aCase(d seenDeed) {
-	p := d.deed.Proposal
+func (b *builder) aCase(d seenAct) {
+	p := d.act.Proposal
 	key, _ := json.Marshal([]any{p.Run, p.Argv, p.Cwd, p.Network, p.Phase, p.Env})
 	if i, known := b.texts[string(key)]; known {
 		b.s.cases[i].times++
@@ -223,14 +223,14 @@ func (b *builder) aCase(d seenDeed) {
 	b.s.cases = append(b.s.cases, seenCase{p, d.want, 1})
 }
 
-func (b *builder) host(d seenDeed) {
-	for _, entry := range d.deed.Proposal.Network {
+func (b *builder) host(d seenAct) {
+	for _, entry := range d.act.Proposal.Network {
 		h := b.hosts[entry]
 		if h == nil {
 			h = &SuggestedHost{Host: entry}
 			b.hosts[entry] = h
 		}
-		phase := d.deed.Proposal.Phase
+		phase := d.act.Proposal.Phase
 		if phase == "" {
 			phase = proposal.PhaseRun
 		}
@@ -239,7 +239,7 @@ func (b *builder) host(d seenDeed) {
 		}
 		h.Runs++
 		name, _, _ := strings.Cut(entry, ":")
-		h.Reached = h.Reached || slices.ContainsFunc(d.deed.Flows, func(f Flow) bool {
+		h.Reached = h.Reached || slices.ContainsFunc(d.act.Flows, func(f Flow) bool {
 			return f.Decision.Effect == proposal.Allow && (f.Egress.Name == name || len(f.Egress.Registries) > 0 && name == "registry" ||
 				strings.HasPrefix(name, "*") && strings.HasSuffix(f.Egress.Name, name[1:]))
 		})

@@ -34,7 +34,7 @@ func ran(texts ...string) replay.Past {
 	for i, text := range texts {
 		p := proposal.Proposal{ID: "t", Run: text}
 		past.Runs = append(past.Runs, replay.Run{ID: fmt.Sprint("r", i), Verified: true,
-			Deeds: []replay.Deed{{Proposal: p, Analysis: parse.Analyze(p), Decision: proposal.Decision{Effect: proposal.Allow}, Ran: true}}})
+			Acts: []replay.Act{{Proposal: p, Analysis: parse.Analyze(p), Decision: proposal.Decision{Effect: proposal.Allow}, Ran: true}}})
 	}
 	return past
 }
@@ -126,9 +126,9 @@ func TestSuggest(t *testing.T) {
 // listed with the reason.
 func TestSuggestLeavesOut(t *testing.T) {
 	past := ran("go test ./...", "go test ./...", "go vet ./...", "sudo id", "echo \"$GITHUB_TOKEN\"", "cat ~/notes.txt", "echo caf\u00e9", "$(cat x)", "nosuchtool --check")
-	past.Runs[2].Deeds[0].Ran = false
+	past.Runs[2].Acts[0].Ran = false
 	snippet := proposal.Proposal{ID: "code", Code: "print(1)", Language: "python"}
-	past.Runs[0].Deeds = append(past.Runs[0].Deeds, replay.Deed{Proposal: snippet, Analysis: parse.Analyze(snippet), Ran: true})
+	past.Runs[0].Acts = append(past.Runs[0].Acts, replay.Act{Proposal: snippet, Analysis: parse.Analyze(snippet), Ran: true})
 	unverified := ran("git status").Runs[0]
 	unverified.ID, unverified.Verified = "ru", false
 	past.Runs = append(past.Runs, unverified)
@@ -138,7 +138,7 @@ func TestSuggestLeavesOut(t *testing.T) {
 	for _, l := range s.Left {
 		got = append(got, l.Source+" "+l.ID+": "+strings.SplitAfter(l.Why+".", ".")[0])
 	}
-	for _, want := range []string{"r0 code: it is a snippet", "r2 t: it did not run", "r3 t: the policy refuses it, by", "r6 t: it holds characters", "r7 t: the policy refuses it", "r8 t: the policy refuses it, by default", "ru t: nothing vouches"} {
+	for _, want := range []string{"r0 code: it is a snippet", "r2 t: it did not run", "r3 t: the policy refuses it, by", "r6 t: it contains characters", "r7 t: the policy refuses it", "r8 t: the policy refuses it, by default", "ru t: its file is not verified"} {
 		if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, want) }) {
 			t.Errorf("%q is not among %q", want, got)
 		}
@@ -166,7 +166,7 @@ func TestSuggestBorrowedID(t *testing.T) {
 func TestSuggestHosts(t *testing.T) {
 	under := layer(policy.Opens, "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in {\"go.example\", \"registry:npm\"}\n")
 	p := proposal.Proposal{ID: "get", Run: "npm ci", Network: []string{"registry:npm", "go.example"}, Phase: proposal.PhaseSetup}
-	past := replay.Past{Runs: []replay.Run{{ID: "r", Verified: true, Deeds: []replay.Deed{{Proposal: p, Analysis: parse.Analyze(p), Ran: true,
+	past := replay.Past{Runs: []replay.Run{{ID: "r", Verified: true, Acts: []replay.Act{{Proposal: p, Analysis: parse.Analyze(p), Ran: true,
 		Flows: []replay.Flow{{Egress: proposal.Egress{Name: "registry.npm.example", Registries: []string{"npm"}}, Decision: proposal.EgressDecision{Effect: proposal.Allow}, Times: 1}}}}}}}
 	s, with := suggested(t, engineOf(t, under), past, replay.Wanted{})
 	want := []replay.SuggestedHost{{Host: "go.example", Phases: []string{"setup"}, Runs: 1}, {Host: "registry:npm", Phases: []string{"setup"}, Runs: 1, Reached: true}}
@@ -180,7 +180,7 @@ func TestSuggestHosts(t *testing.T) {
 	if d, err := with.Decide(t.Context(), p, parse.Analyze(p)); err != nil || d.Effect != proposal.Deny {
 		t.Errorf("in another phase: %v, %v", d.Effect, err)
 	}
-	if text := string(s.Files()["proposal/hosts.rego"]); strings.Count(text, "never seen to be reached") != 1 {
+	if text := string(s.Files()["proposal/hosts.rego"]); strings.Count(text, "never reached") != 1 {
 		t.Error(text)
 	}
 }

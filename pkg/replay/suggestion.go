@@ -43,10 +43,10 @@ func (s Suggestion) CheckAny() error {
 	if len(s.Rules) > 0 {
 		return nil
 	}
-	return stop("suggest.empty", "nothing ran of which a rule could be made", "name logs of runs in which commands ran", nil)
+	return stop("suggest.empty", "no command ran from which a rule could be made", "name logs of runs in which commands ran", nil)
 }
 
-// Layer is the suggestion as an organisation's layer of policy.
+// Layer returns the suggestion as an organization's layer of policy.
 func (s Suggestion) Layer() policy.Layer {
 	files := s.Files()
 	l := policy.Layer{Name: "suggested", Role: policy.Allows}
@@ -59,11 +59,11 @@ func (s Suggestion) Layer() policy.Layer {
 // Write writes the suggestion to dir, which must be new.
 func (s Suggestion) Write(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		hint := "name a new folder with --out"
+		hint := "name a new directory with --out"
 		if !errors.Is(err, fs.ErrExist) {
-			hint = "name a folder that can be made with --out"
+			hint = "name a directory that can be created with --out"
 		}
-		return stop("suggest.not-writable", fmt.Sprintf("cannot make the folder %q", dir), hint, err)
+		return stop("suggest.not-writable", fmt.Sprintf("cannot make the directory %q", dir), hint, err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s Suggestion) Print(w io.Writer) {
 	}
 }
 
-// JSON returns the suggestion and its files as one line that is fit for a terminal.
+// JSON returns the suggestion and its files as one line that is safe for a terminal.
 func (s Suggestion) JSON() ([]byte, error) {
 	texts := map[string]string{}
 	for name, content := range s.Files() {
@@ -113,8 +113,7 @@ func (s Suggestion) Made() string {
 // LeftOut counts the proposals that nothing was suggested for.
 func (s Suggestion) LeftOut() string { return counted(len(s.Left), "proposal") + " left out" }
 
-// Notes says, a line each, why nothing was suggested for proposals. Each reason is said
-// once.
+// Notes returns a line for each reason why nothing was suggested for proposals.
 func (s Suggestion) Notes() []string {
 	first, times := map[string]Left{}, map[string]int{}
 	var order []string

@@ -50,14 +50,14 @@ func nameOf(tool string) string {
 	return tool
 }
 
-const judgeThis = `# Written by fumehood policy suggest from what ran. It allows what was seen, which is
-# not the same as what is right: read each rule, and strike out what should not be.
+const judgeThis = `# Written by fumehood policy suggest from past runs. It allows what was seen, which may
+# be more than you want: read each rule, and remove what should not be allowed.
 `
 
 const onlySeen = judgeThis + `package fumehood.command
 
 # METADATA
-# title: Nothing runs but what was seen
+# title: Only commands that were seen are allowed
 # custom:
 #   rule: seen.only
 #   match: ["no-such-program --was-ever-seen"]
@@ -97,9 +97,9 @@ func (r SuggestedRule) write(b *strings.Builder) {
 	for _, w := range r.Wider {
 		fmt.Fprintf(b, "# Wider than what was seen: %s\n", comment(w))
 	}
-	title := "What was seen of " + strings.Join(nonEmpty(r.Program, r.Sub), " ")
+	title := "Commands of " + strings.Join(nonEmpty(r.Program, r.Sub), " ") + " that were seen"
 	if r.Program == "" {
-		title = "What was seen of assignments and redirections alone"
+		title = "Assignments and redirections that were seen"
 	}
 	fmt.Fprintf(b, "#\n# METADATA\n# title: %s\n# custom:\n#   rule: %s\n#   match: [%s]\n", quoted(title), r.Rule, list(r.Examples))
 	fmt.Fprintf(b, "allow contains {\"rule\": %s} if {\n", quoted(r.Rule))
@@ -210,7 +210,7 @@ func (s Suggestion) writeHosts(b *strings.Builder) {
 	for i, h := range s.Hosts {
 		reached := "reached"
 		if !h.Reached {
-			reached = "granted, and never seen to be reached: strike it out if no test needs it"
+			reached = "granted, but never reached: remove it if no test needs it"
 		}
 		fmt.Fprintf(b, "\n# In %d proposals, %s.\n#\n# METADATA\n# title: %s\n# custom: {rule: seen.host-%d}\n", h.Runs, reached, quoted("A host that was used: "+h.Host), i+1)
 		fmt.Fprintf(b, "network contains {\"rule\": \"seen.host-%d\", \"host\": %s} if %s\n", i+1, quoted(h.Host), among("input.proposal.phase", h.Phases))

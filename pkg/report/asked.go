@@ -42,30 +42,30 @@ func Askable(parts []Part) bool {
 	return true
 }
 
-// Unaskable says why the waiting commands cannot be approved.
+// Unaskable returns the notice that the waiting commands cannot be approved.
 func Unaskable() Notice {
-	return Notice{"warning", "What waits for approval is too much to be shown whole here, so that nobody can approve it here: propose less at once, or shorter commands"}
+	return Notice{"warning", "The commands that need approval are too long to show in full, so they cannot be approved here. Propose fewer or shorter commands"}
 }
 
 // beside returns what a proposal requests in addition to its command, as plain lines.
 func beside(p proposal.Proposal) string {
 	var b strings.Builder
 	if p.Cwd != "" && p.Cwd != "." {
-		fmt.Fprintf(&b, "in folder: %q\n", p.Cwd)
+		fmt.Fprintf(&b, "working directory: %q\n", p.Cwd)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
-		fmt.Fprintf(&b, "with variable: %s=%q\n", name, p.Env[name])
+		fmt.Fprintf(&b, "environment variable: %s=%q\n", name, p.Env[name])
 	}
 	for _, each := range []struct {
 		name string
 		list []string
-	}{{"host", p.Network}, {"file to bring out", p.Outputs}, {"after", p.Needs}} {
+	}{{"host", p.Network}, {"output file", p.Outputs}, {"needs", p.Needs}} {
 		for _, s := range each.list {
 			fmt.Fprintf(&b, "%s: %q\n", each.name, s)
 		}
 	}
 	if p.Stdin != "" {
-		b.WriteString("on standard input:\n" + p.Stdin)
+		b.WriteString("standard input:\n" + p.Stdin)
 	}
 	return b.String()
 }

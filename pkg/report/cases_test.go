@@ -179,7 +179,7 @@ func stopped() proposal.Report {
 	r.Audit = nil
 	r.Error = &proposal.Failure{
 		Code: "sandbox.died", Message: "the sandbox ended while `lint` ran: exit status 128",
-		Hint: "run `fumehood doctor`, which says what this host lacks",
+		Hint: "run `fumehood doctor`, which shows what this host lacks",
 	}
 	return r
 }

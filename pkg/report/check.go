@@ -20,8 +20,7 @@ const maxCheck = 65535
 // allowed one did not succeed. It is action_required if the only issue is that
 // commands wait for an approval, and neutral if nothing was proposed.
 //
-// It is never success for a report that a stranger may have written or that was not
-// confirmed, nor if a command tried to start or to reach something that was refused,
+// It is never success for a report that is untrusted or that was not confirmed, nor if a command tried to start or to reach something that was refused,
 // policy reported a finding, the observations are incomplete, or a command was run
 // again after a crash. In these cases it is neutral and the title gives the reason.
 func (p Page) Check() Check {
@@ -57,9 +56,9 @@ func (p Page) odd() string {
 	case findings:
 		return "findings"
 	case gaps:
-		return "not recorded completely"
+		return "incomplete recording"
 	case twice:
-		return "run once more after a crash"
+		return "rerun after a crash"
 	}
 	return ""
 }

@@ -28,26 +28,26 @@ func (p Page) details(d *doc, items []item, l level) {
 			if kindOf(it.Record) != k {
 				continue
 			}
-			count, most := &shown, l.details
+			count, limit := &shown, l.details
 			switch {
 			case k == succeeded:
-				count, most = &folded, l.folded
+				count, limit = &folded, l.folded
 			case k == asked && p.Pending != nil:
 				questions++
 				p.block(d, it, l, questions <= maxOpen)
 				continue
 			}
-			if *count++; *count <= most {
+			if *count++; *count <= limit {
 				p.block(d, it, l, (k != succeeded || refusedPrograms(it.Record)+refusedFlows(it.Record) > 0) && *count <= maxOpen)
 			}
 		}
 	}
 	if left := max(0, shown-l.details) + max(0, folded-l.folded); left > 0 {
-		d.block(fmt.Sprintf("<p>Details of %d more are in the report file: no room for them here.</p>", left))
+		d.block(fmt.Sprintf("<p>%d more commands are not shown here; see the report file.</p>", left))
 	}
 }
 
-var sections = [...]string{"Failed", "Cancelled", "Denied", "Waiting for approval", "Not run", "Succeeded"}
+var sections = [...]string{"Failed", "Cancelled", "Denied", "Needs approval", "Not run", "Succeeded"}
 
 func (l level) allows(k kind) bool { return k != succeeded || l.folded > 0 }
 
@@ -143,12 +143,12 @@ func reasonLine(r proposal.Reason, l level) string {
 	return s + instead(r.Suggestion, l) + next(r, l) + "</li>"
 }
 
-// next says what to do about r: whether another wording may pass, and which
-// commands would be allowed. They may repeat the proposal's words.
+// next returns what to do about r: whether rewording may help, and which commands
+// would be allowed. Those may contain text of the proposal.
 func next(r proposal.Reason, l level) string {
 	s := ""
 	if r.Retry == proposal.RetryNever {
-		s = "<br>No other wording of it is allowed."
+		s = "<br>Rewording the command does not help."
 	}
 	if len(r.Alternatives) > 0 {
 		s += "<br><b>Allowed:</b> " + strings.Join(codes(r.Alternatives, l), ", ")
@@ -176,19 +176,19 @@ func instead(suggestion string, l level) string {
 	return "<br><b>Instead:</b> " + prose(suggestion, l.long)
 }
 
-// stated returns the proposer's statements.
+// stated returns the proposer's reason, expectation and working directory.
 func stated(r proposal.Record, l level) []string {
 	var items []string
 	p := r.Proposal
 	if p.Why != "" {
-		items = append(items, "<li>why: "+code(p.Why, l.long)+"</li>")
+		items = append(items, "<li>proposer's reason: "+code(p.Why, l.long)+"</li>")
 	}
 	if p.Expect != "" {
 		_, words := outcome(r)
-		items = append(items, "<li>expected: "+code(p.Expect, l.long)+"; what happened: "+words+"</li>")
+		items = append(items, "<li>expected: "+code(p.Expect, l.long)+"; result: "+words+"</li>")
 	}
 	if p.Cwd != "" && p.Cwd != "." && kindOf(r) != asked {
-		items = append(items, "<li>in folder "+code(p.Cwd, l.short)+"</li>")
+		items = append(items, "<li>working directory: "+code(p.Cwd, l.short)+"</li>")
 	}
 	return items
 }
@@ -203,13 +203,13 @@ func happened(r proposal.Result, l level, index int) []string {
 		add("%s", prose(r.Detail, l.long))
 	}
 	if _, words := ending(r); r.Limit != "" && !strings.Contains(words, limit(r.Limit)) {
-		add("limit met: %s", limit(r.Limit))
+		add("limit reached: %s", limit(r.Limit))
 	}
 	if r.NewSandbox && index > 0 {
-		add("ran in a new sandbox: nothing of earlier commands was there")
+		add("ran in a new sandbox, without the files of earlier commands")
 	}
 	if r.Leftover > 0 {
-		add("processes left behind and killed: %d", r.Leftover)
+		add("leftover processes killed: %d", r.Leftover)
 	}
 	if n := len(r.Changes.Files) + r.Changes.Omitted; n > 0 {
 		add("files changed in the sandbox's workspace: %d%s", n, changes(r.Changes, l))
@@ -218,15 +218,15 @@ func happened(r proposal.Result, l level, index int) []string {
 		add("%s", prose(words, l.long))
 	}
 	if len(r.Outputs) > 0 {
-		add("files brought out:%s", list(r.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) }))
+		add("output files:%s", list(r.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) }))
 	}
 	if ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed; ran && r.Stdout.Bytes+r.Stderr.Bytes == 0 {
-		add("printed nothing")
+		add("no output")
 	}
 	if r.Usage != nil {
 		add("took %s", usage(*r.Usage))
 	} else if r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed {
-		add("processor time %s, peak memory of the sandbox %s", milliseconds(r.CPUMS), size(r.PeakMem))
+		add("CPU time %s, peak memory of the sandbox %s", milliseconds(r.CPUMS), size(r.PeakMem))
 	}
 	return items
 }
@@ -252,7 +252,7 @@ func changes(c proposal.Changes, l level) string {
 func outputFile(o proposal.Output, l level) string {
 	s := code(o.Path, l.short+60)
 	if o.Refused != "" {
-		return s + " was not: " + prose(o.Refused, l.long)
+		return s + ": not copied: " + prose(o.Refused, l.long)
 	}
 	s += ", " + text.Size(o.Bytes)
 	if words := secretsIn(o.Redacted, "it"); words != "" {

@@ -33,7 +33,7 @@ type prober struct {
 	bare  bool // the output of commands is withheld
 }
 
-func (p *prober) hold(ok bool, path, format string, args ...any) {
+func (p *prober) require(ok bool, path, format string, args ...any) {
 	if !ok && p.first == nil {
 		p.first = &fault{path, fmt.Sprintf(format, args...)}
 	}
@@ -41,36 +41,36 @@ func (p *prober) hold(ok bool, path, format string, args ...any) {
 
 // match checks a text against a grammar. An empty text is accepted if it is optional.
 func (p *prober) match(grammar *pattern.Pattern, s, path string, optional bool) {
-	p.hold(optional && s == "" || grammar.MatchString(s), path, "is not written as such a value is")
+	p.require(optional && s == "" || grammar.MatchString(s), path, "has an invalid format")
 }
 
 func (p *prober) oneOf(s, path string, words ...string) {
-	p.hold(slices.Contains(words, s), path, "is none of the words it may be")
+	p.require(slices.Contains(words, s), path, "is not one of the allowed values")
 }
 
 // count checks that counts are in range.
 func (p *prober) count(path string, numbers ...int64) {
 	for _, n := range numbers {
-		p.hold(n >= 0 && n <= 1<<50, path, "holds a number that counts nothing")
+		p.require(n >= 0 && n <= 1<<50, path, "is not a valid count")
 	}
 }
 
 // checkFacts checks a report for properties that every report of fumehood has.
 func checkFacts(r proposal.Report) *fault {
 	p := &prober{bare: r.Withheld != nil}
-	p.hold(r.Schema == proposal.ReportSchema, "schema", "is not %q", proposal.ReportSchema)
+	p.require(r.Schema == proposal.ReportSchema, "schema", "is not %q", proposal.ReportSchema)
 	p.run(r.Run, r.Error != nil)
 	ids := map[string]bool{}
 	for i, rec := range r.Records {
 		path := fmt.Sprintf("records[%d]", i)
-		p.hold(!ids[rec.Proposal.ID], path+".proposal.id", "is given twice")
+		p.require(!ids[rec.Proposal.ID], path+".proposal.id", "is not unique")
 		ids[rec.Proposal.ID] = true
 		p.record(rec, path, r)
 		if p.first != nil {
 			return p.first // one fault is enough, and a record may be large
 		}
 	}
-	p.hold(r.Totals == proposal.Total(r.Records), "totals", "does not count the records")
+	p.require(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
 	if r.Audit != nil {
 		p.count("audit.entries", r.Audit.Entries)
 	}
@@ -100,7 +100,7 @@ func (p *prober) run(r proposal.Run, stopped bool) {
 
 func (p *prober) approval(a proposal.Approval, path string) {
 	p.match(loginGrammar, a.By, path+".by", false)
-	p.hold(a.ByID > 0, path+".by_id", "is nobody's")
+	p.require(a.ByID > 0, path+".by_id", "is not a user id")
 	p.match(fullSHA, a.HeadSHA, path+".head_sha", false)
 	p.match(digestGrammar, a.PlanDigest, path+".plan_digest", false)
 	p.match(digestGrammar, a.Policy, path+".policy_digest", false)
@@ -111,27 +111,27 @@ func (p *prober) record(r proposal.Record, path string, report proposal.Report) 
 	p.analysis(r.Analysis, path+".analysis")
 	p.decision(r, path+".decision")
 	p.redactions(r.Redacted, path+".redacted")
-	p.hold(r.Entry >= -1, path+".entry", "is no entry's number")
+	p.require(r.Entry >= -1, path+".entry", "is not an entry number")
 	if r.Approval != nil {
 		p.approval(*r.Approval, path+".approval")
-		p.hold(r.Approval.Covers(report.Run), path+".approval", "speaks of another commit, plan or policy")
-		p.hold(report.Run.Approval != nil && report.Run.Approval.Equal(*r.Approval), path+".approval", "is not the run's")
+		p.require(r.Approval.Covers(report.Run), path+".approval", "is for another commit, plan or policy")
+		p.require(report.Run.Approval != nil && report.Run.Approval.Equal(*r.Approval), path+".approval", "is not the run's")
 	}
 	if r.Result == nil {
-		p.hold(!r.Runnable() || report.Error != nil, path+".result", "is missing, though the command was allowed")
+		p.require(!r.Runnable() || report.Error != nil, path+".result", "is missing although the command was allowed")
 		return
 	}
-	p.hold(r.Runnable(), path+".result", "stands beside a decision by which nothing runs")
+	p.require(r.Runnable(), path+".result", "exists although the decision does not allow a run")
 	p.result(*r.Result, path+".result")
 	if o := r.Result.Observations; o != nil {
-		p.hold(r.Result.Status != proposal.NotRun, path+".result.observations", "are of a command that did not run")
+		p.require(r.Result.Status != proposal.NotRun, path+".result.observations", "exist although the command did not run")
 		p.observations(*o, r.Proposal.ID, path+".result.observations")
 	}
 	if r.Result.Usage != nil {
 		p.usage(*r.Result.Usage, path+".result.usage")
 	}
 	if r.Result.Retried != nil {
-		p.hold(r.Result.Status != proposal.NotRun, path+".result.retried", "stands beside a second run that there was not")
+		p.require(r.Result.Status != proposal.NotRun, path+".result.retried", "exists although there was no second run")
 		p.retried(*r.Result.Retried, r.Proposal.ID, path+".result.retried")
 	}
 }
@@ -144,7 +144,7 @@ func (p *prober) proposal(r proposal.Proposal, path string) {
 			forms++
 		}
 	}
-	p.hold(forms == 1, path, "has not one of run, argv and code")
+	p.require(forms == 1, path, "does not have exactly one of run, argv and code")
 	if r.Code != "" {
 		p.oneOf(r.Language, path+".language", "python", "javascript", "bash", "sh")
 	}
@@ -153,7 +153,7 @@ func (p *prober) proposal(r proposal.Proposal, path string) {
 func (p *prober) analysis(a proposal.Analysis, path string) {
 	for i, c := range a.Commands {
 		at := fmt.Sprintf("%s.commands[%d]", path, i)
-		p.hold(c.Index == i, at+".index", "is not its place")
+		p.require(c.Index == i, at+".index", "does not match its position")
 		p.oneOf(c.StdinFrom, at+".stdin_from", "", "pipe", "file", "heredoc", "herestring")
 		for j, redirect := range c.Redirects {
 			p.oneOf(redirect.Kind, fmt.Sprintf("%s.redirects[%d].kind", at, j), "read", "write", "readwrite", "dup", "heredoc", "herestring", "process")
@@ -163,7 +163,7 @@ func (p *prober) analysis(a proposal.Analysis, path string) {
 		at := fmt.Sprintf("%s.snippets[%d]", path, i)
 		p.oneOf(s.Language, at+".language", "python", "javascript", "typescript")
 		p.oneOf(s.Via, at+".via", "code", "-c", "-e", "heredoc", "herestring")
-		p.hold(s.Command >= 0 && s.Command < len(a.Commands), at+".command", "is no command's index")
+		p.require(s.Command >= 0 && s.Command < len(a.Commands), at+".command", "is not the index of a command")
 		p.count(at+".size", int64(s.Size))
 	}
 }
@@ -174,33 +174,33 @@ func (p *prober) decision(r proposal.Record, path string) {
 	strongest := proposal.Allow
 	for i, reason := range d.Reasons {
 		at := fmt.Sprintf("%s.reasons[%d]", path, i)
-		p.hold(reason.Command >= -1 && reason.Command < max(1, len(r.Analysis.Commands)), at+".command", "is no command's index")
+		p.require(reason.Command >= -1 && reason.Command < max(1, len(r.Analysis.Commands)), at+".command", "is not the index of a command")
 		p.typed(reason, at)
 		if !reason.Observed {
 			strongest = min(strongest, reason.Effect)
 		}
 	}
-	p.hold(d.Effect <= strongest, path+".effect", "is weaker than its reasons")
-	p.hold(d.Effect == proposal.Deny || len(r.Analysis.Unknowns) == 0, path+".effect", "lets run what could not be analysed")
-	p.hold(r.Approval == nil || d.Effect == proposal.Ask, path+".effect", "needs no approval, and has one")
+	p.require(d.Effect <= strongest, path+".effect", "is weaker than its reasons")
+	p.require(d.Effect == proposal.Deny || len(r.Analysis.Unknowns) == 0, path+".effect", "allows a command that could not be analyzed")
+	p.require(r.Approval == nil || d.Effect == proposal.Ask, path+".effect", "has an approval but needs none")
 }
 
 // typed checks the parts of a reason that are addressed to the proposer.
 func (p *prober) typed(r proposal.Reason, path string) {
-	p.hold(r.Retry == "" || slices.Contains(proposal.Retries, r.Retry), path+".retry", "is none of the words it may be")
-	p.hold(len(r.Layer) <= 64, path+".layer", "is no layer's name")
+	p.require(r.Retry == "" || slices.Contains(proposal.Retries, r.Retry), path+".retry", "is not one of the allowed values")
+	p.require(len(r.Layer) <= 64, path+".layer", "is not the name of a layer")
 	if s := r.Span; s != nil {
-		p.hold(s.Start >= 0 && s.End >= s.Start && s.Line >= 1 && s.Col >= 1, path+".span", "is no place in a text")
+		p.require(s.Start >= 0 && s.End >= s.Start && s.Line >= 1 && s.Col >= 1, path+".span", "is not a position in a text")
 	}
-	p.hold(len(r.Alternatives) <= proposal.MaxAlternatives, path+".alternatives", "has too many items")
+	p.require(len(r.Alternatives) <= proposal.MaxAlternatives, path+".alternatives", "has too many items")
 	for _, text := range r.Alternatives {
-		p.hold(len(text) <= proposal.MaxAlternative, path+".alternatives", "holds a command that is too long")
+		p.require(len(text) <= proposal.MaxAlternative, path+".alternatives", "contains a command that is too long")
 	}
 }
 
 func (p *prober) result(r proposal.Result, path string) {
-	p.hold(r.ExitCode >= -1 && r.ExitCode <= 255, path+".exit_code", "is no exit code")
-	p.hold(len(r.Signal) <= 32, path+".signal", "is no signal's name")
+	p.require(r.ExitCode >= -1 && r.ExitCode <= 255, path+".exit_code", "is not an exit code")
+	p.require(len(r.Signal) <= 32, path+".signal", "is not the name of a signal")
 	p.count(path, r.WallMS, r.CPUMS, int64(r.PeakMem), int64(r.Leftover), int64(r.Changes.Omitted))
 	ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed
 	p.stream(r.Stdout, path+".stdout", ran)
@@ -225,19 +225,19 @@ func (p *prober) stream(s proposal.Stream, path string, ran bool) {
 	partly := len(s.Redacted) > 0 && s.FileBytes < s.Bytes
 	p.match(hexGrammar, s.SHA256, path+".sha256", !ran || s.Withheld != "" || partly)
 	p.redactions(s.Redacted, path+".redacted")
-	p.hold(s.Withheld == "" || kept == 0 && s.SHA256 == "" && s.File == "", path+".withheld", "stands beside what is here all the same")
+	p.require(s.Withheld == "" || kept == 0 && s.SHA256 == "" && s.File == "", path+".withheld", "is set although the output is present")
 	p.count(path, s.Bytes, s.FileBytes)
-	p.hold(s.FileBytes <= s.Bytes, path+".file_bytes", "is more than the stream had")
+	p.require(s.FileBytes <= s.Bytes, path+".file_bytes", "is more than the size of the stream")
 	if p.bare {
-		p.hold(s.Bytes >= kept, path+".bytes", "does not count what is kept")
+		p.require(s.Bytes >= kept, path+".bytes", "does not match the kept output")
 		return
 	}
-	p.hold(s.Bytes >= kept && s.Truncated == (s.Bytes > kept), path+".bytes", "does not count what is kept")
+	p.require(s.Bytes >= kept && s.Truncated == (s.Bytes > kept), path+".bytes", "does not match the kept output")
 	if !s.Truncated && s.SHA256 != "" {
 		sum := sha256.New()
 		sum.Write(s.Head)
 		sum.Write(s.Tail)
-		p.hold(hex.EncodeToString(sum.Sum(nil)) == s.SHA256, path+".sha256", "is another text's")
+		p.require(hex.EncodeToString(sum.Sum(nil)) == s.SHA256, path+".sha256", "is not the digest of the kept output")
 	}
 }
 
@@ -247,7 +247,7 @@ func (p *prober) redactions(list []proposal.Redaction, path string) {
 	for i, r := range list {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		p.match(redactionGrammar, r.Rule, at+".rule", false)
-		p.hold(r.Count > 0, at+".count", "counts nothing")
+		p.require(r.Count > 0, at+".count", "is zero")
 		p.count(at+".count", int64(r.Count))
 	}
 }

@@ -20,7 +20,7 @@ func WriteFiles(r proposal.Report, asJSON, asMarkdown string) error {
 			continue
 		}
 		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return &proposal.StopError{Code: "report.not-writable", Message: "cannot write the report", Hint: "name a file in a folder that exists", Err: err}
+			return &proposal.StopError{Code: "report.not-writable", Message: "cannot write the report", Hint: "name a file in an existing directory", Err: err}
 		}
 	}
 	return nil

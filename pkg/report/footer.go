@@ -14,14 +14,14 @@ import (
 func (p Page) footers(d *doc, l level) {
 	for i, part := range p.Parts {
 		if i == l.footers {
-			d.block(fmt.Sprintf("<p>How %d more were run is in their report files: no room for it here.</p>", len(p.Parts)-i))
+			d.block(fmt.Sprintf("<p>The conditions of %d more runs are not shown here; see their report files.</p>", len(p.Parts)-i))
 			return
 		}
 		name := "this"
 		if p.several() {
 			name = code(part.Name, 60)
 		}
-		d.block("<details>", "<summary>How "+name+" was run, and how to verify it</summary>")
+		d.block("<details>", "<summary>How "+name+" was run and how to verify it</summary>")
 		footer(d, part, l, p.Artifact != "")
 		d.block("</details>")
 	}
@@ -61,9 +61,9 @@ func audit(d *doc, a *proposal.Audit, packed bool) {
 		return
 	}
 	d.block("<p>Audit log " + fileName(a.File, packed) + ", origin " + code(a.Origin, 160) +
-		": " + text.Count(a.Entries) + " entries, and this checkpoint, signed by " + code(a.Key, 300) + "</p>",
+		": " + text.Count(a.Entries) + " entries. Checkpoint, signed by " + code(a.Key, 300) + ":</p>",
 	)
 	note := text.Excerpt([]byte(a.Checkpoint), nil, int64(len(a.Checkpoint)), 2000).Text
 	d.block(fence("text", note))
-	d.block("<p>To verify: <code>fumehood verify</code> with the log's file says whether every entry is in this checkpoint, and if not, the first thing that is wrong.</p>")
+	d.block("<p>To verify the log, run <code>fumehood verify</code> with its file. It checks that every entry is in this checkpoint, or prints the first error.</p>")
 }

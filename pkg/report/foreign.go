@@ -9,9 +9,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// quoteForeign returns parts in which every sentence written by a stranger is one
-// quoted piece, so that prose shows it as code. Otherwise the plain words of a
-// message would look like fumehood's.
+// quoteForeign returns parts in which every untrusted message is one quoted piece, so
+// that prose shows it as code. Otherwise the plain words of a message would look like
+// fumehood's.
 func quoteForeign(parts []Part) []Part {
 	parts = slices.Clone(parts)
 	for i, part := range parts {

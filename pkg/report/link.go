@@ -21,8 +21,8 @@ func (p Page) link(url, words string) string {
 	return `<a href="` + url + `">` + words + " " + m[3] + "</a>"
 }
 
-// whereabouts says where the reports and all outputs are, or returns "".
-func (p Page) whereabouts() string {
+// location returns where the reports and all outputs are, or "".
+func (p Page) location() string {
 	run := p.link(p.RunURL, "workflow run")
 	switch {
 	case p.Artifact != "" && run != "":

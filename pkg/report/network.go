@@ -46,8 +46,8 @@ func destinations(list []proposal.Reach) []string {
 	return distinct(names)
 }
 
-// barred says that commands tried to reach refused destinations, which their own
-// success may hide.
+// barred reports commands that tried to reach refused destinations. Their own success
+// may hide that.
 func (p Page) barred(l level) string {
 	var who, where []string
 	n, passed := 0, 0
@@ -66,9 +66,9 @@ func (p Page) barred(l level) string {
 		return ""
 	}
 	show := func(s string) string { return code(s, l.short) }
-	s := fmt.Sprintf("⛔ <b>The network was refused</b> to %s that tried to reach %s; tried %s in all, by %s.", commands(len(who)), several(distinct(where), show), often(n), several(who, show))
+	s := fmt.Sprintf("⛔ <b>%s tried to reach hosts that are not allowed</b>: %s (%s, by %s).", commands(len(who)), several(distinct(where), show), attempts(n), several(who, show))
 	if passed > 0 {
-		s += fmt.Sprintf(" <b>%s succeeded nevertheless</b>: what %s did without it stands below.", commands(passed), itThey(passed))
+		s += fmt.Sprintf(" <b>%s still succeeded</b> without these hosts: check the output below.", commands(passed))
 	}
 	return s
 }
@@ -93,7 +93,7 @@ func network(r proposal.Record, l level) []string {
 		}
 	}
 	if trips := tripsOf(reaches(r, isPassed)); len(trips) > 0 {
-		items = append(items, "<li>network, let through:"+list(trips, (l.list+1)/2, func(v trip) string { return v.line(l) })+"</li>")
+		items = append(items, "<li>network, allowed:"+list(trips, (l.list+1)/2, func(v trip) string { return v.line(l) })+"</li>")
 	}
 	return items
 }

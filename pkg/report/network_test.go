@@ -71,7 +71,7 @@ func TestNetworkRefusalsAtTheTop(t *testing.T) {
 	r.Records = r.Records[:1]
 	r.Totals = proposal.Total(r.Records)
 	top, _, _ := strings.Cut(Markdown(r), "<table>")
-	for _, want := range []string{"The network was refused</b> to 1 command that tried to reach <code>evil.example</code>, <code>pypi.example:443</code>, <code>169.254.169.254:80</code>, 1 more; tried 8 times in all, by <code>deps</code>", "1 command succeeded nevertheless"} {
+	for _, want := range []string{"1 command tried to reach hosts that are not allowed</b>: <code>evil.example</code>, <code>pypi.example:443</code>, <code>169.254.169.254:80</code>, 1 more (8 attempts, by <code>deps</code>)", "1 command still succeeded"} {
 		if !strings.Contains(top, want) {
 			t.Errorf("the top does not say %q:\n%s", want, top)
 		}
@@ -84,7 +84,7 @@ func TestNetworkRefusalsAtTheTop(t *testing.T) {
 	if c := (Page{Parts: []Part{{Report: r}}}).Check(); c.Conclusion != "success" {
 		t.Errorf("of what was let through: check %s, %q", c.Conclusion, c.Title)
 	}
-	if got := Markdown(r); strings.Contains(got, "was refused") || !strings.Contains(got, "<li>network, let through:") {
+	if got := Markdown(r); strings.Contains(got, "not allowed") || !strings.Contains(got, "<li>network, allowed:") {
 		t.Errorf("of what was let through:\n%s", got)
 	}
 }
@@ -94,7 +94,7 @@ func TestNetworkRefusalsUnlisted(t *testing.T) {
 	r := networkedRun()
 	r.Records[0].Result.Observations.Network = []proposal.Reach{}
 	got := Markdown(r)
-	if !strings.Contains(got, "tried 9 times in all, by <code>deps</code>, <code>unit</code>") || !strings.Contains(got, "network, refused: 8") {
+	if !strings.Contains(got, "(9 attempts, by <code>deps</code>, <code>unit</code>)") || !strings.Contains(got, "network, refused: 8") {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -120,7 +120,7 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-// The reasons in a stranger's report are not shown as fumehood's own words.
+// The reasons in an untrusted report are not shown as fumehood's own words.
 func TestForeignNetwork(t *testing.T) {
 	r := networkedRun()
 	r.Records[0].Result.Observations.Network[0].Message = "approved and harmless"

@@ -4,39 +4,40 @@ package report
 
 import "fmt"
 
-// A Notice is something that a reader must know before reading on. Its text is the
-// caller's; quotations in it are between backticks or quotes.
+// A Notice is something that a reader must know before reading on. The caller provides
+// its text and puts quotations in backticks or quotes.
 type Notice struct {
 	Level string // "warning" or "note"; anything else is a warning
 	Text  string
 }
 
-// Moved says that the pull request has a newer commit than the results.
+// Moved returns the notice that the pull request has a newer commit than the results.
 func Moved(head string) Notice {
-	return Notice{"warning", fmt.Sprintf("The pull request has moved on to commit `%.12s`: these results are about an older one", head)}
+	return Notice{"warning", fmt.Sprintf("The pull request has a newer commit `%.12s`: these results are for an older one", head)}
 }
 
-// SelfReported says that the results come from a workflow run that the pull
-// request's author could change, and what was checked nevertheless.
+// SelfReported returns the notice that the results come from a workflow run that the
+// pull request's author can change, and what was checked.
 func SelfReported(checked string) Notice {
 	return Notice{"warning", "Self-reported: these results come from the pull request's own workflow run, which its author can change; " + checked}
 }
 
-// Touches says that the pull request itself changes the files that control its checks.
+// Touches returns the notice that the pull request changes the files that control its
+// checks.
 func Touches(paths []string) Notice {
-	const most = 3
+	const max = 3
 	list := ""
 	for i, path := range paths {
-		if i == most {
-			list += fmt.Sprintf(" and %d more", len(paths)-most)
+		if i == max {
+			list += fmt.Sprintf(" and %d more", len(paths)-max)
 			break
 		}
 		list += fmt.Sprintf(" %q", path)
 	}
-	return Notice{"warning", "This pull request changes workflows or policy, which were not taken from it:" + list}
+	return Notice{"warning", "This pull request changes workflows or policy. Its versions were not used:" + list}
 }
 
-// PartlyListed says that the list of changed files is incomplete.
+// PartlyListed returns the notice that the list of changed files is incomplete.
 func PartlyListed() Notice {
-	return Notice{"warning", "GitHub does not list all files of this pull request: it may change workflows or policy, too, which were not taken from it"}
+	return Notice{"warning", "GitHub does not list all files of this pull request: it may also change workflows or policy. Its versions were not used"}
 }

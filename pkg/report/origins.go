@@ -26,15 +26,15 @@ func originRows(origins []proposal.PolicyOrigin) []string {
 			continue
 		}
 		if len(rows) == maxOrigins {
-			return append(rows, "<tr><th>policy from</th><td>further places, which the report names</td></tr>")
+			return append(rows, "<tr><th>policy from</th><td>more sources; see the report file</td></tr>")
 		}
 		rows = append(rows, "<tr><th>policy from</th><td>"+code(originWords(o), 300)+"</td></tr>")
 	}
 	return rows
 }
 
-// originWords describes one layer in one line: its source, what it was there, and
-// what it may do.
+// originWords describes one layer in one line: its source, its version, and what it may
+// do.
 func originWords(o proposal.PolicyOrigin) string {
 	words := []string{text.Inline(o.Spec, 120)}
 	switch {
@@ -54,14 +54,14 @@ func originWords(o proposal.PolicyOrigin) string {
 
 // policies checks a report's policy layers.
 func (p *prober) policies(origins []proposal.PolicyOrigin) {
-	p.hold(len(origins) <= maxPolicies, "run.policies", "are too many")
+	p.require(len(origins) <= maxPolicies, "run.policies", "has too many entries")
 	for i, o := range origins[:min(len(origins), maxPolicies)] {
 		path := fmt.Sprintf("run.policies[%d]", i)
 		p.oneOf(o.Kind, path+".kind", "shipped", "folder", "git", "base", "bundle", "https", "oci")
 		p.oneOf(o.Role, path+".role", "restricts", "opens", "allows", "grants")
 		p.match(digestGrammar, o.Digest, path+".digest", false)
 		p.match(fullSHA, o.Commit, path+".commit", true)
-		p.hold(o.Spec != "" && len(o.Spec) <= 4096, path+".spec", "is empty or too long")
-		p.hold(len(o.Revision) <= 200 && len(o.SignedBy) <= 100, path, "has too long texts")
+		p.require(o.Spec != "" && len(o.Spec) <= 4096, path+".spec", "is empty or too long")
+		p.require(len(o.Revision) <= 200 && len(o.SignedBy) <= 100, path, "has a text that is too long")
 	}
 }

@@ -65,7 +65,7 @@ func tally(records []proposal.Record) string {
 		}
 	}
 	if len(list) == 0 {
-		return "nothing was proposed"
+		return "no commands were proposed"
 	}
 	return strings.Join(list, ", ")
 }

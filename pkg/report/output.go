@@ -22,8 +22,8 @@ type output struct {
 	name    string // stdout or stderr
 	stream  *proposal.Stream
 	natural int // units if shown in full, at most limit
-	least   int // units of the bare label, or of everything if that is less
-	share   int // units that it may use, at least least
+	min     int // units of the bare label, or of everything if that is less
+	share   int // units that it may use, at least min
 }
 
 // measure returns the outputs of a record's command with their natural length,
@@ -41,7 +41,7 @@ func measure(r *proposal.Result, record, limit int, packed bool) []*output {
 		o.record, o.limit, o.packed = record, limit, packed
 		whole, _ := o.try(limit)
 		o.natural = min(limit, text.Units(whole))
-		o.least = min(o.natural, text.Units(o.bare()))
+		o.min = min(o.natural, text.Units(o.bare()))
 		list = append(list, o)
 	}
 	return list
@@ -53,7 +53,7 @@ func (o *output) render(max int) string {
 		s, _ := o.try(o.limit)
 		return s
 	}
-	room := max - o.least
+	room := max - o.min
 	for n := 0; n < 3 && room >= smallOutput; n++ {
 		s, frame := o.try(room)
 		if text.Units(s) <= max {
@@ -73,7 +73,7 @@ func (o *output) try(room int) (s string, frame int) {
 }
 
 func (o *output) bare() string {
-	return o.label(text.Block{Omitted: o.stream.Bytes}, ", no room for it here") + "\n\n"
+	return o.label(text.Block{Omitted: o.stream.Bytes}, ", not shown here") + "\n\n"
 }
 
 // label gives the size of the stream, what is left out, and where the complete stream is.
@@ -82,36 +82,36 @@ func (o *output) label(b text.Block, note string) string {
 	fmt.Fprintf(&s, "<p><b>%s</b>, %s%s", o.name, text.Size(o.stream.Bytes), note)
 	if b.Omitted > 0 {
 		if note == "" {
-			fmt.Fprintf(&s, ", %s left out here", text.Count(b.Omitted))
+			fmt.Fprintf(&s, ", %s omitted", text.Count(b.Omitted))
 		}
 		s.WriteString("; " + o.whole())
 	}
 	if b.Colours > 0 {
-		fmt.Fprintf(&s, "; colour codes left out: %d", b.Colours)
+		fmt.Fprintf(&s, "; color codes removed: %d", b.Colours)
 	}
 	if b.Commands > 0 {
-		fmt.Fprintf(&s, "; <b>workflow commands broken by a space: %d</b>", b.Commands)
+		fmt.Fprintf(&s, "; <b>workflow commands disabled by a space: %d</b>", b.Commands)
 	}
 	return s.String() + "</p>"
 }
 
-// whole says where the complete stream is.
+// whole returns where the complete stream is.
 func (o *output) whole() string {
 	file := fileName(o.stream.File, o.packed)
 	switch {
 	case o.stream.File == "":
-		return "the whole was not kept"
+		return "the full output was not kept"
 	case o.stream.FileBytes < o.stream.Bytes:
 		return fmt.Sprintf("the first %s are in %s", text.Size(o.stream.FileBytes), file)
 	}
-	return "the whole is in " + file
+	return "full output in " + file
 }
 
 // fileName returns the name of a run's file for a reader: its path if it is where
 // it was written, or its bare name in the artifact.
 func fileName(name string, packed bool) string {
 	if packed {
-		return code(path.Base(name), 100) + " of the artifact"
+		return code(path.Base(name), 100) + " in the artifact"
 	}
 	return code(name, 160)
 }

@@ -17,8 +17,7 @@ import (
 type Page struct {
 	Parts   []Part
 	Notices []Notice
-	// Pending says how to approve the commands that need approval; nil if they
-	// cannot be approved.
+	// Pending is what to approve, or nil if nothing can be approved.
 	Pending *Pending
 	Earlier []Earlier // results that this page replaces, newest first
 
@@ -26,8 +25,8 @@ type Page struct {
 	RunURL     string // of the workflow run whose artifact holds the reports
 	Artifact   string // its name
 
-	// Staged says that nothing was posted: the page shows what would have been posted.
-	Staged bool
+	// DryRun is set if nothing was posted: the page shows what would have been posted.
+	DryRun bool
 	// Limit is the maximum length of Markdown and Body in UTF-16 units; 0 means
 	// MaxComment.
 	Limit int
@@ -40,11 +39,11 @@ type Part struct {
 	// Audit is the result of verifying the audit log, in the caller's words; "" if
 	// it was not verified.
 	Audit string
-	// Foreign says that a stranger may have written Report: all of its text is then
-	// shown in code elements.
+	// Foreign says that Report is untrusted: all of its text is then shown in code
+	// elements.
 	Foreign bool
 	// Decided says that the caller has made the decisions again with its own
-	// policy, so that their text is not the stranger's.
+	// policy, so that their text is trusted.
 	Decided bool
 	// Doubt lists what the caller could not confirm in the report, in the caller's words.
 	Doubt []string
@@ -107,7 +106,7 @@ func (p Page) within(limit int) string {
 	for i, l := range levels {
 		d := p.compose(items, l)
 		room := limit - d.fixed
-		if room >= d.least && (room >= min(d.wanted, limit/3) || i == len(levels)-1) {
+		if room >= d.min && (room >= min(d.wanted, limit/3) || i == len(levels)-1) {
 			return d.fill(room)
 		}
 	}
@@ -117,7 +116,7 @@ func (p Page) within(limit int) string {
 // tooLong is the page if even the shortest form does not fit. That happens only
 // with a limit far below GitHub's.
 func (p Page) tooLong() string {
-	return p.heading() + "\n\nThe rest does not fit here: see the report file.\n"
+	return p.heading() + "\n\nThe rest does not fit here. See the report file.\n"
 }
 
 // An item is one record with the data needed to render it.

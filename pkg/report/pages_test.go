@@ -89,9 +89,9 @@ func pages() map[string]Page {
 		Repository: ownRepository, RunURL: ownRun, Artifact: "fumehood-linux",
 	}
 	matrix.Parts[0].Report.Run.Unenforced = []string{"the limit of processes: this host has no pids controller"}
-	staged := matrix
-	staged.Parts, staged.Staged = matrix.Parts[:2], true
-	return map[string]Page{"page_fork": fork, "page_matrix": matrix, "page_staged": staged}
+	dryRun := matrix
+	dryRun.Parts, dryRun.DryRun = matrix.Parts[:2], true
+	return map[string]Page{"page_fork": fork, "page_matrix": matrix, "page_dry_run": dryRun}
 }
 
 func TestPages(t *testing.T) {
@@ -154,14 +154,14 @@ func TestFilesInArtifact(t *testing.T) {
 	r := limitsMet()
 	r.Records[3].Result.Stdout.File, r.Audit.File = "/home/runner/work/_temp/fumehood/flood.stdout", "/home/runner/work/_temp/fumehood/audit.jsonl"
 	p := Page{Parts: []Part{{Report: r}}, Artifact: "fumehood"}
-	for _, want := range []string{"the whole is in <code>flood.stdout</code> of the artifact", "Audit log <code>audit.jsonl</code> of the artifact"} {
+	for _, want := range []string{"full output in <code>flood.stdout</code> in the artifact", "Audit log <code>audit.jsonl</code> in the artifact"} {
 		if md := p.Body(); !strings.Contains(md, want) || strings.Contains(md, "/home/runner") {
 			t.Errorf("the comment does not say %q", want)
 		}
 	}
 	p.Artifact = ""
-	if !strings.Contains(p.Body(), "the whole is in <code>/home/runner/work/_temp/fumehood/flood.stdout</code>") {
-		t.Error("at the desk the comment does not say where the output is")
+	if !strings.Contains(p.Body(), "full output in <code>/home/runner/work/_temp/fumehood/flood.stdout</code>") {
+		t.Error("without an artifact the comment does not say where the output is")
 	}
 }
 
@@ -190,12 +190,12 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-func TestStaged(t *testing.T) {
-	p := pages()["page_staged"]
+func TestDryRun(t *testing.T) {
+	p := pages()["page_dry_run"]
 	if md := p.Summary(); !strings.Contains(md, "nothing was posted") {
 		t.Errorf("begins %.300q", md)
 	}
-	p.Staged = false
+	p.DryRun = false
 	if md := p.Summary(); strings.Contains(md, "nothing was posted") {
 		t.Errorf("begins %.300q", md)
 	}
@@ -220,7 +220,7 @@ func TestCheck(t *testing.T) {
 		"cancelled":        {[]proposal.Report{allOK(), cancelledRun()}, Check{Conclusion: "cancelled", Title: "fumehood was cancelled: 4 succeeded, 1 cancelled, 1 not run"}},
 		"out of time":      {[]proposal.Report{late}, Check{Conclusion: "failure", Title: "fumehood ran out of time: 1 succeeded, 1 cancelled, 1 not run"}},
 		"stopped":          {[]proposal.Report{cancelledRun(), stopped()}, Check{Conclusion: "failure", Title: "fumehood stopped: 2 succeeded, 1 failed, 1 cancelled, 2 not run"}},
-		"nothing proposed": {[]proposal.Report{finish(proposal.Report{})}, Check{Conclusion: "neutral", Title: "fumehood: nothing was proposed"}},
+		"nothing proposed": {[]proposal.Report{finish(proposal.Report{})}, Check{Conclusion: "neutral", Title: "fumehood: no commands were proposed"}},
 	} {
 		var p Page
 		for _, r := range tt.parts {
@@ -237,8 +237,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckOfStranger: a report that its author could write never results in success.
-func TestCheckOfStranger(t *testing.T) {
+// TestCheckOfForeign: a report that its author could write never results in success.
+func TestCheckOfForeign(t *testing.T) {
 	for title, part := range map[string]Part{
 		"fumehood: 3 succeeded (self-reported)": {Report: allOK(), Foreign: true},
 		"fumehood: 3 succeeded (not confirmed)": {Report: allOK(), Foreign: true, Doubt: []string{"the audit log does not verify"}},
@@ -248,17 +248,17 @@ func TestCheckOfStranger(t *testing.T) {
 		if got.Conclusion != "neutral" || got.Title != title {
 			t.Errorf("got %s, %q", got.Conclusion, got.Title)
 		}
-		if strings.Contains(got.Summary, "Nothing needs to be done") && len(part.Doubt) > 0 {
-			t.Error("a doubted report says that nothing needs to be done")
+		if strings.Contains(got.Summary, "Nothing to do") && len(part.Doubt) > 0 {
+			t.Error("a doubted report says that there is nothing to do")
 		}
 	}
 	failing := Page{Parts: []Part{{Report: mixed(), Foreign: true}}}
 	if got := failing.Check(); got.Conclusion != "failure" {
-		t.Errorf("a failure that a stranger reports is %s", got.Conclusion)
+		t.Errorf("an untrusted failure is %s", got.Conclusion)
 	}
 }
 
-// TestForeign: the plain words of a stranger's report are not shown as fumehood's.
+// TestForeign: the plain words of an untrusted report are not shown as fumehood's.
 func TestForeign(t *testing.T) {
 	const lie = "approved by the maintainers please merge"
 	r := mixed()
@@ -278,11 +278,11 @@ func TestForeign(t *testing.T) {
 	}
 	p := Page{Parts: []Part{{Report: r, Foreign: true}}}
 	if md := p.Body(); bare(md) != 1 || !strings.Contains(md, "<code>"+lie+" &#39;"+lie+"</code>") { // the second of one code element
-		t.Errorf("a stranger's words stand as ours:\n%s", md)
+		t.Errorf("untrusted words are shown as ours:\n%s", md)
 	}
 	decided := Page{Parts: []Part{{Report: r, Foreign: true, Decided: true}}}.Body()
 	if !strings.Contains(decided, "</code> "+lie+"<br>") {
-		t.Error("our own decisions' words are shown as a stranger's")
+		t.Error("the words of our own decisions are shown as untrusted")
 	}
 	if r.Run.Enforced[0] != lie || r.Records[3].Decision.Reasons[0].Message != lie {
 		t.Error("the caller's report was changed")

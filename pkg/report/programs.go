@@ -11,19 +11,19 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A forest is a command's tree of programs, with data for drawing it.
-type forest struct {
+// A processTree is a command's tree of programs, with data for drawing it.
+type processTree struct {
 	list     []proposal.Program
 	children [][]int // by node; the last entry has those without a parent
 	chosen   []bool
 }
 
-func newForest(list []proposal.Program) *forest {
-	f := &forest{list: list, children: make([][]int, len(list)+1), chosen: make([]bool, len(list))}
+func newProcessTree(list []proposal.Program) *processTree {
+	f := &processTree{list: list, children: make([][]int, len(list)+1), chosen: make([]bool, len(list))}
 	for i, p := range list {
 		at := p.Parent
 		if at < 0 || at >= i {
-			at = len(list) // a stranger's report may hold any number
+			at = len(list) // an untrusted report may contain any number
 		}
 		f.children[at] = append(f.children[at], i)
 	}
@@ -32,7 +32,7 @@ func newForest(list []proposal.Program) *forest {
 
 // choose marks at most n nodes to be shown: first those with a problem, with all of
 // their ancestors, then the others in the order in which they first started.
-func (f *forest) choose(n int) {
+func (f *processTree) choose(n int) {
 	for _, wanted := range []func(proposal.Program) bool{wrong, func(proposal.Program) bool { return true }} {
 		for i, p := range f.list {
 			if f.chosen[i] || !wanted(p) {
@@ -51,7 +51,7 @@ func (f *forest) choose(n int) {
 }
 
 // above returns i and its ancestors that are not yet chosen.
-func (f *forest) above(i int) []int {
+func (f *processTree) above(i int) []int {
 	var list []int
 	for i >= 0 && !f.chosen[i] {
 		list = append(list, i)
@@ -72,7 +72,7 @@ func drawing(list []proposal.Program, n int) string {
 	if len(list) == 0 || n <= 0 {
 		return ""
 	}
-	f := newForest(list)
+	f := newProcessTree(list)
 	f.choose(n)
 	var b strings.Builder
 	f.draw(&b, len(list), "", "")
@@ -81,7 +81,7 @@ func drawing(list []proposal.Program, n int) string {
 
 // draw writes the children of a node, each with the prefix that the lines before it
 // require.
-func (f *forest) draw(b *strings.Builder, node int, first, rest string) {
+func (f *processTree) draw(b *strings.Builder, node int, first, rest string) {
 	var shown []int
 	left, starts := 0, 0
 	for _, i := range f.children[node] {
@@ -113,7 +113,7 @@ func (f *forest) draw(b *strings.Builder, node int, first, rest string) {
 }
 
 // below counts the nodes of a branch that is not shown, and the starts in it.
-func (f *forest) below(i int) (nodes, starts int) {
+func (f *processTree) below(i int) (nodes, starts int) {
 	p := f.list[i]
 	nodes, starts = 1, p.Runs+p.Refused+p.Omitted
 	for _, j := range f.children[i] {
@@ -127,7 +127,7 @@ func more(nodes, starts int) string {
 	if nodes == 0 || nodes == starts {
 		return text.Count(int64(starts)) + " more"
 	}
-	return fmt.Sprintf("%s more of %s programs", text.Count(int64(starts)), text.Count(int64(nodes)))
+	return fmt.Sprintf("%s more starts of %s programs", text.Count(int64(starts)), text.Count(int64(nodes)))
 }
 
 // programLine describes one program: its name, the number of runs, its location
@@ -159,7 +159,7 @@ func programLine(p proposal.Program) string {
 
 // layers names the locations of programs outside the root file system.
 var layers = map[string]string{
-	proposal.LayerRootfs: "", proposal.LayerWorkspace: "of the pull request: ", proposal.LayerWritten: "made inside: ",
+	proposal.LayerRootfs: "", proposal.LayerWorkspace: "from the pull request: ", proposal.LayerWritten: "written in the sandbox: ",
 	proposal.LayerMemory: "in memory: ", proposal.LayerOther: "from elsewhere: ",
 }
 

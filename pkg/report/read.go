@@ -13,8 +13,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Read reads a fumehood.report/v1 document of at most max bytes that a stranger may
-// have written.
+// Read reads a fumehood.report/v1 document of at most max bytes that is
+// untrusted.
 //
 // It accepts only what JSON writes: every field exactly once under its exact name,
 // every text, list and number within bounds, every digest and commit in its
@@ -40,11 +40,11 @@ func Read(data []byte, max int) (proposal.Report, error) {
 	return r, nil
 }
 
-// MaxDocument is the most bytes that a report has.
+// MaxDocument is the maximum size of a report, in bytes.
 const MaxDocument = 64 << 20
 
-// Is reports whether file begins as a report does: one object over many lines, or one that
-// names the schema. It does not move file's position.
+// Is reports whether file begins like a report: an object that names the schema first. It
+// does not move file's position.
 func Is(file io.ReaderAt) bool {
 	head := make([]byte, 256)
 	n, _ := file.ReadAt(head, 0)
@@ -63,13 +63,13 @@ func ReadFrom(file io.Reader) (proposal.Report, error) {
 	return Read(data, MaxDocument)
 }
 
-// malformed is the error for a document that has something wrong at a place.
+// malformed returns the error for an invalid document, with the location.
 func malformed(at, message string) error {
 	if at == "" {
 		at = "the report"
 	}
 	return &proposal.StopError{
 		Code: "report.malformed", Message: at + " " + message,
-		Hint: "a report is only read as the same version of fumehood writes it: run the job again",
+		Hint: "run the job again: a report must have been written by the same version of fumehood",
 	}
 }

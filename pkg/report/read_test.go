@@ -56,24 +56,24 @@ func TestReadRefuses(t *testing.T) {
 		{"missing field", "\"new_sandbox\": true,\n", "", "lacks the field new_sandbox"},
 		{"effect", `"effect": "ask"`, `"effect": "maybe"`, "records[5].decision.effect, line"},
 		{"status", `"status": "timed out"`, `"status": "passed"`, "records[6].result.status"},
-		{"number for a text", `"id": "soak"`, `"id": 4`, "is not a text"},
+		{"number for a text", `"id": "soak"`, `"id": 4`, "is not a string"},
 		{"fraction", `"pr": 12`, `"pr": 1.5`, "run.pr, line"},
 		{"huge number", `"pr": 12`, `"pr": 99999999999999999999`, "run.pr, line"},
-		{"negative", `"wall_ms": 2345`, `"wall_ms": -1`, "counts nothing"},
+		{"negative", `"wall_ms": 2345`, `"wall_ms": -1`, "is not a valid count"},
 		{"null for a record", `"result": {`, `"result": null, "x": {`, `has the unknown field "x"`},
 		{"head", sha, "3f1c9a0", "run.head_sha"},
 		{"head in capitals", sha, strings.ToUpper(sha), "run.head_sha"},
 		{"digest", `"policy_digest": "sha256:`, `"policy_digest": "sha512:`, "run.policy_digest"},
 		{"id", `"id": "soak"`, `"id": "so ak"`, "records[6].proposal.id"},
-		{"id twice", `"id": "soak"`, `"id": "unit"`, "is given twice"},
+		{"id twice", `"id": "soak"`, `"id": "unit"`, "is not unique"},
 		{"totals", `"succeeded": 2`, `"succeeded": 8`, "totals, line"},
-		{"denied and run", `"effect": "allow"`, `"effect": "deny"`, "stands beside a decision by which nothing runs"},
+		{"denied and run", `"effect": "allow"`, `"effect": "deny"`, "exists although the decision does not allow a run"},
 		{"allowed against its reasons", `"effect": "ask",`, `"effect": "allow",`, "is weaker than its reasons"},
 		{"mode", `"plan_digest"`, `"mode": "audit", "plan_digest"`, "run.mode"},
-		{"output of another digest", digest(failingTest), digest("x"), "is another text's"},
-		{"output that is not counted", `"bytes": 213`, `"bytes": 21`, "does not count what is kept"},
+		{"output of another digest", digest(failingTest), digest("x"), "is not the digest of the kept output"},
+		{"output that is not counted", `"bytes": 213`, `"bytes": 21`, "does not match the kept output"},
 		{"base64", `"head": "PT`, `"head": "*T`, "is not base64"},
-		{"two forms", `"run": "npm publish --dry-run"`, `"run": "x", "code": "y"`, "has not one of"},
+		{"two forms", `"run": "npm publish --dry-run"`, `"run": "x", "code": "y"`, "does not have exactly one of"},
 		{"not UTF-8", "unit", "un\xffit", "is not UTF-8"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,10 +113,10 @@ func TestReadRefusesLies(t *testing.T) {
 	}{
 		{"approved for another commit", func(r *proposal.Report) { r.Records[0].Approval.HeadSHA = strings.Repeat("1", 40) }, "records[0].approval"},
 		{"approved for another plan", func(r *proposal.Report) { r.Records[0].Approval.PlanDigest = "sha256:" + digest("x") }, "records[0].approval"},
-		{"approved though denied", func(r *proposal.Report) { r.Records[0].Decision.Effect = proposal.Deny }, "needs no approval"},
+		{"approved though denied", func(r *proposal.Report) { r.Records[0].Decision.Effect = proposal.Deny }, "has an approval but needs none"},
 		{"approved by nobody", func(r *proposal.Report) { r.Records[0].Approval.By = "" }, "approval.by"},
 		{"no result", func(r *proposal.Report) { r.Records[0].Result = nil }, "is missing"},
-		{"unanalysable but run", func(r *proposal.Report) { r.Records[1].Analysis.Unknowns = []proposal.Unknown{{Code: "x"}} }, "could not be analysed"},
+		{"unanalyzable but run", func(r *proposal.Report) { r.Records[1].Analysis.Unknowns = []proposal.Unknown{{Code: "x"}} }, "could not be analyzed"},
 		{"too many records", func(r *proposal.Report) { r.Records = many(201).Records }, "more than 200 items"},
 		{"long text", func(r *proposal.Report) { r.Run.Version = strings.Repeat("x", maxText+1) }, "run.fumehood_version"},
 		{"exit code", func(r *proposal.Report) { r.Records[1].Result.ExitCode = 256 }, "exit_code"},
@@ -144,7 +144,7 @@ func TestReadBounds(t *testing.T) {
 		t.Error(err)
 	}
 	checkRefused(t, strings.Repeat("[", 1<<20), "is not JSON")
-	checkRefused(t, "null", "is not what stands there")
+	checkRefused(t, "null", "has the wrong type")
 	checkRefused(t, "", "is not JSON")
 	if _, err := Read(data, len(data)-1); err == nil {
 		t.Error("a report of one byte too many was read")

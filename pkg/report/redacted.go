@@ -32,9 +32,9 @@ func secretsIn(list []proposal.Redaction, where string) string {
 	case n == 1:
 		return fmt.Sprintf("1 secret redacted in %s (%s)", where, names[0])
 	}
-	const most = 8
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most], fmt.Sprintf("%d more kinds", more))
+	const max = 8
+	if more := len(names) - max; more > 0 {
+		names = append(names[:max], fmt.Sprintf("%d more kinds", more))
 	}
 	return fmt.Sprintf("%d secrets redacted in %s (%s)", n, where, strings.Join(names, ", "))
 }
@@ -55,7 +55,7 @@ func leaked(r *proposal.Result) (found []proposal.Redaction) {
 func redactedWarnings(r proposal.Record) []string {
 	var list []string
 	id := quote(r.Proposal.ID)
-	for _, s := range []string{secretsIn(leaked(r.Result), "the output of "+id), secretsIn(r.Redacted, "what was proposed as "+id)} {
+	for _, s := range []string{secretsIn(leaked(r.Result), "the output of "+id), secretsIn(r.Redacted, "the proposal "+id)} {
 		if s != "" {
 			list = append(list, s)
 		}
@@ -65,7 +65,7 @@ func redactedWarnings(r proposal.Record) []string {
 	}
 	for _, f := range leaked(r.Result) {
 		if f.Rule == forged {
-			list = append(list, fmt.Sprintf("%s printed markers of redaction itself, %d of them: they begin with a round bracket", id, f.Count))
+			list = append(list, fmt.Sprintf("%s printed %d forged redaction markers: they begin with a round bracket", id, f.Count))
 		}
 	}
 	for _, s := range streamsOf(r.Result) {
@@ -106,12 +106,12 @@ func redactedFacts(r proposal.Result) []string {
 	return list
 }
 
-// withheldWarning says that the comment must not show the output of commands.
+// withheldWarning returns the warning that the output of commands must not be shown.
 func withheldWarning(r proposal.Report) []string {
 	if r.Withheld == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("What commands printed is not shown: %s — %s", quote(r.Withheld.Message), quote(r.Withheld.Rule))}
+	return []string{fmt.Sprintf("The output of commands is not shown: %s — %s", quote(r.Withheld.Message), quote(r.Withheld.Rule))}
 }
 
 // shownResult is the result whose streams are shown.

@@ -24,8 +24,8 @@ func redacted(t *testing.T, foreign bool, change func(*proposal.Report)) (string
 	return Page{Parts: []Part{{Report: r, Foreign: foreign}}}.Markdown(), r
 }
 
-// The comment says how many secrets were replaced where, and of what kind. In a
-// stranger's report the kinds are quoted.
+// The comment says how many secrets were replaced where, and of what kind. In an
+// untrusted report the kinds are quoted.
 func TestRedactedIsTold(t *testing.T) {
 	change := func(r *proposal.Report) {
 		rec := &r.Records[0]
@@ -35,8 +35,8 @@ func TestRedactedIsTold(t *testing.T) {
 		rec.Result.Stderr = proposal.Stream{Bytes: 9, Truncated: true, Withheld: "org.no: not this", Redacted: []proposal.Redaction{{Rule: "github-pat", Count: 1}}}
 	}
 	for foreign, want := range map[bool][]string{
-		false: {"2 secrets redacted in the output of <code>unit</code> (aws-access-token, github-pat)", "1 secret redacted in what was proposed as <code>unit</code> (value of <code>NPM_TOKEN</code>)",
-			"stderr of <code>unit</code> was withheld: <code>org.no: not this</code>", "printed markers of redaction itself, 2 of them"},
+		false: {"2 secrets redacted in the output of <code>unit</code> (aws-access-token, github-pat)", "1 secret redacted in the proposal <code>unit</code> (value of <code>NPM_TOKEN</code>)",
+			"stderr of <code>unit</code> was withheld: <code>org.no: not this</code>", "printed 2 forged redaction markers"},
 		true: {"<code>aws-access-token</code>", "<code>github-pat</code>"},
 	} {
 		text, r := redacted(t, foreign, change)
@@ -68,7 +68,7 @@ func TestWithheld(t *testing.T) {
 				s.Bytes, s.Truncated = 1<<20, true
 			}
 		})
-		if !strings.Contains(text, "What commands printed is not shown") || !strings.Contains(text, "org.quiet") || strings.Contains(text, "canary") {
+		if !strings.Contains(text, "The output of commands is not shown") || !strings.Contains(text, "org.quiet") || strings.Contains(text, "canary") {
 			t.Errorf("the comment has %.800s", text)
 		}
 		if list, _ := Annotations(r, []string{"canary.go"}); len(list) > 0 {

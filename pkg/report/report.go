@@ -13,8 +13,8 @@
 //     command of each plan gets a fair share of them;
 //   - every text from elsewhere is in a code element or a fenced code block that it
 //     cannot leave, in the visible form of pkg/internal/text. Only the plain words of
-//     a policy's message are outside, and for a report that a stranger may have
-//     written (Part.Foreign) not even those. So such text cannot be a mention,
+//     a policy's message are outside, and for an untrusted report
+//     (Part.Foreign) not even those. So such text cannot be a mention,
 //     reference, link, image, HTML, comment or Markdown, and cannot look like
 //     fumehood's own verdict;
 //   - except for its first line, nothing in it, even in a fence, can be read as one
@@ -90,7 +90,7 @@ var levels = []level{
 type doc struct {
 	parts  []part
 	fixed  int // units of all fixed text
-	least  int // minimum units of the outputs
+	min    int // minimum units of the outputs
 	wanted int // units of the outputs in full
 	shares shares
 }
@@ -112,7 +112,7 @@ func (d *doc) block(lines ...string) {
 
 func (d *doc) output(o *output) {
 	d.parts = append(d.parts, part{output: o})
-	d.least += o.least
+	d.min += o.min
 	d.wanted += o.natural
 	d.shares.want(o)
 }

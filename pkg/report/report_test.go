@@ -122,7 +122,7 @@ func TestFairShare(t *testing.T) {
 	if len(gaps) != 30 {
 		t.Errorf("long outputs cut with a note: %d, want 30", len(gaps))
 	}
-	if !strings.Contains(got, "the whole is in <code>step-00.stdout</code>") {
+	if !strings.Contains(got, "full output in <code>step-00.stdout</code>") {
 		t.Error("the comment does not say where the whole output is")
 	}
 }
@@ -152,7 +152,7 @@ func TestHeading(t *testing.T) {
 		"all_ok":  "## fumehood: 3 succeeded",
 		"mixed":   "## fumehood: 2 succeeded, 2 failed, 2 denied, 1 waiting for approval, 1 not run",
 		"stopped": "## fumehood stopped: 1 succeeded, 1 failed, 1 not run",
-		"empty":   "## fumehood: nothing was proposed",
+		"empty":   "## fumehood: no commands were proposed",
 	} {
 		if lines := strings.SplitN(Markdown(all[name]), "\n", 4); lines[0] != Marker || lines[2] != want {
 			t.Errorf("%s begins %q, %q; want %q", name, lines[0], lines[2], want)
@@ -199,5 +199,29 @@ func BenchmarkMarkdown(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Markdown(r)
+	}
+}
+
+// A stream that is complete and valid UTF-8 is in the document as text, too; decoding
+// ignores what is there.
+func TestJSONText(t *testing.T) {
+	cut := ran("cut", "yes", proposal.Exited, 0, "y\n", "")
+	cut.Result.Stdout.Bytes, cut.Result.Stdout.Truncated = 1<<20, true
+	binary := ran("binary", "cat x", proposal.Exited, 0, "\xff", "über\n")
+	r := finish(proposal.Report{Records: []proposal.Record{cut, binary}})
+	data, err := JSON(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(data, []byte(`"text":`)); n != 1 || !bytes.Contains(data, []byte(`"text": "über\n"`)) {
+		t.Errorf("%d texts in %s", n, data)
+	}
+	forged := bytes.Replace(data, []byte(`"text": "über\n"`), []byte(`"text": "other"`), 1)
+	read, err := Read(forged, len(forged))
+	if err != nil || read.Records[1].Result.Stderr.Text != "" {
+		t.Errorf("%v, text %q", err, read.Records[1].Result.Stderr.Text)
+	}
+	if r.Records[1].Result.Stderr.Text != "" {
+		t.Error("JSON changed its argument")
 	}
 }

@@ -31,7 +31,7 @@ func retriedRow(r proposal.Record, l level) string {
 	if a == nil {
 		return ""
 	}
-	return "<br>💥 " + crash(code(a.Program, l.short), named(a.Crash)) + ", run once more"
+	return "<br>💥 " + crash(code(a.Program, l.short), named(a.Crash)) + ", rerun"
 }
 
 // retriedItems describes the first run: how it ended, what it left behind, and the
@@ -42,15 +42,15 @@ func retriedItems(r proposal.Record, l level) []string {
 		return nil
 	}
 	_, words := outcome(r)
-	place := "in the workspace as the first run had left it"
+	place := "in the workspace that the first run left"
 	if r.Result.NewSandbox {
-		place = "in a new sandbox, with nothing of the first run"
+		place = "in a new sandbox, without files of the first run"
 	}
-	items := []string{fmt.Sprintf("<li>💥 %s, run once more: %s, %s. All else here is of the second run.</li>",
+	items := []string{fmt.Sprintf("<li>💥 %s, rerun: %s, %s. The rest of this section is about the second run.</li>",
 		crash(code(a.Program, l.short), named(a.Crash)), words, place)}
 	first := a.Result()
 	_, words = ending(first)
-	s := "the first run: " + words + " · " + took(first)
+	s := "first run: " + words + " · " + took(first)
 	if first.Observations != nil {
 		s += "; " + programs(first.Observations.Counts.Execs) + " started"
 	}
@@ -58,7 +58,7 @@ func retriedItems(r proposal.Record, l level) []string {
 		s += fmt.Sprintf("; files changed in the sandbox's workspace: %d%s", n, changes(first.Changes, l))
 	}
 	if len(first.Outputs) > 0 {
-		s += "; files brought out:" + list(first.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) })
+		s += "; output files:" + list(first.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) })
 	}
 	items = append(items, "<li>"+s+"</li>")
 	return append(items, retriedOutput(first, l)...)
@@ -79,7 +79,7 @@ func retriedOutput(first proposal.Result, l level) []string {
 			item += ", in " + code(path.Base(one.s.File), l.short)
 		}
 		if last := lastLine(one.s.Tail); last != "" {
-			item += ", ended: " + code(last, l.long)
+			item += ", last line: " + code(last, l.long)
 		}
 		items = append(items, item+"</li>")
 	}
@@ -100,7 +100,7 @@ func retriedPlain(r proposal.Record) []string {
 	first := r
 	result := a.Result()
 	first.Result = &result
-	return []string{crash(text.Inline(a.Program, 60), text.Inline(a.Crash, 20)) + ", run once more; the first run: " + plainOutcome(first)}
+	return []string{crash(text.Inline(a.Program, 60), text.Inline(a.Crash, 20)) + ", rerun; the first run: " + plainOutcome(first)}
 }
 
 // retriedWarning is the warning that the outcome is that of a second run.
@@ -109,5 +109,5 @@ func retriedWarning(r proposal.Record) []string {
 	if a == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s was run once more because %s crashed under gVisor by %s: what is told of it is the second run", quote(r.Proposal.ID), quote(a.Program), quote(a.Crash))}
+	return []string{fmt.Sprintf("%s was rerun because %s crashed under gVisor with %s: the results are those of the second run", quote(r.Proposal.ID), quote(a.Program), quote(a.Crash))}
 }

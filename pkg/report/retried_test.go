@@ -57,14 +57,14 @@ func TestRetriedAtTheTop(t *testing.T) {
 	r.Totals = proposal.Total(r.Records)
 	top, _, _ := strings.Cut(Markdown(r), "</table>")
 	for _, want := range []string{
-		"<code>web</code> was run once more because <code>node</code> crashed under gVisor by <code>SIGSEGV</code>",
-		"💥 crashed under gVisor (<code>node</code>, SIGSEGV), run once more",
+		"<code>web</code> was rerun because <code>node</code> crashed under gVisor with <code>SIGSEGV</code>",
+		"💥 crashed under gVisor (<code>node</code>, SIGSEGV), rerun",
 	} {
 		if !strings.Contains(top, want) {
 			t.Errorf("the top does not say %q:\n%s", want, top)
 		}
 	}
-	if c := (Page{Parts: []Part{{Report: r}}}).Check(); c.Conclusion != "neutral" || !strings.HasSuffix(c.Title, "(run once more after a crash)") {
+	if c := (Page{Parts: []Part{{Report: r}}}).Check(); c.Conclusion != "neutral" || !strings.HasSuffix(c.Title, "(rerun after a crash)") {
 		t.Errorf("check %s, %q", c.Conclusion, c.Title)
 	}
 }

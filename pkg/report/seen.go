@@ -87,14 +87,14 @@ func observation(r proposal.Record, l level) []string {
 	}
 	against := func(words, kind string, n int) {
 		if n > 0 {
-			add("%s: %s%s", words, text.Count(int64(n)), list(spokenAgainst(o.Execs, kind), l.list, func(e proposal.Event) string { return refusedLine(e, l) }))
+			add("%s: %s%s", words, text.Count(int64(n)), list(objections(o.Execs, kind), l.list, func(e proposal.Event) string { return refusedLine(e, l) }))
 		}
 	}
-	against("starts of programs that policy refused", proposal.EventRefused, o.Counts.Refused)
-	against("starts of programs that would have been refused", proposal.EventExec, o.Counts.Watched)
+	against("programs that policy refused", proposal.EventRefused, o.Counts.Refused)
+	against("programs that would have been refused", proposal.EventExec, o.Counts.Watched)
 	items = append(items, network(r, l)...)
 	if n, names := crashes(r); n > 0 {
-		add("crashed: %s%s: a bug of the program or of its runtime, not the answer of a test", several(names, func(s string) string { return code(s, 60) }), timesHTML(n))
+		add("crashed: %s%s: a bug in the program or its runtime, not a test failure", several(names, func(s string) string { return code(s, 60) }), timesHTML(n))
 	}
 	add("%s", explained(r))
 	return append(items, noted(*o, l)...)
@@ -109,8 +109,8 @@ func noted(o proposal.Observations, l level) []string {
 		kinds []string
 	}{
 		{"connections and sockets", o.Counts.Connects, []string{proposal.EventConnect, proposal.EventListen, proposal.EventSend}},
-		{"attempts at privilege", o.Counts.Attempts, []string{proposal.EventPrivilege}},
-		{"files outside the workspace and the scratch folders", 0, []string{proposal.EventWrite, proposal.EventRename, proposal.EventRemove, proposal.EventLink, proposal.EventMode}},
+		{"attempts to gain privileges", o.Counts.Attempts, []string{proposal.EventPrivilege}},
+		{"files outside the workspace and the temporary directories", 0, []string{proposal.EventWrite, proposal.EventRename, proposal.EventRemove, proposal.EventLink, proposal.EventMode}},
 	} {
 		var events []proposal.Event
 		for _, e := range o.Notable {
@@ -129,31 +129,31 @@ func noted(o proposal.Observations, l level) []string {
 func explained(r proposal.Record) string {
 	o := seen(r)
 	c := o.Counts
-	s := fmt.Sprintf("recorded by gVisor&#39;s kernel, %s: %s started", completeness(*o), programs(c.Execs))
+	s := fmt.Sprintf("%s started (recorded by gVisor&#39;s kernel, %s)", programs(c.Execs), completeness(*o))
 	if c.Execs == 0 {
 		return s
 	}
-	var how []string
+	var parts []string
 	for _, part := range []struct {
-		n    int
-		said string
-	}{{c.Predicted, "as the command says"}, {c.Decided, "decided when they started"}, {c.Execs - c.Predicted - c.Decided, "by those programs"}} {
+		n   int
+		how string
+	}{{c.Predicted, "named in the command"}, {c.Decided, "allowed by policy when they started"}, {c.Execs - c.Predicted - c.Decided, "started by those programs"}} {
 		if part.n > 0 {
-			how = append(how, text.Count(int64(part.n))+" "+part.said)
+			parts = append(parts, text.Count(int64(part.n))+" "+part.how)
 		}
 	}
-	return s + ": " + strings.Join(how, ", ")
+	return s + ": " + strings.Join(parts, ", ")
 }
 
-// completeness says whether the observations are complete, or why not.
+// completeness returns whether the observations are complete, or why not.
 func completeness(o proposal.Observations) string {
 	switch {
 	case o.Complete:
 		return "complete"
 	case o.Counts.Dropped > 0:
-		return fmt.Sprintf("<b>not complete</b> (events lost: %s)", text.Count(int64(o.Counts.Dropped)))
+		return fmt.Sprintf("<b>incomplete</b> (events lost: %s)", text.Count(int64(o.Counts.Dropped)))
 	}
-	return "<b>not complete</b> (the recorder did not say its last word)"
+	return "<b>incomplete</b> (the recorder ended early)"
 }
 
 func programs(n int) string {
@@ -168,8 +168,8 @@ func finding(f proposal.Finding, l level) string {
 	return code(f.Rule, 80) + " " + prose(f.Message, l.long) + ": " + eventLine(f.Event, l)
 }
 
-// spokenAgainst returns the execs of a kind that policy objected to, each argv once.
-func spokenAgainst(execs []proposal.Event, kind string) []proposal.Event {
+// objections returns the execs of a kind that policy objected to, each argv once.
+func objections(execs []proposal.Event, kind string) []proposal.Event {
 	var once []proposal.Event
 	at := map[string]int{}
 	for _, e := range execs {
@@ -237,7 +237,7 @@ func eventLine(e proposal.Event, l level) string {
 		s += ": " + code(e.Errno, 40)
 	}
 	if e.Unverified {
-		s += " (after a change of mounts or root: its own words)"
+		s += " (path as the process gave it, after a change of mounts or root)"
 	}
 	return s
 }
@@ -250,10 +250,10 @@ var verbs = map[string][2]string{
 	proposal.EventConnect: {"connected to", "connect to"}, proposal.EventListen: {"listened on", "listen on"}, proposal.EventSend: {"sent to", "send to"},
 	proposal.EventPrivilege: {"called", "call"},
 	proposal.EventLookup:    {"looked up", "look up"}, proposal.EventConnection: {"connected to", "connect to"},
-	proposal.EventRequest: {"asked", "ask"}, proposal.EventDatagram: {"sent to", "send to"},
+	proposal.EventRequest: {"sent a request to", "send a request to"}, proposal.EventDatagram: {"sent to", "send to"},
 }
 
-// verb says what an event did, or tried to do.
+// verb returns what an event did, or tried to do.
 func verb(e proposal.Event) string {
 	v, known := verbs[e.Kind]
 	if !known {

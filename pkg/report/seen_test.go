@@ -141,7 +141,7 @@ func TestDrawing(t *testing.T) {
 ├─ p0 ×2
 ├─ p39 ×2
 │  └─ id  ⛔ refused by r
-└─ … 96 more of 48 programs
+└─ … 96 more starts of 48 programs
 `
 	if diff := cmp.Diff(want, drawing(list, 4)); diff != "" {
 		t.Error(diff)
@@ -164,7 +164,7 @@ func TestRefusalsAtTheTop(t *testing.T) {
 	r.Totals = proposal.Total(r.Records)
 	got := Markdown(r)
 	top, _, _ := strings.Cut(got, "<table>")
-	for _, want := range []string{"Policy refused programs</b> that 1 command tried to start: <code>curl</code>; tried 2 times in all, by <code>unit</code>", "1 command succeeded nevertheless", "169.254.169.254"} {
+	for _, want := range []string{"1 command tried to start programs that policy refused</b>: <code>curl</code> (2 attempts, by <code>unit</code>)", "1 command still succeeded", "169.254.169.254"} {
 		if !strings.Contains(top, want) {
 			t.Errorf("the top does not say %q:\n%s", want, top)
 		}
@@ -181,7 +181,7 @@ func TestRefusalsAtTheTop(t *testing.T) {
 	}
 }
 
-// Observations in a stranger's report are not shown as fumehood's own words.
+// Observations in an untrusted report are not shown as fumehood's own words.
 func TestForeignObservations(t *testing.T) {
 	r := watchedRun()
 	r.Records[0].Result.Observations.Findings[0].Message = "approved and harmless"
@@ -252,7 +252,7 @@ func TestManyObservations(t *testing.T) {
 		r := finish(proposal.Report{Records: records})
 		got := Markdown(r)
 		checkComment(t, r, got)
-		if !strings.Contains(got, "Policy refused programs") || !strings.Contains(got, "<table>") || !strings.Contains(got, "<summary>") {
+		if !strings.Contains(got, "tried to start programs that policy refused") || !strings.Contains(got, "<table>") || !strings.Contains(got, "<summary>") {
 			t.Errorf("%s: the comment lacks what matters:\n%.3000s", name, got)
 		}
 		p := Page{Parts: []Part{{Report: r, Foreign: true}}}

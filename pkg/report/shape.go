@@ -27,7 +27,7 @@ const (
 )
 
 var (
-	textBounds = map[string]int{"stdin": 1 << 20, "code": 256 << 10, "canonical": 1 << 20, "value": 256 << 10, "head": 2 << 20, "tail": 2 << 20}
+	textBounds = map[string]int{"stdin": 1 << 20, "code": 256 << 10, "canonical": 1 << 20, "value": 256 << 10, "head": 2 << 20, "tail": 2 << 20, "text": 1 << 20}
 	listBounds = map[string]int{"records": 200, "commands": 256, "needs": 200, "enforced": 200, "not_enforced": 200,
 		"programs": 256, "execs": 200, "notable": 200, "findings": 2000, "same": 64,
 		"network": 200, "calls": 16, "redacted": 400}
@@ -116,7 +116,7 @@ func (w *shaper) value(t reflect.Type, path string, depth int) error {
 		t = t.Elem()
 	}
 	if depth > maxDepth {
-		return w.fail(path, "stands more than %d levels deep", maxDepth)
+		return w.fail(path, "is nested more than %d levels deep", maxDepth)
 	}
 	if token == nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
 		return nil
@@ -145,14 +145,14 @@ func field(path string) string {
 func (w *shaper) text(t reflect.Type, token json.Token, path string) error {
 	s, ok := token.(string)
 	if !ok {
-		return w.fail(path, "is not a text")
+		return w.fail(path, "is not a string")
 	}
-	most, named := textBounds[field(path)]
+	max, named := textBounds[field(path)]
 	if !named {
-		most = maxText
+		max = maxText
 	}
-	if len(s) > most {
-		return w.fail(path, "has %s, more than %s", text.Size(int64(len(s))), text.Count(int64(most)))
+	if len(s) > max {
+		return w.fail(path, "has %s, more than %s", text.Size(int64(len(s))), text.Count(int64(max)))
 	}
 	if t.Kind() == reflect.String {
 		return nil
@@ -164,7 +164,7 @@ func (w *shaper) text(t reflect.Type, token json.Token, path string) error {
 		return nil
 	}
 	if err := reflect.New(t).Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s)); err != nil {
-		return w.fail(path, "is none of the words it may be")
+		return w.fail(path, "is not one of the allowed values")
 	}
 	return nil
 }
@@ -184,19 +184,19 @@ func (w *shaper) scalar(t reflect.Type, token json.Token, path string) error {
 		ok = isNumber && err == nil
 	}
 	if !ok {
-		return w.fail(path, "is not what stands there in a report")
+		return w.fail(path, "has the wrong type")
 	}
 	return nil
 }
 
 func (w *shaper) list(t reflect.Type, path string, depth int) error {
-	most, named := listBounds[field(path)]
+	max, named := listBounds[field(path)]
 	if !named {
-		most = maxList
+		max = maxList
 	}
 	for i := 0; w.dec.More(); i++ {
-		if i == most {
-			return w.fail(path, "has more than %s items", text.Count(int64(most)))
+		if i == max {
+			return w.fail(path, "has more than %s items", text.Count(int64(max)))
 		}
 		if err := w.value(t.Elem(), fmt.Sprintf("%s[%d]", path, i), depth+1); err != nil {
 			return err
@@ -212,7 +212,7 @@ func (w *shaper) table(t reflect.Type, path string, depth int) error {
 	for w.dec.More() {
 		name := w.next().(string)
 		if seen[name] || len(seen) == 1000 || len(name) > 1000 {
-			return w.fail(path, "gives a name twice, or too many, or one too long")
+			return w.fail(path, "has a duplicate name, too many names or a name that is too long")
 		}
 		seen[name] = true
 		if err := w.value(t.Elem(), path+"."+plainKey(name), depth+1); err != nil {

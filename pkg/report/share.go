@@ -19,22 +19,22 @@ func (s *shares) want(o *output) {
 	s.commands = append(s.commands, []*output{o})
 }
 
-// divide gives every output its least and a share of the remaining room.
+// divide gives every output its minimum and a share of the remaining room.
 func (s *shares) divide(room int) {
 	wants := make([]int, len(s.commands))
 	for i, outputs := range s.commands {
 		for _, o := range outputs {
-			wants[i] += o.natural - o.least
-			room -= o.least
+			wants[i] += o.natural - o.min
+			room -= o.min
 		}
 	}
 	for i, share := range pour(wants, room) {
 		streams := make([]int, len(s.commands[i]))
 		for j, o := range s.commands[i] {
-			streams[j] = o.natural - o.least
+			streams[j] = o.natural - o.min
 		}
 		for j, part := range pour(streams, share) {
-			s.commands[i][j].share = s.commands[i][j].least + part
+			s.commands[i][j].share = s.commands[i][j].min + part
 		}
 	}
 }

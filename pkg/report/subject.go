@@ -18,7 +18,7 @@ var fullSHA = pattern.New(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
 // and the protection of the run.
 func (p Page) subject(l level) []string {
 	if len(p.Parts) == 0 {
-		return []string{"Nothing is known of a run."}
+		return []string{"There is no information about a run."}
 	}
 	run := p.Parts[0].Report.Run
 	var what []string
@@ -33,13 +33,13 @@ func (p Page) subject(l level) []string {
 		what = append(what, "took "+milliseconds(p.wall()))
 	}
 	if len(what) == 0 {
-		what = []string{"Nothing is known of a run."}
+		what = []string{"There is no information about a run."}
 	}
 	lines := []string{upper(strings.Join(what, " · "))}
 	if by := p.each(func(r proposal.Run) string { return r.Policy }); len(by) > 0 {
 		lines = append(lines, "Policy "+several(by, short)+p.enforced(l))
 	}
-	return append(lines, p.voices(l)...)
+	return append(lines, p.evidence(l)...)
 }
 
 // facts returns the labelled parts of the first line.
@@ -71,31 +71,31 @@ func approver(r proposal.Run) string {
 
 // enforced summarizes what was enforced, if it is the same for all parts.
 func (p Page) enforced(l level) string {
-	held := p.Parts[0].Report.Run.Enforced
+	enforced := p.Parts[0].Report.Run.Enforced
 	for _, part := range p.Parts[1:] {
-		if !slices.Equal(held, part.Report.Run.Enforced) {
+		if !slices.Equal(enforced, part.Report.Run.Enforced) {
 			return ""
 		}
 	}
 	words := " · enforced:"
-	for i, one := range held {
+	for i, one := range enforced {
 		piece := " " + prose(one, 120)
 		if i > 0 {
 			piece = ";" + piece
 		}
 		if text.Units(words+piece) > 260 {
-			return words + fmt.Sprintf("; and %d more", len(held)-i)
+			return words + fmt.Sprintf("; and %d more", len(enforced)-i)
 		}
 		words += piece
 	}
-	if len(held) == 0 {
+	if len(enforced) == 0 {
 		return ""
 	}
 	return words
 }
 
-// voices shows the result of verifying the audit log, and where the reports are.
-func (p Page) voices(l level) []string {
+// evidence shows the result of verifying the audit log, and where the reports are.
+func (p Page) evidence(l level) []string {
 	var lines []string
 	for _, a := range p.gather(func(part Part) []string { return nonempty(part.Audit) }) {
 		lines = append(lines, "Audit log: "+p.names(a.parts)+prose(a.text, l.long))
@@ -103,8 +103,8 @@ func (p Page) voices(l level) []string {
 			break
 		}
 	}
-	if where := p.whereabouts(); where != "" {
-		lines = append(lines, "All outputs and the audit log: "+where)
+	if where := p.location(); where != "" {
+		lines = append(lines, "Full output and audit log: "+where)
 	}
 	return lines
 }
@@ -118,11 +118,11 @@ func nonempty(s string) []string {
 
 // wall is the duration of the longest part: parts run in parallel.
 func (p Page) wall() int64 {
-	var most int64
+	var longest int64
 	for _, part := range p.Parts {
-		most = max(most, part.Report.Run.WallMS)
+		longest = max(longest, part.Report.Run.WallMS)
 	}
-	return most
+	return longest
 }
 
 // each returns the distinct values of the parts' runs, except for "".

@@ -72,7 +72,7 @@ func row(r proposal.Record, l level) string {
 }
 
 // effects describe what a rule would have done.
-var effects = map[proposal.Effect]string{proposal.Deny: "denied", proposal.Ask: "asked about", proposal.Allow: "allowed"}
+var effects = map[proposal.Effect]string{proposal.Deny: "denied", proposal.Ask: "held for approval", proposal.Allow: "allowed"}
 
 // rule returns the first rule that refused r.
 func rule(r proposal.Record) string {

@@ -70,7 +70,7 @@ func plainReason(r proposal.Record) []string {
 		break
 	}
 	if r.Result != nil && r.Result.Limit != "" {
-		lines = append(lines, "limit met: "+text.Inline(r.Result.Limit, 60))
+		lines = append(lines, "limit reached: "+text.Inline(r.Result.Limit, 60))
 	}
 	if r.Result != nil && r.Result.Detail != "" {
 		lines = append(lines, text.Inline(r.Result.Detail, 300))
@@ -105,11 +105,11 @@ func plainSeen(r proposal.Record) []string {
 		lines = append(lines, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))
 	}
 	if !o.Complete {
-		lines = append(lines, "what it did was not recorded completely")
+		lines = append(lines, "the recording of what it did is incomplete")
 	}
-	const most = 12
-	if n := len(lines) - most; n > 0 {
-		lines = append(lines[:most], fmt.Sprintf("and %d more", n))
+	const max = 12
+	if n := len(lines) - max; n > 0 {
+		lines = append(lines[:max], fmt.Sprintf("and %d more", n))
 	}
 	return lines
 }

@@ -11,7 +11,7 @@ import (
 
 // sources describe what measured a figure.
 var sources = map[string]string{
-	proposal.SourceClock: "our clock", proposal.SourceCgroup: "the host&#39;s cgroup, whole sandbox", proposal.SourceSandbox: "gVisor",
+	proposal.SourceClock: "fumehood&#39;s clock", proposal.SourceCgroup: "the host&#39;s cgroup, whole sandbox", proposal.SourceSandbox: "gVisor",
 }
 
 // usage lists the known figures, grouped by source.
@@ -24,7 +24,7 @@ func usage(u proposal.Usage) string {
 		show          func(int64) string
 	}{
 		{u.Wall, "", "", milliseconds},
-		{u.CPUUser, "processor ", " user", milliseconds},
+		{u.CPUUser, "CPU ", " user", milliseconds},
 		{u.CPUSystem, "", " system", milliseconds},
 		{u.PeakMemory, "peak memory ", "", func(n int64) string { return size(proposal.Bytes(n)) }},
 		{u.Processes, "processes ", "", text.Count},
@@ -39,7 +39,7 @@ func usage(u proposal.Usage) string {
 		pieces[f.Source] = append(pieces[f.Source], f.before+f.show(f.Value)+f.after)
 	}
 	if len(order) == 0 {
-		return "what nobody could measure"
+		return "an unknown time"
 	}
 	for i, source := range order {
 		name, known := sources[source]

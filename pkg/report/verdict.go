@@ -50,11 +50,11 @@ func (p Page) heading() string {
 	return "## fumehood" + [...]string{"", " ran out of time", " was cancelled", " stopped"}[end] + ": " + counted
 }
 
-// preface says what happened and what to do next, what to know before believing
-// that, what the page is about, and what was not enforced.
+// preface writes what happened and what to do next, warnings about the results, what
+// the page is about, and what was not enforced.
 func (p Page) preface(d *doc, l level) {
-	if p.Staged {
-		d.block("<p>🎭 <b>Staged: nothing was posted.</b> This is what the pull request's comment would have said.</p>")
+	if p.DryRun {
+		d.block("<p>🎭 <b>Dry run: nothing was posted.</b> The pull request's comment would have said:</p>")
 	}
 	d.block("<p>" + strings.Join(p.verdict(l), "\n<br>") + "</p>")
 	p.notices(d, l)
@@ -66,14 +66,14 @@ func (p Page) preface(d *doc, l level) {
 func (p Page) verdict(l level) []string {
 	lines := p.failures(l)
 	counts := countKinds(p.records())
-	if n := counts[failed] - p.unvouched(); n > 0 {
-		lines = append(lines, fmt.Sprintf("❌ <b>%s failed.</b> What %s printed stands below.", commands(n), itThey(n)))
+	if n := counts[failed] - p.sandboxFailures(); n > 0 {
+		lines = append(lines, fmt.Sprintf("❌ <b>%s failed.</b> Output below.", commands(n)))
 	}
 	if n := counts[asked]; n > 0 {
-		lines = append(lines, fmt.Sprintf("✋ <b>%s wait%s for approval.</b> %s", commands(n), s(n == 1), p.approve(n)))
+		lines = append(lines, fmt.Sprintf("✋ <b>%s need%s a person's approval.</b>%s", commands(n), s(n == 1), p.approveSentence(n)))
 	}
 	if n := counts[denied]; n > 0 {
-		lines = append(lines, fmt.Sprintf("⛔ <b>Policy denied %s</b>: nothing of %s ran. Why, and what would be allowed, stands below.", commands(n), itThem(n)))
+		lines = append(lines, fmt.Sprintf("⛔ <b>Policy denied %s; %s did not run.</b> Reasons and alternatives below.", commands(n), itThey(n)))
 	}
 	if refused := p.refusals(l); refused != "" {
 		lines = append(lines, refused)
@@ -86,20 +86,20 @@ func (p Page) verdict(l level) []string {
 	}
 	switch n := counts[succeeded]; {
 	case counts[notRun] > 0:
-		return []string{fmt.Sprintf("➖ <b>%s did not run.</b> Why stands below.", commands(counts[notRun]))}
+		return []string{fmt.Sprintf("➖ <b>%s did not run.</b> Reasons below.", commands(counts[notRun]))}
 	case n == 0:
-		return []string{"➖ <b>No command was proposed.</b> Nothing needs to be done."}
+		return []string{"➖ <b>No commands were proposed.</b> Nothing to do."}
 	case p.doubted():
-		return []string{fmt.Sprintf("⚠️ <b>The report says that %s succeeded, and was not confirmed.</b> What of it stands next.", commands(n))}
+		return []string{fmt.Sprintf("⚠️ <b>The report says that %s succeeded, but this could not be confirmed.</b> Read the warnings below.", commands(n))}
 	case len(p.warnings(l)) > 0:
-		return []string{fmt.Sprintf("✅ <b>%s ran and succeeded.</b> What to know about that stands next.", commands(n))}
+		return []string{fmt.Sprintf("✅ <b>%s succeeded.</b> Read the warnings below.", commands(n))}
 	default:
-		return []string{fmt.Sprintf("✅ <b>%s ran and succeeded.</b> Nothing needs to be done.", commands(n))}
+		return []string{fmt.Sprintf("✅ <b>%s succeeded.</b> Nothing to do.", commands(n))}
 	}
 }
 
-// refusals says that commands tried to start programs that policy refused, which
-// their own success may hide.
+// refusals reports commands that tried to start programs that policy refused. Their own
+// success may hide that.
 func (p Page) refusals(l level) string {
 	var who, what []string
 	n, passed := 0, 0
@@ -118,18 +118,18 @@ func (p Page) refusals(l level) string {
 		return ""
 	}
 	show := func(s string) string { return code(s, l.short) }
-	s := fmt.Sprintf("⛔ <b>Policy refused programs</b> that %s tried to start: %s; tried %s in all, by %s.", commands(len(who)), several(distinct(what), show), often(n), several(who, show))
+	s := fmt.Sprintf("⛔ <b>%s tried to start programs that policy refused</b>: %s (%s, by %s).", commands(len(who)), several(distinct(what), show), attempts(n), several(who, show))
 	if passed > 0 {
-		s += fmt.Sprintf(" <b>%s succeeded nevertheless</b>: what %s did without them stands below.", commands(passed), itThey(passed))
+		s += fmt.Sprintf(" <b>%s still succeeded</b> without these programs: check the output below.", commands(passed))
 	}
 	return s
 }
 
-func often(n int) string {
+func attempts(n int) string {
 	if n == 1 {
-		return "once"
+		return "1 attempt"
 	}
-	return fmt.Sprintf("%d times", n)
+	return fmt.Sprintf("%d attempts", n)
 }
 
 // doubted reports whether anything could not be confirmed.
@@ -137,14 +137,14 @@ func (p Page) doubted() bool {
 	return slices.ContainsFunc(p.Parts, func(part Part) bool { return len(part.Doubt) > 0 })
 }
 
-// foreign reports whether a stranger may have written any of it.
+// foreign reports whether any part is untrusted.
 func (p Page) foreign() bool {
 	return slices.ContainsFunc(p.Parts, func(part Part) bool { return part.Foreign })
 }
 
-// unvouched counts the commands that failed because the sandbox did, if the verdict
-// has said so already.
-func (p Page) unvouched() int {
+// sandboxFailures counts the commands that failed because the sandbox did, if the
+// verdict already reports that.
+func (p Page) sandboxFailures() int {
 	n := 0
 	for _, r := range p.records() {
 		if p.end() == endStopped && kindOf(r) == failed && r.Result.Status == proposal.SandboxFailed {
@@ -154,8 +154,7 @@ func (p Page) unvouched() int {
 	return n
 }
 
-// failures says what stopped the parts that did not finish. If several stopped for
-// the same reason, it is given once.
+// failures returns what stopped the parts that did not finish, each reason once.
 func (p Page) failures(l level) []string {
 	var lines []string
 	for _, f := range p.gather(func(part Part) []string { return failure(part.Report, l) }) {
@@ -170,19 +169,19 @@ func (p Page) failures(l level) []string {
 
 func failure(r proposal.Report, l level) []string {
 	e := r.Error
-	mend := ""
+	fix := ""
 	if e != nil && e.Hint != "" {
-		mend = "<br><b>To mend it:</b> " + prose(firstParagraph(e.Hint), l.long)
+		fix = "<br><b>To fix it:</b> " + prose(firstParagraph(e.Hint), l.long)
 	}
 	switch endOf(r) {
 	case endWhole:
 		return nil
 	case endCancelled:
-		return []string{"🚫 <b>Cancelled before it was done.</b> What had ended until then stands below; run it again for the rest."}
+		return []string{"🚫 <b>The run was cancelled.</b> Commands that had finished are below; run it again for the rest."}
 	case endTimeUp:
-		return []string{"⏱️ <b>The run's time was up before it was done.</b> What had ended until then stands below." + mend}
+		return []string{"⏱️ <b>The run reached its time limit.</b> Commands that had finished are below." + fix}
 	}
-	return []string{"🛑 <b>Stopped, and nothing more ran:</b> " + prose(e.Message, l.long) + " (" + code(e.Code, 80) + ")" + mend}
+	return []string{"🛑 <b>fumehood stopped; no more commands ran:</b> " + prose(e.Message, l.long) + " (" + code(e.Code, 80) + ")" + fix}
 }
 
 // firstParagraph leaves out the YAML of a hint: it is in the log, where it can be copied.
@@ -191,19 +190,25 @@ func firstParagraph(hint string) string {
 	if more == "" {
 		return prose
 	}
-	return strings.TrimSuffix(prose, ":") + " (the job's log has the YAML)"
+	return strings.TrimSuffix(prose, ":") + " (YAML in the job's log)"
 }
 
-// approve says how a person can approve the waiting commands.
-func (p Page) approve(n int) string {
+// approveSentence returns a space and how to approve the waiting commands, or "" if they
+// cannot be approved here.
+func (p Page) approveSentence(n int) string {
 	if p.Pending == nil {
-		return "Policy lets " + itThem(n) + " run only when a person says so."
+		return ""
 	}
+	return " " + p.approve(n)
+}
+
+// approve returns how a person can approve n waiting commands. p.Pending is not nil.
+func (p Page) approve(n int) string {
 	head := p.Pending.Head
 	if fullSHA.MatchString(head) {
 		head = head[:12]
 	}
-	return "To let " + itThem(n) + " run, comment " + code("/fumehood approve "+head, 100) + " here."
+	return "To approve " + itThem(n) + ", comment " + code("/fumehood approve "+head, 100) + "."
 }
 
 func commands(n int) string {

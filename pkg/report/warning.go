@@ -12,7 +12,7 @@ import (
 // notices lists what a reader must know before believing the rest.
 func (p Page) notices(d *doc, l level) {
 	if lines := p.warnings(l); len(lines) > 0 {
-		d.block("<p>⚠️ <b>Know this before you rely on it:</b></p>", list(lines, 2*l.run, asIs))
+		d.block("<p>⚠️ <b>Warnings:</b></p>", list(lines, 2*l.run, asIs))
 	}
 	for i, n := range p.Notices {
 		if n.Level == "note" && i < l.run {
@@ -23,8 +23,8 @@ func (p Page) notices(d *doc, l level) {
 
 func asIs(s string) string { return s }
 
-// warnings lists the caller's notices and doubts, and says whether a policy was in
-// observe mode.
+// warnings lists the caller's notices and doubts, unexpected observations, and whether a
+// policy was in observe mode.
 func (p Page) warnings(l level) []string {
 	var lines []string
 	for _, n := range p.Notices {
@@ -32,14 +32,14 @@ func (p Page) warnings(l level) []string {
 			lines = append(lines, prose(n.Text, l.long))
 		}
 	}
-	lines = append(lines, p.told("<b>Not confirmed:</b> ", l, func(part Part) []string { return part.Doubt })...)
-	lines = append(lines, p.told("", l, func(part Part) []string { return happenings(part.Report) })...)
-	return append(lines, p.told("", l, func(part Part) []string { return observing(part.Report) })...)
+	lines = append(lines, p.statements("<b>Not confirmed:</b> ", l, func(part Part) []string { return part.Doubt })...)
+	lines = append(lines, p.statements("", l, func(part Part) []string { return unexpected(part.Report) })...)
+	return append(lines, p.statements("", l, func(part Part) []string { return observing(part.Report) })...)
 }
 
-// happenings lists the observations that a reader must know: findings of policy,
+// unexpected lists the observations that a reader must know: findings of policy,
 // unexpected events, gaps in the record, and commands that were run twice.
-func happenings(r proposal.Report) []string {
+func unexpected(r proposal.Report) []string {
 	list := withheldWarning(r)
 	for _, rec := range r.Records {
 		list = append(list, retriedWarning(rec)...)
@@ -56,7 +56,7 @@ func happenings(r proposal.Report) []string {
 			list = append(list, fmt.Sprintf("%s: %s — %s", id, f.Message, quote(f.Rule)))
 		}
 		if !o.Complete {
-			list = append(list, fmt.Sprintf("What %s did was not recorded completely", id))
+			list = append(list, fmt.Sprintf("The recording of what %s did is incomplete", id))
 		}
 	}
 	return distinct(list)
@@ -71,26 +71,26 @@ func (p Page) missing(d *doc, l level) {
 		{"Not enforced in this run", func(part Part) []string { return part.Report.Run.Unenforced }},
 		{"Not in the workspace", func(part Part) []string { return part.Report.Run.Left }},
 	} {
-		if lines := p.told("", l, m.get); len(lines) > 0 {
+		if lines := p.statements("", l, m.get); len(lines) > 0 {
 			d.block("<p>⚠️ <b>"+m.title+":</b></p>", list(lines, len(lines), asIs))
 		}
 	}
 }
 
-// told shows the statements of parts, without duplicates, at most l.run of them.
-func (p Page) told(prefix string, l level, get func(Part) []string) []string {
+// statements returns the statements of parts, without duplicates, at most l.run of them.
+func (p Page) statements(prefix string, l level, get func(Part) []string) []string {
 	var lines []string
-	sayings := p.gather(get)
-	for i, one := range sayings {
+	all := p.gather(get)
+	for i, one := range all {
 		if i == l.run {
-			return append(lines, fmt.Sprintf("%sand %d more", prefix, len(sayings)-i))
+			return append(lines, fmt.Sprintf("%sand %d more", prefix, len(all)-i))
 		}
 		lines = append(lines, prefix+p.names(one.parts)+prose(one.text, l.long))
 	}
 	return lines
 }
 
-// observing says that a policy was only in observe mode.
+// observing returns the warning that a policy was only in observe mode.
 func observing(r proposal.Report) []string {
 	if r.Run.Mode != "observe" {
 		return nil
@@ -101,7 +101,7 @@ func observing(r proposal.Report) []string {
 			n++
 		}
 	}
-	return []string{fmt.Sprintf("Observe mode: the policy on trial was asked and not obeyed; of the commands that ran it would have stopped %d", n)}
+	return []string{fmt.Sprintf("Observe mode: the policy was evaluated but not enforced; of the commands that ran, it would have stopped %d", n)}
 }
 
 // observed returns the reasons that had no effect.
@@ -115,22 +115,22 @@ func observed(r proposal.Record) []proposal.Reason {
 	return list
 }
 
-// A saying is a text with the parts that have it.
-type saying struct {
+// A statement is a text with the parts that have it.
+type statement struct {
 	text  string
 	parts []int
 }
 
 // gather collects the texts of the parts, in order and without duplicates.
-func (p Page) gather(get func(Part) []string) []saying {
-	var list []saying
+func (p Page) gather(get func(Part) []string) []statement {
+	var list []statement
 	at := map[string]int{}
 	for i, part := range p.Parts {
 		for _, text := range get(part) {
 			n, known := at[text]
 			if !known {
 				n = len(list)
-				at[text], list = n, append(list, saying{text: text})
+				at[text], list = n, append(list, statement{text: text})
 			}
 			if !slices.Contains(list[n].parts, i) {
 				list[n].parts = append(list[n].parts, i)

@@ -49,7 +49,7 @@ func Open(value, hostPath string) (Root, error) {
 		return directory(dir)
 	}
 	return Root{}, &proposal.StopError{Code: "rootfs.unsupported",
-		Message: fmt.Sprintf("rootfs %q is not supported", value), Hint: "use host or dir:PATH"}
+		Message: fmt.Sprintf("unsupported rootfs %q", value), Hint: "use host or dir:PATH"}
 }
 
 // hostFolders and hostFiles are the allow-list of a host root.
@@ -164,7 +164,7 @@ func directory(dir string) (Root, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || !filepath.IsAbs(dir) {
 		return Root{}, &proposal.StopError{Code: "rootfs.missing",
-			Message: fmt.Sprintf("rootfs folder %q cannot be read", dir), Hint: "give an absolute path: --rootfs dir:/path/to/root", Err: err}
+			Message: fmt.Sprintf("cannot read the rootfs directory %q", dir), Hint: "give an absolute path: --rootfs dir:/path/to/root", Err: err}
 	}
 	r := Root{Kind: "dir", Binds: map[string]string{}, Links: map[string]string{}, Files: map[string][]byte{}, Path: defaultPath}
 	own := map[string]bool{"proc": true, "sys": true, "dev": true, "tmp": true, "run": true, "home": true, "root": true, "workspace": true, ".fumehood": true, "var": true, "etc": true}

@@ -303,7 +303,7 @@ func (c *cgroup) eachProcess(f func(pid string) error) error {
 		}
 	}
 	if seen == 0 {
-		return errors.New("the sandbox's cgroup holds no process")
+		return errors.New("the sandbox's cgroup has no process")
 	}
 	return nil
 }

@@ -34,9 +34,9 @@ type drain struct {
 	write *os.File // the sandbox's end; our copy is closed once it has been passed on
 	done  chan struct{}
 
-	total *atomic.Int64 // shared by both streams
-	most  int64
-	over  func() // called once when total exceeds most
+	total   *atomic.Int64 // shared by both streams
+	maximum int64
+	over    func() // called once when total exceeds maximum
 
 	sum    hash.Hash
 	bytes  int64
@@ -48,7 +48,7 @@ type drain struct {
 	path   string
 }
 
-func newDrain(path string, total *atomic.Int64, most int64, over func()) (*drain, error) {
+func newDrain(path string, total *atomic.Int64, maximum int64, over func()) (*drain, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func newDrain(path string, total *atomic.Int64, most int64, over func()) (*drain
 	// KiB.
 	_, _ = unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, pipeSize)
 	return &drain{
-		read: r, write: w, done: make(chan struct{}), total: total, most: most, over: over,
+		read: r, write: w, done: make(chan struct{}), total: total, maximum: maximum, over: over,
 		sum: sha256.New(), path: path,
 	}, nil
 }
@@ -88,7 +88,7 @@ func (d *drain) take(p []byte) {
 	} else {
 		d.tail.write(p)
 	}
-	if d.total.Add(int64(len(p))) > d.most && d.over != nil {
+	if d.total.Add(int64(len(p))) > d.maximum && d.over != nil {
 		d.over()
 	}
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func drained(t testing.TB, text []byte, path string, most int64, over func()) proposal.Stream {
+func drained(t testing.TB, text []byte, path string, maximum int64, over func()) proposal.Stream {
 	t.Helper()
 	var total atomic.Int64
-	d, err := newDrain(path, &total, most, over)
+	d, err := newDrain(path, &total, maximum, over)
 	if err != nil {
 		t.Fatal(err)
 	}

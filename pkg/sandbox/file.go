@@ -47,12 +47,12 @@ func (r *Runner) Take(ctx context.Context, name, path string) (proposal.Result, 
 	})
 }
 
-// take is bring for one path without wildcards.
+// take is copyOutputs for one path without wildcards.
 func (s *instance) take(name, path string) proposal.Output {
 	if !local(path) {
 		return proposal.Output{Path: path, Refused: "not a path inside the workspace"}
 	}
-	return s.bringOne(outputsOf(name), proposal.Change{Path: path, Type: "file"})
+	return s.copyOutput(outputsOf(name), proposal.Change{Path: path, Type: "file"})
 }
 
 // List returns as Changes the files of the workspace that match pattern, in the syntax of

@@ -134,7 +134,7 @@ func (o Options) root() root {
 }
 
 // program finds the binary that the kernel would find for a name with this PATH. It
-// returns errNotFound if there certainly is none.
+// returns errNotFound if the binary certainly does not exist.
 func (r root) program(name, dirs string) (inside, host string, err error) {
 	if strings.Contains(name, "/") {
 		return r.binary(name)
@@ -164,7 +164,7 @@ func (r root) binary(name string) (inside, host string, err error) {
 	var magic [4]byte
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 != 0o111 {
-		return "", "", fmt.Errorf("%q is not plainly a program", inside)
+		return "", "", fmt.Errorf("%q is not clearly a program", inside)
 	}
 	if _, err := io.ReadFull(f, magic[:]); err != nil || string(magic[:]) != "\x7fELF" {
 		return "", "", fmt.Errorf("%q is not a binary", inside)
@@ -190,7 +190,7 @@ func (r root) resolve(name string) (inside, host string, err error) {
 			continue
 		}
 		if hops++; hops > 40 {
-			return "", "", fmt.Errorf("too many links on the way to %q", name)
+			return "", "", fmt.Errorf("too many links in the path %q", name)
 		}
 		rest = append(strings.Split(target, "/"), rest...)
 		if done = path.Dir(done); path.IsAbs(target) {
@@ -240,9 +240,9 @@ func (r root) look(name string) (host, target string, err error) {
 	return host, target, err
 }
 
-// within reports whether name is folder or below it.
-func within(name, folder string) bool {
-	return name == folder || strings.HasPrefix(name, strings.TrimSuffix(folder, "/")+"/")
+// within reports whether name is dir or below it.
+func within(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // A hostFile identifies a file's content on the host, as long as no process sets the

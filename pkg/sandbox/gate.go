@@ -21,12 +21,12 @@ import (
 // A gate is the exec gate and the monitor of one sandbox. Its methods do nothing on
 // nil, which a sandbox with Options.UnwatchedUnsafe has.
 type gate struct {
-	s       *instance
-	monitor *monitor.Monitor
-	path    string
-	same    sameIndex
-	nudges  *control.Conn
-	told    map[byte]bool // reported by the kernel about the gate, on the FIFO
+	s        *instance
+	monitor  *monitor.Monitor
+	path     string
+	same     sameIndex
+	nudges   *control.Conn
+	reported map[byte]bool // reported by the kernel about the gate, on the FIFO
 
 	mu      sync.Mutex
 	running *command
@@ -40,7 +40,7 @@ func newGate(s *instance) (*gate, error) {
 		return nil, nil
 	}
 	// In the directory with the short path: a socket's path has at most 107 bytes.
-	g := &gate{s: s, path: filepath.Join(s.root.Path, "gate"), told: map[byte]bool{}}
+	g := &gate{s: s, path: filepath.Join(s.root.Path, "gate"), reported: map[byte]bool{}}
 	g.same.roots = s.o.root()
 	var err error
 	g.monitor, err = monitor.Listen(g.path, monitor.Options{
@@ -129,14 +129,16 @@ func (g *gate) nudge() error {
 	if _, err := g.nudges.TraceSessions(); err != nil {
 		return err
 	}
-	if maps.Copy(g.told, g.s.watch.hits()); g.givenUp() {
+	if maps.Copy(g.reported, g.s.watch.hits()); g.givenUp() {
 		return monitor.ErrGivenUp
 	}
 	return nil
 }
 
 // givenUp reports whether the kernel has reported that it refuses everything.
-func (g *gate) givenUp() bool { return g.told[sinkSlow] || g.told[sinkGone] || g.told[sinkProtocol] }
+func (g *gate) givenUp() bool {
+	return g.reported[sinkSlow] || g.reported[sinkGone] || g.reported[sinkProtocol]
+}
 
 func (g *gate) begin(c *command) error {
 	if g == nil {
@@ -158,7 +160,7 @@ func (g *gate) begin(c *command) error {
 
 // end gets the kernel's last message about a command with no processes left, and fills
 // in what the sandbox knows about the command. An error means that the gate has failed.
-func (g *gate) end(c *command, r *proposal.Result, told map[byte]bool) error {
+func (g *gate) end(c *command, r *proposal.Result, reported map[byte]bool) error {
 	if g == nil {
 		return nil
 	}
@@ -166,7 +168,7 @@ func (g *gate) end(c *command, r *proposal.Result, told map[byte]bool) error {
 	g.running = nil
 	g.mu.Unlock()
 	r.Observations = &proposal.Observations{}
-	maps.Copy(g.told, told)
+	maps.Copy(g.reported, reported)
 	mark, err := g.monitor.End(g.nudge)
 	if err != nil {
 		return g.why(err)
@@ -182,19 +184,19 @@ func (g *gate) end(c *command, r *proposal.Result, told map[byte]bool) error {
 // is then not the cause.
 func (g *gate) why(err error) error {
 	for end := time.Now().Add(fallGrace); !g.s.dead() && g.unexplained() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		maps.Copy(g.told, g.s.watch.hits())
+		maps.Copy(g.reported, g.s.watch.hits())
 	}
 	switch {
 	case g.s.dead():
 		return nil
-	case g.told[sinkSlow]:
-		return stop("gate.slow", "the sandbox's kernel waited too long for the exec gate", "look at what else this host is doing", err)
-	case g.told[sinkProtocol]:
+	case g.reported[sinkSlow]:
+		return stop("gate.slow", "the sandbox's kernel waited too long for the exec gate", "check what else runs on this host", err)
+	case g.reported[sinkProtocol]:
 		return stop("gate.protocol", "the sandbox's kernel does not understand the exec gate", "use the fumehood-runsc of this version", err)
 	case g.monitor.Err() != nil:
 		return g.monitor.Err()
 	}
-	return stop("gate.gone", "the sandbox's kernel does not speak with the exec gate", "run fumehood doctor", err)
+	return stop("gate.gone", "the sandbox's kernel does not communicate with the exec gate", "run fumehood doctor", err)
 }
 
 // unexplained reports whether only the sandbox's death would explain why the gate

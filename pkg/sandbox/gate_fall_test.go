@@ -117,7 +117,7 @@ func TestEventFlood(t *testing.T) {
 		t.Errorf("observations %+v", o)
 	}
 	if len(rec.events) != 500 {
-		t.Errorf("%d events were told", len(rec.events))
+		t.Errorf("%d events were reported", len(rec.events))
 	}
 	if out, _ := play(t, r, "/usr/bin/id"); !strings.Contains(out, "uid=") {
 		t.Errorf("the next command: %q", out)
@@ -156,12 +156,12 @@ func TestKernelFailsClosed(t *testing.T) {
 			if test.latch == sinkSlow {
 				patience = time.Second
 			}
-			out, told := bare(t, patience, test.answer)
+			out, reported := bare(t, patience, test.answer)
 			if out != test.want {
 				t.Errorf("output %q, want %q", out, test.want)
 			}
-			if test.latch != 0 && !told[test.latch] {
-				t.Errorf("the FIFO told %v, want %q", told, test.latch)
+			if test.latch != 0 && !reported[test.latch] {
+				t.Errorf("the FIFO reported %v, want %q", reported, test.latch)
 			}
 		})
 	}

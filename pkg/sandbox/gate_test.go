@@ -339,7 +339,7 @@ func TestArguments(t *testing.T) {
 		t.Errorf("two megabytes of arguments: cut %v, %d words", long.ArgvCut, len(long.Argv))
 	}
 	if odd.Path != "/usr/bin/true" {
-		t.Error("arguments that are not UTF-8 are not told")
+		t.Error("arguments that are not UTF-8 are not reported")
 	}
 	if !slices.Equal(steered.Env, []string{"LD_PRELOAD", "NODE_OPTIONS"}) && !slices.Equal(steered.Env, []string{"NODE_OPTIONS", "LD_PRELOAD"}) {
 		t.Errorf("variables %q", steered.Env)
@@ -356,9 +356,9 @@ func TestValuesStay(t *testing.T) {
 	if err != nil || !bytes.Contains(result.Stdout.Head, []byte("TOKEN=hidden-value")) {
 		t.Fatalf("%v, output %q", err, result.Stdout.Head)
 	}
-	told, err := json.Marshal([]any{rec.asked, rec.events})
-	if err != nil || bytes.Contains(told, []byte("hidden-value")) || !bytes.Contains(told, []byte("PYTHONPATH")) {
-		t.Errorf("told %s, %v", told, err)
+	reported, err := json.Marshal([]any{rec.asked, rec.events})
+	if err != nil || bytes.Contains(reported, []byte("hidden-value")) || !bytes.Contains(reported, []byte("PYTHONPATH")) {
+		t.Errorf("reported %s, %v", reported, err)
 	}
 }
 

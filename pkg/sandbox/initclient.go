@@ -46,11 +46,11 @@ func (c *initClient) ready(ctx context.Context, grace time.Duration) (string, er
 	defer stop()
 	line, err := c.line()
 	if err != nil {
-		return "", fmt.Errorf("guest init did not come up: %v", err)
+		return "", fmt.Errorf("guest init did not start: %v", err)
 	}
 	rest, ok := strings.CutPrefix(line, "ready "+strconv.Itoa(guest.Version)+" ")
 	if !ok {
-		return "", fmt.Errorf("guest init speaks another protocol: %q", line)
+		return "", fmt.Errorf("guest init uses another protocol: %q", line)
 	}
 	return strconv.Unquote(rest)
 }
@@ -182,20 +182,20 @@ func (c *initClient) write(path string, data []byte) (refused string, err error)
 }
 
 // glob lists the files in the workspace that match a declared output.
-func (c *initClient) glob(pattern string, most int) ([]proposal.Change, error) {
-	list, err := c.list(pattern, most)
+func (c *initClient) glob(pattern string, maximum int) ([]proposal.Change, error) {
+	list, err := c.list(pattern, maximum)
 	return list.Files, err
 }
 
 // list is glob with the number of omitted files.
-func (c *initClient) list(pattern string, most int) (proposal.Changes, error) {
+func (c *initClient) list(pattern string, maximum int) (proposal.Changes, error) {
 	found := []proposal.Change{}
-	if err := c.ask(askGrace, fmt.Sprintf("glob %d %q", most, pattern)); err != nil {
+	if err := c.ask(askGrace, fmt.Sprintf("glob %d %q", maximum, pattern)); err != nil {
 		return proposal.Changes{}, err
 	}
 	omitted, err := one(c.answer(func(w []string) error {
 		w = strings.SplitN(strings.Join(w, " "), " ", 4)
-		if len(w) != 4 || w[0] != "match" || !fileTypes[w[1]] || len(found) >= most {
+		if len(w) != 4 || w[0] != "match" || !fileTypes[w[1]] || len(found) >= maximum {
 			return fmt.Errorf("guest init answers %q", w)
 		}
 		size, path, err := sizeAndPath(w[2], w[3])
@@ -206,8 +206,8 @@ func (c *initClient) list(pattern string, most int) (proposal.Changes, error) {
 }
 
 // copyFile copies one regular file of at most most bytes to w.
-func (c *initClient) copyFile(path string, most int64, w io.Writer) (int64, error) {
-	if err := c.ask(askGrace, fmt.Sprintf("read %d %q", most, path)); err != nil {
+func (c *initClient) copyFile(path string, maximum int64, w io.Writer) (int64, error) {
+	if err := c.ask(askGrace, fmt.Sprintf("read %d %q", maximum, path)); err != nil {
 		return 0, err
 	}
 	line, err := c.line()
@@ -219,7 +219,7 @@ func (c *initClient) copyFile(path string, most int64, w io.Writer) (int64, erro
 		return 0, refusalOf(line)
 	}
 	size, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || size < 0 || size > most {
+	if err != nil || size < 0 || size > maximum {
 		return 0, fmt.Errorf("guest init's size is %q", text)
 	}
 	n, err := io.CopyN(w, c.read, size)

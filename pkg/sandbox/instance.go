@@ -126,7 +126,7 @@ func (s *instance) launch() error {
 // attest checks from inside and outside that this is gVisor, and our build of it.
 func (s *instance) attest(version string) error {
 	if !strings.Contains(version, "-gvisor ") {
-		return stop("sandbox.not-gvisor", fmt.Sprintf("the sandbox's kernel calls itself %q, not gVisor", version), "do not replace runsc; run fumehood doctor", nil)
+		return stop("sandbox.not-gvisor", fmt.Sprintf("the sandbox's kernel identifies itself as %q, not as gVisor", version), "do not replace runsc; run fumehood doctor", nil)
 	}
 	conn, err := control.Dial(s.socket())
 	if err != nil {

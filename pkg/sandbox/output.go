@@ -24,10 +24,10 @@ const (
 	maxOutput  = 32 << 20
 )
 
-// bring copies the files that match one declared pattern to folder of the
+// copyOutputs copies the files that match one declared pattern to dir of the
 // artifacts, as regular files with our own modes. Anything that is not a
 // regular file of bounded size is listed as refused.
-func (s *instance) bring(folder, pattern string) []proposal.Output {
+func (s *instance) copyOutputs(dir, pattern string) []proposal.Output {
 	found, err := s.init.glob(pattern, maxOutputs)
 	if err != nil {
 		return []proposal.Output{{Path: pattern, Refused: err.Error()}}
@@ -37,12 +37,12 @@ func (s *instance) bring(folder, pattern string) []proposal.Output {
 	}
 	list := make([]proposal.Output, len(found))
 	for i, f := range found {
-		list[i] = s.bringOne(folder, f)
+		list[i] = s.copyOutput(dir, f)
 	}
 	return list
 }
 
-func (s *instance) bringOne(folder string, f proposal.Change) proposal.Output {
+func (s *instance) copyOutput(dir string, f proposal.Change) proposal.Output {
 	out := proposal.Output{Path: f.Path, Bytes: f.Bytes}
 	switch {
 	case f.Type != "file":
@@ -52,12 +52,12 @@ func (s *instance) bringOne(folder string, f proposal.Change) proposal.Output {
 	case !local(f.Path):
 		out.Refused = "not a path inside the workspace"
 	case s.o.Artifacts == "":
-		out.Refused = "no folder for outputs was given"
+		out.Refused = "no directory for outputs was given"
 	}
 	if out.Refused != "" {
 		return out
 	}
-	if err := s.copyOut(folder, &out); err != nil {
+	if err := s.copyOut(dir, &out); err != nil {
 		out.Refused, out.File, out.SHA256 = err.Error(), "", ""
 	}
 	return out
@@ -68,13 +68,13 @@ func local(name string) bool {
 	return filepath.IsLocal(name) && path.Clean(name) == name && !strings.ContainsRune(name, 0)
 }
 
-// copyOut writes below Artifacts/folder. os.Root confines a hostile name,
+// copyOut writes below Artifacts/dir. os.Root confines a hostile name,
 // O_EXCL prevents overwriting an existing file.
-func (s *instance) copyOut(folder string, out *proposal.Output) error {
-	if err := os.MkdirAll(filepath.Join(s.o.Artifacts, folder), 0o700); err != nil {
+func (s *instance) copyOut(dir string, out *proposal.Output) error {
+	if err := os.MkdirAll(filepath.Join(s.o.Artifacts, dir), 0o700); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(filepath.Join(s.o.Artifacts, folder))
+	root, err := os.OpenRoot(filepath.Join(s.o.Artifacts, dir))
 	if err != nil {
 		return err
 	}
@@ -93,6 +93,6 @@ func (s *instance) copyOut(folder string, out *proposal.Output) error {
 		return err
 	}
 	out.Bytes, out.SHA256 = n, hex.EncodeToString(sum.Sum(nil))
-	out.File = filepath.Join(folder, out.Path)
+	out.File = filepath.Join(dir, out.Path)
 	return f.Close()
 }

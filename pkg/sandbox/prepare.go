@@ -96,7 +96,7 @@ func stateDir(o Options, id string) (string, error) {
 }
 
 func noState(err error) error {
-	return stop("sandbox.state", "cannot make a folder for the sandbox's state", "free some space, or set TMPDIR to a folder that can be written", err)
+	return stop("sandbox.state", "cannot make a directory for the sandbox's state", "free some space, or set TMPDIR to a writable directory", err)
 }
 
 // view chooses the user that commands run as: the owner of the workspace, or guestID
@@ -104,7 +104,7 @@ func noState(err error) error {
 func (s *instance) view() (view, error) {
 	info, err := os.Stat(s.o.Workspace)
 	if err != nil || !info.IsDir() {
-		return view{}, stop("sandbox.workspace", fmt.Sprintf("workspace %q is not a folder", s.o.Workspace), "name the folder that holds the pull request's code", err)
+		return view{}, stop("sandbox.workspace", fmt.Sprintf("workspace %q is not a directory", s.o.Workspace), "name the directory that contains the pull request's code", err)
 	}
 	trees := append([]Bind{{s.o.Workspace, guest.Workspace}}, s.o.Trees...)
 	v := view{trees: trees, dir: filepath.Join(s.dir, "trees")}

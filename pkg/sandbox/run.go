@@ -75,11 +75,11 @@ func (c *command) open() error {
 		return err
 	}
 	over := func() { c.end(proposal.OutputLimit) }
-	most := int64(c.x.Grant.Limits.Output)
-	if c.stdout, err = newDrain(c.artifact("stdout"), &c.total, most, over); err != nil {
+	maximum := int64(c.x.Grant.Limits.Output)
+	if c.stdout, err = newDrain(c.artifact("stdout"), &c.total, maximum, over); err != nil {
 		return err
 	}
-	if c.stderr, err = newDrain(c.artifact("stderr"), &c.total, most, over); err != nil {
+	if c.stderr, err = newDrain(c.artifact("stderr"), &c.total, maximum, over); err != nil {
 		c.stdout.abandon()
 		return err
 	}
@@ -246,7 +246,7 @@ func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, erro
 	case e := <-done:
 		return e.status, e.err
 	case <-time.After(killGrace):
-		return 0, errors.New("cannot learn how the command ended")
+		return 0, errors.New("cannot determine how the command ended")
 	}
 }
 
@@ -265,14 +265,14 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 		_ = c.s.end()
 	}
 	r := proposal.Result{WallMS: time.Since(c.began).Milliseconds(), Leftover: left, Outputs: []proposal.Output{}}
-	after, told := c.s.cgroup.usage(), c.s.watch.hits()
+	after, reported := c.s.cgroup.usage(), c.s.watch.hits()
 	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
 	r.PeakMem = c.s.cgroup.peak()
 	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
 	r.Changes = proposal.Changes{Files: []proposal.Change{}}
-	gateErr := c.s.gate.end(c, &r, told)
+	gateErr := c.s.gate.end(c, &r, reported)
 	c.account(&r, after)
-	err := c.judge(&r, status, waitErr, after, told)
+	err := c.judge(&r, status, waitErr, after, reported)
 	if gateErr != nil && !c.s.dead() {
 		_ = c.s.end()
 		r.Status, r.Detail, err = proposal.SandboxFailed, gateErr.Error(), gateErr
@@ -289,7 +289,7 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 // judge determines what ended the command. Our own clock and counter come first,
 // because they kill the command; then the kernels' counters; the exit status last,
 // because only it is ambiguous.
-func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, told map[byte]bool) error {
+func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, reported map[byte]bool) error {
 	l := c.x.Grant.Limits
 	r.ExitCode = -1
 	if waitErr == nil && status.Exited() {
@@ -312,12 +312,12 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 		r.Status, r.Signal, r.Detail = proposal.Signaled, "SIGKILL", "the run was interrupted"
 	case cause == proposal.Signaled:
 		r.Status, r.Signal = cause, "SIGKILL"
-		r.Detail = "ended: the command's own shell connected to " + *c.stray.Load() + ", which no redirection that was decided does"
+		r.Detail = "killed: the command's shell connected to " + *c.stray.Load() + ", which is not in a redirection that policy decided"
 	case after.oomKills > c.before.oomKills:
 		r.Status, r.Limit = proposal.OutOfMemory, "memory "+l.Memory.String()
-	case after.pidHits > c.before.pidHits, told[sinkPids] && r.ExitCode != 0:
+	case after.pidHits > c.before.pidHits, reported[sinkPids] && r.ExitCode != 0:
 		r.Status, r.Limit = proposal.ProcessLimit, fmt.Sprintf("processes %d", l.Pids)
-	case told[sinkDisk] && r.ExitCode != 0:
+	case reported[sinkDisk] && r.ExitCode != 0:
 		r.Status, r.Limit = proposal.DiskLimit, "disk "+l.Disk.String()
 	case waitErr != nil:
 		return c.crashed(r, waitErr)
@@ -330,7 +330,7 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 }
 
 func (c *command) crashed(r *proposal.Result, err error) error {
-	err = stop("sandbox.crashed", "the sandbox ended while a command ran"+c.s.said(), "the command may have met a bug in gVisor; run it alone to see", err)
+	err = stop("sandbox.crashed", "the sandbox ended while a command ran"+c.s.said(), "run the command alone, to see whether a bug in gVisor causes it", err)
 	r.Status, r.Detail = proposal.SandboxFailed, err.Error()
 	return err
 }
@@ -358,7 +358,7 @@ func (c *command) collect(r *proposal.Result) error {
 		return stop("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
 	}
 	for _, pattern := range c.x.Outputs {
-		r.Outputs = append(r.Outputs, c.s.bring(outputsOf(c.name()), pattern)...)
+		r.Outputs = append(r.Outputs, c.s.copyOutputs(outputsOf(c.name()), pattern)...)
 	}
 	return nil
 }

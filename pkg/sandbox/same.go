@@ -51,8 +51,8 @@ var loaders = regexp.MustCompile(`^(ld[\w.-]*|libc([.-][\w.-]*)?)\.so(\.\d+)*$`)
 // common are programs whose loader counts as a loader whatever its name is.
 var common = []string{"/bin/bash", "/bin/sh", "/usr/bin/env"}
 
-// without are the names of directories that hold no programs and many other files.
-var without = map[string]bool{"share": true, "include": true, "src": true, "doc": true, "locale": true}
+// skipped are the names of directories that hold no programs and many other files.
+var skipped = map[string]bool{"share": true, "include": true, "src": true, "doc": true, "locale": true}
 
 func (x *sameIndex) names(size uint64, digest string) []string {
 	x.once.Do(x.build)
@@ -153,7 +153,7 @@ func (x *sameIndex) walk(host, inside string, holds bool, depth int) {
 	for _, d := range list {
 		h, i := filepath.Join(host, d.Name()), path.Join(inside, d.Name())
 		switch {
-		case d.IsDir() && depth < sameDepth && !without[d.Name()]:
+		case d.IsDir() && depth < sameDepth && !skipped[d.Name()]:
 			x.walk(h, i, holds || holders[d.Name()], depth+1)
 		case d.Type().IsRegular() && loaders.MatchString(d.Name()):
 			if info, err := d.Info(); err == nil { // a copy can be made executable

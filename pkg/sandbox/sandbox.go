@@ -133,7 +133,7 @@ func New(o Options) (*Runner, error) {
 	case o.Verify == nil:
 		return nil, stop("sandbox.options", "runsc is not verified", "set Options.Verify", nil)
 	case o.UnwatchedUnsafe && (o.Exec != nil || o.Event != nil):
-		return nil, stop("sandbox.options", "UnwatchedUnsafe contradicts Exec and Event", "leave one or the other out", nil)
+		return nil, stop("sandbox.options", "UnwatchedUnsafe contradicts Exec and Event", "remove one of them", nil)
 	case !o.UnwatchedUnsafe && (o.Exec == nil || o.Event == nil):
 		return nil, stop("sandbox.options", "Exec or Event is missing", "set Options.Exec and Options.Event, as package gate does", nil)
 	}
@@ -205,7 +205,7 @@ func (r *Runner) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended == nil {
-		r.ended = errors.New("runner is closed")
+		r.ended = errors.New("the runner is closed")
 	}
 	return r.drop()
 }
@@ -214,11 +214,11 @@ func (r *Runner) Close() error {
 func acceptable(o Options, g proposal.Grant) error {
 	for name := range g.Env {
 		if steersShell(name) || strings.ContainsAny(name, "=\x00") || name == "" {
-			return stop("sandbox.env", fmt.Sprintf("grant sets the variable %q, which steers the shell or the loader", name), "let policy refuse it", nil)
+			return stop("sandbox.env", fmt.Sprintf("the grant sets the variable %q, which controls the shell or the loader", name), "make policy refuse it", nil)
 		}
 	}
 	if g.Limits.Disk < o.Limits.Disk && !o.watched() {
-		return stop("sandbox.limits", "a command's disk limit can be lower than the run's only where the sandbox is watched", "leave Options.UnwatchedUnsafe out", nil)
+		return stop("sandbox.limits", "a command's disk limit can be lower than the run's only where the sandbox is watched", "remove Options.UnwatchedUnsafe", nil)
 	}
 	return covers(o.Limits, g.Limits)
 }
@@ -230,10 +230,10 @@ func (o Options) watched() bool { return !o.UnwatchedUnsafe }
 // open.
 func covers(run, l proposal.Limits) error {
 	if l.Open() {
-		return stop("sandbox.limits", fmt.Sprintf("grant leaves a limit open: %+v", l), "set every limit", nil)
+		return stop("sandbox.limits", fmt.Sprintf("the grant does not set every limit: %+v", l), "set every limit", nil)
 	}
 	if l.Pids > run.Pids || l.Disk > run.Disk || l.Files > run.Files {
-		return stop("sandbox.limits", "grant exceeds the run's limits", "start the run with the largest limits that it grants", nil)
+		return stop("sandbox.limits", "the grant exceeds the run's limits", "start the run with the largest limits that it grants", nil)
 	}
 	return nil
 }

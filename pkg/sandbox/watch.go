@@ -97,17 +97,17 @@ func (w *watch) confirm(c *control.Conn) error {
 		return err
 	}
 	if !slices.Equal(sessions, []string{traceSession}) || !w.hits()[sinkHello] {
-		return stop("sandbox.watch", "the sink in gVisor's kernel is not in force", "use the fumehood-runsc of this version", nil)
+		return stop("sandbox.watch", "the sink in gVisor's kernel is not active", "use the fumehood-runsc of this version", nil)
 	}
 	return nil
 }
 
 // hits returns what the sink has reported since the last call, without waiting.
 func (w *watch) hits() map[byte]bool {
-	told := map[byte]bool{}
+	reported := map[byte]bool{}
 	conn, err := w.fifo.SyscallConn()
 	if err != nil {
-		return told
+		return reported
 	}
 	buf := make([]byte, 4096)
 	_ = conn.Read(func(fd uintptr) bool {
@@ -117,11 +117,11 @@ func (w *watch) hits() map[byte]bool {
 				return true // nothing more to read: do not wait
 			}
 			for _, b := range buf[:n] {
-				told[b] = true
+				reported[b] = true
 			}
 		}
 	})
-	return told
+	return reported
 }
 
 func (w *watch) close() error { return w.fifo.Close() }

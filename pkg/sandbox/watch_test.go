@@ -58,7 +58,7 @@ func TestEvents(t *testing.T) {
 	}
 	for _, kind := range []string{proposal.EventWrite, proposal.EventRename} {
 		if seen(rec, kind, "/workspace/") {
-			t.Errorf("%s inside the workspace is told one by one", kind)
+			t.Errorf("%s inside the workspace is reported one by one", kind)
 		}
 	}
 	var statuses []int

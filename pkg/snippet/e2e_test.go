@@ -54,8 +54,8 @@ func TestPythonImportsAgree(t *testing.T) {
 		info, err := os.Stat(name)
 		return err != nil || info.Size() > MaxSize || strings.Contains(name, "site-packages")
 	})
-	const most = 500
-	files = files[:min(most, len(files))]
+	const limit = 500
+	files = files[:min(limit, len(files))]
 	if len(files) < 200 {
 		t.Fatalf("only %d files", len(files))
 	}

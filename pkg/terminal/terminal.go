@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package terminal makes untrusted text fit for a terminal or a CI log.
+// Package terminal makes untrusted text safe for a terminal or a CI log.
 package terminal
 
 import (

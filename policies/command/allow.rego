@@ -1,6 +1,6 @@
-# What begins at all: tools that are known by name, the shell's own words, and what the
-# workspace holds. To be allowed here is not enough; every other file of this folder
-# denies what one tool could do besides what it is for.
+# What may run: tools that are known by name, shell builtins, and programs in the
+# workspace. An allow here is not enough: every other file in this directory denies what
+# a single tool could do beyond its purpose.
 package fumehood.command
 
 import data.fumehood.lib
@@ -19,7 +19,7 @@ allow contains {"rule": "text.read"} if {
 }
 
 # METADATA
-# title: Builtins of the shell
+# title: Shell builtins
 # custom:
 #   rule: shell.builtin
 #   match: ["cd pkg && pwd", "set -euo pipefail"]
@@ -29,21 +29,21 @@ allow contains {"rule": "shell.builtin"} if {
 }
 
 # METADATA
-# title: Assignments and redirections alone
+# title: Assignments and redirections without a command
 # custom:
 #   rule: shell.assign
 #   match: ["x=1"]
 allow contains {"rule": "shell.assign"} if input.command.place == "none"
 
 # METADATA
-# title: A function of the same text; its body is judged command by command
+# title: Functions defined in the same text; each command in them is checked
 # custom:
 #   rule: shell.function
 #   match: ["f() { go vet ./...; }; f"]
 allow contains {"rule": "shell.function"} if input.command.function
 
 # METADATA
-# title: Wrappers; what they run is judged by itself
+# title: Wrappers; the command they run is checked separately
 # custom:
 #   rule: wrapper.use
 #   match: ["timeout 60 go test ./...", "find . -name '*.go' | xargs wc -l"]
@@ -53,7 +53,7 @@ allow contains {"rule": "wrapper.use"} if {
 }
 
 # METADATA
-# title: Build, test and check tools; they run the repository's code, contained by the sandbox
+# title: Build, test and check tools; they run the repository's code inside the sandbox
 # custom:
 #   rule: code.run
 #   match: ["go test ./...", "pytest -q tests", "npm test", "cargo clippy", "make test", "python3 -c 'print(1)'"]
@@ -64,7 +64,7 @@ allow contains {"rule": "code.run"} if {
 }
 
 # METADATA
-# title: Programs of the workspace; they are the repository's code, contained by the sandbox
+# title: Programs in the workspace; they are the repository's code and run inside the sandbox
 # custom:
 #   rule: code.workspace
 #   match: ["./gradlew test", "./scripts/check.sh", "node_modules/.bin/eslint ."]
@@ -72,7 +72,7 @@ allow contains {"rule": "code.run"} if {
 allow contains {"rule": "code.workspace"} if input.command.place in {"workspace", "tmp"}
 
 # METADATA
-# title: Change files of the workspace or /tmp
+# title: Change files in the workspace or /tmp
 # custom:
 #   rule: files.change
 #   match: ["mkdir -p out", "cp go.mod /tmp/go.mod"]
@@ -83,7 +83,7 @@ allow contains {"rule": "files.change"} if {
 }
 
 # METADATA
-# title: Search and edit tools whose scripts are judged
+# title: Search and edit tools whose scripts are checked
 # custom:
 #   rule: text.judged
 #   match: ["sed -n 1,5p x", "awk '{print $1}' x", "rg TODO", "tar tf x.tar"]

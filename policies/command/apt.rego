@@ -1,10 +1,10 @@
-# apt-get may fetch lists and packages into folders of /tmp when hosts were granted for it.
-# It installs nothing, and takes no setting that runs a program.
+# apt-get may fetch lists and packages into directories under /tmp when hosts were granted.
+# It installs nothing and accepts no setting that runs a program.
 package fumehood.command
 
 import data.fumehood.lib
 
-deny contains lib.denial("network.option", "apt-get does more than fetch lists and packages", "use apt-get update or download, with its folders under /tmp") if {
+deny contains lib.denial("network.option", "apt-get may only fetch lists and packages", "use apt-get update or download, with its directories under /tmp") if {
 	client
 	input.command.program == "apt-get"
 	some i, word in input.command.argv
@@ -12,7 +12,7 @@ deny contains lib.denial("network.option", "apt-get does more than fetch lists a
 	not apt_setting(i)
 }
 
-deny contains lib.denial("network.option", "apt-get does more than fetch lists and packages", "use apt-get update or download, with its folders under /tmp") if {
+deny contains lib.denial("network.option", "apt-get may only fetch lists and packages", "use apt-get update or download, with its directories under /tmp") if {
 	client
 	input.command.program == "apt-get"
 	verbs := [word | some i, word in input.command.argv; not startswith(word, "-"); not apt_setting(i)]

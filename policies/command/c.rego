@@ -1,5 +1,6 @@
-# Compilers, cmake, ctest and valgrind may build and test what the workspace holds. Their
-# options load plugins and start programs, which are refused where the text hides them.
+# Compilers, cmake, ctest and valgrind may build and test what is in the workspace. Some
+# of their options load plugins or start programs that the text does not show; those are
+# denied.
 package fumehood.command
 
 import data.fumehood.lib
@@ -10,7 +11,7 @@ program_option contains word if {
 	regex.match(`^(-B.*|-Xclang|-load|-wrapper|-iplugindir.*|-specs.*|@.*|-Wl,.*(-plugin|--dynamic-linker|-I).*|-no-canonical-prefixes-x)$`, word)
 }
 
-# What -f and -W take names no file and no plugin.
+# Values of -f and -W must not name a file or a plugin.
 program_option contains o.value if {
 	input.command.program in {"gcc", "g++", "cc", "c++", "clang", "clang++"}
 	some o in input.command.options
@@ -27,7 +28,7 @@ program_option contains word if {
 	regex.match(`^-DCMAKE_\w*(LAUNCHER|MAKE_PROGRAM|TOOLCHAIN_FILE|PROJECT_\w*INCLUDE\w*|RULE_LAUNCH\w*)`, word)
 }
 
-deny contains lib.denial("code.target", "cmake would install", "build and test in the build folder") if {
+deny contains lib.denial("code.target", "cmake must not install", "build and test in the build directory") if {
 	input.command.program == "cmake"
 	some i, word in input.command.argv
 	regex.match(`^(--install|install)$`, word)
@@ -35,12 +36,12 @@ deny contains lib.denial("code.target", "cmake would install", "build and test i
 }
 
 # METADATA
-# title: valgrind traces a program of the workspace or a known tool
+# title: valgrind may only run programs in the workspace and known tools
 # custom:
 #   rule: valgrind.program
 #   match: ["valgrind --trace-children=yes sh -c nc", "valgrind bash -c id", "valgrind --db-attach=yes ./x", "valgrind --log-file='|sh' ./x"]
 #   not_match: ["valgrind --leak-check=full ./build/test", "valgrind ./x"]
-deny contains lib.denial("valgrind.program", "valgrind starts another program", "name a program of the workspace") if {
+deny contains lib.denial("valgrind.program", "valgrind must not start a program outside the workspace", "name a program in the workspace") if {
 	input.command.program == "valgrind"
 	some word in input.command.argv
 	regex.match(`^(sh|bash|dash|zsh|env|/|curl|wget|nc|ssh|python3?|perl|sudo|xargs)$|^/|^--(db-|log-socket|log-file=[|/])`, word)

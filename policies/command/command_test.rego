@@ -30,4 +30,4 @@ test_no_allow_without_a_known_program if {
 	allowed("/opt/cat x") == set()
 }
 
-test_an_allow_does_not_stand_against_a_deny if not allowed("make deploy")
+test_a_deny_wins_over_an_allow if not allowed("make deploy")

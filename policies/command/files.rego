@@ -1,16 +1,16 @@
-# cp, mv, rm and their like may change the workspace and /tmp: not git's own files, not files
-# that steer tools, and nothing that only run time names.
+# cp, mv, rm and similar tools may change the workspace and /tmp. They must not change git's
+# own files, files that configure tools, or paths that are known only at run time.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: Change files in the workspace and /tmp only
+# title: Files outside the workspace and /tmp must not change
 # custom:
 #   rule: files.place
 #   match: ["rm -rf /", "cp x /usr/bin/x", "mv x .git/hooks/pre-commit", "tee /etc/x", "touch .npmrc", "rm -rf .git", "cp /bin/sh /tmp/x", "ln -s /etc/passwd x"]
 #   not_match: ["mkdir -p out/x", "rm -rf dist", "cp a b", "tee out.log", "touch \"$tmp\""]
-deny contains lib.denial("files.place", sprintf("%s reaches %q outside what a command may change", [input.command.program, w.value]), "name paths in the workspace or under /tmp, literally") if {
+deny contains lib.denial("files.place", sprintf("%s must not change %q", [input.command.program, w.value]), "write literal paths in the workspace or under /tmp") if {
 	input.command.program in lib.changers
 	not input.command.program in {"chmod", "cp", "split", "csplit", "patch"}
 	some w in input.command.operands
@@ -18,14 +18,14 @@ deny contains lib.denial("files.place", sprintf("%s reaches %q outside what a co
 	not mode_word(w)
 }
 
-deny contains lib.denial("files.place", sprintf("cp may not write to or copy programs from %q", [w.value]), "copy files of the workspace to the workspace or /tmp") if {
+deny contains lib.denial("files.place", sprintf("cp must not write to or copy programs from %q", [w.value]), "copy files from the workspace to the workspace or /tmp") if {
 	input.command.program in {"cp", "chmod", "split", "csplit", "patch"}
 	some w in input.command.operands
 	not w.place in changeable
 	w.place != "control"
 }
 
-deny contains lib.denial("files.place", sprintf("cp may not write the control file %q", [w.value]), "copy it under another name") if {
+deny contains lib.denial("files.place", sprintf("cp must not write the control file %q", [w.value]), "copy it under another name") if {
 	input.command.program == "cp"
 	w := input.command.operands[count(input.command.operands) - 1]
 	w.place == "control"
@@ -39,24 +39,24 @@ mode_word(w) if {
 }
 
 # METADATA
-# title: No special modes
+# title: No set-user-ID, set-group-ID or sticky modes
 # custom:
 #   rule: files.mode
 #   match: ["chmod u+s x", "chmod 4755 x", "install -m 4755 a b"]
 #   not_match: ["chmod +x gradlew", "chmod 755 x"]
-deny contains lib.denial("files.mode", "a set-user-id mode has no use here", "use chmod +x") if {
+deny contains lib.denial("files.mode", "set-user-ID, set-group-ID and sticky modes are not allowed", "use chmod +x") if {
 	input.command.program in {"chmod", "install"}
 	some word in input.command.argv
 	regex.match(`^(=)?0?[2467][0-7]{3}$|[ugoa]*[+=][rwxX]*[st]`, word)
 }
 
 # METADATA
-# title: What is removed is named
+# title: Files are removed by name, not by a pattern that matches everything
 # custom:
 #   rule: files.removed
 #   match: ["cd \"$X\" && rm -rf *", "rm -rf *", "rm -rf ."]
 #   not_match: ["rm -f *.log", "rm -rf dist", "tmp=$(mktemp -d); rm -rf \"$tmp\"", "rm -f \"$f\"", "rm -rf build/*", "rm -rf \"$tmp\"", "trap 'rm -rf \"$tmp\"' EXIT", "rm -rf \"$X\"/*", "rm -rf $(cat x)"]
-deny contains lib.denial("files.removed", sprintf("%s removes whatever is there", [input.command.program]), "name what is to be removed, or a folder that mktemp made") if {
+deny contains lib.denial("files.removed", sprintf("%s would remove everything in a directory", [input.command.program]), "name what to remove, or a directory that mktemp made") if {
 	input.command.program == "rm"
 	some word in input.command.argv
 	regex.match(`^-[a-zA-Z]*[rR]|^--rec`, word)
@@ -69,12 +69,12 @@ open_ended(w) if w.star
 open_ended(w) if w.value in {".", "./", ".."}
 
 # METADATA
-# title: Options that write go to the workspace and /tmp
+# title: Options write only to the workspace and /tmp
 # custom:
 #   rule: option.place
 #   match: ["sort -o /etc/x y", "sort -o/etc/x y", "sort --outp=/etc/x y", "sort -uo /etc/x y", "go build -o /usr/bin/x", "gcc -o /etc/x y.c", "go test -coverprofile=/etc/x", "iconv -o /etc/x f", "csplit -f /etc/x f 1", "tsc --outFile /etc/x", "npx tsc --outDir .git/hooks", "mypy --junit-xml /etc/x .", "python3 -m pytest --junitxml=/etc/x", "mktemp -p /etc", "tree -o /etc/x"]
 #   not_match: ["go build -o /tmp/x ./cmd/x", "sort -o out x", "go build -o /dev/null ./...", "grep -o /etc/x y", "tsc --outDir dist"]
-deny contains lib.denial("option.place", sprintf("%s %q writes outside the workspace", [e.name, e.value]), "write to the workspace or under /tmp") if {
+deny contains lib.denial("option.place", sprintf("%s %q would write outside the workspace", [e.name, e.value]), "write to the workspace or under /tmp") if {
 	some e in input.command.effects
 	e.kind == "write"
 	e.name != ""
@@ -82,12 +82,12 @@ deny contains lib.denial("option.place", sprintf("%s %q writes outside the works
 }
 
 # METADATA
-# title: Tools that write the files that they are given write in the workspace
+# title: Tools that change the files they are given stay in the workspace and /tmp
 # custom:
 #   rule: operand.place
 #   match: ["uniq a /etc/b", "xxd -r a /etc/b", "shuf a /etc/x", "dos2unix -n a /etc/x", "dos2unix .git/config", "ar rcs /etc/x.a a.o", "split x /etc/y", "gofmt -w /etc/x.go", "prettier --write /etc/x", "ptx -G a /etc/x", "mktemp /etc/x.XXXXXX", "shfmt -w .git/hooks/pre-commit"]
 #   not_match: ["uniq -c a", "xxd -l 16 a", "dos2unix a.txt", "ar t a.a", "gofmt -l .", "prettier --check /usr/share/x", "black .", "npx prettier --write package.json"]
-deny contains lib.denial("operand.place", sprintf("%s would write %q", [input.command.program, e.value]), "write in the workspace or under /tmp") if {
+deny contains lib.denial("operand.place", sprintf("%s must not write %q", [input.command.program, e.value]), "write in the workspace or under /tmp") if {
 	some e in input.command.effects
 	e.kind == "write"
 	e.name == ""
@@ -95,7 +95,7 @@ deny contains lib.denial("operand.place", sprintf("%s would write %q", [input.co
 	not formatted(e)
 }
 
-# A file that steers tools may be formatted.
+# Formatters may write control files.
 formatted(e) if {
 	running
 	e.place == "control"

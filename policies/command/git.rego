@@ -1,5 +1,5 @@
-# git may read the repository's history and state, and change the sandbox's copy. It reaches
-# no remote, writes no configuration and runs no program, which many of its verbs can.
+# git may read the repository's history and state, and change the sandbox's copy. Many of
+# its verbs can reach a remote, write configuration or run programs; those are denied.
 package fumehood.command
 
 import data.fumehood.lib
@@ -9,7 +9,7 @@ git_reads := {
 }
 
 # METADATA
-# title: git's verbs that read, and the few that change only the sandbox's copy
+# title: git verbs that read, and a few that change only the sandbox's copy
 # custom:
 #   rule: git.read
 #   match: ["git diff HEAD~1 --stat", "git log --oneline -n 5", "git -C pkg status", "git branch --list"]
@@ -27,7 +27,7 @@ allow contains {"rule": "git.read"} if {
 	o.name in {"--version", "-v", "--help", "-h"}
 }
 
-# A verb that only run time knows is decided when git starts.
+# A verb that is known only at run time is decided when git starts.
 allow contains {"rule": "git.read"} if {
 	input.command.program == "git"
 	input.command.place in found
@@ -36,12 +36,12 @@ allow contains {"rule": "git.read"} if {
 }
 
 # METADATA
-# title: git's sub-verbs that write configuration, reach remotes or run programs
+# title: git verbs that write configuration, reach remotes or run programs are denied
 # custom:
 #   rule: git.verb
 #   match: ["git push", "git config core.pager id", "git bisect run ./x", "git submodule foreach id", "git remote add x y", "git rebase -x id HEAD~1", "git difftool", "git clone ext::x"]
 #   not_match: ["git config --get user.name", "git remote -v", "git stash list", "git worktree list"]
-deny contains lib.denial("git.verb", sprintf("git %s reaches a remote, runs programs or writes configuration", [input.command.sub]), "read with git log, diff, show, status, grep, ls-files, blame, cat-file or rev-parse") if {
+deny contains lib.denial("git.verb", sprintf("git %s reaches a remote, runs programs or writes configuration", [input.command.sub]), "use git log, diff, show, status, grep, ls-files, blame, cat-file or rev-parse") if {
 	input.command.program == "git"
 	git_bad_verb
 }

@@ -1,16 +1,16 @@
-# git's options and its configuration name programs: pagers, filters, helpers, hooks. Only
-# those that can name none are let through.
+# git's options and configuration can name programs: pagers, filters, helpers, hooks. Only
+# those that cannot are allowed.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: git runs no other program and reaches no remote
+# title: git options that run programs or reach remotes are denied
 # custom:
 #   rule: git.option
 #   match: ["git -c core.pager=id log", "git --exec-path=. status", "git diff --ext-diff", "git grep -Oid x", "git --git-dir=/tmp/x log"]
 #   not_match: ["git diff -O order.txt --stat", "git grep -c import"]
-deny contains lib.denial("git.option", sprintf("git's %s %s", [o.name, why]), "leave the option out") if {
+deny contains lib.denial("git.option", sprintf("git's %s %s", [o.name, why]), "remove the option") if {
 	input.command.program == "git"
 	some o in input.command.options
 	why := git_options[o.name]
@@ -18,7 +18,7 @@ deny contains lib.denial("git.option", sprintf("git's %s %s", [o.name, why]), "l
 	not git_counts(o)
 }
 
-# After the verb, -c counts in grep and creates in switch: it is no configuration.
+# After the verb, -c is not configuration: it counts in grep and creates in switch.
 git_counts(o) if {
 	o.name == "-c"
 	input.command.sub in {"grep", "switch", "commit", "ls-files", "blame"}
@@ -29,14 +29,14 @@ git_counts(o) if {
 
 git_options := {"-c": "sets configuration that can run programs", "--edit": "runs an editor", "--interactive": "needs a terminal"}
 
-deny contains lib.denial("git.option", sprintf("git's %s runs a program, reaches a remote or reads another repository's configuration", [e.name]), "leave the option out") if {
+deny contains lib.denial("git.option", sprintf("git's %s runs a program, reaches a remote or reads another repository's configuration", [e.name]), "remove the option") if {
 	input.command.program == "git"
 	some e in input.command.effects
 	e.kind == "run"
 	not git_nested(e)
 }
 
-# grep and ls-files look into submodules that are there; others fetch.
+# grep and ls-files read submodules that exist; other verbs fetch them.
 git_nested(e) if {
 	e.name == "--recurse-submodules"
 	input.command.sub in {"grep", "ls-files"}

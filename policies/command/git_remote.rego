@@ -1,9 +1,9 @@
-# git may fetch from a remote over https when hosts were granted for it, in words of which
-# none can name a program. It never pushes.
+# git may fetch from a remote over https when hosts were granted and no word can name a
+# program. It never pushes.
 package fumehood.command
 
 # METADATA
-# title: git reads remotes over https, where hosts were granted
+# title: git may fetch over https when hosts were granted
 # custom:
 #   rule: git.remote
 #   reaches: ["git clone https://api.example.com/x.git", "git clone --depth 1 -b main https://api.example.com/a/b /tmp/b", "git fetch origin main", "git ls-remote --heads https://api.example.com/x.git", "git pull --ff-only"]

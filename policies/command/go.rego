@@ -1,23 +1,23 @@
-# go may build, test, vet, run and describe the module that it stands in. Its options that
-# run another program or bring in other code are refused, and so are verbs that fetch,
+# go may build, test, vet, run and describe the module in the current directory. Options
+# that run another program or add other code are denied, and so are verbs that fetch,
 # install or change the user's settings.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: go runs its own tools and the repository's code, and no other program
+# title: go options that run other programs or build other code are denied
 # custom:
 #   rule: go.option
 #   match: ["go test -exec ./x ./...", "go build -toolexec=./x ./...", "go vet -vettool=./x ./...", "go build --overlay x.json", "go build -modfile=/tmp/x.mod", "go -C /etc build", "go test -exec=sh ./...", "go test ./... -exec ./x", "go vet -vettool ./x"]
 #   not_match: ["go test -run TestExec ./...", "go build -o bin/x ./cmd/x", "go -C sub test ./..."]
-deny contains lib.denial("go.option", sprintf("%s runs a program, or builds other code than the repository holds", [e.name]), "leave the option out") if {
+deny contains lib.denial("go.option", sprintf("%s runs a program, or builds code from outside the repository", [e.name]), "remove the option") if {
 	input.command.program == "go"
 	some e in input.command.effects
 	e.kind == "run"
 }
 
-deny contains lib.denial("go.option", "-C leaves the workspace", "name a folder of the workspace") if {
+deny contains lib.denial("go.option", "-C leaves the workspace", "name a directory in the workspace") if {
 	input.command.program == "go"
 	some o in input.command.options
 	o.name == "-C"
@@ -25,12 +25,12 @@ deny contains lib.denial("go.option", "-C leaves the workspace", "name a folder 
 }
 
 # METADATA
-# title: Flags for the linker, the compiler and the assembler load no code
+# title: Linker, compiler and assembler flags that load code are denied
 # custom:
 #   rule: go.toolflags
 #   match: ["go build -ldflags '-extld=./x'", "go build -ldflags=\"-X a=b -extldflags -fplugin=x\"", "go build -gcflags=-d=x"]
 #   not_match: ["go build -ldflags '-s -w -X main.version=1'", "go build -gcflags='-m -l'", "go build -gcflags='all=-N -l'"]
-deny contains lib.denial("go.toolflags", sprintf("%s may run another program or load code", [o.name]), "use -s -w -X name=value, and -m -N -l") if {
+deny contains lib.denial("go.toolflags", sprintf("%s may run another program or load code", [o.name]), "use only -s -w -X name=value, and -m -N -l") if {
 	input.command.program == "go"
 	some o in input.command.options
 	o.name in {"-ldflags", "-gcflags", "-asmflags"}
@@ -43,7 +43,7 @@ plain_tool_flags(o) if {
 }
 
 # METADATA
-# title: go's verbs that fetch, install or change the user's settings
+# title: go verbs that fetch, install or change the user's settings are denied
 # custom:
 #   rule: go.verb
 #   match: ["go install ./...", "go get x@latest", "go env -w GOFLAGS=-mod=mod", "go run example.com/x@latest", "go tool pprof -http :1 x", "go telemetry on", "go run /etc/x.go"]
@@ -53,7 +53,7 @@ deny contains lib.denial("go.verb", sprintf("go %s %s", [input.command.sub, why]
 	why := go_verb
 }
 
-go_verb := "is not one of those that build and test the repository" if {
+go_verb := "does not build or test the repository" if {
 	not input.command.sub in {"build", "test", "vet", "run", "list", "doc", "fmt", "mod", "env", "version", "help", "tool", "generate", "work", "fix", "clean", ""}
 } else := "changes the user's settings" if {
 	input.command.sub == "env"
@@ -78,19 +78,19 @@ go_verb := "is not one of those that build and test the repository" if {
 	startswith(word, "-http")
 }
 
-# fetches holds for what only reads or fetches modules, where hosts were granted.
+# fetches is true for verbs that only read or fetch modules, when hosts were granted.
 fetches if {
 	input.command.sub in {"list", "mod"}
 	networked
 }
 
 # METADATA
-# title: The Go command builds what the module names
+# title: go builds only packages that the module names
 # custom:
 #   rule: go.elsewhere
 #   match: ["go build -pkgdir /tmp/x ./...", "go work use /tmp/evil", "go mod edit -replace=golang.org/x/text=/tmp/evil"]
 #   not_match: ["go build -o /tmp/x ./cmd/x", "go mod edit -json", "go test -coverprofile=/tmp/c.out ./..."]
-deny contains lib.denial("go.elsewhere", sprintf("%s brings in packages from elsewhere", [o.name]), "leave it out") if {
+deny contains lib.denial("go.elsewhere", sprintf("%s adds packages from outside the repository", [o.name]), "remove it") if {
 	input.command.program == "go"
 	some o in input.command.options
 	brings(o)
@@ -103,7 +103,7 @@ brings(o) if {
 	regex.match(`=(/|\.\./|~)`, o.value)
 }
 
-deny contains lib.denial("go.elsewhere", sprintf("%s brings in packages from elsewhere", [w.value]), "leave it out") if {
+deny contains lib.denial("go.elsewhere", sprintf("%s adds packages from outside the repository", [w.value]), "remove it") if {
 	input.command.program == "go"
 	input.command.sub == "work"
 	some w in input.command.operands

@@ -1,12 +1,12 @@
-# What a command may start beside the programs of the root file system. Without a
-# grant neither a program of the pull request nor one that was built or copied begins,
-# whatever the command's own programs are led to: a grep stays a grep.
+# Programs that a command may start besides those of the root file system. Without a
+# grant, no program from the pull request and no program that was built or copied can
+# start, even if a tool is tricked into starting one: a grep stays a grep.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: What builds and tests the repository may start what it holds and what it builds
+# title: Build and test tools may start programs that are in the repository or that they build
 # custom:
 #   rule: grant.built
 #   grants: ["go test ./...", "make", "npm ci", "pytest -q", "python3 -c 'print(1)'", "cargo test", "timeout 60 go test ./...", "go list ./... | xargs go vet", "ctest", "terraform validate", "./gradlew test", "/tmp/x/run", "bash scripts/x.sh", "cat a | ./filter", "grep x y; ./run"]
@@ -24,7 +24,7 @@ exec contains {"rule": "grant.built", "kind": "built"} if {
 
 exec contains {"rule": "grant.built", "kind": "built"} if input.command.place in {"workspace", "tmp"}
 
-# A script of the workspace is as much its code as a program is.
+# Scripts in the workspace are the repository's code, too.
 exec contains {"rule": "grant.built", "kind": "built"} if {
 	input.command.place in found
 	input.command.program in {"bash", "sh", "dash"}

@@ -1,5 +1,5 @@
-# gradle and mvn may build and test. What their settings load or run as a program of its
-# own, and what deploys, is refused.
+# gradle and mvn may build and test. Settings that load code or run a program, and tasks
+# that deploy, are denied.
 package fumehood.command
 
 program_option contains word if {
@@ -14,8 +14,8 @@ program_option contains word if {
 	regex.match(`^(exec:|antrun:|org\.codehaus\.mojo:exec|-Dexec\.|-Djvm=|-DargLine=.*agent|-D(maven\.ext\.class\.path|java\.home)|deploy|release:|site:deploy|wagon:|scm:)|:deploy$|groovy:execute`, word)
 }
 
-# The settings of a virtual machine that size and print are many, those that run or write
-# something are more than a list would name.
+# Only settings that set a size, print or choose a collector are allowed: those that run
+# or write something are too many to list.
 program_option contains o.name if {
 	input.command.program == "java"
 	some o in input.command.options

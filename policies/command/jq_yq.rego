@@ -1,16 +1,16 @@
-# jq and yq may query documents, and yq may edit those of the workspace. Their filters do not
-# read the environment.
+# jq and yq may query documents, and yq may edit those in the workspace. Their filters must
+# not read the environment.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: yq edits and reads files of the workspace
+# title: yq edits files in the workspace and /tmp only
 # custom:
 #   rule: yq.place
 #   match: ["yq -i '.on = 1' .github/workflows/ci.yml", "yq --inplace .a=1 /etc/x.yml", "yq -i .a=1 .git/config"]
 #   not_match: ["yq -i .a=1 config.yml", "yq .on .github/workflows/ci.yml"]
-deny contains lib.denial("yq.place", sprintf("yq would change %q", [w.value]), "change files of the workspace or /tmp") if {
+deny contains lib.denial("yq.place", sprintf("yq must not change %q", [w.value]), "change files in the workspace or /tmp") if {
 	input.command.program == "yq"
 	some word in input.command.argv
 	regex.match(`^-[a-zA-Z]*i|^--in`, word)
@@ -18,7 +18,7 @@ deny contains lib.denial("yq.place", sprintf("yq would change %q", [w.value]), "
 	w.place in {"control", "git", "outside", "secret", "home"}
 }
 
-deny contains lib.denial("read.credential", "a filter may not read the environment", "pass what it needs with --arg or -v") if {
+deny contains lib.denial("read.credential", "a filter must not read the environment", "pass values with --arg or -v") if {
 	input.command.program in {"jq", "yq", "gojq"}
 	some word in input.command.argv
 	regex.match(`\$(ENV|__prog_args)\b|\benv(\.|\[|\()|\bstrenv\(|\benvsubst\b|(^|[|( ,])env($|[|) ,])|\bload(_\w+)?\(|\binput_filename\b.*system|\bget_search_list\b`, word)

@@ -1,5 +1,5 @@
-# poetry run, bundle exec and their like start another program, which no rule about that
-# program sees. They may start tools that are known.
+# poetry run, bundle exec and similar launchers start another program, and the rules about
+# that program do not see it. They may start known tools only.
 package fumehood.command
 
 import data.fumehood.lib
@@ -10,7 +10,7 @@ import data.fumehood.lib
 #   rule: code.launcher
 #   match: ["poetry run bash -c id", "bundle exec sh -c id", "uv run -- sh x", "yarn exec sh", "npx concurrently 'sh -c id'", "npx nodemon --exec sh", "pnpm exec ssh x", "stack exec -- sh -c id", "hatch run sh -c id", "tox exec -- sh", "npx cross-env PATH=. sh"]
 #   not_match: ["poetry run pytest", "bundle exec rspec", "uv run python -m pytest", "yarn exec tsc", "npx eslint .", "pnpm exec vitest run", "npx playwright test", "poetry run mypy src"]
-deny contains lib.denial("code.launcher", sprintf("%s starts %s", [input.command.program, inner_program]), "start the tool by its own name") if {
+deny contains lib.denial("code.launcher", sprintf("%s must not start %s", [input.command.program, inner_program]), "start the tool by its own name") if {
 	verb := launching[input.command.program]
 	launcher := input.command.program
 	some i, word in input.command.argv

@@ -1,6 +1,6 @@
-# Build, test and check tools load configuration and plugins by many options. They may
-# load what the repository holds, and write under /tmp: a file from elsewhere is code
-# that the pull request does not show.
+# Build, test and check tools have many options that load configuration and plugins. They
+# may load what is in the repository, and write under /tmp. A file from anywhere else is
+# code that the pull request does not show.
 package fumehood.command
 
 import data.fumehood.lib
@@ -11,7 +11,7 @@ import data.fumehood.lib
 #   rule: code.load
 #   match: ["pytest -c /tmp/../etc/x.ini", "node -r /opt/x.js y", "eslint --resolve-plugins-relative-to /opt .", "cargo --config /opt/x.toml test", "mypy --config-file=/etc/x .", "pytest --rootdir=/ -p evil", "node --import /opt/x.mjs y", "npm --prefix /opt test"]
 #   not_match: ["python3 -c 'x = \"http://a.example/\"'", "pytest -c setup.cfg", "eslint --config .eslintrc.json .", "node --require ./x.js y", "mypy --config-file mypy.ini ."]
-deny contains lib.denial("code.load", sprintf("%s loads code or configuration from %q", [p.name, p.value]), "use files of the workspace") if {
+deny contains lib.denial("code.load", sprintf("%s must not load code or configuration from %q", [p.name, p.value]), "use files in the workspace") if {
 	some p in input.command.paths
 	input.command.program in lib.runners
 	p.name in loading
@@ -31,7 +31,7 @@ loading := {
 	"--init-script", "-I", "--include-build", "-javaagent", "-agentpath", "-cp", "-classpath", "--class-path", "--project", "-p", "--tsconfig", "--eslintrc", "--ignore-path", "--preset", "--setupFiles", "--globalSetup", "--bootstrap", "-d", "--project-dir", "--gemfile", "--project-cache-dir", "--gradle-user-home", "-g", "--env-file", "--toolchain", "--format", "--reporter", "-B", "-S", "--sysroot", "-specs", "-fplugin", "-isystem", "--userconfig", "--globalconfig", "--basedir", "-P", "--path", "--experimental-config-file", "--openssl-config",
 }
 
-# option_value is what the option in the word at i is given.
+# option_value is the value of the option in the word at i.
 option_value(_, word) := concat("=", array.slice(split(word, "="), 1, 99)) if contains(word, "=")
 
 option_value(i, word) := input.command.argv[i + 1] if {
@@ -45,7 +45,7 @@ option_value(i, word) := input.command.argv[i + 1] if {
 #   rule: code.elsewhere
 #   match: ["npx jest --config /tmp/x.js", "rubocop --require=/tmp/x.rb", "node -r /tmp/x.js a.js", "./mvnw -s /tmp/x.xml test", "gradle -c /tmp/settings.gradle"]
 #   not_match: ["pytest --basetemp=/tmp/x", "go test -coverprofile=/tmp/c.out ./...", "cmake -B /tmp/build -S .", "mypy --cache-dir /tmp/m src", "python3 /tmp/repro.py", "sphinx-build -d /tmp/x docs /tmp/out"]
-deny contains lib.denial("code.elsewhere", sprintf("%s takes %q, which is no file of the workspace", [p.name, p.value]), "use a file of the workspace") if {
+deny contains lib.denial("code.elsewhere", sprintf("%s takes %q, which is not a file in the workspace", [p.name, p.value]), "use a file in the workspace") if {
 	some p in input.command.paths
 	p.name != ""
 	regex.match(`^/tmp(/|$)`, p.value)
@@ -54,7 +54,7 @@ deny contains lib.denial("code.elsewhere", sprintf("%s takes %q, which is no fil
 	not written(p)
 }
 
-# written holds for what the tool is known to write.
+# written is true for paths that the tool is known to write.
 written(p) if {
 	some e in input.command.effects
 	e.kind == "write"
@@ -76,7 +76,7 @@ tooling if {
 	regex.match(`(^|/)(vendor/bin/.*|node_modules/\.bin/.*|gradlew|mvnw|bin/(rspec|rake|rails))$`, input.command.written)
 }
 
-# written_by holds for options that say where something is written.
+# written_by is true for options that name an output path.
 written_by("-o") if not input.command.program in {"pytest", "py.test"}
 
 written_by("-d") if input.command.program in {"sphinx-build", "javac", "kotlinc", "unzip", "protoc", "python3"}

@@ -1,29 +1,29 @@
-# make may run the targets of the repository's makefiles, which a reviewer can read. It takes
-# no recipes from elsewhere, no variables that name programs, and installs nothing.
+# make may run the targets of the repository's makefiles, which a reviewer can read. It must
+# not take recipes from elsewhere or variables that name programs, and must not install.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: make reads the repository's makefile and no other
+# title: make reads only the repository's makefiles
 # custom:
 #   rule: make.option
 #   match: ["make SHELL=./x", "make -f /tmp/Makefile", "make --eval='x:;id'", "make -C / x", "make CC=./evil", "make .SHELLFLAGS=x", "make --ev=x", "make -f - x", "make MAKEFLAGS=x"]
 #   not_match: ["make -j4 test", "make VERBOSE=1 build", "make -C sub test", "make -f build/Makefile"]
-deny contains lib.denial("make.option", sprintf("make's %s brings in other recipes", [o.name]), "use the repository's makefile") if {
+deny contains lib.denial("make.option", sprintf("make's %s adds recipes from elsewhere", [o.name]), "use the repository's makefile") if {
 	input.command.program in {"make", "gmake"}
 	some o in input.command.options
 	make_option(o)
 }
 
-deny contains lib.denial("make.option", sprintf("the variable %q may name a program", [w.value]), "use the makefile's own programs; plain values for plain variables are fine") if {
+deny contains lib.denial("make.option", sprintf("the variable %q may name a program", [w.value]), "use the programs that the makefile names; plain values are allowed") if {
 	input.command.program in {"make", "gmake"}
 	some w in input.command.operands
 	contains(w.value, "=")
 	not plain_variable(w)
 }
 
-deny contains lib.denial("make.option", sprintf("the variable %q names a program or flags", [w.value]), "use the makefile's own programs") if {
+deny contains lib.denial("make.option", sprintf("the variable %q names a program or flags", [w.value]), "use the programs that the makefile names") if {
 	input.command.program in {"make", "gmake"}
 	some w in input.command.operands
 	regex.match(`^(SHELL|\.?SHELLFLAGS|MAKE|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|CC|CXX|CPP|LD|AR|AS|GO|GOFLAGS|PYTHON|PIP|NODE|NPM|PAGER|EDITOR|LD_\w+|PATH|CARGO|RUSTC\w*|.*_CMD|.*COMMAND|DOCKER)[:+?]?=`, w.value)
@@ -46,13 +46,13 @@ plain_variable(w) if {
 	regex.match(`^[A-Za-z_][A-Za-z0-9_-]*[:+?]?=[A-Za-z0-9_.,/:=+ -]*$`, w.value)
 }
 
-deny contains lib.denial("code.target", "make install writes outside the workspace", "use make, make test or make check") if {
+deny contains lib.denial("code.target", "make install would write outside the workspace", "use make, make test or make check") if {
 	input.command.program in {"make", "gmake", "ninja", "meson"}
 	some word in input.command.argv
 	regex.match(`^(install|install-\w+|uninstall|DESTDIR=/?)$`, word)
 }
 
-deny contains lib.denial("code.target", sprintf("%s hands make the variable %s", [input.command.program, word]), "leave the repository's own settings") if {
+deny contains lib.denial("code.target", sprintf("%s must not set make's variable %s", [input.command.program, word]), "use the repository's settings") if {
 	input.command.program in {"cmake", "ninja", "make", "gmake"}
 	some word in input.command.argv
 	regex.match(`^(SHELL|MAKE|MAKEFLAGS|CC|CXX|LD|AR|\.SHELLFLAGS)=[./~$]|^\w*FLAGS=.*(-fplugin|-B|-specs|-wrapper|@)`, word)

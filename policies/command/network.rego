@@ -1,14 +1,14 @@
-# A proposal that asks for hosts runs only when each of them was granted. So where some
-# are asked for, the rules that refuse for want of a network say nothing: what is
-# reached is for fumehood.egress to say, whatever the text is.
+# A proposal that requests hosts runs only when all of them were granted. So the rules
+# that deny for lack of a network do not apply to it: fumehood.egress decides what it can
+# reach, whatever the text is.
 package fumehood.command
 
 import data.fumehood.lib
 
 networked if count(input.proposal.network) > 0
 
-# clients may be used to reach what was granted. Others of their kind run programs or
-# hide them.
+# clients may be used to reach granted hosts. Other network clients run programs or hide
+# them.
 clients := {"curl", "wget", "dig", "delv", "drill", "kdig", "nslookup", "host", "ping", "nc", "ncat", "netcat", "telnet", "ssh", "apt-get"}
 
 client if {
@@ -17,7 +17,7 @@ client if {
 }
 
 # METADATA
-# title: Network clients, where hosts were granted
+# title: Network clients may be used when hosts were granted
 # custom:
 #   rule: network.use
 #   reaches: ["curl -fsSL https://api.example.com/x -o out.json", "wget -q https://api.example.com/x", "dig +short api.example.com", "nc -w 3 api.example.com 443", "ssh -p 22 git@api.example.com info", "apt-get -o Dir::State::lists=/tmp/lists -o Debug::NoLocking=1 update", "/usr/bin/curl --http2 https://api.example.com/"]
@@ -28,18 +28,18 @@ allow contains {"rule": "network.use"} if {
 }
 
 # METADATA
-# title: Network clients run no programs, open no servers and read no settings
+# title: Network client options that run programs, open servers or read settings are denied
 # custom:
 #   rule: network.option
 #   not_reaches: ["curl -K x https://api.example.com", "curl --config=x", "wget --use-askpass=./x https://api.example.com", "wget -e use_askpass=x y", "nc -e /bin/sh api.example.com 22", "nc -l 8080", "ncat --exec ./x api.example.com 22", "ncat -klp 80", "ssh -o ProxyCommand=./x api.example.com", "ssh -oLocalCommand=x h", "ssh -F x api.example.com", "ssh -R 80:a:80 h", "apt-get install x", "apt-get -o APT::Update::Pre-Invoke::=./x update", "apt-get -o Dir::Bin::methods=/tmp/x update", "apt-get update \"$X\"", "curl \"$X\"", "dig -f x", "telnet -n x h"]
 #   reaches: ["curl -s -H 'Accept: application/json' -X POST -d @body.json https://api.example.com/v1", "ssh -T -o BatchMode=yes git@api.example.com", "nc -vz api.example.com 22", "apt-get -qq -o APT::Sandbox::User= update"]
-deny contains lib.denial("network.option", sprintf("%s with %s runs a program, opens a server, or reads what the text does not show", [input.command.program, word]), "leave it out") if {
+deny contains lib.denial("network.option", sprintf("%s with %s runs a program, opens a server, or reads settings that the text does not show", [input.command.program, word]), "remove it") if {
 	client
 	some word in input.command.argv
 	regex.match(client_options[input.command.program], word)
 }
 
-deny contains lib.denial("network.option", sprintf("what %s is given is known only when it runs", [input.command.program]), "write its words out") if {
+deny contains lib.denial("network.option", sprintf("the arguments of %s are known only at run time", [input.command.program]), "write the arguments literally") if {
 	client
 	not input.command.static
 }

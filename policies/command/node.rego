@@ -1,21 +1,21 @@
-# npm, pnpm, yarn and npx may install by the lock file and run the repository's scripts and
-# tools. npx fetches and runs whatever it is given, so that it is held to tools by name.
+# npm, pnpm, yarn and npx may install from the lock file and run the repository's scripts
+# and tools. npx fetches and runs any package, so only tools that are listed here may run.
 package fumehood.command
 
 import data.fumehood.lib
 
-deny contains lib.denial("code.publish", "npm installs only what the repository names", "use npm ci") if {
+deny contains lib.denial("code.publish", "npm may install only what the repository names", "use npm ci") if {
 	input.command.program in {"npm", "pnpm", "yarn", "npx", "bun"}
 	some word in input.command.argv
 	regex.match(`^(git|https?|file|github|ssh|gist)[+:].|^(-g|--global)$|^--(registry|location|unsafe-perm|ignore-scripts=false)(=|$)`, word)
 }
 
-deny contains lib.denial("code.launcher", sprintf("npx starts %s", [input.command.sub]), "use a tool of the repository by its own name") if {
+deny contains lib.denial("code.launcher", sprintf("npx must not start %s", [input.command.sub]), "start a tool of the repository by its own name") if {
 	input.command.program in {"npx", "bunx", "pnpx"}
 	not npx_tool(input.command.sub)
 }
 
-npx_tool("") # it is decided when it starts, or the options stand alone
+npx_tool("") # it is decided when it starts, or there are only options
 
 npx_tool(name) if name in lib.runners
 
@@ -23,7 +23,7 @@ npx_tool(name) if regex.match(`^(\./.*|@[\w.-]+/[\w.-]*(cli|lint|test|check)[\w.
 
 npx_tool(name) if regex.match(`^(@[\w.-]+/)?([\w]+[-.])*(\w*lint|\w*test|jest|mocha|tsc|types?|check|format|prettier|rollup|webpack|vite|esbuild|swc|babel|playwright|cypress|storybook|cspell|knip|depcheck|madge|size-limit|attw|publint|tap|ava|c8|nyc|uvu|tsx|ts-node|tsup|unbuild|svelte|astro|vue|ng|nx|turbo|next|nuxt|remix|gatsby|eleventy|prisma|codegen|openapi|redocly|redoc|spectral|markdown|remark|textlint|sass|postcss|tailwind|tailwindcss|browserslist|license|dependency-cruiser|depcruise|sort-package-json|jscpd|dprint|oxlint|biome|rome|xo|standard|wtr|karma|stryker|codemod|buf|node-gyp|react-scripts|lerna|changeset|commitlint|benchmark|tinybench|api-extractor|typedoc|jsdoc|coverage|audit-ci|bundlesize|source-map-explorer|license-checker|sol\w*|hardhat|http-server|serve|tsd|dtslint|expect-type|graphql-codegen|js-yaml|ajv|json\w*|semver|mkdirp|rimraf|cross-env-shell|expo|metro|detox|zx|vitepress|docusaurus|html-validate|pa11y|lighthouse|linkinator|lockfile-lint)([-.]\w+)*(@[\w.-]+)?$`, name)
 
-deny contains lib.denial("code.verb", "playwright install fetches browsers", "use npx playwright test with what is installed") if {
+deny contains lib.denial("code.verb", "playwright install would fetch browsers", "use npx playwright test with the installed browsers") if {
 	input.command.program == "npx"
 	input.command.sub in {"playwright", "cypress", "puppeteer", "husky"}
 	input.command.operands[0].value in {"install", "install-deps", "open", "codegen", "init"}

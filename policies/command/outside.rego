@@ -1,10 +1,10 @@
-# Whatever an option is called, the paths that the words of a build, test or check tool
-# hold lie in the workspace or under /tmp, or are its own below /usr and read only.
+# Paths in the arguments of a build, test or check tool, whatever the option, must be in
+# the workspace or under /tmp, or be the tool's own read-only files below /usr.
 package fumehood.command
 
 import data.fumehood.lib
 
-deny contains lib.denial("code.outside", sprintf("%q would be written", [p.value]), "write in the workspace or under /tmp") if {
+deny contains lib.denial("code.outside", sprintf("%q must not be written", [p.value]), "write in the workspace or under /tmp") if {
 	some p in input.command.paths
 	input.command.program in lib.runners
 	writing
@@ -12,12 +12,12 @@ deny contains lib.denial("code.outside", sprintf("%q would be written", [p.value
 }
 
 # METADATA
-# title: Build, test and check tools stay in the workspace
+# title: Build, test and check tools use only paths in the workspace and /tmp
 # custom:
 #   rule: code.outside
 #   match: ["ruff check --config=/opt/x.toml .", "phpunit --bootstrap /opt/x.php", "./gradlew -p /opt/x test", "bazel --output_user_root=/etc/x test", "node --redirect-warnings=/etc/x a.js", "gcc -I/opt/evil a.c"]
 #   not_match: ["gcc -I/usr/include/x a.c", "cmake -S . -B /tmp/build", "bazel test //pkg:x", "pytest -k 'a/b'"]
-deny contains lib.denial("code.outside", sprintf("%q is outside the workspace and /tmp", [p.value]), "use files of the workspace, or under /tmp for what is written") if {
+deny contains lib.denial("code.outside", sprintf("%q is outside the workspace and /tmp", [p.value]), "use files in the workspace, and write under /tmp") if {
 	some p in input.command.paths
 	running
 	not p.place in {"workspace", "tmp", "null", "control", "url"}
@@ -25,10 +25,10 @@ deny contains lib.denial("code.outside", sprintf("%q is outside the workspace an
 	not no_folder(p.value)
 }
 
-# What compilers and interpreters may name because it is theirs, and read-only.
+# Read-only files of their own that compilers and interpreters may name.
 theirs(path) if regex.match(`^/usr/(include|lib|local/include|local/lib|share)(/|$)`, path)
 
-# A word that begins like no folder of a system is a route, a label or a pattern:
+# A word that does not begin like a system directory is a route, a label or a pattern:
 # /api/users, //pkg:target, s/a/b/.
 no_folder(path) if {
 	startswith(path, "/")
@@ -37,7 +37,7 @@ no_folder(path) if {
 
 no_folder("//") if input.command.program in {"bazel", "buck", "pants"}
 
-# Writing to /usr is no reading of what is theirs.
+# Writing to /usr is not reading a tool's own files.
 writing if {
 	some word in input.command.argv
 	word in {"-w", "-i", "--write", "--fix", "--in-place", "-o", "--inplace"}

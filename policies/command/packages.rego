@@ -1,5 +1,5 @@
-# Packages come from the lock files that a reviewer can read. One that a command names is
-# neither reviewed nor, without hosts that were granted, to be had.
+# Packages come from lock files, which a reviewer can read. A package that a command names
+# is not reviewed and, without granted hosts, cannot be fetched.
 package fumehood.command
 
 import data.fumehood.lib
@@ -10,7 +10,7 @@ import data.fumehood.lib
 #   rule: code.package
 #   match: ["npm i evil", "npm install left-pad", "pip install evil", "python3 -m pip install evil", "yarn add evil", "pnpm add evil", "cargo add x", "cargo binstall x", "uv add x", "poetry add x", "bun add x", "uv run --with evil python -c 1", "bundle update", "pipenv install evil", "mvn dependency:get -Dartifact=a:b:1", "go get example.com/x", "npm -s -s -s install evil", "python3 -Wd -mpip install evil", "poetry run pip install evil"]
 #   not_match: ["npm ci", "npm install", "pip install -e .", "pip install -r requirements.txt", "poetry install", "bundle install --local", "uv sync --frozen", "pip install --no-deps -e .", "pip install .", "python3 -m pip install -e '.[dev]'"]
-deny contains lib.denial("code.package", sprintf("%s fetches a package by name, and there is no network", [input.command.program]), "use what the repository's lock files name") if {
+deny contains lib.denial("code.package", sprintf("%s fetches a package by name, and there is no network", [input.command.program]), "install from the repository's lock files") if {
 	words := adding[input.command.program]
 	some i, word in input.command.argv
 	i <= 1
@@ -22,7 +22,7 @@ deny contains lib.denial("code.package", sprintf("%s fetches a package by name, 
 	not networked
 }
 
-deny contains lib.denial("code.package", sprintf("%s fetches a package by name, and there is no network", [input.command.tool]), "use what the repository's lock files name") if {
+deny contains lib.denial("code.package", sprintf("%s fetches a package by name, and there is no network", [input.command.tool]), "install from the repository's lock files") if {
 	input.command.sub in adding[input.command.tool]
 	some w in input.command.operands
 	w.static
@@ -56,14 +56,14 @@ adding := {
 	"conda": {"install"},
 }
 
-deny contains lib.denial("code.package", sprintf("%s fetches packages, and there is no network", [input.command.program]), "use what the repository's lock files name") if {
+deny contains lib.denial("code.package", sprintf("%s fetches packages, and there is no network", [input.command.program]), "install from the repository's lock files") if {
 	some word in array.slice(input.command.argv, 0, 2)
 	word in {"binstall", "outdated", "dependency:get", "dependency:copy", "versions:display-dependency-updates", "search"}
 	input.command.program in {"npm", "pnpm", "yarn", "mvn", "cargo", "bundle", "pip", "pip3", "composer"}
 	not networked
 }
 
-deny contains lib.denial("code.package", sprintf("%s brings in a package by name", [word]), "use what the repository's lock files name") if {
+deny contains lib.denial("code.package", sprintf("%s adds a package by name", [word]), "install from the repository's lock files") if {
 	input.command.program in {"uv", "pnpm", "npx", "pipx", "hatch"}
 	some word in input.command.argv
 	regex.match(`^--(with|from|with-editable|with-requirements)(=|$)`, word)

@@ -1,24 +1,23 @@
-# What a reviewer runs builds, tests and checks. Nothing leaves for a registry, nobody
-# logs in, and nothing is installed for everybody: by the verbs of the tools, and by
-# the names that targets and scripts have for it.
+# Reviewers build, test and check. Verbs that publish, log in or install system-wide are
+# denied, and so are targets and scripts with such names.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: Nothing is published, logged into, deployed or installed for everybody
+# title: Commands must not publish, log in, deploy or install system-wide
 # custom:
 #   rule: code.publish
 #   retry: never
 #   match: ["npm publish", "npm login", "cargo publish", "npm config set x y", "poetry publish", "dotnet nuget push x", "npm install -g x", "yarn npm publish", "pip install --user x", "npm token list", "pip install git+https://x", "composer global require x", "cargo install x", "bundle config set x y", "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login", "npm -s -s -s -s config set x y", "npm --silent --json --fund false publish"]
 #   not_match: ["npm ci", "npm run build", "pip install -e .", "cargo build", "poetry run pytest", "npm ls"]
-deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, word]), "build, test and check what the repository holds") if {
+deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, word]), "build, test and check the repository") if {
 	some i, word in array.slice(input.command.argv, 0, 3)
 	word in publishing[input.command.program]
 	i >= 0
 }
 
-deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, input.command.sub]), "build, test and check what the repository holds") if {
+deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, input.command.sub]), "build, test and check the repository") if {
 	input.command.sub in publishing[input.command.program]
 }
 
@@ -58,12 +57,12 @@ publishing := {
 }
 
 # METADATA
-# title: Targets that publish, deploy or install for everybody
+# title: Targets that publish, deploy or install system-wide are denied
 # custom:
 #   rule: code.target
 #   match: ["make deploy", "./gradlew publish", "make install", "npm run deploy", "rake release", "sbt publish", "mvn site-deploy", "gradle uploadArchives", "npx changeset publish", "just push", "npx netlify deploy"]
 #   not_match: ["make test", "./gradlew test", "npm run build", "go test ./publish", "pytest tests/test_deploy.py", "make release-notes-check"]
-deny contains lib.denial("code.target", sprintf("%s %s publishes, deploys or installs", [input.command.program, word]), "build, test and check what the repository holds") if {
+deny contains lib.denial("code.target", sprintf("%s %s publishes, deploys or installs", [input.command.program, word]), "build, test and check the repository") if {
 	input.command.program in targeting
 	some i, word in input.command.argv
 	regex.match(`^(--target=|--targets=|-t)?:?([\w-]+:)*(\w[\w-]*-)?([pP]ublish\w*|[dD]eploy\w*|site-deploy|upload\w*|release|push|login|ship|promote|rollout|uninstall|install-global)(:[\w:-]+)?$`, word)
@@ -77,7 +76,7 @@ configuration(i) if {
 
 targeting := {"make", "gmake", "gradle", "gradlew", "mvn", "mvnw", "rake", "sbt", "npm", "pnpm", "yarn", "bun", "npx", "just", "task", "ant", "mix", "wasm-pack", "invoke", "nox", "tox", "dotnet", "cargo", "lerna", "nx", "turbo", "flutter", "swift", "hatch", "flit", "poetry", "pdm", "uv", "dune", "stack", "cabal", "crystal", "composer", "rails", "bundle", "gulp", "grunt", "./gradlew", "./mvnw"}
 
-deny contains lib.denial("code.target", sprintf("%s publishes, deploys or installs", [word]), "build, test and check what the repository holds") if {
+deny contains lib.denial("code.target", sprintf("%s publishes, deploys or installs", [word]), "build, test and check the repository") if {
 	input.command.place == "workspace"
 	regex.match(`(^|/)(gradlew|mvnw|sbt|bin/rake|bin/rails|artisan|manage\.py)$`, input.command.written)
 	some word in input.command.argv

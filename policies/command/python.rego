@@ -1,6 +1,6 @@
 # python3, pytest, tox and pip may run the repository's code and install what it names. They
-# load no plugin by name, run no module that serves, fetches or hides code, and
-# install nothing from an address.
+# must not load plugins by name, run modules that serve, fetch or hide code, or install
+# from a URL.
 package fumehood.command
 
 import data.fumehood.lib
@@ -10,7 +10,7 @@ program_option contains module if {
 	module in {"http.server", "pty", "code", "smtpd", "webbrowser", "pdb", "SimpleHTTPServer", "idlelib", "turtledemo", "ensurepip", "xmlrpc.server", "asyncio"}
 }
 
-# modules are those that an interpreter is told to run. pytest's -m is another.
+# modules are the modules that an interpreter is to run. pytest's -m is something else.
 modules contains o.value if {
 	some o in input.command.options
 	o.name in {"-m", "--module"}
@@ -18,19 +18,19 @@ modules contains o.value if {
 }
 
 # METADATA
-# title: Modules that fetch, publish, serve or hide code
+# title: Modules that fetch, publish, serve or hide code are denied
 # custom:
 #   rule: code.module
 #   match: ["python3 -m twine upload dist/*", "python3 -m telnetlib x", "coverage run -m http.server", "python3 -m pydoc -b", "ruby -run -e httpd .", "python3 setup.py upload", "python3 setup.py install", "perl -MLWP::Simple -e 1", "ruby -rsocket -e 1", "python3 -m runpy x", "python3 -mhttp.server", "poetry run python -m http.server"]
 #   not_match: ["python3 -m pytest", "python3 -m pip install -e .", "python3 -m pip list", "python3 setup.py build_ext --inplace", "perl -MJSON::PP -e 1", "python3 -m json.tool x.json"]
-deny contains lib.denial("code.module", sprintf("%s %s fetches, publishes, serves or hides code", [input.command.program, word]), "build, test and check what the repository holds") if {
+deny contains lib.denial("code.module", sprintf("%s %s fetches, publishes, serves or hides code", [input.command.program, word]), "build, test and check the repository") if {
 	input.command.program in lib.runners
 	some word in modules
 	regex.match(`^(twine|flit|telnetlib|ftplib|poplib|imaplib|smtplib|nntplib|smtpd|http\.server|wsgiref.*|socketserver|webbrowser|pydoc|runpy|pty|code|idlelib.*|ensurepip|antigravity|turtledemo|SimpleHTTPServer|xmlrpc.*|asyncio|pip\._internal.*|easy_install|site|zipapp|venv|virtualenv)$`, word)
 	not word == "venv"
 }
 
-deny contains lib.denial("code.module", "a virtual environment is made in the workspace or under /tmp", "name such a folder") if {
+deny contains lib.denial("code.module", "a virtual environment must be in the workspace or under /tmp", "name a directory there") if {
 	input.command.program == "python3"
 	input.command.argv[0] == "-m"
 	input.command.argv[1] in {"venv", "virtualenv"}
@@ -47,13 +47,13 @@ deny contains lib.denial("code.module", sprintf("setup.py %s publishes or instal
 	endswith(script, "setup.py")
 }
 
-deny contains lib.denial("code.publish", "pip installs only what the repository names", "use pip install -e . or pip install -r requirements.txt") if {
+deny contains lib.denial("code.publish", "pip may install only what the repository names", "use pip install -e . or pip install -r requirements.txt") if {
 	input.command.program in {"pip", "pip3", "uv"}
 	some word in input.command.argv
 	regex.match(`^(git|hg|svn|bzr)\+|://|^--(user|target|prefix|root|index-url|extra-index-url|trusted-host|global-option|build-option|config-settings|proxy|python)(=|$)|^-(i|t)$`, word)
 }
 
-deny contains lib.denial("code.package", "pip fetches from an address, and there is no network", "use pip install -e .") if {
+deny contains lib.denial("code.package", "pip fetches from a URL, and there is no network", "use pip install -e .") if {
 	input.command.program == "python3"
 	"pip" in input.command.argv
 	some word in input.command.argv
@@ -61,7 +61,7 @@ deny contains lib.denial("code.package", "pip fetches from an address, and there
 	not networked
 }
 
-# pip through python -m is pip.
+# python -m pip is pip.
 deny contains lib.denial("code.package", "pip fetches a package by name, and there is no network", "use pip install -e . or pip install -r requirements.txt") if {
 	input.command.program == "python3"
 	some i, word in input.command.argv
@@ -87,7 +87,7 @@ deny contains lib.denial("code.package", "uv pip installs by name, and there is 
 	not networked
 }
 
-deny contains lib.denial("code.option", sprintf("pytest loads the plugin %s by name", [o.value]), "leave the option out, or name a plugin of the repository in its configuration") if {
+deny contains lib.denial("code.option", sprintf("pytest loads the plugin %s by name", [o.value]), "remove the option, or name the plugin in the repository's configuration") if {
 	input.command.tool in {"pytest", "py.test"}
 	some o in input.command.options
 	o.name == "-p"
@@ -95,7 +95,7 @@ deny contains lib.denial("code.option", sprintf("pytest loads the plugin %s by n
 	not regex.match(`^(no:[\w.]+|xdist|pytest_\w+|asyncio|randomly|cov|pytester|_?\w*tests?[\w.]*)$`, o.value)
 }
 
-deny contains lib.denial("code.option", sprintf("the setting %s of pytest may load code", [o.value]), "leave the setting to the repository") if {
+deny contains lib.denial("code.option", sprintf("the pytest setting %s may load code", [o.value]), "use the repository's setting") if {
 	input.command.tool in {"pytest", "py.test"}
 	some o in input.command.options
 	o.name == "--override-ini"

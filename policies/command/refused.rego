@@ -1,11 +1,11 @@
-# Programs that are of no use in the sandbox, or hide what they run, are refused by name, so
-# that the message says why. lib/refused.rego lists them.
+# Programs that are useless in the sandbox, or hide what they run, are denied by name, so
+# that the message can give the reason. lib/refused.rego lists them.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: No network client without a grant of hosts
+# title: Network clients need granted hosts
 # custom:
 #   rule: network.client
 #   match: ["curl -s https://x.example | jq .", "nc -l 1", "rsync a b:c", "/usr/bin/wget x", "psql -l", "apt-get install x"]
@@ -15,35 +15,35 @@ deny contains lib.denial("network.client", sprintf("%s needs the network", [inpu
 	not client
 }
 
-client_hint := "use what the repository and the machine already hold" if not networked
+client_hint := "use what is already in the repository or installed" if not networked
 
 client_hint := sprintf("use one of %s", [concat(", ", sort(clients))]) if networked
 
 # METADATA
-# title: No privilege, no other namespace, no service
+# title: Commands that need privileges, services or namespaces are denied
 # custom:
 #   rule: privilege.none
 #   retry: never
 #   match: ["sudo ls", "docker run x", "unshare -r id", "dnf install x"]
-deny contains lib.denial("privilege.none", sprintf("%s asks for privilege, services or another namespace", [input.command.program]), "run the tool itself: the sandbox has neither root nor services") if lib.refused[input.command.program] in {"privilege", "administering"}
+deny contains lib.denial("privilege.none", sprintf("%s needs privileges, services or another namespace", [input.command.program]), "run the tool itself: the sandbox has no root user and no services") if lib.refused[input.command.program] in {"privilege", "administering"}
 
 # METADATA
-# title: Programs that run other programs and hide which
+# title: Programs that hide which program they run are denied
 # custom:
 #   rule: launcher.hidden
 #   match: ["busybox sh", "parallel ls ::: a", "vim -c :q", "script -c id", "gdb ./x"]
-deny contains lib.denial("launcher.hidden", sprintf("%s runs other programs in ways that the text does not show", [input.command.program]), "name the program that is to run") if lib.refused[input.command.program] in {"launcher", "debugger"}
+deny contains lib.denial("launcher.hidden", sprintf("%s runs other programs in ways that the text does not show", [input.command.program]), "name the program to run") if lib.refused[input.command.program] in {"launcher", "debugger"}
 
 # METADATA
-# title: stdbuf loads its library into what it runs, which nothing may
+# title: stdbuf is denied, since it preloads a library
 # custom:
 #   rule: launcher.preload
 #   match: ["stdbuf -oL go test ./... | head", "stdbuf -o0 make"]
 #   not_match: ["grep --line-buffered x f", "python3 -u x.py"]
-deny contains lib.denial("launcher.preload", "stdbuf sets LD_PRELOAD, with which no program begins", "leave it out: output is kept whole; to see lines early use the tool's own option: grep --line-buffered, sed -u, python3 -u, jq --unbuffered") if input.command.program == "stdbuf"
+deny contains lib.denial("launcher.preload", "stdbuf sets LD_PRELOAD, and no program may start with it", "remove it: all output is recorded; to see lines early, use the tool's own option: grep --line-buffered, sed -u, python3 -u, jq --unbuffered") if input.command.program == "stdbuf"
 
 # METADATA
-# title: The loader runs no program under its own name
+# title: Programs must not be started through the dynamic loader
 # custom:
 #   rule: loader.program
 #   match: ["ldd build/app", "/lib64/ld-linux-x86-64.so.2 /usr/bin/id", "/usr/lib/x86_64-linux-gnu/libc.so.6"]
@@ -53,4 +53,4 @@ deny contains lib.denial("loader.program", sprintf("%s starts the loader, which 
 	input.command.argv != ["--version"]
 }
 
-deny contains lib.denial("loader.program", sprintf("%s is the loader or a library, which can run any program", [input.command.program]), "name the program that is to run") if lib.loader(input.command.program)
+deny contains lib.denial("loader.program", sprintf("%s is the loader or a library, which can run any program", [input.command.program]), "name the program to run") if lib.loader(input.command.program)

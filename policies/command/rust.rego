@@ -1,5 +1,5 @@
-# cargo may build and test the crate. It takes settings that name no program, and since
-# cargo x runs the program cargo-x, subcommands that are known.
+# cargo may build and test the crate. Settings must not name programs. Only known
+# subcommands are allowed, since cargo x runs the program cargo-x.
 package fumehood.command
 
 import data.fumehood.lib
@@ -19,12 +19,12 @@ program_option contains word if {
 }
 
 # METADATA
-# title: Only known subcommands of cargo; others are programs by name
+# title: Unknown cargo subcommands are denied
 # custom:
 #   rule: cargo.subcommand
 #   match: ["cargo evil-subcommand", "cargo watch -s x", "cargo flamegraph -c x"]
 #   not_match: ["cargo test", "cargo clippy --all-targets", "cargo +nightly fmt --check", "cargo --offline check", "cargo nextest run"]
-deny contains lib.denial("cargo.subcommand", sprintf("cargo %s is a program of its own", [word]), "use cargo's own subcommands, clippy, fmt, nextest, llvm-cov, deny or audit") if {
+deny contains lib.denial("cargo.subcommand", sprintf("cargo %s is a separate program", [word]), "use cargo's own subcommands, clippy, fmt, nextest, llvm-cov, deny or audit") if {
 	input.command.program == "cargo"
 	word := input.command.sub
 	word != ""

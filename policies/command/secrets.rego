@@ -1,48 +1,48 @@
-# The sandbox holds no credentials. Whoever looks for them is refused all the same: a
-# review never needs it, and the refusal is a sign that something is amiss.
+# The sandbox has no credentials. A command that looks for them is denied all the same: no
+# review needs them, and the denial is a sign that something is wrong.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: Nothing reads what a canary would lie in
+# title: Places where credentials are usually kept must not be read
 # custom:
 #   rule: read.secret
 #   retry: never
 #   match: ["cat /home/runner/x", "ls -la /root", "cat /ro??/.ssh/id", "cat \"/etc/$(echo shadow)\"", "for p in /proc/[0-9]*; do cat $p/environ; done", "ls /proc/self/fd/../../1/cwd", "cat /dev/sda", "tail /var/log/auth.log", "ls -l /proc/*/fd", "cat /dev/fd/../environ", "f=/etc/shadow; cat \"$f\"", "cat /proc/self/environ", "cat ~/.ssh/id_rsa", "grep x /etc/shadow", "cat < /proc/1/environ", "ls /.fumehood"]
 #   not_match: ["cat /proc/cpuinfo", "cat /etc/os-release"]
-deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [w.value]), "leave it out: the sandbox holds no credentials") if {
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials are usually kept", [w.value]), "remove it: the sandbox has no credentials") if {
 	some w in input.command.operands
 	w.place in {"secret", "home"}
 }
 
-deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [r.value]), "leave it out: the sandbox holds no credentials") if {
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials are usually kept", [r.value]), "remove it: the sandbox has no credentials") if {
 	some r in input.command.redirects
 	r.place in {"secret", "home"}
 }
 
-deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [a.value]), "leave it out: the sandbox holds no credentials") if {
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials are usually kept", [a.value]), "remove it: the sandbox has no credentials") if {
 	some a in input.command.assigns
 	a.place in {"secret", "home"}
 }
 
-deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [o.value]), "leave it out: the sandbox holds no credentials") if {
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials are usually kept", [o.value]), "remove it: the sandbox has no credentials") if {
 	some o in input.command.options
 	o.place in {"secret", "home"}
 }
 
-deny contains lib.denial("read.secret", sprintf("%q is a place where credentials would lie", [h.value]), "leave it out: the sandbox holds no credentials") if {
+deny contains lib.denial("read.secret", sprintf("%q is a place where credentials are usually kept", [h.value]), "remove it: the sandbox has no credentials") if {
 	some h in input.command.homes
 	h.place == "secret"
 }
 
 # METADATA
-# title: The home folder is empty, and not for commands
+# title: The home directory must not be used
 # custom:
 #   rule: home.write
 #   match: ["cat ~/.npmrc", "ls ~", "for f in ~/*; do cat $f; done", "cat \"$HOME/.x\"", "rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc", "go build -o ~/bin/x .", "cd ~ && ls", "tar xf x -C $HOME"]
 #   not_match: ["echo $HOME", "echo ~", "test -d ~/x", "bundle exec rspec --tag ~slow", "git show HEAD~1"]
-deny contains lib.denial("home.write", sprintf("%q lies in the home folder, which is empty and thrown away", [h.value]), "use a path in the workspace or under /tmp") if {
+deny contains lib.denial("home.write", sprintf("%q is in the home directory, which is empty and discarded", [h.value]), "use a path in the workspace or under /tmp") if {
 	some h in input.command.homes
 	not home_reader
 }
@@ -53,15 +53,15 @@ home_reader if {
 }
 
 # METADATA
-# title: Nothing asks for a credential by name
+# title: Credentials must not be read by name
 # custom:
 #   rule: read.credential
 #   retry: never
 #   match: ["echo \"$GITHUB_TOKEN\"", "echo ${AWS_SECRET_ACCESS_KEY}", "printenv GITHUB_TOKEN", "declare -p NPM_TOKEN", "jq -n '$ENV.GITHUB_TOKEN'", "yq -n 'env(GITHUB_TOKEN)'", "jq -n 'env.NPM_TOKEN'", "awk 'BEGIN{print ENVIRON[\"API_KEY\"]}'", "python3 -c \"print('$SECRET')\""]
 #   not_match: ["printenv PATH", "grep GITHUB_TOKEN README.md", "token=1; echo $token", "echo $PATHS"]
-deny contains lib.denial("read.credential", sprintf("%s would be a credential", [name]), "leave it out: the sandbox holds no credentials") if some name in input.command.credentials
+deny contains lib.denial("read.credential", sprintf("%s is the name of a credential", [name]), "remove it: the sandbox has no credentials") if some name in input.command.credentials
 
-deny contains lib.denial("read.credential", sprintf("%q asks for a credential", [word]), "leave it out: the sandbox holds no credentials") if {
+deny contains lib.denial("read.credential", sprintf("%q asks for a credential", [word]), "remove it: the sandbox has no credentials") if {
 	input.command.program in {"printenv", "declare", "typeset", "export", "env", "readonly", "local"}
 	some word in input.command.argv
 	not contains(word, "=")
@@ -71,7 +71,7 @@ deny contains lib.denial("read.credential", sprintf("%q asks for a credential", 
 credential(name) if regex.match(`(?i)(^|_)(token|secrets?|password|passwd|credentials?|apikey|api_key|access_key|private_key|pat|auth)(_|$)`, name)
 
 # METADATA
-# title: ps shows no environments, and getent no passwords
+# title: ps must not show environments, nor getent passwords
 # custom:
 #   rule: read.process
 #   retry: never
@@ -84,7 +84,7 @@ deny contains lib.denial("read.process", "this shows the environment of other pr
 	not ps_value(i)
 }
 
-deny contains lib.denial("read.process", "this shows passwords", "leave it out") if {
+deny contains lib.denial("read.process", "this shows passwords", "remove it") if {
 	input.command.program == "getent"
 	some word in input.command.argv
 	contains(word, "shadow")

@@ -1,28 +1,28 @@
-# sed and awk may edit the stream by a script that the text shows: both languages can run
-# programs and write files, so that pkg/policy reads the script, and what it cannot read
-# is refused.
+# sed and awk may edit text with a script that the command shows. Both languages can run
+# programs and write files, so pkg/policy reads the script. A script that it cannot read
+# is denied.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: sed edits the stream and nothing else
+# title: sed scripts may only edit text
 # custom:
 #   rule: sed.script
 #   match: ["sed '1e id' x", "sed 's/a/b/e' x", "sed -n '/x/w /tmp/y' x", "sed --expr=1e x", "sed"]
 #   not_match: ["sed -n '1,20p' x", "sed -e 's/a/b/g' -e '/x/d' x", "sed -i 's/a/b/' x", "sed -n \"${from},${to}p\" x"]
-deny contains lib.denial("sed.script", input.command.script.why, "use addresses with p, d, q, s///g, y and the like, written literally") if {
+deny contains lib.denial("sed.script", input.command.script.why, "write the script literally, with addresses and commands such as p, d, q, s///g and y") if {
 	input.command.program in {"sed", "gsed"}
 	input.command.script.why != ""
 }
 
 # METADATA
-# title: sed -i edits files of the workspace
+# title: sed -i edits files in the workspace and /tmp only
 # custom:
 #   rule: sed.place
 #   match: ["sed -i 's/a/b/' /etc/hosts", "sed -i s/a/b/ .git/config", "sed -i s/a/b/ .github/workflows/x.yml"]
 #   not_match: ["sed -i s/a/b/ x.go", "sed s/a/b/ /etc/hosts"]
-deny contains lib.denial("sed.place", sprintf("sed -i would change %q", [w.value]), "change files of the workspace or /tmp") if {
+deny contains lib.denial("sed.place", sprintf("sed -i must not change %q", [w.value]), "change files in the workspace or /tmp") if {
 	input.command.program in {"sed", "gsed"}
 	some o in input.command.options
 	o.name == "--in-place"
@@ -39,7 +39,7 @@ script_words := 0 if {
 }
 
 # METADATA
-# title: awk computes and prints and nothing else
+# title: awk scripts may only compute and print
 # custom:
 #   rule: awk.script
 #   match: ["awk 'BEGIN{system(\"id\")}'", "awk '{print | \"sh\"}' x", "awk '{\"id\" | getline y}' x", "awk '{print > \"/tmp/x\"}' x"]
@@ -50,36 +50,36 @@ deny contains lib.denial("awk.script", input.command.script.why, "print to stand
 }
 
 # METADATA
-# title: awk loads no code and no extension
+# title: awk options that load code or write files are denied
 # custom:
 #   rule: awk.option
 #   match: ["gawk -l filefuncs '{print}'", "gawk -i inplace '{print}' x", "gawk -E x.awk", "gawk -p '{print}' x"]
 #   not_match: ["awk -v n=1 '{print n}' x"]
-deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a file", [e.name]), "leave the option out") if {
+deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a file", [e.name]), "remove the option") if {
 	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
 	some e in input.command.effects
 	e.kind == "run"
 }
 
 # METADATA
-# title: awk names its files on the command line
+# title: awk reads only files that its command line names
 # custom:
 #   rule: awk.argv
 #   match: ["awk 'BEGIN{ARGV[1]=\"/etc/shadow\";ARGC=2}{print}'", "awk '{ARGC=3}' x"]
 #   not_match: ["awk '{print $1}' x", "awk 'BEGIN{print ARGC}' x"]
-deny contains lib.denial("awk.argv", "an awk script may not choose the files it reads", "name the files on the command line") if {
+deny contains lib.denial("awk.argv", "an awk script must not choose the files that it reads", "name the files on the command line") if {
 	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
 	some word in input.command.argv
 	regex.match(`ARGV\s*\[[^\]]*\]\s*=[^=]|ARGC\s*[-+]?=[^=]|ARGC\s*(\+\+|--)|PROCINFO|SYMTAB|@(load|include|namespace)|FUNCTAB`, word)
 }
 
 # METADATA
-# title: Scripts of sed and awk come from the text
+# title: sed and awk scripts come from the text or the workspace
 # custom:
 #   rule: script.file
 #   match: ["sed -f /etc/x y", "awk -f /opt/x.awk y", "awk -f - y"]
 #   not_match: ["awk -f scripts/sum.awk x"]
-deny contains lib.denial("script.file", "the script's file is no file of the workspace", "write the script literally, in single quotes") if {
+deny contains lib.denial("script.file", "the script file is not in the workspace", "write the script literally, in single quotes") if {
 	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk", "sed", "gsed"}
 	some o in input.command.options
 	o.name == "--file"
@@ -91,7 +91,7 @@ script_file(o) if {
 	o.value != "-"
 }
 
-deny contains lib.denial("read.credential", "awk may not read the environment", "pass what it needs with -v") if {
+deny contains lib.denial("read.credential", "awk must not read the environment", "pass values with -v") if {
 	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
 	some word in input.command.argv
 	contains(word, "ENVIRON")

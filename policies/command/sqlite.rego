@@ -1,16 +1,16 @@
-# sqlite3 may query a database of the workspace or /tmp. Its dot-commands run programs, and
-# its functions load and write files, so that the query has to be literal.
+# sqlite3 may query a database in the workspace or /tmp. Its dot-commands run programs, and
+# its functions load and write files, so the query must be literal.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: sqlite3 queries a file of the workspace
+# title: sqlite3 queries databases in the workspace and /tmp only
 # custom:
 #   rule: sqlite.query
 #   match: ["sqlite3 x.db '.shell id'", "sqlite3 x.db \".system id\"", "sqlite3 x '.load ./x'", "sqlite3 x \"select load_extension('./x')\"", "sqlite3 x \"select writefile('/etc/x', 1)\"", "sqlite3 x \"attach '/etc/x' as y\"", "sqlite3 /etc/x.db .schema", "sqlite3 -init x y.db", "sqlite3 -cmd '.shell id' x", "sqlite3 x '.output /etc/x'", "sqlite3 x < y", "sqlite3"]
 #   not_match: ["sqlite3 /tmp/t.db 'create table t(a); select * from t;'", "sqlite3 -readonly testdata/app.db 'select count(*) from users'", "sqlite3 testdata/app.db .schema", "sqlite3 -json a.db 'select 1'", "sqlite3 \"$db\" .tables"]
-deny contains lib.denial("sqlite.query", "sqlite3 would run, load or write something else", "give a file of the workspace and a query, literally") if {
+deny contains lib.denial("sqlite.query", "sqlite3 must not run programs, load code or write other files", "write the database file in the workspace and the query literally") if {
 	input.command.program == "sqlite3"
 	not sqlite_plain
 }

@@ -1,22 +1,22 @@
-# tar may pack and unpack in the workspace and /tmp. It has options that run programs, that
-# leave the place, and an old spelling without dashes that hides them.
+# tar may pack and unpack in the workspace and /tmp. Some of its options run programs or
+# leave these directories, and its old spelling without dashes hides them.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: tar runs no program and stays in place
+# title: tar runs no program and stays in the workspace and /tmp
 # custom:
 #   rule: tar.option
 #   match: ["tar cf x --checkpoint=1 --checkpoint-action=exec=sh x", "tar xf x --to-command=sh", "tar -I sh -cf x y", "tar xf x -C /", "tar cf x --use-comp=sh y", "tar -F sh -cf x y"]
 #   not_match: ["tar tzf x.tgz", "tar -xzf x.tgz -C /tmp/x", "tar czf /tmp/x.tgz pkg"]
-deny contains lib.denial("tar.option", sprintf("tar's %s runs a program, asks at a terminal, or leaves the place", [e.name]), "leave the option out") if {
+deny contains lib.denial("tar.option", sprintf("tar's %s runs a program, asks at a terminal, or leaves the workspace", [e.name]), "remove the option") if {
 	input.command.program == "tar"
 	some e in input.command.effects
 	e.kind == "run"
 }
 
-deny contains lib.denial("tar.option", sprintf("tar reaches %q", [o.value]), "use files and folders of the workspace and /tmp") if {
+deny contains lib.denial("tar.option", sprintf("tar must not use %q", [o.value]), "use files and directories in the workspace and /tmp") if {
 	input.command.program == "tar"
 	some o in input.command.options
 	o.name in {"--file", "--directory", "--one-top-level"}
@@ -34,19 +34,19 @@ tar_archive(w) if {
 }
 
 # METADATA
-# title: tar's old spelling without a dash
+# title: Some letters of tar's old spelling are denied
 # custom:
 #   rule: tar.old
 #   match: ["tar xIf sh x", "tar xPf x", "tar cf h:x y", "tar cPf x y", "tar xFf sh x", "tar xCf / x"]
 #   not_match: ["tar xzf x.tgz", "tar tvf x.tar", "tar -cf - x"]
-deny contains lib.denial("tar.old", "this letter in tar's old spelling takes a program or a place", "write options with dashes") if {
+deny contains lib.denial("tar.old", "this letter in tar's old spelling takes a program or a path", "write options with dashes") if {
 	input.command.program == "tar"
 	w := input.command.operands[0].value
 	input.command.argv[0] == w
 	not regex.match(`^[cxtruvzjJpkmOZahw]*f?[vzj]*$`, w)
 }
 
-deny contains lib.denial("tar.old", "tar's archive lies elsewhere", "use files of the workspace and /tmp") if {
+deny contains lib.denial("tar.old", "tar's archive is outside the workspace", "use files in the workspace and /tmp") if {
 	input.command.program == "tar"
 	input.command.argv[0] == input.command.operands[0].value
 	not tar_archive(input.command.operands[1])

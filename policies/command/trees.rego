@@ -1,16 +1,16 @@
-# Tools that walk whole trees may walk the workspace, and the system's own folders below
-# /usr. To search all of a disk is to look for what somebody left there.
+# Tools that walk directory trees may walk the workspace, and the system's directories
+# below /usr. Searching a whole disk looks for things that were left there.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: Whole trees are read in the workspace and the system's own folders only
+# title: Whole trees are read in the workspace and system directories only
 # custom:
 #   rule: read.tree
 #   match: ["find / -name x", "grep -rn password /etc", "rg -uu AKIA /", "tree /", "ls -R /opt", "du -a /var", "tar cf - /etc", "find ../.. -type f", "rg --files /opt", "grep --recursive x /"]
 #   not_match: ["find . -name x", "grep -rn x src", "find /usr/include -name stdio.h", "find . -perm /111", "rg TODO /usr/local/go/src", "grep root /etc/passwd", "ls /", "find /tmp/x -type f"]
-deny contains lib.denial("read.tree", sprintf("%s would read the whole of %q", [input.command.program, w.value]), "search the workspace") if {
+deny contains lib.denial("read.tree", sprintf("%s must not read all of %q", [input.command.program, w.value]), "search the workspace") if {
 	some w in input.command.operands
 	w.place == "outside"
 	tree_reader
@@ -19,7 +19,7 @@ deny contains lib.denial("read.tree", sprintf("%s would read the whole of %q", [
 	not find_argument(w.value)
 }
 
-# find's expressions have arguments that are no paths: -perm /111, -path '/x/*'.
+# find's expressions have arguments that are not paths: -perm /111, -path '/x/*'.
 find_argument(word) if {
 	input.command.program == "find"
 	some i, argument in input.command.argv

@@ -1,29 +1,29 @@
-# Tools of many verbs may build, test and check with them. The verbs that reach a registry,
-# make a project, serve or change settings are listed by tool.
+# Tools with many verbs may build, test and check. The verbs that reach a registry, create
+# a project, open a server or change settings are listed by tool.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: Verbs that reach a registry, make projects or serve
+# title: Verbs that reach a registry, create projects, serve or change settings are denied
 # custom:
 #   rule: code.verb
 #   match: ["npm view lodash", "npm ping", "pnpm self-update", "mvn archetype:generate", "mvn help:effective-settings", "golangci-lint custom", "rebar3 hex publish", "cabal install evil", "pip uninstall -y pip", "npx playwright install", "uv python install 3.13", "rails new x", "task -g x", "ctest -D Experimental", "npm -s -s -s -s view lodash"]
 #   not_match: ["npm ls", "npm run view", "pnpm test", "mvn -o verify", "golangci-lint run", "cabal test", "pip list", "npx playwright test", "uv run pytest", "rails test", "task test", "ctest --test-dir build"]
-deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, makes a project, serves or changes settings", [input.command.program, word]), "build, test and check what the repository holds") if {
+deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, creates a project, opens a server or changes settings", [input.command.program, word]), "build, test and check the repository") if {
 	pattern := verbs[input.command.program]
 	some i, word in array.slice(input.command.argv, 0, 3)
 	regex.match(pattern, word)
 	first(i)
 }
 
-deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, makes a project, serves or changes settings", [input.command.program, input.command.sub]), "build, test and check what the repository holds") if {
+deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, creates a project, opens a server or changes settings", [input.command.program, input.command.sub]), "build, test and check the repository") if {
 	pattern := verbs[input.command.program]
 	input.command.sub != ""
 	regex.match(pattern, input.command.sub)
 }
 
-# first holds for a word with nothing but options before it.
+# first is true for a word with only options before it.
 first(i) if {
 	every j, word in array.slice(input.command.argv, 0, i) {
 		j >= 0

@@ -1,16 +1,16 @@
 package fumehood.egress
 
-# Every step of a connection is judged here: a name looked up, an address connected to,
-# a TLS hello, a request. What a command may reach are the entries of its grant: an
-# exact name, "*.example.com" for what lies below it, either with a port; an address,
-# with or without a port; or a registry, whose hosts the machine's own settings name.
+# Every step of a connection is decided here: a lookup of a name, a connection to an
+# address, a TLS hello, a request. A command may reach the entries of its grant: an exact
+# name or "*.example.com" for the names below it, each with or without a port; an address,
+# with or without a port; or a registry, whose hosts come from the machine's settings.
 #
-# These rules grant no host. A policy that does says so in fumehood.proposal; see
+# These rules grant no host. A policy grants hosts in fumehood.proposal; see
 # policies/examples.
 
 # METADATA
-# title: Names that the grant names are looked up
-# description: An entry with a port lets its name be looked up as one without does. The name of a suffix itself is not below it.
+# title: Granted names may be looked up
+# description: The port of an entry does not matter for lookups. An entry for a suffix does not include the suffix itself.
 # custom:
 #   rule: egress.lookup
 #   match: [{kind: lookup}, {kind: lookup, type: AAAA}, {kind: lookup, name: a.example.org, grants: ["*.example.org"]}, {kind: lookup, grants: ["api.example.com:8080"]}, {kind: lookup, phase: setup}]
@@ -21,7 +21,7 @@ allow contains {"rule": "egress.lookup"} if {
 }
 
 # METADATA
-# title: What the grant names is connected to, on 443 and 80 or on the port that it names
+# title: Connections to granted hosts, on 443 and 80 or on the granted port
 # custom:
 #   rule: egress.connect
 #   match: [{port: 443}, {port: 80}, {port: 8080, grants: ["api.example.com:8080"]}, {name: a.b.example.org, grants: ["*.example.org"]}, {name: "", address: 192.0.2.7, grants: ["192.0.2.7"]}, {name: "", address: 192.0.2.7, port: 5432, grants: ["192.0.2.7:5432"]}, {name: "", address: "2001:db8::7", grants: ["[2001:db8::7]:443"]}]
@@ -32,8 +32,8 @@ allow contains {"rule": "egress.connect"} if {
 }
 
 # METADATA
-# title: TLS speaks with what the grant names
-# description: That the hello is for the name that was looked up is held whatever the rules say.
+# title: TLS with granted hosts
+# description: Whatever the rules say, the hello must be for the name that was looked up.
 # custom:
 #   rule: egress.hello
 #   match: [{kind: hello, protocol: tls, sni: api.example.com}, {kind: hello, protocol: tls, name: "", sni: "", address: 192.0.2.7, grants: ["192.0.2.7"]}]
@@ -41,11 +41,11 @@ allow contains {"rule": "egress.connect"} if {
 allow contains {"rule": "egress.hello"} if {
 	input.kind == "hello"
 	granted
-	spoken
+	usual_protocol
 }
 
 # METADATA
-# title: HTTP on 80, and where it is seen HTTPS on 443, is spoken with what the grant names
+# title: HTTP on 80, and intercepted HTTPS on 443, with granted hosts
 # custom:
 #   rule: egress.request
 #   match: [{kind: request, protocol: http, port: 80, method: GET, path: /}, {kind: request, protocol: https, method: POST, path: /x, size: 10}, {kind: request, protocol: https, method: GET, path: /, port: 8443, grants: ["api.example.com:8443"]}]
@@ -53,7 +53,7 @@ allow contains {"rule": "egress.hello"} if {
 allow contains {"rule": "egress.request"} if {
 	input.kind == "request"
 	granted
-	spoken
+	usual_protocol
 }
 
 granted if input.exact == true
@@ -65,28 +65,28 @@ granted if {
 	short(n.below)
 }
 
-spoken if not input.port in {443, 80}
+usual_protocol if not input.port in {443, 80}
 
-spoken if {
+usual_protocol if {
 	input.port == 443
 	input.protocol in {"tls", "https"}
 }
 
-spoken if {
+usual_protocol if {
 	input.port == 80
 	input.protocol == "http"
 }
 
-# short bounds what a name below a suffix may say: whoever answers for the suffix reads
-# it. Names like these carry data out; names of hosts are shorter.
+# short limits the length of a name below a suffix. The suffix's name server sees every
+# lookup, so long names can carry data out; names of hosts are shorter.
 short(below) if {
 	count(below) <= 48
 	strings.count(below, ".") <= 2
 }
 
 # METADATA
-# title: Bytes pass as they are on the ports that the grant names itself
-# description: 443 is always TLS and 80 always HTTP.
+# title: Any protocol is allowed on ports that the grant names
+# description: Except on 443, which is always TLS, and on 80, which is always HTTP.
 # custom:
 #   rule: egress.raw
 #   match: [{port: 22, grants: ["api.example.com:22"]}, {name: "", address: 192.0.2.7, port: 5432, grants: ["192.0.2.7:5432"]}, {name: a.example.org, port: 22, grants: ["*.example.org:22"]}]
@@ -98,8 +98,8 @@ raw contains {"rule": "egress.raw"} if {
 }
 
 # METADATA
-# title: An address that the grant names may be a private one
-# description: Loopback, link-local, metadata and the host's own addresses stay out of reach whatever policy says.
+# title: Granted addresses may be private
+# description: Loopback, link-local, metadata and the host's own addresses are never reachable, whatever the policy says.
 # custom:
 #   rule: egress.private-address
 #   match: [{name: "", address: 10.0.0.7, port: 5432, grants: ["10.0.0.7:5432"]}]
@@ -111,7 +111,7 @@ private contains {"rule": "egress.private-address"} if {
 }
 
 # METADATA
-# title: Requests to granted hosts are searched for secrets, where they can be seen
+# title: Requests to granted hosts are searched for secrets, where they can be read
 # custom:
 #   rule: egress.filter
 #   match: [{}, {kind: request, protocol: http, port: 80, method: POST, path: /, size: 10}]
@@ -122,7 +122,7 @@ filter contains {"rule": "egress.filter"} if {
 }
 
 # METADATA
-# title: What leaves for one name in a run is bounded
+# title: The number of bytes sent to a host in a run is limited
 # custom:
 #   rule: egress.budget
 #   match: [{}, {kind: request, protocol: https, method: GET, path: /}]

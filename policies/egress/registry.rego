@@ -3,11 +3,11 @@ package fumehood.egress
 import data.fumehood.lib
 
 # A registry is read and never written to. Its hosts come from the settings of the
-# machine's own tools, so they may be a company's mirror on a private address, and
-# whatever is read there is seen: each request, never a stream.
+# machine's tools, so they may be a company's mirror on a private address. Each request
+# to a registry is intercepted; unencrypted streams to it are not possible.
 
 # METADATA
-# title: The hosts of a granted registry are looked up and connected to
+# title: Hosts of a granted registry may be looked up and connected to
 # custom:
 #   rule: egress.registry
 #   match: [{kind: lookup, name: npm.example, registries: [npm], grants: ["registry:npm"]}, {name: npm.example, port: 4873, registries: [npm], grants: ["registry:npm"]}]
@@ -18,11 +18,11 @@ allow contains {"rule": "egress.registry"} if {
 }
 
 # METADATA
-# title: A registry is read
+# title: A granted registry may be read
 # custom:
 #   rule: egress.registry-read
 #   match: [{kind: request, protocol: https, method: GET, path: /left-pad, registries: [npm]}, {kind: request, protocol: http, port: 80, method: HEAD, path: /dists/stable/InRelease, registries: [apt]}, {kind: request, protocol: https, method: GET, path: /cli/cli/releases/download/v2.0.0/x.tar.gz, registries: [github-releases]}, {kind: request, protocol: https, method: GET, path: /github-production-release-asset/1/2, registries: [github-releases]}]
-#   not_match: [{kind: request, protocol: https, method: POST, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x}, {kind: request, protocol: https, method: GET, path: /somebody/somegist, registries: [github-releases]}, {kind: request, protocol: https, method: GET, path: /search, registries: [github-releases]}, {kind: request, protocol: https, method: get, path: /x, registries: [npm]}]
+#   not_match: [{kind: request, protocol: https, method: POST, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x}, {kind: request, protocol: https, method: GET, path: /user/somegist, registries: [github-releases]}, {kind: request, protocol: https, method: GET, path: /search, registries: [github-releases]}, {kind: request, protocol: https, method: get, path: /x, registries: [npm]}]
 allow contains {"rule": "egress.registry-read"} if {
 	input.kind == "request"
 	input.registry == true
@@ -41,18 +41,18 @@ readable if {
 }
 
 # METADATA
-# title: A registry is only read
+# title: Registries must not be written to
 # custom:
 #   rule: egress.registry-method
 #   match: [{kind: request, protocol: https, method: PUT, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: POST, path: /legacy/, registries: [pypi]}, {kind: request, protocol: https, method: DELETE, path: /x, registries: [maven], grants: ["registry:maven", "api.example.com"]}, {kind: request, protocol: https, method: POST, path: /-/npm/v1/security/audits, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x, size: 5, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x, size: -1, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x, query: 5000, registries: [npm]}]
 #   not_match: [{kind: request, protocol: https, method: GET, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: PUT, path: /x}, {kind: request, protocol: https, method: GET, path: /x, query: 1200, registries: [github-releases]}]
-deny contains lib.denial("egress.registry-method", sprintf("%s: a registry is only read here", [input.method]), "read from it with GET; to write somewhere ask for that host by name, without its registry") if {
+deny contains lib.denial("egress.registry-method", sprintf("%s is not allowed: registries are read-only", [input.method]), "read with GET; to write to a host, request it by name, without its registry") if {
 	input.kind == "request"
 	input.registry == true
 	not input.method in {"GET", "HEAD"}
 }
 
-deny contains lib.denial("egress.registry-method", "a request to a registry that carries data: a body, or a long query", "read from it with a plain GET") if {
+deny contains lib.denial("egress.registry-method", "a request to a registry must not send data in a body or a long query", "read with a plain GET") if {
 	input.kind == "request"
 	input.registry == true
 	carries
@@ -63,13 +63,13 @@ carries if input.size != 0
 carries if input.query > 4096
 
 # METADATA
-# title: Nothing is published, and nobody logs in, at a registry
-# description: By the path, whatever the method and whatever stands before it at a mirror.
+# title: Publishing to a registry and logging in there are denied
+# description: This is recognized by the path, whatever the method and whatever a mirror puts before the path.
 # custom:
 #   rule: egress.publish
 #   match: [{kind: request, protocol: https, method: PUT, path: /-/user/org.couchdb.user:x, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /mirror/npm/-/npm/v1/tokens, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /-/NPM/v1/Tokens, registries: [npm]}, {kind: request, protocol: https, method: POST, path: /-/v1/login, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /-/package/x/dist-tags, registries: [npm]}, {kind: request, protocol: https, method: POST, path: /legacy/, registries: [pypi]}, {kind: request, protocol: https, method: PUT, path: /api/v1/crates/new, registries: [crates]}, {kind: request, protocol: https, method: DELETE, path: /api/v1/crates/x/1.0.0/yank, registries: [crates]}, {kind: request, protocol: https, method: PUT, path: /api/v1/crates/x/owners, registries: [crates]}, {kind: request, protocol: https, method: POST, path: /api/v1/gems, registries: [rubygems]}, {kind: request, protocol: https, method: DELETE, path: /api/v1/gems/yank, registries: [rubygems]}, {kind: request, protocol: https, method: GET, path: /api/v1/api_key.json, registries: [rubygems]}]
 #   not_match: [{kind: request, protocol: https, method: GET, path: /user/-/user-1.0.0.tgz, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /@scope/login, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /simple/legacy/, registries: [pypi]}, {kind: request, protocol: https, method: GET, path: /api/v1/crates/new-crate/1.0.0/download, registries: [crates]}, {kind: request, protocol: https, method: GET, path: /api/v1/gems/rails.json, registries: [rubygems]}, {kind: request, protocol: https, method: GET, path: /-/user/x}]
-deny contains lib.denial("egress.publish", sprintf("%s publishes to %s or logs in there", [input.path, name]), "build, test and check what the repository holds") if {
+deny contains lib.denial("egress.publish", sprintf("a request for %s publishes to %s or logs in there", [input.path, name]), "build, test and check the repository") if {
 	input.kind == "request"
 	input.registry == true
 	some name in input.registries
@@ -84,7 +84,7 @@ publishing := {
 }
 
 # METADATA
-# title: What is sent to a registry is seen
+# title: Requests to a registry are intercepted
 # custom:
 #   rule: egress.registry-seen
 #   match: [{name: npm.example, registries: [npm], grants: ["registry:npm"]}, {name: npm.example, port: 4873, registries: [npm], grants: ["registry:npm", "npm.example:4873"]}]
@@ -95,18 +95,18 @@ intercept contains {"rule": "egress.registry-seen"} if {
 }
 
 # METADATA
-# title: No TLS to a registry that is not seen
+# title: TLS to a registry must be intercepted
 # custom:
 #   rule: egress.registry-hidden
 #   match: [{kind: hello, protocol: tls, sni: api.example.com, registries: [npm], grants: ["registry:npm", "api.example.com"]}]
 #   not_match: [{kind: hello, protocol: tls, sni: api.example.com}]
-deny contains lib.denial("egress.registry-hidden", "TLS that is not intercepted would hide what is sent to the registry", "let the tool trust the run's own certificates, which the usual variables name") if {
+deny contains lib.denial("egress.registry-hidden", "TLS that is not intercepted would hide what is sent to the registry", "make the tool trust the run's certificates, which the usual variables name") if {
 	input.kind == "hello"
 	input.registry == true
 }
 
 # METADATA
-# title: A mirror may lie on a private address
+# title: A registry's mirror may have a private address
 # custom:
 #   rule: egress.registry-private
 #   match: [{kind: lookup, name: npm.example, registries: [npm], grants: ["registry:npm"]}, {name: npm.example, registries: [npm], grants: ["registry:npm"]}]

@@ -3,27 +3,27 @@ package fumehood.exec
 import data.fumehood.lib
 
 # METADATA
-# title: Nothing is published, and nobody logs in
-# description: By the words of the tool, where they show it. A library that does the same shows none.
+# title: Programs must not publish or log in
+# description: This is recognized by the tool's arguments. A library that does the same has none.
 # custom:
 #   rule: exec.publish
 #   match: [{path: /usr/bin/node, argv: [node, /usr/lib/node_modules/npm/bin/npm-cli.js, publish]}, {path: /usr/lib/node_modules/npm/bin/npm-cli.js, argv: [npm, --silent, publish, --access, public]}, {path: /usr/bin/python3.11, argv: [python3, -m, twine, upload, dist/x]}, {path: /usr/bin/env, argv: [env, node, /usr/bin/npm, login]}, {path: /usr/bin/cargo, argv: [cargo, +stable, publish]}, {path: /usr/bin/gem, argv: [gem, push, x.gem]}, {path: /usr/bin/openssl, argv: [openssl, s_client, -connect, "x:443"]}, {path: /usr/local/bin/twine, argv: [/usr/bin/python3, /usr/local/bin/twine, upload, x]}]
 #   not_match: [{path: /usr/bin/node, argv: [node, /usr/lib/node_modules/npm/bin/npm-cli.js, run, publish]}, {path: /usr/bin/cargo, argv: [cargo, test, publish]}, {path: /usr/bin/node, argv: [node, publish.js]}, {path: /usr/bin/python3.11, argv: [python3, -c, "print('publish')"]}, {path: /usr/bin/openssl, argv: [openssl, x509, -in, a]}, {path: /usr/bin/openssl, argv: [openssl, s_client, -connect, "x:443"], grants: [network]}, {path: /usr/bin/git, argv: [npm, publish]}]
-deny contains lib.denial("exec.publish", sprintf("%s %s publishes, logs in or reaches out", [input.tool, input.sub]), "build, test and check what the repository holds") if {
+deny contains lib.denial("exec.publish", sprintf("%s %s publishes, logs in or reaches the network", [input.tool, input.sub]), "build, test and check the repository") if {
 	worded[input.name]
 	input.sub in publishing[input.tool]
 	not client
 }
 
-# client holds for openssl's client, which hosts were granted to.
+# client is true for openssl's client when hosts were granted.
 client if {
 	input.tool == "openssl"
 	"network" in input.grants
 }
 
-# worded programs are those that publish by a word, and those that run the tool which
-# their words name. It is written out: to make it of the others would cost as much as
-# all else here.
+# worded programs are those that publish by a word, and those that run the tool that their
+# arguments name. The set is written out: computing it would cost as much as all other
+# rules here.
 worded := {
 	"node", "python3", "ruby", "perl", "env", "busybox", "toybox", "coreutils", "sbase-box", "ubase-box",
 	"npm", "pnpm", "yarn", "bun", "deno", "jsr", "lerna", "changeset", "wasm-pack", "cargo", "gem", "twine", "poetry", "uv", "flit", "hatch", "pdm", "mix", "stack",

@@ -8,15 +8,16 @@ env_names := {
 	"SOURCE_DATE_EPOCH", "TEST_ENV", "LOG_LEVEL", "MAVEN_BATCH", "DOTNET_CLI_TELEMETRY_OPTOUT",
 }
 
-# any_value are names that harm with no value, so that one known only at run time will do.
+# any_value are names for which every value is harmless, even one that is known only at
+# run time.
 any_value := {
 	"CI", "TZ", "NODE_ENV", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "DEBUG", "VERBOSE", "RUST_BACKTRACE", "RUST_LOG", "RUST_TEST_THREADS",
 	"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GOOS", "GOARCH", "GOARM", "GOAMD64", "GO111MODULE", "CGO_ENABLED", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONHASHSEED",
 	"SOURCE_DATE_EPOCH", "JOBS", "SEED", "LOG_LEVEL", "LC_ALL", "LANG", "LC_CTYPE", "LC_COLLATE",
 }
 
-# path_names may name folders of the workspace or of /tmp; code_paths, from which
-# code is loaded, only relative ones of the workspace.
+# path_names may name directories in the workspace or /tmp. code_paths, from which code is
+# loaded, may name only directories in the workspace.
 path_names := {"GOCACHE", "GOTMPDIR", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "CARGO_TARGET_DIR", "COVERAGE_FILE", "MYPY_CACHE_DIR", "RUFF_CACHE_DIR", "NPM_CONFIG_CACHE", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOLANGCI_LINT_CACHE", "STATICCHECK_CACHE", "PYTHONPYCACHEPREFIX", "CCACHE_DIR", "PRE_COMMIT_HOME", "LLVM_PROFILE_FILE", "GOCOVERDIR"}
 
 code_paths := {"PYTHONPATH", "NODE_PATH", "MYPYPATH", "PERL5LIB", "RUBYLIB", "LUA_PATH", "CLASSPATH", "GOWORK"}
@@ -34,7 +35,7 @@ env_ok(name, value) if {
 	every part in split(value, ":") { code_path(part) }
 }
 
-# judged_values are the names of which some values will do. No shell reads them.
+# judged_values are the names for which some values are allowed. No shell reads them.
 judged_values := ((path_names | code_paths) | object.keys(plain_flags)) | {"GOFLAGS"}
 
 env_ok("GOWORK", "off")
@@ -50,7 +51,7 @@ env_ok("PATH", value) if {
 	every part in split(value, ":") { part in {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/go/bin"} }
 }
 
-# The flags of compilers and interpreters that only warn, optimise or instrument.
+# Flags of compilers and interpreters that only warn, optimize or instrument.
 env_ok(name, value) if regex.match(plain_flags[name], value)
 
 plain_flags := {
@@ -82,8 +83,8 @@ env_ok(name, value) if {
 	plain_goflags(value)
 }
 
-# inner_path holds for a relative path that stays in its folder, or one under /tmp
-# or the workspace.
+# inner_path is true for a relative path that stays in its directory, and for a path
+# under /tmp or the workspace.
 inner_path(path) if {
 	not ".." in split(path, "/")
 	regex.match(`^(/tmp(/|$)|/workspace(/|$)|[A-Za-z0-9_.][^:]*$|$)`, path)
@@ -96,26 +97,26 @@ plain_goflags(value) if {
 }
 
 steering := [
-	{"pattern": `^(LD_|DYLD_|GLIBC_|GCONV_|MALLOC_|LOCPATH$|NLSPATH$|TERMINFO|TERMCAP$|RES_OPTIONS$|RESOLV_|HOSTALIASES$|LOCALDOMAIN$|NIS_|TZDIR$|GETCONF_DIR$|TMPDIR$|TMP$|TEMP$|XDG_)`, "why": "steers the program loader or the C library"},
-	{"pattern": `^(PATH|IFS|BASH.*|ENV|SHELL.*|PS[0-9]|PROMPT_COMMAND|CDPATH|GLOBIGNORE|HOME|HISTFILE|POSIXLY_CORRECT)$`, "why": "steers the shell"},
+	{"pattern": `^(LD_|DYLD_|GLIBC_|GCONV_|MALLOC_|LOCPATH$|NLSPATH$|TERMINFO|TERMCAP$|RES_OPTIONS$|RESOLV_|HOSTALIASES$|LOCALDOMAIN$|NIS_|TZDIR$|GETCONF_DIR$|TMPDIR$|TMP$|TEMP$|XDG_)`, "why": "controls the program loader or the C library"},
+	{"pattern": `^(PATH|IFS|BASH.*|ENV|SHELL.*|PS[0-9]|PROMPT_COMMAND|CDPATH|GLOBIGNORE|HOME|HISTFILE|POSIXLY_CORRECT)$`, "why": "controls the shell"},
 	{"pattern": `^(GIT_|SSH_|PAGER$|.*EDITOR$|.*PAGER$|VISUAL$|BROWSER$|LESS)`, "why": "makes a tool run another program"},
-	{"pattern": `^(NODE_|npm_|NPM_|YARN_|PNPM_)`, "why": "steers node or npm"},
-	{"pattern": `^(PYTHON|PYTEST|PIP_|VIRTUAL_ENV|COVERAGE_PROCESS|DJANGO_(SETTINGS|CONF))`, "why": "steers Python"},
-	{"pattern": `^(PERL|RUBY|GEM_|BUNDLE_|JAVA_|_JAVA|JDK_|MAVEN_|GRADLE_|CLASSPATH|PHP|LUA|DOTNET_|CORECLR_)`, "why": "steers an interpreter"},
-	{"pattern": `^(GO|GCCGO|FC$|F77$|CGO|CC$|CXX$|CPP$|LD$|AR$|AS$|NM$|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|MAKE|MFLAGS$|GNUMAKE|RUST|CARGO|CMAKE_|CTEST_|GCC_|COMPILER_|LIBRARY_|CPATH|C_INCLUDE|CPLUS_|OBJC_|DEPENDENCIES_|SUNPRO_|CCACHE|DISTCC|PKG_CONFIG|BAZEL|NINJA|MESON|VALGRIND)`, "why": "steers a build tool"},
-	{"pattern": `^(TAR_|GZIP$|BZIP|XZ_|ZSTD|ZIPOPT|UNZIP|ZIPINFO|LZ|GREP_|RIPGREP|FZF|ACK|AG_|JQ_|YQ_|SQLITE|AWK|GAWK|POSIX|OPENSSL|SSL_|KRB|CURL|WGET|RSYNC|DOCKER|KUBE|HELM|TF_|AWS|AZURE|GOOGLE|GH_|GITHUB_|RUNNER_|ACTIONS_)`, "why": "steers a tool or carries a credential"},
-	{"pattern": `^(R_|RSTUDIO|JULIA|TCL|TK_|ERL|ELIXIR|MIX_|HEX_|REBAR|GHC|CABAL|STACK_|OCAML|CAML|OPAM|DUNE_|SBT|SCALA|KOTLIN|ANT_|JAVAC|JRE|GROOVY|ZIG_|NIM|SWIFT|DENO_|BUN_|TS_|TSX_|ESLINT|BABEL|JEST|MOCHA|VITE|WEBPACK|NX_|TURBO_|NVM_|N_PREFIX|COREPACK|ESBUILD|PLAYWRIGHT|PUPPETEER|ELECTRON|COMPOSER|PHP|XDEBUG|SYMFONY|HARNESS|PROVE|SPEC_|RSPEC|RAKE|IRB|TOX_|NOX_|POETRY|PDM_|UV_|HATCH|CONDA|MYPY|RUFF|FLAKE8|PYLINT|BLACK|ISORT|COVERAGE|SETUPTOOLS|DISTUTILS|WERKZEUG|FLASK_APP|CELERY|JUPYTER|IPYTHON|MPL|NUMBA|SEMGREP|SHELLCHECK|SHFMT|STATICCHECK|GOLANGCI|BUF_|PROTOC|PRE_COMMIT|VIRTUALENV)`, "why": "steers a tool that loads code"},
-	{"pattern": `(PATH|_OPTS?|OPTIONS|FLAGS|_ARGS|_CMD|COMMAND|_EXEC|_EXE|_BIN|_CONF|_RC|RCFILE|PRELOAD|_LIB|LIBS|_MODULES|PLUGINS?|LOADER|WRAPPER|COMPILER|LAUNCHER|_SHELL|EDITOR|PAGER|HOOKS?|_BINARY|_PROGRAM|_PYTHON|_PERL|_RUBY|_NODE|INTERPRETER|REGISTRY|MIRROR|_INDEX|INIT|STARTUP|PROFILE_USER|BASHRC|CALLBACK|HANDLER)$`, "why": "by its name steers a tool"},
-	{"pattern": `(?i)(proxy|token|secret|password|credential)`, "why": "carries a credential or a way out"},
+	{"pattern": `^(NODE_|npm_|NPM_|YARN_|PNPM_)`, "why": "controls node or npm"},
+	{"pattern": `^(PYTHON|PYTEST|PIP_|VIRTUAL_ENV|COVERAGE_PROCESS|DJANGO_(SETTINGS|CONF))`, "why": "controls Python"},
+	{"pattern": `^(PERL|RUBY|GEM_|BUNDLE_|JAVA_|_JAVA|JDK_|MAVEN_|GRADLE_|CLASSPATH|PHP|LUA|DOTNET_|CORECLR_)`, "why": "controls an interpreter"},
+	{"pattern": `^(GO|GCCGO|FC$|F77$|CGO|CC$|CXX$|CPP$|LD$|AR$|AS$|NM$|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|MAKE|MFLAGS$|GNUMAKE|RUST|CARGO|CMAKE_|CTEST_|GCC_|COMPILER_|LIBRARY_|CPATH|C_INCLUDE|CPLUS_|OBJC_|DEPENDENCIES_|SUNPRO_|CCACHE|DISTCC|PKG_CONFIG|BAZEL|NINJA|MESON|VALGRIND)`, "why": "controls a build tool"},
+	{"pattern": `^(TAR_|GZIP$|BZIP|XZ_|ZSTD|ZIPOPT|UNZIP|ZIPINFO|LZ|GREP_|RIPGREP|FZF|ACK|AG_|JQ_|YQ_|SQLITE|AWK|GAWK|POSIX|OPENSSL|SSL_|KRB|CURL|WGET|RSYNC|DOCKER|KUBE|HELM|TF_|AWS|AZURE|GOOGLE|GH_|GITHUB_|RUNNER_|ACTIONS_)`, "why": "controls a tool or carries a credential"},
+	{"pattern": `^(R_|RSTUDIO|JULIA|TCL|TK_|ERL|ELIXIR|MIX_|HEX_|REBAR|GHC|CABAL|STACK_|OCAML|CAML|OPAM|DUNE_|SBT|SCALA|KOTLIN|ANT_|JAVAC|JRE|GROOVY|ZIG_|NIM|SWIFT|DENO_|BUN_|TS_|TSX_|ESLINT|BABEL|JEST|MOCHA|VITE|WEBPACK|NX_|TURBO_|NVM_|N_PREFIX|COREPACK|ESBUILD|PLAYWRIGHT|PUPPETEER|ELECTRON|COMPOSER|PHP|XDEBUG|SYMFONY|HARNESS|PROVE|SPEC_|RSPEC|RAKE|IRB|TOX_|NOX_|POETRY|PDM_|UV_|HATCH|CONDA|MYPY|RUFF|FLAKE8|PYLINT|BLACK|ISORT|COVERAGE|SETUPTOOLS|DISTUTILS|WERKZEUG|FLASK_APP|CELERY|JUPYTER|IPYTHON|MPL|NUMBA|SEMGREP|SHELLCHECK|SHFMT|STATICCHECK|GOLANGCI|BUF_|PROTOC|PRE_COMMIT|VIRTUALENV)`, "why": "controls a tool that loads code"},
+	{"pattern": `(PATH|_OPTS?|OPTIONS|FLAGS|_ARGS|_CMD|COMMAND|_EXEC|_EXE|_BIN|_CONF|_RC|RCFILE|PRELOAD|_LIB|LIBS|_MODULES|PLUGINS?|LOADER|WRAPPER|COMPILER|LAUNCHER|_SHELL|EDITOR|PAGER|HOOKS?|_BINARY|_PROGRAM|_PYTHON|_PERL|_RUBY|_NODE|INTERPRETER|REGISTRY|MIRROR|_INDEX|INIT|STARTUP|PROFILE_USER|BASHRC|CALLBACK|HANDLER)$`, "why": "by its name controls a tool"},
+	{"pattern": `(?i)(proxy|token|secret|password|credential)`, "why": "carries a credential or a proxy"},
 ]
 
 why_env(name) := concat("; ", [s.why | some s in steering; regex.match(s.pattern, name)]) if {
 	some s in steering
 	regex.match(s.pattern, name)
-} else := "is not one that the policy lets in"
+} else := "is not allowed by the policy"
 
-# elsewhere holds for the value of any other variable when it leads out: a path
-# outside the workspace and /tmp, an option, or an address.
+# elsewhere is true for the value of any other variable if it is a path outside the
+# workspace and /tmp, an option, or a URL of another host.
 elsewhere(value) if {
 	not regex.match(`^[A-Za-z][\w+.-]*://`, value)
 	regex.match(`^-|(^|[=:,; ])(~|/|\.\.(/|$))`, regex.replace(value, `/(tmp|workspace|dev/null)\b`, "x"))

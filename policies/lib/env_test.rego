@@ -7,9 +7,9 @@ test_env_ok_by_value if {
 	not env_ok("GOFLAGS", "-toolexec=./x")
 }
 
-test_env_that_steers_says_why if {
+test_env_reason if {
 	steers("LD_PRELOAD")
-	why_env("LD_PRELOAD") == "steers the program loader or the C library; by its name steers a tool"
+	why_env("LD_PRELOAD") == "controls the program loader or the C library; by its name controls a tool"
 	not steers("UPDATE_GOLDEN")
 }
 

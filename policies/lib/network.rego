@@ -1,6 +1,7 @@
 package fumehood.lib
 
-# metadata_names and metadata_addresses are where clouds hand out credentials.
+# metadata_names and metadata_addresses are those of cloud metadata services, which hand
+# out credentials.
 metadata_names := {
 	"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal", "metadata.azure.com", "metadata.azure.internal",
 	"metadata.platformequinix.com", "metadata.packet.net", "metadata.oraclecloud.com", "metadata.tencentyun.com", "metadata.service.consul", "rancher-metadata",

@@ -11,17 +11,17 @@ readers := {
 	"iconv", "nm", "objdump", "readelf", "size", "c++filt", "ldd", "pgrep", "cal", "dos2unix", "errno", "cloc", "tokei", "scc", "xmllint", "file", "tree", "date", "uniq", "sort", "shuf", "pr", "ptx", "look", "mktemp", "sync", "printenv", "cmark", "pidof", "lsb_release", "hostname", "yes", "envsubst", "kubeconform", "tidy", "dot",
 }
 
-# builtins of the shell; what evaluates text is refused before policy is asked.
+# builtins of the shell. Those that evaluate text are refused before policy is asked.
 builtins := {
 	"cd", "pushd", "popd", "set", "shopt", "export", "declare", "typeset", "local", "readonly", "unset", "read", "shift", "return", "exit", "break", "continue", ":",
 	"wait", "trap", "getopts", "times", "umask", "ulimit", "kill", "jobs", "fg", "bg", "mapfile", "readarray", "let", "((", "command", "builtin", "exec", "time", "coproc", "dirs", "disown", "caller", "help",
 }
 
-# wrappers run another command, which is judged by itself.
+# wrappers run another command, which is checked separately.
 wrappers := {"env", "timeout", "nice", "ionice", "nohup", "setsid", "xargs", "time", "command", "exec", "taskset", "chrt", "prlimit", "bash", "sh", "dash", "unbuffer", "gtimeout", "find", "tee"}
 
-# runners build, test and check the repository: they run its code by nature, and
-# the sandbox contains it.
+# runners build, test and check the repository. They run its code, and the sandbox
+# contains it.
 runners := {
 	"pytest", "py.test", "tox", "nox", "coverage", "unittest", "jest", "vitest", "mocha", "ava", "tap", "nyc", "c8", "tsc", "ts-node", "tsx", "deno", "bun", "eslint", "prettier", "biome", "stylelint", "webpack", "vite", "rollup", "esbuild",
 	"rustc", "rustfmt", "rustdoc", "clippy-driver", "mvn", "gradle", "ant", "java", "javac", "jar", "kotlinc", "scala", "sbt", "javap", "javadoc",
@@ -31,16 +31,16 @@ runners := {
 	"shellcheck", "shfmt", "hadolint", "yamllint", "actionlint", "markdownlint", "markdownlint-cli2", "mdl", "codespell", "typos", "vale", "buf", "protoc", "tflint", "checkov", "sqlfluff", "jsonlint", "ajv", "taplo", "htmlhint", "cspell", "knip", "depcheck", "madge", "tsd", "xo", "standard", "oxlint", "solhint", "editorconfig-checker", "ec", "opa", "conftest", "regal", "promtool", "semgrep", "ng", "nx", "turbo", "lerna", "next", "svelte-check", "vue-tsc", "ember", "gulp", "grunt", "tap-spec", "node-gyp", "rails", "cucumber", "just", "task", "bats", "pip3", "pip", "poetry", "pipenv", "uv", "pdm", "hatch", "python3", "node", "npx", "npm", "pnpm", "yarn", "cargo", "go", "make", "gmake", "nextest", "wasm-pack", "trybuild", "cargo-clippy", "cargo-nextest", "luajit", "tclsh", "basedpyright", "pre-commit", "sphinx-build", "mkdocs",
 }
 
-# plain runners start nothing but their own parts: no program of the repository.
+# plain runners start only their own parts, and no program of the repository.
 plain := {
 	"gofmt", "gofumpt", "goimports", "shfmt", "shellcheck", "hadolint", "yamllint", "actionlint", "codespell", "typos", "ruff", "black", "isort", "yapf", "autopep8", "pyflakes", "pycodestyle", "pydocstyle",
 	"gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "ar", "ranlib", "clang-format", "clang-tidy", "cppcheck", "gcov", "lcov", "javac", "jar", "javap", "javadoc", "luac", "pkg-config", "benchstat", "jsonlint", "mdl", "editorconfig-checker", "ec", "taplo", "rustfmt",
 }
 
-# changers make, move and remove files; command/files.rego judges where.
+# changers create, move and remove files; command/files.rego decides where.
 changers := {"mkdir", "touch", "cp", "mv", "rm", "rmdir", "ln", "chmod", "install", "truncate", "patch", "split", "csplit", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "zip", "unzip", "tee"}
 
-# judged tools have an allow of their own.
+# judged tools have allow rules of their own.
 judged := {"fd", "fdfind", "bat", "batcat", "sqlite3", "openssl", "terraform", "helm", "jupyter", "git", "find", "sed", "gsed", "awk", "gawk", "mawk", "nawk", "original-awk", "tar", "rg", "yq"}
 
 programs := ((((readers | builtins) | wrappers) | runners) | changers) | judged

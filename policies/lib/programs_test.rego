@@ -1,6 +1,6 @@
 package fumehood.lib
 
-test_programs_stand_in_one_table_of_judgement if {
+test_programs_are_in_one_table if {
 	readers & runners == set()
 	readers & changers == set()
 	runners & judged == set()

@@ -1,10 +1,10 @@
 package fumehood.lib
 
-# denial is a member of deny. Rules that only look up a table use it.
+# denial makes a member of deny.
 denial(rule, message, suggestion) := {"rule": rule, "message": message, "suggestion": suggestion}
 
-# writable places take what a command writes; dynamic ones do not.
+# writable places may be written by a command; dynamic ones must not.
 writable := {"workspace", "tmp", "null"}
 
-# loadable places hold code of the repository or of the command itself.
+# loadable places contain code of the repository or of the command itself.
 loadable := {"workspace", "tmp", "null", "control"}

@@ -1,12 +1,12 @@
 # METADATA
-# title: What is refused by name, and as what
+# title: Programs that are denied by name
 package fumehood.lib
 
-# refused names programs and why they are refused. In the text of a command each of
-# them is; wherever a program begins, only those of the kinds network, privilege and
-# debugger are.
+# refused names programs and the kind of reason for denying them. All of them are denied
+# in the text of a command. When a program starts, only those of the kinds network,
+# privilege and debugger are denied.
 refused := {
-	# They reach other machines and are of no use without a network.
+	# They reach other machines and are useless without a network.
 	"apt-get": "network", "aria2c": "network", "autossh": "network", "aws": "network", "az": "network", "azcopy": "network", "chisel": "network", "cloudflared": "network", "curl": "network",
 	"curlie": "network", "dbclient": "network", "delv": "network", "dig": "network", "drill": "network", "frpc": "network", "ftp": "network", "ftpget": "network", "ftpput": "network", "gcloud": "network",
 	"gh": "network", "git-http-fetch": "network", "git-http-push": "network", "git-imap-send": "network", "git-remote-ftp": "network", "git-remote-ftps": "network",
@@ -17,12 +17,12 @@ refused := {
 	"slogin": "network", "socat": "network", "socat1": "network", "ssh": "network", "ssl_client": "network", "tcpdump": "network", "tcptraceroute": "network", "telnet": "network",
 	"telnet-ssl": "network", "tftp": "network", "tnftp": "network", "tor": "network", "torsocks": "network", "tracepath": "network", "traceroute": "network",
 	"w3m": "network", "websocat": "network", "wget": "network", "wget2": "network", "whois": "network", "xh": "network", "xhs": "network",
-	# They do too, but test suites start a database of their own and ask it, and
-	# Python's uuid asks ip and ifconfig for an address.
+	# They do too, but test suites start and query their own databases, and Python's
+	# uuid asks ip and ifconfig for an address.
 	"host": "local", "http": "local", "https": "local", "hub": "local", "ifconfig": "local", "ip": "local", "links": "local", "mail": "local", "mongosh": "local",
 	"mysql": "local", "psql": "local", "redis-cli": "local", "sendmail": "local", "twine": "local",
-	# They give or take privilege, enter other namespaces, run containers and services,
-	# or install for everybody.
+	# They change privileges, enter other namespaces, run containers and services, or
+	# install system-wide.
 	"apk": "privilege", "apt": "privilege", "atd": "privilege", "brew": "privilege", "buildah": "privilege", "bwrap": "privilege",
 	"capsh": "privilege", "chfn": "privilege", "chroot": "privilege", "chsh": "privilege", "crictl": "privilege", "crontab": "privilege", "crun": "privilege",
 	"cryptsetup": "privilege", "ctr": "privilege", "dmsetup": "privilege", "dnf": "privilege", "doas": "privilege", "docker": "privilege", "docker-compose": "privilege",
@@ -39,17 +39,17 @@ refused := {
 	"unshare": "privilege", "useradd": "privilege", "usermod": "privilege", "vigr": "privilege", "vipw": "privilege", "visudo": "privilege", "youki": "privilege",
 	"yum": "privilege", "zypper": "privilege",
 	# They do so only with privileges that the sandbox lacks. Builds start them in
-	# passing (ctypes starts ldconfig, configure scripts dd and chown), and nothing
-	# comes of it.
+	# passing, without effect: ctypes starts ldconfig, and configure scripts start dd
+	# and chown.
 	"at": "administering", "batch": "administering", "chgrp": "administering", "chown": "administering", "dd": "administering", "dmesg": "administering",
 	"dpkg": "administering", "init": "administering", "ldconfig": "administering", "mknod": "administering", "service": "administering", "setfacl": "administering",
 	"sysctl": "administering", "update-alternatives": "administering",
-	# They take over other processes, whose names would then say nothing.
+	# They take over other processes, whose names would no longer be meaningful.
 	"bpftool": "debugger", "bpftrace": "debugger", "eu-stack": "debugger", "gcore": "debugger", "gdb": "debugger", "gdbserver": "debugger", "gdbtui": "debugger",
 	"lldb": "debugger", "lldb-server": "debugger", "ltrace": "debugger", "perf": "debugger", "pstack": "debugger", "rr": "debugger", "scanmem": "debugger",
 	"strace": "debugger", "uftrace": "debugger",
-	# They run other programs and hide which from who reads the text. Wherever a
-	# program begins each that they start is judged by itself.
+	# They run other programs and hide from readers of the text which. When a program
+	# starts, each program that they start is decided separately.
 	".": "launcher", "aa-exec": "launcher", "agetty": "launcher", "alias": "launcher", "ansible": "launcher", "ansible-playbook": "launcher", "bind": "launcher",
 	"busybox": "launcher", "choom": "launcher", "compgen": "launcher", "complete": "launcher", "cpio": "launcher", "cpulimit": "launcher", "csh": "launcher",
 	"dbus-send": "launcher", "ed": "launcher", "elvish": "launcher", "emacs": "launcher", "enable": "launcher", "entr": "launcher", "eval": "launcher", "ex": "launcher",
@@ -67,8 +67,8 @@ refused := {
 	"zsh": "launcher",
 }
 
-# loader holds for the file names of the dynamic loader and of libraries, which the
-# loader's command line makes one with: as programs they run any other.
+# loader is true for the file names of the dynamic loader and of libraries. Started as
+# programs, they can run any other program.
 loader(name) if {
 	contains(name, ".so")
 	regex.match(`\.so(\.[0-9]+)*$`, name)

@@ -2,11 +2,11 @@ package fumehood.output
 
 import data.fumehood.lib
 
-# What a command printed and what it left is searched before it leaves. Rules see what
-# was found, by the detector that found it, and never the thing itself.
+# A command's output and files are searched for secrets before they leave. Rules see which
+# detector found something, and never the secret itself.
 
 # METADATA
-# title: What looks like a secret is replaced
+# title: Text that looks like a secret is redacted
 # custom:
 #   rule: output.secret
 #   match: [{secrets: [{rule: github-pat, count: 1}]}, {kind: output, name: out/a.txt, secrets: [{rule: jwt, count: 3}]}]
@@ -16,13 +16,13 @@ redact contains {"rule": "output.secret", "secret": secret.rule} if {
 }
 
 # METADATA
-# title: A file that is no text is withheld when something in it looks like a secret
-# description: Nothing in it could be replaced without breaking it.
+# title: Binary files that contain what looks like a secret are withheld
+# description: Redaction would corrupt the file.
 # custom:
 #   rule: output.binary
 #   match: [{kind: output, name: core.1, binary: true, secrets: [{rule: private-key, count: 1}]}]
 #   not_match: [{kind: output, name: plot.png, binary: true}, {kind: output, name: a.txt, secrets: [{rule: private-key, count: 1}]}]
-deny contains lib.denial("output.binary", "it is no text and holds what looks like a secret", "write it as text, in which secrets are replaced, or leave them out") if {
+deny contains lib.denial("output.binary", "it is a binary file and contains what looks like a secret", "write it as text, in which secrets are redacted, or remove the secret") if {
 	input.binary == true
 	input.found > 0
 }

@@ -8,13 +8,13 @@ env contains {"rule": "env.allowed", "name": e.name} if {
 }
 
 # METADATA
-# title: Only variables that steer no loader, interpreter or tool
+# title: Variables that control a loader, interpreter or tool are denied
 # custom: {rule: env.name}
-deny contains lib.denial("env.name", sprintf("the variable %s with this value %s", [e.name, lib.why_env(e.name)]), "leave it out, or give the option on the command line") if {
+deny contains lib.denial("env.name", sprintf("the variable %s with this value %s", [e.name, lib.why_env(e.name)]), "remove it, or write the option on the command line") if {
 	some e in input.proposal.env
 	not lib.env_ok(e.name, e.value)
 }
 
 # METADATA
-# title: What lies near a refused program
+# title: Programs that a denial may suggest
 programs contains name if some name in lib.programs

@@ -7,7 +7,7 @@ usual := {
 	"disk_bytes": 2147483648, "files": 4096, "output_bytes": 4294967296,
 }
 
-most := {
+maximums := {
 	"wall_ms": 600000, "cpus": 4, "memory_bytes": 8589934592, "pids": 1024,
 	"disk_bytes": 8589934592, "files": 65536, "output_bytes": 17179869184,
 }
@@ -21,10 +21,10 @@ granted(name) := usual[name] if input.proposal.limits[name] == 0
 granted(name) := input.proposal.limits[name] if input.proposal.limits[name] > 0
 
 # METADATA
-# title: No more than the sandbox is meant for
+# title: Limits above the maximum are denied
 # custom: {rule: limits.too-much}
-deny contains lib.denial("limits.too-much", sprintf("%s %v is more than the most, %v", [name, input.proposal.limits[name], maximum]), sprintf("ask for %s of at most %v", [name, maximum])) if {
+deny contains lib.denial("limits.too-much", sprintf("%s %v exceeds the maximum of %v", [name, input.proposal.limits[name], maximum]), sprintf("request %s of at most %v", [name, maximum])) if {
 	input.proposal.asks
-	some name, maximum in most
+	some name, maximum in maximums
 	input.proposal.limits[name] > maximum
 }

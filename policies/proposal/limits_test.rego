@@ -2,7 +2,7 @@ package fumehood.proposal
 
 given(fields) := found if found := limits with input as fumehood.parse("go test ./...", object.union({"command": -1}, fields))
 
-test_limits_that_nobody_asked_for if given({}) == {usual}
+test_limits_by_default if given({}) == {usual}
 
 test_limits_that_were_asked_for if {
 	asked := {"limits": {"cpus": 2}}

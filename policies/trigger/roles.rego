@@ -1,7 +1,7 @@
 package fumehood.trigger
 
-# The role that the API reports decides, never what GitHub calls an association: a
-# contributor is somebody whose pull request was merged once.
+# The role that GitHub's API reports decides, never the author association: a contributor
+# is anyone whose pull request was merged once.
 roles := {"admin", "maintain", "write", "triage", "read", "none"}
 
 writers := {"admin", "maintain", "write"}
@@ -18,8 +18,8 @@ starts if input.command in starting
 
 listed if input.actor.id in input.bots
 
-# A machine user that policy lists is a bot, whatever its type says: it proposes and
-# never approves.
+# A machine user that the policy lists is a bot, whatever its type: it may propose and
+# never approve.
 bot if input.actor.type == "Bot"
 
 bot if listed

@@ -95,7 +95,7 @@ func (d *Dialer) Check(a netip.Addr, private bool) error {
 	}
 	local, err := probe.bindable(a)
 	if err != nil {
-		return fmt.Errorf("cannot tell whether %s is the host's own: %w", a, err)
+		return fmt.Errorf("cannot determine whether %s is the host's own: %w", a, err)
 	}
 	if local {
 		return &Refused{Addr: a, Kind: "own"}

@@ -51,7 +51,7 @@ func Self() error {
 		do   func() error
 	}{
 		{"descriptors", descriptors}, {"namespaces", namespaces}, {"limits", limits}, {"root", emptyRoot},
-		{"user", user}, {"death", dieWithParent}, {"dump", notDumpable}, {"capabilities", without}, {"calls", filter},
+		{"user", user}, {"death", dieWithParent}, {"dump", notDumpable}, {"capabilities", checkNoCapabilities}, {"calls", filter},
 	} {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("cannot confine the gateway (%s): %w", step.name, err)
@@ -64,7 +64,7 @@ func Self() error {
 // not belong to the runtime.
 func descriptors() error {
 	if len(os.Environ()) > 0 {
-		return errors.New("there is an environment")
+		return errors.New("the environment is not empty")
 	}
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -102,13 +102,13 @@ func limits() error {
 	debug.SetMemoryLimit(softMemory)
 	for _, l := range []struct {
 		resource int
-		most     uint64
+		limit    uint64
 	}{
 		{unix.RLIMIT_NOFILE, maxFiles}, {unix.RLIMIT_NPROC, maxThreads}, {unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, 0},
 		{unix.RLIMIT_MEMLOCK, 0}, {unix.RLIMIT_MSGQUEUE, 0}, {unix.RLIMIT_DATA, has + hardMemory},
 	} {
 		// syscall's, not unix's: os.StartProcess would undo unix's for files.
-		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.most, Max: l.most}); err != nil {
+		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
 			return fmt.Errorf("limit %d: %w", l.resource, err)
 		}
 	}
@@ -177,8 +177,8 @@ func dieWithParent() error {
 
 func notDumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
-// without returns an error if a capability is left or could still be gained.
-func without() error {
+// checkNoCapabilities returns an error if a capability is left or can be regained.
+func checkNoCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {
@@ -186,7 +186,7 @@ func without() error {
 	}
 	for _, d := range data {
 		if d.Effective != 0 || d.Permitted != 0 {
-			return fmt.Errorf("%x are left", d.Permitted)
+			return fmt.Errorf("capabilities not dropped: %x", d.Permitted)
 		}
 	}
 	for c := uintptr(0); ; c++ {
@@ -195,7 +195,7 @@ func without() error {
 			return nil // beyond the last capability that this kernel knows
 		}
 		if left != 0 {
-			return fmt.Errorf("%d can be gained", c)
+			return fmt.Errorf("capability %d not dropped from the bounding set", c)
 		}
 	}
 }

@@ -267,7 +267,7 @@ func same(t *testing.T, proc, ns string) bool {
 // A process that was started in any other way is left unchanged.
 func TestRefusals(t *testing.T) {
 	before := os.Getuid()
-	if err := Self(); err == nil || !strings.Contains(err.Error(), "there is an environment") {
+	if err := Self(); err == nil || !strings.Contains(err.Error(), "the environment is not empty") {
 		t.Fatal(err)
 	}
 	if os.Getuid() != before {

@@ -145,7 +145,7 @@ func TestRefused(t *testing.T) {
 		{"empty message", records([]byte{1, 0, 0, 0}, 100), "malformed message"},
 		{"short extensions", records(shortened(good), 1000), "malformed extensions"},
 		{"two names", records(made(names("allowed.example", "other.example")), 1000), "more than one server name"},
-		{"name twice", records(made(names("allowed.example"), names("other.example")), 1000), "extension 0 told twice"},
+		{"name twice", records(made(names("allowed.example"), names("other.example")), 1000), "extension 0 occurs twice"},
 		{"no names", records(made(names()), 1000), "malformed server name"},
 		{"bytes after the name", records(made(extension{0, append(names("a.example").data, 0)}), 1000), "malformed server name"},
 		{"a name of type 1", records(made(extension{0, []byte{0, 4, 1, 0, 1, 'a'}}), 1000), "more than one server name"},

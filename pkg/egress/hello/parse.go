@@ -69,7 +69,7 @@ func (h *Hello) extensions(s cryptobyte.String) error {
 			return invalid("malformed extensions")
 		}
 		if seen[kind] {
-			return invalid("extension %d told twice", kind)
+			return invalid("extension %d occurs twice", kind)
 		}
 		if seen[kind] = true; len(seen) > maxExtensions {
 			return invalid("more than %d extensions", maxExtensions)

@@ -19,17 +19,17 @@ import (
 // A gate filters the frames that reach the stack: it admits only what a plain host
 // sends.
 type gate struct {
-	link  *Link
-	open  atomic.Bool
-	tells *rate.Limiter
+	link    *Link
+	open    atomic.Bool
+	reports *rate.Limiter
 }
 
-// tellRate is the maximum number of datagrams per second that are reported to a
+// reportRate is the maximum number of datagrams per second that are reported to a
 // Handler.
-const tellRate = 100
+const reportRate = 100
 
 func newGate(l *Link) *gate {
-	return &gate{link: l, tells: rate.NewLimiter(tellRate, 2*tellRate)}
+	return &gate{link: l, reports: rate.NewLimiter(reportRate, 2*reportRate)}
 }
 
 func (g *gate) openUp() { g.open.Store(true) }
@@ -68,7 +68,7 @@ func (g *gate) pass(p packet) bool {
 		return false
 	}
 	g.link.counts.datagrams.Add(1)
-	if g.tells.Allow() {
+	if g.reports.Allow() {
 		g.link.handler.Datagram(p.name(), p.to)
 	}
 	// The stack has no receiver for UDP and says so to the sender.

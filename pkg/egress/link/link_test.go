@@ -351,11 +351,11 @@ func TestQueries(t *testing.T) {
 }
 
 func TestQueriesAreBounded(t *testing.T) {
-	var most, now atomic.Int32
+	var limit, now atomic.Int32
 	release := make(chan struct{})
 	w := newWorld(t, &world{query: func(ctx context.Context, _ string, _ []byte) []byte {
 		n := now.Add(1)
-		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		for old := limit.Load(); n > old && !limit.CompareAndSwap(old, n); old = limit.Load() {
 		}
 		<-release
 		now.Add(-1)
@@ -368,8 +368,8 @@ func TestQueriesAreBounded(t *testing.T) {
 	eventually(t, "five are open and the rest is refused", func() bool { return w.Stats().Busy == 45 && now.Load() == 5 })
 	close(release)
 	eventually(t, "all are answered", func() bool { return now.Load() == 0 })
-	if most.Load() != 5 {
-		t.Errorf("%d questions were open at a time, want 5", most.Load())
+	if limit.Load() != 5 {
+		t.Errorf("%d questions were open at a time, want 5", limit.Load())
 	}
 }
 
@@ -403,9 +403,9 @@ func TestDatagramsAreToldAndRefused(t *testing.T) {
 		}
 		want = append(want, "udp "+test.to)
 	}
-	eventually(t, "all are reported", func() bool { return len(w.told()) >= len(want) })
-	if got := w.told(); !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
+	eventually(t, "all are reported", func() bool { return len(w.reported()) >= len(want) })
+	if got := w.reported(); !slices.Equal(got, want) {
+		t.Errorf("reported %q, want %q", got, want)
 	}
 }
 
@@ -435,9 +435,9 @@ func TestRawDatagramsAreToldAndNotAnswered(t *testing.T) {
 			if n, err := c.Read(make([]byte, 100)); err == nil {
 				t.Errorf("answered with %d bytes", n)
 			}
-			eventually(t, "it is reported", func() bool { return len(w.told()) > 0 })
-			if got := w.told(); !slices.Equal(got, []string{test.want}) {
-				t.Errorf("told %q, want %q", got, test.want)
+			eventually(t, "it is reported", func() bool { return len(w.reported()) > 0 })
+			if got := w.reported(); !slices.Equal(got, []string{test.want}) {
+				t.Errorf("reported %q, want %q", got, test.want)
 			}
 		})
 	}
@@ -454,9 +454,9 @@ func TestFloodOfDatagramsIsToldInPart(t *testing.T) {
 		}
 		return w.Stats().Datagrams >= flood
 	})
-	n, most := len(w.told()), 1+int(tellRate*(2+time.Since(start).Seconds())) // two seconds' worth at once
-	if n < tellRate || n > most {
-		t.Errorf("%d of %d were reported, want at most %d", n, flood, most)
+	n, limit := len(w.reported()), 1+int(reportRate*(2+time.Since(start).Seconds())) // two seconds' worth at once
+	if n < reportRate || n > limit {
+		t.Errorf("%d of %d were reported, want at most %d", n, flood, limit)
 	}
 }
 

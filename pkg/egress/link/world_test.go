@@ -58,7 +58,7 @@ func (w *world) Datagram(protocol string, to netip.AddrPort) {
 	w.datagrams = append(w.datagrams, protocol+" "+to.String())
 }
 
-func (w *world) told() []string {
+func (w *world) reported() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.datagrams)

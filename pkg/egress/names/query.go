@@ -69,7 +69,7 @@ func readQuery(message []byte) (q query, code dnsmessage.RCode, answer bool, err
 	}
 	switch {
 	case len(message) != size:
-		return malformed("%d bytes that belong to nothing", len(message)-size)
+		return malformed("%d unexpected bytes", len(message)-size)
 	case version != 0:
 		return q, badVersion, true, fmt.Errorf("invalid question: EDNS version %d", version)
 	case q.question.Class != dnsmessage.ClassINET:

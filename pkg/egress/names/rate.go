@@ -12,10 +12,10 @@ import (
 type rate struct {
 	a float64 // per second
 
-	mu   sync.Mutex
-	left float64
-	at   time.Time // the time at which left was computed
-	told time.Time
+	mu       sync.Mutex
+	left     float64
+	at       time.Time // the time at which left was computed
+	reported time.Time
 }
 
 func newRate(perSecond int) *rate {
@@ -24,7 +24,7 @@ func newRate(perSecond int) *rate {
 
 // take reports whether one more event may pass now, and if not, whether to
 // report it.
-func (r *rate) take(now time.Time) (ok, tell bool) {
+func (r *rate) take(now time.Time) (ok, report bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.at.IsZero() {
@@ -38,17 +38,17 @@ func (r *rate) take(now time.Time) (ok, tell bool) {
 	return true, false
 }
 
-// tell reports whether another report of a refused event is due.
-func (r *rate) tell(now time.Time) bool {
+// report reports whether another report of a refused event is due.
+func (r *rate) report(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.again(now)
 }
 
 func (r *rate) again(now time.Time) bool {
-	if now.Sub(r.told) < time.Second {
+	if now.Sub(r.reported) < time.Second {
 		return false
 	}
-	r.told = now
+	r.reported = now
 	return true
 }

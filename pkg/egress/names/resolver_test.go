@@ -335,9 +335,9 @@ func TestResolveJudgesWhatIsKept(t *testing.T) {
 
 func TestResolveKeepsAsLongAsTheAnswerSays(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		ttl   uint32
-		least time.Duration
+		name    string
+		ttl     uint32
+		minimum time.Duration
 	}{{"not at all", 0, minKept}, {"two minutes", 120, 2 * time.Minute}, {"for ever", 1<<31 - 1, maxKept}, {"beyond RFC 2181", 1<<32 - 1, maxKept}} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := resolverOf(t, newUpstream(t, func(a asked) {
@@ -346,8 +346,8 @@ func TestResolveKeepsAsLongAsTheAnswerSays(t *testing.T) {
 			if got := outcome(r.Resolve(context.Background(), "a.example", false)); got != "8.8.8.8" {
 				t.Fatal(got)
 			}
-			if left := time.Until(r.kept["a.example"].until); left > tt.least || left < tt.least-5*time.Second {
-				t.Errorf("kept for %v, want %v", left, tt.least)
+			if left := time.Until(r.kept["a.example"].until); left > tt.minimum || left < tt.minimum-5*time.Second {
+				t.Errorf("kept for %v, want %v", left, tt.minimum)
 			}
 		})
 	}

@@ -40,8 +40,8 @@ type Options struct {
 	// Find resolves the name outside, as Resolver.Find does: a name that does not
 	// exist there, or whose address is forbidden, does not exist inside either.
 	Find func(ctx context.Context, name string, private bool) error
-	// Tell receives the outcome of each lookup, from many goroutines.
-	Tell func(proposal.Flow)
+	// Report receives the outcome of each lookup, from many goroutines.
+	Report func(proposal.Flow)
 	// Rate is the maximum number of messages per second; 0 means DefaultRate. Any more
 	// are answered with a failure, and reported as one Flow per second.
 	Rate int
@@ -57,7 +57,7 @@ type Server struct {
 
 // NewServer returns a Server, or an error if o is incomplete.
 func NewServer(o Options) (*Server, error) {
-	if o.Pool == nil || o.Ask == nil || o.Find == nil || o.Tell == nil {
+	if o.Pool == nil || o.Ask == nil || o.Find == nil || o.Report == nil {
 		return nil, errors.New("cannot answer look-ups: an option is missing")
 	}
 	if o.Rate == 0 {
@@ -92,27 +92,27 @@ func (s *Server) Query(ctx context.Context, message []byte) []byte {
 		code, body, note = s.resolve(ctx, q.question, &flow)
 	}
 	flow.WallMS = time.Since(start).Milliseconds()
-	s.o.Tell(flow)
+	s.o.Report(flow)
 	if !answer {
 		return nil
 	}
 	return q.answer(code, body, note)
 }
 
-// admit reserves a slot for one more message, or reports that there is none.
+// admit reserves a slot for one more message, or returns false if all are in use.
 func (s *Server) admit(flow *proposal.Flow) bool {
-	ok, tell := s.rate.take(s.now())
+	ok, report := s.rate.take(s.now())
 	if ok {
 		select {
 		case s.busy <- struct{}{}:
 			return true
 		default:
-			tell = s.rate.tell(s.now())
+			report = s.rate.report(s.now())
 		}
 	}
-	if tell {
+	if report {
 		flow.Code = CodeLimit
-		s.o.Tell(*flow)
+		s.o.Report(*flow)
 	}
 	return false
 }

@@ -68,7 +68,7 @@ func newDesk(t testing.TB, change func(*Options)) *desk {
 			d.found = append(d.found, name)
 			return where[name]
 		},
-		Tell: func(f proposal.Flow) {
+		Report: func(f proposal.Flow) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			d.flows = append(d.flows, f)
@@ -85,7 +85,7 @@ func newDesk(t testing.TB, change func(*Options)) *desk {
 	return d
 }
 
-func (d *desk) told() []proposal.Flow {
+func (d *desk) reported() []proposal.Flow {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]proposal.Flow(nil), d.flows...)
@@ -184,7 +184,7 @@ func TestQuery(t *testing.T) {
 					t.Errorf("answer %q, want %q", got, want)
 				}
 				var flows []string
-				for _, f := range d.told() {
+				for _, f := range d.reported() {
 					flows = append(flows, fmt.Sprintf("%s %s %s %s", f.Egress.Type, f.Egress.Name, f.Decision.Effect, f.Code))
 				}
 				if diff := cmp.Diff([]string{tt.flow}, flows); diff != "" {
@@ -255,7 +255,7 @@ func TestQueryTooManyNames(t *testing.T) {
 	if got := line(t, d.Query(context.Background(), questionOf(t, "a.example.", dnsmessage.TypeA, false))); got != "ServerFailure" {
 		t.Errorf("got %q", got)
 	}
-	if f := d.told()[0]; f.Code != CodeLimit || len(d.found) > 0 {
+	if f := d.reported()[0]; f.Code != CodeLimit || len(d.found) > 0 {
 		t.Errorf("code %q, want %q; looked for %v", f.Code, CodeLimit, d.found)
 	}
 }
@@ -342,7 +342,7 @@ func TestQueryIsStrict(t *testing.T) {
 			if got := line(t, d.Query(context.Background(), tt.message)); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
-			flows := d.told()
+			flows := d.reported()
 			if len(flows) != 1 {
 				t.Fatalf("%d flows, want one", len(flows))
 			}
@@ -382,13 +382,13 @@ func TestQueryFlood(t *testing.T) {
 		t.Errorf("answers %v", answers)
 	}
 	limit := 0
-	for _, f := range d.told() {
+	for _, f := range d.reported() {
 		if f.Code == CodeLimit {
 			limit++
 		}
 	}
 	if limit != 1 {
-		t.Errorf("told %d times of the limit", limit)
+		t.Errorf("reported %d times of the limit", limit)
 	}
 	now = now.Add(time.Second / 2)
 	if got := line(t, d.Query(context.Background(), message)); !strings.HasPrefix(got, "NameError") {
@@ -433,7 +433,7 @@ func TestQueryCut(t *testing.T) {
 	if got := line(t, d.Query(ctx, questionOf(t, "a.example.", dnsmessage.TypeA, false))); got != "ServerFailure" {
 		t.Errorf("got %q", got)
 	}
-	if f := d.told()[0]; f.Code != CodeCut {
+	if f := d.reported()[0]; f.Code != CodeCut {
 		t.Errorf("code %q, want %q", f.Code, CodeCut)
 	}
 }
@@ -509,8 +509,8 @@ func FuzzQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message []byte) {
 		d := newDesk(t, nil)
 		answer := d.Query(context.Background(), message)
-		if flows := d.told(); len(flows) != 1 || len(flows[0].Egress.Name) > 4*MaxName {
-			t.Fatalf("told %v", flows)
+		if flows := d.reported(); len(flows) != 1 || len(flows[0].Egress.Name) > 4*MaxName {
+			t.Fatalf("reported %v", flows)
 		}
 		if answer == nil {
 			return
@@ -539,7 +539,7 @@ func BenchmarkQuery(b *testing.B) {
 			return proposal.EgressDecision{Effect: proposal.Allow}, nil
 		}
 		o.Find = func(context.Context, string, bool) error { return nil }
-		o.Tell = func(proposal.Flow) {}
+		o.Report = func(proposal.Flow) {}
 	})
 	message := questionOf(b, "a.example.", dnsmessage.TypeA, true)
 	b.ReportAllocs()

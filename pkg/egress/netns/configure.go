@@ -17,8 +17,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 )
 
-// quiet are settings that keep the host kernel from sending frames of its own accord or
-// answering what is meant for the sandbox. A host whose /proc/sys is read-only keeps its
+// quiet are settings that keep the host kernel from sending frames by itself or
+// answering frames that are for the sandbox. A host whose /proc/sys is read-only keeps its
 // defaults: none of them lets anything out; they only add frames that the gateway drops.
 var quiet = []struct{ path, value string }{
 	// A new namespace inherits the host's settings, and a container host forwards.
@@ -80,7 +80,7 @@ func settled(own netip.Addr) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return missing("have the IPv6 address of "+device+" taken into use", err)
+			return missing("activate the IPv6 address of "+device, err)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func forwardsNothing() error {
 			continue // no IPv6, or no /proc/sys at all: then nothing has set it either
 		}
 		if err != nil || strings.TrimSpace(string(value)) != "0" {
-			return missing("keep the sandbox's namespace from forwarding", err)
+			return missing("disable forwarding in the sandbox's namespace", err)
 		}
 	}
 	return nil
@@ -129,7 +129,7 @@ func shape(link netlink.Link, s segment.Segment) error {
 	}
 	// The kernel neither sends nor answers neighbor requests.
 	if err := netlink.LinkSetARPOff(link); err != nil {
-		return missing("quieten "+device, err)
+		return missing("disable neighbor requests on "+device, err)
 	}
 	// No link-local address: with one, the kernel would look for neighbors and routers. A
 	// kernel without IPv6 does not know this setting.
@@ -156,11 +156,11 @@ func attach(link netlink.Link, own, gateway netip.Addr, mac net.HardwareAddr) er
 		IP: gateway.AsSlice(), HardwareAddr: mac,
 	}
 	if err := netlink.NeighSet(neighbour); err != nil {
-		return missing("make the gateway known", err)
+		return missing("add the gateway as a neighbor", err)
 	}
 	route := &netlink.Route{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice()}
 	if err := netlink.RouteAdd(route); err != nil {
-		return missing("make the gateway the way out", err)
+		return missing("set the default route", err)
 	}
 	return nil
 }

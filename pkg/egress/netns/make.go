@@ -113,7 +113,7 @@ func missing(what string, err error) error {
 	stop := &proposal.StopError{
 		Code:    "network.unavailable",
 		Message: "cannot " + what,
-		Hint:    "use a host whose kernel has network namespaces and TAP devices, or leave network out of the plan",
+		Hint:    "use a host whose kernel has network namespaces and TAP devices, or remove network from the plan",
 		Err:     err,
 	}
 	switch {

@@ -272,7 +272,7 @@ func TestMissingHints(t *testing.T) {
 	for err, want := range map[error]string{
 		unix.EPERM:  "run fumehood as root or with sudo",
 		unix.ENOENT: "load the kernel's tun module",
-		unix.ENOSYS: "leave network out of the plan",
+		unix.ENOSYS: "remove network from the plan",
 	} {
 		var stop *proposal.StopError
 		if !errors.As(missing("do it", err), &stop) || stop.Code != "network.unavailable" || !strings.Contains(stop.Hint, want) {

@@ -45,13 +45,13 @@ type asker struct {
 func newAsker() (*asker, error) {
 	folder, err := os.MkdirTemp("", "fumehood-ask-")
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a folder to ask tools in: %w", err)
+		return nil, fmt.Errorf("cannot make a directory to run tools in: %w", err)
 	}
 	a := &asker{folder: folder}
 	for name, text := range map[string]string{"go.mod": "module ask\n", "package.json": "{}\n"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			a.close()
-			return nil, fmt.Errorf("cannot make a folder to ask tools in: %w", err)
+			return nil, fmt.Errorf("cannot make a directory to run tools in: %w", err)
 		}
 	}
 	for _, entry := range os.Environ() {
@@ -123,7 +123,7 @@ func readConfig(path string) (string, error) {
 		return "", nil
 	}
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxAnswer {
-		return "", fmt.Errorf("cannot read %s: it is no readable file of some sane size", path)
+		return "", fmt.Errorf("cannot read %s: it is not a readable file of a reasonable size", path)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -42,7 +42,7 @@ func findCrates(ctx context.Context, a *asker, r *Registry) error {
 func (r *Registry) addSparse(index string) error {
 	text, sparse := strings.CutPrefix(index, "sparse+")
 	if !sparse {
-		return errors.New("unsupported source of cargo: want one whose registry begins with \"sparse+https://\", since git and folders cannot be fetched by GET alone")
+		return errors.New("unsupported source of cargo: want one whose registry begins with \"sparse+https://\", because git and directories cannot be fetched with GET alone")
 	}
 	p, err := readURL(text)
 	if err != nil {
@@ -68,7 +68,7 @@ func cargoSources(ctx context.Context, a *asker) (map[string]source, error) {
 	}
 	var sources map[string]source
 	if err := json.Unmarshal([]byte(out), &sources); err != nil {
-		return nil, fmt.Errorf("cannot read what cargo config says: %v", err)
+		return nil, fmt.Errorf("cannot read the output of cargo config: %v", err)
 	}
 	return sources, nil
 }

@@ -63,7 +63,7 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// say returns a tool that prints text, as the real tool was observed to.
+// send returns a tool that prints text, as the real tool was observed to.
 func say(text string) string { return "/bin/cat <<'END'\n" + text + "\nEND\n" }
 
 const (
@@ -231,7 +231,7 @@ func TestDiscoverFails(t *testing.T) {
 	for _, c := range []struct{ name, registry, tool, script, want string }{
 		{"unknown", "cpan", "cpan", "", "invalid registry"},
 		{"tool exits", "npm", "npm", "echo canary >&2; exit 1", "cannot ask npm"},
-		{"no JSON", "npm", "npm", say("https://npm.example"), "cannot read what npm config says"},
+		{"no JSON", "npm", "npm", say("https://npm.example"), "cannot read the output of npm config"},
 		{"no registry", "npm", "npm", say("{}"), "invalid registry URL"},
 		{"not a URL", "npm", "npm", say(`{"registry":"ada:canary@npm.example"}`), "invalid registry URL"},
 		{"answer without end", "npm", "npm", "while :; do echo canary; done | /usr/bin/head -c 9000000", "too long"},

@@ -18,7 +18,7 @@ func ReadFile(path string) ([]Registry, error) {
 		err = json.Unmarshal(data, &all)
 	}
 	if err != nil {
-		return nil, &proposal.StopError{Code: "network.registries", Message: "the file of --registries cannot be read", Hint: "leave it out; fumehood action writes it", Err: err}
+		return nil, &proposal.StopError{Code: "network.registries", Message: "cannot read the file of --registries", Hint: "leave it out; fumehood action writes it", Err: err}
 	}
 	return all, nil
 }

@@ -25,7 +25,7 @@ func findGo(ctx context.Context, a *asker, r *Registry) error {
 		return err
 	}
 	if err := json.Unmarshal([]byte(out), &env); err != nil {
-		return fmt.Errorf("cannot read what go env says: %v", err)
+		return fmt.Errorf("cannot read the output of go env: %v", err)
 	}
 	if err := r.addProxies(env["GOPROXY"]); err != nil {
 		return err

@@ -61,7 +61,7 @@ func npmConfig(ctx context.Context, a *asker, r *Registry) (map[string]any, erro
 	}
 	config := map[string]any{}
 	if err := json.Unmarshal([]byte(out), &config); err != nil {
-		return nil, fmt.Errorf("cannot read what npm config says: %v", err)
+		return nil, fmt.Errorf("cannot read the output of npm config: %v", err)
 	}
 	return config, nil
 }

@@ -44,7 +44,7 @@ type File struct {
 // A Credential is what the host's tools would send to Host below Path.
 type Credential struct {
 	Registry string
-	Scheme   string // always "https": there are none for anything else
+	Scheme   string // always "https"
 	Host     string
 	Port     int
 	Path     string

@@ -79,10 +79,10 @@ func TestAttackCredentialComesBackInAnError(t *testing.T) {
 				res.Body.Close()
 				shows(t, "the answer", fmt.Sprint(res.Status, res.Header, string(body)))
 			}
-			f := w.told(proposal.EgressRequest, 1)[0]
+			f := w.reported(proposal.EgressRequest, 1)[0]
 			shows(t, "the record", fmt.Sprintf("%+v %+v", f, f.Decision.Reason))
 			if f.Code == "" && res.StatusCode != 200 {
-				t.Errorf("told as if nothing had happened: %+v", f)
+				t.Errorf("reported as if nothing had happened: %+v", f)
 			}
 		})
 	}
@@ -190,8 +190,8 @@ func TestAttackSecretAsMethod(t *testing.T) {
 				t.Errorf("h2 %v, %s: status %d, want %d", h2, name, res.StatusCode, status)
 			}
 		}
-		if told := fmt.Sprintf("%+v", w.told(proposal.EgressRequest, 4)); strings.Contains(told, token) {
-			t.Errorf("h2 %v: it is on record: %s", h2, told)
+		if reported := fmt.Sprintf("%+v", w.reported(proposal.EgressRequest, 4)); strings.Contains(reported, token) {
+			t.Errorf("h2 %v: it is on record: %s", h2, reported)
 		}
 	}
 }

@@ -24,9 +24,9 @@ func TestRaw(t *testing.T) {
 	if back := w.talk(data); back != "SSH-2.0-x\r\n"+data {
 		t.Errorf("%d bytes came back of %d", len(back), len(data))
 	}
-	f := w.told(proposal.EgressConnect, 1)[0]
+	f := w.reported(proposal.EgressConnect, 1)[0]
 	if f.Code != "" || f.Sent != int64(len(data)) || f.Received != int64(len(data)+11) {
-		t.Errorf("told %+v", f)
+		t.Errorf("reported %+v", f)
 	}
 }
 
@@ -74,8 +74,8 @@ func TestConnectionsEnd(t *testing.T) {
 			if _, err := io.Copy(io.Discard, c); err != nil && strings.Contains(err.Error(), "timeout") {
 				t.Error("the connection stays open")
 			}
-			if f := w.told(proposal.EgressConnect, 1)[0]; f.Code != test.code || f.Decision.Reason == nil {
-				t.Errorf("told %+v, want code %q", f, test.code)
+			if f := w.reported(proposal.EgressConnect, 1)[0]; f.Code != test.code || f.Decision.Reason == nil {
+				t.Errorf("reported %+v, want code %q", f, test.code)
 			}
 		})
 	}
@@ -91,8 +91,8 @@ func TestBudgetOfRaw(t *testing.T) {
 	if n := <-arrived; n > 100<<10 {
 		t.Errorf("%d bytes left", n)
 	}
-	if f := w.told(proposal.EgressConnect, 1)[0]; f.Code != "limit" {
-		t.Errorf("told %+v", f)
+	if f := w.reported(proposal.EgressConnect, 1)[0]; f.Code != "limit" {
+		t.Errorf("reported %+v", f)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestBudgetOfRun(t *testing.T) {
 	if n := <-arrived + <-arrived; n > 100<<10 || n < 60<<10 {
 		t.Errorf("%d bytes left", n)
 	}
-	if f := w.told(proposal.EgressConnect, 2); (f[0].Code == "limit") == (f[1].Code == "limit") {
-		t.Errorf("told %+v, want one that met the limit", f)
+	if f := w.reported(proposal.EgressConnect, 2); (f[0].Code == "limit") == (f[1].Code == "limit") {
+		t.Errorf("reported %+v, want one that met the limit", f)
 	}
 }
 
@@ -202,7 +202,7 @@ func BenchmarkRaw(b *testing.B) {
 		io.Copy(io.Discard, c)
 	}()
 	r, _ := New(Options{Ask: func(context.Context, proposal.Egress) (proposal.EgressDecision, error) { return allow, nil },
-		Tell: func(proposal.Flow) {}, Roots: poolOf(serverCA)})
+		Report: func(proposal.Flow) {}, Roots: poolOf(serverCA)})
 	w.server = up.Addr().String()
 	l := listen(b)
 	go func() {

@@ -33,7 +33,7 @@ func (c Credential) check() error {
 	case !strings.HasPrefix(c.PathPrefix, "/"):
 		return fmt.Errorf("invalid credential %q: its path does not begin with /", c.Name)
 	case strings.ContainsAny(c.Value, "\r\n\x00"):
-		return fmt.Errorf("invalid credential %q: its value is no header's", c.Name)
+		return fmt.Errorf("invalid credential %q: its value is not valid in a header", c.Name)
 	case c.Placeholder != "" && len(c.Placeholder) < 8:
 		return fmt.Errorf("invalid credential %q: its placeholder is too short", c.Name)
 	}

@@ -113,9 +113,9 @@ func (x *exchange) shown() proposal.Egress {
 	return e
 }
 
-// tell reports the outcome of the request.
-func (x *exchange) tell() {
-	x.session.relay.options.Tell(proposal.Flow{
+// report reports the outcome of the request.
+func (x *exchange) report() {
+	x.session.relay.options.Report(proposal.Flow{
 		Egress: x.shown(), Decision: x.decision, Code: x.code, Inside: x.session.target.Inside,
 		Sent: x.sent.Load(), Received: x.w.received, Status: x.status,
 		WallMS: time.Since(x.began).Milliseconds(),

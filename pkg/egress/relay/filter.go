@@ -26,11 +26,11 @@ type filtered struct {
 func (x *exchange) search() (*filtered, *refusal) {
 	scan := x.session.relay.options.Scan
 	if scan == nil {
-		return nil, &refusal{code: "filter", message: "there is nothing to search the request for secrets with"}
+		return nil, &refusal{code: "filter", message: "no scanner is set that could search the request for secrets"}
 	}
 	body, err := x.firstPart()
 	if err != nil {
-		return nil, &refusal{code: "protocol", message: "the body broke off", status: http.StatusBadRequest}
+		return nil, &refusal{code: "protocol", message: "the body was cut off", status: http.StatusBadRequest}
 	}
 	f := &filtered{x.in.URL.RequestURI(), x.in.Header, body}
 	x.egress.Secrets, x.searched = scan(f.url, f.header, f.body), true
@@ -61,19 +61,19 @@ type body struct {
 func (x *exchange) redact(f *filtered) *refusal {
 	redact, r := x.session.relay.options.Redact, x.in
 	if redact == nil {
-		return &refusal{code: "filter", message: "there is nothing to take secrets out with"}
+		return &refusal{code: "filter", message: "no redactor is set that could remove secrets"}
 	}
 	address, header, part := redact(f.url, f.header, f.body)
 	u, err := url.ParseRequestURI(address)
 	if err != nil || u.EscapedPath() != r.URL.EscapedPath() {
-		return &refusal{code: "filter", message: "there is a secret in the path, where it cannot be taken out"}
+		return &refusal{code: "filter", message: "the path contains a secret, which cannot be removed there"}
 	}
 	r.URL, r.Header = u, header
 	if len(f.body) == 0 {
 		return nil
 	}
 	if _, err := io.CopyN(io.Discard, r.Body, int64(len(f.body))); err != nil {
-		return &refusal{code: "protocol", message: "the body broke off", status: http.StatusBadRequest}
+		return &refusal{code: "protocol", message: "the body was cut off", status: http.StatusBadRequest}
 	}
 	r.Body = body{io.MultiReader(strings.NewReader(string(part)), r.Body), r.Body}
 	if r.ContentLength >= 0 {

@@ -63,7 +63,7 @@ func (x *exchange) aborted() {
 	}
 	if x.in.Context().Err() == nil && x.code == "" {
 		x.code = "unreachable"
-		x.note("unreachable", "the answer of "+x.session.name+" broke off")
+		x.note("unreachable", "the answer of "+x.session.name+" was cut off")
 	}
 	x.noteEnd()
 	panic(broke)
@@ -98,7 +98,7 @@ func (x *exchange) fail(err error) {
 		why = refusal{code: "limit", message: errBudget.Error()}
 	case errors.As(err, &certificate):
 		why.code = "certificate"
-		why.message = "the certificate of " + x.session.name + " is not to be trusted: " + x.plain(certificate.Err)
+		why.message = "the certificate of " + x.session.name + " is not trusted: " + x.plain(certificate.Err)
 	case errors.Is(err, context.Canceled):
 		x.noteEnd()
 		panic(http.ErrAbortHandler)

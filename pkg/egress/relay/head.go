@@ -29,7 +29,7 @@ func checkHead(head []byte) (framing, string) {
 		return framing{}, why
 	}
 	if hosts := fields["host"]; len(hosts) != 1 || !plainHost(hosts[0]) {
-		return framing{}, "it has not one plain Host header"
+		return framing{}, "it does not have exactly one plain Host header"
 	}
 	return frame(fields, version)
 }
@@ -37,13 +37,13 @@ func checkHead(head []byte) (framing, string) {
 func checkRequestLine(line string) (version, why string) {
 	parts := strings.Split(line, " ")
 	if len(parts) != 3 || !token(parts[0]) || parts[1] == "" {
-		return "", "its first line is no method, target and version"
+		return "", "its first line is not a method, a target and a version"
 	}
 	if parts[2] != "HTTP/1.1" && parts[2] != "HTTP/1.0" {
 		return "", "its version is not HTTP/1.1 or HTTP/1.0"
 	}
 	if !encoded(parts[1]) {
-		return "", "its target has a character that belongs encoded"
+		return "", "its target has a character that must be encoded"
 	}
 	target := parts[1]
 	if parts[0] == "CONNECT" && target[0] != '/' {
@@ -79,7 +79,7 @@ func frame(fields map[string][]string, version string) (framing, string) {
 	lengths, codings := fields["content-length"], fields["transfer-encoding"]
 	switch {
 	case len(lengths)+len(codings) > 1:
-		return framing{}, "it tells more than once where its body ends"
+		return framing{}, "it specifies more than once where its body ends"
 	case len(codings) == 1 && (version != "HTTP/1.1" || asciiLower(codings[0]) != "chunked"):
 		return framing{}, "its transfer encoding is not chunked, of HTTP/1.1"
 	case len(codings) == 1:
@@ -89,7 +89,7 @@ func frame(fields map[string][]string, version string) (framing, string) {
 	}
 	n, err := strconv.ParseUint(lengths[0], 10, 62)
 	if err != nil || strconv.FormatUint(n, 10) != lengths[0] {
-		return framing{}, "its length is no plain number"
+		return framing{}, "its length is not a plain number"
 	}
 	return framing{length: int64(n)}, ""
 }

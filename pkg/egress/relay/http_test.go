@@ -68,9 +68,9 @@ func TestRequest(t *testing.T) {
 		if e.Path != "/@scope/name/x/" || e.Query != 11 || e.Method != "GET" || e.Size != 0 || e.Name != "allowed.example" {
 			t.Errorf("asked about %+v", e)
 		}
-		f := w.told(proposal.EgressRequest, 1)[0]
+		f := w.reported(proposal.EgressRequest, 1)[0]
 		if f.Code != "" || f.Status != 200 || f.Sent < 50 || f.Received < int64(len(body)) {
-			t.Errorf("told %+v", f)
+			t.Errorf("reported %+v", f)
 		}
 	})
 }
@@ -107,9 +107,9 @@ func TestRequestsAreDeniedOneByOne(t *testing.T) {
 		if n := touched.Load(); n != 2 {
 			t.Errorf("the server saw %d requests, want 2", n)
 		}
-		flows := w.told(proposal.EgressRequest, 4)
+		flows := w.reported(proposal.EgressRequest, 4)
 		if flows[1].Code != "policy" || flows[1].Status != 403 || flows[1].Sent != 0 {
-			t.Errorf("told %+v", flows[1])
+			t.Errorf("reported %+v", flows[1])
 		}
 	})
 }
@@ -199,9 +199,9 @@ func TestBigBodiesStream(t *testing.T) {
 		if got := res.Trailer.Get("X-Sum"); got != want {
 			t.Errorf("trailer %q, want %q", got, want)
 		}
-		f := w.told(proposal.EgressRequest, 1)[0]
+		f := w.reported(proposal.EgressRequest, 1)[0]
 		if f.Sent < size || f.Received < size || f.Egress.Size != -1 {
-			t.Errorf("told %+v", f)
+			t.Errorf("reported %+v", f)
 		}
 	})
 }
@@ -372,8 +372,8 @@ func TestUpstreamsCertificateIsVerified(t *testing.T) {
 			if res.StatusCode != 502 || res.Header.Get(RefusedHeader) != "egress.certificate" {
 				t.Errorf("gave %d %q", res.StatusCode, body)
 			}
-			if f := w.told(proposal.EgressRequest, 1)[0]; f.Code != "certificate" {
-				t.Errorf("told %+v", f)
+			if f := w.reported(proposal.EgressRequest, 1)[0]; f.Code != "certificate" {
+				t.Errorf("reported %+v", f)
 			}
 		})
 	}

@@ -15,7 +15,7 @@ func (s *session) intercept(ctx context.Context) {
 		return
 	}
 	if s.relay.options.CA == nil {
-		s.refuse(refusal{code: "intercept", message: "there is no CA to intercept with"})
+		s.refuse(refusal{code: "intercept", message: "no CA is set that could sign for the host"})
 		s.alert(alertInternal)
 		return
 	}
@@ -25,7 +25,7 @@ func (s *session) intercept(ctx context.Context) {
 	err := conn.HandshakeContext(shaking)
 	cancel()
 	if err != nil {
-		s.end("intercept", "the program did not take the gateway's certificate: "+err.Error())
+		s.end("intercept", "the program rejected the gateway's certificate: "+err.Error())
 		s.drain()
 		return
 	}

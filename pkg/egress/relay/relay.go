@@ -13,13 +13,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Options configure a Relay. Ask, Tell and Roots must be set.
+// Options configure a Relay. Ask, Report and Roots must be set.
 type Options struct {
 	// Ask returns policy's answer about a hello or a request. An error refuses it.
 	Ask func(context.Context, proposal.Egress) (proposal.EgressDecision, error)
-	// Tell receives every request, and every connection when it has ended. It must not
+	// Report receives every request, and every connection when it has ended. It must not
 	// block for long.
-	Tell func(proposal.Flow)
+	Report func(proposal.Flow)
 	// Roots authenticate the certificates of upstream servers.
 	Roots *x509.CertPool
 	// CA signs for intercepted names; without it, interception is refused.
@@ -63,8 +63,8 @@ type Relay struct {
 
 // New returns a Relay, or an error if a required option is missing.
 func New(o Options) (*Relay, error) {
-	if o.Ask == nil || o.Tell == nil || o.Roots == nil {
-		return nil, errors.New("invalid relay options: Ask, Tell and Roots must be set")
+	if o.Ask == nil || o.Report == nil || o.Roots == nil {
+		return nil, errors.New("invalid relay options: Ask, Report and Roots must be set")
 	}
 	for _, c := range o.Credentials {
 		if err := c.check(); err != nil {

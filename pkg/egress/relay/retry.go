@@ -77,7 +77,7 @@ func (s *session) secondHello(up net.Conn) bool {
 			return false
 		}
 	}
-	s.end("hello", "the second TLS hello did not come")
+	s.end("hello", "the client did not send its second TLS hello")
 	return false
 }
 

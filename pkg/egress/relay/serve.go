@@ -109,7 +109,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x := &exchange{proxy: p, session: p.session, began: time.Now(), in: r}
 	x.w = &answer{ResponseWriter: w, exchange: x}
-	defer x.tell()
+	defer x.report()
 	x.serve()
 }
 

@@ -25,7 +25,7 @@ type session struct {
 	decision proposal.EgressDecision // about the connection
 
 	spent          *atomic.Int64 // by name, in the whole run
-	most           atomic.Int64  // the limit of spent; 0 means none
+	limit          atomic.Int64  // the limit of spent; 0 means none
 	sent, received atomic.Int64
 	touched        atomic.Int64 // when a byte was last read or written, since began
 
@@ -57,10 +57,10 @@ func literal(address string) string {
 }
 
 // lower applies a limit to the session; the lowest limit of all answers applies.
-func (s *session) lower(most proposal.Bytes) {
-	for most > 0 {
-		now := s.most.Load()
-		if now > 0 && now <= int64(most) || s.most.CompareAndSwap(now, int64(most)) {
+func (s *session) lower(limit proposal.Bytes) {
+	for limit > 0 {
+		now := s.limit.Load()
+		if now > 0 && now <= int64(limit) || s.limit.CompareAndSwap(now, int64(limit)) {
 			return
 		}
 	}
@@ -79,7 +79,7 @@ func (s *session) run(ctx context.Context) {
 	stop()
 	idle.Stop()
 	s.close()
-	s.tell()
+	s.report()
 }
 
 // interrupt records why the session cannot go on; ctx is the command's.
@@ -105,7 +105,7 @@ func (s *session) serve(ctx context.Context) {
 	switch {
 	case err == io.EOF:
 	case err != nil:
-		s.refuse(refusal{code: "limit", message: "nothing came that says what the connection is for"})
+		s.refuse(refusal{code: "limit", message: "the client sent nothing that identifies the host"})
 	case first == 22 && s.decision.Intercept:
 		s.intercept(ctx)
 	case first == 22:
@@ -173,29 +173,29 @@ func (s *session) close() {
 	s.upstreams = nil
 }
 
-func (s *session) tell() {
+func (s *session) report() {
 	s.mu.Lock()
 	f := s.flow
 	s.mu.Unlock()
 	f.Sent, f.Received = s.sent.Load(), s.received.Load()
 	f.WallMS = time.Since(s.began).Milliseconds()
-	s.relay.options.Tell(f)
+	s.relay.options.Report(f)
 }
 
 // watchIdle ends the session when no byte was read or written for Limits.Idle.
 func (s *session) watchIdle() *time.Timer {
-	most := s.relay.options.Limits.Idle
+	limit := s.relay.options.Limits.Idle
 	var timer *time.Timer
 	var ready sync.WaitGroup
 	ready.Add(1)
-	timer = time.AfterFunc(most, func() {
+	timer = time.AfterFunc(limit, func() {
 		ready.Wait()
 		quiet := time.Since(s.began) - time.Duration(s.touched.Load())
-		if quiet < most {
-			timer.Reset(most - quiet)
+		if quiet < limit {
+			timer.Reset(limit - quiet)
 			return
 		}
-		s.end("idle", "nothing came or went for "+most.String())
+		s.end("idle", "no data was sent or received for "+limit.String())
 		s.close()
 	})
 	ready.Done()

@@ -19,7 +19,7 @@ func (x *exchange) shape() *refusal {
 	}
 	if !method(r.Method) {
 		x.egress.Method = "" // it may be a secret
-		return &refusal{code: "protocol", message: "the method is none of HTTP's"}
+		return &refusal{code: "protocol", message: "unsupported HTTP method"}
 	}
 	if why := shapeOf(r); why != "" {
 		return &refusal{code: "protocol", message: why}
@@ -42,15 +42,15 @@ func method(text string) bool {
 func shapeOf(r *http.Request) string {
 	switch {
 	case r.Method == http.MethodConnect:
-		return "CONNECT is not allowed: there is no proxy here, connect to the host itself"
+		return "CONNECT is not allowed: there is no proxy, connect to the host directly"
 	case r.Method == http.MethodTrace:
 		return "TRACE is not allowed"
 	case r.URL.IsAbs() || r.URL.Host != "" || r.URL.Opaque != "":
-		return "the request is in the form for a proxy: there is none here, unset the proxy variables"
+		return "the request is in the form for a proxy: there is no proxy, unset the proxy variables"
 	case !strings.HasPrefix(r.URL.Path, "/"):
 		return "the request has no path"
 	case !encoded(r.RequestURI): // possible in HTTP/2 too
-		return "the path or query has a character that belongs encoded"
+		return "the path or query has a character that must be encoded"
 	case upgrades(r.Header):
 		return "upgrades to another protocol are not allowed"
 	case len(r.Header["Host"]) > 0:
@@ -75,7 +75,7 @@ func upgrades(h http.Header) bool {
 func pathShape(p string) string {
 	for _, c := range []byte(p) {
 		if c < ' ' || c == 0x7f || c == '\\' {
-			return "the path has a character that servers read differently"
+			return "the path has a character that servers interpret differently"
 		}
 	}
 	folded := strings.ToLower(p)

@@ -147,7 +147,7 @@ func TestSmuggling(t *testing.T) {
 			w.tcp(c.serve)
 			w.start()
 			back := w.talk(test.text)
-			flows := w.told(proposal.EgressConnect, 1)
+			flows := w.reported(proposal.EgressConnect, 1)
 			if got, _ := c.saw(); got != fmt.Sprint(test.seen) {
 				t.Errorf("the server saw %s, want %s", got, test.seen)
 			}
@@ -158,9 +158,9 @@ func TestSmuggling(t *testing.T) {
 				if !strings.Contains(back, "fumehood: refused") || !strings.Contains(back, "Fumehood-Refused: egress.") {
 					t.Errorf("it was answered %q", back)
 				}
-				f := w.told(proposal.EgressRequest, 1)[0]
+				f := w.reported(proposal.EgressRequest, 1)[0]
 				if f.Code != "protocol" || f.Decision.Reason == nil || f.Sent != 0 {
-					t.Errorf("told %+v", f)
+					t.Errorf("reported %+v", f)
 				}
 			}
 			if flows[0].Code != "" {
@@ -177,11 +177,11 @@ func TestBadChunks(t *testing.T) {
 			w.tcp(c.serve)
 			w.start()
 			w.talk("POST /a HTTP/1.1\r\nHost: allowed.example\r\nTransfer-Encoding: chunked\r\n\r\n" + body + "GET /X HTTP/1.1\r\nHost: allowed.example\r\n\r\n")
-			f := w.told(proposal.EgressRequest, 1)[0]
-			w.told(proposal.EgressConnect, 1)
+			f := w.reported(proposal.EgressRequest, 1)[0]
+			w.reported(proposal.EgressConnect, 1)
 			seen, whole := c.saw()
 			if whole != 0 || f.Code != "protocol" || strings.Contains(seen, "X") {
-				t.Errorf("the server saw %s, %d whole; told %q %+v", seen, whole, f.Code, f.Decision.Reason)
+				t.Errorf("the server saw %s, %d whole; reported %q %+v", seen, whole, f.Code, f.Decision.Reason)
 			}
 		})
 	}

@@ -127,7 +127,7 @@ func (s *strict) step() error {
 func (s *strict) takeLine() (bool, error) {
 	part, err := s.in.ReadSlice('\n')
 	s.line = append(s.line, part...)
-	if len(s.head)+len(s.line) > s.most() {
+	if len(s.head)+len(s.line) > s.limit() {
 		return false, s.malformed("a head, or a line of a chunk, is too long")
 	}
 	if err == bufio.ErrBufferFull {
@@ -177,7 +177,7 @@ func (s *strict) SetReadDeadline(t time.Time) error {
 // served is called when a request has been served.
 func (s *strict) served() { s.open.Add(-1) }
 
-func (s *strict) most() int {
+func (s *strict) limit() int {
 	switch s.state {
 	case inHead:
 		return maxHead
@@ -206,7 +206,7 @@ func (s *strict) chunk(line []byte) error {
 	digits := string(line[:len(line)-2])
 	size, err := strconv.ParseUint(digits, 16, 63)
 	if err != nil || digits == "" || digits[0] == '+' {
-		return s.malformed("the size of a chunk is no plain number")
+		return s.malformed("the size of a chunk is not a plain number")
 	}
 	s.out = line
 	if size == 0 {

@@ -46,7 +46,7 @@ func (s *session) readHello() (hello.Hello, []byte, bool) {
 	case errors.As(err, &malformed):
 		s.refuse(refusal{code: "hello", message: malformed.Error()})
 	case err != nil:
-		s.refuse(refusal{code: "limit", message: "the TLS hello did not come in time"})
+		s.refuse(refusal{code: "limit", message: "the client did not send its TLS hello in time"})
 	default:
 		if why := s.judgeHello(h); why != nil {
 			s.refuse(*why)

@@ -68,15 +68,15 @@ func TestTLSPassesByItsHello(t *testing.T) {
 				t.Errorf("handshake: %v", err)
 			}
 			if err != nil && !strings.Contains(err.Error(), "access denied") {
-				t.Errorf("the program is told %q", err)
+				t.Errorf("the program is reported %q", err)
 			}
 			c.NetConn().Close()
 			var f []proposal.Flow
 			for end := time.Now().Add(time.Minute); len(f) == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
-				f = append(w.told(proposal.EgressConnect, 0), w.told(proposal.EgressHello, 0)...)
+				f = append(w.reported(proposal.EgressConnect, 0), w.reported(proposal.EgressHello, 0)...)
 			}
 			if len(f) != 1 || f[0].Code != test.code || test.code != "" && f[0].Sent != 0 {
-				t.Errorf("told %+v", f)
+				t.Errorf("reported %+v", f)
 			}
 		})
 	}
@@ -90,9 +90,9 @@ func TestPolicyIsAskedAboutTheHello(t *testing.T) {
 	if _, err := w.handshake(&tls.Config{ServerName: "allowed.example"}); err == nil || !strings.Contains(err.Error(), "access denied") {
 		t.Errorf("handshake: %v", err)
 	}
-	f := w.told(proposal.EgressHello, 1)[0]
+	f := w.reported(proposal.EgressHello, 1)[0]
 	if f.Code != "policy" || f.Sent != 0 || f.Egress.SNI != "allowed.example" || f.Egress.Protocol != "tls" || f.Decision.Reason.Rule != "test.deny" {
-		t.Errorf("told %+v", f)
+		t.Errorf("reported %+v", f)
 	}
 }
 
@@ -107,8 +107,8 @@ func TestPassedTLSIsTheServersOwn(t *testing.T) {
 			t.Errorf("got %q, want %q", body, want)
 		}
 		c.CloseIdleConnections()
-		if f := w.told(proposal.EgressHello, 1)[0]; f.Code != "" || f.Sent < 200 || f.Received < 500 || len(w.questions(proposal.EgressRequest)) != 0 {
-			t.Errorf("told %+v", f)
+		if f := w.reported(proposal.EgressHello, 1)[0]; f.Code != "" || f.Sent < 200 || f.Received < 500 || len(w.questions(proposal.EgressRequest)) != 0 {
+			t.Errorf("reported %+v", f)
 		}
 	}
 }
@@ -121,9 +121,9 @@ func TestHiddenNameIsRefused(t *testing.T) {
 	if back != "\x15\x03\x01\x00\x02\x02\x31" {
 		t.Errorf("answered %q, want an alert", back)
 	}
-	f := w.told(proposal.EgressConnect, 1)[0]
+	f := w.reported(proposal.EgressConnect, 1)[0]
 	if f.Code != "hello" || f.Sent != 0 || !strings.Contains(f.Decision.Reason.Message, "ECH") {
-		t.Errorf("told %+v", f)
+		t.Errorf("reported %+v", f)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestSecondHelloIsChecked(t *testing.T) {
 				t.Errorf("the server saw %q, want %q", got, want)
 			}
 			conn.Close()
-			if f := w.told(proposal.EgressHello, 1)[0]; f.Code != test.code {
-				t.Errorf("told %+v", f)
+			if f := w.reported(proposal.EgressHello, 1)[0]; f.Code != test.code {
+				t.Errorf("reported %+v", f)
 			}
 		})
 	}

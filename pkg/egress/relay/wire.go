@@ -58,12 +58,12 @@ type upstream struct {
 	session *session
 }
 
-var errBudget = errors.New("more bytes than may leave for this name, or in this run")
+var errBudget = errors.New("more bytes than may be sent for this name, or in this run")
 
 // spend reports whether n more bytes may be sent, and counts them if so.
 func (s *session) spend(n int64) bool {
 	after, all := s.spent.Add(n), s.relay.budgets.all.Add(n)
-	if most := s.most.Load(); most > 0 && after > most || all > int64(s.relay.options.Limits.Run) {
+	if limit := s.limit.Load(); limit > 0 && after > limit || all > int64(s.relay.options.Limits.Run) {
 		s.unspend(n)
 		return false
 	}

@@ -82,7 +82,7 @@ func newWorld(t *testing.T, port int, d proposal.EgressDecision) *world {
 			}
 			return d, nil
 		},
-		Tell: func(f proposal.Flow) {
+		Report: func(f proposal.Flow) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.flows = append(w.flows, f)
@@ -219,8 +219,8 @@ func (w *world) talk(text string) string {
 	return string(back)
 }
 
-// told waits for n flows of a kind, and returns them.
-func (w *world) told(kind string, n int) []proposal.Flow {
+// reported waits for n flows of a kind, and returns them.
+func (w *world) reported(kind string, n int) []proposal.Flow {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		w.mu.Lock()
@@ -231,7 +231,7 @@ func (w *world) told(kind string, n int) []proposal.Flow {
 			return flows
 		}
 		if time.Now().After(deadline) {
-			w.t.Fatalf("told of %d flows of kind %s, want %d: %+v", len(flows), kind, n, flows)
+			w.t.Fatalf("reported of %d flows of kind %s, want %d: %+v", len(flows), kind, n, flows)
 		}
 	}
 }

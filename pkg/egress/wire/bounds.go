@@ -32,7 +32,7 @@ func (f *Flow) trim() {
 
 func (f *Flow) check() error {
 	if f.Flow.Sent < 0 || f.Flow.Received < 0 || f.Flow.WallMS < 0 || f.Flow.Status < 0 || f.Flow.Status > 999 {
-		return fmt.Errorf("%w: a count below nothing", frame.ErrMalformed)
+		return fmt.Errorf("%w: a negative count", frame.ErrMalformed)
 	}
 	return errors.Join(checkEgress(&f.Flow.Egress), checkDecision(&f.Flow.Decision), bounded([]field{{"code", f.Flow.Code, maxWord}, {"inside", f.Flow.Inside, maxWord}}))
 }
@@ -54,20 +54,20 @@ func (e *End) check() error { return nil }
 func (a *Answer) trim()        { trimDecision(&a.Decision) }
 func (a *Answer) check() error { return checkDecision(&a.Decision) }
 
-// anonymous drops what only the supervisor says.
+// anonymous clears the fields that only the supervisor sets.
 func anonymous(e *proposal.Egress) {
 	e.Command, e.Phase, e.Grants, e.Registries = "", "", nil, nil
 }
 
-// trimEgress cuts what strangers wrote.
+// trimEgress truncates untrusted text.
 func trimEgress(e *proposal.Egress) {
 	anonymous(e)
 	for _, f := range []struct {
-		text *string
-		most int
+		text  *string
+		limit int
 	}{{&e.Kind, maxWord}, {&e.Name, maxName}, {&e.Type, maxWord}, {&e.Address, maxWord}, {&e.Protocol, maxWord},
 		{&e.SNI, maxName}, {&e.Method, maxWord}, {&e.Path, maxPath}} {
-		cut(f.text, f.most)
+		cut(f.text, f.limit)
 	}
 	e.Secrets = slices.Clone(e.Secrets[:min(len(e.Secrets), maxSecrets)])
 	for i := range e.Secrets {
@@ -78,10 +78,10 @@ func trimEgress(e *proposal.Egress) {
 
 func checkEgress(e *proposal.Egress) error {
 	if e.Command != "" || e.Phase != "" || e.Grants != nil || e.Registries != nil {
-		return fmt.Errorf("%w: says what only the supervisor knows", frame.ErrMalformed)
+		return fmt.Errorf("%w: sets a field that only the supervisor may set", frame.ErrMalformed)
 	}
 	if len(e.Secrets) > maxSecrets || e.Port < 0 || e.Port > 65535 || e.Query < 0 || e.Size < -1 {
-		return fmt.Errorf("%w: a number out of its range", frame.ErrMalformed)
+		return fmt.Errorf("%w: a number out of range", frame.ErrMalformed)
 	}
 	fields := []field{{"kind", e.Kind, maxWord}, {"name", e.Name, maxName}, {"type", e.Type, maxWord}, {"address", e.Address, maxWord},
 		{"protocol", e.Protocol, maxWord}, {"sni", e.SNI, maxName}, {"method", e.Method, maxWord}, {"path", e.Path, maxPath}}
@@ -92,7 +92,7 @@ func checkEgress(e *proposal.Egress) error {
 }
 
 func trimDecision(d *proposal.EgressDecision) {
-	d.Rules = slices.Clone(d.Rules[:min(len(d.Rules), maxRules)]) // they are another's too
+	d.Rules = slices.Clone(d.Rules[:min(len(d.Rules), maxRules)]) // shared with the caller
 	for i := range d.Rules {
 		cut(&d.Rules[i], maxWord)
 	}
@@ -109,7 +109,7 @@ func trimDecision(d *proposal.EgressDecision) {
 
 func checkDecision(d *proposal.EgressDecision) error {
 	if len(d.Rules) > maxRules || d.Most < 0 {
-		return fmt.Errorf("%w: a number out of its range", frame.ErrMalformed)
+		return fmt.Errorf("%w: a number out of range", frame.ErrMalformed)
 	}
 	var fields []field
 	for _, r := range d.Rules {
@@ -123,24 +123,24 @@ func checkDecision(d *proposal.EgressDecision) error {
 }
 
 type field struct {
-	name string
-	text string
-	most int
+	name  string
+	text  string
+	limit int
 }
 
 func bounded(fields []field) error {
 	for _, f := range fields {
-		if len(f.text) > f.most || !utf8.ValidString(f.text) {
+		if len(f.text) > f.limit || !utf8.ValidString(f.text) {
 			return fmt.Errorf("%w: %s of %d bytes", frame.ErrMalformed, f.name, len(f.text))
 		}
 	}
 	return nil
 }
 
-// cut also makes a stranger's bytes text that JSON can hold, within most.
-func cut(s *string, most int) {
+// cut limits s to limit bytes, and makes untrusted bytes valid UTF-8 for JSON.
+func cut(s *string, limit int) {
 	*s = strings.ToValidUTF8(*s, "\uFFFD")
-	if len(*s) > most {
-		*s = strings.ToValidUTF8((*s)[:most], "")
+	if len(*s) > limit {
+		*s = strings.ToValidUTF8((*s)[:limit], "")
 	}
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Setup is what the gateway is told once, before it is confined.
+// A Setup configures the gateway. It is sent once, before the gateway is confined.
 type Setup struct {
 	Segment segment.Segment `json:"segment"`
 	// Resolvers are asked for names, in order; Hosts are known without asking.
 	Resolvers []netip.AddrPort        `json:"resolvers"`
 	Hosts     map[string][]netip.Addr `json:"hosts"`
-	// Own are addresses that no name may resolve to, the host's among them.
+	// Own are addresses that no name may resolve to, including the host's.
 	Own []netip.Prefix `json:"own"`
-	// Roots are PEM certificates that servers are verified with where TLS is
-	// intercepted; "" is the host's own.
+	// Roots are PEM certificates used to verify servers where TLS is intercepted; "" means
+	// the host's.
 	Roots       string       `json:"roots"`
 	Credentials []Credential `json:"credentials"`
 }
 
-// A Credential is put on requests to one host; see package relay.
+// A Credential is added to requests to one host; see package relay.
 type Credential struct {
 	Name        string `json:"name"`
 	Host        string `json:"host"`
@@ -40,7 +40,7 @@ type Credential struct {
 func EncodeSetup(s Setup) ([]byte, error) {
 	text, err := json.Marshal(s)
 	if err == nil && len(text) > MaxSetup {
-		err = fmt.Errorf("%d bytes are too many", len(text))
+		err = fmt.Errorf("%d bytes are more than the limit", len(text))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the gateway's setup: %v", err)
@@ -56,40 +56,40 @@ func DecodeSetup(text []byte) (s Setup, err error) {
 	return s, exactly(text, &s)
 }
 
-// A Hello says that the gateway is confined and in force.
+// A Hello says that the gateway is confined and ready.
 type Hello struct {
 	CA string `json:"ca"` // PEM of the run's certificate authority
 }
 
-// An Ask asks about Egress, whose Command, Phase, Grants and Registries the supervisor
-// knows better.
+// An Ask asks for a decision about Egress. The supervisor sets its Command, Phase, Grants
+// and Registries.
 type Ask struct {
 	Egress proposal.Egress `json:"egress"`
 }
 
-// A Flow tells of one.
+// A Flow reports a flow.
 type Flow struct {
 	Time int64         `json:"time"` // of its end, ns since 1970
 	Flow proposal.Flow `json:"flow"`
 }
 
-// A Done answers a Begin or an End: the wire is as it asked for.
+// A Done answers a Begin or an End, which has taken effect.
 type Done struct {
-	Dropped uint64 `json:"dropped"` // frames that were neither passed nor told of
+	Dropped uint64 `json:"dropped"` // frames that were neither passed nor reported
 }
 
-// A Fault is the gateway's last word: why it cannot go on.
+// A Fault is the gateway's last message: the reason why it stops.
 type Fault struct {
 	Text string `json:"text"`
 }
 
-// A Begin opens the wire for one command.
+// A Begin enables the link for one command.
 type Begin struct{}
 
-// An End closes it.
+// An End disables the link.
 type End struct{}
 
-// An Answer is policy's, about the Ask with its seq.
+// An Answer is policy's decision about the Ask with the same seq.
 type Answer struct {
 	Decision proposal.EgressDecision `json:"decision"`
 }

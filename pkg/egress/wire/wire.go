@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire is what the gateway's process and its supervisor say to each other,
-// down to the bytes. Both are the same program.
+// Package wire defines the messages between the gateway's process and its supervisor,
+// and their encoding. Both are the same program.
 //
 // # Format
 //
 // One message is one record of a SOCK_SEQPACKET socket, of at most MaxMessage bytes:
 //
-//	header   as package frame has it, with Version, a Kind and a seq
-//	body     the kind's struct as encoding/json writes it; nothing for Ping and Pong
+//	header   that of package frame, with Version, a Kind and a seq
+//	body     the kind's struct as encoding/json writes it; empty for Ping and Pong
 //
 // Each message has exactly one encoding: a body whose decoding does not encode to the
 // same bytes is malformed, so there are no unknown, repeated or misspelt fields.
 //
-// Each side's seq begins with 1 and grows by one with each message that is not an
-// answer; an Answer, a Done and a Pong have that of what they answer. The supervisor
-// says Begin and End in turn, each of which the gateway answers with Done, and between
-// them the gateway says Ask and Flow. Every Flow of a command comes before the Done
+// Each side's seq begins with 1 and increases by one with each message that is not an
+// answer. An Answer, a Done and a Pong have the seq of the message that they answer. The
+// supervisor sends Begin and End in turn, and the gateway answers each with Done. Between
+// them the gateway sends Ask and Flow. Every Flow of a command comes before the Done
 // that answers its End.
 //
 // A Setup is not a message: it is the gateway's whole standard input, read before the
@@ -25,9 +25,9 @@
 // # What it does not protect against
 //
 // The supervisor treats every byte as written by an attacker, because the gateway reads
-// what strangers send on both sides. Decoding allocates in proportion to the message,
-// and no text in it is longer than its bound. What the gateway says of its own traffic
-// is believed: nobody else sees it.
+// what untrusted programs and servers send. Decoding allocates in proportion to the message,
+// and no text in it is longer than its bound. What the gateway reports of its traffic
+// is believed: no other process sees that traffic.
 package wire
 
 import (
@@ -38,11 +38,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/frame"
 )
 
-// Version is of the protocol. A message of another one is refused.
+// Version is the protocol's version. A message with another version is refused.
 const Version = 1
 
-// Bounds in bytes. In a record what is longer is cut by the sender; what is asked
-// about is never cut, but refused.
+// Bounds in bytes. The sender truncates longer texts in records. Texts in questions are
+// never truncated: longer ones are refused.
 const (
 	MaxMessage = 80 << 10
 	MaxSetup   = 4 << 20
@@ -58,7 +58,7 @@ const (
 	maxPEM     = 8 << 10
 )
 
-// A Kind is a message's.
+// A Kind is a kind of message.
 type Kind uint8
 
 // The kinds. The gateway sends the first six, the supervisor the others.
@@ -89,7 +89,7 @@ type Body interface {
 	check() error
 }
 
-// Encode returns a message. A nil body is none. What is too long in body is cut, in
+// Encode returns a message. A nil body is empty. Texts in body that are too long are cut, in
 // place, unless it would then be another question: that is an error.
 func Encode(kind Kind, seq uint64, body Body) ([]byte, error) {
 	b := format.Append(nil, kind, seq)
@@ -126,7 +126,7 @@ func exactly(text []byte, into any) error {
 	}
 	again, err := json.Marshal(into)
 	if err != nil || !bytes.Equal(again, text) {
-		return fmt.Errorf("%w: not in the one encoding", frame.ErrMalformed)
+		return fmt.Errorf("%w: not in canonical encoding", frame.ErrMalformed)
 	}
 	return nil
 }

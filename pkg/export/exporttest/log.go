@@ -86,7 +86,7 @@ func (r Run) entries() []entry {
 	list := []entry{
 		{"run", r.About()},
 		{"decision", decision("unit", "go test ./..."+s, proposal.Decision{Effect: proposal.Allow, Rules: []string{"go.test"},
-			Grant:   &proposal.Grant{Limits: proposal.Limits{Pids: 9}, Env: map[string]string{"CI": "not told"}, Network: []string{"proxy.example"}},
+			Grant:   &proposal.Grant{Limits: proposal.Limits{Pids: 9}, Env: map[string]string{"CI": "not exported"}, Network: []string{"proxy.example"}},
 			Reasons: []proposal.Reason{{Rule: "team.slow", Effect: proposal.Deny, Message: "slow" + s, Command: 0, Observed: true}}})},
 		{"decision", decision("fetch", "curl https://evil.example"+s, proposal.Decision{Rules: []string{"net.fetch"},
 			Reasons: []proposal.Reason{{Rule: "net.fetch", Message: "needs the network" + s, Suggestion: s, Text: s, Command: 0, Alternatives: []string{s}}}})},

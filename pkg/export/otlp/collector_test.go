@@ -119,8 +119,8 @@ func (f *fake) records() (list []*logs.LogRecord) {
 	return list
 }
 
-// told exports a run from a log written by exporttest.
-func told(t testing.TB, r exporttest.Run, o export.Options) (export.Story, *Batch) {
+// exported exports a run from a log written by exporttest.
+func exported(t testing.TB, r exporttest.Run, o export.Options) (export.Story, *Batch) {
 	t.Helper()
 	data, a := exporttest.Written(t, r)
 	var b Batch

@@ -18,24 +18,24 @@ func endpoint(raw string, plain bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
-		return nil, wrongEndpoint("it is no URL", "for example https://otlp.example or http://127.0.0.1:4318") // raw may hold a password
+		return nil, wrongEndpoint("it is not a URL", "for example https://otlp.example or http://127.0.0.1:4318") // raw may hold a password
 	case u.User != nil:
-		return nil, wrongEndpoint("it holds a user or a password", "name a variable that holds it: --otlp-header Authorization=VARIABLE")
+		return nil, wrongEndpoint("it contains a user or a password", "name a variable that holds it: --otlp-header Authorization=VARIABLE")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, wrongEndpoint("it has a query or a fragment", "leave out what follows the path")
+		return nil, wrongEndpoint("it has a query or a fragment", "remove everything after the path")
 	case u.Scheme != "https" && u.Scheme != "http":
-		return nil, wrongEndpoint(fmt.Sprintf("its scheme is %q", text.Inline(u.Scheme, 20)), "use https://, OTLP over HTTP: gRPC is not spoken")
+		return nil, wrongEndpoint(fmt.Sprintf("its scheme is %q", text.Inline(u.Scheme, 20)), "use https:// and OTLP over HTTP: gRPC is not supported")
 	case u.Scheme == "http" && !plain && !loopback(u.Hostname()):
-		return nil, wrongEndpoint("it is plain HTTP to another machine", "use https://, or say --otlp-plain-unsafe where nobody can listen")
+		return nil, wrongEndpoint("it is plain HTTP to another machine", "use https://, or set --otlp-plain-unsafe where no one can listen")
 	}
 	if strings.HasSuffix(u.Path, "/v1/traces") || strings.HasSuffix(u.Path, "/v1/logs") {
-		return nil, wrongEndpoint("it names one signal's path", "leave /v1/traces or /v1/logs out: both are added")
+		return nil, wrongEndpoint("it names one signal's path", "remove /v1/traces or /v1/logs: both are added")
 	}
 	return u, nil
 }
 
 func wrongEndpoint(why, hint string) error {
-	return &proposal.StopError{Code: "otlp.endpoint", Message: "the collector's address cannot be used: " + why, Hint: hint}
+	return &proposal.StopError{Code: "otlp.endpoint", Message: "cannot use the collector's address: " + why, Hint: hint}
 }
 
 // loopback accepts no name but localhost: the owner of any other name decides what

@@ -76,7 +76,7 @@ func New(o Options) (*Exporter, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
 
-var errProxy = errors.New("a proxy variable is no URL")
+var errProxy = errors.New("a proxy variable is not a URL")
 
 // proxy returns the proxy set in the environment. It hides the original error,
 // which quotes the variable, including any password.
@@ -95,8 +95,8 @@ func (x *Exporter) Send(ctx context.Context, story export.Story, b *Batch) error
 	return x.send(ctx, story.Run, weave(story, x.o.TraceParent, b.Dropped), b.records)
 }
 
-// Tell sends decisions that are not part of a run.
-func (x *Exporter) Tell(ctx context.Context, about proposal.Run, b *Batch) error {
+// SendDecisions sends decisions that are not part of a run.
+func (x *Exporter) SendDecisions(ctx context.Context, about proposal.Run, b *Batch) error {
 	return x.send(ctx, about, nil, b.records)
 }
 
@@ -125,7 +125,7 @@ func (x *Exporter) sendSpans(ctx context.Context, h http.Header, from *resource.
 			return err
 		}
 		if p := answer.PartialSuccess; p != nil && p.RejectedSpans != 0 {
-			return rejected(p.RejectedSpans, len(part), "spans", without(h, p.ErrorMessage))
+			return rejected(p.RejectedSpans, len(part), "spans", redactHeaders(h, p.ErrorMessage))
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func (x *Exporter) sendRecords(ctx context.Context, h http.Header, from *resourc
 			return errors.Join(errs, err)
 		}
 		if p := answer.PartialSuccess; p != nil && p.RejectedLogRecords != 0 && errs == nil {
-			errs = rejected(p.RejectedLogRecords, len(part), "log records", without(h, p.ErrorMessage))
+			errs = rejected(p.RejectedLogRecords, len(part), "log records", redactHeaders(h, p.ErrorMessage))
 		}
 	}
 	return errs
@@ -151,6 +151,6 @@ func failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &proposal.StopError{Code: Failed, Message: "the collector did not get everything: " + strings.ReplaceAll(err.Error(), "\n", "; "),
-		Hint: "the audit log has all of it: fumehood export LOG --to otlp --endpoint URL sends it again"}
+	return &proposal.StopError{Code: Failed, Message: "cannot send everything to the collector: " + strings.ReplaceAll(err.Error(), "\n", "; "),
+		Hint: "send it again from the audit log: fumehood export LOG --to otlp --endpoint URL"}
 }

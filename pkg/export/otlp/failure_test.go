@@ -70,8 +70,8 @@ func TestAnswers(t *testing.T) {
 			return true
 		}, "", "3"},
 		{"wrong", status(400, 400), "400 Bad Request to v1/traces", "2"},
-		{"no traces", status(404), "does it take this signal", "2"},
-		{"no key", status(401, 403), "is the header right", "2"},
+		{"no traces", status(404), "check that it accepts this signal", "2"},
+		{"no key", status(401, 403), "check the header", "2"},
 		{"moved", func(_ int, w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
 			return true
@@ -82,12 +82,12 @@ func TestAnswers(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = w.Write([]byte("<h1>\x1b[31mwelcome</h1>"))
 			return true
-		}, "is it a collector", "2"},
+		}, "check that it is a collector", "2"},
 		{"garbage", func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Content-Type", protobuf)
 			_, _ = w.Write([]byte{0xff, 0xff, 0xff})
 			return true
-		}, "is it a collector", "2"},
+		}, "check that it is a collector", "2"},
 		{"without end", func(_ int, w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Content-Type", protobuf)
 			for r.Context().Err() == nil {
@@ -126,7 +126,7 @@ func TestAnswers(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
 			f.Config.ErrorLog, f.answer = nil, tt.answer
-			story, b := told(t, exporttest.Run{}, export.Options{})
+			story, b := exported(t, exporttest.Run{}, export.Options{})
 			within := time.Minute
 			if tt.name == "always busy" {
 				within = time.Second
@@ -158,7 +158,7 @@ func TestAnswerQuotesHeader(t *testing.T) {
 		"hunter2-token is not known, key k is":     "… is not known, key k is",
 		strings.Repeat("x", 190) + "hunter2-token": strings.Repeat("x", 190) + "…",
 	} {
-		if got := without(h, said); got != want {
+		if got := redactHeaders(h, said); got != want {
 			t.Errorf("%q became %q", said, got)
 		}
 	}
@@ -172,7 +172,7 @@ func TestAnswerQuotesHeader(t *testing.T) {
 		}
 		return true
 	}
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	o := Options{Endpoint: f.URL, Headers: []Header{{Name: "Authorization", Variable: "TOKEN"}}, Getenv: func(string) string { return "Bearer hunter2-token" }}
 	if err := send(t, o, story, b, 4*time.Second); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "rejected 4") {
 		t.Errorf("got %v", err)
@@ -188,7 +188,7 @@ func TestHang(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	begin := time.Now()
 	if err := send(t, Options{Endpoint: "http://" + l.Addr().String()}, story, b, 500*time.Millisecond); err == nil || !strings.Contains(err.Error(), "in time") {
 		t.Errorf("error %v", err)
@@ -206,7 +206,7 @@ func TestNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	begin := time.Now()
 	if err := send(t, Options{Endpoint: "http://" + l.Addr().String()}, story, b, Patience); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("error %v", err)
@@ -222,7 +222,7 @@ func TestCertificate(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	server.StartTLS()
 	defer server.Close()
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	if err := send(t, Options{Endpoint: server.URL}, story, b, 5*time.Second); err == nil || asked > 0 {
 		t.Errorf("error %v, asked %d times", err, asked)
 	}
@@ -237,7 +237,7 @@ func TestCertificate(t *testing.T) {
 func TestCancel(t *testing.T) {
 	f := newFake(t)
 	f.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	x, err := New(Options{Endpoint: f.URL})
 	if err != nil {
 		t.Fatal(err)

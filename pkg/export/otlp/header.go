@@ -57,10 +57,10 @@ func values(headers []Header, getenv func(string) string) (http.Header, error) {
 		value := getenv(h.Variable)
 		if value == "" {
 			return nil, &proposal.StopError{Code: Failed, Message: "the variable for the header " + h.Name + " is empty or not set",
-				Hint: "a workflow that a fork's pull request starts gets no secrets: send from the job that reports"}
+				Hint: "send from the report job: a workflow started by a fork's pull request has no secrets"}
 		}
 		if !headerValue.MatchString(value) {
-			return nil, &proposal.StopError{Code: Failed, Message: "the variable for the header " + h.Name + " holds a newline or another character that a header cannot have"}
+			return nil, &proposal.StopError{Code: Failed, Message: "the variable for the header " + h.Name + " contains a newline or another character that a header cannot have"}
 		}
 		set.Add(h.Name, value)
 	}

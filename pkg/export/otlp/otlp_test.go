@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func TestSend(t *testing.T) {
 	f := newFake(t)
 	parent := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	story, b := told(t, exporttest.Run{}, export.Options{TraceParent: parent})
+	story, b := exported(t, exporttest.Run{}, export.Options{TraceParent: parent})
 	o := Options{Endpoint: f.URL + "/", TraceParent: parent, Version: "v0.3.0", Headers: []Header{{"Authorization", "SECRET"}}, Getenv: func(string) string { return "Bearer x" }}
 	if err := send(t, o, story, b, 5*time.Second); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ type sent struct {
 
 // everything returns runs that together have every attribute.
 func everything(t *testing.T) []sent {
-	whole, b := told(t, exporttest.Run{Text: "x"}, export.Options{All: true})
+	whole, b := exported(t, exporttest.Run{Text: "x"}, export.Options{All: true})
 	b.Dropped = 3
 	b.Add(export.Asked("id", proposal.Trigger{Command: "run", Actor: proposal.Actor{Login: "octocat"}}, proposal.Decision{Effect: proposal.Allow}, whole.Run, export.Options{}, exporttest.Start))
 	limited := whole
@@ -173,7 +173,7 @@ func everything(t *testing.T) []sent {
 func TestFlood(t *testing.T) {
 	f := newFake(t)
 	const n = 10_000
-	story, b := told(t, exporttest.Run{Extra: exporttest.Flood(n)}, export.Options{})
+	story, b := exported(t, exporttest.Run{Extra: exporttest.Flood(n)}, export.Options{})
 	begin := time.Now()
 	if err := send(t, Options{Endpoint: f.URL}, story, b, 10*time.Second); err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// Whatever strangers write, what is sent is short, valid UTF-8 and free of control
+// Whatever untrusted authors write, what is sent is short, valid UTF-8 and free of control
 // characters.
 func TestHostileText(t *testing.T) {
 	t.Parallel()
@@ -205,7 +205,7 @@ func TestHostileText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
-			story, b := told(t, exporttest.Run{Text: s}, export.Options{All: true})
+			story, b := exported(t, exporttest.Run{Text: s}, export.Options{All: true})
 			if err := send(t, Options{Endpoint: f.URL}, story, b, 5*time.Second); err != nil {
 				t.Fatal(err)
 			}
@@ -251,16 +251,16 @@ func TestEndpoint(t *testing.T) {
 		{"http://2130706433/", false, "plain HTTP"},
 		{"http://0.0.0.0", false, "plain HTTP"},
 		{"grpc://otlp.example:4317", false, "scheme"},
-		{"otlp.example:4318", false, "no URL"},
-		{"unix:///run/otlp", false, "no URL"},
-		{"", false, "no URL"},
-		{"https://", false, "no URL"},
-		{"https://:4318", false, "no URL"},
+		{"otlp.example:4318", false, "not a URL"},
+		{"unix:///run/otlp", false, "not a URL"},
+		{"", false, "not a URL"},
+		{"https://", false, "not a URL"},
+		{"https://:4318", false, "not a URL"},
 		{"https://u:hunter22@otlp.example", false, "user or a password"},
 		{"https://otlp.example/?key=hunter22", false, "query"},
 		{"https://otlp.example/#x", false, "fragment"},
 		{"https://otlp.example/v1/traces", false, "one signal's path"},
-		{"https://otlp.example/\nx", false, "no URL"},
+		{"https://otlp.example/\nx", false, "not a URL"},
 	} {
 		_, err := New(Options{Endpoint: tt.url, Plain: tt.plain})
 		switch {
@@ -285,7 +285,7 @@ func TestHeaders(t *testing.T) {
 		t.Errorf("got %+v, error %v", h, err)
 	}
 	f := newFake(t)
-	story, b := told(t, exporttest.Run{}, export.Options{})
+	story, b := exported(t, exporttest.Run{}, export.Options{})
 	for _, value := range []string{"", "hunter22\n", "hunter22\x00", "hünter22"} {
 		err := send(t, Options{Endpoint: f.URL, Headers: []Header{h}, Getenv: func(string) string { return value }}, story, b, time.Second)
 		if err == nil || strings.Contains(err.Error(), "hunter22") || len(f.paths()) > 0 {

@@ -22,26 +22,26 @@ import (
 )
 
 const (
-	protobuf  = "application/x-protobuf"
-	maxAnswer = 64 << 10
-	maxTries  = 6
-	maxKnocks = 3 // where nobody answers
-	firstWait = 300 * time.Millisecond
-	minWord   = 6 // of a header's value that is not told
+	protobuf      = "application/x-protobuf"
+	maxAnswer     = 64 << 10
+	maxTries      = 6
+	maxUnanswered = 3 // tries without any response
+	firstWait     = 300 * time.Millisecond
+	minWord       = 6 // bytes of a part of a header's value that is redacted
 )
 
-// A lostError is a request that the collector did not take.
+// A lostError is a request that the collector did not accept.
 type lostError struct {
 	what     string
-	answered bool // by somebody: another path may do better
+	answered bool // with a response: another path may succeed
 }
 
 func (e *lostError) Error() string { return e.what }
 
-// again are the answers that OTLP says to try again after.
+// again are the status codes that OTLP defines as retryable.
 var again = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
-// post sends m and reads answer, and tries again as OTLP says, until ctx ends.
+// post sends m and reads answer. It retries as OTLP requires, until ctx ends.
 func (x *Exporter) post(ctx context.Context, h http.Header, path string, m, answer proto.Message) error {
 	body, err := proto.Marshal(m)
 	if err != nil {
@@ -53,7 +53,7 @@ func (x *Exporter) post(ctx context.Context, h http.Header, path string, m, answ
 		switch {
 		case err == nil || after < 0 || try == maxTries:
 			return err
-		case errors.As(err, &lost) && !lost.answered && try == maxKnocks:
+		case errors.As(err, &lost) && !lost.answered && try == maxUnanswered:
 			return err
 		}
 		if after == 0 {
@@ -65,8 +65,8 @@ func (x *Exporter) post(ctx context.Context, h http.Header, path string, m, answ
 	}
 }
 
-// once sends body. With an error it says how long the collector wants to be left alone:
-// 0 when it did not say, less when nothing is to be tried again.
+// once sends body. With an error it returns how long the collector wants to wait: 0 if it
+// did not say, less than 0 if there must be no other try.
 func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []byte, answer proto.Message) (time.Duration, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.base.JoinPath(path).String(), bytes.NewReader(body))
 	if err != nil {
@@ -88,16 +88,16 @@ func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []
 	case status != http.StatusOK:
 		return retryAfter(response, time.Now()), &lostError{what: refusal(path, status), answered: true}
 	case err != nil:
-		return -1, &lostError{what: "it took " + path + " and broke off its answer", answered: true} // perhaps taken: not again
+		return -1, &lostError{what: "its answer to " + path + " was cut off", answered: true} // perhaps accepted: no other try
 	case len(said) > maxAnswer:
 		return -1, &lostError{what: fmt.Sprintf("its answer to %s has more than %d bytes", path, maxAnswer), answered: true}
 	case len(said) > 0 && !strings.HasPrefix(response.Header.Get("Content-Type"), protobuf), proto.Unmarshal(said, answer) != nil:
-		return -1, &lostError{what: "its answer to " + path + " is not OTLP's: is it a collector?", answered: true}
+		return -1, &lostError{what: "its answer to " + path + " is not OTLP: check that it is a collector", answered: true}
 	}
 	return 0, nil
 }
 
-// unreached says why nobody answered, and how long to wait as once does.
+// unreached returns why there was no response, and how long to wait, like once.
 func unreached(err error) (why string, after time.Duration) {
 	var wrap *url.Error
 	if errors.As(err, &wrap) {
@@ -113,21 +113,22 @@ func unreached(err error) (why string, after time.Duration) {
 	return text.Inline(err.Error(), 300), 0
 }
 
-// refusal says which answer it was. What else it says is not shown: it can be anything.
+// refusal describes the response's status. The rest of the response is not shown: it can
+// be anything.
 func refusal(path string, status int) string {
 	words := fmt.Sprintf("it answered %d %s to %s", status, http.StatusText(status), path)
 	switch {
 	case status >= 300 && status < 400:
 		words += ", and redirects are not followed"
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		words += ": is the header right?"
+		words += ": check the header"
 	case status == http.StatusNotFound:
-		words += ": does it take this signal?"
+		words += ": check that it accepts this signal"
 	}
 	return words
 }
 
-// retryAfter is how long to wait before another try, or less than 0 for none.
+// retryAfter returns how long to wait before another try, or less than 0 for none.
 func retryAfter(r *http.Response, now time.Time) time.Duration {
 	if !slices.Contains(again, r.StatusCode) {
 		return -1
@@ -138,9 +139,9 @@ func retryAfter(r *http.Response, now time.Time) time.Duration {
 	return 0
 }
 
-// without is what the collector said without what we had told it: an answer that quotes
-// a token ends in a job's log.
-func without(h http.Header, said string) string {
+// redactHeaders replaces the values of h in the collector's answer: an answer that quotes a
+// token must not reach a job's log.
+func redactHeaders(h http.Header, said string) string {
 	for _, list := range h {
 		for _, value := range list {
 			for _, word := range append([]string{value}, strings.Fields(value)...) {

@@ -81,27 +81,26 @@ func checkSystem() Check {
 	_ = unix.Uname(&uts)
 	k := Check{Name: "system", State: OK, Detail: runtime.GOOS + "/" + runtime.GOARCH + " " + unix.ByteSliceToString(uts.Release[:])}
 	if _, err := os.Stat("/bin/bash"); err != nil {
-		k.State, k.Detail, k.Fix = Missing, "/bin/bash is not there; shell text is run by it", "install bash"
+		k.State, k.Detail, k.Fix = Missing, "/bin/bash is missing; it runs shell text", "install bash"
 	}
 	return k
 }
 
 func checkRoot() Check {
 	if gate.Privileged() == nil {
-		return Check{Name: "root", State: OK, Detail: "cgroups, mounts and namespaces can be made"}
+		return Check{Name: "root", State: OK, Detail: "cgroups, mounts and namespaces can be created"}
 	}
 	return Check{Name: "root", State: Missing, Detail: "cgroups, mounts and namespaces need root", Fix: "run fumehood as root or with sudo"}
 }
 
-// checkNetwork is no reason that commands cannot run: those that are granted a host
-// cannot.
+// checkNetwork returns Limited at worst: only commands that are granted a host need it.
 func checkNetwork() Check {
 	if err := netns.Available(); err != nil {
 		k := failedCheck("network", err)
-		k.State, k.Detail = Limited, "commands run, but none with a host granted: "+k.Detail
+		k.State, k.Detail = Limited, "commands run, except for those that are granted a host: "+k.Detail
 		return k
 	}
-	return Check{Name: "network", State: OK, Detail: "the gateway can be made for hosts that policy grants"}
+	return Check{Name: "network", State: OK, Detail: "the gateway for hosts that policy grants can be created"}
 }
 
 func checkCgroup() Check {
@@ -113,14 +112,14 @@ func checkCgroup() Check {
 			return Check{Name: "cgroup", State: Missing, Detail: "no cgroup controller " + controller, Fix: "mount cgroup version 2 at /sys/fs/cgroup"}
 		}
 	}
-	return Check{Name: "cgroup", State: Slow, Detail: "version 1: entering a cgroup costs 10–20 ms a sandbox", Fix: "boot with cgroup version 2"}
+	return Check{Name: "cgroup", State: Slow, Detail: "version 1: entering a cgroup takes 10–20 ms per sandbox", Fix: "boot with cgroup version 2"}
 }
 
 func checkPrewarmer(r install.Runsc) Check {
 	if r.Prewarmed {
 		return Check{Name: "prewarmer", State: OK, Detail: "built"}
 	}
-	return Check{Name: "prewarmer", State: Slow, Detail: "left out: each sandbox starts 8–16 ms later", Fix: "install gcc or clang, and remove the cached build"}
+	return Check{Name: "prewarmer", State: Slow, Detail: "not built: each sandbox starts 8–16 ms later", Fix: "install gcc or clang, and remove the cached build"}
 }
 
 // checkSandbox is the proof: one command inside.
@@ -144,14 +143,14 @@ func checkMachine(seen string, limits proposal.Limits) Check {
 	var memory proposal.Bytes
 	var processors int
 	if n, err := fmt.Sscanf(seen, "MemTotal: %d kB\n%d", &memory, &processors); n != 2 || err != nil || memory*proposal.KiB != limits.Memory {
-		return Check{Name: "limits", State: Limited, Detail: "limits hold, but programs inside see the host's memory and may size themselves by it",
+		return Check{Name: "limits", State: Limited, Detail: "limits are enforced, but programs inside see the host's memory and may size themselves by it",
 			Fix: "use the fumehood-runsc of this version"}
 	}
 	return Check{Name: "limits", State: OK, Detail: fmt.Sprintf("programs inside see their limits as the machine: of %s and %g processors, %s and %d",
 		limits.Memory, limits.CPUs, memory*proposal.KiB, processors)}
 }
 
-// tryCommand runs text in a sandbox of its own.
+// tryCommand runs text in a new sandbox.
 func tryCommand(ctx context.Context, r install.Runsc, text string) (proposal.Result, proposal.Limits, error) {
 	limits := proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 1, Memory: 512 * proposal.MiB,
 		Pids: 64, Disk: 64 * proposal.MiB, Files: 256, Output: proposal.MiB}

@@ -2,8 +2,8 @@
 
 //go:build linux
 
-// Package question makes of a few words what policy can be asked: a proposal, or the input
-// of another decision point.
+// Package question builds a question to policy from command-line arguments: a proposal, or
+// the input of another decision point.
 package question
 
 import (
@@ -33,13 +33,13 @@ type Command struct {
 // Subject returns the proposal. Its error is for the one who wrote the words.
 func (c Command) Subject() (Subject, error) {
 	if c.Phase != "" && c.Phase != proposal.PhaseSetup && c.Phase != proposal.PhaseRun {
-		return Subject{}, errors.New("--phase is setup or run")
+		return Subject{}, errors.New("invalid --phase: want setup or run")
 	}
 	p := proposal.Proposal{ID: "command", Run: c.Text, Argv: c.Argv, Code: c.Code, Language: c.Language, Cwd: c.Cwd, Phase: c.Phase, Network: c.Network}
 	for _, e := range c.Env {
 		name, value, ok := strings.Cut(e, "=")
 		if !ok {
-			return Subject{}, errors.New("--env wants NAME=VALUE")
+			return Subject{}, errors.New("invalid --env: want NAME=VALUE")
 		}
 		if p.Env == nil {
 			p.Env = map[string]string{}
@@ -63,14 +63,14 @@ func Inputs(texts []string) (Subject, error) {
 	return s, nil
 }
 
-// A Subject is what policy is asked about.
+// A Subject is what policy decides about.
 type Subject struct {
 	Proposals []proposal.Proposal
 	Inputs    []any // of other decision points, as trial.ParseInput returns them
 }
 
-// Explain decides each of s by v; deep also says what nearly matched and what would be
-// allowed.
+// Explain decides each part of s with v. With deep it also explains what nearly matched and
+// what would be allowed.
 func (s Subject) Explain(ctx context.Context, v *explain.Adviser, deep bool) ([]explain.Explanation, error) {
 	ask := v.Evaluate
 	if deep {
@@ -94,8 +94,8 @@ func (s Subject) Explain(ctx context.Context, v *explain.Adviser, deep bool) ([]
 	return all, nil
 }
 
-// Documents are what rules see of s: the inputs of all decision points, or of the one that
-// is named, with or without "fumehood.".
+// Documents returns what rules see of s: the inputs of all decision points, or of point if
+// it is not empty, with or without the prefix "fumehood.".
 func (s Subject) Documents(e *policy.Engine, point string) ([]policy.Document, error) {
 	var docs []policy.Document
 	for _, p := range s.Proposals {
@@ -115,7 +115,7 @@ func (s Subject) Documents(e *policy.Engine, point string) ([]policy.Document, e
 	name := strings.TrimPrefix(point, "fumehood.")
 	docs = slices.DeleteFunc(docs, func(d policy.Document) bool { return strings.TrimPrefix(d.Point, "fumehood.") != name })
 	if len(docs) == 0 {
-		return nil, fmt.Errorf("nothing of what is asked about has an input of %s: try --over '%s={}'", point, name)
+		return nil, fmt.Errorf("the question has no input for %s: try --over '%s={}'", point, name)
 	}
 	return docs, nil
 }

@@ -94,9 +94,9 @@ func TestHook(t *testing.T) {
 var next = regexp.MustCompile(`<([^>]+)>; rel="next"`)
 
 // walk follows Link headers and returns the ids that it saw, page by page.
-func walk(t *testing.T, s *githubtest.Server, path string, most int) (ids []int64, pages int) {
+func walk(t *testing.T, s *githubtest.Server, path string, limit int) (ids []int64, pages int) {
 	t.Helper()
-	for path != "" && pages < most {
+	for path != "" && pages < limit {
 		a := ask(t, s, "GET", path, token, "")
 		var items []struct{ ID int64 }
 		if err := json.Unmarshal([]byte(a.body), &items); err != nil {

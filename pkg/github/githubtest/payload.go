@@ -115,7 +115,7 @@ func (s *Server) addEventPull(p *eventPull) {
 }
 
 // addEventComment adds the comment under its own id. It adds a pull request only if
-// there is none: the payload does not contain its commits.
+// it is missing: the payload does not contain its commits.
 func (s *Server) addEventComment(e event) {
 	s.AddUser(e.Comment.User)
 	s.AddUser(e.Issue.User)

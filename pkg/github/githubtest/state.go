@@ -141,7 +141,7 @@ func (pr PR) clone() PR {
 	return pr
 }
 
-// PR returns a pull request's current state; its Number is 0 if there is none.
+// PR returns a pull request's current state; its Number is 0 if it does not exist.
 func (s *Server) PR(number int) PR {
 	s.mu.Lock()
 	defer s.mu.Unlock()

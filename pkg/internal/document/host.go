@@ -33,7 +33,7 @@ func validHost(n *Node) string {
 		return UnknownRegistry(name)
 	}
 	if word, name, ok := strings.Cut(entry, ":"); ok && (strings.EqualFold(word, "registry") || word == "registries") {
-		return fmt.Sprintf("%s is no host: write \"registry:%s\"", Quote(entry), strings.Trim(Quote(strings.ToLower(name)), `"`))
+		return fmt.Sprintf("%s is not a host: write \"registry:%s\"", Quote(entry), strings.Trim(Quote(strings.ToLower(name)), `"`))
 	}
 	if addr, err := netip.ParseAddr(strings.Trim(entry, "[]")); err == nil {
 		return addressComplaint(addr, entry, addr.String())
@@ -64,19 +64,19 @@ func UnknownRegistry(name string) string {
 		near = Nearest(name, Registries)
 	}
 	if near != "" {
-		return fmt.Sprintf("no registry is called %s: did you mean %q?", Quote(name), near)
+		return fmt.Sprintf("unknown registry %s: did you mean %q?", Quote(name), near)
 	}
-	return fmt.Sprintf("no registry is called %s: known are %s", Quote(name), strings.Join(Registries, ", "))
+	return fmt.Sprintf("unknown registry %s: known are %s", Quote(name), strings.Join(Registries, ", "))
 }
 
 func addressComplaint(addr netip.Addr, entry, plain string) string {
 	switch {
 	case addr.Zone() != "":
-		return fmt.Sprintf("%s has a zone, which is an interface of the machine: leave it out", Quote(entry))
+		return fmt.Sprintf("%s has a zone, which names an interface: leave it out", Quote(entry))
 	case addr.Is4In6():
-		return fmt.Sprintf("%s is an IPv4 address in IPv6 clothes: write %s", Quote(entry), addr.Unmap())
+		return fmt.Sprintf("%s is an IPv4 address in IPv6 notation: write %s", Quote(entry), addr.Unmap())
 	case plain != entry:
-		return fmt.Sprintf("%s is written another way: write %q", Quote(entry), plain)
+		return fmt.Sprintf("%s is not the canonical form: write %q", Quote(entry), plain)
 	}
 	return ""
 }
@@ -87,17 +87,17 @@ func nameComplaint(name, entry string) string {
 	case name == "*" || wild && !strings.Contains(below, "."):
 		return fmt.Sprintf("%s is too wide: name at least two parts behind \"*.\", as in \"*.example.com\"", Quote(entry))
 	case strings.Contains(below, "*"):
-		return fmt.Sprintf("%s has a star in an odd place: it may stand for the first parts alone, as in \"*.example.com\"", Quote(entry))
+		return fmt.Sprintf("%s has a star in an unsupported place: it must be the whole first part, as in \"*.example.com\"", Quote(entry))
 	case strings.ContainsAny(name, "[]:"):
-		return fmt.Sprintf("%s is no address and no name: an IPv6 address with a port is written \"[2001:db8::1]:443\"", Quote(entry))
+		return fmt.Sprintf("%s is not an address or a name: write an IPv6 address with a port as \"[2001:db8::1]:443\"", Quote(entry))
 	case strings.ToLower(name) != name:
-		return fmt.Sprintf("%s has capitals: write %s", Quote(entry), Quote(strings.ToLower(entry)))
+		return fmt.Sprintf("%s has capital letters: write %s", Quote(entry), Quote(strings.ToLower(entry)))
 	case strings.HasSuffix(name, "."):
 		return fmt.Sprintf("%s ends in a dot: leave it out", Quote(name))
 	case numeric.MatchString(below):
-		return fmt.Sprintf("%s is an address in an odd form: write its four numbers from 0 to 255", Quote(entry))
+		return fmt.Sprintf("%s is an address in an unsupported form: write four numbers from 0 to 255", Quote(entry))
 	case len(below) > 253 || !hostName.MatchString(below):
-		return fmt.Sprintf("%s is no name of a host: want parts of at most 63 letters, digits, _ and -, with dots between them", Quote(entry))
+		return fmt.Sprintf("%s is not a host name: want parts of at most 63 letters, digits, _ and -, with dots between them", Quote(entry))
 	}
 	return ""
 }

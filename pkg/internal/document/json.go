@@ -83,7 +83,7 @@ func (r *jsonReader) value(path string, depth int) *Node {
 		n.Kind, n.Value = Text, token
 		if loneSurrogate(raw) {
 			n.Kind = Unreadable
-			r.problems.Add(at, path, "holds half of a surrogate pair, which is no character")
+			r.problems.Add(at, path, "contains half of a surrogate pair, which is not a character")
 		}
 	case json.Number:
 		n.Kind = Number
@@ -98,7 +98,7 @@ func (r *jsonReader) value(path string, depth int) *Node {
 // collect reads everything between open and its closing bracket.
 func (r *jsonReader) collect(n *Node, open json.Delim, path string, depth int) {
 	if depth > MaxDepth {
-		r.problems.Add(n.At, path, "stands more than %d levels deep", MaxDepth)
+		r.problems.Add(n.At, path, "is nested more than %d levels deep", MaxDepth)
 		r.skip()
 		return
 	}
@@ -115,7 +115,7 @@ func (r *jsonReader) collect(n *Node, open json.Delim, path string, depth int) {
 		m := Member{Name: key.(string), At: at}
 		path := JoinName(path, m.Name)
 		if loneSurrogate(raw) {
-			r.problems.Add(at, path, "this name holds half of a surrogate pair, which is no character")
+			r.problems.Add(at, path, "this name contains half of a surrogate pair, which is not a character")
 		}
 		m.Value = r.value(path, depth+1)
 		n.Members = append(n.Members, m)

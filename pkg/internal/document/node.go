@@ -54,7 +54,7 @@ func (n *Node) Get(name string) *Node {
 	return nil
 }
 
-// Text returns the value of the member called name, "" if there is none.
+// Text returns the value of the member called name, "" if it does not exist.
 func (n *Node) Text(name string) string {
 	if v := n.Get(name); v != nil {
 		return v.Value

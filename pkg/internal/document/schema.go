@@ -74,7 +74,11 @@ func objectSchema(out schema, s *Shape) {
 	}
 	properties, required := schema{}, []string{}
 	for _, f := range s.Fields {
-		properties[f.Name] = schemaOf(f.Shape)
+		property := schemaOf(f.Shape)
+		if f.Replaced != "" {
+			property["deprecated"] = true
+		}
+		properties[f.Name] = property
 		if f.Required {
 			required = append(required, f.Name)
 		}

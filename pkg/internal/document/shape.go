@@ -56,13 +56,19 @@ type Field struct {
 	Name     string
 	Required bool
 	*Shape
+	Replaced string // the new name of a deprecated field, which is accepted for one release
 }
 
 // Required returns a field that must be given.
-func Required(name string, s *Shape) Field { return Field{name, true, s} }
+func Required(name string, s *Shape) Field { return Field{Name: name, Required: true, Shape: s} }
 
 // Optional returns a field that may be left out.
-func Optional(name string, s *Shape) Field { return Field{name, false, s} }
+func Optional(name string, s *Shape) Field { return Field{Name: name, Shape: s} }
+
+// Deprecated returns an optional field that is the old name of the field called replaced.
+func Deprecated(name, replaced string, s *Shape) Field {
+	return Field{Name: name, Shape: s, Replaced: replaced}
+}
 
 // Check reports everything in n that s does not allow.
 func Check(n *Node, s *Shape, path string, ps *Problems) {
@@ -133,13 +139,13 @@ func (s *Shape) complain(n *Node) string {
 		return fmt.Sprintf("is %d bytes long; at most %d are allowed", len(v), s.Max)
 	}
 	if r, count, found := FirstHidden(v); found {
-		return fmt.Sprintf("holds %s as its character %d, which is not allowed", nameRune(r), count)
+		return fmt.Sprintf("contains %s as character %d, which is not allowed", nameRune(r), count)
 	}
 	switch {
 	case strings.TrimSpace(v) == "" && !s.Empty:
 		return "is empty: give it a value or leave it out"
 	case !s.Lines && strings.ContainsAny(v, "\n\t"):
-		return "holds a line break or tab; it has to be one line"
+		return "contains a line break or tab; it must be one line"
 	case s.Unknown != nil && !slices.Contains(s.Choice, v):
 		return s.Unknown(v)
 	case s.Choice != nil && !slices.Contains(s.Choice, v),
@@ -247,9 +253,11 @@ func (s *Shape) checkMember(m Member, path string, ps *Problems) {
 
 // meant suggests the field that the writer of name may have meant.
 func (s *Shape) meant(name string) string {
-	known := make([]string, len(s.Fields))
-	for i, f := range s.Fields {
-		known[i] = f.Name
+	var known []string
+	for _, f := range s.Fields {
+		if f.Replaced == "" {
+			known = append(known, f.Name)
+		}
 	}
 	meant, listed := s.Synonyms[strings.ToLower(name)]
 	if !listed {
@@ -273,7 +281,7 @@ func (s *Shape) hint() string {
 }
 
 // synonyms are names that proposers of other tools use. A synonym is suggested
-// only if it is a known field of the object at hand.
+// only if it is a known field of the object.
 var synonyms = map[string]string{
 	"version": "schema", "author": "proposer", "agent": "proposer",
 	"commands": "proposals", "steps": "proposals", "jobs": "proposals",
@@ -283,6 +291,6 @@ var synonyms = map[string]string{
 	"working_directory": "cwd", "working-directory": "cwd", "environment": "env", "input": "stdin",
 	"timeout_seconds": "timeout", "timeout-minutes": "timeout", "resources": "limits", "hosts": "network",
 	"domains": "network", "egress": "network", "registries": "network", "stage": "phase", "step": "phase", "artifacts": "outputs", "files": "outputs", "depends_on": "needs", "depends-on": "needs",
-	"after": "needs", "expected": "expect", "expects": "expect", "isolated": "fresh",
+	"after": "needs", "expected": "expect", "expects": "expect", "isolated": "new-sandbox", "new_sandbox": "new-sandbox",
 	"cpu": "cpus", "mem": "memory", "ram": "memory", "processes": "pids", "nofile": "files", "time": "wall",
 }

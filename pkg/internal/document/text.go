@@ -110,32 +110,32 @@ func FirstHidden(s string) (r rune, count int, found bool) {
 
 // Quote formats s for a message: quoted, printable and not long.
 func Quote(s string) string {
-	const most = 48
-	if utf8.RuneCountInString(s) <= most {
+	const maximum = 48
+	if utf8.RuneCountInString(s) <= maximum {
 		return strconv.Quote(s)
 	}
-	runes := []rune(s[:min(len(s), 4*most)])
-	return strconv.Quote(string(runes[:most])) + "…"
+	runes := []rune(s[:min(len(s), 4*maximum)])
+	return strconv.Quote(string(runes[:maximum])) + "…"
 }
 
 // clip shortens a number for a message.
 func clip(digits string) string {
-	const most = 24
-	if len(digits) <= most {
+	const maximum = 24
+	if len(digits) <= maximum {
 		return digits
 	}
-	return digits[:most] + "…"
+	return digits[:maximum] + "…"
 }
 
 // Nearest returns the known name that a writer of name may have meant, or "".
 func Nearest(name string, known []string) string {
-	best, least := "", 3
+	best, minimum := "", 3
 	if len(name) < 4 {
-		least = 2
+		minimum = 2
 	}
 	for _, k := range known {
-		if d := distance(name, k, least); d < least {
-			best, least = k, d
+		if d := distance(name, k, minimum); d < minimum {
+			best, minimum = k, d
 		}
 	}
 	return best

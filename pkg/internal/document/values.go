@@ -65,12 +65,12 @@ func Network(doc string) *Shape { return ListOf(&host, doc) }
 
 // Limits returns the shape of a proposal's limits, which LimitsOf converts.
 func Limits() *Shape {
-	return &Shape{Kind: Object, Want: "an object of limits", Doc: "Limits asked for. Policy may grant less.", Fields: []Field{
-		Optional("wall", Duration("From start to the last process gone.")),
+	return &Shape{Kind: Object, Want: "an object of limits", Doc: "Requested limits. Policy may grant less.", Fields: []Field{
+		Optional("wall", Duration("Time from the start until the last process has ended.")),
 		Optional("cpus", &Shape{Kind: Number, Low: 0.01, High: 1024, Want: "a number of processors from 0.01 to 1024", Doc: "Processors."}),
 		Optional("memory", Size("Memory of the whole sandbox.")),
 		Optional("pids", count(4194304, "Processes and threads.")),
-		Optional("disk", Size("Everything written: workspace, HOME and /tmp.")),
+		Optional("disk", Size("Everything written to the workspace, HOME and /tmp.")),
 		Optional("files", count(1048576, "Open files of one process.")),
 		Optional("output", Size("Standard output and standard error together.")),
 	}}
@@ -117,7 +117,7 @@ func argvFits(n *Node) string {
 func validDuration(n *Node) string {
 	d, err := time.ParseDuration(n.Value)
 	if err != nil || d <= 0 || d > MaxTimeout {
-		return fmt.Sprintf("invalid value %s: want more than nothing and at most 24h", Quote(n.Value))
+		return fmt.Sprintf("invalid value %s: want more than 0 and at most 24h", Quote(n.Value))
 	}
 	return ""
 }

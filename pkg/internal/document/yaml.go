@@ -76,7 +76,7 @@ func yamlNode(y *yaml.Node, path string, depth int, ps *Problems) *Node {
 		return n
 	}
 	if depth > MaxDepth {
-		ps.Add(n.At, path, "stands more than %d levels deep", MaxDepth)
+		ps.Add(n.At, path, "is nested more than %d levels deep", MaxDepth)
 		return n
 	}
 	if y.Kind == yaml.SequenceNode {
@@ -99,7 +99,7 @@ func yamlMember(n *Node, key, value *yaml.Node, path string, depth int, ps *Prob
 		return
 	}
 	if key.Kind != yaml.ScalarNode {
-		ps.Add(at, path, "a name has to be a text")
+		ps.Add(at, path, "a name must be a text")
 		return
 	}
 	path = JoinName(path, key.Value)

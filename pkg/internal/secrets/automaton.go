@@ -5,15 +5,15 @@ package secrets
 // An automaton finds any of many words in a text in one pass (Aho–Corasick): its time
 // is proportional to the text, whatever the text and the words are.
 type automaton struct {
-	nodes []node // the first is the root
-	first [256]int32
-	words []word
-	most  int // length of the longest word
+	nodes   []node // the first is the root
+	first   [256]int32
+	words   []word
+	maximum int // length of the longest word
 }
 
 // A node is a prefix of words. Its children are a linked list: few nodes have more than one.
 type node struct {
-	child, sibling int32 // 0 is none: the root is never a child
+	child, sibling int32 // 0 means none: the root is never a child
 	fail           int32 // the longest other prefix that is a suffix of this one
 	word           int32 // the longest word that is a suffix of this prefix, plus one
 	depth          int32
@@ -31,7 +31,7 @@ func newAutomaton(words []word) *automaton {
 	a := &automaton{nodes: make([]node, 1), words: words}
 	for i, w := range words {
 		a.insert(w.text, int32(i+1))
-		a.most = max(a.most, len(w.text))
+		a.maximum = max(a.maximum, len(w.text))
 	}
 	a.link()
 	return a

@@ -7,7 +7,7 @@ package secrets
 // works byte by byte, so the chunks of the stream do not matter.
 type lens struct {
 	words   *automaton
-	colours bool // skip them, as a terminal does
+	colors  bool // skip them, as a terminal does
 	decodes bool // %41, \x41, \u0041, \n
 	plain   [256]bool
 
@@ -33,10 +33,10 @@ type span struct {
 	word     *word
 }
 
-func newLens(words *automaton, colours, decodes bool) *lens {
-	l := &lens{words: words, colours: colours, decodes: decodes}
+func newLens(words *automaton, colors, decodes bool) *lens {
+	l := &lens{words: words, colors: colors, decodes: decodes}
 	size := 1
-	for size < words.most+2 {
+	for size < words.maximum+2 {
 		size *= 2
 	}
 	l.ring = make([]int64, size)
@@ -72,7 +72,7 @@ func (l *lens) byte(c byte, at int64, tell func(span)) {
 	switch {
 	case l.parts > 0:
 		l.more(c, at, tell)
-	case l.colours && c == 0x1b, l.decodes && (c == '%' || c == '\\'):
+	case l.colors && c == 0x1b, l.decodes && (c == '%' || c == '\\'):
 		l.part[0], l.parts, l.from, l.esc = c, 1, at, c == 0x1b
 	case isControl(c):
 		l.skip(1)

@@ -46,7 +46,7 @@ func (m Mask) rule() string { return proposal.MaskPrefix + m.Name }
 func (m Mask) check() error {
 	switch n := len(strings.TrimSpace(m.Value)); {
 	case n < MinMask:
-		return fmt.Errorf("the value of %s has fewer than %d bytes, which would be found where it is none", m.Name, MinMask)
+		return fmt.Errorf("the value of %s has fewer than %d bytes: it would match ordinary text", m.Name, MinMask)
 	case n > MaxMask:
 		return fmt.Errorf("the value of %s has more than %d bytes", m.Name, MaxMask)
 	}

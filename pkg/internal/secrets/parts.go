@@ -81,13 +81,13 @@ const (
 var ordinary = regexp.MustCompile(`(?i)(\bh1:|\bsha-?(1|256|384|512)[:=-]|\b(hash|sum|digest|checksum|integrity|fingerprint|etag|cache[ _-]?key)\b)[^\n]{0,24}$`)
 
 // textSpans finds the secrets of a text that is not a request.
-func (s *Scanner) textSpans(text string, most int, patience time.Duration) []found {
+func (s *Scanner) textSpans(text string, maximum int, patience time.Duration) []found {
 	limit, end := s.begin(patience)
 	defer end()
 	var list []found
 	for _, seen := range shown(text) {
 		for _, v := range views(seen.text, "text") {
-			for _, f := range s.find(v.text, most, limit) {
+			for _, f := range s.find(v.text, maximum, limit) {
 				if f.rule == generic && ordinary.MatchString(v.text[max(0, f.start-before):f.start]) {
 					continue
 				}

@@ -28,7 +28,7 @@ type Redactor struct {
 // wrong with a mask, and contains nothing of its value.
 func NewRedactor(masks []Mask) (*Redactor, error) {
 	if len(masks) > MaxMasks {
-		return nil, fmt.Errorf("there are %d values to mask, %d may be", len(masks), MaxMasks)
+		return nil, fmt.Errorf("there are %d values to mask, more than %d", len(masks), MaxMasks)
 	}
 	for _, m := range masks {
 		if err := m.check(); err != nil {
@@ -82,8 +82,8 @@ func (c *counter) tally() Tally {
 	return t
 }
 
-// stands returns the name under which a find of w is counted, and its replacement.
-func (r *Redactor) stands(w *word) (rule, text string) {
+// replacement returns the name under which a find of w is counted, and its replacement.
+func (r *Redactor) replacement(w *word) (rule, text string) {
 	if w.value < 0 {
 		return ForgedMarker, "(" + marker[1:]
 	}
@@ -143,7 +143,7 @@ type pipe struct {
 func (r *Redactor) pipe(to io.Writer, foreign bool, keep func(string) bool) pipe {
 	c := newCounter()
 	search := &searcher{scanner: r.scanner, patience: r.patience, to: to, keep: keep, count: c.rule}
-	return pipe{newMasker(search, r.lenses(foreign), r.stands, c.mask), search, c}
+	return pipe{newMasker(search, r.lenses(foreign), r.replacement, c.mask), search, c}
 }
 
 func (r *Redactor) lenses(foreign bool) []*lens {

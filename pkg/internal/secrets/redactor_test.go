@@ -102,7 +102,7 @@ func leaks(text, value string, write func(string) string) bool {
 		if len(line) < minLine && line != strings.TrimSpace(value) || strings.HasPrefix(line, "-----") {
 			continue
 		}
-		for _, text := range []string{text, joined(text), joined(colours.Replace(text)), unescapedAll(text)} {
+		for _, text := range []string{text, joined(text), joined(colors.Replace(text)), unescapedAll(text)} {
 			if strings.Contains(text, line) || strings.Contains(text, reversed(line)) || strings.Contains(text, hex.EncodeToString([]byte(line))) {
 				return true
 			}
@@ -111,7 +111,7 @@ func leaks(text, value string, write func(string) string) bool {
 	return strings.Contains(text, write(value))
 }
 
-var colours = strings.NewReplacer("\x1b[1;31m", "", "\x1b[0m", "", "\x1b[38;5;200m", "")
+var colors = strings.NewReplacer("\x1b[1;31m", "", "\x1b[0m", "", "\x1b[38;5;200m", "")
 
 func unescapedAll(text string) string {
 	s, err := url.PathUnescape(text)

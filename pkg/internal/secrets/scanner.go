@@ -75,7 +75,7 @@ type found struct {
 
 // find searches one text. It stops at most finds or when time is up, and then reports
 // that as one find over the whole text.
-func (s *Scanner) find(text string, most int, limit budget) []found {
+func (s *Scanner) find(text string, maximum int, limit budget) []found {
 	var list []found
 	for _, i := range s.candidates(text) {
 		r := &s.rules[i]
@@ -83,7 +83,7 @@ func (s *Scanner) find(text string, most int, limit budget) []found {
 			return append(list, found{rule: Unscanned, end: len(text)})
 		}
 		for n, m := range r.pattern().FindAllStringSubmatchIndex(text, -1) {
-			if len(list) >= most || n%64 == 63 && limit.spent() {
+			if len(list) >= maximum || n%64 == 63 && limit.spent() {
 				return append(list, found{rule: Unscanned, end: len(text)})
 			}
 			start, end := r.secret(m)

@@ -42,7 +42,7 @@ func (r *Redactor) suspects(v reflect.Value) bool {
 		return true
 	}
 	found := false
-	m := newMasker(io.Discard, r.lenses(false), r.stands, func(string, string) { found = true })
+	m := newMasker(io.Discard, r.lenses(false), r.replacement, func(string, string) { found = true })
 	_, _ = m.Write([]byte(text)) // the output is discarded
 	_ = m.Close()
 	return found

@@ -70,7 +70,7 @@ type lines struct {
 	list     []string
 	units    int
 	cut      int64 // bytes omitted within lines
-	colours  int
+	colors   int
 	commands int
 }
 
@@ -140,7 +140,7 @@ func (l *lines) add(raw []byte, end string, max int) bool {
 	l.list = append(l.list, s.text+end)
 	l.units += s.units + Units(end)
 	l.cut += int64(s.left)
-	l.colours += s.colours
+	l.colors += s.colors
 	l.commands += s.commands
 	return true
 }
@@ -165,7 +165,7 @@ func (l *lines) block(last *lines, gap int64) Block {
 	}
 	return Block{
 		Text: b.String(), Units: units, Omitted: gap + l.cut + last.cut,
-		Colours: l.colours + last.colours, Commands: l.commands + last.commands,
+		Colours: l.colors + last.colors, Commands: l.commands + last.commands,
 	}
 }
 
@@ -174,7 +174,7 @@ type shown struct {
 	text     string
 	units    int
 	left     int // bytes not displayed, except for color sequences
-	colours  int
+	colors   int
 	commands int
 }
 
@@ -193,17 +193,17 @@ func showLine(raw []byte, limit int) shown {
 	note := fmt.Sprintf("⟨… %s of this line left out …⟩", Size(int64(left)))
 	return shown{
 		text: a.text + note + z.text, units: a.units + Units(note) + z.units, left: left,
-		colours: a.colours + z.colours, commands: a.commands + z.commands,
+		colors: a.colors + z.colors, commands: a.commands + z.commands,
 	}
 }
 
 // showPart formats as much of the beginning of raw as fits into limit units.
 func showPart(raw []byte, limit int) shown {
 	w := writer{limit: limit, dst: make([]byte, 0, max(0, min(len(raw), limit)+8))}
-	colours, ticks := 0, 0
+	colors, ticks := 0, 0
 	for i := 0; i < len(raw); {
-		if n := colourSequence(raw[i:]); n > 0 {
-			colours++
+		if n := colorSequence(raw[i:]); n > 0 {
+			colors++
 			i += n
 			continue
 		}
@@ -211,11 +211,11 @@ func showPart(raw []byte, limit int) shown {
 		r, size := utf8.DecodeRune(raw[i:])
 		ticks = w.output(r, size, raw[i], ticks)
 		if w.full() {
-			return shown{string(before.dst), before.units, len(raw) - i, colours, before.broken}
+			return shown{string(before.dst), before.units, len(raw) - i, colors, before.broken}
 		}
 		i += size
 	}
-	return shown{string(w.dst), w.units, 0, colours, w.broken}
+	return shown{string(w.dst), w.units, 0, colors, w.broken}
 }
 
 // output appends one rune of a command's output. Tabs stay, and no-break spaces,
@@ -268,7 +268,7 @@ func showEnd(raw []byte, limit int) ended {
 // colourSequence returns the length of the ANSI sequence at the beginning of raw
 // if it sets colors (SGR, "m") or erases to the end of a line (EL, "K", which
 // grep sends with every color), else 0.
-func colourSequence(raw []byte) int {
+func colorSequence(raw []byte) int {
 	if len(raw) < 3 || raw[0] != 0x1b || raw[1] != '[' {
 		return 0
 	}

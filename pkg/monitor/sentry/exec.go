@@ -55,12 +55,12 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 // words returns as many of argv's first words as are sent for a process of this
 // lineage, whether anything is missing, and the digest of all words.
 func words(argv []string, lineage uint32) (first []string, short bool, sum [32]byte) {
-	most, longest, room := wire.Bounds(lineage)
+	limit, longest, room := wire.Bounds(lineage)
 	hash := sha256.New()
 	for i, w := range argv {
 		io.WriteString(hash, w)
 		hash.Write([]byte{0})
-		if i >= most || room == 0 {
+		if i >= limit || room == 0 {
 			short = true
 			continue
 		}
@@ -122,7 +122,7 @@ func (g *gate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskE
 	g.processes.Add(1)
 	e := g.event(t, wire.EventExit)
 	e.Status = info.ExitStatus
-	g.tell(e)
+	g.report(e)
 	return nil
 }
 

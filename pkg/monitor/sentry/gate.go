@@ -107,7 +107,7 @@ type gate struct {
 	seen   map[uint64]struct{} // hashes of what was reported in this generation
 
 	lineages lineages
-	room     room
+	capacity capacity
 
 	generation atomic.Uint32
 	writes     atomic.Uint64
@@ -177,7 +177,7 @@ func (g *gate) obey() {
 		clear(g.kept)
 		clear(g.seen)
 		g.lineages.begin(order.First)
-		if err := g.room.set(order.Memory, order.Disk); err != nil {
+		if err := g.capacity.set(order.Memory, order.Disk); err != nil {
 			g.breaks(Protocol)
 			return
 		}

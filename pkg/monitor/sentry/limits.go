@@ -84,7 +84,7 @@ func newSink(_ map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	}
 	s := &sink{fifo: endpoint}
 	latch.Store(s)
-	s.tell(Hello)
+	s.report(Hello)
 	return s, nil
 }
 
@@ -108,14 +108,14 @@ func (s *sink) RawSyscall(_ context.Context, _ seccheck.FieldSet, info *pb.Sysca
 	switch unix.Errno(info.Exit.Errorno) {
 	case unix.EAGAIN:
 		if forks(info.Sysno) {
-			s.tell(ProcessLimit)
+			s.report(ProcessLimit)
 		}
 	case unix.ENOSPC, unix.EDQUOT:
-		s.tell(DiskLimit)
+		s.report(DiskLimit)
 	}
 	return nil
 }
 
-func (s *sink) tell(what byte) {
+func (s *sink) report(what byte) {
 	_, _ = unix.Write(s.fifo.FD(), []byte{what})
 }

@@ -82,7 +82,7 @@ func (g *gate) tellAddress(s seen, kind uint8, addr string) {
 	}
 	e := g.event(s.t, kind)
 	e.Address, e.Call, e.Errno = addr, s.call.Name, s.errno
-	g.tell(e)
+	g.report(e)
 }
 
 func socketOf(t *kernel.Task, number int32, use func(socket.Socket)) {

@@ -109,7 +109,7 @@ func (g *gate) change(s seen) {
 	}
 	e := g.event(s.t, kind)
 	e.Path, e.Target = path, target
-	g.tell(e)
+	g.report(e)
 }
 
 // written returns the path of the opened file, if it was opened for writing or may
@@ -162,13 +162,13 @@ func (g *gate) privilege(s seen) {
 	if s.call.Name == "mount" {
 		e.Path, e.Target = named(s.t, linux.AT_FDCWD, s.args[0]), named(s.t, linux.AT_FDCWD, s.args[1])
 	}
-	g.tell(e)
+	g.report(e)
 }
 
 // Clone implements seccheck.Sink. It is called before the new task runs.
 func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInfo) error {
 	if t, ok := ctx.(*kernel.Task); ok {
-		g.room.kernel.Store(t.Kernel())
+		g.capacity.kernel.Store(t.Kernel())
 		g.lineages.forked(pid(t), info.CreatedThreadGroupId)
 	}
 	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP

@@ -27,7 +27,7 @@ func (g *gate) breaks(why byte) {
 	}
 	g.broken = true
 	if s := latch.Load(); s != nil {
-		s.tell(why)
+		s.report(why)
 	}
 }
 
@@ -135,8 +135,8 @@ func (g *gate) verdict() (wire.Verdict, bool) {
 	return v, true
 }
 
-// tell sends e.
-func (g *gate) tell(e *wire.Event) {
+// report sends e.
+func (g *gate) report(e *wire.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e.Generation = g.generation.Load()

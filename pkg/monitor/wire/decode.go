@@ -127,17 +127,17 @@ func (r *reader) boolean() bool {
 	return v == 1
 }
 
-func (r *reader) text(most int) string {
+func (r *reader) text(limit int) string {
 	n := int(r.u16())
-	if n > most {
+	if n > limit {
 		r.bad = true
 	}
 	return string(r.take(n))
 }
 
-func (r *reader) count(most int) int {
+func (r *reader) count(limit int) int {
 	n := int(r.u16())
-	if n > most {
+	if n > limit {
 		r.bad = true
 	}
 	if r.bad {
@@ -146,9 +146,9 @@ func (r *reader) count(most int) int {
 	return n
 }
 
-func (r *reader) list(most, longest int) []string {
+func (r *reader) list(limit, longest int) []string {
 	var words []string
-	for range r.count(most) {
+	for range r.count(limit) {
 		words = append(words, r.text(longest))
 		if r.bad {
 			return nil

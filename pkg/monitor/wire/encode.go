@@ -105,10 +105,10 @@ func Bounds(lineage uint32) (words, word, argv int) {
 	return TextWords, TextWord, TextArgv
 }
 
-// Cut returns the first most bytes of s.
-func Cut(s string, most int) string {
-	if len(s) > most {
-		return s[:most]
+// Cut returns the first limit bytes of s.
+func Cut(s string, limit int) string {
+	if len(s) > limit {
+		return s[:limit]
 	}
 	return s
 }

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire is what fumehood's sink in gVisor's kernel and the supervisor say to
-// each other, down to the bytes. Both ends are built from one commit and share it.
+// Package wire defines the messages between fumehood's sink in gVisor's kernel and the
+// supervisor, and their encoding. Both ends are built from one commit and share it.
 //
 // # Format
 //
 // One message is one record of a SOCK_SEQPACKET socket, of at most MaxMessage bytes:
 //
-//	header   as package frame has it, with Version, a Kind and a seq
+//	header   that of package frame, with Version, a Kind and a seq
 //	body     the fields of the kind's struct in order
 //
-// Integers are little-endian and of the width of their Go type; a string is its
+// Integers are little-endian and have the width of their Go type. A string is its
 // length in two bytes and its bytes, a list its length in two bytes and its items, a
 // digest 32 bytes, a bool one byte that is 0 or 1. Nothing may follow. Each message
 // has exactly one encoding, so decoding and encoding again gives the same bytes.
 //
-// The sink's seq begins with 1 and grows by one with each message, whatever its
-// kind: a gap is a loss. An Order's counts the supervisor's own; a Verdict's is that
-// of the Exec that it answers.
+// The sink's seq begins with 1 and increases by one with each message of any kind: a
+// gap means that messages were lost. An Order's seq counts the supervisor's Orders; a
+// Verdict has the seq of the Exec that it answers.
 //
 // # What it does not protect against
 //
 // The supervisor treats every byte as written by an attacker, because a sandbox's
 // kernel can be broken into. Decoding allocates no more than the message is long, and
-// never trusts a length. That the sender is the sandbox is the socket's business.
+// never trusts a length. The socket ensures that the sender is the sandbox.
 package wire
 
 import (
@@ -31,10 +31,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/frame"
 )
 
-// Version is of the protocol. A message of another one is refused.
+// Version is the protocol's version. A message with another version is refused.
 const Version = 2
 
-// Bounds. What is longer is cut by the sink, never sent.
+// Bounds. The sink truncates longer values before it sends them.
 const (
 	MaxMessage = 256 << 10
 	MaxPath    = 4096
@@ -54,12 +54,12 @@ const (
 	MaxFiles   = 6 // of a chain of scripts, as many as Linux follows
 )
 
-// A Kind is a message's.
+// A Kind is a kind of message.
 type Kind uint8
 
 // The kinds. The sink sends the first four, the supervisor the last two.
 const (
-	KindHello   Kind = 1 // no body: the sink is in force
+	KindHello   Kind = 1 // no body: the sink is active
 	KindExec    Kind = 2
 	KindEvent   Kind = 3
 	KindMark    Kind = 4
@@ -68,10 +68,10 @@ const (
 	kinds       Kind = 7
 )
 
-// A Layer says where a file lies; see proposal's Layer constants.
+// A Layer says where a file is; see proposal's Layer constants.
 type Layer uint8
 
-// The layers. The zero Layer is the one that vouches for nothing.
+// The layers. The zero Layer is the least trusted.
 const (
 	LayerOther Layer = iota
 	LayerRootfs
@@ -81,8 +81,8 @@ const (
 	layers
 )
 
-// A File is a program's file, or a script's. Of an interpreter, Named and Arg are how
-// the script before it names it, and the one argument that it gives it.
+// A File is the file of a program or of a script. For an interpreter, Named and Arg are
+// the path and the argument in the first line of the script before it.
 type File struct {
 	Named  string
 	Arg    string
@@ -93,18 +93,16 @@ type File struct {
 	ELF    elf.Facts
 }
 
-// Lineages that the kernel gives by itself. Every other number is the supervisor's
-// own: it gives one with a Verdict, and the process and all that it forks have it
-// until they exec.
+// Lineages that the kernel assigns itself. The supervisor assigns all other numbers,
+// with a Verdict: the process and its forks have that lineage until they exec.
 const (
-	LineageProgram uint32 = 0 // of a program that was decided, and of all that it starts
+	LineageProgram uint32 = 0 // of a program that was decided, and of everything that it starts
 	LineageFirst   uint32 = 1 // of a process that no other process of the sandbox started
 )
 
-// An Exec is an execve that is about to succeed: the sink asks about it, or tells of
-// it.
+// An Exec is an execve that is about to succeed: the sink asks about it, or reports it.
 type Exec struct {
-	Generation uint32 // of the Order in force
+	Generation uint32 // of the current Order
 	// Of is 0 when the sink waits for a Verdict with this message's seq; else the seq
 	// of the Exec whose Verdict was used again.
 	Of         uint64
@@ -118,19 +116,19 @@ type Exec struct {
 	Cwd        string
 	Unverified bool
 	Lineage    uint32 // of the process that calls execve
-	Named      string // as execve was given it
-	Files      []File // what was named first, then the interpreter of each script; the last one is loaded
+	Named      string // as passed to execve
+	Files      []File // the named file first, then the interpreter of each script; the last one is loaded
 	ArgvDigest [32]byte
 	ArgvCut    bool
 	Argv       []string
-	Env        []string // names of those that steer a loader or an interpreter
+	Env        []string // names of variables that control a loader or an interpreter
 	// Vars is the whole environment, NAME=value each, unless Lineage is
-	// LineageProgram; VarsCut says that something of it is missing.
+	// LineageProgram. VarsCut says that it is incomplete.
 	Vars    []string
 	VarsCut bool
 }
 
-// What an Event is; see proposal's Event constants.
+// The kinds of Events; see proposal's Event constants.
 const (
 	EventExit uint8 = iota + 1
 	EventWrite
@@ -145,7 +143,7 @@ const (
 	events
 )
 
-// An Event is anything else that a process did.
+// An Event is any other observed action of a process.
 type Event struct {
 	Generation uint32
 	Event      uint8
@@ -164,23 +162,23 @@ type Event struct {
 }
 
 // A Mark answers an Order: everything that happened before the Order was read has
-// been sent before it. Its counts are of the generation that was in force until then.
+// been sent before it. Its counts are of the generation that was current until then.
 type Mark struct {
 	Token      uint64
 	Generation uint32
 	Writes     uint64 // files opened for writing inside the workspace, and again elsewhere: not sent one by one
 	Processes  uint64 // that ended
-	Bytes      uint64 // written by calls to write and its like
+	Bytes      uint64 // written by write and similar calls
 	Dropped    uint64 // since the sandbox began
 }
 
 // A Verdict answers an Exec.
 type Verdict struct {
 	Allow bool
-	// Keep lets the sink use it for every Exec of the generation with the same Files,
-	// the Lineage LineageProgram and no Env.
+	// Keep allows the sink to use the Verdict for every Exec of the generation with the
+	// same Files, the Lineage LineageProgram and no Env.
 	Keep bool
-	// Lineage is the process's from now on, if it is allowed.
+	// Lineage is the process's new lineage, if the Exec is allowed.
 	Lineage uint32
 }
 
@@ -192,8 +190,8 @@ type Order struct {
 	// First is the lineage of processes that no other process of the sandbox started:
 	// LineageFirst or LineageProgram.
 	First uint32
-	// Memory is how much of it programs see, in bytes, and Disk how much the command may
-	// write beside what was written before it.
+	// Memory is the memory that programs see, in bytes. Disk is how much the command may
+	// write in addition to what was written before it.
 	Memory uint64
 	Disk   uint64
 }

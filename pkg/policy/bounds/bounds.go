@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bounds limits the processor time and the memory of work that cannot be
-// trusted to end, as the evaluation of a policy is.
+// Package bounds limits the processor time and the memory of work that may never end, such
+// as the evaluation of a policy.
 package bounds
 
 import (
@@ -12,20 +12,20 @@ import (
 
 const (
 	sampled = 5 * time.Millisecond
-	// backstop is the wall time after which work is given up that uses no processor time.
+	// backstop is the wall time after which work that uses no processor time is abandoned.
 	backstop = 10 * time.Minute
 )
 
-// Bounds are what work may take.
+// Bounds are the limits of work.
 type Bounds struct {
-	Used   func() time.Duration // the processor time that the work has used
+	Used   func() time.Duration // returns the processor time that the work has used
 	Time   time.Duration        // of the processor
-	Grace  time.Duration        // of the processor, after the work was cancelled
+	Grace  time.Duration        // of the processor, after the work was canceled
 	Memory uint64               // by which the heap of the process may grow
 	Heap   uint64               // the heap before the work; 0 is the heap at the first sample
 }
 
-// An Excess says why work was given up.
+// An Excess is the reason for which work was abandoned.
 type Excess int
 
 // The reasons. Within means that the work ended within its bounds.
@@ -36,8 +36,8 @@ const (
 	Cancelled // by the caller's context
 )
 
-// Wait waits until done is closed. When the work exceeds b or ctx is done, it calls
-// cancel and gives the work its grace. abandoned means that the work ran on even then.
+// Wait waits until done is closed. When the work exceeds b or ctx is done, it calls cancel
+// and waits for the work's grace. abandoned means that the work did not end even then.
 func (b Bounds) Wait(ctx context.Context, cancel func(), done <-chan struct{}) (why Excess, abandoned bool) {
 	tick := time.NewTicker(sampled)
 	defer tick.Stop()
@@ -76,7 +76,7 @@ func (b Bounds) exceeded(ctx context.Context, last time.Time) Excess {
 	return Within
 }
 
-// Heap is what the process's objects take, those included that nothing uses any more.
+// Heap is the size of the process's objects, including those that are no longer used.
 func Heap() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

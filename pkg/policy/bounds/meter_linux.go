@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Meter counts the processor time that goroutines use for policies that we did not
-// write. A wall clock would also count the time of other processes, and a busy machine
-// would end a run although no policy loops.
+// A Meter counts the processor time that goroutines use for policies other than the
+// shipped one. A wall clock would also count the time of other processes, so a busy
+// machine would end a run although no policy loops.
 //
-// A nil meter counts nothing: it is the shipped policy's.
+// A nil meter counts nothing: it is for the shipped policy.
 type Meter struct {
 	mu    sync.Mutex
 	spent time.Duration
@@ -24,7 +24,7 @@ type Meter struct {
 
 type meterKey struct{}
 
-// MeterOf is the meter that WithMeter put into ctx, or nil.
+// MeterOf returns the meter that WithMeter put into ctx, or nil.
 func MeterOf(ctx context.Context) *Meter {
 	m, _ := ctx.Value(meterKey{}).(*Meter)
 	return m
@@ -36,8 +36,8 @@ func WithMeter(ctx context.Context) (context.Context, *Meter) {
 	return context.WithValue(ctx, meterKey{}, m), m
 }
 
-// Run does work and counts it. The goroutine keeps its thread meanwhile, so that the
-// thread's clock is the work's. work must not call run again.
+// Run runs work and counts its time. The goroutine is locked to its thread meanwhile, so
+// that the thread's clock counts only the work. work must not call Run again.
 func (m *Meter) Run(work func()) {
 	if m == nil {
 		work()
@@ -64,7 +64,7 @@ func (m *Meter) end(thread int) {
 	delete(m.began, thread)
 }
 
-// Used is what has been counted, the work that has not ended included.
+// Used is the time that has been counted, including work that has not ended.
 func (m *Meter) Used() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,8 +75,8 @@ func (m *Meter) Used() time.Duration {
 	return used
 }
 
-// threadTime is the processor time that a thread of this process has used. The number
-// of its clock is that of pthread_getcpuclockid(3).
+// threadTime is the processor time that a thread of this process has used. It reads the
+// clock of pthread_getcpuclockid(3).
 func threadTime(thread int) time.Duration {
 	const perThread, scheduled = 4, 2
 	return clock(int32(^thread<<3 | perThread | scheduled))

@@ -17,8 +17,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds on what is tried for one proposal: a hostile plan has two hundred of them, and
-// what is tried must not depend on how fast the machine is.
+// Bounds of the attempts for one proposal: a hostile plan has two hundred proposals, and
+// the result must not depend on the speed of the machine.
 const (
 	maxTried    = 12 // decisions about changes of the text
 	maxExamples = 8  // decisions about examples, of one reason
@@ -27,19 +27,18 @@ const (
 	maxAdvised  = 6 // reasons
 )
 
-// An Adviser finds what would be allowed instead of what was refused. It may be used
-// by several goroutines.
+// An Adviser finds alternatives that would be allowed instead of what was denied. It is
+// safe for concurrent use.
 //
-// It promises that each alternative is a text that the Engine allows when it is proposed
-// by itself as run: it was decided, as any proposal is. It changes nothing of a Decision
-// but the Alternatives of its Reasons, and the same questions have the same answers, so
-// that who decides again finds the same.
+// It promises that the Engine allows each alternative when it is proposed alone, as run:
+// each was decided like any proposal. It changes only the Alternatives in the Reasons of a
+// Decision. The same input has the same result, so that deciding again gives the same.
 //
-// It does not promise that an alternative does what was meant.
+// It does not promise that an alternative does what was intended.
 type Adviser struct {
 	engine  *policy.Engine
-	analyse func(proposal.Proposal) proposal.Analysis
-	books   []*book // by layer
+	analyze func(proposal.Proposal) proposal.Analysis
+	indexes []*ruleIndex // by layer
 
 	mu    sync.Mutex
 	known map[string]tried
@@ -48,38 +47,38 @@ type Adviser struct {
 	compiled  map[layerPoint]*policy.Conditions
 }
 
-// A layerPoint is a layer, by its place among the engine's, at a decision point.
+// A layerPoint is a layer, by its index in the engine's layers, at a decision point.
 type layerPoint struct {
 	layer int
 	point string
 }
 
-// A tried is what became of one text.
+// A tried is the decision about one text.
 type tried struct {
 	canonical string
 	program   string // of its first command
-	against   int    // reasons that are heeded
+	against   int    // reasons that count
 	allowed   bool
 }
 
-// NewAdviser makes an Adviser for what e decides, which analyse reads.
-func NewAdviser(e *policy.Engine, analyse func(proposal.Proposal) proposal.Analysis) *Adviser {
-	v := &Adviser{engine: e, analyse: analyse, known: map[string]tried{}, compiled: map[layerPoint]*policy.Conditions{}}
+// NewAdviser returns an Adviser for e's decisions. analyze reads proposals.
+func NewAdviser(e *policy.Engine, analyze func(proposal.Proposal) proposal.Analysis) *Adviser {
+	v := &Adviser{engine: e, analyze: analyze, known: map[string]tried{}, compiled: map[layerPoint]*policy.Conditions{}}
 	for _, l := range e.Layers() {
-		v.books = append(v.books, newBook(l))
+		v.indexes = append(v.indexes, newRuleIndex(l))
 	}
 	return v
 }
 
-// Advise returns d with Alternatives: the nearest change of the proposal itself that is
-// allowed or, where there is none, for each command the nearest example of another use of
-// its program. Code that is not shell gets none: no example is similar to it.
+// Advise returns d with Alternatives: the nearest change of the proposal that is allowed
+// or, if there is none, for each command the nearest example of another use of its
+// program. Code that is not shell gets none: no example is similar to it.
 func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.Analysis, d proposal.Decision) proposal.Decision {
 	if d.Effect == proposal.Allow || len(a.Snippets) > 0 || facts.OwnText(p, a) == "" {
 		return d
 	}
 	d.Reasons = slices.Clone(d.Reasons)
-	reasons := heeded(d.Reasons)
+	reasons := effective(d.Reasons)
 	if len(reasons) == 0 {
 		return d
 	}
@@ -100,7 +99,7 @@ func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.An
 	return d
 }
 
-// try decides text by itself.
+// try decides text alone.
 func (v *Adviser) try(ctx context.Context, text string) tried {
 	v.mu.Lock()
 	t, there := v.known[text]
@@ -109,10 +108,10 @@ func (v *Adviser) try(ctx context.Context, text string) tried {
 		return t
 	}
 	p := proposal.Proposal{ID: "alternative", Run: text}
-	a := v.analyse(p)
+	a := v.analyze(p)
 	d, err := v.engine.Decide(ctx, p, a)
 	if err == nil {
-		t = tried{canonical: oneLine(a.Canonical, text), program: programIn(a), against: len(heeded(d.Reasons))}
+		t = tried{canonical: oneLine(a.Canonical, text), program: programIn(a), against: len(effective(d.Reasons))}
 		t.allowed = d.Effect == proposal.Allow && t.canonical != "" && len(t.canonical) <= proposal.MaxAlternative
 	} else {
 		t = tried{against: 1 << 20}
@@ -125,8 +124,8 @@ func (v *Adviser) try(ctx context.Context, text string) tried {
 	return t
 }
 
-// oneLine is the text as it is printed, which was decided too, or as it was tried: who
-// shows an alternative shows one line. It is "" where neither is one.
+// oneLine is the canonical text, which was decided, too, or else the text that was tried:
+// an alternative is shown in one line. It is "" if neither is a single line.
 func oneLine(canonical, text string) string {
 	for _, s := range []string{canonical, text} {
 		if s = strings.TrimSpace(s); !strings.Contains(s, "\n") {
@@ -136,8 +135,8 @@ func oneLine(canonical, text string) string {
 	return ""
 }
 
-// heeded are those of reasons that count: the others are only observed.
-func heeded(reasons []proposal.Reason) []*proposal.Reason {
+// effective are the reasons that count, without those that are only observed.
+func effective(reasons []proposal.Reason) []*proposal.Reason {
 	var all []*proposal.Reason
 	for i := range reasons {
 		if !reasons[i].Observed {
@@ -147,7 +146,7 @@ func heeded(reasons []proposal.Reason) []*proposal.Reason {
 	return all
 }
 
-// programIn is the plain name of the first program of a.
+// programIn is the tool name of a's first program.
 func programIn(a proposal.Analysis) string {
 	for _, c := range a.Commands {
 		if c.Program != "" {
@@ -157,9 +156,9 @@ func programIn(a proposal.Analysis) string {
 	return ""
 }
 
-// example is the command nearest to the one that r is about, of the
-// examples in METADATA. It has words in common with it beside the program, or r suggests
-// it; another program is r's own suggestion. It is "" where there is none.
+// example is the example in METADATA that is nearest to the command that r is about. It
+// shares words besides the program with it, or r suggests it; it has another program only
+// if r suggests that program. It is "" if there is none.
 func (v *Adviser) example(ctx context.Context, a proposal.Analysis, r proposal.Reason) string {
 	if r.Command < 0 || r.Command >= len(a.Commands) {
 		return ""
@@ -183,11 +182,11 @@ func (v *Adviser) example(ctx context.Context, a proposal.Analysis, r proposal.R
 	return ""
 }
 
-// exampleTexts are the examples that are likely to be allowed and name program, or are
-// given by the rule that refused it.
+// exampleTexts are the examples that are likely to be allowed and name program, or belong
+// to the rule that denied it.
 func (v *Adviser) exampleTexts(program, rule string) []string {
 	var all []string
-	for _, b := range v.books {
+	for _, b := range v.indexes {
 		for _, d := range b.about(func(f policy.File) bool { return b.exemplifies(f, program) || bytes.Contains(f.Content, []byte(rule)) }) {
 			if d.point != module.PointCommand {
 				continue
@@ -203,7 +202,7 @@ func (v *Adviser) exampleTexts(program, rule string) []string {
 	return all
 }
 
-// allowed are those of d's examples that are likely to be allowed.
+// allowed are d's examples that are likely to be allowed.
 func (d definition) allowed() []string {
 	switch {
 	case d.set != "allow":
@@ -214,8 +213,8 @@ func (d definition) allowed() []string {
 	return nil
 }
 
-// likeness counts the words behind the program that two commands share, of which those
-// in the same place count most, and whether the suggestion names the first.
+// likeness counts the words after the program that two commands share, and whether the
+// suggestion names the first. Words at the same position count most.
 func likeness(a, b []string, suggestion string) int {
 	n := 0
 	if len(a) > 1 && facts.HoldsWord(suggestion, a[0]+" "+a[1]) {

@@ -22,23 +22,23 @@ import (
 // ExplanationSchema is the value of an Explanation's "schema" field.
 const ExplanationSchema = "fumehood.explanation/v1"
 
-// An Explanation is a Decision with why. Texts of it may be a stranger's.
+// An Explanation is a Decision with its reasons. Its texts may be untrusted.
 type Explanation struct {
 	Schema   string            `json:"schema"`
 	ID       string            `json:"id"`
-	Source   string            `json:"source"` // the proposal's own text, that spans are places in; "" where no shell reads it
-	Text     string            `json:"text"`   // that was read, and would run
+	Source   string            `json:"source"` // the proposal's own text, to which spans refer; "" if no shell reads it
+	Text     string            `json:"text"`   // the text that was read, and would run
 	Decision proposal.Decision `json:"decision"`
-	Spoke    []Spoken          `json:"spoke"`
-	Near     []Near            `json:"near"`     // rules that allow the program of a command that none allowed
-	Rewrites []Rewrite         `json:"rewrites"` // for what could not be known
+	Held     []HeldRule        `json:"spoke"`
+	Near     []Near            `json:"near"`     // rules that allow the program of a command that no rule allowed
+	Rewrites []Rewrite         `json:"rewrites"` // for text that could not be known
 }
 
-// A Spoken is a rule that held.
-type Spoken struct {
+// A HeldRule is a rule that held.
+type HeldRule struct {
 	Rule    string `json:"rule"`
-	Layer   string `json:"layer"`  // as Reason.Layer has it
-	Policy  string `json:"policy"` // where the layer was read
+	Layer   string `json:"layer"`  // as in Reason.Layer
+	Policy  string `json:"policy"` // where the layer was read from
 	Point   string `json:"point"`
 	Set     string `json:"set"`
 	Title   string `json:"title,omitempty"`
@@ -47,11 +47,11 @@ type Spoken struct {
 	Command int    `json:"command"` // -1 for the whole proposal
 }
 
-// A Near is a rule that would have allowed a command, had more of it held.
+// A Near is a rule that would have allowed a command if more of its conditions had held.
 type Near struct {
-	Spoken
+	HeldRule
 	Failed   []Condition `json:"failed"`
-	Examples []string    `json:"examples"` // of what it allows, each decided
+	Examples []string    `json:"examples"` // commands that it allows; each was decided
 }
 
 // A Condition is one that did not hold.
@@ -60,7 +60,7 @@ type Condition struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Col  int    `json:"col"`
-	// Values are the parts of the input that it reads, as JSON and cut where long.
+	// Values are the parts of the input that it reads, as JSON, cut if long.
 	Values []Value `json:"values"`
 }
 
@@ -70,7 +70,7 @@ type Value struct {
 	Value string `json:"value"`
 }
 
-// Evaluate decides p as Decide does, and says which rules spoke. An error is a
+// Evaluate decides p as Decide does, and returns the rules that held. An error is a
 // *proposal.StopError.
 func (v *Adviser) Evaluate(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (Explanation, error) {
 	d, err := v.engine.Decide(ctx, p, a)
@@ -81,14 +81,15 @@ func (v *Adviser) Evaluate(ctx context.Context, p proposal.Proposal, a proposal.
 	return x, v.complete(ctx, v.engine.Inputs(p, a), &x)
 }
 
-// Explain is Evaluate, and says besides what nearly matched and what would be allowed.
+// Explain is Evaluate, and also returns the rules that nearly matched and alternatives that
+// would be allowed.
 func (v *Adviser) Explain(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (Explanation, error) {
 	x, err := v.Evaluate(ctx, p, a)
 	if err != nil || x.Decision.Effect == proposal.Allow {
 		return x, err
 	}
 	x.Decision = v.Advise(ctx, p, a, x.Decision)
-	docs := v.unallowed(v.engine.Inputs(p, a), x.Spoke)
+	docs := v.unallowed(v.engine.Inputs(p, a), x.Held)
 	err = v.engine.Reflect(ctx, func(ctx context.Context) error {
 		x.Near = append(x.Near, v.near(ctx, docs)...)
 		return nil
@@ -110,12 +111,12 @@ func (v *Adviser) Explain(ctx context.Context, p proposal.Proposal, a proposal.A
 	return x, nil
 }
 
-// EvaluateInput is Evaluate for what InputOf takes.
+// EvaluateInput is Evaluate for the types that InputOf accepts.
 func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error) {
 	e := v.engine
 	doc, ok := e.InputOf(in)
 	if !ok {
-		return Explanation{}, module.Stop(module.CodeNoDecision, "there is no decision point for this", "this is a defect: report it", nil)
+		return Explanation{}, module.Stop(module.CodeNoDecision, "no decision point for this input", "this is a defect: report it", nil)
 	}
 	x := Explanation{Schema: ExplanationSchema, ID: strings.TrimPrefix(doc.Point, "fumehood.")}
 	var err error
@@ -157,51 +158,51 @@ func simple(effect proposal.Effect, rules []string, r *proposal.Reason) proposal
 	return d
 }
 
-// complete says which rules spoke about docs.
+// complete adds the rules that held for docs.
 func (v *Adviser) complete(ctx context.Context, docs []policy.Document, x *Explanation) error {
-	x.Near, x.Rewrites, x.Spoke = []Near{}, []Rewrite{}, []Spoken{}
+	x.Near, x.Rewrites, x.Held = []Near{}, []Rewrite{}, []HeldRule{}
 	if x.Decision.Reasons == nil {
 		x.Decision.Reasons = []proposal.Reason{}
 	}
 	return v.engine.Reflect(ctx, func(ctx context.Context) error {
 		for _, doc := range docs {
-			for i, b := range v.books {
+			for i, b := range v.indexes {
 				places, err := v.engine.Held(ctx, i, doc)
 				if err != nil {
 					return err
 				}
-				x.Spoke = append(x.Spoke, b.spoken(places, doc)...)
+				x.Held = append(x.Held, b.held(places, doc)...)
 			}
 		}
 		return nil
 	})
 }
 
-// spoken are the rules at places.
-func (b *book) spoken(places []module.Place, doc policy.Document) []Spoken {
-	var spoke []Spoken
-	for _, d := range b.about(wholly) {
+// held are the rules at places.
+func (b *ruleIndex) held(places []module.Place, doc policy.Document) []HeldRule {
+	var held []HeldRule
+	for _, d := range b.about(allFiles) {
 		if slices.Contains(places, module.Place{Layer: b.layer.Name, File: d.file, Row: d.row}) && d.point == doc.Point {
-			spoke = append(spoke, d.spoken(doc.Command))
+			held = append(held, d.heldRule(doc.Command))
 		}
 	}
-	return spoke
+	return held
 }
 
-func (d definition) spoken(command int) Spoken {
-	return Spoken{Rule: d.id, Layer: d.layer.Label, Policy: d.layer.Name, Point: d.point, Set: d.set, Title: d.title, File: d.file, Line: d.row, Command: command}
+func (d definition) heldRule(command int) HeldRule {
+	return HeldRule{Rule: d.id, Layer: d.layer.Label, Policy: d.layer.Name, Point: d.point, Set: d.set, Title: d.title, File: d.file, Line: d.row, Command: command}
 }
 
-// unallowed are the documents of commands that no rule allows which may.
-func (v *Adviser) unallowed(docs []policy.Document, spoke []Spoken) []policy.Document {
+// unallowed are the documents of commands that no rule of a layer that may allow allows.
+func (v *Adviser) unallowed(docs []policy.Document, held []HeldRule) []policy.Document {
 	return slices.DeleteFunc(docs, func(doc policy.Document) bool {
-		return doc.Point != module.PointCommand || slices.ContainsFunc(spoke, func(s Spoken) bool {
+		return doc.Point != module.PointCommand || slices.ContainsFunc(held, func(s HeldRule) bool {
 			return s.Command == doc.Command && s.Point == module.PointCommand && s.Set == "allow" && v.labelled(s.Layer).Role >= policy.Allows
 		})
 	})
 }
 
 func (v *Adviser) labelled(label string) policy.Loaded {
-	i := slices.IndexFunc(v.books, func(b *book) bool { return b.layer.Label == label })
-	return v.books[i].layer
+	i := slices.IndexFunc(v.indexes, func(b *ruleIndex) bool { return b.layer.Label == label })
+	return v.indexes[i].layer
 }

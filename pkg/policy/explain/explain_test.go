@@ -256,7 +256,7 @@ func TestNear(t *testing.T) {
 	if n.Rule != "org.ourtool" || n.Layer != "organisation" || n.Title != "Our tool builds" || !slices.Equal(n.Examples, []string{"ourtool build all"}) {
 		t.Errorf("near: %+v", n)
 	}
-	if x := explained(t, v, running("ourtool build all")); len(x.Near) > 0 || x.Decision.Effect != proposal.Allow || x.Spoke[1].Rule != "org.ourtool" {
+	if x := explained(t, v, running("ourtool build all")); len(x.Near) > 0 || x.Decision.Effect != proposal.Allow || x.Held[1].Rule != "org.ourtool" {
 		t.Errorf("allowed: %+v", x)
 	}
 }

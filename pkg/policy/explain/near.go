@@ -18,24 +18,24 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds on what is said of one rule.
+// Bounds of what is reported about one rule.
 const (
 	maxFailed  = 3
-	maxStrange = 2 // commands without a rule of which the near ones are looked for
+	maxStrange = 2 // commands without a rule, for which near rules are looked for
 	maxNear    = 5
 	maxValue   = 80
-	deepest    = 2 // helpers of helpers that are looked into
+	deepest    = 2 // nesting of helper rules that are evaluated
 )
 
-// aboutProgram are conditions that choose the program: a rule of which one holds and none
-// fails is a rule for it.
+// aboutProgram matches conditions on the program: if one holds and none fails, the rule is
+// about this program.
 var aboutProgram = regexp.MustCompile(`\binput\.command\.program\b`)
 
-// near are the rules that allow the programs of docs, and do not allow docs.
+// near are the rules that allow the programs of docs, but not docs.
 func (v *Adviser) near(ctx context.Context, docs []policy.Document) []Near {
 	var all []Near
 	for _, doc := range docs[:min(len(docs), maxStrange)] {
-		for i := range v.books {
+		for i := range v.indexes {
 			all = append(all, v.nearIn(ctx, i, doc)...)
 		}
 	}
@@ -43,7 +43,7 @@ func (v *Adviser) near(ctx context.Context, docs []policy.Document) []Near {
 }
 
 func (v *Adviser) nearIn(ctx context.Context, layer int, doc policy.Document) []Near {
-	b := v.books[layer]
+	b := v.indexes[layer]
 	if b.layer.Role < policy.Allows {
 		return nil
 	}
@@ -52,19 +52,19 @@ func (v *Adviser) nearIn(ctx context.Context, layer int, doc policy.Document) []
 		return nil
 	}
 	var all []Near
-	for _, d := range b.about(wholly) {
+	for _, d := range b.about(allFiles) {
 		if d.set != "allow" || d.point != doc.Point || len(all) == maxNear {
 			continue
 		}
 		t := trial{ctx: ctx, layer: b.layer, conditions: conditions, input: doc.Input, imports: d.imports}
 		if failed, about := t.body(d.rule.Body, 0); about && len(failed) > 0 {
-			all = append(all, Near{Spoken: d.spoken(doc.Command), Failed: failed, Examples: []string{}})
+			all = append(all, Near{HeldRule: d.heldRule(doc.Command), Failed: failed, Examples: []string{}})
 		}
 	}
 	return all
 }
 
-// conditions are those of a layer's rules at a point, which are compiled once.
+// conditions are those of a layer's rules at a point. They are compiled once.
 func (v *Adviser) conditions(ctx context.Context, layer int, point string) *policy.Conditions {
 	v.compiling.Lock()
 	defer v.compiling.Unlock()
@@ -84,8 +84,8 @@ type trial struct {
 	imports    []*ast.Import
 }
 
-// body returns the conditions of b that fail, each beside those before it that hold, and
-// whether b is about the input's program.
+// body returns the conditions of b that fail, each together with those before it that
+// hold, and whether b is about the input's program.
 func (t trial) body(b ast.Body, depth int) (failed []Condition, about bool) {
 	var held ast.Body
 	for _, expr := range b {
@@ -102,7 +102,7 @@ func (t trial) body(b ast.Body, depth int) (failed []Condition, about bool) {
 		holds, sound := t.holds(with)
 		switch {
 		case !sound && len(failed) > 0:
-			return failed, about // it needs what a condition before it would have found
+			return failed, about // it needs a variable of a condition before it
 		case !sound, holds:
 			held = with
 			about = about || chooses
@@ -120,7 +120,7 @@ func (t trial) holds(b ast.Body) (holds, sound bool) {
 	return t.conditions.Hold(t.ctx, t.imports, b, t.input)
 }
 
-// inside looks into a condition that is nothing but the name of another rule.
+// inside evaluates the bodies of a condition that is only the name of another rule.
 func (t trial) inside(expr *ast.Expr, depth int) []Condition {
 	term, ok := expr.Terms.(*ast.Term)
 	if !ok || expr.Negated || depth == deepest {
@@ -139,7 +139,7 @@ func (t trial) inside(expr *ast.Expr, depth int) []Condition {
 	return all
 }
 
-// written finds r as it is written, for the compiler has rewritten its conditions.
+// written finds r in the source, since the compiler has rewritten its conditions.
 func (t trial) written(r *ast.Rule, depth int) []Condition {
 	for _, f := range t.layer.Files {
 		if f.Name != r.Location.File {
@@ -202,19 +202,18 @@ func short(s string, max int) string {
 	return s[:end] + "…"
 }
 
-// examplesOf are examples of the rule n that are allowed, those of the command's program
-// before others.
+// examplesOf are examples of the rule n that are allowed, for the command's program.
 func (v *Adviser) examplesOf(ctx context.Context, a proposal.Analysis, n Near) []string {
 	program := ""
 	if n.Command >= 0 && n.Command < len(a.Commands) {
 		program = facts.ToolName(path.Base(a.Commands[n.Command].Program))
 	}
 	found := []string{}
-	for _, b := range v.books {
+	for _, b := range v.indexes {
 		if b.layer.Label != n.Layer {
 			continue
 		}
-		for _, d := range b.about(wholly) {
+		for _, d := range b.about(allFiles) {
 			if d.file != n.File || d.row != n.Line {
 				continue
 			}

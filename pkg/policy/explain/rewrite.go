@@ -10,41 +10,41 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Rewrite says how something that cannot be known before it runs is written plainly.
+// A Rewrite is a literal form of something that cannot be known before it runs.
 type Rewrite struct {
 	Code  string `json:"code"`            // of the Unknown
-	Hint  string `json:"hint"`            // in our words
-	After string `json:"after,omitempty"` // the proposal's text written so, where it could be done and is allowed; untrusted
+	Hint  string `json:"hint"`            // trusted text
+	After string `json:"after,omitempty"` // the proposal's text in this form, if it could be written and is allowed; untrusted
 }
 
-// A rewriting is one way of writing things plainly.
+// A rewriting is one way to write things literally.
 type rewriting struct {
 	codes   []string // without "parse."
 	hint    string
-	pattern *regexp.Regexp // nil: there is only advice
+	pattern *regexp.Regexp // nil: only the hint is given
 	into    string
 }
 
 var rewritings = []rewriting{
-	{[]string{"dynamic-program"}, "name the program itself: it is looked up all the same",
+	{[]string{"dynamic-program"}, "name the program directly: it is looked up all the same",
 		regexp.MustCompile("\"?(?:\\$\\(|`)(?:which|command -v|type -p) ([\\w.+-]+)(?:\\)|`)\"?"), "$1"},
-	{[]string{"dynamic-program", "dynamic-script"}, "propose each command by itself, or give names to xargs",
+	{[]string{"dynamic-program", "dynamic-script"}, "propose each command separately, or pass names to xargs",
 		regexp.MustCompile(`(?s)^for (\w+) in \$\(([^()]+)\);?\s*do (\w.*?)\s+["']?\$\{?(\w+)\}?["']?\s*;?\s*done$`), "$2 | xargs $3"},
 	{[]string{"eval"}, "write the command that eval would run",
 		regexp.MustCompile(`(?s)^eval ["']([^"'$` + "`" + `\\]+)["']$`), "$1"},
 	{[]string{"shell-stdin"}, "write the commands that the shell would read",
 		regexp.MustCompile(`(?s)^(?:echo|printf) (?:-[ne]+ )?["']([^"'$` + "`" + `\\]+)["'] \| (?:ba|da)?sh$`), "$1"},
-	{[]string{"shell-stdin", "file-driven"}, "write the commands in the proposal itself, or as code with language bash", nil, ""},
-	{[]string{"source"}, "run the file as a program of its own: its settings are not needed later, or set them in env",
+	{[]string{"shell-stdin", "file-driven"}, "write the commands in the proposal, or as code with language bash", nil, ""},
+	{[]string{"source"}, "run the file as a program, if later commands do not need its settings, or set them in env",
 		regexp.MustCompile(`^(?:source|\.) (?:\./)?([\w./-]+)$`), "bash $1"},
 	{[]string{"dynamic-script"}, "write the script literally, in single quotes", nil, ""},
 	{[]string{"hidden-evaluation"}, "compute with plain numbers, or in python3 as code with language python", nil, ""},
-	{[]string{"too-long", "too-deep", "too-many"}, "propose its parts one after another, with needs between them", nil, ""},
-	{[]string{"control-character", "invisible-character", "invalid-utf8"}, "give bytes that are no text to printf or python3 as escapes", nil, ""},
+	{[]string{"too-long", "too-deep", "too-many"}, "propose its parts separately, with needs between them", nil, ""},
+	{[]string{"control-character", "invisible-character", "invalid-utf8"}, "pass bytes that are not text to printf or python3 as escapes", nil, ""},
 	{[]string{"written-script"}, "propose the script as code with language bash or python", nil, ""},
 }
 
-// rewritesOf lists the ways that fit the Unknowns, with what becomes of text.
+// rewritesOf lists the rewritings for the Unknowns, applied to text.
 func rewritesOf(text string, unknowns []proposal.Unknown) []Rewrite {
 	var all []Rewrite
 	for _, u := range unknowns {
@@ -61,8 +61,8 @@ func rewritesOf(text string, unknowns []proposal.Unknown) []Rewrite {
 	return all
 }
 
-// apply reports whether the way fits text at all: one with a pattern fits only what it
-// matches.
+// apply returns text rewritten, and whether the rewriting fits text: one with a pattern
+// fits only text that matches.
 func (r rewriting) apply(text string) (string, bool) {
 	if r.pattern == nil {
 		return "", true
@@ -73,7 +73,7 @@ func (r rewriting) apply(text string) (string, bool) {
 	return strings.TrimSpace(r.pattern.ReplaceAllString(text, r.into)), true
 }
 
-// sound reports whether text matches, and where a variable is set and read that it is
+// sound reports whether text matches and, if it sets and reads a variable, whether that is
 // the same one.
 func (r rewriting) sound(text string) bool {
 	m := r.pattern.FindStringSubmatch(text)

@@ -14,9 +14,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// variation is the nearest change of the proposal's own text that is allowed: what could
-// not be known written plainly, what is refused left out, or one of its commands. It is
-// "" where none was found.
+// variation is the nearest change of the proposal's own text that is allowed: unknown parts
+// written literally, denied parts removed, or one of its commands. It is "" if none was
+// found.
 func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal.Analysis) string {
 	text := cmp.Or(a.Canonical, facts.OwnText(p, a))
 	if text == "" || len(text) > 2*proposal.MaxAlternative || len(a.Commands) > maxParts {
@@ -28,7 +28,7 @@ func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal
 			return tried{against: 1 << 20}
 		}
 		left--
-		return v.try(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; ")) // or what remains is no shell text
+		return v.try(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; ")) // or the rest is not valid shell text
 	}
 	own := strings.TrimSpace(a.Canonical)
 	fits := func(t tried) bool { return t.allowed && t.canonical != own }
@@ -53,7 +53,7 @@ func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal
 	return ""
 }
 
-// partOf is the text of a command that stands for itself, and is worth proposing alone.
+// partOf is the text of a command that is independent of others and worth proposing alone.
 func partOf(a proposal.Analysis, c proposal.Command) string {
 	if len(a.Commands) < 2 || len(c.Via) > 0 || c.Function || slices.Contains(companions, c.Program) || c.Span.End > len(a.Canonical) || c.Span.Start >= c.Span.End {
 		return ""
@@ -63,14 +63,14 @@ func partOf(a proposal.Analysis, c proposal.Command) string {
 			return ""
 		}
 	}
-	if c.StdinFrom == "pipe" { // it would wait for what is no longer there
+	if c.StdinFrom == "pipe" { // it would wait for input that is no longer there
 		return ""
 	}
 	return a.Canonical[c.Span.Start:c.Span.End]
 }
 
-// lookedUp is a's text with c's program by its name alone: another path is another
-// program.
+// lookedUp is a's text with c's program by its name without the path: another path is
+// another program.
 func lookedUp(a proposal.Analysis, c proposal.Command) string {
 	if !strings.HasPrefix(c.Program, "/") || c.Span.Start < 0 || c.Span.End > len(a.Canonical) || c.Span.Start >= c.Span.End {
 		return ""
@@ -79,17 +79,17 @@ func lookedUp(a proposal.Analysis, c proposal.Command) string {
 	return a.Canonical[:c.Span.Start] + strings.Replace(part, c.Program, path.Base(c.Program), 1) + a.Canonical[c.Span.End:]
 }
 
-// companions are programs that nobody proposes for their own sake.
+// companions are programs that are not worth proposing alone.
 var companions = []string{"", "cd", "echo", "printf", "set", "export", "true", "false", ":", "test", "[", "exit", "wait", "sleep", "pwd", "return", "unset", "local", "shift", "read"}
 
-// reduced leaves out words of text, one after the other, for as long as less speaks
-// against what is left.
+// reduced removes words of text, one after the other, as long as each step leaves fewer
+// reasons against the text.
 func reduced(text string, values []string, try func(string) tried) tried {
 	now := try(text)
 	for range 3 {
 		best := tried{}
 		var better string
-		for _, candidate := range without(text, values) {
+		for _, candidate := range removals(text, values) {
 			t := try(candidate)
 			if t.against < now.against && (better == "" || t.against < best.against) {
 				best, better = t, candidate
@@ -113,10 +113,10 @@ var (
 	breaks      = []string{"|", "||", "&&", ";", "&", "{", "}", "(", ")", "|&", "!", "do", "then", "else"}
 )
 
-// openers only stand before another program, as far as the text shows.
+// openers are programs that run the program after them.
 var openers = []string{"sudo", "doas", "pkexec", "gosu", "su-exec", "fakeroot", "env", "nohup", "setsid", "exec", "command", "eval", "unbuffer", "stdbuf", "watch", "busybox", "toybox", "strace", "ltrace", "chronic", "time"}
 
-// values are the words of a's commands that are the value of the option before them.
+// values are the words in a's commands that are the value of the option before them.
 func (v *Adviser) values(a proposal.Analysis) []string {
 	grammars, err := facts.ShippedGrammars()
 	if err != nil {
@@ -134,11 +134,10 @@ func (v *Adviser) values(a proposal.Analysis) []string {
 	return all
 }
 
-// without returns text with one thing left out, each in its turn: an option, an option
-// with the word after it, an assignment, a redirection into a file, or a program that
-// stands before another. No other word is left out: what remained would be another
-// command.
-func without(text string, values []string) []string {
+// removals returns copies of text, each with one thing removed: an option, an option with
+// the word after it, an assignment, a redirection into a file, or a program that runs the
+// one after it. No other word is removed: the rest would be another command.
+func removals(text string, values []string) []string {
 	var all []string
 	words := fields(text)
 	cut := func(from, to int) {
@@ -176,8 +175,8 @@ type word struct {
 	start, end int
 }
 
-// fields splits canonical text at blanks outside quotes and substitutions. It is no
-// parser: what it gets wrong is refused when it is parsed.
+// fields splits canonical text at blanks outside quotes and substitutions. It is not a
+// parser: text that it splits wrongly is refused when it is parsed.
 func fields(text string) []word {
 	var all []word
 	start, depth, quote := -1, 0, byte(0)

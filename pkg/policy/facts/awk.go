@@ -4,10 +4,9 @@ package facts
 
 import "strings"
 
-// awkProblem accepts awk programs that compute and print, and names the first thing
-// that runs a program, reads or writes another file, or loads code. It splits the
-// text into tokens as awk does; where the two readings of a slash or a bracket
-// differ between awks, it refuses.
+// awkProblem accepts awk programs that compute and print. Otherwise it names the first
+// thing that runs a program, reads or writes another file, or loads code. It splits the
+// text into tokens as awk does. If awks read a slash or a bracket differently, it refuses.
 func awkProblem(script string) string {
 	script = strings.ReplaceAll(script, "\\\n", "")
 	s := awkScanner{text: script, operand: true}
@@ -153,7 +152,7 @@ func (s *awkScanner) punct(c byte, word string) string {
 	return ""
 }
 
-// greater tells a comparison from the redirection of a print.
+// greater distinguishes a comparison from the redirection of a print.
 func (s *awkScanner) greater(rest string) string {
 	if s.printing == 0 || len(s.parens)+1 != s.printing {
 		return ""

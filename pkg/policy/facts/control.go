@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// controlFiles steer tools or the forge by lying there.
+// controlFiles control tools or the code host by being in the workspace.
 var controlFiles = []string{
 	".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnp.cjs", ".pypirc", ".netrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile",
 	".zshrc", ".zshenv", ".zprofile", ".envrc", ".inputrc", ".curlrc", ".wgetrc", ".vimrc", ".exrc", ".gdbinit", ".lldbinit", ".pythonrc", ".pdbrc", ".rprofile",
@@ -22,7 +22,7 @@ var controlFiles = []string{
 	".devcontainer.json", ".mise.toml", "mise.toml", ".tool-versions", ".mcp.json", "claude.md", "agents.md", ".cursorrules", ".terraformrc", "ltmain.sh", "gnumakefile",
 }
 
-// controlDirs hold nothing but what steers tools, editors, agents or the forge.
+// controlDirs contain only files that control tools, editors, agents or the code host.
 var controlDirs = []string{
 	".github", ".circleci", ".husky", ".githooks", ".vscode", ".idea", ".claude", ".cursor", ".cargo", ".mvn", ".devcontainer", ".buildkite", ".gitlab", ".yarn",
 	".bundle", ".direnv", ".config", ".docker", ".codex", ".gemini", ".woodpecker", ".teamcity", ".semaphore", ".tekton", ".bazel", ".fleet", ".zed", ".mise",

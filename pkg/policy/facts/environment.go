@@ -9,11 +9,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An Environment holds the variables that a command may have, with each value that the
+// An Environment contains the variables that a command may have, with each value that the
 // proposal and its text give them.
 type Environment map[string][]proposal.Word
 
-// EnvironmentOf is what p itself sets.
+// EnvironmentOf is the environment that p itself sets.
 func EnvironmentOf(p proposal.Proposal) Environment {
 	env := Environment{}
 	for name, value := range p.Env {
@@ -22,22 +22,22 @@ func EnvironmentOf(p proposal.Proposal) Environment {
 	return env
 }
 
-// leaving are the commands whose assignments later commands have, or may have: what env
-// starts stands behind it.
+// leaving are the commands whose assignments later commands have, or may have: the command
+// that env starts comes after it.
 var leaving = map[string]bool{"": true, "env": true, "export": true, "declare": true, "typeset": true, "local": true, "readonly": true, "read": true}
 
-// After adds what c leaves for later commands. Whether a variable is exported by then is
-// not followed: one that is set in the text counts.
+// After adds the variables that c leaves for later commands. Exports are not tracked: a
+// variable that the text sets counts.
 func (env Environment) After(c proposal.Command) {
 	if !leaving[c.Program] {
-		return // they are its alone
+		return // they apply only to c
 	}
 	for _, a := range c.Assigns {
 		env[a.Name] = append(env[a.Name], a.Value)
 	}
 }
 
-// During is env with what c alone is given.
+// During is env with the variables that only c has.
 func (env Environment) During(c proposal.Command) Environment {
 	if len(c.Assigns) == 0 {
 		return env
@@ -54,8 +54,8 @@ var holders = map[string]string{
 	"go": "GOFLAGS", "make": "MAKEFLAGS", "gmake": "MAKEFLAGS", "pytest": "PYTEST_ADDOPTS", "py.test": "PYTEST_ADDOPTS", "mvn": "MAVEN_ARGS", "node": "NODE_OPTIONS",
 }
 
-// Hold adds the options that a variable of env holds for the tool of r. A value that only
-// run time knows is read when the program starts.
+// Hold adds the options for the tool of r that a variable of env contains. A value that is
+// known only at run time is read when the program starts.
 func (r *reading) Hold(gs Grammars, env Environment) {
 	name := holders[r.Tool]
 	for _, value := range env[name] {

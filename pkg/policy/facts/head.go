@@ -9,29 +9,29 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An expander knows what some expansions hold. It believes only a variable that
-// the text sets, and always to the same kind of thing.
+// An expander knows the value of some expansions. It trusts only a variable that the text
+// sets, and always to the same kind of value.
 type expander map[string]kind
 
-// A kind is what an expansion prints.
+// A kind is the kind of value that an expansion has.
 type kind int
 
 const (
 	kindOther kind = iota
-	kindTemp       // a new file or folder under /tmp, as mktemp prints it
+	kindTemp       // a new file or directory under /tmp, as mktemp prints it
 )
 
 var mktempCall = regexp.MustCompile(`^\$\(mktemp( -d| -q| -t [\w.-]*X{3,}[\w.]*| --suffix=[\w.]+| --directory| /tmp(/\w[\w.-]*)*/[\w.-]*X{3,}[\w.]*)*\)$`)
 
-// shellOwn are variables that the shell sets by itself, so that what the text sets
-// them to is not all that they may hold.
+// shellOwn are variables that the shell sets itself, so they may have values besides those
+// that the text sets.
 var shellOwn = regexp.MustCompile(`^(_|REPLY|OPTARG|OPTIND|MAPFILE|PWD|OLDPWD|DIRSTACK|BASH\w*|COPROC\w*|COMP\w*|READLINE\w*|FUNCNAME|IFS|RANDOM|SRANDOM|SECONDS|LINENO|PIPESTATUS|HOME|PATH|GROUPS|E?UID|PPID|SHLVL|HIST\w*|HOST\w*|LINES|COLUMNS|EPOCH\w*)$`)
 
-// systemTail is what would name the system's files if the variable before it were
+// systemTail matches a rest that would name system files if the variable before it were
 // empty: not set yet, or set in another shell.
 var systemTail = regexp.MustCompile(`^/(etc|usr|home|root|proc|dev|var|bin|sbin|lib\w*|opt|sys|run|boot|srv|mnt|media|workspace|\.\w*)(/|$)|\.\.`)
 
-// NewExpander reads what the assignments of commands say.
+// NewExpander reads the assignments of commands.
 func NewExpander(commands []proposal.Command) expander {
 	e := expander{}
 	for _, c := range commands {
@@ -49,7 +49,7 @@ func NewExpander(commands []proposal.Command) expander {
 	return e
 }
 
-// of says what w holds when it is an expansion and nothing behind it changes that.
+// of is the kind of w if it is an expansion and the rest of the word does not change that.
 func (e expander) of(w proposal.Word) kind {
 	switch {
 	case mktempCall.MatchString(w.Head) && !strings.Contains(w.Head, ".."):
@@ -60,8 +60,8 @@ func (e expander) of(w proposal.Word) kind {
 	return e[w.Head]
 }
 
-// resolved replaces the expansion that w begins with by a path under /tmp, when that
-// is what it is. The rest of the word is literal, so that its place is known.
+// resolved replaces the expansion at the start of w with a path under /tmp if it has such a
+// value. The rest of the word is literal, so its place is known.
 func (e expander) resolved(w proposal.Word) proposal.Word {
 	if w.Static || w.Head == "" || e.of(w) != kindTemp || w.Tail != "" && w.Tail[0] != '/' || systemTail.MatchString(w.Tail) {
 		return w

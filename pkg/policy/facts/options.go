@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package facts is what fumehood knows of shells, tools and paths: which options of a
-// command start programs or write files, what a sed or awk script does, and where a path
-// lies. Most of it is read from policies/options.txt.
+// Package facts contains facts about shells, tools and paths: which options of a command
+// start programs or write files, what a sed or awk script does, and which place a path
+// names. Most of it is read from policies/options.txt.
 //
 // It makes no decisions: package policy puts the facts into the input of rules, which are
-// Rego. Where a fact is not known, the one that allows least is reported: the place of a
-// word that is known only at run time is dynamic, and an option that is not listed is
-// unknown. The package does not import OPA.
+// Rego. If a fact is unknown, the most restrictive value is reported: the place of a word
+// that is known only at run time is dynamic, and an option that is not listed is unknown.
+// The package does not import OPA.
 package facts
 
 import (
@@ -31,21 +31,21 @@ const (
 	styleFree   = "free"   // anything with a leading dash, or find's expressions
 )
 
-// A grammar says how one tool, or one of its subcommands, reads its words.
+// A grammar is how one tool, or one of its subcommands, reads its words.
 type grammar struct {
 	style string
-	open  bool // options that are not listed are no matter
+	open  bool // options that are not listed are accepted
 	// unlisted: what they do is not known either, so that rules look at each word
 	unlisted bool
 	sub      bool   // the first operand is a subcommand
-	rest     string // the tool whose words stand behind --, with its subcommand
+	rest     string // the tool that reads the words after --, with its subcommand
 	tools    bool   // the first operand names a tool, which reads the words after it
 	// scripts: a subcommand that has no entry is a tool, or a script of the repository
 	scripts bool
-	writes  int // operands from this one on are written; 0 is none
+	writes  int // operands from this one on are written; 0 means none
 	names   map[string]optionSpec
 	longs   []string
-	begins  []string // "--no-*": every option that begins so
+	begins  []string // "--no-*": every option with this prefix
 }
 
 type optionSpec struct {
@@ -54,23 +54,23 @@ type optionSpec struct {
 	effect    byte // 0, or one of the marks below
 }
 
-// Marks of what an option does, after its value's mark in options.txt.
+// Marks of an option's effect, after its value's mark in options.txt.
 const (
 	markRuns    = '!' // it starts a program, loads code, opens a server or a prompt, or reads more words
-	markWrites  = '>' // its value is a file or a folder that is written
+	markWrites  = '>' // its value is a file or a directory that is written
 	markChanges = '^' // the tool then writes its operands
 	markCode    = '.' // its value is the text of a program
-	markRest    = '$' // as markCode, and all further words are the program's
-	markTool    = '&' // its value names a tool, which reads all further words
+	markRest    = '$' // as markCode, and all words after it are the program's
+	markTool    = '&' // its value names a tool, which reads all words after it
 )
 
 // Grammars are by tool, and by tool and subcommand.
 type Grammars map[string]*grammar
 
-// ShippedGrammars are those of the shipped options.txt, which nothing changes.
+// ShippedGrammars are those of the shipped options.txt. Callers must not change them.
 var ShippedGrammars = sync.OnceValues(func() (Grammars, error) { return readGrammars(policies.Options) })
 
-// anyTool is the entry for tools that have none.
+// anyTool is the entry for tools without an entry.
 const anyTool = "*"
 
 // readGrammars reads options.txt: a line "tool = style [word…]", then indented
@@ -85,7 +85,7 @@ func readGrammars(text string) (Grammars, error) {
 		}
 		if line[0] == ' ' || line[0] == '\t' {
 			if current == nil {
-				return nil, fmt.Errorf("line %d: options before any tool", n+1)
+				return nil, fmt.Errorf("line %d: options before the first tool", n+1)
 			}
 			for _, token := range strings.Fields(trimmed) {
 				current.add(token)
@@ -102,7 +102,7 @@ func readGrammars(text string) (Grammars, error) {
 		}
 	}
 	if all[anyTool] == nil {
-		return nil, fmt.Errorf("want an entry for tools that have none: %s", anyTool)
+		return nil, fmt.Errorf("want an entry for tools without an entry: %s", anyTool)
 	}
 	return all, nil
 }
@@ -162,7 +162,7 @@ func (g *grammar) add(token string) {
 	}
 }
 
-// A reading is a command's words told apart.
+// A reading is a command's words, split into options and operands.
 type reading struct {
 	Tool     string // the innermost tool, which reads the operands
 	Sub      string
@@ -170,28 +170,28 @@ type reading struct {
 	Unknown  []string
 	Operands []proposal.Word
 	Loose    bool
-	Unlisted bool // some grammar did not list all options
-	changes  bool // an option has the tool write its operands
+	Unlisted bool // a grammar does not list all options
+	changes  bool // an option makes the tool write its operands
 	writes   int
-	inner    []proposal.Word // for the tool that an option named
-	handed   []proposal.Word // behind --, for another tool
+	inner    []proposal.Word // words for the tool that an option names
+	handed   []proposal.Word // words after --, for another tool
 }
 
 type option struct {
 	Name   string
 	Value  proposal.Word
 	effect byte
-	From   string // the variable that holds it, or ""
+	From   string // the variable that contains it, or ""
 }
 
-// passes is the grammar of the repository's own scripts, by name: their options are theirs.
+// passes is the grammar of the repository's own scripts, by name: they define their options.
 var passes = &grammar{style: styleFree, open: true}
 
 var freeGrammar = &grammar{style: styleFree, open: true, unlisted: true}
 
-// Read tells args apart by the tool's grammar, and by those of its subcommand and of the
-// Tool that it starts after that. A program of the workspace has whatever options it
-// has, save where package managers put a tool that is known.
+// Read splits args by the tool's grammar, and by those of its subcommand and of the tool
+// that it starts. A program in the workspace may have any options, except for a known tool
+// that a package manager installed there.
 func (gs Grammars) Read(p program, args []proposal.Word) reading {
 	r := reading{Tool: p.Name}
 	g := gs[p.Name]
@@ -208,7 +208,7 @@ func (gs Grammars) Read(p program, args []proposal.Word) reading {
 
 var packaged = regexp.MustCompile(`(^|/)(node_modules/\.bin|vendor/bin|\.?venv/bin)/[^/]+$`)
 
-// installed is the known tool that lies at name where package managers put it, or "".
+// installed is the known tool at name, where package managers install tools, or "".
 func installed(name string) string {
 	switch base := path.Base(name); {
 	case base == "gradlew" || base == "mvnw":
@@ -219,7 +219,7 @@ func installed(name string) string {
 	return ""
 }
 
-// maxDepth bounds the tools that start another: npx npx npx.
+// maxDepth limits tools that start another tool: npx npx npx.
 const maxDepth = 4
 
 func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.Word, depth int) {
@@ -280,8 +280,8 @@ func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 
 var rustup = map[string]bool{"cargo": true, "rustc": true, "rustfmt": true, "rustdoc": true}
 
-// start reads r.inner: the name of a tool and its words. unlisted is the grammar of one
-// that has no entry.
+// start reads r.inner: the name of a tool and its words. unlisted is the grammar of a tool
+// without an entry.
 func (gs Grammars) start(r *reading, unlisted *grammar, depth int) {
 	words := r.inner
 	r.inner, r.Operands = nil, nil
@@ -306,8 +306,8 @@ func innerName(name string) string {
 	return ToolName(base)
 }
 
-// scan reads args and returns what follows the options in the styles that stop at
-// the first operand.
+// scan reads args. In the styles that stop at the first operand, it returns the words from
+// there on.
 func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
 	guessed := false
 	for len(args) > 0 {
@@ -347,13 +347,13 @@ func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
 }
 
 // guesses reports whether only the beginning of a long option is known, so that the word
-// behind it may be its value and not the first operand.
+// after it may be its value and not the first operand.
 func (g *grammar) guesses(word string) bool {
 	_, known := g.names[word]
 	return strings.HasPrefix(word, "--") && !known && !strings.Contains(word, "=") && g.begin(word) != ""
 }
 
-// leadingOptions are the words of args before the first that is no option.
+// leadingOptions are the words of args before the first that is not an option.
 func leadingOptions(args []proposal.Word) []proposal.Word {
 	for i, w := range args {
 		if !strings.HasPrefix(w.Value, "-") {
@@ -363,7 +363,7 @@ func leadingOptions(args []proposal.Word) []proposal.Word {
 	return args
 }
 
-// option reads the option in w. It returns how many of the next words it took, and
+// option reads the option in w. It returns the number of words from next that it used, and
 // whether the words after them are a program's.
 func (r *reading) option(g *grammar, w proposal.Word, next []proposal.Word) (int, bool) {
 	switch {
@@ -396,7 +396,7 @@ func (r *reading) named(g *grammar, text string, w proposal.Word, next []proposa
 	return r.valued(g, spec, next)
 }
 
-// valued takes the option of spec with the values that it has among next.
+// valued adds the option of spec with its values from next.
 func (r *reading) valued(g *grammar, spec optionSpec, next []proposal.Word) (int, bool) {
 	read := 0
 	switch {
@@ -419,8 +419,8 @@ func (r *reading) valued(g *grammar, spec optionSpec, next []proposal.Word) (int
 	return read, spec.effect == markRest
 }
 
-// doubt reads values that look like options as those too, for what they do: another
-// version of the tool may take no value there.
+// doubt reads values that look like options also as options, for their effects: in another
+// version of the tool the option before may have no value.
 func (r *reading) doubt(g *grammar, values []proposal.Word) {
 	for _, w := range values {
 		if len(w.Value) < 2 || w.Value[0] != '-' {
@@ -445,9 +445,9 @@ func (r *reading) take(spec optionSpec, value proposal.Word) {
 	r.Options = append(r.Options, option{Name: spec.canonical, Value: value, effect: spec.effect})
 }
 
-// lookup finds name, or in the gnu styles the one long option it abbreviates. An
-// ambiguous abbreviation is unknown, or the worst that it may be: the tool refuses it,
-// unless it is newer.
+// lookup finds name, or in the gnu styles the one long option that it abbreviates. An
+// ambiguous abbreviation is unknown, or the worst of the options that it may be: the tool
+// refuses it, unless it is a newer version.
 func (g *grammar) lookup(name string) (optionSpec, bool) {
 	if spec, ok := g.names[name]; ok {
 		return spec, true
@@ -463,7 +463,7 @@ func (g *grammar) lookup(name string) (optionSpec, bool) {
 			if len(found) == 1 {
 				return spec, true
 			}
-			if spec.effect != 0 { // it may be that one
+			if spec.effect != 0 { // it may be this one
 				return optionSpec{canonical: name, effect: markRuns}, true
 			}
 		}
@@ -476,7 +476,7 @@ func (g *grammar) lookup(name string) (optionSpec, bool) {
 	return optionSpec{}, false
 }
 
-// begin is which of the listed beginnings name has, or "".
+// begin is the listed prefix of name, or "".
 func (g *grammar) begin(name string) string {
 	longest := ""
 	for _, begin := range g.begins {

@@ -10,12 +10,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// severity orders places: where a path may be several, the worst counts.
+// severity orders places: if a path may be in several, the worst counts.
 var severity = []string{"null", "workspace", "tmp", "home", "url", "dynamic", "control", "outside", "git", "secret"}
 
-// Place says what text would name as a path for a command that runs in any of
-// cwds. A word that is not static is judged by its literal prefix, and is
-// "dynamic" when that prefix ends before a folder.
+// Place is the place that text names, as a path, for a command that runs in any of cwds. A
+// word that is not static is classified by its literal prefix, and is "dynamic" if that
+// prefix ends before a directory.
 func Place(text string, static bool, cwds []string, workspace string) string {
 	worst := "null"
 	for _, cwd := range cwds {
@@ -72,7 +72,7 @@ func placeOf(clean, workspace string) string {
 	}
 	if rel, ok := within(clean, "/tmp"); ok {
 		if strings.HasPrefix(path.Base(rel), ".") && control(rel) {
-			return "control" // it would steer what runs with HOME=/tmp
+			return "control" // it would control programs that run with HOME=/tmp
 		}
 		return "tmp"
 	}
@@ -99,13 +99,13 @@ func gitPath(rel string) bool {
 	return false
 }
 
-// CwdTracker follows cd, as far as it is literal, so that relative paths are
-// Placed where they would lie. An unknown folder makes relative paths "dynamic".
+// CwdTracker follows cd, as far as it is literal, to resolve relative paths. An unknown
+// directory makes relative paths "dynamic".
 type CwdTracker struct{ Cwds []string }
 
 const maxCwds = 8
 
-// After notes what c does to the directories that later commands may run in.
+// After records how c changes the directories in which later commands may run.
 func (t *CwdTracker) After(c proposal.Command) {
 	if c.Program != "cd" && c.Program != "pushd" {
 		if c.Program == "popd" {
@@ -114,7 +114,7 @@ func (t *CwdTracker) After(c proposal.Command) {
 		return
 	}
 	moved := t.moved(c)
-	if len(c.Inside) > 0 { // a subshell comes back, a branch may not be taken
+	if len(c.Inside) > 0 { // a subshell does not change it, and a branch may not be taken
 		moved = append(moved, t.Cwds...)
 	}
 	slices.Sort(moved)

@@ -10,7 +10,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A program is a tool by its plain name, and where its file lies: a place, or lookup,
+// A program is a tool by its plain name, and the place of its file: a place, or lookup,
 // system, function or none.
 type program struct{ Name, Place string }
 
@@ -18,8 +18,8 @@ var versioned = regexp.MustCompile(`^(python|pip|gcc|g\+\+|clang|clang\+\+|ruby|
 
 var systemDirs = map[string]bool{"/usr/bin": true, "/bin": true, "/usr/local/bin": true, "/usr/local/go/bin": true}
 
-// ProgramOf names the tool that c runs. Another path is another program, so a file
-// called ./cat never passes for cat.
+// ProgramOf is the tool that c runs. Another path is another program, so a file called
+// ./cat is never taken for cat.
 func ProgramOf(c proposal.Command, workspace string) program {
 	switch name := c.Program; {
 	case name == "":
@@ -39,7 +39,7 @@ func ProgramOf(c proposal.Command, workspace string) program {
 	}
 }
 
-// ToolName is the plain name of the tool that a program is called: python3 of python3.11.
+// ToolName is the plain name of a tool: python3 for python3.11.
 func ToolName(name string) string {
 	if name == "python" || name == "pip" {
 		return name + "3"

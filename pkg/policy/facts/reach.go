@@ -9,17 +9,17 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An Effect is one thing that words have their tool do: run something that the text
-// does not show, or write a file.
+// An Effect is one thing that words make their tool do: run something that the text does
+// not show, or write a file.
 type Effect struct {
 	Kind   string `json:"kind"` // run, write, or code: the value is a program's text
-	Name   string `json:"name"` // of the option, or "" for an operand
+	Name   string `json:"name"` // the option, or "" for an operand
 	Value  string `json:"value"`
 	Static bool   `json:"static"`
 	Place  string `json:"place"`
 }
 
-// Effects are what the words of r do, in any of cwds.
+// Effects are the effects of the words of r, in any of cwds.
 func (r *reading) Effects(cwds []string, workspace string) []Effect {
 	var all []Effect
 	add := func(kind, name string, w proposal.Word) {
@@ -61,14 +61,14 @@ var (
 	nameEnd   = regexp.MustCompile(`[=:/~].*|\.\./.*`)
 )
 
-// A Path is a path that a word holds.
+// A Path is a path in a word.
 type Path struct {
-	Name  string `json:"name"` // the option that it is given to, as it is written, or ""
+	Name  string `json:"name"` // the option whose value it is, as it is written, or ""
 	Value string `json:"value"`
 	Place string `json:"place"`
 }
 
-// Reaches are the paths in args, wherever in a word they begin, but for the text of
+// Reaches are the paths in args, wherever in a word they begin, except in the text of
 // programs.
 func (r *reading) Reaches(args []proposal.Word, cwds []string, workspace string) []Path {
 	var paths []Path
@@ -84,7 +84,7 @@ func (r *reading) Reaches(args []proposal.Word, cwds []string, workspace string)
 	return paths
 }
 
-// givenTo is the option that the path in the word at i is given to.
+// givenTo is the option whose value contains the path in the word at i.
 func givenTo(args []proposal.Word, i int) string {
 	if strings.HasPrefix(args[i].Value, "-") {
 		return nameEnd.ReplaceAllString(args[i].Value, "")
@@ -105,7 +105,7 @@ func (r *reading) isCode(w proposal.Word) bool {
 	return false
 }
 
-// URLsIn are the words of args that hold an address.
+// URLsIn are the words of args that contain a URL.
 func URLsIn(args []proposal.Word) []string {
 	var urls []string
 	for _, w := range args {

@@ -8,16 +8,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Script says whether a sed or awk script only edits text, and if not why. One
-// that only run time knows is not plain, and there is no why.
+// A Script reports whether a sed or awk script only edits text, and if not why. A script
+// that is known only at run time is not plain, and has no why.
 type Script struct {
 	Plain bool   `json:"plain"`
 	Why   string `json:"why"`
 }
 
-// ScriptOf reads the script of a sed or awk command. A script that is not wholly
-// known, or not wholly understood, is not plain. One that only run time knows is
-// Read when the program starts; added means that words are added by then.
+// ScriptOf reads the script of a sed or awk command. A script that is not completely known
+// or not completely understood is not plain. A script that is known only at run time is
+// read when the program starts; added means that words are added by then.
 func ScriptOf(tool string, r reading, added bool) Script {
 	var check func(string) string
 	switch tool {
@@ -30,7 +30,7 @@ func ScriptOf(tool string, r reading, added bool) Script {
 	}
 	scripts, file := scriptWords(r)
 	if len(scripts) == 0 && !file && !added {
-		return Script{Why: "it has no script"}
+		return Script{Why: "it has no script to run"}
 	}
 	known := len(scripts) > 0 || file
 	for _, w := range scripts {
@@ -58,13 +58,13 @@ func scriptWords(r reading) (scripts []proposal.Word, file bool) {
 	return scripts, file
 }
 
-// sedProblem accepts the sed commands that only edit the stream and names the
-// first thing that does more, or that it does not understand.
+// sedProblem accepts sed commands that only edit text. Otherwise it names the first that
+// does more, or that it does not understand.
 func sedProblem(script string) string {
 	s := sedScanner{text: script}
 	for s.skip(" \t\n;{}"); s.at < len(s.text); s.skip(" \t\n;{}") {
 		if !s.addresses() {
-			return "a sed address is not understood"
+			return "unsupported sed address"
 		}
 		if why := s.command(); why != "" {
 			return why
@@ -163,7 +163,7 @@ func (s *sedScanner) command() string {
 	case 'y':
 		delim := s.next()
 		if !s.both(delim) {
-			return "a sed y command is not understood"
+			return "unsupported sed y command"
 		}
 		return ""
 	case 'e':
@@ -173,7 +173,7 @@ func (s *sedScanner) command() string {
 	case 'r', 'R':
 		return "sed's r command reads another file"
 	default:
-		return "a sed command is not understood"
+		return "unsupported sed command"
 	}
 }
 
@@ -204,19 +204,19 @@ func (s *sedScanner) plain(c byte) string {
 	return s.ended()
 }
 
-// ended makes sure that nothing is glued to a command.
+// ended checks that a command ends where the next one begins.
 func (s *sedScanner) ended() string {
 	s.skip(" \t")
 	if c := s.peek(); c == 0 || strings.IndexByte("\n;}#", c) >= 0 || s.at > 0 && s.text[s.at-1] == '{' {
 		return ""
 	}
-	return "a sed command is not understood"
+	return "unsupported sed command"
 }
 
 func (s *sedScanner) substitute() string {
 	delim := s.next()
 	if !s.both(delim) {
-		return "a sed s command is not understood"
+		return "unsupported sed s command"
 	}
 	for {
 		switch c := s.peek(); {

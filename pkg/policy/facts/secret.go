@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// isHome reports whether clean lies in somebody's home folder.
+// isHome reports whether clean is in a user's home directory.
 func isHome(clean string) bool {
 	for _, dir := range []string{"/home", "/root", "/Users"} {
 		if _, ok := within(clean, dir); ok {
@@ -19,7 +19,7 @@ func isHome(clean string) bool {
 	return false
 }
 
-// secretDirs are the folders in which a machine keeps keys, logs and its own state.
+// secretDirs are the directories in which a machine keeps keys, logs and its own state.
 var secretDirs = []string{
 	"/etc/ssh", "/etc/ssl/private", "/etc/sudoers.d", "/etc/docker", "/etc/kubernetes", "/etc/letsencrypt", "/etc/wireguard", "/etc/openvpn",
 	"/etc/NetworkManager", "/etc/security", "/etc/krb5.keytab", "/etc/pki", "/etc/cron.d", "/etc/netplan", "/etc/ppp",
@@ -32,15 +32,15 @@ var secretFiles = []string{
 	"/etc/fstab", "/etc/crontab", "/etc/machine-id", "/etc/environment",
 }
 
-// secretNames are files and folders that hold credentials wherever they lie.
+// secretNames are files and directories that contain credentials in any location.
 var secretNames = []string{
 	".ssh", ".aws", ".gnupg", ".netrc", "_netrc", ".docker", ".kube", ".git-credentials", ".bash_history", ".zsh_history", ".python_history",
 	".node_repl_history", ".mysql_history", ".psql_history", ".pgpass", ".my.cnf", ".azure", ".gcloud", ".terraform.d", ".password-store",
 	"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "authorized_keys", ".vault-token", ".boto", ".s3cfg", ".dockercfg", ".credentials", "credentials.tfrc.json",
 }
 
-// secret are the files that a canary would be put in. The sandbox holds none; a
-// command that reaches for them is refused for what it wants.
+// secret are files that usually contain credentials. The sandbox has none of them; a
+// command that reads them is denied for trying.
 func secret(clean string) bool {
 	if slices.Contains(secretFiles, clean) {
 		return true
@@ -61,8 +61,8 @@ func secret(clean string) bool {
 	return secretProc(clean)
 }
 
-// plainProc are the files under /proc that say nothing about another process's
-// memory, environment, files or root.
+// plainProc are the files under /proc that do not reveal another process's memory,
+// environment, files or root.
 var plainProc = regexp.MustCompile(`^/proc(/(cpuinfo|meminfo|version|loadavg|uptime|stat|vmstat|diskstats|filesystems|mounts|devices|swaps|partitions|interrupts|cgroups|sys/(kernel|vm|fs)/[\w./-]+|(self|thread-self|[0-9]+)/(status|cgroup|limits|stat|statm|comm|mounts|mountinfo|sched|schedstat|oom_score|oom_score_adj|io|uid_map|gid_map))?)?$`)
 
 func secretProc(clean string) bool {
@@ -70,14 +70,13 @@ func secretProc(clean string) bool {
 	return ok && !plainProc.MatchString(clean)
 }
 
-// unclean reports a path that goes up again in /proc or /dev, where a link may
-// lead anywhere.
+// unclean reports a path with .. in /proc or /dev, where a link may lead anywhere.
 func unclean(text string) bool {
 	return strings.Contains(text, "..") && (strings.HasPrefix(text, "/proc") || strings.HasPrefix(text, "/dev"))
 }
 
-// nearSecret reports whether a word of which only the beginning is known may name
-// a home folder or a secret: either could complete the other.
+// nearSecret reports whether a word of which only the beginning is known may name a home
+// directory or a secret.
 func nearSecret(prefix string) bool {
 	dir := path.Clean(prefix)
 	if secret(dir) && dir != "/dev" || isHome(dir) {
@@ -91,8 +90,8 @@ func nearSecret(prefix string) bool {
 	return strings.HasPrefix(prefix, "/proc/") || strings.HasPrefix(prefix, "/dev/")
 }
 
-// hiddenPrefix reports whether a word of which only the beginning is known may
-// Name .git or another hidden file: its last part begins with a dot.
+// hiddenPrefix reports whether a word of which only the beginning is known may name .git
+// or another hidden file: its last part begins with a dot.
 func hiddenPrefix(prefix string) bool {
 	last := prefix[strings.LastIndexByte(prefix, '/')+1:]
 	return last == "." || len(last) > 1 && last[0] == '.' && last != ".." && strings.HasPrefix(".git", last)

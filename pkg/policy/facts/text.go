@@ -16,12 +16,12 @@ type Placed struct {
 	Place string `json:"place"`
 }
 
-// homePath leaves out ~name without a slash, which tools use for not and for an
-// ancestor; only root and runner are names that somebody would look for.
+// homePath does not match ~name without a slash, which tools use for "not" and for an
+// ancestor, except for root and runner.
 var homePath = regexp.MustCompile(`(?:^|[\s:<>("']|\S=)(?:~(?:root|runner)?|~[\w.+-]+/|"?\$\{?HOME(?:[:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
 
-// HomesIn finds the paths in the home folder that the text at span names. A word
-// holds only what precedes the tilde, which is nothing.
+// HomesIn finds the paths in the home directory that the text at span names. A word does
+// not show them: it has only the text before the tilde.
 func HomesIn(text string, span proposal.Span) []Placed {
 	if span.Start >= 0 && span.Start < span.End && span.End <= len(text) {
 		text = text[span.Start:span.End]
@@ -37,8 +37,8 @@ func HomesIn(text string, span proposal.Span) []Placed {
 	return homes
 }
 
-// unquoted leaves out what stands in single quotes, where nothing is expanded. A text in
-// which quotes may be nested is left as it is.
+// unquoted removes text in single quotes, where nothing is expanded. A text in which quotes
+// may be nested is not changed.
 func unquoted(text string) string {
 	if !strings.Contains(text, "'") || strings.Contains(text, "$(") || strings.ContainsAny(text, "`") || strings.Contains(text, "<<") || strings.Contains(text, "$'") {
 		return text
@@ -68,8 +68,8 @@ var credentialName = regexp.MustCompile(`\$\{?[!#]?([A-Z][A-Z0-9_]*)`)
 
 var credentialWord = regexp.MustCompile(`(^|_)(TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|CREDENTIALS?|APIKEY|API_KEY|ACCESS_KEY|PRIVATE_KEY|SIGNING_KEY|PAT|AUTH)(_|$)`)
 
-// CredentialsIn finds the variables with the names of credentials that the text at
-// span expands.
+// CredentialsIn finds the variables that the text at span expands and that have the names
+// of credentials.
 func CredentialsIn(text string, span proposal.Span) []string {
 	if span.Start >= 0 && span.Start < span.End && span.End <= len(text) {
 		text = text[span.Start:span.End]
@@ -83,7 +83,7 @@ func CredentialsIn(text string, span proposal.Span) []string {
 	return names
 }
 
-// AssignedPlace places a value that looks like a path; any other is a word.
+// AssignedPlace is the place of a value that looks like a path; any other value is a word.
 func AssignedPlace(w proposal.Word, cwds []string, workspace string) string {
 	if !strings.HasPrefix(w.Value, "/") && !strings.HasPrefix(w.Value, "../") {
 		return "workspace"

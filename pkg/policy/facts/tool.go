@@ -11,11 +11,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// What follows is knowledge about tools, not judgement: which tool a file is, and
-// which one the words of a program that is many tools ask for.
+// The rest of this file has facts about tools: which tool a file is, and which tool the
+// words of a multi-call program select.
 
 var (
-	// variants are endings that distributions give to one of several builds of a tool.
+	// variants are suffixes that distributions give to one of several builds of a tool.
 	variants = regexp.MustCompile(`^(.+?)(\.(openbsd|traditional|netkit|inetutils|nox|basic|tiny|gtk3?|athena|distrib|real|ws|db|exe|js|cjs|mjs|py|sh|pl|rb|phar))+$`)
 	vendors  = regexp.MustCompile(`^(inetutils|netkit|bsd|gnu)-(.+)$`)
 )
@@ -38,12 +38,12 @@ func FileName(name string) string {
 	return ToolName(base)
 }
 
-// manifold programs are many tools in one file and choose by their own name, or by
-// their first word when that is their own.
+// manifold programs are many tools in one file. They choose the tool by the name of the
+// file or, if it has the program's own name, by the first word.
 var manifold = []string{"busybox", "toybox", "coreutils", "sbase-box", "ubase-box"}
 
-// readers of programs take a file as their first word that is no option. Of their
-// Options some take a value, and some give the program in place of a file.
+// readers of programs take a file as their first word that is not an option. Some of their
+// options have a value, and some give the program instead of a file.
 var programReaders = map[string]struct{ valued, given []string }{
 	"python3": {valued: []string{"-W", "-X", "--check-hash-based-pycs"}, given: []string{"-c"}},
 	"node":    {valued: []string{"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file", "--input-type", "--title"}, given: []string{"-e", "--eval", "-p", "--print", "-pe"}},
@@ -52,9 +52,9 @@ var programReaders = map[string]struct{ valued, given []string }{
 	"env":     {valued: []string{"-u", "--unset", "-C", "--chdir"}},
 }
 
-// AsksFor is the tool that x's words ask for, with the words that it is given. It
-// believes the words, which may be cut and lie about nothing but themselves: a rule
-// may refuse by them.
+// AsksFor is the tool that x's words select, with its words. It trusts the words, which
+// may be cut and are chosen by the program that starts x: a rule may deny because of them,
+// and must not allow.
 func AsksFor(x proposal.Exec) (string, []string) {
 	tool, words := FileName(x.Path), behind(x.Path, x.Argv)
 	if many := ManifoldOf(x); many != "" {
@@ -78,8 +78,8 @@ func AsksFor(x proposal.Exec) (string, []string) {
 	return tool, words
 }
 
-// behind are the words after the program's own name, or after the path of a script
-// that the kernel gave its interpreter.
+// behind are the words after the program's own name, or after the path of a script that
+// the kernel passed to its interpreter.
 func behind(path string, argv []string) []string {
 	if len(argv) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func behind(path string, argv []string) []string {
 	return argv[1:]
 }
 
-// ManifoldOf is which manifold program the file of x is, by its name or as a copy of
+// ManifoldOf is the manifold program that the file of x is, by its name or as a copy of
 // one, or "".
 func ManifoldOf(x proposal.Exec) string {
 	for _, name := range append([]string{x.Path}, x.Same...) {
@@ -104,10 +104,10 @@ func ManifoldOf(x proposal.Exec) string {
 	return ""
 }
 
-// applet is what a manifold program becomes that lies in the file own. A leading dash
-// marks a login shell; busybox takes each name that begins with its own for its own.
-// What the file itself is called is judged by name, and some look at the next word
-// when that is none of their tools.
+// applet is the tool that a manifold program in the file own becomes. A leading dash marks
+// a login shell. busybox takes each name that begins with its own for its own name. The
+// file's own name is checked separately; if it is not the name of a tool, some programs
+// use the next word.
 func applet(tool, own string, argv []string) (string, []string) {
 	for len(argv) > 0 {
 		name := strings.TrimPrefix(path.Base(argv[0]), "-")
@@ -119,7 +119,7 @@ func applet(tool, own string, argv []string) (string, []string) {
 	return tool, nil
 }
 
-// module is where python's -m has its module, or -1.
+// module is the index of the module after python's -m, or -1.
 func module(words []string) int {
 	for i, word := range words {
 		switch {
@@ -132,7 +132,7 @@ func module(words []string) int {
 	return -1
 }
 
-// programWord is where the first word that is no option stands, or -1.
+// programWord is the index of the first word that is not an option, or -1.
 func programWord(words, valued, given []string) int {
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
@@ -148,8 +148,8 @@ func programWord(words, valued, given []string) int {
 	return -1
 }
 
-// Verb is the subcommand among words, as the tool's grammar has it, or the first word
-// that is no option.
+// Verb is the subcommand among words according to the tool's grammar, or the first word
+// that is not an option.
 func (gs Grammars) Verb(tool string, words []string) string {
 	if g := gs[tool]; g != nil && g.sub {
 		args := make([]proposal.Word, len(words))

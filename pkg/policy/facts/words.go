@@ -8,10 +8,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// HoldsWord reports whether text holds word as a word by itself.
+// HoldsWord reports whether text contains word as a separate word.
 func HoldsWord(text, word string) bool { return IndexWord(text, word) >= 0 }
 
-// IndexWord finds word in text where nothing that words are made of stands beside it.
+// IndexWord finds word in text, without a letter or another character of words next to it.
 func IndexWord(text, word string) int {
 	for from := 0; ; {
 		i := strings.Index(text[from:], word)
@@ -35,7 +35,7 @@ func CountWord(text, word string) int {
 	return n
 }
 
-// wordy reports whether text ends, or begins, with what may belong to a word.
+// wordy reports whether text ends, or begins, with a character that may belong to a word.
 func wordy(text string, atEnd bool) bool {
 	if text == "" {
 		return false
@@ -52,8 +52,8 @@ func WordyByte(b byte) bool {
 	return b == '-' || b == '_' || b == '/' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
 }
 
-// OwnText is the text that who proposed p wrote, where it is read as shell text, or
-// that p is shown as.
+// OwnText is the text that the author of p wrote, if a shell reads it, or the text that is
+// shown for p.
 func OwnText(p proposal.Proposal, a proposal.Analysis) string {
 	switch {
 	case p.Form() == "run":

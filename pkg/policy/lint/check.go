@@ -2,9 +2,9 @@
 
 // Package lint finds mistakes in the rules of one layer.
 //
-// Check finds rules that compile and have no effect, or more effect than their author
-// sees: such a layer is refused. Lint finds rules that are loaded and probably do not do
-// what their author meant. Both only read the modules; package policy compiles them.
+// Check finds rules that compile and have no effect, or more effect than is visible: such a
+// layer is refused. Lint finds rules that are loaded but probably do not do what their
+// author intended. Both only read the modules; package policy compiles them.
 package lint
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// A Layer is one layer, as far as its rules are looked at.
+// A Layer is the part of a layer that is needed to check its rules.
 type Layer struct {
 	Name    string
 	Opens   bool // it may grant hosts
 	Allows  bool // it may allow commands
-	Shipped bool // it is what fumehood ships, in which a test finds nothing
+	Shipped bool // it is the shipped policy; a test shows that it has no problems
 	Modules map[string]*ast.Module
-	Data    []string // the first names of the layer's own data
-	Unread  bool     // some files could not be read: what the others seem to lack is not a problem
-	// Document returns the type of a decision point's input.
+	Data    []string // the top-level names of the layer's own data
+	Unread  bool     // some files could not be read: names that the others seem to lack are not a problem
+	// Document returns the type of the input at a decision point.
 	Document func(point string) reflect.Type
 }
 
-// A checker looks through one layer's modules.
+// A checker checks one layer's modules.
 type checker struct {
 	Layer
 	graph    *module.Graph
@@ -43,11 +43,10 @@ func (c *checker) say(where *ast.Location, code, message, hint string) {
 	c.problems = append(c.problems, at(c.Name, where, Refused, code, message, hint))
 }
 
-// Check refuses what would compile and then silently mean nothing, or more than
-// its author sees: unknown packages, sets with a mistyped name, sets that are not
-// sets, with outside tests, data from elsewhere, and layers without any rule. It
-// counts the rules of each set, by point.set. Of the shipped layer only the rules are
-// counted.
+// Check refuses policy that compiles but silently has no effect, or more than is visible:
+// unknown packages, sets with a mistyped name, sets that are not sets, with outside tests,
+// data from elsewhere, and layers without any rule. It counts the rules of each set, by
+// point.set. For the shipped layer it only counts.
 func (l Layer) Check() (problems []Problem, rules map[string]int) {
 	c := &checker{Layer: l, graph: module.NewGraph(l.Modules)}
 	rules = map[string]int{}
@@ -55,12 +54,12 @@ func (l Layer) Check() (problems []Problem, rules map[string]int) {
 		c.module(l.Modules[name], rules)
 	}
 	if !l.Unread && len(c.problems) == 0 && !decides(rules) {
-		c.say(nil, module.CodeMissing, "it holds no rule at any decision point", "write deny contains {…} if {…} in package "+module.PointCommand)
+		c.say(nil, module.CodeMissing, "the layer has no rule at any decision point", "write deny contains {…} if {…} in package "+module.PointCommand)
 	}
 	return c.problems, rules
 }
 
-// decides reports whether any of the rules belongs to a set that means something.
+// decides reports whether any of the rules belongs to a set with a meaning.
 func decides(rules map[string]int) bool {
 	for _, point := range module.Points() {
 		if slices.ContainsFunc(module.Sets(point), func(set string) bool { return rules[point+"."+set] > 0 }) {
@@ -73,7 +72,7 @@ func decides(rules map[string]int) bool {
 func (c *checker) module(m *ast.Module, count map[string]int) {
 	pkg := module.PackageOf(m)
 	if module.Sets(pkg) == nil && !module.InLib(pkg) {
-		c.say(m.Package.Location, module.CodeUnknownKey, fmt.Sprintf("package %s is no decision point", pkg), packageHint(pkg))
+		c.say(m.Package.Location, module.CodeUnknownKey, fmt.Sprintf("package %s is not a decision point", pkg), packageHint(pkg))
 		return
 	}
 	for _, r := range m.Rules {
@@ -126,16 +125,16 @@ func (c *checker) rule(pkg string, r *ast.Rule) {
 func (c *checker) annotations(m *ast.Module) {
 	for _, a := range m.Annotations {
 		if len(a.Schemas) > 0 {
-			c.say(a.Location, module.CodeCompile, "METADATA may give no schemas: the input has its own", "leave schemas out")
+			c.say(a.Location, module.CodeCompile, "METADATA must not set schemas: the input has its own", "remove schemas")
 		}
 	}
 }
 
-// bodies refuses with, which would judge another input than the real one.
+// bodies refuses with, which would evaluate another input than the real one.
 func (c *checker) bodies(m *ast.Module) {
 	ast.WalkNodes(m, func(n ast.Node) bool {
 		if e, ok := n.(*ast.Expr); ok && len(e.With) > 0 {
-			c.say(e.Location, module.CodeCompile, "with is for tests only", "write the condition itself")
+			c.say(e.Location, module.CodeCompile, "with is for tests only", "write the condition without with")
 			return true
 		}
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// compileProblem says what OPA's parser or compiler says, with what may have been meant.
+// compileProblem converts an error of OPA's parser or compiler, with a hint.
 func compileProblem(layer string, e *ast.Error) Problem {
 	p := at(layer, e.Location, Refused, module.CodeCompile, plainly(e.Message), "")
 	switch d := e.Details.(type) {
@@ -26,7 +26,7 @@ func compileProblem(layer string, e *ast.Error) Problem {
 	}
 	for _, name := range module.UndefinedFunctions(e) {
 		if instead, ok := module.Withheld(module.PointExec, name); ok {
-			p.Code, p.Message, p.Hint = module.CodeBuiltin, "policies may not use "+name, instead
+			p.Code, p.Message, p.Hint = module.CodeBuiltin, "policies must not use "+name, instead
 		} else {
 			p.Message, p.Hint = noFunction(name), module.Meant(name, module.BuiltinNames())
 		}
@@ -34,18 +34,18 @@ func compileProblem(layer string, e *ast.Error) Problem {
 	return p
 }
 
-// slips are what people who know another Rego, or little of it, write, by words of OPA's
-// complaint. No two of these stand in one.
+// slips are hints for common mistakes, by words in OPA's message. No message contains two
+// of them.
 var slips = map[string]string{
-	"`if` keyword is required":       "write if before the body: deny contains {…} if {…}. Rego before v1 did without",
-	"`contains` keyword is required": "write deny contains {…} if {…} in place of deny[…] {…}, which was Rego before v1",
+	"`if` keyword is required":       "write if before the body: deny contains {…} if {…}. Rego before v1 did not need it",
+	"`contains` keyword is required": "write deny contains {…} if {…} instead of deny[…] {…}, the syntax before v1",
 	"package expected":               "begin the file with its package, for example: package fumehood.command",
 	"empty module":                   "write a package and rules into it, or remove the file",
-	"yaml: ":                         "METADATA is YAML: indent it with blanks, and quote what holds a colon",
+	"yaml: ":                         "METADATA is YAML: indent with spaces, and quote values that contain a colon",
 	"illegal utf-8 character":        "save the file as UTF-8",
 }
 
-// wrongField says which field is not there, and which could be meant.
+// wrongField returns the field that does not exist, and a similar one.
 func wrongField(p Problem, d *ast.RefErrInvalidDetail) Problem {
 	wrong := strings.Trim(d.Ref[d.Pos].String(), `"`)
 	var known []string
@@ -57,7 +57,7 @@ func wrongField(p Problem, d *ast.RefErrInvalidDetail) Problem {
 	return p
 }
 
-// plainly is OPA's message without the mark of its kind.
+// plainly is OPA's message without the code of its kind.
 func plainly(message string) string {
 	for _, kind := range []string{"rego_parse_error: ", "rego_compile_error: ", "rego_type_error: "} {
 		message = strings.TrimPrefix(message, kind)

@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// references refuses data that is not the layer's, and names in its library that are
-// not there: OPA takes both for undefined, and a rule that rests on them never holds.
+// references refuses data that is not the layer's, and names that its library does not
+// have: for OPA both are undefined, and a rule that depends on them never holds.
 func (c *checker) references(m *ast.Module) {
 	for _, i := range m.Imports {
 		if ref, ok := i.Path.Value.(ast.Ref); ok && ref[0].Value.Compare(ast.DefaultRootDocument.Value) == 0 {
@@ -46,10 +46,10 @@ func (c *checker) reference(m *ast.Module, at *ast.Location, ref ast.Ref, import
 	case pkg == "" && imported && c.packagesBelow(path): // import data.fumehood
 		c.say(at, module.CodeCompile, "import "+ref.String()+" reaches outside the library", "import data."+module.PackageLib)
 	case pkg == "" && (module.InLib(path) || path == own):
-		// the layer's library has no such package; what is asked of it is caught below
+		// the layer's library has no such package; uses of its names are reported below
 		c.say(at, module.CodeCompile, fmt.Sprintf("%s is not in this layer", ref), module.Meant(path, c.packagePaths()))
 	case pkg == "" || pkg != own && !module.InLib(pkg):
-		hint := "use the layer's own package, data." + module.PackageLib + ", or what its data files hold"
+		hint := "use the layer's own package, data." + module.PackageLib + ", or its data files"
 		if near := module.Nearest(path, append(c.packagePaths(), c.Data...)); near != "" {
 			hint = "did you mean data." + near + "?"
 		}
@@ -57,13 +57,13 @@ func (c *checker) reference(m *ast.Module, at *ast.Location, ref ast.Ref, import
 		if imported {
 			what = "import " + what
 		}
-		c.say(at, module.CodeCompile, what+" reaches outside the library", hint)
+		c.say(at, module.CodeCompile, what+" is outside the layer's library and data", hint)
 	case rest != "":
 		c.inPackage(at, pkg, rest)
 	}
 }
 
-// inPackage refuses a name that no rule of pkg has.
+// inPackage refuses a name without a rule in pkg.
 func (c *checker) inPackage(at *ast.Location, pkg, rest string) {
 	name, _, _ := strings.Cut(rest, ".")
 	var known []string
@@ -79,7 +79,7 @@ func (c *checker) inPackage(at *ast.Location, pkg, rest string) {
 	}
 }
 
-// packageIn is the longest package of the layer that path leads into, and what is left.
+// packageIn is the longest package of the layer that is a prefix of path, and the rest.
 func (c *checker) packageIn(path string) (pkg, rest string) {
 	for _, p := range c.packagePaths() {
 		if path == p {

@@ -14,13 +14,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// titled are the sets whose rules people read about.
+// titled are the sets whose rules are shown to people.
 var titled = []string{"allow", "ask", "deny", "note"}
 
-// ruleID is what a rule's id is made of: a family, a dot and a name.
+// ruleID matches a rule's id: a group, a dot and a name.
 var ruleID = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+$`)
 
-// A said is what the layer's rules say under one id.
+// A said is what the layer's rules with one id declare.
 type said struct {
 	titles   map[string]*ast.Location
 	examples bool
@@ -28,7 +28,7 @@ type said struct {
 	bare     *ast.Rule // the first about commands without examples of its own
 }
 
-// heads looks at what rules say of themselves: their ids, titles, suggestions, examples.
+// heads checks ids, titles, suggestions and examples of rules.
 func (x *linter) heads() {
 	ids := map[string]*said{}
 	for _, name := range slices.Sorted(maps.Keys(x.Modules)) {
@@ -44,14 +44,14 @@ func (x *linter) heads() {
 	}
 }
 
-// family says what is wrong with all rules of one id together.
+// family reports problems of all rules of one id together.
 func (x *linter) family(id string, s *said) {
 	titles := slices.Sorted(maps.Keys(s.titles))
 	if len(titles) == 0 && s.untitled != nil {
-		x.say(s.untitled.Location, Wrong, lintTitle, fmt.Sprintf("the rule %q has no title", id), "write above it: # METADATA and # title: what it is about")
+		x.say(s.untitled.Location, Wrong, lintTitle, fmt.Sprintf("the rule %q has no title", id), "write above it: # METADATA and # title: what it does")
 	}
 	if len(titles) > 1 {
-		x.say(s.titles[titles[1]], Wrong, lintID, fmt.Sprintf("the id %q has two titles: %q and %q", id, titles[0], titles[1]), "give each rule an id of its own, or one title")
+		x.say(s.titles[titles[1]], Wrong, lintID, fmt.Sprintf("the id %q has two titles: %q and %q", id, titles[0], titles[1]), "give each rule its own id, or use one title")
 	}
 	if s.bare != nil && !s.examples {
 		x.say(s.bare.Location, Doubtful, lintExamples, fmt.Sprintf("the rule %q about commands has no examples", id),
@@ -68,12 +68,12 @@ func (x *linter) head(m *ast.Module, r *ast.Rule, ids map[string]*said) {
 	id, constant := writtenID(r)
 	if metadata := customRule(about); metadata != "" {
 		if constant && id != "" && id != metadata {
-			x.say(r.Location, Wrong, lintID, fmt.Sprintf("METADATA calls the rule %q, and its answer %q", metadata, id), "write one id")
+			x.say(r.Location, Wrong, lintID, fmt.Sprintf("the rule's id is %q in METADATA and %q in its answer", metadata, id), "use one id")
 		}
 		id = metadata
 	} else if !constant {
 		if about == nil && slices.Contains(titled, set) {
-			x.say(r.Location, Wrong, lintTitle, "a rule whose id is not written here has no METADATA", "write above it: # METADATA, # title: and # custom: {rule: the id, or how ids begin}")
+			x.say(r.Location, Wrong, lintTitle, "a rule without a literal id needs METADATA", "write above it: # METADATA, # title: and # custom: {rule: the id, or the prefix of the ids}")
 		}
 		return
 	}
@@ -90,8 +90,8 @@ func (x *linter) head(m *ast.Module, r *ast.Rule, ids map[string]*said) {
 	x.suggestion(r)
 }
 
-// shape finds members that are no answer whatever they hold: a policy with one decides
-// nothing. It reports whether r's is no object at all.
+// shape finds members that are never valid answers: a policy with one makes no decision. It
+// reports whether r's member is not an object.
 func (x *linter) shape(r *ast.Rule, set string) bool {
 	takes, known := module.MemberKeys(set)
 	if !known {
@@ -100,13 +100,13 @@ func (x *linter) shape(r *ast.Rule, set string) bool {
 	keys := slices.Concat(takes.Must, takes.May)
 	switch v := r.Head.Key.Value.(type) {
 	case ast.String, ast.Number, ast.Boolean, ast.Null, *ast.Array, ast.Set:
-		x.say(r.Location, Wrong, lintShape, fmt.Sprintf("a member of %s that is no object gives no decision at all", set), "write "+set+" contains "+shapeOf(takes.Must)+" if {…}")
+		x.say(r.Location, Wrong, lintShape, fmt.Sprintf("a member of %s must be an object, or there is no decision", set), "write "+set+" contains "+shapeOf(takes.Must)+" if {…}")
 		return true
 	case ast.Object:
 		for _, k := range v.Keys() {
 			name, constant := k.Value.(ast.String)
 			if constant && !slices.Contains(keys, string(name)) {
-				x.say(k.Location, Wrong, lintShape, fmt.Sprintf("%s with the key %q gives no decision at all", set, string(name)), module.Meant(string(name), keys))
+				x.say(k.Location, Wrong, lintShape, fmt.Sprintf("%s must not have the key %q, or there is no decision", set, string(name)), module.Meant(string(name), keys))
 			}
 		}
 	}
@@ -126,13 +126,13 @@ func (x *linter) idProblem(r *ast.Rule, set, id string) {
 	switch {
 	case id == "" && set == "limits":
 	case id == "":
-		x.say(r.Location, Wrong, lintID, "a rule of "+set+" without an id", `write {"rule": "family.name", …}: people and logs speak of it`)
+		x.say(r.Location, Wrong, lintID, "a rule of "+set+" without an id", `write {"rule": "group.name", …}: reports and logs name it`)
 	default:
-		x.say(r.Location, Wrong, lintID, fmt.Sprintf("%q is no rule id", id), "write a family, a dot and a name, like org.no-curl: letters, digits, - and _")
+		x.say(r.Location, Wrong, lintID, fmt.Sprintf("%q is not a valid rule id", id), "write a group, a dot and a name, such as org.no-curl: letters, digits, - and _")
 	}
 }
 
-// hear takes in what one rule says of itself.
+// hear records what one rule declares.
 func (s *said) hear(pkg string, r *ast.Rule, about *ast.Annotations) {
 	if !slices.Contains(titled, module.RuleName(r)) {
 		return
@@ -149,8 +149,8 @@ func (s *said) hear(pkg string, r *ast.Rule, about *ast.Annotations) {
 	}
 }
 
-// writtenID is the id in r's answer, where it is written there: in an object, or as the first
-// argument of a function that makes one.
+// writtenID is the literal id in r's answer: in an object, or the first argument of a
+// function that makes one.
 func writtenID(r *ast.Rule) (id string, constant bool) {
 	switch v := r.Head.Key.Value.(type) {
 	case ast.Object:
@@ -169,8 +169,7 @@ func writtenID(r *ast.Rule) (id string, constant bool) {
 	return "", false
 }
 
-// suggestion finds refusals that do not help: without a message or a suggestion there is
-// no answer at all.
+// suggestion finds denials without a message or a suggestion, which are not valid answers.
 func (x *linter) suggestion(r *ast.Rule) {
 	object, ok := r.Head.Key.Value.(ast.Object)
 	if !ok {
@@ -180,13 +179,13 @@ func (x *linter) suggestion(r *ast.Rule) {
 	for _, key := range takes.Must {
 		t := object.Get(ast.StringTerm(key))
 		if key != "rule" && (t == nil || t.Equal(ast.StringTerm(""))) {
-			x.say(r.Location, Wrong, lintSuggestion, fmt.Sprintf("%s without %s gives no decision at all", module.RuleName(r), key), help[key])
+			x.say(r.Location, Wrong, lintSuggestion, fmt.Sprintf("%s needs %s, or there is no decision", module.RuleName(r), key), help[key])
 		}
 	}
 }
 
 var help = map[string]string{
-	"message":    `write "message": what is wrong with it`,
+	"message":    `write "message": what is wrong`,
 	"suggestion": `write "suggestion": what to do instead`,
 }
 

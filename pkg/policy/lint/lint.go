@@ -12,27 +12,26 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// The codes of what is legal Rego and hardly does what its author meant.
+// The codes of valid Rego that probably does not do what its author intended.
 const (
-	lintRegex      = "lint.regex"      // a pattern that a longer text slips through
-	lintBoundary   = "lint.boundary"   // a beginning, end or part that a longer word has, too
-	lintMissing    = "lint.missing"    // not of what may be missing
+	lintRegex      = "lint.regex"      // a pattern that a longer text matches, too
+	lintBoundary   = "lint.boundary"   // a prefix, suffix or part that a longer word has, too
+	lintMissing    = "lint.missing"    // not with a value that may be missing
 	lintNever      = "lint.never"      // a rule that can never hold
 	lintIgnored    = "lint.ignored"    // an effect that the layer's role does not give
 	lintID         = "lint.id"         // a rule id that is missing, malformed or ambiguous
 	lintTitle      = "lint.title"      // no title in METADATA
 	lintMetadata   = "lint.metadata"   // METADATA that contradicts itself
-	lintShape      = "lint.shape"      // a member that no decision can be made of
-	lintSuggestion = "lint.suggestion" // a refusal that does not help
+	lintShape      = "lint.shape"      // a member that is not a valid answer
+	lintSuggestion = "lint.suggestion" // a denial without a message or a suggestion
 	lintExamples   = "lint.examples"   // a rule about commands without examples
 	lintUnused     = "lint.unused"     // a rule that nothing uses
-	lintIteration  = "lint.iteration"  // a loop where OPA's index would do
+	lintIteration  = "lint.iteration"  // a loop that OPA's index could avoid
 	lintPrint      = "lint.print"      // print left in
 )
 
-// A linter looks through one layer. It says what is Wrong where a policy lets more
-// pass than it seems to or does nothing, and what is Doubtful where it only reads or
-// runs badly.
+// A linter checks one layer. It reports Wrong if a policy allows more than it seems to or
+// has no effect, and Doubtful if it is only hard to read or slow.
 type linter struct {
 	Layer
 	graph    *module.Graph
@@ -40,7 +39,7 @@ type linter struct {
 	problems []Problem
 }
 
-// Lint is what is Wrong and Doubtful. It needs modules that were parsed with METADATA.
+// Lint returns Wrong and Doubtful problems. The modules must be parsed with METADATA.
 func (l Layer) Lint() []Problem {
 	x := &linter{Layer: l, graph: module.NewGraph(l.Modules)}
 	x.used = x.uses()
@@ -60,7 +59,7 @@ func (x *linter) say(where *ast.Location, severity Severity, code, message, hint
 	x.problems = append(x.problems, at(x.Name, where, severity, code, message, hint))
 }
 
-// rule looks at one rule, or one else of it.
+// rule checks one rule, or one else of it.
 func (x *linter) rule(m *ast.Module, r *ast.Rule) {
 	path := x.graph.Packages[m] + module.RuleName(r)
 	u := x.used[path]
@@ -76,11 +75,11 @@ func (x *linter) rule(m *ast.Module, r *ast.Rule) {
 	}
 }
 
-// prints finds print, which says nothing in a run.
+// prints finds print, which has no effect in a run.
 func (x *linter) prints(r *ast.Rule) {
 	ast.WalkExprs(r, func(e *ast.Expr) bool {
 		if e.IsCall() && e.Operator().String() == ast.Print.Name {
-			x.say(e.Location, Doubtful, lintPrint, "print is left in; a run does not print", "remove it, or print in a test")
+			x.say(e.Location, Doubtful, lintPrint, "print has no effect in a run", "remove it, or print in a test")
 		}
 		return false
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// matches finds conditions that let more through than their author read into them, in
-// rules that widen what is allowed. In a rule that denies they only deny more.
+// matches finds conditions that match more than they seem to, in rules that allow more when
+// they hold. In a rule that denies, such conditions only deny more.
 func (x *linter) matches(m *ast.Module, r *ast.Rule, u use) {
 	x.eachExpr(r.Body, u, func(e *ast.Expr, u use) {
 		if u&widens != 0 {
@@ -33,14 +33,14 @@ func (x *linter) match(m *ast.Module, e *ast.Expr) {
 			case ast.Call:
 				x.call(m, t.Location, v[0].String(), v[1:])
 			case *ast.ArrayComprehension, *ast.SetComprehension, *ast.ObjectComprehension:
-				return true // eachExpr comes by
+				return true // eachExpr visits it
 			}
 			return false
 		})
 	}
 }
 
-// call looks at one call that searches a text.
+// call checks one call that searches a text.
 func (x *linter) call(m *ast.Module, at *ast.Location, name string, args []*ast.Term) {
 	if len(args) < 2 {
 		return
@@ -51,27 +51,27 @@ func (x *linter) call(m *ast.Module, at *ast.Location, name string, args []*ast.
 	case "startswith", "strings.any_prefix_match":
 		x.eachText(m, args[1], func(text string) {
 			if last, _ := utf8.DecodeLastRuneInString(text); wordly(last) || text == "" {
-				x.say(at, Wrong, lintBoundary, fmt.Sprintf("what begins with %q may go on: %q does, too", text, text+"x"),
-					"end it with the separator, or compare the whole, or use split")
+				x.say(at, Wrong, lintBoundary, fmt.Sprintf("longer texts also begin with %q, for example %q", text, text+"x"),
+					"end it with the separator, compare the whole text, or use split")
 			}
 		})
 	case "endswith", "strings.any_suffix_match":
 		x.eachText(m, args[1], func(text string) {
 			if first, _ := utf8.DecodeRuneInString(text); wordly(first) || text == "" {
-				x.say(at, Wrong, lintBoundary, fmt.Sprintf("what ends with %q may have begun otherwise: %q does, too", text, "x"+text),
-					fmt.Sprintf("begin it with the separator (%q), and compare the whole where it may stand alone", "."+text))
+				x.say(at, Wrong, lintBoundary, fmt.Sprintf("longer texts also end with %q, for example %q", text, "x"+text),
+					fmt.Sprintf("begin it with the separator (%q), and compare the whole text if it may be alone", "."+text))
 			}
 		})
 	case "contains":
 		x.eachText(m, args[1], func(text string) {
-			if strings.ContainsFunc(text, wordly) || text == "" { // else it asks how the text is made
-				x.say(at, Wrong, lintBoundary, fmt.Sprintf("%q may stand anywhere in it", text), "compare the whole, or one part of split")
+			if strings.ContainsFunc(text, wordly) || text == "" { // otherwise it checks the form of the text
+				x.say(at, Wrong, lintBoundary, fmt.Sprintf("%q may be anywhere in the text", text), "compare the whole text, or one part of split")
 			}
 		})
 	}
 }
 
-// pattern says where a text that holds more than the pattern describes matches it.
+// pattern reports a pattern that also matches within longer texts.
 func (x *linter) pattern(at *ast.Location, pattern string) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -88,11 +88,11 @@ func (x *linter) pattern(at *ast.Location, pattern string) {
 	case ends > 0 && begins == 0:
 		lacks = "^"
 	}
-	hint := "write ^(?:…)$ around it; where any text may follow, say so: .*"
+	hint := "write ^(?:…)$ around it; if any text may follow, add .*"
 	if re.Op == syntax.OpAlternate {
-		hint = "an alternative stands outside the anchors: write ^(?:a|b)$"
+		hint = "put all alternatives between the anchors: write ^(?:a|b)$"
 	}
-	x.say(at, Wrong, lintRegex, fmt.Sprintf("the pattern %q is not held by %s: it matches within longer texts", pattern, lacks), hint)
+	x.say(at, Wrong, lintRegex, fmt.Sprintf("the pattern %q is not anchored with %s: it matches within longer texts", pattern, lacks), hint)
 }
 
 // A side is one end of a pattern.
@@ -106,7 +106,7 @@ var (
 	last  = side{syntax.OpEndText, true}
 )
 
-// of is the place of the end among n parts.
+// of is the index of the end among n parts.
 func (s side) of(n int) int {
 	if s.final {
 		return n - 1
@@ -114,15 +114,15 @@ func (s side) of(n int) int {
 	return 0
 }
 
-// How an end of a pattern is held: loosely, by a separator, or by an anchor or .* that
-// says that anything may stand there.
+// How an end of a pattern is anchored: not at all, by a separator, or by an anchor or an
+// explicit .*.
 const (
 	loose = iota
 	separated
 	anchored
 )
 
-// held is how all that re matches is held at the side, the worst alternative counting.
+// held is how re is anchored at the side. The worst alternative counts.
 func held(re *syntax.Regexp, s side) int {
 	switch re.Op {
 	case s.op:
@@ -149,11 +149,11 @@ func held(re *syntax.Regexp, s side) int {
 	return loose
 }
 
-// wordly reports whether r stands within words, so that a word may go on after it.
+// wordly reports whether r is a character of words, so that a word may continue after it.
 func wordly(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// eachText hands do each text that t is known to be: a constant, one of a constant set,
-// or what a rule of the layer without conditions says.
+// eachText calls do with each known value of t: a constant, a member of a constant set, or
+// the value of a rule of the layer without conditions.
 func (x *linter) eachText(m *ast.Module, t *ast.Term, do func(string)) {
 	take := func(t *ast.Term) {
 		if text, ok := t.Value.(ast.String); ok {
@@ -193,10 +193,10 @@ func termsOf(e *ast.Expr) []*ast.Term {
 	return nil
 }
 
-// missing finds not of a word that may not be there. Without an argument at that place
-// the condition holds, whatever the author thought of.
+// missing finds not with a word that may be missing. Without an argument at that position
+// the condition holds, which the author may not expect.
 func (x *linter) missing(e *ast.Expr, u use) {
-	negated := e.Negated && u&narrows != 0 // u is of what stands below not: above it the rule widens
+	negated := e.Negated && u&narrows != 0 // u is for the condition below not: above it the rule widens
 	unequal := !e.Negated && u&narrows != 0 && e.IsCall() && e.Operator().String() == ast.NotEqual.Name
 	if !negated && !unequal {
 		return
@@ -206,9 +206,9 @@ func (x *linter) missing(e *ast.Expr, u use) {
 			return false
 		}
 		if negated {
-			x.say(e.Location, Wrong, lintMissing, fmt.Sprintf("where there is no %s, this holds", ref), "look at each by some, or ask for count first")
+			x.say(e.Location, Wrong, lintMissing, fmt.Sprintf("this holds if there is no %s", ref), "check each with some, or check count first")
 		} else {
-			x.say(e.Location, Doubtful, lintMissing, fmt.Sprintf("where there is no %s, this does not hold", ref), "write not … == … where a missing one is meant, too")
+			x.say(e.Location, Doubtful, lintMissing, fmt.Sprintf("this does not hold if there is no %s", ref), "write not … == … to include a missing one")
 		}
 		return true
 	})

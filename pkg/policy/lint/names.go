@@ -13,11 +13,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// The compiler finds most of what is looked for here, too. It stops at the first stage
-// that finds anything, and an author wants to know all.
+// The compiler also finds most of these mistakes. It stops at the first stage that finds
+// any; these checks report all of them.
 
-// inputs refuses fields that the input of a decision point does not have. A library
-// serves several: what any of them has is right there.
+// inputs refuses fields that the input of a decision point does not have. A library is for
+// several points: a field of any of them is valid there.
 func (c *checker) inputs(m *ast.Module) {
 	pkg := module.PackageOf(m)
 	for _, r := range m.Rules {
@@ -36,8 +36,8 @@ func (c *checker) inputs(m *ast.Module) {
 
 func noField(of ast.Ref, wrong string) string { return fmt.Sprintf("%s has no field %q", of, wrong) }
 
-// unknownField is the place in ref of the first name that no input has, and those there
-// are; 0 is none.
+// unknownField is the index in ref of the first name that no input has, and the valid names
+// there; 0 means none.
 func unknownField(document reflect.Type, ref ast.Ref) (int, []string) {
 	for i, t := range ref[1:] {
 		if document.Kind() == reflect.Slice {
@@ -57,7 +57,7 @@ func unknownField(document reflect.Type, ref ast.Ref) (int, []string) {
 	return 0, nil
 }
 
-// numbers refuses those whose digits would fill memory.
+// numbers refuses numbers whose digits would fill memory.
 func (c *checker) numbers(m *ast.Module) {
 	ast.WalkTerms(m, func(t *ast.Term) bool {
 		if n, ok := t.Value.(ast.Number); ok && !module.PlainNumber(string(n)) {
@@ -67,8 +67,7 @@ func (c *checker) numbers(m *ast.Module) {
 	})
 }
 
-// calls refuses functions that are neither OPA's, as far as policies may use them, nor
-// the layer's.
+// calls refuses functions that are neither built-ins that policies may use nor the layer's.
 func (c *checker) calls(m *ast.Module) {
 	ast.WalkNodes(m, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -88,14 +87,14 @@ func (c *checker) calls(m *ast.Module) {
 func (c *checker) call(m *ast.Module, at *ast.Location, operator ast.Ref) {
 	name := operator.String()
 	if instead, ok := module.Withheld(module.PackageOf(m), name); ok {
-		c.say(at, module.CodeBuiltin, "policies may not use "+name, instead)
+		c.say(at, module.CodeBuiltin, "policies must not use "+name, instead)
 		return
 	}
 	if ast.BuiltinMap[name] != nil || c.graph.Target(m, operator) != (module.Target{}) {
 		return
 	}
 	if head, ok := operator[0].Value.(ast.Var); ok && module.ImportOf(m, head) != nil {
-		return // references says it
+		return // references reports it
 	}
 	c.say(at, module.CodeCompile, noFunction(name), module.Meant(name, append(c.functions(m), module.BuiltinNames()...)))
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// never finds conditions that no input fulfils.
+// never finds conditions that hold for no input.
 func (x *linter) never(r *ast.Rule) {
 	said := map[string]*ast.Term{} // what a field of the input must be
 	for _, e := range r.Body {
 		if constant, ok := constantly(e); ok && !constant {
-			x.say(e.Location, Wrong, lintNever, "this never holds", "remove the rule, or write what was meant")
+			x.say(e.Location, Wrong, lintNever, "this never holds", "remove the rule, or fix the condition")
 			continue
 		}
 		field, value, ok := compared(e)
@@ -30,7 +30,7 @@ func (x *linter) never(r *ast.Rule) {
 	}
 }
 
-// constantly says what e is, where no input changes it.
+// constantly is the value of e if no input changes it.
 func constantly(e *ast.Expr) (holds, ok bool) {
 	switch t := e.Terms.(type) {
 	case *ast.Term:
@@ -68,10 +68,10 @@ func compared(e *ast.Expr) (ast.Ref, *ast.Term, bool) {
 	return nil, nil, false
 }
 
-// The flags that give a folder the role without which what a set says counts for nothing.
+// The flags that give a directory the role that a set needs to have an effect.
 const (
 	flagOpens  = "--hosts"
-	flagAllows = "--organisation"
+	flagAllows = "--organization"
 )
 
 // needs is the flag for each set that needs one.
@@ -80,13 +80,13 @@ var needs = map[string]string{
 	"allow": flagAllows, "env": flagAllows, "exec": flagAllows, "programs": flagAllows,
 }
 
-// granted reports whether the layer has the role that flag gives, or one above it.
+// granted reports whether the layer has the role that flag gives, or a higher one.
 func (l Layer) granted(flag string) bool {
 	return flag == "" || flag == flagOpens && l.Opens || flag == flagAllows && l.Allows
 }
 
-// ignored finds what the layer's role does not let it say. What it says of connections
-// it may always allow: with --hosts it counts.
+// ignored finds sets that the layer's role does not permit. Rules about connections are
+// always accepted: with --hosts they have an effect.
 func (x *linter) ignored(m *ast.Module, r *ast.Rule) {
 	need, pkg, name := needs[module.RuleName(r)], module.PackageOf(m), module.RuleName(r)
 	if pkg == module.PointEgress && name == "allow" {
@@ -95,12 +95,12 @@ func (x *linter) ignored(m *ast.Module, r *ast.Rule) {
 	if x.granted(need) {
 		return
 	}
-	x.say(r.Location, Wrong, lintIgnored, fmt.Sprintf("%s of %s counts for nothing: this layer may not grant it", name, pkg),
-		fmt.Sprintf("name the folder with %s if it may", need))
+	x.say(r.Location, Wrong, lintIgnored, fmt.Sprintf("%s of %s is ignored: this layer must not grant it", name, pkg),
+		fmt.Sprintf("pass the directory with %s to allow it", need))
 }
 
-// iterations finds a loop over constants that are compared with a field: OPA's index
-// finds the rule without trying it where the field stands alone.
+// iterations finds a loop over constants that are compared with a field: if the field is
+// alone, OPA's index finds the rule without trying it.
 func (x *linter) iterations(r *ast.Rule) {
 	for _, e := range r.Body {
 		some, ok := e.Terms.(*ast.SomeDecl)

@@ -17,21 +17,20 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Severity says what becomes of a layer that has a Problem.
+// A Severity is the effect of a Problem on its layer.
 type Severity string
 
-// The severities, the worst first.
+// The severities, worst first.
 const (
 	// Refused means that no run loads the layer.
 	Refused Severity = "refused"
-	// Wrong means that a run loads it and warns, and that it hardly does what it seems to.
+	// Wrong means that a run loads it and warns: it probably does not do what it seems to.
 	Wrong Severity = "error"
-	// Doubtful means that it does what it says and may surprise who reads it.
+	// Doubtful means that it does what it says but may surprise its readers.
 	Doubtful Severity = "warning"
 )
 
-// A Problem is one thing that is wrong with a layer, and where. Its texts may hold what
-// the layer's author wrote.
+// A Problem is one mistake in a layer, with its place. Its texts may quote the layer.
 type Problem struct {
 	Layer    string   `json:"layer"`
 	File     string   `json:"file,omitempty"` // slash-separated, within the layer; "" is the layer as a whole
@@ -43,7 +42,7 @@ type Problem struct {
 	Hint     string   `json:"hint,omitempty"`
 }
 
-// Place is where the problem lies, as editors read it.
+// Place is the place of the problem in the form that editors read.
 func (p Problem) Place() string {
 	if p.File == "" {
 		return p.Layer
@@ -51,17 +50,17 @@ func (p Problem) Place() string {
 	return fmt.Sprintf("%s:%d:%d", path.Join(p.Layer, p.File), p.Line, p.Column)
 }
 
-// Metadata says which METADATA contradicts another.
+// Metadata reports contradicting METADATA.
 func (l Layer) Metadata() []Problem {
 	var problems []Problem
 	_, errs := ast.BuildAnnotationSet(slices.Collect(maps.Values(l.Modules)))
 	for _, e := range errs {
-		problems = append(problems, at(l.Name, e.Location, Wrong, lintMetadata, plainly(e.Message), "write it once: what stands above package is about all files of the package"))
+		problems = append(problems, at(l.Name, e.Location, Wrong, lintMetadata, plainly(e.Message), "write it once: METADATA above package is for all files of the package"))
 	}
 	return problems
 }
 
-// Problems reads what OPA, or an earlier check, says of a layer.
+// Problems converts the errors of OPA, or of an earlier check, about a layer.
 func Problems(layer string, err error) []Problem {
 	if err == nil {
 		return nil
@@ -95,22 +94,22 @@ func at(layer string, where *ast.Location, severity Severity, code, message, hin
 	return p
 }
 
-// Error makes a Problem an error for who meets it alone.
+// Error makes a Problem an error.
 func (p *Problem) Error() string { return p.Place() + ": " + p.Message }
 
-// stop is the error of a run that meets p first of problems.
+// stop is the error of a run with problems, of which p is the first.
 func (p Problem) stop(more int) error {
 	message := fmt.Sprintf("policy layer %q: %s", p.Layer, p.Message)
 	if p.File != "" {
 		message = fmt.Sprintf("policy layer %q, %s:%d:%d: %s", p.Layer, p.File, p.Line, p.Column, p.Message)
 	}
 	if more > 0 {
-		message += fmt.Sprintf(" (and %d more: fumehood policy check shows all)", more)
+		message += fmt.Sprintf(" (and %d more: run fumehood policy check)", more)
 	}
 	return module.Stop(p.Code, message, p.Hint, nil)
 }
 
-// Refusal is the error of a run that meets problems, or nil.
+// Refusal is the error of a run with problems, or nil.
 func Refusal(problems []Problem) error {
 	problems = slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Severity != Refused })
 	if len(problems) == 0 {
@@ -119,10 +118,10 @@ func Refusal(problems []Problem) error {
 	return problems[0].stop(len(problems) - 1)
 }
 
-// maxProblems bounds what is said of one layer.
+// maxProblems limits the problems of one layer.
 const maxProblems = 1000
 
-// Tidy sorts problems by place and says none twice: a library is compiled with each
+// Tidy sorts problems by place and removes duplicates: a library is compiled with each
 // point that uses it.
 func Tidy(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
@@ -130,7 +129,7 @@ func Tidy(problems []Problem) []Problem {
 	})
 	seen := map[Problem]bool{}
 	problems = slices.DeleteFunc(problems, func(p Problem) bool {
-		p.Column, p.Hint = 0, "" // the compiler may say the same of the line's beginning
+		p.Column, p.Hint = 0, "" // the compiler may report the same at the start of the line
 		again := seen[p]
 		seen[p] = true
 		return again
@@ -143,7 +142,7 @@ func Tidy(problems []Problem) []Problem {
 	return problems
 }
 
-// Refuse is the error of a run that meets one problem by itself.
+// Refuse is the error of a run with a single problem.
 func Refuse(layer string, where *ast.Location, code, message, hint string) error {
 	return at(layer, where, Refused, code, message, hint).stop(0)
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// A use says what more of a rule's matches leads to. A condition that holds too often
-// is harmless in a deny and a hole in an allow, and the other way round below not.
+// A use is the effect of more matches of a rule. A condition that holds too often is
+// harmless in a deny and a hole in an allow, and the other way around below not.
 type use int
 
 const (
-	narrows use = 1 << iota // where it holds, less is allowed
-	widens                  // where it holds, more is allowed
+	narrows use = 1 << iota // if it holds, less is allowed
+	widens                  // if it holds, more is allowed
 )
 
 func (u use) flipped() use { return u&narrows<<1 | u&widens>>1 }
 
-// widening are the sets of which each member lets more pass.
+// widening are the sets of which each member allows more.
 var widening = []string{"allow", "env", "exec", "network", "private", "programs", "raw", "redact"}
 
-// uses follows what the decision points ask for down to all that it reaches.
+// uses finds all rules that the sets of decision points reach, with their uses.
 func (x *linter) uses() map[string]use {
 	used := map[string]use{}
 	var follow func(path string, u use)
@@ -54,7 +54,7 @@ func (x *linter) uses() map[string]use {
 	return used
 }
 
-// reached hands follow each rule that r reaches, with what it is used for there.
+// reached calls follow with each rule that r reaches, and its use there.
 func (x *linter) reached(m *ast.Module, r *ast.Rule, u use, follow func(string, use)) {
 	x.eachExpr(r.Body, u, func(e *ast.Expr, u use) {
 		x.graph.Walk(m, e, func(t module.Target) { x.followEach(t, u, follow) })
@@ -76,9 +76,8 @@ func (x *linter) followEach(t module.Target, u use, follow func(string, use)) {
 	}
 }
 
-// eachExpr hands do each condition of body, those that it holds within included, and
-// what they are used for. What is counted, collected or compared with false may go
-// either way.
+// eachExpr calls do with each condition of body, including nested ones, and its use. A
+// value that is counted, collected or compared with false may have either use.
 func (x *linter) eachExpr(body ast.Body, u use, do func(*ast.Expr, use)) {
 	for _, e := range body {
 		here := u
@@ -115,7 +114,7 @@ func turned(e *ast.Expr) bool {
 		return false
 	}
 	operator := e.Operator().String()
-	if operator == ast.NotEqual.Name { // of plain fields it is as good as another comparison
+	if operator == ast.NotEqual.Name { // for plain fields it is like any other comparison
 		return slices.ContainsFunc(e.Operands(), func(t *ast.Term) bool {
 			ref, field := t.Value.(ast.Ref)
 			return !ast.IsConstant(t.Value) && !(field && ref[0].Equal(ast.InputRootDocument))
@@ -125,7 +124,7 @@ func turned(e *ast.Expr) bool {
 		slices.ContainsFunc(e.Operands(), func(t *ast.Term) bool { return t.Equal(ast.BooleanTerm(false)) })
 }
 
-// headTerms are what a rule's head holds beside its name.
+// headTerms are the terms of a rule's head, without its name.
 func headTerms(r *ast.Rule) []*ast.Term {
 	var terms []*ast.Term
 	for _, t := range append([]*ast.Term{r.Head.Key, r.Head.Value}, r.Head.Ref()[1:]...) {

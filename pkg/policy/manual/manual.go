@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manual writes what policies hold for people to read: one page of Markdown
-// with every rule that METADATA describes, by layer, decision point and file.
+// Package manual documents policies: one page of Markdown with every rule that METADATA
+// describes, by layer, decision point and file.
 //
-// What it writes is text alone: a title or an example, whoever wrote it, becomes no
-// link, image, heading or HTML. It does not say what a rule does beyond what its
-// METADATA says: `fumehood policy explain` does.
+// The page is plain text: a title or an example never becomes a link, image, heading or
+// HTML, even if it is hostile. The page shows only METADATA: `fumehood policy explain`
+// shows what a rule does.
 package manual
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -31,17 +33,17 @@ type Rule struct {
 	File        string   `json:"file"`
 	Line        int      `json:"line"`
 	Set         string   `json:"set"` // "deny", "ask", "allow" …
-	ID          string   `json:"id"`  // one that ends in a dot stands for all that begin with it
+	ID          string   `json:"id"`  // one that ends in a dot means all ids with this prefix
 	Title       string   `json:"title"`
 	Description string   `json:"description,omitempty"`
 	Retry       string   `json:"retry,omitempty"`
-	Match       []string `json:"match"`     // what it speaks of: commands, or fields of the input as JSON
-	NotMatch    []string `json:"not_match"` // what it does not
+	Match       []string `json:"match"`     // to what it applies: commands, or fields of the input as JSON
+	NotMatch    []string `json:"not_match"` // to what it does not apply
 }
 
-// Rules lists the described rules of the layers, or of the shipped policy where there are
-// none; those of one layer by decision point, file and line. A rule without an id in its
-// METADATA is not among them. Its error is a *proposal.StopError.
+// Rules lists the described rules of the layers, or of the shipped policy if there are no
+// layers. The rules of a layer are sorted by decision point, file and line. Rules without
+// an id in their METADATA are not listed. Its error is a *proposal.StopError.
 func Rules(layers ...policy.Layer) (rules []Rule, err error) {
 	if len(layers) == 0 {
 		shipped, err := policy.Shipped()
@@ -58,6 +60,35 @@ func Rules(layers ...policy.Layer) (rules []Rule, err error) {
 		rules = append(rules, of...)
 	}
 	return rules, nil
+}
+
+// Select returns the rules with the ids; without ids, all of them. An id that ends in a
+// dot in METADATA includes all ids with this prefix. An unknown id is a
+// *proposal.StopError, whose hint has the nearest known one.
+func Select(rules []Rule, ids ...string) ([]Rule, error) {
+	if len(ids) == 0 {
+		return rules, nil
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.is(id) }) {
+			return nil, unknownRule(id, rules)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return !slices.ContainsFunc(ids, r.is) }), nil
+}
+
+// is reports whether the rule has the id.
+func (r Rule) is(id string) bool {
+	return r.ID == id || strings.HasSuffix(r.ID, ".") && strings.HasPrefix(id, r.ID)
+}
+
+func unknownRule(id string, rules []Rule) error {
+	known := make([]string, len(rules))
+	for i, r := range rules {
+		known[i] = r.ID
+	}
+	hint := cmp.Or(module.Meant(id, known), "list all rules: fumehood policy docs")
+	return &proposal.StopError{Code: module.CodeUnknownKey, Message: fmt.Sprintf("unknown rule %q", id), Hint: hint}
 }
 
 func layerRules(l policy.Layer) ([]Rule, error) {
@@ -84,8 +115,8 @@ func layerRules(l policy.Layer) ([]Rule, error) {
 }
 
 func notRego(layer string, err error) error {
-	return &proposal.StopError{Code: "policy.compile", Message: fmt.Sprintf("the policy layer %q does not parse", layer),
-		Hint: "fumehood policy check says what is wrong with it", Err: err}
+	return &proposal.StopError{Code: "policy.compile", Message: fmt.Sprintf("cannot parse the policy layer %q", layer),
+		Hint: "run fumehood policy check to see all problems", Err: err}
 }
 
 func before(a, b Rule) bool {
@@ -126,7 +157,7 @@ func Write(w io.Writer, rules []Rule) error {
 	p := page{w: w}
 	p.line("# Rules")
 	p.line("")
-	p.line("Deny wins over ask, ask over allow; what nothing allows is denied. Below each rule stand examples that its tests run.")
+	p.line("Deny wins over ask, ask over allow; a command that no rule allows is denied. The examples below each rule are run as tests.")
 	var layer, point, file string
 	for _, r := range rules {
 		if r.Layer != layer {
@@ -148,7 +179,7 @@ func Write(w io.Writer, rules []Rule) error {
 
 type page struct {
 	w     io.Writer
-	blank bool // the last line is
+	blank bool // the last line is blank
 	err   error
 }
 
@@ -171,7 +202,7 @@ func (p *page) rule(r Rule) {
 	if len(r.Match) > 0 {
 		says := saysWhat[r.Set]
 		if says == "" {
-			says = "speaks of"
+			says = "applies to"
 		}
 		p.line("  <br>" + says + " " + list(r.Match))
 	}
@@ -189,7 +220,7 @@ func sentence(r Rule) string {
 		words += ". " + r.Description
 	}
 	if r.Retry == "never" {
-		words += " (another wording does not help)"
+		words += " (rewriting the command does not help)"
 	}
 	return words
 }
@@ -204,7 +235,7 @@ func list(texts []string) string {
 
 const maxText = 400
 
-// code is s as a code span, which nothing in s can close.
+// code is s as a code span. Nothing in s can close it.
 func code(s string) string {
 	s = text.Inline(s, maxText)
 	ticks := "`"
@@ -217,8 +248,8 @@ func code(s string) string {
 	return ticks + s + ticks
 }
 
-// plain is s as a paragraph's text: every character that Markdown or GitHub gives a
-// meaning stands for itself.
+// plain is s as the text of a paragraph: every character with a meaning in Markdown or on
+// GitHub is escaped.
 func plain(s string) string {
 	var b strings.Builder
 	for _, r := range text.Inline(s, maxText) {

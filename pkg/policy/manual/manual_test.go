@@ -4,7 +4,9 @@ package manual_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 var update = flag.Bool("update", false, "rewrite the page of the default policy")
@@ -70,7 +73,7 @@ func TestHostilePage(t *testing.T) {
 	}
 	for _, bad := range []string{"<img", "<script", "<a ", "<em>", "\u202e", "\x1b", "<b>"} {
 		if strings.Contains(html.String(), bad) {
-			t.Errorf("the page holds %q:\n%s", bad, html.String())
+			t.Errorf("the page contains %q:\n%s", bad, html.String())
 		}
 	}
 	if n := strings.Count(html.String(), "<h"); n != 4 {
@@ -80,7 +83,30 @@ func TestHostilePage(t *testing.T) {
 
 func TestRulesOfWhatIsNoRego(t *testing.T) {
 	_, err := manual.Rules(policy.Layer{Name: "l", Files: []policy.File{{Name: "a.rego", Content: []byte("package {")}}})
-	if err == nil || !strings.Contains(err.Error(), "does not parse") {
+	if err == nil || !strings.Contains(err.Error(), "cannot parse") {
 		t.Error(err)
+	}
+}
+
+// TestSelect selects rules by id, and suggests the nearest id for an unknown one.
+func TestSelect(t *testing.T) {
+	rules, err := manual.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{"network.client": "network.client", "parse.eval": "parse."} {
+		if got, err := manual.Select(rules, id); err != nil || len(got) != 1 || got[0].ID != want {
+			t.Errorf("%s: %v, %v, want %s", id, got, err, want)
+		}
+	}
+	if all, err := manual.Select(rules); err != nil || len(all) != len(rules) {
+		t.Errorf("%d of %d rules, %v", len(all), len(rules), err)
+	}
+	for id, hint := range map[string]string{"network.cleint": "did you mean network.client?", "code.rnu": "did you mean code.run?", "zzzzzzzzzzzz": "list all rules: fumehood policy docs"} {
+		_, err := manual.Select(rules, "code.run", id)
+		var stop *proposal.StopError
+		if !errors.As(err, &stop) || stop.Code != "policy.unknown-key" || stop.Message != fmt.Sprintf("unknown rule %q", id) || stop.Hint != hint {
+			t.Errorf("%s: %v, want hint %q", id, err, hint)
+		}
 	}
 }

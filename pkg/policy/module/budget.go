@@ -14,20 +14,20 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// A deadline is looked at between two steps of an evaluation, and never within a
-// built-in: one call of concat or sprintf can ask for more memory than there is, and Go
-// ends the process. So what a call is given, and what it may make of that, is bounded
-// before it begins, and all that the calls of one decision make is counted.
+// A deadline is checked between two steps of an evaluation, and never within a built-in:
+// one call of concat or sprintf can need more memory than there is, and Go ends the
+// process. So the arguments of a call and the size of its result are limited before it
+// starts, and the results of all calls of one decision are counted.
 const (
-	maxOfCall     = 2 << 20  // bytes that one call makes, or elements
+	maxOfCall     = 2 << 20  // bytes or elements that one call makes
 	maxOfDecision = 64 << 20 // bytes that the calls of one decision make
 	MaxDigits     = 400      // of a number, or its exponent
-	maxWeighed    = 200_000  // values in what a call copies
+	maxWeighed    = 200_000  // values that a call copies
 )
 
 type budgetKey struct{}
 
-// A budget counts what one decision's built-ins made. One goroutine uses it at a time.
+// A budget counts the results of one decision's built-ins. One goroutine uses it at a time.
 type budget struct{ spent int }
 
 // WithBudget returns a context for one decision, whose built-ins are counted together.
@@ -35,10 +35,10 @@ func WithBudget(ctx context.Context) context.Context {
 	return context.WithValue(ctx, budgetKey{}, new(budget))
 }
 
-var errBudget = errors.New("a built-in would make too much")
+var errBudget = errors.New("the result of a built-in is too large")
 
-// grows are the built-ins whose result is not in proportion to what they are given, and
-// how large it will be at most.
+// grows are the built-ins whose result is not proportional to their arguments, with its
+// maximum size.
 var grows = map[string]func([]*ast.Term) int{
 	"concat":                   func(t []*ast.Term) int { return weigh(t[1]) + lengthOf(t[1])*sizeOf(t[0]) },
 	"sprintf":                  sprintfSize,
@@ -62,8 +62,8 @@ var grows = map[string]func([]*ast.Term) int{
 	"graph.reachable":          func(t []*ast.Term) int { return weigh(t[0]) },
 }
 
-// boundBuiltins puts the bounds around every built-in that policies may use, for the
-// whole process: OPA keeps one table.
+// boundBuiltins adds the bounds to every built-in that policies may use, for the whole
+// process: OPA has one table.
 var boundBuiltins = sync.OnceFunc(func() {
 	for _, name := range append(append([]string{}, allowed...), unhurried...) {
 		if f := topdown.GetBuiltin(name); f != nil && !unbounded[name] {
@@ -72,7 +72,7 @@ var boundBuiltins = sync.OnceFunc(func() {
 	}
 })
 
-// unbounded are built-ins that make nothing, and are called most.
+// unbounded are built-ins that make nothing and are called often.
 var unbounded = map[string]bool{
 	"eq": true, "equal": true, "neq": true, "assign": true, "count": true, "contains": true, "startswith": true, "endswith": true, "object.get": true,
 	"internal.member_2": true, "internal.member_3": true, "internal.print": true, "internal.test_case": true, "print": true, "type_name": true,
@@ -84,7 +84,7 @@ func withinBounds(name string, f topdown.BuiltinFunc) topdown.BuiltinFunc {
 	return func(b topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
 		for _, t := range operands {
 			if !fits(t.Value) {
-				return fmt.Errorf("%w: %s is given a text or number that is too long", errBudget, name)
+				return fmt.Errorf("%w: an argument of %s is too long", errBudget, name)
 			}
 		}
 		if size != nil {
@@ -108,7 +108,7 @@ func withinBounds(name string, f topdown.BuiltinFunc) topdown.BuiltinFunc {
 	}
 }
 
-// fits reports whether v by itself is of a size that every built-in can take.
+// fits reports whether the size of v itself is acceptable for every built-in.
 func fits(v ast.Value) bool {
 	switch v := v.(type) {
 	case ast.String:
@@ -126,7 +126,7 @@ func PlainNumber(n string) bool {
 	return len(digits) <= MaxDigits && (len(exponent) < 3 || len(exponent) == 3 && exponent <= "400")
 }
 
-// shallow is what v takes by itself.
+// shallow is the size of v itself.
 func shallow(v ast.Value) int {
 	switch v := v.(type) {
 	case ast.String:
@@ -141,7 +141,7 @@ func shallow(v ast.Value) int {
 	return 8
 }
 
-// weigh is the size of t as it is written out. It ends where there is too much.
+// weigh is the expanded size of t. It stops when that is too large.
 func weigh(t *ast.Term) int {
 	w := &weigher{}
 	w.add(t)
@@ -168,7 +168,7 @@ func (w *weigher) add(t *ast.Term) bool {
 	return false
 }
 
-// sizeOf is the length of a text or number, and 0 of all else.
+// sizeOf is the length of a text or number, and 0 for everything else.
 func sizeOf(t *ast.Term) int {
 	switch v := t.Value.(type) {
 	case ast.String:
@@ -209,8 +209,8 @@ func longestOf(t *ast.Term) int {
 	return longest
 }
 
-// sprintfSize takes each verb for the longest argument, quoted, and each number in the
-// format for a width.
+// sprintfSize counts each verb as the longest argument, quoted, and each number in the
+// format as a width.
 func sprintfSize(t []*ast.Term) int {
 	format, longest, width, n := textOfTerm(t[0]), 0, 0, 0
 	if list, ok := t[1].Value.(*ast.Array); ok {
@@ -230,7 +230,7 @@ func sprintfSize(t []*ast.Term) int {
 	return len(format) + strings.Count(format, "%")*(longest+width)
 }
 
-// cidrSize is how many addresses a network holds.
+// cidrSize is the number of addresses in a network.
 func cidrSize(t []*ast.Term) int {
 	address, bits, _ := strings.Cut(textOfTerm(t[0]), "/")
 	all := 32
@@ -243,7 +243,7 @@ func cidrSize(t []*ast.Term) int {
 	return 0
 }
 
-// distance is how many numbers lie between two.
+// distance is the number of integers between two.
 func distance(from, to *ast.Term) int {
 	a, ok1 := from.Value.(ast.Number)
 	b, ok2 := to.Value.(ast.Number)

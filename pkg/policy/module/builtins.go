@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Every built-in of OPA is judged here, by name: allowed, or removed in
-// removedBuiltins with what to do instead. One that is in neither is not there for
-// policies, so that a newer OPA brings nothing in unseen.
+// Every built-in of OPA is listed here, by name: allowed, or removed in removedBuiltins
+// with an alternative. Policies cannot use one that is in neither list, so that a newer
+// OPA adds nothing unnoticed.
 
 // allowed are the built-ins that every decision point has.
 var allowed = strings.Fields(`
@@ -34,7 +34,7 @@ var allowed = strings.Fields(`
 	numbers.range numbers.range_step
 `)
 
-// unhurried are those that only points have at which no program and no connection waits.
+// unhurried are built-ins for points at which no program and no connection waits.
 var unhurried = strings.Fields(`
 	graph.reachable net.cidr_expand net.cidr_merge
 	json.filter json.is_valid json.marshal json.remove json.unmarshal
@@ -45,10 +45,10 @@ var unhurried = strings.Fields(`
 // hurried are the points at which something waits for the answer.
 var hurried = []string{PointEgress, PointEvent, PointExec}
 
-const insteadHurried = "a program or a connection waits for this answer: compare texts, sets and numbers"
+const insteadHurried = "compare texts, sets and numbers: a program or a connection waits for this answer"
 
-// Withheld says whether the point has no built-in of this name although OPA has, and
-// what to do instead. Of a library the point is "".
+// Withheld reports whether OPA has a built-in of this name but the point does not, and what
+// to use instead. The point of a library is "".
 func Withheld(point, name string) (instead string, ok bool) {
 	if instead, ok = Removed(name); ok {
 		return instead, true

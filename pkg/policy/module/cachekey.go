@@ -10,34 +10,34 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// An answer about an exec may be reused for the same key: file, command and grants.
-// It may not when a rule that looks beyond the key (at argv, cwd or the parent) could
-// speak about that file.
+// An answer about an exec may be reused for the same key: file, command and grants. It
+// must not be reused if a rule that depends on more than the key (argv, cwd, the parent)
+// could hold for that file.
 //
-// Which rules look beyond is read off the modules: a rule does when it, or any rule
-// or function that it reaches, names another input field, or the input as a whole.
-// Of each such rule a guard is made: those of its conditions that look no further
-// than the key and share no variable with one that does. A rule holds only when all
-// of its conditions do, so where its guard does not hold, the rest cannot matter. A
-// condition left out makes a guard hold more often, never less: on any doubt it is
-// left out, and an answer is not reused. What goes wrong in a condition beyond the
-// key while the guard does not hold would have been no answer about this file.
+// The modules show which rules do: a rule depends on more than the key if it, or any rule
+// or function that it reaches, names another input field, or the input as a whole. For
+// each such rule a guard is made from those of its conditions that depend only on the key
+// and share no variable with one that does not. A rule holds only if all of its conditions
+// do, so if its guard does not hold, the rest does not matter. A guard with fewer
+// conditions holds more often, never less: in doubt a condition is omitted, and an answer
+// is not reused. If a condition outside the key fails with an error while the guard does
+// not hold, the rule would not have had an answer about this file.
 //
-// GuardSet is the set that holds where an answer may not be reused.
+// GuardSet is the set that is not empty if an answer must not be reused.
 const GuardSet = "beyond_key"
 
-// keyFields are the fields that an answer may rest on and still be reused. Env is
-// one because an answer about an Exec with an Env is never reused.
+// keyFields are the fields on which a reusable answer may depend. Env is one of them
+// because an answer about an Exec with an Env is never reused.
 var keyFields = []string{"command", "path", "name", "names", "many", "same", "layer", "digest", "elf", "grants", "env"}
 
-// A gaze tells which rules of some modules look beyond the key.
-type gaze struct {
+// A keyGraph finds the rules of some modules that depend on more than the key.
+type keyGraph struct {
 	*Graph
 	far map[string]bool // of rules
 }
 
-func newGaze(modules map[string]*ast.Module) *gaze {
-	g := &gaze{Graph: NewGraph(modules), far: map[string]bool{}}
+func newKeyGraph(modules map[string]*ast.Module) *keyGraph {
+	g := &keyGraph{Graph: NewGraph(modules), far: map[string]bool{}}
 	for changed := true; changed; {
 		changed = false
 		for path, rules := range g.Rules {
@@ -52,8 +52,8 @@ func newGaze(modules map[string]*ast.Module) *gaze {
 	return g
 }
 
-// beyond reports whether n, a part of m, looks beyond the key, as far as is known.
-func (g *gaze) beyond(m *ast.Module, n any) bool {
+// beyond reports whether n, a part of m, depends on more than the key, as far as is known.
+func (g *keyGraph) beyond(m *ast.Module, n any) bool {
 	found := false
 	g.Walk(m, n, func(t Target) {
 		found = found || t.All || g.far[t.Rule] || t.input && !slices.Contains(keyFields, t.field)
@@ -61,11 +61,10 @@ func (g *gaze) beyond(m *ast.Module, n any) bool {
 	return found
 }
 
-// AddGuards adds to modules, which are copies, the guards of the exec rules that look
-// beyond the key, and says how many there are. It cannot where a rule already has
-// the name.
+// AddGuards adds to modules, which are copies, the guards of the exec rules that depend on
+// more than the key, and returns their number. It fails if a rule already has the name.
 func AddGuards(modules map[string]*ast.Module) (int, bool) {
-	g := newGaze(modules)
+	g := newKeyGraph(modules)
 	if _, taken := g.Rules["data."+PointExec+"."+GuardSet]; taken {
 		return 0, false
 	}
@@ -92,11 +91,10 @@ func guardOf(r *ast.Rule, body ast.Body, n int) *ast.Rule {
 	return &ast.Rule{Head: head, Body: body, Module: r.Module, Location: r.Location}
 }
 
-// near copies the conditions of body that look no further than the key and share no
-// variable with one that does. A body that declares a variable with the name of a
-// Rule or an import is not read: left without the declaration, the name would mean
-// the rule.
-func (g *gaze) near(m *ast.Module, body ast.Body) ast.Body {
+// near copies the conditions of body that depend only on the key and share no variable with
+// one that does not. A body that declares a variable with the name of a rule or an import
+// is not read: without the declaration, the name would mean the rule.
+func (g *keyGraph) near(m *ast.Module, body ast.Body) ast.Body {
 	kept, open := slices.Clone(body), map[ast.Var]bool{}
 	if slices.ContainsFunc(declared(body), func(v ast.Var) bool { return g.known(m, v) }) {
 		kept = nil
@@ -152,8 +150,8 @@ func declared(body ast.Body) []ast.Var {
 	return vars
 }
 
-// varsOf are the variables of n, without wildcards, which nothing shares, and without
-// the names of what is called.
+// varsOf are the variables of n, without wildcards, which are never shared, and without
+// the names of called functions.
 func varsOf(n any) []ast.Var {
 	visitor := ast.NewVarVisitor().WithParams(ast.VarVisitorParams{SkipRefCallHead: true})
 	visitor.Walk(n)

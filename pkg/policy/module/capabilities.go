@@ -10,57 +10,58 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// removedBuiltins are the built-ins that policies may not use, by name or by
-// prefix, each with what to do instead. Besides these, every built-in that OPA
-// calls non-deterministic is removed.
+// removedBuiltins are the built-ins that policies must not use, by name or by prefix, each
+// with an alternative. Besides these, every built-in that OPA calls non-deterministic is
+// removed.
 //
-// bits.lsh, regex.globs_match and graph.reachable_paths are here because a deadline does not stop
-// them; the rest reach the network, the host, the clock or chance, or build code.
+// bits.lsh, regex.globs_match and graph.reachable_paths are removed because a deadline does
+// not stop them. The others reach the network, the host, the clock or random numbers, or
+// build code.
 var removedBuiltins = []struct{ name, instead string }{
-	{"http.send", "policies have no network: put what the rule needs into the policy folder"},
-	{"net.lookup_ip_addr", "policies have no network: compare names, or use net.cidr_contains"},
-	{"opa.runtime", "policies do not see the host or its environment: use input"},
-	{"rand.", "policies are repeatable: use input"},
-	{"uuid.", "policies are repeatable: use input"},
-	{"time.now_ns", "policies are repeatable: the time is not an input of decisions"},
-	{"io.jwt.", "tokens are not judged here: use input"},
-	{"crypto.x509.", "certificates are not judged here: use input"},
-	{"json.match_schema", "the input's schema is already checked when the policy compiles"},
-	{"json.verify_schema", "the input's schema is already checked when the policy compiles"},
+	{"http.send", "put the data into the policy directory: policies have no network"},
+	{"net.lookup_ip_addr", "compare names, or use net.cidr_contains: policies have no network"},
+	{"opa.runtime", "use input: policies cannot see the host or its environment"},
+	{"rand.", "use input: policies must be repeatable"},
+	{"uuid.", "use input: policies must be repeatable"},
+	{"time.now_ns", "remove it: policies must be repeatable, so the time is not an input"},
+	{"io.jwt.", "use input: policies do not verify tokens"},
+	{"crypto.x509.", "use input: policies do not verify certificates"},
+	{"json.match_schema", "remove it: the compiler already checks the input's schema"},
+	{"json.verify_schema", "remove it: the compiler already checks the input's schema"},
 	{"trace", "use print in a test"},
-	{"rego.", "policies do not build policies: write the rule"},
-	{"providers.aws.", "policies have no network and no credentials"},
-	{"bits.lsh", "a deadline does not stop it: write the number"},
-	{"graph.reachable_paths", "a deadline does not stop it: use graph.reachable"},
-	{"walk", "input is flat: name the field"},
-	{"graphql.", "its parser knows no bounds, and no input holds GraphQL"},
-	{"yaml.", "a few aliases stand for gigabytes, and no input holds YAML: use a data file"},
-	{"json.patch", "its copies grow without bound: build the object"},
+	{"rego.", "write the rule: policies must not build policies"},
+	{"providers.aws.", "remove it: policies have no network and no credentials"},
+	{"bits.lsh", "write the number: a deadline does not stop bits.lsh"},
+	{"graph.reachable_paths", "use graph.reachable: a deadline does not stop graph.reachable_paths"},
+	{"walk", "name the field: input is flat"},
+	{"graphql.", "remove it: its parser has no limits, and no input contains GraphQL"},
+	{"yaml.", "use a data file: a few YAML aliases expand to gigabytes"},
+	{"json.patch", "build the object: json.patch copies without limit"},
 	{"json.marshal_with_options", "use json.marshal"},
-	{"regex.globs_match", "its time doubles with each character: use glob.match"},
-	{"strings.render_template", "a template is a program: use sprintf or concat"},
-	{"crypto.parse_private_keys", "keys are not judged here: use input"},
+	{"regex.globs_match", "use glob.match: the time of regex.globs_match doubles with each character"},
+	{"strings.render_template", "use sprintf or concat: a template is a program"},
+	{"crypto.parse_private_keys", "use input: policies do not read keys"},
 	{"all", instead2016}, {"any", instead2016}, {"re_match", "use regex.match"}, {"set_diff", "use a - b"},
 	{"net.cidr_overlap", "use net.cidr_intersects"}, {"cast_array", instead2016}, {"cast_boolean", instead2016},
 	{"cast_null", instead2016}, {"cast_object", instead2016}, {"cast_set", instead2016}, {"cast_string", instead2016},
-	{"fumehood.", "it is there for tests, in files that end in _test.rego: use input"},
+	{"fumehood.", "use input: this is only for tests, in files that end in _test.rego"},
 }
 
-const instead2016 = "it is of an older Rego: write every, some or is_… instead"
+const instead2016 = "write every, some or is_…: this is from an older version of Rego"
 
-// Capabilities are what a policy may use of OPA, in a copy.
+// Capabilities are a copy of the OPA capabilities that policies may use.
 func Capabilities() *ast.Capabilities {
 	c := *capabilities()
 	c.Builtins = slices.Clone(c.Builtins)
 	return &c
 }
 
-// capabilities are what policies may use at some point, and what they are read with.
+// capabilities are those that policies may use at any point. Policies are parsed with them.
 var capabilities = sync.OnceValue(func() *ast.Capabilities { return capable(slices.Concat(allowed, unhurried)) })
 
 var hurriedCapabilities = sync.OnceValue(func() *ast.Capabilities { return capable(allowed) })
 
-// CapabilitiesAt are what policies may use at point.
+// CapabilitiesAt are the capabilities that policies may use at point.
 func CapabilitiesAt(point string) *ast.Capabilities {
 	if slices.Contains(hurried, point) {
 		return hurriedCapabilities()
@@ -68,8 +69,8 @@ func CapabilitiesAt(point string) *ast.Capabilities {
 	return capabilities()
 }
 
-// withoutFeatures are features of Rego that policies have not: a later version, whose
-// meaning nobody judged.
+// withoutFeatures are features of Rego that policies must not use: a later version, which
+// was not reviewed.
 var withoutFeatures = []string{ast.FeatureRegoV2, ast.FeatureRegoV2Import}
 
 func capable(names []string) *ast.Capabilities {
@@ -81,7 +82,7 @@ func capable(names []string) *ast.Capabilities {
 	return c
 }
 
-// Removed says whether OPA's built-in name is removed, and what to do instead.
+// Removed reports whether OPA's built-in name is removed, and what to use instead.
 func Removed(name string) (string, bool) {
 	for _, r := range removedBuiltins {
 		if name == r.name || strings.HasSuffix(r.name, ".") && strings.HasPrefix(name, r.name) {
@@ -89,7 +90,7 @@ func Removed(name string) (string, bool) {
 		}
 	}
 	if slices.Contains(nondeterministic(), name) {
-		return "policies are repeatable: use input", true
+		return "use input: policies must be repeatable", true
 	}
 	return "", false
 }

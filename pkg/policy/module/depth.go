@@ -6,15 +6,15 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// maxNested bounds how deep brackets nest. The compiler goes down by itself once a
-// level, many times over, and a Go stack that overflows takes the process down.
+// maxNested limits how deep brackets nest. The compiler recurses for each level, in many
+// places, and a Go stack overflow ends the process.
 const maxNested = 200
 
-// maxDeep bounds the same of what was parsed, where each bracket is a few levels.
+// maxDeep limits the same for parsed terms, where each bracket is a few levels.
 const maxDeep = 2000
 
-// deepTerms finds what nests without brackets: long chains of operators and of else, and
-// strings that hold expressions.
+// deepTerms finds nesting without brackets: long chains of operators and of else, and
+// strings that contain expressions.
 func deepTerms(m *ast.Module) error {
 	depth, deepest := 0, 0
 	var where *ast.Location
@@ -35,8 +35,8 @@ func deepTerms(m *ast.Module) error {
 	return nil
 }
 
-// tooDeep reads content as Rego's scanner does, as far as brackets need: strings and comments
-// hold none.
+// tooDeep reads content as Rego's scanner does, as far as needed to find brackets: those in
+// strings and comments do not count.
 func tooDeep(name string, content []byte) error {
 	depth, row, column := 0, 1, 0
 	var in byte // the quote or # that is open
@@ -48,7 +48,7 @@ func tooDeep(name string, content []byte) error {
 		switch {
 		case in == '#' || in == '"':
 			if c == '\n' {
-				in = 0 // a string ends with its line, or the parser refuses it
+				in = 0 // a string ends on its line, or the parser refuses it
 			} else if in == '"' && c == '\\' {
 				i, column = i+1, column+1
 			} else if c == in && in == '"' {

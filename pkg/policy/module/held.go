@@ -9,15 +9,15 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// A Place is where a rule stands.
+// A Place is the place of a rule.
 type Place struct {
 	Layer string
 	File  string // within the layer
 	Row   int
 }
 
-// RuleAt says where r stands in its layer, or false where r gives no member of a set
-// that means something.
+// RuleAt is the place of r in its layer, or false if r makes no member of a set with a
+// meaning.
 func RuleAt(layer string, r *ast.Rule) (Place, bool) {
 	if r.Module == nil || r.Location == nil || r.Head.RuleKind() != ast.MultiValue {
 		return Place{}, false
@@ -29,19 +29,19 @@ func RuleAt(layer string, r *ast.Rule) (Place, bool) {
 	return Place{layer, r.Location.File, r.Location.Row}, true
 }
 
-// A Listener is told by OPA what is evaluated, and tells which rules held.
+// A Listener receives OPA's trace events and calls Held with each rule that held.
 type Listener struct {
 	Layer string
-	Tell  func(Place)
+	Held  func(Place)
 }
 
-// Enabled, Config and TraceEvent are OPA's.
-func (l Listener) Enabled() bool               { return l.Tell != nil }
+// Enabled, Config and TraceEvent implement OPA's interface.
+func (l Listener) Enabled() bool               { return l.Held != nil }
 func (l Listener) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 func (l Listener) TraceEvent(e topdown.Event) {
 	if r, ok := e.Node.(*ast.Rule); ok && e.Op == topdown.ExitOp {
 		if at, ok := RuleAt(l.Layer, r); ok {
-			l.Tell(at)
+			l.Held(at)
 		}
 	}
 }

@@ -17,18 +17,17 @@ import (
 //	publishing[input.command.program]
 //	some r in input.command.redirects
 //
-// it cannot tell that the rule is not about cat, and tries it. So each rule that is
-// asked for is given, while it is compiled, what follows from its conditions in words that
-// the index reads:
+// it does not know that the rule is not about cat, and tries it. So while a rule is
+// compiled, conditions that follow from its own are added in a form that the index reads:
 //
 //	input.command.program in {"pytest", "tox", …}
 //	input.command.redirects[0]
 //
-// A Rule holds only when all of its conditions do, so what follows from one changes no
-// answer. Whatever is not known to be constant, or stands where it need not hold (below
-// not, every or a comprehension), adds nothing.
+// A rule holds only if all of its conditions do, so a condition that follows from one of
+// them changes no answer. Values that are not known to be constant, and conditions that
+// need not hold (below not, every or in a comprehension), add nothing.
 
-// maxIndexed bounds the values that one condition names.
+// maxIndexed limits the values in one condition.
 const maxIndexed = 1000
 
 // An indexer rewrites the rules of one point, whose input is document.
@@ -36,11 +35,11 @@ type indexer struct {
 	document  reflect.Type
 	rules     map[string][]*ast.Rule // by path: data.fumehood.lib.runners
 	constants map[string]ast.Value   // of those rules
-	added     map[*ast.Location]bool // of the conditions that only the index reads
+	added     map[*ast.Location]bool // the locations of conditions that only the index reads
 }
 
-// indexed has compiler rewrite the rules. It stands where each name has been resolved,
-// so that a local variable is never taken for a rule, and before bodies are taken apart.
+// indexed makes compiler rewrite the rules. The stage is after names are resolved, so that
+// a local variable is never taken for a rule, and before bodies are split.
 func indexed(compiler *ast.Compiler, document reflect.Type) *ast.Compiler {
 	x := &indexer{document, map[string][]*ast.Rule{}, map[string]ast.Value{}, map[*ast.Location]bool{}}
 	return compiler.WithStageAfterID(ast.StageCheckUnusedImports, ast.CompilerStageDefinition{Name: "AddIndex", MetricName: "compile_stage_add_index", Stage: x.add}).
@@ -57,7 +56,8 @@ func (x *indexer) add(c *ast.Compiler) *ast.Error {
 	return x.each(c, x.sharpen)
 }
 
-// remove takes away what the index has read, and need not be evaluated.
+// remove removes the added conditions: the index has read them, and they need not be
+// evaluated.
 func (x *indexer) remove(c *ast.Compiler) *ast.Error {
 	return x.each(c, func(r *ast.Rule) {
 		r.Body = slices.DeleteFunc(r.Body, func(e *ast.Expr) bool { return x.added[e.Location] })
@@ -78,8 +78,8 @@ func (x *indexer) each(c *ast.Compiler, do func(*ast.Rule)) *ast.Error {
 	return nil
 }
 
-// sharpen puts first what the index reads. A condition that says the same with the name
-// of a table is left out.
+// sharpen puts the conditions that the index reads first. A condition that says the same
+// with the name of a table is removed.
 func (x *indexer) sharpen(r *ast.Rule) {
 	var added, body ast.Body
 	for _, e := range r.Body {
@@ -108,7 +108,7 @@ func (x *indexer) sharpen(r *ast.Rule) {
 	}
 }
 
-// follows returns what follows from e.
+// follows returns the conditions that follow from e.
 func (x *indexer) follows(e *ast.Expr) []*ast.Expr {
 	var added []*ast.Expr
 	var terms []*ast.Term
@@ -129,7 +129,7 @@ func (x *indexer) follows(e *ast.Expr) []*ast.Expr {
 	return added
 }
 
-// required looks for references in t that must be defined for it to be.
+// required finds references in t that must be defined if t is.
 func (x *indexer) required(t *ast.Term) []*ast.Expr {
 	var added []*ast.Expr
 	ast.WalkTerms(t, func(t *ast.Term) bool {
@@ -149,7 +149,7 @@ func (x *indexer) required(t *ast.Term) []*ast.Expr {
 	return added
 }
 
-// keyed reads table[input.field], of a table that is constant.
+// keyed reads table[input.field] for a constant table.
 func (x *indexer) keyed(ref ast.Ref) []*ast.Expr {
 	for i := 1; i < len(ref); i++ {
 		if _, ok := ref[i].Value.(ast.Ref); ok {
@@ -171,7 +171,7 @@ func constantKeys(table ast.Value) *ast.Term {
 	return nil
 }
 
-// member is e, when it is field in collection, with the collection written out.
+// member is e, if it is "field in collection", with the collection's members.
 func (x *indexer) member(e *ast.Expr) *ast.Expr {
 	if !e.IsCall() || !e.Operator().Equal(ast.Member.Ref()) || len(e.Operands()) != 2 {
 		return nil
@@ -190,7 +190,7 @@ func (x *indexer) among(field, collection *ast.Term) *ast.Expr {
 	return ast.Member.Expr(field.Copy(), ast.NewTerm(set))
 }
 
-// filled says that a list of the input, of which a member is asked for, has one.
+// filled is the condition that a list of the input, of which a member is used, is not empty.
 func (x *indexer) filled(ref ast.Ref, term *ast.Term) []*ast.Expr {
 	if term != nil {
 		ref, _ = term.Value.(ast.Ref)
@@ -198,12 +198,12 @@ func (x *indexer) filled(ref ast.Ref, term *ast.Term) []*ast.Expr {
 	if t := x.fieldOf(ast.NewTerm(ref)); t == nil || t.Kind() != reflect.Slice {
 		return nil
 	}
-	zero := ast.NewTerm(ast.Number("0")) // of its own: the compilers of other points would rewrite a shared one
+	zero := ast.NewTerm(ast.Number("0")) // not shared: the compilers of other points would rewrite it
 	return []*ast.Expr{ast.NewExpr(ast.NewTerm(ref.Copy().Append(zero)))}
 }
 
-// FieldOf is the type of the input's field that t names, or nil. A field below a list
-// is none: it would be of one member.
+// FieldOf is the type of the input's field that t names, or nil. A field below a list does
+// not count: it belongs to one member.
 func (x *indexer) fieldOf(t *ast.Term) reflect.Type {
 	ref, ok := t.Value.(ast.Ref)
 	if !ok || len(ref) < 2 || !ref[0].Equal(ast.InputRootDocument) {
@@ -223,8 +223,8 @@ func (x *indexer) fieldOf(t *ast.Term) reflect.Type {
 	return document
 }
 
-// constant is the value of t where it is the same whatever the input is, or nil. Of an
-// object only the keys are.
+// constant is the value of t if it does not depend on the input, or nil. For an object,
+// only the keys are the same.
 func (x *indexer) constant(t *ast.Term) ast.Value {
 	switch v := t.Value.(type) {
 	case ast.String:
@@ -252,7 +252,7 @@ func (x *indexer) rule(path string) ast.Value {
 	if v, known := x.constants[path]; known {
 		return v
 	}
-	x.constants[path] = nil // also of a rule that is made of itself
+	x.constants[path] = nil // also for a recursive rule
 	if len(x.rules[path]) != 1 {
 		return nil
 	}
@@ -264,12 +264,12 @@ func (x *indexer) rule(path string) ast.Value {
 	return x.constants[path]
 }
 
-// always reports whether body is that of a rule without conditions.
+// always reports whether body is the body of a rule without conditions.
 func always(body ast.Body) bool {
 	return len(body) == 1 && body[0].Equal(ast.NewExpr(ast.BooleanTerm(true)))
 }
 
-// fold puts in place of concat("", ["(?m)", pattern]) what it is: a pattern is long.
+// fold replaces concat("", ["(?m)", pattern]) with its value.
 func (x *indexer) fold(e *ast.Expr) {
 	if !e.IsCall() {
 		return

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package module is Rego as policies use it: the decision points and their sets, which
-// built-ins there are and what a call of one may take, and from files to compiled
-// modules.
+// Package module is Rego as policies use it: the decision points and their sets, the
+// built-ins and their limits, and the parsing and compiling of files.
 //
-// What it parses and compiles is untrusted. Nesting is bounded before the parser and the
-// compiler see a file, and a panic of either is an error. Time and memory are the
-// caller's to bound: see package bounds.
+// The files are untrusted. Nesting is limited before the parser and the compiler see a
+// file, and a panic of either is an error. The caller must limit time and memory: see
+// package bounds.
 package module
 
 import (
@@ -19,8 +18,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Parse parses a file of Rego within the bounds that policies have. It reads METADATA
-// where it is asked to: that is half of the work. layer is for errors.
+// Parse parses a file of Rego within the bounds of policies. It reads METADATA only on
+// request: that is half of the work. layer is for errors.
 func Parse(layer, name string, content []byte, annotations bool) (m *ast.Module, err error) {
 	defer Guard(layer, &err)
 	if err := tooDeep(name, content); err != nil {
@@ -33,16 +32,16 @@ func Parse(layer, name string, content []byte, annotations bool) (m *ast.Module,
 	return m, deepTerms(m)
 }
 
-// Guard turns a panic of the compiler on an odd policy into an error: in a
-// goroutine it would take the process down.
+// Guard turns a panic of the compiler into an error: in a goroutine it would end the
+// process.
 func Guard(layer string, err *error) {
 	if r := recover(); r != nil {
 		*err = Stop(CodeCompile, fmt.Sprintf("the policy layer %q makes the compiler panic: %v", layer, r), "report this as a defect", nil)
 	}
 }
 
-// Compile compiles the modules of a point, whose input is document, without the
-// spared stages. The caller looks whether the compiler Failed.
+// Compile compiles the modules of a point, whose input is document, without the spared
+// stages. The caller checks whether the compiler Failed.
 func Compile(point string, document reflect.Type, modules map[string]*ast.Module, strict bool, spared ...ast.StageID) *ast.Compiler {
 	compiler := ast.NewCompiler().
 		WithSkipStages(spared...).
@@ -54,7 +53,7 @@ func Compile(point string, document reflect.Type, modules map[string]*ast.Module
 	return compiler
 }
 
-// Copies are for what changes modules; a compiler changes copies of its own.
+// Copies are for code that changes modules; a compiler makes its own copies.
 func Copies(modules map[string]*ast.Module) map[string]*ast.Module {
 	c := maps.Clone(modules)
 	for file, m := range c {
@@ -63,7 +62,7 @@ func Copies(modules map[string]*ast.Module) map[string]*ast.Module {
 	return c
 }
 
-// ForPoint are the point's modules, and those of the library that they reach: it
+// ForPoint are the point's modules, and those of the library that they reach: the library
 // is larger than the rules of a small point.
 func ForPoint(point string, modules map[string]*ast.Module, all *Graph) map[string]*ast.Module {
 	own, reached, left := map[string]*ast.Module{}, []*ast.Module{}, map[*ast.Module]string{}
@@ -84,7 +83,7 @@ func ForPoint(point string, modules map[string]*ast.Module, all *Graph) map[stri
 	for len(reached) > 0 && len(left) > 0 {
 		m := reached[0]
 		reached = reached[1:]
-		for _, r := range m.Rules { // imports alone reach nothing
+		for _, r := range m.Rules { // imports alone do not count
 			all.Walk(m, r, func(t Target) {
 				for _, found := range all.Rules[t.Rule] {
 					reach(found.Module)
@@ -102,8 +101,7 @@ func ForPoint(point string, modules map[string]*ast.Module, all *Graph) map[stri
 
 var undefinedFunction = regexp.MustCompile(`undefined function ([a-z0-9_.]+)`)
 
-// UndefinedFunctions are the functions that err, which is the compiler's, says there are
-// none of.
+// UndefinedFunctions are the undefined functions that err, an error of the compiler, names.
 func UndefinedFunctions(err error) []string {
 	var all ast.Errors
 	texts := []string{err.Error()}

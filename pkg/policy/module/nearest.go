@@ -9,13 +9,14 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// maxListed bounds the names that a hint lists.
+// maxListed limits the names that a hint lists.
 const maxListed = 40
 
-// longestName bounds what distances are measured of: their time grows with the product.
+// longestName limits the names that are compared: the time grows with the product of the
+// lengths.
 const longestName = 100
 
-// Nearest is the one of known that wrong is a slip of the pen away from, or "".
+// Nearest is the member of known of which wrong is a misspelling, or "".
 func Nearest(wrong string, known []string) string {
 	if len(wrong) > longestName {
 		return ""
@@ -29,7 +30,7 @@ func Nearest(wrong string, known []string) string {
 	return best
 }
 
-// Meant says which of known may have been meant, and else which there are.
+// Meant is a hint with the member of known that wrong may mean, or else with all of them.
 func Meant(wrong string, known []string) string {
 	if near := Nearest(wrong, known); near != "" {
 		return "did you mean " + near + "?"
@@ -37,5 +38,5 @@ func Meant(wrong string, known []string) string {
 	if len(known) == 0 || len(known) > maxListed {
 		return ""
 	}
-	return "there are: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+	return "use one of: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }

@@ -24,7 +24,7 @@ const (
 
 var points = []string{PointCommand, PointEgress, PointEvent, PointExec, PointOutput, PointProposal, PointSnippet, PointTrigger}
 
-// sets are the rule names with a meaning, and at which points they have it.
+// sets are the rule names with a meaning at each point.
 var sets = map[string][]string{
 	PointCommand:  {"allow", "ask", "deny", "exec", "limits"},
 	PointEgress:   {"allow", "budget", "deny", "filter", "intercept", "private", "raw", "redact"},
@@ -36,13 +36,13 @@ var sets = map[string][]string{
 	PointTrigger:  {"allow", "ask", "deny"},
 }
 
-// OwnPackage is the first name of every package of a layer, and of none of its data.
+// OwnPackage is the first name of every package of a layer. Data files must not use it.
 const OwnPackage = "fumehood"
 
-// A Keys names those that the objects of a set must have, and may have.
+// Keys are the keys that the objects of a set must have, and may have.
 type Keys struct{ Must, May []string }
 
-// fieldsOf are the keys each set's objects must have, and may have.
+// fieldsOf are the Keys of each set's objects.
 var fieldsOf = map[string]Keys{
 	"deny":    {[]string{"rule", "message", "suggestion"}, []string{"text"}},
 	"ask":     {[]string{"rule", "message", "suggestion"}, []string{"text"}},
@@ -64,7 +64,7 @@ func PackageOf(m *ast.Module) string {
 	return strings.TrimPrefix(m.Package.Path.String(), "data.")
 }
 
-// InLib reports whether pkg is the library, which holds rules for those of the points.
+// InLib reports whether pkg is part of the library, which the rules of all points use.
 func InLib(pkg string) bool {
 	return pkg == PackageLib || strings.HasPrefix(pkg, PackageLib+".")
 }
@@ -75,11 +75,11 @@ func RuleName(r *ast.Rule) string { return string(r.Head.Ref()[0].Value.(ast.Var
 // Points are the names of the decision points.
 func Points() []string { return slices.Clone(points) }
 
-// Sets are the names of the sets that mean something at point, or nil.
+// Sets are the names of the sets with a meaning at point, or nil.
 func Sets(point string) []string { return slices.Clone(sets[point]) }
 
-// MemberKeys are the keys of the objects in a set. ok is false for one whose objects are read
-// otherwise.
+// MemberKeys are the keys of the objects in a set. ok is false for a set with another kind
+// of objects.
 func MemberKeys(set string) (k Keys, ok bool) {
 	k, ok = fieldsOf[set]
 	return k, ok

@@ -4,7 +4,7 @@ package module
 
 import "github.com/open-policy-agent/opa/v1/ast"
 
-// An Graph finds the rules that a reference reaches.
+// A Graph finds the rules that a reference reaches.
 type Graph struct {
 	Rules    map[string][]ruleIn // by path: data.fumehood.exec.name
 	Packages map[*ast.Module]string
@@ -28,16 +28,17 @@ func NewGraph(modules map[string]*ast.Module) *Graph {
 	return a
 }
 
-// A Target is what a reference reaches: one of its fields, or nothing of the policy.
+// A Target is the target of a reference: a field of the input, a rule, or nothing in the
+// policy.
 type Target struct {
 	input bool
-	field string // of the input; "" is more than one
+	field string // of the input; "" means more than one
 	Rule  string // the path of a rule
 	All   bool   // it may be any rule
 }
 
-// Walk hands take each target of n, a part of m. A local variable that has the name of
-// a rule counts as the rule, so that there may be too many and never too few.
+// Walk calls take with each target of n, a part of m. A local variable with the name of a
+// rule counts as the rule, so there may be too many targets, but never too few.
 func (a *Graph) Walk(m *ast.Module, n any, take func(Target)) {
 	var look func(*ast.Term) bool
 	look = func(t *ast.Term) bool {
@@ -59,7 +60,7 @@ func (a *Graph) Walk(m *ast.Module, n any, take func(Target)) {
 	ast.WalkTerms(n, look)
 }
 
-// Target is what ref, a part of m, reaches.
+// Target is the target of ref, a part of m.
 func (a *Graph) Target(m *ast.Module, ref ast.Ref) Target {
 	head, ok := ref[0].Value.(ast.Var)
 	if !ok {
@@ -84,8 +85,8 @@ func (a *Graph) Target(m *ast.Module, ref ast.Ref) Target {
 	return Target{}
 }
 
-// data follows a reference to the layer's own rules. One that names no rule may be to
-// All of them.
+// data follows a reference to the layer's own rules. A reference that names no rule may be
+// to all of them.
 func (a *Graph) data(ref ast.Ref) Target {
 	if len(ref) > 1 && text(ref[1]) != "" && text(ref[1]) != OwnPackage {
 		return Target{} // the layer's data file, which is always the same
@@ -105,7 +106,7 @@ func (a *Graph) known(m *ast.Module, v ast.Var) bool {
 	return a.Rules[a.Packages[m]+string(v)] != nil || ImportOf(m, v) != nil || ast.RootDocumentNames.Contains(ast.NewTerm(v))
 }
 
-// ImportOf is what m imports under name.
+// ImportOf is the path that m imports as name.
 func ImportOf(m *ast.Module, name ast.Var) ast.Ref {
 	for _, i := range m.Imports {
 		if i.Name() != name {

@@ -18,7 +18,7 @@ const (
 	CodeData       = "policy.data"
 )
 
-// Stop makes the error of a run that must not go on.
+// Stop makes the error of a run that must not continue.
 func Stop(code, message, hint string, err error) *proposal.StopError {
 	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render writes what a policy decides, and what is wrong with one, for people to
-// read.
+// Package render writes decisions of a policy, and problems of one, as text for people.
 package render
 
 import (
@@ -17,22 +16,22 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// Options say how an explanation is written.
+// Options select the format of an explanation.
 type Options struct {
-	Deep  bool // of a refusal: what nearly matched, and plainer ways to write the command
+	Deep  bool // for a denial: rules that nearly matched, and literal ways to write the command
 	Color bool
 }
 
-// Explanation writes x as good compilers write diagnostics: the text, a caret under what
-// is meant, why, and what to do. Untrusted text in it is escaped.
+// Explanation writes x like a compiler's diagnostics: the text, a caret under the relevant
+// part, the reason, and what to do. Untrusted text is escaped.
 func Explanation(x explain.Explanation, o Options) string {
 	return pen{o.Color}.explanation(x, o.Deep)
 }
 
-// A pen marks text with colors, or not.
+// A pen adds colors to text, if they are on.
 type pen struct{ color bool }
 
-// Colors, by what they are for.
+// Colors, by purpose.
 const (
 	red, green, yellow, blue, faint, strong = "31;1", "32;1", "33;1", "34;1", "2", "1"
 )
@@ -48,7 +47,7 @@ var effectColors = map[proposal.Effect]string{proposal.Deny: red, proposal.Ask: 
 
 func (p pen) effect(e proposal.Effect) string { return p.in(effectColors[e], e.String()) }
 
-// Bounds on what people read of one decision.
+// Bounds of what is shown of one decision.
 const (
 	maxReasons = 6
 	maxColumns = 100
@@ -63,7 +62,7 @@ func (p pen) explanation(x explain.Explanation, deep bool) string {
 	fmt.Fprintf(&b, "%s  %s\n", p.effect(x.Decision.Effect), p.in(strong, first))
 	for i, r := range x.Decision.Reasons {
 		if i == maxReasons {
-			fmt.Fprintf(&b, "\nand %d reasons more: see --json\n", len(x.Decision.Reasons)-i)
+			fmt.Fprintf(&b, "\nand %d more reasons: see --json\n", len(x.Decision.Reasons)-i)
 			break
 		}
 		b.WriteString("\n" + p.reason(x, r))
@@ -108,29 +107,29 @@ func (p pen) reason(x explain.Explanation, r proposal.Reason) string {
 }
 
 var retries = map[proposal.Retry]string{
-	proposal.RetryVary:      "vary (written otherwise it may be allowed)",
-	proposal.RetryNever:     "never (no wording of it is allowed)",
-	proposal.RetryApproval:  "approval (a person must allow it)",
-	proposal.RetryTransient: "transient (the same may be decided later)",
+	proposal.RetryVary:      "vary (it may be allowed if written differently)",
+	proposal.RetryNever:     "never (rewriting it does not help)",
+	proposal.RetryApproval:  "approval (a person must approve it)",
+	proposal.RetryTransient: "transient (try the same again later)",
 }
 
-// where says which rules gave r.
+// where returns the rules that gave r.
 func (p pen) where(x explain.Explanation, r proposal.Reason) string {
 	var places []string
 	title := ""
-	for _, s := range x.Spoke {
+	for _, s := range x.Held {
 		fits := s.Rule == r.Rule || strings.HasSuffix(s.Rule, ".") && strings.HasPrefix(r.Rule, s.Rule)
 		if !fits || s.Command != r.Command || s.Set == "allow" || s.Layer != r.Layer && r.Layer != "" {
 			continue
 		}
 		title = cmp.Or(title, s.Title)
-		if at := standsAt(s); !slices.Contains(places, at) && len(places) < 3 {
+		if at := placeOf(s); !slices.Contains(places, at) && len(places) < 3 {
 			places = append(places, at)
 		}
 	}
 	if len(places) == 0 {
 		if r.Layer == policy.LayerFloor {
-			return "the floor, which holds whatever policies say"
+			return "the floor, which applies whatever policies say"
 		}
 		return terminal.Line(r.Layer)
 	}
@@ -140,19 +139,19 @@ func (p pen) where(x explain.Explanation, r proposal.Reason) string {
 	return p.in(faint, strings.Join(places, ", ")) + title
 }
 
-// standsAt is where a rule stands, as editors take it, after its layer's name.
-func standsAt(s explain.Spoken) string {
+// placeOf is the place of a rule, in the form that editors read, after its layer's name.
+func placeOf(s explain.HeldRule) string {
 	switch {
 	case s.Policy == s.Layer:
 		return terminal.Line(fmt.Sprintf("%s %s:%d", s.Layer, s.File, s.Line))
-	case strings.Contains(s.Policy, ":"): // no folder
+	case strings.Contains(s.Policy, ":"): // not a directory
 		return terminal.Line(fmt.Sprintf("%s %s %s:%d", s.Layer, s.Policy, s.File, s.Line))
 	}
 	return terminal.Line(fmt.Sprintf("%s %s:%d", s.Layer, path.Join(s.Policy, s.File), s.Line))
 }
 
-// snippet draws the line of text that span is in, with a caret under it, and returns the
-// gutter for what follows.
+// snippet draws the line of text that contains span, with a caret under it, and returns the
+// gutter for the next lines.
 func (p pen) snippet(b *strings.Builder, text string, span *proposal.Span) string {
 	if span == nil || span.Start < 0 || span.End < span.Start || span.End > len(text) {
 		return "  "
@@ -193,7 +192,7 @@ func (p pen) near(x explain.Explanation) string {
 	shown := map[string]bool{}
 	for _, n := range x.Near {
 		fmt.Fprintf(&b, "\n%s %s%s\n", p.in(blue, "nearly"), p.in(strong, "["+terminal.Line(n.Rule)+"]"), titled(n.Title))
-		fmt.Fprintf(&b, "  %s\n", p.in(faint, standsAt(n.Spoken)))
+		fmt.Fprintf(&b, "  %s\n", p.in(faint, placeOf(n.HeldRule)))
 		for _, f := range n.Failed {
 			fmt.Fprintf(&b, "  %s does not hold: %s\n", p.in(faint, terminal.Line(fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Col))), p.in(strong, terminal.Line(f.Text)))
 			for _, v := range f.Values {
@@ -229,16 +228,16 @@ func (p pen) rewrites(x explain.Explanation) string {
 	return b.String()
 }
 
-// spoke lists the rules that held. An explanation of a refusal has said the ones that
-// count.
+// spoke lists the rules that held. An explanation of a denial has already listed the ones
+// that count.
 func (p pen) spoke(x explain.Explanation, deep bool) string {
-	if deep && x.Decision.Effect != proposal.Allow || len(x.Spoke) == 0 {
+	if deep && x.Decision.Effect != proposal.Allow || len(x.Held) == 0 {
 		return ""
 	}
-	rows := make([][3]string, len(x.Spoke))
+	rows := make([][3]string, len(x.Held))
 	var wide [2]int
-	for i, s := range x.Spoke {
-		rows[i] = [3]string{s.Set, terminal.Line(cmp.Or(s.Rule, "–")), standsAt(s) + dashed(s.Title)}
+	for i, s := range x.Held {
+		rows[i] = [3]string{s.Set, terminal.Line(cmp.Or(s.Rule, "–")), placeOf(s) + dashed(s.Title)}
 		for j := range wide {
 			wide[j] = max(wide[j], width(rows[i][j]))
 		}

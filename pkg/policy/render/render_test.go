@@ -22,7 +22,7 @@ deny[go.option]: no go test -exec ./x
   |
 1 | go test -exec ./x
   |    ^^^^
-  = retry: vary (written otherwise it may be allowed)
+  = retry: vary (it may be allowed if written differently)
 `
 
 func TestExplanation(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// Review writes the problems of r, how many rules each layer has, and the totals. Its
+// Review writes the problems of r, the number of rules of each layer, and the totals. Its
 // error is w's.
 func Review(w io.Writer, r policy.Review) error {
 	for _, p := range r.Problems {

@@ -18,26 +18,26 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy"
 )
 
-// Bounds of a bundle. What a layer's files may have is asked again by package policy.
+// Bounds of a bundle. Package policy checks the bounds of a layer's files again.
 const (
-	maxArchive  = 8 << 20  // as it comes
-	maxInflated = 16 << 20 // with the archive's own padding
+	maxArchive  = 8 << 20  // as received
+	maxInflated = 16 << 20 // including the archive's padding
 	maxEntries  = 4000
-	maxOther    = 1 << 20 // of a file that is neither rules nor data
+	maxOther    = 1 << 20 // for a file that is neither rules nor data
 	maxName     = 512
 )
 
-// ReadFile reads the bytes of a bundle from a file: a regular one, and never more than a
-// bundle may have. Its error is a *proposal.StopError.
+// ReadFile reads the bytes of a bundle from a regular file, and never more than a bundle may
+// have. Its error is a *proposal.StopError.
 func ReadFile(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, stop(codeMissing, "is its name spelt right?", err, "cannot open the bundle %q", name)
+		return nil, stop(codeMissing, "check the spelling of its name", err, "cannot open the bundle %q", name)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, stop(CodeSource, "a bundle is a file; a folder is named without .tar.gz", err, "%q is no file", name)
+		return nil, stop(CodeSource, "name a file; the name of a policy directory must not end in .tar.gz", err, "%q is not a regular file", name)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxArchive+1))
 	if err != nil {
@@ -49,7 +49,7 @@ func ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-const hintTooLarge = "a bundle has at most 8 MiB, 4000 entries, 256 KiB of rules a file, and 4 MiB of rules and data"
+const hintTooLarge = "make it smaller: at most 8 MiB, 4000 entries, 256 KiB for each file of rules, and 4 MiB of rules and data"
 
 func tooLarge(name string) error {
 	return stop(codeTooLarge, hintTooLarge, nil, "the bundle %s is too large", name)
@@ -57,8 +57,8 @@ func tooLarge(name string) error {
 
 var errTooLarge = errors.New("is too large")
 
-// unpack reads the files of a tar archive that is compressed once. Names come as opa
-// gives them, with or without a slash before them.
+// unpack reads the files of a tar archive that is compressed once. Names may begin with a
+// slash, as opa writes them, or not.
 func unpack(data []byte) ([]policy.File, error) {
 	in := bytes.NewReader(data)
 	unzipped, err := gzip.NewReader(in)
@@ -77,7 +77,7 @@ func unpack(data []byte) ([]policy.File, error) {
 	case err != nil:
 		return nil, err
 	case in.Len() > 0:
-		return nil, errors.New("something follows the archive")
+		return nil, errors.New("there is more after the archive")
 	}
 	return files, nil
 }
@@ -101,7 +101,7 @@ func entries(archive *tar.Reader) ([]policy.File, error) {
 			return nil, err
 		}
 		if seen[f.Name] {
-			return nil, &fs.PathError{Op: "entry", Path: f.Name, Err: errors.New("stands twice")}
+			return nil, &fs.PathError{Op: "entry", Path: f.Name, Err: errors.New("appears twice")}
 		}
 		seen[f.Name] = true
 		files = append(files, f)
@@ -115,10 +115,10 @@ func entry(archive *tar.Reader, h *tar.Header) (policy.File, error) {
 	}
 	name, ok := entryName(h.Name)
 	if !ok {
-		return refuse("is no plain name")
+		return refuse("is not a plain name")
 	}
 	if h.Typeflag != tar.TypeReg || sparse(h) {
-		return refuse("is a link, a device or another thing that is no file")
+		return refuse("is not a regular file")
 	}
 	limit := int64(maxOther)
 	if policy.Collects(name) {
@@ -131,7 +131,7 @@ func entry(archive *tar.Reader, h *tar.Header) (policy.File, error) {
 	return policy.File{Name: name, Content: content}, err
 }
 
-// entryName is a name below the bundle's top.
+// entryName is a name relative to the top of the bundle.
 func entryName(name string) (string, bool) {
 	if trimmed, ok := strings.CutPrefix(name, "./"); ok {
 		name = trimmed
@@ -143,7 +143,7 @@ func entryName(name string) (string, bool) {
 	return name, ok
 }
 
-// sparse files say that they are larger than what is there of them.
+// sparse files claim to be larger than their content.
 func sparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {

@@ -16,15 +16,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy"
 )
 
-// A Recipe says what a bundle is made of.
+// A Recipe is the input of a bundle.
 type Recipe struct {
 	Files    []policy.File
 	Revision string
-	Roots    []string // none is all of data
-	Tests    bool     // take what only tries the policy along
+	Roots    []string // none means all of data
+	Tests    bool     // include tests and cases
 }
 
-// Build makes a bundle that opa reads too. The same recipe gives the same bytes.
+// Build makes a bundle that opa can read, too. The same recipe gives the same bytes.
 func Build(r Recipe) ([]byte, error) {
 	m := bundle.Manifest{Revision: r.Revision}
 	m.Init()
@@ -35,7 +35,7 @@ func Build(r Recipe) ([]byte, error) {
 	m.RegoVersion = &version
 	manifest, err := json.Marshal(m)
 	if err != nil {
-		return nil, stop(CodeBundle, "", err, "the manifest cannot be written")
+		return nil, stop(CodeBundle, "", err, "cannot encode the manifest")
 	}
 	files := []policy.File{{Name: manifestName, Content: append(manifest, '\n')}}
 	for _, f := range r.Files {
@@ -47,15 +47,15 @@ func Build(r Recipe) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = Open("the bundle", data, Options{}) // what we would refuse is not made
+	_, err = Open("the bundle", data, Options{}) // never make a bundle that Open refuses
 	return data, err
 }
 
-// pack writes files in the order of their names, with nothing of who made them and when.
+// pack writes files sorted by name, without times and owners.
 func pack(files []policy.File) ([]byte, error) {
 	slices.SortFunc(files, func(a, b policy.File) int { return strings.Compare(a.Name, b.Name) })
 	var out bytes.Buffer
-	zipped, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is one
+	zipped, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
 	archive := tar.NewWriter(zipped)
 	for _, f := range files {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: "/" + f.Name, Mode: 0o644, Size: int64(len(f.Content)), ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
@@ -64,14 +64,14 @@ func pack(files []policy.File) ([]byte, error) {
 			_, err = archive.Write(f.Content)
 		}
 		if err != nil {
-			return nil, stop(CodeBundle, "", err, "%q cannot be packed", f.Name)
+			return nil, stop(CodeBundle, "", err, "cannot pack %q", f.Name)
 		}
 	}
 	if err := archive.Close(); err != nil {
-		return nil, stop(CodeBundle, "", err, "the bundle cannot be written")
+		return nil, stop(CodeBundle, "", err, "cannot write the bundle")
 	}
 	if err := zipped.Close(); err != nil {
-		return nil, stop(CodeBundle, "", err, "the bundle cannot be written")
+		return nil, stop(CodeBundle, "", err, "cannot write the bundle")
 	}
 	return out.Bytes(), nil
 }

@@ -20,16 +20,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// A Bundle is what was read of one.
+// A Bundle is the content of a bundle.
 type Bundle struct {
 	Layer    policy.Layer
 	Revision string
 	Roots    []string
-	SignedBy string // the key that Options named and that has signed all of it, or ""
-	Signed   bool   // it holds a signature, looked at or not
+	SignedBy string // the key in Options that has signed all of it, or ""
+	Signed   bool   // it contains a signature, verified or not
 }
 
-// The files of a bundle that are about it.
+// The files of a bundle that describe it.
 const (
 	manifestName   = ".manifest"
 	signaturesName = ".signatures.json"
@@ -55,7 +55,7 @@ func Open(name string, data []byte, o Options) (Bundle, error) {
 	if b.Layer, err = policy.FromFiles(name, files); err != nil {
 		return Bundle{}, err
 	}
-	if _, err := b.Layer.Data(); err != nil { // before opa's verification unfolds YAML
+	if _, err := b.Layer.Data(); err != nil { // before opa's verification expands YAML
 		return Bundle{}, err
 	}
 	if o.Key != nil {
@@ -73,7 +73,7 @@ func Open(name string, data []byte, o Options) (Bundle, error) {
 }
 
 func notBundle(name string, err error) error {
-	return stop(CodeBundle, "make it with fumehood policy bundle build, or with opa build, from Rego and data alone", err, "%s is no bundle that policy may come in", name)
+	return stop(CodeBundle, "make it with fumehood policy bundle build, or with opa build, from Rego and data alone", err, "invalid policy bundle %s", name)
 }
 
 func fileNamed(files []policy.File, name string) []byte {
@@ -85,14 +85,14 @@ func fileNamed(files []policy.File, name string) []byte {
 	return nil
 }
 
-// refused are the names of files that would decide, or change what decides, in ways that
-// we do not have.
+// refused are the names of files that opa would use for decisions and fumehood does not
+// support.
 var refused = map[string]string{
-	"policy.wasm": "WebAssembly, which is not evaluated here", "plan.json": "a plan, which is not evaluated here",
-	"plan.pb": "a plan, which is not evaluated here", "patch.json": "a delta, which is no policy by itself",
+	"policy.wasm": "WebAssembly, which is not supported", "plan.json": "a plan, which is not supported",
+	"plan.pb": "a plan, which is not supported", "patch.json": "a delta, which is not a complete policy",
 }
 
-// checkFiles refuses what opa would heed and we would not.
+// checkFiles refuses files that opa would use and fumehood would not.
 func checkFiles(files []policy.File) error {
 	for _, f := range files {
 		base := path.Base(f.Name)
@@ -112,7 +112,7 @@ func checkFiles(files []policy.File) error {
 	return nil
 }
 
-// readManifest takes the revision, and refuses modules and data outside the roots.
+// readManifest reads the revision, and refuses modules and data outside the roots.
 func (b *Bundle) readManifest(name string, files []policy.File) error {
 	content := fileNamed(files, manifestName)
 	if content == nil {
@@ -120,7 +120,7 @@ func (b *Bundle) readManifest(name string, files []policy.File) error {
 	}
 	var m bundle.Manifest
 	if err := json.Unmarshal(content, &m); err != nil {
-		return notBundle(name, fmt.Errorf("its manifest: %w", err))
+		return notBundle(name, fmt.Errorf("invalid manifest: %w", err))
 	}
 	m.Init()
 	for i, root := range *m.Roots {
@@ -159,11 +159,11 @@ func checkManifest(m bundle.Manifest) error {
 	case slices.ContainsFunc(versions, func(v int) bool { return v != 1 }):
 		return errors.New("it is not Rego v1")
 	case len(m.WasmResolvers) > 0:
-		return errors.New("its manifest names WebAssembly, which is not evaluated here")
+		return errors.New("its manifest names WebAssembly, which is not supported")
 	case len(m.Revision) > maxRevision:
 		return errors.New("its revision is too long")
-	case strings.ContainsFunc(m.Revision, func(r rune) bool { return !unicode.IsPrint(r) }): // reports and comments show it
-		return errors.New("its revision holds what is not shown")
+	case strings.ContainsFunc(m.Revision, func(r rune) bool { return !unicode.IsPrint(r) }): // it is shown in reports and comments
+		return errors.New("its revision contains characters that are not printable")
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (b *Bundle) withinRoots() error {
 	return dataWithin(data, "", b.Roots)
 }
 
-// packagePath parses a module for its package. A panic of the parser is an error.
+// packagePath parses a module and returns its package. A panic of the parser is an error.
 func packagePath(f policy.File) (pkg string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -220,8 +220,8 @@ func dataWithin(data map[string]any, prefix string, roots []string) error {
 	return nil
 }
 
-// hash is opa's SHA-256 of a file: of data and the manifest the document's, of all else
-// the bytes'.
+// hash is opa's SHA-256 of a file: that of the document for data and the manifest, that of
+// the bytes for everything else.
 func hash(f policy.File) (bundle.FileInfo, error) {
 	h, err := bundle.NewSignatureHasher(bundle.SHA256)
 	if err != nil {
@@ -238,7 +238,7 @@ func hash(f policy.File) (bundle.FileInfo, error) {
 	return bundle.NewFile(f.Name, fmt.Sprintf("%x", sum), string(bundle.SHA256)), err
 }
 
-// verifyFile compares a file with what was signed, and takes it off the list.
+// verifyFile compares a file with its signed hash, and removes it from the list.
 func verifyFile(f policy.File, signed map[string]bundle.FileInfo) error {
 	return bundle.VerifyBundleFile(f.Name, *bytes.NewBuffer(f.Content), signed)
 }

@@ -14,17 +14,17 @@ import (
 
 const (
 	maxRedirects = 5
-	hintFetch    = "can the address be reached from here, and does it answer without a password?"
+	hintFetch    = "check that the address can be reached from here, without a password"
 )
 
-// client asks servers. Plain http goes to loopback only, and only where the spec says
-// so: no redirect leads to it.
+// client sends requests. Plain http is for loopback only, and only if the spec says so: a
+// redirect to it is refused.
 func client(o Options, plain bool) *http.Client {
 	return &http.Client{
 		Transport: guard{plain: plain, next: &http.Transport{
 			Proxy:           http.ProxyFromEnvironment,
 			TLSClientConfig: &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
-			// The bytes are what the digest is of.
+			// The digest is that of the bytes as received.
 			DisableCompression: true, DisableKeepAlives: true,
 			TLSHandshakeTimeout: 20 * time.Second, ResponseHeaderTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		}},
@@ -37,7 +37,7 @@ func client(o Options, plain bool) *http.Client {
 	}
 }
 
-// A guard looks at each request, redirected ones and those for a registry's token too.
+// A guard checks each request, including redirects and those for a registry's token.
 type guard struct {
 	plain bool
 	next  http.RoundTripper
@@ -50,11 +50,11 @@ func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(r)
 }
 
-// fetch gets a bundle's file.
+// fetch downloads a bundle.
 func fetch(ctx context.Context, p parsed, o Options) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.place, nil)
 	if err != nil {
-		return nil, stop(CodeSource, hintSpec, nil, "the address %s cannot be used", p.shown)
+		return nil, stop(CodeSource, hintSpec, nil, "invalid address %s", p.shown)
 	}
 	response, err := client(o, request.URL.Scheme == "http").Do(request)
 	if err != nil {
@@ -62,7 +62,7 @@ func fetch(ctx context.Context, p parsed, o Options) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, stop(CodeFetch, hintFetch, nil, "%s answered %d", p.shown, response.StatusCode)
+		return nil, stop(CodeFetch, hintFetch, nil, "%s returned status %d", p.shown, response.StatusCode)
 	}
 	if response.ContentLength > maxArchive {
 		return nil, tooLarge(p.shown)
@@ -77,10 +77,10 @@ func fetch(ctx context.Context, p parsed, o Options) ([]byte, error) {
 	return data, nil
 }
 
-// notFetched does not quote the error's address, whose query may hold a credential.
+// notFetched does not quote the error's URL, whose query may contain a credential.
 func notFetched(ctx context.Context, p parsed, o Options, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return stop(CodeFetch, hintFetch, nil, "%s did not come within %v", p.shown, o.Timeout)
+		return stop(CodeFetch, hintFetch, nil, "%s was not received within %v", p.shown, o.Timeout)
 	}
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner

@@ -83,11 +83,11 @@ func TestFetch(t *testing.T) {
 		{"/squeezed", CodeDigest, "has the digest"},
 		{"/large", codeTooLarge, ""},
 		{"/endless", codeTooLarge, ""},
-		{"/slow", CodeFetch, "did not come within 1s"},
-		{"/silent", CodeFetch, "did not come within 1s"},
+		{"/slow", CodeFetch, "not received within 1s"},
+		{"/silent", CodeFetch, "not received within 1s"},
 		{"/short", CodeFetch, "unexpected EOF"},
-		{"/private?token=secret", CodeFetch, "answered 401"},
-		{"/missing", CodeFetch, "answered 404"},
+		{"/private?token=secret", CodeFetch, "status 401"},
+		{"/missing", CodeFetch, "status 404"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {

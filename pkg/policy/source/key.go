@@ -19,14 +19,14 @@ const (
 	maxKey    = 64 << 10
 	minSecret = 32
 	minRSA    = 2048
-	// secretPrefix is written before the file of a secret that both sides share. A public
-	// key taken for such a secret by mistake would let everybody sign.
+	// secretPrefix marks the file of a shared secret. If a public key were taken for a
+	// shared secret by mistake, anyone could sign.
 	secretPrefix = "hs256:"
 )
 
-// A Key is what bundles are verified with.
+// A Key verifies bundles.
 type Key struct {
-	name       string // SHA-256 of the public key, or of a shared secret nothing
+	name       string // SHA-256 of the public key; "" for a shared secret
 	material   string // PEM, or the secret
 	algorithms []string
 }
@@ -34,8 +34,8 @@ type Key struct {
 const hintKey = "give a PEM file with a public key (openssl pkey -in key.pem -pubout), or hs256:FILE with a secret of at least 32 bytes"
 
 // ReadKey reads a public key from a PEM file (RSA of 2048 bits or more, ECDSA, Ed25519,
-// or a certificate of one, whose chain and dates are not looked at); or, written
-// hs256:FILE, a shared secret, all of the file.
+// or a certificate of one, whose chain and dates are not checked); or, for hs256:FILE, a
+// shared secret, which is all of the file.
 func ReadKey(file string) (*Key, error) {
 	path, shared := strings.CutPrefix(file, secretPrefix)
 	data, err := keyBytes(path)
@@ -44,17 +44,17 @@ func ReadKey(file string) (*Key, error) {
 	}
 	if shared {
 		if len(data) < minSecret || strings.Contains(string(data), "-----BEGIN") {
-			return nil, stop(CodeKey, hintKey, nil, "%q holds no secret of at least %d bytes", path, minSecret)
+			return nil, stop(CodeKey, hintKey, nil, "%q does not contain a secret of at least %d bytes", path, minSecret)
 		}
 		return &Key{name: "HS256", material: string(data), algorithms: []string{"HS256", "HS384", "HS512"}}, nil
 	}
 	block, rest := pem.Decode(data)
 	if block == nil || strings.Contains(string(rest), "-----BEGIN") {
-		return nil, stop(CodeKey, hintKey, nil, "%q does not hold one key as PEM", path)
+		return nil, stop(CodeKey, hintKey, nil, "%q does not contain exactly one PEM key", path)
 	}
 	public, err := publicKey(block)
 	if err != nil {
-		return nil, stop(CodeKey, hintKey, err, "the key in %q cannot be used", path)
+		return nil, stop(CodeKey, hintKey, err, "invalid key in %q", path)
 	}
 	return keyOf(path, public)
 }
@@ -67,7 +67,7 @@ func keyBytes(path string) ([]byte, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
+		err = errors.New("it is not a regular file")
 	}
 	var data []byte
 	if err == nil {
@@ -95,7 +95,7 @@ func publicKey(block *pem.Block) (any, error) {
 		}
 		return c.PublicKey, nil
 	case "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY":
-		return nil, errors.New("it is the private one, which belongs to who signs")
+		return nil, errors.New("it is a private key, which only the signer must have")
 	}
 	return nil, errors.New("it is a " + block.Type)
 }
@@ -103,16 +103,16 @@ func publicKey(block *pem.Block) (any, error) {
 func keyOf(path string, public any) (*Key, error) {
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
-		return nil, stop(CodeKey, hintKey, err, "the key in %q cannot be used", path)
+		return nil, stop(CodeKey, hintKey, err, "invalid key in %q", path)
 	}
 	k := &Key{name: Digest(der), material: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), algorithms: algorithmsOf(public)}
 	if k.algorithms == nil {
-		return nil, stop(CodeKey, hintKey, nil, "the key in %q is too short, or of a kind that is not used", path)
+		return nil, stop(CodeKey, hintKey, nil, "the key in %q is too short or of an unsupported kind", path)
 	}
 	return k, nil
 }
 
-// algorithmsOf are those that a key of this kind may sign with, the usual one first.
+// algorithmsOf are the algorithms for a key of this kind, the usual one first.
 func algorithmsOf(public any) []string {
 	switch k := public.(type) {
 	case *rsa.PublicKey:

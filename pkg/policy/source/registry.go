@@ -19,15 +19,15 @@ import (
 
 const maxManifest = 1 << 20
 
-// pull gets a bundle from a registry: the manifest that was pinned, and the one layer
-// that it names, each compared with its digest.
+// pull downloads a bundle from a registry: the pinned manifest, and the single layer that
+// it names. Both are compared with their digests.
 func pull(ctx context.Context, p parsed, o Options) ([]byte, error) {
 	data, err := pullBundle(ctx, p, o)
 	switch {
 	case err == nil:
 		return data, nil
 	case errors.Is(err, content.ErrMismatchedDigest), errors.Is(err, content.ErrTrailingData):
-		return nil, stop(CodeDigest, "somebody changed it, or it was damaged on its way", err, "%s is not what was pinned", p.shown)
+		return nil, stop(CodeDigest, "check whether it was changed, or damaged in transit", err, "%s does not have the pinned digest", p.shown)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, notFetched(ctx, p, o, err)
 	}
@@ -37,7 +37,7 @@ func pull(ctx context.Context, p parsed, o Options) ([]byte, error) {
 func pullBundle(ctx context.Context, p parsed, o Options) ([]byte, error) {
 	repository, err := remote.NewRepository(p.place)
 	if err != nil {
-		return nil, stop(CodeSource, hintSpec, err, "%s names no repository", p.shown)
+		return nil, stop(CodeSource, hintSpec, err, "%s does not name a repository", p.shown)
 	}
 	repository.PlainHTTP = loopback(hostOf(repository.Reference.Host()))
 	repository.MaxMetadataBytes = maxManifest
@@ -47,13 +47,13 @@ func pullBundle(ctx context.Context, p parsed, o Options) ([]byte, error) {
 		return nil, err
 	}
 	if found.Size > maxManifest || found.Digest.String() != p.digest {
-		return nil, stop(CodeBundle, "pin the digest of the bundle's own manifest", nil, "the manifest of %s is too large, or another", p.shown)
+		return nil, stop(CodeBundle, "pin the digest of the bundle's own manifest", nil, "the manifest of %s is too large, or not that of a bundle", p.shown)
 	}
 	raw, err := content.FetchAll(ctx, repository.Manifests(), found)
 	if err != nil {
 		return nil, err
 	}
-	if digest.FromBytes(raw).String() != p.digest { // whatever the library compared
+	if digest.FromBytes(raw).String() != p.digest { // even if the library has compared it
 		return nil, wrongDigest(p, digest.FromBytes(raw).String())
 	}
 	layer, err := bundleLayer(p, found.MediaType, raw)
@@ -67,7 +67,7 @@ func pullBundle(ctx context.Context, p parsed, o Options) ([]byte, error) {
 	return data, err
 }
 
-// bundleLayer is the one layer of a manifest, of the type that opa gives bundles.
+// bundleLayer is the only layer of a manifest, of the type that opa uses for bundles.
 func bundleLayer(p parsed, mediaType string, raw []byte) (ocispec.Descriptor, error) {
 	var m ocispec.Manifest
 	none := ocispec.Descriptor{}
@@ -75,10 +75,10 @@ func bundleLayer(p parsed, mediaType string, raw []byte) (ocispec.Descriptor, er
 		return none, stop(CodeBundle, "pin the digest of the bundle's own manifest", nil, "%s is a %.100q, not a manifest of one bundle", p.shown, mediaType)
 	}
 	if err := json.NewDecoder(bytes.NewReader(raw)).Decode(&m); err != nil {
-		return none, stop(CodeBundle, "push it again", err, "the manifest of %s cannot be read", p.shown)
+		return none, stop(CodeBundle, "push it again", err, "cannot read the manifest of %s", p.shown)
 	}
 	if len(m.Layers) != 1 || m.Layers[0].MediaType != ocispec.MediaTypeImageLayerGzip || m.Layers[0].Digest.Validate() != nil || m.Layers[0].Digest.Algorithm() != digest.SHA256 {
-		return none, stop(CodeBundle, "push the bundle as one layer of the type "+ocispec.MediaTypeImageLayerGzip+", as for opa", nil, "%s does not hold one bundle", p.shown)
+		return none, stop(CodeBundle, "push the bundle as one layer of the type "+ocispec.MediaTypeImageLayerGzip+", as for opa", nil, "%s does not contain exactly one bundle", p.shown)
 	}
 	if m.Layers[0].Size < 0 || m.Layers[0].Size > maxArchive {
 		return none, tooLarge(p.shown)

@@ -90,7 +90,7 @@ func TestRegistry(t *testing.T) {
 		{"two layers", s.manifest(layer, layer), CodeBundle, "one bundle"},
 		{"no layer", s.manifest(), CodeBundle, "one bundle"},
 		{"an index", s.spec(s.push(ocispec.MediaTypeImageIndex, index).Digest), CodeBundle, "not a manifest"},
-		{"a hostile bundle", s.manifest(s.push(ocispec.MediaTypeImageLayerGzip, tarball(t, file("../a.rego", rule)))), CodeBundle, "no plain name"},
+		{"a hostile bundle", s.manifest(s.push(ocispec.MediaTypeImageLayerGzip, tarball(t, file("../a.rego", rule)))), CodeBundle, "not a plain name"},
 		{"a layer too large", s.manifest(ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerGzip, Digest: layer.Digest, Size: maxArchive + 1}), codeTooLarge, ""},
 		{"a layer of another size", s.manifest(ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerGzip, Digest: layer.Digest, Size: layer.Size - 1}), "", ""},
 		{"missing", s.spec(digest.FromString("x")), CodeFetch, ""},

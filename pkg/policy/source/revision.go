@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-const hintRevision = "revisions are ordered as integers (17) or as RFC 3339 times (2026-11-21T15:00:00Z), the minimum and the bundle's alike"
+const hintRevision = "use integers (17) or RFC 3339 times (2026-11-21T15:00:00Z) for both the minimum and the bundle's revision"
 
 var integerRE = regexp.MustCompile(`^[0-9]{1,30}$`)
 
-// older refuses a revision below the minimum, and what cannot be ordered.
+// older refuses a revision below the minimum, and revisions that cannot be compared.
 func older(name, revision, minimum string) error {
 	if minimum == "" {
 		return nil
@@ -20,16 +20,16 @@ func older(name, revision, minimum string) error {
 	order, ok := compare(revision, minimum)
 	switch {
 	case revision == "":
-		return stop(CodeRevision, "build it with a revision: fumehood policy bundle build --revision", nil, "%s has no revision, and at least %q is asked for", name, minimum)
+		return stop(CodeRevision, "build it with a revision: fumehood policy bundle build --revision", nil, "%s has no revision, and at least %q is required", name, minimum)
 	case !ok:
-		return stop(CodeRevision, hintRevision, nil, "the revision %q of %s and the minimum %q cannot be ordered", revision, name, minimum)
+		return stop(CodeRevision, hintRevision, nil, "cannot compare the revision %q of %s with the minimum %q", revision, name, minimum)
 	case order < 0:
-		return stop(CodeRevision, "use a newer bundle; an old one may be signed as well and lack a rule", nil, "%s has the revision %q, older than the minimum %q", name, revision, minimum)
+		return stop(CodeRevision, "use a newer bundle: an old one may be signed, too, but lack a rule", nil, "%s has the revision %q, older than the minimum %q", name, revision, minimum)
 	}
 	return nil
 }
 
-// compare orders two integers, or two times.
+// compare compares two integers, or two times.
 func compare(a, b string) (int, bool) {
 	if integerRE.MatchString(a) && integerRE.MatchString(b) {
 		x, _ := new(big.Int).SetString(a, 10)
@@ -44,10 +44,10 @@ func compare(a, b string) (int, bool) {
 	return x.Compare(y), err == nil
 }
 
-// CheckMinimum refuses a minimum revision that nothing could be compared with.
+// CheckMinimum refuses a minimum revision that cannot be compared with any.
 func CheckMinimum(minimum string) error {
 	if _, ok := compare(minimum, minimum); minimum != "" && !ok {
-		return stop(CodeRevision, hintRevision, nil, "the minimum revision %q cannot be ordered", minimum)
+		return stop(CodeRevision, hintRevision, nil, "invalid minimum revision %q", minimum)
 	}
 	return nil
 }

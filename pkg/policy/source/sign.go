@@ -23,14 +23,14 @@ type Signer struct {
 	algorithm string
 }
 
-// DefaultKeyID is the name of the key in a signature, the one that opa run looks for
-// when it is told none.
+// DefaultKeyID is the default name of the key in a signature, which opa run looks for by
+// default.
 const DefaultKeyID = "default"
 
 const hintSigner = "give a PEM file with a private key (openssl genpkey -algorithm ed25519), or hs256:FILE with a secret of at least 32 bytes"
 
-// ReadSigner reads a private key from a PEM file without a password, or, written
-// hs256:FILE, a shared secret.
+// ReadSigner reads a private key from a PEM file without a password or, for hs256:FILE, a
+// shared secret.
 func ReadSigner(file string) (*Signer, error) {
 	path, shared := strings.CutPrefix(file, secretPrefix)
 	if shared {
@@ -45,19 +45,19 @@ func ReadSigner(file string) (*Signer, error) {
 		return nil, err
 	}
 	if !strings.HasPrefix(string(data), "-----BEGIN") {
-		return nil, stop(CodeKey, hintSigner, nil, "%q does not begin with a key as PEM", path)
+		return nil, stop(CodeKey, hintSigner, nil, "%q does not begin with a PEM key", path)
 	}
 	block, _ := pem.Decode(data)
 	if block == nil {
-		return nil, stop(CodeKey, hintSigner, nil, "%q does not hold a key as PEM", path)
+		return nil, stop(CodeKey, hintSigner, nil, "%q does not contain a PEM key", path)
 	}
 	private, err := privateKey(block)
 	if err != nil {
-		return nil, stop(CodeKey, hintSigner, err, "the key in %q cannot be used", path)
+		return nil, stop(CodeKey, hintSigner, err, "invalid key in %q", path)
 	}
 	algorithms := algorithmsOf(private.Public())
 	if algorithms == nil {
-		return nil, stop(CodeKey, hintSigner, nil, "the key in %q is too short, or of a kind that is not used", path)
+		return nil, stop(CodeKey, hintSigner, nil, "the key in %q is too short or of an unsupported kind", path)
 	}
 	return &Signer{path, algorithms[0]}, nil
 }
@@ -80,19 +80,19 @@ func privateKey(block *pem.Block) (crypto.Signer, error) {
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, errors.New("it does not sign")
+		return nil, errors.New("this kind of key cannot sign")
 	}
 	return signer, nil
 }
 
-// A Signing says with what a bundle is signed.
+// A Signing is the input of a signature.
 type Signing struct {
-	Key   string // of ReadSigner; "" for no signature
+	Key   string // as for ReadSigner; "" for no signature
 	KeyID string // the key's name in the signature
 	Scope string // may be ""
 }
 
-// Sign signs data, the bundle called name, unless there is no key.
+// Sign signs data, the bundle called name, if there is a key.
 func (s Signing) Sign(name string, data []byte) ([]byte, error) {
 	if s.Key == "" {
 		return data, nil
@@ -104,8 +104,8 @@ func (s Signing) Sign(name string, data []byte) ([]byte, error) {
 	return signer.Sign(name, data, s.KeyID, s.Scope)
 }
 
-// Sign puts a signature over all files into a bundle, in place of what was there. Scope
-// may be "".
+// Sign adds a signature of all files to a bundle and replaces an existing one. Scope may be
+// "".
 func (s *Signer) Sign(name string, data []byte, keyID, scope string) ([]byte, error) {
 	if _, err := Open(name, data, Options{}); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (s *Signer) Sign(name string, data []byte, keyID, scope string) ([]byte, er
 	slices.SortFunc(signed, func(a, b bundle.FileInfo) int { return strings.Compare(a.Name, b.Name) })
 	token, err := s.token(signed, keyID, scope)
 	if err != nil {
-		return nil, stop(CodeKey, hintSigner, err, "%s cannot be signed", name)
+		return nil, stop(CodeKey, hintSigner, err, "cannot sign %s", name)
 	}
 	content, err := json.Marshal(bundle.SignaturesConfig{Signatures: []string{token}})
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Signer) Sign(name string, data []byte, keyID, scope string) ([]byte, er
 	return pack(append(files, policy.File{Name: signaturesName, Content: content}))
 }
 
-// token has opa make the JWT. It takes further claims from a file alone.
+// token makes the JWT with opa, which reads further claims only from a file.
 func (s *Signer) token(files []bundle.FileInfo, keyID, scope string) (string, error) {
 	claims := map[string]string{"keyid": keyID}
 	if scope != "" {

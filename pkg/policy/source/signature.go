@@ -15,66 +15,66 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy"
 )
 
-// strong are the hashes that a signature may name; opa knows MD5 and SHA-1 too.
+// strong are the hashes that a signature may name; opa also accepts MD5 and SHA-1.
 var strong = []string{string(bundle.SHA256), string(bundle.SHA384), string(bundle.SHA512), string(bundle.SHA512256)}
 
-// plugin is what opa build names where nobody names one.
+// plugin is the plugin that opa build names by default.
 const plugin = "_default"
 
-const hintSignature = "sign it with the key that belongs to this one, and for the scope that is asked for (--policy-scope, of bundle verify --scope): fumehood policy bundle sign, or opa build --signing-key"
+const hintSignature = "sign it with the matching private key and for the required scope (--policy-scope, or --scope of bundle verify): fumehood policy bundle sign, or opa build --signing-key"
 
-// verify makes sure that the bundle's one signature is the key's, is of the scope, and
-// covers every file of the bundle and no other. It returns the key's name.
+// verify checks that the bundle has exactly one signature, that the key made it for the
+// scope, and that it covers exactly the files of the bundle. It returns the key's name.
 func (k *Key) verify(name string, files []policy.File, scope string) (string, error) {
 	content := fileNamed(files, signaturesName)
 	if content == nil {
-		return "", stop(CodeSignature, hintSignature, nil, "%s is not signed, and a key is given", name)
+		return "", stop(CodeSignature, hintSignature, nil, "%s is not signed, but a key was given", name)
 	}
 	signed, err := k.signed(content, scope)
 	if err == nil {
 		err = covers(signed, files)
 	}
 	if err != nil {
-		return "", stop(CodeSignature, hintSignature, err, "the signature of %s does not hold", name)
+		return "", stop(CodeSignature, hintSignature, err, "invalid signature of %s", name)
 	}
 	return k.name, nil
 }
 
-// signed is the list of files that the key has signed.
+// signed lists the files that the key has signed.
 func (k *Key) signed(content []byte, scope string) (map[string]bundle.FileInfo, error) {
 	var config bundle.SignaturesConfig
 	if err := json.Unmarshal(content, &config); err != nil {
 		return nil, fmt.Errorf("%s: %w", signaturesName, err)
 	}
 	if len(config.Signatures) != 1 || config.Plugin != "" && config.Plugin != plugin {
-		return nil, fmt.Errorf("%s: there must be one signature, and no plugin", signaturesName)
+		return nil, fmt.Errorf("%s: want one signature and no plugin", signaturesName)
 	}
 	algorithm, err := k.algorithm(config.Signatures[0])
 	if err != nil {
 		return nil, err
 	}
-	const id = "the only one" // whatever the signature calls it
+	const id = "the only one" // whatever id the signature has
 	return bundle.VerifyBundleSignature(config, bundle.NewVerificationConfig(
 		map[string]*bundle.KeyConfig{id: {Key: k.material, Algorithm: algorithm, Scope: scope}}, id, scope, nil))
 }
 
-// algorithm reads which of the key's algorithms the signature was made with. Another one
-// is refused before the key is used.
+// algorithm is the algorithm of the signature, which must be one of the key's. Any other is
+// refused before the key is used.
 func (k *Key) algorithm(token string) (string, error) {
 	header, _, _ := strings.Cut(token, ".")
 	data, err := base64.RawURLEncoding.DecodeString(header)
 	if err != nil {
-		return "", errors.New("it is no JWT")
+		return "", errors.New("it is not a JWT")
 	}
 	var h struct {
 		Algorithm string `json:"alg"`
 		Critical  any    `json:"crit"`
 	}
 	if err := json.Unmarshal(data, &h); err != nil {
-		return "", errors.New("it is no JWT")
+		return "", errors.New("it is not a JWT")
 	}
 	if !slices.Contains(k.algorithms, h.Algorithm) || h.Critical != nil {
-		return "", fmt.Errorf("it is made with %q, the key is for %s", h.Algorithm, strings.Join(k.algorithms, ", "))
+		return "", fmt.Errorf("its algorithm is %q, but the key is for %s", h.Algorithm, strings.Join(k.algorithms, ", "))
 	}
 	return h.Algorithm, nil
 }
@@ -82,7 +82,7 @@ func (k *Key) algorithm(token string) (string, error) {
 func covers(signed map[string]bundle.FileInfo, files []policy.File) error {
 	for name, f := range signed {
 		if !slices.Contains(strong, f.Algorithm) {
-			return fmt.Errorf("%q is hashed with %q, which is not SHA-256 or better", name, f.Algorithm)
+			return fmt.Errorf("the hash %[2]q of %[1]q is weaker than SHA-256", name, f.Algorithm)
 		}
 	}
 	for _, f := range files {
@@ -94,7 +94,7 @@ func covers(signed map[string]bundle.FileInfo, files []policy.File) error {
 		}
 	}
 	for name := range signed {
-		return fmt.Errorf("%q is signed and not there", name)
+		return fmt.Errorf("%q is signed but missing", name)
 	}
 	return nil
 }

@@ -140,14 +140,14 @@ func TestSignatures(t *testing.T) {
 				t.Fatalf("signed by %q, revision %q: %v", b.SignedBy, b.Revision, err)
 			}
 			_, err = Open("bundle", signed, Options{Key: mustKey(t, ed25519Pair(t).public)})
-			wantCode(t, err, CodeSignature, "does not hold")
+			wantCode(t, err, CodeSignature, "invalid signature")
 			_, err = Open("bundle", repacked(t, signed, replaced("a.rego", rule+"\n")), Options{Key: key})
 			wantCode(t, err, CodeSignature, "a.rego")
 		})
 	}
 }
 
-// TestSignatureAttacks: whoever holds no key changes nothing that a signature is over, and
+// TestSignatureAttacks: without the key nothing under a signature can be changed, and
 // chooses neither algorithm, key nor hash.
 func TestSignatureAttacks(t *testing.T) {
 	p := rsaPair(t, 2048)
@@ -201,8 +201,8 @@ func TestSignatureAttacks(t *testing.T) {
 		{"rules changed", repacked(t, signed, replaced("a.rego", rule+" ")), "a.rego"},
 		{"data changed", repacked(t, signed, replaced("acme/data.json", `{"b":2}`)), "data.json"},
 		{"revision changed", repacked(t, signed, replaced(manifestName, `{"revision":"9"}`)), manifestName},
-		{"manifest gone", repacked(t, signed, replaced(manifestName, "")), "not there"},
-		{"rules gone", repacked(t, signed, replaced("acme/data.json", "")), "not there"},
+		{"manifest gone", repacked(t, signed, replaced(manifestName, "")), "signed but missing"},
+		{"rules gone", repacked(t, signed, replaced("acme/data.json", "")), "signed but missing"},
 		{"a file more", repacked(t, signed, replaced("b.rego", rule)), "b.rego"},
 		{"a file more that is not read", repacked(t, signed, replaced("NOTES", "x")), "NOTES"},
 		{"MD5", repacked(t, signed, replaced(signaturesName, weak(bundle.MD5))), "MD5"},
@@ -244,15 +244,15 @@ func TestKeys(t *testing.T) {
 	}
 	tests := []struct{ name, file, said string }{
 		{"missing", "/nonexistent", "cannot open"},
-		{"a folder", t.TempDir(), "no file"},
-		{"private", p.private, "private one"},
+		{"a folder", t.TempDir(), "not a regular file"},
+		{"private", p.private, "private key"},
 		{"short RSA", small.public, "too short"},
 		{"P-224", ecPair(t, elliptic.P224()).public, "kind"},
-		{"no PEM", write(t, "k", "ssh-ed25519 AAAA"), "one key as PEM"},
-		{"two keys", write(t, "k", string(public)+string(public)), "one key as PEM"},
-		{"broken", write(t, "k", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"), "cannot be used"},
-		{"a public key as a secret", "hs256:" + p.public, "no secret"},
-		{"a short secret", "hs256:" + write(t, "k", "hunter2"), "no secret"},
+		{"no PEM", write(t, "k", "ssh-ed25519 AAAA"), "exactly one PEM key"},
+		{"two keys", write(t, "k", string(public)+string(public)), "exactly one PEM key"},
+		{"broken", write(t, "k", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"), "invalid key"},
+		{"a public key as a secret", "hs256:" + p.public, "does not contain a secret"},
+		{"a short secret", "hs256:" + write(t, "k", "hunter2"), "does not contain a secret"},
 		{"huge", write(t, "k", strings.Repeat("x", maxKey+1)), "too large"},
 	}
 	for _, tt := range tests {

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source reads policy from where a team keeps it, and says exactly what was
-// read: a folder, a folder at a commit, or a bundle as opa makes them.
+// Package source reads policy from where a team keeps it, and reports exactly what it
+// read: a directory, a directory at a commit, or a bundle as opa makes them.
 //
 // A spec is one of
 //
-//	./policy                                     a folder
-//	git:main:policy                              a folder at a commit of a repository on this machine
-//	base:.github/fumehood                        a folder at the base commit of the pull request of this job
+//	./policy                                     a directory
+//	git:main:policy                              a directory at a commit of a repository on this machine
+//	base:.github/fumehood                        a directory at the base commit of the pull request of this job
 //	policy.tar.gz                                a bundle; policy.tar.gz@sha256:<hex> pins it
 //	https://host/policy.tar.gz@sha256:<hex>      a bundle, pinned by the digest of its file
 //	oci://registry/repository@sha256:<hex>       a bundle in a registry, pinned by the digest of its manifest
 //
 // It promises:
-//   - What is fetched is what was pinned, whoever answers and wherever a redirect
-//     leads, or it is nothing. Plain http goes to loopback alone.
-//   - A bundle is read within bounds, before it is held; it writes no file. Links,
-//     devices, names that leave the bundle or stand twice, WebAssembly and deltas are
-//     refused, and modules and data outside the roots of its manifest.
-//   - Where a key is given, every bundle must be signed with it, with every file
-//     covered and none missing, by hashes no weaker than SHA-256. The algorithm follows
-//     from the key, never from the bundle.
-//   - Where a minimum revision is given, no older bundle is accepted.
+//   - A fetched bundle has the pinned digest, whatever the server and the redirects, or
+//     there is an error. Plain http is for loopback only.
+//   - The size of a bundle is limited before it is in memory, and reading it writes no
+//     file. Links, devices, names that leave the bundle or appear twice, WebAssembly and
+//     deltas are refused, and so are modules and data outside the roots of its manifest.
+//   - If a key is given, every bundle must be signed with it. The signature must cover
+//     all files, and no file may be missing, by hashes not weaker than SHA-256. The key
+//     determines the algorithm, never the bundle.
+//   - If a minimum revision is given, no older bundle is accepted.
 //
 // Its errors are *proposal.StopErrors whose code begins with "policy.".
 //
-// It does not judge rules: that is package policy's. A folder is read as it lies there,
-// and who can write to it writes policy. A signature says who signed, not when: an old
-// bundle stays signed, which is what the minimum revision is for.
+// It does not check rules: package policy does. A directory is read as it is, and anyone
+// who can write to it can change the policy. A signature shows who signed, not when: an
+// old bundle is still signed, so there is a minimum revision.
 package source
 
 import (
@@ -45,7 +45,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// An Origin says where a layer came from.
+// An Origin is where a layer came from.
 type Origin = proposal.PolicyOrigin
 
 // The kinds of origins.
@@ -59,37 +59,37 @@ const (
 	KindOCI     = "oci"
 )
 
-// Options say what is asked of a source. The zero value reads folders and bundles that
-// need no signature, and no repository.
+// Options are the requirements for a source. The zero value reads directories, and bundles
+// without a required signature, and no repository.
 type Options struct {
-	// Key must have signed every bundle; nil is none.
+	// Key must have signed every bundle; nil requires no signature.
 	Key *Key
-	// Scope is the signature's scope, which must be this.
+	// Scope is the required scope of the signature.
 	Scope string
 	// MinimumRevision is the oldest revision that a bundle may have: an integer or an
-	// RFC 3339 time; "" is any.
+	// RFC 3339 time; "" accepts any.
 	MinimumRevision string
 	// Repository opens the repository that git: and base: are read from.
 	Repository func(context.Context) (Repository, error)
 	// Base is the base commit of the pull request, from the event that started the job.
 	Base func() (string, error)
-	// Roots are the certificates that sign for servers; nil is the system's.
+	// Roots are the root certificates for servers; nil is the system's.
 	Roots *x509.CertPool
-	// Timeout bounds one fetch; 0 is a minute.
+	// Timeout limits one fetch; 0 is a minute.
 	Timeout time.Duration
 }
 
-// A Repository reads commits without a work tree, and runs nothing that the repository
-// or its configuration names. One that is an io.Closer is closed after it was read.
+// A Repository reads commits without a work tree, and runs no program that the repository
+// or its configuration names. If it is an io.Closer, it is closed after use.
 type Repository interface {
-	// Commit is the full id of the commit that rev names.
+	// Commit returns the full id of the commit that rev names.
 	Commit(ctx context.Context, rev string) (string, error)
-	// Folder reads the files below path that wanted takes. Unfit names, one line each,
-	// what below path is no plain file. A path that is not there is an error.
-	Folder(ctx context.Context, commit, path string, wanted func(name string) bool) (files []policy.File, unfit []string, err error)
+	// ReadDir reads the files below the directory path that wanted selects. Unfit names,
+	// one line each, entries that are not plain files. A missing path is an error.
+	ReadDir(ctx context.Context, commit, path string, wanted func(name string) bool) (files []policy.File, unfit []string, err error)
 }
 
-// Read reads the layer that spec names. Its Role is for the caller to set.
+// Read reads the layer that spec names. The caller sets its Role.
 func Read(ctx context.Context, spec string, o Options) (policy.Layer, Origin, error) {
 	p, err := parse(spec)
 	if err != nil {
@@ -112,8 +112,7 @@ func Read(ctx context.Context, spec string, o Options) (policy.Layer, Origin, er
 	return l, origin, nil
 }
 
-// IsBundle reports whether spec names a bundle, which a Key and a MinimumRevision are
-// about.
+// IsBundle reports whether spec names a bundle, to which Key and MinimumRevision apply.
 func IsBundle(spec string) bool {
 	p, err := parse(spec)
 	return err == nil && (p.kind == KindBundle || p.kind == KindHTTPS || p.kind == KindOCI)
@@ -125,12 +124,12 @@ func Shipped() (Origin, error) {
 	return Origin{Kind: KindShipped, Spec: policy.DefaultLayer, Role: policy.Grants.String(), Digest: l.Digest()}, err
 }
 
-// WriteOrigin writes what is known of a bundle, a line each. Its error is w's.
+// WriteOrigin writes the properties of a bundle, one on each line. Its error is w's.
 func WriteOrigin(w io.Writer, o Origin) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	signed := o.SignedBy
 	if signed == "" {
-		signed = "nobody whose key was given"
+		signed = "no given key"
 	}
 	for _, row := range [][2]string{{"bundle", o.Spec}, {"digest", o.Digest}, {"revision", o.Revision}, {"signed by", signed}} {
 		if row[1] != "" {
@@ -140,14 +139,14 @@ func WriteOrigin(w io.Writer, o Origin) error {
 	return table.Flush()
 }
 
-// Unread reports whether err says that a policy could not be had, and not that it was read
-// and refused.
+// Unread reports whether err means that a policy could not be read, and not that it was
+// read and refused.
 func Unread(err error) bool {
 	f := proposal.FailureOf(err)
 	return f != nil && slices.Contains([]string{CodeFetch, CodeKey, CodeSource, codeMissing}, f.Code)
 }
 
-// readBundle gets the bundle's bytes and opens them.
+// readBundle reads the bundle's bytes and opens them.
 func readBundle(ctx context.Context, p parsed, o Options, origin Origin) (policy.Layer, Origin, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = time.Minute
@@ -172,7 +171,7 @@ func readBundle(ctx context.Context, p parsed, o Options, origin Origin) (policy
 			return policy.Layer{}, Origin{}, wrongDigest(p, origin.Digest)
 		}
 	} else {
-		origin.Digest = p.digest // which pull has compared
+		origin.Digest = p.digest // pull has compared it
 	}
 	b, err := Open(p.shown, data, o)
 	if err != nil {
@@ -182,7 +181,8 @@ func readBundle(ctx context.Context, p parsed, o Options, origin Origin) (policy
 	return b.Layer, origin, nil
 }
 
-// shownPath keeps a person's folders out of reports: of an absolute path, the last name.
+// shownPath keeps personal directories out of reports: it is the last name of an absolute
+// path.
 func shownPath(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Base(path)

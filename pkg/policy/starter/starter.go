@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package starter writes a first policy for a repository, by what the repository is:
-// a few stricter rules as Rego, their tests, cases for people who write no Rego, and
-// a page that says how to go on.
+// Package starter writes a first policy for a repository, depending on its kind: a few
+// stricter rules in Rego, their tests, cases for people who do not write Rego, and a
+// README with the next steps.
 //
-// It promises that what it writes passes `fumehood policy check` and `fumehood policy
-// test` as it is. It looks at names of files alone, at most two folders deep, and
-// follows no link; what a repository says of itself is a hint about which examples
-// fit, never a reason to allow anything.
+// It promises that the policy passes `fumehood policy check` and `fumehood policy test`
+// unchanged. It reads only names of files, at most two directories deep, and follows no
+// link. The kind of a repository only selects the examples; it is never a reason to allow
+// anything.
 package starter
 
 import (
@@ -23,7 +23,7 @@ import (
 //go:embed kinds
 var kinds embed.FS
 
-// marks are the files by which a kind of repository is known.
+// marks are the files that identify a kind of repository.
 var marks = map[string]string{
 	"go.mod": "go", "go.work": "go",
 	"pyproject.toml": "python", "setup.py": "python", "setup.cfg": "python", "requirements.txt": "python", "tox.ini": "python", "Pipfile": "python",
@@ -33,7 +33,7 @@ var marks = map[string]string{
 	"Makefile": "make", "makefile": "make", "GNUmakefile": "make",
 }
 
-// Kinds lists the kinds that there are, sorted.
+// Kinds lists the known kinds, sorted.
 func Kinds() []string {
 	var names []string
 	for _, kind := range marks {
@@ -45,14 +45,14 @@ func Kinds() []string {
 	return names
 }
 
-// Bounds on what is looked at.
+// Bounds of what is read.
 const (
 	maxDepth = 2
 	maxNames = 10_000
 )
 
-// Detect lists the kinds of the repository in fsys, sorted; none is an answer. It reads
-// folders two deep and no file, and gives up looking after ten thousand names.
+// Detect lists the kinds of the repository in fsys, sorted; there may be none. It reads
+// directories two deep and no file, and stops after ten thousand names.
 func Detect(fsys fs.FS) []string {
 	found, names := map[string]bool{}, 0
 	_ = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -61,7 +61,7 @@ func Detect(fsys fs.FS) []string {
 		}
 		switch {
 		case err != nil:
-			return fs.SkipDir // what cannot be read gives no hint
+			return fs.SkipDir // unreadable directories are ignored
 		case d.IsDir() && name != "." && (skipped(d.Name()) || strings.Count(name, "/") >= maxDepth):
 			return fs.SkipDir
 		case d.Type().IsRegular() && marks[d.Name()] != "":
@@ -77,24 +77,24 @@ func Detect(fsys fs.FS) []string {
 	return list
 }
 
-// skipped are folders of other people's code, and of tools.
+// skipped are directories of third-party code and of tools.
 func skipped(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "vendor", "third_party", "target", "testdata", "dist", "build"}, name)
 }
 
-// A File is one file of the policy, by its name in the policy's folder.
+// A File is one file of the policy, by its name in the policy directory.
 type File struct {
 	Name    string
 	Content []byte
 }
 
-// Files are the policy for a repository of these kinds. A kind that there is not is an
-// error; without any it is the part that fits every repository.
+// Files are the policy for a repository of these kinds. An unknown kind is an error;
+// without any kind it is the part for every repository.
 func Files(of []string) ([]File, error) {
 	of = slices.Compact(slices.Sorted(slices.Values(of)))
 	for _, kind := range of {
 		if !slices.Contains(Kinds(), kind) {
-			return nil, fmt.Errorf("there is no kind %q: there are %s", kind, strings.Join(Kinds(), ", "))
+			return nil, fmt.Errorf("unknown kind %q: use one of %s", kind, strings.Join(Kinds(), ", "))
 		}
 	}
 	var files []File

@@ -43,7 +43,7 @@ func TestDetect(t *testing.T) {
 }
 
 // What is written compiles beside the default policy, its cases decode, and no kind
-// stands in another's way.
+// conflicts with another.
 func TestFilesAreAPolicy(t *testing.T) {
 	all := [][]string{nil, starter.Kinds()}
 	for _, kind := range starter.Kinds() {

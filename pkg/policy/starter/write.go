@@ -15,24 +15,24 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// Folder is where Write writes, below the repository.
-const Folder = ".fumehood/policy"
+// Dir is the directory that Write creates, relative to the repository.
+const Dir = ".fumehood/policy"
 
-// A Written says what Write wrote.
+// A Written is the result of Write.
 type Written struct {
-	Folder string   `json:"folder"`
-	Kinds  []string `json:"kinds"`
-	Files  []string `json:"files"`
+	Dir   string   `json:"folder"`
+	Kinds []string `json:"kinds"`
+	Files []string `json:"files"`
 }
 
-// String says what was written and what to do next.
+// String reports what was written and what to do next.
 func (w Written) String() string {
-	what := "no kind of repository that it knows, so what fits every one"
+	what := "no known kind of repository, so the part for all"
 	if len(w.Kinds) > 0 {
 		what = strings.Join(w.Kinds, ", ")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "found: %s\nwrote %s:\n", terminal.Line(what), terminal.Line(w.Folder))
+	fmt.Fprintf(&b, "found: %s\nwrote %s:\n", terminal.Line(what), terminal.Line(w.Dir))
 	for _, name := range w.Files {
 		fmt.Fprintf(&b, "  %s\n", name)
 	}
@@ -41,12 +41,12 @@ next:
   fumehood policy check --policy %[1]s
   fumehood policy test %[1]s
   fumehood check --policy %[1]s --plan plan.yaml
-`, terminal.Word(w.Folder))
+`, terminal.Word(w.Dir))
 	return b.String()
 }
 
-// ParseKinds reads names of kinds, separated by commas; of "" there are none. A kind that
-// there is not is an error.
+// ParseKinds reads names of kinds, separated by commas; "" means none. An unknown kind is
+// an error.
 func ParseKinds(text string) (list []string, err error) {
 	if text == "" {
 		return nil, nil
@@ -58,13 +58,13 @@ func ParseKinds(text string) (list []string, err error) {
 	return list, err
 }
 
-// Write writes the policy of the kinds, or where there are none of those that Detect
-// finds, to a new Folder below repository. No link in the repository leads it out. Where
-// not all of it can be written, nothing of it stays. Its error is a *proposal.StopError.
+// Write writes the policy of the kinds, or of those that Detect finds if there are none, to
+// a new Dir below repository. It follows no link out of the repository. If it fails, it
+// removes the files. Its error is a *proposal.StopError.
 func Write(repository string, kinds []string) (Written, error) {
 	root, err := os.OpenRoot(repository)
 	if err != nil {
-		return Written{}, initError(fmt.Sprintf("cannot open the folder %q", repository), "name the repository's folder", err)
+		return Written{}, initError(fmt.Sprintf("cannot open the directory %q", repository), "name the repository's directory", err)
 	}
 	defer root.Close()
 	if kinds == nil {
@@ -74,29 +74,29 @@ func Write(repository string, kinds []string) (Written, error) {
 	if err != nil {
 		return Written{}, err
 	}
-	wrote := Written{Folder: filepath.Join(repository, Folder), Kinds: append([]string{}, kinds...)}
-	if err := makeNew(root, wrote.Folder); err != nil {
+	wrote := Written{Dir: filepath.Join(repository, Dir), Kinds: append([]string{}, kinds...)}
+	if err := makeNew(root, wrote.Dir); err != nil {
 		return Written{}, err
 	}
 	for _, file := range files {
-		if err := root.WriteFile(path.Join(Folder, file.Name), file.Content, 0o644); err != nil {
-			return Written{}, errors.Join(unwritable(filepath.Join(wrote.Folder, file.Name), err), root.RemoveAll(Folder))
+		if err := root.WriteFile(path.Join(Dir, file.Name), file.Content, 0o644); err != nil {
+			return Written{}, errors.Join(unwritable(filepath.Join(wrote.Dir, file.Name), err), root.RemoveAll(Dir))
 		}
 		wrote.Files = append(wrote.Files, file.Name)
 	}
 	return wrote, nil
 }
 
-// makeNew makes the folder, which must be new: a policy that is there is never written
-// over.
+// makeNew creates the directory, which must be new: an existing policy is never
+// overwritten.
 func makeNew(root *os.Root, shown string) error {
-	if err := root.MkdirAll(path.Dir(Folder), 0o755); err != nil {
+	if err := root.MkdirAll(path.Dir(Dir), 0o755); err != nil {
 		return unwritable(shown, err)
 	}
-	err := root.Mkdir(Folder, 0o755)
+	err := root.Mkdir(Dir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
-		return initError(fmt.Sprintf("there is a policy at %q already", shown),
-			"change it, or move it away first: fumehood policy check --policy "+terminal.Word(shown)+" says what it holds", nil)
+		return initError(fmt.Sprintf("a policy already exists at %q", shown),
+			"edit it, or move it away first; to check it, run fumehood policy check --policy "+terminal.Word(shown), nil)
 	}
 	if err != nil {
 		return unwritable(shown, err)
@@ -110,5 +110,5 @@ func initError(message, hint string, err error) error {
 
 func unwritable(file string, err error) error {
 	return &proposal.StopError{Code: "policy.not-writable", Message: fmt.Sprintf("cannot write %q", file),
-		Hint: "is the folder there, is there room, and may you write to it?", Err: err}
+		Hint: "check that the directory exists, has free space, and is writable", Err: err}
 }

@@ -17,25 +17,25 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An answer is what the engine says of anything.
+// An answer is the engine's decision about any input.
 type answer struct {
-	effect  string // "" of an event, which is only noted
+	effect  string // "" for an event, which only has notes
 	rules   []string
 	reasons []proposal.Reason
 	grant   *proposal.Grant
 	held    map[module.Place]bool
 }
 
-// spoke reports whether a rule is among those of a. One that ends in a dot stands for
-// all that begin with it.
+// spoke reports whether a rule is among those of a. One that ends in a dot means all with
+// this prefix.
 func (a answer) spoke(rule string) bool {
 	return slices.ContainsFunc(a.rules, func(r string) bool {
 		return r == rule || strings.HasSuffix(rule, ".") && strings.HasPrefix(r, rule)
 	})
 }
 
-// ordinary are the inputs that those of examples and cases are laid over, by decision
-// point: what the shipped policy allows, and has nothing to say of.
+// ordinary are the inputs to which the fields of examples and cases are applied, by
+// decision point: the shipped policy allows them, without a reason.
 var ordinary = map[string]func() any{
 	"trigger": func() any {
 		return &proposal.Trigger{
@@ -61,17 +61,17 @@ var ordinary = map[string]func() any{
 	"output": func() any { return &proposal.Outgoing{Command: "unit", Kind: proposal.OutgoingStdout} },
 }
 
-// lay reads changes over the ordinary input of point.
-func lay(point string, changes []byte) (any, error) {
+// applyTo applies changes to the ordinary input of point.
+func applyTo(point string, changes []byte) (any, error) {
 	make, ok := ordinary[point]
 	if !ok {
-		return nil, fmt.Errorf("there is no ordinary input of fumehood.%s to lay it over", point)
+		return nil, fmt.Errorf("fumehood.%s has no ordinary input to change", point)
 	}
 	input := make()
 	return input, strictly(changes, input)
 }
 
-// strictly decodes JSON and takes no field that is not there.
+// strictly decodes JSON and refuses unknown fields.
 func strictly(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -97,10 +97,10 @@ func fieldsOf(t reflect.Type) []string {
 	return names
 }
 
-// decide asks the engine about p.
+// decide evaluates p.
 func (t *trial) decide(ctx context.Context, p proposal.Proposal) (answer, error) {
 	a, err := t.decideBy(ctx, t.engine, p)
-	return a, t.mended(ctx, err)
+	return a, t.renewed(ctx, err)
 }
 
 func (t *trial) decideBy(ctx context.Context, e *policy.Engine, p proposal.Proposal) (answer, error) {
@@ -108,10 +108,10 @@ func (t *trial) decideBy(ctx context.Context, e *policy.Engine, p proposal.Propo
 	return answer{effect: d.Effect.String(), rules: d.Rules, reasons: d.Reasons, grant: d.Grant}, err
 }
 
-// judgeInput asks it about an input of another point.
+// judgeInput evaluates an input of another point.
 func (t *trial) judgeInput(ctx context.Context, input any) (answer, error) {
 	a, err := ask(ctx, t.engine, input)
-	return a, t.mended(ctx, err)
+	return a, t.renewed(ctx, err)
 }
 
 func ask(ctx context.Context, e *policy.Engine, input any) (answer, error) {
@@ -136,7 +136,7 @@ func ask(ctx context.Context, e *policy.Engine, input any) (answer, error) {
 		}
 		return a, err
 	}
-	panic(fmt.Sprintf("trial: internal error: nobody judges a %T", input))
+	panic(fmt.Sprintf("trial: internal error: no decision point for a %T", input))
 }
 
 func one(r *proposal.Reason) []proposal.Reason {
@@ -146,9 +146,9 @@ func one(r *proposal.Reason) []proposal.Reason {
 	return []proposal.Reason{*r}
 }
 
-// mended makes a new engine after an evaluation that never ended, which leaves one dead,
-// so that the other tests can run.
-func (t *trial) mended(ctx context.Context, err error) error {
+// renewed makes a new engine if an evaluation never ended, which leaves the engine dead, so
+// that the other tests can run.
+func (t *trial) renewed(ctx context.Context, err error) error {
 	var stop *proposal.StopError
 	if errors.As(err, &stop) && stop.Code == "policy.deadline" && t.remade < 4 && t.engine.Dead() {
 		t.remade++
@@ -159,7 +159,7 @@ func (t *trial) mended(ctx context.Context, err error) error {
 	return err
 }
 
-// erred says in r why there is no answer.
+// erred records in r why there is no answer.
 func (r *Result) erred(err error) {
 	r.Status, r.Message = Erred, err.Error()
 	var stop *proposal.StopError
@@ -176,7 +176,7 @@ func (r *Result) erred(err error) {
 	}
 }
 
-// heard is what a says, for who reads r.
+// heard is a's answer as text for r.
 func (r *Result) heard(a answer) {
 	r.Got, r.Rules, r.Reasons = a.effect, a.rules, a.reasons
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The built-ins that tests have.
+// The built-ins for tests.
 const (
 	nameParse  = "fumehood.parse"
 	nameDecide = "fumehood.decide"
@@ -25,7 +25,7 @@ const (
 
 var declared = types.NewFunction(types.Args(types.Named("text", types.S), types.Named("options", types.NewObject(nil, types.NewDynamicProperty(types.S, types.A)))), types.A)
 
-// capabilities are a policy's, with the built-ins that tests have.
+// capabilities are a policy's, with the built-ins for tests.
 func capabilities() *ast.Capabilities {
 	c := module.Capabilities()
 	for _, name := range []string{nameParse, nameDecide} {
@@ -34,8 +34,8 @@ func capabilities() *ast.Capabilities {
 	return c
 }
 
-// spellOut gives calls of the built-ins their second argument where it was left out: a
-// built-in of OPA has as many arguments as it says.
+// spellOut adds the optional second argument to calls of the built-ins: a built-in of OPA
+// has a fixed number of arguments.
 func spellOut(m *ast.Module) {
 	full := func(call []*ast.Term) []*ast.Term {
 		if name := call[0].Value.String(); len(call) == 2 && (name == nameParse || name == nameDecide) {
@@ -82,7 +82,7 @@ func meantBy(text, options *ast.Term) (proposal.Proposal, int, error) {
 	p, command := proposal.Proposal{ID: "test"}, 0
 	written, ok := text.Value.(ast.String)
 	if !ok {
-		return p, 0, errors.New("the first argument is no string")
+		return p, 0, errors.New("the first argument is not a string")
 	}
 	value, err := ast.JSON(options.Value)
 	if err != nil {
@@ -90,13 +90,13 @@ func meantBy(text, options *ast.Term) (proposal.Proposal, int, error) {
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return p, 0, errors.New("the second argument is no object")
+		return p, 0, errors.New("the second argument is not an object")
 	}
 	if given, ok := fields["command"]; ok {
 		number, ok := given.(json.Number)
 		n, err := number.Int64()
 		if !ok || err != nil || n < -1 {
-			return p, 0, errors.New(`"command" is the number of a command, the first being 0, or -1 for the proposal itself`)
+			return p, 0, errors.New(`"command" must be the index of a command, from 0, or -1 for the proposal itself`)
 		}
 		delete(fields, "command")
 		command = int(n)
@@ -110,7 +110,7 @@ func meantBy(text, options *ast.Term) (proposal.Proposal, int, error) {
 	}
 	switch {
 	case p.Run != "" || p.Code != "" || len(p.Argv) > 0:
-		return p, 0, errors.New("the text is the first argument: leave out run, argv and code, and give language where it is code")
+		return p, 0, errors.New("the text is the first argument: remove run, argv and code, and give language for code")
 	case p.Language != "":
 		p.Code = string(written)
 	default:
@@ -135,14 +135,14 @@ func (t *trial) document(p proposal.Proposal, command int) (ast.Value, error) {
 		return nil, errors.New("no command was found" + why)
 	}
 	if command >= len(commands) {
-		return nil, fmt.Errorf("there is no command %d: the text has %d", command, len(commands))
+		return nil, fmt.Errorf("no command %d: the text has %d", command, len(commands))
 	}
 	return commands[command].Input, nil
 }
 
 func (t *trial) decision(ctx context.Context, p proposal.Proposal) (ast.Value, error) {
 	d, err := t.engine.Decide(ctx, p, t.Analyse(p))
-	if err = t.mended(ctx, err); err != nil {
+	if err = t.renewed(ctx, err); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(d)

@@ -14,8 +14,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// cases makes a test of each case in a file. One that cannot be read is a test that
-// erred for each of its mistakes, and none of its cases runs.
+// cases makes a test of each case in a file. A file that cannot be read gives a test with
+// an error for each of its mistakes, and none of its cases runs.
 func (t *trial) cases(layer string, f policy.File) {
 	list, problems := t.Cases(f.Content, f.Name)
 	for _, p := range problems {
@@ -23,7 +23,7 @@ func (t *trial) cases(layer string, f policy.File) {
 		if p.Path != "" {
 			message = p.Path + ": " + message
 		}
-		t.broken(KindCase, layer, f.Name, p.Line, message, "none of the file's cases runs until it is mended")
+		t.broken(KindCase, layer, f.Name, p.Line, message, "fix it: none of the file's cases runs before that")
 	}
 	for _, c := range list {
 		t.tests = append(t.tests, test{
@@ -86,12 +86,12 @@ func (t *trial) tryCase(ctx context.Context, c proposal.Case, r *Result) {
 	}
 }
 
-// answerOf asks who wishes it first, as the bot does: what may not be started is not
-// looked at.
+// answerOf decides the trigger first, as the bot does: if it is not allowed, nothing else
+// is decided.
 func (t *trial) answerOf(ctx context.Context, c proposal.Case) (answer, error) {
 	var a answer
 	for point, changes := range c.Inputs {
-		input, err := lay(point, changes)
+		input, err := applyTo(point, changes)
 		if err != nil {
 			return a, fmt.Errorf("%s: %w", point, err)
 		}
@@ -108,7 +108,7 @@ func (t *trial) answerOf(ctx context.Context, c proposal.Case) (answer, error) {
 	return b, err
 }
 
-// complaint says what c wants and a does not hold, or "".
+// complaint is what c wants and a does not have, or "".
 func complaint(c proposal.Case, a answer) string {
 	var all []string
 	if c.Want != "" && c.Want != a.effect {
@@ -116,18 +116,18 @@ func complaint(c proposal.Case, a answer) string {
 	}
 	for _, rule := range c.Rules {
 		if !a.spoke(rule) {
-			all = append(all, fmt.Sprintf("the rule %s did not speak", rule))
+			all = append(all, fmt.Sprintf("the rule %s did not hold", rule))
 		}
 	}
 	for _, rule := range c.NotRules {
 		if a.spoke(rule) {
-			all = append(all, fmt.Sprintf("the rule %s spoke", rule))
+			all = append(all, fmt.Sprintf("the rule %s held", rule))
 		}
 	}
 	return strings.Join(append(all, limitsComplaints(c.Granted, a.grant)...), "; ")
 }
 
-// limitsComplaints compares the limits that are wanted with those granted.
+// limitsComplaints compares the wanted limits with the granted ones.
 func limitsComplaints(want *proposal.Limits, got *proposal.Grant) []string {
 	if want == nil {
 		return nil
@@ -146,7 +146,7 @@ func limitsComplaints(want *proposal.Limits, got *proposal.Grant) []string {
 	return all
 }
 
-// limitFields are those limits that are not 0, as JSON has them.
+// limitFields are the limits that are not 0, by JSON name.
 func limitFields(l proposal.Limits) map[string]any {
 	fields := map[string]any{}
 	text, err := json.Marshal(l)
@@ -154,7 +154,7 @@ func limitFields(l proposal.Limits) map[string]any {
 		err = json.Unmarshal(text, &fields)
 	}
 	if err != nil {
-		panic("trial: internal error: limits cannot be written: " + err.Error())
+		panic("trial: internal error: cannot encode limits: " + err.Error())
 	}
 	for name, v := range fields {
 		switch f, isNumber := v.(float64); {

@@ -14,7 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// coverage says in how many tests each rule of l held, in the order of files and lines.
+// coverage returns the number of tests in which each rule of l held, by file and line.
 func (t *trial) coverage(l policy.Layer) []RuleReport {
 	var all []RuleReport
 	for _, f := range l.Files {
@@ -41,7 +41,7 @@ func (t *trial) coverage(l policy.Layer) []RuleReport {
 	return all
 }
 
-// A description is what METADATA, or else the head, says of a rule.
+// A description is that of a rule from METADATA, or else from its head.
 type description struct {
 	id, title string
 	custom    map[string]any
@@ -64,7 +64,7 @@ func describe(r *ast.Rule) description {
 	return d
 }
 
-// headID is the rule's id where its head spells it out.
+// headID is the rule's id if it is literal in its head.
 func headID(r *ast.Rule) string {
 	if r.Head.Key == nil {
 		return ""
@@ -73,7 +73,7 @@ func headID(r *ast.Rule) string {
 	case ast.Object:
 		return stringOf(v.Get(ast.StringTerm("rule")))
 	case ast.Call:
-		if len(v) > 1 && strings.HasSuffix(v[0].Value.String(), "denial") { // the library's: an id is its first argument
+		if len(v) > 1 && strings.HasSuffix(v[0].Value.String(), "denial") { // the library's function: its first argument is the id
 			return stringOf(v[1])
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The keys of METADATA's custom that hold examples.
+// The keys of METADATA's custom that contain examples.
 var exampleKeys = []string{"match", "not_match", "grants", "not_grants", "reaches", "not_reaches"}
 
 // An example is one entry of a rule's METADATA.
@@ -54,18 +54,18 @@ func (t *trial) examplesOf(f files, m *ast.Module, r *ast.Rule, places map[strin
 	d := describe(r)
 	for _, key := range slices.Sorted(maps.Keys(d.custom)) {
 		if !slices.Contains(exampleKeys, key) {
-			if meant := misspelt(key); meant != "" {
-				t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("METADATA's custom has %q, which nothing reads", key), "did you mean "+meant+"?")
+			if meant := misspelled(key); meant != "" {
+				t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
 			}
 			continue
 		}
 		list, ok := d.custom[key].([]any)
 		switch {
 		case !ok:
-			t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("custom.%s is no list", key), `write `+key+`: ["go test ./..."]`)
+			t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("custom.%s is not a list", key), `write `+key+`: ["go test ./..."]`)
 			continue
 		case d.id == "":
-			t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, "the rule has examples and no id", "write custom: {rule: my.rule} in its METADATA")
+			t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, "the rule has examples but no id", "write custom: {rule: my.rule} in its METADATA")
 			continue
 		}
 		for _, value := range list {
@@ -79,8 +79,8 @@ func (t *trial) examplesOf(f files, m *ast.Module, r *ast.Rule, places map[strin
 	}
 }
 
-// misspelt is the key that somebody who wrote this one may have meant.
-func misspelt(key string) string {
+// misspelled is the key of which this one is a misspelling, or "".
+func misspelled(key string) string {
 	letters := func(s string) string {
 		return strings.TrimRight(strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s)), "es")
 	}
@@ -103,7 +103,7 @@ func (x example) subject() string {
 	return string(text)
 }
 
-// example decides what x holds, and looks whether its rule spoke.
+// example decides x and checks whether its rule held.
 func (t *trial) example(ctx context.Context, x example, r *Result) {
 	held := map[module.Place]bool{}
 	t.besides(func(at module.Place) { held[at] = true })
@@ -121,12 +121,12 @@ func (t *trial) example(ctx context.Context, x example, r *Result) {
 	r.Status = Failed
 	r.Want, r.Message = x.wanted()
 	if x.set == "allow" && x.layer.Role < policy.Allows {
-		r.Hint = "a layer of this kind may not allow: give its folder by --organisation or --granting"
+		r.Hint = "pass its directory with --organization or --granting: a layer of this kind must not allow"
 	}
 }
 
-// answerTo reads a text as a command, and an object as fields of a proposal, or of the
-// point's input.
+// answerTo decides an example: a text is a command, and an object has fields of a proposal
+// or of the point's input.
 func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
 	text, isText := x.value.(string)
 	asProposal := isText || slices.Contains([]string{"command", "proposal", "snippet"}, x.point)
@@ -134,7 +134,7 @@ func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
 	case strings.HasSuffix(x.key, "reaches"):
 		return t.reach(ctx, text)
 	case isText && ordinary[x.point] != nil:
-		return answer{}, fmt.Errorf("an example of fumehood.%s is an object: fields of its input", x.point)
+		return answer{}, fmt.Errorf("an example of fumehood.%s must be an object with fields of its input", x.point)
 	case isText:
 		return t.decide(ctx, proposal.Proposal{ID: "t", Run: text})
 	}
@@ -149,14 +149,14 @@ func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
 		}
 		return t.decide(ctx, p)
 	}
-	input, err := lay(x.point, changes)
+	input, err := applyTo(x.point, changes)
 	if err != nil {
 		return answer{}, err
 	}
 	return t.judgeInput(ctx, input)
 }
 
-// reach decides text where a host was granted.
+// reach decides text with a granted host.
 func (t *trial) reach(ctx context.Context, text string) (answer, error) {
 	e, err := t.open(ctx)
 	if err != nil {
@@ -165,7 +165,7 @@ func (t *trial) reach(ctx context.Context, text string) (answer, error) {
 	return t.decideBy(ctx, e, proposal.Proposal{ID: "t", Run: text, Network: []string{"api.example.com"}})
 }
 
-// silent are the sets whose rules give something without being named in a decision.
+// silent are the sets whose rules have an effect without being named in a decision.
 var silent = []string{"limits", "network", "env", "exec", "programs"}
 
 func (x example) holds(a answer) bool {
@@ -181,13 +181,13 @@ func (x example) holds(a answer) bool {
 	if slices.Contains(silent, x.set) {
 		spoke = held
 	}
-	if x.key == "match" { // another layer's rule of the same id shows nothing of this one
+	if x.key == "match" { // another layer may have a rule with the same id
 		return spoke && held
 	}
 	return !spoke
 }
 
-// wanted says what was, and that it did not come.
+// wanted returns the expectation, and the message if it was not met.
 func (x example) wanted() (want, message string) {
 	switch x.key {
 	case "grants":
@@ -195,11 +195,11 @@ func (x example) wanted() (want, message string) {
 	case "not_grants":
 		return "allow without a grant of programs", "it is not allowed without a grant of programs"
 	case "reaches":
-		return "allow", "it is not allowed where a host was granted"
+		return "allow", "it is not allowed with a granted host"
 	case "not_reaches":
-		return "deny", "it is allowed where a host was granted"
+		return "deny", "it is allowed with a granted host"
 	case "match":
-		return "rule " + x.id, x.id + " does not speak of it"
+		return "rule " + x.id, x.id + " does not apply to it"
 	}
-	return "not rule " + x.id, x.id + " speaks of it"
+	return "not rule " + x.id, x.id + " applies to it"
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown/print"
 )
 
-// failures remembers the last expression that failed, in all and in each case of a test
-// that has several. A whole trace would be as large as the test is long.
+// failures records the last expression that failed, overall and in each case of a test
+// with several. A complete trace would grow with the length of the test.
 type failures struct {
 	last  *topdown.Event
 	now   string
 	parts map[string]*topdown.Event
 }
 
-// Enabled, Config and TraceEvent are OPA's.
+// Enabled, Config and TraceEvent implement OPA's interface.
 func (f *failures) Enabled() bool               { return true }
 func (f *failures) Config() topdown.TraceConfig { return topdown.TraceConfig{PlugLocalVars: true} }
 func (f *failures) TraceEvent(e topdown.Event) {
@@ -34,7 +34,7 @@ func (f *failures) TraceEvent(e topdown.Event) {
 	case e.Op != topdown.FailOp || e.Location == nil || e.QueryID == 0:
 	default:
 		if _, isEvery := expr.Terms.(*ast.Every); isEvery {
-			return // what failed is in it
+			return // the failure is in it
 		}
 		f.last = &e
 		if f.now != "" {
@@ -64,7 +64,7 @@ func caseName(e *ast.Expr) string {
 	return strings.Join(names, "\x00")
 }
 
-// expression writes e as people read it, or is nil.
+// expression is e in readable form, or nil.
 func expression(e *topdown.Event) *Expression {
 	if e == nil {
 		return nil
@@ -76,16 +76,16 @@ func expression(e *topdown.Event) *Expression {
 	return &Expression{File: e.Location.File, Line: e.Location.Row, Text: strings.TrimRight(b.String(), "\n ")}
 }
 
-// maxPrinted bounds what is kept of what a test prints.
+// maxPrinted limits the recorded output of a test.
 const maxPrinted = 64 << 10
 
-// printed takes what a test prints.
+// printed records what a test prints.
 type printed struct {
-	mu sync.Mutex // one that is left behind goes on printing
+	mu sync.Mutex // an abandoned test continues to print
 	b  strings.Builder
 }
 
-// Print is OPA's.
+// Print implements OPA's interface.
 func (p *printed) Print(at print.Context, text string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -51,7 +51,7 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes r for CI systems: a test suite a file, a test case a test.
+// JUnit writes r for CI systems: one test suite for each file, one test case for each test.
 func (r Report) JUnit(w io.Writer) error {
 	all := junitSuites{Name: "fumehood policy test", Time: seconds(r.WallMS * 1000)}
 	at := map[string]int{}
@@ -101,7 +101,7 @@ func (s *junitSuite) add(t Result) {
 	s.Cases = append(s.Cases, c)
 }
 
-// details say in lines what Message does not.
+// details are the lines besides Message.
 func (t Result) details() string {
 	var b strings.Builder
 	line := func(name, text string) {
@@ -132,8 +132,7 @@ func (t Result) details() string {
 
 func seconds(us int64) string { return fmt.Sprintf("%.3f", float64(us)/1e6) }
 
-// visible shows characters that hide or reorder others, as terminals and pages would
-// obey them.
+// visible escapes characters that hide or reorder others on terminals and pages.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {

@@ -13,11 +13,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// ofFloor are the rules that hold whatever the layers say.
+// ofFloor are the rules that apply whatever the layers say.
 var ofFloor = []string{"default.no-rule", "egress.no-rule", "egress.secret", "env.name", "exec.no-rule", "floor.", "network.none", "output.", "trigger.no-rule"}
 
-// unknown says that no rule is called id, which then never speaks: that it must not is
-// no expectation. A layer with a rule whose id cannot be read may have any.
+// unknown reports that no rule has this id. Such a rule never holds, so "must not hold"
+// would always pass. A layer with a rule whose id cannot be read may have any id.
 func (t *trial) unknown(id string) (message, hint string) {
 	known, all := t.ids()
 	if !all || slices.ContainsFunc(known, func(k string) bool {
@@ -25,10 +25,10 @@ func (t *trial) unknown(id string) (message, hint string) {
 	}) {
 		return "", ""
 	}
-	return "no rule is called " + id + ", so that it did not speak shows nothing", module.Meant(id, known)
+	return "unknown rule " + id + ": that it did not hold proves nothing", module.Meant(id, known)
 }
 
-// ids are those of the rules of all layers, and whether all could be read.
+// ids are the ids of the rules of all layers, and whether all could be read.
 func (t *trial) ids() ([]string, bool) {
 	if t.known != nil {
 		return t.known, t.readable

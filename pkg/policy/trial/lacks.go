@@ -13,15 +13,15 @@ const hintNoTests = `write a file cases.yaml beside the rules:
   cases:
     - {name: tests may run, run: go test ./..., want: allow}`
 
-// Lacks returns why the tests say too little of the policy, whether they passed or not:
-// none ran, a layer's tests reach none of its rules (policy.no-tests), or they reach less
-// than threshold percent of all (policy.coverage). only is the pattern that names were
-// matched with, or "". Every one has a hint of ours, which may have several lines.
+// Lacks returns why the tests are not sufficient, whether they passed or not: none ran, a
+// layer's tests reach none of its rules (policy.no-tests), or they reach less than
+// threshold percent of all (policy.coverage). only is the pattern for names, or "". Each
+// hint is trusted text and may have several lines.
 func (r Report) Lacks(only string, threshold float64) []proposal.StopError {
 	var list []proposal.StopError
 	switch {
 	case r.Ran() == 0 && only != "":
-		list = append(list, noTests(fmt.Sprintf("no test's name matches %q", only), "names are listed with -v"))
+		list = append(list, noTests(fmt.Sprintf("no test's name matches %q", only), "list the names with -v"))
 	case only == "":
 		for _, l := range r.Layers {
 			list = append(list, r.layerLacks(l)...)
@@ -29,7 +29,7 @@ func (r Report) Lacks(only string, threshold float64) []proposal.StopError {
 	}
 	if reached := r.Coverage(); reached < threshold {
 		list = append(list, proposal.StopError{Code: "policy.coverage", Message: fmt.Sprintf("tests reach %.1f%% of the rules, less than %g%%", reached, threshold),
-			Hint: "fumehood policy test --coverage lists the rules that no test reaches"})
+			Hint: "list the rules that no test reaches: fumehood policy test --coverage"})
 	}
 	return list
 }
@@ -39,8 +39,8 @@ func (r Report) layerLacks(l LayerReport) []proposal.StopError {
 		return []proposal.StopError{noTests(fmt.Sprintf("the policy layer %q has no test that runs", l.Layer), hintNoTests)}
 	}
 	if r.Failed == 0 && r.Untouched(l.Layer) {
-		return []proposal.StopError{noTests(fmt.Sprintf("the tests of the policy layer %q reach none of its rules: that they pass says nothing of it", l.Layer),
-			"write for each rule what it must speak of: match in its METADATA, or rule in a case")}
+		return []proposal.StopError{noTests(fmt.Sprintf("the tests of the policy layer %q reach none of its rules, so they prove nothing", l.Layer),
+			"write a test for each rule: match in its METADATA, or rule in a case")}
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// meddles reports whether a test file would change what the layer decides: with it the
-// tests would pass, and the policy do something else.
+// meddles reports whether a test file would change the layer's decisions: the tests would
+// pass with it, but the policy without it would decide differently.
 func (t *trial) meddles(f files) bool {
 	decided := map[string]string{}
 	for name, m := range f.rules {
@@ -41,11 +41,11 @@ func (t *trial) meddles(f files) bool {
 				continue
 			}
 			meddles = true
-			message := fmt.Sprintf("the test file adds to %s, which decides", full)
+			message := fmt.Sprintf("the test file adds to %s, which makes decisions", full)
 			if in != "" {
 				message = fmt.Sprintf("the test file adds to %s of %s", full, in)
 			}
-			t.broken(KindRego, f.layer.Name, name, r.Location.Row, message, "give it another name: no test in Rego of this layer runs until then")
+			t.broken(KindRego, f.layer.Name, name, r.Location.Row, message, "rename it: no Rego test of this layer runs before that")
 		}
 	}
 	return meddles
@@ -59,7 +59,7 @@ func fullName(m *ast.Module, r *ast.Rule) string {
 	return strings.Join(names, ".")
 }
 
-// means reports whether full is a set at a decision point.
+// means reports whether full is a set with a meaning at a decision point.
 func means(full string) bool {
 	return slices.ContainsFunc(module.Points(), func(point string) bool {
 		name, below := strings.CutPrefix(full, point+".")
@@ -68,9 +68,9 @@ func means(full string) bool {
 	})
 }
 
-// checkWith finds with input.… as … of fields that no input has: what is set there,
-// nothing reads. And it finds decisions that a test makes up: with data.….deny as … and
-// with fumehood.decide as … test nothing but themselves.
+// checkWith finds with input.… as … for fields that no input has, which would have no
+// effect. It also finds faked decisions: tests with data.….deny as … and with
+// fumehood.decide as … test only themselves.
 func (t *trial) checkWith(layer string, m *ast.Module) {
 	points := module.Points()
 	if point := strings.TrimSuffix(module.PackageOf(m), "_test"); slices.Contains(points, point) {
@@ -83,14 +83,14 @@ func (t *trial) checkWith(layer string, m *ast.Module) {
 			case ok && ref[0].Equal(ast.InputRootDocument):
 				t.checkField(layer, m, ref, points)
 			case ok && madeUp(ref):
-				t.broken(KindRego, layer, m.Package.Location.File, w.Location.Row, fmt.Sprintf("with %s as …: the test makes up what it looks at", ref), "give it an input, or data of the policy's own: with input as fumehood.parse(\"go test ./...\")")
+				t.broken(KindRego, layer, m.Package.Location.File, w.Location.Row, fmt.Sprintf("with %s as …: the test replaces the decision that it tests", ref), "replace the input, or the policy's own data: with input as fumehood.parse(\"go test ./...\")")
 			}
 		}
 		return false
 	})
 }
 
-// madeUp reports whether ref is a decision, or what holds decisions.
+// madeUp reports whether ref is a decision, or contains decisions.
 func madeUp(ref ast.Ref) bool {
 	var names []string
 	for _, term := range ref.GroundPrefix() {

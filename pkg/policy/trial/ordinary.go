@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// Points are the decision points that Lay knows, without "fumehood.".
+// Points are the decision points with an ordinary input, without "fumehood.".
 func Points() []string { return slices.Sorted(maps.Keys(ordinary)) }
 
 // ParseInput reads POINT=JSON: an ordinary input of the decision point, a
-// *proposal.Trigger, Exec, Egress, Event or Outgoing, in which the fields of the JSON
-// object differ. A field that there is not is refused, with the one that may be meant.
+// *proposal.Trigger, Exec, Egress, Event or Outgoing, with the fields of the JSON object
+// changed. An unknown field is refused, with a similar name as a hint.
 func ParseInput(text string) (any, error) {
 	point, changes, ok := strings.Cut(text, "=")
 	if !ok {
-		return nil, errors.New("--over wants POINT=JSON, as exec={\"path\": \"/usr/bin/curl\"}")
+		return nil, errors.New("--over needs POINT=JSON, such as exec={\"path\": \"/usr/bin/curl\"}")
 	}
-	in, err := lay(strings.TrimPrefix(point, "fumehood."), []byte(changes))
+	in, err := applyTo(strings.TrimPrefix(point, "fumehood."), []byte(changes))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", point, err)
 	}

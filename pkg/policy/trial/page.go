@@ -13,15 +13,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// A View says what Write shows.
+// A View selects what Write shows.
 type View struct {
-	Passed   bool // tests that passed, too
+	Passed   bool // include tests that passed
 	Coverage bool // list the rules that no test reaches
-	Filtered bool // only some tests ran, so that what they reach says little
+	Filtered bool // only some tests ran, so coverage is not meaningful
 	Color    bool
 }
 
-// Write shows people what became of the tests: those that did not pass in full.
+// Write writes the results of the tests for people, with details of those that did not
+// pass.
 func (r Report) Write(w io.Writer, v View) { page{w, v.Color}.print(r, v) }
 
 // A page is what is written to.
@@ -30,7 +31,7 @@ type page struct {
 	color bool
 }
 
-// maxLines bounds what is shown of what a test prints.
+// maxLines limits the lines that are shown of a test's output.
 const maxLines = 20
 
 func (p page) print(r Report, v View) {
@@ -97,14 +98,14 @@ func (p page) line(name, text string) {
 	}
 }
 
-// lines writes what an author printed, which may be anything.
+// lines writes untrusted output of a test.
 func (p page) lines(name, text string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for _, line := range lines[:min(len(lines), maxLines)] {
 		p.line(name, line)
 	}
 	if more := len(lines) - maxLines; more > 0 {
-		p.line(name, fmt.Sprintf("… and %d lines more, which --json has", more))
+		p.line(name, fmt.Sprintf("… and %d more lines: see --json", more))
 	}
 }
 
@@ -122,12 +123,12 @@ func (p page) expression(e *Expression) {
 	}
 }
 
-// printableCode keeps tabs, by which values stand below their names.
+// printableCode keeps tabs, which align values below their names.
 func printableCode(line string) string {
 	return terminal.Line(strings.ReplaceAll(line, "\t", "    "))
 }
 
-// rules lists those that no test reaches.
+// rules lists the rules that no test reaches.
 func (p page) rules(r Report) {
 	w := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
 	for _, rule := range r.Rules {

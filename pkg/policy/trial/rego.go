@@ -22,7 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// A suite is a layer's rules and its tests in Rego, compiled together.
+// A suite is a layer's rules and its Rego tests, compiled together.
 type suite struct {
 	layer    string
 	compiler *ast.Compiler
@@ -38,14 +38,14 @@ func (t *trial) rego(ctx context.Context, f files) {
 	for _, name := range slices.Sorted(maps.Keys(f.tests)) {
 		m := f.tests[name]
 		if !slices.ContainsFunc(m.Rules, isTest) {
-			t.broken(KindRego, f.layer.Name, name, 1, "the file holds no test", "write test_something if {…}")
+			t.broken(KindRego, f.layer.Name, name, 1, "the file contains no test", "write test_something if {…}")
 		}
 		t.checkWith(f.layer.Name, m)
 		spellOut(m)
 		modules[name] = m
 	}
 	for _, m := range modules {
-		m.Annotations = nil // a schema named there would be read
+		m.Annotations = nil // OPA would read a schema that they name
 		for _, r := range m.Rules {
 			r.Annotations = nil
 		}
@@ -60,7 +60,7 @@ func (t *trial) rego(ctx context.Context, f files) {
 	}
 }
 
-// compile has OPA's tester compile the modules, which rewrites tests as it runs them.
+// compile compiles the modules with OPA's tester, which rewrites tests.
 func compile(ctx context.Context, l policy.Layer, modules map[string]*ast.Module, limit time.Duration) (*suite, error) {
 	store, err := l.Store()
 	if err != nil {
@@ -78,7 +78,7 @@ func compile(ctx context.Context, l policy.Layer, modules map[string]*ast.Module
 	return s, errors.Join(err, failed)
 }
 
-// nothing is no test's name.
+// nothing is not the name of any test.
 const nothing = `^$`
 
 func (s *suite) runner(compiler *ast.Compiler) *tester.Runner {
@@ -92,8 +92,8 @@ type regoTest struct {
 	path string // data.fumehood.command.test_x
 }
 
-// alone is the suite's compiler with the one rule to look for tests in: the tester goes
-// through all that there are for each that it runs.
+// alone is the suite's compiler with only this rule: for each test that it runs, the
+// tester searches all rules.
 func (x *regoTest) alone() *ast.Compiler {
 	c := *x.compiler
 	c.Modules = map[string]*ast.Module{x.rule.Location.File: {Package: x.rule.Module.Package, Rules: []*ast.Rule{x.rule}}}
@@ -137,9 +137,9 @@ func (t *trial) testsOf(s *suite, m *ast.Module, file string) {
 	}
 }
 
-// tryRego runs one test, and once more to see where it fails.
+// tryRego runs one test, and a second time to find where it fails.
 func (t *trial) tryRego(ctx context.Context, x *regoTest, r *Result) {
-	listener := module.Listener{Layer: x.layer, Tell: t.teller()}
+	listener := module.Listener{Layer: x.layer, Held: t.reporter()}
 	found, printed, err := t.runTest(ctx, x, listener)
 	r.Print = printed
 	switch {
@@ -166,7 +166,7 @@ func asEndless(err error) error {
 	return err
 }
 
-// explain finds what did not hold, and what its variables were.
+// explain finds the expression that did not hold, and its variables.
 func (t *trial) explain(ctx context.Context, x *regoTest, r *Result) {
 	f := &failures{parts: map[string]*topdown.Event{}}
 	found, _, err := t.runTest(ctx, x, f)
@@ -190,7 +190,7 @@ func (t *trial) explain(ctx context.Context, x *regoTest, r *Result) {
 	r.Message = "some of its cases are not true"
 }
 
-// runTest has OPA's tester run one test.
+// runTest runs one test with OPA's tester.
 func (t *trial) runTest(ctx context.Context, x *regoTest, tracer topdown.QueryTracer) (*tester.Result, string, error) {
 	type ran struct {
 		results []*tester.Result
@@ -198,14 +198,14 @@ func (t *trial) runTest(ctx context.Context, x *regoTest, tracer topdown.QueryTr
 	}
 	out := &printed{}
 	r, err := within(ctx, t.Deadline, func(ctx context.Context) ran {
-		// The tester gives its functions to each query after its own settings: it has no
-		// setting for these.
+		// The tester adds its functions to each query after its own settings, and has no
+		// setting for them.
 		settings := append(t.builtins(ctx), rego.StrictBuiltinErrors(true), rego.PrintHook(out))
 		var given []*tester.Builtin
 		for _, set := range settings {
 			given = append(given, &tester.Builtin{Func: set})
 		}
-		// Its deadline is of the wall clock, and within bounds the test.
+		// Its deadline is wall time; within limits the test's processor time.
 		results, err := x.runner(x.alone()).AddCustomBuiltins(given).SetTimeout(time.Hour).SetCoverageQueryTracer(tracer).
 			Filter("^"+regexp.QuoteMeta(x.path)+"$").RunTests(ctx, nil)
 		if err != nil {

@@ -11,13 +11,13 @@ import (
 // Schema names the version of a Report's JSON.
 const Schema = "fumehood.policy-test/v1"
 
-// A Report says what became of all tests.
+// A Report is the result of all tests.
 type Report struct {
 	Schema   string        `json:"schema"`
-	Policy   string        `json:"policy"` // digest of what decided
+	Policy   string        `json:"policy"` // digest of the policy that decided
 	Tests    []Result      `json:"tests"`
 	Passed   int           `json:"passed"`
-	Failed   int           `json:"failed"` // those that erred or did not end included
+	Failed   int           `json:"failed"` // includes tests with an error and those that did not end
 	Skipped  int           `json:"skipped"`
 	Layers   []LayerReport `json:"layers"`
 	Rules    []RuleReport  `json:"rules"`
@@ -25,25 +25,25 @@ type Report struct {
 	WallMS   int64         `json:"wall_ms"`
 }
 
-// A LayerReport says how many tests a layer that was tried has.
+// A LayerReport has the number of tests of a tested layer.
 type LayerReport struct {
 	Layer string `json:"layer"`
-	Tests int    `json:"tests"` // skipped ones left aside
+	Tests int    `json:"tests"` // without skipped ones
 }
 
-// A RuleReport says how many tests a rule held in.
+// A RuleReport has the number of tests in which a rule held.
 type RuleReport struct {
 	Layer string `json:"layer"`
 	File  string `json:"file"`
 	Line  int    `json:"line"`
 	Point string `json:"point"`
 	Set   string `json:"set"`
-	Rule  string `json:"rule"` // "" of one that has no id of its own
+	Rule  string `json:"rule"` // "" for a rule without an id of its own
 	Title string `json:"title"`
 	Tests int    `json:"tests"`
 }
 
-// A Status says what became of a test.
+// A Status is the result of a test.
 type Status string
 
 // The statuses.
@@ -62,8 +62,8 @@ const (
 	KindCase    = "case"
 )
 
-// A Result says what became of one test. Its texts are the policy's author's, and quote
-// what is decided.
+// A Result is the result of one test. Its texts come from the policy's author, and quote
+// what was decided.
 type Result struct {
 	Name    string            `json:"name"`
 	Kind    string            `json:"kind"`
@@ -77,23 +77,23 @@ type Result struct {
 	Subject string            `json:"subject,omitempty"` // what was decided: a command, or fields of an input as JSON
 	Want    string            `json:"want,omitempty"`
 	Got     string            `json:"got,omitempty"`
-	Rules   []string          `json:"rules,omitempty"` // that spoke
+	Rules   []string          `json:"rules,omitempty"` // that held
 	Reasons []proposal.Reason `json:"reasons,omitempty"`
 	Failure *Expression       `json:"failure,omitempty"` // of a test in Rego
-	Parts   []Part            `json:"parts,omitempty"`   // of a test in Rego with cases of its own
+	Parts   []Part            `json:"parts,omitempty"`   // of a test in Rego with its own cases
 	Print   string            `json:"print,omitempty"`   // what it printed
 
 	broken bool // it could not be read
 }
 
-// An Expression is what did not hold, and the values of its variables.
+// An Expression is one that did not hold, with the values of its variables.
 type Expression struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Text string `json:"text"`
 }
 
-// A Part is one case of a test in Rego that has several.
+// A Part is one case of a Rego test with several.
 type Part struct {
 	Name    string      `json:"name"`
 	Status  Status      `json:"status"`
@@ -112,10 +112,10 @@ func (r *Report) add(one Result) {
 	r.Tests = append(r.Tests, one)
 }
 
-// Ran is how many tests ran.
+// Ran is the number of tests that ran.
 func (r Report) Ran() int { return r.Passed + r.Failed }
 
-// Coverage is which part of the rules held in a test, in percent: 100 where there are none.
+// Coverage is the percentage of the rules that held in a test: 100 if there are no rules.
 func (r Report) Coverage() float64 {
 	if len(r.Rules) == 0 {
 		return 100
@@ -129,7 +129,7 @@ func (r Report) Coverage() float64 {
 	return 100 * float64(held) / float64(len(r.Rules))
 }
 
-// Untouched reports whether layer has rules and none of them held in a test.
+// Untouched reports whether layer has rules but none of them held in a test.
 func (r Report) Untouched(layer string) bool {
 	rules := 0
 	for _, rule := range r.Rules {
@@ -143,7 +143,7 @@ func (r Report) Untouched(layer string) bool {
 	return rules > 0
 }
 
-// MarshalJSON adds the coverage, and writes no list as null.
+// MarshalJSON adds the coverage, and never writes a list as null.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
 	if r.Tests == nil {

@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trial tries policies: it runs what their authors wrote to test them, and says
+// Package trial tests policies: it runs the tests that their authors wrote, and reports
 // which rules no test reaches.
 //
-// There are three kinds of tests. Rules test_… in files that end in _test.rego, run by
-// OPA's own tester on the layer alone; the examples in the METADATA of a rule: match and
-// not_match (it speaks of that, or not), grants and not_grants (kinds of programs),
-// reaches and not_reaches (allowed where the host was granted, or not); and cases, for who writes no Rego, in files
-// called cases.yaml or ending in _cases.yaml. Examples and cases are decided as a run
-// would: under all layers, by the one engine.
+// There are three kinds of tests:
+//   - rules test_… in files that end in _test.rego, which OPA's tester runs on the layer
+//     alone
+//   - examples in the METADATA of a rule: match and not_match (the rule applies, or not),
+//     grants and not_grants (kinds of programs), reaches and not_reaches (allowed with a
+//     granted host, or not)
+//   - cases, for people who do not write Rego, in files called cases.yaml or ending in
+//     _cases.yaml
 //
-// Two built-ins exist in tests alone. fumehood.parse("go test ./...") is the input
-// document of fumehood.command for the first command of the text; a second argument, an
-// object, may have fields of a proposal ("phase", "network" …) and "command", the
-// command that is meant, or -1 for the input of fumehood.proposal. fumehood.decide takes
-// the same and is the Decision of all layers.
+// Examples and cases are decided as in a run: with all layers, by the same engine.
 //
-// It promises that what passes here holds in a run. So a test file that would change
-// what the layer decides is refused, a built-in that errs fails the test, and there is
-// no network, no file and no environment to read for a test any more than for a policy.
-// Every test has a deadline of processor time, after which it is named and the rest goes
-// on; one that does not even end then is left behind.
+// Two built-ins exist only in tests. fumehood.parse("go test ./...") is the input document
+// of fumehood.command for the first command of the text. An optional second argument, an
+// object, may have fields of a proposal ("phase", "network" …) and "command", the index of
+// the command, or -1 for the input of fumehood.proposal. fumehood.decide has the same
+// arguments and is the Decision of all layers.
 //
-// It does not bound what a test may compute within its deadline but for memory, and that
-// by sampling: try policies of strangers where that does no harm.
+// It promises that a test that passes here is also true in a run. So a test file that would
+// change the layer's decisions is refused, and an error in a built-in fails the test. Like
+// a policy, a test cannot read the network, files or the environment. Every test has a
+// deadline of processor time, after which it is reported and the next one runs; a test
+// that does not even end then is abandoned.
+//
+// It does not limit what a test computes within its deadline, except for memory, and that
+// by sampling: test untrusted policies where they cannot do harm.
 package trial
 
 import (
@@ -38,28 +42,28 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Options say what is tried.
+// Options select what is tested.
 type Options struct {
-	// Tried are the layers whose tests run and whose rules are counted. They decide with
-	// the others, the granting layer first. The shipped default decides as it does in a
-	// run; it is tried where it is named here.
+	// Tried are the layers whose tests run and whose rules are counted. They decide together
+	// with the others, the granting layer first. The shipped default decides as in a run;
+	// it is tested only if it is in this list.
 	Tried []policy.Layer
-	// Beside are layers that decide too.
+	// Beside are further layers that decide.
 	Beside []policy.Layer
-	// Analyse says what a proposal's commands are.
+	// Analyse returns a proposal's commands.
 	Analyse func(proposal.Proposal) proposal.Analysis
 	// Cases reads a file of cases.
 	Cases func(data []byte, name string) ([]proposal.Case, []proposal.Problem)
 	// Only runs the tests whose names it matches; nil runs all.
 	Only *regexp.Regexp
-	// Deadline bounds the processor time of one test; 0 is 5 s.
+	// Deadline limits the processor time of one test; 0 is 5 s.
 	Deadline time.Duration
-	// Progress, when set, is told which test of how many begins.
+	// Progress, when set, is called before each test with its number and the total.
 	Progress func(number, of int, name string)
 }
 
 // Run runs all tests, one after the other. Its error is a *proposal.StopError: the
-// policies do not compile, or ctx is done. Whatever is wrong with a test is in the Report.
+// policies do not compile, or ctx is done. Mistakes in tests are in the Report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Deadline <= 0 {
 		o.Deadline = 5 * time.Second
@@ -77,7 +81,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	r := Report{Schema: Schema, Policy: t.engine.Digest(), Warnings: t.engine.Warnings()}
 	for i, one := range chosen {
 		if ctx.Err() != nil {
-			return Report{}, &proposal.StopError{Code: "policy.test", Message: "the tests were broken off", Hint: "run them again", Err: ctx.Err()}
+			return Report{}, &proposal.StopError{Code: "policy.test", Message: "the tests were interrupted", Hint: "run them again", Err: ctx.Err()}
 		}
 		if o.Progress != nil {
 			o.Progress(i+1, len(chosen), one.result.Name)
@@ -102,7 +106,7 @@ type test struct {
 type trial struct {
 	Options
 	engine *policy.Engine
-	opened *policy.Engine // which grants every host that is asked for
+	opened *policy.Engine // which grants every requested host
 	remade int
 	tests  []test
 	watch
@@ -144,7 +148,7 @@ func (t *trial) one(ctx context.Context, number int, one test) Result {
 	return r
 }
 
-// judge makes an engine that decides under all layers, and further ones.
+// judge makes an engine that decides with all layers, and with further ones.
 func (t *trial) judge(ctx context.Context, further ...policy.Layer) (*policy.Engine, error) {
 	var layers []policy.Layer
 	for _, l := range slices.Concat(t.Tried, t.Beside, further) {
@@ -153,16 +157,16 @@ func (t *trial) judge(ctx context.Context, further ...policy.Layer) (*policy.Eng
 		}
 	}
 	var current atomic.Pointer[policy.Engine]
-	engine, err := policy.New(ctx, policy.Options{Layers: sortedByRole(layers), Spoke: func(at module.Place) {
+	engine, err := policy.New(ctx, policy.Options{Layers: sortedByRole(layers), OnRule: func(at module.Place) {
 		if e := current.Load(); e != nil && !e.Dead() {
-			t.tell(at, nil)
+			t.report(at, nil)
 		}
 	}})
 	current.Store(engine)
 	return engine, err
 }
 
-// opening grants every host that is asked for.
+// opening grants every requested host.
 var opening = policy.Layer{Name: "hosts of examples", Role: policy.Opens, Files: []policy.File{{Name: "hosts.rego", Content: []byte(`# METADATA
 # title: Every host, for examples
 package fumehood.proposal
@@ -173,7 +177,7 @@ package fumehood.proposal
 network contains {"rule": "examples.hosts", "host": host} if some host in input.proposal.network
 `)}}}
 
-// open makes the engine for examples of what hosts free.
+// open makes the engine for examples with granted hosts.
 func (t *trial) open(ctx context.Context) (*policy.Engine, error) {
 	if t.opened != nil && !t.opened.Dead() {
 		return t.opened, nil
@@ -183,7 +187,7 @@ func (t *trial) open(ctx context.Context) (*policy.Engine, error) {
 	return t.opened, err
 }
 
-// sortedByRole puts those that may do most first, as the command line does.
+// sortedByRole sorts layers by role, highest first, as the command line does.
 func sortedByRole(layers []policy.Layer) []policy.Layer {
 	var sorted []policy.Layer
 	for role := policy.Grants; role >= policy.Restricts; role-- {

@@ -182,8 +182,8 @@ test_error_twice if fumehood.parse("x", {"run": "y"}) != {}
 	}
 }
 
-// What does not compile in one file of tests is told with its line, and the layer's other
-// kinds of tests still run.
+// A test file that does not compile is reported with its line, and the layer's other kinds
+// of tests still run.
 func TestBrokenTestFile(t *testing.T) {
 	for name, c := range map[string]struct{ rego, says string }{
 		"syntax":           {"package x\n\ntest_x if {", "unexpected"},

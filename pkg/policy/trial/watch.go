@@ -14,22 +14,22 @@ import (
 )
 
 // grace is the processor time that a test may use after its deadline before it notices,
-// and most how much the heap may grow by one.
+// and maxGrowth the maximum growth of the heap by a test.
 const (
-	grace = time.Second
-	most  = 1 << 30
+	grace     = time.Second
+	maxGrowth = 1 << 30
 )
 
-// A watch hands what is heard to whoever listens now. A test, or an engine, that was left
-// behind speaks to nobody.
+// A watch passes rules that held to the current listener. Those of an abandoned test or
+// engine are ignored.
 type watch struct {
 	mu     sync.Mutex
-	number int // of the listening
+	number int // of the current listener
 	hear   func(module.Place)
-	also   func(module.Place) // besides
+	also   func(module.Place) // a second listener
 }
 
-// listen begins a listening, and ends the one before.
+// listen replaces the listener.
 func (w *watch) listen(hear func(module.Place)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,23 +37,23 @@ func (w *watch) listen(hear func(module.Place)) {
 	w.hear, w.also = hear, nil
 }
 
-// besides has somebody listen too, until the listening ends.
+// besides adds a second listener, until the first is replaced.
 func (w *watch) besides(hear func(module.Place)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.also = hear
 }
 
-// teller speaks in this listening alone.
-func (w *watch) teller() func(module.Place) {
+// reporter returns a function that reports only to the current listener.
+func (w *watch) reporter() func(module.Place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	number := w.number
-	return func(at module.Place) { w.tell(at, &number) }
+	return func(at module.Place) { w.report(at, &number) }
 }
 
-// tell hands at over. With a number it does so in that listening alone.
-func (w *watch) tell(at module.Place, number *int) {
+// report passes at to the listener. With a number, only to the listener with this number.
+func (w *watch) report(at module.Place, number *int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if number != nil && *number != w.number {
@@ -68,13 +68,13 @@ func (w *watch) tell(at module.Place, number *int) {
 
 var (
 	errEndless = errors.New("it did not end in time")
-	errMemory  = fmt.Errorf("it took more than %d MiB of memory", most>>20)
-	errLeft    = errors.New("it did not end in time, nor when it was told to, and was left behind")
+	errMemory  = fmt.Errorf("it took more than %d MiB of memory", maxGrowth>>20)
+	errLeft    = errors.New("it did not end in time, could not be stopped, and was abandoned")
 )
 
-// within waits for work until the process has used limit of processor time or its heap
-// has grown too far, and a little longer for work to notice. Nothing else works
-// meanwhile: tests run one after the other.
+// within waits for work until the process has used limit of processor time or its heap has
+// grown too much, and a little longer for work to notice. Nothing else runs meanwhile:
+// tests run one after the other.
 func within[T any](ctx context.Context, limit time.Duration, work func(context.Context) T) (T, error) {
 	inside, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -82,7 +82,7 @@ func within[T any](ctx context.Context, limit time.Duration, work func(context.C
 	var panicked any
 	done := make(chan struct{})
 	began := bounds.ProcessorTime()
-	b := bounds.Bounds{Used: func() time.Duration { return bounds.ProcessorTime() - began }, Time: limit, Grace: grace, Memory: most, Heap: bounds.Heap()}
+	b := bounds.Bounds{Used: func() time.Duration { return bounds.ProcessorTime() - began }, Time: limit, Grace: grace, Memory: maxGrowth, Heap: bounds.Heap()}
 	go func() {
 		defer close(done)
 		defer func() { panicked = recover() }()

@@ -13,8 +13,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// flowWords says what the gateway saw: who it was where that is known, what was asked
-// for, and what became of it.
+// flowWords describes what the gateway saw: the process if it is known, the request, and
+// the outcome.
 func flowWords(e proposal.Event) string {
 	g, f := e.Flow.Egress, *e.Flow
 	who := "[?]"
@@ -52,9 +52,9 @@ func present(words []string) []string {
 	return list
 }
 
-// flowEnd says how it ended: by which rule it was refused or would have been, what
-// came of it otherwise, and how much went each way. What policy allowed and the gateway
-// refused is told by the gateway's code: the rules that allowed it are not to blame.
+// flowEnd describes how it ended: the rule that refused it or would have, otherwise the
+// outcome, and the bytes in each direction. If policy allowed it and the gateway refused
+// it, the gateway's code is shown, because no rule was the reason.
 func flowEnd(f proposal.Flow) string {
 	s := ""
 	if f.Sent+f.Received > 0 {
@@ -78,7 +78,7 @@ func flowEnd(f proposal.Flow) string {
 	return s
 }
 
-// trafficWords counts what of the network a result tells of.
+// trafficWords returns the counts of network events in a result.
 func trafficWords(c proposal.Counts) string {
 	if c.Lookups+c.Connections+c.Requests+c.Datagrams == 0 {
 		return ""

@@ -4,10 +4,10 @@
 
 // Package timeline shows what happened in a run, in order, from its audit log.
 //
-// For people it writes a line for each thing: no line is broken by what a program was
-// called or printed, and nothing in it is hidden or a runner's workflow command. As JSON it
-// writes an object a line that says exactly what was logged. Either way the log is
-// verified first, and what verification found comes last.
+// For people it writes one line per event. Names and output of programs cannot break a
+// line, and no line contains hidden characters or a workflow command. As JSON it writes
+// one object per line with exactly what was logged. In both forms the log is verified
+// first, and the result of the verification comes last.
 package timeline
 
 import (
@@ -25,24 +25,24 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// Options say what is shown. The zero value shows every proposal's events of note, for
-// people.
+// Options select what is shown. The zero value shows the notable events of every proposal,
+// for people.
 type Options struct {
-	ID   string // of the only proposal that is shown; "" for all
-	All  bool   // events of little note, too
+	ID   string // show only this proposal; "" for all
+	All  bool   // minor events, too
 	JSON bool
 }
 
-// A timeline writes a log's entries, one line a thing.
+// A timeline writes a log's entries, one line per event.
 type timeline struct {
 	Options
 	w      *bufio.Writer
-	hidden int // events that were left out
+	hidden int // number of events left out
 }
 
-// Write verifies log and writes what it says to w. What stands before the fault of a log
-// that does not verify is shown as well: the Finding says what to think of it. The error
-// is that of reading log again, or of w.
+// Write verifies log and writes its events to w. If the log does not verify, the entries
+// before its first fault are shown, and the Finding has the fault. The error is that of
+// reading log again, or of w.
 func Write(w io.Writer, log io.ReadSeeker, trust audit.Trust, o Options) (audit.Finding, error) {
 	t := &timeline{Options: o, w: bufio.NewWriter(w)}
 	found := audit.Inspect(log, trust)
@@ -50,7 +50,7 @@ func Write(w io.Writer, log io.ReadSeeker, trust audit.Trust, o Options) (audit.
 		return found, audit.Unreadable("the log", err)
 	}
 	if found.Fault != nil && !t.JSON {
-		fmt.Fprintln(t.w, "THIS LOG DOES NOT VERIFY. What stands before its first fault, and what the fault is:")
+		fmt.Fprintln(t.w, "THIS LOG DOES NOT VERIFY. Entries before the first fault, then the fault:")
 	}
 	again, err := audit.Scan(log, trust, t.entry)
 	var fault *audit.VerifyError
@@ -73,7 +73,7 @@ func (t *timeline) finding(f audit.Finding) error {
 		}{"verdict", f.Summary, f.Message()})
 	}
 	if t.hidden > 0 {
-		fmt.Fprintf(t.w, "%s of little note are not shown: --all\n", countEvents(t.hidden))
+		fmt.Fprintf(t.w, "%s not shown: use --all\n", countEvents(t.hidden))
 	}
 	_, err := fmt.Fprintln(t.w, terminal.Line(f.String()))
 	return err
@@ -81,9 +81,9 @@ func (t *timeline) finding(f audit.Finding) error {
 
 func countEvents(n int) string {
 	if n == 1 {
-		return "1 event"
+		return "1 minor event"
 	}
-	return fmt.Sprintf("%d events", n)
+	return fmt.Sprintf("%d minor events", n)
 }
 
 // entry writes one entry of the log.
@@ -105,7 +105,7 @@ func (t *timeline) entry(e audit.Entry) error {
 			Body     json.RawMessage `json:"body"`
 		}{e.N, e.Time, e.Kind, h.ID, e.Unsigned, e.Body})
 	}
-	words := fmt.Sprintf("%d bytes that this version does not know", len(e.Body))
+	words := fmt.Sprintf("%d bytes in a format unknown to this version", len(e.Body))
 	if err == nil {
 		words = happened(e.Kind, h)
 	}
@@ -115,7 +115,7 @@ func (t *timeline) entry(e audit.Entry) error {
 	return t.line(e.Time, "", e.Kind, h.ID, words)
 }
 
-// object writes v as one line of JSON in which nothing is hidden.
+// object writes v as one line of JSON without hidden characters.
 func (t *timeline) object(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// happened says in one line what an entry tells. Whoever prints it makes it fit.
+// happened describes an entry in one line. The caller makes it fit.
 func happened(kind string, h journal.LogEvent) string {
 	switch kind {
 	case "run":
@@ -29,12 +29,12 @@ func happened(kind string, h journal.LogEvent) string {
 		return decided(h)
 	case "start":
 		if h.Again {
-			return "once more"
+			return "rerun"
 		}
 	case "attempt":
-		return became(h.Attempt.Result()) + "; " + fallen(h.Attempt)
+		return ending(h.Attempt.Result()) + "; " + retryReason(h.Attempt)
 	case "result":
-		return became(*h.Result)
+		return ending(*h.Result)
 	case "transfer":
 		return transferred(*h.Transfer)
 	case "end":
@@ -84,7 +84,7 @@ func decided(h journal.LogEvent) string {
 	return words + ": " + strings.TrimSpace(text) + redactedWords(h.Redacted)
 }
 
-// redactedWords count what was replaced, by rule.
+// redactedWords returns the number of redactions by rule.
 func redactedWords(list []proposal.Redaction) string {
 	var words []string
 	for _, r := range list {
@@ -96,25 +96,25 @@ func redactedWords(list []proposal.Redaction) string {
 	return "; redacted: " + strings.Join(words, ", ")
 }
 
-// fallen says why there is a second run.
-func fallen(a *proposal.Attempt) string {
-	return a.Program + " crashed under gVisor by " + a.Crash + ": run once more"
+// retryReason returns why there is a second run.
+func retryReason(a *proposal.Attempt) string {
+	return a.Program + " crashed under gVisor (" + a.Crash + "): rerun"
 }
 
-func became(r proposal.Result) string {
+func ending(r proposal.Result) string {
 	words := r.Outcome()
 	if r.Limit != "" {
 		words += ", limit " + r.Limit
 	}
 	words += " in " + (time.Duration(r.WallMS) * time.Millisecond).String()
 	if o := r.Observations; o != nil {
-		words += fmt.Sprintf("; programs: %d began, %d refused", o.Counts.Execs, o.Counts.Refused)
+		words += fmt.Sprintf("; programs: %d started, %d refused", o.Counts.Execs, o.Counts.Refused)
 		if o.Counts.Watched > 0 {
 			words += fmt.Sprintf(", %d would have been refused", o.Counts.Watched)
 		}
 		words += trafficWords(o.Counts)
 		if !o.Complete {
-			words += "; NOT RECORDED COMPLETELY"
+			words += "; INCOMPLETE RECORDING"
 		}
 		for _, f := range o.Findings {
 			words += "; finding " + f.Rule + ": " + f.Message
@@ -131,7 +131,7 @@ func became(r proposal.Result) string {
 	return words
 }
 
-// events tells what one batch holds, each event at its own time.
+// events writes the events of one batch, each with its own time.
 func (t *timeline) events(e audit.Entry, h journal.LogEvent) error {
 	for i, event := range h.Events {
 		if t.JSON {
@@ -164,14 +164,14 @@ func (t *timeline) events(e audit.Entry, h journal.LogEvent) error {
 		if more.n <= 0 || t.JSON {
 			continue
 		}
-		if err := t.line(e.Time, "  ", more.kind, h.ID, fmt.Sprintf("%d more %s events, only counted", more.n, more.words)); err != nil {
+		if err := t.line(e.Time, "  ", more.kind, h.ID, fmt.Sprintf("%d more %s events, counted but not logged", more.n, more.words)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// eventWords says what one process did: its number and its parent's, and what.
+// eventWords describes what one process did, with its pid and its parent's.
 func eventWords(e proposal.Event) string {
 	if e.Flow != nil {
 		return flowWords(e)
@@ -197,7 +197,7 @@ func eventWords(e proposal.Event) string {
 		words += ": " + e.Errno
 	}
 	if e.Unverified {
-		words += " (path as the process calls it)"
+		words += " (path as the process gave it)"
 	}
 	return words
 }
@@ -230,7 +230,7 @@ func execWords(e proposal.Event) string {
 	return words
 }
 
-// ruleOf names the rule that spoke against a program.
+// ruleOf returns the rule that refused a program, or would have.
 func ruleOf(d proposal.ExecDecision) string {
 	if d.Reason != nil && d.Reason.Rule != "" {
 		return d.Reason.Rule

@@ -16,7 +16,7 @@ import (
 // glob lists the workspace's paths that match a pattern. os.Root keeps every
 // lookup inside the workspace, even through symlinks.
 func (s *server) glob(args string, w *bufio.Writer) error {
-	most, rest, err := cutNumber(args)
+	limit, rest, err := cutNumber(args)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (s *server) glob(args string, w *bufio.Writer) error {
 		return err
 	}
 	for i, name := range names {
-		if int64(i) >= most {
+		if int64(i) >= limit {
 			break
 		}
 		info, err := lstat(root, name)
@@ -43,7 +43,7 @@ func (s *server) glob(args string, w *bufio.Writer) error {
 		}
 		fmt.Fprintf(w, "match %s %d %q\n", typeOfMode(info.Mode()), info.Size(), name)
 	}
-	fmt.Fprintf(w, "ok %d\n", max(0, int64(len(names))-most))
+	fmt.Fprintf(w, "ok %d\n", max(0, int64(len(names))-limit))
 	return nil
 }
 
@@ -75,7 +75,7 @@ func lstat(root *os.Root, name string) (fs.FileInfo, error) {
 
 // read sends one regular file of at most MAX bytes.
 func (s *server) read(args string, w *bufio.Writer) error {
-	most, rest, err := cutNumber(args)
+	limit, rest, err := cutNumber(args)
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func (s *server) read(args string, w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() || info.Size() > most {
-		return fmt.Errorf("not a regular file of at most %d bytes", most)
+	if !info.Mode().IsRegular() || info.Size() > limit {
+		return fmt.Errorf("not a regular file of at most %d bytes", limit)
 	}
 	f, err := root.Open(name)
 	if err != nil {

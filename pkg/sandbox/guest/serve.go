@@ -65,11 +65,11 @@ func (s *server) answer(request string, r io.Reader, w *bufio.Writer) error {
 		fmt.Fprintf(w, "ok %d\n", left)
 		return nil
 	case "changes":
-		most, _, err := cutNumber(rest)
+		limit, _, err := cutNumber(rest)
 		if err != nil {
 			return err
 		}
-		return s.tree.changes(int(most), w)
+		return s.tree.changes(int(limit), w)
 	case "glob":
 		return s.glob(rest, w)
 	case "read":

@@ -42,14 +42,14 @@ func newTree(upper, lower string) *tree {
 	return &tree{upper: upper, lower: lower, seen: map[string]node{}}
 }
 
-func (t *tree) changes(most int, w *bufio.Writer) error {
+func (t *tree) changes(limit int, w *bufio.Writer) error {
 	if t == nil {
 		return errors.New("no workspace")
 	}
 	found, omitted := t.look()
 	for i, c := range found {
-		if i >= most {
-			omitted += len(found) - most
+		if i >= limit {
+			omitted += len(found) - limit
 			break
 		}
 		fmt.Fprintf(w, "change %s %s %d %q\n", c.kind, c.typ, c.size, c.path)

@@ -38,7 +38,7 @@ func build(ctx context.Context, root, key, dir, arch string, flags []string, pro
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(dir, sidecarDir), 0o755); err != nil {
-		return buildFailure("cannot lay out the installation", err)
+		return buildFailure("cannot prepare the installation", err)
 	}
 	// The sentry is the same program. Upstream requires a separate file for it if there
 	// is a prewarmer; a link costs nothing and shares its pages.
@@ -47,7 +47,7 @@ func build(ctx context.Context, root, key, dir, arch string, flags []string, pro
 	}
 	m := manifest{
 		Schema: manifestSchema, GVisor: GVisorVersion, Go: runtime.Version(), Platform: platformOf(arch), Source: key,
-		Prewarmer: "without the prewarmer " + prewarmerCost + ": built on another machine than " + arch + ", where it could not be tried",
+		Prewarmer: "without the prewarmer " + prewarmerCost + ": built on another machine than " + arch + ", where it could not be tested",
 	}
 	if arch == runtime.GOARCH {
 		if err := checkVersion(ctx, dir); err != nil {
@@ -64,7 +64,7 @@ func build(ctx context.Context, root, key, dir, arch string, flags []string, pro
 func checkVersion(ctx context.Context, dir string) error {
 	version := exec.CommandContext(ctx, filepath.Join(dir, runscName), "--version")
 	if text, err := version.Output(); err != nil || !bytes.Contains(text, []byte("runsc version "+GVisorVersion+"\n")) {
-		return buildFailure(fmt.Sprintf("the new %s says version %q", runscName, tail(text)), err)
+		return buildFailure(fmt.Sprintf("the new %s reports version %q", runscName, tail(text)), err)
 	}
 	return nil
 }
@@ -173,10 +173,10 @@ func buildEnv() []string {
 
 // tail returns the end of a compiler's output, which contains the error.
 func tail(text []byte) string {
-	const most = 2000
+	const limit = 2000
 	text = bytes.TrimSpace(text)
-	if len(text) > most {
-		text = append([]byte("…"), text[len(text)-most:]...)
+	if len(text) > limit {
+		text = append([]byte("…"), text[len(text)-limit:]...)
 	}
 	return string(text)
 }

@@ -26,7 +26,7 @@ var errSourceChanged = errors.New("the source changed while it was built")
 func cached(ctx context.Context, o Options) (Runsc, error) {
 	root, err := sourceTree()
 	if err != nil {
-		return Runsc{}, missing("no " + runscName + " lies beside this program, and " + err.Error())
+		return Runsc{}, missing("no " + runscName + " is next to this program, and " + err.Error())
 	}
 	builds, err := buildsDir(o.CacheDir)
 	if err != nil {
@@ -97,12 +97,12 @@ func ensure(ctx context.Context, o Options, root, builds string) (string, error)
 		return dir, nil // verify reports any problem
 	}
 	if !o.Build {
-		return "", missing("no " + runscName + " lies beside this program or in the cache " + builds)
+		return "", missing("no " + runscName + " is next to this program or in the cache " + builds)
 	}
 	return dir, buildOnce(ctx, o, root, key, builds)
 }
 
-// systemCache is root's cache: the sentry runs as the user nobody, which cannot enter /root.
+// systemCache is root's cache: the sentry runs as an unprivileged user, who cannot enter /root.
 const systemCache = "/var/cache/fumehood"
 
 func cacheDir(explicit string) (string, error) {
@@ -224,7 +224,7 @@ func lockOpened(ctx context.Context, path string, progress func(string)) (*os.Fi
 	if err != nil {
 		return nil, err
 	}
-	for told := false; ; told = true {
+	for reported := false; ; reported = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return file, nil
@@ -233,7 +233,7 @@ func lockOpened(ctx context.Context, path string, progress func(string)) (*os.Fi
 			file.Close()
 			return nil, err
 		}
-		if !told {
+		if !reported {
 			progress("waiting for another process that builds " + runscName)
 		}
 		select {

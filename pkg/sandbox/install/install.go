@@ -79,7 +79,7 @@ func Find(ctx context.Context, o Options) (Runsc, error) {
 		return verify(dir, releaseDigest)
 	}
 	if releaseDigest != "" {
-		return Runsc{}, missing("this release of fumehood came with a fumehood-runsc, which is no longer beside it")
+		return Runsc{}, missing("this release of fumehood came with a fumehood-runsc, which is no longer next to it")
 	}
 	return cached(ctx, o)
 }
@@ -119,6 +119,6 @@ func missing(message string) error {
 		Code:    CodeMissing,
 		Message: message,
 		Hint: "install the release of fumehood, which carries " + runscName +
-			", or run fumehood from its source with Go at hand, so that it can build it",
+			", or run fumehood from its source with Go installed, so that it can build it",
 	}
 }

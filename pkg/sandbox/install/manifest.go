@@ -71,7 +71,7 @@ func readManifest(dir, digest string) (manifest, error) {
 		return m, badDigest(dir, "invalid manifest: "+err.Error())
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return m, badDigest(dir, "invalid manifest: something stands after its end")
+		return m, badDigest(dir, "invalid manifest: data after its end")
 	}
 	return m, m.check(dir)
 }
@@ -116,7 +116,7 @@ func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 func platformOf(arch string) string { return "linux/" + arch }
 
 func badDigest(dir, message string) error {
-	return refusal(CodeDigest, dir, message, "remove that folder and run fumehood again")
+	return refusal(CodeDigest, dir, message, "remove that directory and run fumehood again")
 }
 
 func badVersion(dir, message string) error {

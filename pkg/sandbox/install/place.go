@@ -17,10 +17,10 @@ func checkFolders(dir string) error {
 		path := filepath.Join(dir, name)
 		info, err := os.Lstat(path)
 		if err != nil {
-			return badDigest(dir, "it is not whole: "+err.Error())
+			return badDigest(dir, "it is incomplete: "+err.Error())
 		}
 		if name != manifestName && !info.IsDir() {
-			return badPermissions(dir, path, "is not a folder")
+			return badPermissions(dir, path, "is not a directory")
 		}
 		if err := checkOwner(dir, path, info); err != nil {
 			return err
@@ -29,8 +29,8 @@ func checkFolders(dir string) error {
 	return nil
 }
 
-// checkReach returns an error if the user nobody, as which the sentry runs when fumehood
-// is root, cannot start it from dir. runsc would only report "permission denied".
+// checkReach returns an error if the unprivileged user that runs the sentry when fumehood
+// is root cannot start it from dir. runsc would only report "permission denied".
 func checkReach(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil // the sentry then runs as the current user
@@ -41,8 +41,8 @@ func checkReach(dir string) error {
 			return badDigest(dir, err.Error())
 		}
 		if mode := info.Mode().Perm(); mode&0o001 == 0 {
-			return refusal(CodePermissions, dir, fmt.Sprintf("the sentry could not enter %q (mode %04o)", path, mode),
-				"put it, or the cache (FUMEHOOD_CACHE), where every user may pass")
+			return refusal(CodePermissions, dir, fmt.Sprintf("the sentry cannot enter %q (mode %04o)", path, mode),
+				"move it, or the cache (FUMEHOOD_CACHE), to a directory that every user can enter")
 		}
 		if path == filepath.Dir(path) {
 			return nil
@@ -86,6 +86,6 @@ func checkOwner(dir, path string, info fs.FileInfo) error {
 
 func badPermissions(dir, path, message string) error {
 	return refusal(CodePermissions, dir, fmt.Sprintf("%q %s", path, message),
-		"it must be a plain file of root or of the user who runs fumehood, writable by nobody else: "+
-			"remove that folder and run fumehood again, or mend it with chown and chmod go-w")
+		"it must be a regular file of root or of the user who runs fumehood, not writable by others: "+
+			"remove that directory and run fumehood again, or fix it with chown and chmod go-w")
 }

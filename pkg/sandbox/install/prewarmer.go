@@ -25,7 +25,7 @@ var compilers = []string{"cc", "gcc", "clang"}
 // buildPrewarmer compiles the prewarmer into dir. If no compiler works, it is
 // left out, with no other effect, and the note says what that costs.
 func buildPrewarmer(ctx context.Context, dir string) (note string) {
-	tried := "no C compiler is at hand (" + strings.Join(compilers, ", ") + ")"
+	tried := "no C compiler was found (" + strings.Join(compilers, ", ") + ")"
 	for _, name := range compilers {
 		cc, err := exec.LookPath(name)
 		if err != nil {
@@ -38,7 +38,7 @@ func buildPrewarmer(ctx context.Context, dir string) (note string) {
 		return ""
 	}
 	return "without the prewarmer " + prewarmerCost + ": " + tried +
-		"; install gcc and remove this installation to have it built anew"
+		"; install gcc and remove this installation to rebuild it"
 }
 
 // compilePrewarmer leaves the binary in dir only if a test run shows that it

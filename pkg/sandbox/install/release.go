@@ -48,7 +48,7 @@ func (r Release) Build(ctx context.Context) error {
 		return &proposal.StopError{Code: CodeBuild, Message: "there is no release for " + r.Arch, Hint: "build for amd64 or arm64"}
 	}
 	if strings.ContainsAny(r.Version, " \t\n'\"") { // it becomes part of a linker flag
-		return &proposal.StopError{Code: CodeBuild, Message: fmt.Sprintf("%q is no version", r.Version)}
+		return &proposal.StopError{Code: CodeBuild, Message: fmt.Sprintf("invalid version %q", r.Version)}
 	}
 	progress := r.Progress
 	if progress == nil {

@@ -41,7 +41,7 @@ var sourceRoots = []string{
 func sourceTree() (string, error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
-		return "", errors.New("this program does not say where its source is")
+		return "", errors.New("this program does not record where its source is")
 	}
 	root := filepath.Join(filepath.Dir(file), "..", "..", "..")
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))

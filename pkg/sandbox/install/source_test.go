@@ -147,10 +147,10 @@ func TestLockGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	var told []string
-	_, err = lock(ctx, path, func(line string) { told = append(told, line); cancel() })
-	if !errors.Is(err, context.Canceled) || len(told) != 1 {
-		t.Errorf("waiting for a held lock: %v after saying %q; want it cancelled after one line", err, told)
+	var reported []string
+	_, err = lock(ctx, path, func(line string) { reported = append(reported, line); cancel() })
+	if !errors.Is(err, context.Canceled) || len(reported) != 1 {
+		t.Errorf("waiting for a held lock: %v after saying %q; want it cancelled after one line", err, reported)
 	}
 	unlock()
 	if unlock, err = lock(t.Context(), path, func(string) {}); err != nil {

@@ -78,11 +78,11 @@ var tampered = []struct {
 	{"sidecars writable by others", chmod("gvisor-bin", 0o777), install.CodePermissions, "mode 0777"},
 	{"runsc of another user", chown(runsc), install.CodePermissions, "belongs to user 12345"},
 	{"folder of another user", chown("."), install.CodePermissions, "belongs to user 12345"},
-	{"folder that only we may enter", chmod(".", 0o700), install.CodePermissions, "could not enter"},
-	{"a folder above that only we may enter", chmod("..", 0o700), install.CodePermissions, "could not enter"},
+	{"folder that only we may enter", chmod(".", 0o700), install.CodePermissions, "cannot enter"},
+	{"a folder above that only we may enter", chmod("..", 0o700), install.CodePermissions, "cannot enter"},
 	{"a link in runsc's place", link(runsc), install.CodePermissions, "is a symbolic link"},
 	{"a link in the sentry's place", link(sentry), install.CodePermissions, "is a symbolic link"},
-	{"a link in the sidecars' place", link("gvisor-bin"), install.CodePermissions, "is not a folder"},
+	{"a link in the sidecars' place", link("gvisor-bin"), install.CodePermissions, "is not a directory"},
 }
 
 func TestTampered(t *testing.T) {

@@ -113,7 +113,7 @@ func checkFiles(dir string, files []manifestFile) ([]seenFile, error) {
 		seen[i] = seenFile{path, id}
 		if sum, ok := digests[id]; ok {
 			if sum != f.SHA256 {
-				return nil, badDigest(dir, fmt.Sprintf("%q has not the digest in its manifest", f.Name))
+				return nil, badDigest(dir, fmt.Sprintf("%q does not have the digest in its manifest", f.Name))
 			}
 			continue
 		}
@@ -129,7 +129,7 @@ func open(dir, path string, f manifestFile) (*os.File, identity, error) {
 		if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return nil, identity{}, badPermissions(dir, path, "is a symbolic link")
 		}
-		return nil, identity{}, badDigest(dir, "it is not whole: "+err.Error())
+		return nil, identity{}, badDigest(dir, "it is incomplete: "+err.Error())
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -157,7 +157,7 @@ func checkDigest(dir string, file io.Reader, f manifestFile) error {
 		return badDigest(dir, fmt.Sprintf("cannot read %q: %v", f.Name, err))
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-		return badDigest(dir, fmt.Sprintf("%q has not the digest in its manifest", f.Name))
+		return badDigest(dir, fmt.Sprintf("%q does not have the digest in its manifest", f.Name))
 	}
 	return nil
 }

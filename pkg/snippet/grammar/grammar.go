@@ -155,8 +155,8 @@ func (m *machine) parse(ctx context.Context, text string) (*Tree, error) {
 	if at == 0 || !instance.Memory().WriteString(at, text) {
 		return nil, ErrBroken
 	}
-	most := min(maxNodes, 8*len(text)+64)
-	answer, err := call(ctx, instance, "parse", uint64(at), uint64(len(text)), uint64(most), steps(text))
+	limit := min(maxNodes, 8*len(text)+64)
+	answer, err := call(ctx, instance, "parse", uint64(at), uint64(len(text)), uint64(limit), steps(text))
 	if err != nil {
 		return nil, err
 	}

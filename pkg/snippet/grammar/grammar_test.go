@@ -133,8 +133,8 @@ func TestModules(t *testing.T) {
 		if n := len(m.compiled.ImportedFunctions()) + len(m.compiled.ImportedMemories()); n > 0 {
 			t.Errorf("%s imports %d things", language, n)
 		}
-		if most, bounded := m.compiled.ExportedMemories()["memory"].Max(); !bounded || most > maxPages {
-			t.Errorf("%s may take %d pages", language, most)
+		if limit, bounded := m.compiled.ExportedMemories()["memory"].Max(); !bounded || limit > maxPages {
+			t.Errorf("%s may take %d pages", language, limit)
 		}
 	}
 }

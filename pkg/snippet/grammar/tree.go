@@ -66,12 +66,12 @@ func (t *Tree) decodeOne(raw []byte, at uint32) (flat, bool) {
 	word := binary.LittleEndian.Uint32(raw)
 	n := flat{kind: uint16(word), flags: uint8(word >> 16), field: uint8(word >> 24)}
 	n.start, n.end = binary.LittleEndian.Uint32(raw[4:]), binary.LittleEndian.Uint32(raw[8:])
-	size, most := binary.LittleEndian.Uint32(raw[12:]), uint32(len(t.nodes))-at
+	size, limit := binary.LittleEndian.Uint32(raw[12:]), uint32(len(t.nodes))-at
 	if n.flags&flagError != 0 {
 		n.kind = 0 // the grammar has no name for the kind of errors
 	}
 	n.after = at + size
-	ok := size >= 1 && size <= most && n.start <= n.end && int(n.end) <= len(t.Text) &&
+	ok := size >= 1 && size <= limit && n.start <= n.end && int(n.end) <= len(t.Text) &&
 		int(n.kind) < len(t.kinds) && int(n.field) < len(t.fields)
 	return n, ok
 }

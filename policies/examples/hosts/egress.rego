@@ -1,21 +1,21 @@
 package fumehood.egress
 
 # METADATA
-# title: What is sent to the API is seen, searched for secrets, and little
+# title: Requests to the API are intercepted, searched for secrets, and limited in size
 intercept contains {"rule": "org.seen"} if input.name == "api.example.com"
 
 budget contains {"rule": "org.little", "bytes": 1048576} if input.name == "api.example.com"
 
-deny contains {"rule": "org.read-only", "message": sprintf("%s is not read with %s", [input.name, input.method]), "suggestion": "use GET"} if {
+deny contains {"rule": "org.read-only", "message": sprintf("%s must not be called with %s", [input.name, input.method]), "suggestion": "use GET"} if {
 	input.kind == "request"
 	input.name == "api.example.com"
 	not input.method in {"GET", "HEAD"}
 }
 
 # METADATA
-# title: The company's own git lies on a private address
+# title: The company's git server has a private address
 private contains {"rule": "org.private"} if input.name == "git.corp.example"
 
 # METADATA
-# title: A secret in a request to the API is taken out instead of refused
+# title: A secret in a request to the API is redacted instead of denied
 redact contains {"rule": "org.redact"} if input.name == "api.example.com"

@@ -1,9 +1,9 @@
-# Hosts of an organisation's own: copy it and write your own names. An entry is granted
-# as it is asked for, letter by letter, so what is listed here is what a plan may say.
+# An organization's own hosts: copy this file and write your own names. A plan must request
+# an entry exactly as it is written here.
 package fumehood.proposal
 
 # METADATA
-# title: The hosts that a pull request's commands may reach
+# title: Hosts that a pull request's commands may reach
 network contains {"rule": "org.hosts", "host": entry} if {
 	some entry in input.proposal.network
 	entry in hosts[input.proposal.phase]

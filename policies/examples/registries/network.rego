@@ -1,10 +1,10 @@
-# Registries, read only and during set-up alone: what a plan's "registry:" entries need.
-# Use this folder as it is, or copy it, and name it among the policies that may grant
-# hosts.
+# Registries, read-only and only in the setup phase: what a plan's "registry:" entries
+# need. Use this directory unchanged, or copy it, and pass it with the policies that may
+# grant hosts.
 package fumehood.proposal
 
 # METADATA
-# title: Packages are fetched during set-up
+# title: Registries may be used in the setup phase
 network contains {"rule": "org.registries", "host": entry} if {
 	input.proposal.phase == "setup"
 	some entry in input.proposal.network

@@ -2,16 +2,18 @@
 
 //go:build linux
 
-// Package cli reads the flags of one invocation of a command, and prints its answer and
-// its failures.
+// Package cli is what the commands of fumehood have in common: flags in named groups,
+// help, completion, output formats, warnings, failures and exit codes. It configures
+// cobra and pflag; the commands themselves are in package main.
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/terminal"
@@ -20,26 +22,20 @@ import (
 // Exit codes. Refused is an answer; only Stopped is fumehood's own failure.
 const (
 	OK      = 0 // everything was allowed and succeeded
-	Refused = 1 // something was denied, asked or did not succeed
-	Usage   = 2 // the command line or the plan is wrong
-	Stopped = 3 // fumehood could not do its work, and ran nothing (more)
+	Refused = 1 // a command was denied, needs approval or did not succeed
+	Usage   = 2 // the command line or the plan is invalid
+	Stopped = 3 // fumehood could not do its work; nothing (more) ran
 )
-
-// A Description is what the help says of a command.
-type Description struct {
-	Name     string
-	Synopsis string
-	Usage    string // what follows the name, then examples
-}
 
 // An Invocation is one run of a command.
 type Invocation struct {
-	Description
+	Name   string // the command without the program's name: "policy check"
 	Ctx    context.Context
-	Args   []string // after the command's name
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
+	args   []string // all of them, from the command's name on
+	code   int      // exit code of the command that ran
 }
 
 // A printer keeps the first error that printing to a terminal or a file meets.
@@ -59,9 +55,9 @@ func (p *printer) Write(data []byte) (int, error) {
 // Unwrap returns the writer below, which may be a terminal.
 func (p *printer) Unwrap() io.Writer { return p.Writer }
 
-// Watch runs the command and returns its exit code. An answer that was not written in full
-// is Stopped, also where the command did not notice: half of a file must not be taken for
-// the whole.
+// Watch runs the command and returns its exit code. If the answer could not be written in
+// full, that is Stopped, even if the command did not notice: half of a document must not be
+// mistaken for all of it.
 func (c *Invocation) Watch(run func() int) int {
 	out := &printer{Writer: c.Stdout}
 	c.Stdout = out
@@ -72,69 +68,23 @@ func (c *Invocation) Watch(run func() int) int {
 	return code
 }
 
-// unprinted says where err comes from when standard output returned it.
+// unprinted names standard output as the cause if err came from there.
 func (c *Invocation) unprinted(err error) error {
 	if out, ok := c.Stdout.(*printer); ok && out.err != nil && errors.Is(err, out.err) {
-		return &proposal.StopError{Code: "output.not-writable", Message: "cannot write all of the answer to standard output", Hint: "is there room where it leads?", Err: err}
+		return &proposal.StopError{Code: "output.not-writable", Message: "cannot write to standard output", Hint: "check the free space of the file or disk that it is redirected to", Err: err}
 	}
 	return err
 }
 
-// Flags returns an empty set of flags.
-func (c *Invocation) Flags() *flag.FlagSet {
-	f := flag.NewFlagSet(c.Name, flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	return f
-}
-
-// Parse reads the flags. A false means that the invocation is over with this exit code.
-func (c *Invocation) Parse(f *flag.FlagSet) (int, bool) {
-	err := f.Parse(c.Args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		c.help(f)
-		return OK, false
-	case err != nil:
-		return c.Misuse(err.Error()), false
-	}
-	return OK, true
-}
-
-// ParseMixed reads flags before, between and after arguments, which package flag alone
-// does not do. A false means that the invocation is over with this exit code.
-func (c *Invocation) ParseMixed(f *flag.FlagSet) (args []string, code int, ok bool) {
-	for {
-		if code, ok := c.Parse(f); !ok {
-			return nil, code, false
-		}
-		if f.NArg() == 0 {
-			return args, OK, true
-		}
-		args = append(args, f.Arg(0))
-		c.Args = f.Args()[1:]
-	}
-}
-
-// ParseArgs is ParseMixed for a command that takes n arguments.
-func (c *Invocation) ParseArgs(f *flag.FlagSet, n int, what string) (args []string, code int, ok bool) {
-	args, code, ok = c.ParseMixed(f)
-	if ok && len(args) != n {
-		return nil, c.Misuse(c.Name + " needs " + what), false
-	}
-	return args, code, ok
-}
-
-func (c *Invocation) help(f *flag.FlagSet) {
-	fmt.Fprintf(c.Stdout, "%s\n\nusage: fumehood %s %s\nflags:\n", c.Synopsis, c.Name, c.Usage)
-	f.SetOutput(c.Stdout)
-	f.PrintDefaults()
-	f.SetOutput(io.Discard)
-}
-
 // Misuse prints what is wrong with the command line, and returns Usage.
 func (c *Invocation) Misuse(message string) int {
-	fmt.Fprintf(c.Stderr, "fumehood: %s\nfumehood: hint: fumehood %s --help\n", message, c.Name)
+	c.Note(message, "hint: see "+c.helpCommand())
 	return Usage
+}
+
+// helpCommand is the command that prints the help of this one.
+func (c *Invocation) helpCommand() string {
+	return strings.Join(strings.Fields("fumehood "+c.Name+" --help"), " ")
 }
 
 // MisuseOf is Misuse with the code and hint of err.
@@ -149,7 +99,7 @@ func (c *Invocation) Stop(err error) int {
 	return Stopped
 }
 
-// Warn prints what did not stop the command, a line each.
+// Warn prints warnings, one per line. They do not stop the command.
 func (c *Invocation) Warn(warnings ...string) {
 	for _, text := range warnings {
 		c.Note("warning: " + terminal.Line(text))
@@ -159,7 +109,7 @@ func (c *Invocation) Warn(warnings ...string) {
 // WarnOf prints a failure that did not stop the command.
 func (c *Invocation) WarnOf(err error) { c.failure("warning: ", err) }
 
-// Note prints lines that are fit for a terminal to standard error.
+// Note prints lines to standard error. They must be safe for a terminal.
 func (c *Invocation) Note(lines ...string) {
 	for _, line := range lines {
 		fmt.Fprintf(c.Stderr, "fumehood: %s\n", line)
@@ -183,7 +133,7 @@ func (c *Invocation) PrintJSON(data []byte, err error) error {
 	return c.Print(append(terminal.JSON(data), '\n'), nil)
 }
 
-// Print prints data, which is fit for a terminal.
+// Print prints data, which must be safe for a terminal.
 func (c *Invocation) Print(data []byte, err error) error {
 	if err == nil {
 		_, err = c.Stdout.Write(data)
@@ -191,11 +141,35 @@ func (c *Invocation) Print(data []byte, err error) error {
 	return err
 }
 
-// A List is a flag that may be given several times.
-type List []string
+// Answer prints the answer of a command in the format o: what json prints, or what text
+// writes, for Markdown in a fence.
+func (c *Invocation) Answer(o Format, json func() error, text func(io.Writer) error) error {
+	switch {
+	case o.Is(JSON):
+		return json()
+	case o.Is(Markdown):
+		var b bytes.Buffer
+		if err := text(&b); err != nil {
+			return err
+		}
+		return c.Print([]byte(fenced(b.String())), nil)
+	}
+	return text(c.Stdout)
+}
 
-// String implements flag.Value.
-func (l *List) String() string { return fmt.Sprint([]string(*l)) }
+// fenced returns text as a fenced block of Markdown that it cannot end.
+func fenced(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + "text\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
+}
 
-// Set implements flag.Value.
-func (l *List) Set(value string) error { *l = append(*l, value); return nil }
+// Exit is the exit code of a command that has answered: Stopped if err is not nil.
+func (c *Invocation) Exit(code int, err error) int {
+	if err != nil {
+		return c.Stop(err)
+	}
+	return code
+}

@@ -27,7 +27,7 @@ func Keep(proposals []proposal.Proposal, say func(string)) []proposal.Proposal {
 		if _, err := exec.LookPath(tool); err == nil {
 			continue
 		}
-		say(tool + " is not installed: the demo leaves out the commands that need it")
+		say(tool + " is not installed: the demo skips the commands that need it")
 		proposals = slices.DeleteFunc(proposals, func(q proposal.Proposal) bool { return toolOf(q) == tool })
 	}
 	return proposals

@@ -31,9 +31,9 @@ func run(args []string) error {
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	from := flags.String("from", "", "`file` of the npm package")
-	to := flags.String("to", "", "`file` or folder to write")
+	to := flags.String("to", "", "`file` or directory to write")
 	ops := flags.String("ops", "", "`file` of operation ids, one a line")
-	events := flags.String("events", "", "`folder` of payloads that the schema must know")
+	events := flags.String("events", "", "`directory` of payloads that the schema must describe")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-# make: what this repository wants beside the default policy.
+# make: rules of this repository in addition to the default policy.
 package fumehood.command
 
 # METADATA

@@ -1,4 +1,4 @@
-# JavaScript and TypeScript: what this repository wants beside the default policy.
+# JavaScript and TypeScript: rules of this repository in addition to the default policy.
 package fumehood.command
 
 # METADATA

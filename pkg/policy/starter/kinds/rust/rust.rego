@@ -1,4 +1,4 @@
-# Rust: what this repository wants beside the default policy.
+# Rust: rules of this repository in addition to the default policy.
 package fumehood.command
 
 # METADATA

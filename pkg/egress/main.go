@@ -41,7 +41,7 @@ func serve() error {
 	// This goroutine's thread lives as long as the process; see confine.Self.
 	runtime.LockOSThread()
 	if kind, err := unix.GetsockoptInt(controlFile, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_SEQPACKET {
-		return errors.New("this is started by fumehood run, and does nothing by hand")
+		return errors.New("fumehood run starts this process; it cannot be started by hand")
 	}
 	setup, roots, err := settings()
 	if err != nil {

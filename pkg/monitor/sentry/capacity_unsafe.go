@@ -22,18 +22,18 @@ import (
 // every write.
 const upper = private + "upper"
 
-// A room is the disk space that the running command may write, and the memory that it
+// A capacity is the disk space that the running command may write, and the memory that it
 // sees. gVisor fixes both when a sandbox starts, for the run's largest limits, and a
 // later mount cannot change them. They are set here between two commands, when no
 // process runs that could read them.
-type room struct {
+type capacity struct {
 	kernel atomic.Pointer[kernel.Kernel] // set once guest init has made its first thread
-	most   uint64                        // the layer's original size, in pages
+	limit  uint64                        // the layer's original size, in pages
 }
 
 // set makes memory bytes appear as the machine's memory, and allows disk bytes to be
 // written in addition to earlier writes. 0 leaves either unchanged.
-func (r *room) set(memory, disk uint64) error {
+func (r *capacity) set(memory, disk uint64) error {
 	if memory > 0 {
 		atomic.StoreUint64(&usage.MinimumTotalMemoryBytes, memory)
 		atomic.StoreUint64(&usage.MaximumTotalMemoryBytes, memory)
@@ -63,15 +63,15 @@ func (r *room) set(memory, disk uint64) error {
 }
 
 // resize makes room for disk bytes in addition to the used pages.
-func (r *room) resize(fs *vfs.Filesystem, used, disk uint64) error {
-	most, err := sizeOf(fs)
+func (r *capacity) resize(fs *vfs.Filesystem, used, disk uint64) error {
+	limit, err := sizeOf(fs)
 	if err != nil {
 		return err
 	}
-	if r.most == 0 {
-		r.most = *most
+	if r.limit == 0 {
+		r.limit = *limit
 	}
-	atomic.StoreUint64(most, min(r.most, used+(disk+hostarch.PageSize-1)/hostarch.PageSize))
+	atomic.StoreUint64(limit, min(r.limit, used+(disk+hostarch.PageSize-1)/hostarch.PageSize))
 	return nil
 }
 

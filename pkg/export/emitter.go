@@ -14,11 +14,11 @@ import (
 type Options struct {
 	All         bool   // also every program that started
 	TraceParent string // the environment's TRACEPARENT
-	Source      string // a label for the system that vouches for it; "" for the one that ran it
+	Source      string // a label for the system that is responsible for it; "" for the one that ran it
 }
 
-// A teller makes the decisions of one run.
-type teller struct {
+// A emitter makes the decisions of one run.
+type emitter struct {
 	o       Options
 	each    func(Decision) error
 	trace   Trace
@@ -29,7 +29,7 @@ type teller struct {
 }
 
 // begin sets the fields that all decisions of a run share.
-func (t *teller) begin(run proposal.Run) {
+func (t *emitter) begin(run proposal.Run) {
 	t.run, t.trace = run, TraceOf(t.o.TraceParent, run.ID)
 	t.labels = map[string]string{"app": "fumehood"}
 	pr := ""
@@ -61,7 +61,7 @@ func revision(p proposal.PolicyOrigin) string {
 
 // base returns a decision without path, input and result. part is "" for an entry's
 // only decision.
-func (t *teller) base(s *Step, entry int64, part string, span Span, at time.Time) Decision {
+func (t *emitter) base(s *Step, entry int64, part string, span Span, at time.Time) Decision {
 	id := Text(t.run.ID, maxName) + "/" + number(entry)
 	if part != "" {
 		id += "." + part
@@ -76,28 +76,28 @@ func (t *teller) base(s *Step, entry int64, part string, span Span, at time.Time
 	return d
 }
 
-// tell completes d and passes it to each.
-func (t *teller) tell(d Decision, c cutter) error {
+// emit completes d and passes it to each.
+func (t *emitter) emit(d Decision, c cutter) error {
 	d.Masked, d.Erased, d.RuleLabels = c.masked, c.erased, ruleLabels(d.Result.Rules)
 	return t.each(d)
 }
 
 // decided exports the decision about a proposal and those about its commands.
-func (t *teller) decided(s *Step) error {
+func (t *emitter) decided(s *Step) error {
 	d := t.base(s, s.Entry, "", SpanDecide, s.Decided)
 	var c cutter
 	d.Path, d.Input.Proposal, d.Result = PathProposal, c.proposal(s.Proposal, s.Analysis), resultOf(s.Decision, s.Approved)
-	if err := t.tell(d, c); err != nil {
+	if err := t.emit(d, c); err != nil {
 		return err
 	}
 	for i, command := range s.Analysis.Commands {
-		said, any := spoken(s.Decision, i)
+		said, any := commandResult(s.Decision, i)
 		if !any {
 			continue
 		}
 		d, c := t.base(s, s.Entry, "c"+strconv.Itoa(i), SpanDecide, s.Decided), cutter{}
 		d.Path, d.Input.Command, d.Result = PathCommand, c.command(command), said
-		if err := t.tell(d, c); err != nil {
+		if err := t.emit(d, c); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (t *teller) decided(s *Step) error {
 }
 
 // happened exports the decisions in one event of the log.
-func (t *teller) happened(s *Step, entry int64, i int, e proposal.Event, again bool) error {
+func (t *emitter) happened(s *Step, entry int64, i int, e proposal.Event, again bool) error {
 	d, c := t.base(s, entry, "e"+strconv.Itoa(i), SpanExecute, e.Time), cutter{}
 	d.Custom.Again = again
 	switch {
@@ -128,7 +128,7 @@ func (t *teller) happened(s *Step, entry int64, i int, e proposal.Event, again b
 	default:
 		return nil
 	}
-	return t.tell(d, c)
+	return t.emit(d, c)
 }
 
 // refusal returns the effect if the gateway itself refused after policy had allowed it.
@@ -141,7 +141,7 @@ func refusal(effect string) string {
 
 // found exports the findings about a command. They are numbered separately, under
 // the decision's entry, so that a report gives them the same ids.
-func (t *teller) found(s *Step, at time.Time) error {
+func (t *emitter) found(s *Step, at time.Time) error {
 	if s.Result == nil || s.Result.Observations == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (t *teller) found(s *Step, at time.Time) error {
 		d.Path, d.Input.Event = PathEvent, c.event(f.Event)
 		d.Result = Result{Effect: Note, Rules: texts([]string{f.Rule}, maxName),
 			Reasons: reasons([]proposal.Reason{{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1}})}
-		if err := t.tell(d, c); err != nil {
+		if err := t.emit(d, c); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Standing is the comment's current state.
-type Standing struct {
+// A Current is the comment's current state.
+type Current struct {
 	State State
 	// Since is when it was last written, as GitHub reports it, to the second. A
 	// reply to the comment must have been written later.
@@ -16,14 +16,14 @@ type Standing struct {
 	URL   string // "" if there is no comment
 }
 
-// Standing returns the comment's current state, or a zero Standing if there is no
+// Current returns the comment's current state, or a zero Current if there is no
 // comment.
-func (k *Keeper) Standing(ctx context.Context) (Standing, error) {
+func (k *Keeper) Current(ctx context.Context) (Current, error) {
 	v := visit{Keeper: k}
 	if err := v.list(ctx); err != nil {
-		return Standing{}, err
+		return Current{}, err
 	}
-	s := Standing{State: v.present("").State}
+	s := Current{State: v.present("").State}
 	for i, c := range v.ours {
 		if i == 0 {
 			s.URL = c.URL

@@ -16,36 +16,36 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-// A book is what the METADATA of one layer says of its rules. A page is read when it is
-// needed: a run that refuses nothing needs none.
-type book struct {
+// A ruleIndex has the METADATA of one layer's rules. A file is read when it is needed: a
+// run without denials needs none.
+type ruleIndex struct {
 	layer policy.Loaded
 	mu    sync.Mutex
-	pages map[string][]definition
+	files map[string][]definition
 	words map[string]map[string]bool // of the examples of each file
 }
 
-// A definition is one rule of a set that means something.
+// A definition is one rule of a set with a meaning.
 type definition struct {
 	layer    policy.Loaded
 	point    string
 	set      string
-	id       string // ends in a dot where the rule gives several
+	id       string // ends in a dot if the rule has several
 	title    string
 	file     string
 	row      int
 	match    []string
 	notMatch []string
-	rule     *ast.Rule // as it is written, not compiled
+	rule     *ast.Rule // as written, not compiled
 	imports  []*ast.Import
 }
 
-func newBook(l policy.Loaded) *book {
-	return &book{layer: l, pages: map[string][]definition{}, words: map[string]map[string]bool{}}
+func newRuleIndex(l policy.Loaded) *ruleIndex {
+	return &ruleIndex{layer: l, files: map[string][]definition{}, words: map[string]map[string]bool{}}
 }
 
-// about reads the pages that interest finds worth it.
-func (b *book) about(interest func(policy.File) bool) []definition {
+// about returns the definitions in the files that interest selects.
+func (b *ruleIndex) about(interest func(policy.File) bool) []definition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []definition
@@ -53,19 +53,19 @@ func (b *book) about(interest func(policy.File) bool) []definition {
 		if path.Ext(f.Name) != ".rego" || !f.Decides() || !interest(f) {
 			continue
 		}
-		page, read := b.pages[f.Name]
+		found, read := b.files[f.Name]
 		if !read {
-			page = b.page(f)
-			b.pages[f.Name] = page
+			found = b.definitions(f)
+			b.files[f.Name] = found
 		}
-		all = append(all, page...)
+		all = append(all, found...)
 	}
 	return all
 }
 
-// page reads one file, which has compiled. What its METADATA should say and does not
-// say well is left out: policy check tells of it.
-func (b *book) page(f policy.File) []definition {
+// definitions reads one file, which has compiled. Invalid METADATA is ignored: policy check
+// reports it.
+func (b *ruleIndex) definitions(f policy.File) []definition {
 	m, err := module.Parse(b.layer.Name, f.Name, f.Content, true)
 	if err != nil {
 		if m, err = module.Parse(b.layer.Name, f.Name, f.Content, false); err != nil {
@@ -74,7 +74,7 @@ func (b *book) page(f policy.File) []definition {
 	}
 	point := module.PackageOf(m)
 	last := map[string]definition{}
-	var page []definition
+	var found []definition
 	for _, r := range m.Rules {
 		if !slices.Contains(module.Sets(point), module.RuleName(r)) {
 			continue
@@ -85,9 +85,9 @@ func (b *book) page(f policy.File) []definition {
 			d.title, d.match, d.notMatch = before.title, before.match, before.notMatch // a further body
 		}
 		last[d.set+d.id] = d
-		page = append(page, d)
+		found = append(found, d)
 	}
-	return page
+	return found
 }
 
 func (d *definition) annotate(list []*ast.Annotations) {
@@ -100,7 +100,7 @@ func (d *definition) annotate(list []*ast.Annotations) {
 	}
 }
 
-// texts are the strings among v's members; other points have examples that are objects.
+// texts are the members of v that are strings; other points have objects as examples.
 func texts(v any) []string {
 	list, _ := v.([]any)
 	var all []string
@@ -114,8 +114,8 @@ func texts(v any) []string {
 
 var plainID = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
 
-// idOf finds the id in a rule's head: what stands under "rule", or the first argument
-// of a function that makes the member.
+// idOf finds the id in a rule's head: the value of "rule", or the first argument of a
+// function that makes the member.
 func idOf(r *ast.Rule) string {
 	if r.Head.Key == nil {
 		return ""
@@ -130,18 +130,18 @@ func idOf(r *ast.Rule) string {
 	return id
 }
 
-// is reports whether the definition gives members with the id.
+// is reports whether the definition makes members with the id.
 func (d definition) is(id string) bool {
 	return d.id != "" && (d.id == id || strings.HasSuffix(d.id, ".") && strings.HasPrefix(id, d.id))
 }
 
-// wholly is the interest of who wants to read it all.
-func wholly(policy.File) bool { return true }
+// allFiles selects all files.
+func allFiles(policy.File) bool { return true }
 
 var exampleLine = regexp.MustCompile(`(?m)^#\s+(match|not_match):.*$`)
 
-// exemplifies reports whether an example of f names program. It is called under b's lock.
-func (b *book) exemplifies(f policy.File, program string) bool {
+// exemplifies reports whether an example in f names program. It is called under b's lock.
+func (b *ruleIndex) exemplifies(f policy.File, program string) bool {
 	words, read := b.words[f.Name]
 	if !read {
 		words = map[string]bool{}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// completers are programs for the shells: each loads the completion script, completes the
+// command line in LINE, whose words are separated by spaces, and prints what is offered.
+var completers = map[string]string{
+	"bash": `source <(fumehood completion bash) || exit
+COMP_LINE=$LINE COMP_POINT=${#LINE} COMP_TYPE=9 COMP_KEY=9
+IFS=' ' read -ra COMP_WORDS <<<"$LINE"
+[[ $LINE == *' ' ]] && COMP_WORDS+=("")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+__start_fumehood 2>/dev/null
+printf '%s\n' "${COMPREPLY[@]}"`,
+	// In zsh, only completion widgets can add matches: _describe prints those instead that
+	// begin with the last word.
+	"zsh": `compdef() { : }
+_describe() { print -l -- ${(M)completions:#${LINE##* }*} }
+_arguments() { : }
+source <(fumehood completion zsh) || exit
+words=("${(@s: :)LINE}")
+CURRENT=$#words
+_fumehood`,
+}
+
+// Shells load the completion script and complete commands, flags, values and directories.
+// bash is required; other shells are tested where they are installed, which CI sees to.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for shell, program := range completers {
+		path, err := exec.LookPath(shell)
+		if err != nil && shell != "bash" {
+			t.Logf("%s is not installed", shell)
+			continue
+		}
+		for line, want := range map[string][]string{
+			"fumehood ru":                     {"run"},
+			"fumehood policy ex":              {"explain"},
+			"fumehood help policy bun":        {"bundle"},
+			"fumehood run --pol":              {"--policy", "--policy-key", "--policy-scope"},
+			"fumehood run --life":             nil, // hidden
+			"fumehood check -o ":              {"text", "json", "markdown"},
+			"fumehood export x.jsonl --to ":   {"decisions", "otlp"},
+			"fumehood policy eval --phase se": {"setup"},
+			"fumehood completion ":            {"bash", "zsh", "fish"},
+			"fumehood policy docs de":         nil,
+		} {
+			if got := completed(t, path, program, line); !slices.Equal(got, want) {
+				t.Errorf("%s completes %q with %q, want %q", shell, line, got, want)
+			}
+		}
+	}
+}
+
+// completed returns the words that a shell offers, without their descriptions.
+func completed(t *testing.T, shell, program, line string) (words []string) {
+	t.Helper()
+	cmd := exec.Command(shell, "-c", program)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "LINE="+line, "PATH="+filepath.Dir(fumehood(t))+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	for offer := range strings.Lines(string(out)) {
+		word, _, _ := strings.Cut(strings.TrimSpace(offer), " ")
+		if word, _, _ = strings.Cut(strings.TrimRight(word, ":"), ":"); word != "" {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// bash joins the pieces of --flag=value, and completes names of directories without the
+// package bash-completion.
+func TestCompletionPieces(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "workspace"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	program := `cd "$DIR"; source <(fumehood completion bash) || exit
+COMP_WORDS=(fumehood check --output = js) COMP_CWORD=4 COMP_LINE="fumehood check --output=js" COMP_POINT=26 COMP_TYPE=9 COMP_KEY=9
+__start_fumehood 2>/dev/null; echo "${COMPREPLY[@]}"
+COMP_WORDS=(fumehood run --workspace wo) COMP_CWORD=3 COMP_LINE="fumehood run --workspace wo" COMP_POINT=27
+__start_fumehood 2>/dev/null; echo "${COMPREPLY[@]}"`
+	cmd := exec.Command("bash", "-c", program)
+	cmd.Env = append(os.Environ(), "DIR="+dir, "PATH="+filepath.Dir(fumehood(t))+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != "json\nworkspace\n" {
+		t.Errorf("%v: %q", err, out)
+	}
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+)
+
+// prepared returns the tree of commands as help shows it.
+func prepared(t *testing.T) *cobra.Command {
+	t.Helper()
+	c := &invocation{cli.Invocation{Ctx: context.Background(), Stdout: io.Discard, Stderr: io.Discard}}
+	root := c.rootCommand()
+	if code := c.Execute(root, []string{"help"}); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	return root
+}
+
+func each(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
+	for _, sub := range cmd.Commands() {
+		each(sub, do)
+	}
+}
+
+// docs/COMMANDS.md is what the commands' help says.
+func TestReference(t *testing.T) {
+	const page = "../../docs/COMMANDS.md"
+	got := cli.Reference(prepared(t))
+	if *update {
+		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("docs/COMMANDS.md is out of date: go test ./cmd/fumehood -run TestReference -update\n%s", diff)
+	}
+}
+
+// Every command has a short text and an example, every flag a usage, and neither depends on
+// this machine.
+func TestHelpTexts(t *testing.T) {
+	home, _ := os.UserHomeDir()
+	each(prepared(t), func(cmd *cobra.Command) {
+		help := cli.Help(cmd)
+		if cmd.Short == "" || !strings.Contains("ABCDEFGHIJKLMNOPQRSTUVWXYZ", cmd.Short[:1]) || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: invalid short text %q", cmd.CommandPath(), cmd.Short)
+		}
+		if cmd.Example == "" && cmd.Name() != "help" && cmd.Name() != "version" {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		for _, local := range []string{os.Getenv("PATH"), home} {
+			if strings.Contains(help, local) {
+				t.Errorf("the help of %s has %q of this machine", cmd.CommandPath(), local)
+			}
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { checkFlag(t, cmd, f) })
+	})
+}
+
+func checkFlag(t *testing.T, cmd *cobra.Command, f *pflag.Flag) {
+	t.Helper()
+	if f.Usage == "" {
+		t.Errorf("%s --%s has no usage", cmd.CommandPath(), f.Name)
+	}
+	if name, _ := pflag.UnquoteUsage(f); f.NoOptDefVal == "" && name != strings.ToUpper(name) {
+		t.Errorf("%s --%s has the placeholder %q", cmd.CommandPath(), f.Name, name)
+	}
+}
+
+// Every command has a page of the manual, in which each of its flags is; man accepts it
+// where it is installed.
+func TestManPages(t *testing.T) {
+	dir := t.TempDir()
+	if code := run(t.Context(), []string{"man", dir}, strings.NewReader(""), io.Discard, os.Stderr); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "fumehood*.1"))
+	if err != nil || len(pages) < 25 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	macro := regexp.MustCompile(`(?m)^['.](TH|SH|TP|nf|fi)( |$)`)
+	each(prepared(t), func(cmd *cobra.Command) {
+		if cmd.Hidden || cmd.Name() == "help" {
+			return
+		}
+		page := readFile(t, filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
+		if begun := regexp.MustCompile(`(?m)^['.]`).FindAllIndex(page, -1); len(begun) != len(macro.FindAllIndex(page, -1)) {
+			t.Errorf("%s: text that reads as a macro", cmd.CommandPath())
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if shown := bytes.Contains(page, []byte(strings.ReplaceAll("--"+f.Name, "-", `\-`)+`\fR`)); shown == f.Hidden {
+				t.Errorf("%s: --%s is shown: %t", cmd.CommandPath(), f.Name, shown)
+			}
+		})
+	})
+	if path, err := exec.LookPath("groff"); err == nil {
+		if out, err := exec.Command(path, append([]string{"-man", "-Tutf8", "-ww", "-z"}, pages...)...).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("groff: %v\n%s", err, out)
+		}
+	}
+}

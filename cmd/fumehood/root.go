@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import "github.com/spf13/cobra"
+
+// The groups of commands in help.
+const (
+	groupRun      = "run"
+	groupPolicy   = "policy"
+	groupEvidence = "evidence"
+	groupSetup    = "setup"
+)
+
+// rootCommand returns the whole tree of commands.
+func (c *invocation) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fumehood",
+		Short: "Decide AI-proposed commands by policy and run the allowed ones in gVisor",
+		Long: `fumehood decides each command that an AI reviewer proposes by policy and runs the allowed
+ones in gVisor: without credentials, and without network except for hosts that policy
+grants. A tamper-evident log records what was proposed, decided and done.
+
+Exit codes:
+  0  everything was allowed and succeeded
+  1  a command was denied, needs approval or failed
+  2  the command line or the plan is invalid
+  3  fumehood could not do its work; nothing (more) ran`,
+		Example: `  fumehood demo                                    run the full pipeline on a sample pull request
+  fumehood check --plan plan.yaml                  decide the commands of a plan, run nothing
+  fumehood run --plan plan.yaml --workspace .      decide, run and report
+  fumehood show audit.jsonl                        list what happened, in order
+  fumehood verify audit.jsonl                      check that the log is complete and unaltered`,
+		Version: fumehoodVersion(),
+	}
+	root.SetVersionTemplate(versionText())
+	root.InitDefaultVersionFlag()
+	root.Flags().Lookup("version").Usage = "print the versions of fumehood, gVisor and Go"
+	for _, g := range [][2]string{{groupRun, "Run and check"}, {groupPolicy, "Policy"}, {groupEvidence, "Evidence"}, {groupSetup, "Setup"}} {
+		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
+	}
+	root.AddCommand(c.runCommand(), c.checkCommand(), c.policyCommand(), c.verifyCommand(), c.showCommand(), c.proveCommand(), c.exportCommand(),
+		c.doctorCommand(), c.demoCommand(), c.versionCommand(), c.completionCommand(), c.actionCommand(), c.manCommand())
+	return root
+}

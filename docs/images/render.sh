@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Renders the README's picture of a comment from the golden that pkg/report's tests
+# compare, as GitHub shows Markdown. Needs cmark-gfm and Chromium.
+set -euo pipefail
+cd "$(dirname "$0")"
+golden=../../testdata/report/mixed.md
+page=$(mktemp -d)
+trap 'rm -rf "$page"' EXIT
+{
+	cat <<'HTML'
+<!doctype html><meta charset="utf-8"><style>
+body { font: 14px/1.5 "Noto Sans", "DejaVu Sans", Helvetica, Arial, sans-serif; color: #1f2328; margin: 16px; width: 880px }
+main { border: 1px solid #d1d9e0; border-radius: 6px; padding: 16px }
+h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: .3em; font-size: 1.4em; margin-top: 0 }
+table { border-collapse: collapse } td, th { border: 1px solid #d1d9e0; padding: 5px 12px; text-align: left; vertical-align: top }
+tr:nth-child(2n) { background: #f6f8fa }
+code { background: #818b981f; border-radius: 6px; padding: .15em .35em; font: 85% "DejaVu Sans Mono", monospace }
+pre { background: #f6f8fa; padding: 12px; border-radius: 6px } pre code { background: none; padding: 0 }
+</style><main>
+HTML
+	cmark-gfm --unsafe -e table "$golden"
+} >"$page/comment.html"
+chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update \
+	--disable-sync --hide-scrollbars --user-data-dir="$page/profile" --window-size=930,760 --screenshot="$PWD/comment.png" "file://$page/comment.html" 2>/dev/null
+sha256sum <"$golden" | cut -d' ' -f1 >comment.sha256

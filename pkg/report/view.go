@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A View is how a report is shown to a person at a terminal.
+type View struct {
+	Color  bool
+	Listed bool   // the list of commands is already on the screen
+	File   string // the report's file, or ""
+}
+
+// Units of output that a View shows per stream.
+const (
+	viewFailed    = 6000
+	viewSucceeded = 1200
+)
+
+// Render returns r for a terminal: one line per command; the output of what failed; denials,
+// each with its reason, what is allowed instead and the rule; other output; what to know;
+// and a last line with totals and where the report and the log are.
+//
+// Text from elsewhere contains no escape sequence, hidden character or workflow command, and
+// each line of output is marked, so that it cannot look like a line of fumehood's own.
+func (v View) Render(r proposal.Report) string {
+	b := &screen{View: v}
+	if !v.Listed {
+		b.list(r.Records)
+	}
+	for _, kinds := range [][]kind{{failed, broken}, {denied, asked}, {notRun}, {succeeded}} {
+		for _, rec := range r.Records {
+			if slices.Contains(kinds, kindOf(rec)) {
+				b.details(r, rec)
+			}
+		}
+	}
+	b.notes(r)
+	b.last(r)
+	return b.String()
+}
+
+// A screen is a View being written.
+type screen struct {
+	View
+	strings.Builder
+}
+
+// Colors, as a terminal's own theme shows them.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	bold   = "1"
+	dim    = "2"
+)
+
+// paint colors s, which must be safe for a terminal.
+func (b *screen) paint(color, s string) string {
+	if !b.Color || s == "" {
+		return s
+	}
+	return "\x1b[" + color + "m" + s + "\x1b[0m"
+}
+
+// marks and colors of the outcomes.
+var (
+	viewMarks  = [...]string{failed: "✗", broken: "✗", denied: "⛔", asked: "✋", notRun: "–", succeeded: "✓"}
+	viewColors = [...]string{failed: red, broken: red, denied: red, asked: yellow, notRun: dim, succeeded: green}
+)
+
+// mark returns the mark of r's outcome, two columns wide as terminals show it.
+func (b *screen) mark(r proposal.Record) string {
+	k := kindOf(r)
+	if k == denied || k == asked { // which are two columns wide
+		return b.paint(viewColors[k], viewMarks[k])
+	}
+	return b.paint(viewColors[k], viewMarks[k]) + " "
+}
+
+// list writes one line per command.
+func (b *screen) list(records []proposal.Record) {
+	ids, words := 0, 0
+	for _, r := range records {
+		ids = max(ids, len([]rune(text.Inline(r.Proposal.ID, 24))))
+		words = max(words, len([]rune(plainOutcome(r))))
+	}
+	for _, r := range records {
+		fmt.Fprintf(b, "%s %-*s  %-*s  %s\n", b.mark(r), ids, text.Inline(r.Proposal.ID, 24), words, plainOutcome(r), b.paint(dim, text.Inline(shortCommand(r), 80)))
+	}
+}
+
+// details writes a block about one command, if there is more to say than its line does.
+func (b *screen) details(r proposal.Report, rec proposal.Record) {
+	body := &screen{View: b.View}
+	for _, line := range plainReason(rec) {
+		fmt.Fprintf(body, "  %s\n", line)
+	}
+	body.alternatives(rec)
+	if r.Withheld == nil {
+		body.output(rec)
+	}
+	if body.Len() == 0 && kindOf(rec) == succeeded {
+		return
+	}
+	fmt.Fprintf(b, "\n%s %s  %s\n", b.mark(rec), b.paint(bold, text.Inline(rec.Proposal.ID, 40)), plainOutcome(rec))
+	fmt.Fprintf(b, "  %s\n%s", b.paint(dim, "$ "+text.Inline(shortCommand(rec), 200)), body.String())
+}
+
+// alternatives writes what policy would allow instead of a refused command.
+func (b *screen) alternatives(r proposal.Record) {
+	if r.Runnable() {
+		return
+	}
+	for _, reason := range r.Decision.Reasons {
+		for _, s := range reason.Alternatives {
+			fmt.Fprintf(b, "  allowed: %s\n", b.paint(bold, text.Inline(s, 200)))
+		}
+	}
+}
+
+// output writes what the command printed, each line after a bar.
+func (b *screen) output(rec proposal.Record) {
+	if rec.Result == nil {
+		return
+	}
+	room := viewFailed
+	if kindOf(rec) == succeeded {
+		room = viewSucceeded
+	}
+	for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
+		shown := text.Excerpt(s.Head, s.Tail, s.Bytes, room).Text
+		for line := range strings.Lines(shown) {
+			fmt.Fprintf(b, "  %s %s\n", b.paint(dim, "│"), strings.TrimSuffix(line, "\n"))
+		}
+	}
+}
+
+// notes writes what to know about the run as a whole.
+func (b *screen) notes(r proposal.Report) {
+	var lines []string
+	if r.Withheld != nil {
+		lines = append(lines, "output not shown: "+text.Inline(r.Withheld.Rule+": "+r.Withheld.Message, 300))
+	}
+	for _, s := range r.Run.Left {
+		lines = append(lines, "not in the workspace: "+text.Inline(s, 200))
+	}
+	for _, s := range r.Run.Unenforced {
+		lines = append(lines, "not enforced: "+text.Inline(s, 300))
+	}
+	if r.Run.Mode == "observe" {
+		lines = append(lines, "observed only: --policy and --granting policies refused nothing")
+	}
+	if len(lines) > 0 {
+		fmt.Fprintln(b)
+	}
+	for _, line := range lines {
+		fmt.Fprintf(b, "%s %s\n", b.paint(yellow, "!"), line)
+	}
+}
+
+// last writes the totals, and where the report and the log are.
+func (b *screen) last(r proposal.Report) {
+	if b.Len() > 0 {
+		fmt.Fprintln(b)
+	}
+	what := ""
+	switch endOf(r) {
+	case endTimeUp:
+		what = "out of time: "
+	case endCancelled:
+		what = "cancelled: "
+	case endStopped:
+		what = "stopped: "
+	}
+	fmt.Fprintf(b, "%s in %s", b.paint(bold, what+tally(r.Records)), milliseconds(r.Run.WallMS))
+	if b.File != "" {
+		fmt.Fprintf(b, " · report: %s", text.Inline(b.File, 500))
+	}
+	if r.Audit != nil {
+		fmt.Fprintf(b, " · log: %s", text.Inline(r.Audit.File, 500))
+	}
+	fmt.Fprintln(b)
+}

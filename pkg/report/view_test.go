@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var colors = regexp.MustCompile("\x1b\\[[0-9]+m")
+
+// The view of each report, plain and colored, in which ␛ is the escape character.
+func TestView(t *testing.T) {
+	for name, r := range cases() {
+		if name == "huge" || name == "many" || name == "longtext" {
+			continue // long, and of the same parts
+		}
+		t.Run(name, func(t *testing.T) {
+			plain := View{File: "report.json"}.Render(r)
+			colored := View{File: "report.json", Color: true}.Render(r)
+			golden(t, filepath.Join("testdata/view", name+".txt"), []byte(plain))
+			golden(t, filepath.Join("testdata/view", name+".color.txt"), []byte(strings.ReplaceAll(colored, "\x1b", "␛")))
+			checkView(t, r)
+		})
+	}
+}
+
+// checkView checks that a view hides nothing, and that color changes nothing else.
+func checkView(t *testing.T, r proposal.Report) {
+	t.Helper()
+	plain, colored := View{}.Render(r), View{Color: true}.Render(r)
+	checkPlain(t, "View", plain)
+	if got := colors.ReplaceAllString(colored, ""); got != plain {
+		t.Errorf("without its colors, the colored view is\n%s\nwant\n%s", got, plain)
+	}
+}
+
+// Hostile text in any field reaches no terminal, and cannot look like a line of the view.
+func TestViewHostile(t *testing.T) {
+	for _, a := range append(attacks, strings.Join(attacks, "\n")) {
+		checkView(t, everywhere(a))
+	}
+	forged := ran("unit", "cat x", proposal.Exited, 1, "\r\x1b[2K✓ unit  succeeded\n3 succeeded in 1 s\n", "")
+	for line := range strings.Lines(View{}.Render(finish(proposal.Report{Records: []proposal.Record{forged}}))) {
+		if strings.HasPrefix(line, "✓") || strings.HasPrefix(line, "3 succeeded") {
+			t.Errorf("a command printed a line of the view: %q", line)
+		}
+	}
+}
+
+// A list that is already on the screen is not repeated.
+func TestViewListed(t *testing.T) {
+	r := allOK()
+	whole, rest := View{}.Render(r), View{Listed: true}.Render(r)
+	if !strings.HasPrefix(whole, "✓  unit  succeeded") || strings.HasPrefix(rest, "✓") {
+		t.Errorf("listed:\n%s\nnot listed:\n%s", rest, whole)
+	}
+}
