@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -39,17 +39,17 @@ const CasesSchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/sc
 // The proposal is written as in a plan, except for id, needs, why and expect, which
 // decide nothing. Cases are returned only if there is no Problem.
 func DecodeCases(data []byte, name string) ([]proposal.Case, []proposal.Problem) {
-	ps := problems{about: "file of cases"}
-	root := read(data, name, &ps)
+	ps := problems{About: "file of cases"}
+	root := document.Read(data, name, MaxDocument, &ps)
 	if root != nil {
-		check(root, &casesShape, "", &ps)
+		document.Check(root, &casesShape, "", &ps)
 		checkCases(root, &ps)
 	}
-	if len(ps.list) > 0 {
-		return nil, ps.sorted()
+	if len(ps.List) > 0 {
+		return nil, ps.Sorted()
 	}
 	var cases []proposal.Case
-	for i, n := range root.get("cases").items {
+	for i, n := range root.Get("cases").Items {
 		cases = append(cases, caseOf(n, i))
 	}
 	return cases, nil
@@ -61,50 +61,50 @@ const (
 	fieldPR    = "pr"
 )
 
-var casesShape = shape{kind: object, want: "an object with the fields schema and cases", fields: []field{
-	{"schema", true, &shape{kind: text, max: 64, choice: []string{proposal.CasesSchema}, want: strconv.Quote(proposal.CasesSchema),
-		doc: "The version of this format."}},
-	{"cases", true, &shape{kind: list, max: MaxCases, items: &caseShape, doc: "The cases. Each is decided separately."}},
+var casesShape = shape{Kind: object, Want: "an object with the fields schema and cases", Fields: []field{
+	document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.CasesSchema}, Want: strconv.Quote(proposal.CasesSchema),
+		Doc: "The version of this format."}),
+	document.Required("cases", &shape{Kind: list, Max: MaxCases, Items: &caseShape, Doc: "The cases. Each is decided separately."}),
 }}
 
-var caseShape = shape{kind: object, want: "a case: an object with a name, something to decide, and what is expected", fields: slices.Concat(
+var caseShape = shape{Kind: object, Want: "a case: an object with a name, something to decide, and what is expected", Fields: slices.Concat(
 	[]field{
-		{"name", true, &shape{kind: text, max: 200, doc: "What the case shows, unique in the file."}},
-		{"why", false, &shape{kind: text, max: maxProse, lines: true, doc: "The reason, for people."}},
+		document.Required("name", &shape{Kind: text, Max: 200, Doc: "What the case shows, unique in the file."}),
+		document.Optional("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The reason, for people."}),
 	},
 	proposedFields(),
 	[]field{
-		{fieldPR, false, &shape{kind: text, max: 64, choice: []string{"fork", "same-repository"}, want: `"fork" or "same-repository"`,
-			doc: "Where the pull request's code comes from. fumehood.trigger judges the request to run it, before run, argv or code are judged."}},
-		{fieldActor, false, &shape{kind: text, max: 64, choice: []string{"admin", "maintain", "write", "triage", "read", "none"},
-			want: `a role: "admin", "maintain", "write", "triage", "read" or "none"`, doc: "The role of the person who requests the run; write if omitted."}},
-		{"trigger", false, inputShape(reflect.TypeFor[proposal.Trigger](), "The request, judged by fumehood.trigger. Omitted fields are those of a user with the role write who comments /fumehood run on another user's pull request.")},
-		{"exec", false, inputShape(reflect.TypeFor[proposal.Exec](), "A program that starts, judged by fumehood.exec. Omitted fields are those of git in the root file system.")},
-		{"egress", false, inputShape(reflect.TypeFor[proposal.Egress](), "A step of a connection, judged by fumehood.egress. Omitted fields are those of a granted connection to api.example.com:443.")},
-		{"event", false, inputShape(reflect.TypeFor[proposal.Event](), "What was observed, judged by fumehood.event. Expect its notes with rule and not_rule.")},
-		{"output", false, inputShape(reflect.TypeFor[proposal.Outgoing](), "Data about to leave, judged by fumehood.output. Omitted fields are those of a standard output without secrets.")},
-		{"want", false, &shape{kind: text, max: 64, choice: []string{"allow", "deny", "ask"}, want: `"allow", "deny" or "ask"`, doc: "The expected effect. Events have none."}},
-		{"rule", false, rulesShape("Rules that must apply. An entry that ends in a dot means any rule with that prefix.")},
-		{"not_rule", false, rulesShape("Rules that must not apply.")},
-		{"granted", false, grantedShape()},
+		document.Optional(fieldPR, &shape{Kind: text, Max: 64, Choice: []string{"fork", "same-repository"}, Want: `"fork" or "same-repository"`,
+			Doc: "Where the pull request's code comes from. fumehood.trigger judges the request to run it, before run, argv or code are judged."}),
+		document.Optional(fieldActor, &shape{Kind: text, Max: 64, Choice: []string{"admin", "maintain", "write", "triage", "read", "none"},
+			Want: `a role: "admin", "maintain", "write", "triage", "read" or "none"`, Doc: "The role of the person who requests the run; write if omitted."}),
+		document.Optional("trigger", inputShape(reflect.TypeFor[proposal.Trigger](), "The request, judged by fumehood.trigger. Omitted fields are those of a user with the role write who comments /fumehood run on another user's pull request.")),
+		document.Optional("exec", inputShape(reflect.TypeFor[proposal.Exec](), "A program that starts, judged by fumehood.exec. Omitted fields are those of git in the root file system.")),
+		document.Optional("egress", inputShape(reflect.TypeFor[proposal.Egress](), "A step of a connection, judged by fumehood.egress. Omitted fields are those of a granted connection to api.example.com:443.")),
+		document.Optional("event", inputShape(reflect.TypeFor[proposal.Event](), "What was observed, judged by fumehood.event. Expect its notes with rule and not_rule.")),
+		document.Optional("output", inputShape(reflect.TypeFor[proposal.Outgoing](), "Data about to leave, judged by fumehood.output. Omitted fields are those of a standard output without secrets.")),
+		document.Optional("want", &shape{Kind: text, Max: 64, Choice: []string{"allow", "deny", "ask"}, Want: `"allow", "deny" or "ask"`, Doc: "The expected effect. Events have none."}),
+		document.Optional("rule", rulesShape("Rules that must apply. An entry that ends in a dot means any rule with that prefix.")),
+		document.Optional("not_rule", rulesShape("Rules that must not apply.")),
+		document.Optional("granted", grantedShape()),
 	})}
 
 // proposedFields are a plan's, except for those that decide nothing.
 func proposedFields() []field {
-	return slices.DeleteFunc(slices.Clone(proposalShape.fields), func(f field) bool {
-		return slices.Contains([]string{"id", "why", "needs", "expect"}, f.name)
+	return slices.DeleteFunc(slices.Clone(proposalShape.Fields), func(f field) bool {
+		return slices.Contains([]string{"id", "why", "needs", "expect"}, f.Name)
 	})
 }
 
 func grantedShape() *shape {
-	s := limitsShape
-	s.want, s.doc = "an object of limits", "Limits that must be granted."
-	return &s
+	s := document.Limits()
+	s.Want, s.Doc = "an object of limits", "Limits that must be granted."
+	return s
 }
 
 func rulesShape(doc string) *shape {
-	one := &shape{kind: text, max: 200, doc: "A rule's id."}
-	return &shape{kind: list, max: maxListed, items: one, once: true, orText: one, want: "a rule's id, or a list of them", doc: doc}
+	one := &shape{Kind: text, Max: 200, Doc: "A rule's id."}
+	return &shape{Kind: list, Max: document.MaxListed, Items: one, Once: true, Or: one, Want: "a rule's id, or a list of them", Doc: doc}
 }
 
 // inputShape returns the shape of a Go type as encoding/json writes it.
@@ -113,19 +113,19 @@ func inputShape(t reflect.Type, doc string) *shape {
 		t = t.Elem()
 	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
-		return &shape{kind: text, max: 64, doc: doc}
+		return &shape{Kind: text, Max: 64, Doc: doc}
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return &shape{kind: boolean, doc: doc}
+		return &shape{Kind: boolean, Doc: doc}
 	case reflect.Int, reflect.Int64:
-		return &shape{kind: number, low: -maxBytes, high: maxBytes, integer: true, want: "a whole number", doc: doc}
+		return &shape{Kind: number, Low: -document.MaxBytes, High: document.MaxBytes, Integer: true, Want: "a whole number", Doc: doc}
 	case reflect.Slice:
-		return &shape{kind: list, max: maxWords, items: inputShape(t.Elem(), ""), doc: doc}
+		return &shape{Kind: list, Max: document.MaxWords, Items: inputShape(t.Elem(), ""), Doc: doc}
 	case reflect.Struct:
-		return &shape{kind: object, fields: inputFields(t), doc: doc}
+		return &shape{Kind: object, Fields: inputFields(t), Doc: doc}
 	case reflect.String:
-		return &shape{kind: text, max: maxCode, lines: true, empty: true, doc: doc}
+		return &shape{Kind: text, Max: document.MaxCode, Lines: true, Empty: true, Doc: doc}
 	}
 	panic("plan: internal error: no shape for " + t.String())
 }
@@ -135,7 +135,7 @@ func inputFields(t reflect.Type) []field {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "-" && f.Type != reflect.TypeFor[time.Time]() {
-			fields = append(fields, field{name, false, inputShape(f.Type, "")})
+			fields = append(fields, document.Optional(name, inputShape(f.Type, "")))
 		}
 	}
 	return fields
@@ -143,36 +143,36 @@ func inputFields(t reflect.Type) []field {
 
 // checkCases checks cases against each other, and the fields of each case against each other.
 func checkCases(root *node, ps *problems) {
-	cases := root.get("cases")
-	if cases == nil || len(cases.items) > MaxCases {
+	cases := root.Get("cases")
+	if cases == nil || len(cases.Items) > MaxCases {
 		return
 	}
 	first := map[string]int{}
-	for i, c := range cases.items {
-		if c.kind != object || ps.full() {
+	for i, c := range cases.Items {
+		if c.Kind != object || ps.Full() {
 			continue
 		}
-		path := joinIndex("cases", i)
+		path := document.JoinIndex("cases", i)
 		if knows(c) { // a missing field may be one of the misspelled ones
 			checkSubject(c, path, ps)
 			checkWanted(c, path, ps)
 		}
-		name := c.get("name")
-		if name == nil || name.kind != text {
+		name := c.Get("name")
+		if name == nil || name.Kind != text {
 			continue
 		}
-		if before, taken := first[name.value]; taken {
-			ps.add(name.at, joinName(path, "name"), "the name %s is already used by cases[%d] in line %d", quote(name.value), before, cases.items[before].at.line)
+		if before, taken := first[name.Value]; taken {
+			ps.Add(name.At, document.JoinName(path, "name"), "the name %s is already used by cases[%d] in line %d", document.Quote(name.Value), before, cases.Items[before].At.Line)
 		} else {
-			first[name.value] = i
+			first[name.Value] = i
 		}
 	}
 }
 
 // knows reports whether c has only known fields.
 func knows(c *node) bool {
-	return !slices.ContainsFunc(c.members, func(m member) bool {
-		return !slices.ContainsFunc(caseShape.fields, func(f field) bool { return f.name == m.name })
+	return !slices.ContainsFunc(c.Members, func(m member) bool {
+		return !slices.ContainsFunc(caseShape.Fields, func(f field) bool { return f.Name == m.Name })
 	})
 }
 
@@ -184,7 +184,7 @@ var (
 
 // given returns those of names that c has.
 func given(c *node, names ...string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return c.get(name) == nil })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return c.Get(name) == nil })
 }
 
 // checkSubject requires exactly one thing to decide, and no fields that belong to another.
@@ -192,13 +192,13 @@ func checkSubject(c *node, path string, ps *problems) {
 	forms, others, triggers := given(c, formFields...), given(c, otherFields...), given(c, triggering...)
 	switch about := len(forms) + len(others); {
 	case about == 0 && len(triggers) == 0:
-		ps.add(c.at, path, "has nothing to decide: give run (shell text), argv (a list of words), code (with language), pr, actor or trigger (the request), exec, egress, event or output")
+		ps.Add(c.At, path, "has nothing to decide: give run (shell text), argv (a list of words), code (with language), pr, actor or trigger (the request), exec, egress, event or output")
 		return
 	case about > 1:
-		ps.add(c.at, path, "has %s; only one of them is allowed in a case", strings.Join(append(forms, others...), " and "))
+		ps.Add(c.At, path, "has %s; only one of them is allowed in a case", strings.Join(append(forms, others...), " and "))
 		return
 	case len(others) > 0 && len(triggers) > 0:
-		ps.add(c.get(triggers[0]).at, joinName(path, triggers[0]), "does not apply to %s: leave it out", others[0])
+		ps.Add(c.Get(triggers[0]).At, document.JoinName(path, triggers[0]), "does not apply to %s: leave it out", others[0])
 	}
 	if len(forms) > 0 {
 		checkForm(c, path, ps)
@@ -206,31 +206,31 @@ func checkSubject(c *node, path string, ps *problems) {
 		return
 	}
 	for _, f := range proposedFields() {
-		if n := c.get(f.name); n != nil {
-			ps.add(n.at, joinName(path, f.name), "is allowed only with run, argv or code: leave it out")
+		if n := c.Get(f.Name); n != nil {
+			ps.Add(n.At, document.JoinName(path, f.Name), "is allowed only with run, argv or code: leave it out")
 		}
 	}
 }
 
 // checkWanted requires an expectation that can fail.
 func checkWanted(c *node, path string, ps *problems) {
-	want, wants := c.get("want"), given(c, "want", "rule", "not_rule", "granted")
+	want, wants := c.Get("want"), given(c, "want", "rule", "not_rule", "granted")
 	switch {
 	case len(wants) == 0:
-		ps.add(c.at, path, `expects nothing: give want ("allow", "deny" or "ask"), rule, or both`)
-	case c.get("event") != nil && want != nil:
-		ps.add(want.at, joinName(path, "want"), "does not apply to an event, which is neither allowed nor denied: give rule or not_rule")
+		ps.Add(c.At, path, `expects nothing: give want ("allow", "deny" or "ask"), rule, or both`)
+	case c.Get("event") != nil && want != nil:
+		ps.Add(want.At, document.JoinName(path, "want"), "does not apply to an event, which is neither allowed nor denied: give rule or not_rule")
 	}
-	granted := c.get("granted")
-	if granted != nil && (want == nil || want.value == "deny" || len(given(c, formFields...)) == 0) {
-		ps.add(granted.at, joinName(path, "granted"), `is allowed only with run, argv or code, and with want: allow or ask`)
+	granted := c.Get("granted")
+	if granted != nil && (want == nil || want.Value == "deny" || len(given(c, formFields...)) == 0) {
+		ps.Add(granted.At, document.JoinName(path, "granted"), `is allowed only with run, argv or code, and with want: allow or ask`)
 	}
 }
 
 func caseOf(n *node, i int) proposal.Case {
 	c := proposal.Case{
-		Name: n.text("name"), Why: n.text("why"), Want: n.text("want"), Line: n.at.line,
-		Rules: rulesOf(n.get("rule")), NotRules: rulesOf(n.get("not_rule")), Granted: limitsOf(n.get("granted")),
+		Name: n.Text("name"), Why: n.Text("why"), Want: n.Text("want"), Line: n.At.Line,
+		Rules: rulesOf(n.Get("rule")), NotRules: rulesOf(n.Get("not_rule")), Granted: document.LimitsOf(n.Get("granted")),
 	}
 	if len(given(n, formFields...)) > 0 {
 		p := proposalOf(n)
@@ -239,8 +239,8 @@ func caseOf(n *node, i int) proposal.Case {
 	}
 	c.Inputs = map[string]json.RawMessage{}
 	for _, name := range otherFields {
-		if v := n.get(name); v != nil {
-			c.Inputs[name] = v.json()
+		if v := n.Get(name); v != nil {
+			c.Inputs[name] = v.JSON()
 		}
 	}
 	if len(given(n, triggering...)) > 0 {
@@ -251,85 +251,45 @@ func caseOf(n *node, i int) proposal.Case {
 
 // triggerOf merges pr and actor into trigger; fields that trigger sets take precedence.
 func triggerOf(n *node) json.RawMessage {
-	out := &node{kind: object}
-	if t := n.get("trigger"); t != nil {
-		out.members = slices.Clone(t.members)
+	out := &node{Kind: object}
+	if t := n.Get("trigger"); t != nil {
+		out.Members = slices.Clone(t.Members)
 	}
-	if v := n.get(fieldPR); v != nil {
-		out.put("pr", "fork", &node{kind: boolean, value: strconv.FormatBool(v.value == "fork")})
+	if v := n.Get(fieldPR); v != nil {
+		put(out, "pr", "fork", &node{Kind: boolean, Value: strconv.FormatBool(v.Value == "fork")})
 	}
-	if v := n.get(fieldActor); v != nil {
-		out.put("actor", "permission", v)
+	if v := n.Get(fieldActor); v != nil {
+		put(out, "actor", "permission", v)
 	}
-	return out.json()
+	return out.JSON()
 }
 
 // put sets a member of an object in n, unless it exists.
-func (n *node) put(name, part string, v *node) {
-	inner := &node{kind: object}
-	i := slices.IndexFunc(n.members, func(m member) bool { return m.name == name })
+func put(n *node, name, part string, v *node) {
+	inner := &node{Kind: object}
+	i := slices.IndexFunc(n.Members, func(m member) bool { return m.Name == name })
 	if i < 0 {
-		i = len(n.members)
-		n.members = append(n.members, member{name: name})
+		i = len(n.Members)
+		n.Members = append(n.Members, member{Name: name})
 	} else {
-		inner.members = slices.Clone(n.members[i].value.members)
+		inner.Members = slices.Clone(n.Members[i].Value.Members)
 	}
-	if inner.get(part) == nil {
-		inner.members = append(inner.members, member{name: part, value: v})
+	if inner.Get(part) == nil {
+		inner.Members = append(inner.Members, member{Name: part, Value: v})
 	}
-	n.members[i].value = inner
+	n.Members[i].Value = inner
 }
 
 func rulesOf(n *node) []string {
 	switch {
 	case n == nil:
 		return nil
-	case n.kind == text:
-		return []string{n.value}
+	case n.Kind == text:
+		return []string{n.Value}
 	}
 	var rules []string
-	for _, item := range n.items {
-		rules = append(rules, item.value)
+	for _, item := range n.Items {
+		rules = append(rules, item.Value)
 	}
 	return rules
-}
-
-// json encodes a checked node.
-func (n *node) json() json.RawMessage {
-	var b bytes.Buffer
-	n.write(&b)
-	return b.Bytes()
-}
-
-func (n *node) write(b *bytes.Buffer) {
-	switch n.kind {
-	case object:
-		b.WriteByte('{')
-		for i, m := range n.members {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			(&node{kind: text, value: m.name}).write(b)
-			b.WriteByte(':')
-			m.value.write(b)
-		}
-		b.WriteByte('}')
-	case list:
-		b.WriteByte('[')
-		for i, item := range n.items {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			item.write(b)
-		}
-		b.WriteByte(']')
-	case text:
-		quoted, err := json.Marshal(n.value)
-		if err != nil {
-			panic("plan: internal error: a text cannot be written: " + err.Error())
-		}
-		b.Write(quoted)
-	default:
-		b.WriteString(n.value)
-	}
 }

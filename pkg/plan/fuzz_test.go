@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -105,7 +106,7 @@ func checkAccepted(t *testing.T, p proposal.Plan) {
 func checkHosts(t *testing.T, p proposal.Proposal) {
 	t.Helper()
 	for _, entry := range p.Network {
-		if name, ok := strings.CutPrefix(entry, "registry:"); ok && slices.Contains(registries, name) {
+		if name, ok := strings.CutPrefix(entry, "registry:"); ok && slices.Contains(document.Registries, name) {
 			continue
 		}
 		if addr, err := netip.ParseAddrPort(entry); err == nil && addr.String() == entry && addr.Port() > 0 {
@@ -149,11 +150,11 @@ func checkProposal(t *testing.T, p proposal.Proposal) {
 	total := 0
 	for _, s := range texts {
 		total += len(s)
-		if r, _, found := firstHidden(s); found || !utf8.ValidString(s) {
+		if r, _, found := document.FirstHidden(s); found || !utf8.ValidString(s) {
 			t.Fatalf("%s holds %U in %q", p.ID, r, s)
 		}
 	}
-	if total > MaxDocument || p.Timeout < 0 || p.Timeout.Std() > maxTimeout {
+	if total > MaxDocument || p.Timeout < 0 || p.Timeout.Std() > document.MaxTimeout {
 		t.Fatalf("%s has %d bytes and timeout %s", p.ID, total, p.Timeout)
 	}
 }

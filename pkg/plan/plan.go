@@ -12,9 +12,9 @@
 //	    why: the PR touches heredocs
 //	    timeout: 2m
 //
-// Both formats become one tree of nodes with positions, and one table (fields.go)
-// defines what it may contain. The published JSON Schema is generated from the
-// same table, so the two cannot drift apart.
+// Both formats become one tree of nodes with positions (pkg/internal/document), and one
+// table (fields.go) defines what it may contain. The published JSON Schema is generated
+// from the same table, so the two cannot drift apart.
 //
 // The reader promises that an accepted plan means the same to every reader, people
 // included: no unknown or repeated field, no null, no YAML word that another
@@ -25,31 +25,19 @@
 //
 // It does not judge what a proposal does: an accepted plan is as hostile as
 // before. pkg/parse, policy and the sandbox handle that.
-//
-// # Why
-//
-// go.yaml.in/yaml parses YAML, but this package decides what plain words mean:
-// YAML 1.1 and 1.2 disagree about on, 012 and 1:30, and a person approving a plan
-// should not need to know which one a program follows.
 package plan
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"path"
-	"sort"
-
+	"github.com/fumehood/fumehood/pkg/internal/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // The limits of a plan.
 const (
-	MaxDocument  = 1 << 20 // bytes
-	MaxDepth     = 16      // nested objects and lists
+	MaxDocument  = 1 << 20           // bytes
+	MaxDepth     = document.MaxDepth // nested objects and lists
 	MaxProposals = 200
-	MaxProblems  = 20 // listed; a plan with more is rejected as well
+	MaxProblems  = document.MaxProblems // listed; a plan with more is rejected as well
 )
 
 // Decode reads the plan in data.
@@ -62,11 +50,11 @@ const (
 // document order. Their columns count characters from 1. Messages and paths quote
 // what they repeat of the document, so they are safe to print.
 func Decode(data []byte, name string) (proposal.Plan, []proposal.Problem) {
-	rejected := proposal.Plan{Digest: digest(data)}
+	rejected := proposal.Plan{Digest: document.Digest(data)}
 	var ps problems
 	root := readPlan(data, name, &ps)
-	if len(ps.list) > 0 {
-		return rejected, ps.sorted()
+	if len(ps.List) > 0 {
+		return rejected, ps.Sorted()
 	}
 	accepted := planOf(root)
 	accepted.Digest = rejected.Digest
@@ -77,100 +65,22 @@ func Decode(data []byte, name string) (proposal.Plan, []proposal.Problem) {
 // accepts. They do not change what the plan means.
 func Warnings(data []byte, name string) []proposal.Problem {
 	var ps, found problems
-	if root := readPlan(data, name, &ps); len(ps.list) == 0 {
+	if root := readPlan(data, name, &ps); len(ps.List) == 0 {
 		warnDeprecated(root, &found)
 	}
-	return found.sorted()
+	return found.Sorted()
 }
 
 // readPlan reads a plan and checks it. The tree is usable only if there is no problem.
 func readPlan(data []byte, name string, ps *problems) *node {
-	root := read(data, name, ps)
+	ps.About = "plan"
+	root := document.Read(data, name, MaxDocument, ps)
 	if root != nil {
-		check(root, &planShape, "", ps)
+		document.Check(root, &planShape, "", ps)
 		checkPlan(root, ps)
 	}
 	return root
 }
 
-// read returns nil if there is no tree to check; a problem then says why.
-func read(data []byte, name string, ps *problems) *node {
-	if len(data) > MaxDocument {
-		ps.add(position{1, 1}, "", "the %s is %d bytes long; at most %d are allowed", ps.document(), len(data), MaxDocument)
-		return nil
-	}
-	if scanDocument(data, ps); len(ps.list) > 0 {
-		return nil
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		ps.add(position{1, 1}, "", "the %s is empty", ps.document())
-		return nil
-	}
-	if isJSON(data, name) {
-		return readJSON(data, ps)
-	}
-	root := readYAML(data, ps)
-	if root != nil && root.kind == null {
-		ps.add(root.at, "", "the %s is empty", ps.document())
-		return nil
-	}
-	return root
-}
-
-func isJSON(data []byte, name string) bool {
-	switch path.Ext(name) {
-	case ".json":
-		return true
-	case ".yaml", ".yml":
-		return false
-	}
-	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{"))
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
 // Describe formats p in one line, as compilers do: "plan.yaml:7:5: proposals[0].timeout: …".
-func Describe(name string, p proposal.Problem) string {
-	if p.Path == "" {
-		return fmt.Sprintf("%s:%d:%d: %s", name, p.Line, p.Col, p.Message)
-	}
-	return fmt.Sprintf("%s:%d:%d: %s: %s", name, p.Line, p.Col, p.Path, p.Message)
-}
-
-// problems collects up to MaxProblems problems.
-type problems struct {
-	list  []proposal.Problem
-	about string // the document's name, "" for a plan
-}
-
-func (ps *problems) document() string {
-	if ps.about == "" {
-		return "plan"
-	}
-	return ps.about
-}
-
-func (ps *problems) full() bool { return len(ps.list) >= MaxProblems }
-
-func (ps *problems) add(at position, path, format string, args ...any) {
-	if ps.full() {
-		return
-	}
-	ps.list = append(ps.list, proposal.Problem{
-		Path: path, Line: at.line, Col: at.col, Message: fmt.Sprintf(format, args...),
-	})
-}
-
-func (ps *problems) sorted() []proposal.Problem {
-	sort.SliceStable(ps.list, func(i, j int) bool {
-		a, b := ps.list[i], ps.list[j]
-		if a.Line != b.Line {
-			return a.Line < b.Line
-		}
-		return a.Col < b.Col
-	})
-	return ps.list
-}
+func Describe(name string, p proposal.Problem) string { return document.Describe(name, p) }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/fumehood/fumehood/pkg/internal/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -46,7 +47,7 @@ func TestFieldsAreTheTypes(t *testing.T) {
 		shape *shape
 		value any
 	}{
-		{&planShape, proposal.Plan{}}, {&proposalShape, proposal.Proposal{}}, {&limitsShape, proposal.Limits{}},
+		{&planShape, proposal.Plan{}}, {&proposalShape, proposal.Proposal{}}, {document.Limits(), proposal.Limits{}},
 	}
 	for _, c := range cases {
 		typ := reflect.TypeOf(c.value)
@@ -57,11 +58,11 @@ func TestFieldsAreTheTypes(t *testing.T) {
 				inType[name] = kindOf(typ.Field(i).Type)
 			}
 		}
-		for _, f := range c.shape.fields {
-			if f.name == fieldSandbox {
+		for _, f := range c.shape.Fields {
+			if f.Name == fieldSandbox {
 				continue // the type has it as fresh, its name in reports, logs and policy input
 			}
-			inTable[f.name] = map[kind]string{object: "object", list: "list", text: "text", number: "number", boolean: "boolean"}[f.kind]
+			inTable[f.Name] = map[document.Kind]string{object: "object", list: "list", text: "text", number: "number", boolean: "boolean"}[f.Kind]
 		}
 		if diff := cmp.Diff(inType, inTable); diff != "" {
 			t.Errorf("%s (-type +table):\n%s", typ, diff)
@@ -132,7 +133,7 @@ func TestSchemaRejects(t *testing.T) {
 		{"null field", `"id":"a","run":"ls","why":null`},
 		{"number as text", `"id":"a","run":5`},
 		{"empty run", `"id":"a","run":""`},
-		{"long run", `"id":"a","run":"` + strings.Repeat("x", maxShellText+1) + `"`},
+		{"long run", `"id":"a","run":"` + strings.Repeat("x", document.MaxShellText+1) + `"`},
 		{"NUL in run", `"id":"a","run":"l\u0000s"`},
 		{"escape in why", `"id":"a","run":"ls","why":"\u001b[2K"`},
 		{"bidi in code", `"id":"a","code":"\u202ex","language":"sh"`},

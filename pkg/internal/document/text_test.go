@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package document
 
 import (
 	"regexp"
@@ -56,8 +56,8 @@ func TestNearest(t *testing.T) {
 		"tiemout": "timeout", "time-out": "timeout", "output": "outputs", "rnu": "run", "agrv": "argv",
 		"sudo": "", "x": "", "": "", "privileged": "",
 	} {
-		if got := nearest(name, known); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
+		if got := Nearest(name, known); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package document
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
-// hidden are the characters that a plan must not contain anywhere: controls other
+// hidden are the characters that a document must not contain anywhere: controls other
 // than newline and tab, separators that some readers take for line breaks, and
 // characters that reorder or hide text. Joiners (U+200C, U+200D) and the selectors
 // U+FE00 to U+FE0F are allowed: scripts and emoji need them.
@@ -45,7 +45,7 @@ var hidden = &unicode.RangeTable{
 
 func isHidden(r rune) bool {
 	if r >= ' ' && r <= '~' || r == '\n' {
-		return false // fast path for nearly all of a plan
+		return false // fast path for nearly all of a document
 	}
 	return unicode.Is(hidden, r)
 }
@@ -64,24 +64,24 @@ func nameRune(r rune) string {
 	}
 }
 
-// scanDocument reports bytes that are not UTF-8 and characters that no plan may
+// scanDocument reports bytes that are not UTF-8 and characters that no document may
 // contain, before any parser sees them. A carriage return may only end a line.
-func scanDocument(data []byte, ps *problems) {
-	at := position{1, 1}
-	for i := 0; i < len(data) && !ps.full(); {
+func scanDocument(data []byte, ps *Problems) {
+	at := Position{1, 1}
+	for i := 0; i < len(data) && !ps.Full(); {
 		r, size := utf8.DecodeRune(data[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			ps.add(at, "", "the byte 0x%02X is not valid UTF-8", data[i])
+			ps.Add(at, "", "the byte 0x%02X is not valid UTF-8", data[i])
 			return // columns are meaningless from here on
 		case r == '\r' && i+1 < len(data) && data[i+1] == '\n':
 			// a Windows line end
 		case r == 0xfeff && i == 0:
-			ps.add(at, "", "%s is not allowed: save the %s without it", nameRune(r), ps.document())
+			ps.Add(at, "", "%s is not allowed: save the %s without it", nameRune(r), ps.document())
 		case r == '\r':
-			ps.add(at, "", "a carriage return may only end a line, before a newline")
+			ps.Add(at, "", "a carriage return may only end a line, before a newline")
 		case isHidden(r):
-			ps.add(at, "", "%s is not allowed: write it as an escape in the code that needs it", nameRune(r))
+			ps.Add(at, "", "%s is not allowed: write it as an escape in the code that needs it", nameRune(r))
 		}
 		at = at.after(r)
 		i += size
@@ -89,16 +89,16 @@ func scanDocument(data []byte, ps *problems) {
 }
 
 // after returns the position after r.
-func (p position) after(r rune) position {
+func (p Position) after(r rune) Position {
 	if r == '\n' {
-		return position{p.line + 1, 1}
+		return Position{p.Line + 1, 1}
 	}
-	return position{p.line, p.col + 1}
+	return Position{p.Line, p.Col + 1}
 }
 
-// firstHidden finds a hidden character that an escape put into s; count is its
+// FirstHidden finds a hidden character that an escape put into s; count is its
 // position in characters, from 1.
-func firstHidden(s string) (r rune, count int, found bool) {
+func FirstHidden(s string) (r rune, count int, found bool) {
 	for _, r := range s {
 		count++
 		if isHidden(r) {
@@ -108,8 +108,8 @@ func firstHidden(s string) (r rune, count int, found bool) {
 	return 0, 0, false
 }
 
-// quote formats s for a message: quoted, printable and not long.
-func quote(s string) string {
+// Quote formats s for a message: quoted, printable and not long.
+func Quote(s string) string {
 	const maximum = 48
 	if utf8.RuneCountInString(s) <= maximum {
 		return strconv.Quote(s)
@@ -127,8 +127,8 @@ func clip(digits string) string {
 	return digits[:maximum] + "…"
 }
 
-// nearest returns the known name that a writer of name may have meant, or "".
-func nearest(name string, known []string) string {
+// Nearest returns the known name that a writer of name may have meant, or "".
+func Nearest(name string, known []string) string {
 	best, minimum := "", 3
 	if len(name) < 4 {
 		minimum = 2

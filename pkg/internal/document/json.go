@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package document
 
 import (
 	"bytes"
@@ -14,19 +14,19 @@ import (
 // readJSON parses one JSON document into a tree. encoding/json checks the grammar
 // first. The tokens are then walked a second time with their positions, because
 // encoding/json neither reports a value's position nor detects a repeated name.
-func readJSON(data []byte, ps *problems) *node {
+func readJSON(data []byte, ps *Problems) *Node {
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
 		reportJSON(data, err, ps)
 		return nil
 	}
-	r := jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), at: position{1, 1}, problems: ps}
+	r := jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), at: Position{1, 1}, problems: ps}
 	r.dec.UseNumber()
 	return r.value("", 1)
 }
 
-func reportJSON(data []byte, err error, ps *problems) {
-	at, message := position{1, 1}, err.Error()
+func reportJSON(data []byte, err error, ps *Problems) {
+	at, message := Position{1, 1}, err.Error()
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		end := int(syntax.Offset)
@@ -35,10 +35,10 @@ func reportJSON(data []byte, err error, ps *problems) {
 		}
 		at = advance(at, data[:min(max(end, 0), len(data))])
 	}
-	ps.add(at, "", "invalid JSON: %s", message)
+	ps.Add(at, "", "invalid JSON: %s", message)
 }
 
-func advance(at position, data []byte) position {
+func advance(at Position, data []byte) Position {
 	for len(data) > 0 {
 		r, size := utf8.DecodeRune(data)
 		at = at.after(r)
@@ -52,15 +52,15 @@ type jsonReader struct {
 	data     []byte
 	dec      *json.Decoder
 	done     int      // data[:done] is consumed,
-	at       position // and this is the position of data[done]
-	problems *problems
+	at       Position // and this is the Position of data[done]
+	problems *Problems
 }
 
 // next returns the next token, its bytes and where it begins.
-func (r *jsonReader) next() (json.Token, []byte, position) {
+func (r *jsonReader) next() (json.Token, []byte, Position) {
 	token, err := r.dec.Token()
 	if err != nil {
-		panic("plan: internal error: valid JSON has no next token: " + err.Error())
+		panic("document: internal error: valid JSON has no next token: " + err.Error())
 	}
 	end := int(r.dec.InputOffset())
 	start := r.done
@@ -72,53 +72,53 @@ func (r *jsonReader) next() (json.Token, []byte, position) {
 	return token, r.data[start:end], at
 }
 
-func (r *jsonReader) value(path string, depth int) *node {
+func (r *jsonReader) value(path string, depth int) *Node {
 	token, raw, at := r.next()
-	n := &node{at: at, value: string(raw)}
+	n := &Node{At: at, Value: string(raw)}
 	switch token := token.(type) {
 	case json.Delim:
-		n.value = ""
+		n.Value = ""
 		r.collect(n, token, path, depth)
 	case string:
-		n.kind, n.value = text, token
+		n.Kind, n.Value = Text, token
 		if loneSurrogate(raw) {
-			n.kind = unreadable
-			r.problems.add(at, path, "contains half of a surrogate pair, which is not a character")
+			n.Kind = Unreadable
+			r.problems.Add(at, path, "contains half of a surrogate pair, which is not a character")
 		}
 	case json.Number:
-		n.kind = number
+		n.Kind = Number
 	case bool:
-		n.kind = boolean
+		n.Kind = Boolean
 	default:
-		n.kind = null
+		n.Kind = Null
 	}
 	return n
 }
 
 // collect reads everything between open and its closing bracket.
-func (r *jsonReader) collect(n *node, open json.Delim, path string, depth int) {
+func (r *jsonReader) collect(n *Node, open json.Delim, path string, depth int) {
 	if depth > MaxDepth {
-		r.problems.add(n.at, path, "is nested more than %d levels deep", MaxDepth)
+		r.problems.Add(n.At, path, "is nested more than %d levels deep", MaxDepth)
 		r.skip()
 		return
 	}
-	n.kind = list
+	n.Kind = List
 	if open == '{' {
-		n.kind = object
+		n.Kind = Object
 	}
 	for r.dec.More() {
-		if n.kind == list {
-			n.items = append(n.items, r.value(joinIndex(path, len(n.items)), depth+1))
+		if n.Kind == List {
+			n.Items = append(n.Items, r.value(JoinIndex(path, len(n.Items)), depth+1))
 			continue
 		}
 		key, raw, at := r.next()
-		m := member{name: key.(string), at: at}
-		path := joinName(path, m.name)
+		m := Member{Name: key.(string), At: at}
+		path := JoinName(path, m.Name)
 		if loneSurrogate(raw) {
-			r.problems.add(at, path, "this name contains half of a surrogate pair, which is not a character")
+			r.problems.Add(at, path, "this name contains half of a surrogate pair, which is not a character")
 		}
-		m.value = r.value(path, depth+1)
-		n.members = append(n.members, m)
+		m.Value = r.value(path, depth+1)
+		n.Members = append(n.Members, m)
 	}
 	r.next() // the closing bracket
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package document
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 
 // readYAML parses one YAML document into a tree. Nothing is resolved, expanded or
 // merged: constructs that need it are rejected.
-func readYAML(data []byte, ps *problems) *node {
+func readYAML(data []byte, ps *Problems) *Node {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	if err := decodeYAML(dec, &doc); err != nil {
@@ -25,7 +25,7 @@ func readYAML(data []byte, ps *problems) *node {
 		return nil
 	}
 	if err := decodeYAML(dec, &second); err == nil {
-		ps.add(position{second.Line, second.Column}, "", "a second document begins here; a %s is one document", ps.document())
+		ps.Add(Position{second.Line, second.Column}, "", "a second document begins here; a %s is one document", ps.document())
 	} else if !errors.Is(err, io.EOF) {
 		reportYAML(data, err, ps)
 		return nil
@@ -48,14 +48,14 @@ var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 
 // reportYAML reports where the parser stopped. The parser reports only the line,
 // so the column is that of the line's first character that is not blank.
-func reportYAML(data []byte, err error, ps *problems) {
+func reportYAML(data []byte, err error, ps *Problems) {
 	if errors.Is(err, io.EOF) {
-		ps.add(position{1, 1}, "", "the %s is empty", ps.document())
+		ps.Add(Position{1, 1}, "", "the %s is empty", ps.document())
 		return
 	}
 	m := yamlError.FindStringSubmatch(err.Error())
 	if m == nil {
-		ps.add(position{1, 1}, "", "invalid YAML: %v", err)
+		ps.Add(Position{1, 1}, "", "invalid YAML: %v", err)
 		return
 	}
 	lines := bytes.Split(data, []byte("\n"))
@@ -63,68 +63,68 @@ func reportYAML(data []byte, err error, ps *problems) {
 	line = min(max(line, 1), len(lines))
 	rest := bytes.TrimLeft(lines[line-1], " \t")
 	col := utf8.RuneCount(lines[line-1]) - utf8.RuneCount(rest) + 1
-	ps.add(position{line, col}, "", "invalid YAML: %s", m[2])
+	ps.Add(Position{line, col}, "", "invalid YAML: %s", m[2])
 }
 
-func yamlNode(y *yaml.Node, path string, depth int, ps *problems) *node {
-	n := &node{at: position{y.Line, y.Column}, value: y.Value}
-	if !yamlPlainNode(y, n.at, path, ps) {
+func yamlNode(y *yaml.Node, path string, depth int, ps *Problems) *Node {
+	n := &Node{At: Position{y.Line, y.Column}, Value: y.Value}
+	if !yamlPlainNode(y, n.At, path, ps) {
 		return n
 	}
 	if y.Kind == yaml.ScalarNode {
-		n.kind = yamlScalar(y)
+		n.Kind = yamlScalar(y)
 		return n
 	}
 	if depth > MaxDepth {
-		ps.add(n.at, path, "is nested more than %d levels deep", MaxDepth)
+		ps.Add(n.At, path, "is nested more than %d levels deep", MaxDepth)
 		return n
 	}
 	if y.Kind == yaml.SequenceNode {
-		n.kind = list
+		n.Kind = List
 		for i, item := range y.Content {
-			n.items = append(n.items, yamlNode(item, joinIndex(path, i), depth+1, ps))
+			n.Items = append(n.Items, yamlNode(item, JoinIndex(path, i), depth+1, ps))
 		}
 		return n
 	}
-	n.kind = object
+	n.Kind = Object
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		yamlMember(n, y.Content[i], y.Content[i+1], path, depth, ps)
 	}
 	return n
 }
 
-func yamlMember(n *node, key, value *yaml.Node, path string, depth int, ps *problems) {
-	at := position{key.Line, key.Column}
+func yamlMember(n *Node, key, value *yaml.Node, path string, depth int, ps *Problems) {
+	at := Position{key.Line, key.Column}
 	if !yamlPlainNode(key, at, path, ps) {
 		return
 	}
 	if key.Kind != yaml.ScalarNode {
-		ps.add(at, path, "a name must be a text")
+		ps.Add(at, path, "a name must be a text")
 		return
 	}
-	path = joinName(path, key.Value)
+	path = JoinName(path, key.Value)
 	if key.Value == "<<" && key.Style == 0 {
-		ps.add(at, path, "merge keys are not allowed: write the fields out")
+		ps.Add(at, path, "merge keys are not allowed: write the fields out")
 		return
 	}
-	if yamlScalar(key) != text {
-		ps.add(at, path, "YAML readers disagree about the name %s: quote it", quote(key.Value))
+	if yamlScalar(key) != Text {
+		ps.Add(at, path, "YAML readers disagree about the name %s: quote it", Quote(key.Value))
 	}
-	n.members = append(n.members, member{key.Value, at, yamlNode(value, path, depth+1, ps)})
+	n.Members = append(n.Members, Member{key.Value, at, yamlNode(value, path, depth+1, ps)})
 }
 
 // yamlPlainNode rejects constructs that make a value depend on another place or on
 // a type named in the document.
-func yamlPlainNode(y *yaml.Node, at position, path string, ps *problems) bool {
+func yamlPlainNode(y *yaml.Node, at Position, path string, ps *Problems) bool {
 	switch {
 	case y.Kind == yaml.AliasNode:
-		ps.add(at, path, "aliases are not allowed: write the value out")
+		ps.Add(at, path, "aliases are not allowed: write the value out")
 		return false
 	case y.Anchor != "":
-		ps.add(at, path, "anchors are not allowed")
+		ps.Add(at, path, "anchors are not allowed")
 		return false
 	case y.Style&yaml.TaggedStyle != 0:
-		ps.add(at, path, "tags are not allowed: quote the value if it is a text")
+		ps.Add(at, path, "tags are not allowed: quote the value if it is a text")
 		return false
 	}
 	return true
@@ -138,19 +138,19 @@ var (
 
 // yamlScalar returns the kind of a scalar if all YAML parsers agree on it, and
 // ambiguous otherwise.
-func yamlScalar(y *yaml.Node) kind {
+func yamlScalar(y *yaml.Node) Kind {
 	plain := y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 	switch v := y.Value; {
 	case !plain:
-		return text
+		return Text
 	case v == "" || v == "~" || strings.EqualFold(v, "null"):
-		return null
+		return Null
 	case v == "true" || v == "false":
-		return boolean
+		return Boolean
 	case jsonNumber.MatchString(v):
-		return number
+		return Number
 	case yaml11.MatchString(v) || (&yaml.Node{Kind: yaml.ScalarNode, Value: v}).ShortTag() != "!!str":
-		return ambiguous
+		return Ambiguous
 	}
-	return text
+	return Text
 }

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package config reads a repository's configuration file, .github/fumehood.yml: it
+// decodes a document of the format fumehood.config/v1 into a Config, or into a list of
+// problems with their positions.
+//
+//	schema: fumehood.config/v1
+//	setup:
+//	  - npm ci
+//	  - argv: [make, fixtures]
+//	    timeout: 5m
+//	registries: [npm]
+//	services: [postgres]
+//	limits:
+//	  memory: 4GiB
+//	timeout: 15m
+//
+// The document is one of at most MaxDocument bytes, JSON or YAML, read as strictly as a
+// plan: see pkg/internal/document. One table (fields.go) defines the fields, and the
+// published schema, testdata/schema/fumehood.config.v1.json, is generated from it. Merge
+// combines a file with inputs and flags, and names the source of each value.
+//
+// # What a Config cannot do
+//
+// A Config holds requests. Nothing in it widens policy, as long as the caller does the
+// following. The package does no I/O, so it can check none of it.
+//
+//   - Read the file at the tip of the default branch, or locally from the working tree.
+//     Never read it from a pull request in CI: tools, rootfs and policy choose what the
+//     sandbox shows and which rules apply.
+//   - Stop if Decode returns a Problem. The zero Config is valid, so a rejected file must
+//     not become one.
+//   - Decide Setup's commands, Registries and Network like proposals: they are granted by
+//     policy or not at all. Registries may only remove from what policy grants.
+//   - Treat Limits and Timeout as requests below policy's limits and the operator's.
+//   - Give Policy the role of a restricting layer, read at the base commit.
+//   - Show Tools and Rootfs read-only, after resolving symbolic links, and refuse
+//     directories that someone other than root and the operator can write to. Decode
+//     refuses only paths that are wrong by their name: see tools.
+//   - Start Services inside the sandbox, never on the host.
+//   - Let only trusted runs write a Cache.
+//
+// The zero Config is the strictest useful one: set-up is detected, its registries are those
+// that it needs, nothing else of the host is visible, and no host, service or cache is
+// requested.
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Schema is the value of a file's "schema" field.
+const Schema = "fumehood.config/v1"
+
+// Path is the file's place in a repository.
+const Path = ".github/fumehood.yml"
+
+// The limits of a file.
+const (
+	MaxDocument = 64 << 10 // bytes
+	MaxCommands = 64       // of setup
+)
+
+// A Config is a configuration file. Fields that the file leaves out are zero.
+type Config struct {
+	Schema     string            `json:"schema"`
+	Setup      Setup             `json:"setup,omitzero"`
+	Registries Registries        `json:"registries,omitzero"`
+	Rootfs     string            `json:"rootfs,omitempty"`   // "host" or "dir:" and an absolute path; "" means host
+	Tools      []string          `json:"tools,omitempty"`    // directories of the host, and names of toolchains
+	Services   []string          `json:"services,omitempty"` // postgres, redis, mysql
+	Limits     *proposal.Limits  `json:"limits,omitempty"`   // requested for each command; nil means policy's
+	Timeout    proposal.Duration `json:"timeout,omitempty"`  // of the whole run; 0 means the caller's
+	Policy     string            `json:"policy,omitempty"`   // directory of the repository; "" means none
+	Cache      Cache             `json:"cache,omitzero"`
+	Network    []string          `json:"network,omitempty"` // hosts requested for commands, as in a plan
+
+	// Digest is "sha256:" and the lower-case hex SHA-256 of the file, byte for byte.
+	Digest string `json:"-"`
+
+	name  string         // of the file
+	lines map[string]int // of each given field and limit
+}
+
+// A Mode is how set-up is determined. The zero Mode detects it.
+type Mode int
+
+// The modes of set-up.
+const (
+	Auto   Mode = iota // detect it from lock files and manifests
+	None               // no set-up
+	Listed             // the listed commands
+)
+
+// Setup is what prepares the workspace before other commands run.
+type Setup struct {
+	Mode     Mode
+	Commands []Command // if Mode is Listed; at most MaxCommands, in this order
+}
+
+// A Command is one command of set-up. Exactly one of Run and Argv is set.
+type Command struct {
+	Run     string            `json:"run,omitempty"`     // shell text
+	Argv    []string          `json:"argv,omitempty"`    // program and arguments, no shell
+	Cwd     string            `json:"cwd,omitempty"`     // relative to the workspace
+	Env     map[string]string `json:"env,omitempty"`     //
+	Network []string          `json:"network,omitempty"` // requested hosts; none means the registries in force
+	Timeout proposal.Duration `json:"timeout,omitempty"` // 0 means policy's
+}
+
+// Proposal returns c as a proposal of the phase set-up. Like any proposal, it runs only if
+// policy allows it.
+func (c Command) Proposal(id string) proposal.Proposal {
+	return proposal.Proposal{
+		ID: id, Run: c.Run, Argv: c.Argv, Cwd: c.Cwd, Env: c.Env, Network: c.Network, Timeout: c.Timeout,
+		Phase: proposal.PhaseSetup, Why: "set-up command of " + Path,
+	}
+}
+
+// Registries are the registries that set-up may read. The zero value means those that
+// the detected set-up needs.
+type Registries struct {
+	Listed bool     // only Names, which may be empty
+	Names  []string // as in "registry:NAME"
+}
+
+// Allow reports whether set-up may request the registry called name. It is not a grant:
+// policy decides.
+func (r Registries) Allow(name string) bool {
+	if !r.Listed {
+		return true
+	}
+	return slices.Contains(r.Names, name)
+}
+
+// A Cache requests that dependencies are kept from run to run. The zero Cache keeps nothing.
+type Cache struct {
+	On    bool
+	Size  proposal.Bytes // maximum; 0 means the caller's
+	Files []string       // paths of the repository whose content is part of the key, with the lock files
+}
+
+// Decode reads the configuration file in data.
+//
+// A name that ends in .json, .yaml or .yml determines the format. For any other name the
+// content does: JSON begins with a brace. The name also appears in the sources of Merge.
+//
+// The file is accepted only if no Problem is returned. Otherwise the Config holds only the
+// file's Digest, and the Problems, at most 20, are in the order of the file. Their columns
+// count characters from 1. Messages and paths quote what they repeat of the file, so they
+// are safe to print.
+func Decode(data []byte, name string) (Config, []proposal.Problem) {
+	rejected := Config{Digest: document.Digest(data)}
+	ps := document.Problems{About: "configuration file"}
+	root := document.Read(data, name, MaxDocument, &ps)
+	if root != nil {
+		document.Check(root, &configShape, "", &ps)
+		checkCommands(root.Get("setup"), &ps)
+	}
+	if len(ps.List) > 0 {
+		return rejected, ps.Sorted()
+	}
+	c := configOf(root)
+	c.Schema, c.Digest, c.name = root.Text("schema"), rejected.Digest, name
+	return c, nil
+}
+
+// Describe formats p in one line: ".github/fumehood.yml:7:5: timeout: …".
+func Describe(name string, p proposal.Problem) string { return document.Describe(name, p) }
+
+// checkCommands requires exactly one of run and argv, which a shape cannot express.
+func checkCommands(setup *document.Node, ps *document.Problems) {
+	if setup == nil || setup.Kind != document.List || len(setup.Items) > MaxCommands {
+		return
+	}
+	for i, c := range setup.Items {
+		if c.Kind != document.Object || ps.Full() {
+			continue
+		}
+		switch run, argv := c.Get("run"), c.Get("argv"); {
+		case run == nil && argv == nil:
+			ps.Add(c.At, document.JoinIndex("setup", i), "requests nothing: give run (shell text) or argv (a list of words)")
+		case run != nil && argv != nil:
+			ps.Add(c.At, document.JoinIndex("setup", i), "has run and argv; exactly one of them is allowed")
+		}
+	}
+}
+
+// configOf converts a checked object. It may lack required fields.
+func configOf(root *document.Node) Config {
+	c := Config{
+		Setup: setupOf(root.Get("setup")), Registries: registriesOf(root.Get("registries")),
+		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
+		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
+		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), Network: root.Texts("network"),
+		lines: map[string]int{},
+	}
+	for _, m := range root.Members {
+		c.lines[m.Name] = m.At.Line
+		if m.Name != "limits" {
+			continue
+		}
+		for _, limit := range m.Value.Members {
+			c.lines[document.JoinName(m.Name, limit.Name)] = limit.At.Line
+		}
+	}
+	return c
+}
+
+func setupOf(n *document.Node) Setup {
+	switch {
+	case n == nil || n.Value == auto:
+		return Setup{}
+	case n.Kind == document.Text:
+		return Setup{Mode: None}
+	}
+	s := Setup{Mode: Listed}
+	for _, item := range n.Items {
+		if item.Kind == document.Text {
+			s.Commands = append(s.Commands, Command{Run: item.Value})
+			continue
+		}
+		s.Commands = append(s.Commands, Command{
+			Run: item.Text("run"), Argv: item.Texts("argv"), Cwd: item.Text("cwd"), Env: document.EnvOf(item.Get("env")),
+			Network: item.Texts("network"), Timeout: document.DurationOf(item.Get("timeout")),
+		})
+	}
+	return s
+}
+
+func registriesOf(n *document.Node) Registries {
+	switch {
+	case n == nil || n.Value == auto:
+		return Registries{}
+	case n.Kind == document.Text:
+		return Registries{Listed: true}
+	}
+	r := Registries{Listed: true}
+	for _, item := range n.Items {
+		r.Names = append(r.Names, item.Value)
+	}
+	return r
+}
+
+func cacheOf(n *document.Node) Cache {
+	switch {
+	case n == nil:
+		return Cache{}
+	case n.Kind == document.Boolean:
+		return Cache{On: n.Value == "true"}
+	}
+	return Cache{On: true, Size: document.SizeOf(n.Get("size")), Files: n.Texts("files")}
+}
+
+// MarshalJSON encodes s as in a file: "auto", "none" or a list of commands.
+func (s Setup) MarshalJSON() ([]byte, error) {
+	switch s.Mode {
+	case Auto:
+		return json.Marshal(auto)
+	case Listed:
+		return marshal(s.Commands)
+	}
+	return json.Marshal(none)
+}
+
+// MarshalJSON encodes r as in a file: "auto", "none" or a list of names.
+func (r Registries) MarshalJSON() ([]byte, error) {
+	switch {
+	case !r.Listed:
+		return json.Marshal(auto)
+	case len(r.Names) == 0:
+		return json.Marshal(none)
+	}
+	return json.Marshal(r.Names)
+}
+
+// MarshalJSON encodes c as in a file: true, false or an object.
+func (c Cache) MarshalJSON() ([]byte, error) {
+	if !c.On || c.Size == 0 && len(c.Files) == 0 {
+		return json.Marshal(c.On)
+	}
+	return marshal(struct {
+		Size  proposal.Bytes `json:"size,omitempty"`
+		Files []string       `json:"files,omitempty"`
+	}{c.Size, c.Files})
+}
+
+// marshal encodes v in one line, with <, > and & as they are: people read it.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("cannot encode configuration: %w", err)
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// IsZero reports whether s is the default, for omitzero.
+func (s Setup) IsZero() bool { return s.Mode == Auto }
+
+// IsZero reports whether r is the default, for omitzero.
+func (r Registries) IsZero() bool { return !r.Listed }
+
+// IsZero reports whether c is the default, for omitzero.
+func (c Cache) IsZero() bool { return !c.On }

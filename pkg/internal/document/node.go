@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// A Position is a line and a column, both from 1; columns count characters.
+type Position struct{ Line, Col int }
+
+// A Kind is a node's type, the same for both formats.
+type Kind int
+
+const (
+	Unreadable Kind = iota // already reported; nothing more is reported about it
+	Object
+	List
+	Text
+	Number    // in JSON's grammar
+	Boolean   // true or false
+	Null      //
+	Ambiguous // a plain YAML word that parsers read differently
+)
+
+// A Node is one value of the document.
+type Node struct {
+	Kind    Kind
+	At      Position
+	Value   string // the text; for other kinds, as written
+	Members []Member
+	Items   []*Node
+}
+
+// A Member is one field of an object, in the document's order. Names may repeat.
+type Member struct {
+	Name  string
+	At    Position
+	Value *Node
+}
+
+// Get returns the first member called name, or nil.
+func (n *Node) Get(name string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, m := range n.Members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Text returns the value of the member called name, "" if it does not exist.
+func (n *Node) Text(name string) string {
+	if v := n.Get(name); v != nil {
+		return v.Value
+	}
+	return ""
+}
+
+// Texts returns the items of the list called name.
+func (n *Node) Texts(name string) []string {
+	v := n.Get(name)
+	if v == nil {
+		return nil
+	}
+	words := make([]string, len(v.Items))
+	for i, item := range v.Items {
+		words[i] = item.Value
+	}
+	return words
+}
+
+// describe describes n for messages.
+func (n *Node) describe() string {
+	switch n.Kind {
+	case Object:
+		return "an object"
+	case List:
+		return "a list"
+	case Text:
+		return "the text " + Quote(n.Value)
+	case Number:
+		return "the number " + clip(n.Value)
+	case Boolean:
+		return "the boolean " + n.Value
+	case Null:
+		return "null"
+	default:
+		return Quote(n.Value)
+	}
+}
+
+// JoinName returns the path of the member called name of the object at path.
+func JoinName(path, name string) string {
+	if !plainName.MatchString(name) {
+		return path + "[" + Quote(name) + "]"
+	}
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// JoinIndex returns the path of item i of the list at path.
+func JoinIndex(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// JSON encodes a checked node.
+func (n *Node) JSON() json.RawMessage {
+	var b bytes.Buffer
+	n.write(&b)
+	return b.Bytes()
+}
+
+func (n *Node) write(b *bytes.Buffer) {
+	switch n.Kind {
+	case Object:
+		b.WriteByte('{')
+		for i, m := range n.Members {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			(&Node{Kind: Text, Value: m.Name}).write(b)
+			b.WriteByte(':')
+			m.Value.write(b)
+		}
+		b.WriteByte('}')
+	case List:
+		b.WriteByte('[')
+		for i, item := range n.Items {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			item.write(b)
+		}
+		b.WriteByte(']')
+	case Text:
+		quoted, err := json.Marshal(n.Value)
+		if err != nil {
+			panic("document: internal error: a text cannot be written: " + err.Error())
+		}
+		b.Write(quoted)
+	default:
+		b.WriteString(n.Value)
+	}
+}
