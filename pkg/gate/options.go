@@ -14,6 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
+	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // Options configure a Gate. The zero value is the complete, closed gate with the shipped
@@ -38,6 +39,10 @@ type Options struct {
 	// Runsc is the path of a fumehood-runsc; the installed one, or one built from
 	// source, if empty.
 	Runsc string
+
+	// Setup is run before a plan's commands, in the same sandbox: see FindSetup. It applies
+	// to Run only. It must not come from a pull request.
+	Setup setup.Setup
 
 	// Artifacts is a directory that must not exist yet, for outputs, complete streams
 	// and the log. If empty, each run gets a new one below the user's state directory.

@@ -52,7 +52,7 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 		err = g.redactor.Error(err)
 		return g.notStarted(plan, err), err
 	}
-	report, err := r.hood.Run(ctx, InDirectory(plan, g.o.Subject.Cwd), r.info)
+	report, err := r.hood.Run(ctx, beforeCommands(g.o.Setup, InDirectory(plan, g.o.Subject.Cwd)), r.info)
 	err = g.redactor.Error(errors.Join(err, r.network.close()))
 	g.warn(g.engine.Warnings()...)
 	return r.seal(report, err)
@@ -112,6 +112,8 @@ func (r *run) open(ctx context.Context, plan proposal.Plan) (err error) {
 func (r *run) wire(ctx context.Context) (err error) {
 	g := r.gate
 	r.sandbox.Env, r.sandbox.Binds = maps.Clone(r.sandbox.Env), slices.Clone(r.sandbox.Binds) // the network adds to them
+	maps.Copy(r.sandbox.Env, g.o.Setup.Env)
+	r.sandbox.Path = setupPath(g.o.Setup) + r.sandbox.Path
 	observer, lineage, err := Watch(ctx, g.engine, r.log, &r.sandbox)
 	if err != nil {
 		return err
