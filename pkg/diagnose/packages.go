@@ -20,7 +20,6 @@ type signature struct {
 
 var (
 	goPrograms    = []string{"go", "gotestsum", "golangci-lint", "staticcheck"}
-	pipPrograms   = []string{"pip", "python"}
 	cargoPrograms = []string{"cargo", "rustc"}
 	mavenPrograms = []string{"mvn", "java", "mvnw", "gradle", "gradlew"}
 )

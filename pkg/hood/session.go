@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/diagnose"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -90,6 +91,7 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record,
 	s.stopped = err
 	told := s.report.Records[i]
 	told.Result = s.records[i].Result
+	told.Cause = diagnose.Of(told)
 	if told.Result != nil {
 		s.changed(*told.Result)
 	}

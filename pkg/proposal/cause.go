@@ -23,6 +23,15 @@ type Cause struct {
 	After string `json:"after,omitempty"`
 }
 
+// CouldNotRun reports whether r has a Cause: it failed, or was not started, for a reason
+// that is not the pull request's.
+func (r Record) CouldNotRun() bool {
+	if r.Cause == nil || r.Result == nil || !r.Runnable() {
+		return false
+	}
+	return r.Result.Status == NotRun || r.Result.Status == Exited && r.Result.ExitCode != 0
+}
+
 // The kinds of Cause.
 const (
 	CauseDependencies = "dependencies" // packages of the project are not installed

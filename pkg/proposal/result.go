@@ -281,7 +281,7 @@ type Totals struct {
 	Asked     int `json:"asked"`
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"` // ran and did not succeed, or was allowed and did not run
-	// CouldNotRun counts those of Failed that have a Cause.
+	// CouldNotRun counts those of Failed that Record.CouldNotRun is true for.
 	CouldNotRun int `json:"could_not_run,omitempty"`
 }
 
@@ -296,7 +296,7 @@ func Total(records []Record) Totals {
 				t.Succeeded++
 			} else {
 				t.Failed++
-				if r.Cause != nil {
+				if r.CouldNotRun() {
 					t.CouldNotRun++
 				}
 			}
