@@ -63,9 +63,9 @@ func trustedCauses(r proposal.Report, foreign bool) []proposal.Record {
 
 // A causeGroup is a reason with the commands that could not run for it.
 type causeGroup struct {
-	cause    proposal.Cause
-	n        int
-	subjects []string
+	reason                   string
+	n                        int
+	subjects, config, advice []string
 }
 
 // causeKey is equal for causes that are shown as one.
@@ -81,18 +81,36 @@ func causeGroups(records []proposal.Record) []causeGroup {
 		if !r.CouldNotRun() {
 			continue
 		}
-		key := causeKey(*r.Cause)
+		c := *r.Cause
+		key := c.Kind + "\x00" + c.Reason
 		i, known := at[key]
 		if !known {
 			i = len(groups)
-			at[key], groups = i, append(groups, causeGroup{cause: *r.Cause})
+			at[key], groups = i, append(groups, causeGroup{reason: c.Reason})
 		}
-		groups[i].n++
-		if r.Cause.Subject != "" {
-			groups[i].subjects = distinct(append(groups[i].subjects, r.Cause.Subject))
-		}
+		g := &groups[i]
+		g.n++
+		g.config = mergeConfig(g.config, c.Config)
+		g.subjects = distinct(append(g.subjects, nonempty(c.Subject)...))
+		g.advice = distinct(append(g.advice, nonempty(c.Advice)...))
 	}
 	return groups
+}
+
+// mergeConfig adds lines to a configuration. The items of a list that is there already,
+// "registries: [npm]", are added to it.
+func mergeConfig(config, lines []string) []string {
+	for _, line := range lines {
+		name, item, isList := strings.Cut(strings.TrimSuffix(line, "]"), ": [")
+		i := slices.IndexFunc(config, func(have string) bool { return isList && strings.HasPrefix(have, name+": [") })
+		switch {
+		case i < 0 && !slices.Contains(config, line):
+			config = append(config, line)
+		case i >= 0 && !slices.Contains(strings.Split(strings.TrimSuffix(config[i][len(name)+3:], "]"), ", "), item):
+			config[i] = strings.TrimSuffix(config[i], "]") + ", " + item + "]"
+		}
+	}
+	return config
 }
 
 // unable has a line for each reason why commands could not run, and what to do.
@@ -107,23 +125,23 @@ func (p Page) unable(l level) []string {
 		if g.n > 1 {
 			one = " for one reason"
 		}
-		s := fmt.Sprintf("➖ <b>%s could not run%s: %s.</b>", commands(g.n), one, prose(g.cause.Reason, 120))
+		s := fmt.Sprintf("➖ <b>%s could not run%s: %s.</b>", commands(g.n), one, prose(g.reason, 120))
 		if len(g.subjects) > 0 {
 			s += " Missing: " + several(g.subjects, func(s string) string { return code(s, l.short) }) + "."
 		}
-		lines = append(lines, s+fix(g.cause, l))
+		lines = append(lines, s+fix(g.config, g.advice, l))
 	}
 	return lines
 }
 
 // fix says what to do about a cause.
-func fix(c proposal.Cause, l level) string {
+func fix(config, advice []string, l level) string {
 	s := ""
-	if len(c.Config) > 0 {
-		s = "<br><b>To fix it,</b> add to " + code(configFile, 60) + ": " + strings.Join(codes(c.Config[:min(len(c.Config), proposal.MaxAlternatives)], l), ", ") + "."
+	if len(config) > 0 {
+		s = "<br><b>To fix it,</b> add to " + code(configFile, 60) + ": " + several(config, func(s string) string { return code(s, l.short+60) }) + "."
 	}
-	if c.Advice != "" {
-		s += "<br>" + prose(c.Advice, l.long)
+	for _, words := range advice[:min(len(advice), 3)] {
+		s += "<br>" + prose(words, l.long)
 	}
 	return s
 }
@@ -141,7 +159,7 @@ func causeItems(r proposal.Record, l level) []string {
 	if c.Evidence != "" {
 		s += "<br>The output says: " + code(c.Evidence, l.long)
 	}
-	return []string{s + fix(c, l) + "</li>"}
+	return []string{s + fix(c.Config, nonempty(c.Advice), l) + "</li>"}
 }
 
 // causePlain is causeItems for a terminal.

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +135,16 @@ func TestForeignCauses(t *testing.T) {
 	}
 	if !strings.Contains(md, "dependencies are not installed") {
 		t.Errorf("no cause:\n%s", md)
+	}
+}
+
+func TestMergeConfig(t *testing.T) {
+	var got []string
+	for _, lines := range [][]string{{"setup: auto", "registries: [npm]"}, {"setup: auto", "registries: [go]"}, {"registries: [npm]"}, {"tools: [a]"}, {"tools: [b]"}, {"tools: [a]"}, nil, {"x"}} {
+		got = mergeConfig(got, slices.Clone(lines))
+	}
+	if want := []string{"setup: auto", "registries: [npm, go]", "tools: [a, b]", "x"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
