@@ -119,18 +119,20 @@ func (c *command) calls(name string) bool {
 
 var (
 	// another matches lines that report a failure of the code itself.
-	another = pattern.New(`AssertionError|ERR_ASSERTION|(?i:\bassertion failed)|^E\s+assert |panicked at|^panic: |Segmentation fault|error TS[0-9]+|error\[E[0-9]+\]|SyntaxError|\[build failed\]|DATA RACE|Failures: [1-9]|failures=[1-9]|(?i:\btests? failed, to rerun\b)|test result: FAILED|^\S+:[0-9]+(?::[0-9]+)?: (?:fatal )?error: `)
+	another = pattern.New(`Assertion(?:Error|Failed)|ERR_ASSERTION|Error Trace:|expect\(received\)|Failure/Error:|Failed asserting|(?i:\bassertion failed)|^E\s+assert |panicked at|^panic: |Segmentation fault|error TS[0-9]+|error\[E[0-9]+\]|SyntaxError|\[build failed\]|DATA RACE|Failures: [1-9]|failures=[1-9]|(?i:\btests? failed, to rerun\b)|test result: FAILED|^\S+:[0-9]+(?::[0-9]+)?: (?:fatal )?error: `)
 	// anError matches lines that name an error, and positions in Go code.
-	anError = pattern.New(`^\s*(?:E\s+)?(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: |^\s*\S+\.go:\d+(?::\d+)?: `)
+	anError = pattern.New(`^\s*(?:E\s+)?(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: |^\s*\S+\.go:\d+(?::\d+)?:(?: |$)`)
 	// excused matches lines of failures that a Cause explains, and their frames.
 	excused = pattern.New(`Cannot find (?:module|package) '|No module named |GOPROXY=off|dial (?:tcp|udp|unix)|[Cc]onnection refused|ECONNREFUSED|getaddrinfo|EAI_AGAIN|ENOTFOUND|ENETUNREACH|ENETDOWN|name resolution|Name or service not known|[Ff]ailed to resolve|[Nn]etwork is unreachable|Could not resolve host|Failed to import test module|fetch failed|UnknownHostException|Failed opening required '[^']*vendor/autoload.php`)
+	// aTest matches lines of single failed tests, and counted the number of failed tests.
+	aTest   = pattern.New(`^(?:--- FAIL|not ok) |^\s*(?:FAIL(?:ED|URE)?:? |✗ |✖ |✘ )`)
 	counted = pattern.New(`^(?:#|ℹ) fail ([0-9]+)$|\b([0-9]+) failing$|(?:^|[,(:=]|^ *Tests)\s*([0-9]+) failed\b|\b([0-9]+) errors?\b(?: in |$)`)
 )
 
 // failsOtherwise reports whether the output has a failure that no Cause explains: a line
 // that names one, or more failed tests than lines that explain them.
 func (c *command) failsOtherwise() bool {
-	explained, failed, tests := 0, 0, 0
+	explained, failed, tests := 0, 0, map[string]bool{}
 	for _, line := range c.lines {
 		switch excuse := excused.MatchString(line); {
 		case another.MatchString(line):
@@ -139,14 +141,14 @@ func (c *command) failsOtherwise() bool {
 			explained++
 		case anError.MatchString(line):
 			return true
-		case strings.HasPrefix(line, "--- FAIL"):
-			tests++
+		case aTest.MatchString(line) && !strings.HasSuffix(line, "failing tests:"):
+			tests[line] = true
 		}
 		if m := counted.FindStringSubmatch(line); m != nil {
 			failed = max(failed, number(strings.Join(m[1:], "")))
 		}
 	}
-	return max(failed, tests) > explained
+	return max(failed, len(tests)) > explained
 }
 
 func number(digits string) int {

@@ -15,8 +15,8 @@
 // Output alone is never enough. Each cause also needs what gVisor's kernel or the gateway
 // recorded, and the record must be complete:
 //
-//   - a missing program: exit code 127 or a package runner, and no program of that name
-//     was started;
+//   - a missing program: exit code 127, or the same from make or pnpm, and no program of
+//     that name was started;
 //   - missing dependencies: the package manager or interpreter that prints the message
 //     was started from the read-only root file system, and no set-up command of the same
 //     run has installed dependencies of that kind;

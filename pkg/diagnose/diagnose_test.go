@@ -280,6 +280,17 @@ func TestWritten(t *testing.T) {
 		{"psycopg", "pytest", 1, "E   psycopg2.OperationalError: connection to server at \"localhost\" (127.0.0.1), port 5432 failed: Connection refused\n1 failed in 0.2s\n", "pytest python3", is(serv, "postgres"), []proposal.Event{connect("tcp 127.0.0.1:5432", "ECONNREFUSED")}},
 		{"raw address", "python3 x.py", 1, "OSError: [Errno 101] Network is unreachable\n", "python3", is(wire, ""), []proposal.Event{connect("tcp 192.0.2.1:80", "ENETUNREACH")}},
 
+		{"a recursive make", "make all", 2, "/bin/sh: 1: protoc: not found\nmake[1]: *** [Makefile:2: gen] Error 127\nmake: *** [Makefile:4: all] Error 2\n", "make dash", is(tool, "protoc"), nil},
+		{"spec reporter", "npm test", 1, "✖ connects (5.1ms)\n  Error: connect ECONNREFUSED 127.0.0.1:6379\nℹ fail 1\n✖ failing tests:\n✖ connects (5.1ms)\n  Error: connect ECONNREFUSED 127.0.0.1:6379\n", "npm node", is(serv, "redis"), []proposal.Event{redis}},
+
+		{"a warning before a failure", "npm test", 1, "sh: 1: git-lfs: not found\nweb: 3 differ\n", "npm node dash", "", nil},
+		{"make, another target", "make -k", 2, "make: protoc: No such file or directory\nmake: *** [Makefile:2: gen] Error 127\nmake: *** [Makefile:4: test] Error 1\n", "make", "", nil},
+		{"a shell suite", "sh test.sh", 1, "FAIL: parses dates\nFAIL: parses times\ncurl: (6) Could not resolve host: api.example.com\n", "dash curl", "", []proposal.Event{dns}},
+		{"testify", "go test ./...", 1, "--- FAIL: TestX (0.00s)\n    x_test.go:12: \n        \tError Trace:\tx_test.go:12\ndial tcp: lookup api.example.com: no such host\n", "go", "", []proposal.Event{dns}},
+		{"jest expects", "npx jest", 1, "    expect(received).toBe(expected)\n    getaddrinfo ENOTFOUND api.example.com\n", "npx node", "", []proposal.Event{dns}},
+		{"rspec", "bundle exec rspec", 1, "     Failure/Error: expect(x).to eq 1\nConnection refused - connect(2) for 127.0.0.1:6379\n", "bundle ruby", "", []proposal.Event{redis}},
+		{"junit", "mvn test", 1, "org.opentest4j.AssertionFailedError: expected 1\nUnknown host repo.maven.apache.org\n", "mvn java", "", []proposal.Event{dns}},
+		{"a word that is a folder, too", "python3 x.py", 1, "ModuleNotFoundError: No module named 'build'\n", "python3", "", nil},
 		{"an assertion about a path", "node t.js", 1, "AssertionError [ERR_ASSERTION]: Cannot find module './missing'\n", "node", "", nil},
 		{"an assertion about a package", "node t.js", 1, "expected \"Cannot find module 'express'\" to equal \"\"\nRequire stack:\n", "node", "", nil},
 		{"printed by a program of the pull request", "./run.sh", 127, "sh: 1: mocha: not found\n", "own:run.sh own:mocha", "", nil},

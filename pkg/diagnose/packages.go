@@ -145,19 +145,20 @@ func missingImport(c *command) *proposal.Cause {
 	return first
 }
 
-// wellKnown are modules that no project has by accident.
+// wellKnown are modules that a project has from elsewhere. Words that a project may use
+// for a module of its own are not among them.
 var wellKnown = strings.Fields(`
 	aiofiles aiohttp alembic anyio apscheduler arrow asgiref asyncpg attr attrs babel bcrypt black boto boto3 botocore bs4
-	build cachetools celery certifi cffi chardet charset_normalizer click cloudpickle colorama coverage cryptography cv2
-	cython dask dateutil decouple django docker docutils dotenv execnet faker fastapi filelock flake8 flask flask_cors
+	cachetools celery certifi cffi chardet charset_normalizer click cloudpickle colorama cryptography cv2
+	cython dask dateutil django docutils dotenv execnet faker fastapi filelock flake8 flask flask_cors
 	flask_sqlalchemy freezegun gevent google graphene greenlet grpc gunicorn h11 h5py httpcore httptools httpx hypothesis
 	idna importlib_metadata iniconfig isort itsdangerous jinja2 jmespath joblib jsonschema jwt kombu kubernetes lxml mako
-	markdown markupsafe marshmallow matplotlib mock more_itertools motor moto msgpack multidict mypy mysql MySQLdb nacl
+	markupsafe marshmallow matplotlib more_itertools moto msgpack multidict mypy MySQLdb nacl
 	networkx nltk nox numba numpy oauthlib odoo openai opentelemetry orjson packaging pandas paramiko passlib pexpect PIL
 	playwright pluggy polars poetry pre_commit prometheus_client protobuf psutil psycopg psycopg2 pyarrow pyasn1 pycparser
 	pydantic pydantic_core pydantic_settings pygments pylint pymongo pymysql pyparsing pyspark pytest pytest_asyncio
-	pytest_cov pytest_django pytest_mock pytz redis regex requests requests_mock responses rest_framework rich ruamel ruff
+	pytest_cov pytest_django pytest_mock pytz redis requests requests_mock rest_framework rich ruamel ruff
 	scipy seaborn selenium sentry_sdk setuptools_scm setuptools six sklearn sniffio sortedcontainers sphinx sqlalchemy
-	starlette structlog sympy tabulate tenacity tensorflow tiktoken toml tomli tomlkit torch torchvision tornado tox tqdm
+	starlette structlog sympy tabulate tenacity tensorflow tiktoken tomli tomlkit torch torchvision tornado tox tqdm
 	transformers trio twisted typer typing_extensions tzlocal ujson urllib3 uvicorn uvloop virtualenv voluptuous watchdog
 	websockets werkzeug wheel wrapt xarray xmltodict yaml yarl zmq zstandard`)

@@ -23,7 +23,21 @@ var notFound = []*pattern.Pattern{
 
 var noSubcommand = pattern.New("^error: no such command: `([a-z][a-z0-9-]{0,50})`$")
 
-var makeFailed = pattern.New(`^make(?:\[[0-9]+\])?: \*\*\* \[.*\] Error 127$`)
+var makeFailed = pattern.New(`^make(?:\[[0-9]+\])?: \*\*\* \[.*\] Error ([0-9]+)$`)
+
+// onlyMake reports whether make failed, and only because it did not find programs. The
+// makes above one that failed end with 2.
+func (c *command) onlyMake() bool {
+	found := false
+	for _, line := range c.lines {
+		m := makeFailed.FindStringSubmatch(line)
+		if m != nil && m[1] != "127" && !(m[1] == "2" && found) {
+			return false
+		}
+		found = found || m != nil
+	}
+	return found && c.started("make")
+}
 
 var (
 	nodeRunners = []string{"npm", "npx", "pnpm", "yarn", "corepack", "bun"}
@@ -41,9 +55,9 @@ func missingProgram(c *command) *proposal.Cause {
 	if name == "" || c.other || !c.absent(name) {
 		return nil
 	}
-	_, byMake := c.find(makeFailed)
 	runner := c.started(nodeRunners...) && !c.calls(name)
-	if c.Result.ExitCode != 127 && !runner && !(byMake != nil && c.started("make")) {
+	byPnpm := runner && c.started("pnpm") && c.has("ELIFECYCLE") // its exit code is 1
+	if c.Result.ExitCode != 127 && !byPnpm && !c.onlyMake() {
 		return nil
 	}
 	switch {
