@@ -13,16 +13,19 @@ import (
 )
 
 // The limits of what is read of a stream: the first and the last bytes, and of each line.
+// Of all lines, only those that a pattern can match are kept, up to a limit.
 const (
-	maxScanned = 128 << 10
+	maxScanned = 64 << 10
 	maxLine    = 2000
+	maxKept    = 32 << 10
 )
 
 // A command is a record whose command failed, prepared for the signatures.
 type command struct {
 	proposal.Record
 	seen    *proposal.Observations
-	lines   []string // of stdout, then of stderr, without colors
+	lines   []string // of stdout, then of stderr, without colors: those with a keyword
+	kept    int      // their bytes
 	partial bool     // some of the output is missing
 	other   bool     // a line reports a failure that no Cause explains
 }
@@ -65,8 +68,33 @@ var colors = pattern.New(`\x1b\[[0-9;]*[A-Za-z]`)
 
 func (c *command) read(piece []byte) {
 	for line := range bytes.FieldsFuncSeq(colors.ReplaceAll(piece, nil), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if len(line) < shortest || !slices.ContainsFunc(keywords, func(word []byte) bool { return bytes.Contains(line, word) }) {
+			continue
+		}
+		if c.kept += len(line); c.kept > maxKept {
+			c.partial = true
+			return
+		}
 		c.lines = append(c.lines, strings.TrimRight(string(line[:min(len(line), maxLine)]), " \t"))
 	}
+}
+
+// keywords are parts of every line that a pattern of this package matches.
+var keywords = split(`not found;No such file;rror;ERROR;xception;FAIL;fail;Fail;ssert;panic;Segmentation;DATA RACE;.go:;expect(received)
+	requires;toolchain;GOPROXY;not installed;syncing channel;target release;notsup;Cannot;annot;No module named;managed;offline;ould not
+	set up the project;bundle install;composer install;node_modules;seem to have been;cache mode;getaddrinfo;lookup ;esolve;nknown;resolution
+	Name or service;unreachable;ENETUNREACH;efuse;ECONNREFUSED;Can't connect;not ok;✗;✖;✘;downloading;Require stack:;ELIFECYCLE;make
+	no required module;go.sum;not in std;HTTP request;UnknownHost;EAI_AGAIN;ENOTFOUND`)
+
+// shortest is the length of the shortest keyword, except for marks of failed tests, which
+// have a space and a name after them.
+const shortest = 4
+
+func split(words string) (list [][]byte) {
+	for word := range strings.FieldsFuncSeq(words, func(r rune) bool { return r == ';' || r == '\n' || r == '\t' }) {
+		list = append(list, []byte(word))
+	}
+	return list
 }
 
 // find returns the first line that p matches, and its groups.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -406,6 +407,23 @@ func TestGateway(t *testing.T) {
 	r.Result.Observations.Network[0].Name = "other.example"
 	if c := Of(r); c != nil {
 		t.Errorf("another host was refused: %s", describe(c))
+	}
+}
+
+// TestLongOutput checks that hostile output of any size is read in bounded time.
+func TestLongOutput(t *testing.T) {
+	for _, line := range []string{"Error: Cannot find module 'express'\n", strings.Repeat("a.go:1:1: module lookup (", 80) + "\n", strings.Repeat("Error: ", 300), "x\n", "bash: line 1: a: command not found\n"} {
+		text := strings.Repeat(line, 2<<20/len(line))
+		r := failing("npm test", 1, text, text, "npm node go python3")
+		start := time.Now()
+		if c := Of(r); c != nil {
+			t.Errorf("%.40q: %s", line, describe(c))
+		}
+		if d := time.Since(start); d > 20*time.Second {
+			t.Errorf("%.40q took %s", line, d)
+		} else {
+			t.Logf("%.40q: %s", line, d)
+		}
 	}
 }
 
