@@ -11,6 +11,9 @@ const (
 	FailOnError  = "error"  // fumehood stopped with an error, or the run was cancelled
 	FailOnDenied = "denied" // as FailOnError, or a proposal was denied
 	FailOnFailed = "failed" // as FailOnDenied, or a command did not succeed; the default
+	// FailOnCouldNotRun is as FailOnFailed, or a command could not run for a reason that
+	// is not the pull request's.
+	FailOnCouldNotRun = "could-not-run"
 )
 
 // The conclusions, which are the values of the output "conclusion".
@@ -19,6 +22,7 @@ const (
 	Failure   = "failure"   // a command did not succeed
 	Denied    = "denied"    // a proposal was denied
 	Asked     = "asked"     // a proposal waits for approval
+	Neutral   = "neutral"   // a command could not run, for a reason that is not the pull request's
 	Stopped   = "error"     // fumehood stopped with an error
 	Cancelled = "cancelled" // the run was cancelled before it finished
 	Skipped   = "skipped"   // there was nothing to do
@@ -43,6 +47,7 @@ func OutcomeOf(reports ...proposal.Report) Outcome {
 		o.Totals.Asked += t.Asked
 		o.Totals.Succeeded += t.Succeeded
 		o.Totals.Failed += t.Failed
+		o.Totals.CouldNotRun += t.CouldNotRun
 		if r.Error != nil && r.Error.Code == "run.cancelled" {
 			o.Cancelled = true
 		} else if r.Error != nil {
@@ -62,12 +67,14 @@ func Conclude(o Outcome, failOn string) (conclusion string, fails bool) {
 		conclusion = Stopped
 	case o.Cancelled:
 		conclusion = Cancelled
-	case o.Totals.Failed > 0:
+	case o.Totals.Failed > o.Totals.CouldNotRun:
 		conclusion = Failure
 	case o.Totals.Denied > 0:
 		conclusion = Denied
 	case o.Totals.Asked > 0:
 		conclusion = Asked
+	case o.Totals.CouldNotRun > 0:
+		conclusion = Neutral
 	default:
 		conclusion = Success
 	}
@@ -85,6 +92,8 @@ func (o Outcome) fails(failOn string) bool {
 		return broken
 	case FailOnDenied:
 		return broken || o.Totals.Denied > 0
+	case FailOnCouldNotRun:
+		return broken || o.Totals.Denied > 0 || o.Totals.Failed > 0
 	}
-	return broken || o.Totals.Denied > 0 || o.Totals.Failed > 0
+	return broken || o.Totals.Denied > 0 || o.Totals.Failed > o.Totals.CouldNotRun
 }

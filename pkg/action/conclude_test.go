@@ -16,26 +16,30 @@ func TestConclude(t *testing.T) {
 	denied := proposal.Totals{Proposed: 2, Allowed: 1, Succeeded: 1, Denied: 1}
 	asked := proposal.Totals{Proposed: 2, Allowed: 1, Succeeded: 1, Asked: 1}
 	all := proposal.Totals{Proposed: 4, Allowed: 2, Succeeded: 1, Failed: 1, Denied: 1, Asked: 1}
+	missing := proposal.Totals{Proposed: 2, Allowed: 2, Succeeded: 1, Failed: 1, CouldNotRun: 1}
 	tests := []struct {
 		name       string
 		outcome    Outcome
 		conclusion string
-		fails      [4]bool // never, error, denied, failed
+		fails      [5]bool // never, error, denied, failed, could-not-run
 	}{
-		{"nothing was proposed", Outcome{}, "success", [4]bool{}},
-		{"success", Outcome{Totals: ok}, "success", [4]bool{}},
-		{"failure", Outcome{Totals: failed}, "failure", [4]bool{false, false, false, true}},
-		{"denied", Outcome{Totals: denied}, "denied", [4]bool{false, false, true, true}},
-		{"asked", Outcome{Totals: asked}, "asked", [4]bool{}},
-		{"failed, denied and asked", Outcome{Totals: all}, "failure", [4]bool{false, false, true, true}},
-		{"stopped", Outcome{Totals: ok, Stopped: true}, "error", [4]bool{false, true, true, true}},
-		{"stopped and cancelled", Outcome{Totals: all, Stopped: true, Cancelled: true}, "error", [4]bool{false, true, true, true}},
-		{"cancelled", Outcome{Totals: failed, Cancelled: true}, "cancelled", [4]bool{false, true, true, true}},
-		{"skipped", Outcome{Skipped: true, Stopped: true}, "skipped", [4]bool{}},
+		{"nothing was proposed", Outcome{}, "success", [5]bool{}},
+		{"success", Outcome{Totals: ok}, "success", [5]bool{}},
+		{"failure", Outcome{Totals: failed}, "failure", [5]bool{false, false, false, true, true}},
+		{"denied", Outcome{Totals: denied}, "denied", [5]bool{false, false, true, true, true}},
+		{"asked", Outcome{Totals: asked}, "asked", [5]bool{}},
+		{"failed, denied and asked", Outcome{Totals: all}, "failure", [5]bool{false, false, true, true, true}},
+		{"could not run", Outcome{Totals: missing}, "neutral", [5]bool{false, false, false, false, true}},
+		{"could not run, and failed", Outcome{Totals: proposal.Totals{Proposed: 2, Allowed: 2, Failed: 2, CouldNotRun: 1}}, "failure", [5]bool{false, false, false, true, true}},
+		{"could not run, and denied", Outcome{Totals: proposal.Totals{Proposed: 2, Allowed: 1, Denied: 1, Failed: 1, CouldNotRun: 1}}, "denied", [5]bool{false, false, true, true, true}},
+		{"stopped", Outcome{Totals: ok, Stopped: true}, "error", [5]bool{false, true, true, true, true}},
+		{"stopped and cancelled", Outcome{Totals: all, Stopped: true, Cancelled: true}, "error", [5]bool{false, true, true, true, true}},
+		{"cancelled", Outcome{Totals: failed, Cancelled: true}, "cancelled", [5]bool{false, true, true, true, true}},
+		{"skipped", Outcome{Skipped: true, Stopped: true}, "skipped", [5]bool{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for i, failOn := range []string{FailOnNever, FailOnError, FailOnDenied, FailOnFailed} {
+			for i, failOn := range []string{FailOnNever, FailOnError, FailOnDenied, FailOnFailed, FailOnCouldNotRun} {
 				conclusion, fails := Conclude(tt.outcome, failOn)
 				if conclusion != tt.conclusion || fails != tt.fails[i] {
 					t.Errorf("fail-on %s: %s, %v; want %s, %v", failOn, conclusion, fails, tt.conclusion, tt.fails[i])

@@ -93,7 +93,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		Timeout:          r.duration("timeout", DefaultTimeout, time.Second, 6*time.Hour),
 		Limits:           r.limits("limits"),
 		WorkingDirectory: r.path("working-directory", ".", "service/api"),
-		FailOn:           r.word("fail-on", FailOnFailed, FailOnDenied, FailOnError, FailOnNever),
+		FailOn:           r.word("fail-on", FailOnFailed, FailOnDenied, FailOnError, FailOnNever, FailOnCouldNotRun),
 		Comment:          r.boolean("comment", true),
 		CheckRun:         r.boolean("check-run", false),
 		DryRun:           r.boolean("dry-run", false),

@@ -87,7 +87,7 @@ func TestInputProblems(t *testing.T) {
 		{"mode in another case", "MODE", "Enforce", "mode", `"Enforce" is not enforce or observe`},
 		{"phase", "PHASE", "all", "phase", `"all" is not auto, run, report or trigger`},
 		{"network", "NETWORK", "github.com", "network", `"github.com" is not none or policy`},
-		{"fail-on", "FAIL_ON", "always", "fail-on", `"always" is not failed, denied, error or never`},
+		{"fail-on", "FAIL_ON", "always", "fail-on", `"always" is not failed, denied, error, never or could-not-run`},
 		{"yes is no boolean", "COMMENT", "yes", "comment", `"yes" is not true or false`},
 		{"a number is no boolean", "DRY_RUN", "1", "dry-run", `"1" is not true or false`},
 		{"a wide boolean", "DRY_RUN", "ｔｒｕｅ", "dry-run", `"ｔｒｕｅ" is not true or false`},

@@ -41,7 +41,7 @@ type Result struct {
 }
 
 // Conclusions are the valid values of Result.Conclusion.
-var Conclusions = [...]string{"success", "failure", "denied", "asked", "error", "cancelled", "skipped"}
+var Conclusions = [...]string{"success", "failure", "denied", "asked", "error", "cancelled", "skipped", "neutral"}
 
 // A Pending is a plan that waits for a person's approval, and where to get it.
 type Pending struct {

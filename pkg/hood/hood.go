@@ -16,6 +16,9 @@
 // A command that failed because a runtime crashed is run a second time, which the log
 // and the Report say: see crashedRuntime.
 //
+// A command that failed for a reason that is not the pull request's gets a Cause in the
+// Report: see package diagnose.
+//
 // Nothing is logged, shown or kept that has not passed the Redactor.
 //
 // The package contains no policy and does not access the disk; its stages do.
@@ -28,6 +31,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/diagnose"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -299,6 +303,7 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 	report, wholeErr := s.h.p.Redactor.Whole(ctx, s.report)
 	err = errors.Join(err, wholeErr)
 	report.Run.WallMS = s.h.p.Now().Sub(report.Run.Start).Milliseconds()
+	report.Records = diagnose.Records(report.Records)
 	report.Totals = proposal.Total(report.Records)
 	report.Error = s.h.p.Redactor.Failure(proposal.FailureOf(err))
 	return report, errors.Join(err, s.h.conclude(report, err))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/diagnose"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -90,6 +91,7 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record,
 	s.stopped = err
 	record := s.report.Records[i]
 	record.Result = s.records[i].Result
+	record.Cause = diagnose.Of(record)
 	if record.Result != nil {
 		s.changed(*record.Result)
 	}

@@ -138,7 +138,7 @@ func totalsOf(runs []PlanRun) (sum proposal.Totals) {
 	for _, l := range runs {
 		t := l.Report.Totals
 		sum = proposal.Totals{Proposed: sum.Proposed + t.Proposed, Allowed: sum.Allowed + t.Allowed, Denied: sum.Denied + t.Denied,
-			Asked: sum.Asked + t.Asked, Succeeded: sum.Succeeded + t.Succeeded, Failed: sum.Failed + t.Failed}
+			Asked: sum.Asked + t.Asked, Succeeded: sum.Succeeded + t.Succeeded, Failed: sum.Failed + t.Failed, CouldNotRun: sum.CouldNotRun + t.CouldNotRun}
 	}
 	return sum
 }
@@ -156,7 +156,11 @@ func (r Report) body(page report.Page, room comment.Room) string {
 	return page.Body()
 }
 
+// words describes an earlier result. If it is neutral, all that failed could not run.
 func words(r comment.Result) string {
+	if r.Conclusion == action.Neutral {
+		return fmt.Sprintf("%s: %d succeeded, %d could not run", r.Conclusion, r.Totals.Succeeded, r.Totals.Failed)
+	}
 	return fmt.Sprintf("%s: %d succeeded, %d failed, %d denied, %d waiting", r.Conclusion, r.Totals.Succeeded, r.Totals.Failed, r.Totals.Denied, r.Totals.Asked)
 }
 

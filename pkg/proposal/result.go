@@ -207,6 +207,9 @@ type Record struct {
 	Entry int64 `json:"entry"`
 	// Approval is set if policy asked and a person has approved.
 	Approval *Approval `json:"approval,omitempty"`
+	// Cause is why the command could not run, if that is not the pull request's fault:
+	// see package diagnose. Such a record still counts as failed.
+	Cause *Cause `json:"cause,omitempty"`
 	// Redacted counts what was replaced by markers in Proposal, Analysis and Decision.
 	// The original text was decided, and it ran.
 	Redacted []Redaction `json:"redacted,omitempty"`
@@ -292,6 +295,8 @@ type Totals struct {
 	Asked     int `json:"asked"`
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"` // ran and did not succeed, or was allowed and did not run
+	// CouldNotRun counts those of Failed that Record.CouldNotRun is true for.
+	CouldNotRun int `json:"could_not_run,omitempty"`
 }
 
 // Total counts records.
@@ -305,6 +310,9 @@ func Total(records []Record) Totals {
 				t.Succeeded++
 			} else {
 				t.Failed++
+				if r.CouldNotRun() {
+					t.CouldNotRun++
+				}
 			}
 		case r.Decision.Effect == Ask:
 			t.Asked++

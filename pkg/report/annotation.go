@@ -36,14 +36,15 @@ const (
 
 // Annotations finds what tools report about lines of files in the kept output of
 // r's commands. It returns the reports about files, which are the pull request's
-// paths. The worst come first; more is the number left out.
+// paths. The worst come first; more is the number left out. A command that could not run
+// says nothing about the pull request.
 //
 // A command's output may lie. At worst, it can forge a text about a line of a file that
 // the pull request changes, with no higher level than a warning if the command succeeded.
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
 	found := &finds{tree: newTree(files), seen: map[Annotation]bool{}}
 	for _, rec := range r.Records {
-		if rec.Result == nil || r.Withheld != nil {
+		if rec.Result == nil || r.Withheld != nil || rec.CouldNotRun() {
 			continue
 		}
 		for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {

@@ -33,6 +33,13 @@ func cases() map[string]proposal.Report {
 		"watched":   watchedRun(),
 		"networked": networkedRun(),
 		"retried":   retriedRun(),
+
+		"missing_dependencies": missingDependencies(),
+		"missing_tool":         missingTool(),
+		"missing_network":      missingNetwork(),
+		"missing_service":      missingService(),
+		"missing_mixed":        missingMixed(),
+		"missing_withheld":     missingWithheld(),
 	}
 }
 
@@ -250,7 +257,9 @@ func everywhere(s string) proposal.Report {
 	argv.Proposal.Run, argv.Proposal.Argv = "", []string{s, s}
 	code := ran(s, "", proposal.Exited, 0, s, s)
 	code.Proposal.Run, code.Proposal.Code, code.Proposal.Language = "", s, s
-	r := finish(proposal.Report{Records: []proposal.Record{all, unknown, failed, timed, argv, code, refused(s, s, proposal.Ask, proposal.Reason{Rule: s, Message: s})}})
+	unable := ran(s, s, proposal.Exited, 127, s, s)
+	unable.Cause = &proposal.Cause{Kind: s, Reason: s, Subject: s, Evidence: s, Config: []string{s, s}, Advice: s, After: s}
+	r := finish(proposal.Report{Records: []proposal.Record{unable, all, unknown, failed, timed, argv, code, refused(s, s, proposal.Ask, proposal.Reason{Rule: s, Message: s})}})
 	r.Run.ID, r.Run.Proposer, r.Run.Workspace, r.Run.HeadSHA, r.Run.BaseSHA = s, s, s, s, s
 	r.Run.PlanDigest, r.Run.Policy, r.Run.Rootfs, r.Run.Runsc, r.Run.Version = s, s, s, s, s
 	r.Run.Enforced, r.Run.Unenforced = []string{s, s}, []string{s}

@@ -18,12 +18,14 @@ const maxCheck = 65535
 //
 // The conclusion is failure if fumehood stopped, a command was denied, or an
 // allowed one did not succeed. It is action_required if the only issue is that
-// commands wait for an approval, and neutral if nothing was proposed.
+// commands wait for an approval, and neutral if nothing was proposed, or if commands
+// could not run for a reason that is not the pull request's and nothing else failed.
 //
 // It is never success for a report that is untrusted or that was not confirmed, nor if a command tried to start or to reach something that was refused,
 // policy reported a finding, the observations are incomplete, or a command was run
 // again after a crash. In these cases it is neutral and the title gives the reason.
 func (p Page) Check() Check {
+	p = p.withCauses()
 	p.Limit = maxCheck
 	title := strings.TrimPrefix(p.heading(), "## ")
 	switch {
@@ -72,6 +74,8 @@ func (p Page) conclusion() string {
 		return "failure"
 	case counts[asked] > 0:
 		return "action_required"
+	case counts[unable] > 0:
+		return "neutral"
 	case counts[succeeded] > 0 && !p.foreign() && !p.doubted() && p.odd() == "":
 		return "success"
 	}

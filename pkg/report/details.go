@@ -20,6 +20,7 @@ const maxOpen = 10
 func (p Page) details(d *doc, items []item, l level) {
 	counts := countKinds(p.records())
 	shown, folded, questions := 0, 0, 0
+	reasons := map[string]bool{} // of commands that could not run; the first of each is open
 	for k := failed; k <= succeeded; k++ {
 		if counts[k] > 0 && l.allows(k) {
 			d.block(fmt.Sprintf("<h3>%s</h3>", sections[k]))
@@ -37,8 +38,12 @@ func (p Page) details(d *doc, items []item, l level) {
 				p.block(d, it, l, questions <= maxOpen)
 				continue
 			}
+			again := k == unable && reasons[causeKey(*it.Cause)]
+			if k == unable {
+				reasons[causeKey(*it.Cause)] = true
+			}
 			if *count++; *count <= limit {
-				p.block(d, it, l, (k != succeeded || refusedPrograms(it.Record)+refusedFlows(it.Record) > 0) && *count <= maxOpen)
+				p.block(d, it, l, !again && (k != succeeded || refusedPrograms(it.Record)+refusedFlows(it.Record) > 0) && *count <= maxOpen)
 			}
 		}
 	}
@@ -47,7 +52,7 @@ func (p Page) details(d *doc, items []item, l level) {
 	}
 }
 
-var sections = [...]string{"Failed", "Cancelled", "Denied", "Needs approval", "Not run", "Succeeded"}
+var sections = [...]string{"Failed", "Cancelled", "Denied", "Needs approval", "Could not run", "Not run", "Succeeded"}
 
 func (l level) allows(k kind) bool { return k != succeeded || l.folded > 0 }
 
@@ -65,7 +70,8 @@ func (p Page) block(d *doc, r item, l level, open bool) {
 		cmd, info := command(r.Record)
 		d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), max(l.long, 200)).Text))
 	}
-	facts := append(reasons(r.Record, l), stated(r.Record, l)...)
+	facts := append(reasons(r.Record, l), causeItems(r.Record, l)...)
+	facts = append(facts, stated(r.Record, l)...)
 	facts = append(facts, retriedItems(r.Record, l)...)
 	if kindOf(r.Record) == asked && p.Pending != nil {
 		facts = append(facts, "<li>"+p.approve(1)+"</li>")

@@ -70,6 +70,7 @@ func checkFacts(r proposal.Report) *fault {
 			return p.first // one fault is enough, and a record may be large
 		}
 	}
+	p.causes(r.Records)
 	p.require(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
 	if r.Audit != nil {
 		p.count("audit.entries", r.Audit.Entries)

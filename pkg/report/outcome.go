@@ -19,11 +19,12 @@ const (
 	broken      // not run, because the run was cancelled
 	denied
 	asked
+	unable // could not run: see cause.go
 	notRun
 	succeeded
 )
 
-var kindWords = [...]string{"failed", "cancelled", "denied", "waiting for approval", "not run", "succeeded"}
+var kindWords = [...]string{"failed", "cancelled", "denied", "waiting for approval", "could not run", "not run", "succeeded"}
 
 // interrupted is the sandbox's detail for a command that ended because its run was
 // interrupted.
@@ -38,6 +39,8 @@ func kindOf(r proposal.Record) kind {
 		return denied
 	}
 	switch {
+	case r.CouldNotRun():
+		return unable
 	case r.Result == nil || r.Result.Status == proposal.NotRun:
 		return notRun
 	case r.Result.Succeeded():
@@ -59,7 +62,7 @@ func countKinds(records []proposal.Record) (counts [len(kindWords)]int) {
 func tally(records []proposal.Record) string {
 	counts := countKinds(records)
 	var list []string
-	for _, k := range []kind{succeeded, failed, broken, denied, asked, notRun} {
+	for _, k := range []kind{succeeded, failed, broken, denied, asked, unable, notRun} {
 		if counts[k] > 0 {
 			list = append(list, fmt.Sprintf("%d %s", counts[k], kindWords[k]))
 		}
@@ -83,6 +86,8 @@ func outcome(r proposal.Record) (mark, words string) {
 		return "✋", "needs approval"
 	case broken:
 		return "🚫", "cancelled · " + took(*r.Result)
+	case unable:
+		return "➖", "could not run: " + prose(r.Cause.Reason, 120)
 	case notRun:
 		return "➖", "not" + space + "run"
 	case succeeded:

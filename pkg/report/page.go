@@ -30,6 +30,8 @@ type Page struct {
 	// Limit is the maximum length of Markdown and Body in UTF-16 units; 0 means
 	// MaxComment.
 	Limit int
+
+	trusted bool // see withCauses
 }
 
 // A Part is one plan's run.
@@ -101,6 +103,7 @@ func (p Page) limit() int {
 // within tries the levels of detail in order until the fixed parts leave enough
 // room for the outputs.
 func (p Page) within(limit int) string {
+	p = p.withCauses()
 	p.Parts = quoteForeign(p.Parts)
 	items := p.items(limit)
 	for i, l := range levels {

@@ -65,9 +65,7 @@ func row(r proposal.Record, l level) string {
 		words += "<br>👁 would be " + effects[list[0].Effect] + ": " + code(list[0].Rule, l.short)
 	}
 	what := code(r.Proposal.ID, l.short) + "<br>" + narrow(shortCommand(r), l.short)
-	if r.Proposal.Expect != "" {
-		what += "<br>expected: " + narrow(r.Proposal.Expect, min(l.short, 80))
-	}
+	what += expectation(r, l)
 	return fmt.Sprintf("<tr><td>%s"+space+"%s</td><td>%s</td></tr>", mark, words, what)
 }
 

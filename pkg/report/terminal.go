@@ -15,6 +15,7 @@ import (
 // contains no colors and no output of the commands.
 func Text(r proposal.Report) string {
 	var b strings.Builder
+	r.Records = trustedCauses(r, false)
 	fmt.Fprintln(&b, strings.TrimPrefix(Page{Parts: []Part{{Report: r}}}.heading(), "## "))
 	if r.Error != nil {
 		fmt.Fprintf(&b, "stopped: %s: %s\n", text.Inline(r.Error.Code, 80), text.Inline(r.Error.Message, 500))
@@ -36,6 +37,9 @@ func Text(r proposal.Report) string {
 
 // plainOutcome is outcome without mark or HTML.
 func plainOutcome(r proposal.Record) string {
+	if kindOf(r) == unable {
+		return "could not run: " + text.Inline(r.Cause.Reason, 120)
+	}
 	if kindOf(r) != failed {
 		_, words := outcome(r)
 		return strings.ReplaceAll(words, space, " ")
@@ -75,7 +79,7 @@ func plainReason(r proposal.Record) []string {
 	if r.Result != nil && r.Result.Detail != "" {
 		lines = append(lines, text.Inline(r.Result.Detail, 300))
 	}
-	lines = append(lines, retriedPlain(r)...)
+	lines = append(append(lines, causePlain(r)...), retriedPlain(r)...)
 	for _, words := range redactedWarnings(r) {
 		lines = append(lines, text.Inline(words, 300))
 	}

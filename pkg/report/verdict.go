@@ -43,6 +43,7 @@ func (p Page) end() end {
 
 // heading is the verdict, the only one in the comment.
 func (p Page) heading() string {
+	p = p.withCauses()
 	end, counted := p.end(), tally(p.records())
 	if end != endWhole && len(p.records()) == 0 {
 		counted = "nothing ran" // whatever was proposed
@@ -69,6 +70,7 @@ func (p Page) verdict(l level) []string {
 	if n := counts[failed] - p.sandboxFailures(); n > 0 {
 		lines = append(lines, fmt.Sprintf("❌ <b>%s failed.</b> Output below.", commands(n)))
 	}
+	lines = append(lines, p.unable(l)...)
 	if n := counts[asked]; n > 0 {
 		lines = append(lines, fmt.Sprintf("✋ <b>%s need%s a person's approval.</b>%s", commands(n), s(n == 1), p.approveSentence(n)))
 	}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package diagnose recognizes commands that could not run for a reason that is not the
+// pull request's: dependencies, a tool, the network or a service are missing in the
+// sandbox.
+//
+// It is pure: no I/O, and the same records give the same causes. Records fills in the
+// causes of a run; a reader of an untrusted report computes them again.
+//
+// # Promises
+//
+// A Cause is never given for a command that succeeded, reached a limit, was killed by a
+// signal, or was refused a program by policy. It never makes a success of a command.
+//
+// Output alone is never enough. Each cause also needs what gVisor's kernel or the gateway
+// recorded, and the record must be complete:
+//
+//   - a missing program: exit code 127, or the same from make or pnpm, and no program of
+//     that name was started;
+//   - missing dependencies: the package manager or interpreter that prints the message
+//     was started from the read-only root file system, and no set-up command of the same
+//     run has installed dependencies of that kind;
+//   - a missing network: a lookup or a connection was tried and did not succeed;
+//   - a missing service: a connection to its port or socket on this machine failed, and
+//     the command itself did not listen there.
+//
+// The output must not report any other failure: a failed assertion, a compiler error, an
+// error that has another reason, or more failed tests than the cause explains. Output of
+// which a part is missing gives only causes of the first kind.
+//
+// # Limits
+//
+// Code of the pull request can print these messages, start these programs and try these
+// connections on purpose. It then turns its own failure into "could not run". It gains
+// little: the same code could exit with 0. The outcome is counted, shown, and never a
+// success, and the action's input fail-on can make it fail the job.
+//
+// A misspelled tool or package looks like one that is not installed. A Python module
+// counts as third-party only if it is in a list of well-known modules, because the
+// package does not see the workspace.
+package diagnose
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// MaxEvidence is the maximum size in bytes of a Cause's Evidence, and of its Subject.
+const MaxEvidence = 240
+
+// Records returns records with the Cause of each. Causes that they had are replaced.
+func Records(records []proposal.Record) []proposal.Record {
+	list := slices.Clone(records)
+	for i := range list {
+		list[i].Cause = Of(list[i])
+		if c := list[i].Cause; c != nil && c.Kind == proposal.CauseDependencies && installed(list[:i], c.Config) {
+			list[i].Cause = nil
+		}
+		if list[i].Cause == nil {
+			list[i].Cause = after(list[:i], list[i])
+		}
+	}
+	return list
+}
+
+// Of returns why r could not run, or nil. It does not consider other records of the run.
+func Of(r proposal.Record) *proposal.Cause {
+	c, ok := newCommand(r)
+	if !ok {
+		return nil
+	}
+	for _, find := range []func(*command) *proposal.Cause{missingProgram, missingVersion, missingPackages, missingService, missingNetwork} {
+		cause := find(c)
+		if cause == nil {
+			continue
+		}
+		cause.Subject, cause.Evidence = cut(cause.Subject), cut(cause.Evidence)
+		return cause
+	}
+	return nil
+}
+
+func cut(s string) string {
+	if s = strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD"); len(s) > MaxEvidence {
+		s = strings.ToValidUTF8(s[:MaxEvidence-3], "") + "…"
+	}
+	return s
+}
+
+// installed reports whether a set-up command of the run has already installed packages
+// from a registry of config. What is missing then is missing in the pull request.
+func installed(before []proposal.Record, config []string) bool {
+	for _, r := range before {
+		if r.Proposal.Phase != proposal.PhaseSetup || r.Result == nil || !r.Result.Succeeded() || r.Decision.Grant == nil {
+			continue
+		}
+		for _, entry := range r.Decision.Grant.Network {
+			if name, ok := strings.CutPrefix(entry, "registry:"); ok && slices.Contains(config, registries(name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// after returns the Cause of the first proposal that r needs and that could not run, if r
+// was not started. Each other one that it needs must have succeeded or could not run.
+func after(before []proposal.Record, r proposal.Record) *proposal.Cause {
+	if !r.Runnable() || r.Result == nil || r.Result.Status != proposal.NotRun || !strings.HasPrefix(r.Result.Detail, "it needs ") {
+		return nil
+	}
+	var found *proposal.Cause
+	for _, id := range r.Proposal.Needs {
+		i := slices.IndexFunc(before, func(b proposal.Record) bool { return b.Proposal.ID == id })
+		switch {
+		case i < 0:
+			return nil
+		case before[i].Cause != nil && found == nil:
+			c := *before[i].Cause
+			c.After = id
+			found = &c
+		case before[i].Cause == nil && (before[i].Result == nil || !before[i].Result.Succeeded()):
+			return nil
+		}
+	}
+	return found
+}
+
+// The reasons, for people. A report groups commands by them.
+const (
+	noPackages    = "dependencies are not installed"
+	noEnvironment = "pip needs a virtual environment"
+	noTool        = "a tool is not installed"
+	noVersion     = "the installed toolchain is too old"
+	noNetwork     = "the sandbox has no network"
+	noHost        = "a host cannot be reached"
+	noService     = "a service is not running"
+)
+
+const setup = "setup: auto"
+
+func registries(name string) string { return "registries: [" + name + "]" }
+
+// packages is the Cause that dependencies from a registry are not installed.
+func packages(registry, subject, line string) *proposal.Cause {
+	c := &proposal.Cause{Kind: proposal.CauseDependencies, Reason: noPackages, Subject: subject, Evidence: line, Config: []string{setup}}
+	if registry != "" {
+		c.Config = append(c.Config, registries(registry))
+	}
+	return c
+}

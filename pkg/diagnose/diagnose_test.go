@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// failing returns the record of a command that ended with code, with what the kernel saw
+// of it: the programs that it started from the root file system, and events.
+func failing(run string, code int, stdout, stderr, programs string, events ...proposal.Event) proposal.Record {
+	o := &proposal.Observations{Complete: true, Programs: []proposal.Program{{Parent: -1, Path: "/usr/bin/bash", Name: "bash", Layer: proposal.LayerRootfs, Runs: 1}}, Notable: events}
+	for _, name := range strings.Fields(programs) {
+		p := proposal.Program{Path: "/usr/bin/" + name, Name: name, Layer: proposal.LayerRootfs, Runs: 1}
+		if own, found := strings.CutPrefix(name, "own:"); found {
+			p.Path, p.Name, p.Layer = "/workspace/"+own, own, proposal.LayerWorkspace
+		}
+		o.Programs = append(o.Programs, p)
+	}
+	r := proposal.Record{
+		Proposal: proposal.Proposal{ID: "x", Run: run},
+		Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{}},
+		Result: &proposal.Result{Status: proposal.Exited, ExitCode: code, Observations: o,
+			Stdout: proposal.Stream{Bytes: int64(len(stdout)), Head: []byte(stdout)}, Stderr: proposal.Stream{Bytes: int64(len(stderr)), Head: []byte(stderr)}},
+	}
+	for part := range strings.FieldsFuncSeq(run, func(r rune) bool { return r == ';' || r == '|' || r == '&' }) {
+		if words := strings.Fields(part); len(words) > 0 {
+			r.Analysis.Commands = append(r.Analysis.Commands, proposal.Command{Program: words[0]})
+		}
+	}
+	return r
+}
+
+func connect(address, errno string) proposal.Event {
+	return proposal.Event{Kind: proposal.EventConnect, Address: address, Errno: errno}
+}
+
+// asked is what the kernel sees of a name that a program looks up without a network.
+func asked() proposal.Event {
+	return proposal.Event{Kind: proposal.EventSend, Address: "udp 127.0.0.1:53", Errno: "ECONNREFUSED"}
+}
+
+// recorded reads a file of testdata: the real output of a real tool, run in an empty
+// directory without a network.
+func recorded(t *testing.T, name string) (run string, code int, stdout, stderr string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, _ := strings.Cut(string(data), "\n-- stdout --\n")
+	stdout, stderr, found := strings.Cut("\n"+rest, "\n-- stderr --\n")
+	line := strings.LastIndex(head, "\nexit ")
+	if _, err := fmt.Sscanf(head[line+1:], "exit %d", &code); err != nil || !found {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return strings.TrimPrefix(head[:line], "$ "), code, strings.TrimPrefix(stdout, "\n"), stderr
+}
+
+// describe is the short form of a Cause in the tables.
+func describe(c *proposal.Cause) string {
+	if c == nil {
+		return ""
+	}
+	return strings.Join(append([]string{c.Kind, c.Reason, c.Subject}, c.Config...), " | ")
+}
+
+const (
+	npm  = "dependencies | dependencies are not installed | %s | setup: auto | registries: [npm]"
+	gomo = "dependencies | dependencies are not installed | %s | setup: auto | registries: [go]"
+	pypi = "dependencies | dependencies are not installed | %s | setup: auto | registries: [pypi]"
+	rust = "dependencies | dependencies are not installed | %s | setup: auto | registries: [crates]"
+	mvn  = "dependencies | dependencies are not installed | %s | setup: auto | registries: [maven]"
+	gems = "dependencies | dependencies are not installed | %s | setup: auto | registries: [rubygems]"
+	tool = "tool | a tool is not installed | %[1]s | tools: [%[1]s]"
+	old  = "tool | the installed toolchain is too old | %s"
+	wire = "network | the sandbox has no network | %s"
+	serv = "service | a service is not running | %[1]s | services: [%[1]s]"
+)
+
+func is(format, subject string) string { return fmt.Sprintf(format, subject) }
+
+func TestRecorded(t *testing.T) {
+	const postgres, redis, mysql = "tcp 127.0.0.1:5432", "tcp 127.0.0.1:6379", "tcp 127.0.0.1:3306"
+	tests := map[string]struct {
+		programs string
+		events   []proposal.Event
+		want     string
+	}{
+		"go_test":            {"go", nil, is(gomo, "github.com/spf13/pflag")},
+		"go_test_other_ok":   {"go own:b.test", nil, is(gomo, "github.com/spf13/pflag")},
+		"go_test_mixed":      {"go own:b.test", nil, ""},
+		"go_build":           {"go", nil, is(gomo, "github.com/spf13/pflag")},
+		"go_vet":             {"go", nil, is(gomo, "github.com/spf13/pflag")},
+		"go_tool":            {"go", nil, is(gomo, "golang.org/x/tools/cmd/stringer")},
+		"go_missing_require": {"go", nil, ""},
+		"go_own_missing":     {"go", nil, ""},
+		"go_nogosum":         {"go", nil, ""},
+		"go_compile":         {"go", nil, ""},
+		"go_toolchain":       {"go", nil, is(old, "go 1.99")},
+		"go_toolchain_auto":  {"go", nil, is(old, "go 1.99.0")},
+		"go_dns":             {"go", []proposal.Event{asked()}, is(wire, "proxy.golang.org") + " | setup: auto | registries: [go]"},
+		"go_get":             {"go git", []proposal.Event{asked()}, is(wire, "github.com")},
+		"go_conn":            {"go own:d.test", []proposal.Event{connect(redis, "ECONNREFUSED")}, is(serv, "redis")},
+		"cgo":                {"go", nil, ""},
+
+		"npm_test":           {"npm node dash", nil, is(npm, "mocha")},
+		"npm_build":          {"npm node dash", nil, is(npm, "tsc")},
+		"npm_run_e":          {"npm node dash", nil, is(npm, "express")},
+		"npm_ci_lock":        {"npm node", []proposal.Event{asked()}, is(wire, "registry.npmjs.org") + " | setup: auto | registries: [npm]"},
+		"npm_engine":         {"npm node", nil, is(npm, "express")},
+		"npm_typo":           {"npm node dash", nil, ""},
+		"npm_fail":           {"npm node", nil, ""},
+		"npx_offline":        {"npx node", []proposal.Event{asked()}, is(wire, "registry.npmjs.org") + " | setup: auto | registries: [npm]"},
+		"yarn":               {"", nil, is(tool, "yarn")},
+		"node_require":       {"node", nil, is(npm, "express")},
+		"node_scoped":        {"node", nil, is(npm, "@scope/pkg")},
+		"node_esm":           {"node", nil, is(npm, "express")},
+		"node_own":           {"node", nil, ""},
+		"node_esm_own":       {"node", nil, ""},
+		"node_test":          {"node", nil, is(npm, "express")},
+		"node_test_assert":   {"node", nil, ""},
+		"node_test_mixed":    {"node", nil, ""},
+		"node_dns":           {"node", []proposal.Event{asked()}, is(wire, "api.example.com")},
+		"node_mysql":         {"node", []proposal.Event{connect(mysql, "EINPROGRESS")}, is(serv, "mysql")},
+		"node_refused_other": {"node", []proposal.Event{connect("tcp 127.0.0.1:18080", "ECONNREFUSED")}, ""},
+		"mocha_like":         {"npm node", []proposal.Event{connect(redis, "EINPROGRESS")}, is(serv, "redis")},
+
+		"py_requests":           {"python3.11", nil, is(pypi, "pandas")},
+		"py_import":             {"python3", nil, ""},
+		"py_own":                {"python3", nil, ""},
+		"py_sub":                {"python3", nil, is(pypi, "six")},
+		"py_importerror":        {"python3", nil, ""},
+		"py_unittest":           {"python3", nil, is(pypi, "numpy")},
+		"py_unittest2":          {"python3", nil, is(pypi, "numpy")},
+		"py_m_missing":          {"python3", nil, is(pypi, "nox")},
+		"python_m_pytest":       {"python3", nil, is(pypi, "pytest")},
+		"py_resolver":           {"python3", []proposal.Event{asked()}, is(wire, "")},
+		"py_refused":            {"python3", []proposal.Event{connect(redis, "ECONNREFUSED")}, is(serv, "redis")},
+		"pytest_requests":       {"pytest python3", nil, is(pypi, "pandas")},
+		"pytest_requests_mixed": {"pytest python3", nil, ""},
+		"pytest_collect":        {"pytest python3", nil, ""},
+		"pytest_mixed":          {"pytest python3", nil, ""},
+		"pytest_conftest":       {"pytest python3", nil, ""},
+		"pytest_assert":         {"pytest python3", nil, ""},
+		"pytest_net":            {"pytest python3", []proposal.Event{asked()}, is(wire, "")},
+		"pip_pep668":            {"pip python3", nil, "dependencies | pip needs a virtual environment |  | setup: auto | registries: [pypi]"},
+
+		"cargo_test":        {"cargo", nil, is(rust, "serde")},
+		"cargo_locked":      {"cargo", nil, is(rust, "serde")},
+		"cargo_online":      {"cargo", []proposal.Event{asked()}, is(wire, "index.crates.io") + " | setup: auto | registries: [crates]"},
+		"cargo_rustversion": {"cargo", nil, is(old, "rustc 1.199")},
+		"cargo_subcommand":  {"cargo", nil, is(tool, "cargo-nextest")},
+		"cargo_fail":        {"cargo own:demo-b37ab8512a90f0b3", nil, ""},
+		"mvn_offline":       {"mvn java", nil, is(mvn, "org.apache.maven.plugins:maven-resources-plugin:jar:2.6")},
+		"mvn_online":        {"mvn java", []proposal.Event{asked()}, is(wire, "repo.maven.apache.org") + " | setup: auto | registries: [maven]"},
+
+		"bash_127":       {"", nil, is(tool, "shellcheck2")},
+		"sh_127":         {"dash", nil, is(tool, "golangci-lint")},
+		"script_127":     {"dash", nil, is(tool, "jq2")},
+		"bash_path":      {"", nil, ""},
+		"bash_pipe":      {"cat", nil, is(tool, "foo3")},
+		"env_127":        {"env", nil, is(tool, "ruby")},
+		"make_tool":      {"make", nil, is(tool, "protoc")},
+		"make_tool_only": {"make", nil, ""},
+		"curl_dns":       {"curl", []proposal.Event{asked()}, is(wire, "api.example.com")},
+		"git_dns":        {"git", []proposal.Event{asked()}, is(wire, "github.com")},
+		"wget_dns":       {"wget", []proposal.Event{asked()}, is(wire, "api.example.com")},
+		"psql_refused":   {"psql", []proposal.Event{connect(postgres, "EINPROGRESS")}, is(serv, "postgres")},
+		"psql_sock":      {"psql", []proposal.Event{connect("unix /var/run/postgresql/.s.PGSQL.5432", "ENOENT")}, is(serv, "postgres")},
+	}
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) != len(tests) {
+		t.Errorf("%d files of output, %d tests: %v", len(files), len(tests), err)
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			run, code, stdout, stderr := recorded(t, name)
+			r := failing(run, code, stdout, stderr, tt.programs, tt.events...)
+			cause := Of(r)
+			if got := describe(cause); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			if cause != nil {
+				checkEvidence(t, r, cause)
+			}
+		})
+	}
+}
+
+// checkEvidence takes away from r, one at a time, what a Cause needs.
+func checkEvidence(t *testing.T, r proposal.Record, cause *proposal.Cause) {
+	t.Helper()
+	if cause.Evidence == "" || len(cause.Evidence) > MaxEvidence || len(cause.Config) == 0 && cause.Advice == "" {
+		t.Errorf("evidence %q, config %q, advice %q", cause.Evidence, cause.Config, cause.Advice)
+	}
+	for what, change := range map[string]func(*proposal.Result, *proposal.Observations){
+		"no record":         func(res *proposal.Result, _ *proposal.Observations) { res.Observations = nil },
+		"an incomplete one": func(_ *proposal.Result, o *proposal.Observations) { o.Complete = false },
+		"a refused program": func(_ *proposal.Result, o *proposal.Observations) { o.Counts.Refused = 1 },
+		"success":           func(res *proposal.Result, _ *proposal.Observations) { res.ExitCode = 0 },
+		"a limit":           func(res *proposal.Result, _ *proposal.Observations) { res.Status = proposal.OutOfMemory },
+		"a signal":          func(res *proposal.Result, _ *proposal.Observations) { res.Status = proposal.Signaled },
+		"no output": func(res *proposal.Result, _ *proposal.Observations) {
+			res.Stdout, res.Stderr = proposal.Stream{}, proposal.Stream{}
+		},
+		"a failed assertion": func(res *proposal.Result, _ *proposal.Observations) { add(&res.Stdout, "\nAssertionError: 1 != 2\n") },
+		"a failed test": func(res *proposal.Result, _ *proposal.Observations) {
+			add(&res.Stdout, "\n        x_test.go:7: got 1, want 2\n")
+		},
+		"more failures":       func(res *proposal.Result, _ *proposal.Observations) { add(&res.Stdout, "\n57 failed, 3 passed\n") },
+		"no program, no call": func(_ *proposal.Result, o *proposal.Observations) { o.Programs, o.Notable = nil, nil },
+	} {
+		if what == "no program, no call" && r.Result.ExitCode == 127 {
+			continue // that it was not started is the evidence
+		}
+		changed, res, o := r, *r.Result, *r.Result.Observations
+		res.Observations, changed.Result = &o, &res
+		change(&res, &o)
+		if c := Of(changed); c != nil {
+			t.Errorf("%s: got %s", what, describe(c))
+		}
+	}
+	if cause.Kind == proposal.CauseNetwork || cause.Kind == proposal.CauseService {
+		changed, res, o := r, *r.Result, *r.Result.Observations
+		res.Observations, changed.Result, o.Notable = &o, &res, nil
+		if c := Of(changed); c != nil {
+			t.Errorf("no connection was tried: got %s", describe(c))
+		}
+	}
+}
+
+func add(s *proposal.Stream, text string) {
+	s.Head = append(slices.Clone(s.Head), text...)
+	s.Bytes = int64(len(s.Head))
+}
+
+// TestWritten has messages of tools that are not on every machine, and look-alikes.
+func TestWritten(t *testing.T) {
+	redis, dns := connect("tcp 127.0.0.1:6379", "ECONNREFUSED"), asked()
+	tests := []struct {
+		name, run      string
+		code           int
+		output         string
+		programs, want string
+		events         []proposal.Event
+	}{
+		{"pnpm", "pnpm test", 1, "sh: 1: vitest: not found\n ELIFECYCLE  Test failed. See above for more details.\n WARN   Local package.json exists, but node_modules missing, did you mean to install?\n", "pnpm node dash", is(npm, "vitest"), nil},
+		{"yarn 1", "yarn test", 127, "$ jest\n/bin/sh: 1: jest: not found\nerror Command failed with exit code 127.\n", "yarn node dash", is(npm, "jest"), nil},
+		{"yarn 4", "yarn test", 1, "Usage Error: The project in /workspace/package.json doesn't seem to have been installed - running an install there might help\n", "yarn node", is(npm, ""), nil},
+		{"yarn 4 script", "yarn test", 127, "command not found: jest\n", "yarn node", is(npm, "jest"), nil},
+		{"jest", "npx jest", 1, "FAIL src/a.test.js\n  ● Test suite failed to run\n\n    Cannot find module 'lodash' from 'src/a.js'\n\nTests:       0 total\n", "npx node", is(npm, "lodash"), nil},
+		{"jest and another", "npx jest", 1, "    Cannot find module 'lodash' from 'src/a.js'\n    Cannot find module './b' from 'src/a.js'\n", "npx node", "", nil},
+		{"jest, failed", "npx jest", 1, "    Cannot find module 'lodash' from 'src/a.js'\nTests:       2 failed, 3 total\n", "npx node", "", nil},
+		{"npm 6", "npm ci", 1, "npm ERR! code ENOTFOUND\nnpm ERR! network request to https://registry.npmjs.org/x failed, reason: getaddrinfo ENOTFOUND registry.npmjs.org\n", "npm node", is(wire, "registry.npmjs.org") + " | setup: auto | registries: [npm]", []proposal.Event{dns}},
+		{"bundler", "bundle exec rspec", 7, "Could not find rake-13.0.6 in locally installed gems (Bundler::GemNotFound)\nRun `bundle install` to install missing gems.\n", "bundle ruby3.1", is(gems, "rake-13.0.6"), nil},
+		{"bundler 1", "bundle exec rake", 7, "Could not find gem 'rspec (~> 3.0)' in any of the sources\nRun `bundle install` to install missing gems.\n", "bundle ruby", is(gems, "rspec"), nil},
+		{"bundler, command", "bundle exec rspec", 127, "bundler: command not found: rspec\nInstall missing gem executables with `bundle install`\n", "bundle ruby", is(gems, "rspec"), nil},
+		{"gradle", "gradle --offline test", 1, "* What went wrong:\nCould not resolve all files for configuration ':testCompileClasspath'.\n> No cached version of junit:junit:4.13.2 available for offline mode.\n", "gradle java", is(mvn, "junit:junit:4.13.2"), nil},
+		{"gradle wrapper", "./gradlew test", 1, "Exception in thread \"main\" java.net.UnknownHostException: services.gradle.org\n", "java own:gradlew", is(wire, "services.gradle.org"), []proposal.Event{dns}},
+		{"composer", "php vendor/bin/phpunit", 255, "PHP Fatal error:  Uncaught Error: Failed opening required '/workspace/vendor/autoload.php' (include_path='.:/usr/share/php')\n", "php8.2", "dependencies | dependencies are not installed | vendor/autoload.php | setup: auto", nil},
+		{"phpunit", "phpunit", 1, "You need to set up the project dependencies using Composer:\n\n    composer install\n", "php", "dependencies | dependencies are not installed |  | setup: auto", nil},
+		{"pytest alone", "pytest -q", 127, "bash: line 1: pytest: command not found\n", "", is(pypi, "pytest"), nil},
+		{"rustup", "cargo test", 1, "error: toolchain '1.42.0-x86_64-unknown-linux-gnu' is not installed\n", "cargo", is(old, "rust 1.42.0-x86_64-unknown-linux-gnu"), nil},
+		{"java", "mvn -q test", 1, "[ERROR] Fatal error compiling: error: release version 21 not supported -> [Help 1]\n", "mvn java", is(old, "java 21"), nil},
+		{"redis-cli", "redis-cli ping", 1, "Could not connect to Redis at 127.0.0.1:6379: Connection refused\n", "redis-cli", is(serv, "redis"), []proposal.Event{redis}},
+		{"redis-py", "python3 x.py", 1, "redis.exceptions.ConnectionError: Error 111 connecting to localhost:6379. Connection refused.\n", "python3", is(serv, "redis"), []proposal.Event{redis}},
+		{"mongo", "node x.js", 1, "MongoServerSelectionError: connect ECONNREFUSED 127.0.0.1:27017\n", "node", "service | a service is not running | mongodb", []proposal.Event{connect("tcp 127.0.0.1:27017", "EINPROGRESS")}},
+		{"mysql socket", "mysql -e 'select 1'", 1, "ERROR 2002 (HY000): Can't connect to local MySQL server through socket '/var/run/mysqld/mysqld.sock' (2)\n", "mysql", is(serv, "mysql"), []proposal.Event{connect("unix /var/run/mysqld/mysqld.sock", "ENOENT")}},
+		{"a host of a compose file", "node x.js", 1, "Error: getaddrinfo ENOTFOUND postgres\n", "node", is(serv, "postgres"), []proposal.Event{dns}},
+		{"psycopg", "pytest", 1, "E   psycopg2.OperationalError: connection to server at \"localhost\" (127.0.0.1), port 5432 failed: Connection refused\n1 failed in 0.2s\n", "pytest python3", is(serv, "postgres"), []proposal.Event{connect("tcp 127.0.0.1:5432", "ECONNREFUSED")}},
+		{"raw address", "python3 x.py", 1, "OSError: [Errno 101] Network is unreachable\n", "python3", is(wire, ""), []proposal.Event{connect("tcp 192.0.2.1:80", "ENETUNREACH")}},
+
+		{"a recursive make", "make all", 2, "/bin/sh: 1: protoc: not found\nmake[1]: *** [Makefile:2: gen] Error 127\nmake: *** [Makefile:4: all] Error 2\n", "make dash", is(tool, "protoc"), nil},
+		{"spec reporter", "npm test", 1, "✖ connects (5.1ms)\n  Error: connect ECONNREFUSED 127.0.0.1:6379\nℹ fail 1\n✖ failing tests:\n✖ connects (5.1ms)\n  Error: connect ECONNREFUSED 127.0.0.1:6379\n", "npm node", is(serv, "redis"), []proposal.Event{redis}},
+
+		{"a warning before a failure", "npm test", 1, "sh: 1: git-lfs: not found\nweb: 3 differ\n", "npm node dash", "", nil},
+		{"make, another target", "make -k", 2, "make: protoc: No such file or directory\nmake: *** [Makefile:2: gen] Error 127\nmake: *** [Makefile:4: test] Error 1\n", "make", "", nil},
+		{"a shell suite", "sh test.sh", 1, "FAIL: parses dates\nFAIL: parses times\ncurl: (6) Could not resolve host: api.example.com\n", "dash curl", "", []proposal.Event{dns}},
+		{"testify", "go test ./...", 1, "--- FAIL: TestX (0.00s)\n    x_test.go:12: \n        \tError Trace:\tx_test.go:12\ndial tcp: lookup api.example.com: no such host\n", "go", "", []proposal.Event{dns}},
+		{"jest expects", "npx jest", 1, "    expect(received).toBe(expected)\n    getaddrinfo ENOTFOUND api.example.com\n", "npx node", "", []proposal.Event{dns}},
+		{"rspec", "bundle exec rspec", 1, "     Failure/Error: expect(x).to eq 1\nConnection refused - connect(2) for 127.0.0.1:6379\n", "bundle ruby", "", []proposal.Event{redis}},
+		{"junit", "mvn test", 1, "org.opentest4j.AssertionFailedError: expected 1\nUnknown host repo.maven.apache.org\n", "mvn java", "", []proposal.Event{dns}},
+		{"a word that is a folder, too", "python3 x.py", 1, "ModuleNotFoundError: No module named 'build'\n", "python3", "", nil},
+		{"an assertion about a path", "node t.js", 1, "AssertionError [ERR_ASSERTION]: Cannot find module './missing'\n", "node", "", nil},
+		{"an assertion about a package", "node t.js", 1, "expected \"Cannot find module 'express'\" to equal \"\"\nRequire stack:\n", "node", "", nil},
+		{"printed by a program of the pull request", "./run.sh", 127, "sh: 1: mocha: not found\n", "own:run.sh own:mocha", "", nil},
+		{"printed, and the tool ran", "npm test", 1, "sh: 1: mocha: not found\n", "npm node mocha", "", nil},
+		{"printed, no runner", "./t", 1, "sh: 1: mocha: not found\n", "own:t", "", nil},
+		{"an npm of the pull request", "./npm test", 1, "sh: 1: mocha: not found\n", "own:npm", "", nil},
+		{"a go of the pull request", "./go test", 1, "a.go:3:8: module lookup disabled by GOPROXY=off\n", "own:go", "", nil},
+		{"an alias of a bundler", "node x.js", 1, "Error: Cannot find module '@/store'\nRequire stack:\n", "node", "", nil},
+		{"a folder of the project", "node x.js", 1, "Error: Cannot find module 'src/store'\nRequire stack:\n", "node", "", nil},
+		{"types alone", "npx tsc", 2, "src/a.ts(1,21): error TS2307: Cannot find module 'express' or its corresponding type declarations.\n", "npx node", "", nil},
+		{"a server of its own", "node t.js", 1, "Error: connect ECONNREFUSED 127.0.0.1:6379\n", "node", "", []proposal.Event{{Kind: proposal.EventListen, Address: "tcp 127.0.0.1:6379"}, redis}},
+		{"a port of its own", "node t.js", 1, "Error: connect ECONNREFUSED 127.0.0.1:3000\n", "node", "", []proposal.Event{connect("tcp 127.0.0.1:3000", "ECONNREFUSED")}},
+		{"only says so", "./t", 1, "curl: (6) Could not resolve host: api.example.com\n", "own:t", "", nil},
+		{"localhost", "curl http://localhost:8080", 7, "curl: (6) Could not resolve host: localhost\n", "curl", "", []proposal.Event{dns}},
+		{"a missing script", "bash scripts/missing.sh", 127, "bash: scripts/missing.sh: No such file or directory\n", "bash", "", nil},
+		{"an offline word", "cargo test", 101, "error: no matching package named `serde` found\nlocation searched: crates.io index\n", "cargo", "", nil},
+		{"compile error beside it", "make", 2, "make: protoc: No such file or directory\nmain.c:3:1: error: expected ';'\nmake: *** [Makefile:2: gen] Error 127\n", "make gcc", "", nil},
+		{"nothing printed", "false", 1, "", "", "", nil},
+		{"an own module of Python", "python3 -m mytool", 1, "/usr/bin/python3: No module named mytool\n", "python3", "", nil},
+		{"one known, one own module", "pytest", 2, "E   ModuleNotFoundError: No module named 'pandas'\nE   ModuleNotFoundError: No module named 'ours'\n2 errors in 0.1s\n", "pytest python3", "", nil},
+		{"a race", "go test -race ./...", 1, "a.go:3:8: module lookup disabled by GOPROXY=off\nWARNING: DATA RACE\n", "go", "", nil},
+		{"a version in a test", "go test", 1, "--- FAIL: TestX\n    go: go.mod requires go >= 1.99 (running go 1.26)\n", "go", "", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := failing(tt.run, tt.code, "", tt.output, tt.programs, tt.events...)
+			cause := Of(r)
+			if got := describe(cause); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			if cause != nil {
+				checkEvidence(t, r, cause)
+			}
+		})
+	}
+}
+
+func TestRecords(t *testing.T) {
+	missing := failing("npm test", 127, "", "sh: 1: mocha: not found\n", "npm node")
+	missing.Proposal.ID = "test"
+	install := failing("npm ci", 0, "", "", "npm node")
+	install.Proposal.ID, install.Proposal.Phase = "setup", proposal.PhaseSetup
+	install.Decision.Grant = &proposal.Grant{Network: []string{"registry:npm"}}
+	needs := proposal.Record{Proposal: proposal.Proposal{ID: "next", Needs: []string{"test"}}, Decision: missing.Decision,
+		Result: &proposal.Result{Status: proposal.NotRun, ExitCode: -1, Detail: `it needs "test", which did not succeed`}}
+	third := needs
+	third.Proposal = proposal.Proposal{ID: "third", Needs: []string{"next"}}
+	red := failing("false", 1, "", "", "")
+	red.Proposal.ID = "red"
+	both := needs
+	both.Proposal = proposal.Proposal{ID: "both", Needs: []string{"test", "red"}}
+	spent := needs
+	spent.Result = &proposal.Result{Status: proposal.NotRun, Detail: "the run's budget of 20m0s was spent"}
+	forged := failing("true", 0, "", "", "")
+	forged.Cause = &proposal.Cause{Kind: proposal.CauseTool}
+
+	kinds := func(records ...proposal.Record) (list []string) {
+		for _, r := range Records(records) {
+			list = append(list, describe(r.Cause))
+			if r.Cause != nil {
+				list[len(list)-1] = r.Cause.Kind + r.Cause.After
+			}
+		}
+		return list
+	}
+	for _, tt := range []struct {
+		name      string
+		got, want []string
+	}{
+		{"what needs it", kinds(missing, needs, third), []string{"dependencies", "dependenciestest", "dependenciesnext"}},
+		{"what needs something that failed, too", kinds(missing, red, both), []string{"dependencies", "", ""}},
+		{"another reason not to run", kinds(missing, spent), []string{"dependencies", ""}},
+		{"dependencies are installed", kinds(install, missing, needs), []string{"", "", ""}},
+		{"given in the report", kinds(forged), []string{""}},
+	} {
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if missing.Cause != nil {
+		t.Error("the caller's records were changed")
+	}
+}
+
+// TestPartial checks that only a missing program is found in output with a gap.
+func TestPartial(t *testing.T) {
+	for want, r := range map[string]proposal.Record{
+		"tool": failing("shfmt .", 127, "", "bash: line 1: shfmt: command not found\n", ""),
+		"":     failing("go vet ./...", 1, "", "a.go:3:8: module lookup disabled by GOPROXY=off\n", "go"),
+	} {
+		r.Result.Stdout = proposal.Stream{Bytes: 1 << 30, Head: []byte("a\n"), Tail: []byte("b\n"), Truncated: true}
+		got := ""
+		if c := Of(r); c != nil {
+			got = c.Kind
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// The gateway's record is evidence, too.
+func TestGateway(t *testing.T) {
+	r := failing("pip download six", 1, "", "ERROR: Could not resolve host: pypi.org\n", "pip")
+	r.Decision.Grant.Network = []string{"registry:npm"}
+	if c := Of(r); c != nil {
+		t.Errorf("nothing was tried: %s", describe(c))
+	}
+	r.Result.Observations.Network = []proposal.Reach{{Kind: proposal.EventLookup, Name: "pypi.org", Refused: true}}
+	if c := Of(r); c == nil || c.Reason != noHost || c.Subject != "pypi.org" {
+		t.Errorf("got %s", describe(c))
+	}
+	r.Result.Observations.Network[0].Name = "other.example"
+	if c := Of(r); c != nil {
+		t.Errorf("another host was refused: %s", describe(c))
+	}
+}
+
+// TestLongOutput checks that hostile output of any size is read in bounded time.
+func TestLongOutput(t *testing.T) {
+	for _, line := range []string{"Error: Cannot find module 'express'\n", strings.Repeat("a.go:1:1: module lookup (", 80) + "\n", strings.Repeat("Error: ", 300), "x\n", "bash: line 1: a: command not found\n"} {
+		text := strings.Repeat(line, 2<<20/len(line))
+		r := failing("npm test", 1, text, text, "npm node go python3")
+		start := time.Now()
+		if c := Of(r); c != nil {
+			t.Errorf("%.40q: %s", line, describe(c))
+		}
+		if d := time.Since(start); d > 20*time.Second {
+			t.Errorf("%.40q took %s", line, d)
+		} else {
+			t.Logf("%.40q: %s", line, d)
+		}
+	}
+}
+
+func FuzzOf(f *testing.F) {
+	f.Add("npm test", "sh: 1: mocha: not found\n", "npm node", 127)
+	f.Fuzz(func(t *testing.T, run, output, programs string, code int) {
+		c := Of(failing(run, code, output, output, programs, asked(), connect("tcp 127.0.0.1:6379", "ECONNREFUSED")))
+		if c == nil {
+			return
+		}
+		if code == 0 || len(c.Subject) > MaxEvidence || len(c.Evidence) > MaxEvidence || c.Reason == "" {
+			t.Errorf("%d: %+v", code, c)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/diagnose"
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// configFile is where the lines of a Cause belong.
+const configFile = ".github/fumehood.yml"
+
+// causes checks that each cause of an untrusted report is of the kind that its record
+// gives. A record without one is accepted: it counts as failed.
+func (p *prober) causes(records []proposal.Record) {
+	if !slices.ContainsFunc(records, func(r proposal.Record) bool { return r.Cause != nil }) {
+		return
+	}
+	for i, r := range diagnose.Records(records) {
+		given := records[i].Cause
+		p.require(given == nil || r.Cause != nil && r.Cause.Kind == given.Kind, fmt.Sprintf("records[%d].cause", i), "is not what the record gives")
+	}
+}
+
+// withCauses returns p with the causes that may be shown: those of a foreign report are
+// computed again, and those of a withheld one quote nothing that a command printed.
+func (p Page) withCauses() Page {
+	if p.trusted {
+		return p
+	}
+	p.Parts, p.trusted = slices.Clone(p.Parts), true
+	for i, part := range p.Parts {
+		p.Parts[i].Report.Records = trustedCauses(part.Report, part.Foreign)
+	}
+	return p
+}
+
+func trustedCauses(r proposal.Report, foreign bool) []proposal.Record {
+	if !slices.ContainsFunc(r.Records, proposal.Record.CouldNotRun) {
+		return r.Records
+	}
+	list := slices.Clone(r.Records)
+	var again []proposal.Record
+	if foreign {
+		again = diagnose.Records(list)
+	}
+	for i := range list {
+		switch c := list[i].Cause; {
+		case c == nil:
+		case r.Withheld != nil:
+			list[i].Cause = &proposal.Cause{Kind: c.Kind, Reason: c.Reason, After: c.After}
+		case foreign:
+			list[i].Cause = again[i].Cause
+		}
+	}
+	return list
+}
+
+// A causeGroup is a reason with the commands that could not run for it.
+type causeGroup struct {
+	reason                   string
+	n                        int
+	subjects, config, advice []string
+}
+
+// causeKey is equal for causes that are shown as one.
+func causeKey(c proposal.Cause) string {
+	return strings.Join(append([]string{c.Kind, c.Reason, c.Advice}, c.Config...), "\x00")
+}
+
+// causeGroups lists the reasons, in order of their first command.
+func causeGroups(records []proposal.Record) []causeGroup {
+	var groups []causeGroup
+	at := map[string]int{}
+	for _, r := range records {
+		if !r.CouldNotRun() {
+			continue
+		}
+		c := *r.Cause
+		key := c.Kind + "\x00" + c.Reason
+		i, known := at[key]
+		if !known {
+			i = len(groups)
+			at[key], groups = i, append(groups, causeGroup{reason: c.Reason})
+		}
+		g := &groups[i]
+		g.n++
+		g.config = mergeConfig(g.config, c.Config)
+		g.subjects = distinct(append(g.subjects, nonempty(c.Subject)...))
+		g.advice = distinct(append(g.advice, nonempty(c.Advice)...))
+	}
+	return groups
+}
+
+// mergeConfig adds lines to a configuration. The items of a list that is there already,
+// "registries: [npm]", are added to it.
+func mergeConfig(config, lines []string) []string {
+	for _, line := range lines {
+		name, item, isList := strings.Cut(strings.TrimSuffix(line, "]"), ": [")
+		i := slices.IndexFunc(config, func(have string) bool { return isList && strings.HasPrefix(have, name+": [") })
+		switch {
+		case i < 0 && !slices.Contains(config, line):
+			config = append(config, line)
+		case i >= 0 && !slices.Contains(strings.Split(strings.TrimSuffix(config[i][len(name)+3:], "]"), ", "), item):
+			config[i] = strings.TrimSuffix(config[i], "]") + ", " + item + "]"
+		}
+	}
+	return config
+}
+
+// unable has a line for each reason why commands could not run, and what to do.
+func (p Page) unable(l level) []string {
+	var lines []string
+	groups := causeGroups(p.records())
+	for i, g := range groups {
+		if i == l.list {
+			return append(lines, fmt.Sprintf("➖ <b>%d more reasons.</b> Details below.", len(groups)-i))
+		}
+		one := ""
+		if g.n > 1 {
+			one = " for one reason"
+		}
+		s := fmt.Sprintf("➖ <b>%s could not run%s: %s.</b>", commands(g.n), one, prose(g.reason, 120))
+		if len(g.subjects) > 0 {
+			s += " Missing: " + several(g.subjects, func(s string) string { return code(s, l.short) }) + "."
+		}
+		lines = append(lines, s+fix(g.config, g.advice, l))
+	}
+	return lines
+}
+
+// fix says what to do about a cause.
+func fix(config, advice []string, l level) string {
+	s := ""
+	if len(config) > 0 {
+		s = "<br><b>To fix it,</b> add to " + code(configFile, 60) + ": " + several(config, func(s string) string { return code(s, l.short+60) }) + "."
+	}
+	for _, words := range advice[:min(len(advice), 3)] {
+		s += "<br>" + prose(words, l.long)
+	}
+	return s
+}
+
+// causeItems describes why a command could not run, as items of a list.
+func causeItems(r proposal.Record, l level) []string {
+	if !r.CouldNotRun() {
+		return nil
+	}
+	c := *r.Cause
+	s := "<li>could not run: " + prose(c.Reason, 120)
+	if c.Subject != "" {
+		s += ": " + code(c.Subject, l.short)
+	}
+	if c.Evidence != "" {
+		s += "<br>The output says: " + code(c.Evidence, l.long)
+	}
+	return []string{s + fix(c.Config, nonempty(c.Advice), l) + "</li>"}
+}
+
+// causePlain is causeItems for a terminal.
+func causePlain(r proposal.Record) []string {
+	if !r.CouldNotRun() {
+		return nil
+	}
+	c := *r.Cause
+	var lines []string
+	if c.Subject != "" {
+		lines = append(lines, "missing: "+text.Inline(c.Subject, 100))
+	}
+	if len(c.Config) > 0 {
+		lines = append(lines, "to fix it, add to "+configFile+": "+text.Inline(strings.Join(c.Config, ", "), 300))
+	}
+	if c.Advice != "" {
+		lines = append(lines, text.Inline(c.Advice, 300))
+	}
+	return lines
+}

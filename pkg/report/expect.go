@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var (
+	expectsNone    = pattern.New(`(?i)\b(?:no|not|without|zero|0|never|\w+n't)\s+(?:\w+\s+){0,2}(?:fail\w*|errors?|crash\w*|panic\w*|pass\w*|succe\w+)\b`)
+	expectsFailure = pattern.New(`(?i)\b(?:fails?|failed|failing|failures?|crash(?:es)?|panics?|segfaults?|non-?zero|raises|throws|exits? (?:(?:with|code|status) )*[1-9][0-9]*)\b`)
+	expectsSuccess = pattern.New(`(?i)\b(?:pass(?:es|ed)?|succeeds?|successful(?:ly)?|success|green|exits? (?:(?:with|code|status) )*0|(?:no|without) (?:errors?|failures?|warnings?|findings))\b`)
+)
+
+var expectsClean = pattern.New(`(?i)\b(?:no|without) (?:errors?|failures?)\b`)
+
+// unmet reports whether a command ended in the opposite of what was expected. Free text is
+// only understood if it plainly says success or failure.
+func unmet(r proposal.Record) bool {
+	s := r.Proposal.Expect
+	failure, success := expectsFailure.MatchString(s), expectsSuccess.MatchString(s)
+	if expectsNone.MatchString(s) {
+		failure = false // "no test fails"; "does not pass" is not understood
+		success = success && expectsClean.MatchString(s)
+	}
+	switch kindOf(r) {
+	case failed:
+		return success && !failure
+	case succeeded:
+		return failure && !success
+	}
+	return false
+}
+
+// expectation is the line of a table's cell about what was expected.
+func expectation(r proposal.Record, l level) string {
+	switch {
+	case r.Proposal.Expect == "":
+		return ""
+	case unmet(r):
+		return "<br>⚠️ <b>not as expected:</b> " + narrow(r.Proposal.Expect, min(l.short, 80))
+	}
+	return "<br>expected: " + narrow(r.Proposal.Expect, min(l.short, 80))
+}
