@@ -88,6 +88,11 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 		return c.Stop(err)
 	}
 	defer g.Close()
+	if s.configTimeout > 0 && s.timeout == 0 {
+		var cancel context.CancelFunc
+		c.Ctx, cancel = context.WithTimeout(c.Ctx, s.configTimeout)
+		defer cancel()
+	}
 	r, err := g.Run(c.Ctx, p)
 	c.Warn(g.Warnings()...)
 	if r.Audit == nil {

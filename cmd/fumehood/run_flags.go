@@ -46,6 +46,10 @@ type runFlags struct {
 	timeout         time.Duration
 	observe         bool
 	tools           string
+	config          string
+	setup           string
+	configTimeout   time.Duration
+	configured      bool // run has a configuration, demo has none
 	about           string
 	owner           string
 	parentPipe      bool     // --lifeline
@@ -64,9 +68,13 @@ func (s *runFlags) define(cmd *cobra.Command) {
 	f.StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
 	f.StringVar(&s.workspace, "workspace", ".", "`DIR` directory with the code of the pull request; it is never written to")
 	f.BoolVar(&s.observe, "observe", false, "only record what --policy and --granting policies would deny; the default policy still denies")
+	s.configured = true
+	f.StringVar(&s.config, "config", "", "`FILE` configuration, or none (default: .github/fumehood.yml of the workspace, if it is there)")
+	f.StringVar(&s.setup, "setup", "", "`MODE` auto or none: whether to install the dependencies first (default: as configured, or auto)")
 	s.defineCommon(cmd)
 	s.defineInternal(f)
 	cli.Directories(cmd, "workspace")
+	cli.Values(cmd, "setup", "auto", "none")
 }
 
 // defineInternal adds the flags that fumehood action passes to the run that it starts.
@@ -150,6 +158,9 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 		p = p.WithSteps()
 	}
 	o.Progress, o.Notice = p.Step, p.Notice
+	if err := c.configure(s, &o); err != nil {
+		return nil, err
+	}
 	s.policies.Directory, s.policies.Origins = s.workspace, a.Policies
 	if o.Policies, err = s.policies.Read(c.Ctx); err != nil {
 		return nil, err

@@ -43,6 +43,8 @@ type Options struct {
 	// Setup is run before a plan's commands, in the same sandbox: see FindSetup. It applies
 	// to Run only. It must not come from a pull request.
 	Setup setup.Setup
+	// Limits are requested for a plan's commands that request none.
+	Limits *proposal.Limits
 
 	// Artifacts is a directory that must not exist yet, for outputs, complete streams
 	// and the log. If empty, each run gets a new one below the user's state directory.

@@ -5,7 +5,10 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +21,86 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 	"github.com/fumehood/fumehood/pkg/setup"
 )
+
+// ReadConfig reads the configuration file name and applies overrides, which come from the
+// operator. If name is empty, the workspace's own file is read where there is one: only for
+// a workspace that the operator trusts, never for a pull request's. "none" reads no file.
+// Its error is a *proposal.StopError.
+func ReadConfig(name, workspace string, overrides ...config.Override) (config.Effective, error) {
+	var file config.Config
+	data, err := []byte(nil), error(nil)
+	switch name {
+	case "none":
+	case "":
+		name = config.Path
+		data, err = readInside(workspace, name)
+	default:
+		data, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return config.Effective{}, &proposal.StopError{Code: "config.unreadable", Message: fmt.Sprintf("cannot read the configuration %q", name), Hint: "name a file with --config, or --config none", Err: err}
+	}
+	if data != nil {
+		var problems []proposal.Problem
+		if file, problems = config.Decode(data, name); len(problems) > 0 {
+			return config.Effective{}, invalidConfig(name, problems)
+		}
+	}
+	merged, err := config.Merge(file, overrides...)
+	if err != nil {
+		return merged, &proposal.StopError{Code: codeConfig, Message: "invalid configuration: " + err.Error(), Hint: "see fumehood run --help", Err: nil}
+	}
+	return merged, nil
+}
+
+// codeConfig is the code of a configuration that is invalid.
+const codeConfig = "config.invalid"
+
+// readInside reads a file of the workspace without following links out of it; nil if it
+// is not there.
+func readInside(workspace, name string) ([]byte, error) {
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, config.MaxDocument+1))
+}
+
+func invalidConfig(name string, problems []proposal.Problem) error {
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = config.Describe(name, p)
+	}
+	return &proposal.StopError{Code: codeConfig, Message: "invalid configuration: " + strings.Join(lines, "; "), Hint: "fix the file: testdata/schema/fumehood.config.v1.json is its schema"}
+}
+
+// Configure applies a configuration to o: set-up, root file system, limits of commands that
+// request none. Workspace must be set. What this version does not support is an error, so
+// that no setting is silently ignored.
+func (o *Options) Configure(c config.Config) (err error) {
+	for name, given := range map[string]bool{
+		"services": len(c.Services) > 0, "cache": c.Cache.On, "network": len(c.Network) > 0, "tools": len(c.Tools) > 0, "policy": c.Policy != "",
+	} {
+		if given {
+			return &proposal.StopError{Code: "config.unsupported", Message: "unsupported: " + name + " in " + config.Path, Hint: "remove it; this version supports setup, registries, rootfs, limits and timeout"}
+		}
+	}
+	if c.Rootfs != "" && (o.Rootfs == "" || o.Rootfs == "host") {
+		o.Rootfs = c.Rootfs
+	}
+	o.Limits = c.Limits
+	o.Setup, err = FindSetup(c, o.Workspace)
+	return err
+}
 
 // FindSetup returns the set-up that c requests for the repository in workspace: what is
 // detected there, c's commands, or nothing. c must come from the maintainer, never from a
@@ -84,6 +167,17 @@ func beforeCommands(s setup.Setup, plan proposal.Plan) proposal.Plan {
 		all = append(all, p)
 	}
 	plan.Proposals = append(all, plan.Proposals...)
+	return plan
+}
+
+// withLimits returns plan with limits for the commands that request none.
+func withLimits(plan proposal.Plan, limits *proposal.Limits) proposal.Plan {
+	plan.Proposals = slices.Clone(plan.Proposals)
+	for i := range plan.Proposals {
+		if p := &plan.Proposals[i]; p.Limits == nil {
+			p.Limits = limits
+		}
+	}
 	return plan
 }
 

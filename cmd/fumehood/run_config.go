@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/gate"
+)
+
+// configure applies the configuration file, and the flags that override it, to o.
+func (c *invocation) configure(s *runFlags, o *gate.Options) error {
+	if !s.configured { // demo
+		return nil
+	}
+	found, err := gate.ReadConfig(s.config, s.workspace, config.Override{Field: "setup", Value: s.setup, From: "--setup"})
+	if err != nil {
+		return err
+	}
+	if err := o.Configure(found.Config); err != nil {
+		return err
+	}
+	s.configTimeout = found.Config.Timeout.Std()
+	for _, n := range o.Setup.Notes {
+		c.Warn("set-up: " + n.String())
+	}
+	return nil
+}
