@@ -49,7 +49,7 @@ func TestPlainLanguage(t *testing.T) {
 }
 
 // keptNames are names in documents and inputs that stay, and deprecated ones.
-var keptNames = regexp.MustCompile("\"(input\\.)?organisation\"|\"folder\"|json:\"folder\"|`organisation`|organisation:$|INPUT_ORGANISATION.*|nobody:x:65534:65534:nobody|-folder:|path\\|folder\\|")
+var keptNames = regexp.MustCompile("\"(input\\.)?organisation\"|\"folder\"|json:\"folder\"|`organisation`|organisation:$|INPUT_ORGANISATION.*|nobody:x:65534:65534:nobody|-folder:|--organisation|path\\|folder\\|")
 
 func report(t *testing.T, file string, line int, text string) {
 	t.Helper()

@@ -165,7 +165,7 @@ func TestMutatedFields(t *testing.T) {
 		if strings.Contains(path, ".observations.") && strings.Contains(" decision reason errno address times ", " "+name+" ") {
 			continue
 		}
-		if !strings.Contains(" observations usage retried file file_bytes wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 ", " "+name+" ") {
+		if !strings.Contains(" observations usage retried file file_bytes wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 text ", " "+name+" ") {
 			t.Errorf("a report without %s was read", path)
 		}
 	}

@@ -32,17 +32,17 @@ var tampered = []struct {
 	part string
 }{
 	{"nothing", func(*testing.T, string) {}, "", ""},
-	{"one byte of runsc", flip(runsc), install.CodeDigest, `"fumehood-runsc" has not the digest`},
+	{"one byte of runsc", flip(runsc), install.CodeDigest, `"fumehood-runsc" does not have the digest`},
 	{"one byte of a sentry of its own", func(t *testing.T, dir string) {
 		rewrite(t, dir, sentry, func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
-	}, install.CodeDigest, `gvisor_sentry" has not the digest`},
-	{"one byte of init", flip(guest), install.CodeDigest, `"fumehood-init" has not the digest`},
+	}, install.CodeDigest, `gvisor_sentry" does not have the digest`},
+	{"one byte of init", flip(guest), install.CodeDigest, `"fumehood-init" does not have the digest`},
 	{"runsc cut short", func(t *testing.T, dir string) {
 		rewrite(t, dir, runsc, func(b []byte) []byte { return b[:len(b)-1] })
 	}, install.CodeDigest, "its manifest says"},
-	{"no sentry", remove(sentry), install.CodeDigest, "not whole"},
-	{"no sidecars", remove("gvisor-bin"), install.CodeDigest, "not whole"},
-	{"no manifest", remove(manifest), install.CodeDigest, "not whole"},
+	{"no sentry", remove(sentry), install.CodeDigest, "it is incomplete"},
+	{"no sidecars", remove("gvisor-bin"), install.CodeDigest, "it is incomplete"},
+	{"no manifest", remove(manifest), install.CodeDigest, "it is incomplete"},
 	{"a sidecar that nobody built", func(t *testing.T, dir string) {
 		write(t, filepath.Join(dir, "gvisor-bin", "runsc-metric-server"), []byte("#!/bin/sh\n"), 0o755)
 	}, install.CodeDigest, `"gvisor-bin/runsc-metric-server" is not in its manifest`},
