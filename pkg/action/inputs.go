@@ -23,6 +23,7 @@ type Inputs struct {
 	Phase            string          // PhaseAuto, PhaseRun, PhaseReport or PhaseTrigger
 	Rootfs           string          // "host" or "dir:/path"
 	Network          string          // NetworkNone or NetworkPolicy
+	Setup            string          // SetupConfigured, SetupAuto or SetupNone
 	Timeout          time.Duration   // of all proposals together
 	Limits           proposal.Limits // the maximum for one command; a zero field means the default
 	WorkingDirectory string          // relative to the repository, "." for its root
@@ -51,6 +52,13 @@ const (
 
 	NetworkNone   = "none"   // no network, whatever a plan requests
 	NetworkPolicy = "policy" // the hosts that a plan requests and the rules of Policy grant
+)
+
+// The values of Inputs.Setup.
+const (
+	SetupConfigured = "configured" // as the configuration file says; detected if it says nothing
+	SetupAuto       = "auto"       // detected
+	SetupNone       = "none"
 )
 
 // The values of Inputs.Phase.
@@ -90,6 +98,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger),
 		Rootfs:           r.rootfs("rootfs"),
 		Network:          r.word("network", NetworkNone, NetworkPolicy),
+		Setup:            r.word("setup", SetupConfigured, SetupAuto, SetupNone),
 		Timeout:          r.duration("timeout", DefaultTimeout, time.Second, 6*time.Hour),
 		Limits:           r.limits("limits"),
 		WorkingDirectory: r.path("working-directory", ".", "service/api"),

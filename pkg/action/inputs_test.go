@@ -37,7 +37,7 @@ func environment(pairs ...string) func(string) string {
 
 func defaults() Inputs {
 	return Inputs{
-		Mode: "enforce", Phase: "auto", Rootfs: "host", Network: "none", Timeout: 20 * time.Minute, WorkingDirectory: ".",
+		Mode: "enforce", Phase: "auto", Rootfs: "host", Network: "none", Setup: "configured", Timeout: 20 * time.Minute, WorkingDirectory: ".",
 		FailOn: "failed", Comment: true, MaxRunsPerPR: 20, MaxRunsPerDay: 200,
 	}
 }
@@ -251,7 +251,7 @@ func TestFormerNames(t *testing.T) {
 
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
-	"plan", "policy", "mode", "phase", "rootfs", "network", "timeout", "limits", "working-directory", "fail-on", "comment", "check-run",
+	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "timeout", "limits", "working-directory", "fail-on", "comment", "check-run",
 	"dry-run", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
 	"organization", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask",

@@ -14,11 +14,9 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox/guest"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/setup"
 )
 
@@ -39,6 +37,9 @@ func ReadConfig(name, workspace string, overrides ...config.Override) (config.Ef
 	}
 	if err != nil {
 		return config.Effective{}, &proposal.StopError{Code: "config.unreadable", Message: fmt.Sprintf("cannot read the configuration %q", name), Hint: "name a file with --config, or --config none", Err: err}
+	}
+	if filepath.Base(name) == filepath.Base(config.Path) {
+		name = config.Path // what people call it, wherever it was copied to
 	}
 	if data != nil {
 		var problems []proposal.Problem
@@ -162,7 +163,7 @@ func beforeCommands(s setup.Setup, plan proposal.Plan) proposal.Plan {
 		}
 		taken[p.ID] = true
 		if step.Optional {
-			p.Run, p.Argv = quoted(p.Argv)+" || true", nil
+			p.Run, p.Argv = Analyze(p).Canonical+" || true", nil
 		}
 		all = append(all, p)
 	}
@@ -181,24 +182,11 @@ func withLimits(plan proposal.Plan, limits *proposal.Limits) proposal.Plan {
 	return plan
 }
 
-// quoted returns words as shell text.
-func quoted(words []string) string {
-	list := make([]string, len(words))
-	for i, w := range words {
-		q, err := syntax.Quote(w, syntax.LangBash)
-		if err != nil { // a NUL, which no proposal has
-			q = "''"
-		}
-		list[i] = q
-	}
-	return strings.Join(list, " ")
-}
-
 // setupPath returns the directories of the set-up inside the sandbox, in PATH's form.
 func setupPath(s setup.Setup) string {
 	var list []string
 	for _, dir := range s.Path {
-		list = append(list, filepath.Join(guest.Workspace, dir)+":")
+		list = append(list, filepath.Join(sandbox.Workspace, dir)+":")
 	}
 	return strings.Join(list, "")
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -155,7 +156,7 @@ func (r Run) runOne(ctx context.Context, p prepared, l PlanRun, planned Planned)
 	l.Report = j.stoppedReport(p.request, &proposal.StopError{Code: "run.lost", Message: "the run has no report"})
 	args, err := r.childArgs(ctx, p, l, planned)
 	if err != nil {
-		return l, err
+		return r.stopped(p, l, err)
 	}
 	input, err := json.Marshal(j.masks()) // on a pipe, which no other process reads
 	if err != nil {
@@ -203,9 +204,17 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 	if err := errors.Join(l.keepPlan(j.redactor), os.WriteFile(planFile, l.document, 0o600), os.WriteFile(aboutFile, data, 0o600)); err != nil {
 		return nil, err
 	}
-	args := append([]string{"--plan", planFile, "--about", aboutFile, "--workspace", p.workspace.dir}, r.flags(l)...)
+	configured, found, err := r.configFlags(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Concat([]string{"--plan", planFile, "--about", aboutFile, "--workspace", p.workspace.dir}, configured, r.flags(l))
+	requested := found.Registries()
 	if j.in.Network == action.NetworkPolicy && len(policies) > 0 {
-		registries, err := r.writeRegistries(ctx, l)
+		requested = append(requested, registriesOf(l.plan)...)
+	}
+	if len(requested) > 0 {
+		registries, err := r.writeRegistries(ctx, requested)
 		if err != nil {
 			return nil, err
 		}
@@ -228,13 +237,17 @@ func (r Run) flags(l PlanRun) []string {
 	return flags
 }
 
-// writeRegistries writes the registries from which this job's tools download the packages
-// that the plan requests. The child cannot find them, because its HOME is root's.
-func (r Run) writeRegistries(ctx context.Context, l PlanRun) (string, error) {
-	var requested []string
-	for _, p := range l.plan.Proposals {
-		requested = append(requested, registry.Named(p.Network)...)
+// registriesOf returns the registries that a plan requests.
+func registriesOf(plan proposal.Plan) (names []string) {
+	for _, p := range plan.Proposals {
+		names = append(names, registry.Named(p.Network)...)
 	}
+	return names
+}
+
+// writeRegistries writes the registries from which this job's tools download packages. The
+// child cannot find them, because its HOME is root's.
+func (r Run) writeRegistries(ctx context.Context, requested []string) (string, error) {
 	found, err := registry.Discover(ctx, requested)
 	if err != nil {
 		return "", err

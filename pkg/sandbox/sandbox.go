@@ -49,7 +49,11 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
+
+// Workspace is where commands see the workspace.
+const Workspace = guest.Workspace
 
 // A Bind makes a host path visible inside the sandbox.
 type Bind struct {
