@@ -58,6 +58,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 	if o.DecideOnly {
 		err = g.load(ctx)
 	} else {
+		g.o.Ceiling = underHost(o.Ceiling)
 		err = g.prepare(ctx)
 	}
 	if err != nil {

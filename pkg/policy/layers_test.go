@@ -168,7 +168,7 @@ limits contains {"rule": "mine.limits", "wall_ms": 1000, "memory_bytes": 9999999
 		}
 	}
 	limits := decide(t, e, "cat x").Grant.Limits
-	if limits.Wall.Std() != time.Second || limits.Memory != 2*proposal.GiB {
+	if limits.Wall.Std() != time.Second || limits.Memory != 4*proposal.GiB {
 		t.Errorf("limits %+v: want the smaller of both layers", limits)
 	}
 	if w := unlinted(e); len(w) != 1 || !strings.Contains(w[0], "mine.all") {
@@ -242,8 +242,8 @@ func TestProposalIsJudgedAsAWhole(t *testing.T) {
 		"output git":       {proposal.Proposal{Run: "ls", Outputs: []string{".git/config"}}, "proposal.outputs"},
 		"output absolute":  {proposal.Proposal{Run: "ls", Outputs: []string{"/workspace/x"}}, "proposal.outputs"},
 		"long":             {proposal.Proposal{Run: "ls", Timeout: proposal.Duration(5 * time.Minute)}, ""},
-		"too long":         {proposal.Proposal{Run: "ls", Timeout: proposal.Duration(time.Hour)}, "limits.too-much"},
-		"too much memory":  {proposal.Proposal{Run: "ls", Limits: limits(proposal.Limits{Memory: 64 * proposal.GiB})}, "limits.too-much"},
+		"too long":         {proposal.Proposal{Run: "ls", Timeout: proposal.Duration(3 * time.Hour)}, "limits.too-much"},
+		"too much memory":  {proposal.Proposal{Run: "ls", Limits: limits(proposal.Limits{Memory: 65 * proposal.GiB})}, "limits.too-much"},
 		"fewer pids":       {proposal.Proposal{Run: "ls", Limits: limits(proposal.Limits{Pids: 10})}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -118,7 +118,7 @@ deny contains {"rule": "mine.none", "message": "m", "suggestion": "s"} if true
 func TestAskCarriesTheGrant(t *testing.T) {
 	e := with(t, folder(t, "a.rego", strict, "p.rego", strictLimits))
 	asked := decide(t, e, "head x")
-	if asked.Effect != proposal.Ask || asked.Grant == nil || asked.Grant.Limits.Wall.Std() != time.Second || asked.Grant.Limits.Memory != 2*proposal.GiB {
+	if asked.Effect != proposal.Ask || asked.Grant == nil || asked.Grant.Limits.Wall.Std() != time.Second || asked.Grant.Limits.Memory != 4*proposal.GiB {
 		t.Errorf("ask: %+v", asked)
 	}
 	for _, text := range []string{"tail x", "head x | tail", "curl x"} {

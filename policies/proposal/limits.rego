@@ -3,13 +3,13 @@ package fumehood.proposal
 import data.fumehood.lib
 
 usual := {
-	"wall_ms": 120000, "cpus": 1, "memory_bytes": 2147483648, "pids": 256,
-	"disk_bytes": 2147483648, "files": 4096, "output_bytes": 4294967296,
+	"wall_ms": 600000, "cpus": 4, "memory_bytes": 4294967296, "pids": 1024,
+	"disk_bytes": 8589934592, "files": 4096, "output_bytes": 4294967296,
 }
 
 maximums := {
-	"wall_ms": 600000, "cpus": 4, "memory_bytes": 8589934592, "pids": 1024,
-	"disk_bytes": 8589934592, "files": 65536, "output_bytes": 17179869184,
+	"wall_ms": 7200000, "cpus": 64, "memory_bytes": 68719476736, "pids": 8192,
+	"disk_bytes": 68719476736, "files": 65536, "output_bytes": 17179869184,
 }
 
 limits contains usual if not input.proposal.asks

@@ -10,4 +10,4 @@ test_limits_that_were_asked_for if {
 	given(asked) == {object.union(usual, {"cpus": 2})}
 }
 
-test_limits_beyond_the_most if denied({"limits": {"cpus": 64}}) == {"limits.too-much"}
+test_limits_beyond_the_most if denied({"limits": {"cpus": 65}}) == {"limits.too-much"}
