@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -21,12 +23,14 @@ import (
 )
 
 // ReadConfig reads the configuration file name and applies overrides, which come from the
-// operator. If name is empty, the workspace's own file is read where there is one: only for
-// a workspace that the operator trusts, never for a pull request's. "none" reads no file.
+// operator. If name is empty, the workspace's own file is read where there is one; it must
+// not choose what commands can see of the host, because it can be a pull request's. "none"
+// reads no file.
 // Its error is a *proposal.StopError.
 func ReadConfig(name, workspace string, overrides ...config.Override) (config.Effective, error) {
 	var file config.Config
 	data, err := []byte(nil), error(nil)
+	workspaceFile := name == ""
 	switch name {
 	case "none":
 	case "":
@@ -47,6 +51,10 @@ func ReadConfig(name, workspace string, overrides ...config.Override) (config.Ef
 			return config.Effective{}, invalidConfig(name, problems)
 		}
 	}
+	if workspaceFile && file.Rootfs != "" {
+		return config.Effective{}, &proposal.StopError{Code: "config.untrusted", Message: "rootfs in the workspace's own " + config.Path + ": it chooses what of this host commands can see",
+			Hint: "if you trust this file, name it: --config " + config.Path}
+	}
 	merged, err := config.Merge(file, overrides...)
 	if err != nil {
 		return merged, &proposal.StopError{Code: codeConfig, Message: "invalid configuration: " + err.Error(), Hint: "see fumehood run --help", Err: nil}
@@ -61,11 +69,14 @@ const codeConfig = "config.invalid"
 // is not there.
 func readInside(workspace, name string) ([]byte, error) {
 	root, err := os.OpenRoot(workspace)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // reported by the sandbox, with its code
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	f, err := root.Open(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // a FIFO would block
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -73,6 +84,9 @@ func readInside(workspace, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("not a regular file"))
+	}
 	return io.ReadAll(io.LimitReader(f, config.MaxDocument+1))
 }
 
