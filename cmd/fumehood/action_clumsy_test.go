@@ -172,7 +172,7 @@ func TestActionClumsyReport(t *testing.T) {
 		{name: "an artifact of another name", run: []string{"INPUT_ARTIFACT=results"}, upload: true, code: "report.missing", hint: "differ from this job"},
 		{name: "inputs that the run could not use", run: []string{"INPUT_MODE=enforced"}, code: "report.missing", hint: "run&#39;s log"},
 		{name: "another policy folder", report: []string{"INPUT_POLICY=polcy"}, upload: true, code: "policy.missing", hint: "spelling"},
-		{name: "a policy that does not compile", base: broken, upload: true, code: "policy.compile", hint: "mend the places"},
+		{name: "a policy that does not compile", base: broken, upload: true, code: "policy.compile", hint: "fix these places"},
 		{name: "actions not to be read", prepare: only("contents:read", "pull_requests:write"), upload: true, code: "github.not-found", hint: "actions: read", silent: true},
 		{name: "comments not to be written", prepare: only("contents:read", "pull_requests:read", "actions:read"), upload: true, code: "github.permission", hint: "pull-requests: write", silent: true},
 	}
