@@ -43,6 +43,9 @@ func TestFirstDay(t *testing.T) {
 			}
 			want(t, "comment", s.comment().Body, append(project.comment, s.head[:12])...)
 
+			if name != "npm" { // one is enough for the second pair of workflows
+				return
+			}
 			f := newStage(t, true, files, nil)
 			f.edit("fumehood.yml", "run: go vet ./...", "run: cat notes/new.txt", "run: go test ./...", "run: "+project.test)
 			f.permit("contents:read", "pull_requests:read")
