@@ -5,6 +5,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -48,14 +49,20 @@ func versionText() string {
 }
 
 func (c *invocation) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var format cli.Format
+	cmd := &cobra.Command{
 		Use:     "version",
 		GroupID: groupSetup,
 		Short:   "Print the versions of fumehood, gVisor and Go",
+		Example: "  fumehood version\n  fumehood version -o json | jq -r .gvisor",
 		Args:    cli.NoArgs,
 		RunE: c.Run(func([]string) int {
-			fmt.Fprint(c.Stdout, versionText())
-			return exitOK
+			if format.Is(cli.JSON) {
+				return c.Exit(exitOK, c.PrintJSON(json.Marshal(map[string]string{"fumehood": fumehoodVersion(), "gvisor": gvisorVersion(), "go": runtime.Version()})))
+			}
+			return c.Exit(exitOK, c.Print([]byte(versionText()), nil))
 		}),
 	}
+	format.Define(cmd, cli.Text, cli.JSON)
+	return cmd
 }
