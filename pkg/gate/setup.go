@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,15 +114,16 @@ func (o *Options) Configure(c config.Config) (err error) {
 		o.Rootfs = c.Rootfs
 	}
 	o.Limits = c.Limits
-	o.Setup, err = FindSetup(c, o.Workspace)
+	o.Setup, err = FindSetup(c, o.Workspace, o.Tools)
 	return err
 }
 
 // FindSetup returns the set-up that c requests for the repository in workspace: what is
-// detected there, c's commands, or nothing. c must come from the maintainer, never from a
+// detected there, c's commands, or nothing. A tool that is in none of the directories tools,
+// separated by colons, is not used. c must come from the maintainer, never from a
 // pull request. The commands are decided by policy like any other; only in their phase, and
 // only to this set-up, the default policy grants the registries that they request.
-func FindSetup(c config.Config, workspace string) (setup.Setup, error) {
+func FindSetup(c config.Config, workspace, tools string) (setup.Setup, error) {
 	switch c.Setup.Mode {
 	case config.None:
 		return setup.Setup{}, nil
@@ -133,9 +135,19 @@ func FindSetup(c config.Config, workspace string) (setup.Setup, error) {
 		return setup.Setup{}, &proposal.StopError{Code: "sandbox.workspace", Message: fmt.Sprintf("cannot read the directory %q", workspace), Hint: "name the directory that holds the pull request's code", Err: err}
 	}
 	defer root.Close()
-	s := setup.Detect(root.FS())
+	s := setup.Detector{LookPath: func(name string) (string, error) { return lookIn(tools, name) }}.Detect(root.FS())
 	s.Steps = slices.DeleteFunc(s.Steps, func(step setup.Step) bool { return !allowed(c, step.Network) })
 	return s, nil
+}
+
+// lookIn finds a program in a list of directories like PATH: this process may have another.
+func lookIn(directories, name string) (string, error) {
+	for _, dir := range filepath.SplitList(directories) {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(path) {
+			return path, nil
+		}
+	}
+	return "", exec.ErrNotFound
 }
 
 // allowed reports whether c lets set-up request all the entries.

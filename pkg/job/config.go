@@ -59,6 +59,6 @@ func (r Run) configFlags(ctx context.Context, p prepared) ([]string, setup.Setup
 	if err != nil {
 		return nil, setup.Setup{}, err
 	}
-	s, err := gate.FindSetup(found.Config, p.workspace.dir)
+	s, err := gate.FindSetup(found.Config, p.workspace.dir, r.Job.options.Getenv("PATH"))
 	return flags, s, err
 }
