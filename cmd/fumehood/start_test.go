@@ -195,7 +195,7 @@ func runTexts(t *testing.T, texts []string) (proposal.Report, []proposal.Event) 
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(os.Args[0], "run", "--plan", filepath.Join(dir, "plan.json"), "--workspace", ws, "--artifacts", filepath.Join(dir, "a"), "--report", filepath.Join(dir, "r.json"))
+	cmd := exec.Command(os.Args[0], "run", "--config", "none", "--setup", "none", "--plan", filepath.Join(dir, "plan.json"), "--workspace", ws, "--artifacts", filepath.Join(dir, "a"), "--report", filepath.Join(dir, "r.json"))
 	cmd.Env = append(os.Environ(), asFumehood+"=1", "FUMEHOOD_CACHE="+builtCache(t))
 	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() >= exitUsage {
 		t.Fatalf("%v: %s", err, out)

@@ -42,6 +42,8 @@ func (s *scan) golang(dir string) (covered []string) {
 		if first == "" {
 			return covered
 		}
+	default:
+		return covered // nothing but the standard library
 	}
 	s.add(dir, step{
 		id: "go-build", file: file, why: "compile dependencies and packages into the build cache", needs: first, optional: true,

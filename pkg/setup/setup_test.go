@@ -79,9 +79,7 @@ var cases = []struct {
 setup-go: go mod download | registry:go
 setup-go-build: go list -e -export -test -deps -f {{""}} ./... | setup-go | optional
 `},
-	{name: "go without dependencies", root: tree("go.mod", "module x\n\ngo 1.26\n"), want: `
-setup-go-build: go list -e -export -test -deps -f {{""}} ./... | optional
-`},
+	{name: "go without dependencies", root: tree("go.mod", "module x\n\ngo 1.26\n"), want: ""},
 	{name: "go vendored", root: tree("go.mod", "module x\n\nrequire a.b/c v1.0.0\n", "vendor/modules.txt", ""), want: `
 setup-go-build: go list -e -export -test -deps -f {{""}} ./... | optional
 note "vendor/modules.txt": modules are vendored, so that none is downloaded
