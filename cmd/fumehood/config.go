@@ -12,6 +12,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -134,6 +135,12 @@ func configView(found config.Effective, s setup.Setup) shownConfig {
 	}
 	for _, value := range found.Values {
 		shown := shownValue{Field: value.Field, From: value.Source.String(), text: value.Text}
+		if value.Field == "setup" && found.Config.Setup.Mode == config.Listed {
+			shown.text = "(commands below)"
+		}
+		if n, err := strconv.ParseInt(value.Text, 10, 64); err == nil && slices.Contains([]string{"limits.memory", "limits.disk", "limits.output"}, value.Field) {
+			shown.text = proposal.Bytes(n).String()
+		}
 		if json.Valid([]byte(value.Text)) {
 			shown.Value = json.RawMessage(value.Text)
 		}
