@@ -319,7 +319,7 @@ func (r Repository) Config() string {
 	comment(" Limits that commands request if the plan has none. Policy may grant less.",
 		" limits:", "   memory: 4GiB", "   wall: 5m")
 	b.WriteString("\n")
-	comment(" The maximum time of the whole run.", " timeout: 15m")
+	comment(" The maximum duration of fumehood run. In CI, the action's input timeout takes precedence.", " timeout: 15m")
 	return b.String()
 }
 

@@ -14,7 +14,6 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -118,32 +117,19 @@ func checkConfig(t *testing.T, text string) {
 	}
 }
 
-// planIn returns the plan of a workflow.
+// planIn returns the plan of a workflow, which ends with it.
 func planIn(t *testing.T, workflow string) proposal.Plan {
 	t.Helper()
-	var w struct {
-		Jobs map[string]struct {
-			Steps []struct{ With map[string]string }
-		}
+	_, text, found := strings.Cut(workflow, "\n          plan: |\n")
+	if !found {
+		t.Fatalf("no plan\n%s", workflow)
 	}
-	if err := yaml.Unmarshal([]byte(workflow), &w); err != nil {
-		t.Fatalf("%v\n%s", err, workflow)
+	text = regexp.MustCompile(`(?m)^ {12}`).ReplaceAllString(text, "")
+	p, problems := plan.Decode([]byte(text), "plan.yaml")
+	if len(problems) > 0 || strings.Contains(text, "${{") {
+		t.Fatalf("invalid plan: %v\n%s", problems, text)
 	}
-	for _, job := range w.Jobs {
-		for _, step := range job.Steps {
-			text := step.With["plan"]
-			if text == "" {
-				continue
-			}
-			p, problems := plan.Decode([]byte(text), "plan.yaml")
-			if len(problems) > 0 || strings.Contains(text, "${{") {
-				t.Fatalf("invalid plan: %v\n%s", problems, text)
-			}
-			return p
-		}
-	}
-	t.Fatalf("no plan\n%s", workflow)
-	return proposal.Plan{}
+	return p
 }
 
 // A file name cannot end a comment, and one that a configuration must not contain is left
