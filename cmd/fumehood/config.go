@@ -73,6 +73,9 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
+	if before.Notes, err = leftOut(found.Config, dir, before); err != nil {
+		return c.Stop(err)
+	}
 	// A setting that this version refuses is shown with the others.
 	if err := (&gate.Options{Workspace: dir}).Configure(found.Config); err != nil {
 		var stop *proposal.StopError
@@ -83,6 +86,24 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 	}
 	shown := configView(found, before)
 	return c.Exit(exitOK, c.Answer(s.format, func() error { return c.PrintJSON(json.Marshal(shown)) }, shown.print))
+}
+
+// leftOut returns the notes of s, and one for each command that the configured registries
+// exclude from it.
+func leftOut(found config.Config, dir string, s setup.Setup) ([]setup.Note, error) {
+	if found.Setup.Mode != config.Auto || !found.Registries.Listed {
+		return s.Notes, nil
+	}
+	found.Registries = config.Registries{}
+	all, err := gate.FindSetup(found, dir)
+	notes := s.Notes
+	for _, step := range all.Steps {
+		if !slices.ContainsFunc(s.Steps, func(kept setup.Step) bool { return kept.ID == step.ID }) {
+			file, _, _ := strings.Cut(step.Why, ": ")
+			notes = append(notes, setup.Note{File: file, Text: fmt.Sprintf("left out: registries does not list %s, which %q needs", strings.Join(step.Network, ", "), starter.Command(step.Proposal))})
+		}
+	}
+	return notes, err
 }
 
 // A shownConfig is what config prints.
