@@ -7,6 +7,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -91,6 +92,11 @@ var reviewers = []struct{ example, sample, input, pattern string }{
 	{"codex.yml", "codex.json", "output-schema", `(?s)^(.*)$`},
 }
 
+// optional are the fields that a reviewer may add to a proposal, each with an example.
+var optional = map[string]string{
+	"phase": `"setup"`, "needs": `["a"]`, "timeout": `"5m"`, "limits": `{"memory":"4GiB"}`, "outputs": `["out.txt"]`, "network": `["example.com"]`,
+}
+
 // Every answer that a reviewer's schema allows is a plan, according to the
 // published schema and to fumehood.
 func TestReviewerPlans(t *testing.T) {
@@ -112,6 +118,24 @@ func TestReviewerPlans(t *testing.T) {
 				changed := bytes.Replace(sample, []byte(change[0]), []byte(change[1]), 1)
 				if valid(own, changed) == nil {
 					t.Errorf("the given schema allows %s", name)
+				}
+			}
+			for field, value := range optional {
+				one := fmt.Appendf(nil, `{"schema":"fumehood.plan/v1","proposer":%q,"proposals":[{"id":"a","run":"ls","why":"x","expect":"passes"},{"id":"b","run":"ls","why":"x","expect":"passes",%q:%s}]}`,
+					strings.TrimSuffix(r.example, ".yml"), field, value)
+				one = bytes.Replace(one, []byte(`"claude"`), []byte(`"claude-code-action"`), 1)
+				one = bytes.Replace(one, []byte(`"codex"`), []byte(`"codex-action"`), 1)
+				if field == "phase" { // comes first in a plan
+					one = bytes.Replace(one, []byte(`{"id":"a","run":"ls","why":"x","expect":"passes"},`), nil, 1)
+				}
+				if err := valid(own, one); err != nil {
+					t.Errorf("the given schema does not allow %s: %v", field, err)
+				}
+				if err := valid(published, one); err != nil {
+					t.Errorf("%s: %v", field, err)
+				}
+				if _, problems := plan.Decode(one, "plan.json"); len(problems) > 0 {
+					t.Errorf("%s: %v", field, problems)
 				}
 			}
 			p, problems := plan.Decode(sample, r.sample)

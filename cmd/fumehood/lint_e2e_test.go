@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,23 @@ func TestLintWorkflows(t *testing.T) {
 	for _, w := range workflows(t) {
 		text := readFile(t, "../../.github/"+w.file)
 		texts[strings.ReplaceAll(w.file, "/", "-")] = bytes.ReplaceAll(text, []byte("uses: fumehood/fumehood@v1"), []byte("uses: ./"))
+	}
+	if found := actionlint(t, texts); found != "" {
+		t.Error(found)
+	}
+}
+
+// The workflows that init writes are linted like the examples.
+func TestLintInit(t *testing.T) {
+	texts := map[string][]byte{}
+	for name, files := range repositories {
+		for _, forks := range []bool{false, true} {
+			for path, text := range initialized(t, files, forks) {
+				if strings.Contains(path, "/workflows/") {
+					texts[fmt.Sprintf("%s-%t-%s", name, forks, filepath.Base(path))] = []byte(strings.ReplaceAll(text, "uses: fumehood/fumehood@v1", "uses: ./"))
+				}
+			}
+		}
 	}
 	if found := actionlint(t, texts); found != "" {
 		t.Error(found)

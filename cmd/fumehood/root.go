@@ -42,6 +42,6 @@ Exit codes:
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
 	root.AddCommand(c.runCommand(), c.checkCommand(), c.policyCommand(), c.verifyCommand(), c.showCommand(), c.proveCommand(), c.exportCommand(),
-		c.doctorCommand(), c.demoCommand(), c.versionCommand(), c.completionCommand(), c.actionCommand(), c.manCommand())
+		c.initCommand(), c.configCommand(), c.doctorCommand(), c.demoCommand(), c.versionCommand(), c.completionCommand(), c.actionCommand(), c.manCommand())
 	return root
 }
