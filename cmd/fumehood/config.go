@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -69,7 +70,7 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	before, err := gate.FindSetup(found.Config, dir)
+	before, err := gate.FindSetup(found.Config, dir, os.Getenv("PATH"))
 	if err != nil {
 		return c.Stop(err)
 	}
@@ -77,7 +78,7 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 		return c.Stop(err)
 	}
 	// A setting that this version refuses is shown with the others.
-	if err := (&gate.Options{Workspace: dir}).Configure(found.Config); err != nil {
+	if err := (&gate.Options{Workspace: dir, Tools: os.Getenv("PATH")}).Configure(found.Config); err != nil {
 		var stop *proposal.StopError
 		if !errors.As(err, &stop) || stop.Code != "config.unsupported" {
 			return c.Stop(err)
@@ -95,7 +96,7 @@ func leftOut(found config.Config, dir string, s setup.Setup) ([]setup.Note, erro
 		return s.Notes, nil
 	}
 	found.Registries = config.Registries{}
-	all, err := gate.FindSetup(found, dir)
+	all, err := gate.FindSetup(found, dir, os.Getenv("PATH"))
 	notes := s.Notes
 	for _, step := range all.Steps {
 		if !slices.ContainsFunc(s.Steps, func(kept setup.Step) bool { return kept.ID == step.ID }) {
