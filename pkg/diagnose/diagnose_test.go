@@ -82,10 +82,10 @@ const (
 	rust = "dependencies | dependencies are not installed | %s | setup: auto | registries: [crates]"
 	mvn  = "dependencies | dependencies are not installed | %s | setup: auto | registries: [maven]"
 	gems = "dependencies | dependencies are not installed | %s | setup: auto | registries: [rubygems]"
-	tool = "tool | a tool is not installed | %[1]s | tools: [%[1]s]"
+	tool = "tool | a tool is not installed | %[1]s"
 	old  = "tool | the installed toolchain is too old | %s"
 	wire = "network | the sandbox has no network | %s"
-	serv = "service | a service is not running | %[1]s | services: [%[1]s]"
+	serv = "service | a service is not running | %[1]s"
 )
 
 func is(format, subject string) string { return fmt.Sprintf(format, subject) }

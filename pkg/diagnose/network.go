@@ -106,12 +106,11 @@ func endpoint(address string) (ip net.IP, port string) {
 type service struct {
 	name, port string
 	socket     string // a part of the path of its socket
-	starts     bool   // fumehood can start it
 }
 
 var services = []service{
-	{"postgres", "5432", ".s.PGSQL.5432", true}, {"mysql", "3306", "mysqld.sock", true}, {"redis", "6379", "redis.sock", true},
-	{"mongodb", "27017", "mongodb-27017.sock", false}, {"elasticsearch", "9200", "", false}, {"rabbitmq", "5672", "", false}, {"memcached", "11211", "memcached.sock", false},
+	{"postgres", "5432", ".s.PGSQL.5432"}, {"mysql", "3306", "mysqld.sock"}, {"redis", "6379", "redis.sock"},
+	{"mongodb", "27017", "mongodb-27017.sock"}, {"elasticsearch", "9200", ""}, {"rabbitmq", "5672", ""}, {"memcached", "11211", "memcached.sock"},
 }
 
 // serviceHosts are the names that such servers have in other CI systems.
@@ -162,13 +161,8 @@ func missingService(c *command) *proposal.Cause {
 }
 
 func (s service) cause(line string) *proposal.Cause {
-	c := &proposal.Cause{Kind: proposal.CauseService, Reason: noService, Subject: s.name, Evidence: line}
-	if s.starts {
-		c.Config = []string{"services: [" + s.name + "]"}
-	} else {
-		c.Advice = "The proposal can start the server itself, on 127.0.0.1, with its data in /tmp."
-	}
-	return c
+	return &proposal.Cause{Kind: proposal.CauseService, Reason: noService, Subject: s.name, Evidence: line,
+		Advice: "The proposal can start the server itself, on 127.0.0.1, with its data in /tmp."}
 }
 
 // refused reports whether the kernel saw a connection to s fail, and the command did not
