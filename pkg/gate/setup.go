@@ -103,11 +103,14 @@ func invalidConfig(name string, problems []proposal.Problem) error {
 // request none. Workspace must be set. What this version does not support is an error, so
 // that no setting is silently ignored.
 func (o *Options) Configure(c config.Config) (err error) {
-	for name, given := range map[string]bool{
-		"services": len(c.Services) > 0, "cache": c.Cache.On, "network": len(c.Network) > 0, "tools": len(c.Tools) > 0, "policy": c.Policy != "",
+	for _, field := range []struct {
+		name  string
+		given bool
+	}{
+		{"services", len(c.Services) > 0}, {"cache", c.Cache.On}, {"network", len(c.Network) > 0}, {"tools", len(c.Tools) > 0}, {"policy", c.Policy != ""},
 	} {
-		if given {
-			return &proposal.StopError{Code: "config.unsupported", Message: "unsupported: " + name + " in " + config.Path, Hint: "remove it; this version supports setup, registries, rootfs, limits and timeout"}
+		if field.given {
+			return &proposal.StopError{Code: "config.unsupported", Message: "unsupported: " + field.name + " in the configuration", Hint: "remove it; this version supports setup, registries, rootfs, limits and timeout"}
 		}
 	}
 	if c.Rootfs != "" && (o.Rootfs == "" || o.Rootfs == "host") {
@@ -136,7 +139,12 @@ func FindSetup(c config.Config, workspace, tools string) (setup.Setup, error) {
 	}
 	defer root.Close()
 	s := setup.Detector{LookPath: func(name string) (string, error) { return lookIn(tools, name) }}.Detect(root.FS())
-	s.Steps = slices.DeleteFunc(s.Steps, func(step setup.Step) bool { return !allowed(c, step.Network) })
+	left := map[string]bool{}
+	s.Steps = slices.DeleteFunc(s.Steps, func(step setup.Step) bool {
+		out := !allowed(c, step.Network) || slices.ContainsFunc(step.Needs, func(id string) bool { return left[id] })
+		left[step.ID] = out
+		return out
+	})
 	return s, nil
 }
 
@@ -197,11 +205,13 @@ func beforeCommands(s setup.Setup, plan proposal.Plan) proposal.Plan {
 	return plan
 }
 
-// withLimits returns plan with limits for the commands that request none.
-func withLimits(plan proposal.Plan, limits *proposal.Limits) proposal.Plan {
+// proposed returns plan as a proposer's, whatever it says of itself, with limits for the
+// commands that request none.
+func proposed(plan proposal.Plan, limits *proposal.Limits) proposal.Plan {
 	plan.Proposals = slices.Clone(plan.Proposals)
 	for i := range plan.Proposals {
-		if p := &plan.Proposals[i]; p.Limits == nil {
+		p := &plan.Proposals[i]
+		if p.Origin = ""; p.Limits == nil {
 			p.Limits = limits
 		}
 	}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/setup"
+)
+
+// A plan that claims to be set-up, as a Go caller's could, is decided as a proposer's.
+func TestOriginIsNotBelieved(t *testing.T) {
+	g, err := New(t.Context(), Options{DecideOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	p := proposal.Proposal{ID: "a", Run: "npm ci", Phase: proposal.PhaseSetup, Network: []string{"registry:npm"}, Origin: proposal.OriginSetup}
+	records, err := g.Check(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{p}})
+	if err != nil || records[0].Decision.Effect != proposal.Deny || records[0].Proposal.Origin != "" {
+		t.Errorf("%+v, %v", records, err)
+	}
+	if p.Origin != proposal.OriginSetup {
+		t.Error("the caller's plan was changed")
+	}
+}
+
+// Registries that the configuration leaves out remove the steps that need them, and those
+// that need such a step. A tool that the sandbox will not have is not used.
+func TestFindSetup(t *testing.T) {
+	dir, bin := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		filepath.Join(dir, "go.mod"): "module x\n\nrequire a.b/c v1.0.0\n", filepath.Join(dir, "go.sum"): "", filepath.Join(bin, "go"): "#!/bin/sh\n",
+		filepath.Join(dir, "package.json"): "{}", filepath.Join(dir, "package-lock.json"): "{}",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := func(c config.Config) (list []string) {
+		s, err := FindSetup(c, dir, bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range s.Steps {
+			list = append(list, step.ID)
+		}
+		return list
+	}
+	if diff := cmp.Diff([]string{"setup-go", "setup-go-build"}, ids(config.Config{})); diff != "" {
+		t.Errorf("with Go alone: %s", diff)
+	}
+	if got := ids(config.Config{Registries: config.Registries{Listed: true, Names: []string{"npm"}}}); got != nil {
+		t.Errorf("without the registry go: %v", got)
+	}
+	if got := ids(config.Config{Setup: config.Setup{Mode: config.None}}); got != nil {
+		t.Errorf("setup none: %v", got)
+	}
+}
+
+// Ids of set-up never meet those of the plan, whose commands come last.
+func TestBeforeCommands(t *testing.T) {
+	s := setup.Setup{Steps: []setup.Step{{Proposal: proposal.Proposal{ID: "setup-1", Argv: []string{"a", "b c"}}, Optional: true}}}
+	got := beforeCommands(s, proposal.Plan{Proposals: []proposal.Proposal{{ID: "setup-1", Run: "x"}}}).Proposals
+	want := []proposal.Proposal{{ID: "fumehood-setup-1", Run: "a 'b c' || true", Origin: proposal.OriginSetup}, {ID: "setup-1", Run: "x"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
