@@ -163,7 +163,7 @@ func TestE2ECollector(t *testing.T) {
 	write("w/a.txt", "hello\n")
 	t.Setenv("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"run", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "w"),
+	code := run(t.Context(), []string{"run", "--setup", "none", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "w"),
 		"--artifacts", filepath.Join(dir, "a"), "--otlp", address}, nil, &stdout, &stderr)
 	if code != exitRefused || strings.Contains(stderr.String(), "otlp") {
 		t.Fatalf("exit %d\n%s", code, &stderr)

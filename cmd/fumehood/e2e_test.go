@@ -81,7 +81,7 @@ func (d desk) command(ctx context.Context, args ...string) *exec.Cmd {
 // name.md, name.jsonl and the directory name.
 func (d desk) runArgs(name string, more ...string) []string {
 	return append([]string{
-		"run", "--plan", d.path("plan.yaml"), "--workspace", d.path("ws"), "--artifacts", d.path(name),
+		"run", "--setup", "none", "--plan", d.path("plan.yaml"), "--workspace", d.path("ws"), "--artifacts", d.path(name),
 		"--report", d.path(name + ".json"), "--markdown", d.path(name + ".md"), "--audit", d.path(name + ".jsonl"),
 	}, more...)
 }

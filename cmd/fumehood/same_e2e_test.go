@@ -84,7 +84,7 @@ func throughCommand(t *testing.T, workspace string) proposal.Report {
 	if err := os.WriteFile(planFile, []byte(hostilePlan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "run", "--plan", planFile, "--workspace", workspace, "--report", reportFile)
+	cmd := exec.Command(os.Args[0], "run", "--setup", "none", "--plan", planFile, "--workspace", workspace, "--report", reportFile)
 	cmd.Env = append(os.Environ(), asFumehood+"=1")
 	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitRefused {
 		t.Fatalf("%v: %s", err, out)
