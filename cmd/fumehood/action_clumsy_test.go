@@ -81,7 +81,7 @@ var mistakes = []mistake{
 	{name: "an image", env: []string{"INPUT_ROOTFS=image:node:20"}, code: "input.invalid", hint: "rootfs: host", silent: true},
 	{name: "a name with a blank", env: []string{"INPUT_NAME=unit tests"}, code: "input.invalid", hint: "name: unit-tests", silent: true},
 	{name: "a folder that the commit has not", env: []string{"INPUT_WORKING_DIRECTORY=services/api"}, code: "input.working-directory", hint: "relative to the top"},
-	{name: "a checkout that nobody made", env: []string{"INPUT_CHECKOUT=src"}, code: "checkout.not-a-checkout", hint: "have fumehood do it"},
+	{name: "a checkout that no step made", env: []string{"INPUT_CHECKOUT=src"}, code: "checkout.not-a-checkout", hint: "have fumehood do it"},
 
 	{name: "no plan", env: planInput(""), code: "action.no-plan", hint: "plan:", silent: true},
 	{name: "a plan that no step wrote", env: planInput("plan.json"), code: "plan.unreadable", hint: "schema: fumehood.plan/v1"},

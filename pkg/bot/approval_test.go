@@ -87,7 +87,7 @@ func TestApproveRefuses(t *testing.T) {
 		"a push":            {func(_ *bot.Asked, _ *bot.Command, _ *bot.Approver, head *string) { *head = other }, "newer commit: ffffffffffff"},
 		"a push named":      {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, head *string) { c.SHA, *head = other, other }, "another commit"},
 		"no head":           {func(_ *bot.Asked, _ *bot.Command, _ *bot.Approver, head *string) { *head = "" }, "newer commit"},
-		"nobody":            {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.ID = 0 }, "the author or the time"},
+		"no person":         {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.ID = 0 }, "the author or the time"},
 		"at no time":        {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = time.Time{} }, "the time of the approval"},
 		"before it was put": {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = noon.Add(-time.Second) }, "have changed"},
 		"in the same second": {func(a *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) {

@@ -287,7 +287,7 @@ func TestStartRefuses(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{"nobody decides", func(o *Options) { o.Decide = nil }, "incomplete"},
+		{"no decider", func(o *Options) { o.Decide = nil }, "incomplete"},
 		{"no time to decide", func(o *Options) { o.AnswerWithin = 0 }, "incomplete"},
 		{"no program", func(o *Options) { o.Argv = []string{"/nowhere"} }, "cannot start"},
 		{"another program", func(o *Options) { o.Argv = []string{"/bin/false"} }, "exit status 1"},

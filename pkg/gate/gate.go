@@ -134,7 +134,7 @@ func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 	if err != nil {
 		return nil, err
 	}
-	records, err := h.Check(ctx, proposed(InDirectory(plan, g.o.Subject.Cwd), g.o.Limits))
+	records, err := h.Check(ctx, g.o.Planned(plan))
 	g.warn(g.engine.Warnings()...)
 	return records, err
 }

@@ -52,7 +52,7 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 		err = g.redactor.Error(err)
 		return g.notStarted(plan, err), err
 	}
-	report, err := r.hood.Run(ctx, beforeCommands(g.o.Setup, proposed(InDirectory(plan, g.o.Subject.Cwd), g.o.Limits)), r.info)
+	report, err := r.hood.Run(ctx, g.o.Planned(plan), r.info)
 	err = g.redactor.Error(errors.Join(err, r.network.close()))
 	g.warn(g.engine.Warnings()...)
 	return r.seal(report, err)

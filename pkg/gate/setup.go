@@ -26,8 +26,7 @@ import (
 // ReadConfig reads the configuration file name and applies overrides, which come from the
 // operator. If name is empty, the workspace's own file is read where there is one; it must
 // not choose what commands can see of the host, because it can be a pull request's. "none"
-// reads no file.
-// Its error is a *proposal.StopError.
+// reads no file. Its error is a *proposal.StopError.
 func ReadConfig(name, workspace string, overrides ...config.Override) (config.Effective, error) {
 	var file config.Config
 	data, err := []byte(nil), error(nil)
@@ -181,28 +180,41 @@ func listedSetup(c config.Config) (s setup.Setup) {
 	return s
 }
 
-// beforeCommands returns plan with the set-up's commands first. Their ids do not repeat
-// the plan's.
-func beforeCommands(s setup.Setup, plan proposal.Plan) proposal.Plan {
-	taken := map[string]bool{}
+// Planned returns plan as Run and Check decide it: each proposal as a proposer's, whatever
+// it says of itself, in the subject's directory, with Limits if it requests none; and before
+// them the commands of Setup, whose ids do not repeat the plan's.
+func (o Options) Planned(plan proposal.Plan) proposal.Plan {
+	plan = proposed(InDirectory(plan, o.Subject.Cwd), o.Limits)
+	taken, renamed := map[string]bool{}, map[string]string{}
 	for _, p := range plan.Proposals {
 		taken[p.ID] = true
 	}
 	var all []proposal.Proposal
-	for _, step := range s.Steps {
-		p := step.Proposal
-		p.Origin = proposal.OriginSetup
+	for _, step := range o.Setup.Steps {
+		p := setupProposal(step)
+		id := p.ID
 		for taken[p.ID] {
 			p.ID = "fumehood-" + p.ID
 		}
-		taken[p.ID] = true
-		if step.Optional {
-			p.Run, p.Argv = Analyze(p).Canonical+" || true", nil
+		taken[p.ID], renamed[id] = true, p.ID
+		p.Needs = slices.Clone(p.Needs)
+		for i, need := range p.Needs {
+			p.Needs[i] = renamed[need]
 		}
 		all = append(all, p)
 	}
 	plan.Proposals = append(all, plan.Proposals...)
 	return plan
+}
+
+// setupProposal returns a step as it is run. The end of an optional one does not matter.
+func setupProposal(step setup.Step) proposal.Proposal {
+	p := step.Proposal
+	p.Origin = proposal.OriginSetup
+	if step.Optional {
+		p.Run, p.Argv = Analyze(p).Canonical+" || true", nil
+	}
+	return p
 }
 
 // proposed returns plan as a proposer's, whatever it says of itself, with limits for the

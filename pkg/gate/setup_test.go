@@ -66,11 +66,15 @@ func TestFindSetup(t *testing.T) {
 	}
 }
 
-// Ids of set-up never meet those of the plan, whose commands come last.
-func TestBeforeCommands(t *testing.T) {
-	s := setup.Setup{Steps: []setup.Step{{Proposal: proposal.Proposal{ID: "setup-1", Argv: []string{"a", "b c"}}, Optional: true}}}
-	got := beforeCommands(s, proposal.Plan{Proposals: []proposal.Proposal{{ID: "setup-1", Run: "x"}}}).Proposals
-	want := []proposal.Proposal{{ID: "fumehood-setup-1", Run: "a 'b c' || true", Origin: proposal.OriginSetup}, {ID: "setup-1", Run: "x"}}
+// Ids of set-up never meet those of the plan, whose commands come last, and its steps keep
+// needing each other.
+func TestPlanned(t *testing.T) {
+	o := Options{Setup: setup.Setup{Steps: []setup.Step{
+		{Proposal: proposal.Proposal{ID: "setup-1", Run: "y"}}, {Proposal: proposal.Proposal{ID: "setup-2", Argv: []string{"a", "b c"}, Needs: []string{"setup-1"}}, Optional: true},
+	}}}
+	got := o.Planned(proposal.Plan{Proposals: []proposal.Proposal{{ID: "setup-1", Run: "x", Origin: proposal.OriginSetup}}}).Proposals
+	want := []proposal.Proposal{{ID: "fumehood-setup-1", Run: "y", Origin: proposal.OriginSetup, Needs: nil},
+		{ID: "setup-2", Run: "a 'b c' || true", Origin: proposal.OriginSetup, Needs: []string{"fumehood-setup-1"}}, {ID: "setup-1", Run: "x"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

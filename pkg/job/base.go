@@ -31,6 +31,8 @@ type Base struct {
 	commit string
 	store  *checkout.Store // opened by the first fetch
 	layers []layer         // read by the first policies, then not nil
+
+	configured *baseConfig // read by the first configuration
 }
 
 // A layer is one layer of a job's policy: as it was read, and the directory that it was

@@ -10,55 +10,96 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/checkout"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/setup"
 )
-
-// configFile returns the configuration file of the base commit, never the pull request's,
-// or "none" if it has none.
-func (b *Base) configFile(ctx context.Context) (string, error) {
-	dir := filepath.Join(b.job.dir, "config")
-	if _, err := os.Lstat(dir); err == nil { // of an earlier plan of this run
-		return configIn(dir), nil
-	}
-	_, err := b.store.WriteUnder(ctx, b.commit, path.Dir(config.Path), dir)
-	var absent *checkout.NotFound
-	if errors.As(err, &absent) {
-		return noConfig, nil
-	}
-	return configIn(dir), err
-}
 
 // noConfig is the name of no configuration file: see gate.ReadConfig.
 const noConfig = "none"
 
-func configIn(dir string) string {
-	file := filepath.Join(dir, path.Base(config.Path))
-	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
-		return noConfig
-	}
-	return file
+// A baseConfig is the configuration of a base commit.
+type baseConfig struct {
+	file   string // for fumehood run --config
+	config config.Config
+	err    error
 }
 
-// configFlags returns the flags of fumehood run for the configuration, and the set-up that
-// it will find.
-func (r Run) configFlags(ctx context.Context, p prepared) ([]string, setup.Setup, error) {
-	file, err := r.Base.configFile(ctx)
+// configuration returns the configuration of the base commit, never the pull request's. The
+// commit must have been fetched. A file that is there and cannot be read is an error, so
+// that what it forbids is not done.
+func (b *Base) configuration(ctx context.Context) (baseConfig, error) {
+	if b.configured == nil {
+		c := b.readConfiguration(ctx)
+		b.configured = &c
+	}
+	return *b.configured, b.configured.err
+}
+
+func (b *Base) readConfiguration(ctx context.Context) (c baseConfig) {
+	dir := filepath.Join(b.job.dir, "config")
+	tree, err := b.store.WriteUnder(ctx, b.commit, path.Dir(config.Path), dir)
+	var absent *checkout.NotFound
+	if errors.As(err, &absent) {
+		tree, err = checkout.Tree{}, nil
+	}
 	if err != nil {
-		return nil, setup.Setup{}, err
+		return baseConfig{err: err}
 	}
-	flags, override := []string{"--config", file}, config.Override{Field: "setup", From: "input setup"}
-	if mode := r.Job.in.Setup; mode != action.SetupConfigured {
-		flags, override.Value = append(flags, "--setup", mode), mode
+	if c.file, c.err = configIn(dir, tree); c.err != nil {
+		return c
 	}
-	found, err := gate.ReadConfig(file, p.workspace.dir, override)
-	if err != nil {
-		return nil, setup.Setup{}, err
+	override := config.Override{Field: "setup", From: "input setup"}
+	if mode := b.job.in.Setup; mode != action.SetupConfigured {
+		override.Value = mode
 	}
-	s, err := gate.FindSetup(found.Config, p.workspace.dir, r.Job.options.Getenv("PATH"))
-	return flags, s, err
+	found, err := gate.ReadConfig(c.file, "", override)
+	c.config, c.err = found.Config, err
+	return c
+}
+
+// configIn returns the configuration file in dir, which holds tree.
+func configIn(dir string, tree checkout.Tree) (string, error) {
+	name := path.Base(config.Path)
+	file := filepath.Join(dir, name)
+	info, err := os.Lstat(file)
+	left := slices.ContainsFunc(tree.Left, func(l checkout.Left) bool { return l.Path == name })
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !left:
+		return noConfig, nil
+	case err != nil || left || !info.Mode().IsRegular():
+		return "", &proposal.StopError{Code: "config.unreadable", Message: config.Path + " of the base commit is not a regular file", Hint: "make it a regular file, or remove it"}
+	}
+	return file, nil
+}
+
+// flags returns the flags of fumehood run for the configuration.
+func (c baseConfig) flags(in action.Inputs) []string {
+	flags := []string{"--config", c.file}
+	if in.Setup != action.SetupConfigured {
+		flags = append(flags, "--setup", in.Setup)
+	}
+	return flags
+}
+
+// reportedSetup returns the set-up that a report on this configuration may have: what the
+// configuration lists, or nothing. Where it is detected, which needs the pull request's
+// code, it is what the report says: policy decides it again like every proposal.
+func (c baseConfig) reportedSetup(r proposal.Report) (setup.Setup, error) {
+	if c.config.Setup.Mode != config.Auto {
+		return gate.FindSetup(c.config, "", "")
+	}
+	var s setup.Setup
+	for _, record := range r.Records {
+		if record.Proposal.Origin != proposal.OriginSetup {
+			break
+		}
+		s.Steps = append(s.Steps, setup.Step{Proposal: record.Proposal})
+	}
+	return s, nil
 }

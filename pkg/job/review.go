@@ -174,7 +174,11 @@ func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 	if err != nil {
 		return err
 	}
-	doubts, err := h.Redecide(ctx, gate.InDirectory(l.plan, run.Cwd), l.Report)
+	decided, err := r.decided(ctx, *l)
+	if err != nil {
+		return err
+	}
+	doubts, err := h.Redecide(ctx, decided, l.Report)
 	if err != nil {
 		return err
 	}
@@ -183,6 +187,22 @@ func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 	}
 	l.confirmed = len(l.doubts) == 0
 	return nil
+}
+
+// decided returns the plan as the run must have decided it: with the configuration of this
+// repository.
+func (r reviewer) decided(ctx context.Context, l PlanRun) (proposal.Plan, error) {
+	o := gate.Options{Subject: gate.Subject{Cwd: l.Report.Run.Cwd}}
+	if len(l.Report.Records) == 0 { // it stopped, perhaps because of its configuration
+		return o.Planned(l.plan), nil
+	}
+	c, err := r.base.configuration(ctx)
+	if err != nil {
+		return proposal.Plan{}, err
+	}
+	o.Limits = c.config.Limits
+	o.Setup, err = c.reportedSetup(l.Report)
+	return o.Planned(l.plan), err
 }
 
 // The limits of an artifact, which a job of an untrusted workflow may have written.

@@ -204,11 +204,15 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 	if err := errors.Join(l.keepPlan(j.redactor), os.WriteFile(planFile, l.document, 0o600), os.WriteFile(aboutFile, data, 0o600)); err != nil {
 		return nil, err
 	}
-	configured, found, err := r.configFlags(ctx, p)
+	configured, err := r.Base.configuration(ctx)
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"--plan", planFile, "--about", aboutFile, "--workspace", p.workspace.dir}, configured, r.flags(l))
+	found, err := gate.FindSetup(configured.config, p.workspace.dir, j.options.Getenv("PATH"))
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Concat([]string{"--plan", planFile, "--about", aboutFile, "--workspace", p.workspace.dir}, configured.flags(j.in), r.flags(l))
 	requested := found.Registries()
 	if j.in.Network == action.NetworkPolicy && len(policies) > 0 {
 		requested = append(requested, registriesOf(l.plan)...)

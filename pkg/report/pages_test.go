@@ -152,7 +152,7 @@ func TestHostilePages(t *testing.T) {
 // TestFilesInArtifact: a path on a machine that is gone is useless to a reader.
 func TestFilesInArtifact(t *testing.T) {
 	r := limitsMet()
-	r.Records[3].Result.Stdout.File, r.Audit.File = "/home/runner/work/_temp/fumehood/flood.stdout", "/home/runner/work/_temp/fumehood/audit.jsonl"
+	r.Records[3].Result.Stdout.File, r.Audit.File = "/runner/temp/fumehood/flood.stdout", "/runner/temp/fumehood/audit.jsonl"
 	p := Page{Parts: []Part{{Report: r}}, Artifact: "fumehood"}
 	for _, want := range []string{"full output in <code>flood.stdout</code> in the artifact", "Audit log <code>audit.jsonl</code> in the artifact"} {
 		if md := p.Body(); !strings.Contains(md, want) || strings.Contains(md, "/home/runner") {
@@ -160,7 +160,7 @@ func TestFilesInArtifact(t *testing.T) {
 		}
 	}
 	p.Artifact = ""
-	if !strings.Contains(p.Body(), "full output in <code>/home/runner/work/_temp/fumehood/flood.stdout</code>") {
+	if !strings.Contains(p.Body(), "full output in <code>/runner/temp/fumehood/flood.stdout</code>") {
 		t.Error("without an artifact the comment does not say where the output is")
 	}
 }
