@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/demotools"
+	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/demotools"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/report/progress"
 	"github.com/fumehood/fumehood/testdata/demo"

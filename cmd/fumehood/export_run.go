@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/export"
 	"github.com/fumehood/fumehood/pkg/export/otlp"
 	"github.com/fumehood/fumehood/pkg/proposal"

@@ -20,7 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/demotools"
+	"github.com/fumehood/fumehood/pkg/demotools"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 

@@ -7,7 +7,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -24,7 +24,7 @@ func (c *invocation) manCommand() *cobra.Command {
 	cmd.RunE = c.Run(func(args []string) int {
 		err := cli.WriteManPages(cmd.Root(), args[0], fumehoodVersion())
 		if err != nil {
-			err = &proposal.StopError{Code: "man.not-writable", Message: "cannot write the pages of the manual", Hint: hintUnwritable, Err: err}
+			err = &proposal.StopError{Code: "man.not-writable", Message: "cannot write the pages of the manual", Hint: cli.HintUnwritable, Err: err}
 		}
 		return c.Exit(exitOK, err)
 	})

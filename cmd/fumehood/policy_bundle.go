@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
@@ -109,8 +109,8 @@ func (c *invocation) bundle(s *bundleFlags, dir string) ([]byte, error) {
 }
 
 func (c *invocation) writeBundle(name string, data []byte) int {
-	if err := replaceFile(name, data); err != nil {
-		return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", name), Hint: hintUnwritable, Err: err})
+	if err := cli.ReplaceFile(name, data); err != nil {
+		return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", name), Hint: cli.HintUnwritable, Err: err})
 	}
 	fmt.Fprintf(c.Stdout, "%s@%s\n", terminal.Line(name), policysource.Digest(data))
 	return exitOK

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/terminal"
@@ -105,12 +105,12 @@ func (c *invocation) writePage(rules []manual.Rule, out string) error {
 	if out == "" {
 		return c.Print(page.Bytes(), nil)
 	}
-	if err := replaceFile(out, page.Bytes()); err != nil {
+	if err := cli.ReplaceFile(out, page.Bytes()); err != nil {
 		return unwritable(out, err)
 	}
 	return nil
 }
 
 func unwritable(file string, err error) error {
-	return &proposal.StopError{Code: "policy.not-writable", Message: fmt.Sprintf("cannot write %q", file), Hint: hintUnwritable, Err: err}
+	return &proposal.StopError{Code: "policy.not-writable", Message: fmt.Sprintf("cannot write %q", file), Hint: cli.HintUnwritable, Err: err}
 }

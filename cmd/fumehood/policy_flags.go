@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/process"
 	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/process"
 )
 
 // policyFlags are the policies that flags name.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -106,7 +106,7 @@ func (c *invocation) testPolicy(o *testFlags) int {
 	}
 	if o.junit != "" {
 		if err := writeJUnit(o.junit, report); err != nil {
-			return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit), Hint: hintUnwritable, Err: err})
+			return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit), Hint: cli.HintUnwritable, Err: err})
 		}
 	}
 	if err := c.printTrial(report, o); err != nil {
@@ -170,7 +170,7 @@ func writeJUnit(path string, r trial.Report) error {
 	if err := r.JUnit(&b); err != nil {
 		return err
 	}
-	return replaceFile(path, b.Bytes())
+	return cli.ReplaceFile(path, b.Bytes())
 }
 
 // trialCode returns the exit code, and prints why the tests are not enough.

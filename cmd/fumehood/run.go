@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/process"
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/terminal"

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
-	"github.com/fumehood/fumehood/cmd/fumehood/internal/demotools"
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/demotools"
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/pkg/internal/spelling"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
@@ -98,7 +99,7 @@ func (c *checker) module(m *ast.Module, count map[string]int) {
 }
 
 func packageHint(pkg string) string {
-	if near := module.Nearest(pkg, append(module.Points(), module.PackageLib)); near != "" {
+	if near := spelling.Nearest(pkg, append(module.Points(), module.PackageLib)); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "write package " + strings.Join(module.Points(), ", ") + " or " + module.PackageLib
@@ -113,7 +114,7 @@ func (c *checker) rule(pkg string, r *ast.Rule) {
 		c.say(r.Location, module.CodeCompile, name+" must be a set", "write "+name+" contains {…} if {…}")
 	case !known && isSet && !referred(name, c.Modules):
 		hint := "use one of " + strings.Join(module.Sets(pkg), ", ")
-		if near := module.Nearest(name, module.Sets(pkg)); near != "" {
+		if near := spelling.Nearest(name, module.Sets(pkg)); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		c.say(r.Location, module.CodeUnknownKey, fmt.Sprintf("the set %q has no meaning in package %s", name, pkg), hint)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/pkg/internal/spelling"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
@@ -50,7 +51,7 @@ func (c *checker) reference(m *ast.Module, at *ast.Location, ref ast.Ref, import
 		c.say(at, module.CodeCompile, fmt.Sprintf("%s is not in this layer", ref), module.Meant(path, c.packagePaths()))
 	case pkg == "" || pkg != own && !module.InLib(pkg):
 		hint := "use the layer's own package, data." + module.PackageLib + ", or its data files"
-		if near := module.Nearest(path, append(c.packagePaths(), c.Data...)); near != "" {
+		if near := spelling.Nearest(path, append(c.packagePaths(), c.Data...)); near != "" {
 			hint = "did you mean data." + near + "?"
 		}
 		what := ref.String()

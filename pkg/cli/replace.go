@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package cli
 
 import (
 	"errors"
@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 )
 
-// hintUnwritable goes with an error of replaceFile.
-const hintUnwritable = "check that the directory exists, has space and is writable"
+// HintUnwritable goes with an error of ReplaceFile.
+const HintUnwritable = "check that the directory exists, has space and is writable"
 
-// replaceFile writes a file that has its name only when it is complete: no reader sees
+// ReplaceFile writes a file that has its name only when it is complete: no reader sees
 // half of it, and a full disk destroys nothing. A link is followed. A pipe or a device is
 // written to and not replaced.
-func replaceFile(name string, data []byte) error {
+func ReplaceFile(name string, data []byte) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return os.WriteFile(name, data, 0)
 	}
