@@ -138,13 +138,22 @@ func FindSetup(c config.Config, workspace, tools string) (setup.Setup, error) {
 	}
 	defer root.Close()
 	s := setup.Detector{LookPath: func(name string) (string, error) { return lookIn(tools, name) }}.Detect(root.FS())
+	return onlyAllowed(c, s), nil
+}
+
+// onlyAllowed removes the steps that request a registry which c does not list, and those
+// that need such a step, with a note for each.
+func onlyAllowed(c config.Config, s setup.Setup) setup.Setup {
 	left := map[string]bool{}
 	s.Steps = slices.DeleteFunc(s.Steps, func(step setup.Step) bool {
-		out := !allowed(c, step.Network) || slices.ContainsFunc(step.Needs, func(id string) bool { return left[id] })
-		left[step.ID] = out
-		return out
+		left[step.ID] = !allowed(c, step.Network) || slices.ContainsFunc(step.Needs, func(id string) bool { return left[id] })
+		if left[step.ID] {
+			file, _, _ := strings.Cut(step.Why, ": ")
+			s.Notes = append(s.Notes, setup.Note{File: file, Text: fmt.Sprintf("left out: the configured registries do not allow %q", Analyze(step.Proposal).Canonical)})
+		}
+		return left[step.ID]
 	})
-	return s, nil
+	return s
 }
 
 // lookIn finds a program in a list of directories like PATH: this process may have another.
