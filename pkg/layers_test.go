@@ -53,6 +53,7 @@ var only = map[string][]string{
 	module + "pkg/monitor/sentry":  {"cmd/fumehood-runsc"},
 	module + "pkg/sandbox/guest":   {"pkg/sandbox", "cmd/fumehood-init"},
 	module + "pkg/sandbox/control": {"pkg/sandbox"},
+	module + "pkg/internal/golden": {}, // tests only
 }
 
 type goPackage struct {

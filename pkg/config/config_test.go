@@ -4,9 +4,7 @@ package config
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,35 +16,9 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("cannot read golden file (write it with -update): %v", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", path, diff)
-	}
-}
-
-func readFile(t testing.TB, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
 
 // same compares configurations without the positions in the file.
 var same = cmp.Options{cmpopts.IgnoreUnexported(Config{}), cmpopts.IgnoreFields(Config{}, "Digest")}
@@ -177,7 +149,7 @@ func TestReject(t *testing.T) {
 		t.Fatalf("no files: %v", err)
 	}
 	for _, file := range files {
-		_, problems := Decode(readFile(t, file), file)
+		_, problems := Decode(golden.Read(t, file), file)
 		if len(problems) == 0 {
 			t.Errorf("%s is accepted", file)
 		}
@@ -185,7 +157,7 @@ func TestReject(t *testing.T) {
 		for _, p := range problems {
 			fmt.Fprintln(&out, Describe(filepath.Base(file), p))
 		}
-		golden(t, file+".out", out.Bytes())
+		golden.Compare(t, file+".out", out.Bytes())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 )
 
 // For any bytes: no panic and the same result twice. An accepted file fits the schema,
@@ -23,9 +24,9 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, file := range files {
-		f.Add(readFile(f, file))
+		f.Add(golden.Read(f, file))
 	}
-	schema := resolved(f)
+	schema := golden.Schema(f, published)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, name := range []string{"", "x.json", "x.yml"} {
 			c, problems := Decode(data, name)
@@ -63,7 +64,7 @@ func FuzzMerge(f *testing.F) {
 	f.Add("limits", "memory=4GiB,pids=5")
 	f.Add("registries", "go, npm")
 	f.Add("setup", "npm ci\nmake")
-	schema := resolved(f)
+	schema := golden.Schema(f, published)
 	f.Fuzz(func(t *testing.T, field, value string) {
 		e, err := Merge(Config{Schema: Schema}, Override{Field: field, Value: value, From: "--x"})
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -43,7 +44,7 @@ func TestMerge(t *testing.T) {
 	for _, v := range e.Values {
 		fmt.Fprintf(&out, "%-14s %-36s %s\n", v.Field, v.Text, v.Source)
 	}
-	golden(t, "testdata/merged.txt", []byte(out.String()))
+	golden.Compare(t, "testdata/merged.txt", []byte(out.String()))
 }
 
 func TestMergeRejects(t *testing.T) {

@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 )
 
 // docs/CONFIGURATION.md has every field of the format, and only those; its examples are
 // valid, and it names the registries and services that exist.
 func TestPage(t *testing.T) {
-	page := string(readFile(t, "../../docs/CONFIGURATION.md"))
+	page := string(golden.Read(t, "../../docs/CONFIGURATION.md"))
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1)
 	if len(examples) < 3 {
 		t.Fatalf("%d examples", len(examples))

@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -26,20 +27,7 @@ func printed() []byte {
 		"The file "+Path+". Decode is stricter where a schema cannot be: lengths count bytes, and the directories in tools are checked.")
 }
 
-func TestSchemaIsPublished(t *testing.T) { golden(t, published, printed()) }
-
-func resolved(t testing.TB) *jsonschema.Resolved {
-	t.Helper()
-	var s jsonschema.Schema
-	if err := json.Unmarshal(readFile(t, published), &s); err != nil {
-		t.Fatalf("cannot read schema: %v", err)
-	}
-	r, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatalf("cannot resolve schema: %v", err)
-	}
-	return r
-}
+func TestSchemaIsPublished(t *testing.T) { golden.Compare(t, published, printed()) }
 
 func validate(t testing.TB, s *jsonschema.Resolved, doc []byte) error {
 	t.Helper()
@@ -78,7 +66,7 @@ func TestFieldsAreTheTypes(t *testing.T) {
 // What Decode accepts is valid by the schema, and is the same after a round trip.
 func TestSchemaAccepts(t *testing.T) {
 	for _, text := range []string{full, "schema: fumehood.config/v1\n", "schema: fumehood.config/v1\nsetup: none\nregistries: none\ncache: true\n"} {
-		checkAccepted(t, resolved(t), mustDecode(t, text, Path))
+		checkAccepted(t, golden.Schema(t, published), mustDecode(t, text, Path))
 	}
 }
 
@@ -103,7 +91,7 @@ func checkAccepted(t testing.TB, schema *jsonschema.Resolved, c Config) {
 
 // What a schema can express is rejected by the schema and by Decode.
 func TestSchemaRejects(t *testing.T) {
-	schema := resolved(t)
+	schema := golden.Schema(t, published)
 	for _, fields := range []string{
 		`"setup":"npm ci"`, `"setup":[]`, `"setup":[{"cwd":"x"}]`, `"setup":[{"run":"a","argv":["a"]}]`, `"setup":[{"run":"a","x":1}]`, `"setup":null`,
 		`"registries":["cargo"]`, `"registries":["npm","npm"]`, `"registries":"npm"`, `"rootfs":"dir:x"`, `"tools":["a/b"]`, `"services":["oracle"]`,

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,26 +16,9 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/export/exporttest"
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got); -update rewrites it:\n%s", path, diff)
-	}
-}
 
 // decisionsOf returns the decisions of a log.
 func decisionsOf(t testing.TB, log []byte, o Options) ([]Decision, Story) {
@@ -67,7 +48,7 @@ func lines(t testing.TB, list []Decision) []byte {
 func TestGolden(t *testing.T) {
 	log, _ := exporttest.Written(t, exporttest.Run{})
 	list, _ := decisionsOf(t, log, Options{})
-	golden(t, "testdata/decisions.jsonl", lines(t, list))
+	golden.Compare(t, "testdata/decisions.jsonl", lines(t, list))
 	if bytes.Contains(lines(t, list), []byte("hunter2")) {
 		t.Error("the value of a variable or standard input is told")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/fumehood/fumehood/pkg/export/exporttest"
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -37,7 +38,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "../../testdata/schema/fumehood.decision.v1.json", append(data, '\n'))
+	golden.Compare(t, "../../testdata/schema/fumehood.decision.v1.json", append(data, '\n'))
 }
 
 // TestLinesFollowSchema validates every line that this package writes.

@@ -11,12 +11,13 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 const publishedCases = "../../testdata/schema/fumehood.cases.v1.json"
 
-func TestCasesSchemaIsPublished(t *testing.T) { golden(t, publishedCases, CasesSchema()) }
+func TestCasesSchemaIsPublished(t *testing.T) { golden.Compare(t, publishedCases, CasesSchema()) }
 
 const goodCases = `schema: fumehood.cases/v1
 cases:
@@ -81,7 +82,7 @@ func TestDecodeCases(t *testing.T) {
 func casesSchema(t testing.TB) *jsonschema.Resolved {
 	t.Helper()
 	var s jsonschema.Schema
-	if err := json.Unmarshal(readFile(t, publishedCases), &s); err != nil {
+	if err := json.Unmarshal(golden.Read(t, publishedCases), &s); err != nil {
 		t.Fatal(err)
 	}
 	resolved, err := s.Resolve(nil)

@@ -5,18 +5,15 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // mustDecode fails the test when doc is rejected.
 func mustDecode(t *testing.T, doc []byte, name string) proposal.Plan {
@@ -40,23 +37,6 @@ func encode(t testing.TB, p proposal.Plan) []byte {
 	return append(out, '\n')
 }
 
-// golden compares got with the file at path, or writes it there with -update.
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("cannot read golden file (make it with -update): %v", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", path, diff)
-	}
-}
-
 func goodPlans(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.yaml")
@@ -66,24 +46,15 @@ func goodPlans(t testing.TB) []string {
 	return files
 }
 
-func readFile(t testing.TB, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // Each plan in testdata exists as YAML and as the JSON it is encoded to. Both
 // decode to the same Plan, and the round trip loses nothing.
 func TestDecodeGolden(t *testing.T) {
 	for _, file := range goodPlans(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			fromYAML := mustDecode(t, readFile(t, file), file)
+			fromYAML := mustDecode(t, golden.Read(t, file), file)
 			twin := file[:len(file)-len("yaml")] + "json"
-			golden(t, twin, encode(t, fromYAML))
-			fromJSON := mustDecode(t, readFile(t, twin), twin)
+			golden.Compare(t, twin, encode(t, fromYAML))
+			fromJSON := mustDecode(t, golden.Read(t, twin), twin)
 			if fromYAML.Digest == fromJSON.Digest {
 				t.Error("two documents have one digest")
 			}
@@ -98,7 +69,7 @@ func TestDecodeGolden(t *testing.T) {
 // full.yaml sets every field of the Go types in the Plan: the test fails if a field
 // is added to a type and forgotten here.
 func TestDecodeFillsEveryField(t *testing.T) {
-	p := mustDecode(t, readFile(t, "testdata/full.yaml"), "full.yaml")
+	p := mustDecode(t, golden.Read(t, "testdata/full.yaml"), "full.yaml")
 	filled := map[string]bool{}
 	mark := func(v reflect.Value) {
 		for i := range v.NumField() {
@@ -121,7 +92,7 @@ func TestDecodeFillsEveryField(t *testing.T) {
 }
 
 func TestDecodeValues(t *testing.T) {
-	p := mustDecode(t, readFile(t, "testdata/full.yaml"), "")
+	p := mustDecode(t, golden.Read(t, "testdata/full.yaml"), "")
 	lint, repro := p.Proposals[1], p.Proposals[2]
 	want := &proposal.Limits{
 		Wall: proposal.Duration(90e9), CPUs: 1.5, Memory: 512 * proposal.MiB, Pids: 64,
@@ -199,12 +170,12 @@ func TestDecodeSurrogates(t *testing.T) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	full, problems := Decode(readFile(b, "testdata/full.yaml"), "")
+	full, problems := Decode(golden.Read(b, "testdata/full.yaml"), "")
 	if len(problems) > 0 {
 		b.Fatal(problems)
 	}
 	for name, doc := range map[string][]byte{
-		"yaml": readFile(b, "testdata/full.yaml"),
+		"yaml": golden.Read(b, "testdata/full.yaml"),
 		"json": encode(b, full),
 		"200":  largePlan(b),
 	} {

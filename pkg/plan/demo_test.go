@@ -2,13 +2,17 @@
 
 package plan
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/internal/golden"
+)
 
 // People copy from the demo's plan, so it must be accepted and must fit the schema.
 func TestDemoPlan(t *testing.T) {
 	const file = "../../testdata/demo/plan.yaml"
-	p := mustDecode(t, readFile(t, file), file)
-	if err := validate(t, resolvedSchema(t), encode(t, p)); err != nil {
+	p := mustDecode(t, golden.Read(t, file), file)
+	if err := validate(t, golden.Schema(t, published), encode(t, p)); err != nil {
 		t.Error(err)
 	}
 	forms := map[string]bool{}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -23,11 +24,11 @@ import (
 // through JSON, read as JSON and as YAML.
 func FuzzDecode(f *testing.F) {
 	for _, file := range append(goodPlans(f), badPlans(f)...) {
-		f.Add(readFile(f, file))
+		f.Add(golden.Read(f, file))
 	}
 	f.Add([]byte(`{"schema":"fumehood.plan/v1","proposals":[{"id":"a","argv":["ls",""],"limits":{"memory":"512MiB","cpus":1e-2}}]}`))
 	f.Add([]byte(`{"schema":"fumehood.plan/v1","proposals":[{"id":"a","run":"ls","network":["*.a.b:1","1.2.3.4:5","registry:go","::1"],"phase":"setup"}]}`))
-	schema := resolvedSchema(f)
+	schema := golden.Schema(f, published)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, name := range []string{"", ".json", ".yaml"} {
 			p, problems := Decode(data, name)

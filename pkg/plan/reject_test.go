@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -32,7 +33,7 @@ func badPlans(t testing.TB) []string {
 func TestReject(t *testing.T) {
 	for _, file := range badPlans(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, problems := Decode(readFile(t, file), file)
+			_, problems := Decode(golden.Read(t, file), file)
 			if len(problems) == 0 {
 				t.Fatal("accepted")
 			}
@@ -40,7 +41,7 @@ func TestReject(t *testing.T) {
 			for _, p := range problems {
 				fmt.Fprintln(&out, Describe(filepath.Base(file), p))
 			}
-			golden(t, file+".out", out.Bytes())
+			golden.Compare(t, file+".out", out.Bytes())
 		})
 	}
 }
@@ -55,8 +56,8 @@ func TestRejectAlike(t *testing.T) {
 			continue // each parser has its own syntax errors
 		}
 		pairs++
-		_, yaml := Decode(readFile(t, file), file)
-		_, json := Decode(readFile(t, twin), twin)
+		_, yaml := Decode(golden.Read(t, file), file)
+		_, json := Decode(golden.Read(t, twin), twin)
 		if diff := cmp.Diff(complaints(yaml), complaints(json)); diff != "" {
 			t.Errorf("%s and %s (-yaml +json):\n%s", file, twin, diff)
 		}

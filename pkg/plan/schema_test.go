@@ -12,25 +12,13 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 const published = "../../testdata/schema/fumehood.plan.v1.json"
 
-func TestSchemaIsPublished(t *testing.T) { golden(t, published, Schema()) }
-
-func resolvedSchema(t testing.TB) *jsonschema.Resolved {
-	t.Helper()
-	var s jsonschema.Schema
-	if err := json.Unmarshal(readFile(t, published), &s); err != nil {
-		t.Fatalf("cannot read schema: %v", err)
-	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatalf("cannot resolve schema: %v", err)
-	}
-	return resolved
-}
+func TestSchemaIsPublished(t *testing.T) { golden.Compare(t, published, Schema()) }
 
 func validate(t testing.TB, s *jsonschema.Resolved, doc []byte) error {
 	t.Helper()
@@ -91,10 +79,10 @@ func kindOf(t reflect.Type) string {
 }
 
 func TestSchemaAcceptsGoodPlans(t *testing.T) {
-	schema := resolvedSchema(t)
+	schema := golden.Schema(t, published)
 	for _, file := range goodPlans(t) {
 		twin := strings.TrimSuffix(file, "yaml") + "json"
-		if err := validate(t, schema, readFile(t, twin)); err != nil {
+		if err := validate(t, schema, golden.Read(t, twin)); err != nil {
 			t.Errorf("%s: %v", twin, err)
 		}
 	}
@@ -107,7 +95,7 @@ func TestSchemaAcceptsGoodPlans(t *testing.T) {
 
 // What a schema can express is rejected by the schema and by Decode.
 func TestSchemaRejects(t *testing.T) {
-	schema := resolvedSchema(t)
+	schema := golden.Schema(t, published)
 	cases := []struct{ name, plan string }{
 		{"not an object", `[]`},
 		{"empty object", `{}`},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -98,7 +99,7 @@ func TestPages(t *testing.T) {
 	for name, p := range pages() {
 		t.Run(name, func(t *testing.T) {
 			got := p.Markdown()
-			golden(t, filepath.Join(folder, name+".md"), []byte(got))
+			golden.Compare(t, filepath.Join(folder, name+".md"), []byte(got))
 			checkPage(t, p, got)
 			for _, limit := range []int{6000, 12000, 25000} {
 				p.Limit = limit

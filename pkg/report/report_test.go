@@ -5,8 +5,6 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,31 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/report and testdata/schema")
-
 const folder = "../../testdata/report"
-
-// golden compares got with the file, or writes it.
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got); -update rewrites it:\n%s", path, diff)
-	}
-}
 
 func TestGolden(t *testing.T) {
 	for name, r := range cases() {
@@ -50,14 +30,14 @@ func TestGolden(t *testing.T) {
 			}
 			got := Markdown(r)
 			if len(data) <= 128<<10 { // the other documents would have megabytes
-				golden(t, filepath.Join(folder, name+".json"), data)
+				golden.Compare(t, filepath.Join(folder, name+".json"), data)
 				// The comment of the decoded document is the same.
 				if diff := cmp.Diff(Markdown(decode(t, data)), got); diff != "" {
 					t.Errorf("comment of the JSON differs:\n%s", diff)
 				}
 			}
-			golden(t, filepath.Join(folder, name+".md"), []byte(got))
-			golden(t, filepath.Join(folder, name+".txt"), []byte(Text(r)))
+			golden.Compare(t, filepath.Join(folder, name+".md"), []byte(got))
+			golden.Compare(t, filepath.Join(folder, name+".txt"), []byte(Text(r)))
 			checkComment(t, r, got)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -48,7 +49,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "../../testdata/schema/fumehood.report.v1.json", append(data, '\n'))
+	golden.Compare(t, "../../testdata/schema/fumehood.report.v1.json", append(data, '\n'))
 }
 
 // TestReportsFollowSchema validates every report that this package writes.

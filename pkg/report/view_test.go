@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -22,8 +23,8 @@ func TestView(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plain := View{File: "report.json"}.Render(r)
 			colored := View{File: "report.json", Color: true}.Render(r)
-			golden(t, filepath.Join("testdata/view", name+".txt"), []byte(plain))
-			golden(t, filepath.Join("testdata/view", name+".color.txt"), []byte(strings.ReplaceAll(colored, "\x1b", "␛")))
+			golden.Compare(t, filepath.Join("testdata/view", name+".txt"), []byte(plain))
+			golden.Compare(t, filepath.Join("testdata/view", name+".color.txt"), []byte(strings.ReplaceAll(colored, "\x1b", "␛")))
 			checkView(t, r)
 		})
 	}

@@ -4,9 +4,7 @@ package otlp
 
 import (
 	"encoding/hex"
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,11 +18,10 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/export"
 	"github.com/fumehood/fumehood/pkg/export/exporttest"
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestSend: a collector receives the run as one tree of spans, and every decision
 // in the span that it belongs to.
@@ -124,23 +121,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s is never sent", key)
 		}
 	}
-	golden(t, "../../../testdata/schema/fumehood.otlp.v1.md", Table())
-}
-
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); -update rewrites it:\n%s", path, diff)
-	}
+	golden.Compare(t, "../../../testdata/schema/fumehood.otlp.v1.md", []byte(Table()))
 }
 
 type sent struct {
