@@ -55,17 +55,17 @@ func checkSetup(t testing.TB, s Setup) {
 	}
 }
 
-// refused are the steps that the shipped policy does not allow yet, with the rule. The
-// caller must report them as could not be set up.
-var refused = map[string]string{
+// setupOnly are the steps that the shipped policy allows to set-up and refuses to a
+// proposer, with the rule that refuses.
+var setupOnly = map[string]string{
 	"mkdir -p .fumehood/bin && corepack enable --install-directory .fumehood/bin": "default.no-rule",
 	"corepack pnpm install --frozen-lockfile":                                     "default.no-rule",
 	"corepack yarn install --immutable":                                           "default.no-rule",
 	"bun install --frozen-lockfile":                                               "code.verb",
 }
 
-// The shipped policy allows each step when the example that grants registries is added, and
-// grants exactly the step's registries.
+// The shipped policy allows each step to set-up when the example that grants registries is
+// added, and grants exactly the step's registries.
 func TestPolicyAllows(t *testing.T) {
 	content, err := os.ReadFile("../../policies/examples/registries/network.rego")
 	if err != nil {
@@ -87,16 +87,22 @@ func TestPolicyAllows(t *testing.T) {
 			decided[command] = true
 			analysis := parse.Analyze(step.Proposal)
 			analysis.Snippets = snippet.Of(step.Proposal, analysis)
-			d, err := engine.Decide(t.Context(), step.Proposal, analysis)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if rule := refused[command]; rule != "" {
-				if d.Effect != proposal.Deny || !slices.ContainsFunc(d.Reasons, func(r proposal.Reason) bool { return r.Rule == rule }) {
-					t.Errorf("%s: %s: %s by %v: remove it from refused", c.name, command, d.Effect, d.Rules)
+			decide := func(origin string) proposal.Decision {
+				asked := step.Proposal
+				asked.Origin = origin
+				d, err := engine.Decide(t.Context(), asked, analysis)
+				if err != nil {
+					t.Fatal(err)
 				}
-				continue
+				return d
 			}
+			if rule := setupOnly[command]; rule != "" {
+				d := decide("")
+				if d.Effect != proposal.Deny || !slices.ContainsFunc(d.Reasons, func(r proposal.Reason) bool { return r.Rule == rule }) {
+					t.Errorf("%s: a proposer's %s: %s by %v, want deny by %s", c.name, command, d.Effect, d.Rules, rule)
+				}
+			}
+			d := decide(proposal.OriginSetup)
 			if d.Effect != proposal.Allow {
 				t.Errorf("%s: %s: %s: %+v", c.name, command, d.Effect, d.Reasons)
 				continue
@@ -109,7 +115,7 @@ func TestPolicyAllows(t *testing.T) {
 			}
 		}
 	}
-	for command := range refused {
+	for command := range setupOnly {
 		if !decided[command] {
 			t.Errorf("no case has %s", command)
 		}

@@ -13,6 +13,7 @@ deny contains lib.denial("code.publish", "npm may install only what the reposito
 deny contains lib.denial("code.launcher", sprintf("npx must not start %s", [input.command.sub]), "start a tool of the repository by its own name") if {
 	input.command.program in {"npx", "bunx", "pnpx"}
 	not npx_tool(input.command.sub)
+	not setup_install
 }
 
 npx_tool("") # it is decided when it starts, or there are only options

@@ -15,12 +15,14 @@ deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, creates
 	some i, word in array.slice(input.command.argv, 0, 3)
 	regex.match(pattern, word)
 	first(i)
+	not setup_install
 }
 
 deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, creates a project, opens a server or changes settings", [input.command.program, input.command.sub]), "build, test and check the repository") if {
 	pattern := verbs[input.command.program]
 	input.command.sub != ""
 	regex.match(pattern, input.command.sub)
+	not setup_install
 }
 
 # first is true for a word with only options before it.
