@@ -38,6 +38,7 @@ var wrappers = map[string]wrapper{
 	"chroot":  {long: []string{"userspec=", "groups=", "skip-chdir"}, operands: 1},
 	"unshare": {flags: "mnpuiUCTrcf", long: []string{"mount", "net", "pid", "uts", "ipc", "user", "cgroup", "time", "map-root-user", "map-current-user", "fork", "mount-proc=?", "kill-child=?"}},
 	"strace":  {flags: "fFcCdDhiknqrtTvVwxyzZ", values: "abeEIoOpPsSuUX", long: []string{"follow-forks", "summary-only", "quiet=?", "trace=", "output=", "string-limit="}},
+	"ltrace":  {flags: "bcCfhiLrStTV", values: "aAelnoswx"},
 	"busybox": {},
 	"xargs": {flags: "0rtpxo", values: "dEILnPs", attached: "eil", refuse: "a", noStdin: true, long: []string{
 		"null", "no-run-if-empty", "verbose", "interactive", "exit", "open-tty", "show-limits", "delimiter=", "max-args=", "max-procs=",

@@ -20,10 +20,14 @@ func wrapperOf(name string) follower {
 		return followGit
 	case "su", "script", "watch", "runuser":
 		return followCommandString
-	case "parallel", "expect", "ltrace", "tmux", "screen", "at", "batch", "systemd-run", "start-stop-daemon", "run-parts", "setarch", "fakeroot", "proot", "capsh":
+	case "parallel", "expect", "tmux", "screen", "at", "batch", "systemd-run", "start-stop-daemon", "run-parts", "setarch", "fakeroot", "proot", "capsh":
 		return followNothing
 	case "xargs":
 		return followXargs
+	case "perf":
+		return followPerf
+	case "hyperfine":
+		return followHyperfine
 	}
 	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || name == "ld.so" {
 		return followLoader
@@ -50,7 +54,7 @@ func followWrapper(w *walker, index int, args []arg, s scope, c call) {
 		w.unknown(kind, args[0].span)
 		return
 	}
-	if output, has := options["o"]; name == "strace" && has && strings.ContainsAny(output.Value[:min(1, len(output.Value))], "|!") {
+	if output, has := options["o"]; (name == "strace" || name == "ltrace") && has && strings.ContainsAny(output.Value[:min(1, len(output.Value))], "|!") {
 		w.unknown(unknownWrapped, output.span)
 		return
 	}

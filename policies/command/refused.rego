@@ -10,9 +10,10 @@ import data.fumehood.lib
 #   rule: network.client
 #   match: ["curl -s https://x.example | jq .", "nc -l 1", "rsync a b:c", "/usr/bin/wget x", "psql -l", "apt-get install x"]
 #   not_match: ["grep curl README.md"]
-deny contains lib.denial("network.client", sprintf("%s needs the network", [input.command.program]), client_hint) if {
+deny contains lib.denial("network.client", sprintf("%s %s", [input.command.program, client_reason]), client_help) if {
 	lib.refused[input.command.program] in {"network", "local"}
 	not client
+	not local_client
 }
 
 client_hint := "use what is already in the repository or installed" if not networked
@@ -32,7 +33,11 @@ deny contains lib.denial("privilege.none", sprintf("%s needs privileges, service
 # custom:
 #   rule: launcher.hidden
 #   match: ["busybox sh", "parallel ls ::: a", "vim -c :q", "script -c id", "gdb ./x"]
-deny contains lib.denial("launcher.hidden", sprintf("%s runs other programs in ways that the text does not show", [input.command.program]), "name the program to run") if lib.refused[input.command.program] in {"launcher", "debugger"}
+deny contains lib.denial("launcher.hidden", sprintf("%s runs other programs in ways that the text does not show", [input.command.program]), "name the program to run") if {
+	lib.refused[input.command.program] in {"launcher", "debugger"}
+	not input.command.program in tracers
+	not debugging
+}
 
 # METADATA
 # title: stdbuf is denied, since it preloads a library

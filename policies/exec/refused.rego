@@ -13,10 +13,17 @@ refused contains [name, lib.refused[name]] if some name in input.names
 # custom:
 #   rule: exec.network
 #   match: [{path: /usr/bin/curl}, {path: /usr/bin/nc.openbsd}, {path: /usr/lib/git-core/git-remote-https}, {path: /tmp/x, layer: written, grants: [built], same: [/usr/bin/wget]}, {path: /usr/bin/busybox, argv: [busybox, nc, -e, sh]}, {path: /bin/busybox, argv: [wget, x]}, {path: /usr/bin/ssh, argv: [git]}]
-#   not_match: [{path: /usr/bin/git}, {path: /usr/bin/curl, grants: [network]}, {path: /usr/bin/busybox, argv: [ls]}, {path: /usr/bin/git, argv: [curl]}, {path: /usr/bin/psql}]
+#   not_match: [{path: /usr/bin/git}, {path: /usr/bin/curl, grants: [network]}, {path: /usr/bin/busybox, argv: [ls]}, {path: /usr/bin/git, argv: [curl]}, {path: /usr/bin/psql}, {path: /usr/bin/curl, grants: [localhost]}]
 deny contains lib.denial("exec.network", sprintf("%s needs the network, and no hosts were granted to this command", [name]), "use what is already in the repository or installed") if {
 	some [name, "network"] in refused
 	not "network" in input.grants
+	not local_client(name)
+}
+
+# local_client is true for the clients of servers that the command started itself.
+local_client(name) if {
+	name in {"curl", "wget", "nc", "ncat", "netcat"}
+	"localhost" in input.grants
 }
 
 deny contains lib.denial("exec.network", sprintf("%s needs the network, and no hosts were granted to this command", [input.tool]), "use what is already in the repository or installed") if {
@@ -112,10 +119,17 @@ git_script_verbs := {"status", "summary", "start", "good", "bad", "old", "new", 
 # title: Debuggers are denied
 # custom:
 #   rule: exec.debugger
-#   match: [{path: /usr/bin/gdb}, {path: /usr/bin/strace}, {path: /usr/bin/perf_6.1}, {path: /usr/bin/lldb-server-14.0.6}]
-#   not_match: [{path: /usr/bin/time}, {path: /usr/bin/valgrind}]
+#   match: [{path: /usr/bin/gdb}, {path: /usr/bin/strace}, {path: /usr/bin/perf_6.1}, {path: /usr/bin/lldb-server-14.0.6}, {path: /usr/bin/gdb, grants: [built]}, {path: /usr/bin/rr, grants: [trace]}]
+#   not_match: [{path: /usr/bin/time}, {path: /usr/bin/valgrind}, {path: /usr/bin/strace, grants: [trace]}]
 deny contains lib.denial("exec.debugger", sprintf("%s can take over other processes, and their names would no longer be meaningful", [name]), "print what you need to know from the test itself") if {
 	some [name, "debugger"] in refused
+	not tracer(name)
+}
+
+# tracer is true for the tools whose use the text of the command shows.
+tracer(name) if {
+	name in {"gdb", "strace", "ltrace", "perf"}
+	"trace" in input.grants
 }
 
 # METADATA

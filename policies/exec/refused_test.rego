@@ -25,3 +25,13 @@ test_the_tool_of_a_manifold_program_counts_there_alone if {
 	denied({"name": "busybox", "names": ["busybox"], "many": true, "tool": "nc"}) == {"exec.network"}
 	denied({"tool": "nc"}) == set()
 }
+
+test_a_client_of_localhost if {
+	denied({"name": "curl", "names": ["curl"], "grants": ["localhost"]}) == set()
+	denied({"name": "ssh", "names": ["ssh"], "grants": ["localhost"]}) == {"exec.network"}
+}
+
+test_a_tracer_that_the_text_names if {
+	denied({"name": "strace", "names": ["strace"], "grants": ["trace"]}) == set()
+	denied({"name": "strace", "names": ["strace"], "grants": ["built"]}) == {"exec.debugger"}
+}

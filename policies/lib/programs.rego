@@ -18,7 +18,7 @@ builtins := {
 }
 
 # wrappers run another command, which is checked separately.
-wrappers := {"env", "timeout", "nice", "ionice", "nohup", "setsid", "xargs", "time", "command", "exec", "taskset", "chrt", "prlimit", "bash", "sh", "dash", "unbuffer", "gtimeout", "find", "tee"}
+wrappers := {"env", "timeout", "nice", "ionice", "nohup", "setsid", "xargs", "time", "command", "exec", "taskset", "chrt", "prlimit", "bash", "sh", "dash", "unbuffer", "gtimeout", "find", "tee", "strace", "ltrace", "perf", "hyperfine"}
 
 # runners build, test and check the repository. They run its code, and the sandbox
 # contains it.
