@@ -43,7 +43,8 @@ local_client if {
 	not networked
 	input.command.static
 	input.command.program == "redis-cli"
-	count(input.command.argv) > 0
+	some command in input.command.argv
+	regex.match(redis_commands, command)
 	every i, w in input.command.argv { redis_word(i, w) }
 }
 
@@ -136,7 +137,10 @@ client_fits(kind, value) if {
 	regex.match(`^([\w-]+=)?@(-|(\./)?\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*|/tmp/\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*)$`, value)
 }
 
-redis_word(_, w) if not startswith(w, "-")
+redis_commands := `(?i)^(ping|echo|time|info|dbsize|keys|scan|type|ttl|pttl|expire|persist|exists|get|mget|getrange|strlen|set|setex|mset|append|incr|incrby|decr|decrby|del|unlink|[lr](push|pop|len|range|index|rem|set|trim)|s(add|members|ismember|card|rem|union|inter|diff)|h(set|get|mget|getall|del|len|keys|vals|exists)|z(add|range|rangebyscore|rank|score|card|rem)|x(add|len|range|read|info)|pf(add|count)|geo(add|pos|dist)|flushall|flushdb|memory|object|latency|slowlog|client|command|config|cluster|eval|evalsha|script|function|wait|multi|exec|publish|subscribe|debug|acl|lolwut|--(stat|bigkeys|memkeys|hotkeys|latency|latency-history|scan|version|help|intrinsic-latency))$`
+
+# A server must not be told to read or write files, or to connect.
+redis_word(_, w) if not regex.match(`(?i)^(-.*|dir|dbfilename|appendfilename|appenddirname|logfile|aclfile|module|load|loadex|replicaof|slaveof|migrate)$`, w)
 
 redis_word(i, _) if input.command.argv[i - 1] in {"-p", "-n", "-r", "-i"}
 
