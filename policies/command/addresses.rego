@@ -12,9 +12,11 @@ import data.fumehood.lib
 deny contains lib.denial("code.url", sprintf("%s is not a localhost URL, and there is no network", [word]), "use what is already in the repository or installed") if {
 	some word in input.command.urls
 	running
-	not regex.match(`^[^/]*://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^:]*)?$`, word)
+	not regex.match(local_server, word)
 	not client
 }
+
+local_server := `^[^/]*://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^:]*)?$`
 
 deny contains lib.denial("code.url", sprintf("a server must not listen on %s", [w.value]), "test without a server, or on 127.0.0.1 from the repository's tests") if {
 	some w in input.command.operands

@@ -7,6 +7,7 @@ import data.fumehood.lib
 deny contains lib.denial("code.publish", "npm may install only what the repository names", "use npm ci") if {
 	input.command.program in {"npm", "pnpm", "yarn", "npx", "bun"}
 	some word in input.command.argv
+	not regex.match(local_server, word)
 	regex.match(`^(git|https?|file|github|ssh|gist)[+:].|^(-g|--global)$|^--(registry|location|unsafe-perm|ignore-scripts=false)(=|$)`, word)
 }
 
@@ -22,7 +23,7 @@ npx_tool(name) if name in lib.runners
 
 npx_tool(name) if regex.match(`^(\./.*|@[\w.-]+/[\w.-]*(cli|lint|test|check)[\w.-]*)$`, name)
 
-npx_tool(name) if regex.match(`^(@[\w.-]+/)?([\w]+[-.])*(\w*lint|\w*test|jest|mocha|tsc|types?|check|format|prettier|rollup|webpack|vite|esbuild|swc|babel|playwright|cypress|storybook|cspell|knip|depcheck|madge|size-limit|attw|publint|tap|ava|c8|nyc|uvu|tsx|ts-node|tsup|unbuild|svelte|astro|vue|ng|nx|turbo|next|nuxt|remix|gatsby|eleventy|prisma|codegen|openapi|redocly|redoc|spectral|markdown|remark|textlint|sass|postcss|tailwind|tailwindcss|browserslist|license|dependency-cruiser|depcruise|sort-package-json|jscpd|dprint|oxlint|biome|rome|xo|standard|wtr|karma|stryker|codemod|buf|node-gyp|react-scripts|lerna|changeset|commitlint|benchmark|tinybench|api-extractor|typedoc|jsdoc|coverage|audit-ci|bundlesize|source-map-explorer|license-checker|sol\w*|hardhat|http-server|serve|tsd|dtslint|expect-type|graphql-codegen|js-yaml|ajv|json\w*|semver|mkdirp|rimraf|cross-env-shell|expo|metro|detox|zx|vitepress|docusaurus|html-validate|pa11y|lighthouse|linkinator|lockfile-lint)([-.]\w+)*(@[\w.-]+)?$`, name)
+npx_tool(name) if regex.match(`^(@[\w.-]+/)?([\w]+[-.])*(\w*lint|\w*test|jest|mocha|tsc|types?|check|format|prettier|rollup|webpack|vite|esbuild|swc|babel|playwright|cypress|storybook|cspell|knip|depcheck|madge|size-limit|attw|publint|tap|ava|c8|nyc|uvu|tsx|ts-node|tsup|unbuild|svelte|astro|vue|ng|nx|turbo|next|nuxt|remix|gatsby|eleventy|prisma|codegen|openapi|redocly|redoc|spectral|markdown|remark|textlint|sass|postcss|tailwind|tailwindcss|browserslist|license|dependency-cruiser|depcruise|sort-package-json|jscpd|dprint|oxlint|biome|rome|xo|standard|wtr|karma|stryker|codemod|buf|node-gyp|react-scripts|lerna|changeset|commitlint|benchmark|tinybench|api-extractor|typedoc|jsdoc|coverage|audit-ci|bundlesize|source-map-explorer|license-checker|sol\w*|hardhat|http-server|serve|tsd|dtslint|expect-type|graphql-codegen|js-yaml|ajv|json\w*|semver|mkdirp|rimraf|cross-env-shell|expo|metro|detox|zx|vitepress|docusaurus|html-validate|pa11y|lighthouse|linkinator|lockfile-lint|autocannon|wait-on)([-.]\w+)*(@[\w.-]+)?$`, name)
 
 deny contains lib.denial("code.verb", "playwright install would fetch browsers", "use npx playwright test with the installed browsers") if {
 	input.command.program == "npx"

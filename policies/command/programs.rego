@@ -27,14 +27,23 @@ deny contains lib.denial("code.program", sprintf("%s's %s runs another program, 
 # title: Option values that run a program or load code are denied
 # custom:
 #   rule: code.option
-#   match: ["pytest -pevil", "python3 -m pytest -p evil", "pytest -o addopts=-pevil", "php -dauto_prepend_file=x a.php", "cargo rustc -- -Clinker=./x", "cmake -DCMAKE_CXX_COMPILER=./x .", "vendor/bin/tool --preload=x", "stack test --exec sh", "./run.sh --listen=1"]
-#   not_match: ["cargo rustc -- -Copt-level=3", "pytest -p no:cacheprovider", "python3 -m pytest -p xdist -n 2", "cmake -DCMAKE_BUILD_TYPE=Debug .", "java -Xmx1g A", "pytest -o addopts= -o log_cli=true", "./run.sh --verbose", "stack test"]
+#   match: ["pytest -pevil", "python3 -m pytest -p evil", "pytest -o addopts=-pevil", "php -dauto_prepend_file=x a.php", "cargo rustc -- -Clinker=./x", "cmake -DCMAKE_CXX_COMPILER=./x .", "vendor/bin/tool --preload=x", "stack test --exec sh", "./run.sh --listen=1", "./run.sh --host 0.0.0.0", "./run.sh --host=127.0.0.1.x.example"]
+#   not_match: ["cargo rustc -- -Copt-level=3", "pytest -p no:cacheprovider", "python3 -m pytest -p xdist -n 2", "cmake -DCMAKE_BUILD_TYPE=Debug .", "java -Xmx1g A", "pytest -o addopts= -o log_cli=true", "./run.sh --verbose", "stack test", "./run.sh --host 127.0.0.1", "flask run --host=localhost:5000"]
 deny contains lib.denial("code.option", sprintf("%s runs a program or loads code that the text does not show", [word]), "remove the option") if {
 	input.command.open
 	running
 	regex.match(concat("", ["(?m)", running_option]), joined)
-	some word in input.command.argv
+	some i, word in input.command.argv
 	regex.match(running_option, word)
+	not listens_locally(i, word)
+}
+
+# listens_locally is true for the option of a server that names only this machine.
+listens_locally(_, word) if regex.match(`^--?(host|hostname|bind|listen|server)=(localhost|127\.0\.0\.1|\[?::1\]?)(:\d+)?$`, word)
+
+listens_locally(i, word) if {
+	regex.match(`^--?(host|hostname|bind|listen|server)$`, word)
+	regex.match(`^(localhost|127\.0\.0\.1|\[?::1\]?)(:\d+)?$`, input.command.argv[i + 1])
 }
 
 # running_option is true for options of tools whose options are not all in options.txt.

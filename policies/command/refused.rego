@@ -26,7 +26,9 @@ client_hint := sprintf("use one of %s", [concat(", ", sort(clients))]) if networ
 #   rule: privilege.none
 #   retry: never
 #   match: ["sudo ls", "docker run x", "unshare -r id", "dnf install x"]
-deny contains lib.denial("privilege.none", sprintf("%s needs privileges, services or another namespace", [input.command.program]), "run the tool itself: the sandbox has no root user and no services") if lib.refused[input.command.program] in {"privilege", "administering"}
+deny contains lib.denial("privilege.none", sprintf("%s needs privileges, services or another namespace", [input.command.program]), "run the tool itself: the sandbox has no root user and no services") if lib.refused[input.command.program] == "privilege"
+
+deny contains lib.denial("privilege.none", sprintf("%s can change devices, owners, services or settings of the system", [input.command.program]), "remove it: the sandbox has no root user and no services") if lib.refused[input.command.program] == "administering"
 
 # METADATA
 # title: Programs that hide which program they run are denied
