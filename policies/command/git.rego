@@ -52,7 +52,13 @@ git_programs := {"difftool", "mergetool", "filter-branch", "rebase", "bisect", "
 
 # git_why says what the verb does. Verbs of which only some uses are denied say which uses
 # are allowed.
-git_why := "reaches a remote" if input.command.sub in git_remotes
+git_why := "copies through a helper program" if {
+	input.command.sub in {"clone", "fetch", "pull"}
+	some w in input.command.operands
+	regex.match(`^(\.|/)`, w.value)
+}
+
+else := "reaches a remote" if input.command.sub in git_remotes
 
 else := "can run programs that the text does not show" if input.command.sub in git_programs
 

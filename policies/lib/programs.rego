@@ -8,7 +8,7 @@ readers := {
 	"echo", "printf", "expr", "stat", "du", "df", "ls", "dir", "uname", "id", "whoami", "nproc", "which", "whereis", "type", "hash", "cksum", "sum", "md5sum", "sha1sum", "sha224sum",
 	"sha256sum", "sha384sum", "sha512sum", "b2sum", "base64", "base32", "basenc", "factor", "numfmt", "tsort", "arch", "getconf", "free", "uptime",
 	"tty", "groups", "logname", "locale", "ps", "lscpu", "jq", "grep", "egrep", "fgrep", "zgrep", "zcat", "bzcat", "xzcat", "tput", "clear", "getent", "bc", "dc",
-	"iconv", "nm", "objdump", "readelf", "size", "c++filt", "ldd", "pgrep", "cal", "dos2unix", "errno", "cloc", "tokei", "scc", "xmllint", "file", "tree", "date", "uniq", "sort", "shuf", "pr", "ptx", "look", "mktemp", "sync", "printenv", "cmark", "pidof", "lsb_release", "hostname", "yes", "envsubst", "kubeconform", "tidy", "dot", "ss",
+	"iconv", "nm", "objdump", "readelf", "size", "c++filt", "ldd", "pgrep", "cal", "dos2unix", "errno", "cloc", "tokei", "scc", "xmllint", "file", "tree", "date", "uniq", "sort", "shuf", "pr", "ptx", "look", "mktemp", "sync", "printenv", "cmark", "pidof", "lsb_release", "hostname", "yes", "envsubst", "kubeconform", "tidy", "dot",
 }
 
 # builtins of the shell. Those that evaluate text are refused before policy is asked.
