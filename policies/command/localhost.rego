@@ -91,8 +91,8 @@ client_flags := {
 	"wget": `^(-(nv|[qSvcd]+|[qSvcd]*O-)|--(quiet|no-verbose|server-response|spider|content-on-error|no-check-certificate|retry-connrefused|no-proxy|tries=\d+|timeout=\d+|waitretry=\d+|method=[A-Z]+|header=[^\n]*|post-data=.*|body-data=.*|output-document=-))$`,
 }
 
-# client_value is the kind of the value that the next word is. One option stands for one
-# kind: text is sent or printed, file is written, data may name a file that is sent.
+# client_value is the kind of an option's value, which is the next word. A text is sent or
+# printed, a file is written, a body or data may name a file that is sent.
 client_value(option) := kind if {
 	some pattern, kind in client_values[input.command.program]
 	regex.match(pattern, option)
@@ -139,7 +139,7 @@ client_fits(kind, value) if {
 
 redis_commands := `(?i)^(ping|echo|time|info|dbsize|keys|scan|type|ttl|pttl|expire|persist|exists|get|mget|getrange|strlen|set|setex|mset|append|incr|incrby|decr|decrby|del|unlink|[lr](push|pop|len|range|index|rem|set|trim)|s(add|members|ismember|card|rem|union|inter|diff)|h(set|get|mget|getall|del|len|keys|vals|exists)|z(add|range|rangebyscore|rank|score|card|rem)|x(add|len|range|read|info)|pf(add|count)|geo(add|pos|dist)|flushall|flushdb|memory|object|latency|slowlog|client|command|config|cluster|eval|evalsha|script|function|wait|multi|exec|publish|subscribe|debug|acl|lolwut|--(stat|bigkeys|memkeys|hotkeys|latency|latency-history|scan|version|help|intrinsic-latency))$`
 
-# A server must not be told to read or write files, or to connect.
+# Arguments that make a server read or write files, or connect, are not allowed.
 redis_word(_, w) if not regex.match(`(?i)^(-.*|dir|dbfilename|appendfilename|appenddirname|logfile|aclfile|module|load|loadex|replicaof|slaveof|migrate)$`, w)
 
 redis_word(i, _) if input.command.argv[i - 1] in {"-p", "-n", "-r", "-i"}
