@@ -12,7 +12,7 @@ loopback_host := `^(localhost|127(\.\d{1,3}){3}|::1)$`
 # custom:
 #   rule: network.localhost
 #   match: ["curl -s http://localhost:3000/", "curl -fsS -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/metrics", "curl -X POST -H 'Content-Type: application/json' -d @body.json localhost:8080/api", "wget -qO- http://127.0.0.1:8080/", "redis-cli -p 6380 ping", "nc -z localhost 8080", "curl -sI 'http://[::1]:8080/?a=1'"]
-#   not_match: ["curl https://x.example", "curl http://localhost@x.example/", "curl http://localhost.x.example/", "curl -o /etc/x http://localhost/", "curl -o .git/hooks/pre-commit http://localhost/", "curl -K x http://localhost/", "curl -d @/etc/passwd http://localhost/", "curl -F f=@../x http://localhost/", "curl -w '%output{/etc/x}' http://localhost/", "curl -x http://x.example http://localhost/", "curl -O http://localhost/x", "curl http://localhost/ https://x.example", "curl \"$X\" http://localhost/", "wget http://localhost/x", "wget -i x http://localhost/", "nc -e sh localhost 1", "nc -l localhost 80", "redis-cli -h x.example ping", "redis-cli --eval x.lua", "curl file:///etc/passwd", "curl --unix-socket /var/run/docker.sock http://localhost/"]
+#   not_match: ["curl https://x.example", "curl http://localhost@x.example/", "curl http://localhost.x.example/", "curl -o /etc/x http://localhost/", "curl -o .git/hooks/pre-commit http://localhost/", "curl -K x http://localhost/", "curl -d @/etc/passwd http://localhost/", "curl -F f=@../x http://localhost/", "curl -w '%output{/etc/x}' http://localhost/", "curl -x http://x.example http://localhost/", "curl -O http://localhost/x", "curl http://localhost/ https://x.example", "curl \"$X\" http://localhost/", "wget http://localhost/x", "wget -i x http://localhost/", "nc -e sh localhost 1", "nc -l localhost 80", "redis-cli -h x.example ping", "redis-cli --eval x.lua", "curl file:///etc/passwd", "curl --unix-socket /var/run/docker.sock http://localhost/", "curl -A -X -K localhost/x", "redis-cli -n -p --eval x"]
 allow contains {"rule": "network.localhost"} if {
 	input.command.place in found
 	local_client
@@ -70,7 +70,12 @@ names_output if {
 	regex.match(`^(-[qSvcd]*O-?|--output-document(=.*)?|--spider)$`, word)
 }
 
-client_word(_, w) if regex.match(loopback_url, w)
+client_word(i, w) if {
+	regex.match(loopback_url, w)
+	not after_option(i)
+}
+
+after_option(i) if client_value(input.command.argv[i - 1])
 
 client_word(_, w) if regex.match(client_flags[input.command.program], w)
 
@@ -113,9 +118,10 @@ client_values := {
 	},
 }
 
-client_fits("text", _)
+# No value begins as an option does, so that each word is read as the client reads it.
+client_fits("text", value) if not startswith(value, "-")
 
-client_fits("format", value) if not regex.match(`^@|%output`, value)
+client_fits("format", value) if not regex.match(`^[@-]|%output`, value)
 
 client_fits("file", "-")
 
@@ -127,10 +133,10 @@ client_fits("file", value) if {
 
 # A file that is sent is in the workspace or /tmp, and is not hidden.
 client_fits("data", value) if {
-	not regex.match(`[@<~]|^[./]|(^|[/=])\.`, value)
+	not regex.match(`[@<~]|^[./-]|(^|[/=])\.`, value)
 }
 
-client_fits("body", value) if not startswith(value, "@")
+client_fits("body", value) if not regex.match(`^[@-]`, value)
 
 client_fits(kind, value) if {
 	kind in {"body", "data"}
@@ -142,7 +148,10 @@ redis_commands := `(?i)^(ping|echo|time|info|dbsize|keys|scan|type|ttl|pttl|expi
 # Arguments that make a server read or write files, or connect, are not allowed.
 redis_word(_, w) if not regex.match(`(?i)^(-.*|dir|dbfilename|appendfilename|appenddirname|logfile|aclfile|module|load|loadex|replicaof|slaveof|migrate)$`, w)
 
-redis_word(i, _) if input.command.argv[i - 1] in {"-p", "-n", "-r", "-i"}
+redis_word(i, w) if {
+	input.command.argv[i - 1] in {"-p", "-n", "-r", "-i"}
+	regex.match(`^\d+(\.\d+)?$`, w)
+}
 
 redis_word(i, "-h") if regex.match(loopback_host, input.command.argv[i + 1])
 

@@ -11,7 +11,7 @@ tracers := {"strace", "ltrace", "perf", "hyperfine"}
 # title: Tracers run an allowed command and change nothing in it
 # custom:
 #   rule: trace.option
-#   match: ["strace -p 1", "strace -e inject=openat:error=ENOENT ./x", "strace -e fault=read ./x", "perf record ./x", "perf", "strace", "strace -D ./x", "perf stat"]
+#   match: ["strace -p 1", "strace -e inject=openat:error=ENOENT ./x", "strace -e fault=read ./x", "perf record ./x", "perf", "strace", "strace -D ./x", "strace -E LD_PRELOAD=./x.so ls", "perf stat"]
 #   not_match: ["strace -f ./x", "strace -c -f go test ./...", "strace -e trace=openat -o /tmp/x ls", "perf stat -r 5 make test", "hyperfine --warmup 3 'rg foo'", "strace -V"]
 deny contains lib.denial("trace.option", sprintf("%s must run a command, and must not attach to a process or change system calls", [input.command.program]), "use strace COMMAND or perf stat COMMAND") if {
 	input.command.program in {"strace", "ltrace", "perf"}
