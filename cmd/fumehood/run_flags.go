@@ -192,6 +192,9 @@ func (s *runFlags) options(a gate.About) (gate.Options, error) {
 	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.workspace, s.rootfs, s.tools, s.runsc
 	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.artifacts, s.auditFile, fumehoodVersion(), []string{"/proc/self/exe", egress.DoorName}
 	o.ObserveUnsafe, o.Ceiling, o.Subject = s.observe, a.Ceiling, a.Subject()
+	if owner, err := process.ParseOwner(s.owner); err == nil && s.owner != "" {
+		o.ToolOwners = []int{owner.UID()}
+	}
 	if s.registries != "" {
 		o.Registries = func(context.Context, []string) ([]registry.Registry, error) { return registry.ReadFile(s.registries) }
 	}

@@ -43,6 +43,10 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 		"limits on time, processor, memory, processes, disk, open files and output",
 	}
 	run.Unenforced = g.o.unenforced()
+	for _, text := range g.root.Warnings(g.tools) {
+		run.Unenforced = append(run.Unenforced, "your PATH: "+text)
+	}
+	run.Toolchains = g.tools
 	return run, nil
 }
 

@@ -27,6 +27,7 @@ type Gate struct {
 	redactor *redact.Redactor
 	engine   *policy.Engine
 	root     rootfs.Root
+	tools    []proposal.Toolchain
 	runsc    install.Runsc
 	sandbox  sandbox.Options // without the parts that belong to one run
 
@@ -92,11 +93,16 @@ func (g *Gate) prepare(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if g.root, err = rootfs.Open(g.o.Rootfs, g.o.Tools); err != nil {
+	search := rootfs.Search{Path: g.o.Tools, Workspace: g.o.Workspace, Owners: g.o.ToolOwners}
+	if g.root, err = search.Open(g.o.Rootfs); err != nil {
 		return err
 	}
+	g.tools = Toolchains(ctx, g.root, search) // while runsc is found
 	if g.runsc, err = find(); err != nil {
 		return err
+	}
+	for _, text := range g.root.Warnings(g.tools) {
+		g.o.notice("warning: " + text)
 	}
 	g.sandbox, err = g.sandboxOptions()
 	return err

@@ -33,9 +33,13 @@ type Options struct {
 	Workspace string
 	// Rootfs is "host", the default, or "dir:PATH".
 	Rootfs string
-	// Tools is a colon-separated list of directories of the root file system that come
-	// first in PATH inside. Directories that the sandbox does not see are omitted.
+	// Tools is a colon-separated list of directories of the host that come first in PATH
+	// inside, each with the toolchain that it belongs to: see rootfs.Search. A tool that
+	// is not shown, and inside is another of the same name, is in the report.
 	Tools string
+	// ToolOwners are users whose toolchains may be shown, in addition to root's and this
+	// process's: whoever the run is for.
+	ToolOwners []int
 	// Runsc is the path of a fumehood-runsc; the installed one, or one built from
 	// source, if empty.
 	Runsc string

@@ -5,6 +5,7 @@
 package gate
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,6 +43,16 @@ func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sa
 		o.Binds = append(o.Binds, sandbox.Bind{Source: source, Target: target})
 	}
 	return o, nil
+}
+
+// Toolchains returns the compilers and interpreters in PATH inside, with their versions
+// from the cache as far as it has them.
+func Toolchains(ctx context.Context, root rootfs.Root, search rootfs.Search) []proposal.Toolchain {
+	cache, err := install.CacheDir()
+	if err == nil {
+		cache = filepath.Join(cache, "versions.json")
+	}
+	return root.Toolchains(ctx, search, cache)
 }
 
 // resolveDir resolves path, following links: the sandbox mounts it without following any.

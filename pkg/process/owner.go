@@ -34,6 +34,9 @@ func ParseOwner(text string) (*Owner, error) {
 	return &Owner{int(u), int(g)}, nil
 }
 
+// UID returns the user.
+func (o *Owner) UID() int { return o.uid }
+
 // Take gives o the paths and everything below them, a directory after what is in it: until
 // then no other user can change what is there. A link is changed itself, never followed.
 // Paths that do not exist are passed over.

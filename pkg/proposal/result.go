@@ -277,14 +277,23 @@ type Run struct {
 	Policy string   `json:"policy_digest"`
 	// Policies lists the origin of each layer of the policy, the most powerful first,
 	// including the shipped one.
-	Policies   []PolicyOrigin `json:"policies,omitempty"`
-	Rootfs     string         `json:"rootfs"` // kind and digest
-	Runsc      string         `json:"runsc_version"`
-	Version    string         `json:"fumehood_version"`
-	Enforced   []string       `json:"enforced"`     // what was enforced, in words
-	Unenforced []string       `json:"not_enforced"` // what was not enforced, in words; the comment shows it
-	Start      time.Time      `json:"start"`
-	WallMS     int64          `json:"wall_ms"`
+	Policies []PolicyOrigin `json:"policies,omitempty"`
+	Rootfs   string         `json:"rootfs"` // kind and digest
+	Runsc    string         `json:"runsc_version"`
+	Version  string         `json:"fumehood_version"`
+	// Toolchains are the compilers and interpreters in PATH inside.
+	Toolchains []Toolchain `json:"toolchains,omitempty"`
+	Enforced   []string    `json:"enforced"`     // what was enforced, in words
+	Unenforced []string    `json:"not_enforced"` // what was not enforced, in words; the comment shows it
+	Start      time.Time   `json:"start"`
+	WallMS     int64       `json:"wall_ms"`
+}
+
+// A Toolchain is a compiler or interpreter that commands find in PATH.
+type Toolchain struct {
+	Name    string `json:"name"`              // "python3"
+	Version string `json:"version,omitempty"` // "" if it is not known
+	Path    string `json:"path"`              // inside
 }
 
 // Totals count Records.

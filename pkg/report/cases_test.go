@@ -40,6 +40,7 @@ func cases() map[string]proposal.Report {
 		"missing_service":      missingService(),
 		"missing_mixed":        missingMixed(),
 		"missing_withheld":     missingWithheld(),
+		"toolchains":           withToolchains(),
 	}
 }
 
@@ -191,6 +192,21 @@ func stopped() proposal.Report {
 	return r
 }
 
+// withToolchains returns a run whose commands see other tools than the caller's PATH has.
+func withToolchains() proposal.Report {
+	r := finish(proposal.Report{Records: []proposal.Record{ran("unit", "python3 -m pytest -q", proposal.Exited, 0, "3 passed\n", "")}})
+	r.Run.Unenforced = []string{"your PATH: node is /usr/bin/node version 20.11.1 inside, not /home/x/.asdf/shims/node as in your PATH, because " +
+		"its version manager does not run in the sandbox, and selects no version for all projects. " +
+		"Fix: put the bin directory of the version first in PATH (asdf where TOOL, mise where TOOL)"}
+	r.Run.Toolchains = []proposal.Toolchain{
+		{Name: "go", Version: "1.26.0", Path: "/usr/local/go/bin/go"},
+		{Name: "node", Version: "20.11.1", Path: "/usr/bin/node"},
+		{Name: "python3", Version: "3.11.7", Path: "/home/x/.pyenv/versions/3.11.7/bin/python3"},
+		{Name: "php", Path: "/usr/bin/php"},
+	}
+	return r
+}
+
 func limitsMet() proposal.Report {
 	var records []proposal.Record
 	for i, c := range []struct {
@@ -263,6 +279,7 @@ func everywhere(s string) proposal.Report {
 	r.Run.ID, r.Run.Proposer, r.Run.Workspace, r.Run.HeadSHA, r.Run.BaseSHA = s, s, s, s, s
 	r.Run.PlanDigest, r.Run.Policy, r.Run.Rootfs, r.Run.Runsc, r.Run.Version = s, s, s, s, s
 	r.Run.Enforced, r.Run.Unenforced = []string{s, s}, []string{s}
+	r.Run.Toolchains = []proposal.Toolchain{{Name: s, Version: s, Path: s}, {Name: s, Path: "/usr/bin/" + s}}
 	r.Audit = &proposal.Audit{Origin: s, Key: s, Checkpoint: s, File: s}
 	r.Error = &proposal.Failure{Code: s, Message: s, Hint: s}
 	return r

@@ -4,6 +4,8 @@ package report
 
 import (
 	"fmt"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -40,6 +42,9 @@ func footer(d *doc, part Part, l level, packed bool) {
 			lines = append(lines, "<tr><th>"+row[0]+"</th><td>"+code(row[1], 160)+"</td></tr>")
 		}
 	}
+	if len(run.Toolchains) > 0 {
+		lines = append(lines, "<tr><th>toolchains</th><td>"+code(toolchains(run.Toolchains), 600)+"</td></tr>")
+	}
 	lines = append(lines, originRows(run.Policies)...)
 	if !run.Start.IsZero() {
 		started := moment(run.Start) + ", took " + milliseconds(run.WallMS)
@@ -50,6 +55,22 @@ func footer(d *doc, part Part, l level, packed bool) {
 		d.block("<p>Enforced:</p>", list(run.Enforced, l.run, func(s string) string { return prose(s, l.long) }))
 	}
 	audit(d, part.Report.Audit, packed)
+}
+
+// toolchains lists names and versions, and the paths of those outside the system's directories.
+func toolchains(all []proposal.Toolchain) string {
+	var list []string
+	for _, t := range all {
+		words := t.Name
+		if t.Version != "" {
+			words += " " + t.Version
+		}
+		if dir := path.Dir(t.Path); dir != "/usr/bin" && dir != "/bin" {
+			words += " (" + t.Path + ")"
+		}
+		list = append(list, words)
+	}
+	return strings.Join(list, ", ")
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }

@@ -24,7 +24,7 @@ func Text(r proposal.Report) string {
 		}
 	}
 	for _, s := range r.Run.Unenforced {
-		fmt.Fprintf(&b, "not enforced: %s\n", text.Inline(s, 200))
+		fmt.Fprintf(&b, "not enforced: %s\n", text.Inline(s, 500))
 	}
 	for _, rec := range r.Records {
 		fmt.Fprintf(&b, "%-20s %-10s %s\n", plainOutcome(rec), text.Inline(rec.Proposal.ID, 40), text.Inline(shortCommand(rec), 80))

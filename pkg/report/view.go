@@ -153,7 +153,7 @@ func (b *screen) notes(r proposal.Report) {
 		lines = append(lines, "not in the workspace: "+text.Inline(s, 200))
 	}
 	for _, s := range r.Run.Unenforced {
-		lines = append(lines, "not enforced: "+text.Inline(s, 300))
+		lines = append(lines, "not enforced: "+text.Inline(s, 500))
 	}
 	if r.Run.Mode == "observe" {
 		lines = append(lines, "observed only: --policy and --granting policies refused nothing")

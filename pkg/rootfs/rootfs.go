@@ -9,7 +9,7 @@
 // runs. It distinguishes two hosts; it does not prove that a host is honest.
 //
 // A host root never contains sockets, credentials or anything from HOME, the runner's
-// own directories, /run, /var or /root.
+// own directories, /run, /var or /root, except for toolchains in PATH: see Search.
 package rootfs
 
 import (
@@ -34,16 +34,20 @@ type Root struct {
 	Links  map[string]string // path inside → link target
 	Files  map[string][]byte // path inside → content; the sandbox replaces {uid} and {gid}
 	Path   string            // PATH inside
+	// Shadows are the tools of the caller's PATH that are other ones inside.
+	Shadows []Shadow
 }
 
 // String returns the root's name in reports.
 func (r Root) String() string { return r.Kind + "@" + r.Digest }
 
-// Open reads a --rootfs value: "host" or "dir:PATH". hostPath is the caller's PATH;
-// its entries inside the root are kept.
-func Open(value, hostPath string) (Root, error) {
+// Open is Search.Open with hostPath, the caller's PATH.
+func Open(value, hostPath string) (Root, error) { return Search{Path: hostPath}.Open(value) }
+
+// Open reads a --rootfs value: "host" or "dir:PATH". s applies to a host root.
+func (s Search) Open(value string) (Root, error) {
 	if value == "" || value == "host" {
-		return host("/", hostPath)
+		return host("/", s)
 	}
 	if dir, ok := strings.CutPrefix(value, "dir:"); ok {
 		return directory(dir)
@@ -67,7 +71,7 @@ var hostFiles = []string{
 // directories elsewhere.
 var rootLinks = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-func host(base, hostPath string) (Root, error) {
+func host(base string, s Search) (Root, error) {
 	r := Root{Kind: "host", Binds: map[string]string{}, Links: map[string]string{}, Files: generated()}
 	for _, pattern := range append(append([]string{}, hostFolders...), hostFiles...) {
 		found, err := filepath.Glob(filepath.Join(base, pattern))
@@ -86,7 +90,7 @@ func host(base, hostPath string) (Root, error) {
 	if _, ok := r.Binds["/usr"]; !ok {
 		return Root{}, &proposal.StopError{Code: "rootfs.missing", Message: "this host has no /usr", Hint: "use --rootfs dir:PATH"}
 	}
-	r.Path = pathInside(hostPath, r)
+	r.find(s)
 	digest, err := inventory(r)
 	r.Digest = digest
 	return r, err
@@ -114,23 +118,8 @@ func (r Root) linkOrBind(base, path string) error {
 	return err
 }
 
-// defaultPath is used if no entry of the caller's PATH is inside the root.
+// defaultPath follows the caller's PATH inside.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-// pathInside keeps the entries of hostPath that the root contains, and adds the usual
-// ones that exist.
-func pathInside(hostPath string, r Root) string {
-	var kept []string
-	seen := map[string]bool{}
-	for _, dir := range filepath.SplitList(hostPath + ":" + defaultPath) {
-		if seen[dir] || !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || !r.shows(dir) {
-			continue
-		}
-		seen[dir] = true
-		kept = append(kept, dir)
-	}
-	return strings.Join(kept, ":")
-}
 
 // shows reports whether path is in a bound directory and exists.
 func (r Root) shows(path string) bool {
@@ -252,7 +241,7 @@ func entry(sum hash.Hash, path string) {
 	fmt.Fprintf(sum, "%q %s %d %d\n", path, info.Mode(), info.Size(), info.ModTime().UnixNano())
 }
 
-func sorted(m map[string]string) []string {
+func sorted[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

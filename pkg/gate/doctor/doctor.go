@@ -59,7 +59,7 @@ func Write(w io.Writer, checks []Check) error {
 // fumehood-runsc, "" for the installed one; notice is called with a line about work that
 // takes long.
 func Examine(ctx context.Context, path string, notice func(string)) []Check {
-	checks := []Check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}
+	checks := append([]Check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}, checkTools(ctx, os.Getenv("PATH"))...)
 	if gate.Privileged() != nil {
 		return checks // building runsc would take a minute or two, and nothing could run in it
 	}
@@ -101,6 +101,30 @@ func checkNetwork() Check {
 		return k
 	}
 	return Check{Name: "network", State: OK, Detail: "the gateway for hosts that policy grants can be created"}
+}
+
+// checkTools returns the toolchains that commands see, and a check for each directory of
+// PATH with tools that are other ones inside.
+func checkTools(ctx context.Context, path string) []Check {
+	search := rootfs.Search{Path: path}
+	root, err := search.Open("host")
+	if err != nil {
+		return []Check{failedCheck("tools", err)}
+	}
+	found := gate.Toolchains(ctx, root, search)
+	var names []string
+	for _, t := range found {
+		names = append(names, strings.TrimSpace(t.Name+" "+t.Version))
+	}
+	k := Check{Name: "tools", State: OK, Detail: "commands see " + strings.Join(names, ", ")}
+	if len(names) == 0 {
+		k.Detail = "commands see no compiler or interpreter"
+	}
+	checks := []Check{k}
+	for _, s := range root.Shadows {
+		checks = append(checks, Check{Name: "tools", State: Limited, Detail: root.Describe(s, found), Fix: s.Fix})
+	}
+	return checks
 }
 
 func checkCgroup() Check {

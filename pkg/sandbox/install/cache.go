@@ -105,6 +105,10 @@ func ensure(ctx context.Context, o Options, root, builds string) (string, error)
 // systemCache is root's cache: the sentry runs as an unprivileged user, who cannot enter /root.
 const systemCache = "/var/cache/fumehood"
 
+// CacheDir returns the cache of this program: FUMEHOOD_CACHE, or else /var/cache/fumehood
+// for root and a directory of the user's cache for others.
+func CacheDir() (string, error) { return cacheDir("") }
+
 func cacheDir(explicit string) (string, error) {
 	if explicit == "" {
 		explicit = os.Getenv("FUMEHOOD_CACHE")

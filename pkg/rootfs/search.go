@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rootfs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Search says where a host root finds tools.
+//
+// A directory of Path outside /usr is shown together with the toolchain that it belongs
+// to, read-only and at the same path: the Python of pyenv, the Node.js of nvm or volta, a
+// GOROOT, a toolchain of rustup, any directory with bin and lib, include or share. Nothing
+// else of a home directory becomes visible. The toolchain and every directory above it
+// must belong to root or to Owners, and nobody else may write to them; it must not be in
+// the workspace, nor hold files that look like credentials.
+type Search struct {
+	Path      string // the caller's PATH
+	Workspace string // "" for none
+	// Owners are users whose files may be shown, in addition to root's, this process's
+	// and those of the user that called sudo.
+	Owners []int
+}
+
+// A Shadow is a tool of the caller's PATH that is not shown, although the sandbox has
+// another of the same name.
+type Shadow struct {
+	Name   string // "python3"
+	Native string // its path on the host
+	Inside string // the path of the other, in the sandbox
+	Reason string // why Native is not shown
+	Fix    string
+	// Others are further names in the same directory with the same problem.
+	Others []string
+}
+
+// describe describes s in one sentence. version is that of the tool inside; "" if it is
+// not known.
+func (s Shadow) describe(version string) string {
+	also := ""
+	if n := len(s.Others); n > 0 {
+		also = " (also " + strings.Join(s.Others[:min(n, 4)], ", ")
+		if n > 4 {
+			also += fmt.Sprintf(" and %d more", n-4)
+		}
+		also += ")"
+	}
+	if version != "" {
+		version = " version " + version
+	}
+	return fmt.Sprintf("%s%s is %s%s inside, not %s as in your PATH, because %s", s.Name, also, s.Inside, version, s.Native, s.Reason)
+}
+
+// known are the tools whose versions are in the report.
+var known = []string{"go", "node", "python3", "ruby", "php", "java", "cargo", "rustc", "deno", "bun", "dotnet", "gcc"}
+
+// A hidden is a directory of PATH that is not shown, or not completely.
+type hidden struct {
+	dir    string
+	shown  []string // directories that replace it
+	reason refusal
+}
+
+// find makes the tools of s visible in r, and sets its Path and Shadows.
+func (r *Root) find(s Search) {
+	if s.Workspace != "" {
+		if real, err := filepath.EvalSymlinks(s.Workspace); err == nil {
+			s.Workspace, _ = filepath.Abs(real)
+		}
+	}
+	var dirs, all []string
+	var not []hidden
+	for _, dir := range filepath.SplitList(s.Path) {
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" || slices.Contains(all, filepath.Clean(dir)) {
+			continue
+		}
+		dir = filepath.Clean(dir)
+		all = append(all, dir)
+		if !isDir(dir, ".") {
+			continue
+		}
+		shown, no := r.showDir(s, dir)
+		dirs = append(dirs, shown...)
+		if no != nil {
+			not = append(not, hidden{dir, shown, *no})
+		}
+	}
+	for _, dir := range filepath.SplitList(defaultPath) {
+		if r.shows(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	r.Path = strings.Join(distinct(dirs), ":")
+	for _, h := range not {
+		if shadow, found := r.shadow(h, all); found {
+			r.Shadows = append(r.Shadows, shadow)
+		}
+	}
+}
+
+// showDir makes a directory of PATH visible. It returns the directories that replace it,
+// and why some of its tools are not in them.
+func (r Root) showDir(s Search, dir string) (shown []string, no *refusal) {
+	m, is := manager(dir)
+	for _, bin := range m.bins {
+		at, refused := r.include(s, bin)
+		if refused != nil {
+			no, m.complete = refused, false
+			continue
+		}
+		shown = append(shown, at)
+	}
+	switch {
+	case is && m.complete:
+		return shown, nil
+	case r.shows(dir):
+		return append(shown, dir), no
+	case is && no == nil:
+		return shown, refuse(m.fix, "its version manager does not run in the sandbox, and selects no version for all projects")
+	case is:
+		return shown, no
+	}
+	at, no := r.include(s, dir)
+	if no != nil {
+		return r.linked(s, dir), no
+	}
+	return []string{at}, nil
+}
+
+// shadow returns the tools of h.dir that PATH finds there natively, and in another file
+// inside. all are the directories of the caller's PATH.
+func (r Root) shadow(h hidden, all []string) (s Shadow, found bool) {
+	entries, err := os.ReadDir(h.dir)
+	if err != nil {
+		return s, false
+	}
+	before := all[:slices.Index(all, h.dir)]
+	var names []string
+	for _, e := range entries {
+		native := filepath.Join(h.dir, e.Name())
+		if info, err := os.Stat(native); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			continue
+		}
+		if slices.ContainsFunc(before, func(dir string) bool { return executable(filepath.Join(dir, e.Name())) }) {
+			continue
+		}
+		inside := r.Lookup(e.Name())
+		if inside == "" || slices.Contains(h.shown, filepath.Dir(inside)) || sameFile(native, r.host(inside)) {
+			continue
+		}
+		names = append(names, e.Name())
+	}
+	if len(names) == 0 {
+		return s, false
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	return Shadow{Name: names[0], Native: filepath.Join(h.dir, names[0]), Inside: r.Lookup(names[0]), Reason: h.reason.reason, Fix: h.reason.fix, Others: names[1:]}, true
+}
+
+// rank sorts the known tools first.
+func rank(name string) int {
+	if i := slices.Index(known, name); i >= 0 {
+		return i
+	}
+	return len(known)
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+// Lookup returns the path of the program name in PATH inside, or "". It follows links as
+// the sandbox does: what they lead to must be visible.
+func (r Root) Lookup(name string) string {
+	for _, dir := range filepath.SplitList(r.Path) {
+		path := filepath.Join(dir, name)
+		host := r.host(path)
+		real, err := filepath.EvalSymlinks(host)
+		if err != nil || !executable(real) {
+			continue
+		}
+		if r.visible(real) {
+			return path
+		}
+	}
+	return ""
+}
+
+// visible reports whether the host's file path, which has no links in it, is in a bind.
+func (r Root) visible(path string) bool {
+	for _, source := range r.Binds {
+		if within(path, source) {
+			return true
+		}
+	}
+	return false
+}
+
+// host returns the path on the host of a path inside.
+func (r Root) host(path string) string {
+	for at, target := range r.Links {
+		if within(path, at) {
+			path = filepath.Join("/", target) + strings.TrimPrefix(path, at)
+			break
+		}
+	}
+	best, source := "", path
+	for at, from := range r.Binds {
+		if within(path, at) && len(at) > len(best) {
+			best, source = at, from+strings.TrimPrefix(path, at)
+		}
+	}
+	return source
+}
+
+func distinct(list []string) (kept []string) {
+	for _, s := range list {
+		if !slices.Contains(kept, s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rootfs
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A refusal is why a directory of PATH is not shown, and what to do about it.
+type refusal struct{ reason, fix string }
+
+func refuse(fix, format string, args ...any) *refusal {
+	return &refusal{fmt.Sprintf(format, args...), fix}
+}
+
+// ownDir is the advice for directories that are not those of a toolchain.
+const ownDir = "put the bin directory of the tool's own installation first in PATH (--tools)"
+
+// include makes the directory bin of PATH visible, with the toolchain that it belongs to,
+// and returns its path inside.
+func (r Root) include(s Search, bin string) (string, *refusal) {
+	return r.includeAt(s, bin, 3)
+}
+
+// includeAt follows at most depth links from toolchain to toolchain, such as from a
+// virtual environment to the Python that it was made with.
+func (r Root) includeAt(s Search, bin string, depth int) (string, *refusal) {
+	if r.shows(bin) {
+		return bin, nil
+	}
+	real, err := filepath.EvalSymlinks(bin)
+	if err != nil {
+		return "", refuse("remove it from PATH", "%s cannot be read", bin)
+	}
+	if r.shows(real) {
+		return real, nil
+	}
+	prefix := prefixOf(real)
+	if prefix == "" {
+		return "", refuse(ownDir, "%s is not the bin directory of a toolchain: there is no lib, include or share next to it", real)
+	}
+	if no := s.check(prefix, real); no != nil {
+		return "", no
+	}
+	r.bind(prefix, prefix)
+	at := real
+	// Scripts and compiled-in paths may name the directory by the path in PATH.
+	if rest, below := strings.CutPrefix(real, prefix); below && strings.HasSuffix(bin, rest) && bin != real {
+		if lexical := strings.TrimSuffix(bin, rest); s.place(lexical) == nil && !r.covers(lexical) && same(lexical, prefix) {
+			r.bind(lexical, prefix)
+			at = bin
+		}
+	}
+	if depth > 0 {
+		r.followLinks(s, real, depth)
+	}
+	return at, nil
+}
+
+// bind shows the host's directory source at path, and omits binds that this one contains.
+func (r Root) bind(path, source string) {
+	for at, from := range r.Binds {
+		if within(at, path) && within(from, source) {
+			delete(r.Binds, at)
+		}
+	}
+	r.Binds[path] = source
+}
+
+// followLinks makes visible what the known tools in bin are links to. What cannot be
+// shown is reported as a shadowed tool later.
+func (r Root) followLinks(s Search, bin string, depth int) {
+	for _, name := range known {
+		if real, err := filepath.EvalSymlinks(filepath.Join(bin, name)); err == nil && !r.shows(real) {
+			_, _ = r.includeAt(s, filepath.Dir(real), depth-1)
+		}
+	}
+}
+
+// linked makes visible the toolchains to which links in the directory dir lead, such as
+// ~/.local/bin/python3.12 of uv, and returns their bin directories.
+func (r Root) linked(s Search, dir string) (bins []string) {
+	for _, name := range known {
+		real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		if err != nil || filepath.Dir(real) == dir || r.shows(real) {
+			continue
+		}
+		bin := filepath.Dir(real)
+		if again, err := filepath.EvalSymlinks(filepath.Join(bin, name)); err != nil || again != real {
+			continue // by this name it is another program there, or none
+		}
+		if at, no := r.include(s, bin); no == nil && !slices.Contains(bins, at) {
+			bins = append(bins, at)
+		}
+	}
+	return bins
+}
+
+// covers reports whether path is at or below a bind or a link of r, where nothing can be
+// mounted.
+func (r Root) covers(path string) bool {
+	for at := range r.Binds {
+		if within(path, at) {
+			return true
+		}
+	}
+	for at := range r.Links {
+		if within(path, at) {
+			return true
+		}
+	}
+	return false
+}
+
+func same(a, b string) bool {
+	real, err := filepath.EvalSymlinks(a)
+	return err == nil && real == b
+}
+
+// within reports whether path is dir or below it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// prefixOf returns the directory of the toolchain to which the directory bin belongs, or
+// "". bin has no links in it.
+func prefixOf(bin string) string {
+	dir := filepath.Dir(bin)
+	switch base := filepath.Base(bin); {
+	case isFile(bin, "dotnet") && isDir(bin, "shared"): // .NET has no bin
+		return bin
+	case base != "bin" && base != "sbin":
+		return ""
+	case isFile(bin, "go") && (isFile(dir, "VERSION") || isDir(dir, "src/runtime")): // GOROOT
+		return dir
+	case !isDir(dir, ".git") && slices.ContainsFunc([]string{"lib", "lib64", "include", "share", "dist"}, func(name string) bool { return isDir(dir, name) }) && Search{}.place(dir) == nil:
+		return dir
+	case onlyPrograms(bin):
+		return bin // Deno, Bun, Go's own bin directory: only the programs are shown
+	}
+	return ""
+}
+
+func isDir(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(dir, name))
+	return err == nil && info.IsDir()
+}
+
+func isFile(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(dir, name))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// maxPrograms is how many programs a directory that is shown alone may have.
+const maxPrograms = 200
+
+// onlyPrograms reports whether everything in dir is a compiled program, or a link to one
+// in it. Scripts often hold secrets.
+func onlyPrograms(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) == 0 || len(entries) > maxPrograms {
+		return false
+	}
+	for _, e := range entries {
+		real, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
+		if err != nil || filepath.Dir(real) != dir || !isProgram(real) {
+			return false
+		}
+	}
+	return true
+}
+
+// isProgram reports whether path is a regular ELF file.
+func isProgram(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var magic [4]byte
+	n, _ := f.Read(magic[:])
+	return n == len(magic) && string(magic[:]) == "\x7fELF"
+}
+
+// notShown are directories from which policy starts no program, and those that the
+// sandbox provides itself.
+var notShown = []string{"/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/var", "/workspace", "/.fumehood", "/home/fumehood"}
+
+// wide are directories that hold more than one toolchain.
+var wide = []string{"/", "/home", "/root", "/opt", "/srv", "/mnt", "/media", "/data", "/usr", "/Users"}
+
+// private are names of directories that hold credentials. They are refused, with
+// everything below them.
+var private = []string{".ssh", ".aws", ".azure", ".config", ".docker", ".gnupg", ".kube", ".password-store", ".git"}
+
+// shared are names of directories that hold the files of many programs. They are refused,
+// what is below them is not.
+var shared = []string{".local", ".cache", "share", "Documents"}
+
+// place checks a directory by its path.
+func (s Search) place(dir string) *refusal {
+	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
+		return refuse(ownDir, "%s is not a plain path", dir)
+	}
+	for _, own := range notShown {
+		if within(dir, own) || within(own, dir) {
+			return refuse("install the tool elsewhere, for example in /opt", "policy starts no programs from %s", own)
+		}
+	}
+	for _, part := range strings.Split(dir, "/") {
+		if slices.Contains(private, part) {
+			return refuse(ownDir, "%s may hold credentials", dir)
+		}
+	}
+	if slices.Contains(wide, dir) || slices.Contains(shared, filepath.Base(dir)) {
+		return refuse(ownDir, "%s holds more than a toolchain", dir)
+	}
+	for _, home := range homes() {
+		if within(home, dir) {
+			return refuse(ownDir, "%s is or contains the home directory %s", dir, home)
+		}
+	}
+	if s.Workspace != "" && within(dir, s.Workspace) {
+		return refuse("create it in set-up, or install the tool outside the workspace", "it is in the workspace, whose content is the pull request's")
+	}
+	if s.Workspace != "" && within(s.Workspace, dir) {
+		return refuse("move the workspace", "%s contains the workspace", dir)
+	}
+	return nil
+}
+
+// check checks whether the toolchain prefix, whose programs are in bin, may be shown. It
+// has no links in its path.
+func (s Search) check(prefix, bin string) *refusal {
+	if no := s.place(prefix); no != nil {
+		return no
+	}
+	for _, dir := range []string{bin, prefix} {
+		if no := s.trusted(dir); no != nil {
+			return no
+		}
+	}
+	if info, err := os.Stat(prefix); err != nil || info.Mode()&0o005 != 0o005 && !s.reads(info) {
+		return refuse("chmod -R o+rX "+prefix, "commands, which run as another user, cannot read %s", prefix)
+	}
+	if file := credentials(prefix); file != "" {
+		return refuse("move "+file+" away", "%s may hold credentials", file)
+	}
+	return nil
+}
+
+// reads reports whether the user that commands run as, the workspace's owner, owns a file.
+func (s Search) reads(info fs.FileInfo) bool {
+	workspace, err := os.Stat(s.Workspace)
+	return err == nil && ownerOf(workspace) != 0 && ownerOf(workspace) == ownerOf(info)
+}
+
+// trusted checks that nobody except for the owners can replace path.
+func (s Search) trusted(path string) *refusal {
+	owners := s.owners()
+	for at := path; ; at = filepath.Dir(at) {
+		info, err := os.Lstat(at)
+		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return refuse(ownDir, "%s cannot be read", at)
+		}
+		mode := info.Mode()
+		switch {
+		case !slices.Contains(owners, ownerOf(info)):
+			return refuse("chown root "+at, "%s belongs to another user", at)
+		case at != path && mode&fs.ModeSticky != 0: // others cannot replace what is in it
+		case mode&0o002 != 0:
+			return refuse("chmod o-w "+at, "every user can write to %s", at)
+		case mode&0o020 != 0 && !privateGroup(info):
+			return refuse("chmod g-w "+at, "a group can write to %s", at)
+		}
+		if at == "/" {
+			return nil
+		}
+	}
+}
+
+// secretNames are names of files and directories with credentials.
+var secretNames = []string{".netrc", "_netrc", ".pypirc", ".git-credentials", ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".env",
+	"credentials", "credentials.json", "credentials.toml", "credentials.xml", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "secrets.yml", "master.key"}
+
+// settings are files of a toolchain that may hold tokens, with the words that say so.
+var settings = map[string][]string{
+	".npmrc": npmWords, "etc/npmrc": npmWords, "lib/node_modules/npm/npmrc": npmWords, "lib/node_modules/npm/.npmrc": npmWords,
+	"pip.conf": {"@", "password"}, "etc/pip.conf": {"@", "password"}, "conf/settings.xml": mavenWords, "etc/gitconfig": {"@", "extraheader"},
+	".condarc": {"@", "/t/"}, "gradle.properties": {"password", "token"},
+}
+
+var (
+	npmWords   = []string{"_auth", "_password"}
+	mavenWords = []string{"<password>", "<passphrase>", "<privatekey>"}
+)
+
+// credentials returns the first file of the toolchain prefix that looks like it holds
+// credentials, or "". It reads the names of three levels of directories.
+func credentials(prefix string) string {
+	for _, name := range sorted(settings) {
+		path := filepath.Join(prefix, name)
+		text := strings.ToLower(readSmall(path))
+		if name == "conf/settings.xml" {
+			text = withoutComments(text)
+		}
+		if slices.ContainsFunc(settings[name], func(word string) bool { return strings.Contains(text, word) }) {
+			return path
+		}
+	}
+	return secretBelow(prefix, 3)
+}
+
+// withoutComments removes XML comments: Maven's own file has a password in an example.
+func withoutComments(text string) string {
+	var kept strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "<!--")
+		kept.WriteString(before)
+		if _, text, found = strings.Cut(rest, "-->"); !found {
+			return kept.String()
+		}
+	}
+}
+
+func secretBelow(dir string, levels int) string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if slices.Contains(secretNames, e.Name()) {
+			return path
+		}
+		if e.IsDir() && levels > 1 {
+			if found := secretBelow(path, levels-1); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// readSmall returns the beginning of a regular file, or "".
+func readSmall(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data := make([]byte, 64<<10)
+	n, _ := f.Read(data)
+	return string(data[:n])
+}
