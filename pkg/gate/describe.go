@@ -44,7 +44,7 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 	}
 	run.Unenforced = g.o.unenforced()
 	for _, text := range g.root.Warnings(g.tools) {
-		run.Unenforced = append(run.Unenforced, "your PATH: "+text)
+		run.Unenforced = append(run.Unenforced, "the versions of your tools: "+text)
 	}
 	run.Toolchains = g.tools
 	return run, nil

@@ -195,7 +195,7 @@ func stopped() proposal.Report {
 // withToolchains returns a run whose commands see other tools than the caller's PATH has.
 func withToolchains() proposal.Report {
 	r := finish(proposal.Report{Records: []proposal.Record{ran("unit", "python3 -m pytest -q", proposal.Exited, 0, "3 passed\n", "")}})
-	r.Run.Unenforced = []string{"your PATH: node is /usr/bin/node version 20.11.1 inside, not /home/x/.asdf/shims/node as in your PATH, because " +
+	r.Run.Unenforced = []string{"the versions of your tools: node is /usr/bin/node version 20.11.1 inside, not /home/x/.asdf/shims/node as in your PATH, because " +
 		"its version manager does not run in the sandbox, and selects no version for all projects. " +
 		"Fix: put the bin directory of the version first in PATH (asdf where TOOL, mise where TOOL)"}
 	r.Run.Toolchains = []proposal.Toolchain{

@@ -61,8 +61,10 @@ var known = []string{"go", "node", "python3", "ruby", "php", "java", "cargo", "r
 // A hidden is a directory of PATH that is not shown, or not completely.
 type hidden struct {
 	dir    string
+	before []string // directories that come before it in the caller's PATH
+	names  []string // of its tools to look at
 	shown  []string // directories that replace it
-	reason refusal
+	reason refusal  // the zero refusal: what they are links to is not shown
 }
 
 // find makes the tools of s visible in r, and sets its Path and Shadows.
@@ -86,7 +88,11 @@ func (r *Root) find(s Search) {
 		shown, no := r.showDir(s, dir)
 		dirs = append(dirs, shown...)
 		if no != nil {
-			not = append(not, hidden{dir, shown, *no})
+			not = append(not, hidden{dir, all[:len(all)-1], programs(dir), shown, *no})
+		}
+		for _, at := range shown {
+			r.followLinks(s, at, 2)
+			not = append(not, hidden{at, all[:len(all)-1], known, shown, refusal{}})
 		}
 	}
 	for _, dir := range filepath.SplitList(defaultPath) {
@@ -96,7 +102,7 @@ func (r *Root) find(s Search) {
 	}
 	r.Path = strings.Join(distinct(dirs), ":")
 	for _, h := range not {
-		if shadow, found := r.shadow(h, all); found {
+		if shadow, found := r.shadow(s, h); found {
 			r.Shadows = append(r.Shadows, shadow)
 		}
 	}
@@ -131,34 +137,43 @@ func (r Root) showDir(s Search, dir string) (shown []string, no *refusal) {
 	return []string{at}, nil
 }
 
-// shadow returns the tools of h.dir that PATH finds there natively, and in another file
-// inside. all are the directories of the caller's PATH.
-func (r Root) shadow(h hidden, all []string) (s Shadow, found bool) {
-	entries, err := os.ReadDir(h.dir)
-	if err != nil {
-		return s, false
-	}
-	before := all[:slices.Index(all, h.dir)]
-	var names []string
+// programs returns the names in a directory.
+func programs(dir string) (names []string) {
+	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		native := filepath.Join(h.dir, e.Name())
-		if info, err := os.Stat(native); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// shadow returns the tools of h that PATH finds in h.dir natively, and in another file
+// inside.
+func (r Root) shadow(by Search, h hidden) (s Shadow, found bool) {
+	var names []string
+	for _, name := range h.names {
+		native := filepath.Join(h.dir, name)
+		if !executable(native) || slices.ContainsFunc(h.before, func(dir string) bool { return executable(filepath.Join(dir, name)) }) {
 			continue
 		}
-		if slices.ContainsFunc(before, func(dir string) bool { return executable(filepath.Join(dir, e.Name())) }) {
-			continue
-		}
-		inside := r.Lookup(e.Name())
+		inside := r.Lookup(name)
 		if inside == "" || slices.Contains(h.shown, filepath.Dir(inside)) || sameFile(native, r.host(inside)) {
 			continue
 		}
-		names = append(names, e.Name())
+		names = append(names, name)
 	}
 	if len(names) == 0 {
 		return s, false
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
-	return Shadow{Name: names[0], Native: filepath.Join(h.dir, names[0]), Inside: r.Lookup(names[0]), Reason: h.reason.reason, Fix: h.reason.fix, Others: names[1:]}, true
+	s = Shadow{Name: names[0], Native: filepath.Join(h.dir, names[0]), Inside: r.Lookup(names[0]), Reason: h.reason.reason, Fix: h.reason.fix, Others: names[1:]}
+	if s.Reason == "" {
+		real, _ := filepath.EvalSymlinks(s.Native)
+		s.Reason, s.Fix = "it is a link to "+real+", which is not shown", ownDir
+		if _, no := r.include(by, filepath.Dir(real)); no != nil {
+			s.Reason, s.Fix = s.Reason+" ("+no.reason+")", no.fix
+		}
+	}
+	return s, true
 }
 
 // rank sorts the known tools first.
