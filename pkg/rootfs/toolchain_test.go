@@ -168,7 +168,7 @@ func TestNotShown(t *testing.T) {
 		"pyenv without files": {map[string]string{"h/.pyenv/shims/python3": script, "h/.pyenv/version": "3.9.1\n", "h/.pyenv/versions/3.8.1/bin/python3": program}, nil, "ROOT/h/.pyenv/shims", "selects no version for all projects. Fix: select a version that is installed, for example: pyenv global VERSION"},
 		"pyenv out of place":  {map[string]string{"h/.pyenv/shims/python3": script, "h/.pyenv/version": "../../secret\n", "h/.pyenv/versions/x": "", "h/secret/bin/python3": program, "h/secret/lib/x": ""}, nil, "ROOT/h/.pyenv/shims", "selects no version"},
 		"asdf, two versions":  {map[string]string{"h/.asdf/shims/python3": script, "h/.asdf/installs/python/3.8.1/bin/python3": program, "h/.asdf/installs/python/3.9.1/bin/python3": program}, nil, "ROOT/h/.asdf/shims", "selects no version"},
-		"dangling venv":       {map[string]string{"venv/bin/python3": "-> ROOT/h/.config/py/bin/python3", "venv/lib/x": "", "h/.config/py/bin/python3": program, "h/.config/py/lib/x": ""}, nil, "ROOT/venv/bin", "it is a link to ROOT/h/.config/py/bin/python3, which is not shown (ROOT/h/.config/py may hold credentials)"},
+		"dangling venv":       {map[string]string{"venv/bin/python3": "-> ROOT/h/.config/py/bin/python3", "venv/lib/x": "", "h/.config/py/bin/python3": program, "h/.config/py/lib/x": ""}, nil, "ROOT/venv/bin", "it is a link to ROOT/h/.config/py/bin/python3, which is not shown (ROOT/h/.config/py/bin may hold credentials)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := tree(t, c.files)
