@@ -38,7 +38,7 @@ type Options struct {
 	// is not shown, and inside is another of the same name, is in the report.
 	Tools string
 	// ToolOwners are users whose toolchains may be shown, in addition to root's and this
-	// process's: whoever the run is for.
+	// process's, for example the user that this process runs for.
 	ToolOwners []int
 	// Runsc is the path of a fumehood-runsc; the installed one, or one built from
 	// source, if empty.

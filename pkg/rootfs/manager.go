@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// managed is what a version manager's directory of PATH stands for.
+// managed is the content of a version manager's directory of PATH.
 type managed struct {
 	bins     []string // bin directories of the active versions
 	complete bool     // a name that is in none of bins has no active version

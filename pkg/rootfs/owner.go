@@ -27,7 +27,7 @@ func ownerOf(info fs.FileInfo) int {
 	return -1
 }
 
-// privateGroup reports whether nobody except for the owner of a file is in its group:
+// privateGroup reports whether the owner of a file is the only member of its group:
 // many distributions give every user such a group, and a umask that lets it write.
 func privateGroup(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
@@ -64,7 +64,7 @@ func homes() []string {
 		list = append(list, strings.TrimSuffix(home, "/"))
 	}
 	for _, user := range database("/etc/passwd", 7) {
-		if uid, err := strconv.Atoi(user[2]); err == nil && uid >= 1000 && len(user[5]) > 1 && user[0] != "nobody" {
+		if uid, err := strconv.Atoi(user[2]); err == nil && uid >= 1000 && len(user[5]) > 1 {
 			list = append(list, strings.TrimSuffix(user[5], "/"))
 		}
 	}

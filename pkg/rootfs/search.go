@@ -14,10 +14,15 @@ import (
 //
 // A directory of Path outside /usr is shown together with the toolchain that it belongs
 // to, read-only and at the same path: the Python of pyenv, the Node.js of nvm or volta, a
-// GOROOT, a toolchain of rustup, any directory with bin and lib, include or share. Nothing
+// GOROOT, a toolchain of rustup, or any directory with bin and lib, include or share. Nothing
 // else of a home directory becomes visible. The toolchain and every directory above it
-// must belong to root or to Owners, and nobody else may write to them; it must not be in
-// the workspace, nor hold files that look like credentials.
+// must belong to root or to Owners, and no other user may be able to write to them. It must
+// not be in the workspace, and not hold files that look like credentials.
+//
+// A directory of a version manager (pyenv, rbenv, nodenv, asdf, mise, volta, rustup) is
+// replaced by the versions that it selects for all of a user's projects. A file of the
+// workspace or a variable selects none. A directory that holds only compiled programs,
+// such as that of Deno or a GOPATH, is shown alone.
 type Search struct {
 	Path      string // the caller's PATH
 	Workspace string // "" for none

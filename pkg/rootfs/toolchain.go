@@ -264,7 +264,7 @@ func (s Search) reads(info fs.FileInfo) bool {
 	return err == nil && ownerOf(workspace) != 0 && ownerOf(workspace) == ownerOf(info)
 }
 
-// trusted checks that nobody except for the owners can replace path.
+// trusted checks that only the owners can replace path.
 func (s Search) trusted(path string) *refusal {
 	owners := s.owners()
 	for at := path; ; at = filepath.Dir(at) {
@@ -324,11 +324,13 @@ func credentials(prefix string) string {
 func withoutComments(text string) string {
 	var kept strings.Builder
 	for {
-		before, rest, found := strings.Cut(text, "<!--")
+		before, comment, _ := strings.Cut(text, "<!--")
 		kept.WriteString(before)
-		if _, text, found = strings.Cut(rest, "-->"); !found {
+		_, after, closed := strings.Cut(comment, "-->")
+		if !closed {
 			return kept.String()
 		}
+		text = after
 	}
 }
 

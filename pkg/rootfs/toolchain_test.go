@@ -198,7 +198,7 @@ func TestNoShadow(t *testing.T) {
 	}
 }
 
-// A sticky directory in the path does not matter: nobody can replace what is in it.
+// A sticky directory in the path does not matter: other users cannot replace what is in it.
 func TestPrivateGroupAndSticky(t *testing.T) {
 	root := tree(t, map[string]string{"x/bin/python3": program, "x/lib/x": ""})
 	must(t, os.Chmod(root, 0o777|os.ModeSticky))
@@ -220,7 +220,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// Versions come from files, or from the tool if nobody else can replace it, and are kept
+// Versions come from files, or from the tool if only its owners can replace it, and are kept
 // while the tool is the same.
 func TestToolchains(t *testing.T) {
 	root := tree(t, map[string]string{

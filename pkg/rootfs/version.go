@@ -45,7 +45,7 @@ var versionWord = regexp.MustCompile(`\d+(\.\d+)+[A-Za-z0-9.+-]*`)
 
 // Toolchains returns the known tools in PATH inside, with their versions as far as these
 // can be read: from a file of the toolchain, from the cache file, or by running the host's
-// tool. Only a tool that nobody except for root and the owners of s can replace is run, as
+// tool. Only a tool that root and the owners of s alone can replace is run, as
 // its owner, with an empty environment and for at most two seconds. cache may be "".
 func (r Root) Toolchains(ctx context.Context, s Search, cache string) []proposal.Toolchain {
 	v := &versions{s: s, run: r.Kind == "host", kept: readVersions(cache), read: map[string]kept{}}
