@@ -227,11 +227,12 @@ func TestToolchains(t *testing.T) {
 		"go/bin/go": script + "exit 1", "go/VERSION": "go1.99.1 X:y\ntime", "go/src/runtime/x": "",
 		"node/bin/node": script + "exit 1", "node/include/node/node_version.h": "#define NODE_MAJOR_VERSION 98\n#define NODE_MINOR_VERSION 7\n#define NODE_PATCH_VERSION 6\n",
 		"py/bin/python3": script + "echo Python 3.99.$(id -u)${SECRET}; echo x >> ROOT/count", "py/lib/x": "", "py/bin/ruby": script + "echo ruby 9.9.9",
+		"deno/bin/deno": script + "echo deno 1.2.3", "deno/lib/x": "",
 		"php/bin/php": script + "sleep 60", "php/lib/x": "",
 	})
 	t.Setenv("SECRET", "7")
 	must(t, os.Chmod(root+"/py/bin/ruby", 0o757))
-	s := Search{Path: strings.ReplaceAll("ROOT/go/bin:ROOT/node/bin:ROOT/py/bin:ROOT/php/bin", "ROOT", root)}
+	s := Search{Path: strings.ReplaceAll("ROOT/go/bin:ROOT/node/bin:ROOT/py/bin:ROOT/deno/bin:ROOT/php/bin", "ROOT", root)}
 	r, err := s.Open("host")
 	must(t, err)
 	versions := func() string {
@@ -246,7 +247,7 @@ func TestToolchains(t *testing.T) {
 		return fmt.Sprint(list)
 	}
 	for range 2 {
-		if got := versions(); got != "[go 1.99.1 node 98.7.6 python3 3.99.0 ruby  php ]" {
+		if got := versions(); got != "[go 1.99.1 node 98.7.6 python3 3.99.0 ruby  php  deno 1.2.3]" {
 			t.Error(got)
 		}
 	}
@@ -257,6 +258,21 @@ func TestToolchains(t *testing.T) {
 	if got := versions(); !strings.Contains(got, "python3 4.0.1") {
 		t.Error(got)
 	}
+}
+
+// Python's version is in its headers, even if the tool is not run.
+func TestPythonHeader(t *testing.T) {
+	root := tree(t, map[string]string{"py/bin/python3": "-> python3.99", "py/bin/python3.99": script + "echo Python 1.1.1", "py/include/python3.99/patchlevel.h": "/* x */\n#define PY_VERSION      \"3.99.4\"\n"})
+	r := search(t, root, "ROOT/py/bin")
+	for _, tool := range r.Toolchains(t.Context(), Search{}, "") {
+		if tool.Name == "python3" {
+			if tool.Version != "3.99.4" {
+				t.Error(tool)
+			}
+			return
+		}
+	}
+	t.Error("no python3")
 }
 
 // A prepared root's own tools are listed, and none of them is run.

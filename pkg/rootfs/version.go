@@ -25,14 +25,16 @@ import (
 const versionTime = 2 * time.Second
 
 // versionFiles are files of a toolchain with its version, relative to the directory above
-// the tool's own, and the pattern that finds it there.
+// the tool's own, and the pattern that finds it there. * is the name of the tool's file,
+// such as python3.12.
 var versionFiles = map[string]struct {
 	path    string
 	pattern *regexp.Regexp
 }{
-	"go":   {"VERSION", regexp.MustCompile(`^go(\S+)`)},
-	"node": {"include/node/node_version.h", regexp.MustCompile(`(?s)define NODE_MAJOR_VERSION (\d+).*define NODE_MINOR_VERSION (\d+).*define NODE_PATCH_VERSION (\d+)`)},
-	"java": {"release", regexp.MustCompile(`(?m)^JAVA_VERSION="([^"]+)"`)},
+	"go":      {"VERSION", regexp.MustCompile(`^go(\S+)`)},
+	"node":    {"include/node/node_version.h", regexp.MustCompile(`(?s)define NODE_MAJOR_VERSION (\d+).*define NODE_MINOR_VERSION (\d+).*define NODE_PATCH_VERSION (\d+)`)},
+	"python3": {"include/*/patchlevel.h", regexp.MustCompile(`(?m)^#define PY_VERSION\s+"([^"]+)"`)},
+	"java":    {"release", regexp.MustCompile(`(?m)^JAVA_VERSION="([^"]+)"`)},
 }
 
 // versionArgs make tools print their version. Java's and .NET's take too long to start.
@@ -107,7 +109,7 @@ func (v *versions) of(ctx context.Context, name, path string) string {
 		return ""
 	}
 	if f, ok := versionFiles[name]; ok {
-		if m := f.pattern.FindStringSubmatch(readSmall(filepath.Join(filepath.Dir(real), "..", f.path))); m != nil {
+		if m := f.pattern.FindStringSubmatch(readSmall(filepath.Join(filepath.Dir(real), "..", strings.ReplaceAll(f.path, "*", filepath.Base(real))))); m != nil {
 			return strings.Join(m[1:], ".")
 		}
 	}
