@@ -46,13 +46,13 @@ func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sa
 }
 
 // Toolchains returns the compilers and interpreters in PATH inside, with their versions
-// from the cache as far as it has them.
+// from the cache as far as it has them. Only a process that can run commands uses it.
 func Toolchains(ctx context.Context, root rootfs.Root, search rootfs.Search) []proposal.Toolchain {
-	cache, err := install.CacheDir()
-	if err == nil {
-		cache = filepath.Join(cache, "versions.json")
+	dir, err := install.CacheDir()
+	if err != nil || Privileged() != nil {
+		return root.Toolchains(ctx, search, "")
 	}
-	return root.Toolchains(ctx, search, cache)
+	return root.Toolchains(ctx, search, filepath.Join(dir, "versions.json"))
 }
 
 // resolveDir resolves path, following links: the sandbox mounts it without following any.
