@@ -13,7 +13,8 @@ func (c *command) marked(processes, written uint64) {
 }
 
 // account fills in the resources that the command used, and who measured them. The
-// cgroup's figures include the sandbox's own use.
+// cgroup's figures include the sandbox's own use while the command ran; of its memory,
+// only what was added to that in use before.
 func (c *command) account(r *proposal.Result, after usage) {
 	cgroup := func(v int64) proposal.Figure {
 		return proposal.Figure{Value: v, Source: proposal.SourceCgroup}
@@ -22,7 +23,7 @@ func (c *command) account(r *proposal.Result, after usage) {
 		Wall:       proposal.Figure{Value: r.WallMS, Source: proposal.SourceClock},
 		CPUUser:    cgroup((after.user - c.before.user).Milliseconds()),
 		CPUSystem:  cgroup((after.system - c.before.system).Milliseconds()),
-		PeakMemory: cgroup(int64(r.PeakMem)),
+		PeakMemory: cgroup(int64(max(0, r.PeakMem-c.held))),
 		Processes:  c.processes,
 		Written:    c.written,
 	}

@@ -27,6 +27,8 @@ const cgroupMount = "/sys/fs/cgroup"
 type cgroup struct {
 	v2   bool
 	dirs map[string]string // controller → directory; on v2 all have the same directory
+
+	peakFile *os.File // memory.peak on v2, if it can be reset
 }
 
 // controllers are those that a limit or a measured figure depends on.
@@ -199,22 +201,78 @@ func (c *cgroup) usage() usage {
 	}
 }
 
-// resetPeak starts a new measurement of the peak. If the kernel does not support that
-// (v2 before Linux 6.12), the peak is that of the whole run.
-func (c *cgroup) resetPeak() {
-	if c.v2 {
-		_ = c.put("memory", "memory.peak", "reset")
-		return
+// measurePeak starts a measurement of the peak, and returns the memory in use now.
+func (c *cgroup) measurePeak() (held proposal.Bytes) {
+	if !c.v2 {
+		_ = c.put("memory", "memory.max_usage_in_bytes", "0")
+		return proposal.Bytes(number(c.get("memory", "memory.usage_in_bytes")))
 	}
-	_ = c.put("memory", "memory.max_usage_in_bytes", "0")
+	c.resetPeak2()
+	return proposal.Bytes(number(c.get("memory", "memory.current")))
 }
 
+// resetPeak2 opens memory.peak and resets it: since Linux 6.12, each open file has a peak
+// of its own. Before, the file cannot be written, and the peak is that of the whole run.
+// See Documentation/admin-guide/cgroup-v2.rst.
+func (c *cgroup) resetPeak2() {
+	c.closePeak()
+	f, err := os.OpenFile(filepath.Join(c.dirs["memory"], "memory.peak"), os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	if _, err := f.WriteString("reset"); err != nil {
+		_ = f.Close()
+		return
+	}
+	c.peakFile = f
+}
+
+func (c *cgroup) closePeak() {
+	if c.peakFile != nil {
+		_ = c.peakFile.Close()
+		c.peakFile = nil
+	}
+}
+
+// peak returns the most memory in use since measurePeak.
 func (c *cgroup) peak() proposal.Bytes {
-	if c.v2 {
+	if !c.v2 {
+		return proposal.Bytes(number(c.get("memory", "memory.max_usage_in_bytes")))
+	}
+	if c.peakFile == nil {
 		return proposal.Bytes(number(c.get("memory", "memory.peak")))
 	}
-	return proposal.Bytes(number(c.get("memory", "memory.max_usage_in_bytes")))
+	var text [32]byte
+	n, _ := c.peakFile.ReadAt(text[:], 0)
+	return proposal.Bytes(number(strings.TrimSpace(string(text[:n]))))
 }
+
+// settle waits until the memory of an earlier command is given back, for a short time:
+// gVisor does that after the command's end.
+func (c *cgroup) settle() {
+	file := "memory.usage_in_bytes"
+	if c.v2 {
+		file = "memory.current"
+	}
+	before := number(c.get("memory", file))
+	for range settleRounds {
+		time.Sleep(settleRound)
+		now := number(c.get("memory", file))
+		if now >= before-settled {
+			return
+		}
+		before = now
+	}
+}
+
+const (
+	settleRounds = 25
+	settleRound  = 10 * time.Millisecond
+	settled      = 1 << 20 // bytes a round
+
+	// heavyGrowth is the growth after which giving memory back takes noticeable time.
+	heavyGrowth = 64 << 20
+)
 
 // kill sends SIGKILL to every process in the cgroup and reports whether it is empty.
 func (c *cgroup) kill() bool {
@@ -237,6 +295,7 @@ func (c *cgroup) kill() bool {
 // remove removes the cgroup. A v1 directory may stay busy for a moment after its last
 // thread is gone.
 func (c *cgroup) remove() error {
+	c.closePeak()
 	var last error
 	for _, dir := range c.dirs {
 		last = errors.Join(last, removeDir(dir))

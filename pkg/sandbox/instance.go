@@ -31,6 +31,7 @@ type instance struct {
 	root     *lease.Dir
 	layout   layout
 	cgroup   *cgroup
+	heavy    bool // the last command took much memory
 	launcher *launcher
 	cmd      *exec.Cmd
 	gone     chan struct{} // closed when runsc has ended

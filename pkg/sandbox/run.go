@@ -39,6 +39,7 @@ type command struct {
 	stderr *drain
 	total  atomic.Int64
 	before usage
+	held   proposal.Bytes // memory in use before the command
 	began  time.Time
 	flood  atomic.Bool            // too many events
 	stray  atomic.Pointer[string] // the address that the command's own shell connected to
@@ -124,7 +125,10 @@ func (c *command) start() (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.s.cgroup.resetPeak()
+	if c.s.heavy {
+		c.s.cgroup.settle()
+	}
+	c.held = c.s.cgroup.measurePeak()
 	c.before, c.began = c.s.cgroup.usage(), time.Now()
 	pid, err := c.conn.Exec(c.s.id, control.Process{
 		Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
@@ -268,6 +272,7 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 	after, reported := c.s.cgroup.usage(), c.s.watch.hits()
 	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
 	r.PeakMem = c.s.cgroup.peak()
+	c.s.heavy = r.PeakMem-c.held > heavyGrowth
 	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
 	r.Changes = proposal.Changes{Files: []proposal.Change{}}
 	gateErr := c.s.gate.end(c, &r, reported)

@@ -216,6 +216,37 @@ func TestNothingOutlivesItsCommand(t *testing.T) {
 	}
 }
 
+func TestEndedProcessesAreNotLeftBehind(t *testing.T) {
+	t.Parallel()
+	r := testRunner(t, testOptions(t))
+	text := "python3 -c 'import os, time; os.fork() or os._exit(0); print(flush=True); time.sleep(1000)' > ready & until [ -s ready ]; do sleep 0.05; done"
+	if result := runText(t, r, text); !result.Succeeded() || result.Leftover != 1 {
+		t.Errorf("%s, %d left behind; want the parent alone", result.Status, result.Leftover)
+	}
+}
+
+func TestMemoryIsOfTheCommand(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t)
+	o.Limits.Memory = 512 << 20
+	r := testRunner(t, o)
+	for _, test := range []struct {
+		text        string
+		least, most int64 // MiB
+	}{
+		{"true", 0, 40},
+		{"python3 -c 'x = b\"a\" * (150 << 20)'", 150, 220},
+		{"true", 0, 40},
+		{"head -c 40000000 /dev/zero > /tmp/x", 35, 90},
+		{"true", 0, 40},
+	} {
+		result := runText(t, r, test.text)
+		if mib := result.Usage.PeakMemory.Value >> 20; !result.Succeeded() || mib < test.least || mib > test.most {
+			t.Errorf("%s: %s, %d MiB; want %d to %d", test.text, result.Status, mib, test.least, test.most)
+		}
+	}
+}
+
 func TestFresh(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t))

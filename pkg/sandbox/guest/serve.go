@@ -91,29 +91,48 @@ func cutNumber(text string) (int64, string, error) {
 	return n, rest, nil
 }
 
-// sweep kills every process except for this one and returns how many there were at
-// the start. It returns only when none is left.
+// sweep kills every process except for this one and returns how many it had to kill. It
+// returns only when none is left.
 //
 // It makes few system calls before it kills: while a hundred processes spin, each
 // call waits for its turn on the processor.
 func sweep() (int, error) {
-	left, err := others()
-	if err != nil || len(left) == 0 {
+	left, err := afterGrace()
+	if err != nil {
 		return 0, err
 	}
 	for tries := 0; tries < 2000; tries++ {
 		// -1 signals every process except for the caller, so a fork in progress is
 		// caught by the next round at the latest.
 		if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
-			return len(left), err
+			return left, err
 		}
 		now, err := others()
 		if err != nil || !slices.ContainsFunc(now, living) {
-			return len(left), err
+			return left, err
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return len(left), fmt.Errorf("processes are left after SIGKILL")
+	return left, fmt.Errorf("processes are left after SIGKILL")
+}
+
+// sweepGrace is how long processes that are about to end have for it: the parts of a
+// pipeline whose reader is gone, the workers of a test runner.
+const sweepGrace = 30 * time.Millisecond
+
+// afterGrace returns how many processes live on after the grace.
+func afterGrace() (int, error) {
+	end := time.Now().Add(sweepGrace)
+	for {
+		all, err := others()
+		if err != nil || len(all) == 0 {
+			return 0, err
+		}
+		if all = slices.DeleteFunc(all, zombie); len(all) == 0 || time.Now().After(end) {
+			return len(all), nil
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // others lists the ids of the other processes, including zombies.
