@@ -3,6 +3,7 @@
 package action
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -98,7 +99,7 @@ func (r *inputReader) boolean(input string, otherwise bool) bool {
 }
 
 func (r *inputReader) duration(input string, otherwise, low, high time.Duration) time.Duration {
-	hint := otherwise.String()
+	hint := cmp.Or(otherwise, 20*time.Minute).String()
 	value, ok := r.line(input, hint)
 	if !ok {
 		return otherwise

@@ -24,7 +24,7 @@ type Inputs struct {
 	Rootfs           string          // "host" or "dir:/path"
 	Network          string          // NetworkNone or NetworkPolicy
 	Setup            string          // SetupConfigured, SetupAuto or SetupNone
-	Timeout          time.Duration   // of all proposals together
+	Timeout          time.Duration   // of all proposals together; 0 means the configuration's
 	Limits           proposal.Limits // the maximum for one command; a zero field means the default
 	WorkingDirectory string          // relative to the repository, "." for its root
 	FailOn           string          // see Conclude
@@ -71,7 +71,6 @@ const (
 
 // The defaults of numeric inputs.
 const (
-	DefaultTimeout       = 20 * time.Minute
 	DefaultMaxRunsPerPR  = 20
 	DefaultMaxRunsPerDay = 200
 )
@@ -99,7 +98,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		Rootfs:           r.rootfs("rootfs"),
 		Network:          r.word("network", NetworkNone, NetworkPolicy),
 		Setup:            r.word("setup", SetupConfigured, SetupAuto, SetupNone),
-		Timeout:          r.duration("timeout", DefaultTimeout, time.Second, 6*time.Hour),
+		Timeout:          r.duration("timeout", 0, time.Second, 6*time.Hour),
 		Limits:           r.limits("limits"),
 		WorkingDirectory: r.path("working-directory", ".", "service/api"),
 		FailOn:           r.word("fail-on", FailOnFailed, FailOnDenied, FailOnError, FailOnNever, FailOnCouldNotRun),

@@ -37,7 +37,7 @@ func environment(pairs ...string) func(string) string {
 
 func defaults() Inputs {
 	return Inputs{
-		Mode: "enforce", Phase: "auto", Rootfs: "host", Network: "none", Setup: "configured", Timeout: 20 * time.Minute, WorkingDirectory: ".",
+		Mode: "enforce", Phase: "auto", Rootfs: "host", Network: "none", Setup: "configured", WorkingDirectory: ".",
 		FailOn: "failed", Comment: true, MaxRunsPerPR: 20, MaxRunsPerDay: 200,
 	}
 }
@@ -313,7 +313,7 @@ func FuzzReadInputs(f *testing.F) {
 			checkHint(t, p)
 		}
 		if strings.ContainsAny(in.Policy+in.WorkingDirectory+in.Name+in.Artifact+in.Rootfs+in.Token, "\n\r\x00") || !within(in.Policy) ||
-			!within(in.WorkingDirectory) || in.Timeout <= 0 || in.MaxRunsPerPR < 0 || len(in.AllowedBots) > maxBots {
+			!within(in.WorkingDirectory) || in.Timeout < 0 || in.MaxRunsPerPR < 0 || len(in.AllowedBots) > maxBots {
 			t.Fatalf("inputs %+v", in)
 		}
 	})

@@ -45,7 +45,7 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	}
 	g.running.Lock()
 	defer g.running.Unlock()
-	r := &run{gate: g, sandbox: g.sandbox}
+	r := &run{gate: g, sandbox: g.sandbox, budget: budget(ctx)}
 	err := r.open(ctx, plan)
 	defer r.close()
 	if err != nil {
@@ -56,6 +56,17 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	err = g.redactor.Error(errors.Join(err, r.network.close()))
 	g.warn(g.engine.Warnings()...)
 	return r.seal(report, err)
+}
+
+// budget returns the time for commands of a run that must end with ctx, or 0. Some of it is
+// kept, so that a command that takes all of it is stopped and reported like any other.
+func budget(ctx context.Context) time.Duration {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return 0
+	}
+	left := time.Until(end)
+	return max(left-min(left/10, 10*time.Second), time.Nanosecond)
 }
 
 // runnable returns an error if the Gate is closed or only decides.

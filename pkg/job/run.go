@@ -233,7 +233,10 @@ func (r Run) flags(l PlanRun) []string {
 	flags := []string{
 		"--rootfs", j.in.Rootfs, "--tools", j.options.Getenv("PATH"), "--artifacts", l.files,
 		"--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
-		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--timeout", j.in.Timeout.String(), "--json", "--lifeline", "--mask-stdin",
+		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--json", "--lifeline", "--mask-stdin",
+	}
+	if j.in.Timeout > 0 {
+		flags = append(flags, "--timeout", j.in.Timeout.String())
 	}
 	if j.in.Mode == action.ModeObserve {
 		flags = append(flags, "--observe")

@@ -219,8 +219,12 @@ func limitsMet() proposal.Report {
 		{"flood", "yes", "output 64 MiB", proposal.OutputLimit},
 		{"storm", "sh tools/storm.sh", "events 200000", proposal.OutputLimit},
 		{"segv", "./crash", "", proposal.Signaled},
+		{"slow", "go test -count=100 ./...", "wall 10m0s", proposal.TimedOut},
+		{"late", "go test -count=1000 ./...", "wall 3m12s", proposal.TimedOut},
 	} {
 		r := ran(c.id, c.cmd, c.status, -1, "", "killed\n")
+		r.Decision.Grant = &proposal.Grant{Env: map[string]string{}, Network: []string{}, Limits: proposal.Limits{Wall: proposal.Duration(10 * time.Minute), CPUs: 2,
+			Memory: 2 * proposal.GiB, Pids: 256, Disk: 2 * proposal.GiB, Files: 1024, Output: 64 * proposal.MiB}}
 		r.Result.Limit, r.Result.NewSandbox = c.limit, i > 0
 		if c.status == proposal.Signaled {
 			r.Result.Signal = "SIGSEGV"

@@ -78,6 +78,9 @@ func (p Page) block(d *doc, r item, l level, open bool) {
 	}
 	if r.Result != nil {
 		facts = append(facts, happened(*r.Result, l, r.index)...)
+		if words := advice(r.Record); words != "" {
+			facts = append(facts, "<li>"+backticks(words)+"</li>")
+		}
 	}
 	facts = append(facts, observation(r.Record, l)...)
 	if len(facts) > 0 {

@@ -76,6 +76,9 @@ func plainReason(r proposal.Record) []string {
 	if r.Result != nil && r.Result.Limit != "" {
 		lines = append(lines, "limit reached: "+text.Inline(r.Result.Limit, 60))
 	}
+	if words := advice(r); words != "" {
+		lines = append(lines, words)
+	}
 	if r.Result != nil && r.Result.Detail != "" {
 		lines = append(lines, text.Inline(r.Result.Detail, 300))
 	}
