@@ -14,7 +14,7 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 	if !s.configured { // demo
 		return nil
 	}
-	found, err := gate.ReadConfig(s.config, s.workspace, config.Override{Field: "setup", Value: s.setup, From: "--setup"})
+	found, err := gate.ReadConfig(s.config, s.workspace, config.Override{Field: "setup", Value: s.setup, From: "--setup"}, config.Override{Field: "cache", Value: s.cache, From: "--cache"})
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,7 @@ type runFlags struct {
 	tools           string
 	config          string
 	setup           string
+	cache           string
 	configTimeout   time.Duration
 	configured      bool // run has a configuration, demo has none
 	about           string
@@ -72,10 +73,12 @@ func (s *runFlags) define(cmd *cobra.Command) {
 	s.configured = true
 	f.StringVar(&s.config, "config", "", "`FILE` configuration, or none (default: .github/fumehood.yml of the workspace, if it is there)")
 	f.StringVar(&s.setup, "setup", "", "`MODE` auto or none: whether to install the dependencies first (default: as configured, or auto)")
+	f.StringVar(&s.cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
 	s.defineCommon(cmd)
 	s.defineInternal(f)
 	cli.Directories(cmd, "workspace")
 	cli.Values(cmd, "setup", "auto", "none")
+	cli.Values(cmd, "cache", "true", "false")
 }
 
 // defineInternal adds the flags that fumehood action passes to the run that it starts.

@@ -30,19 +30,16 @@
 //     sandbox shows and which rules apply.
 //   - Stop if Decode returns a Problem. The zero Config is valid, so a rejected file must
 //     not become one.
-//   - Decide Setup's commands, Registries and Network like proposals: they are granted by
-//     policy or not at all. Registries may only remove from what policy grants.
+//   - Decide Setup's commands and Registries like proposals: they are granted by policy or
+//     not at all. Registries may only remove from what policy grants.
 //   - Treat Limits and Timeout as requests below policy's limits and the operator's.
 //   - Give Policy the role of a restricting layer, read at the base commit.
 //   - Show Tools and Rootfs read-only, after resolving symbolic links, and refuse
-//     directories that someone other than root and the operator can write to. Decode
-//     refuses only paths that are wrong by their name: see tools.
+//     directories that someone other than root and the operator can write to.
 //   - Start Services inside the sandbox, never on the host.
-//   - Let only trusted runs write a Cache.
 //
 // The zero Config is the strictest useful one: set-up is detected, its registries are those
-// that it needs, nothing else of the host is visible, and no host, service or cache is
-// requested.
+// that it needs, nothing else of the host is visible, and no service is requested.
 package config
 
 import (
@@ -73,13 +70,12 @@ type Config struct {
 	Setup      Setup             `json:"setup,omitzero"`
 	Registries Registries        `json:"registries,omitzero"`
 	Rootfs     string            `json:"rootfs,omitempty"`   // "host" or "dir:" and an absolute path; "" means host
-	Tools      []string          `json:"tools,omitempty"`    // directories of the host, and names of toolchains
+	Tools      []string          `json:"tools,omitempty"`    // directories of the host that come first in PATH; absolute
 	Services   []string          `json:"services,omitempty"` // postgres, redis, mysql
 	Limits     *proposal.Limits  `json:"limits,omitempty"`   // requested for each command; nil means policy's
 	Timeout    proposal.Duration `json:"timeout,omitempty"`  // of the whole run; 0 means the caller's
 	Policy     string            `json:"policy,omitempty"`   // directory of the repository; "" means none
 	Cache      Cache             `json:"cache,omitzero"`
-	Network    []string          `json:"network,omitempty"` // hosts requested for commands, as in a plan
 
 	// Digest is "sha256:" and the lower-case hex SHA-256 of the file, byte for byte.
 	Digest string `json:"-"`
@@ -139,12 +135,9 @@ func (r Registries) Allow(name string) bool {
 	return slices.Contains(r.Names, name)
 }
 
-// A Cache requests that dependencies are kept from run to run. The zero Cache keeps nothing.
-type Cache struct {
-	On    bool
-	Size  proposal.Bytes // maximum; 0 means the caller's
-	Files []string       // paths of the repository whose content is part of the key, with the lock files
-}
+// A Cache says whether what only the host's own toolchains determine, such as a compiled
+// standard library, is kept on the host from run to run.
+type Cache struct{ Off bool }
 
 // Decode reads the configuration file in data.
 //
@@ -198,7 +191,7 @@ func configOf(root *document.Node) Config {
 		Setup: setupOf(root.Get("setup")), Registries: registriesOf(root.Get("registries")),
 		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
-		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), Network: root.Texts("network"),
+		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")),
 		lines: map[string]int{},
 	}
 	for _, m := range root.Members {
@@ -248,15 +241,7 @@ func registriesOf(n *document.Node) Registries {
 	return r
 }
 
-func cacheOf(n *document.Node) Cache {
-	switch {
-	case n == nil:
-		return Cache{}
-	case n.Kind == document.Boolean:
-		return Cache{On: n.Value == "true"}
-	}
-	return Cache{On: true, Size: document.SizeOf(n.Get("size")), Files: n.Texts("files")}
-}
+func cacheOf(n *document.Node) Cache { return Cache{Off: n != nil && n.Value == "false"} }
 
 // MarshalJSON encodes s as in a file: "auto", "none" or a list of commands.
 func (s Setup) MarshalJSON() ([]byte, error) {
@@ -280,16 +265,8 @@ func (r Registries) MarshalJSON() ([]byte, error) {
 	return json.Marshal(r.Names)
 }
 
-// MarshalJSON encodes c as in a file: true, false or an object.
-func (c Cache) MarshalJSON() ([]byte, error) {
-	if !c.On || c.Size == 0 && len(c.Files) == 0 {
-		return json.Marshal(c.On)
-	}
-	return marshal(struct {
-		Size  proposal.Bytes `json:"size,omitempty"`
-		Files []string       `json:"files,omitempty"`
-	}{c.Size, c.Files})
-}
+// MarshalJSON encodes c as in a file: true or false.
+func (c Cache) MarshalJSON() ([]byte, error) { return json.Marshal(!c.Off) }
 
 // marshal encodes v in one line, with <, > and & as they are: people read it.
 func marshal(v any) ([]byte, error) {
@@ -309,4 +286,4 @@ func (s Setup) IsZero() bool { return s.Mode == Auto }
 func (r Registries) IsZero() bool { return !r.Listed }
 
 // IsZero reports whether c is the default, for omitzero.
-func (c Cache) IsZero() bool { return !c.On }
+func (c Cache) IsZero() bool { return !c.Off }

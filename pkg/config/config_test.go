@@ -42,17 +42,14 @@ setup:
     timeout: 5m
 registries: [npm, pypi]
 rootfs: dir:/opt/root
-tools: [node, /opt/sdk/bin, ~/.pyenv]
+tools: [/opt/sdk/bin]
 services: [postgres, redis]
 limits:
   memory: 4GiB
   cpus: 2
 timeout: 15m
 policy: .github/policy
-cache:
-  size: 2GiB
-  files: [tools/versions.txt]
-network: [example.com]
+cache: false
 `
 
 func TestDecode(t *testing.T) {
@@ -63,10 +60,10 @@ func TestDecode(t *testing.T) {
 			{Argv: []string{"make", "-C", "fixtures"}, Cwd: "web", Env: map[string]string{"CI": "1"}, Network: []string{"registry:npm"}, Timeout: proposal.Duration(5 * time.Minute)},
 		}},
 		Registries: Registries{Listed: true, Names: []string{"npm", "pypi"}},
-		Rootfs:     "dir:/opt/root", Tools: []string{"node", "/opt/sdk/bin", "~/.pyenv"}, Services: []string{"postgres", "redis"},
+		Rootfs:     "dir:/opt/root", Tools: []string{"/opt/sdk/bin"}, Services: []string{"postgres", "redis"},
 		Limits:  &proposal.Limits{Memory: 4 << 30, CPUs: 2},
 		Timeout: proposal.Duration(15 * time.Minute), Policy: ".github/policy",
-		Cache: Cache{On: true, Size: 2 << 30, Files: []string{"tools/versions.txt"}}, Network: []string{"example.com"},
+		Cache: Cache{Off: true},
 	}
 	got := mustDecode(t, full, Path)
 	if diff := cmp.Diff(want, got, same); diff != "" {
@@ -90,8 +87,8 @@ func TestDecodeWords(t *testing.T) {
 		"registries: auto":             {},
 		"registries: none":             {Registries: Registries{Listed: true}},
 		"rootfs: host":                 {Rootfs: "host"},
-		"cache: false":                 {},
-		"cache: true":                  {Cache: Cache{On: true}},
+		"cache: true":                  {},
+		"cache: false":                 {Cache: Cache{Off: true}},
 		"setup: [\"go mod download\"]": {Setup: Setup{Mode: Listed, Commands: []Command{{Run: "go mod download"}}}},
 	} {
 		want.Schema = Schema
@@ -117,7 +114,7 @@ func TestZero(t *testing.T) {
 			t.Errorf("%s comes from %s", v.Field, v.Source)
 		}
 	}
-	if c.Setup.Mode != Auto || c.Cache.On || !c.Registries.Allow("npm") || e.Config.Policy != "" || e.Config.Network != nil {
+	if c.Setup.Mode != Auto || c.Cache.Off || !c.Registries.Allow("npm") || e.Config.Policy != "" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +25,7 @@ var configShape = document.Shape{
 		"install": "setup", "prepare": "setup", "commands": "setup", "steps": "setup", "before": "setup", "dependencies": "setup",
 		"registry": "registries", "root": "rootfs", "image": "rootfs", "toolchains": "tools", "path": "tools", "paths": "tools",
 		"databases": "services", "time": "timeout", "wall": "timeout", "policies": "policy", "rules": "policy", "caching": "cache",
-		"allowed-domains": "network", "timeout-minutes": "timeout",
+		"timeout-minutes": "timeout",
 	},
 	Fields: []document.Field{
 		document.Required("schema", &document.Shape{Kind: document.Text, Max: 64, Choice: []string{Schema}, Want: strconv.Quote(Schema),
@@ -34,13 +33,12 @@ var configShape = document.Shape{
 		document.Optional("setup", &setupShape),
 		document.Optional("registries", &registriesShape),
 		document.Optional("rootfs", &rootfsShape),
-		document.Optional("tools", document.ListOf(&toolShape, "Directories of the host to show read-only inside the sandbox, in addition to /usr, and names of toolchains: "+strings.Join(toolchains, ", ")+".")),
+		document.Optional("tools", document.ListOf(&toolShape, "Directories of the host that come first in PATH of the commands, each shown read-only with the toolchain that it belongs to.")),
 		document.Optional("services", document.ListOf(&serviceShape, "Servers of the host to start inside the sandbox, on loopback: "+strings.Join(services, ", ")+".")),
 		document.Optional("limits", limitsShape()),
 		document.Optional("timeout", document.Duration("The maximum time of the whole run.")),
 		document.Optional("policy", policyShape()),
 		document.Optional("cache", &cacheShape),
-		document.Optional("network", document.Network("Hosts that commands request, as in a plan. Policy grants them or not.")),
 	},
 }
 
@@ -87,51 +85,15 @@ var rootfsShape = document.Shape{
 	},
 }
 
-// toolchains are the names that tools may list instead of a directory.
-var toolchains = []string{"go", "node", "python", "rust", "java", "ruby", "php", "deno", "bun", "dotnet"}
-
-var toolchainNames = map[string]string{
-	"golang": "go", "nodejs": "node", "npm": "node", "python3": "python", "pyenv": "python", "cargo": "rust", "rustup": "rust",
-	"jdk": "java", "maven": "java", "gradle": "java", ".net": "dotnet",
-}
-
 var toolShape = document.Shape{
-	Kind: document.Text, Max: document.MaxPath, Pattern: regexp.MustCompile(`^(~?/.*|[A-Za-z0-9.+-]+)$`),
-	Want:  "an absolute path, a path that begins with ~/, or one of " + quoted(toolchains),
-	Valid: validTool,
-}
-
-// never are directories that hold secrets, devices or the sandbox's own files instead of
-// tools. They are refused, with everything below them.
-var never = []string{"/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/var/run", "/var/lib/docker", "/workspace"}
-
-// wide are directories that hold more than tools: they are refused, what is below them is not.
-var wide = []string{"/", "~", "/home", "/root", "/mnt", "/srv", "/var", "/Users"}
-
-// private are names of directories that hold credentials.
-var private = []string{".ssh", ".aws", ".azure", ".config", ".docker", ".gnupg", ".kube", ".netrc", ".password-store", ".git"}
-
-func validTool(n *document.Node) string {
-	v := n.Value
-	if !strings.ContainsRune(v, '/') {
-		if slices.Contains(toolchains, v) {
-			return ""
+	Kind: document.Text, Max: document.MaxPath, Pattern: regexp.MustCompile(`^/.*`),
+	Want: "an absolute path",
+	Valid: func(n *document.Node) string {
+		if path.Clean(n.Value) != n.Value || n.Value == "/" {
+			return fmt.Sprintf("invalid value %s: want the plain path of a directory other than /", document.Quote(n.Value))
 		}
-		return unknown("toolchain", v, toolchains, toolchainNames)
-	}
-	under := func(dir string) bool { return v == dir || strings.HasPrefix(v, dir+"/") }
-	parts := strings.Split(v, "/")
-	switch {
-	case path.Clean(v) != v && v != "~/":
-		return fmt.Sprintf("invalid value %s: write the path without //, /./, .. and a final slash", document.Quote(v))
-	case slices.Contains(wide, strings.TrimSuffix(v, "/")) || v == "/" || len(parts) == 3 && parts[1] == "home":
-		return fmt.Sprintf("%s is too wide: name the directory of the tool", document.Quote(v))
-	case slices.ContainsFunc(never, under):
-		return fmt.Sprintf("%s cannot be shown: name the directory of a tool", document.Quote(v))
-	case slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(private, part) }):
-		return fmt.Sprintf("%s may hold credentials and cannot be shown: name the directory of a tool", document.Quote(v))
-	}
-	return ""
+		return ""
+	},
 }
 
 var services = []string{"postgres", "redis", "mysql"}
@@ -153,12 +115,7 @@ func policyShape() *document.Shape {
 }
 
 var cacheShape = document.Shape{
-	Kind: document.Object, Want: "true, false or an object", Doc: "Whether dependencies are kept from run to run; an object means true.",
-	Or: &document.Shape{Kind: document.Boolean},
-	Fields: []document.Field{
-		document.Optional("size", document.Size("The maximum size.")),
-		document.Optional("files", document.ListOf(document.Inside(""), "Files of the repository whose content is part of the cache's key, in addition to lock files.")),
-	},
+	Kind: document.Boolean, Doc: "Whether compiled standard libraries are kept on the host from run to run (default true). They are made from the host's toolchains alone.",
 }
 
 func word(words ...string) *document.Shape {

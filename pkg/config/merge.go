@@ -55,8 +55,8 @@ type Effective struct {
 
 // unset describes a field that has no value.
 var unset = map[string]string{
-	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "false",
-	"tools": "(none)", "services": "(none)", "network": "(none)", "policy": "(none)", "timeout": "(not set)",
+	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true",
+	"tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 
 const unsetLimit = "(set by policy)"
@@ -67,8 +67,8 @@ const unsetLimit = "(set by policy)"
 // value is written as follows:
 //
 //	setup                             auto, none, or one shell text
-//	registries, services,             items separated by commas or newlines;
-//	tools, network                    also auto and none for registries
+//	registries, services, tools       items separated by commas or newlines;
+//	                                  also auto and none for registries
 //	limits                            memory=4GiB, pids=512, wall=5m
 //	cache                             true or false
 //	rootfs, timeout, policy           the value itself
@@ -145,7 +145,7 @@ func nodeOf(field, value string) *document.Node {
 		return n
 	case field == "setup" && value != auto && value != none:
 		return &document.Node{Kind: document.List, At: at, Items: []*document.Node{leaf(value)}}
-	case field == "registries" && value != auto && value != none, field == "services", field == "tools", field == "network":
+	case field == "registries" && value != auto && value != none, field == "services", field == "tools":
 		n := &document.Node{Kind: document.List, At: at}
 		for _, part := range split(value) {
 			n.Items = append(n.Items, leaf(part))
@@ -191,8 +191,6 @@ func apply(c *Config, field string, given Config) {
 		c.Policy = given.Policy
 	case "cache":
 		c.Cache = given.Cache
-	case "network":
-		c.Network = given.Network
 	default:
 		panic("config: internal error: no field " + field)
 	}

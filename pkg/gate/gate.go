@@ -97,14 +97,22 @@ func (g *Gate) prepare(ctx context.Context) error {
 	if g.root, err = search.Open(g.o.Rootfs); err != nil {
 		return err
 	}
+	for _, dir := range g.o.ToolsRequired {
+		if err := g.root.Required(search, dir); err != nil {
+			return err
+		}
+	}
 	g.tools = Toolchains(ctx, g.root, search) // while runsc is found
+	goCache := g.goCache(ctx, search)
 	if g.runsc, err = find(); err != nil {
 		return err
 	}
 	for _, text := range g.root.Warnings(g.tools) {
 		g.o.notice("warning: " + text)
 	}
-	g.sandbox, err = g.sandboxOptions()
+	if g.sandbox, err = g.sandboxOptions(); err == nil && goCache != "" {
+		g.sandbox.Trees = append(g.sandbox.Trees, sandbox.Bind{Source: goCache, Target: goCacheInside})
+	}
 	return err
 }
 

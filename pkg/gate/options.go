@@ -37,6 +37,8 @@ type Options struct {
 	// inside, each with the toolchain that it belongs to: see rootfs.Search. A tool that
 	// is not shown, and inside is another of the same name, is in the report.
 	Tools string
+	// ToolsRequired are directories of Tools that must be shown.
+	ToolsRequired []string
 	// ToolOwners are users whose toolchains may be shown, in addition to root's and this
 	// process's, for example the user that this process runs for.
 	ToolOwners []int
@@ -83,6 +85,10 @@ type Options struct {
 	// Notice is called with one line about slow work, such as building fumehood-runsc;
 	// nil for no calls.
 	Notice func(string)
+
+	// Cache keeps on this host, from run to run, what its toolchains alone determine: Go's
+	// compiled standard library, which commands of a Go module find in their build cache.
+	Cache bool
 
 	// ObserveUnsafe only records what Policies would refuse. Only the shipped policy refuses.
 	ObserveUnsafe bool

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
+	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // Privileged returns a *proposal.StopError if this process lacks the privileges to
@@ -53,6 +55,34 @@ func Toolchains(ctx context.Context, root rootfs.Root, search rootfs.Search) []p
 		return root.Toolchains(ctx, search, "")
 	}
 	return root.Toolchains(ctx, search, filepath.Join(dir, "versions.json"))
+}
+
+// goCacheInside is where the go command looks for its build cache. What it writes is discarded.
+const goCacheInside = "/home/fumehood/.cache/go-build"
+
+// goCache returns the host's directory with Go's compiled standard library, if commands can
+// use one. Without it they compile what they need.
+func (g *Gate) goCache(ctx context.Context, search rootfs.Search) string {
+	dir, err := install.CacheDir()
+	mounted := slices.ContainsFunc(g.o.MountsUnsafe, func(m Mount) bool { return m.Target == goCacheInside })
+	if err != nil || !g.o.Cache || !g.o.usesGo() || mounted {
+		return ""
+	}
+	found, err := g.root.GoCache(ctx, search, dir, g.o.notice)
+	if err != nil && ctx.Err() == nil {
+		g.o.notice("warning: commands compile Go's standard library themselves: " + err.Error())
+	}
+	return found
+}
+
+// usesGo reports whether the workspace is a Go module, or set-up uses Go.
+func (o Options) usesGo() bool {
+	for _, name := range []string{"go.mod", "go.work"} {
+		if _, err := os.Lstat(filepath.Join(o.Workspace, name)); err == nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(o.Setup.Steps, func(s setup.Step) bool { return len(s.Argv) > 0 && s.Argv[0] == "go" })
 }
 
 // resolveDir resolves path, following links: the sandbox mounts it without following any.

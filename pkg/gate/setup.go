@@ -51,8 +51,8 @@ func ReadConfig(name, workspace string, overrides ...config.Override) (config.Ef
 			return config.Effective{}, invalidConfig(name, problems)
 		}
 	}
-	if workspaceFile && file.Rootfs != "" {
-		return config.Effective{}, &proposal.StopError{Code: "config.untrusted", Message: "rootfs in the workspace's own " + config.Path + ": it chooses what of this host commands can see",
+	if workspaceFile && (file.Rootfs != "" || len(file.Tools) > 0) {
+		return config.Effective{}, &proposal.StopError{Code: "config.untrusted", Message: "rootfs or tools in the workspace's own " + config.Path + ": they choose what of this host commands can see",
 			Hint: "if you trust this file, name it: --config " + config.Path}
 	}
 	merged, err := config.Merge(file, overrides...)
@@ -106,16 +106,18 @@ func (o *Options) Configure(c config.Config) (err error) {
 		name  string
 		given bool
 	}{
-		{"services", len(c.Services) > 0}, {"cache", c.Cache.On}, {"network", len(c.Network) > 0}, {"tools", len(c.Tools) > 0}, {"policy", c.Policy != ""},
+		{"services", len(c.Services) > 0}, {"policy", c.Policy != ""},
 	} {
 		if field.given {
-			return &proposal.StopError{Code: "config.unsupported", Message: "unsupported: " + field.name + " in the configuration", Hint: "remove it; this version supports setup, registries, rootfs, limits and timeout"}
+			return &proposal.StopError{Code: "config.unsupported", Message: "unsupported: " + field.name + " in the configuration", Hint: "remove it; this version does not support it"}
 		}
 	}
 	if c.Rootfs != "" && (o.Rootfs == "" || o.Rootfs == "host") {
 		o.Rootfs = c.Rootfs
 	}
-	o.Limits = c.Limits
+	o.Tools = strings.Join(append(slices.Clone(c.Tools), filepath.SplitList(o.Tools)...), string(filepath.ListSeparator))
+	o.ToolsRequired = c.Tools
+	o.Limits, o.Cache = c.Limits, !c.Cache.Off
 	o.Setup, err = FindSetup(c, o.Workspace, o.Tools)
 	return err
 }

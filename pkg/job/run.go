@@ -235,6 +235,9 @@ func (r Run) flags(l PlanRun) []string {
 		"--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
 		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--json", "--lifeline", "--mask-stdin",
 	}
+	if j.runner.Environment == "github-hosted" {
+		flags = append(flags, "--cache", "false") // the machine is thrown away after the job
+	}
 	if j.in.Timeout > 0 {
 		flags = append(flags, "--timeout", j.in.Timeout.String())
 	}

@@ -120,7 +120,7 @@ type Usage struct {
 	CPUUser    Figure `json:"cpu_user_ms"`
 	CPUSystem  Figure `json:"cpu_system_ms"`
 	PeakMemory Figure `json:"peak_memory_bytes"` // over what the sandbox held before, such as files in /tmp
-	Processes  Figure `json:"processes"` // that ended; none remains at the end
+	Processes  Figure `json:"processes"`         // that ended; none remains at the end
 	Written    Figure `json:"written_bytes"`
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A Search says where a host root finds tools.
@@ -140,6 +142,21 @@ func (r Root) showDir(s Search, dir string) (shown []string, no *refusal) {
 		return r.linked(s, dir), no
 	}
 	return []string{at}, nil
+}
+
+// Required returns an error if the directory dir of s.Path is not visible in r: a
+// *proposal.StopError with the reason.
+func (r Root) Required(s Search, dir string) error {
+	if r.Kind != "host" || r.shows(dir) {
+		return nil
+	}
+	stop := &proposal.StopError{Code: "rootfs.tools", Message: fmt.Sprintf("the tools in %q cannot be shown: it is not a directory", dir), Hint: "name the bin directory of a toolchain"}
+	if _, no := r.include(s, dir); isDir(dir, ".") && no != nil {
+		stop.Message, stop.Hint = fmt.Sprintf("the tools in %q cannot be shown: %s", dir, no.reason), no.fix
+	} else if isDir(dir, ".") {
+		return nil // under another path, or replaced by what its version manager selects
+	}
+	return stop
 }
 
 // programs returns the names in a directory.
