@@ -100,6 +100,8 @@ var languages = map[string]string{"python": "python", "javascript": "javascript"
 func command(r proposal.Record) (cmd, info string) {
 	p := r.Proposal
 	switch {
+	case p.Invalid != nil:
+		cmd = p.Invalid.Text
 	case p.Form() == "code":
 		cmd, info = p.Code, languages[p.Language]
 	case r.Analysis.Canonical != "":
