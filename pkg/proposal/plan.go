@@ -78,7 +78,7 @@ func (p Proposal) Refusal() (d Decision, refused bool) {
 	d = Decision{Effect: Deny, Rules: []string{RuleInvalid}}
 	for _, problem := range p.Invalid.Problems {
 		d.Reasons = append(d.Reasons, Reason{Rule: RuleInvalid, Effect: Deny, Command: -1, Layer: "floor", Retry: RetryVary,
-			Message: problem.String(), Suggestion: "correct it and propose it again"})
+			Message: problem.String()})
 	}
 	return d, true
 }
