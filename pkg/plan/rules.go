@@ -75,7 +75,7 @@ func (c *checker) name() {
 		if id != nil {
 			document.Check(id, idShape, "", &ps)
 		}
-		if id != nil && len(ps.List) == 0 && c.with[id.Value][0] == i {
+		if id != nil && id.Kind == text && len(ps.List) == 0 && c.with[id.Value][0] == i {
 			c.ids[i] = id.Value
 			continue
 		}
@@ -210,15 +210,12 @@ func (c *checker) cannotNeed(i int, id string) string {
 	return document.Quote(id) + " comes later: move it before this proposal"
 }
 
+// suggestID searches in document order, so that a plan always has the same problems.
 func (c *checker) suggestID(name string) string {
-	best, minimum := "", len(c.items)
-	for id, places := range c.with {
-		if near := document.Nearest(name, []string{id}); near != "" && places[0] < minimum {
-			best, minimum = near, places[0]
+	for _, p := range c.items {
+		if near := document.Nearest(name, idsOf(p)); near != "" {
+			return ": did you mean " + document.Quote(near) + "?"
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return ": did you mean " + document.Quote(best) + "?"
+	return ""
 }
