@@ -18,6 +18,8 @@ type checker struct {
 	rank  []int            // by index: the place in order
 	ids   []string         // by index: the id in the report
 	with  map[string][]int // the proposals that give an id, in the order of items
+
+	searches int // for ids that were meant
 }
 
 func newChecker(items []*node) *checker {
@@ -30,7 +32,9 @@ func newChecker(items []*node) *checker {
 			c.with[id] = append(c.with[id], i)
 		}
 	}
-	c.name()
+	for i := range items {
+		c.ids = append(c.ids, c.nameOf(i))
+	}
 	return c
 }
 
@@ -65,25 +69,18 @@ func idsOf(p *node) (ids []string) {
 
 var idShape = document.ID("")
 
-// name chooses the ids for the report, which must be valid and unique: the given one, for
-// the first proposal that has it, or a new one.
-func (c *checker) name() {
-	c.ids = make([]string, len(c.items))
-	for i, p := range c.items {
-		var ps problems
-		id := p.Get("id")
-		if id != nil {
-			document.Check(id, idShape, "", &ps)
+// nameOf returns the id of proposal i in the report, which is valid and unique: its own if
+// no earlier proposal has it, or a new one.
+func (c *checker) nameOf(i int) string {
+	var ps problems
+	if id := c.items[i].Get("id"); id != nil && id.Kind == text && c.with[id.Value][0] == i {
+		if document.Check(id, idShape, "", &ps); len(ps.List) == 0 {
+			return id.Value
 		}
-		if id != nil && id.Kind == text && len(ps.List) == 0 && c.with[id.Value][0] == i {
-			c.ids[i] = id.Value
-			continue
-		}
-		for n := i + 1; ; n += len(c.items) { // no other proposal tries the same
-			c.ids[i] = fmt.Sprintf("refused-%d", n)
-			if c.with[c.ids[i]] == nil {
-				break
-			}
+	}
+	for n := i + 1; ; n += len(c.items) { // no other proposal tries the same
+		if id := fmt.Sprintf("refused-%d", n); c.with[id] == nil {
+			return id
 		}
 	}
 }
@@ -181,12 +178,11 @@ func (c *checker) checkNeeds(i int, path string, ps *problems) {
 	if needs == nil || needs.Kind != list || len(needs.Items) > document.MaxListed {
 		return
 	}
-	suggested := false
 	for k, need := range needs.Items {
 		if need.Kind == text {
 			if why := c.cannotNeed(i, need.Value); why != "" {
-				if c.with[need.Value] == nil && !suggested {
-					why, suggested = why+c.suggestID(need.Value), true // once: it takes time
+				if c.with[need.Value] == nil {
+					why += c.suggestID(need.Value)
 				}
 				ps.Add(need.At, document.JoinIndex(document.JoinName(path, "needs"), k), "%s", why)
 			}
@@ -210,8 +206,12 @@ func (c *checker) cannotNeed(i int, id string) string {
 	return document.Quote(id) + " comes later: move it before this proposal"
 }
 
-// suggestID searches in document order, so that a plan always has the same problems.
+// suggestID searches in document order, so that a plan always has the same problems, and
+// only MaxProblems times, because a search takes time.
 func (c *checker) suggestID(name string) string {
+	if c.searches++; c.searches > MaxProblems {
+		return ""
+	}
 	for _, p := range c.items {
 		if near := document.Nearest(name, idsOf(p)); near != "" {
 			return ": did you mean " + document.Quote(near) + "?"
