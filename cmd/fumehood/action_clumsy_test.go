@@ -89,7 +89,7 @@ var mistakes = []mistake{
 	{name: "a folder for a plan", env: planInput("."), code: "plan.unreadable", hint: "schema: fumehood.plan/v1"},
 	{name: "a list of commands for a plan", env: planInput("npm test\nnpm run lint\n"), code: "plan.invalid", hint: "schema: fumehood.plan/v1"},
 	{name: "a plan in Markdown", env: planInput(fencedPlan), code: "plan.invalid", hint: "backticks"},
-	{name: "a field that is none", env: planInput("schema: fumehood.plan/v1\nproposals:\n  - {id: a, command: ls}\n"), code: "plan.invalid", hint: "plan:3:5"},
+	{name: "a field that is none", env: planInput("schema: fumehood.plan/v1\nproposal:\n  - {id: a, run: ls}\n"), code: "plan.invalid", hint: "plan:2:1"},
 	{name: "a plan without proposals", env: planInput(`{"schema":"fumehood.plan/v1","proposals":[]}`), code: "plan.invalid", hint: "at least one"},
 
 	{name: "a policy folder that is not there", env: []string{"INPUT_POLICY=polcy"}, code: "policy.missing", hint: "spelling"},
@@ -277,7 +277,8 @@ func TestBotClumsy(t *testing.T) {
 		{name: "rerun before anything ran", body: "/fumehood rerun", answer: []string{"nothing has run"}},
 		{name: "explain before anything ran", body: "/fumehood explain unit", answer: []string{"nothing has run"}},
 		{name: "a block of another language", body: "/fumehood run\n```yaml\nproposals: []\n```\n", answer: []string{"```fumehood", usage}},
-		{name: "a plan that is wrong", body: "/fumehood run\n```fumehood\nschema: fumehood.plan/v1\nproposals:\n- {id: a, cmd: ls}\n```\n", answer: []string{"the whole plan was rejected", "3:3"}},
+		{name: "a plan that is wrong", body: "/fumehood run\n```fumehood\nschema: fumehood.plan/v9\nproposals:\n- {id: a, cmd: ls}\n```\n", answer: []string{"the whole plan was rejected", "1:9"}},
+		{name: "a plan without a valid proposal", body: "/fumehood run\n```fumehood\nschema: fumehood.plan/v1\nproposals:\n- {id: a, cmd: ls}\n```\n", answer: []string{"no proposal of the plan is valid", "3:3"}},
 		{name: "a command in backticks", body: "/fumehood run `ls`", answer: []string{"remove the backticks"}},
 		{name: "a command below some words", body: "Please\n/fumehood run ls"},
 		{name: "another word", body: "@fumehood run ls"},

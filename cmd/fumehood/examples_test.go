@@ -6,14 +6,18 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
@@ -87,14 +91,76 @@ func TestExampleInputs(t *testing.T) {
 
 // reviewers are the workflows in which an AI proposes, and the location of the
 // schema that each gives its reviewer.
-var reviewers = []struct{ example, sample, input, pattern string }{
-	{"claude.yml", "claude.json", "claude_args", `(?s)--json-schema '(.*)'`},
-	{"codex.yml", "codex.json", "output-schema", `(?s)^(.*)$`},
+var reviewers = []struct {
+	example, sample, input, pattern string
+	strict                          bool // every property is required: OpenAI's rule
+}{
+	{"claude.yml", "claude.json", "claude_args", `(?s)--json-schema '(.*)'`, false},
+	{"codex.yml", "codex.json", "output-schema", `(?s)^(.*)$`, true},
 }
 
-// optional are the fields that a reviewer may add to a proposal, each with an example.
-var optional = map[string]string{
-	"phase": `"setup"`, "needs": `["a"]`, "timeout": `"5m"`, "limits": `{"memory":"4GiB"}`, "outputs": `["out.txt"]`, "network": `["example.com"]`,
+// variants are values that a reviewer may give the fields of a proposal.
+var variants = map[string][]string{
+	"phase": {`"setup"`, `"run"`}, "needs": {`["a"]`, `[]`}, "timeout": {`"1m"`, `"5m"`, `"10m"`, `"20m"`},
+	"limits":  {`{"memory":"1GiB"}`, `{"memory":"2GiB"}`, `{"memory":"4GiB"}`, `{"memory":"8GiB"}`},
+	"outputs": {`["out.txt"]`, `["a/*.html","b"]`, `[]`}, "network": {`["example.com"]`, `["registry:npm"]`, `[]`},
+	"why": {`"x"`, `""`}, "expect": {`"passes"`, `""`},
+}
+
+// A reviewerSchema is the JSON Schema that a workflow gives its reviewer.
+type reviewerSchema struct {
+	Type       any                       `json:"type"` // a name, or a list of them
+	Enum       []any                     `json:"enum"`
+	Properties map[string]reviewerSchema `json:"properties"`
+	Required   []string                  `json:"required"`
+	Additional *bool                     `json:"additionalProperties"`
+	Items      *reviewerSchema           `json:"items"`
+	Doc        string                    `json:"description"`
+}
+
+// check reports what structured output refuses: objects that allow other properties,
+// keywords that are not supported, and for strict schemas properties that are not required.
+func (s reviewerSchema) check(t *testing.T, path string, strict bool) {
+	t.Helper()
+	if len(s.Properties) > 0 && (s.Additional == nil || *s.Additional) {
+		t.Errorf("%s allows additional properties", path)
+	}
+	for name, p := range s.Properties {
+		if strict && !slices.Contains(s.Required, name) {
+			t.Errorf("%s.%s is not required", path, name)
+		}
+		p.check(t, path+"."+name, strict)
+	}
+	if s.Items != nil {
+		s.Items.check(t, path+"[]", strict)
+	}
+}
+
+// answer is an answer with one proposal before another that has these fields, and null for
+// each required one that is not given.
+func (s reviewerSchema) answer(t *testing.T, fields map[string]string) []byte {
+	t.Helper()
+	one := s.Properties["proposals"].Items
+	write := func(id string, fields map[string]string) string {
+		all := maps.Clone(fields)
+		for _, name := range one.Required {
+			if _, given := all[name]; !given {
+				all[name] = map[string]string{"id": `"` + id + `"`, "run": `"ls"`, "why": `"x"`, "expect": `"passes"`}[name]
+			}
+			all[name] = cmp.Or(all[name], "null")
+		}
+		var list []string
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			list = append(list, fmt.Sprintf("%q:%s", name, all[name]))
+		}
+		return "{" + strings.Join(list, ",") + "}"
+	}
+	first := map[string]string{}
+	if fields["needs"] == `["a"]` && fields["phase"] == `"setup"` {
+		first["phase"] = `"setup"`
+	}
+	return fmt.Appendf(nil, `{"schema":%q,"proposer":%q,"proposals":[%s,%s]}`,
+		s.Properties["schema"].Enum[0], s.Properties["proposer"].Enum[0], write("a", first), write("b", fields))
 }
 
 // Every answer that a reviewer's schema allows is a plan, according to the
@@ -105,7 +171,8 @@ func TestReviewerPlans(t *testing.T) {
 		t.Run(r.example, func(t *testing.T) {
 			var w workflow
 			readYAML(t, "../../.github/examples/"+r.example, &w)
-			own := schemaOf(t, []byte(reviewerSchema(t, w, r.input, r.pattern)))
+			text := []byte(schemaText(t, w, r.input, r.pattern))
+			own := schemaOf(t, text)
 			sample := readFile(t, "../../testdata/reviewer/"+r.sample)
 			for name, s := range map[string]*jsonschema.Resolved{"given": own, "published": published} {
 				if err := valid(s, sample); err != nil {
@@ -120,26 +187,9 @@ func TestReviewerPlans(t *testing.T) {
 					t.Errorf("the given schema allows %s", name)
 				}
 			}
-			for field, value := range optional {
-				one := fmt.Appendf(nil, `{"schema":"fumehood.plan/v1","proposer":%q,"proposals":[{"id":"a","run":"ls","why":"x","expect":"passes"},{"id":"b","run":"ls","why":"x","expect":"passes",%q:%s}]}`,
-					strings.TrimSuffix(r.example, ".yml"), field, value)
-				one = bytes.Replace(one, []byte(`"claude"`), []byte(`"claude-code-action"`), 1)
-				one = bytes.Replace(one, []byte(`"codex"`), []byte(`"codex-action"`), 1)
-				if field == "phase" { // comes first in a plan
-					one = bytes.Replace(one, []byte(`{"id":"a","run":"ls","why":"x","expect":"passes"},`), nil, 1)
-				}
-				if err := valid(own, one); err != nil {
-					t.Errorf("the given schema does not allow %s: %v", field, err)
-				}
-				if err := valid(published, one); err != nil {
-					t.Errorf("%s: %v", field, err)
-				}
-				if _, problems := plan.Decode(one, "plan.json"); len(problems) > 0 {
-					t.Errorf("%s: %v", field, problems)
-				}
-			}
+			checkReviewerSchema(t, text, own, published, r.strict)
 			p, problems := plan.Decode(sample, r.sample)
-			if len(problems) > 0 || len(p.Proposals) == 0 || !strings.HasSuffix(p.Proposer, "-action") {
+			if problems = append(problems, p.Refused()...); len(problems) > 0 || len(p.Proposals) == 0 || !strings.HasSuffix(p.Proposer, "-action") {
 				t.Errorf("the sample answer is no plan: %v", problems)
 			}
 			if document, inline := (action.Inputs{Plan: string(sample)}).PlanDocument(); !inline || !bytes.Equal(document, sample) {
@@ -150,7 +200,43 @@ func TestReviewerPlans(t *testing.T) {
 	}
 }
 
-func reviewerSchema(t *testing.T, w workflow, input, pattern string) string {
+// checkReviewerSchema checks that structured output accepts the schema, that it has the
+// fields that the prompts explain, and that each answer that it allows, with every value of
+// one field, with all of them and with none, is a plan with nothing to refuse.
+func checkReviewerSchema(t *testing.T, text []byte, own, published *jsonschema.Resolved, strict bool) {
+	t.Helper()
+	var s reviewerSchema
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		t.Fatalf("a keyword that structured output may not support: %v", err)
+	}
+	s.check(t, "plan", strict)
+	fields := slices.Sorted(maps.Keys(s.Properties["proposals"].Items.Properties))
+	if diff := gocmp.Diff([]string{"expect", "id", "limits", "needs", "network", "outputs", "phase", "run", "timeout", "why"}, fields); diff != "" {
+		t.Errorf("fields of a proposal (-want +got):\n%s", diff)
+	}
+	answers, all := []map[string]string{{}}, map[string]string{}
+	for _, field := range fields {
+		for _, value := range variants[field] {
+			answers, all[field] = append(answers, map[string]string{field: value}), value
+		}
+	}
+	for _, fields := range append(answers, all) {
+		answer := s.answer(t, fields)
+		for name, schema := range map[string]*jsonschema.Resolved{"given": own, "published": published} {
+			if err := valid(schema, answer); err != nil {
+				t.Errorf("the %s schema does not allow %s: %v", name, answer, err)
+			}
+		}
+		p, problems := plan.Decode(answer, "plan.json")
+		if problems = append(problems, p.Refused()...); len(problems) > 0 {
+			t.Errorf("%s: %v", answer, problems)
+		}
+	}
+}
+
+func schemaText(t *testing.T, w workflow, input, pattern string) string {
 	t.Helper()
 	for _, step := range w.Jobs["review"].Steps {
 		if found := regexp.MustCompile(pattern).FindStringSubmatch(step.With[input]); found != nil && step.With[input] != "" {
@@ -192,7 +278,8 @@ func TestGitHubPages(t *testing.T) {
 		for _, found := range regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
 			switch language, snippet := found[1], found[2]; language {
 			case "json":
-				if _, problems := plan.Decode([]byte(snippet), page); len(problems) > 0 {
+				p, problems := plan.Decode([]byte(snippet), page)
+				if problems = append(problems, p.Refused()...); len(problems) > 0 {
 					t.Errorf("%s: a plan that is none: %v\n%s", page, problems, snippet)
 				}
 			case "yaml":

@@ -136,7 +136,7 @@ func (c *invocation) publish(s *runFlags, r proposal.Report) error {
 	case s.format.Is(cli.JSON):
 		return c.Print(report.JSON(r))
 	case s.format.Is(cli.Markdown):
-		return c.Print([]byte(report.Markdown(r)+"\n"), nil)
+		return c.Print([]byte(report.Markdown(r)), nil) // no byte more: it may be as long as a comment can be
 	}
 	view := report.View{Color: terminal.Colors(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.report}
 	return c.Print([]byte(view.Render(r)), nil)

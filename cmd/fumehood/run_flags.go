@@ -130,7 +130,7 @@ func (c *invocation) readPlan(path string, u *redact.Redactor) (proposal.Plan, i
 		return proposal.Plan{}, c.Misuse(fmt.Sprintf("cannot read plan: %v", err)), false
 	}
 	p, problems := plan.Decode(data, name)
-	for _, problem := range problems {
+	for _, problem := range append(problems, p.Refused()...) {
 		fmt.Fprintf(c.Stderr, "fumehood: %s\n", u.Text(plan.Describe(name, problem)))
 	}
 	if len(problems) > 0 {

@@ -35,6 +35,8 @@ func (c *cutter) proposal(p proposal.Proposal, a proposal.Analysis) *Proposal {
 // not be analyzed.
 func source(p proposal.Proposal, a proposal.Analysis) string {
 	switch {
+	case p.Invalid != nil:
+		return p.Invalid.Text
 	case p.Code != "" && (a.Canonical == "" || p.Language != "bash" && p.Language != "sh"):
 		return p.Code
 	case a.Canonical != "":

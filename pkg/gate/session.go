@@ -186,7 +186,7 @@ func taken(p proposal.Proposal) (proposal.Proposal, error) {
 		return p, err
 	}
 	decoded, problems := plan.Decode(document, "proposal.json")
-	if len(problems) > 0 {
+	if problems = append(problems, decoded.Refused()...); len(problems) > 0 {
 		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + problems[0].Path + ": " + problems[0].Message, Hint: "check the proposal against the plan's schema, fumehood.plan.v1.json"}
 	}
 	p = decoded.Proposals[0]

@@ -32,8 +32,8 @@ func (h *Hood) advise(ctx context.Context, r *proposal.Record) {
 // unprobed sets Retry to never for each rule that may be retried with a variation and
 // that was met often in a plan: an author who writes the same thing in many ways is
 // looking for one that passes. It counts a rule once per proposal. Reasons that say only
-// that no rule matches are counted per program, and unparsable text is never counted:
-// they say nothing about intent.
+// that no rule matches are counted per program; unparsable text and invalid proposals are
+// never counted: they say nothing about intent.
 func unprobed(records []proposal.Record) {
 	met := map[string]int{}
 	for i := range records {
@@ -58,7 +58,7 @@ func unprobed(records []proposal.Record) {
 
 // probed returns the key under which reason is counted, or "".
 func probed(r proposal.Record, reason proposal.Reason) string {
-	if reason.Observed || reason.Retry != proposal.RetryVary {
+	if reason.Observed || reason.Retry != proposal.RetryVary || reason.Rule == proposal.RuleInvalid {
 		return ""
 	}
 	for _, u := range r.Analysis.Unknowns {

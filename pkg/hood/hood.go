@@ -165,13 +165,17 @@ type Step struct {
 	Refused  bool // it does not begin: policy denied it, or it needs approval
 }
 
-// Check parses and decides every proposal of plan and runs nothing. With an error
-// every Record is denied.
+// Check parses and decides every proposal of plan and runs nothing. An Invalid proposal is
+// denied without asking policy. With an error every Record is denied.
 func (h *Hood) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
 	records := make([]proposal.Record, len(plan.Proposals))
 	for i, p := range plan.Proposals {
 		records[i] = proposal.Record{Proposal: p, Analysis: h.p.Parse(p), Entry: -1}
 		var err error
+		if d, refused := p.Refusal(); refused {
+			records[i].Decision = d
+			continue
+		}
 		if records[i].Decision, err = h.p.Policy.Decide(ctx, p, records[i].Analysis); err != nil {
 			denyAll(records, plan, err)
 			return records, fmt.Errorf("cannot decide proposal %q: %w", p.ID, err)

@@ -271,3 +271,32 @@ func TestIncomplete(t *testing.T) {
 		t.Errorf("ran without a sandbox: %v", err)
 	}
 }
+
+// An invalid proposal is denied without asking policy, whatever else it has, and what needs
+// it does not run. The others run.
+func TestInvalid(t *testing.T) {
+	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow, "c": proposal.Allow}}
+	plan := planOf("a", "b", "c")
+	plan.Proposals[0].Invalid = &proposal.Invalid{Problems: []proposal.Problem{{Path: "proposals[0].run", Line: 1, Col: 2, Message: "is empty"}}, Text: "run: "}
+	plan.Proposals[1].Needs = []string{"a"}
+	report, err := w.hood().Run(t.Context(), plan, proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"log run", "decide b", "decide c",
+		"log decision a", "log decision b", "log decision c",
+		"open sandbox", "log start c", "run c: printed text of c", "log result c", "close sandbox", "log end",
+	}
+	if diff := cmp.Diff(want, w.did); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	states := map[string]string{"a": "deny", "b": `not run it needs "a", which did not succeed`, "c": "exited "}
+	if diff := cmp.Diff(states, statuses(report)); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	reason := report.Records[0].Decision.Reasons[0]
+	if reason.Rule != proposal.RuleInvalid || reason.Message != "proposals[0].run (line 1, column 2): is empty" {
+		t.Errorf("reason %+v", reason)
+	}
+}

@@ -100,10 +100,6 @@ const planExample = `with:
 
 // invalidPlan reports the first problem of a plan, and how many more there are.
 func invalidPlan(document []byte, file string, problems []proposal.Problem) error {
-	message := plan.Describe(file, problems[0])
-	if n := len(problems) - 1; n > 0 {
-		message += fmt.Sprintf(" (and %d more)", n)
-	}
 	hint := "fix the plan at this position; the whole plan was rejected and nothing ran"
 	switch {
 	case bytes.Contains(document, []byte("```")) && !bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")):
@@ -111,5 +107,13 @@ func invalidPlan(document []byte, file string, problems []proposal.Problem) erro
 	case !bytes.Contains(document, []byte("fumehood.plan/v1")):
 		hint = "write a plan like this:\n\n" + planExample
 	}
-	return &proposal.StopError{Code: "plan.invalid", Message: message, Hint: hint}
+	return &proposal.StopError{Code: "plan.invalid", Message: firstProblem(file, problems), Hint: hint}
+}
+
+// firstProblem describes the first problem, and says how many more there are.
+func firstProblem(file string, problems []proposal.Problem) string {
+	if n := len(problems) - 1; n > 0 {
+		return plan.Describe(file, problems[0]) + fmt.Sprintf(" (and %d more)", n)
+	}
+	return plan.Describe(file, problems[0])
 }

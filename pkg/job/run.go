@@ -150,6 +150,9 @@ func (r Run) runOne(ctx context.Context, p prepared, l PlanRun, planned Planned)
 	if l.plan, problems = plan.Decode(l.document, planned.File); len(problems) > 0 {
 		return r.stopped(p, l, invalidPlan(l.document, planned.File, problems))
 	}
+	if refused := l.plan.Refused(); len(refused) > 0 {
+		j.console.Warning(j.plain(firstProblem(planned.File, refused))) // it may quote a secret
+	}
 	for _, w := range plan.Warnings(l.document, planned.File) {
 		j.console.Warning(plan.Describe(planned.File, w))
 	}

@@ -239,11 +239,19 @@ func (t Trigger) plans(ctx context.Context, engine *policy.Engine, c bot.Command
 		return nil, problem, err
 	}
 	for _, p := range plans {
-		if _, problems := plan.Decode([]byte(p.Document), p.File); len(problems) > 0 {
+		decoded, problems := plan.Decode([]byte(p.Document), p.File)
+		if len(problems) > 0 {
 			return nil, &bot.Problem{Message: "the whole plan was rejected", Text: plan.Describe(p.File, problems[0])}, nil
+		}
+		if nothingValid(decoded) {
+			return nil, &bot.Problem{Message: "no proposal of the plan is valid", Text: plan.Describe(p.File, decoded.Refused()[0])}, nil
 		}
 	}
 	return plans, nil, nil
+}
+
+func nothingValid(p proposal.Plan) bool {
+	return !slices.ContainsFunc(p.Proposals, func(one proposal.Proposal) bool { return one.Invalid == nil })
 }
 
 // repeat plans what was proposed before: rerun decides it anew, approve adds a person's

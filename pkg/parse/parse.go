@@ -49,6 +49,8 @@ func Analyze(p proposal.Proposal) (analysis proposal.Analysis) {
 		analysis = complete(analysis)
 	}()
 	switch p.Form() {
+	case "invalid":
+		return refused("", unknownInvalid)
 	case "run":
 		return analyzeText(p, p.Run)
 	case "argv":

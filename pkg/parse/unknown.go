@@ -19,6 +19,7 @@ var (
 	unknownPanic     = unknownKind{"internal", "the parser failed on this text", "write the command more plainly, or as argv"}
 	unknownLanguage  = unknownKind{"language", "this language is not supported", "use python, javascript, bash or sh"}
 	unknownEmpty     = unknownKind{"empty", "the text contains no command", "propose one command"}
+	unknownInvalid   = unknownKind{"invalid", "the proposal is invalid", "correct what its problems say"}
 	unknownLong      = unknownKind{"too-long", "the text is longer than 16 KiB", "split it into several proposals, or put the code in a file of the workspace"}
 	unknownDeep      = unknownKind{"too-deep", "the text is nested too deeply", "write it flat, one command after another"}
 	unknownMany      = unknownKind{"too-many", "the text contains more than 256 commands", "split it into several proposals"}

@@ -7,15 +7,28 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// planOf converts a tree in which check found no problem.
+// planOf converts a tree whose envelope has no problem.
 func planOf(root *node) proposal.Plan {
 	p := proposal.Plan{Schema: root.Text("schema"), Proposer: root.Text("proposer")}
-	for _, n := range root.Get("proposals").Items {
-		p.Proposals = append(p.Proposals, proposalOf(n))
+	c := newChecker(root.Get("proposals").Items)
+	for _, i := range c.order {
+		if ps := c.check(i); len(ps.List) > 0 {
+			p.Proposals = append(p.Proposals, c.refused(i, ps.Sorted()))
+		} else {
+			p.Proposals = append(p.Proposals, proposalOf(c.pruned(i)))
+		}
 	}
 	return p
 }
 
+// refused returns what is kept of a proposal with problems.
+func (c *checker) refused(i int, list []proposal.Problem) proposal.Proposal {
+	return proposal.Proposal{ID: c.ids[i], Invalid: &proposal.Invalid{
+		Problems: list[:min(len(list), proposal.MaxInvalid)], Text: c.items[i].String(),
+	}}
+}
+
+// proposalOf converts a checked and pruned proposal.
 func proposalOf(n *node) proposal.Proposal {
 	return proposal.Proposal{
 		ID:       n.Text("id"),

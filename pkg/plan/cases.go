@@ -90,10 +90,22 @@ var caseShape = shape{Kind: object, Want: "a case: an object with a name, someth
 	})}
 
 // proposedFields are a plan's, except for those that decide nothing.
+// Unlike there, a value must be given: models do not write cases.
 func proposedFields() []field {
-	return slices.DeleteFunc(slices.Clone(proposalShape.Fields), func(f field) bool {
+	return slices.DeleteFunc(valued(proposalShape.Fields), func(f field) bool {
 		return slices.Contains([]string{"id", "why", "needs", "expect"}, f.Name)
 	})
+}
+
+// valued returns fields whose values may not be blank.
+func valued(fields []field) []field {
+	fields = slices.Clone(fields)
+	for i, f := range fields {
+		s := *f.Shape
+		s.Blank, s.Fields = false, valued(s.Fields)
+		fields[i].Shape = &s
+	}
+	return fields
 }
 
 func grantedShape() *shape {

@@ -19,7 +19,7 @@ import (
 func mustDecode(t *testing.T, doc []byte, name string) proposal.Plan {
 	t.Helper()
 	p, problems := Decode(doc, name)
-	for _, problem := range problems {
+	for _, problem := range append(problems, p.Refused()...) {
 		t.Error(Describe(name, problem))
 	}
 	if t.Failed() {
@@ -85,7 +85,7 @@ func TestDecodeFillsEveryField(t *testing.T) {
 		}
 	}
 	for name, ok := range filled {
-		if !ok && name != "Proposal.Origin" { // which no plan can have
+		if !ok && name != "Proposal.Origin" && name != "Proposal.Invalid" { // which no plan can have
 			t.Errorf("%s was not decoded", name)
 		}
 	}
@@ -163,7 +163,7 @@ func TestDecodeSurrogates(t *testing.T) {
 	}
 	for _, c := range cases {
 		doc := `{"schema":"fumehood.plan/v1","proposals":[{"id":"a","run":"ls","why":"` + c.text + `"}]}`
-		if _, problems := Decode([]byte(doc), ""); (len(problems) == 0) != c.accepted {
+		if problems := faults([]byte(doc), ""); (len(problems) == 0) != c.accepted {
 			t.Errorf("%s: problems %v, want accepted %v", c.text, problems, c.accepted)
 		}
 	}
@@ -183,7 +183,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.SetBytes(int64(len(doc)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, problems := Decode(doc, ""); len(problems) > 0 {
+				if problems := faults(doc, ""); len(problems) > 0 {
 					b.Fatal(problems[0])
 				}
 			}

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,21 +48,50 @@ var proposalShape = shape{Kind: object, Want: "a proposal: an object with an id 
 	document.Optional("code", &shape{Kind: text, Max: document.MaxCode, Lines: true, Doc: "A snippet in the given language."}),
 	document.Optional("language", &shape{Kind: text, Max: 64, Choice: []string{"python", "javascript", "bash", "sh"},
 		Want: `one of "python", "javascript", "bash" and "sh"`, Doc: "The language of code."}),
-	document.Optional("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "Why it should run, for people."}),
-	document.Optional("cwd", document.Inside("The working directory, relative to the workspace.")),
-	document.Optional("env", document.Env("Requested environment variables.")),
-	document.Optional("stdin", &shape{Kind: text, Max: maxStdin, Lines: true, Doc: "The command's standard input."}),
-	document.Optional("timeout", document.Duration("The requested time limit.")),
-	document.Optional("limits", document.Limits()),
-	document.Optional("network", document.Network("Requested hosts: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(document.Registries, ", ")+".")),
-	document.Optional("phase", &shape{Kind: text, Max: 64, Choice: []string{proposal.PhaseSetup, proposal.PhaseRun}, Want: `"setup" or "run"`,
-		Doc: "The phase; run if omitted. All proposals of setup come before the first of run."}),
-	document.Optional("outputs", document.ListOf(document.Inside(""), "Files to export: paths or globs, relative to the workspace.")),
-	document.Optional("needs", document.ListOf(document.ID(""), "Ids of earlier proposals that must succeed first.")),
-	document.Optional("expect", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The expected outcome, shown next to the actual one."}),
-	document.Optional(fieldSandbox, &shape{Kind: boolean, Doc: "Request a new sandbox."}),
+	blank("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "Why it should run, for people."}),
+	blank("cwd", document.Inside("The working directory, relative to the workspace.")),
+	blank("env", document.Env("Requested environment variables.")),
+	blank("stdin", &shape{Kind: text, Max: maxStdin, Lines: true, Doc: "The command's standard input."}),
+	blank("timeout", document.Duration("The requested time limit.")),
+	blank("limits", blankLimits()),
+	blank("network", document.Network("Requested hosts: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(document.Registries, ", ")+".")),
+	blank("phase", &shape{Kind: text, Max: 64, Choice: []string{proposal.PhaseSetup, proposal.PhaseRun}, Want: `"setup" or "run"`,
+		Doc: "The phase; run if omitted. All proposals of setup run before the first of run."}),
+	blank("outputs", document.ListOf(document.Inside(""), "Files to export: paths or globs, relative to the workspace.")),
+	blank("needs", document.ListOf(document.ID(""), "Ids of proposals that run earlier and must succeed first.")),
+	blank("expect", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The expected outcome, shown next to the actual one."}),
+	blank(fieldSandbox, &shape{Kind: boolean, Doc: "Request a new sandbox."}),
 	document.Deprecated(fieldFresh, fieldSandbox, &shape{Kind: boolean, Doc: "Deprecated: use new-sandbox."}),
 }}
+
+// envelope is planShape without its proposals, each of which is checked on its own.
+var envelope = func() *shape {
+	s := planShape
+	s.Fields = slices.Clone(s.Fields)
+	for i, f := range s.Fields {
+		if f.Name == "proposals" {
+			list := *f.Shape
+			list.Items = &shape{Kind: document.Any}
+			s.Fields[i].Shape = &list
+		}
+	}
+	return &s
+}()
+
+// blank returns an optional field whose value may be null or empty, which means that it is
+// left out: models whose output must fit a schema give every field.
+func blank(name string, s *shape) field {
+	s.Blank = true
+	return document.Optional(name, s)
+}
+
+func blankLimits() *shape {
+	s := document.Limits()
+	for _, f := range s.Fields {
+		f.Blank = true
+	}
+	return s
+}
 
 // The field that requests a new sandbox, and its old name.
 const (

@@ -41,6 +41,9 @@ func FuzzDecode(f *testing.F) {
 				continue
 			}
 			checkAccepted(t, p)
+			if len(p.Refused()) > 0 {
+				continue // no document says that a proposal is invalid
+			}
 			doc := encode(t, p)
 			if err := validate(t, schema, doc); err != nil {
 				t.Fatalf("the schema refuses an accepted plan: %v\n%s", err, doc)
@@ -89,6 +92,11 @@ func checkAccepted(t *testing.T, p proposal.Plan) {
 		} else {
 			ran = ran || !setup
 		}
+		if one.Invalid != nil {
+			checkInvalid(t, one)
+		} else {
+			checkProposal(t, one)
+		}
 		checkHosts(t, one)
 		for _, need := range one.Needs {
 			if !ids[need] {
@@ -99,7 +107,21 @@ func checkAccepted(t *testing.T, p proposal.Plan) {
 			t.Fatalf("id %s twice", one.ID)
 		}
 		ids[one.ID] = true
-		checkProposal(t, one)
+	}
+}
+
+// checkInvalid checks that there is nothing to run, and no id that a report cannot have.
+func checkInvalid(t *testing.T, p proposal.Proposal) {
+	t.Helper()
+	checkProblems(t, p.Invalid.Problems)
+	var ps problems
+	document.Check(&node{Kind: text, Value: p.ID}, idShape, "id", &ps)
+	if len(ps.List) > 0 || len(p.Invalid.Problems) == 0 || len(p.Invalid.Problems) > proposal.MaxInvalid || len(p.Invalid.Text) > MaxDocument {
+		t.Fatalf("refused as %+v", p)
+	}
+	p.ID, p.Invalid = "", nil
+	if diff := cmp.Diff(proposal.Proposal{}, p); diff != "" {
+		t.Fatalf("a refused proposal has more than an id:\n%s", diff)
 	}
 }
 

@@ -28,12 +28,18 @@ func badPlans(t testing.TB) []string {
 	return files
 }
 
+// faults returns the problems of a document, or those of the proposals that it has.
+func faults(data []byte, name string) []proposal.Problem {
+	p, problems := Decode(data, name)
+	return append(problems, p.Refused()...)
+}
+
 // Each file in testdata/bad has its problems next to it, one per line, in a file of
 // the same name plus .out.
 func TestReject(t *testing.T) {
 	for _, file := range badPlans(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, problems := Decode(golden.Read(t, file), file)
+			problems := faults(golden.Read(t, file), file)
 			if len(problems) == 0 {
 				t.Fatal("accepted")
 			}
@@ -56,8 +62,8 @@ func TestRejectAlike(t *testing.T) {
 			continue // each parser has its own syntax errors
 		}
 		pairs++
-		_, yaml := Decode(golden.Read(t, file), file)
-		_, json := Decode(golden.Read(t, twin), twin)
+		yaml := faults(golden.Read(t, file), file)
+		json := faults(golden.Read(t, twin), twin)
 		if diff := cmp.Diff(complaints(yaml), complaints(json)); diff != "" {
 			t.Errorf("%s and %s (-yaml +json):\n%s", file, twin, diff)
 		}
@@ -131,7 +137,7 @@ func TestBounds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, format := range []string{".json", ".yaml"} {
 				mustDecode(t, encode(t, c.plan(c.maximum)), format)
-				_, problems := Decode(encode(t, c.plan(c.maximum+1)), format)
+				problems := faults(encode(t, c.plan(c.maximum+1)), format)
 				if len(problems) != 1 || problems[0].Path != c.path || !strings.Contains(problems[0].Message, "at most") &&
 					!strings.Contains(problems[0].Message, "long") {
 					t.Errorf("%s: %d gives problems %v", format, c.maximum+1, problems)
@@ -156,7 +162,7 @@ func TestBoundNeeds(t *testing.T) {
 			p.Proposals = append(p.Proposals, proposal.Proposal{ID: id, Run: "ls"})
 		}
 		p.Proposals = append(p.Proposals, proposal.Proposal{ID: "last", Run: "ls", Needs: numbered(n)})
-		if _, problems := Decode(encode(t, p), ""); (len(problems) == 0) != accepted {
+		if problems := faults(encode(t, p), ""); (len(problems) == 0) != accepted {
 			t.Errorf("%d needs: problems %v", n, problems)
 		}
 	}
@@ -166,7 +172,7 @@ func TestBoundDocument(t *testing.T) {
 	doc := []byte(`{"schema":"fumehood.plan/v1","proposals":[{"id":"a","run":"ls"}]}`)
 	doc = append(doc, bytes.Repeat([]byte("\n"), MaxDocument-len(doc))...)
 	mustDecode(t, doc, "")
-	_, problems := Decode(append(doc, '\n'), "")
+	problems := faults(append(doc, '\n'), "")
 	want := []proposal.Problem{{Line: 1, Col: 1, Message: "the plan is 1048577 bytes long; at most 1048576 are allowed"}}
 	if diff := cmp.Diff(want, problems); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

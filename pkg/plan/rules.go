@@ -3,66 +3,102 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// checkPlan checks proposals against each other and their fields against each other,
-// which a shape cannot express. It reports nothing that check already rejected.
-func checkPlan(root *node, ps *problems) {
-	proposals := root.Get("proposals")
-	if proposals == nil || len(proposals.Items) > MaxProposals {
-		return
-	}
-	defined, running := placesOf(proposals), -1
-	for i, p := range proposals.Items {
-		if ps.Full() {
-			return
-		}
-		if p.Kind != object {
-			continue
-		}
-		path := document.JoinIndex("proposals", i)
-		checkForm(p, path, ps)
-		checkID(p, i, path, defined, proposals, ps)
-		checkNeeds(p, i, path, defined, ps)
-		checkSandbox(p, path, ps)
-		running = checkPhase(p, i, running, path, proposals, ps)
-	}
+// A checker checks the proposals of a plan one by one.
+type checker struct {
+	items []*node
+	order []int            // indexes in items, as they run
+	rank  []int            // by index: the place in order
+	ids   []string         // by index: the id in the report
+	with  map[string][]int // the proposals that give an id, in the order of items
+
+	searches int // for ids that were meant
 }
 
-// checkPhase allows no set-up step after a step that runs: the grants for set-up are
-// withdrawn then. It returns the first proposal so far that runs, or -1.
-func checkPhase(p *node, i, running int, path string, proposals *node, ps *problems) int {
+func newChecker(items []*node) *checker {
+	c := &checker{items: items, order: orderOf(items), rank: make([]int, len(items)), with: map[string][]int{}}
+	for place, i := range c.order {
+		c.rank[i] = place
+	}
+	for i, p := range items {
+		for _, id := range idsOf(p) {
+			c.with[id] = append(c.with[id], i)
+		}
+	}
+	for i := range items {
+		c.ids = append(c.ids, c.nameOf(i))
+	}
+	return c
+}
+
+// orderOf returns the indexes of proposals as they run: set-up first.
+func orderOf(items []*node) []int {
+	var setup, rest []int
+	for i, p := range items {
+		if isSetup(p) {
+			setup = append(setup, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	return append(setup, rest...)
+}
+
+func isSetup(p *node) bool {
 	phase := p.Get("phase")
-	switch {
-	case phase == nil || phase.Value == proposal.PhaseRun:
-		if running < 0 {
-			return i
-		}
-	case phase.Kind == text && phase.Value == proposal.PhaseSetup && running >= 0:
-		ps.Add(phase.At, document.JoinName(path, "phase"), "is setup, but proposals[%d] in line %d runs before it: move it before that one, or give that one the phase \"setup\" too",
-			running, proposals.Items[running].At.Line)
-	}
-	return running
+	return phase != nil && phase.Kind == text && phase.Value == proposal.PhaseSetup
 }
 
-// placesOf maps each id to the first proposal that has it.
-func placesOf(proposals *node) map[string]int {
-	places := map[string]int{}
-	for i, p := range proposals.Items {
-		id := p.Get("id")
-		if id == nil || id.Kind != text {
-			continue
-		}
-		if _, taken := places[id.Value]; !taken {
-			places[id.Value] = i
+// idsOf returns the different ids that p gives: more than one if the field is repeated, in
+// which case readers disagree about it.
+func idsOf(p *node) (ids []string) {
+	for _, m := range p.Members {
+		if m.Name == "id" && m.Value.Kind == text && !slices.Contains(ids, m.Value.Value) {
+			ids = append(ids, m.Value.Value)
 		}
 	}
-	return places
+	return ids
 }
+
+var idShape = document.ID("")
+
+// nameOf returns the id of proposal i in the report, which is valid and unique: its own if
+// no earlier proposal has it, or a new one.
+func (c *checker) nameOf(i int) string {
+	var ps problems
+	if id := c.items[i].Get("id"); id != nil && id.Kind == text && c.with[id.Value][0] == i {
+		if document.Check(id, idShape, "", &ps); len(ps.List) == 0 {
+			return id.Value
+		}
+	}
+	for n := i + 1; ; n += len(c.items) { // no other proposal tries the same
+		if id := fmt.Sprintf("refused-%d", n); c.with[id] == nil {
+			return id
+		}
+	}
+}
+
+// check returns the problems of proposal i, including those with other proposals.
+func (c *checker) check(i int) *problems {
+	ps, path := &problems{About: "plan"}, document.JoinIndex("proposals", i)
+	document.Check(c.items[i], &proposalShape, path, ps)
+	if p := c.pruned(i); p.Kind == object {
+		checkForm(p, path, ps)
+		c.checkID(i, path, ps)
+		c.checkNeeds(i, path, ps)
+		checkSandbox(p, path, ps)
+	}
+	return ps
+}
+
+func (c *checker) pruned(i int) *node { return document.Prune(c.items[i], &proposalShape) }
 
 // checkForm requires exactly one of run, argv and code, and allows language only with code.
 func checkForm(p *node, path string, ps *problems) {
@@ -111,52 +147,75 @@ func warnDeprecated(root *node, ps *problems) {
 	}
 }
 
-func checkID(p *node, i int, path string, defined map[string]int, proposals *node, ps *problems) {
-	id := p.Get("id")
-	if id == nil || id.Kind != text {
-		return
-	}
-	if first := defined[id.Value]; first != i {
-		ps.Add(id.At, document.JoinName(path, "id"), "the id %s is already used by proposals[%d] in line %d",
-			document.Quote(id.Value), first, proposals.Items[first].Get("id").At.Line)
+// warnMoved adds the set-up proposals that do not run in document order.
+func warnMoved(items []*node, ps *problems) {
+	running := slices.IndexFunc(items, func(p *node) bool { return !isSetup(p) })
+	for i, p := range items {
+		if isSetup(p) && running >= 0 && running < i {
+			ps.Add(p.Get("phase").At, document.JoinName(document.JoinIndex("proposals", i), "phase"), "is setup: it runs before proposals[%d] in line %d", running, items[running].At.Line)
+		}
 	}
 }
 
-// checkNeeds allows a proposal to need only earlier ones, so that the document's
-// order is a valid execution order.
-func checkNeeds(p *node, i int, path string, defined map[string]int, ps *problems) {
-	needs := p.Get("needs")
+// checkID refuses all proposals that share an id: needs and the report could mean each.
+func (c *checker) checkID(i int, path string, ps *problems) {
+	for _, m := range c.items[i].Members {
+		if m.Name != "id" || m.Value.Kind != text {
+			continue
+		}
+		for _, other := range c.with[m.Value.Value] {
+			if other != i {
+				ps.Add(m.Value.At, document.JoinName(path, "id"), "the id %s is also that of proposals[%d] in line %d", document.Quote(m.Value.Value), other, c.items[other].At.Line)
+				break
+			}
+		}
+	}
+}
+
+// checkNeeds allows a proposal to need only those that run before it.
+func (c *checker) checkNeeds(i int, path string, ps *problems) {
+	needs := c.items[i].Get("needs")
 	if needs == nil || needs.Kind != list || len(needs.Items) > document.MaxListed {
 		return
 	}
 	for k, need := range needs.Items {
-		if ps.Full() {
-			return
-		}
-		if need.Kind != text {
-			continue
-		}
-		path := document.JoinIndex(document.JoinName(path, "needs"), k)
-		switch place, known := defined[need.Value]; {
-		case need.Value == p.Text("id"):
-			ps.Add(need.At, path, "a proposal cannot need itself")
-		case !known:
-			ps.Add(need.At, path, "no proposal has the id %s%s", document.Quote(need.Value), suggestID(need.Value, defined))
-		case place > i:
-			ps.Add(need.At, path, "%s comes later: move it before this proposal", document.Quote(need.Value))
+		if need.Kind == text {
+			if why := c.cannotNeed(i, need.Value); why != "" {
+				if c.with[need.Value] == nil {
+					why += c.suggestID(need.Value)
+				}
+				ps.Add(need.At, document.JoinIndex(document.JoinName(path, "needs"), k), "%s", why)
+			}
 		}
 	}
 }
 
-func suggestID(name string, defined map[string]int) string {
-	best, minimum := "", len(defined)
-	for id, place := range defined {
-		if near := document.Nearest(name, []string{id}); near != "" && place < minimum {
-			best, minimum = near, place
-		}
+// cannotNeed returns why proposal i cannot need the proposal called id, or "".
+func (c *checker) cannotNeed(i int, id string) string {
+	places := c.with[id]
+	switch {
+	case slices.Contains(places, i):
+		return "a proposal cannot need itself"
+	case len(places) == 0:
+		return "no proposal has the id " + document.Quote(id)
+	case c.rank[places[0]] < c.rank[i]:
+		return ""
+	case places[0] < i:
+		return document.Quote(id) + " runs later, because set-up runs first: give it the phase \"setup\" too"
 	}
-	if best == "" {
+	return document.Quote(id) + " comes later: move it before this proposal"
+}
+
+// suggestID searches in document order, so that a plan always has the same problems, and
+// only MaxProblems times, because a search takes time.
+func (c *checker) suggestID(name string) string {
+	if c.searches++; c.searches > MaxProblems {
 		return ""
 	}
-	return ": did you mean " + document.Quote(best) + "?"
+	for _, p := range c.items {
+		if near := document.Nearest(name, idsOf(p)); near != "" {
+			return ": did you mean " + document.Quote(near) + "?"
+		}
+	}
+	return ""
 }

@@ -42,7 +42,7 @@ func TestFieldsAreTheTypes(t *testing.T) {
 		inType, inTable := map[string]string{}, map[string]string{}
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			if name != "-" && name != "origin" { // which no plan can have
+			if name != "-" && name != "origin" && name != "invalid" { // which no plan can have
 				inType[name] = kindOf(typ.Field(i).Type)
 			}
 		}
@@ -118,7 +118,7 @@ func TestSchemaRejects(t *testing.T) {
 		{"language without code", `"id":"a","run":"x","language":"sh"`},
 		{"unknown language", `"id":"a","code":"x","language":"ruby"`},
 		{"misspelt field", `"id":"a","run":"ls","tiemout":"2m"`},
-		{"null field", `"id":"a","run":"ls","why":null`},
+		{"null command", `"id":"a","run":null`},
 		{"number as text", `"id":"a","run":5`},
 		{"empty run", `"id":"a","run":""`},
 		{"long run", `"id":"a","run":"` + strings.Repeat("x", document.MaxShellText+1) + `"`},
@@ -135,7 +135,7 @@ func TestSchemaRejects(t *testing.T) {
 		{"output goes up", `"id":"a","run":"ls","outputs":["a/../../b"]`},
 		{"output twice", `"id":"a","run":"ls","outputs":["a","a"]`},
 		{"env as list", `"id":"a","run":"ls","env":["A=b"]`},
-		{"empty env", `"id":"a","run":"ls","env":{}`},
+		{"null variable", `"id":"a","run":"ls","env":{"A":null}`},
 		{"bad variable", `"id":"a","run":"ls","env":{"A-B":"x"}`},
 		{"number in env", `"id":"a","run":"ls","env":{"A":1}`},
 		{"timeout as number", `"id":"a","run":"ls","timeout":90`},
@@ -159,7 +159,7 @@ func TestSchemaRejects(t *testing.T) {
 			if err := validate(t, schema, []byte(c.plan)); err == nil {
 				t.Error("the schema accepts it")
 			}
-			if _, problems := Decode([]byte(c.plan), ""); len(problems) == 0 {
+			if problems := faults([]byte(c.plan), ""); len(problems) == 0 {
 				t.Error("Decode accepts it")
 			}
 		})

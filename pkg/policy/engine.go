@@ -190,6 +190,9 @@ func (e *Engine) Rules() []RuleCount {
 // If an evaluation does not end even after its deadline, the engine is dead: every later
 // Decide fails, too.
 func (e *Engine) Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+	if d, refused := p.Refusal(); refused {
+		return d, nil
+	}
 	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) { return e.decide(ctx, p, a) })
 }
 

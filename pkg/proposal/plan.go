@@ -46,21 +46,63 @@ type Proposal struct {
 	Timeout  Duration          `json:"timeout,omitempty"`
 	Limits   *Limits           `json:"limits,omitempty"`
 	Network  []string          `json:"network,omitempty"` // requested hosts: "host", "*.host", "host:port" or "registry:NAME"
-	Phase    string            `json:"phase,omitempty"`   // PhaseSetup or PhaseRun, which is the default; no setup follows a run
+	Phase    string            `json:"phase,omitempty"`   // PhaseSetup or PhaseRun, which is the default; setup comes first
 	Outputs  []string          `json:"outputs,omitempty"` // workspace paths or globs to export
 	Needs    []string          `json:"needs,omitempty"`   // IDs of proposals that must have succeeded before
 	Expect   string            `json:"expect,omitempty"`  // what the proposer predicts, shown next to the outcome
 	Fresh    bool              `json:"fresh,omitempty"`   // request a new sandbox
 	Origin   string            `json:"origin,omitempty"`  // OriginSetup, or "" for the proposer; never read from a plan
+	Invalid  *Invalid          `json:"invalid,omitempty"` // set by the reader of a plan: the proposal never runs
+}
+
+// Invalid is a proposal that a plan's reader refused. Of the Proposal only ID is set; the
+// reader made it up if the plan gives none that is usable.
+type Invalid struct {
+	Problems []Problem `json:"problems"` // at least one, at most MaxInvalid
+	// Text is what the plan has in place of a proposal, for people: not longer than the
+	// plan, and untrusted.
+	Text string `json:"text"`
+}
+
+// MaxInvalid is the maximum number of Problems of an Invalid; further ones are left out.
+const MaxInvalid = 20
+
+// RuleInvalid is the rule that denies an Invalid proposal, whatever policy says.
+const RuleInvalid = "plan.proposal"
+
+// Refusal returns the decision about p if it is Invalid.
+func (p Proposal) Refusal() (d Decision, refused bool) {
+	if p.Invalid == nil {
+		return d, false
+	}
+	d = Decision{Effect: Deny, Rules: []string{RuleInvalid}}
+	for _, problem := range p.Invalid.Problems {
+		d.Reasons = append(d.Reasons, Reason{Rule: RuleInvalid, Effect: Deny, Command: -1, Layer: "floor", Retry: RetryVary,
+			Message: problem.String()})
+	}
+	return d, true
+}
+
+// Refused returns the problems of p's Invalid proposals, in order.
+func (p Plan) Refused() (list []Problem) {
+	for _, one := range p.Proposals {
+		if one.Invalid != nil {
+			list = append(list, one.Invalid.Problems...)
+		}
+	}
+	return list
 }
 
 // OriginSetup is the Origin of the set-up that the maintainer configured or fumehood
 // detected. Policy grants it registries that it does not grant to a proposer.
 const OriginSetup = "setup"
 
-// Form returns how the proposal is written: "run", "argv" or "code".
+// Form returns how the proposal is written: "run", "argv" or "code"; "invalid" if it is
+// Invalid.
 func (p Proposal) Form() string {
 	switch {
+	case p.Invalid != nil:
+		return "invalid"
 	case p.Run != "":
 		return "run"
 	case len(p.Argv) > 0:

@@ -355,3 +355,8 @@ type Problem struct {
 	Col     int    `json:"col"`
 	Message string `json:"message"`
 }
+
+// String returns p as "proposals[2].timeout (line 7, column 5): …".
+func (p Problem) String() string {
+	return fmt.Sprintf("%s (line %d, column %d): %s", p.Path, p.Line, p.Col, p.Message)
+}

@@ -342,6 +342,8 @@ func unfit(p proposal.Proposal) string {
 		}
 	}
 	switch {
+	case p.Invalid != nil:
+		return "it was refused when the plan was read"
 	case p.ID == "" || forms != 1:
 		return "its proposal is invalid"
 	case strings.Contains(strings.Join(append([]string{p.Run, p.Code, p.Stdin, p.Cwd}, p.Argv...), " "), "[redacted "):

@@ -25,6 +25,8 @@ func cases() map[string]proposal.Report {
 		"huge":     huge(40, 6<<10),
 		"many":     many(200),
 		"longtext": longText(),
+		"invalid":  invalidPlan(),
+		"fifty":    fifty(),
 
 		"approved":  approvedRun(),
 		"observed":  observedRun(),
@@ -279,7 +281,9 @@ func everywhere(s string) proposal.Report {
 	code.Proposal.Run, code.Proposal.Code, code.Proposal.Language = "", s, s
 	unable := ran(s, s, proposal.Exited, 127, s, s)
 	unable.Cause = &proposal.Cause{Kind: s, Reason: s, Subject: s, Evidence: s, Config: []string{s, s}, Advice: s, After: s}
-	r := finish(proposal.Report{Records: []proposal.Record{unable, all, unknown, failed, timed, argv, code, refused(s, s, proposal.Ask, proposal.Reason{Rule: s, Message: s})}})
+	wrong := invalid(s, proposal.Problem{Path: s, Line: 1, Col: 1, Message: s}, proposal.Problem{Path: "a", Line: 1, Col: 1, Message: fmt.Sprintf("invalid value %q", s)})
+	wrong.Proposal.Invalid.Text = s
+	r := finish(proposal.Report{Records: []proposal.Record{unable, wrong, all, unknown, failed, timed, argv, code, refused(s, s, proposal.Ask, proposal.Reason{Rule: s, Message: s})}})
 	r.Run.ID, r.Run.Proposer, r.Run.Workspace, r.Run.HeadSHA, r.Run.BaseSHA = s, s, s, s, s
 	r.Run.PlanDigest, r.Run.Policy, r.Run.Rootfs, r.Run.Runsc, r.Run.Version = s, s, s, s, s
 	r.Run.Enforced, r.Run.Unenforced = []string{s, s}, []string{s}
@@ -337,6 +341,59 @@ func many(n int) proposal.Report {
 		}
 	}
 	return finish(proposal.Report{Records: records})
+}
+
+// invalid returns the record of a proposal that the plan's reader refused.
+func invalid(id string, problems ...proposal.Problem) proposal.Record {
+	if problems == nil {
+		problems = []proposal.Problem{{Path: "proposals[1].timeout", Line: 7, Col: 14, Message: `invalid value "soon": want a duration such as "90s" or "2m"`}}
+	}
+	p := proposal.Proposal{ID: id, Invalid: &proposal.Invalid{Problems: problems, Text: "id: " + id + "\nrun: go test ./...\ntimeout: soon\n"}}
+	d, _ := p.Refusal()
+	return proposal.Record{Proposal: p, Decision: d, Analysis: proposal.Analysis{Commands: []proposal.Command{}, Unknowns: []proposal.Unknown{{Code: "parse.invalid", Message: "the proposal is invalid"}}}}
+}
+
+// invalidPlan has two proposals with mistakes, one that needs one of them, and a command
+// that passed where the proposer expected a failure.
+func invalidPlan() proposal.Report {
+	unit := ran("unit", "go test ./stats", proposal.Exited, 0, "ok  \texample.org/demo/stats\t0.004s\n", "")
+	unit.Proposal.Expect = "fails: Median of an even number of values is wrong"
+	after := ran("after", "go vet ./...", proposal.NotRun, -1, "", "")
+	after.Proposal.Needs, after.Result.Detail = []string{"slow"}, `it needs "slow", which did not succeed`
+	return finish(proposal.Report{Records: []proposal.Record{unit, invalid("slow"), invalid("refused-3",
+		proposal.Problem{Path: "proposals[2].id", Line: 9, Col: 9, Message: `the id "unit" is also that of proposals[0] in line 3`},
+		proposal.Problem{Path: "proposals[2].sudo", Line: 11, Col: 5, Message: `unknown field "sudo": known are id, run`}), after}})
+}
+
+// fifty is what a talkative reviewer proposes: 50 commands with all outcomes.
+func fifty() proposal.Report {
+	var records []proposal.Record
+	for i := range 50 {
+		id, cmd := fmt.Sprintf("check-%02d", i+1), fmt.Sprintf("go test ./pkg/module%02d/... -run TestEdgeCase%d -count=1", i+1, i+1)
+		r := ran(id, cmd, proposal.Exited, 0, "ok  \texample.org/demo\t0.1s\n", "")
+		switch {
+		case i%10 == 9:
+			r = refused(id, fmt.Sprintf("curl -sS https://host-%d.example/api", i), proposal.Deny, proposal.Reason{Rule: "network.client", Message: "`curl` needs the network, and the sandbox has none", Suggestion: "request the host in `network`"})
+		case i%10 == 8:
+			r = unready(id, fmt.Sprintf("npm run test:%d", i), 127, "\n> demo@1.0.0 test\n> mocha --exit\n\n", "sh: 1: mocha: not found\n", "npm node dash")
+		case i%10 == 7:
+			r = ran(id, cmd, proposal.Exited, 1, strings.Repeat(failingTest, 20), "")
+			r.Proposal.Expect = "passes"
+		case i == 6:
+			r = refused(id, "npm publish --dry-run", proposal.Ask, proposal.Reason{Rule: "npm.publish", Message: "a person must approve `npm publish`"})
+		case i == 16:
+			r = invalid(id)
+		case i == 26:
+			r = refused(id, "git push origin HEAD", proposal.Deny, proposal.Reason{Rule: "git.remote", Message: "`git push` reaches a remote"})
+		case i == 36:
+			r = ran(id, cmd, proposal.NotRun, -1, "", "")
+			r.Result.Detail = `it needs "check-08", which did not succeed`
+		case i == 46:
+			r.Proposal.Expect = "fails: the cache is not locked"
+		}
+		records = append(records, r)
+	}
+	return diagnosed(records...)
 }
 
 func longText() proposal.Report {

@@ -20,7 +20,7 @@ const maxOpen = 10
 func (p Page) details(d *doc, items []item, l level) {
 	counts := countKinds(p.records())
 	shown, folded, questions := 0, 0, 0
-	reasons := map[string]bool{} // of commands that could not run; the first of each is open
+	reasons := map[string]bool{} // the first block of each is open
 	for k := failed; k <= succeeded; k++ {
 		if counts[k] > 0 && l.allows(k) {
 			d.block(fmt.Sprintf("<h3>%s</h3>", sections[k]))
@@ -38,18 +38,33 @@ func (p Page) details(d *doc, items []item, l level) {
 				p.block(d, it, l, questions <= maxOpen)
 				continue
 			}
-			again := k == unable && reasons[causeKey(*it.Cause)]
-			if k == unable {
-				reasons[causeKey(*it.Cause)] = true
-			}
+			key := why(it.Record)
+			again := key != "" && reasons[key]
+			reasons[key] = true
 			if *count++; *count <= limit {
-				p.block(d, it, l, !again && (k != succeeded || refusedPrograms(it.Record)+refusedFlows(it.Record) > 0) && *count <= maxOpen)
+				p.block(d, it, l, !again && (k != succeeded || refusedPrograms(it.Record)+refusedFlows(it.Record) > 0 || unmet(it.Record)) && *count <= maxOpen)
 			}
 		}
 	}
 	if left := max(0, shown-l.details) + max(0, folded-l.folded); left > 0 {
 		d.block(fmt.Sprintf("<p>%d more commands are not shown here; see the report file.</p>", left))
 	}
+}
+
+// why is equal for commands that did not run for the same reason, and "" for those that ran.
+func why(r proposal.Record) string {
+	switch kindOf(r) {
+	case unable:
+		return causeKey(*r.Cause)
+	case denied:
+		reason, _ := refusal(r)
+		return reason.Rule + "\x00" + reason.Message
+	case notRun:
+		if r.Result != nil {
+			return r.Result.Detail
+		}
+	}
+	return ""
 }
 
 var sections = [...]string{"Failed", "Cancelled", "Denied", "Needs approval", "Could not run", "Not run", "Succeeded"}
@@ -194,7 +209,11 @@ func stated(r proposal.Record, l level) []string {
 	}
 	if p.Expect != "" {
 		_, words := outcome(r)
-		items = append(items, "<li>expected: "+code(p.Expect, l.long)+"; result: "+words+"</li>")
+		expected := "expected: "
+		if unmet(r) {
+			expected = "⚠️ <b>not as expected:</b> "
+		}
+		items = append(items, "<li>"+expected+code(p.Expect, l.long)+"; result: "+words+"</li>")
 	}
 	if p.Cwd != "" && p.Cwd != "." && kindOf(r) != asked {
 		items = append(items, "<li>working directory: "+code(p.Cwd, l.short)+"</li>")

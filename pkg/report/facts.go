@@ -139,6 +139,10 @@ func (p *prober) record(r proposal.Record, path string, report proposal.Report) 
 
 func (p *prober) proposal(r proposal.Proposal, path string) {
 	p.match(idGrammar, r.ID, path+".id", false)
+	if r.Invalid != nil {
+		p.invalid(r, path)
+		return
+	}
 	forms := 0
 	for _, given := range []bool{r.Run != "", len(r.Argv) > 0, r.Code != ""} {
 		if given {
@@ -148,6 +152,16 @@ func (p *prober) proposal(r proposal.Proposal, path string) {
 	p.require(forms == 1, path, "does not have exactly one of run, argv and code")
 	if r.Code != "" {
 		p.oneOf(r.Language, path+".language", "python", "javascript", "bash", "sh")
+	}
+}
+
+// invalid checks a proposal that the plan's reader refused: it has nothing that could run.
+func (p *prober) invalid(r proposal.Proposal, path string) {
+	p.require(r.Run == "" && len(r.Argv) == 0 && r.Code == "", path, "is invalid and has a command")
+	n := len(r.Invalid.Problems)
+	p.require(n > 0 && n <= proposal.MaxInvalid, path+".invalid.problems", "is not the problems of a proposal")
+	for i, problem := range r.Invalid.Problems {
+		p.require(problem.Line > 0 && problem.Col > 0, fmt.Sprintf("%s.invalid.problems[%d]", path, i), "is not a position in a plan")
 	}
 }
 
@@ -183,6 +197,7 @@ func (p *prober) decision(r proposal.Record, path string) {
 	}
 	p.require(d.Effect <= strongest, path+".effect", "is weaker than its reasons")
 	p.require(d.Effect == proposal.Deny || len(r.Analysis.Unknowns) == 0, path+".effect", "allows a command that could not be analyzed")
+	p.require(d.Effect == proposal.Deny || r.Proposal.Invalid == nil, path+".effect", "allows an invalid proposal")
 	p.require(r.Approval == nil || d.Effect == proposal.Ask, path+".effect", "has an approval but needs none")
 }
 

@@ -81,6 +81,9 @@ const space = "&nbsp;"
 func outcome(r proposal.Record) (mark, words string) {
 	switch kindOf(r) {
 	case denied:
+		if r.Proposal.Invalid != nil {
+			return "⛔", "invalid"
+		}
 		return "⛔", "denied"
 	case asked:
 		return "✋", "needs approval"

@@ -118,7 +118,15 @@ func TestReadRefusesLies(t *testing.T) {
 		{"approved by nobody", func(r *proposal.Report) { r.Records[0].Approval.By = "" }, "approval.by"},
 		{"no result", func(r *proposal.Report) { r.Records[0].Result = nil }, "is missing"},
 		{"unanalyzable but run", func(r *proposal.Report) { r.Records[1].Analysis.Unknowns = []proposal.Unknown{{Code: "x"}} }, "could not be analyzed"},
-		{"too many records", func(r *proposal.Report) { r.Records = many(201).Records }, "more than 200 items"},
+		{"invalid but run", func(r *proposal.Report) { r.Records[1].Proposal.Invalid = invalid("x").Proposal.Invalid }, "is invalid and has a command"},
+		{"invalid but allowed", func(r *proposal.Report) {
+			r.Records[1].Proposal, r.Records[1].Decision = invalid("x").Proposal, proposal.Decision{Effect: proposal.Allow}
+		}, "allows an invalid proposal"},
+		{"invalid without a problem", func(r *proposal.Report) {
+			r.Records[1] = invalid("x")
+			r.Records[1].Proposal.Invalid.Problems = []proposal.Problem{}
+		}, "is not the problems of a proposal"},
+		{"too many records", func(r *proposal.Report) { r.Records = many(401).Records }, "more than 400 items"},
 		{"long text", func(r *proposal.Report) { r.Run.Version = strings.Repeat("x", maxText+1) }, "run.fumehood_version"},
 		{"exit code", func(r *proposal.Report) { r.Records[1].Result.ExitCode = 256 }, "exit_code"},
 		{"kind of change", func(r *proposal.Report) {

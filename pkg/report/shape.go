@@ -28,7 +28,8 @@ const (
 
 var (
 	textBounds = map[string]int{"stdin": 1 << 20, "code": 256 << 10, "canonical": 1 << 20, "value": 256 << 10, "head": 2 << 20, "tail": 2 << 20, "text": 1 << 20}
-	listBounds = map[string]int{"records": 200, "commands": 256, "needs": 200, "enforced": 200, "not_enforced": 200,
+	listBounds = map[string]int{"records": 400, // a plan's proposals and set-up
+		"commands": 256, "problems": proposal.MaxInvalid, "needs": 200, "enforced": 200, "not_enforced": 200,
 		"programs": 256, "execs": 200, "notable": 200, "findings": 2000, "same": 64,
 		"toolchains": 64, "network": 200, "calls": 16, "redacted": 400}
 )

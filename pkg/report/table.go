@@ -74,18 +74,17 @@ var effects = map[proposal.Effect]string{proposal.Deny: "denied", proposal.Ask: 
 
 // rule returns the first rule that refused r.
 func rule(r proposal.Record) string {
-	for _, reason := range r.Decision.Reasons {
-		if reason.Effect == r.Decision.Effect && !reason.Observed && !r.Runnable() {
-			return reason.Rule
-		}
-	}
-	return ""
+	reason, _ := refusal(r)
+	return reason.Rule
 }
 
 // shortCommand is the command for one cell: the text that was decided is the text
 // that is shown.
 func shortCommand(r proposal.Record) string {
 	cmd, info := command(r)
+	if r.Proposal.Invalid != nil {
+		return strings.TrimSpace(strings.TrimPrefix(cmd, "id: "+r.Proposal.ID+"\n"))
+	}
 	if r.Proposal.Form() == "code" {
 		return info + ": " + strings.TrimSpace(cmd)
 	}
@@ -100,6 +99,8 @@ var languages = map[string]string{"python": "python", "javascript": "javascript"
 func command(r proposal.Record) (cmd, info string) {
 	p := r.Proposal
 	switch {
+	case p.Invalid != nil:
+		cmd = p.Invalid.Text // as proposed, in lines "name: value"
 	case p.Form() == "code":
 		cmd, info = p.Code, languages[p.Language]
 	case r.Analysis.Canonical != "":

@@ -35,8 +35,15 @@ func Text(r proposal.Report) string {
 	return b.String()
 }
 
-// plainOutcome is outcome without mark or HTML.
+// plainOutcome is outcome without mark or HTML, and whether that was expected.
 func plainOutcome(r proposal.Record) string {
+	if unmet(r) {
+		return plainEnding(r) + " · not as expected"
+	}
+	return plainEnding(r)
+}
+
+func plainEnding(r proposal.Record) string {
 	if kindOf(r) == unable {
 		return "could not run: " + text.Inline(r.Cause.Reason, 120)
 	}
@@ -56,6 +63,9 @@ func plainOutcome(r proposal.Record) string {
 
 func plainReason(r proposal.Record) []string {
 	var lines []string
+	if unmet(r) {
+		lines = append(lines, "expected: "+text.Inline(r.Proposal.Expect, 300))
+	}
 	if r.Approval != nil {
 		lines = append(lines, "approved by "+text.Inline(r.Approval.By, 60))
 	}
@@ -68,6 +78,9 @@ func plainReason(r proposal.Record) []string {
 			continue
 		}
 		lines = append(lines, text.Inline(reason.Rule+": "+reason.Message, 300))
+		if r.Proposal.Invalid != nil {
+			continue // each reason is a mistake, and says how to correct it
+		}
 		if reason.Suggestion != "" {
 			lines = append(lines, "instead: "+text.Inline(reason.Suggestion, 300))
 		}

@@ -74,18 +74,21 @@ func (p Page) verdict(l level) []string {
 	if n := counts[asked]; n > 0 {
 		lines = append(lines, fmt.Sprintf("✋ <b>%s need%s a person's approval.</b>%s", commands(n), s(n == 1), p.approveSentence(n)))
 	}
-	if n := counts[denied]; n > 0 {
-		lines = append(lines, fmt.Sprintf("⛔ <b>Policy denied %s; %s did not run.</b> Reasons and alternatives below.", commands(n), itThey(n)))
-	}
+	lines = append(append(lines, p.denials(l)...), p.invalids()...)
 	if refused := p.refusals(l); refused != "" {
 		lines = append(lines, refused)
 	}
 	if barred := p.barred(l); barred != "" {
 		lines = append(lines, barred)
 	}
-	if len(lines) > 0 {
-		return lines
+	if len(lines) == 0 {
+		lines = p.calm(counts, l)
 	}
+	return append(lines, p.surprises()...)
+}
+
+// calm says that nothing needs attention.
+func (p Page) calm(counts [len(kindWords)]int, l level) []string {
 	switch n := counts[succeeded]; {
 	case counts[notRun] > 0:
 		return []string{fmt.Sprintf("➖ <b>%s did not run.</b> Reasons below.", commands(counts[notRun]))}

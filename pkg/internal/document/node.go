@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // A Position is a line and a column, both from 1; columns count characters.
@@ -23,6 +24,7 @@ const (
 	Boolean   // true or false
 	Null      //
 	Ambiguous // a plain YAML word that parsers read differently
+	Any       // only of a Shape: every value is allowed
 )
 
 // A Node is one value of the document.
@@ -108,6 +110,36 @@ func JoinName(path, name string) string {
 
 // JoinIndex returns the path of item i of the list at path.
 func JoinIndex(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// String returns n for people: "name: value" in a line for each field, other objects and
+// lists in one line, texts unquoted. It is not longer than n in the document.
+func (n *Node) String() string {
+	if n.Kind != Object {
+		return n.inline()
+	}
+	var b strings.Builder
+	for _, m := range n.Members {
+		b.WriteString(m.Name + ": " + m.Value.inline() + "\n")
+	}
+	return b.String()
+}
+
+func (n *Node) inline() string {
+	var words []string
+	switch n.Kind {
+	case Object:
+		for _, m := range n.Members {
+			words = append(words, m.Name+":"+m.Value.inline())
+		}
+		return "{" + strings.Join(words, " ") + "}"
+	case List:
+		for _, item := range n.Items {
+			words = append(words, item.inline())
+		}
+		return "[" + strings.Join(words, " ") + "]"
+	}
+	return n.Value
+}
 
 // JSON encodes a checked node.
 func (n *Node) JSON() json.RawMessage {

@@ -51,7 +51,34 @@ func schemaOf(s *Shape) schema {
 		out["type"] = "boolean"
 	}
 	if s.Or != nil {
-		return either(out, s.Or)
+		out = either(out, s.Or)
+	}
+	if s.Blank {
+		out = orBlank(out, s.Kind)
+	}
+	return out
+}
+
+// orBlank returns a schema that accepts one, null, and the empty value of a kind.
+func orBlank(one schema, kind Kind) schema {
+	doc := one["description"]
+	delete(one, "description")
+	blank := []any{nil}
+	switch kind {
+	case Text:
+		blank = append(blank, "")
+	case List:
+		blank = append(blank, []any{})
+	case Object:
+		blank = append(blank, schema{})
+	}
+	anyOf, nested := one["anyOf"].([]schema)
+	if !nested {
+		anyOf = []schema{one}
+	}
+	out := schema{"anyOf": append(anyOf, schema{"enum": blank})}
+	if doc != nil {
+		out["description"] = doc
 	}
 	return out
 }

@@ -35,6 +35,10 @@ type Shape struct {
 	// Or allows a value of another kind, in a shape of its own: a size is a number or a text.
 	Or *Shape
 
+	// Blank allows null and the empty value in place of a value: the field is left out. See
+	// Prune.
+	Blank bool
+
 	// For lists.
 	Items *Shape
 	First *Shape // of the first item, if different
@@ -76,7 +80,7 @@ func Check(n *Node, s *Shape, path string, ps *Problems) {
 		s = s.Or
 	}
 	switch {
-	case n.Kind == Unreadable || ps.Full():
+	case n.Kind == Unreadable || ps.Full(), s.Kind == Any, s.Blank && n.blank(s.Kind):
 		return
 	case n.Kind == Null:
 		ps.Add(n.At, path, "is null: give it a value or leave it out")
@@ -95,6 +99,32 @@ func Check(n *Node, s *Shape, path string, ps *Problems) {
 	case Number:
 		checkNumber(n, s, path, ps)
 	}
+}
+
+// blank reports whether n is null, or the empty value of a kind.
+func (n *Node) blank(kind Kind) bool {
+	return n.Kind == Null || n.Kind == kind && n.Kind != Number && n.Kind != Boolean && n.Value == "" && len(n.Items)+len(n.Members) == 0
+}
+
+// Prune returns a checked n without the fields that are Blank, and without objects of
+// which nothing is left then.
+func Prune(n *Node, s *Shape) *Node {
+	if n.Kind != Object || s.Fields == nil {
+		return n
+	}
+	pruned := *n
+	pruned.Members = nil
+	for _, m := range n.Members {
+		i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == m.Name })
+		if i >= 0 && s.Fields[i].Blank {
+			m.Value = Prune(m.Value, s.Fields[i].Shape)
+			if m.Value.blank(s.Fields[i].Kind) {
+				continue
+			}
+		}
+		pruned.Members = append(pruned.Members, m)
+	}
+	return &pruned
 }
 
 func wrongKind(n *Node, s *Shape) string {
