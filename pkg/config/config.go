@@ -33,7 +33,7 @@
 //   - Decide Setup's commands, Registries and Network like proposals: they are granted by
 //     policy or not at all. Registries may only remove from what policy grants.
 //   - Treat Limits and Timeout as requests below policy's limits and the operator's.
-//   - Give Policy the role of a restricting layer, read at the base commit.
+//   - Give Policy the role of a restricting layer, read at the default branch.
 //   - Show Tools and Rootfs read-only, after resolving symbolic links, and refuse
 //     directories that someone other than root and the operator can write to. Decode
 //     refuses only paths that are wrong by their name: see tools.

@@ -28,7 +28,7 @@ import (
 type Run struct {
 	Job  *Job
 	Task Task
-	Base *Base // of the request's base commit
+	Base *Base
 }
 
 // A prepared is what a run needs on this machine.
@@ -49,7 +49,6 @@ func (r Run) Do(ctx context.Context) (Outcome, error) {
 	var p prepared
 	if err == nil {
 		p, err = r.prepare(ctx)
-		o.files = p.workspace.files
 	}
 	if err != nil {
 		var l PlanRun
@@ -75,7 +74,7 @@ func (r Run) checkPullRequest(ctx context.Context) (skipped string, err error) {
 	err = q.checkHead(pr)
 	switch {
 	case err == nil:
-		return "", q.checkBase(pr)
+		return "", nil
 	case r.Job.event.Name == "pull_request":
 		return fmt.Sprintf("the pull request has a newer commit (%.12s), whose own run reports", pr.Head.SHA), nil
 	}

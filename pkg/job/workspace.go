@@ -19,14 +19,6 @@ type workspace struct {
 	dir    string
 	left   []string // what of the commit is not there
 	doubts []string // what of it an earlier step may have changed
-	files  *changedFiles
-}
-
-// changedFiles are the paths that a pull request changes; partial means that there may be
-// others.
-type changedFiles struct {
-	paths   []string
-	partial bool
 }
 
 // writeWorkspace provides the pull request's code: it writes the commit with a new
@@ -43,15 +35,6 @@ func (r Run) writeWorkspace(ctx context.Context) (workspace, error) {
 	if err != nil {
 		return w, err
 	}
-	changes, err := r.Base.store.Changed(ctx, r.Task.Request.Base, r.Task.Request.Head)
-	if err != nil {
-		return w, err
-	}
-	w.files = &changedFiles{}
-	for _, c := range changes {
-		w.files.paths = append(w.files.paths, c.Path)
-	}
-	r.Job.console.Progress("the pull request changes %d files", len(changes))
 	for _, line := range append(w.left, w.doubts...) {
 		r.Job.console.Untrusted(line)
 	}
