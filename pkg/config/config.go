@@ -80,6 +80,7 @@ type Config struct {
 	Policy     string            `json:"policy,omitempty"`   // directory of the repository; "" means none
 	Cache      Cache             `json:"cache,omitzero"`
 	Network    []string          `json:"network,omitempty"` // hosts requested for commands, as in a plan
+	Checkout   Checkout          `json:"checkout,omitzero"`
 
 	// Digest is "sha256:" and the lower-case hex SHA-256 of the file, byte for byte.
 	Digest string `json:"-"`
@@ -146,6 +147,13 @@ type Cache struct {
 	Files []string       // paths of the repository whose content is part of the key, with the lock files
 }
 
+// Checkout requests parts of a commit that are not in its repository's objects, from the
+// same server. It has no effect on a workspace that the caller provides.
+type Checkout struct {
+	Submodules bool `json:"submodules,omitempty"`
+	LFS        bool `json:"lfs,omitempty"`
+}
+
 // Decode reads the configuration file in data.
 //
 // A name that ends in .json, .yaml or .yml determines the format. For any other name the
@@ -199,7 +207,8 @@ func configOf(root *document.Node) Config {
 		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
 		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), Network: root.Texts("network"),
-		lines: map[string]int{},
+		Checkout: checkoutOf(root.Get("checkout")),
+		lines:    map[string]int{},
 	}
 	for _, m := range root.Members {
 		c.lines[m.Name] = m.At.Line
@@ -246,6 +255,10 @@ func registriesOf(n *document.Node) Registries {
 		r.Names = append(r.Names, item.Value)
 	}
 	return r
+}
+
+func checkoutOf(n *document.Node) Checkout {
+	return Checkout{Submodules: n.Text("submodules") == "true", LFS: n.Text("lfs") == "true"}
 }
 
 func cacheOf(n *document.Node) Cache {

@@ -53,6 +53,7 @@ cache:
   size: 2GiB
   files: [tools/versions.txt]
 network: [example.com]
+checkout: {submodules: true, lfs: true}
 `
 
 func TestDecode(t *testing.T) {
@@ -66,7 +67,7 @@ func TestDecode(t *testing.T) {
 		Rootfs:     "dir:/opt/root", Tools: []string{"node", "/opt/sdk/bin", "~/.pyenv"}, Services: []string{"postgres", "redis"},
 		Limits:  &proposal.Limits{Memory: 4 << 30, CPUs: 2},
 		Timeout: proposal.Duration(15 * time.Minute), Policy: ".github/policy",
-		Cache: Cache{On: true, Size: 2 << 30, Files: []string{"tools/versions.txt"}}, Network: []string{"example.com"},
+		Cache: Cache{On: true, Size: 2 << 30, Files: []string{"tools/versions.txt"}}, Network: []string{"example.com"}, Checkout: Checkout{Submodules: true, LFS: true},
 	}
 	got := mustDecode(t, full, Path)
 	if diff := cmp.Diff(want, got, same); diff != "" {

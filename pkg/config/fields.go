@@ -41,6 +41,7 @@ var configShape = document.Shape{
 		document.Optional("policy", policyShape()),
 		document.Optional("cache", &cacheShape),
 		document.Optional("network", document.Network("Hosts that commands request, as in a plan. Policy grants them or not.")),
+		document.Optional("checkout", &checkoutShape),
 	},
 }
 
@@ -150,6 +151,14 @@ func limitsShape() *document.Shape {
 
 func policyShape() *document.Shape {
 	return document.Inside("A directory of the repository with Rego that may deny, ask and lower.")
+}
+
+var checkoutShape = document.Shape{
+	Kind: document.Object, Want: "an object with submodules and lfs", Doc: "What CI fetches beside the commit, from the repository's server and without credentials in the sandbox.",
+	Fields: []document.Field{
+		document.Optional("submodules", &document.Shape{Kind: document.Boolean, Doc: "The files of submodules, at the pinned commits."}),
+		document.Optional("lfs", &document.Shape{Kind: document.Boolean, Doc: "The files of Git LFS in place of their pointers."}),
+	},
 }
 
 var cacheShape = document.Shape{

@@ -109,7 +109,7 @@ func (o *Options) Configure(c config.Config) (err error) {
 		{"services", len(c.Services) > 0}, {"cache", c.Cache.On}, {"network", len(c.Network) > 0}, {"tools", len(c.Tools) > 0}, {"policy", c.Policy != ""},
 	} {
 		if field.given {
-			return &proposal.StopError{Code: "config.unsupported", Message: "unsupported: " + field.name + " in the configuration", Hint: "remove it; this version supports setup, registries, rootfs, limits and timeout"}
+			return &proposal.StopError{Code: "config.unsupported", Message: "unsupported: " + field.name + " in the configuration", Hint: "remove it; this version supports setup, registries, rootfs, limits, timeout and checkout"}
 		}
 	}
 	if c.Rootfs != "" && (o.Rootfs == "" || o.Rootfs == "host") {
