@@ -56,12 +56,13 @@ type layer struct {
 // It fetches nothing.
 func (j *Job) Base(branch string) *Base { return &Base{job: j, branch: branch} }
 
-// fetchPolicy fetches the commits that policy and configuration are read from. The API is
-// asked for them each time that a step runs: a pull request's base commit can be older than a
-// rule, and its base branch can be one that never had it.
-func (b *Base) fetchPolicy(ctx context.Context) error {
+// fetchPolicy fetches the commits that policy and configuration are read from, and the given
+// ones, in one request: they share most of their files. The API is asked for the former each
+// time that a step runs: a pull request's base commit can be older than a rule, and its base
+// branch can be one that never had it.
+func (b *Base) fetchPolicy(ctx context.Context, shas ...string) error {
 	if b.tips != nil {
-		return nil
+		return b.fetch(ctx, shas...)
 	}
 	tip, err := b.job.gh.DefaultBranch(ctx)
 	if err != nil {
@@ -75,19 +76,15 @@ func (b *Base) fetchPolicy(ctx context.Context) error {
 		}
 		tips = append(tips, own)
 	}
-	if err := b.fetch(ctx, shasOf(tips)...); err != nil {
+	for _, tip := range tips {
+		shas = append(shas, tip.SHA)
+	}
+	if err := b.fetch(ctx, shas...); err != nil {
 		return err
 	}
 	b.tips = tips
 	b.job.console.Progress("policy and configuration: %s", describeTips(tips))
 	return nil
-}
-
-func shasOf(tips []github.Branch) (shas []string) {
-	for _, tip := range tips {
-		shas = append(shas, tip.SHA)
-	}
-	return shas
 }
 
 // describeTips names branches and their commits on one line.

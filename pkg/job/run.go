@@ -98,7 +98,7 @@ func (r Run) prepare(ctx context.Context) (prepared, error) {
 	p := prepared{request: r.Task.Request}
 	r.Job.console.Group("fumehood: commit " + p.request.Head[:12])
 	defer r.Job.console.EndGroup()
-	if err := r.Base.fetch(ctx, p.request.Head, p.request.Base); err != nil {
+	if err := r.Base.fetchPolicy(ctx, p.request.Head, p.request.Base); err != nil {
 		return p, err
 	}
 	if _, err := r.Base.policies(ctx); err != nil { // errors surface before anything is made for the run
