@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
-// askRule is a rule of the repository at the base commit.
+// askRule is a rule of the repository.
 var askRule = map[string]string{".github/fumehood/ask.rego": `package fumehood.command
 
 # METADATA

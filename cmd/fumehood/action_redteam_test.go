@@ -596,7 +596,7 @@ func TestBotForgedApprovalInARequest(t *testing.T) {
 	}
 }
 
-// THREATS 9: the policy at the base has changed since the approval was requested: a
+// THREATS 9: the policy has changed since the approval was requested: a
 // new approval is needed.
 func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	t.Parallel()
@@ -1146,7 +1146,7 @@ func (w *world) link(repo string, links map[string]string) {
 		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
 }
 
-// THREATS 5, 16: the input policy can only name a directory of the base commit.
+// THREATS 5, 16: the input policy can only name a directory of the default branch.
 func TestActionPolicyPathTricks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, map[string]string{"rules/ask.rego": askRule[".github/fumehood/ask.rego"], "file": "x\n"}, nil)

@@ -239,7 +239,7 @@ func TestActionObserve(t *testing.T) {
 	want(t, "comment", w.comment().Body, "house.sort", "observe", "2 succeeded", "1 denied")
 }
 
-// With network: policy, a rule at the base commit can grant what a plan requests,
+// With network: policy, a rule of the repository can grant what a plan requests,
 // also for a fork. The gateway refuses and reports everything else. Without that
 // input nothing is granted.
 func TestActionNetwork(t *testing.T) {

@@ -155,15 +155,11 @@ func (s *Store) sibling(url string, limits Limits) (*Store, error) {
 
 // writeInto writes the tree of a commit to an empty directory.
 func (s *Store) writeInto(ctx context.Context, sha string, root *os.Root) (Tree, error) {
-	o, err := s.objects(ctx)
+	o, id, err := s.treeOf(ctx, sha)
 	if err != nil {
 		return Tree{}, err
 	}
 	defer o.close()
-	id, err := o.commit(ctx, sha)
-	if err != nil {
-		return Tree{}, err
-	}
 	p, err := s.plan(ctx, o, id)
 	if err != nil {
 		return Tree{}, err

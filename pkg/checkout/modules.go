@@ -37,15 +37,11 @@ func (p places) of(path string) place {
 
 // modulePlaces reads the .gitmodules of a commit. An error is not about its content.
 func (s *Store) modulePlaces(ctx context.Context, sha string) (places, error) {
-	o, err := s.objects(ctx)
+	o, tree, err := s.treeOf(ctx, sha)
 	if err != nil {
 		return places{}, err
 	}
 	defer o.close()
-	tree, err := o.commit(ctx, sha)
-	if err != nil {
-		return places{}, err
-	}
 	at, err := o.find(ctx, sha, tree, ".gitmodules")
 	var absent *NotFound
 	switch {

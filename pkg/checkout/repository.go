@@ -61,15 +61,11 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string, b Branch
 
 // index makes the index in the store, where git has no work tree to read.
 func (s *Store) index(ctx context.Context, head string) (path string, err error) {
-	o, err := s.objects(ctx)
+	o, tree, err := s.treeOf(ctx, head)
 	if err != nil {
 		return "", err
 	}
 	defer o.close()
-	tree, err := o.commit(ctx, head)
-	if err != nil {
-		return "", err
-	}
 	plan, err := s.plan(ctx, o, tree)
 	if err != nil {
 		return "", err

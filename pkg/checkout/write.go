@@ -28,15 +28,11 @@ func (s *Store) WriteUnder(ctx context.Context, sha, under, dir string) (Tree, e
 	if err := checkPath(under); err != nil {
 		return Tree{}, err
 	}
-	o, err := s.objects(ctx)
+	o, id, err := s.treeOf(ctx, sha)
 	if err != nil {
 		return Tree{}, err
 	}
 	defer o.close()
-	id, err := o.commit(ctx, sha)
-	if err != nil {
-		return Tree{}, err
-	}
 	at, err := o.find(ctx, sha, id, under)
 	if err != nil {
 		return Tree{}, err
