@@ -17,7 +17,7 @@ import (
 // Extras are parts of a commit that are not in its repository's objects.
 type Extras struct {
 	Submodules bool // their files at the pinned commits, without their history
-	LFS        bool // the files that Git LFS pointers stand for
+	LFS        bool // the files in place of Git LFS pointers
 }
 
 // The bounds of the extras of one commit. Files, bytes and time count like those of the
