@@ -38,7 +38,7 @@ func TestActionRefusals(t *testing.T) {
 		{"Windows", "pull_request", "pull_request.opened", false, []string{"RUNNER_OS=Windows"}, "runner.os", "ubuntu"},
 		{"a plan that is not there", "pull_request", "pull_request.opened", false, []string{"INPUT_PLAN=missing.json"}, "plan.unreadable", "earlier step"},
 		{"no plan", "pull_request", "pull_request.opened", false, []string{"INPUT_PLAN="}, "plan", "plan"},
-		{"a policy folder that the base does not have", "pull_request", "pull_request.opened", false, []string{"INPUT_POLICY=rules"}, "policy.missing", "base"},
+		{"a policy folder that the default branch does not have", "pull_request", "pull_request.opened", false, []string{"INPUT_POLICY=rules"}, "policy.missing", "default branch"},
 		{"an input that is wrong", "pull_request", "pull_request.opened", false, []string{"INPUT_MODE=audit"}, "input.invalid", "enforce"},
 	}
 	for _, test := range tests {
@@ -57,7 +57,7 @@ func TestActionRefusals(t *testing.T) {
 }
 
 // THREATS 5: a pull request that edits the policy, the workflows and the action is
-// judged by the base commit's, and the comment says that it edits them.
+// judged by the default branch's, and the comment says that it edits them.
 func TestActionPolicyOfTheBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, askRule, map[string]string{

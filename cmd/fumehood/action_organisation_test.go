@@ -94,7 +94,7 @@ func TestActionOrganisation(t *testing.T) {
 	inputs := []string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + a.key, "INPUT_MINIMUM_REVISION=3"}
 	w.permit("contents:read", "pull_requests:read")
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), inputs...)
-	want(t, "summary", s.summary, "acme.grep", "own.curl", "revision 3", "signed by sha256:", "base:.github/fumehood at "+w.base[:12])
+	want(t, "summary", s.summary, "acme.grep", "own.curl", "revision 3", "signed by sha256:", "git:master:.github/fumehood at "+w.base[:12])
 	if s.code != exitRefused || s.outputs["allowed"] != "0" || s.outputs["denied"] != "3" {
 		t.Errorf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
 	}

@@ -596,7 +596,7 @@ func TestBotForgedApprovalInARequest(t *testing.T) {
 	}
 }
 
-// THREATS 9: the policy at the base has changed since the approval was requested: a
+// THREATS 9: the policy has changed since the approval was requested: a
 // new approval is needed.
 func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	t.Parallel()
@@ -604,11 +604,7 @@ func TestBotApproveAfterThePolicyChanged(t *testing.T) {
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
 	rules := map[string]string{".github/fumehood/ask.rego": askRule[".github/fumehood/ask.rego"] + "\n# stricter\n"}
-	repo := filepath.Join(w.dir, "git", hub+".git")
-	w.base = w.commit(repo, "policy", w.base, merged(baseFiles, rules))
-	w.gitIn(repo, "update-ref", "refs/heads/master", w.base)
-	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub},
-		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
+	w.push("master", rules)
 	w.later()
 	a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
 	if a.outputs["allowed"] != "0" {
@@ -1150,7 +1146,7 @@ func (w *world) link(repo string, links map[string]string) {
 		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
 }
 
-// THREATS 5, 16: the input policy can only name a directory of the base commit.
+// THREATS 5, 16: the input policy can only name a directory of the default branch.
 func TestActionPolicyPathTricks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, map[string]string{"rules/ask.rego": askRule[".github/fumehood/ask.rego"], "file": "x\n"}, nil)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The set-up is the base commit's. A pull request that changes the configuration file
+// The set-up is the default branch's. A pull request that changes the configuration file
 // changes nothing for itself.
 func TestActionSetup(t *testing.T) {
 	t.Parallel()

@@ -239,7 +239,7 @@ func TestActionObserve(t *testing.T) {
 	want(t, "comment", w.comment().Body, "house.sort", "observe", "2 succeeded", "1 denied")
 }
 
-// With network: policy, a rule at the base commit can grant what a plan requests,
+// With network: policy, a rule of the repository can grant what a plan requests,
 // also for a fork. The gateway refuses and reports everything else. Without that
 // input nothing is granted.
 func TestActionNetwork(t *testing.T) {
@@ -273,7 +273,7 @@ func TestActionLeftOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"})
 	w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
-	want(t, "comment", w.comment().Body, "big.bin", "LFS")
+	want(t, "comment", w.comment().Body, "big.bin", "LFS", "<code>.github/fumehood.yml</code> of the default branch: <code>checkout: {lfs: true}</code>")
 }
 
 // The working directory of commands can be a directory of the repository.

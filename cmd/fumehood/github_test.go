@@ -53,6 +53,7 @@ type world struct {
 	gh     *githubtest.Server
 	git    *githubtest.GitServer
 	dir    string
+	repo   string // the bare repository
 	binary string
 	cache  string
 	base   string
@@ -95,18 +96,18 @@ func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {
 	if err := os.Chmod(w.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w.gh = githubtest.New(t, githubtest.Options{Repository: hub, ID: hubID, Now: w.now})
-	w.gh.AddRepository(githubtest.Repository{Name: forkRepo, ID: forkID, Fork: true})
 	root := filepath.Join(w.dir, "git")
-	w.copyRepository(filepath.Join(root, hub+".git"), merged(baseFiles, base), merged(headFiles, base, head))
+	w.repo = filepath.Join(root, hub+".git")
+	w.gh = githubtest.New(t, githubtest.Options{Repository: hub, ID: hubID, Git: w.repo, Now: w.now})
+	w.gh.AddRepository(githubtest.Repository{Name: forkRepo, ID: forkID, Fork: true})
+	w.copyRepository(w.repo, merged(baseFiles, base), merged(headFiles, base, head))
 	w.git = githubtest.NewGitServer(t, root)
 	w.git.Require("", jobToken)
 	head1 := githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub}
 	if fork {
 		head1.Repository = forkRepo
 	}
-	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: head1, Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub},
-		Files: []githubtest.File{{Path: "greet.sh", Status: "modified"}, {Path: "notes/new.txt", Status: "added"}}})
+	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: head1, Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
 	w.gh.Permit("Codertocat", "admin")
 	w.gh.Permit("octocat", "read")
 	w.permit("contents:read", "pull_requests:write", "actions:read")
@@ -200,6 +201,27 @@ func (w *world) commit(repo, message, parent string, files map[string]string) st
 		args = append(args, "-p", parent)
 	}
 	return w.gitIn(repo, args...)
+}
+
+// push adds a commit with files to a branch, which is made from the base commit if it does not
+// exist. It returns the commit.
+func (w *world) push(branch string, files map[string]string) string {
+	w.t.Helper()
+	tip, all := w.base, merged(baseFiles)
+	if refs := w.gitIn(w.repo, "for-each-ref", "--format=%(objectname)", "refs/heads/"+branch); refs != "" {
+		tip = refs
+		for _, name := range strings.Fields(w.gitIn(w.repo, "ls-tree", "-r", "--name-only", tip)) {
+			all[name] = w.gitIn(w.repo, "cat-file", "blob", tip+":"+name) + "\n"
+		}
+	}
+	sha := w.commit(w.repo, "push", tip, merged(all, files))
+	w.gitIn(w.repo, "update-ref", "refs/heads/"+branch, sha)
+	return sha
+}
+
+// denyRule is a policy of the repository that denies program.
+func denyRule(program string) map[string]string {
+	return map[string]string{".github/fumehood/deny.rego": "package fumehood.command\n\ndeny contains {\"rule\": \"house." + program + "\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"" + program + "\"\n"}
 }
 
 // event returns one of GitHub's payloads, changed to match this world.

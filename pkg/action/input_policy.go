@@ -3,10 +3,13 @@
 package action
 
 import (
+	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
 const (
@@ -38,6 +41,40 @@ func (r *inputReader) publicKey(input string) string {
 		return ""
 	}
 	return value
+}
+
+const (
+	maxBranches  = 50
+	hintBranches = "release/*, legacy"
+)
+
+// branches reads patterns of branch names separated by commas, blanks or newlines.
+func (r *inputReader) branches(input string) []string {
+	value := r.action.GetInput(variable(input))
+	list := strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t\r\n,", c) })
+	if len(list) == 0 {
+		return nil
+	}
+	if len(list) > maxBranches || len(value) > maxInput {
+		r.refuse(input, hintBranches, "has more than %d patterns", maxBranches)
+		return nil
+	}
+	for _, pattern := range list {
+		if _, err := path.Match(pattern, ""); err != nil || strings.ContainsFunc(pattern, text.Hidden) {
+			r.refuse(input, hintBranches, "%s is not a pattern of branch names", quoted(pattern))
+			return nil
+		}
+	}
+	return list
+}
+
+// OwnPolicy reports whether a base branch may have rules of its own. In a pattern, * and ?
+// do not match a slash.
+func (in Inputs) OwnPolicy(branch string) bool {
+	return slices.ContainsFunc(in.PolicyBranches, func(pattern string) bool {
+		matched, err := path.Match(pattern, branch)
+		return matched && err == nil && branch != ""
+	})
 }
 
 var integer = pattern.New(`^[0-9]{1,30}$`)

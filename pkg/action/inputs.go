@@ -16,6 +16,7 @@ import (
 type Inputs struct {
 	Plan             string          // a path, or the document itself: see PlanDocument
 	Policy           string          // directory of the repository's own rules, relative to the repository; "" for none
+	PolicyBranches   []string        // patterns of the base branches whose own rules apply, too; see OwnPolicy
 	Organization     string          // the organization's bundle, pinned by its digest; "" for none
 	PolicyKey        string          // PEM of the public key that must have signed the bundle; "" for none
 	MinimumRevision  string          // the oldest allowed revision of the bundle; "" for any
@@ -90,6 +91,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		Deprecated:       r.acceptFormer(),
 		Plan:             r.document("plan", "plan.json"),
 		Policy:           r.path("policy", "", ".github/fumehood"),
+		PolicyBranches:   r.branches("policy-branches"),
 		Organization:     r.bundle("organization"),
 		PolicyKey:        r.publicKey("policy-key"),
 		MinimumRevision:  r.revision("minimum-revision"),

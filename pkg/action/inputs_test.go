@@ -50,6 +50,7 @@ func TestInputs(t *testing.T) {
 	}{
 		{"none", nil, func(*Inputs) {}},
 		{"blank is none", []string{"INPUT_MODE", " ", "INPUT_COMMENT", "\n", "INPUT_TIMEOUT", "\t"}, func(*Inputs) {}},
+		{"branches", []string{"INPUT_POLICY_BRANCHES", "release/*,\n legacy"}, func(in *Inputs) { in.PolicyBranches = []string{"release/*", "legacy"} }},
 		{"words", []string{"INPUT_MODE", "observe", "INPUT_PHASE", "trigger", "INPUT_FAIL_ON", "never", "INPUT_NETWORK", "policy"},
 			func(in *Inputs) { in.Mode, in.Phase, in.FailOn, in.Network = "observe", "trigger", "never", "policy" }},
 		{"booleans", []string{"INPUT_COMMENT", "False", "INPUT_CHECK_RUN", "TRUE", "INPUT_DRY_RUN", "true"},
@@ -95,6 +96,8 @@ func TestInputProblems(t *testing.T) {
 		{"an invisible character", "MODE", "enforce\u200b", "mode", `"enforce⟨U+200B⟩" contains a newline, a control character or an invisible character`},
 		{"no UTF-8", "NAME", "\xff", "name", `"⟨0xFF⟩" contains a newline, a control character or an invisible character`},
 		{"too long", "POLICY", strings.Repeat("a", 4097), "policy", "has more than 4096 bytes"},
+		{"branches by an open class", "POLICY_BRANCHES", "main, [a", "policy-branches", `"[a" is not a pattern of branch names`},
+		{"branches with a hidden character", "POLICY_BRANCHES", "ma\u200bin", "policy-branches", `"ma⟨U+200B⟩in" is not a pattern of branch names`},
 		{"path outside", "POLICY", "a/../../b", "policy", `"a/../../b" is not a path inside the repository`},
 		{"absolute path", "WORKING_DIRECTORY", "/etc", "working-directory", `"/etc" is not a path inside the repository`},
 		{"backslash", "WORKING_DIRECTORY", `a\b`, "working-directory", `"a\b" is not a path inside the repository`},
@@ -253,7 +256,7 @@ func TestFormerNames(t *testing.T) {
 var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "timeout", "limits", "working-directory", "fail-on", "comment", "check-run",
 	"dry-run", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
-	"organization", "organisation", "policy-key", "minimum-revision",
+	"policy-branches", "organization", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask",
 }
 
@@ -339,5 +342,18 @@ func TestSecrets(t *testing.T) {
 	}
 	if got := Secrets(environment()); len(got) != 0 {
 		t.Errorf("without variables: %q", got)
+	}
+}
+
+// A pattern matches whole names, and * no slash.
+func TestOwnPolicy(t *testing.T) {
+	in := Inputs{PolicyBranches: []string{"release/*", "legacy"}}
+	for branch, want := range map[string]bool{"release/1": true, "legacy": true, "release/1/x": false, "legacy2": false, "main": false, "": false} {
+		if got := in.OwnPolicy(branch); got != want {
+			t.Errorf("%q: %t", branch, got)
+		}
+	}
+	if (Inputs{PolicyBranches: []string{"*"}}).OwnPolicy("") || (Inputs{}).OwnPolicy("main") {
+		t.Error("no branch, or no pattern, matches")
 	}
 }

@@ -70,6 +70,7 @@ type Store struct {
 	fetching sync.Mutex
 	fetched  map[string]bool // commits that were fetched completely
 	wait     time.Duration   // before an unreachable server is retried
+	replaced []string        // pointers that Extras replaced by their files
 	making   sync.Mutex
 	digits   int // of an id; 0 until the first Fetch, which makes the repository
 }

@@ -116,27 +116,6 @@ func TestWriteUnder(t *testing.T) {
 	}
 }
 
-func TestChanged(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t, 40)
-	a, b := o.blob("a"), o.blob("b")
-	same := o.tree("100644 x", a)
-	base := o.commit("base", o.tree("100644 edited", a, "40000 emptied", o.tree("40000 deep", same), "100644 mode", a, "40000 same", same, "40000 turned", same))
-	head := o.commit("head", o.tree("100644 edited", b, "40000 fresh", same, "100755 mode", a, "40000 same", same, "120000 turned", a), base)
-	s, _ := o.store(Limits{})
-	if err := s.Fetch(t.Context(), base, head); err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.Changed(t.Context(), base, head)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Change{{"edited", Edited}, {"emptied/deep/x", Removed}, {"fresh/x", Added}, {"mode", Edited}, {"turned", Added}, {"turned/x", Removed}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestFetchRefuses(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t, 40)

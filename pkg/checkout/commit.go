@@ -16,6 +16,18 @@ func (o *objects) commit(ctx context.Context, sha string) (tree string, err erro
 	return tree, err
 }
 
+// treeOf opens the store and returns the id of a commit's tree. The caller closes o.
+func (s *Store) treeOf(ctx context.Context, sha string) (o *objects, tree string, err error) {
+	if o, err = s.objects(ctx); err != nil {
+		return nil, "", err
+	}
+	if tree, err = o.commit(ctx, sha); err != nil {
+		o.close()
+		return nil, "", err
+	}
+	return o, tree, nil
+}
+
 // lineage returns the ids of a commit's tree and parents.
 func (o *objects) lineage(ctx context.Context, sha string) (tree string, parents []string, err error) {
 	if !idRE.MatchString(sha) {

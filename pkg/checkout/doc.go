@@ -4,7 +4,7 @@
 //
 // git only transfers the objects, over http(s), into a bare store that this package
 // creates. It never has a work tree, so it runs nothing that the commit specifies:
-// no hooks, filters, attributes, submodules, aliases or configuration. This package
+// no hooks, filters, attributes, submodule commands, aliases or configuration. This package
 // writes the files, through os.Root, from objects that it has hashed itself:
 // commit, trees and blobs all match the commit's id.
 //
@@ -18,6 +18,8 @@
 //     of it, directly or through other links. Nothing named .git is written, in any
 //     spelling.
 //   - Everything that is not written as the commit has it is listed in Tree.Left.
+//   - Submodules and Git LFS files are fetched only by Extras, from the repository's own
+//     server or where its LFS server says, without running anything.
 //   - Fetched bytes, time, memory, and the number and size of files are bounded.
 //
 // Every failure is a *proposal.StopError whose code begins with "checkout.", except

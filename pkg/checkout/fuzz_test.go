@@ -5,6 +5,7 @@ package checkout
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"os/exec"
 	"path"
 	"strings"
@@ -184,6 +185,27 @@ func FuzzPackedRefs(f *testing.F) {
 		for name, sha := range refs {
 			if !idRE.MatchString(sha) || path.Clean(name) != name || !strings.HasPrefix(name, "refs/") || strings.Contains(name, "..") {
 				t.Errorf("%q %q", name, sha)
+			}
+		}
+	})
+}
+
+// Whatever a .gitmodules says, a submodule comes from the repository's own server or from
+// nowhere, and its path is below the workspace.
+func FuzzModules(f *testing.F) {
+	for _, seed := range []string{"../x", "https://git.example/o/x", "https://git.example:444/o/x", "https://git.example@evil.example/x", "//evil.example/x", "./../../..", "ext::sh", "https:/\\evil.example", "-u"} {
+		f.Add(modulesFile("m", "m", seed))
+	}
+	f.Add("[submodule \"a\"]\npath=../a\nurl=../b\n[include]\npath=/etc/passwd\n")
+	r := remote{url: "https://git.example/octocat/hello"}
+	f.Fuzz(func(t *testing.T, data string) {
+		for at, p := range r.places(data).by {
+			if p.why != "" {
+				continue
+			}
+			u, err := url.Parse(p.url)
+			if err != nil || u.Scheme != "https" || !strings.EqualFold(u.Host, "git.example") || u.User != nil || strings.HasPrefix(p.url, "-") || checkPath(at) != nil {
+				t.Errorf("%q: %q from %q", data, at, p.url)
 			}
 		}
 	})

@@ -15,6 +15,7 @@ type remote struct {
 	header string // holds the token; "" without one
 	secret []string
 	env    []string // environment of the fetch: proxy and certificates
+	ca     string   // Source.CA
 }
 
 func newRemote(source Source) (remote, error) {
@@ -25,7 +26,7 @@ func newRemote(source Source) (remote, error) {
 	if source.Dir == "" {
 		return remote{}, stop(CodeSource, "", nil, "no scratch directory was given")
 	}
-	r := remote{url: u.String()}
+	r := remote{url: u.String(), ca: source.CA}
 	if source.Token != "" {
 		if strings.ContainsFunc(source.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return remote{}, stop(CodeSource, "", nil, "invalid token: it contains a blank, a control or a non-ASCII character")

@@ -24,8 +24,8 @@ type Branches struct{ Head, Base string }
 // base, where NAME is b.Base. It has the history that the store has, no remote, no
 // credential, no hook, and only the settings that define its storage format.
 //
-// Paths that Write left out are marked in the index as not checked out, so that git
-// status does not report them as deleted.
+// Paths that Write left out, and files that Extras put in the place of a pointer, are marked
+// in the index as not checked out, so that git status does not report them.
 func (s *Store) Repository(ctx context.Context, dir, head, base string, b Branches) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
@@ -61,15 +61,11 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string, b Branch
 
 // index makes the index in the store, where git has no work tree to read.
 func (s *Store) index(ctx context.Context, head string) (path string, err error) {
-	o, err := s.objects(ctx)
+	o, tree, err := s.treeOf(ctx, head)
 	if err != nil {
 		return "", err
 	}
 	defer o.close()
-	tree, err := o.commit(ctx, head)
-	if err != nil {
-		return "", err
-	}
 	plan, err := s.plan(ctx, o, tree)
 	if err != nil {
 		return "", err
@@ -90,6 +86,9 @@ func (s *Store) index(ctx context.Context, head string) (path string, err error)
 		if n.left.absent() && n.kind != folder {
 			absent.WriteString(n.path + "\x00")
 		}
+	}
+	for _, path := range s.replaced {
+		absent.WriteString(path + "\x00")
 	}
 	if absent.Len() == 0 {
 		return path, nil

@@ -28,15 +28,11 @@ func (s *Store) WriteUnder(ctx context.Context, sha, under, dir string) (Tree, e
 	if err := checkPath(under); err != nil {
 		return Tree{}, err
 	}
-	o, err := s.objects(ctx)
+	o, id, err := s.treeOf(ctx, sha)
 	if err != nil {
 		return Tree{}, err
 	}
 	defer o.close()
-	id, err := o.commit(ctx, sha)
-	if err != nil {
-		return Tree{}, err
-	}
 	at, err := o.find(ctx, sha, id, under)
 	if err != nil {
 		return Tree{}, err
@@ -79,6 +75,11 @@ func (s *Store) write(ctx context.Context, o *objects, tree Tree, dir string) (_
 	if err := root.Chmod(".", 0o755); err != nil {
 		return Tree{}, stop(CodeWrite, "", err, "cannot make the directory readable for others")
 	}
+	return p.write(ctx, o, tree, root)
+}
+
+// write writes the planned nodes to root, which is empty.
+func (p plan) write(ctx context.Context, o *objects, tree Tree, root *os.Root) (_ Tree, err error) {
 	w := writer{root: root, made: map[string]bool{".": true}, tree: tree, exact: map[os.FileMode]bool{}, buffer: make([]byte, 1<<16)}
 	if w.in, err = root.OpenRoot("."); err != nil {
 		return Tree{}, stop(CodeWrite, "", err, "cannot open the directory for the commit")

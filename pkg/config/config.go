@@ -33,7 +33,7 @@
 //   - Decide Setup's commands and Registries like proposals: they are granted by policy or
 //     not at all. Registries may only remove from what policy grants.
 //   - Treat Limits and Timeout as requests below policy's limits and the operator's.
-//   - Give Policy the role of a restricting layer, read at the base commit.
+//   - Give Policy the role of a restricting layer, read at the default branch.
 //   - Show Tools and Rootfs read-only, after resolving symbolic links, and refuse
 //     directories that someone other than root and the operator can write to.
 //   - Start Services inside the sandbox, never on the host.
@@ -76,6 +76,7 @@ type Config struct {
 	Timeout    proposal.Duration `json:"timeout,omitempty"`  // of the whole run; 0 means the caller's
 	Policy     string            `json:"policy,omitempty"`   // directory of the repository; "" means none
 	Cache      Cache             `json:"cache,omitzero"`
+	Checkout   Checkout          `json:"checkout,omitzero"`
 
 	// Digest is "sha256:" and the lower-case hex SHA-256 of the file, byte for byte.
 	Digest string `json:"-"`
@@ -139,6 +140,13 @@ func (r Registries) Allow(name string) bool {
 // standard library, is kept on the host from run to run.
 type Cache struct{ Off bool }
 
+// Checkout requests parts of a commit that are not in its repository's objects, from the
+// same server. It has no effect on a workspace that the caller provides.
+type Checkout struct {
+	Submodules bool `json:"submodules,omitempty"`
+	LFS        bool `json:"lfs,omitempty"`
+}
+
 // Decode reads the configuration file in data.
 //
 // A name that ends in .json, .yaml or .yml determines the format. For any other name the
@@ -192,7 +200,8 @@ func configOf(root *document.Node) Config {
 		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
 		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")),
-		lines: map[string]int{},
+		Checkout: checkoutOf(root.Get("checkout")),
+		lines:    map[string]int{},
 	}
 	for _, m := range root.Members {
 		c.lines[m.Name] = m.At.Line
@@ -239,6 +248,10 @@ func registriesOf(n *document.Node) Registries {
 		r.Names = append(r.Names, item.Value)
 	}
 	return r
+}
+
+func checkoutOf(n *document.Node) Checkout {
+	return Checkout{Submodules: n.Text("submodules") == "true", LFS: n.Text("lfs") == "true"}
 }
 
 func cacheOf(n *document.Node) Cache { return Cache{Off: n != nil && n.Value == "false"} }

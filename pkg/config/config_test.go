@@ -50,6 +50,7 @@ limits:
 timeout: 15m
 policy: .github/policy
 cache: false
+checkout: {submodules: true, lfs: true}
 `
 
 func TestDecode(t *testing.T) {
@@ -63,7 +64,7 @@ func TestDecode(t *testing.T) {
 		Rootfs:     "dir:/opt/root", Tools: []string{"/opt/sdk/bin"}, Services: []string{"postgres", "redis"},
 		Limits:  &proposal.Limits{Memory: 4 << 30, CPUs: 2},
 		Timeout: proposal.Duration(15 * time.Minute), Policy: ".github/policy",
-		Cache: Cache{Off: true},
+		Cache: Cache{Off: true}, Checkout: Checkout{Submodules: true, LFS: true},
 	}
 	got := mustDecode(t, full, Path)
 	if diff := cmp.Diff(want, got, same); diff != "" {

@@ -39,6 +39,7 @@ var configShape = document.Shape{
 		document.Optional("timeout", document.Duration("The maximum time of the whole run.")),
 		document.Optional("policy", policyShape()),
 		document.Optional("cache", &cacheShape),
+		document.Optional("checkout", &checkoutShape),
 	},
 }
 
@@ -112,6 +113,14 @@ func limitsShape() *document.Shape {
 
 func policyShape() *document.Shape {
 	return document.Inside("A directory of the repository with Rego that may deny, ask and lower.")
+}
+
+var checkoutShape = document.Shape{
+	Kind: document.Object, Want: "an object with submodules and lfs", Doc: "What CI fetches beside the commit, from the repository's server and without credentials in the sandbox.",
+	Fields: []document.Field{
+		document.Optional("submodules", &document.Shape{Kind: document.Boolean, Doc: "The files of submodules, at the pinned commits."}),
+		document.Optional("lfs", &document.Shape{Kind: document.Boolean, Doc: "The files of Git LFS in place of their pointers."}),
+	},
 }
 
 var cacheShape = document.Shape{

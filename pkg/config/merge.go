@@ -56,7 +56,7 @@ type Effective struct {
 // unset describes a field that has no value.
 var unset = map[string]string{
 	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true",
-	"tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
+	"checkout": "(the commit)", "tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 
 const unsetLimit = "(set by policy)"
@@ -69,6 +69,7 @@ const unsetLimit = "(set by policy)"
 //	setup                             auto, none, or one shell text
 //	registries, services, tools       items separated by commas or newlines;
 //	                                  also auto and none for registries
+//	checkout                          submodules=true, lfs=true
 //	limits                            memory=4GiB, pids=512, wall=5m
 //	cache                             true or false
 //	rootfs, timeout, policy           the value itself
@@ -132,13 +133,16 @@ func nodeOf(field, value string) *document.Node {
 	switch {
 	case field == "cache" && (value == "true" || value == "false"):
 		return &document.Node{Kind: document.Boolean, At: at, Value: value}
-	case field == "limits":
+	case field == "limits", field == "checkout":
 		n := &document.Node{Kind: document.Object, At: at}
 		for _, part := range split(value) {
 			name, amount, _ := strings.Cut(part, "=")
 			v := leaf(strings.TrimSpace(amount))
-			if document.IsNumber(v.Value) {
+			switch {
+			case document.IsNumber(v.Value):
 				v.Kind = document.Number
+			case field == "checkout" && (v.Value == "true" || v.Value == "false"):
+				v.Kind = document.Boolean
 			}
 			n.Members = append(n.Members, document.Member{Name: strings.TrimSpace(name), At: at, Value: v})
 		}
@@ -191,6 +195,8 @@ func apply(c *Config, field string, given Config) {
 		c.Policy = given.Policy
 	case "cache":
 		c.Cache = given.Cache
+	case "checkout":
+		c.Checkout = given.Checkout
 	default:
 		panic("config: internal error: no field " + field)
 	}

@@ -44,7 +44,7 @@ func TestFieldsAreTheTypes(t *testing.T) {
 		shape *document.Shape
 		value any
 	}{
-		{&configShape, Config{}}, {&commandShape, Command{}}, {limitsShape(), proposal.Limits{}},
+		{&configShape, Config{}}, {&commandShape, Command{}}, {limitsShape(), proposal.Limits{}}, {&checkoutShape, Checkout{}},
 	} {
 		typ := reflect.TypeOf(c.value)
 		var inType, inTable []string

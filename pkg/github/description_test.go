@@ -56,6 +56,7 @@ func TestEveryOperation(t *testing.T) {
 		t.Run("API at "+prefix+"/", func(t *testing.T) {
 			s, c := fake(t, githubtest.Options{Prefix: prefix}, rights...)
 			t.Run("pull requests", func(t *testing.T) { usePulls(t, s, c) })
+			t.Run("branches", func(t *testing.T) { useBranches(t, s, c) })
 			t.Run("comments", func(t *testing.T) { useComments(t, s, c) })
 			t.Run("people", func(t *testing.T) { usePeople(t, s, c) })
 			t.Run("runs", func(t *testing.T) { useRuns(t, s, c) })
@@ -87,6 +88,20 @@ func usePulls(t *testing.T, s *githubtest.Server, c *github.Client) {
 	pull, err = c.PullRequest(ctx, 2)
 	if err != nil || pull.Head != (github.Ref{SHA: head, Ref: "changes"}) {
 		t.Errorf("without its fork: got %+v, %v", pull.Head, err)
+	}
+}
+
+func useBranches(t *testing.T, s *githubtest.Server, c *github.Client) {
+	ctx := context.Background()
+	if tip, err := c.DefaultBranch(ctx); err != nil || tip != (github.Branch{Name: "master", SHA: githubtest.SHA("base")}) {
+		t.Errorf("got %+v, %v", tip, err)
+	}
+	s.AddPR(githubtest.PR{Number: 9, Base: githubtest.Ref{Ref: "release/1 #%2F", SHA: head}})
+	if branch, err := c.Branch(ctx, "release/1 #%2F"); err != nil || branch.SHA != head {
+		t.Errorf("got %+v, %v", branch, err)
+	}
+	if branch, err := c.Branch(ctx, "none"); github.KindOf(err) != github.NotFound || branch != (github.Branch{}) {
+		t.Errorf("got %+v, %v", branch, err)
 	}
 }
 

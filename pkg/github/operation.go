@@ -21,6 +21,8 @@ const (
 )
 
 var (
+	readRepository = operation{"read the repository", "{contents: read}", reads}
+	readBranch     = operation{"read the last commit of a branch", "{contents: read}", reads}
 	readPull       = operation{"read the pull request", "{pull-requests: read}", reads}
 	findPulls      = operation{"find pull requests by their head", "{pull-requests: read}", reads}
 	listFiles      = operation{"list the pull request's files", "{pull-requests: read}", reads}

@@ -150,3 +150,21 @@ func TestFiles(t *testing.T) {
 		t.Errorf("got %v, complete %v beside the error", files, complete)
 	}
 }
+
+// An answer about another branch, or without a commit, is not one.
+func TestMalformedBranch(t *testing.T) {
+	for name, body := range map[string]string{
+		"another":    `{"name":"main","commit":{"sha":"` + sha + `"}}`,
+		"no commit":  `{"name":"master"}`,
+		"a short id": `{"name":"master","commit":{"sha":"` + sha[:7] + `"}}`,
+	} {
+		c, _ := client(t, play(t, say(200, `{"default_branch":"master"}`), say(200, body)).URL)
+		branch, err := c.DefaultBranch(context.Background())
+		if wantError(t, err, Malformed, "github.malformed"); branch != (Branch{}) {
+			t.Errorf("%s: got %+v beside the error", name, branch)
+		}
+	}
+	c, _ := client(t, play(t, say(200, `{"full_name":"x/y"}`)).URL)
+	_, err := c.DefaultBranch(context.Background())
+	wantError(t, err, Malformed, "github.malformed")
+}

@@ -91,7 +91,7 @@ func TestRedactor(t *testing.T) {
 	if f := got.Result.Observations.Findings; len(f) != 1 || f[0].Rule != "output.secret" || !strings.Contains(f[0].Message, "mask:C (1)") {
 		t.Errorf("findings %+v", f)
 	}
-	if doubts, err := h.Redecide(t.Context(), p, r); err != nil || len(doubts) != 1 || !strings.Contains(doubts[0], "contained a secret") {
+	if doubts, _, err := h.Redecide(t.Context(), p, r); err != nil || len(doubts) != 1 || !strings.Contains(doubts[0], "contained a secret") {
 		t.Errorf("decided again: %v, %v", doubts, err)
 	}
 }

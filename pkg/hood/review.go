@@ -146,14 +146,14 @@ func decoded(data []byte) any {
 	return v
 }
 
-// Redecide decides plan again and describes where report differs, without quoting it. An
-// error means that policy could not answer.
-func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal.Report) ([]string, error) {
+// Redecide decides plan again and describes where report differs, without quoting it.
+// barred counts the commands that this policy would not have run, and that ran. An error
+// means that policy could not answer.
+func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal.Report) (doubts []string, barred int, err error) {
 	records, err := h.Check(ctx, plan)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var doubts []string
 	if len(report.Records) != len(records) {
 		doubts = append(doubts, fmt.Sprintf("the plan has %d proposals, the report %d", len(records), len(report.Records)))
 	}
@@ -165,8 +165,17 @@ func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal
 		if what := differs(records[i], report.Records[i]); what != "" {
 			doubts = append(doubts, fmt.Sprintf("%s of proposal %d differs from what this plan and policy give", what, i+1))
 		}
+		if bars(records[i], report.Records[i]) {
+			barred++
+		}
 	}
-	return doubts, nil
+	return doubts, barred, nil
+}
+
+// bars reports whether a report's record ran, and ours would not have.
+func bars(ours, theirs proposal.Record) bool {
+	effect := ours.Decision.Effect
+	return theirs.Runnable() && effect != proposal.Allow && (effect != proposal.Ask || theirs.Approval == nil)
 }
 
 // differs names the first part in which a report's record differs from ours. Grants

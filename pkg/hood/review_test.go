@@ -94,9 +94,9 @@ func TestReview(t *testing.T) {
 			if got := strings.Join(CompareLog(report, k.entries), "; "); (got == "") != (test.log == "") || !strings.Contains(got, test.log) {
 				t.Errorf("against the log: %q, want %q", got, test.log)
 			}
-			doubts, err := k.world.hood().Redecide(t.Context(), plan, report)
-			if err != nil {
-				t.Fatal(err)
+			doubts, barred, err := k.world.hood().Redecide(t.Context(), plan, report)
+			if err != nil || (barred > 0) != (name == "a deny that ran") {
+				t.Fatal(barred, err)
 			}
 			if got := strings.Join(doubts, "; "); (got == "") != (test.rule == "") || !strings.Contains(got, test.rule) {
 				t.Errorf("decided again: %q, want %q", got, test.rule)

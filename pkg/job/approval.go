@@ -69,17 +69,6 @@ func (r Request) approves(a proposal.Approval) bool {
 	return slices.ContainsFunc(r.Plans, func(p Planned) bool { return p.Approval != nil && p.Approval.Equal(a) })
 }
 
-// checkBase refuses an approval that a restarted job uses again after the base, and so the
-// policy, has changed.
-func (r Request) checkBase(pr github.PullRequest) error {
-	approved := slices.ContainsFunc(r.Plans, func(p Planned) bool { return p.Approval != nil })
-	if !approved || pr.Base.SHA == r.Base {
-		return nil
-	}
-	return &proposal.StopError{Code: "approval.void", Message: fmt.Sprintf("the base commit, which the policy is read from, has changed from %.12s to %.12s since the approval", r.Base, pr.Base.SHA),
-		Hint: "approve again"}
-}
-
 // checkHead refuses a request whose commit is no longer the pull request's.
 func (r Request) checkHead(pr github.PullRequest) error {
 	if pr.Head.SHA == r.Head {

@@ -121,22 +121,17 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// A request is for one commit, and an approval in it for one base.
+// A request is for one commit, and an approval in it for one.
 func TestCheckPullRequest(t *testing.T) {
 	approval := &proposal.Approval{HeadSHA: sha, Time: noon}
 	plain, approved := Request{Head: sha, Base: sha, Plans: []Planned{{}}}, Request{Head: sha, Base: sha, Plans: []Planned{{}, {Approval: approval}}}
-	pr := func(head, base string) github.PullRequest {
-		return github.PullRequest{Head: github.Ref{SHA: head}, Base: github.Ref{SHA: base}}
-	}
+	pr := func(head string) github.PullRequest { return github.PullRequest{Head: github.Ref{SHA: head}} }
 	for name, test := range map[string]struct {
 		got  error
 		want string
 	}{
-		"the same":                   {approved.checkBase(pr(sha, sha)), ""},
-		"the base moved":             {approved.checkBase(pr(sha, otherSHA)), "approval.void"},
-		"the base moved, unapproved": {plain.checkBase(pr(sha, otherSHA)), ""},
-		"the head":                   {plain.checkHead(pr(sha, otherSHA)), ""},
-		"the head moved":             {plain.checkHead(pr(otherSHA, sha)), "head.moved"},
+		"the head":       {plain.checkHead(pr(sha)), ""},
+		"the head moved": {plain.checkHead(pr(otherSHA)), "head.moved"},
 	} {
 		if code := codeOf(test.got); code != test.want {
 			t.Errorf("%s: %q, want %q", name, code, test.want)

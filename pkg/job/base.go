@@ -10,25 +10,34 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// policyDir is the directory of the base commit's policy, in the job's own.
-const policyDir = "policy"
+// policyDir is the directory of the default branch's policy, in the job's own.
+// branchPolicyDir is that of the pull request's base branch.
+const (
+	policyDir       = "policy"
+	branchPolicyDir = "branch-policy"
+)
 
 // defaultPolicy is the directory of a repository that is used when no input names one.
 const defaultPolicy = ".github/fumehood"
 
-// A Base is the repository that a pull request is made to: its commits, and the policy of
-// one of them. Everything is fetched and read at most once. Not for several goroutines.
+// A Base is the repository that a pull request is made to: its commits, and the policy and
+// configuration at the tip of its default branch. Everything is requested, fetched and read at
+// most once, so that all of a step is decided by one commit. Not for several goroutines.
 type Base struct {
 	job    *Job
-	commit string
+	branch string          // that the pull request is made to, "" for none
+	tips   []github.Branch // that policy is read from: the default branch first; set by fetchPolicy
 	store  *checkout.Store // opened by the first fetch
 	layers []layer         // read by the first policies, then not nil
 
@@ -43,8 +52,49 @@ type layer struct {
 	origin policysource.Origin
 }
 
-// Base returns the base repository with policy as it was at commit. It fetches nothing.
-func (j *Job) Base(commit string) *Base { return &Base{job: j, commit: commit} }
+// Base returns the base repository of a pull request to branch, or of none if branch is "".
+// It fetches nothing.
+func (j *Job) Base(branch string) *Base { return &Base{job: j, branch: branch} }
+
+// fetchPolicy fetches the commits that policy and configuration are read from, and the given
+// ones, in one request: they share most of their files. The API is asked for the former each
+// time that a step runs: a pull request's base commit can be older than a rule, and its base
+// branch can be one that never had it.
+func (b *Base) fetchPolicy(ctx context.Context, shas ...string) error {
+	if b.tips != nil {
+		return b.fetch(ctx, shas...)
+	}
+	tip, err := b.job.gh.DefaultBranch(ctx)
+	if err != nil {
+		return err
+	}
+	tips := []github.Branch{tip}
+	if b.branch != tip.Name && b.job.in.OwnPolicy(b.branch) {
+		own, err := b.job.gh.Branch(ctx, b.branch)
+		if err != nil {
+			return err
+		}
+		tips = append(tips, own)
+	}
+	for _, tip := range tips {
+		shas = append(shas, tip.SHA)
+	}
+	if err := b.fetch(ctx, shas...); err != nil {
+		return err
+	}
+	b.tips = tips
+	b.job.console.Progress("policy and configuration: %s", describeTips(tips))
+	return nil
+}
+
+// describeTips names branches and their commits on one line.
+func describeTips(tips []github.Branch) string {
+	var words []string
+	for _, tip := range tips {
+		words = append(words, fmt.Sprintf("%s at %.12s", text.Inline(tip.Name, 100), tip.SHA))
+	}
+	return strings.Join(words, ", and ")
+}
 
 // fetch fetches commits of the repository.
 func (b *Base) fetch(ctx context.Context, shas ...string) error {
@@ -63,15 +113,21 @@ func (b *Base) fetch(ctx context.Context, shas ...string) error {
 }
 
 // policies are the job's layers above the shipped policy, in the order in which fumehood
-// run has them: the organization's, then the base commit's. That commit must have been
-// fetched.
+// run has them: the organization's, the default branch's, the base branch's.
 func (b *Base) policies(ctx context.Context) ([]layer, error) {
 	if b.layers != nil {
 		return b.layers, nil
 	}
-	own, err := b.readOwn(ctx)
-	if err != nil {
+	if err := b.fetchPolicy(ctx); err != nil {
 		return nil, err
+	}
+	var own []layer
+	for i := range b.tips {
+		read, err := b.readOwn(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, read...)
 	}
 	organization, err := b.readOrganization(ctx)
 	if err != nil {
@@ -81,39 +137,40 @@ func (b *Base) policies(ctx context.Context) ([]layer, error) {
 	return b.layers, nil
 }
 
-// readOwn writes the base commit's policy to a directory and reads it: never the pull
-// request's. Where no input names a policy, the commit need not have one.
-func (b *Base) readOwn(ctx context.Context) ([]layer, error) {
-	j := b.job
-	from, dir := j.policyPath(), filepath.Join(j.dir, policyDir)
-	tree, err := b.store.WriteUnder(ctx, b.commit, from, dir)
+// readOwn writes the policy of a tip to a directory and reads it: never the pull request's.
+// Where no input names a policy, the default branch need not have one. The base branch never
+// need have one, and its policy can only restrict, in addition to the default branch's.
+func (b *Base) readOwn(ctx context.Context, n int) ([]layer, error) {
+	j, tip := b.job, b.tips[n]
+	from, dir := j.policyPath(), filepath.Join(j.dir, []string{policyDir, branchPolicyDir}[n])
+	tree, err := b.store.WriteUnder(ctx, tip.SHA, from, dir)
 	var absent *checkout.NotFound
-	if errors.As(err, &absent) && j.in.Policy == "" {
+	if errors.As(err, &absent) && (j.in.Policy == "" || n > 0) {
 		return nil, nil
 	}
-	if err := policyError(from, tree, err); err != nil {
+	if err := policyError(from, tip.Name, tree, err); err != nil {
 		return nil, err
 	}
-	l := layer{dir: dir, origin: policysource.Origin{Kind: policysource.KindBase, Spec: "base:" + from, Commit: b.commit}}
+	l := layer{dir: dir, origin: policysource.Origin{Kind: policysource.KindGit, Spec: "git:" + tip.Name + ":" + from, Commit: tip.SHA}}
 	if l.policy, err = policy.Dir(dir); err != nil {
 		return nil, err
 	}
-	if j.in.Network == action.NetworkPolicy {
+	if j.in.Network == action.NetworkPolicy && n == 0 {
 		l.policy.Role = policy.Opens
 	}
 	l.origin.Role, l.origin.Digest = l.policy.Role.String(), l.policy.Digest()
 	return []layer{l}, nil
 }
 
-// policyError explains why the directory from of the base commit cannot be used as policy.
-func policyError(from string, tree checkout.Tree, err error) error {
+// policyError explains why the directory from of a branch cannot be used as policy.
+func policyError(from, branch string, tree checkout.Tree, err error) error {
 	var absent *checkout.NotFound
 	switch {
 	case errors.As(err, &absent):
-		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("the base commit has no directory %q", from),
-			Hint: "check the spelling of the input policy. If the pull request adds the directory, merge it to the base branch first: policy is never read from the pull request"}
+		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("branch %q has no directory %q", branch, from),
+			Hint: "check the spelling of the input policy. If the pull request adds the directory, merge it to the default branch first: policy is never read from the pull request"}
 	case err != nil && proposal.FailureOf(err).Code == "checkout.tree":
-		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("%q is not a directory in the base commit", from), Hint: "name the directory with the .rego files, not a file in it"}
+		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("%q is not a directory in branch %q", from, branch), Hint: "name the directory with the .rego files, not a file in it"}
 	case err == nil && len(tree.Left) > 0:
 		return &proposal.StopError{Code: "policy.incomplete", Message: "part of the policy directory cannot be used: " + tree.Describe()[0],
 			Hint: "keep only regular files and directories in it"}
@@ -140,14 +197,6 @@ func (b *Base) engine(ctx context.Context) (*policy.Engine, error) {
 		o.Layers = append(o.Layers, l.policy)
 	}
 	return b.job.options.Compile(ctx, o)
-}
-
-// fetchEngine is the engine, with the base commit fetched first.
-func (b *Base) fetchEngine(ctx context.Context) (*policy.Engine, error) {
-	if err := b.fetch(ctx, b.commit); err != nil {
-		return nil, err
-	}
-	return b.engine(ctx)
 }
 
 // origins are where the engine's layers come from, the shipped one first.

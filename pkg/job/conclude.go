@@ -83,7 +83,7 @@ func (s step) refuse(err error) Conclusion {
 func outcomeOf(ctx context.Context, out Outcome, err error) action.Outcome {
 	var o action.Outcome
 	if len(out.Runs) > 0 {
-		o = action.OutcomeOf(reports(out.Runs)...)
+		o = sumUp(out.Runs)
 	}
 	switch {
 	case err != nil && (ctx.Err() != nil || proposal.FailureOf(err).Code == "run.cancelled"):
@@ -161,8 +161,10 @@ func (j *Job) failure(err error) *proposal.Failure {
 func (j *Job) plain(s string) string {
 	var pairs []string
 	if j.dir != "" {
-		dir := filepath.Join(j.dir, policyDir)
-		pairs = append(pairs, dir+"-", policyDir+"-", dir, j.policyPath())
+		for _, name := range []string{policyDir, branchPolicyDir} {
+			dir := filepath.Join(j.dir, name)
+			pairs = append(pairs, dir+"-", name+"-", dir, j.policyPath())
+		}
 	}
 	for _, dir := range []string{j.dir, j.runner.Workspace} {
 		if dir != "" {

@@ -23,16 +23,16 @@ import (
 // noConfig is the name of no configuration file: see gate.ReadConfig.
 const noConfig = "none"
 
-// A baseConfig is the configuration of a base commit.
+// A baseConfig is the configuration of the base repository.
 type baseConfig struct {
 	file   string // for fumehood run --config
 	config config.Config
 	err    error
 }
 
-// configuration returns the configuration of the base commit, never the pull request's. The
-// commit must have been fetched. A file that is there and cannot be read is an error, so
-// that what it forbids is not done.
+// configuration returns the configuration of the default branch, never the pull request's or
+// that of its base branch. A file that is there and cannot be read is an error, so that what
+// it forbids is not done.
 func (b *Base) configuration(ctx context.Context) (baseConfig, error) {
 	if b.configured == nil {
 		c := b.readConfiguration(ctx)
@@ -42,8 +42,11 @@ func (b *Base) configuration(ctx context.Context) (baseConfig, error) {
 }
 
 func (b *Base) readConfiguration(ctx context.Context) (c baseConfig) {
+	if err := b.fetchPolicy(ctx); err != nil {
+		return baseConfig{err: err}
+	}
 	dir := filepath.Join(b.job.dir, "config")
-	tree, err := b.store.WriteUnder(ctx, b.commit, path.Dir(config.Path), dir)
+	tree, err := b.store.WriteUnder(ctx, b.tips[0].SHA, path.Dir(config.Path), dir)
 	var absent *checkout.NotFound
 	if errors.As(err, &absent) {
 		tree, err = checkout.Tree{}, nil
@@ -73,7 +76,7 @@ func configIn(dir string, tree checkout.Tree) (string, error) {
 	case errors.Is(err, os.ErrNotExist) && !left:
 		return noConfig, nil
 	case err != nil || left || !info.Mode().IsRegular():
-		return "", &proposal.StopError{Code: "config.unreadable", Message: config.Path + " of the base commit is not a regular file", Hint: "make it a regular file, or remove it"}
+		return "", &proposal.StopError{Code: "config.unreadable", Message: config.Path + " of the default branch is not a regular file", Hint: "make it a regular file, or remove it"}
 	}
 	return file, nil
 }

@@ -20,7 +20,7 @@ import (
 type Gather struct {
 	Job  *Job
 	Task Task
-	Base *Base // of the request's base commit
+	Base *Base
 }
 
 // Do returns the runs. A refused one has a report with the reason. An error means that this
@@ -38,7 +38,7 @@ func (g Gather) Do(ctx context.Context) (Outcome, error) {
 		o.Runs = []PlanRun{g.nothingReported()}
 		return o, nil
 	}
-	engine, err := g.Base.fetchEngine(ctx)
+	engine, err := g.Base.engine(ctx)
 	if err != nil {
 		return o, err
 	}

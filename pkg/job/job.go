@@ -82,8 +82,8 @@ type Outcome struct {
 	// Summarized says that the step summary shows Runs.
 	Summarized bool
 
-	files *changedFiles // nil when the commits were not compared
-	asked *askedDecision
+	policy string // describeTips of the base's, "" when they were not read
+	asked  *askedDecision
 }
 
 // proceeds reports whether o, of a Trigger, leaves something to run.
@@ -225,7 +225,7 @@ func (j *Job) Close() {
 	if j.dir == "" {
 		return // or these would be names in the current directory
 	}
-	for _, name := range []string{"store", "workspace", policyDir, "organization", "plans"} {
+	for _, name := range []string{"store", "workspace", policyDir, branchPolicyDir, "config", "organization", "plans"} {
 		_ = os.RemoveAll(filepath.Join(j.dir, name))
 	}
 }

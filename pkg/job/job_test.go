@@ -122,7 +122,7 @@ func TestProceeds(t *testing.T) {
 	}
 }
 
-// The directory of the base commit is its policy as a whole, or the job stops.
+// The directory of a branch is its policy as a whole, or the job stops.
 func TestPolicyError(t *testing.T) {
 	for name, test := range map[string]struct {
 		tree checkout.Tree
@@ -135,7 +135,7 @@ func TestPolicyError(t *testing.T) {
 		"a link":    {checkout.Tree{Left: []checkout.Left{{Path: "x.rego"}}}, nil, "policy.incomplete"},
 		"no answer": {checkout.Tree{}, &proposal.StopError{Code: "checkout.fetch"}, "checkout.fetch"},
 	} {
-		if got := codeOf(policyError("policy", test.tree, test.err)); got != test.want {
+		if got := codeOf(policyError("policy", "main", test.tree, test.err)); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -159,9 +159,9 @@ func TestPolicyFlags(t *testing.T) {
 
 func TestTouched(t *testing.T) {
 	j := &Job{in: action.Inputs{Policy: "rules/"}}
-	files := &changedFiles{paths: []string{"main.go", ".github/workflows/ci.yml", "rules/a.rego", "rulesx/a.rego", "action.yml", "sub/action.yml", ".github/fumehood/a.rego"}}
-	got := Report{Job: j, Outcome: Outcome{files: files}}.touched()
-	if want := []string{".github/workflows/ci.yml", "rules/a.rego", "action.yml"}; !slices.Equal(got, want) {
+	files := changedFiles{paths: []string{"main.go", ".github/workflows/ci.yml", "rules/a.rego", "rulesx/a.rego", "action.yml", "sub/action.yml", ".github/fumehood/a.rego", ".github/fumehood.yml"}}
+	got := Report{Job: j, files: files}.touched()
+	if want := []string{".github/workflows/ci.yml", "rules/a.rego", "action.yml", ".github/fumehood.yml"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
@@ -43,6 +44,7 @@ type PlanRun struct {
 	substitute bool // this job wrote Report in place of what was left
 	confirmed  bool // this repository's policy gives the same decisions
 	doubts     []string
+	barred     int    // commands that ran, and that this repository's policy would not have run
 	audit      string // the result of verifying the log
 
 	artifact artifactRef
@@ -63,6 +65,16 @@ func (l PlanRun) decidedHere() bool { return l.local || l.confirmed }
 // the workflow that ran it.
 func (l PlanRun) part(foreign bool) report.Part {
 	return report.Part{Name: l.Name, Report: l.Report, Audit: l.audit, Doubt: l.doubts, Foreign: foreign && !l.local, Decided: l.decidedHere()}
+}
+
+// sumUp returns what runs amount to. What policy would now refuse counts as denied: a rule
+// that was merged since a run is never overlooked.
+func sumUp(runs []PlanRun) action.Outcome {
+	o := action.OutcomeOf(reports(runs)...)
+	for _, l := range runs {
+		o.Totals.Denied += l.barred
+	}
+	return o
 }
 
 func reports(runs []PlanRun) []proposal.Report {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
@@ -30,6 +31,8 @@ type Report struct {
 	Outcome Outcome
 	// SummaryOnly is for a job whose results another job posts.
 	SummaryOnly bool
+
+	files changedFiles
 }
 
 // Do shows the Outcome and returns it as Summarized. A job that is cancelled meanwhile
@@ -41,7 +44,7 @@ func (r Report) Do(ctx context.Context) (Outcome, error) {
 		defer done()
 	}
 	r.Outcome.Summarized = true
-	r.Outcome.files = r.listFiles(ctx)
+	r.files = r.listFiles(ctx)
 	page := r.page()
 	if r.SummaryOnly {
 		page.Pending = nil
@@ -81,13 +84,19 @@ func notPosted(err error) report.Notice {
 	return report.Notice{Level: "warning", Text: fmt.Sprintf("Some results could not be posted: %s (%s). %s", f.Message, f.Code, f.Hint)}
 }
 
-// listFiles lists what the pull request changes: from the commits when a run compared
-// them, else from the API. If the list is incomplete, only annotations are lost.
-func (r Report) listFiles(ctx context.Context) *changedFiles {
-	if r.Outcome.files != nil {
-		return r.Outcome.files
-	}
-	list := &changedFiles{}
+// changedFiles are the paths that a pull request changes; partial means that there may be
+// others.
+type changedFiles struct {
+	paths   []string
+	partial bool
+}
+
+// listFiles lists what the pull request changes, as GitHub shows it: since the merge base of
+// both branches. The commit that GitHub calls the base can be older or newer, and then also
+// differs by what others have merged. The list is the same in the job that runs and in the one
+// that reports. If it is incomplete, a notice says so, and only annotations are lost.
+func (r Report) listFiles(ctx context.Context) changedFiles {
+	var list changedFiles
 	if r.Outcome.Request.PR == 0 {
 		return list
 	}
@@ -116,7 +125,7 @@ func (r Report) postComment(ctx context.Context, page report.Page) (locked bool,
 	if err != nil {
 		return false, err
 	}
-	conclusion, _ := action.Conclude(action.OutcomeOf(reports(r.Outcome.Runs)...), j.in.FailOn)
+	conclusion, _ := action.Conclude(sumUp(r.Outcome.Runs), j.in.FailOn)
 	return c.applyOutcome(k.Results(ctx, comment.Results{
 		Result:  comment.Result{Stamp: j.stamp(q.Head), Conclusion: conclusion, Totals: totalsOf(r.Outcome.Runs)},
 		Pending: r.pending(), Answered: q.answers(),
@@ -173,7 +182,7 @@ func (r Report) postCheck(ctx context.Context, page report.Page) error {
 	check, run := page.Check(), github.CheckRun{Name: "fumehood", HeadSHA: r.Outcome.Request.Head, Status: "completed", DetailsURL: page.RunURL}
 	run.Conclusion, run.Title, run.Summary = check.Conclusion, check.Title, check.Summary
 	for _, l := range r.Outcome.Runs {
-		list, more := report.Annotations(l.Report, r.Outcome.files.paths)
+		list, more := report.Annotations(l.Report, r.files.paths)
 		for _, a := range list {
 			run.Annotations = append(run.Annotations, github.Annotation{Path: a.Path, StartLine: a.Line, EndLine: max(a.Line, a.EndLine),
 				Level: a.Level, Title: a.Title, Message: a.Message})
@@ -194,7 +203,7 @@ func (r Report) postCheck(ctx context.Context, page report.Page) error {
 func (r Report) writeSummary(page report.Page) error {
 	if !r.Job.in.CheckRun {
 		for _, l := range r.Outcome.Runs {
-			list, _ := report.Annotations(l.Report, r.Outcome.files.paths)
+			list, _ := report.Annotations(l.Report, r.files.paths)
 			for _, a := range list {
 				r.Job.console.Annotate(action.Annotation{Level: levels[a.Level], File: a.Path, Line: a.Line, EndLine: a.EndLine, Col: a.Col, Title: a.Title, Message: a.Message})
 			}
@@ -207,8 +216,8 @@ var levels = map[string]string{"failure": action.LevelError, "warning": action.L
 
 // page returns the current results for the pull request.
 func (r Report) page() report.Page {
-	j, files := r.Job, r.Outcome.files
-	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(j.runID()), Artifact: strings.Join(j.artifacts(r.Outcome.Runs), ", ")}
+	j := r.Job
+	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(j.runID()), Artifact: strings.Join(j.artifacts(r.Outcome.Runs), ", "), PolicyFrom: r.Outcome.policy}
 	foreign := !j.isComment() // a comment starts the default branch's workflow, everything else the pull request's
 	for _, l := range r.Outcome.Runs {
 		p.Parts = append(p.Parts, l.part(foreign))
@@ -219,7 +228,7 @@ func (r Report) page() report.Page {
 	if touched := r.touched(); len(touched) > 0 {
 		p.Notices = append(p.Notices, report.Touches(touched))
 	}
-	if files.partial {
+	if r.files.partial {
 		p.Notices = append(p.Notices, report.PartlyListed())
 	}
 	switch {
@@ -252,9 +261,9 @@ func selfReported(runs []PlanRun) []report.Notice {
 // touched lists the workflow and policy files that a pull request changes.
 func (r Report) touched() []string {
 	var list []string
-	for _, path := range r.Outcome.files.paths {
+	for _, path := range r.files.paths {
 		for _, under := range []string{".github/workflows/", ".github/actions/", strings.TrimSuffix(r.Job.policyPath(), "/") + "/"} {
-			if strings.HasPrefix(path, under) || path == "action.yml" || path == "action.yaml" {
+			if strings.HasPrefix(path, under) || path == "action.yml" || path == "action.yaml" || path == config.Path {
 				list = append(list, r.Job.redactor.Text(path))
 				break
 			}

@@ -162,7 +162,7 @@ func (r reviewer) checkSubject(l PlanRun) error {
 func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 	run := &l.Report.Run
 	if run.Policy != r.engine.Digest() && len(l.Report.Records) > 0 {
-		l.doubts = append(l.doubts, "it was decided with a policy other than this repository's")
+		l.doubts = append(l.doubts, fmt.Sprintf("it was decided with a policy other than this repository's (%s)", describeTips(r.base.tips)))
 	}
 	if run.Policy == r.engine.Digest() { // the same files, so from where we had them
 		var err error
@@ -178,9 +178,12 @@ func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 	if err != nil {
 		return err
 	}
-	doubts, err := h.Redecide(ctx, decided, l.Report)
+	doubts, barred, err := h.Redecide(ctx, decided, l.Report)
 	if err != nil {
 		return err
+	}
+	if l.barred = barred; barred > 0 {
+		l.doubts = append(l.doubts, fmt.Sprintf("this repository's policy would not have run %d of these commands; run the workflow again", barred))
 	}
 	if l.Report.Error == nil || len(l.Report.Records) > 0 {
 		l.doubts = append(l.doubts, doubts...)

@@ -28,7 +28,7 @@ import (
 type Run struct {
 	Job  *Job
 	Task Task
-	Base *Base // of the request's base commit
+	Base *Base
 }
 
 // A prepared is what a run needs on this machine.
@@ -49,7 +49,6 @@ func (r Run) Do(ctx context.Context) (Outcome, error) {
 	var p prepared
 	if err == nil {
 		p, err = r.prepare(ctx)
-		o.files = p.workspace.files
 	}
 	if err != nil {
 		var l PlanRun
@@ -75,7 +74,7 @@ func (r Run) checkPullRequest(ctx context.Context) (skipped string, err error) {
 	err = q.checkHead(pr)
 	switch {
 	case err == nil:
-		return "", q.checkBase(pr)
+		return "", nil
 	case r.Job.event.Name == "pull_request":
 		return fmt.Sprintf("the pull request has a newer commit (%.12s), whose own run reports", pr.Head.SHA), nil
 	}
@@ -99,7 +98,7 @@ func (r Run) prepare(ctx context.Context) (prepared, error) {
 	p := prepared{request: r.Task.Request}
 	r.Job.console.Group("fumehood: commit " + p.request.Head[:12])
 	defer r.Job.console.EndGroup()
-	if err := r.Base.fetch(ctx, p.request.Head, p.request.Base); err != nil {
+	if err := r.Base.fetchPolicy(ctx, p.request.Head, p.request.Base); err != nil {
 		return p, err
 	}
 	if _, err := r.Base.policies(ctx); err != nil { // errors surface before anything is made for the run

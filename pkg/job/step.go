@@ -41,7 +41,7 @@ func (s step) do(ctx context.Context) (Outcome, error) {
 
 // trigger judges a comment for the jobs that follow, which hold no right to write.
 func (s step) trigger(ctx context.Context, t Task) (Outcome, error) {
-	out, err := Trigger{Job: s.job, Task: t, Base: s.job.Base(t.PR.Base.SHA)}.Do(ctx)
+	out, err := Trigger{Job: s.job, Task: t, Base: s.job.Base(t.PR.Base.Ref)}.Do(ctx)
 	if err == nil {
 		err = s.handOver(out)
 	}
@@ -69,10 +69,9 @@ func (s step) handOver(o Outcome) error {
 // run runs plans and shows the results. A comment in a job that does both is judged
 // first, and then has the base that it was judged by.
 func (s step) run(ctx context.Context, phase action.Phase, t Task) (Outcome, error) {
-	base := s.job.Base(t.Request.Base)
+	base := s.job.Base(t.PR.Base.Ref)
 	var asked *askedDecision
 	if s.job.isComment() && phase == action.RunAndReport {
-		base = s.job.Base(t.PR.Base.SHA)
 		judged, err := Trigger{Job: s.job, Task: t, Base: base}.Do(ctx)
 		if err != nil || !judged.proceeds() {
 			return judged, conversation{s.job, t.PR.Number}.answerFailure(ctx, err)
@@ -80,6 +79,7 @@ func (s step) run(ctx context.Context, phase action.Phase, t Task) (Outcome, err
 		t.Request, asked = judged.Request, judged.asked
 	}
 	ran, err := Run{Job: s.job, Task: t, Base: base}.Do(ctx)
+	ran.policy = describeTips(base.tips)
 	if ran.asked = asked; ran.Skipped != "" {
 		return ran, err
 	}
@@ -90,7 +90,9 @@ func (s step) run(ctx context.Context, phase action.Phase, t Task) (Outcome, err
 // gatherAndReport shows the results of the jobs that ran. A failure to read them is shown
 // as well, unless this job is cancelled.
 func (s step) gatherAndReport(ctx context.Context, t Task) (Outcome, error) {
-	found, err := Gather{Job: s.job, Task: t, Base: s.job.Base(t.Request.Base)}.Do(ctx)
+	base := s.job.Base(t.PR.Base.Ref)
+	found, err := Gather{Job: s.job, Task: t, Base: base}.Do(ctx)
+	found.policy = describeTips(base.tips)
 	if ctx.Err() != nil {
 		return found, err
 	}

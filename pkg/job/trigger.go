@@ -23,7 +23,7 @@ import (
 type Trigger struct {
 	Job  *Job
 	Task Task
-	Base *Base // of the pull request's present base commit
+	Base *Base
 }
 
 func (t Trigger) conversation() conversation {
@@ -181,7 +181,7 @@ func (t Trigger) countRuns(ctx context.Context, c bot.Command) (proposal.Trigger
 }
 
 // decide evaluates the shipped policy first, so that a person sees a reaction within a
-// second or two, then this repository's at the base commit. The engine is nil
+// second or two, then this repository's. The engine is nil
 // when the shipped policy refused.
 func (t Trigger) decide(ctx context.Context, facts proposal.Trigger) (proposal.Decision, *policy.Engine, error) {
 	shipped, err := t.Job.options.Compile(ctx, policy.Options{})
@@ -193,7 +193,7 @@ func (t Trigger) decide(ctx context.Context, facts proposal.Trigger) (proposal.D
 		return d, nil, err
 	}
 	t.conversation().react(ctx, "eyes")
-	engine, err := t.Base.fetchEngine(ctx)
+	engine, err := t.Base.engine(ctx)
 	if err != nil {
 		return d, nil, err
 	}

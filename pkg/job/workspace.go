@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -19,14 +22,6 @@ type workspace struct {
 	dir    string
 	left   []string // what of the commit is not there
 	doubts []string // what of it an earlier step may have changed
-	files  *changedFiles
-}
-
-// changedFiles are the paths that a pull request changes; partial means that there may be
-// others.
-type changedFiles struct {
-	paths   []string
-	partial bool
 }
 
 // writeWorkspace provides the pull request's code: it writes the commit with a new
@@ -43,15 +38,6 @@ func (r Run) writeWorkspace(ctx context.Context) (workspace, error) {
 	if err != nil {
 		return w, err
 	}
-	changes, err := r.Base.store.Changed(ctx, r.Task.Request.Base, r.Task.Request.Head)
-	if err != nil {
-		return w, err
-	}
-	w.files = &changedFiles{}
-	for _, c := range changes {
-		w.files.paths = append(w.files.paths, c.Path)
-	}
-	r.Job.console.Progress("the pull request changes %d files", len(changes))
 	for _, line := range append(w.left, w.doubts...) {
 		r.Job.console.Untrusted(line)
 	}
@@ -64,13 +50,38 @@ func (r Run) writeCommit(ctx context.Context) (workspace, error) {
 	if err != nil {
 		return w, err
 	}
-	w.left = tree.Describe()
+	configured, err := r.Base.configuration(ctx)
+	if err != nil {
+		return w, err
+	}
+	if tree, err = r.Base.store.Extras(ctx, tree, w.dir, checkout.Extras(configured.config.Checkout)); err != nil {
+		return w, err
+	}
+	w.left = append(tree.Describe(), missingExtras(tree, configured.config.Checkout)...)
 	if why, err := r.fetchHistory(ctx); err != nil {
 		return w, err
 	} else if why != "" {
 		w.left = append(w.left, why+": git diff base...HEAD and git merge-base do not work")
 	}
 	return w, r.Base.store.Repository(ctx, w.dir, q.Head, q.Base, checkout.Branches{Head: q.HeadRef, Base: q.BaseRef})
+}
+
+// missingExtras returns the line that a maintainer adds for what was left out, if any.
+func missingExtras(tree checkout.Tree, on config.Checkout) []string {
+	var add []string
+	for _, part := range []struct {
+		why  checkout.Why
+		on   bool
+		name string
+	}{{checkout.Submodule, on.Submodules, "submodules: true"}, {checkout.LargeFile, on.LFS, "lfs: true"}} {
+		if !part.on && slices.ContainsFunc(tree.Left, func(l checkout.Left) bool { return l.Why == part.why }) {
+			add = append(add, part.name)
+		}
+	}
+	if add == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("to fetch them, add to %s of the default branch: `checkout: {%s}`", config.Path, strings.Join(add, ", "))}
 }
 
 // fetchHistory fetches the history down to the merge base, which must be there for git

@@ -24,6 +24,7 @@ type Page struct {
 	Repository string // owner/name of the pull request's base; links lead nowhere else
 	RunURL     string // of the workflow run whose artifact holds the reports
 	Artifact   string // its name
+	PolicyFrom string // the branches and commits that the repository's own rules were read at; "" if unknown
 
 	// DryRun is set if nothing was posted: the page shows what would have been posted.
 	DryRun bool

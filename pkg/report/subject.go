@@ -37,9 +37,17 @@ func (p Page) subject(l level) []string {
 	}
 	lines := []string{upper(strings.Join(what, " · "))}
 	if by := p.each(func(r proposal.Run) string { return r.Policy }); len(by) > 0 {
-		lines = append(lines, "Policy "+several(by, short)+p.enforced(l))
+		lines = append(lines, "Policy "+several(by, short)+p.policyFrom()+p.enforced(l))
 	}
 	return append(lines, p.evidence(l)...)
+}
+
+// policyFrom returns where the repository's own rules were read.
+func (p Page) policyFrom() string {
+	if p.PolicyFrom == "" {
+		return ""
+	}
+	return " · repository's rules: " + code(p.PolicyFrom, 300)
 }
 
 // facts returns the labelled parts of the first line.

@@ -292,7 +292,7 @@ func (r Repository) Config() string {
 			}
 		}
 	}
-	comment(" Configuration of fumehood. In CI it is read at the base commit, never from a pull request.",
+	comment(" Configuration of fumehood. In CI it is read at the tip of the default branch, never from a pull request.",
 		" \"fumehood config\" shows what is in force. The fields: "+Documentation)
 	b.WriteString("schema: " + config.Schema + "\n\n")
 	comment(" Set-up installs dependencies before the commands run. It runs in the sandbox and can only",

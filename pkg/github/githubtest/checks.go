@@ -20,7 +20,7 @@ func (s *Server) createCheck(c *call) reply {
 	if m := f.invalid(); m != "" {
 		return refuse(http.StatusUnprocessableEntity, m)
 	}
-	if !c.repo.commits[*f.SHA] {
+	if !c.repo.hasCommit(*f.SHA) {
 		return refuse(http.StatusUnprocessableEntity, "No commit found for SHA: "+*f.SHA)
 	}
 	check := &CheckRun{ID: s.nextID(), SHA: *f.SHA, Status: "queued", Started: s.now(), Author: c.token.Login}

@@ -15,18 +15,8 @@ import (
 
 func (s *Server) getRepository(c *call) reply { return reply{body: s.repositoryShape(c.repo)} }
 
-// resolve returns the commit of a branch, and a commit unchanged.
-func (r *repository) resolve(ref string) string {
-	ref = strings.TrimPrefix(ref, "refs/")
-	return cmp.Or(r.refs[ref], r.refs["heads/"+ref], ref)
-}
-
 func (s *Server) getContent(c *call) reply {
-	ref := cmp.Or(c.r.URL.Query().Get("ref"), "master")
-	files := c.repo.contents[ref]
-	if files == nil {
-		files = c.repo.contents[c.repo.resolve(ref)]
-	}
+	files := c.repo.files(cmp.Or(c.r.URL.Query().Get("ref"), c.repo.defaultBranch()))
 	name := strings.Trim(c.params["path"], "/")
 	if data, ok := files[name]; ok {
 		if strings.Contains(c.r.Header.Get("Accept"), "raw") {
@@ -66,7 +56,7 @@ func (s *Server) entryShape(r *repository, name, kind string, size int) obj {
 
 func (s *Server) getCommit(c *call) reply {
 	sha := c.repo.resolve(c.params["ref"])
-	if !c.repo.commits[sha] {
+	if !c.repo.hasCommit(sha) {
 		return refuse(http.StatusUnprocessableEntity, "No commit found for SHA: "+sha)
 	}
 	return reply{body: s.commitShape(c.repo, sha)}
@@ -78,7 +68,7 @@ func (s *Server) commitShape(r *repository, sha string) obj {
 }
 
 func (s *Server) getBranch(c *call) reply {
-	sha := c.repo.refs["heads/"+c.params["branch"]]
+	sha := c.repo.ref("heads/" + c.params["branch"])
 	if sha == "" {
 		return refuse(http.StatusNotFound, "Branch not found")
 	}
@@ -86,7 +76,7 @@ func (s *Server) getBranch(c *call) reply {
 }
 
 func (s *Server) getRef(c *call) reply {
-	sha := c.repo.refs[c.params["ref"]]
+	sha := c.repo.ref(c.params["ref"])
 	if sha == "" {
 		return notFound
 	}

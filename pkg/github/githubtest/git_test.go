@@ -119,3 +119,45 @@ func TestGitServerTakesNoPush(t *testing.T) {
 		t.Errorf("pushed: %s", out)
 	}
 }
+
+// With a repository behind it, the API reports what that has: also after a push, a rename of
+// the default branch, and of a pull request's files only what changed since the merge base.
+func TestServerOnGit(t *testing.T) {
+	root, base := hosted(t)
+	bare := filepath.Join(root, "Codertocat", "Hello-World.git")
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := git(t, bare, args...)
+		if err != nil {
+			t.Fatal(out)
+		}
+		return out
+	}
+	file := func(name string) string {
+		run("read-tree", "--empty")
+		run("update-index", "--add", "--cacheinfo", "100644,"+run("hash-object", "-w", "-t", "blob", "/dev/null")+","+name)
+		return run("write-tree")
+	}
+	head := run("commit-tree", "-m", "mine", "-p", base, file("mine.txt"))
+	tip := run("commit-tree", "-m", "theirs", "-p", base, file("docs/theirs.txt"))
+	run("update-ref", "refs/heads/trunk", tip)
+	run("symbolic-ref", "HEAD", "refs/heads/trunk")
+	s := githubtest.New(t, githubtest.Options{Git: bare})
+	s.AddWorkflowToken(token, "contents:read", "pull-requests:read")
+	s.AddPR(githubtest.PR{Number: 2, Head: githubtest.Ref{SHA: head}, Base: githubtest.Ref{Ref: "trunk", SHA: tip}})
+	for path, words := range map[string]string{
+		"": `"default_branch":"trunk"`, "/branches/trunk": tip, "/git/ref/heads/trunk": tip, "/commits/" + base: base, "/commits/trunk": tip,
+		"/contents/docs/theirs.txt": `"size":0`, "/contents/docs?ref=trunk": "theirs.txt", "/contents/mine.txt?ref=" + head: `"size":0`,
+	} {
+		if a := ask(t, s, "GET", home+path, token, ""); a.status != 200 || !strings.Contains(a.body, words) {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	if body := ask(t, s, "GET", home+"/pulls/2/files", token, "").body; !strings.Contains(body, "mine.txt") || strings.Contains(body, "theirs.txt") {
+		t.Errorf("files: %s", body)
+	}
+	run("update-ref", "refs/heads/trunk", head)
+	if body := ask(t, s, "GET", home+"/branches/trunk", token, "").body; !strings.Contains(body, head) {
+		t.Errorf("after a push: %s", body)
+	}
+}

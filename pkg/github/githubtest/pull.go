@@ -66,8 +66,9 @@ func (s *Server) listFiles(c *call) reply {
 	if pr == nil {
 		return notFound
 	}
+	files := c.repo.changed(pr)
 	var list []any
-	for _, f := range pr.Files[:min(len(pr.Files), maxFiles)] {
+	for _, f := range files[:min(len(files), maxFiles)] {
 		v := obj{"filename": f.Path, "status": cmp.Or(f.Status, "modified"), "sha": SHA(f.Path), "patch": f.Patch,
 			"additions": strings.Count(f.Patch, "\n+"), "deletions": strings.Count(f.Patch, "\n-"),
 			"changes": strings.Count(f.Patch, "\n+") + strings.Count(f.Patch, "\n-")}

@@ -18,6 +18,7 @@ type Options struct {
 	Repository string           // owner/name; default "Codertocat/Hello-World"
 	ID         int64            // of the repository; default 186853002
 	Public     bool             // reading needs no right
+	Git        string           // the repository's; see Repository.Git
 	Prefix     string           // "/api/v3" for a GitHub Enterprise Server
 	ServerURL  string           // of the web pages; default "https://github.com"
 	Now        func() time.Time // default time.Now
@@ -108,7 +109,7 @@ func NewHandler(o Options) (*Server, error) {
 	for _, u := range knownUsers {
 		s.AddUser(u)
 	}
-	s.AddRepository(Repository{Name: o.Repository, ID: o.ID, Private: !o.Public})
+	s.AddRepository(Repository{Name: o.Repository, ID: o.ID, Private: !o.Public, Git: o.Git})
 	s.home = s.repos[strings.ToLower(o.Repository)]
 	return s, nil
 }

@@ -19,7 +19,7 @@ func (s *Server) repositoryShape(r *repository) obj {
 	owner, name, _ := strings.Cut(r.Name, "/")
 	return obj{
 		"id": r.ID, "name": name, "full_name": r.Name, "private": r.Private, "fork": r.Fork,
-		"owner": s.userShape(owner), "default_branch": "master",
+		"owner": s.userShape(owner), "default_branch": r.defaultBranch(),
 		"url": s.api(r, ""), "html_url": s.page(r, ""), "clone_url": s.page(r, ".git"),
 	}
 }

@@ -16,6 +16,11 @@ type Repository struct {
 	ID      int64  // 0: the next free one
 	Private bool
 	Fork    bool
+	// Git is a bare repository. With it, branches, commits and contents are what it has
+	// at the time of a request, its HEAD names the default branch, and a PR without Files
+	// has those that git reports since the merge base. Without it, the default branch is
+	// master, and the server has what was added to it.
+	Git string
 }
 
 // A Ref is one side of a pull request.
@@ -32,7 +37,7 @@ type PR struct {
 	State                 string // "open" or "closed"
 	Draft, Locked, Merged bool
 	Head, Base            Ref
-	Files                 []File
+	Files                 []File // nil: those of the repository's Git, if it has one
 	Labels                []string
 }
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package githubtest
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// git runs git on the repository's Git. ok is false if it fails, or if there is none.
+func (r *repository) git(args ...string) (out string, ok bool) {
+	if r.Git == "" {
+		return "", false
+	}
+	c := exec.Command("git", append([]string{"--git-dir=" + r.Git}, args...)...)
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1"}
+	data, err := c.Output()
+	return string(data), err == nil
+}
+
+// defaultBranch is the name of the default branch.
+func (r *repository) defaultBranch() string {
+	name, _ := r.git("symbolic-ref", "--short", "HEAD")
+	return cmp.Or(strings.TrimSpace(name), "master")
+}
+
+// ref is the commit of a ref such as "heads/main", or "".
+func (r *repository) ref(name string) string {
+	if r.Git == "" {
+		return r.refs[name]
+	}
+	sha, _ := r.git("rev-parse", "--verify", "--quiet", "--end-of-options", "refs/"+name+"^{commit}")
+	return strings.TrimSpace(sha)
+}
+
+// resolve returns the commit of a branch, and a commit unchanged.
+func (r *repository) resolve(ref string) string {
+	ref = strings.TrimPrefix(ref, "refs/")
+	return cmp.Or(r.ref(ref), r.ref("heads/"+ref), ref)
+}
+
+func (r *repository) hasCommit(sha string) bool {
+	_, ok := r.git("cat-file", "-e", sha+"^{commit}")
+	return ok || r.commits[sha]
+}
+
+// files are the files at a branch or a commit.
+func (r *repository) files(ref string) map[string][]byte {
+	if files := r.contents[ref]; files != nil {
+		return files
+	}
+	sha := r.resolve(ref)
+	names, ok := r.git("ls-tree", "-r", "-z", "--name-only", sha)
+	if !ok {
+		return r.contents[sha]
+	}
+	files := map[string][]byte{}
+	for name := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
+		data, _ := r.git("cat-file", "blob", sha+":"+name)
+		files[name] = []byte(data)
+	}
+	return files
+}
+
+// changed are the files that a pull request changes since its merge base with its base
+// branch, wherever that is now.
+func (r *repository) changed(pr *PR) []File {
+	if pr.Files != nil || r.Git == "" {
+		return pr.Files
+	}
+	out, _ := r.git("diff", "--name-status", "-z", "--no-renames", cmp.Or(r.ref("heads/"+pr.Base.Ref), pr.Base.SHA)+"..."+pr.Head.SHA)
+	kinds := map[string]string{"A": "added", "D": "removed", "M": "modified", "T": "changed"}
+	var list []File
+	for pair := range slices.Chunk(strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), 2) {
+		if len(pair) == 2 {
+			list = append(list, File{Path: pair[1], Status: kinds[pair[0]]})
+		}
+	}
+	return list
+}
