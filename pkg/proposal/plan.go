@@ -51,12 +51,16 @@ type Proposal struct {
 	Needs    []string          `json:"needs,omitempty"`   // IDs of proposals that must have succeeded before
 	Expect   string            `json:"expect,omitempty"`  // what the proposer predicts, shown next to the outcome
 	Fresh    bool              `json:"fresh,omitempty"`   // request a new sandbox
-	Origin   string            `json:"origin,omitempty"`  // OriginSetup, or "" for the proposer; never read from a plan
+	Origin   string            `json:"origin,omitempty"`  // OriginSetup, OriginService, or "" for the proposer; never read from a plan
 }
 
 // OriginSetup is the Origin of the set-up that the maintainer configured or fumehood
 // detected. Policy grants it registries that it does not grant to a proposer.
 const OriginSetup = "setup"
+
+// OriginService is the Origin of a command that starts a server for the commands after it,
+// as the maintainer configured. What it starts lives until its sandbox ends.
+const OriginService = "service"
 
 // Form returns how the proposal is written: "run", "argv" or "code".
 func (p Proposal) Form() string {
