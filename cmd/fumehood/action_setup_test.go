@@ -58,6 +58,7 @@ func TestActionSetupFork(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"listed":   "schema: fumehood.config/v1\nregistries: none\nlimits: {memory: 1GiB}\nsetup: [echo set up]\n",
+		"services": "schema: fumehood.config/v1\nsetup: none\nservices: [redis]\n",
 		"detected": "schema: fumehood.config/v1\nregistries: none\n",
 	} {
 		w := newWorld(t, true, map[string]string{".github/fumehood.yml": text, "go.work": "go 1.24\n", "go.mod": "module x\n\ngo 1.24\n"}, nil)
@@ -73,6 +74,9 @@ func TestActionSetupFork(t *testing.T) {
 		want(t, name, body, "sealed and complete", "Self-reported")
 		if strings.Contains(body, "differs from") || strings.Contains(body, "proposals, the report") {
 			t.Errorf("%s: the comment doubts an honest report:\n%s", name, body)
+		}
+		if name == "services" {
+			want(t, name, body, "service-redis")
 		}
 		if name == "listed" {
 			want(t, name, body, "setup-1")

@@ -24,6 +24,8 @@
 //   - a missing service: a connection to its port or socket on this machine failed, and
 //     the command itself did not listen there.
 //
+// A configured service that fails to start is a Cause too: its command is fumehood's own.
+//
 // The output must not report any other failure: a failed assertion, a compiler error, an
 // error that has another reason, or more failed tests than the cause explains. Output of
 // which a part is missing gives only causes of the first kind.
@@ -58,6 +60,7 @@ func Records(records []proposal.Record) []proposal.Record {
 		if c := list[i].Cause; c != nil && c.Kind == proposal.CauseDependencies && installed(list[:i], c.Config) {
 			list[i].Cause = nil
 		}
+		adviseService(list[:i], list[i].Cause)
 		if list[i].Cause == nil {
 			list[i].Cause = after(list[:i], list[i])
 		}
@@ -67,6 +70,9 @@ func Records(records []proposal.Record) []proposal.Record {
 
 // Of returns why r could not run, or nil. It does not consider other records of the run.
 func Of(r proposal.Record) *proposal.Cause {
+	if r.Proposal.Origin == proposal.OriginService {
+		return notStarted(r)
+	}
 	c, ok := newCommand(r)
 	if !ok {
 		return nil
@@ -137,6 +143,7 @@ const (
 	noNetwork     = "the sandbox has no network"
 	noHost        = "a host cannot be reached"
 	noService     = "a service is not running"
+	noStart       = "a service did not start"
 )
 
 const setup = "setup: auto"

@@ -85,7 +85,7 @@ const (
 	tool = "tool | a tool is not installed | %[1]s"
 	old  = "tool | the installed toolchain is too old | %s"
 	wire = "network | the sandbox has no network | %s"
-	serv = "service | a service is not running | %[1]s"
+	serv = "service | a service is not running | %[1]s | services: [%[1]s]"
 )
 
 func is(format, subject string) string { return fmt.Sprintf(format, subject) }
@@ -438,4 +438,46 @@ func FuzzOf(f *testing.F) {
 			t.Errorf("%d: %+v", code, c)
 		}
 	})
+}
+
+// A service that did not start is a cause with the fix, and the commands that miss it name
+// it instead of the configuration.
+func TestServiceDidNotStart(t *testing.T) {
+	start := func(code int, output string) proposal.Record {
+		r := failing("redis-server --port 6379", code, output, "", "")
+		r.Proposal.ID, r.Proposal.Origin = "service-redis-new", proposal.OriginService
+		return r
+	}
+	client := failing("./client", 1, "", "Error: connect ECONNREFUSED 127.0.0.1:6379\n", "node", connect("tcp 127.0.0.1:6379", "ECONNREFUSED"))
+	proposed := start(127, "")
+	proposed.Proposal.Origin = ""
+	killed := start(1, "")
+	killed.Result.Status = proposal.TimedOut
+	tests := map[string]struct {
+		service  proposal.Record
+		want     string // of the service: reason, evidence, advice
+		wantNext string // advice of the command after it
+	}{
+		"not installed": {start(127, "redis-server: command not found\n"), "a service did not start | redis-server: command not found | The server is not installed on the host. Install it before fumehood runs: `sudo apt-get install redis-server`.", "The command `service-redis` did not start it."},
+		"failed":        {start(1, "starting\n  bind: Address already in use \n\n"), "a service did not start | bind: Address already in use | The output of `service-redis` is the end of the server's log.", "The command `service-redis` did not start it."},
+		"started":       {start(0, ""), "", "The command `service-redis` started it, and it has ended since, or it listens elsewhere."},
+		"proposed":      {proposed, "", "The proposal can start the server itself, on 127.0.0.1, with its data in /tmp."},
+		"killed":        {killed, "", "The command `service-redis` did not start it."},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			records := Records([]proposal.Record{test.service, client})
+			got := ""
+			if c := records[0].Cause; c != nil {
+				got = strings.Join([]string{c.Reason, c.Evidence, c.Advice}, " | ")
+			}
+			if got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			c := records[1].Cause
+			if c == nil || c.Advice != test.wantNext || (len(c.Config) > 0) != (name == "proposed") {
+				t.Errorf("the command after it: %+v", c)
+			}
+		})
+	}
 }

@@ -106,11 +106,12 @@ func endpoint(address string) (ip net.IP, port string) {
 type service struct {
 	name, port string
 	socket     string // a part of the path of its socket
+	pack       string // the package of Debian with it, if the configuration can start it
 }
 
 var services = []service{
-	{"postgres", "5432", ".s.PGSQL.5432"}, {"mysql", "3306", "mysqld.sock"}, {"redis", "6379", "redis.sock"},
-	{"mongodb", "27017", "mongodb-27017.sock"}, {"elasticsearch", "9200", ""}, {"rabbitmq", "5672", ""}, {"memcached", "11211", "memcached.sock"},
+	{"postgres", "5432", ".s.PGSQL.5432", "postgresql"}, {"mysql", "3306", "mysqld.sock", "mariadb-server"}, {"redis", "6379", "redis.sock", "redis-server"},
+	{"mongodb", "27017", "mongodb-27017.sock", ""}, {"elasticsearch", "9200", "", ""}, {"rabbitmq", "5672", "", ""}, {"memcached", "11211", "memcached.sock", ""},
 }
 
 // serviceHosts are the names that such servers have in other CI systems.
@@ -161,8 +162,12 @@ func missingService(c *command) *proposal.Cause {
 }
 
 func (s service) cause(line string) *proposal.Cause {
-	return &proposal.Cause{Kind: proposal.CauseService, Reason: noService, Subject: s.name, Evidence: line,
+	c := &proposal.Cause{Kind: proposal.CauseService, Reason: noService, Subject: s.name, Evidence: line,
 		Advice: "The proposal can start the server itself, on 127.0.0.1, with its data in /tmp."}
+	if s.pack != "" {
+		c.Config = []string{"services: [" + s.name + "]"}
+	}
+	return c
 }
 
 // refused reports whether the kernel saw a connection to s fail, and the command did not

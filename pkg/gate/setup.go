@@ -106,7 +106,7 @@ func (o *Options) Configure(c config.Config) (err error) {
 		name  string
 		given bool
 	}{
-		{"services", len(c.Services) > 0}, {"policy", c.Policy != ""},
+		{"policy", c.Policy != ""},
 	} {
 		if field.given {
 			return &proposal.StopError{Code: "config.unsupported", Message: "unsupported: " + field.name + " in the configuration", Hint: "remove it; this version does not support it"}
@@ -118,16 +118,27 @@ func (o *Options) Configure(c config.Config) (err error) {
 	o.Tools = strings.Join(append(slices.Clone(c.Tools), filepath.SplitList(o.Tools)...), string(filepath.ListSeparator))
 	o.ToolsRequired = c.Tools
 	o.Limits, o.Cache = c.Limits, !c.Cache.Off
+	c.Rootfs = o.Rootfs
 	o.Setup, err = FindSetup(c, o.Workspace, o.Tools)
 	return err
 }
 
 // FindSetup returns the set-up that c requests for the repository in workspace: what is
-// detected there, c's commands, or nothing. A tool that is in none of the directories tools,
+// detected there, c's commands, or nothing; and the services that c requests. A tool that is in none of the directories tools,
 // separated by colons, is not used. c must come from the maintainer, never from a
 // pull request. The commands are decided by policy like any other; only in their phase, and
 // only to this set-up, the default policy grants the registries that they request.
 func FindSetup(c config.Config, workspace, tools string) (setup.Setup, error) {
+	s, err := findSteps(c, workspace, tools)
+	root := "/"
+	if dir, ok := strings.CutPrefix(c.Rootfs, "dir:"); ok {
+		root = dir
+	}
+	s.AddServices(c.Services, os.DirFS(root))
+	return s, err
+}
+
+func findSteps(c config.Config, workspace, tools string) (setup.Setup, error) {
 	switch c.Setup.Mode {
 	case config.None:
 		return setup.Setup{}, nil
@@ -193,29 +204,52 @@ func listedSetup(c config.Config) (s setup.Setup) {
 
 // Planned returns plan as Run and Check decide it: each proposal as a proposer's, whatever
 // it says of itself, in the subject's directory, with Limits if it requests none; and before
-// them the commands of Setup, whose ids do not repeat the plan's.
+// them the commands of Setup, whose ids do not repeat the plan's. Its services are started
+// first, and again before each proposal that requests a new sandbox.
 func (o Options) Planned(plan proposal.Plan) proposal.Plan {
 	plan = proposed(InDirectory(plan, o.Subject.Cwd), o.Limits)
 	taken, renamed := map[string]bool{}, map[string]string{}
 	for _, p := range plan.Proposals {
 		taken[p.ID] = true
 	}
-	var all []proposal.Proposal
+	all := o.services(taken, "")
 	for _, step := range o.Setup.Steps {
 		p := setupProposal(step)
 		id := p.ID
-		for taken[p.ID] {
-			p.ID = "fumehood-" + p.ID
-		}
-		taken[p.ID], renamed[id] = true, p.ID
+		p.ID = unused(taken, p.ID)
+		renamed[id] = p.ID
 		p.Needs = slices.Clone(p.Needs)
 		for i, need := range p.Needs {
 			p.Needs[i] = renamed[need]
 		}
 		all = append(all, p)
 	}
-	plan.Proposals = append(all, plan.Proposals...)
+	for _, p := range plan.Proposals {
+		if p.Fresh && len(all) > len(o.Setup.Services) {
+			all = append(all, o.services(taken, "-"+p.ID)...)
+		}
+		all = append(all, p)
+	}
+	plan.Proposals = all
 	return plan
+}
+
+// services returns the commands that start the services in a new sandbox.
+func (o Options) services(taken map[string]bool, suffix string) []proposal.Proposal {
+	list := slices.Clone(o.Setup.Services)
+	for i := range list {
+		list[i].ID, list[i].Fresh = unused(taken, list[i].ID+suffix), true
+	}
+	return list
+}
+
+// unused returns id, changed if it is taken, and takes it.
+func unused(taken map[string]bool, id string) string {
+	for taken[id] {
+		id = "fumehood-" + id
+	}
+	taken[id] = true
+	return id
 }
 
 // setupProposal returns a step as it is run. The end of an optional one does not matter.

@@ -79,3 +79,43 @@ func TestPlanned(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Services start first, and again for each proposal that requests a new sandbox, unless
+// nothing else has run in the one that is there.
+func TestPlannedServices(t *testing.T) {
+	o := Options{Setup: setup.Setup{Services: []proposal.Proposal{{ID: "service-redis", Run: "r", Origin: proposal.OriginService}}}}
+	ids := func(list ...proposal.Proposal) (ids []string) {
+		for _, p := range o.Planned(proposal.Plan{Proposals: list}).Proposals {
+			ids = append(ids, p.ID)
+			if p.Origin == proposal.OriginService && !p.Fresh {
+				t.Errorf("%s does not start in a new sandbox", p.ID)
+			}
+		}
+		return ids
+	}
+	a, fresh := proposal.Proposal{ID: "a", Run: "x"}, proposal.Proposal{ID: "b", Run: "x", Fresh: true}
+	if diff := cmp.Diff([]string{"service-redis", "a", "service-redis-b", "b"}, ids(a, fresh)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"service-redis", "b"}, ids(fresh)); diff != "" {
+		t.Error(diff)
+	}
+	taken := proposal.Proposal{ID: "service-redis", Run: "x", Origin: proposal.OriginService}
+	if diff := cmp.Diff([]string{"fumehood-service-redis", "service-redis"}, idsOf(o.Planned(proposal.Plan{Proposals: []proposal.Proposal{taken}}))); diff != "" {
+		t.Error(diff)
+	}
+	if o.Planned(proposal.Plan{Proposals: []proposal.Proposal{taken}}).Proposals[1].Origin != "" {
+		t.Error("a plan's proposal is a service")
+	}
+	o.Setup.Steps = []setup.Step{{Proposal: proposal.Proposal{ID: "setup-1", Run: "x"}}}
+	if diff := cmp.Diff([]string{"service-redis", "setup-1", "service-redis-b", "b"}, ids(fresh)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func idsOf(plan proposal.Plan) (ids []string) {
+	for _, p := range plan.Proposals {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}

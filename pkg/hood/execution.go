@@ -15,7 +15,7 @@ import (
 func executionOf(r proposal.Record) proposal.Execution {
 	x := proposal.Execution{
 		ID: r.Proposal.ID, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin,
-		Outputs: r.Proposal.Outputs, Grant: *r.Decision.Grant,
+		Outputs: r.Proposal.Outputs, Grant: *r.Decision.Grant, Service: r.Proposal.Origin == proposal.OriginService,
 	}
 	if r.Proposal.RunsShell() {
 		x.Text = r.Analysis.Canonical

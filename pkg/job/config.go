@@ -93,16 +93,21 @@ func (c baseConfig) flags(in action.Inputs) []string {
 // reportedSetup returns the set-up that a report on this configuration may have: what the
 // configuration lists, or nothing. Where it is detected, which needs the pull request's
 // code, it is what the report says: policy decides it again like every proposal.
-func (c baseConfig) reportedSetup(r proposal.Report) (setup.Setup, error) {
+func (c baseConfig) reportedSetup(r proposal.Report) (s setup.Setup, err error) {
+	requested := c.config.Services
+	c.config.Services = nil // found on the run's host
 	if c.config.Setup.Mode != config.Auto {
-		return gate.FindSetup(c.config, "", "")
+		s, err = gate.FindSetup(c.config, "", "")
 	}
-	var s setup.Setup
+	var services []string
 	for _, record := range r.Records {
-		if record.Proposal.Origin != proposal.OriginSetup {
-			break
+		switch p := record.Proposal; {
+		case p.Origin == proposal.OriginService:
+			services = append(services, p.Run)
+		case p.Origin == proposal.OriginSetup && c.config.Setup.Mode == config.Auto:
+			s.Steps = append(s.Steps, setup.Step{Proposal: p})
 		}
-		s.Steps = append(s.Steps, setup.Step{Proposal: record.Proposal})
 	}
-	return s, nil
+	s.AddReportedServices(requested, services)
+	return s, err
 }

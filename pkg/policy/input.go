@@ -30,7 +30,7 @@ type proposalInput struct {
 	Asks     bool           `json:"asks"`   // some limit is requested
 	Network  []string       `json:"network"`
 	Phase    string         `json:"phase"`  // setup or run
-	Origin   string         `json:"origin"` // proposer; or setup: the maintainer's, or detected
+	Origin   string         `json:"origin"` // proposer; setup: the maintainer's, or detected; or service: starts a configured server
 	Outputs  []facts.Placed `json:"outputs"`
 	Fresh    bool           `json:"fresh"`
 	Commands int            `json:"commands"`
@@ -137,8 +137,8 @@ func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposa
 	if in.Phase = proposal.PhaseRun; p.Phase == proposal.PhaseSetup {
 		in.Phase = proposal.PhaseSetup
 	}
-	if in.Origin = "proposer"; p.Origin == proposal.OriginSetup {
-		in.Origin = "setup"
+	if in.Origin = "proposer"; p.Origin == proposal.OriginSetup || p.Origin == proposal.OriginService {
+		in.Origin = p.Origin
 	}
 	in.Asks = in.Limits != limitsInput{}
 	home := []string{e.workspace}

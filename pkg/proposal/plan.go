@@ -51,7 +51,7 @@ type Proposal struct {
 	Needs    []string          `json:"needs,omitempty"`   // IDs of proposals that must have succeeded before
 	Expect   string            `json:"expect,omitempty"`  // what the proposer predicts, shown next to the outcome
 	Fresh    bool              `json:"fresh,omitempty"`   // request a new sandbox
-	Origin   string            `json:"origin,omitempty"`  // OriginSetup, or "" for the proposer; never read from a plan
+	Origin   string            `json:"origin,omitempty"`  // OriginSetup, OriginService, or "" for the proposer; never read from a plan
 	Invalid  *Invalid          `json:"invalid,omitempty"` // set by the reader of a plan: the proposal never runs
 }
 
@@ -96,6 +96,10 @@ func (p Plan) Refused() (list []Problem) {
 // OriginSetup is the Origin of the set-up that the maintainer configured or fumehood
 // detected. Policy grants it registries that it does not grant to a proposer.
 const OriginSetup = "setup"
+
+// OriginService is the Origin of a command that starts a server for the commands after it,
+// as the maintainer configured. What it starts lives until its sandbox ends.
+const OriginService = "service"
 
 // Form returns how the proposal is written: "run", "argv" or "code"; "invalid" if it is
 // Invalid.

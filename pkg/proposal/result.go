@@ -21,6 +21,9 @@ type Execution struct {
 	Stdin    string
 	Outputs  []string
 	Grant    Grant
+	// Service means that the command starts a server: it runs as a user that no other
+	// command has, and if it succeeds, what it started lives until its sandbox ends.
+	Service bool
 	// Again reports that this is the second run of the same command, whose files get
 	// different names.
 	Again bool

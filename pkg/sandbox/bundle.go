@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
@@ -17,6 +18,10 @@ import (
 
 // guestID is the user and group of commands when the workspace belongs to root.
 const guestID = 1000
+
+// serviceID is the user and group of the first service, if no command has it. Each has its
+// own.
+const serviceID = 64000
 
 // A layout is everything that a sandbox's OCI spec is made from.
 type layout struct {
@@ -71,8 +76,26 @@ func (l layout) spec() (*specs.Spec, error) {
 	}, nil
 }
 
+// service returns the user of the first service. No command has it or one of those after it.
+func (l layout) service() int {
+	if first, end := serviceID, serviceID+guest.MaxServices; l.UID >= first && l.UID < end || l.GID >= first && l.GID < end {
+		return serviceID + 2*guest.MaxServices
+	}
+	return serviceID
+}
+
+// services returns the lines of /etc/passwd for services: some programs need their user's
+// name.
+func (l layout) services() string {
+	var b strings.Builder
+	for i := range guest.MaxServices {
+		fmt.Fprintf(&b, "service%d:x:%d:%d:service:/tmp:/bin/sh\n", i, l.service()+i, l.service()+i)
+	}
+	return b.String()
+}
+
 func (l layout) guestConfig() guest.Config {
-	c := guest.Config{UID: l.UID, GID: l.GID, Home: l.Home}
+	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.service(), Home: l.Home}
 	for i, t := range l.Trees {
 		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
 	}

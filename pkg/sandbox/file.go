@@ -80,7 +80,7 @@ func (r *Runner) between(ctx context.Context, do func(*instance, *proposal.Resul
 	}
 	fresh, err := r.renew(ctx, false)
 	if err == nil {
-		result.NewSandbox = fresh
+		result.NewSandbox, r.current.used = fresh, true
 		err = do(r.current, &result)
 	}
 	if err != nil {

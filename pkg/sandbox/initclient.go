@@ -116,6 +116,21 @@ func (c *initClient) sweep(grace time.Duration) (int, error) {
 	return int(n), err
 }
 
+// keep makes services of the processes that a service's command left behind. Services are
+// stopped while no command runs.
+func (c *initClient) keep(grace time.Duration) error { return c.tell(grace, "keep") }
+
+// resume lets services go on.
+func (c *initClient) resume(grace time.Duration) error { return c.tell(grace, "resume") }
+
+func (c *initClient) tell(grace time.Duration, request string) error {
+	if err := c.ask(grace, request); err != nil {
+		return err
+	}
+	_, err := one(c.answer(nil))
+	return err
+}
+
 // maxChanges bounds the list; the rest is counted.
 const maxChanges = 500
 

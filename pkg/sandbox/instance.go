@@ -39,6 +39,8 @@ type instance struct {
 	watch    *watch
 	gate     *gate           // nil without gate and monitor
 	limited  proposal.Limits // the cgroup's current limits
+	used     bool            // by a command that is not a service
+	services int             // how many were started, or failed
 	stderr   *tailBuffer
 	undo     []func() error // in the order made; run in reverse
 }

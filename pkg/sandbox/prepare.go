@@ -174,7 +174,7 @@ func (s *instance) generate() error {
 		if err := os.MkdirAll(filepath.Dir(host), 0o755); err != nil {
 			return err
 		}
-		text := strings.NewReplacer("{uid}", fmt.Sprint(s.layout.UID), "{gid}", fmt.Sprint(s.layout.GID)).Replace(string(data))
+		text := strings.NewReplacer("{uid}", fmt.Sprint(s.layout.UID), "{gid}", fmt.Sprint(s.layout.GID), "{services}", s.layout.services()).Replace(string(data))
 		if err := os.WriteFile(host, []byte(text), 0o644); err != nil {
 			return err
 		}

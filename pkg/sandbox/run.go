@@ -57,7 +57,11 @@ func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Resu
 		return failed(err), s.describe(err)
 	}
 	defer c.conn.Close()
-	if err := s.gate.begin(c); err != nil {
+	err := s.gate.begin(c)
+	if err == nil {
+		err = s.resume(x.Service)
+	}
+	if err != nil {
 		c.stdout.abandon()
 		c.stderr.abandon()
 		return failed(err), err
@@ -68,6 +72,25 @@ func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Resu
 	}
 	status, waitErr := c.wait(ctx, pid)
 	return c.finish(ctx, status, waitErr)
+}
+
+// resume lets the services go on, which are stopped while no command runs, so that what the
+// kernel sees them do belongs to a command. Another one counts those that were started.
+func (s *instance) resume(another bool) error {
+	var err error
+	if s.services > 0 {
+		err = s.init.resume(sweepGrace)
+	}
+	if another {
+		s.services++
+	}
+	if s.services > guest.MaxServices {
+		err = errors.Join(err, errors.New("too many services"))
+	}
+	if err != nil {
+		return stop("sandbox.services", "cannot resume the services", "run fumehood doctor", errors.Join(err, s.end()))
+	}
+	return nil
 }
 
 func (c *command) open() error {
@@ -132,7 +155,7 @@ func (c *command) start() (int32, error) {
 	c.before, c.began = c.s.cgroup.usage(), time.Now()
 	pid, err := c.conn.Exec(c.s.id, control.Process{
 		Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
-		UID: uint32(c.s.layout.UID), GID: uint32(c.s.layout.GID),
+		UID: c.user(c.s.layout.UID), GID: c.user(c.s.layout.GID),
 		Stdin: stdin, Stdout: c.stdout.write, Stderr: c.stderr.write,
 	})
 	started(int(pid))
@@ -140,7 +163,20 @@ func (c *command) start() (int32, error) {
 }
 
 // dir returns the command's working directory inside.
-func (c *command) dir() string { return path.Join(guest.Workspace, c.x.Cwd) }
+func (c *command) dir() string {
+	if c.x.Service {
+		return "/tmp" // its user may be unable to enter the workspace
+	}
+	return path.Join(guest.Workspace, c.x.Cwd)
+}
+
+// user returns the user or group of the command: id, unless it starts a service.
+func (c *command) user(id int) uint32 {
+	if c.x.Service {
+		return uint32(c.s.layout.service() + c.s.services - 1)
+	}
+	return uint32(id)
+}
 
 func (c *command) stdin() (*os.File, error) {
 	if c.x.Stdin == "" {
@@ -205,6 +241,11 @@ func (c *command) fixedEnv() map[string]string {
 		"PATH": c.s.o.Path, "HOME": guest.Home, "TMPDIR": "/tmp", "USER": "fumehood", "LOGNAME": "fumehood",
 		"SHELL": "/bin/bash", "TERM": "dumb",
 	}
+	if c.x.Service {
+		vars["HOME"], vars["USER"], vars["LOGNAME"] = "/tmp", "service", "service"
+		// The pull request's programs must not run as this user.
+		vars["PATH"] = strings.Join(slices.DeleteFunc(strings.Split(c.s.o.Path, ":"), func(dir string) bool { return within(dir, guest.Workspace) }), ":")
+	}
 	if c.x.Text != "" || c.x.Grant.Env["LC_ALL"] == "" {
 		vars["LC_ALL"], vars["LANG"] = "C.UTF-8", "C.UTF-8"
 	}
@@ -262,9 +303,27 @@ func (c *command) kill() {
 	_ = c.s.end()
 }
 
+// sweep kills what the command left behind. A service that started lives.
+func (c *command) sweep(status syscall.WaitStatus, waitErr error) (int, error) {
+	if !c.x.Service || waitErr != nil || !status.Exited() || status.ExitStatus() != 0 || c.stopped() {
+		return c.s.init.sweep(sweepGrace)
+	}
+	return 0, c.s.init.keep(sweepGrace)
+}
+
+// stopped reports whether something other than the command itself ended it.
+func (c *command) stopped() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // finish sweeps, drains, and makes the result.
 func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr error) (proposal.Result, error) {
-	left, sweepErr := c.s.init.sweep(sweepGrace)
+	left, sweepErr := c.sweep(status, waitErr)
 	if sweepErr != nil {
 		_ = c.s.end()
 	}
@@ -301,10 +360,8 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 		r.ExitCode = status.ExitStatus()
 	}
 	cause := proposal.Exited
-	select {
-	case <-c.ended:
+	if c.stopped() {
 		cause = c.cause
-	default:
 	}
 	switch {
 	case cause == proposal.TimedOut:

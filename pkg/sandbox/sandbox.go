@@ -6,7 +6,9 @@
 // that starts runsc.
 //
 // One Runner serves one run: its commands share one sandbox and one overlay over the
-// workspace, so that npm ci followed by npm test works. No process outlives its command.
+// workspace, so that npm ci followed by npm test works. No process outlives its command,
+// except for services: see proposal.Execution. They have a user of their own, and commands
+// can neither signal nor trace them.
 // The host's tree is mounted read-only on the host's side and is never written to.
 //
 // For every command:
@@ -166,6 +168,7 @@ func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result
 		return failed(err), err
 	}
 	result, err := r.current.run(ctx, x)
+	r.current.used = r.current.used || !x.Service
 	result.NewSandbox = fresh
 	if err != nil && ctx.Err() == nil {
 		r.ended = err
@@ -176,10 +179,11 @@ func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result
 	return result, err
 }
 
-// renew makes sure that a sandbox is running, and reports whether it is a new one.
+// renew makes sure that a sandbox is running, and reports whether it is a new one: one in
+// which at most services were started.
 func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
-	if r.current != nil && !fresh && !r.current.dead() {
-		return false, nil
+	if r.current != nil && !r.current.dead() && (!fresh || !r.current.used) {
+		return !r.current.used, nil
 	}
 	if err := r.drop(); err != nil {
 		return false, err

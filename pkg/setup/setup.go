@@ -70,7 +70,9 @@ const Bin = ".fumehood/bin"
 
 // A Setup is what was detected.
 type Setup struct {
-	Steps []Step
+	// Services start servers for the commands, before the Steps: see AddServices.
+	Services []proposal.Proposal
+	Steps    []Step
 	// Env are variables for set-up and for the commands after it. They come from this
 	// package, never from the repository, and are set by the caller, not by a proposal.
 	Env map[string]string

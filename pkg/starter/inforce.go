@@ -84,7 +84,11 @@ func InForce(found config.Effective, s setup.Setup) View {
 		}
 		v.Values = append(v.Values, shown)
 	}
-	for _, step := range s.Steps {
+	steps := []setup.Step{}
+	for _, p := range s.Services {
+		steps = append(steps, setup.Step{Proposal: p})
+	}
+	for _, step := range append(steps, s.Steps...) {
 		v.Setup.Commands = append(v.Setup.Commands, shownCommand{
 			ID: step.ID, Run: step.Run, Argv: step.Argv, Cwd: step.Cwd, Env: step.Env, Network: append([]string{}, step.Network...),
 			Timeout: step.Timeout, Why: step.Why, Optional: step.Optional, line: Command(step.Proposal),

@@ -157,44 +157,6 @@ redis_word(i, "-h") if regex.match(loopback_host, input.command.argv[i + 1])
 
 redis_word(_, w) if regex.match(`^-?-\d+$|^(-[pnric23ex]|--(raw|no-raw|csv|json|stat|bigkeys|memkeys|hotkeys|latency|latency-history|scan|pattern|count|no-auth-warning|version|help|intrinsic-latency|verbose))$`, w)
 
-# METADATA
-# title: redis-server may run with plain settings
-# custom:
-#   rule: server.redis
-#   match: ["redis-server --port 7777 --save '' --appendonly no", "redis-server --port 0 --dir /tmp/x --daemonize yes", "redis-server --bind 127.0.0.1 --port 7777", "redis-server --version"]
-#   not_match: ["redis-server --loadmodule ./x.so", "redis-server /etc/redis.conf", "redis-server --dir /etc", "redis-server --bind 0.0.0.0", "redis-server --port \"$X\"", "redis-server --replicaof x.example 6379", "redis-server --dir .git/hooks --dbfilename pre-commit", "redis-server -"]
-allow contains {"rule": "server.redis"} if {
-	input.command.place in found
-	input.command.program == "redis-server"
-	input.command.static
-	every i, w in input.command.argv { server_word(i, w) }
-}
-
-server_word(_, w) if w in {"--version", "-v", "--help", "-h"}
-
-server_word(i, w) if {
-	regex.match(`^--(port|save|appendonly|daemonize|loglevel|maxmemory|maxmemory-policy|protected-mode|databases|requirepass|io-threads|timeout|tcp-backlog|cluster-enabled|maxclients|hz|bind|dir)$`, w)
-	i + 1 < count(input.command.argv)
-}
-
-server_word(i, w) if {
-	regex.match(`^--(port|save|appendonly|daemonize|loglevel|maxmemory|maxmemory-policy|protected-mode|databases|requirepass|io-threads|timeout|tcp-backlog|cluster-enabled|maxclients|hz)$`, input.command.argv[i - 1])
-	regex.match(`^[\w -]*$`, w)
-	not startswith(w, "-")
-}
-
-server_word(i, w) if {
-	input.command.argv[i - 1] == "--bind"
-	regex.match(loopback_host, w)
-}
-
-server_word(i, w) if {
-	input.command.argv[i - 1] == "--dir"
-	some o in input.command.operands
-	o.value == w
-	o.place in {"workspace", "tmp"}
-}
-
 # local_words is true for a client that names localhost.
 local_words if {
 	some word in input.command.argv

@@ -18,6 +18,9 @@ var versioned = regexp.MustCompile(`^(python|pip|gcc|g\+\+|clang|clang\+\+|ruby|
 
 var systemDirs = map[string]bool{"/usr/bin": true, "/bin": true, "/usr/local/bin": true, "/usr/local/go/bin": true}
 
+// postgresDirs are where distributions keep PostgreSQL's programs.
+var postgresDirs = regexp.MustCompile(`^/usr/(lib/postgresql/|pgsql-)[0-9]{1,3}/bin$`)
+
 // ProgramOf is the tool that c runs. Another path is another program, so a file called
 // ./cat is never taken for cat.
 func ProgramOf(c proposal.Command, workspace string) program {
@@ -30,7 +33,7 @@ func ProgramOf(c proposal.Command, workspace string) program {
 		return program{ToolName(name), "lookup"}
 	case strings.HasPrefix(name, "/"):
 		clean := path.Clean(name)
-		if systemDirs[path.Dir(clean)] && clean == name {
+		if dir := path.Dir(clean); clean == name && (systemDirs[dir] || postgresDirs.MatchString(dir)) {
 			return program{ToolName(path.Base(clean)), "system"}
 		}
 		return program{clean, Place(name, true, []string{workspace}, workspace)}

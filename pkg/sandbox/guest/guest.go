@@ -16,7 +16,9 @@
 // name cannot forge a line.
 //
 //	(start)            ready VERSION "PROC_VERSION"
-//	sweep              ok LEFT                     kill all other processes, wait until they are gone
+//	sweep              ok LEFT                     kill all other processes except for services, wait until they are gone
+//	keep               ok 0                        the processes of users of services that are left are services from now on
+//	resume             ok 0                        let the services go on, which sweep and keep stop
 //	changes MAX        change KIND TYPE SIZE "PATH" …, ok OMITTED
 //	glob MAX "PATTERN" match TYPE SIZE "PATH" …, ok OMITTED
 //	read MAX "PATH"    data SIZE, then SIZE bytes
@@ -39,7 +41,10 @@ import (
 )
 
 // Version is the protocol's version; both ends come from one commit.
-const Version = 2
+const Version = 3
+
+// MaxServices is the maximum number of services in one sandbox.
+const MaxServices = 8
 
 // Paths inside the sandbox.
 const (
@@ -53,8 +58,11 @@ const (
 
 // Config lists what init has to prepare. It is passed as JSON in init's argv.
 type Config struct {
-	UID      int       `json:"uid"`
-	GID      int       `json:"gid"`
+	UID int `json:"uid"`
+	GID int `json:"gid"`
+	// Service is the user of the first service; the next ones have the next users. No
+	// other command has them, so that none can control a service or become one.
+	Service  int       `json:"service"`
 	Overlays []Overlay `json:"overlays"` // the first is the workspace
 	// Home are files to create for the commands' user, by path relative to Home.
 	Home map[string]string `json:"home,omitempty"`

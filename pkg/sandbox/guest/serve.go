@@ -22,10 +22,11 @@ type server struct {
 	tree     *tree
 	root     string // the workspace as commands see it
 	uid, gid int    // of the commands
+	services services
 }
 
 func newServer(c Config) *server {
-	s := &server{root: Workspace, uid: c.UID, gid: c.GID}
+	s := &server{root: Workspace, uid: c.UID, gid: c.GID, services: services{first: c.Service}}
 	if len(c.Overlays) > 0 {
 		s.tree = newTree(upperOf(0), c.Overlays[0].Lower)
 		s.root = c.Overlays[0].Target
@@ -58,12 +59,16 @@ func (s *server) answer(request string, r io.Reader, w *bufio.Writer) error {
 	verb, rest, _ := strings.Cut(request, " ")
 	switch verb {
 	case "sweep":
-		left, err := sweep()
+		left, err := s.services.sweep()
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "ok %d\n", left)
 		return nil
+	case "keep":
+		return done(s.services.keep(), w)
+	case "resume":
+		return done(s.services.resume(), w)
 	case "changes":
 		limit, _, err := cutNumber(rest)
 		if err != nil {
@@ -80,6 +85,13 @@ func (s *server) answer(request string, r io.Reader, w *bufio.Writer) error {
 		return space(w)
 	}
 	return fmt.Errorf("unknown request %q", verb)
+}
+
+func done(err error, w *bufio.Writer) error {
+	if err == nil {
+		fmt.Fprintln(w, "ok 0")
+	}
+	return err
 }
 
 func cutNumber(text string) (int64, string, error) {
