@@ -6,7 +6,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -14,7 +13,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/starter"
 )
 
@@ -63,14 +61,6 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 	before, err := gate.FindSetup(found.Config, dir, os.Getenv("PATH"))
 	if err != nil {
 		return c.Stop(err)
-	}
-	// A setting that this version refuses is shown with the others.
-	if err := (&gate.Options{Workspace: dir, Tools: os.Getenv("PATH")}).Configure(found.Config); err != nil {
-		var stop *proposal.StopError
-		if !errors.As(err, &stop) || stop.Code != "config.unsupported" {
-			return c.Stop(err)
-		}
-		c.WarnOf(err)
 	}
 	shown := starter.InForce(found, before)
 	return c.Exit(exitOK, c.Answer(s.format, func() error { return c.PrintJSON(json.Marshal(shown)) }, shown.Print))

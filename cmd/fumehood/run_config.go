@@ -5,6 +5,8 @@
 package main
 
 import (
+	"path/filepath"
+
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
 )
@@ -22,6 +24,9 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 		return err
 	}
 	s.configTimeout = found.Config.Timeout.Std()
+	if dir := found.Config.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
+		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(s.workspace, dir))
+	}
 	for _, n := range o.Setup.Notes {
 		c.Warn("set-up: " + n.String())
 	}

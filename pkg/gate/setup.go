@@ -98,20 +98,10 @@ func invalidConfig(name string, problems []proposal.Problem) error {
 	return &proposal.StopError{Code: codeConfig, Message: "invalid configuration: " + strings.Join(lines, "; "), Hint: "fix the file: testdata/schema/fumehood.config.v1.json is its schema"}
 }
 
-// Configure applies a configuration to o: set-up, root file system, limits of commands that
-// request none. Workspace must be set. What this version does not support is an error, so
-// that no setting is silently ignored.
+// Configure applies a configuration to o: set-up and services, root file system and tools,
+// limits of commands that request none, cache. Workspace must be set. The caller applies
+// the rest: timeout, policy, checkout.
 func (o *Options) Configure(c config.Config) (err error) {
-	for _, field := range []struct {
-		name  string
-		given bool
-	}{
-		{"policy", c.Policy != ""},
-	} {
-		if field.given {
-			return &proposal.StopError{Code: "config.unsupported", Message: "unsupported: " + field.name + " in the configuration", Hint: "remove it; this version does not support it"}
-		}
-	}
 	if c.Rootfs != "" && (o.Rootfs == "" || o.Rootfs == "host") {
 		o.Rootfs = c.Rootfs
 	}

@@ -5,6 +5,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,10 +143,13 @@ func (b *Base) policies(ctx context.Context) ([]layer, error) {
 // need have one, and its policy can only restrict, in addition to the default branch's.
 func (b *Base) readOwn(ctx context.Context, n int) ([]layer, error) {
 	j, tip := b.job, b.tips[n]
+	if _, err := b.configuration(ctx); err != nil { // which can name the directory
+		return nil, err
+	}
 	from, dir := j.policyPath(), filepath.Join(j.dir, []string{policyDir, branchPolicyDir}[n])
 	tree, err := b.store.WriteUnder(ctx, tip.SHA, from, dir)
 	var absent *checkout.NotFound
-	if errors.As(err, &absent) && (j.in.Policy == "" || n > 0) {
+	if errors.As(err, &absent) && (!j.namesPolicy() || n > 0) {
 		return nil, nil
 	}
 	if err := policyError(from, tip.Name, tree, err); err != nil {
@@ -179,12 +183,10 @@ func policyError(from, branch string, tree checkout.Tree, err error) error {
 }
 
 // policyPath is the path of this repository's own policy.
-func (j *Job) policyPath() string {
-	if j.in.Policy != "" {
-		return j.in.Policy
-	}
-	return defaultPolicy
-}
+func (j *Job) policyPath() string { return cmp.Or(j.in.Policy, j.configuredPolicy, defaultPolicy) }
+
+// namesPolicy reports whether the repository must have a policy.
+func (j *Job) namesPolicy() bool { return j.in.Policy+j.configuredPolicy != "" }
 
 // engine compiles the shipped policy and policies.
 func (b *Base) engine(ctx context.Context) (*policy.Engine, error) {

@@ -63,6 +63,7 @@ func (b *Base) readConfiguration(ctx context.Context) (c baseConfig) {
 	}
 	found, err := gate.ReadConfig(c.file, "", override)
 	c.config, c.err = found.Config, err
+	b.job.configuredPolicy = found.Config.Policy
 	return c
 }
 

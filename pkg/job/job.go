@@ -72,6 +72,8 @@ type Job struct {
 	redactor  *redact.Redactor
 	collector collector
 	dir       string // only for this step, in RUNNER_TEMP
+
+	configuredPolicy string // directory of the repository's rules in its configuration, once that is read
 }
 
 // An Outcome is the result of a part of a step, and the input of the next part.

@@ -244,8 +244,8 @@ func TestGrants(t *testing.T) {
 		less    bool
 	}{
 		"the same": {lowered, lowered, nil, false},
-		"less":     {policy.Options{}, lowered, []string{"wall 10m0s, pids 1024", "wall 1s, pids 7"}, true},
-		"more":     {lowered, policy.Options{}, []string{"wall 1s, pids 7", "wall 10m0s, pids 1024"}, false},
+		"less":     {policy.Options{}, lowered, []string{"wall 2h0m0s, pids 1024", "wall 1s, pids 7"}, true},
+		"more":     {lowered, policy.Options{}, []string{"wall 1s, pids 7", "wall 2h0m0s, pids 1024"}, false},
 		"programs": {policy.Options{}, kind, []string{"programs none", "programs built"}, false},
 		"without":  {kind, policy.Options{}, []string{"programs built", "programs none"}, true},
 	} {

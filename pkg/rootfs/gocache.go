@@ -150,8 +150,8 @@ func settle(dir string) error {
 	})
 }
 
-// used marks dir as used, and tells the go command that it was trimmed not long ago: looking
-// for what to remove would take a second in the sandbox.
+// used marks dir as used and as trimmed not long ago. Otherwise the go command would look
+// for what to remove, which takes a second in the sandbox.
 func used(dir string) error {
 	now := time.Now()
 	info, err := os.Stat(filepath.Join(dir, "trim.txt"))
