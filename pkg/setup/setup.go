@@ -7,7 +7,7 @@
 //	go.mod, go.work                    go mod download, then compile dependencies
 //	package-lock.json, npm-shrinkwrap  npm ci
 //	package.json alone                 npm install
-//	pnpm-lock.yaml, yarn.lock          pnpm or yarn, by the packageManager pin through corepack
+//	pnpm-lock.yaml, yarn.lock          pnpm or yarn, in the version that packageManager pins
 //	uv.lock, poetry.lock, pdm.lock,    the tool of that name, in the project's .venv
 //	Pipfile.lock
 //	requirements*.txt, pyproject.toml, a venv, then pip in it
@@ -126,7 +126,7 @@ func (d Detector) Detect(root fs.FS) Setup {
 	if d.LookPath == nil {
 		d.LookPath = exec.LookPath
 	}
-	s := &scan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{}, found: Setup{Env: map[string]string{}}}
+	s := &scan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{}, fetched: map[string]string{}, managers: map[string]string{}, found: Setup{Env: map[string]string{}}}
 	entries := s.list()
 	s.directory(".")
 	for _, name := range subdirectories(entries) {
