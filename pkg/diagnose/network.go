@@ -153,7 +153,7 @@ func missingService(c *command) *proposal.Cause {
 		}
 		if i := slices.IndexFunc(services, func(s service) bool { return s.name == serviceHosts[m[1]] }); i >= 0 {
 			cause := services[i].cause(line)
-			cause.Advice = "The server then listens on 127.0.0.1, not on the host `" + m[1] + "`."
+			cause.Advice = "The server then listens on `127.0.0.1`, not on the host `" + m[1] + "`."
 			return cause
 		}
 	}
@@ -162,7 +162,7 @@ func missingService(c *command) *proposal.Cause {
 
 func (s service) cause(line string) *proposal.Cause {
 	return &proposal.Cause{Kind: proposal.CauseService, Reason: noService, Subject: s.name, Evidence: line,
-		Advice: "The proposal can start the server itself, on 127.0.0.1, with its data in /tmp."}
+		Advice: "The proposal can start the server itself, on `127.0.0.1`, with its data in `/tmp`."}
 }
 
 // refused reports whether the kernel saw a connection to s fail, and the command did not

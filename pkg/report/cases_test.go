@@ -40,6 +40,7 @@ func cases() map[string]proposal.Report {
 		"missing_service":      missingService(),
 		"missing_mixed":        missingMixed(),
 		"missing_withheld":     missingWithheld(),
+		"missing_setup":        missingSetup(),
 	}
 }
 

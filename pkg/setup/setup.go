@@ -148,6 +148,20 @@ var locks = []string{
 	"requirements.txt", "Cargo.lock", "Gemfile.lock",
 }
 
+// manifests are further files that steps are detected from, or that their tools read.
+var manifests = []string{
+	"go.mod", "go.work", "package.json", "pnpm-workspace.yaml", ".npmrc", ".yarnrc", ".yarnrc.yml", "pyproject.toml", "setup.py", "setup.cfg",
+	"Cargo.toml", "Gemfile", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "bun.lock", "bun.lockb",
+}
+
+// Reads reports whether the file at path, relative to the repository, is one that says what
+// set-up installs.
+func Reads(file string) bool {
+	name := path.Base(file)
+	return slices.Contains(locks, name) || slices.Contains(manifests, name) || strings.Contains(name, "requirements") && strings.HasSuffix(name, ".txt") ||
+		path.Base(path.Dir(file)) == "requirements" && strings.HasSuffix(name, ".txt")
+}
+
 func (s *scan) hasLock(dir string) bool {
 	return slices.ContainsFunc(locks, func(name string) bool { return s.has(dir, name) })
 }
