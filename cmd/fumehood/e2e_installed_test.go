@@ -32,13 +32,12 @@ func readySuites() []readySuite {
 		return readySuite{suite{name: name, fetch: npmSource(name), run: run, lines: nodeLines, least: least}, "npm install --no-audit --no-fund --no-package-lock", always}
 	}
 	return []readySuite{
-		goSuite("github.com/go-chi/chi/v5@v5.2.3", "go test -count=1 -v ./...", 100, true),
-		goSuite("github.com/spf13/cobra@v1.9.1", "go test -count=1 -v ./...", 300, false),
+		npmSuite("minimist@1.2.8", "npx tape 'test/**/*.js'", 100, true),
+		npmSuite("qs@6.14.0", "npx tape 'test/**/*.js'", 500, false),
+		goSuite("github.com/spf13/cobra@v1.9.1", "go test -count=1 -v ./...", 300, true),
 		goSuite("github.com/stretchr/testify@v1.11.1", "go test -count=1 -v ./...", 500, false),
 		goSuite("go.uber.org/zap@v1.27.0", "go test -count=1 -v ./...", 500, false),
 		goSuite("github.com/prometheus/client_golang@v1.23.2", "go test -count=1 -v ./prometheus/...", 300, false),
-		npmSuite("minimist@1.2.8", "npx tape 'test/**/*.js'", 100, true),
-		npmSuite("qs@6.14.0", "npx tape 'test/**/*.js'", 500, false),
 	}
 }
 
