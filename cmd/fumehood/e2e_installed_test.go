@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -24,12 +25,15 @@ type readySuite struct {
 	always  bool   // also without FUMEHOOD_SUITES=all
 }
 
+// tapLines are what tape prints.
+var tapLines = regexp.MustCompile(`(?m)^((?:not )?ok) \d+( .*)$`)
+
 func readySuites() []readySuite {
 	goSuite := func(module, run string, least int, always bool) readySuite {
 		return readySuite{suite{name: module, fetch: goSource(module), run: run, lines: goLines, least: least}, "go mod download", always}
 	}
 	npmSuite := func(name, run string, least int, always bool) readySuite {
-		return readySuite{suite{name: name, fetch: npmSource(name), run: run, lines: nodeLines, least: least}, "npm install --no-audit --no-fund --no-package-lock", always}
+		return readySuite{suite{name: name, fetch: npmSource(name), run: run, lines: tapLines, least: least}, "npm install --no-audit --no-fund --no-package-lock", always}
 	}
 	return []readySuite{
 		npmSuite("minimist@1.2.8", "npx tape 'test/**/*.js'", 100, true),
