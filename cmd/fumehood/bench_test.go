@@ -6,9 +6,11 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -38,17 +40,25 @@ proposals:
 // BenchmarkRun measures the whole program, from start to exit, with one command
 // that does nothing.
 func BenchmarkRun(b *testing.B) {
-	benchPlan(b, "schema: fumehood.plan/v1\nproposals:\n  - {id: nothing, run: \"true\"}\n")
+	benchPlan(b, nothing)
 }
 
+const nothing = "schema: fumehood.plan/v1\nproposals:\n  - {id: nothing, run: \"true\"}\n"
+
 func benchPlan(b *testing.B, plan string) {
-	installtest.Runsc(b)
 	dir := b.TempDir()
-	file, report := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "report.json")
-	if err := os.WriteFile(file, []byte(plan), 0o644); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, "ws"), 0o755); err != nil {
 		b.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "ws"), 0o755); err != nil {
+	benchPlanIn(b, dir, plan)
+}
+
+// benchPlanIn runs a plan in the workspace dir/ws.
+func benchPlanIn(b *testing.B, dir, plan string) {
+	b.Helper()
+	installtest.Runsc(b)
+	file, report := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "report.json")
+	if err := os.WriteFile(file, []byte(plan), 0o644); err != nil {
 		b.Fatal(err)
 	}
 	var peak int64
@@ -88,16 +98,43 @@ func resultIn(b *testing.B, path string) proposal.Result {
 func BenchmarkAction(b *testing.B) {
 	for name, fork := range map[string]bool{"run": true, "run and report": false} {
 		b.Run(name, func(b *testing.B) {
-			w := newWorld(b, fork, nil, nil)
-			event := w.event("pull_request.opened", nil)
-			if fork {
-				event = w.event("pull_request.opened.fork", nil)
-			}
-			for b.Loop() {
-				if s := w.act("pull_request", event, "INPUT_PLAN="+lookPlan); s.code != exitOK {
-					b.Fatalf("exit %d\n%s", s.code, s.log)
-				}
-			}
+			benchAction(b, fork, nil)
 		})
 	}
+}
+
+func benchAction(b *testing.B, fork bool, files map[string]string) {
+	w := newWorld(b, fork, files, nil)
+	event := w.event("pull_request.opened", nil)
+	if fork {
+		event = w.event("pull_request.opened.fork", nil)
+	}
+	for b.Loop() {
+		if s := w.act("pull_request", event, "INPUT_PLAN="+lookPlan); s.code != exitOK {
+			b.Fatalf("exit %d\n%s", s.code, s.log)
+		}
+	}
+}
+
+// BenchmarkManyFiles measures runs in a repository of 50,000 files, with commands that do
+// next to nothing: of the command line, and of the action, which fetches the repository
+// from a server first. The budget is two seconds before the first command.
+func BenchmarkManyFiles(b *testing.B) {
+	files := map[string]string{}
+	for i := range 50_000 {
+		files[fmt.Sprintf("dir%d/sub%d/file%d.txt", i/2500, i/100, i)] = strings.Repeat(fmt.Sprintf("line %d\n", i), 20)
+	}
+	b.Run("run", func(b *testing.B) {
+		dir := b.TempDir()
+		for name, text := range files {
+			write(b, filepath.Join(dir, "ws", name), text)
+		}
+		for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-q", "-m", "files"}} {
+			if out, err := exec.Command("git", append([]string{"-C", filepath.Join(dir, "ws")}, args...)...).CombinedOutput(); err != nil {
+				b.Fatalf("git: %v: %s", err, out)
+			}
+		}
+		benchPlanIn(b, dir, nothing)
+	})
+	b.Run("action", func(b *testing.B) { benchAction(b, true, files) })
 }

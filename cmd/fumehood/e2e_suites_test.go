@@ -152,7 +152,8 @@ func (s suite) native(t *testing.T, d desk) verdict {
 	if err := os.CopyFS(d.path("native"), os.DirFS(d.path("ws"))); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "/bin/bash", "--noprofile", "--norc", "-p", "-c", s.run)
+	// Without capabilities, as inside: with them some tests of permissions fail.
+	cmd := exec.CommandContext(t.Context(), "setpriv", "--bounding-set=-all", "--inh-caps=-all", "/bin/bash", "--noprofile", "--norc", "-p", "-c", s.run)
 	cmd.Dir = d.path("native")
 	cmd.Env = []string{"PATH=" + root.Path, "HOME=" + d.path("home"), "TMPDIR=" + d.path("tmp"), "USER=fumehood", "LOGNAME=fumehood",
 		"SHELL=/bin/bash", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TERM=dumb", "GOMODCACHE=" + goCache(t)}
@@ -192,13 +193,19 @@ func goCache(t *testing.T) string {
 func goModule(version string) func(*testing.T, desk) {
 	return func(t *testing.T, d desk) {
 		t.Helper()
-		var got struct{ Dir, Error string }
-		if err := json.Unmarshal(output(t, goCommand(t.Context(), d.dir, "mod", "download", "-json", version)), &got); err != nil || got.Error != "" {
-			t.Fatalf("cannot fetch %s: %v %s", version, err, got.Error)
-		}
-		copyWritable(t, got.Dir, d.path("ws"))
+		copyWritable(t, moduleDir(t, d.dir, version), d.path("ws"))
 		output(t, goCommand(t.Context(), d.path("ws"), "mod", "download"))
 	}
+}
+
+// moduleDir fetches a module and returns its directory in the module cache.
+func moduleDir(t *testing.T, dir, version string) string {
+	t.Helper()
+	var got struct{ Dir, Error string }
+	if err := json.Unmarshal(output(t, goCommand(t.Context(), dir, "mod", "download", "-json", version)), &got); err != nil || got.Error != "" {
+		t.Fatalf("cannot fetch %s: %v %s", version, err, got.Error)
+	}
+	return got.Dir
 }
 
 // debianPackage fetches a binary package that includes its tests, and extracts dir.
@@ -223,10 +230,7 @@ func debianPackage(name, dir string) func(*testing.T, desk) {
 func npmPackage(version string) func(*testing.T, desk) {
 	return func(t *testing.T, d desk) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "npm", "pack", "--ignore-scripts", "--silent", version)
-		cmd.Dir = d.path("home")
-		file := strings.TrimSpace(string(output(t, cmd)))
-		output(t, exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(d.path("home"), filepath.Base(file)), "-C", d.path("ws"), "--strip-components=1"))
+		unpack(t, d, version)
 		install := exec.CommandContext(t.Context(), "npm", "install", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund")
 		install.Dir = d.path("ws")
 		output(t, install)

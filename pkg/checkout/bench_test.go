@@ -7,86 +7,64 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// largeCommit has 2,000 files of 4 KiB in 100 directories, packed as on a server.
-func largeCommit(b *testing.B) (*origin, string) {
+// BenchmarkManyFiles measures what a run does with a repository of 50,000 files before its
+// first command, step by step, and git's own clone of the same commit from the same server.
+// The server has one pack, as real ones have.
+func BenchmarkManyFiles(b *testing.B) {
 	o := newOrigin(b, 40)
-	var folders []string
-	content := make([]byte, 4096)
-	for i := range 100 {
+	var dirs []string
+	for d := range 500 {
 		var files []string
-		for j := range 20 {
-			for k := range content {
-				content[k] = "abcdefghijklmnop qrstuvwxyz\n"[(k*k*(i+3)+j*k+i)%28]
-			}
-			files = append(files, fmt.Sprintf("100644 file%02d.go", j), o.blob(fmt.Sprint(i, j)+string(content)))
+		for f := range 100 {
+			files = append(files, fmt.Sprintf("100644 f%02d.txt", f), o.blob(strings.Repeat(fmt.Sprintf("file %d of %d\n", f, d), 20)))
 		}
-		folders = append(folders, fmt.Sprintf("40000 folder%03d", i), o.tree(files...))
+		dirs = append(dirs, fmt.Sprintf("40000 d%03d", d), o.tree(files...))
 	}
-	head := o.commit("large", o.tree(folders...))
+	base := o.commit("many", o.tree(dirs...))
+	head := o.commit("head", o.tree(append(dirs, "100644 new.txt", o.blob("new\n"))...), base)
 	o.put("refs/heads/main", head+"\n")
+	o.put("refs/heads/base", base+"\n")
 	if out, err := exec.Command("git", "-C", o.dir, "repack", "-adq").CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, out)
+		b.Fatalf("git repack: %v: %s", err, out)
 	}
-	return o, head
-}
-
-func BenchmarkCheckout(b *testing.B) {
-	o, head := largeCommit(b)
 	server := serve(b, o.root)
-	dir := b.TempDir()
-	b.Run("fumehood", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			s, err := Open(Source{URL: server.url, Dir: dir}, Limits{})
-			if err != nil {
-				b.Fatal(err)
+	step := func(s *Store, dir string) []func() error {
+		return []func() error{
+			func() error { return s.Fetch(b.Context(), head, base) },
+			func() error { _, _, err := s.History(b.Context(), head, base); return err },
+			func() error { _, err := s.Write(b.Context(), head, dir); return err },
+			func() error { return s.Repository(b.Context(), dir, head, base, Branches{Head: "head", Base: "main"}) },
+		}
+	}
+	for i, name := range []string{"fetch", "history", "write", "repository"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				s, dir := open(b, Source{URL: server.url}, Limits{}), filepath.Join(b.TempDir(), "ws")
+				for j, f := range step(s, dir)[:i+1] {
+					if j == i {
+						b.StartTimer()
+					}
+					if err := f(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StopTimer()
+				os.RemoveAll(dir)
+				b.StartTimer()
 			}
-			if err := s.Fetch(b.Context(), head); err != nil {
-				b.Fatal(err)
+		})
+	}
+	b.Run("git clone", func(b *testing.B) {
+		for b.Loop() {
+			dir := filepath.Join(b.TempDir(), "ws")
+			if out, err := exec.Command("git", "clone", "-q", "--depth=2", "--branch=main", server.url, dir).CombinedOutput(); err != nil {
+				b.Fatalf("git clone: %v: %s", err, out)
 			}
-			work := filepath.Join(dir, fmt.Sprint("f", i))
-			if _, err := s.Write(b.Context(), head, work); err != nil {
-				b.Fatal(err)
-			}
-			b.StopTimer()
-			s.Close()
-			os.RemoveAll(work)
-			b.StartTimer()
 		}
 	})
-	b.Run("git clone --depth 1", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			work := filepath.Join(dir, fmt.Sprint("g", i))
-			c := exec.Command("git", "clone", "-q", "--depth=1", "-b", "main", server.url, work)
-			c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1"}
-			if out, err := c.CombinedOutput(); err != nil {
-				b.Fatalf("%v: %s", err, out)
-			}
-			b.StopTimer()
-			os.RemoveAll(work)
-			b.StartTimer()
-		}
-	})
-}
-
-// BenchmarkWrite measures the part after the fetch.
-func BenchmarkWrite(b *testing.B) {
-	o, head := largeCommit(b)
-	server := serve(b, o.root)
-	s := open(b, Source{URL: server.url}, Limits{})
-	if err := s.Fetch(b.Context(), head); err != nil {
-		b.Fatal(err)
-	}
-	dir := b.TempDir()
-	for i := 0; b.Loop(); i++ {
-		work := filepath.Join(dir, fmt.Sprint(i))
-		if _, err := s.Write(b.Context(), head, work); err != nil {
-			b.Fatal(err)
-		}
-		b.StopTimer()
-		os.RemoveAll(work)
-		b.StartTimer()
-	}
 }

@@ -9,10 +9,11 @@
 //
 // # Promises
 //
-// A Cause is never given for a command that succeeded, reached a limit, was killed by a
-// signal, or was refused a program by policy. It never makes a success of a command.
+// A Cause is never given for a command that succeeded, and except for the maintainer's
+// set-up not for one that reached a limit, was killed by a signal, or was refused a program
+// by policy. It never makes a success of a command.
 //
-// Output alone is never enough. Each cause also needs what gVisor's kernel or the gateway
+// Output alone is never enough, except for the maintainer's set-up. Each cause also needs what gVisor's kernel or the gateway
 // recorded, and the record must be complete:
 //
 //   - a missing program: exit code 127, or the same from make or pnpm, and no program of
@@ -37,6 +38,9 @@
 // little: the same code could exit with 0. The outcome is counted, shown, and never a
 // success, and the action's input fail-on can make it fail the job.
 //
+// A set-up command of the maintainer's has a Cause however it failed: it is no test. A
+// command that fails because it misses what that set-up installs has the same Cause.
+//
 // A misspelled tool or package looks like one that is not installed. A Python module
 // counts as third-party only if it is in a list of well-known modules, because the
 // package does not see the workspace.
@@ -56,9 +60,9 @@ const MaxEvidence = 240
 func Records(records []proposal.Record) []proposal.Record {
 	list := slices.Clone(records)
 	for i := range list {
-		list[i].Cause = Of(list[i])
-		if c := list[i].Cause; c != nil && c.Kind == proposal.CauseDependencies && installed(list[:i], c.Config) {
-			list[i].Cause = nil
+		found := Of(list[i])
+		if list[i].Cause = ofSetup(list[i], found); list[i].Cause == nil {
+			list[i].Cause = afterSetup(list[:i], found)
 		}
 		adviseService(list[:i], list[i].Cause)
 		if list[i].Cause == nil {

@@ -376,6 +376,55 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// A set-up command has a Cause however it fails, and what it should have installed is
+// missing for that reason.
+func TestSetup(t *testing.T) {
+	step := func(id string, code int, stderr, registry string) proposal.Record {
+		r := failing(id, code, "", stderr, "npm node")
+		r.Proposal.ID, r.Proposal.Phase, r.Proposal.Origin = id, proposal.PhaseSetup, proposal.OriginSetup
+		r.Proposal.Network = []string{"registry:" + registry}
+		r.Decision.Grant = &proposal.Grant{Network: r.Proposal.Network}
+		return r
+	}
+	lock := step("install", 1, "npm warn x\nnpm error code EUSAGE\nnpm error\nnpm error Missing: a@1.0.0 from lock file\nnpm error A complete log of this run can be found in: /x\n", "npm")
+	cut := step("install", -1, "fetching\nlinking\n", "npm")
+	cut.Result.Status, cut.Result.Limit = proposal.TimedOut, "wall"
+	old := step("install", 1, "go: go.mod requires go >= 1.99 (running go 1.26; GOTOOLCHAIN=local)\n", "go")
+	old.Result.Observations.Programs[1].Name, old.Result.Observations.Programs[1].Path = "go", "/usr/bin/go"
+	proposed := lock
+	proposed.Proposal.Origin = ""
+	manager := step("manager", 0, "", "npm")
+	test := failing("npm test", 127, "", "sh: 1: mocha: not found\n", "npm node")
+	red := failing("npm test", 1, "1 failing\nAssertionError: 1 == 2\n", "", "npm node")
+	const fix = "dependencies | dependencies are not installed | "
+	for name, tt := range map[string]struct {
+		records []proposal.Record
+		want    []string
+		says    string
+	}{
+		"its lock file is stale":                {[]proposal.Record{lock, test}, []string{fix + " | ", fix + "mocha | "}, "npm error Missing: a@1.0.0 from lock file"},
+		"another step succeeded":                {[]proposal.Record{manager, lock, test}, []string{"", fix + " | ", fix + "mocha | "}, ""},
+		"it reached a limit":                    {[]proposal.Record{cut, test}, []string{fix + " | ", fix + "mocha | "}, "linking"},
+		"the toolchain is too old":              {[]proposal.Record{old}, []string{"tool | the installed toolchain is too old | go 1.99"}, ""},
+		"a test that failed for another reason": {[]proposal.Record{lock, red}, []string{fix + " | ", ""}, ""},
+		"a proposal that calls itself set-up":   {[]proposal.Record{proposed}, []string{""}, ""},
+	} {
+		got := Records(tt.records)
+		for i, r := range got {
+			want := tt.want[i]
+			if d := describe(r.Cause); want == "" && r.Cause != nil || !strings.HasPrefix(d, strings.TrimSuffix(want, " | ")) {
+				t.Errorf("%s: %d: %q, want %q", name, i, d, want)
+			}
+			if r.Cause != nil && strings.HasPrefix(want, fix) && (r.Cause.Advice != setupAdvice || r.Cause.Config != nil) {
+				t.Errorf("%s: %d: %+v", name, i, r.Cause)
+			}
+		}
+		if tt.says != "" && got[0].Cause.Evidence != tt.says {
+			t.Errorf("%s: it says %q, want %q", name, got[0].Cause.Evidence, tt.says)
+		}
+	}
+}
+
 // TestPartial checks that only a missing program is found in output with a gap.
 func TestPartial(t *testing.T) {
 	for want, r := range map[string]proposal.Record{
@@ -461,7 +510,7 @@ func TestServiceDidNotStart(t *testing.T) {
 		"not installed": {start(127, "redis-server: command not found\n"), "a service did not start | redis-server: command not found | The server is not installed on the host. Install it before fumehood runs: `sudo apt-get install redis-server`.", "The command `service-redis` did not start it."},
 		"failed":        {start(1, "starting\n  bind: Address already in use \n\n"), "a service did not start | bind: Address already in use | The output of `service-redis` is the end of the server's log.", "The command `service-redis` did not start it."},
 		"started":       {start(0, ""), "", "The command `service-redis` started it, and it has ended since, or it listens elsewhere."},
-		"proposed":      {proposed, "", "The proposal can start the server itself, on 127.0.0.1, with its data in /tmp."},
+		"proposed":      {proposed, "", "The proposal can start the server itself, on `127.0.0.1`, with its data in `/tmp`."},
 		"killed":        {killed, "", "The command `service-redis` did not start it."},
 	}
 	for name, test := range tests {

@@ -154,7 +154,7 @@ func missingService(c *command) *proposal.Cause {
 		}
 		if i := slices.IndexFunc(services, func(s service) bool { return s.name == serviceHosts[m[1]] }); i >= 0 {
 			cause := services[i].cause(line)
-			cause.Advice = "The server then listens on 127.0.0.1, not on the host `" + m[1] + "`."
+			cause.Advice = "The server then listens on `127.0.0.1`, not on the host `" + m[1] + "`."
 			return cause
 		}
 	}
@@ -163,7 +163,7 @@ func missingService(c *command) *proposal.Cause {
 
 func (s service) cause(line string) *proposal.Cause {
 	c := &proposal.Cause{Kind: proposal.CauseService, Reason: noService, Subject: s.name, Evidence: line,
-		Advice: "The proposal can start the server itself, on 127.0.0.1, with its data in /tmp."}
+		Advice: "The proposal can start the server itself, on `127.0.0.1`, with its data in `/tmp`."}
 	if s.pack != "" {
 		c.Config = []string{"services: [" + s.name + "]"}
 	}

@@ -73,7 +73,7 @@ func missingProgram(c *command) *proposal.Cause {
 
 func withoutTool(name, line string) *proposal.Cause {
 	return &proposal.Cause{Kind: proposal.CauseTool, Reason: noTool, Subject: name, Evidence: line,
-		Advice: "Install it on the runner, in a directory of PATH below /usr, or as a dependency of the project."}
+		Advice: "Install it on the runner, in a directory of `PATH` below `/usr`, or as a dependency of the project."}
 }
 
 // lastNotFound returns the last such line, which is the one that an exit code is about.

@@ -166,6 +166,21 @@ func TestTouched(t *testing.T) {
 	}
 }
 
+// Files of set-up are named only if set-up failed.
+func TestSetupFiles(t *testing.T) {
+	failed := proposal.Record{Proposal: proposal.Proposal{Origin: proposal.OriginSetup}, Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{}},
+		Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1}, Cause: &proposal.Cause{Kind: proposal.CauseDependencies}}
+	other := failed
+	other.Proposal.Origin = ""
+	files := changedFiles{paths: []string{"main.go", "web/package-lock.json", "requirements/test.txt", "go.mod", "docs/requirements.md"}}
+	for want, r := range map[string]proposal.Record{"web/package-lock.json requirements/test.txt go.mod": failed, "": other} {
+		got := Report{Job: &Job{}, files: files, Outcome: Outcome{Runs: []PlanRun{{Report: proposal.Report{Records: []proposal.Record{r}}}}}}.setupFiles()
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Root runs no program that another user can swap.
 func TestCheckRootOwned(t *testing.T) {
 	shell, err := filepath.EvalSymlinks("/bin/sh")

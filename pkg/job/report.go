@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // reportTime is how long reporting may take once the job is cancelled: the runner kills
@@ -228,6 +230,9 @@ func (r Report) page() report.Page {
 	if touched := r.touched(); len(touched) > 0 {
 		p.Notices = append(p.Notices, report.Touches(touched))
 	}
+	if changed := r.setupFiles(); len(changed) > 0 {
+		p.Notices = append(p.Notices, report.SetupTouched(changed))
+	}
 	if r.files.partial {
 		p.Notices = append(p.Notices, report.PartlyListed())
 	}
@@ -267,6 +272,22 @@ func (r Report) touched() []string {
 				list = append(list, r.Job.redactor.Text(path))
 				break
 			}
+		}
+	}
+	return list
+}
+
+// setupFiles lists the files of set-up that a pull request changes, if set-up failed.
+func (r Report) setupFiles() []string {
+	failed := slices.ContainsFunc(reports(r.Outcome.Runs), func(l proposal.Report) bool {
+		return slices.ContainsFunc(l.Records, func(x proposal.Record) bool {
+			return x.Proposal.Origin == proposal.OriginSetup && x.CouldNotRun()
+		})
+	})
+	var list []string
+	for _, path := range r.files.paths {
+		if failed && setup.Reads(path) {
+			list = append(list, r.Job.redactor.Text(path))
 		}
 	}
 	return list

@@ -43,6 +43,7 @@ func cases() map[string]proposal.Report {
 		"missing_mixed":        missingMixed(),
 		"missing_withheld":     missingWithheld(),
 		"toolchains":           withToolchains(),
+		"missing_setup":        missingSetup(),
 	}
 }
 

@@ -64,6 +64,7 @@ func trustedCauses(r proposal.Report, foreign bool) []proposal.Record {
 // A causeGroup is a reason with the commands that could not run for it.
 type causeGroup struct {
 	reason                   string
+	said                     string // by the set-up command that failed, "" for none
 	n                        int
 	subjects, config, advice []string
 }
@@ -89,7 +90,9 @@ func causeGroups(records []proposal.Record) []causeGroup {
 			at[key], groups = i, append(groups, causeGroup{reason: c.Reason})
 		}
 		g := &groups[i]
-		g.n++
+		if g.n++; g.said == "" && r.Proposal.Origin == proposal.OriginSetup {
+			g.said = c.Evidence
+		}
 		g.config = mergeConfig(g.config, c.Config)
 		g.subjects = distinct(append(g.subjects, nonempty(c.Subject)...))
 		g.advice = distinct(append(g.advice, nonempty(c.Advice)...))
@@ -128,6 +131,9 @@ func (p Page) unable(l level) []string {
 		s := fmt.Sprintf("➖ <b>%s could not run%s: %s.</b>", commands(g.n), one, prose(g.reason, 120))
 		if len(g.subjects) > 0 {
 			s += " Missing: " + several(g.subjects, func(s string) string { return code(s, l.short) }) + "."
+		}
+		if g.said != "" {
+			s += "<br>Set-up says: " + code(g.said, l.long)
 		}
 		lines = append(lines, s+fix(g.config, g.advice, l))
 	}

@@ -200,12 +200,16 @@ func instead(suggestion string, l level) string {
 	return "<br><b>Instead:</b> " + prose(suggestion, l.long)
 }
 
-// stated returns the proposer's reason, expectation and working directory.
+// stated returns the proposer's (or set-up's) reason, expectation and working directory.
 func stated(r proposal.Record, l level) []string {
 	var items []string
 	p := r.Proposal
 	if p.Why != "" {
-		items = append(items, "<li>proposer's reason: "+code(p.Why, l.long)+"</li>")
+		whose := "proposer's reason"
+		if p.Origin == proposal.OriginSetup {
+			whose = "set-up, detected from"
+		}
+		items = append(items, "<li>"+whose+": "+code(p.Why, l.long)+"</li>")
 	}
 	if p.Expect != "" {
 		_, words := outcome(r)

@@ -25,6 +25,17 @@ func SelfReported(checked string) Notice {
 // Touches returns the notice that the pull request changes the files that control its
 // checks.
 func Touches(paths []string) Notice {
+	return Notice{"warning", "This pull request changes workflows or policy. Its versions were not used:" + listed(paths)}
+}
+
+// SetupTouched returns the notice that set-up failed and that the pull request changes files
+// that set-up reads.
+func SetupTouched(paths []string) Notice {
+	return Notice{"warning", "Set-up failed, and this pull request changes files that it reads:" + listed(paths)}
+}
+
+// listed lists the first of paths.
+func listed(paths []string) string {
 	const max = 3
 	list := ""
 	for i, path := range paths {
@@ -34,7 +45,7 @@ func Touches(paths []string) Notice {
 		}
 		list += fmt.Sprintf(" %q", path)
 	}
-	return Notice{"warning", "This pull request changes workflows or policy. Its versions were not used:" + list}
+	return list
 }
 
 // PartlyListed returns the notice that the list of changed files is incomplete.

@@ -40,7 +40,8 @@ func (s *scan) node(dir string) (covered []string) {
 	}
 	s.nodeNotes(dir, m)
 	pin := s.pin(dir, m)
-	manager, file := pin, "package.json"
+	manager, _, _ := strings.Cut(pin, "@")
+	file := "package.json"
 	for _, lock := range []struct{ file, manager string }{
 		{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"package-lock.json", "npm"}, {"npm-shrinkwrap.json", "npm"}, {"bun.lock", "bun"}, {"bun.lockb", "bun"},
 	} {
@@ -51,9 +52,10 @@ func (s *scan) node(dir string) (covered []string) {
 	}
 	switch manager {
 	case "pnpm":
-		s.corepack(dir, file, "pnpm", pin != "", frozen(file, "pnpm", "install", "--frozen-lockfile"))
+		s.pinned(dir, file, pin, s.pnpm(dir), frozen(file, "pnpm", "install", "--frozen-lockfile"))
 	case "yarn":
-		s.corepack(dir, file, "yarn", pin != "", s.yarn(dir, file))
+		reads, argv := s.yarn(dir, file)
+		s.pinned(dir, file, pin, reads, argv)
 	case "bun":
 		if s.tool(dir, file, "bun") {
 			s.add(dir, step{id: "npm", file: file, why: "install packages", argv: frozen(file, "bun", "install", "--frozen-lockfile"), registry: "npm"})
@@ -86,56 +88,115 @@ func (s *scan) npm(dir, file string, m manifest) {
 	}
 }
 
-// yarn returns the command for yarn's generation, which the lock file shows.
-func (s *scan) yarn(dir, file string) []string {
-	if strings.Contains(s.head(dir, "yarn.lock"), "__metadata:") || file == "package.json" && s.has(dir, ".yarnrc.yml") {
-		return frozen(file, "yarn", "install", "--immutable")
+// pnpmLock and yarnLock match the version of a lock file's format.
+var (
+	pnpmLock = regexp.MustCompile(`(?m)^lockfileVersion: '?(\d+)\b`)
+	yarnLock = regexp.MustCompile(`(?m)^__metadata:\s+version: (\d+)$`)
+)
+
+// pnpm returns the newest version of pnpm that reads the lock file without changing it.
+func (s *scan) pnpm(dir string) string {
+	switch m := pnpmLock.FindStringSubmatch(s.head(dir, "pnpm-lock.yaml")); {
+	case m != nil && m[1] == "5":
+		return "pnpm@7"
+	case m != nil && m[1] == "6":
+		return "pnpm@8"
 	}
-	return frozen(file, "yarn", "install", "--non-interactive", "--frozen-lockfile")
+	return "pnpm@10"
 }
 
-// corepack adds the step of a manager that Corepack provides. A pin needs Corepack to be
-// met; without one, the host's own tool is as good.
-func (s *scan) corepack(dir, file, manager string, pinned bool, argv []string) {
-	why := "install packages with " + manager
-	if own := s.installed(manager); own && (!pinned || !s.installed("corepack")) {
-		if pinned {
-			s.note(dirFile(dir, "package.json"), "the version of %s is the host's, not the one in packageManager: corepack is not installed", manager)
+// yarn returns the version of yarn that reads the lock file without changing it, and its
+// command.
+func (s *scan) yarn(dir, file string) (reads string, argv []string) {
+	m := yarnLock.FindStringSubmatch(s.head(dir, "yarn.lock"))
+	if m == nil && (file != "package.json" || !s.has(dir, ".yarnrc.yml")) {
+		return "yarn@1", frozen(file, "yarn", "install", "--non-interactive", "--frozen-lockfile")
+	}
+	reads = "yarn@4"
+	if m != nil && len(m[1]) == 1 && m[1] < "8" {
+		reads = "yarn@3"
+	}
+	return reads, frozen(file, "yarn", "install", "--immutable")
+}
+
+// Tools is a directory of the workspace in which npm installs the package managers that
+// projects pin. Its programs are in node_modules/.bin below it.
+const Tools = ".fumehood/npm"
+
+// pinned adds the steps of pnpm or yarn, in the version of the pin, or without a pin in the
+// host's version or one that reads the lock file. npm installs it as it does any package.
+// Corepack is needed only where the pin has a hash, which npm cannot check.
+func (s *scan) pinned(dir, file, pin, reads string, argv []string) {
+	name, why := argv[0], "install packages with "+argv[0]
+	version, hash, _ := strings.Cut(pin, "+")
+	ours := step{id: "npm", file: file, why: why, argv: argv, registry: "npm"}
+	switch {
+	case hash != "" && s.installed("corepack"):
+		ours.needs, ours.why, ours.argv = s.corepack(dir, file), why+" through corepack", slices.Concat([]string{"corepack"}, argv)
+	case pin == "" && s.installed(name) && reads != "yarn@4" && reads != "yarn@3": // hosts have yarn 1
+	case s.installed("npm"):
+		if pin == "" {
+			version = reads
+			s.note(dirFile(dir, "package.json"), "has no packageManager: %s reads the lock file", reads)
+		} else if hash != "" {
+			s.note(dirFile(dir, "package.json"), "the hash in packageManager is not checked: corepack is not installed")
 		}
-		s.add(dir, step{id: "npm", file: file, why: why, argv: argv, registry: "npm"})
+		if ours.needs = s.fetch(dir, file, name, version); ours.needs == "" {
+			return
+		}
+	case s.installed(name):
+		s.note(dirFile(dir, "package.json"), "the version of %s is the host's, not the one in packageManager: npm is not installed", name)
+	default:
+		s.note(dirFile(dir, file), "could not set up: neither %s nor npm is installed", name)
 		return
 	}
-	if !s.installed("corepack") {
-		s.note(dirFile(dir, file), "could not set up: neither %s nor corepack is installed", manager)
-		return
+	s.add(dir, ours)
+}
+
+// fetch adds the step that installs a package manager in Tools, once, and returns its id.
+func (s *scan) fetch(dir, file, name, version string) string {
+	if s.fetched[name] == "" {
+		s.path(".", Tools+"/node_modules/.bin")
+		spec := regexp.MustCompile(`^yarn@([2-9]|\d\d)`).ReplaceAllString(version, "@yarnpkg/cli-dist@$1")
+		s.fetched[name] = s.add(".", step{
+			id: name, file: dirFile(dir, file), why: "install " + version, registry: "npm",
+			argv: []string{"npm", "install", "--prefix", Tools, "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", spec},
+		})
+		s.managers[name] = version
+	} else if s.managers[name] != version {
+		s.note(dirFile(dir, file), "uses %s, as the projects above: one run has one version of %s", s.managers[name], name)
 	}
+	return s.fetched[name]
+}
+
+// corepack adds the step that makes pnpm and yarn available through Corepack, once, and
+// returns its id.
+func (s *scan) corepack(dir, file string) string {
 	s.env("COREPACK_ENABLE_DOWNLOAD_PROMPT", "0")
 	s.env("COREPACK_ENABLE_AUTO_PIN", "0")
 	s.path(".", Bin)
-	if !s.shims {
-		s.shims = true
-		s.shimsID = s.add(".", step{
+	if s.shims == "" {
+		s.shims = s.add(".", step{
 			id: "corepack", file: dirFile(dir, file), why: "make pnpm and yarn available to later commands",
 			run: "mkdir -p " + Bin + " && corepack enable --install-directory " + Bin,
 		})
 	}
-	s.add(dir, step{id: "npm", file: file, why: why + " through corepack", argv: slices.Concat([]string{"corepack"}, argv), registry: "npm", needs: s.shimsID})
+	return s.shims
 }
 
-var pinned = regexp.MustCompile(`^(npm|pnpm|yarn|bun)@[0-9][0-9A-Za-z.-]{0,63}(\+[0-9A-Za-z.]{1,200})?$`)
+var pinnedManager = regexp.MustCompile(`^(npm|pnpm|yarn|bun)@[0-9][0-9A-Za-z.-]{0,63}(\+[0-9A-Za-z.]{1,200})?$`)
 
-// pin returns the manager that packageManager names, or "".
+// pin returns the manager, version and hash in packageManager, or "".
 func (s *scan) pin(dir string, m manifest) string {
 	if m.PackageManager == nil {
 		return ""
 	}
 	var text string
-	if json.Unmarshal(m.PackageManager, &text) != nil || !pinned.MatchString(text) {
+	if json.Unmarshal(m.PackageManager, &text) != nil || !pinnedManager.MatchString(text) {
 		s.note(dirFile(dir, "package.json"), "packageManager is not used: want a name and a version such as \"pnpm@9.1.0\"")
 		return ""
 	}
-	name, _, _ := strings.Cut(text, "@")
-	return name
+	return text
 }
 
 // workspaces returns the patterns of npm's and yarn's workspaces.

@@ -61,6 +61,7 @@ var setupOnly = map[string]string{
 	"mkdir -p .fumehood/bin && corepack enable --install-directory .fumehood/bin": "default.no-rule",
 	"corepack pnpm install --frozen-lockfile":                                     "default.no-rule",
 	"corepack yarn install --immutable":                                           "default.no-rule",
+	"corepack yarn install --non-interactive --frozen-lockfile":                   "default.no-rule",
 	"bun install --frozen-lockfile":                                               "code.verb",
 }
 

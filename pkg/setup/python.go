@@ -175,7 +175,7 @@ func each(option string, words []string) []string {
 	return argv
 }
 
-var pipElsewhere = regexp.MustCompile(`(?m)^\s*(?:-i|--index-url|--extra-index-url|-f|--find-links)[ =]|^[^#\n]*(?:\b(?:git|hg|svn|bzr)\+|https?://)`)
+var pipElsewhere = regexp.MustCompile(`(?m)^\s*(?:-i|--index-url|--extra-index-url)[ =]|^[^#\n]*(?:\b(?:git|hg|svn|bzr)\+|https?://)`)
 
 // requirementNotes notes requirements that do not come from the host's index.
 func (s *scan) requirementNotes(dir, file string) {

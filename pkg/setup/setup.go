@@ -7,7 +7,7 @@
 //	go.mod, go.work                    go mod download, then compile dependencies
 //	package-lock.json, npm-shrinkwrap  npm ci
 //	package.json alone                 npm install
-//	pnpm-lock.yaml, yarn.lock          pnpm or yarn, by the packageManager pin through corepack
+//	pnpm-lock.yaml, yarn.lock          pnpm or yarn, in the version that packageManager pins
 //	uv.lock, poetry.lock, pdm.lock,    the tool of that name, in the project's .venv
 //	Pipfile.lock
 //	requirements*.txt, pyproject.toml, a venv, then pip in it
@@ -128,7 +128,7 @@ func (d Detector) Detect(root fs.FS) Setup {
 	if d.LookPath == nil {
 		d.LookPath = exec.LookPath
 	}
-	s := &scan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{}, found: Setup{Env: map[string]string{}}}
+	s := &scan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{}, fetched: map[string]string{}, managers: map[string]string{}, found: Setup{Env: map[string]string{}}}
 	entries := s.list()
 	s.directory(".")
 	for _, name := range subdirectories(entries) {
@@ -148,6 +148,20 @@ func (d Detector) Detect(root fs.FS) Setup {
 var locks = []string{
 	"go.sum", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock",
 	"requirements.txt", "Cargo.lock", "Gemfile.lock",
+}
+
+// manifests are further files that steps are detected from, or that their tools read.
+var manifests = []string{
+	"go.mod", "go.work", "package.json", "pnpm-workspace.yaml", ".npmrc", ".yarnrc", ".yarnrc.yml", "pyproject.toml", "setup.py", "setup.cfg",
+	"Cargo.toml", "Gemfile", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "bun.lock", "bun.lockb",
+}
+
+// Reads reports whether the file at path, relative to the repository, is one that says what
+// set-up installs.
+func Reads(file string) bool {
+	name := path.Base(file)
+	return slices.Contains(locks, name) || slices.Contains(manifests, name) || strings.Contains(name, "requirements") && strings.HasSuffix(name, ".txt") ||
+		path.Base(path.Dir(file)) == "requirements" && strings.HasSuffix(name, ".txt")
 }
 
 func (s *scan) hasLock(dir string) bool {

@@ -120,22 +120,70 @@ setup-corepack: mkdir -p .fumehood/bin && corepack enable --install-directory .f
 setup-npm: corepack pnpm install --frozen-lockfile | registry:npm | setup-corepack
 PATH .fumehood/bin
 `},
-	{name: "pnpm pinned without corepack", root: tree("package.json", `{"packageManager":"pnpm@9.1.0"}`), tools: []string{"pnpm"}, want: `
-setup-npm: pnpm install | registry:npm
-note "package.json": the version of pnpm is the host's, not the one in packageManager: corepack is not installed
+	{name: "pnpm pinned without a hash", root: tree("package.json", `{"packageManager":"pnpm@9.1.0"}`, "pnpm-lock.yaml", "lockfileVersion: '9.0'\n"), want: `
+setup-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@9.1.0 | registry:npm
+setup-npm: pnpm install --frozen-lockfile | registry:npm | setup-pnpm
+PATH .fumehood/npm/node_modules/.bin
 `},
-	{name: "pnpm missing", root: tree("package.json", `{}`, "pnpm-lock.yaml", ""), tools: []string{"npm"}, want: `
-note "pnpm-lock.yaml": could not set up: neither pnpm nor corepack is installed
+	{name: "pnpm pinned with a hash, without corepack", root: tree("package.json", `{"packageManager":"pnpm@9.1.0+sha512.abc"}`), tools: []string{"npm"}, want: `
+setup-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@9.1.0 | registry:npm
+setup-npm: pnpm install | registry:npm | setup-pnpm
+PATH .fumehood/npm/node_modules/.bin
+note "package.json": the hash in packageManager is not checked: corepack is not installed
+`},
+	{name: "pnpm pinned without npm", root: tree("package.json", `{"packageManager":"pnpm@9.1.0"}`), tools: []string{"pnpm"}, want: `
+setup-npm: pnpm install | registry:npm
+note "package.json": the version of pnpm is the host's, not the one in packageManager: npm is not installed
+`},
+	{name: "pnpm by its lock file", root: tree("package.json", `{}`, "pnpm-lock.yaml", "lockfileVersion: '6.0'\n\nsettings:\n"), tools: []string{"npm"}, want: `
+setup-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@8 | registry:npm
+setup-npm: pnpm install --frozen-lockfile | registry:npm | setup-pnpm
+PATH .fumehood/npm/node_modules/.bin
+note "package.json": has no packageManager: pnpm@8 reads the lock file
+`},
+	{name: "two pins", root: tree("package.json", `{"packageManager":"pnpm@9.1.0"}`, "pnpm-lock.yaml", "", "web/package.json", `{"packageManager":"pnpm@8.1.0"}`, "web/pnpm-lock.yaml", ""), want: `
+setup-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@9.1.0 | registry:npm
+setup-npm: pnpm install --frozen-lockfile | registry:npm | setup-pnpm
+setup-npm-web: pnpm install --frozen-lockfile | web | registry:npm | setup-pnpm
+PATH .fumehood/npm/node_modules/.bin
+note "web/pnpm-lock.yaml": uses pnpm@9.1.0, as the projects above: one run has one version of pnpm
+`},
+	{name: "pnpm missing", root: tree("package.json", `{}`, "pnpm-lock.yaml", ""), tools: []string{"corepack"}, want: `
+note "pnpm-lock.yaml": could not set up: neither pnpm nor npm is installed
 `},
 	{name: "yarn classic", root: tree("package.json", `{}`, "yarn.lock", "# yarn lockfile v1\n"), want: `
 setup-npm: yarn install --non-interactive --frozen-lockfile | registry:npm
 `},
 	{name: "yarn berry", root: tree("package.json", `{}`, "yarn.lock", berry), want: `
-setup-npm: yarn install --immutable | registry:npm
+setup-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts @yarnpkg/cli-dist@4 | registry:npm
+setup-npm: yarn install --immutable | registry:npm | setup-yarn
+PATH .fumehood/npm/node_modules/.bin
+note "package.json": has no packageManager: yarn@4 reads the lock file
+`},
+	{name: "yarn 3", root: tree("package.json", `{}`, "yarn.lock", strings.Replace(berry, "8", "6", 1)), want: `
+setup-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts @yarnpkg/cli-dist@3 | registry:npm
+setup-npm: yarn install --immutable | registry:npm | setup-yarn
+PATH .fumehood/npm/node_modules/.bin
+note "package.json": has no packageManager: yarn@3 reads the lock file
+`},
+	{name: "yarn classic pinned", root: tree("package.json", `{"packageManager":"yarn@1.22.22"}`, "yarn.lock", "# yarn lockfile v1\n"), want: `
+setup-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts yarn@1.22.22 | registry:npm
+setup-npm: yarn install --non-interactive --frozen-lockfile | registry:npm | setup-yarn
+PATH .fumehood/npm/node_modules/.bin
 `},
 	{name: "yarn pinned", root: tree("package.json", `{"packageManager":"yarn@4.5.0"}`, "yarn.lock", berry), tools: []string{"corepack", "npm"}, want: `
+setup-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts @yarnpkg/cli-dist@4.5.0 | registry:npm
+setup-npm: yarn install --immutable | registry:npm | setup-yarn
+PATH .fumehood/npm/node_modules/.bin
+`},
+	{name: "yarn pinned with a hash", root: tree("package.json", `{"packageManager":"yarn@4.5.0+sha224.0a"}`, "yarn.lock", berry), want: `
 setup-corepack: mkdir -p .fumehood/bin && corepack enable --install-directory .fumehood/bin
 setup-npm: corepack yarn install --immutable | registry:npm | setup-corepack
+PATH .fumehood/bin
+`},
+	{name: "yarn classic pinned with a hash", root: tree("package.json", `{"packageManager":"yarn@1.22.22+sha512.0a"}`, "yarn.lock", "# yarn lockfile v1\n"), want: `
+setup-corepack: mkdir -p .fumehood/bin && corepack enable --install-directory .fumehood/bin
+setup-npm: corepack yarn install --non-interactive --frozen-lockfile | registry:npm | setup-corepack
 PATH .fumehood/bin
 `},
 	{name: "bun", root: tree("package.json", `{}`, "bun.lock", ""), want: `
@@ -203,6 +251,11 @@ PATH .venv/bin
 `},
 	{name: "pipenv missing", root: tree("Pipfile", "", "Pipfile.lock", "{}"), tools: []string{"python3"}, want: `
 note "Pipfile.lock": could not set up: pipenv is not installed
+`},
+	{name: "requirements with wheels of the repository", root: tree("requirements.txt", "--no-index\n--find-links wheels\na\n"), want: `
+setup-venv: python3 -m venv .venv
+setup-pip: .venv/bin/python -m pip install -r requirements.txt | registry:pypi | setup-venv
+PATH .venv/bin
 `},
 	{name: "requirements elsewhere", root: tree("requirements.txt", "a\nb @ git+https://github.com/x/y\n"), want: `
 setup-venv: python3 -m venv .venv

@@ -23,8 +23,9 @@ type scan struct {
 	ids         map[string]bool
 	covered     map[string][]string // by language: patterns of directories of the root's workspaces
 	directories int
-	shims       bool   // the step that enables Corepack's shims was added
-	shimsID     string // its id
+	shims       string            // the id of the step that enables Corepack's shims, if it was added
+	fetched     map[string]string // by package manager: the id of the step that installs it
+	managers    map[string]string // by package manager: its version
 }
 
 // note adds a note, up to MaxNotes.

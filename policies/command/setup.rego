@@ -32,13 +32,21 @@ setup_install if {
 	setup_words[input.command.program]
 }
 
-setup_words["corepack"] if input.command.argv == ["enable", "--install-directory", ".fumehood/bin"]
+setup_words["corepack"] if input.command.argv in {
+	["enable", "--install-directory", ".fumehood/bin"],
+	["pnpm", "install"],
+	["pnpm", "install", "--frozen-lockfile"],
+	["yarn", "install"],
+	["yarn", "install", "--immutable"],
+	["yarn", "install", "--frozen-lockfile"],
+	["yarn", "install", "--non-interactive"],
+	["yarn", "install", "--non-interactive", "--frozen-lockfile"],
+}
 
-setup_words["corepack"] if input.command.argv == ["pnpm", "install", "--frozen-lockfile"]
-
-setup_words["corepack"] if {
-	input.command.argv[0] == "yarn"
-	array.slice(input.command.argv, 1, 4) in {["install", "--immutable"], ["install", "--frozen-lockfile"]}
+setup_words["npm"] if {
+	count(input.command.argv) == 9
+	array.slice(input.command.argv, 0, 8) == ["install", "--prefix", ".fumehood/npm", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"]
+	regex.match(`^(pnpm|yarn|@yarnpkg/cli-dist)@\d+(\.\d+\.\d+(-[\w.]+)?)?$`, input.command.argv[8])
 }
 
 setup_words["bun"] if input.command.argv == ["install", "--frozen-lockfile"]

@@ -8,6 +8,7 @@ setup_texts := {
 	"corepack pnpm install --frozen-lockfile",
 	"corepack yarn install --immutable",
 	"corepack yarn install --frozen-lockfile",
+	"corepack yarn install --non-interactive --frozen-lockfile",
 	"npx --yes pnpm@9.1.0 install --frozen-lockfile",
 	"bun install --frozen-lockfile",
 }
@@ -32,7 +33,15 @@ test_a_proposer_does_not_install if {
 }
 
 test_setup_needs_the_exact_words if {
-	every text in {"corepack enable --install-directory /usr/bin", "corepack pnpm install", "corepack pnpm install --frozen-lockfile x", "corepack yarn add x", "npx --yes pnpm@latest install --frozen-lockfile", "npx --yes evil@1.0.0 install --frozen-lockfile", "bun install evil", "corepack prepare yarn@stable --activate"} {
+	every text in {"corepack enable --install-directory /usr/bin", "corepack pnpm install --frozen-lockfile x", "corepack yarn add x", "npx --yes pnpm@latest install --frozen-lockfile", "npx --yes evil@1.0.0 install --frozen-lockfile", "bun install evil", "corepack prepare yarn@stable --activate", "npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@latest", "npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts evil@1.0.0"} {
 		not {"rule": "setup.install"} in allow with input as by_setup(text, "setup", "setup")
+	}
+}
+
+test_setup_installs_a_pinned_manager if {
+	every spec in {"pnpm@9.15.9", "pnpm@10", "yarn@1.22.22", "@yarnpkg/cli-dist@4.9.2"} {
+		text := concat(" ", ["npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts", spec])
+		{"rule": "setup.install"} in allow with input as by_setup(text, "setup", "setup")
+		refuses(text)
 	}
 }

@@ -23,7 +23,7 @@ wrappers := {"env", "timeout", "nice", "ionice", "nohup", "setsid", "xargs", "ti
 # runners build, test and check the repository. They run its code, and the sandbox
 # contains it.
 runners := {
-	"pytest", "py.test", "tox", "nox", "coverage", "unittest", "jest", "vitest", "mocha", "ava", "tap", "nyc", "c8", "tsc", "ts-node", "tsx", "deno", "bun", "eslint", "prettier", "biome", "stylelint", "webpack", "vite", "rollup", "esbuild",
+	"pytest", "py.test", "tox", "nox", "coverage", "unittest", "jest", "vitest", "mocha", "ava", "tap", "tape", "jasmine", "qunit", "nyc", "c8", "tsc", "ts-node", "tsx", "deno", "bun", "eslint", "prettier", "biome", "stylelint", "webpack", "vite", "rollup", "esbuild",
 	"rustc", "rustfmt", "rustdoc", "clippy-driver", "mvn", "gradle", "ant", "java", "javac", "jar", "kotlinc", "scala", "sbt", "javap", "javadoc",
 	"gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "ar", "ranlib", "cmake", "ctest", "meson", "ninja", "bazel", "clang-format", "clang-tidy", "cppcheck", "gcov", "lcov", "valgrind", "autoconf", "automake", "autoreconf", "pkg-config",
 	"rspec", "rake", "ruby", "rubocop", "bundle", "php", "phpunit", "phpstan", "psalm", "composer", "phpcs", "perl", "prove", "lua", "luac", "luacheck", "busted", "swift", "swiftc", "swiftlint", "dart", "flutter", "elixir", "mix", "erl", "rebar3", "ghc", "cabal", "stack", "runghc", "julia", "Rscript", "R", "zig", "nim", "crystal", "ocaml", "dune", "dotnet", "msbuild", "csc",

@@ -38,7 +38,7 @@ func lone(t *testing.T, tools map[string]string) (folder string) {
 	bin := filepath.Join(folder, "bin")
 	for _, entry := range os.Environ() { // this machine's mirrors must not affect the tests
 		name, _, _ := strings.Cut(entry, "=")
-		for _, h := range append(handed, "NETRC=", "GITHUB_", "MAVEN_HOME", "M2_HOME") {
+		for _, h := range append(handed, "NETRC=", "GOTOOLCHAIN=", "GITHUB_", "MAVEN_HOME", "M2_HOME") {
 			if strings.HasPrefix(entry, h) && name != "PATH" {
 				t.Setenv(name, "")
 				os.Unsetenv(name)
@@ -216,7 +216,7 @@ func TestDiscoverRealGo(t *testing.T) {
 	}
 	want := []Registry{{
 		Name: "go", Source: "go env", Origins: []Origin{{"https", "go.example", 443, "/x"}},
-		Env: map[string]string{"GOPROXY": "https://go.example/x", "GOSUMDB": "off", "GONOSUMDB": "ours.example", "GOPRIVATE": "", "GONOPROXY": "none"},
+		Env: map[string]string{"GOPROXY": "https://go.example/x", "GOSUMDB": "off", "GONOSUMDB": "ours.example", "GOPRIVATE": "", "GONOPROXY": "none", "GOTOOLCHAIN": "auto"},
 		Credentials: []Credential{{Registry: "go", Scheme: "https", Host: "go.example", Port: 443, Path: "/x",
 			Header: "Authorization", Value: "Basic YWRhOmNhbmFyeQ=="}},
 	}}
@@ -252,6 +252,26 @@ func TestDiscoverFails(t *testing.T) {
 				t.Errorf("got %v and %v, want an error with %q", list, err, c.want)
 			}
 		})
+	}
+}
+
+// The public npm registry has a second name, which lock files of yarn 1 use. Addons are
+// compiled with the headers of the host's Node.js, by the variable that its npm knows.
+func TestDiscoverNpmPublic(t *testing.T) {
+	for version, variable := range map[string]string{"10.9.0": "npm_config_nodedir", "11.2.0": "npm_package_config_node_gyp_nodedir", "": "npm_config_nodedir"} {
+		folder := lone(t, map[string]string{"npm": say(`{"registry":"https://registry.npmjs.org/","npm-version":"` + version + `"}`), "node": "exit 1"})
+		write(t, filepath.Join(folder, "include/node/node_api.h"), "", 0o600)
+		list, err := Discover(t.Context(), []string{"npm"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []Origin{{"https", "registry.npmjs.org", 443, "/"}, {"https", "registry.yarnpkg.com", 443, "/"}}
+		if diff := cmp.Diff(want, list[0].Origins); diff != "" {
+			t.Error(diff)
+		}
+		if list[0].Env[variable] != folder {
+			t.Errorf("npm %q: %v, want %s", version, list[0].Env, variable)
+		}
 	}
 }
 

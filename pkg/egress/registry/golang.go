@@ -33,6 +33,9 @@ func findGo(ctx context.Context, a *asker, r *Registry) error {
 	r.Env["GOPRIVATE"], r.Env["GONOPROXY"] = "", "none" // everything through the proxy
 	r.Env["GONOSUMDB"] = env["GONOSUMDB"]
 	r.Env["GOSUMDB"] = env["GOSUMDB"]
+	if own := os.Getenv("GOTOOLCHAIN"); own == "" || own == "auto" { // a toolchain that go.mod requires is a module of the same proxy
+		r.Env["GOTOOLCHAIN"] = "auto"
+	}
 	return r.addSumDB(env["GOSUMDB"])
 }
 

@@ -10,8 +10,11 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -31,6 +34,7 @@ func findNpm(ctx context.Context, a *asker, r *Registry) error {
 	if err != nil {
 		return err
 	}
+	r.addCompanions(p.origin) // lock files of yarn 1 name registry.yarnpkg.com, which is the same registry
 	for _, name := range []string{"npm_config_registry", "COREPACK_NPM_REGISTRY", "YARN_NPM_REGISTRY_SERVER"} {
 		r.Env[name] = strings.TrimSuffix(p.clean, "/")
 	}
@@ -40,6 +44,9 @@ func findNpm(ctx context.Context, a *asker, r *Registry) error {
 		r.Env["npm_config_"+name] = "false"
 	}
 	r.Env["YARN_ENABLE_TELEMETRY"] = "0"
+	if prefix := nodeHeaders(); prefix != "" {
+		r.Env[nodedir(config)] = prefix
+	}
 	if err := r.addScopes(config); err != nil {
 		return err
 	}
@@ -47,6 +54,34 @@ func findNpm(ctx context.Context, a *asker, r *Registry) error {
 		r.readTokens(text)
 	}
 	return nil
+}
+
+// nodeHeaders returns the prefix of the host's Node.js, if its headers are there, or "".
+// With them node-gyp compiles addons without nodejs.org, which is not a registry.
+func nodeHeaders() string {
+	path, err := exec.LookPath("node")
+	if err != nil {
+		return ""
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return ""
+	}
+	prefix := filepath.Dir(filepath.Dir(path))
+	if info, err := os.Stat(filepath.Join(prefix, "include/node/node_api.h")); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return prefix
+}
+
+// nodedir returns the variable for node-gyp's option. npm 11 warns of the one that npm 10
+// and earlier need.
+func nodedir(config map[string]any) string {
+	version, _ := config["npm-version"].(string)
+	major, _, _ := strings.Cut(version, ".")
+	if n, err := strconv.Atoi(major); err != nil || n < 11 {
+		return "npm_config_nodedir"
+	}
+	return "npm_package_config_node_gyp_nodedir"
 }
 
 func npmConfig(ctx context.Context, a *asker, r *Registry) (map[string]any, error) {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// setupAdvice is the same for all commands of a run, so that a report shows it once.
+const setupAdvice = "Set-up did not install them: see its output. To run other commands, list them as `setup:` in `.github/fumehood.yml`."
+
+// ofSetup returns the Cause of a set-up command that failed, in whatever way, or nil. found
+// is that of its output. The maintainer's set-up is no test: its failure is not shown as
+// one, whatever the reason. Commands that fail in other ways than by missing dependencies
+// still count as failed.
+func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
+	if r.Proposal.Origin != proposal.OriginSetup || !r.Runnable() || r.Result == nil || r.Result.Succeeded() ||
+		r.Result.Status == proposal.NotRun || r.Result.Status == proposal.SandboxFailed {
+		return nil
+	}
+	if found != nil && found.Kind == proposal.CauseTool {
+		return found // it says what to install
+	}
+	return &proposal.Cause{Kind: proposal.CauseDependencies, Reason: noPackages, Evidence: cut(complaint(*r.Result)), Advice: setupAdvice}
+}
+
+// afterSetup returns c, the Cause of a command that needs a registry's packages, as it is
+// after the set-up commands among before. If one that reads the registry did not succeed,
+// that is the reason. If all did, what is missing is missing in the pull request: nil.
+func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
+	if c == nil || c.Kind == proposal.CauseTool || c.Kind == proposal.CauseService {
+		return c
+	}
+	i := slices.IndexFunc(before, func(r proposal.Record) bool { return r.Cause != nil && r.Result != nil && reads(r, c.Config) })
+	switch {
+	case i >= 0:
+		merged := *before[i].Cause
+		merged.After, merged.Evidence, merged.Subject = "", c.Evidence, c.Subject
+		if c.Kind == proposal.CauseNetwork {
+			merged.Subject = "" // the registry's host
+		}
+		return &merged
+	case c.Kind == proposal.CauseDependencies && installed(before, c.Config):
+		return nil
+	}
+	return c
+}
+
+// reads reports whether r is a set-up command that requests a registry of config.
+func reads(r proposal.Record, config []string) bool {
+	return r.Proposal.Phase == proposal.PhaseSetup && slices.ContainsFunc(r.Proposal.Network, func(entry string) bool {
+		name, ok := strings.CutPrefix(entry, "registry:")
+		return ok && slices.Contains(config, registries(name))
+	})
+}
+
+var (
+	complains = pattern.New(`(?i)\berr(?:or|_pnpm\w*)?\b|cannot|could not|unable|denied|forbidden|not found|no such`)
+	chatter   = pattern.New(`(?i)^\S*\s*warn|npm (?:error|ERR!)(?: (?:code|path|command|A complete log|errno|syscall)\b|$)`)
+)
+
+// complaint returns the line of a failed command's output that most likely says why: the
+// first that names an error, or else the last one.
+func complaint(res proposal.Result) string {
+	last := ""
+	for _, s := range []proposal.Stream{res.Stderr, res.Stdout} {
+		for _, piece := range pieces(s) {
+			for line := range strings.Lines(string(colors.ReplaceAll(piece[max(0, len(piece)-maxScanned):], nil))) {
+				line = strings.TrimSpace(line[:min(len(line), maxLine)])
+				if complains.MatchString(line) && !chatter.MatchString(line) {
+					return line
+				}
+				if line != "" {
+					last = line
+				}
+			}
+		}
+	}
+	return last
+}
