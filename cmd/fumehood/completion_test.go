@@ -54,7 +54,7 @@ func TestCompletion(t *testing.T) {
 			"fumehood export x.jsonl --to ":   {"decisions", "otlp"},
 			"fumehood policy eval --phase se": {"setup"},
 			"fumehood completion ":            {"bash", "zsh", "fish"},
-			"fumehood policy docs de":         nil,
+			"fumehood policy docs dx":         nil,
 		} {
 			if got := completed(t, path, program, line); !slices.Equal(got, want) {
 				t.Errorf("%s completes %q with %q, want %q", shell, line, got, want)

@@ -91,6 +91,7 @@ func TestKilled(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(d.Path, "a/b"), 0o700); err != nil {
 			t.Fatal(err)
 		}
+		defer d.Close() // keeps d, whose lock would go with it
 		os.Stdout.WriteString("held\n")
 		select {}
 	}
