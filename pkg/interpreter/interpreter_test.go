@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interpreter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/golden"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var languages = []Language{Python, Node, Bash}
+
+// marks are lines that newer Pythons add to a traceback.
+var marks = regexp.MustCompile(`(?m)^ +[~^]+\n`)
+
+// The events of many cells, one after the other, in each language.
+func TestCells(t *testing.T) {
+	for _, language := range languages {
+		t.Run(string(language), func(t *testing.T) {
+			t.Parallel()
+			s := newSession(t, language, "")
+			var b strings.Builder
+			for cell := range strings.SplitSeq(string(golden.Read(t, "testdata/"+string(language)+".cells")), "---\n") {
+				o := s.run(t, strings.TrimSuffix(cell, "\n"))
+				fmt.Fprintf(&b, "%s%s\n", cell, listed(s.events))
+				if o.Ignored != 0 || o.ResultsOmitted != 0 {
+					t.Errorf("%q: %+v", cell, o)
+				}
+			}
+			golden.Compare(t, "testdata/"+string(language)+".golden", []byte(b.String()))
+		})
+	}
+}
+
+// listed is a readable form of events. Output of one stream in a row is one line.
+func listed(events []Event) string {
+	var b strings.Builder
+	for n := 0; n < len(events); n++ {
+		e := events[n]
+		for e.Text != "" && n+1 < len(events) && events[n+1].Kind == e.Kind {
+			n++
+			e.Text += events[n].Text
+		}
+		switch {
+		case e.Error != nil:
+			fmt.Fprintf(&b, "=> error %s: %.100q\n%s", e.Error.Name, e.Error.Value, indented(marks.ReplaceAllString(e.Error.Traceback, "")))
+		case e.Data != nil:
+			fmt.Fprintf(&b, "=> %s\n", e.Kind)
+			for _, mime := range slices.Sorted(maps.Keys(e.Data)) {
+				fmt.Fprintf(&b, "   %s (%d): %.100q\n", mime, len(e.Data[mime]), e.Data[mime])
+			}
+		default:
+			fmt.Fprintf(&b, "=> %s %q\n", e.Kind, e.Text)
+		}
+	}
+	return b.String()
+}
+
+func indented(text string) (all string) {
+	for line := range strings.Lines(text) {
+		all += "   " + line
+	}
+	if all == "" || strings.HasSuffix(all, "\n") {
+		return all
+	}
+	return all + "\n"
+}
+
+// words are pieces of code with the same meaning in each language.
+var words = map[Language]map[string]string{
+	Python: {
+		"set": "x = 42", "get": "print(x)", "loop": "while True: pass", "sleep": "import time\ntime.sleep(30)",
+		"late": "import subprocess\np = subprocess.Popen(['sh', '-c', 'sleep 0.2; echo after'])", "wait": "import time\ntime.sleep(0.4)",
+		"long": "for n in range(200000): print('line', n)", "background": "import subprocess\np = subprocess.Popen(['sh', '-c', 'yes'])",
+		"syntax": "a = 1\nb = = 2", "where": "line 2", "die": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+	},
+	Node: {
+		"set": "var x = 42", "get": "console.log(x)", "loop": "for (;;) {}", "sleep": "await new Promise((r) => setTimeout(r, 30000))",
+		"late": "const p = require('child_process').spawn('sh', ['-c', 'sleep 0.2; echo after'], {stdio: 'inherit'}); 0", "wait": "await new Promise((r) => setTimeout(r, 400))",
+		"long":       "for (let n = 0; n < 200000; n++) process.stdout.write('line ' + n + '\\n')",
+		"background": "const q = require('child_process').spawn('sh', ['-c', 'yes'], {stdio: 'inherit'}); 0",
+		"syntax":     "let a = 1\nlet b = = 2", "where": ":2:", "die": "process.kill(process.pid, 'SIGKILL'); await new Promise(() => {})",
+	},
+	Bash: {
+		"set": "x=42", "get": "echo $x", "loop": "while :; do :; done", "sleep": "sleep 30",
+		"late": "{ sleep 0.2; echo after; } &", "wait": "sleep 0.4",
+		"long": "for ((n = 0; n < 20000; n++)); do echo line $n; done", "background": "yes &",
+		"syntax": "a=1\nfor do", "where": "syntax error", "die": "kill -KILL $PPID $$",
+	},
+}
+
+func each(t *testing.T, test func(t *testing.T, l Language, word map[string]string)) {
+	for _, l := range languages {
+		t.Run(string(l), func(t *testing.T) { t.Parallel(); test(t, l, words[l]) })
+	}
+}
+
+// An interrupt ends a busy and a waiting cell soon, and keeps the state. One that comes
+// when no cell runs is not sent.
+func TestInterrupt(t *testing.T) {
+	each(t, func(t *testing.T, l Language, word map[string]string) {
+		s := newSession(t, l, "")
+		s.run(t, word["set"])
+		if running, err := s.Interrupt(); running || err != nil {
+			t.Fatalf("idle: %v, %v", running, err)
+		}
+		for _, name := range []string{"loop", "sleep", "loop"} {
+			var sent time.Time
+			time.AfterFunc(300*time.Millisecond, func() {
+				sent = time.Now()
+				if running, err := s.Interrupt(); !running || err != nil {
+					t.Errorf("%s: %v, %v", name, running, err)
+				}
+			})
+			o := s.run(t, word[name])
+			if o.Error == nil || time.Since(sent) > 2*time.Second {
+				t.Errorf("%s: %+v after %v", name, o, time.Since(sent))
+			}
+			s.run(t, word["get"])
+			if s.text(Stdout) != "42\n" {
+				t.Errorf("after %s: %+v", name, s.events)
+			}
+		}
+	})
+}
+
+// When ctx ends, the cell is interrupted and the interpreter stays usable.
+func TestDeadline(t *testing.T) {
+	each(t, func(t *testing.T, l Language, word map[string]string) {
+		s := newSession(t, l, "")
+		s.run(t, word["set"])
+		if _, err := s.try(t, "", word["loop"], 300*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || code(err) != "" {
+			t.Fatalf("%v", err)
+		}
+		s.run(t, word["get"])
+		if s.text(Stdout) != "42\n" {
+			t.Errorf("%+v", s.events)
+		}
+	})
+}
+
+func code(err error) string {
+	var stop *proposal.StopError
+	if errors.As(err, &stop) {
+		return stop.Code
+	}
+	return ""
+}
+
+// A cell that refuses to stop makes the interpreter unusable, and Execute returns.
+func TestStuck(t *testing.T) {
+	s := newSession(t, Python, "", func(o *Options) { o.Grace = 200 * time.Millisecond })
+	_, err := s.try(t, "", "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass", 500*time.Millisecond)
+	if code(err) != "interpreter.stuck" {
+		t.Fatalf("%v", err)
+	}
+	if _, err := s.try(t, "", "1", time.Second); code(err) != "interpreter.stuck" {
+		t.Errorf("%v", err)
+	}
+}
+
+// Output of processes that are left behind comes with the next cell, and says so.
+func TestLateOutput(t *testing.T) {
+	each(t, func(t *testing.T, l Language, word map[string]string) {
+		s := newSession(t, l, "")
+		s.run(t, word["late"])
+		time.Sleep(600 * time.Millisecond)
+		s.run(t, word["set"])
+		if !slices.ContainsFunc(s.events, func(e Event) bool { return e.Late && e.Text == "after\n" && e.Kind == Stdout }) {
+			t.Errorf("%+v", s.events)
+		}
+		s.run(t, word["late"])
+		s.run(t, word["wait"])
+		if s.text(Stdout) != "after\n" || s.events[len(s.events)-1].Late {
+			t.Errorf("%+v", s.events)
+		}
+	})
+}
+
+// A process that is left behind and prints without end does not block cells.
+func TestEndlessBackground(t *testing.T) {
+	each(t, func(t *testing.T, l Language, word map[string]string) {
+		s := newSession(t, l, "")
+		s.run(t, word["background"])
+		time.Sleep(200 * time.Millisecond)
+		for range 3 {
+			if o := s.run(t, word["set"]); o.Took > 10*time.Second {
+				t.Errorf("a cell took %v", o.Took)
+			}
+		}
+	})
+}
+
+// Head and tail of long output are passed on, and the bytes between are counted.
+func TestLongOutput(t *testing.T) {
+	each(t, func(t *testing.T, l Language, word map[string]string) {
+		s := newSession(t, l, "", func(o *Options) { o.Limits = Limits{Head: 1 << 10, Tail: 1 << 9} })
+		s.run(t, word["long"])
+		all, omitted := int64(0), int64(0)
+		for _, e := range s.events {
+			all += int64(len(e.Text))
+			omitted += e.Omitted
+		}
+		if all > 1<<10+1<<9 || omitted == 0 || !strings.HasPrefix(s.text(Stdout), "line 0\n") || !strings.HasSuffix(s.text(Stdout), "9\n") {
+			t.Errorf("%d bytes, %d omitted, %.50q", all, omitted, s.text(Stdout))
+		}
+		lines := map[bool]int64{true: 20000, false: 200000}[l == Bash]
+		want := int64(0)
+		for n := range lines {
+			want += int64(len(fmt.Sprintf("line %d\n", n)))
+		}
+		if all+omitted != want {
+			t.Errorf("%d passed on and %d omitted, of %d", all, omitted, want)
+		}
+	})
+}
+
+func TestSyntaxErrors(t *testing.T) {
+	each(t, func(t *testing.T, l Language, word map[string]string) {
+		s := newSession(t, l, "")
+		o := s.run(t, word["syntax"])
+		if o.Error == nil || !strings.Contains(o.Error.Traceback+s.text(Stderr), word["where"]) {
+			t.Errorf("%+v %+v", o.Error, s.events)
+		}
+	})
+}
+
+// Contexts have names of their own.
+func TestContexts(t *testing.T) {
+	each(t, func(t *testing.T, l Language, word map[string]string) {
+		s := newSession(t, l, "")
+		if err := s.CreateContext("a"); err != nil {
+			t.Fatal(err)
+		}
+		s.run(t, word["set"])
+		s.try(t, "a", word["get"], 20*time.Second)
+		if strings.Contains(s.text(Stdout), "42") {
+			t.Errorf("%+v", s.events)
+		}
+		s.try(t, "a", strings.Replace(word["set"], "42", "43", 1), 20*time.Second)
+		s.run(t, word["get"])
+		if s.text(Stdout) != "42\n" {
+			t.Errorf("%+v", s.events)
+		}
+		if err := s.RemoveContext(timeout(t, 20*time.Second), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CreateContext("a"); err != nil {
+			t.Fatal(err)
+		}
+		s.try(t, "a", word["get"], 20*time.Second)
+		if strings.Contains(s.text(Stdout), "43") {
+			t.Errorf("after remove: %+v", s.events)
+		}
+		if got := s.Contexts(); !slices.Equal(got, []string{"", "a"}) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestInvalid(t *testing.T) {
+	s := newSession(t, Python, "")
+	for _, c := range []Cell{{Context: "missing"}, {Code: strings.Repeat("x", MaxCode+1)}, {Code: "a\nb\x00"}, {Code: "\xff"}} {
+		if _, err := s.Execute(context.Background(), c, func(Event) { t.Error("an event") }); code(err) != "interpreter.cell" {
+			t.Errorf("%.20q: %v", c, err)
+		}
+	}
+	for _, name := range []string{"", "a b", "ü", strings.Repeat("a", 65), "a\n"} {
+		if err := s.CreateContext(name); code(err) != "interpreter.cell" {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for n := range MaxContexts - 1 {
+		if err := s.CreateContext(fmt.Sprint("c", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.CreateContext("more"); code(err) != "interpreter.cell" {
+		t.Error(err)
+	}
+}
+
+// The longest cell that is allowed runs in each language.
+func TestLongestCell(t *testing.T) {
+	each(t, func(t *testing.T, l Language, word map[string]string) {
+		s := newSession(t, l, "")
+		quotes := map[Language]string{Python: "len('%s')", Node: "('%s').length", Bash: "x='%s'; echo ${#x}"}[l]
+		body := strings.Repeat(`"é\\`, (MaxCode-len(quotes))/5)
+		s.run(t, fmt.Sprintf(quotes, body))
+		if got := strings.TrimSpace(s.text(Stdout) + s.text(Result)); len(got) != 5 {
+			t.Errorf("%q", got)
+		}
+	})
+}

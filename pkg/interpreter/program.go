@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interpreter
+
+import (
+	_ "embed"
+)
+
+// A Language is one that there is a program for.
+type Language string
+
+const (
+	Python Language = "python" // 3.9 or newer
+	Node   Language = "node"   // 18 or newer; TypeScript where Node removes types itself (22.13 or newer)
+	Bash   Language = "bash"   // 4.4 or newer
+)
+
+var (
+	//go:embed repl.py
+	pythonText []byte
+	//go:embed repl.mjs
+	nodeText []byte
+	//go:embed repl.sh
+	bashText []byte
+)
+
+// A Program is what speaks the protocol for a language. It needs no other file, and no
+// program other than the interpreter.
+type Program struct {
+	File        string // name of the file
+	Text        []byte // its content; must not be changed
+	Interpreter string // name of the interpreter in PATH
+}
+
+// Argv returns the command that starts the program, whose text is in the file at path.
+// Its stdin and stdout are for Start; its stderr is not used. SIGINT must not be ignored
+// by the process that starts it.
+func (p Program) Argv(path string) []string {
+	return []string{p.Interpreter, path}
+}
+
+// ProgramOf returns the program of a language. It reports false if there is none.
+func ProgramOf(l Language) (Program, bool) {
+	p, found := map[Language]Program{
+		Python: {"repl.py", pythonText, "python3"},
+		Node:   {"repl.mjs", nodeText, "node"},
+		Bash:   {"repl.sh", bashText, "bash"},
+	}[l]
+	return p, found
+}
