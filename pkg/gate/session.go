@@ -9,15 +9,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // SessionOptions configure a session's one sandbox and one gateway, which are created
@@ -102,6 +106,8 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
 	s := &Session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{})}
 	s.run = &run{gate: g, sandbox: g.sandbox, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
+	s.run.sandbox.Files = maps.Clone(s.run.sandbox.Files)
+	maps.Copy(s.run.sandbox.Files, sandbox.InterpreterFiles())
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	if err = s.run.open(s.ctx, o.described()); err == nil {
 		s.inner, err = s.run.hood.Open(s.run.info, hood.Bounds{Limits: limits, Network: o.Network})
@@ -160,6 +166,10 @@ func (g *Gate) sessionLimits(ctx context.Context, wanted proposal.Limits) (propo
 // Do decides p, writes the decision to the log, and runs p if it is allowed. If ctx
 // ends, the command is killed, its Result says so, and the session continues.
 //
+// Code with a Context runs in an interpreter that keeps its state for later code of the same
+// language and context; the first such code starts it. If the code does not stop when it must,
+// or the interpreter ends, its state is lost, and the next code starts another.
+//
 // p is checked like a proposal of a plan. Denied, failed and killed commands are values
 // in the Record. An error is a *proposal.StopError, or ctx's while p waited for its
 // turn: either p was not accepted (session.proposal), or the session is over, and every
@@ -179,8 +189,11 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (record proposal.
 
 // taken returns p as it would be read from a plan.
 func taken(p proposal.Proposal) (proposal.Proposal, error) {
-	needs := p.Needs
-	p.Needs = nil // the session checks them
+	if err := stateful(p); err != nil {
+		return p, err
+	}
+	needs, name := p.Needs, p.Context
+	p.Needs, p.Context = nil, "" // the session checks them
 	document, err := json.Marshal(map[string]any{"schema": "fumehood.plan/v1", "proposals": []proposal.Proposal{p}})
 	if err != nil {
 		return p, err
@@ -190,8 +203,34 @@ func taken(p proposal.Proposal) (proposal.Proposal, error) {
 		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + problems[0].Path + ": " + problems[0].Message, Hint: "check the proposal against the plan's schema, fumehood.plan.v1.json"}
 	}
 	p = decoded.Proposals[0]
-	p.Needs = needs
+	p.Needs, p.Context = needs, name
 	return p, nil
+}
+
+// contexts are the languages that keep state, and contextName the names of contexts.
+var (
+	contexts    = []string{"python", "javascript", "bash"}
+	contextName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+)
+
+// stateful checks a proposal with a Context: its code runs in a process that is already there,
+// so it cannot have what only a new process has.
+func stateful(p proposal.Proposal) error {
+	why := ""
+	switch {
+	case p.Context == "":
+		return nil
+	case p.Code == "" || !slices.Contains(contexts, p.Language):
+		why = "a context needs code in python, javascript or bash"
+	case !contextName.MatchString(p.Context):
+		why = "a context has up to 64 letters, digits, '.', '_' and '-'"
+	case len(p.Env) > 0 || p.Stdin != "" || p.Cwd != "" || p.Fresh || len(p.Network) > 0:
+		why = "code in a context cannot have env, stdin, cwd, network or a new sandbox"
+	}
+	if why == "" {
+		return nil
+	}
+	return &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + why, Hint: "correct the proposal, or leave out its context"}
 }
 
 // Put writes data to name, a path relative to the workspace. A file that cannot be

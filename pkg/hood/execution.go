@@ -17,6 +17,9 @@ func executionOf(r proposal.Record) proposal.Execution {
 		ID: r.Proposal.ID, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin,
 		Outputs: r.Proposal.Outputs, Grant: *r.Decision.Grant, Service: r.Proposal.Origin == proposal.OriginService,
 	}
+	if p := r.Proposal; p.Context != "" && p.Code != "" {
+		x.Cell = &proposal.Cell{Language: p.Language, Context: p.Context, Code: p.Code}
+	}
 	if r.Proposal.RunsShell() {
 		x.Text = r.Analysis.Canonical
 	} else {

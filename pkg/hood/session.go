@@ -190,6 +190,7 @@ func withoutStreams(r *proposal.Result) *proposal.Result {
 	}
 	short := *r
 	short.Stdout.Head, short.Stdout.Tail, short.Stderr.Head, short.Stderr.Tail = nil, nil, nil, nil
+	short.Displays = proposal.Digests(short.Displays)
 	if short.Retried != nil {
 		first := *short.Retried
 		first.Stdout.Head, first.Stdout.Tail, first.Stderr.Head, first.Stderr.Tail = nil, nil, nil, nil

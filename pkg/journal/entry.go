@@ -115,6 +115,7 @@ func NewStart(r proposal.Record, again bool) Start {
 func NewResult(r proposal.Record) Result {
 	result := *r.Result
 	strip(&result.Stdout, &result.Stderr, &result.Observations)
+	result.Displays = proposal.Digests(result.Displays)
 	if result.Retried != nil {
 		first := stripped(*result.Retried)
 		result.Retried = &first

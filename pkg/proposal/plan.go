@@ -52,6 +52,7 @@ type Proposal struct {
 	Expect   string            `json:"expect,omitempty"`  // what the proposer predicts, shown next to the outcome
 	Fresh    bool              `json:"fresh,omitempty"`   // request a new sandbox
 	Origin   string            `json:"origin,omitempty"`  // OriginSetup, OriginService, or "" for the proposer; never read from a plan
+	Context  string            `json:"context,omitempty"` // of Code: run it with the state of earlier Code in the same context; only in sessions
 	Invalid  *Invalid          `json:"invalid,omitempty"` // set by the reader of a plan: the proposal never runs
 }
 

@@ -3,8 +3,10 @@
 package proposal
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -24,9 +26,47 @@ type Execution struct {
 	// Service means that the command starts a server: it runs as a user that no other
 	// command has, and if it succeeds, what it started lives until its sandbox ends.
 	Service bool
+	// Cell, if not nil, is code for an interpreter that keeps its state from cell to cell.
+	// The first cell of a language starts it. Text and Argv are not used.
+	Cell *Cell
 	// Again reports that this is the second run of the same command, whose files get
 	// different names.
 	Again bool
+}
+
+// A Cell is a piece of code with the state of the cells before it.
+type Cell struct {
+	Language string // as in Proposal
+	Context  string // a name space of its own
+	Code     string
+}
+
+// A Display is something that a cell showed, or the value of its last expression, in
+// several forms.
+type Display struct {
+	Value bool              `json:"value"` // of the last expression
+	Forms map[string]string `json:"forms"` // by MIME type: text, or base64 of bytes
+	// Omitted are the sizes of forms that were too large.
+	Omitted map[string]int64 `json:"omitted,omitempty"`
+}
+
+// Digests returns displays with "sha256:" and the lower-case hex SHA-256 in place of each form.
+func Digests(displays []Display) []Display {
+	short := slices.Clone(displays)
+	for i, d := range short {
+		short[i].Forms = map[string]string{}
+		for mime, form := range d.Forms {
+			short[i].Forms[mime] = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(form)))
+		}
+	}
+	return short
+}
+
+// An Exception is how a cell failed, in its language's own words.
+type Exception struct {
+	Name      string `json:"name"` // "ZeroDivisionError"; "ExitStatus" in bash
+	Value     string `json:"value"`
+	Traceback string `json:"traceback"`
 }
 
 // A Status is what ended a command. The zero Status means that the outcome is unknown.
@@ -97,6 +137,12 @@ type Result struct {
 	Usage *Usage `json:"usage,omitempty"`
 	// Leftover counts processes that the command left behind and that were killed.
 	Leftover int `json:"leftover"`
+	// Displays are what a cell showed, in order. DisplaysOmitted counts those beyond the
+	// limit.
+	Displays        []Display `json:"displays,omitempty"`
+	DisplaysOmitted int       `json:"displays_omitted,omitempty"`
+	// Exception is why a cell failed; its ExitCode is then 1.
+	Exception *Exception `json:"exception,omitempty"`
 	// Retried is the first run, if a runtime crashed in it. Everything else is then
 	// from the second run, and there is no third.
 	Retried *Attempt `json:"retried,omitempty"`

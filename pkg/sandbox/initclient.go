@@ -123,6 +123,21 @@ func (c *initClient) keep(grace time.Duration) error { return c.tell(grace, "kee
 // resume lets services go on.
 func (c *initClient) resume(grace time.Duration) error { return c.tell(grace, "resume") }
 
+// hold makes interpreters of processes, and of no others: they are kept and stopped like
+// services.
+func (c *initClient) hold(grace time.Duration, ids []int32) error {
+	words := []string{"hold"}
+	for _, id := range ids {
+		words = append(words, strconv.Itoa(int(id)))
+	}
+	return c.tell(grace, strings.Join(words, " "))
+}
+
+// interrupt sends SIGINT to a process.
+func (c *initClient) interrupt(grace time.Duration, id int32) error {
+	return c.tell(grace, "interrupt "+strconv.Itoa(int(id)))
+}
+
 func (c *initClient) tell(grace time.Duration, request string) error {
 	if err := c.ask(grace, request); err != nil {
 		return err

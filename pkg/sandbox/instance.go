@@ -41,8 +41,10 @@ type instance struct {
 	limited  proposal.Limits // the cgroup's current limits
 	used     bool            // by a command that is not a service
 	services int             // how many were started, or failed
-	stderr   *tailBuffer
-	undo     []func() error // in the order made; run in reverse
+	// interpreters are by language.
+	interpreters map[string]*resident
+	stderr       *tailBuffer
+	undo         []func() error // in the order made; run in reverse
 }
 
 // start makes a sandbox and waits until its init is ready.

@@ -46,6 +46,10 @@ type command struct {
 
 	processes, written proposal.Figure // counted by gVisor's kernel
 
+	displays        []proposal.Display // of a cell
+	displaysOmitted int
+	exception       *proposal.Exception
+
 	once  sync.Once
 	ended chan struct{} // closed when something other than the command itself ends it
 	cause proposal.Status
@@ -66,6 +70,9 @@ func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Resu
 		c.stderr.abandon()
 		return failed(err), err
 	}
+	if x.Cell != nil {
+		return c.cell(ctx)
+	}
 	pid, err := c.start()
 	if err != nil {
 		return c.notStarted(err)
@@ -78,7 +85,7 @@ func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Resu
 // kernel sees them do belongs to a command. Another one counts those that were started.
 func (s *instance) resume(another bool) error {
 	var err error
-	if s.services > 0 {
+	if s.services+len(s.interpreters) > 0 {
 		err = s.init.resume(sweepGrace)
 	}
 	if another {
@@ -148,11 +155,7 @@ func (c *command) start() (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	if c.s.heavy {
-		c.s.cgroup.settle()
-	}
-	c.held = c.s.cgroup.measurePeak()
-	c.before, c.began = c.s.cgroup.usage(), time.Now()
+	c.measure()
 	pid, err := c.conn.Exec(c.s.id, control.Process{
 		Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
 		UID: c.user(c.s.layout.UID), GID: c.user(c.s.layout.GID),
@@ -160,6 +163,15 @@ func (c *command) start() (int32, error) {
 	})
 	started(int(pid))
 	return pid, err
+}
+
+// measure notes what is in use before the command.
+func (c *command) measure() {
+	if c.s.heavy {
+		c.s.cgroup.settle()
+	}
+	c.held = c.s.cgroup.measurePeak()
+	c.before, c.began = c.s.cgroup.usage(), time.Now()
 }
 
 // dir returns the command's working directory inside.
@@ -246,7 +258,7 @@ func (c *command) fixedEnv() map[string]string {
 		// The pull request's programs must not run as this user.
 		vars["PATH"] = strings.Join(slices.DeleteFunc(strings.Split(c.s.o.Path, ":"), func(dir string) bool { return within(dir, guest.Workspace) }), ":")
 	}
-	if c.x.Text != "" || c.x.Grant.Env["LC_ALL"] == "" {
+	if c.x.Text != "" || c.x.Cell != nil || c.x.Grant.Env["LC_ALL"] == "" {
 		vars["LC_ALL"], vars["LANG"] = "C.UTF-8", "C.UTF-8"
 	}
 	return vars
@@ -305,6 +317,11 @@ func (c *command) kill() {
 
 // sweep kills what the command left behind. A service that started lives.
 func (c *command) sweep(status syscall.WaitStatus, waitErr error) (int, error) {
+	if c.x.Cell != nil {
+		if err := c.s.hold(); err != nil {
+			return 0, err
+		}
+	}
 	if !c.x.Service || waitErr != nil || !status.Exited() || status.ExitStatus() != 0 || c.stopped() {
 		return c.s.init.sweep(sweepGrace)
 	}
@@ -333,6 +350,7 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 	r.PeakMem = c.s.cgroup.peak()
 	c.s.heavy = r.PeakMem-c.held > heavyGrowth
 	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
+	r.Displays, r.DisplaysOmitted, r.Exception = c.displays, c.displaysOmitted, c.exception
 	r.Changes = proposal.Changes{Files: []proposal.Change{}}
 	gateErr := c.s.gate.end(c, &r, reported)
 	c.account(&r, after)

@@ -18,6 +18,8 @@
 //	(start)            ready VERSION "PROC_VERSION"
 //	sweep              ok LEFT                     kill all other processes except for services, wait until they are gone
 //	keep               ok 0                        the processes of users of services that are left are services from now on
+//	hold ID…           ok 0                        these processes, and what descends from them, are spared like services from now on
+//	interrupt ID       ok 0                        send SIGINT to a process
 //	resume             ok 0                        let the services go on, which sweep and keep stop
 //	changes MAX        change KIND TYPE SIZE "PATH" …, ok OMITTED
 //	glob MAX "PATTERN" match TYPE SIZE "PATH" …, ok OMITTED
@@ -41,7 +43,7 @@ import (
 )
 
 // Version is the protocol's version; both ends come from one commit.
-const Version = 3
+const Version = 4
 
 // MaxServices is the maximum number of services in one sandbox.
 const MaxServices = 8

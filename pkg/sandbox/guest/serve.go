@@ -67,6 +67,10 @@ func (s *server) answer(request string, r io.Reader, w *bufio.Writer) error {
 		return nil
 	case "keep":
 		return done(s.services.keep(), w)
+	case "hold":
+		return done(s.services.hold(rest), w)
+	case "interrupt":
+		return done(s.services.interrupt(rest), w)
 	case "resume":
 		return done(s.services.resume(), w)
 	case "changes":

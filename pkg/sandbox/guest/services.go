@@ -19,9 +19,36 @@ import (
 // keep recorded it, or it descends from a recorded one that still lives; and its user is
 // one of theirs. They are stopped while no command runs. Commands have other users, so an
 // id that is used again can only be another service's.
+//
+// Interpreters are spared and stopped like services, with all that descends from them,
+// while hold names them. They have the commands' user: what runs in a session may harm its
+// other commands.
 type services struct {
 	first int          // of their users
 	roots map[int]bool // recorded ones, by process id
+	held  map[int]bool // interpreters, by process id
+}
+
+// hold makes interpreters of these processes, and of no others.
+func (s *services) hold(ids string) error {
+	s.held = map[int]bool{}
+	for _, word := range strings.Fields(ids) {
+		id, err := strconv.Atoi(word)
+		if err != nil || id <= 1 {
+			return fmt.Errorf("invalid process id %q", word)
+		}
+		s.held[id] = true
+	}
+	return nil
+}
+
+// interrupt interrupts an interpreter.
+func (s *services) interrupt(word string) error {
+	id, err := strconv.Atoi(word)
+	if err != nil || id <= 1 {
+		return fmt.Errorf("invalid process id %q", word)
+	}
+	return syscall.Kill(id, syscall.SIGINT)
 }
 
 // user reports whether a user is one of services.
@@ -51,7 +78,7 @@ func (s *services) keep() error {
 // there were at the start. It returns only when none is left, and when every service is
 // stopped, so that nothing happens until resume.
 func (s *services) sweep() (int, error) {
-	if len(s.roots) == 0 {
+	if len(s.roots)+len(s.held) == 0 {
 		return sweep()
 	}
 	left, clean := -1, 0
@@ -127,7 +154,7 @@ func stopped(id int) bool {
 func (s *services) spared(list []process) map[int]bool {
 	spared := map[int]bool{}
 	for _, p := range list {
-		if !p.dead && s.user(p.uid) && s.roots[p.id] {
+		if !p.dead && (s.user(p.uid) && s.roots[p.id] || s.held[p.id]) {
 			spared[p.id] = true
 		}
 	}
@@ -139,7 +166,7 @@ func (s *services) spared(list []process) map[int]bool {
 	for grown := true; grown; {
 		grown = false
 		for _, p := range list {
-			if !spared[p.id] && spared[p.parent] && s.user(p.uid) && !p.dead {
+			if !spared[p.id] && spared[p.parent] && (s.user(p.uid) || len(s.held) > 0) && !p.dead {
 				spared[p.id], grown = true, true
 			}
 		}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/interpreter"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/control"
+)
+
+// cellGrace is how long an interpreter may take to start, and a cell to stop.
+const (
+	interpreterStart = 30 * time.Second
+	cellGrace        = 2 * time.Second
+)
+
+// languages are the interpreters of proposals' languages.
+var languages = map[string]interpreter.Language{"python": interpreter.Python, "javascript": interpreter.Node, "bash": interpreter.Bash}
+
+// InterpreterFiles are the files that interpreters are, by path inside. A root file system
+// for sessions has them: see Options.Files.
+func InterpreterFiles() map[string][]byte {
+	files := map[string][]byte{}
+	for _, language := range languages {
+		p, _ := interpreter.ProgramOf(language)
+		files[programPath(p)] = p.Text
+	}
+	return files
+}
+
+func programPath(p interpreter.Program) string { return path.Join("/.fumehood", p.File) }
+
+// A resident is an interpreter that lives from cell to cell. Between commands it is stopped,
+// so that what the kernel sees it do belongs to a command.
+type resident struct {
+	*interpreter.Interpreter
+	s      *instance
+	pid    int32
+	conn   *control.Conn
+	status chan syscall.WaitStatus // holds how it ended
+}
+
+// cell runs c's code in the interpreter of its language, after starting that if there is none.
+// If it does not stop in time, or ends itself, the interpreter and its state are gone.
+func (c *command) cell(ctx context.Context) (proposal.Result, error) {
+	go c.stdout.run()
+	go c.stderr.run()
+	c.measure()
+	inner, cancel := c.until(ctx)
+	status, err := c.execute(inner)
+	cancel()
+	_ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close())
+	if err != nil {
+		return c.notStarted(err)
+	}
+	return c.finish(ctx, status, nil)
+}
+
+// until returns a context that ends when the command must.
+func (c *command) until(ctx context.Context) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	wall := time.AfterFunc(c.x.Grant.Limits.Wall.Std(), func() { c.end(proposal.TimedOut) })
+	go func() {
+		defer wall.Stop()
+		defer cancel()
+		select {
+		case <-inner.Done():
+		case <-c.s.gone:
+		case <-c.s.gate.failed():
+		case <-c.ended:
+		case <-ctx.Done():
+			c.end(proposal.NotRun)
+		}
+	}()
+	return inner, cancel
+}
+
+// execute returns the cell's outcome as a wait status. An error means that no interpreter
+// could be started, or that the code is not accepted.
+func (c *command) execute(ctx context.Context) (syscall.WaitStatus, error) {
+	r, err := c.resident(ctx)
+	if err != nil {
+		return 0, err
+	}
+	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code}, c.show)
+	c.displaysOmitted = outcome.ResultsOmitted
+	var died *interpreter.DiedError
+	switch {
+	case err != nil && ctx.Err() == nil && proposal.FailureOf(err).Code == "interpreter.cell":
+		return 0, err
+	case errors.As(err, &died), err != nil && !errors.Is(err, context.Canceled):
+		return r.end(), nil
+	case outcome.Error != nil:
+		c.exception = &proposal.Exception{Name: outcome.Error.Name, Value: outcome.Error.Value, Traceback: outcome.Error.Traceback}
+		return 1 << 8, nil
+	case err != nil:
+		return 1 << 8, nil
+	}
+	return 0, nil
+}
+
+// show takes what a cell shows.
+func (c *command) show(e interpreter.Event) {
+	switch e.Kind {
+	case interpreter.Stdout:
+		_, _ = c.stdout.write.WriteString(e.Text) // the drain counts, and ends the command at its limit
+	case interpreter.Stderr:
+		_, _ = c.stderr.write.WriteString(e.Text)
+	case interpreter.Display, interpreter.Result:
+		c.displays = append(c.displays, proposal.Display{Value: e.Kind == interpreter.Result, Forms: e.Data, Omitted: e.FormsOmitted})
+	}
+}
+
+// resident returns the interpreter of the cell's language, with the cell's context.
+func (c *command) resident(ctx context.Context) (*resident, error) {
+	language, name := c.x.Cell.Language, c.x.Cell.Context
+	r := c.s.interpreters[language]
+	if r == nil {
+		var err error
+		if r, err = c.startInterpreter(ctx); err != nil {
+			return nil, err
+		}
+		if c.s.interpreters == nil {
+			c.s.interpreters = map[string]*resident{}
+		}
+		c.s.interpreters[language] = r
+	}
+	if slices.Contains(r.Contexts(), name) {
+		return r, nil
+	}
+	return r, r.CreateContext(name)
+}
+
+// startInterpreter starts the interpreter as the command's first program, which the exec
+// gate decides.
+func (c *command) startInterpreter(ctx context.Context) (*resident, error) {
+	p, known := interpreter.ProgramOf(languages[c.x.Cell.Language])
+	if !known {
+		return nil, errors.New("there is no interpreter for " + c.x.Cell.Language)
+	}
+	starter := &command{s: c.s, x: c.x}
+	starter.x.Text, starter.x.Argv, starter.x.Launches = "", p.Argv(programPath(p)), false
+	program, argv, started, err := c.s.gate.first(starter)
+	if err != nil {
+		return nil, err
+	}
+	r := &resident{s: c.s, status: make(chan syscall.WaitStatus, 1)}
+	if r.conn, err = control.Dial(c.s.socket()); err != nil {
+		return nil, err
+	}
+	in, out, err := r.exec(control.Process{Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
+		UID: uint32(c.s.layout.UID), GID: uint32(c.s.layout.GID)}, started)
+	if err != nil {
+		_ = r.conn.Close()
+		return nil, err
+	}
+	go func() { // a connection cannot be closed during a call
+		status, _ := r.conn.Wait(c.s.id, r.pid)
+		r.status <- status
+		_ = r.conn.Close()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, interpreterStart)
+	defer cancel()
+	r.Interpreter, err = interpreter.Start(ctx, in, out, interpreter.Options{Language: languages[c.x.Cell.Language], Grace: cellGrace,
+		Interrupt: func() error { return c.s.init.interrupt(sweepGrace, r.pid) }})
+	if err != nil {
+		return nil, err
+	}
+	c.s.onClose(r.Close)
+	return r, nil
+}
+
+// exec starts the process p with pipes.
+func (r *resident) exec(p control.Process, started func(int)) (in, out *os.File, err error) {
+	stdin, in, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer stdin.Close()
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		return nil, nil, errors.Join(err, in.Close())
+	}
+	defer stdout.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err == nil {
+		defer null.Close()
+		p.Stdin, p.Stdout, p.Stderr = stdin, stdout, null
+		r.pid, err = r.conn.Exec(r.s.id, p)
+		started(int(r.pid))
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, in.Close(), out.Close())
+	}
+	return in, out, nil
+}
+
+// end forgets an interpreter that ended, or that does not stop, kills what is left of it and of
+// the command, and returns how it ended.
+func (r *resident) end() syscall.WaitStatus {
+	for language, other := range r.s.interpreters {
+		if other == r {
+			delete(r.s.interpreters, language)
+		}
+	}
+	_ = r.Close()
+	if err := r.s.hold(); err == nil {
+		_, _ = r.s.init.sweep(sweepGrace)
+	}
+	select {
+	case status := <-r.status:
+		return status
+	case <-time.After(drainGrace):
+		return syscall.WaitStatus(syscall.SIGKILL)
+	}
+}
+
+// hold tells init which processes are interpreters.
+func (s *instance) hold() error {
+	var ids []int32
+	for _, r := range s.interpreters {
+		ids = append(ids, r.pid)
+	}
+	slices.Sort(ids)
+	return s.init.hold(sweepGrace, ids)
+}
