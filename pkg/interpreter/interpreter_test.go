@@ -41,27 +41,33 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// listed is a readable form of events. Output of one stream in a row is one line.
+// listed is a readable form of events. Between two results the order of the streams is
+// not promised.
 func listed(events []Event) string {
 	var b strings.Builder
-	for n := 0; n < len(events); n++ {
-		e := events[n]
-		for e.Text != "" && n+1 < len(events) && events[n+1].Kind == e.Kind {
-			n++
-			e.Text += events[n].Text
+	streams := map[Kind]string{}
+	flush := func() {
+		for _, kind := range slices.Sorted(maps.Keys(streams)) {
+			fmt.Fprintf(&b, "=> %s %q\n", kind, streams[kind])
 		}
-		switch {
-		case e.Error != nil:
+		clear(streams)
+	}
+	for _, e := range events {
+		if e.Text != "" {
+			streams[e.Kind] += e.Text
+			continue
+		}
+		flush()
+		if e.Error != nil {
 			fmt.Fprintf(&b, "=> error %s: %.100q\n%s", e.Error.Name, e.Error.Value, indented(marks.ReplaceAllString(e.Error.Traceback, "")))
-		case e.Data != nil:
-			fmt.Fprintf(&b, "=> %s\n", e.Kind)
-			for _, mime := range slices.Sorted(maps.Keys(e.Data)) {
-				fmt.Fprintf(&b, "   %s (%d): %.100q\n", mime, len(e.Data[mime]), e.Data[mime])
-			}
-		default:
-			fmt.Fprintf(&b, "=> %s %q\n", e.Kind, e.Text)
+			continue
+		}
+		fmt.Fprintf(&b, "=> %s\n", e.Kind)
+		for _, mime := range slices.Sorted(maps.Keys(e.Data)) {
+			fmt.Fprintf(&b, "   %s (%d): %.100q\n", mime, len(e.Data[mime]), e.Data[mime])
 		}
 	}
+	flush()
 	return b.String()
 }
 
@@ -262,7 +268,7 @@ func TestContexts(t *testing.T) {
 			t.Errorf("after remove: %+v", s.events)
 		}
 		if got := s.Contexts(); !slices.Equal(got, []string{"", "a"}) {
-			t.Errorf("%q", got)
+			t.Errorf("%.100q", got)
 		}
 	})
 }
@@ -297,7 +303,7 @@ func TestLongestCell(t *testing.T) {
 		body := strings.Repeat(`"é\\`, (MaxCode-len(quotes))/5)
 		s.run(t, fmt.Sprintf(quotes, body))
 		if got := strings.TrimSpace(s.text(Stdout) + s.text(Result)); len(got) != 5 {
-			t.Errorf("%q", got)
+			t.Errorf("%.100q", got)
 		}
 	})
 }

@@ -372,7 +372,7 @@ function place(code, count, { lineNumber, columnNumber }) {
 function own(error) {
   const stack = error.stack.split('\n');
   const end = stack.findIndex((l) => /^\s+at .*(node:inspector|repl\.mjs|node:vm|evalmachine)/.test(l));
-  return (end < 0 ? stack : stack.slice(0, end)).join('\n');
+  return (end < 0 ? stack : stack.slice(0, end)).filter((l) => !/^\s+at .*node:internal/.test(l)).join('\n');
 }
 
 function kernel() {

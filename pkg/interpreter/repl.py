@@ -241,6 +241,15 @@ def shown(value):
     return {"data": data, "forms_omitted": omitted} if omitted else {"data": data}
 
 
+def formatted(e, frames):
+    """A traceback without this file's frames."""
+    top = found = traceback.TracebackException(type(e), e, frames)
+    while found is not None:
+        found.stack[:] = [f for f in found.stack if f.filename != __file__]
+        found = found.__cause__ or found.__context__
+    return "".join(top.format())
+
+
 class Context:
     def __init__(self):
         self.module = types.ModuleType("__main__")
@@ -354,7 +363,7 @@ class Interpreter:
         except BaseException:
             value = "cannot be printed"
         try:
-            lines = "".join(traceback.format_exception(type(e), e, frames))
+            lines = formatted(e, frames)
         except BaseException:
             lines = ""
         if os.getpid() != self.wire.pid:

@@ -32,10 +32,21 @@ quoted() {
 	REPLY="\"$s\""
 }
 
+# marked sets REPLY to the request $1 with \1 for \\ and \2 for \".
+marked() {
+	local LC_ALL=C
+	REPLY=${1//'\\'/$'\1'}
+	REPLY=${REPLY//'\"'/$'\2'}
+}
+
 # decoded sets REPLY to the member $2 of the request $1, whose \\ and \" are \1 and \2.
+# It works on bytes: on characters, bash takes seconds for a long cell.
 decoded() {
+	local LC_ALL=C
 	REPLY=${1#*"\"$2\":\""}
 	REPLY=${REPLY%%\"*}
+	REPLY=${REPLY//\\u2028/$'\xe2\x80\xa8'}
+	REPLY=${REPLY//\\u2029/$'\xe2\x80\xa9'}
 	REPLY=${REPLY//$'\1'/'\\'}
 	REPLY=${REPLY//$'\2'/'"'}
 	printf -v REPLY '%b' "$REPLY"
@@ -75,28 +86,40 @@ command_of() {
 	esac
 }
 
-# pump reads a line, or what there is of one after a tenth of a second.
+# passed passes on text up to the last message in it, obeys those, and sets rest to what
+# follows.
+passed() {
+	local word
+	rest=$1
+	while [[ $rest == *"$mark:"*$'\n'* ]]; do
+		output "${rest%%"$mark:"*}"
+		word=${rest#*"$mark:"}
+		rest=${word#*$'\n'}
+		command_of "${word%%$'\n'*}"
+	done
+}
+
+# pump reads lines, or what there is of one after a tenth of a second, and passes on as
+# many as there are. It reads no blocks: bash loses what it has of one at a timeout.
 pump() {
 	kind=$1 nonce='' late='' omitted=0
-	local first rest text carry='' status
+	local text='' more rest=''
 	trap '' INT
-	while IFS= read -r -N 1 first; do
-		rest= status=0
-		if [[ $first != $'\n' ]]; then
-			IFS= read -r -n 4095 -t 0.1 rest
-			status=$?
+	while IFS= read -r -N 1 more; do
+		text+=$more
+		if [[ $more != $'\n' ]]; then
+			IFS= read -r -n 4095 -t 0.1 more && (( ${#more} < 4095 )) && more+=$'\n'
+			text+=$more
 		fi
-		text=$carry${first#$'\n'}$rest
-		carry=
-		if [[ $text == *"$mark:"* ]]; then
-			output "${text%%"$mark:"*}"
-			command_of "${text#*"$mark:"}"
-		elif (( ${#rest} == 4095 )); then # a mark may be at the end of it
-			output "${text::-60}"
-			carry=${text: -60}
-		else
-			[[ $status != 0 ]] || text+=$'\n'
-			output "$text"
+		! { (( ${#text} < 4000 )) && read -t 0; } || continue
+		passed "$rest$text"
+		text=
+		if (( ${#more} < 4095 )) && [[ $rest != *"$mark:"* ]]; then
+			output "$rest"
+			rest=
+		elif (( ${#rest} > 80 )); then # a message may begin at its end
+			output "${rest::-80}"
+			rest=${rest: -80}
 		fi
 	done
 }
@@ -190,8 +213,8 @@ trap '[[ ! $running ]] || kill -INT -- "-$running"' INT
 nonce=
 send "\"kind\":\"hello\",\"protocol\":1,\"language\":\"bash\",\"version\":\"${BASH_VERSION%%(*}\""
 while IFS= read -r -u "$requests" line || [[ $line ]]; do
-	line=${line//'\\'/$'\1'}
-	line=${line//'\"'/$'\2'}
+	marked "$line"
+	line=$REPLY
 	began=${EPOCHREALTIME-0}
 	decoded "$line" nonce
 	nonce=$REPLY
