@@ -326,7 +326,7 @@ class Kernel {
 
   fail(error, place = '') {
     const is = error !== null && typeof error === 'object' && typeof error.stack === 'string';
-    const name = is ? String(error.name || 'Error') : 'Uncaught';
+    const name = is ? String(error.name || 'Error').slice(0, 200) : 'Uncaught';
     const stack = is ? own(error) : util.inspect(error);
     this.send({ kind: 'error', name, value: cut(is ? String(error.message) : util.inspect(error), PLAIN), traceback: cut(place + stack, PLAIN) });
   }

@@ -370,7 +370,7 @@ class Interpreter:
             sys.stderr.write(lines)
             self.leave(1)
         self.flush()
-        self.wire.send(kind="error", name=type(e).__name__, value=cut(value, PLAIN), traceback=cut(lines, PLAIN))
+        self.wire.send(kind="error", name=type(e).__name__[:200], value=cut(value, PLAIN), traceback=cut(lines, PLAIN))
 
     def cell(self, request):
         context = self.contexts.setdefault(request["context"], Context())

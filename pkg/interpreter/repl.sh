@@ -17,7 +17,7 @@ mark=fumehood-$BASHPID-$RANDOM$RANDOM$RANDOM$RANDOM
 
 # quoted sets REPLY to a JSON string.
 quoted() {
-	local s=$1 i c
+	local s=$1 i c u
 	s=${s//\\/\\\\}
 	s=${s//\"/\\\"}
 	s=${s//$'\n'/\\n}
@@ -26,7 +26,8 @@ quoted() {
 		for i in {1..31} 127; do
 			printf -v c '\\x%x' "$i"
 			printf -v c '%b' "$c"
-			[[ $s != *"$c"* ]] || s=${s//"$c"/$(printf '\\u%04x' "$i")}
+			printf -v u '\\u%04x' "$i"
+			s=${s//"$c"/$u}
 		done
 	fi
 	REPLY="\"$s\""
@@ -103,17 +104,19 @@ passed() {
 # many as there are. It reads no blocks: bash loses what it has of one at a timeout.
 pump() {
 	kind=$1 nonce='' late='' omitted=0
-	local text='' more rest=''
+	local text='' more rest='' lines=0
 	trap '' INT
 	while IFS= read -r -N 1 more; do
 		text+=$more
 		if [[ $more != $'\n' ]]; then
-			IFS= read -r -n 4095 -t 0.1 more && (( ${#more} < 4095 )) && more+=$'\n'
+			# A timeout doubles the system calls: not for what comes quickly.
+			if (( ++lines > 16 )); then IFS= read -r -n 4095 more; else IFS= read -r -n 4095 -t 0.1 more; fi && (( ${#more} < 4095 )) && more+=$'\n'
 			text+=$more
 		fi
 		! { (( ${#text} < 4000 )) && read -t 0; } || continue
 		passed "$rest$text"
 		text=
+		read -t 0 || lines=0
 		if (( ${#more} < 4095 )) && [[ $rest != *"$mark:"* ]]; then
 			output "$rest"
 			rest=
@@ -156,6 +159,7 @@ start() {
 		trap : INT
 		set +m
 		exec </dev/fd/"$in" {in}>&- {requests}<&- {replies}>&-
+		eval "exec $out>/dev/fd/$out $err>/dev/fd/$err" # to write only: it ends with the readers
 		if [[ $given_set ]]; then LC_ALL=$given; else unset LC_ALL; fi
 		PS1= PS2= PROMPT_COMMAND= bash --norc --noprofile --noediting +H -i
 		printf 'left %s %s\n' "$serial" "$?" >&"$control"
@@ -178,12 +182,16 @@ finish() {
 	local word a b acks=0 over=
 	status=0 state=
 	while [[ ! $over || $acks -lt 2 ]]; do
-		read -r -u "$control" word a b || continue
+		if ! read -r -t 1 -u "$control" word a b; then
+			kill -0 -- "-${group[$1]%:*}" 2>/dev/null && continue
+			word=left a=${group[$1]#*:} b=137
+		fi
 		case $word in
 		ack) (( ++acks )) ;;
 		done) status=$a over=1 ;;
 		left)
 			[[ $a == "${group[$1]#*:}" ]] || continue
+			[[ $state != lost ]] || continue
 			status=$b state=lost over=1 acks=0
 			printf '%s:-\n' "$mark" >&"$out"
 			printf '%s:-\n' "$mark" >&"$err"
