@@ -127,7 +127,7 @@ func try(t *testing.T, l Language, word map[string]string, cell string) {
 	t.Logf("%.60q: %v, %+v, then %q", cell, err, first, s.text(Stdout))
 }
 
-// A hostile program, instead of ours: what it sends is ignored, or ends the interpreter.
+// A hostile program that replaces the interpreter: what it sends is ignored, or ends the interpreter.
 func TestHostileProgram(t *testing.T) {
 	long := strings.Repeat("x", MaxMessage+10) + "\n"
 	for name, test := range map[string]struct {

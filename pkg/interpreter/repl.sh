@@ -11,8 +11,8 @@ exec {requests}<&0 {replies}>&1 </dev/null
 given=${LC_ALL-} given_set=${LC_ALL+set}
 LC_ALL=C.UTF-8
 set +m
-piece=500 # characters of output in a message: with all escapes, less than PIPE_BUF
-late_size=65536 # characters of output that are kept between two cells
+piece=500 # bytes of output in a message: with all escapes, less than PIPE_BUF
+late_size=65536 # bytes of output that are kept between two cells
 mark=fumehood-$BASHPID-$RANDOM$RANDOM$RANDOM$RANDOM
 
 # quoted sets REPLY to a JSON string.
@@ -23,7 +23,7 @@ quoted() {
 	s=${s//$'\n'/\\n}
 	s=${s//$'\t'/\\t}
 	if [[ $s == *[[:cntrl:]]* ]]; then
-		for i in {1..31} 127; do
+		for i in {1..31}; do
 			printf -v c '\\x%x' "$i"
 			printf -v c '%b' "$c"
 			printf -v u '\\u%04x' "$i"
@@ -55,9 +55,15 @@ decoded() {
 
 send() { printf '{"nonce":"%s",%s}\n' "$nonce" "$1" >&"$replies"; }
 
+# boundary sets REPLY to the size of a head of $1, of at most $2 bytes, that splits no character.
+boundary() {
+	REPLY=$2
+	while (( REPLY > $2 - 3 )) && [[ ${1:REPLY:1} == [$'\x80'-$'\xbf'] ]]; do (( --REPLY )); done
+}
+
 # output passes on text, or keeps it for the next cell.
 output() {
-	local text=$1 at
+	local text=$1 size
 	if [[ ! $nonce ]]; then
 		late+=$text
 		if (( ${#late} > late_size )); then
@@ -66,9 +72,12 @@ output() {
 		fi
 		return
 	fi
-	for (( at = 0; at < ${#text}; at += piece )); do
-		quoted "${text:at:piece}"
+	while [[ $text ]]; do
+		boundary "$text" "$piece"
+		size=$REPLY
+		quoted "${text::size}"
 		send "\"kind\":\"$kind\",\"text\":$REPLY${2-}"
+		text=${text:size}
 	done
 }
 
@@ -104,7 +113,7 @@ passed() {
 # many as there are. It reads no blocks: bash loses what it has of one at a timeout.
 pump() {
 	kind=$1 nonce='' late='' omitted=0
-	local text='' more rest='' lines=0
+	local LC_ALL=C text='' more rest='' lines=0
 	trap '' INT
 	while IFS= read -r -N 1 more; do
 		text+=$more
@@ -121,8 +130,10 @@ pump() {
 			output "$rest"
 			rest=
 		elif (( ${#rest} > 80 )); then # a message may begin at its end
-			output "${rest::-80}"
-			rest=${rest: -80}
+			boundary "$rest" $(( ${#rest} - 80 ))
+			more=$REPLY
+			output "${rest::more}"
+			rest=${rest:more}
 		fi
 	done
 }
