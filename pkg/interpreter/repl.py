@@ -80,7 +80,9 @@ class Wire:
             kept[0] = kept[0][-LATE:]
 
     def send(self, **message):
-        """Writes a whole line: an interrupt waits until it is written."""
+        """Writes a whole line: an interrupt waits until it is written. A forked child shows nothing."""
+        if os.getpid() != self.pid:
+            return
         self.hold(1)
         try:
             with self.lock:

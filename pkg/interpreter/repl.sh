@@ -13,7 +13,7 @@ LC_ALL=C.UTF-8
 set +m
 piece=500 # bytes of output in a message: with all escapes, less than PIPE_BUF
 late_size=65536 # bytes of output that are kept between two cells
-mark=fumehood-$BASHPID-$RANDOM$RANDOM$RANDOM$RANDOM
+printf -v mark '\x1e%04x%04x' "$RANDOM" "$RANDOM" # short: bash reads bytes
 
 # quoted sets REPLY to a JSON string.
 quoted() {

@@ -7,3 +7,5 @@ package interpreter
 import "testing"
 
 func TestWholeGrowth(t *testing.T) { TestGrowth(t) }
+
+func TestWholeHostileCells(t *testing.T) { TestHostileCells(t) }
