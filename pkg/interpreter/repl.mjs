@@ -326,7 +326,7 @@ class Kernel {
 
   fail(error, place = '') {
     const is = error !== null && typeof error === 'object' && typeof error.stack === 'string';
-    const name = is ? String(error.name || 'Error') : 'Uncaught';
+    const name = is ? String(error.name || 'Error').slice(0, 200) : 'Uncaught';
     const stack = is ? own(error) : util.inspect(error);
     this.send({ kind: 'error', name, value: cut(is ? String(error.message) : util.inspect(error), PLAIN), traceback: cut(place + stack, PLAIN) });
   }
@@ -372,7 +372,7 @@ function place(code, count, { lineNumber, columnNumber }) {
 function own(error) {
   const stack = error.stack.split('\n');
   const end = stack.findIndex((l) => /^\s+at .*(node:inspector|repl\.mjs|node:vm|evalmachine)/.test(l));
-  return (end < 0 ? stack : stack.slice(0, end)).join('\n');
+  return (end < 0 ? stack : stack.slice(0, end)).filter((l) => !/^\s+at .*node:internal/.test(l)).join('\n');
 }
 
 function kernel() {

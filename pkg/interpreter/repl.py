@@ -80,7 +80,9 @@ class Wire:
             kept[0] = kept[0][-LATE:]
 
     def send(self, **message):
-        """Writes a whole line: an interrupt waits until it is written."""
+        """Writes a whole line: an interrupt waits until it is written. A forked child shows nothing."""
+        if os.getpid() != self.pid:
+            return
         self.hold(1)
         try:
             with self.lock:
@@ -241,6 +243,15 @@ def shown(value):
     return {"data": data, "forms_omitted": omitted} if omitted else {"data": data}
 
 
+def formatted(e, frames):
+    """A traceback without this file's frames."""
+    top = found = traceback.TracebackException(type(e), e, frames)
+    while found is not None:
+        found.stack[:] = [f for f in found.stack if f.filename != __file__]
+        found = found.__cause__ or found.__context__
+    return "".join(top.format())
+
+
 class Context:
     def __init__(self):
         self.module = types.ModuleType("__main__")
@@ -354,14 +365,14 @@ class Interpreter:
         except BaseException:
             value = "cannot be printed"
         try:
-            lines = "".join(traceback.format_exception(type(e), e, frames))
+            lines = formatted(e, frames)
         except BaseException:
             lines = ""
         if os.getpid() != self.wire.pid:
             sys.stderr.write(lines)
             self.leave(1)
         self.flush()
-        self.wire.send(kind="error", name=type(e).__name__, value=cut(value, PLAIN), traceback=cut(lines, PLAIN))
+        self.wire.send(kind="error", name=type(e).__name__[:200], value=cut(value, PLAIN), traceback=cut(lines, PLAIN))
 
     def cell(self, request):
         context = self.contexts.setdefault(request["context"], Context())

@@ -11,31 +11,43 @@ exec {requests}<&0 {replies}>&1 </dev/null
 given=${LC_ALL-} given_set=${LC_ALL+set}
 LC_ALL=C.UTF-8
 set +m
-piece=500 # characters of output in a message: with all escapes, less than PIPE_BUF
-late_size=65536 # characters of output that are kept between two cells
-mark=fumehood-$BASHPID-$RANDOM$RANDOM$RANDOM$RANDOM
+piece=500 # bytes of output in a message: with all escapes, less than PIPE_BUF
+late_size=65536 # bytes of output that are kept between two cells
+printf -v mark '\x1e%04x%04x' "$RANDOM" "$RANDOM" # short: bash reads bytes
 
 # quoted sets REPLY to a JSON string.
 quoted() {
-	local s=$1 i c
+	local s=$1 i c u
 	s=${s//\\/\\\\}
 	s=${s//\"/\\\"}
 	s=${s//$'\n'/\\n}
 	s=${s//$'\t'/\\t}
 	if [[ $s == *[[:cntrl:]]* ]]; then
-		for i in {1..31} 127; do
+		for i in {1..31}; do
 			printf -v c '\\x%x' "$i"
 			printf -v c '%b' "$c"
-			[[ $s != *"$c"* ]] || s=${s//"$c"/$(printf '\\u%04x' "$i")}
+			printf -v u '\\u%04x' "$i"
+			s=${s//"$c"/$u}
 		done
 	fi
 	REPLY="\"$s\""
 }
 
+# marked sets REPLY to the request $1 with \1 for \\ and \2 for \".
+marked() {
+	local LC_ALL=C
+	REPLY=${1//'\\'/$'\1'}
+	REPLY=${REPLY//'\"'/$'\2'}
+}
+
 # decoded sets REPLY to the member $2 of the request $1, whose \\ and \" are \1 and \2.
+# It works on bytes: on characters, bash takes seconds for a long cell.
 decoded() {
+	local LC_ALL=C
 	REPLY=${1#*"\"$2\":\""}
 	REPLY=${REPLY%%\"*}
+	REPLY=${REPLY//\\u2028/$'\xe2\x80\xa8'}
+	REPLY=${REPLY//\\u2029/$'\xe2\x80\xa9'}
 	REPLY=${REPLY//$'\1'/'\\'}
 	REPLY=${REPLY//$'\2'/'"'}
 	printf -v REPLY '%b' "$REPLY"
@@ -43,9 +55,15 @@ decoded() {
 
 send() { printf '{"nonce":"%s",%s}\n' "$nonce" "$1" >&"$replies"; }
 
+# boundary sets REPLY to the size of a head of $1, of at most $2 bytes, that splits no character.
+boundary() {
+	REPLY=$2
+	while (( REPLY > $2 - 3 )) && [[ ${1:REPLY:1} == [$'\x80'-$'\xbf'] ]]; do (( --REPLY )); done
+}
+
 # output passes on text, or keeps it for the next cell.
 output() {
-	local text=$1 at
+	local text=$1 size
 	if [[ ! $nonce ]]; then
 		late+=$text
 		if (( ${#late} > late_size )); then
@@ -54,9 +72,12 @@ output() {
 		fi
 		return
 	fi
-	for (( at = 0; at < ${#text}; at += piece )); do
-		quoted "${text:at:piece}"
+	while [[ $text ]]; do
+		boundary "$text" "$piece"
+		size=$REPLY
+		quoted "${text::size}"
 		send "\"kind\":\"$kind\",\"text\":$REPLY${2-}"
+		text=${text:size}
 	done
 }
 
@@ -75,28 +96,44 @@ command_of() {
 	esac
 }
 
-# pump reads a line, or what there is of one after a tenth of a second.
+# passed passes on text up to the last message in it, obeys those, and sets rest to what
+# follows.
+passed() {
+	local word
+	rest=$1
+	while [[ $rest == *"$mark:"*$'\n'* ]]; do
+		output "${rest%%"$mark:"*}"
+		word=${rest#*"$mark:"}
+		rest=${word#*$'\n'}
+		command_of "${word%%$'\n'*}"
+	done
+}
+
+# pump reads lines, or what there is of one after a tenth of a second, and passes on as
+# many as there are. It reads no blocks: bash loses what it has of one at a timeout.
 pump() {
 	kind=$1 nonce='' late='' omitted=0
-	local first rest text carry='' status
+	local LC_ALL=C text='' more rest='' lines=0
 	trap '' INT
-	while IFS= read -r -N 1 first; do
-		rest= status=0
-		if [[ $first != $'\n' ]]; then
-			IFS= read -r -n 4095 -t 0.1 rest
-			status=$?
+	while IFS= read -r -N 1 more; do
+		text+=$more
+		if [[ $more != $'\n' ]]; then
+			# A timeout doubles the system calls: not for what comes quickly.
+			if (( ++lines > 16 )); then IFS= read -r -n 4095 more; else IFS= read -r -n 4095 -t 0.1 more; fi && (( ${#more} < 4095 )) && more+=$'\n'
+			text+=$more
 		fi
-		text=$carry${first#$'\n'}$rest
-		carry=
-		if [[ $text == *"$mark:"* ]]; then
-			output "${text%%"$mark:"*}"
-			command_of "${text#*"$mark:"}"
-		elif (( ${#rest} == 4095 )); then # a mark may be at the end of it
-			output "${text::-60}"
-			carry=${text: -60}
-		else
-			[[ $status != 0 ]] || text+=$'\n'
-			output "$text"
+		! { (( ${#text} < 4000 )) && read -t 0; } || continue
+		passed "$rest$text"
+		text=
+		read -t 0 || lines=0
+		if (( ${#more} < 4095 )) && [[ $rest != *"$mark:"* ]]; then
+			output "$rest"
+			rest=
+		elif (( ${#rest} > 80 )); then # a message may begin at its end
+			boundary "$rest" $(( ${#rest} - 80 ))
+			more=$REPLY
+			output "${rest::more}"
+			rest=${rest:more}
 		fi
 	done
 }
@@ -133,6 +170,7 @@ start() {
 		trap : INT
 		set +m
 		exec </dev/fd/"$in" {in}>&- {requests}<&- {replies}>&-
+		eval "exec $out>/dev/fd/$out $err>/dev/fd/$err" # to write only: it ends with the readers
 		if [[ $given_set ]]; then LC_ALL=$given; else unset LC_ALL; fi
 		PS1= PS2= PROMPT_COMMAND= bash --norc --noprofile --noediting +H -i
 		printf 'left %s %s\n' "$serial" "$?" >&"$control"
@@ -155,12 +193,16 @@ finish() {
 	local word a b acks=0 over=
 	status=0 state=
 	while [[ ! $over || $acks -lt 2 ]]; do
-		read -r -u "$control" word a b || continue
+		if ! read -r -t 1 -u "$control" word a b; then
+			kill -0 -- "-${group[$1]%:*}" 2>/dev/null && continue
+			word=left a=${group[$1]#*:} b=137
+		fi
 		case $word in
 		ack) (( ++acks )) ;;
 		done) status=$a over=1 ;;
 		left)
 			[[ $a == "${group[$1]#*:}" ]] || continue
+			[[ $state != lost ]] || continue
 			status=$b state=lost over=1 acks=0
 			printf '%s:-\n' "$mark" >&"$out"
 			printf '%s:-\n' "$mark" >&"$err"
@@ -190,8 +232,8 @@ trap '[[ ! $running ]] || kill -INT -- "-$running"' INT
 nonce=
 send "\"kind\":\"hello\",\"protocol\":1,\"language\":\"bash\",\"version\":\"${BASH_VERSION%%(*}\""
 while IFS= read -r -u "$requests" line || [[ $line ]]; do
-	line=${line//'\\'/$'\1'}
-	line=${line//'\"'/$'\2'}
+	marked "$line"
+	line=$REPLY
 	began=${EPOCHREALTIME-0}
 	decoded "$line" nonce
 	nonce=$REPLY

@@ -3,10 +3,13 @@
 package interpreter
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -42,7 +45,7 @@ func newSession(t testing.TB, language Language, command string, change ...func(
 		t.Fatal(err)
 	}
 	cmd.Dir = work
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	inside, in := pipe(t)
 	out, outside := pipe(t)
 	cmd.Stdin, cmd.Stdout = inside, outside
@@ -64,10 +67,24 @@ func newSession(t testing.TB, language Language, command string, change ...func(
 	}
 	t.Cleanup(func() {
 		i.Close()
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		endSession(cmd.Process.Pid)
 		<-ended
 	})
 	return &session{Interpreter: i, pid: cmd.Process.Pid}
+}
+
+// endSession ends all processes of a session, which bash's contexts and what cells start
+// do not leave.
+func endSession(id int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		data, _ := os.ReadFile(path)
+		fields := strings.Fields(string(data[1+bytes.LastIndexByte(data, ')'):]))
+		if len(fields) > 3 && fields[3] == strconv.Itoa(id) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 func pipe(t testing.TB) (r, w *os.File) {

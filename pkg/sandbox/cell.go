@@ -95,10 +95,11 @@ func (c *command) execute(ctx context.Context) (syscall.WaitStatus, error) {
 	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code}, c.show)
 	c.displaysOmitted = outcome.ResultsOmitted
 	var died *interpreter.DiedError
+	var refused *proposal.StopError
 	switch {
-	case err != nil && ctx.Err() == nil && proposal.FailureOf(err).Code == "interpreter.cell":
+	case errors.As(err, &refused) && refused.Code == "interpreter.cell":
 		return 0, err
-	case errors.As(err, &died), err != nil && !errors.Is(err, context.Canceled):
+	case errors.As(err, &died), refused != nil:
 		return r.end(), nil
 	case outcome.Error != nil:
 		c.exception = &proposal.Exception{Name: outcome.Error.Name, Value: outcome.Error.Value, Traceback: outcome.Error.Traceback}
