@@ -55,8 +55,8 @@ func TestCells(t *testing.T) {
 		{Run: "cat made"},
 		cell("", "javascript", "const a = [1, 2]; console.log(a.length)"),
 		cell("", "javascript", "a.concat(3)"),
-		cell("", "bash", "n=5; echo $((n+1))"),
-		cell("", "bash", "echo again $n; false"),
+		cell("", "javascript", "console.log(a.length + 5)"),
+		cell("", "javascript", "console.log('again', a.length); throw new TypeError('x')"),
 		cell("", "python", "import os; os.system('curl https://x.example')"),
 		cell("", "python", "x * 2"),
 	} {
@@ -66,7 +66,7 @@ func TestCells(t *testing.T) {
 	want := []string{
 		"exit code 0; hello", "exit code 0; = 42", "exit code 1; ZeroDivisionError", "exit code 1; NameError", "exit code 0; between\ninit",
 		"exit code 0; child; = 0", "exit code 0; = 40", "exit code 0; by a cell", "exit code 0; 2", "exit code 0; = [ 1, 2, 3 ]",
-		"exit code 0; 6", "exit code 1; again 5; ExitStatus", "", "exit code 0; = 80",
+		"exit code 0; 7", "exit code 1; again 2; TypeError", "", "exit code 0; = 80",
 	}
 	want[12] = got[12]
 	if diff := cmp.Diff(want, got); diff != "" {

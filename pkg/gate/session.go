@@ -209,7 +209,7 @@ func taken(p proposal.Proposal) (proposal.Proposal, error) {
 
 // contexts are the languages that keep state, and contextName the names of contexts.
 var (
-	contexts    = []string{"python", "javascript", "bash"}
+	contexts    = []string{"python", "javascript"}
 	contextName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 )
 
@@ -221,7 +221,7 @@ func stateful(p proposal.Proposal) error {
 	case p.Context == "":
 		return nil
 	case p.Code == "" || !slices.Contains(contexts, p.Language):
-		why = "a context needs code in python, javascript or bash"
+		why = "a context needs code in python or javascript"
 	case !contextName.MatchString(p.Context):
 		why = "a context has up to 64 letters, digits, '.', '_' and '-'"
 	case len(p.Env) > 0 || p.Stdin != "" || p.Cwd != "" || p.Fresh || len(p.Network) > 0:

@@ -268,7 +268,8 @@ class Kernel {
     if (this.contexts.has(name)) return this.contexts.get(name);
     const names = this.equip({});
     for (const key of Object.getOwnPropertyNames(globalThis)) {
-      if (!vm.runInContext(`Object.hasOwn(globalThis, ${JSON.stringify(key)})`, this.private) && !(key in names)) {
+      // Every context has a console of V8's, which shows nothing.
+      if (key === 'console' || !vm.runInContext(`Object.hasOwn(globalThis, ${JSON.stringify(key)})`, this.private) && !(key in names)) {
         Object.defineProperty(names, key, Object.getOwnPropertyDescriptor(globalThis, key));
       }
     }

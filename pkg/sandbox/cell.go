@@ -25,7 +25,7 @@ const (
 )
 
 // languages are the interpreters of proposals' languages.
-var languages = map[string]interpreter.Language{"python": interpreter.Python, "javascript": interpreter.Node, "bash": interpreter.Bash}
+var languages = map[string]interpreter.Language{"python": interpreter.Python, "javascript": interpreter.Node}
 
 // InterpreterFiles are the files that interpreters are, by path inside. A root file system
 // for sessions has them: see Options.Files.
