@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interpreter runs cells of code in a process that keeps its state: Python, Node
-// or bash. It has one program for each language (Program), which the caller starts, in a
+// Package interpreter runs cells of code in a process that keeps its state: Python
+// or Node. It has one program for each language (Program), which the caller starts, in a
 // sandbox, and this end of the protocol, which needs the program's stdin and stdout only
 // (Start). The package starts no process and decides nothing.
 //
@@ -59,7 +59,5 @@
 // cell leaves behind run in Node between the cells, in Python only while a cell awaits.
 // An interrupt that comes when a cell ends may be lost. In Node, code that loops after an
 // await cannot be interrupted; import in REPL input is translated by its text, which
-// leaves out imports inside of templates; fds 1 and 2 of children are sockets. In bash, a
-// last command that fails is the error ExitStatus, set -e and exec end the context's
-// process, NUL bytes are removed from the output, and jobs are announced on stderr.
+// leaves out imports inside of templates; fds 1 and 2 of children are sockets.
 package interpreter

@@ -21,7 +21,6 @@ func TestGrowth(t *testing.T) {
 	cells := map[Language][]string{
 		Python: {"x = 1", "x + 1", "def f(): return [x] * 100\nf()", "1 / 0", "print('line')"},
 		Node:   {"var x = 1", "x + 1", "const o = { x }; o", "missing", "console.log('line')"},
-		Bash:   {"x=1", "echo $x", "f() { :; }", "false", "(echo line)"},
 	}
 	each(t, func(t *testing.T, l Language, _ map[string]string) {
 		s := newSession(t, l, "")

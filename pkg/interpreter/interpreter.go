@@ -56,7 +56,7 @@ type Event struct {
 
 // An Error is how a cell failed, in the language's own words.
 type Error struct {
-	Name      string // "ZeroDivisionError", "TypeError"; "ExitStatus" in bash
+	Name      string // "ZeroDivisionError", "TypeError"
 	Value     string
 	Traceback string // cut to the frames of cells and what they called
 }

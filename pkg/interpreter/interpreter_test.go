@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-var languages = []Language{Python, Node, Bash}
+var languages = []Language{Python, Node}
 
 // marks are lines that newer Pythons add to a traceback.
 var marks = regexp.MustCompile(`(?m)^ +[~^]+\n`)
@@ -95,12 +95,6 @@ var words = map[Language]map[string]string{
 		"long":       "for (let n = 0; n < 20000; n++) process.stdout.write('line ' + n + '\\n')",
 		"background": "const q = require('child_process').spawn('sh', ['-c', 'yes'], {stdio: 'inherit'}); 0",
 		"syntax":     "let a = 1\nlet b = = 2", "where": ":2:", "die": "process.kill(process.pid, 'SIGKILL'); await new Promise(() => {})",
-	},
-	Bash: {
-		"set": "x=42", "get": "echo $x", "loop": "while :; do :; done", "sleep": "sleep 30",
-		"late": "{ sleep 0.2; echo after; } &", "wait": "sleep 0.4",
-		"long": "for ((n = 0; n < 20000; n++)); do echo line $n; done", "background": "yes &",
-		"syntax": "a=1\nfor do", "where": "syntax error", "die": "kill -KILL $PPID $$",
 	},
 }
 
@@ -252,6 +246,10 @@ func TestContexts(t *testing.T) {
 			t.Errorf("%+v", s.events)
 		}
 		s.try(t, "a", strings.Replace(word["set"], "42", "43", 1), 20*time.Second)
+		s.try(t, "a", word["get"], 20*time.Second)
+		if s.text(Stdout) != "43\n" {
+			t.Errorf("%+v", s.events)
+		}
 		s.run(t, word["get"])
 		if s.text(Stdout) != "42\n" {
 			t.Errorf("%+v", s.events)
@@ -298,7 +296,7 @@ func TestInvalid(t *testing.T) {
 func TestLongestCell(t *testing.T) {
 	each(t, func(t *testing.T, l Language, word map[string]string) {
 		s := newSession(t, l, "")
-		quotes := map[Language]string{Python: "len('%s')", Node: "('%s').length", Bash: "x='%s'; echo ${#x}"}[l]
+		quotes := map[Language]string{Python: "len('%s')", Node: "('%s').length"}[l]
 		body := strings.Repeat(`"é\\`, (MaxCode-len(quotes))/5)
 		s.run(t, fmt.Sprintf(quotes, body))
 		if got := strings.TrimSpace(s.text(Stdout) + s.text(Result)); len(got) != 5 {

@@ -12,7 +12,6 @@ type Language string
 const (
 	Python Language = "python" // 3.9 or newer
 	Node   Language = "node"   // 18 or newer; TypeScript where Node removes types itself (22.13 or newer)
-	Bash   Language = "bash"   // 4.4 or newer
 )
 
 var (
@@ -20,8 +19,6 @@ var (
 	pythonText []byte
 	//go:embed repl.mjs
 	nodeText []byte
-	//go:embed repl.sh
-	bashText []byte
 )
 
 // A Program is what speaks the protocol for a language. It needs no other file, and no
@@ -44,7 +41,6 @@ func ProgramOf(l Language) (Program, bool) {
 	p, found := map[Language]Program{
 		Python: {"repl.py", pythonText, "python3"},
 		Node:   {"repl.mjs", nodeText, "node"},
-		Bash:   {"repl.sh", bashText, "bash"},
 	}[l]
 	return p, found
 }

@@ -262,12 +262,13 @@ class Kernel {
   // context returns the number of a context; the first name is that of the main one.
   async context(name) {
     if (!this.contexts.size) {
+      this.given = Object.getOwnPropertyNames(globalThis); // before any cell adds its own
       this.equip(globalThis);
       this.contexts.set('', { names: globalThis });
     }
     if (this.contexts.has(name)) return this.contexts.get(name);
     const names = this.equip({});
-    for (const key of Object.getOwnPropertyNames(globalThis)) {
+    for (const key of this.given) {
       // Every context has a console of V8's, which shows nothing.
       if (key === 'console' || !vm.runInContext(`Object.hasOwn(globalThis, ${JSON.stringify(key)})`, this.private) && !(key in names)) {
         Object.defineProperty(names, key, Object.getOwnPropertyDescriptor(globalThis, key));

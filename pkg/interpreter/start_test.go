@@ -73,8 +73,7 @@ func newSession(t testing.TB, language Language, command string, change ...func(
 	return &session{Interpreter: i, pid: cmd.Process.Pid}
 }
 
-// endSession ends all processes of a session, which bash's contexts and what cells start
-// do not leave.
+// endSession ends all processes of a session, which what cells start does not leave.
 func endSession(id int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {

@@ -64,7 +64,7 @@ func Digests(displays []Display) []Display {
 
 // An Exception is how a cell failed, in its language's own words.
 type Exception struct {
-	Name      string `json:"name"` // "ZeroDivisionError"; "ExitStatus" in bash
+	Name      string `json:"name"` // "ZeroDivisionError"
 	Value     string `json:"value"`
 	Traceback string `json:"traceback"`
 }
