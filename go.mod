@@ -38,6 +38,8 @@ require (
 	oras.land/oras-go/v2 v2.6.4
 )
 
+require github.com/modelcontextprotocol/go-sdk v1.8.0 // indirect
+
 require (
 	github.com/agnivade/levenshtein v1.2.1
 	github.com/cenkalti/backoff v2.2.1+incompatible // indirect
