@@ -38,7 +38,12 @@ require (
 	oras.land/oras-go/v2 v2.6.4
 )
 
-require github.com/modelcontextprotocol/go-sdk v1.8.0 // indirect
+require (
+	github.com/modelcontextprotocol/go-sdk v1.8.0
+	github.com/segmentio/encoding v0.5.4 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	golang.org/x/oauth2 v0.36.0 // indirect
+)
 
 require (
 	github.com/agnivade/levenshtein v1.2.1
