@@ -19,6 +19,7 @@ import (
 // A client is the state of one connection.
 type client struct {
 	server *Server
+	user   string          // over HTTP: the token
 	ctx    context.Context // ends when the connection does
 	cancel context.CancelFunc
 
@@ -59,17 +60,19 @@ type ended struct {
 	log    string
 }
 
-func newClient(s *Server) *client {
-	c := &client{server: s, asked: newQuestions()}
+func newClient(s *Server, user string) *client {
+	c := &client{server: s, user: user, asked: newQuestions()}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	return c
 }
 
-// bound returns ctx so that it also ends with the connection.
-func (c *client) bound(ctx context.Context) (context.Context, func()) {
+// bound returns ctx so that it also ends with the connection and, over HTTP, with the
+// request that is waiting for the answer.
+func (c *client) bound(ctx context.Context, extra *mcp.RequestExtra) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
+	stopRequest := context.AfterFunc(c.server.requestOf(extra), cancel)
+	return ctx, func() { stop(); stopRequest(); cancel() }
 }
 
 var errGone = &proposal.StopError{Code: "mcp.closed", Message: "the connection is closed", Hint: "connect again"}
@@ -111,7 +114,9 @@ func (c *client) open(req *mcp.CallToolRequest) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := g.Open(c.ctx, gate.SessionOptions{Network: c.server.o.Network, Proposer: clientName(req)})
+	// The end of the connection ends calls, and close then seals the log: it is not an
+	// interruption of the session.
+	inner, err := g.Open(context.WithoutCancel(c.ctx), gate.SessionOptions{Network: c.server.o.Network, Proposer: clientName(req)})
 	if err != nil {
 		return nil, err
 	}

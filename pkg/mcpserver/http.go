@@ -7,6 +7,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -132,7 +133,57 @@ func (s *Server) handler(addr string, tokens Tokens) http.Handler {
 		}
 		return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour)}, nil
 	}
-	return local(addr, auth.RequireBearerToken(verify, nil)(inner))
+	return local(addr, auth.RequireBearerToken(verify, nil)(s.tracked(inner)))
+}
+
+// requestHeader identifies a request within this process. What a client sends is replaced.
+const requestHeader = "Fumehood-Request"
+
+// tracked makes a request's end known to the call that it carries: an answer that no
+// client waits for cannot be delivered later. A request to end a session ends its calls first.
+func (s *Server) tracked(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := rand.Text()
+		r.Header.Set(requestHeader, id)
+		s.requests.Store(id, r.Context())
+		defer s.requests.Delete(id)
+		if r.Method == http.MethodDelete {
+			s.cancelSession(r.Header.Get("Mcp-Session-Id"), auth.TokenInfoFromContext(r.Context()).UserID)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) cancelSession(id, user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ss, c := range s.clients {
+		if ss.ID() == id && c.user == user {
+			c.cancel()
+		}
+	}
+}
+
+// requestOf returns the context of the HTTP request that carries a call; it has ended if
+// the request has.
+func (s *Server) requestOf(extra *mcp.RequestExtra) context.Context {
+	if extra == nil || extra.Header.Get(requestHeader) == "" {
+		return context.Background()
+	}
+	if ctx, there := s.requests.Load(extra.Header.Get(requestHeader)); there {
+		return ctx.(context.Context)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ended
+}
+
+// userOf returns which token a call came with, or "".
+func userOf(extra *mcp.RequestExtra) string {
+	if extra == nil || extra.TokenInfo == nil {
+		return ""
+	}
+	return extra.TokenInfo.UserID
 }
 
 // local refuses requests that a web page has caused: those for another host (DNS

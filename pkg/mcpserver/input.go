@@ -92,7 +92,7 @@ func argument(p proposal.Problem) string {
 		path = "command" + rest
 	}
 	if path == "" {
-		return p.Message
+		return strings.ReplaceAll(p.Message, "run (shell text)", "command (shell text)")
 	}
 	return path + ": " + p.Message
 }

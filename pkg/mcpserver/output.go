@@ -46,7 +46,7 @@ func (s *Server) addResources() {
 // reader returns a handler that reads a text resource of the client.
 func (s *Server) reader(mime string, read func(c *client, uri string) (string, error)) mcp.ResourceHandler {
 	return func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		c, err := s.client(req.Session)
+		c, err := s.client(req.Session, userOf(req.Extra))
 		if err != nil {
 			return nil, failed(err)
 		}

@@ -43,11 +43,11 @@ func (s *Server) addTools() {
 // client's connection, too.
 func tool[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error)) mcp.ToolHandlerFor[In, any] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-		c, err := s.client(req.Session)
+		c, err := s.client(req.Session, userOf(req.Extra))
 		if err != nil {
 			return nil, nil, failed(err)
 		}
-		ctx, stop := c.bound(ctx)
+		ctx, stop := c.bound(ctx, req.Extra)
 		defer stop()
 		r, out, err := f(c, ctx, req, in)
 		if err != nil {
@@ -107,7 +107,7 @@ func (c *client) check(ctx context.Context, _ *mcp.CallToolRequest, in question)
 	var words strings.Builder
 	out := []decision{}
 	for _, r := range records[len(records)-len(proposals):] { // after the set-up's
-		d := decision{Command: short(r.Analysis.Canonical), Effect: r.Decision.Effect.String(), Reasons: reasonsOf(r)}
+		d := decision{Command: short(strings.TrimSpace(r.Analysis.Canonical)), Effect: r.Decision.Effect.String(), Reasons: reasonsOf(r)}
 		for _, rule := range r.Decision.Rules {
 			d.Rules = append(d.Rules, short(rule))
 		}
