@@ -226,17 +226,26 @@ func TestNotAsked(t *testing.T) {
 	}
 }
 
-// A client whose handler accepts everything approves nothing: of the protocol's old form,
-// in which the server asks during the call, and the new one.
-func TestAutoAccept(t *testing.T) {
-	w := newWorld()
-	asked := 0
-	cs := start(t, w, Options{Approver: Elicit}, mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		asked++
-		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{codeField: "yes", "approve": true}}, nil
-	}})
-	if got := words(call(t, cs, "run", proposed{Command: "ask me"})); !strings.Contains(got, "approval.void") || asked != 1 || w.has("run ") {
-		t.Errorf("asked %d times: %q", asked, got)
+// A client whose handler accepts everything approves nothing, and one whose user reads the
+// question does: in the protocol's old form, in which the server asks during the call, and
+// in the new one.
+func TestHandlers(t *testing.T) {
+	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
+		for _, reads := range []bool{false, true} {
+			w := newWorld()
+			cs := start(t, w, Options{Approver: Elicit, versions: []string{version}}, mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				w.note("question")
+				if !reads {
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{codeField: "yes"}}, nil
+				}
+				time.Sleep(answerAfter)
+				return read(r.Params.Message), nil
+			}})
+			got := words(call(t, cs, "run", proposed{Command: "ask me"}))
+			if !w.has("question") || w.has("run ask") != reads || strings.Contains(got, "approval.void") == reads {
+				t.Errorf("%s, reads %v: %q, did %q", version, reads, got, w.did)
+			}
+		}
 	}
 }
 

@@ -86,6 +86,8 @@ type Options struct {
 	MaxClients int
 	// Every is the time between two progress notifications, 5 seconds if 0.
 	Every time.Duration
+
+	versions []string // of the protocol, for tests; all if empty
 }
 
 // A Server serves the tools to any number of clients. New returns one.
@@ -111,7 +113,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{o: o, ctx: context.Background(), clients: map[*mcp.ServerSession]*client{}}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "fumehood", Title: "fumehood", Version: o.Version}, &mcp.ServerOptions{
-		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
+		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}, SupportedProtocolVersions: o.versions,
 	})
 	s.addTools()
 	s.addResources()

@@ -30,7 +30,7 @@ var (
 // A prober records the first fault.
 type prober struct {
 	first *fault
-	bare  bool // the output of commands is withheld
+	bare  bool // the output of commands is withheld, or left out as of a session
 }
 
 func (p *prober) require(ok bool, path, format string, args ...any) {
@@ -57,7 +57,7 @@ func (p *prober) count(path string, numbers ...int64) {
 
 // checkFacts checks a report for properties that every report of fumehood has.
 func checkFacts(r proposal.Report) *fault {
-	p := &prober{bare: r.Withheld != nil}
+	p := &prober{bare: r.Withheld != nil || r.Run.Session}
 	p.require(r.Schema == proposal.ReportSchema, "schema", "is not %q", proposal.ReportSchema)
 	p.run(r.Run, r.Error != nil)
 	ids := map[string]bool{}
