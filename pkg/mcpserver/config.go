@@ -25,7 +25,7 @@ var clientConfigs = map[string]func(command string, args []string) (any, string)
 		return map[string]any{"mcpServers": map[string]any{"fumehood": map[string]any{"type": "stdio", "command": command, "args": args, "timeout": toolSeconds * 1000}}}, ""
 	},
 	"codex": func(command string, args []string) (any, string) {
-		return nil, fmt.Sprintf("[mcp_servers.fumehood]\ncommand = %q\nargs = [%s]\nstartup_timeout_sec = 120\ntool_timeout_sec = %d\n", command, quotedList(args), toolSeconds)
+		return nil, fmt.Sprintf("[mcp_servers.fumehood]\ncommand = %q\nargs = [%s]\nrequired = true\nstartup_timeout_sec = 120\ntool_timeout_sec = %d\n", command, quotedList(args), toolSeconds)
 	},
 	"cursor": func(command string, args []string) (any, string) {
 		return map[string]any{"mcpServers": map[string]any{"fumehood": map[string]any{"command": command, "args": args}}}, ""

@@ -130,7 +130,7 @@ func TestClientConfig(t *testing.T) {
 		}
 	}
 	codex, err := ClientConfig("codex", true)
-	want := "[mcp_servers.fumehood]\ncommand = \"sudo\"\nargs = [\"-n\", \"fumehood\", \"mcp\", \"--workspace\", \".\"]\nstartup_timeout_sec = 120\ntool_timeout_sec = 1200\n"
+	want := "[mcp_servers.fumehood]\ncommand = \"sudo\"\nargs = [\"-n\", \"fumehood\", \"mcp\", \"--workspace\", \".\"]\nrequired = true\nstartup_timeout_sec = 120\ntool_timeout_sec = 1200\n"
 	if err != nil || codex != want {
 		t.Errorf("codex: %v\n%s", err, codex)
 	}
