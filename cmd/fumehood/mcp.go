@@ -84,15 +84,19 @@ func (c *invocation) serveMCP(s *mcpFlags) int {
 	if err := errors.Join(s.export.check(), s.readMasks(nil)); err != nil {
 		return c.MisuseOf(err)
 	}
+	serve, err := c.transport(s)
+	if err != nil {
+		return c.Stop(err)
+	}
 	first, err := c.open(&s.runFlags) // what is wrong with the flags is reported before there is a client
 	if err != nil {
 		return c.Stop(s.early.Error(err))
 	}
 	defer first.Close()
-	server := mcpserver.New(mcpserver.Options{
+	return c.Exit(exitOK, serve(mcpserver.New(mcpserver.Options{
 		Gate: func(context.Context) (mcpserver.Gate, error) {
-			if g := first; s.http == "" {
-				return mcpserver.Of(g), nil
+			if s.http == "" {
+				return mcpserver.Of(first), nil
 			}
 			g, err := c.open(&s.runFlags)
 			if err != nil {
@@ -103,24 +107,26 @@ func (c *invocation) serveMCP(s *mcpFlags) int {
 		Approver: mcpserver.Approver(s.approver), Network: s.network, Version: fumehoodVersion(),
 		Rules: func() (string, error) { return c.rulesPage(s) },
 		Ended: func(r proposal.Report, err error) { c.sessionEnded(s, r, err) },
-	})
-	return c.Exit(exitOK, c.serve(s, server))
+	})))
 }
 
-func (c *invocation) serve(s *mcpFlags, server *mcpserver.Server) error {
+// transport returns a function that serves a server's clients.
+func (c *invocation) transport(s *mcpFlags) (func(*mcpserver.Server) error, error) {
 	if s.http == "" {
-		return server.Stdio(c.Ctx, c.Stdin, c.Stdout)
+		return func(server *mcpserver.Server) error { return server.Stdio(c.Ctx, c.Stdin, c.Stdout) }, nil
 	}
 	tokens, err := mcpserver.ReadTokens(s.tokens)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := mcpserver.Listen(c.Ctx, s.http)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.Note(fmt.Sprintf("serving MCP at http://%s", l.Addr()))
-	return server.HTTP(c.Ctx, l, tokens)
+	return func(server *mcpserver.Server) error {
+		c.Note(fmt.Sprintf("serving MCP at http://%s", l.Addr()))
+		return server.HTTP(c.Ctx, l, tokens)
+	}, nil
 }
 
 func (c *invocation) rulesPage(s *mcpFlags) (string, error) {

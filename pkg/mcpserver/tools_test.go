@@ -307,3 +307,25 @@ func TestMaxClients(t *testing.T) {
 	first.Close()
 	eventually(t, "room", func() bool { return !call(t, second, "run", proposed{Command: "true"}).IsError })
 }
+
+// BenchmarkCall is the time that the protocol adds to a command.
+func BenchmarkCall(b *testing.B) {
+	w := newWorld()
+	w.out = "hi\n"
+	s := serverOf(w, Options{})
+	here, there := mcp.NewInMemoryTransports()
+	if _, err := s.mcp.Connect(b.Context(), there, nil); err != nil {
+		b.Fatal(err)
+	}
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "bench"}, nil).Connect(b.Context(), here, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer cs.Close()
+	for b.Loop() {
+		w.did = w.did[:0]
+		if _, err := cs.CallTool(b.Context(), &mcp.CallToolParams{Name: "run", Arguments: proposed{Command: "true"}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
