@@ -63,10 +63,14 @@ func TestClientApprovalVoid(t *testing.T) {
 		"another text":      func(_ *testing.T, _ *Session, _ *proposal.ClientApproval, p *proposal.Proposal) { p.Run += " " },
 		"another directory": func(_ *testing.T, _ *Session, _ *proposal.ClientApproval, p *proposal.Proposal) { p.Cwd = "x" },
 		"another input":     func(_ *testing.T, _ *Session, _ *proposal.ClientApproval, p *proposal.Proposal) { p.Stdin = "x" },
-		"another policy":    func(_ *testing.T, _ *Session, a *proposal.ClientApproval, _ *proposal.Proposal) { a.Policy = "sha256:x" },
-		"another session":   func(_ *testing.T, _ *Session, a *proposal.ClientApproval, _ *proposal.Proposal) { a.Session = "run-2" },
-		"no client":         func(_ *testing.T, _ *Session, a *proposal.ClientApproval, _ *proposal.Proposal) { a.Client = "" },
-		"nothing":           func(_ *testing.T, _ *Session, a *proposal.ClientApproval, _ *proposal.Proposal) { *a = proposal.ClientApproval{} },
+		"another policy": func(_ *testing.T, _ *Session, a *proposal.ClientApproval, _ *proposal.Proposal) {
+			a.Policy = "sha256:x"
+		},
+		"another session": func(_ *testing.T, _ *Session, a *proposal.ClientApproval, _ *proposal.Proposal) { a.Session = "run-2" },
+		"no client":       func(_ *testing.T, _ *Session, a *proposal.ClientApproval, _ *proposal.Proposal) { a.Client = "" },
+		"nothing": func(_ *testing.T, _ *Session, a *proposal.ClientApproval, _ *proposal.Proposal) {
+			*a = proposal.ClientApproval{}
+		},
 		"a command since": func(t *testing.T, s *Session, _ *proposal.ClientApproval, _ *proposal.Proposal) {
 			t.Helper()
 			if _, err := s.Do(t.Context(), one("a")); err != nil {

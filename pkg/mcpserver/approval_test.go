@@ -209,8 +209,13 @@ func TestDeniedStaysDenied(t *testing.T) {
 // client that can ask and an operator who allows it.
 func TestNotAsked(t *testing.T) {
 	c := newCaller(t, Options{})
-	if r := call(t, c.ClientSession, "run", proposed{Command: "ask " + strings.Repeat("x", 2*maxShown)}); r.InputRequests != nil || !strings.Contains(words(r), "needs an approval") {
-		t.Errorf("a long command: %q", words(r))
+	for name, p := range map[string]proposed{
+		"a long command": {Command: "ask " + strings.Repeat("x y\n", maxShown)}, "a long line": {Command: "ask " + strings.Repeat("x", 3000)},
+		"a long input": {Command: "ask", Stdin: strings.Repeat("x y\n", maxShown)}, "many parts": {Command: "ask " + strings.Repeat("x", 1500), Stdin: strings.Repeat("x", 1500), Env: map[string]string{"A": strings.Repeat("x", 1500)}},
+	} {
+		if r := call(t, c.ClientSession, "run", p); r.InputRequests != nil || !strings.Contains(words(r), "needs an approval") {
+			t.Errorf("%s: %q", name, words(r))
+		}
 	}
 	incapable := start(t, newWorld(), Options{Approver: Elicit}, mcp.ClientOptions{})
 	if r := call(t, incapable, "run", proposed{Command: "ask me"}); r.InputRequests != nil || !strings.Contains(words(r), "needs an approval") {

@@ -102,10 +102,12 @@ func (c *client) gateLocked() (Gate, error) {
 func (c *client) open(req *mcp.CallToolRequest) (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var lost []string
 	if c.session != nil {
 		select {
 		case <-c.session.Done():
-			c.endLocked()
+			_, _ = c.endLocked()
+			lost = []string{"the session before this one ended, because no call came for too long or for the reason in its report: its files are lost"}
 		default:
 			return c.session, nil
 		}
@@ -121,7 +123,7 @@ func (c *client) open(req *mcp.CallToolRequest) (*session, error) {
 		return nil, err
 	}
 	c.sessions++
-	c.session = &session{Session: inner, setup: newSetup(), outputs: map[string]proposal.Stream{}}
+	c.session = &session{Session: inner, setup: newSetup(lost), outputs: map[string]proposal.Stream{}}
 	if make := c.server.o.Interpreter; make != nil {
 		c.session.interpreter = make(inner)
 	}

@@ -34,6 +34,7 @@ type world struct {
 	setup   []string
 	done    chan struct{}
 	opened  int
+	ended   bool // done is closed
 }
 
 func newWorld() *world { return &world{policy: "sha256:policy", files: map[string][]byte{}} }
@@ -174,7 +175,10 @@ func (f fake) Done() <-chan struct{} { return f.done }
 
 func (f fake) Close() (proposal.Report, error) {
 	f.note("seal")
-	close(f.done)
+	if !f.ended {
+		close(f.done)
+	}
+	f.ended = false
 	return proposal.Report{Schema: proposal.ReportSchema, Run: proposal.Run{ID: f.ID()}}, nil
 }
 

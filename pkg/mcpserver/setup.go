@@ -23,10 +23,11 @@ type setup struct {
 	mu    sync.Mutex
 	begun bool
 	count int
-	notes []string // of failures, for the first answer
+	notes []string // of failures and of what is lost, for the first answer
 }
 
-func newSetup() *setup { return &setup{done: make(chan struct{})} }
+// newSetup returns a setup that has not begun, with notes for the first answer.
+func newSetup(notes []string) *setup { return &setup{done: make(chan struct{}), notes: notes} }
 
 // wait runs the set-up if no call has, and returns when it has ended or ctx has.
 func (u *setup) wait(ctx, connection context.Context, s Session) error {

@@ -246,6 +246,20 @@ func TestEndSession(t *testing.T) {
 	}
 }
 
+// A session that ended by itself, for example because it was idle, is replaced by the next
+// call, whose answer says so.
+func TestLostSession(t *testing.T) {
+	w := newWorld()
+	cs := start(t, w, Options{}, mcp.ClientOptions{})
+	call(t, cs, "run", proposed{Command: "true"})
+	close(w.done)
+	w.ended = true
+	got := structured[ran](t, call(t, cs, "run", proposed{Command: "true"}))
+	if w.opened != 2 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "its files are lost") {
+		t.Errorf("%d sessions, notes %q", w.opened, got.Notes)
+	}
+}
+
 // kernel is an Interpreter that counts.
 type kernel struct{ cells []Cell }
 

@@ -150,7 +150,7 @@ func settle(dir string) error {
 	})
 }
 
-// used marks dir as used, and tells the go command that it was trimmed not long ago: looking
+// used marks dir as used, and reports to the go command that it was trimmed not long ago: looking
 // for what to remove would take a second in the sandbox.
 func used(dir string) error {
 	now := time.Now()
