@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/fumehood/fumehood/pkg/report"
 )
@@ -274,5 +275,37 @@ func TestMCPEnds(t *testing.T) {
 			d.verify(t, end.sealed)
 			wait(t, "the end of the sandbox", func() bool { return exec.Command("pgrep", "-f", d.dir).Run() != nil })
 		})
+	}
+}
+
+// The workflows of docs/AGENTS.md parse, turn the agent's own tools off, and start the
+// server with flags that it has.
+func TestAgentsPage(t *testing.T) {
+	page := string(readFile(t, "../../docs/AGENTS.md"))
+	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(page, -1)
+	if len(blocks) != 2 {
+		t.Fatalf("%d workflows", len(blocks))
+	}
+	for _, b := range blocks {
+		var steps []map[string]any
+		if err := yaml.Unmarshal([]byte(b[1]), &steps); err != nil || len(steps) != 3 {
+			t.Errorf("%v\n%s", err, b[1])
+		}
+		if !strings.Contains(b[1], "--disallowedTools Bash,") && !strings.Contains(b[1], "shell_tool = false") {
+			t.Errorf("the agent keeps its shell:\n%s", b[1])
+		}
+	}
+	config := regexp.MustCompile(`echo '(\{"mcpServers".*\})'`).FindStringSubmatch(page)
+	if config == nil || !json.Valid([]byte(config[1])) {
+		t.Errorf("the configuration of claude-code-action is not JSON: %q", config)
+	}
+	var help strings.Builder
+	run(t.Context(), []string{"mcp", "--help"}, strings.NewReader(""), &help, &help)
+	for _, flag := range regexp.MustCompile(`fumehood mcp (--[^\n]*)`).FindAllStringSubmatch(page, -1) {
+		for _, name := range regexp.MustCompile(`--[a-z-]+`).FindAllString(flag[1], -1) {
+			if !strings.Contains(help.String(), name) {
+				t.Errorf("there is no flag %s", name)
+			}
+		}
 	}
 }
