@@ -413,3 +413,47 @@ func chatAnswer(w http.ResponseWriter, r modelRequest) {
 	answerJSON(w, object{"id": fmt.Sprint("chat_", len(r.Messages)), "object": "chat.completion", "created": 1, "model": r.Model, "choices": []any{object{"index": 0, "message": message, "finish_reason": reason}},
 		"usage": object{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
 }
+
+// A thousand calls leave nothing behind: neither memory of the server, nor files outside the
+// artifacts, nor processes.
+func TestMCPManyCalls(t *testing.T) {
+	t.Parallel()
+	d := newMCPDesk(t)
+	w := newWire(t, d.command())
+	var early int
+	begin := time.Now()
+	for id := 1; id <= 1000; id++ {
+		w.run(t, id, "true")
+		if got := fmt.Sprint(w.answer(t, id)); !strings.Contains(got, "exit code 0") {
+			t.Fatalf("call %d: %s", id, got)
+		}
+		if id == 100 {
+			early = resident(t, w.cmd.Process.Pid)
+		}
+	}
+	late := resident(t, w.cmd.Process.Pid)
+	t.Logf("1,000 calls in %s; %d kB after 100 calls, %d kB after 1,000", time.Since(begin).Round(time.Millisecond), early, late)
+	if late > early+64<<10 {
+		t.Errorf("the server grew from %d to %d kB", early, late)
+	}
+	w.in.Close()
+	_ = w.cmd.Wait()
+	d.verify(t, true)
+	if left := exec.Command("pgrep", "-f", d.dir).Run(); left == nil {
+		t.Error("processes are left")
+	}
+}
+
+// resident returns the resident memory of a process, in kB.
+func resident(t *testing.T, pid int) (kb int) {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "VmRSS:")
+	if _, err := fmt.Sscan(rest, &kb); err != nil {
+		t.Fatal(err)
+	}
+	return kb
+}
