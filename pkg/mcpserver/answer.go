@@ -214,6 +214,9 @@ func failed(err error) error {
 	if f.Hint != "" {
 		words += "; hint: " + short(f.Hint)
 	}
+	if !strings.HasPrefix(f.Code, "mcp.") {
+		words += "; if it repeats, call end_session, which begins again"
+	}
 	return errors.New(words)
 }
 
